@@ -221,10 +221,10 @@ func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
 	if due {
 		not = ""
 	}
-	f.said = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d", f.Value, v.begin(), not,
-		v.every/minuteSeconds)
+	f.comparison = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d",
+		f.Value, v.begin(), not, v.every/minuteSeconds)
 	if f.Value < 0 {
-		f.said = "it is before " + v.begin()
+		f.comparison = "it is before " + v.begin()
 	}
 	return []Field{f}
 }

@@ -79,12 +79,12 @@ type frequency struct {
 // at 0:00 and hours at :00. Every error is an *Error.
 func readFrequency(text string) (frequency, error) {
 	f, err := readPhrase(text)
-	if wrong, ok := errors.AsType[*unknownError](err); ok {
-		whole := strings.Replace(strings.ToLower(text), wrong.word, wrong.meant, 1)
-		if _, err := readPhrase(whole); err == nil { // so the hint can be copied as it is
-			wrong.said.SetHint("did you mean %q?", whole)
+	if unknown, ok := errors.AsType[*unknownError](err); ok {
+		whole := strings.Replace(strings.ToLower(text), unknown.word, unknown.meant, 1)
+		if _, err := readPhrase(whole); err == nil { // people can copy this hint as it is
+			unknown.err.SetHint("did you mean %q?", whole)
 		}
-		return f, wrong.said
+		return f, unknown.err
 	}
 	return f, err
 }
@@ -104,10 +104,11 @@ func readPhrase(text string) (frequency, error) {
 	return frequency{Crons: texts}, err
 }
 
-// A phrase is a frequency and its clauses, in words of lower case and commas. A missing clause is
-// nil.
+// A phrase is a frequency in words of lower case and commas: its period, such as "2 weeks", and its
+// clauses. A missing clause is nil.
 type phrase struct {
-	what, from, on, at []string
+	period       []string
+	from, on, at []string
 }
 
 // fillers are words without a meaning: "the first monday of every month" is "first monday of
@@ -116,11 +117,11 @@ var fillers = []string{"the", "each", "every"}
 
 // splitPhrase splits a text into its clauses, with "and" as a comma and "other week" as 2 weeks.
 func splitPhrase(text string) (p phrase, err error) {
-	clause := &p.what
+	clause := &p.period
 	for _, word := range strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , ")) {
 		switch opened := p.clause(word); {
 		case opened != nil && *opened != nil:
-			return p, wrong("%q comes twice", word)
+			return p, newError("%q comes twice", word)
 		case opened != nil:
 			clause, *opened = opened, []string{}
 		case slices.Contains(fillers, word):
@@ -132,16 +133,16 @@ func splitPhrase(text string) (p phrase, err error) {
 	}
 	for _, word := range clauseWords {
 		if clause := *p.clause(word); clause != nil && len(clause) == 0 {
-			return p, wrong("nothing follows %q", word)
+			return p, newError("nothing follows %q", word)
 		}
 	}
-	if len(p.what) == 0 {
-		return p, wrong("no frequency in it").SetHint(everyForms)
+	if len(p.period) == 0 {
+		return p, newError("no frequency in it").SetHint(everyForms)
 	}
-	if p.what[0] == "other" && len(p.what) > 1 { // every other week
-		p.what[0] = "2"
+	if p.period[0] == "other" && len(p.period) > 1 { // every other week
+		p.period[0] = "2"
 	}
-	if of := slices.Index(p.what, "of"); of >= 0 {
+	if of := slices.Index(p.period, "of"); of >= 0 {
 		err = p.ofMonth(of)
 	}
 	return p, err
@@ -162,20 +163,20 @@ func (p *phrase) clause(word string) *[]string {
 }
 
 func (p phrase) crons() ([]string, error) {
-	first := p.what[0]
+	first := p.period[0]
 	if n, isNumber := digits(first); isNumber {
 		return p.counted(n)
 	}
 	if weekdayWords()[first] != nil {
-		return p.weekdays(p.what, p.refuse("on"))
+		return p.weekdays(p.period, p.refuse("on"))
 	}
-	if slices.Contains(ordinalWords, first) && len(p.what) > 1 {
+	if slices.Contains(ordinalWords, first) && len(p.period) > 1 {
 		return nil, p.ordinalWithoutMonth()
 	}
-	if first == "odd" && len(p.what) == 2 && unitWords()[p.what[1]] == "hour" {
+	if first == "odd" && len(p.period) == 2 && unitWords()[p.period[1]] == "hour" {
 		return p.hours("1-23/2")
 	}
-	unit, err := p.unit(p.what)
+	unit, err := p.unit(p.period)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func (p phrase) unit(words []string) (string, error) {
 		return "", unknownWord(words[0])
 	}
 	if len(words) > 1 {
-		return "", wrong("%q cannot follow %q", words[1], words[0]).SetHint(everyForms)
+		return "", newError("%q cannot follow %q", words[1], words[0]).SetHint(everyForms)
 	}
 	return unit, nil
 }
@@ -216,7 +217,7 @@ func (p phrase) unit(words []string) (string, error) {
 func (p phrase) refuse(clauses ...string) error {
 	for _, clause := range clauses {
 		if clause == "on" && p.on != nil || clause == "at" && p.at != nil {
-			return wrong("%q does not go with %q", clause, strings.Join(p.what, " ")).SetHint(everyForms)
+			return newError("%q does not go with %q", clause, strings.Join(p.period, " ")).SetHint(everyForms)
 		}
 	}
 	return nil
@@ -326,27 +327,28 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 	}
 })
 
+// plurals returns the words and their plurals.
 func plurals[T any](words map[string]T) map[string]T {
-	both := make(map[string]T, 2*len(words))
+	withPlurals := make(map[string]T, 2*len(words))
 	for word, meaning := range words {
-		both[word], both[word+"s"] = meaning, meaning
+		withPlurals[word], withPlurals[word+"s"] = meaning, meaning
 	}
-	return both
+	return withPlurals
 }
 
 // An unknownError is about an unknown word. If it can, readFrequency replaces its hint by the whole
 // phrase.
 type unknownError struct {
-	said        *Error
+	err         *Error
 	word, meant string // neither is empty
 }
 
-func (e *unknownError) Error() string { return e.said.Text }
+func (e *unknownError) Error() string { return e.err.Text }
 
 // unknownWord returns the error about a word that we do not know, with a hint at the word that was
 // probably meant.
 func unknownWord(word string) error {
-	e := wrong("%q is not a word for a frequency", word)
+	e := newError("%q is not a word for a frequency", word)
 	letters := strings.TrimLeft(word, "0123456789")
 	number := strings.TrimSuffix(word, letters)
 	meant := foreignWords()[letters]
@@ -355,7 +357,7 @@ func unknownWord(word string) error {
 	}
 	switch {
 	case word == "boot":
-		return wrong("%q stands alone", word).SetHint("write boot: the first tick after each boot")
+		return newError("%q stands alone", word).SetHint("write boot: the first tick after each boot")
 	case strings.ContainsAny(word, "*@"):
 		return e.SetHint("write it under cron: instead")
 	case meant == "":

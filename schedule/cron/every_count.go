@@ -27,20 +27,20 @@ var countable = map[string]countableUnit{
 }
 
 func (p phrase) counted(n int) ([]string, error) {
-	if len(p.what) == 1 {
-		return nil, wrong("%q lacks a unit", p.what[0]).SetHint("write \"%s minutes\", for example", p.what[0])
+	if len(p.period) == 1 {
+		return nil, newError("%q lacks a unit", p.period[0]).SetHint("write \"%s minutes\", for example", p.period[0])
 	}
 	switch n {
 	case 0:
-		return nil, neverDue(p.what)
+		return nil, neverDue(p.period)
 	case 1:
-		p.what = p.what[1:]
+		p.period = p.period[1:]
 		return p.crons()
 	}
-	if weekdayWords()[p.what[1]] != nil {
-		return nil, p.uncountable(n, p.what[1])
+	if weekdayWords()[p.period[1]] != nil {
+		return nil, p.uncountable(n, p.period[1])
 	}
-	unit, err := p.unit(p.what[1:])
+	unit, err := p.unit(p.period[1:])
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (p phrase) counted(n int) ([]string, error) {
 
 // indivisible returns the error about "7 minutes", which no cron expression spaces evenly.
 func (c countableUnit) indivisible(n int, unit string) error {
-	e := wrong("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.whole, n, unit)
+	e := newError("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.whole, n, unit)
 	from := fmt.Sprintf(`"%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
 	switch {
 	case n < c.whole && unit != "second":
@@ -81,8 +81,10 @@ func (c countableUnit) indivisible(n int, unit string) error {
 	return e.SetHint("the numbers of %ss that do are %s", unit, joinNumbers(divisors))
 }
 
-func neverDue(what []string) error {
-	return wrong("%q would be never", strings.Join(what, " ")).SetHint(`write "enabled: false" to switch the task off`)
+// neverDue returns the error about a period of length 0.
+func neverDue(period []string) error {
+	e := newError("%q would be never", strings.Join(period, " "))
+	return e.SetHint(`write "enabled: false" to switch the task off`)
 }
 
 // uncountable returns the error about "2 weeks": an expression cannot say which weeks these are.
@@ -95,7 +97,7 @@ func (p phrase) uncountable(n int, unit string) error {
 		}
 		return text
 	}
-	e := wrong("%d %ss cannot be told from the calendar alone", n, unit)
+	e := newError("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
 		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`,
@@ -136,7 +138,7 @@ func (p phrase) cycle() (f frequency, err error) {
 func (p phrase) cycleLength() (words string, days int, err error) {
 	n, unit := p.multiple()
 	if n == 0 {
-		return "", 0, neverDue(p.what)
+		return "", 0, neverDue(p.period)
 	}
 	days = n
 	switch unit {
@@ -144,10 +146,10 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	case "week":
 		days = 7 * n
 	default:
-		return "", 0, notCountedFromDate(p.what, unit)
+		return "", 0, notCountedFromDate(p.period, unit)
 	}
 	if days > longestCycle {
-		return "", 0, wrong("%s is longer than ten years", strings.Join(p.what, " ")).
+		return "", 0, newError("%s is longer than ten years", strings.Join(p.period, " ")).
 			SetHint(`write cron: "0 0 1 6 *" for a date in each year`)
 	}
 	if n > 1 {
@@ -158,15 +160,15 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 
 // multiple reads "2 weeks" or "week" as a number of units. For other words the unit is empty.
 func (p phrase) multiple() (n int, unit string) {
-	what := p.what
-	n, counted := digits(what[0])
+	words := p.period
+	n, counted := digits(words[0])
 	if counted {
-		what = what[1:]
+		words = words[1:]
 	} else {
 		n = 1
 	}
-	if len(what) == 1 {
-		unit = unitWords()[what[0]]
+	if len(words) == 1 {
+		unit = unitWords()[words[0]]
 	}
 	return n, unit
 }
@@ -176,11 +178,11 @@ var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5",
 
 // notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from
 // 2026-01-05".
-func notCountedFromDate(what []string, unit string) error {
-	if last := what[len(what)-1]; len(what) == 2 && unit == "" && weekdayWords()[last] == nil {
+func notCountedFromDate(period []string, unit string) error {
+	if last := period[len(period)-1]; len(period) == 2 && unit == "" && weekdayWords()[last] == nil {
 		return unknownWord(last)
 	}
-	e := wrong("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(what, " "))
+	e := newError("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(period, " "))
 	if onDate[unit] != "" {
 		return e.SetHint("write %q", onDate[unit])
 	}
@@ -195,9 +197,9 @@ func readStart(text string) (time.Time, error) {
 	if err == nil {
 		return day, nil
 	}
-	if date, rest, two := strings.Cut(text, " "); two && strings.Contains(rest, ":") {
+	if date, clock, hasSpace := strings.Cut(text, " "); hasSpace && strings.Contains(clock, ":") {
 		if _, err := readStart(date); err == nil {
-			return day, wrong("%q is not a date", text).SetHint(`put "at" before the time`)
+			return day, newError("%q is not a date", text).SetHint(`put "at" before the time`)
 		}
 	}
 	parts := strings.Split(text, "-")
@@ -205,20 +207,20 @@ func readStart(text string) (time.Time, error) {
 	for i := range parts {
 		n, ok := digits(parts[i])
 		if !ok || len(parts) != len(numbers) || len(parts[0]) != 4 {
-			e := wrong("%q is not a date", text)
+			e := newError("%q is not a date", text)
 			return day, e.SetHint("write it as %s: the year, the month, the day", exampleDate)
 		}
 		numbers[i] = n
 	}
 	year, month, inMonth := numbers[0], numbers[1], numbers[2]
 	if month < 1 || month > 12 {
-		return day, wrong("%q is not a date: month %s is not in 1-12", text, parts[1])
+		return day, newError("%q is not a date: month %s is not in 1-12", text, parts[1])
 	}
 	last := time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	if inMonth < 1 || inMonth > last {
-		return day, wrong("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
+		return day, newError("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
 	}
-	return day, wrong("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
+	return day, newError("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
 }
 
 // interval reads a phrase that counts minutes or hours from an instant. It reports false for a
@@ -230,9 +232,9 @@ func (p phrase) interval() (f frequency, ok bool, err error) {
 	case size == 0:
 		return f, false, nil
 	case n == 0:
-		return f, true, neverDue(p.what)
+		return f, true, neverDue(p.period)
 	case n > int(longestCycle*24*time.Hour/size):
-		return f, true, wrong("%s is longer than ten years", strings.Join(p.what, " "))
+		return f, true, newError("%s is longer than ten years", strings.Join(p.period, " "))
 	}
 	f.Interval = time.Duration(n) * size
 	f.From, err = p.instant()
@@ -254,12 +256,12 @@ func (p phrase) instant() (time.Time, error) {
 	case len(words) == 1:
 		return day, nil
 	case len(words) > 2:
-		e := wrong("%q is not one date and one time", strings.Join(words, " "))
+		e := newError("%q is not one date and one time", strings.Join(words, " "))
 		return time.Time{}, e.SetHint("write %s 06:00", exampleDate)
 	}
 	clock, err := time.Parse("15:04", words[1])
 	if err != nil {
-		return time.Time{}, wrong("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
+		return time.Time{}, newError("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
 	}
 	return day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute), nil
 }

@@ -58,7 +58,7 @@ func (p phrase) lastOfQuarter(day monthDay) error {
 	if day.field == inWeekdayField {
 		cron = "0 0 * 3,6,9,12 " + day.text
 	}
-	return wrong("%q does not go with %q", day.words, strings.Join(p.what, " ")).
+	return newError("%q does not go with %q", day.words, strings.Join(p.period, " ")).
 		SetHint("write cron: %q for the %s of a quarter", cron, day.words)
 }
 
@@ -67,22 +67,22 @@ var ordinalWords = []string{"first", "second", "third", "fourth", "last"}
 // spreadWeekday gives each ordinal its weekday: it makes "first monday , third monday" of "first ,
 // third monday".
 func spreadWeekday(words []string) []string {
-	var all []string
+	var spread []string
 	for i, word := range words {
-		all = append(all, word)
+		spread = append(spread, word)
 		alone := slices.Contains(ordinalWords, word) &&
 			(i == 0 || words[i-1] == ",") && i+1 < len(words) && words[i+1] == ","
 		if !alone {
 			continue
 		}
-		for _, day := range words[i+1:] { // the first that is neither a comma nor an ordinal
+		for _, day := range words[i+1:] { // the first word that is neither a comma nor an ordinal
 			if day != "," && !slices.Contains(ordinalWords, day) {
-				all = append(all, day)
+				spread = append(spread, day)
 				break
 			}
 		}
 	}
-	return all
+	return spread
 }
 
 func readMonthDay(element string) (monthDay, error) {
@@ -93,7 +93,7 @@ func readMonthDay(element string) (monthDay, error) {
 	case two && weekdays != nil && nth == 0:
 		return monthDay{}, unknownOrdinal(nthWord, name)
 	case !two && weekdayWords()[element] != nil:
-		e := wrong("%q is not a day of the month", element)
+		e := newError("%q is not a day of the month", element)
 		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
 		return monthDay{element, inDayField, "L", 100}, nil
@@ -105,14 +105,14 @@ func readMonthDay(element string) (monthDay, error) {
 	case len(weekdays) == 1:
 		return nthWeekday(element, nth, weekdays[0]), nil
 	case slices.Equal(weekdays, weekdayWords()["weekend"]):
-		e := wrong("%q is two days", element)
+		e := newError("%q is two days", element)
 		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
 	case nthWord == "first": // Quartz: the nearest weekday does not leave the month
 		return monthDay{element, inDayField, "1W", 1}, nil
 	case nthWord == "last":
 		return monthDay{element, inDayField, "LW", 101}, nil
 	}
-	return monthDay{}, wrong("%q cannot be told: of weekdays only the first and the last of a month can", element).
+	return monthDay{}, newError("%q cannot be told: of weekdays only the first and the last of a month can", element).
 		SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
 }
 
@@ -131,42 +131,42 @@ func unknownOrdinal(nth, name string) error {
 	n, err := readDay(nth)
 	switch {
 	case nth == "fifth" || err == nil && n == 5:
-		e := wrong("not every month has a fifth %s", name)
+		e := newError("not every month has a fifth %s", name)
 		if days := weekdayWords()[name]; len(days) == 1 {
 			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`,
 				name, days[0])
 		}
 		return e.SetHint(`write "last %s of month"`, name)
 	case err == nil && n <= 4:
-		return wrong("%q is not understood", nth+" "+name).SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
+		return newError("%q is not understood", nth+" "+name).SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
 	}
-	e := wrong("%q does not say which %s of the month", nth, name)
+	e := newError("%q does not say which %s of the month", nth, name)
 	return e.SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
 func (p *phrase) ofMonth(of int) error {
-	days, month := p.what[:of], p.what[of+1:]
+	days, month := p.period[:of], p.period[of+1:]
 	switch {
 	case p.on != nil:
-		e := wrong(`"of" and "on" do not go together`)
+		e := newError(`"of" and "on" do not go together`)
 		return e.SetHint(`write "first monday of month" or "month on first monday"`)
 	case len(days) == 0:
-		return wrong(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
+		return newError(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
 	case len(month) == 0:
-		return wrong(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
+		return newError(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
 	}
 	unit := unitWords()[month[0]]
 	if len(month) > 1 || unit != "month" && unit != "quarter" {
-		return wrong(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
+		return newError(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
 			SetHint(`write cron: "0 0 * 6 1#1" for the first Monday of June`)
 	}
-	p.what, p.on = month, days
+	p.period, p.on = month, days
 	return nil
 }
 
 // ordinalWithoutMonth returns the error about "first monday", with a hint at what may be meant.
 func (p phrase) ordinalWithoutMonth() error {
-	nth, name := p.what[0], p.what[1]
+	nth, name := p.period[0], p.period[1]
 	n := 1 + slices.Index(ordinalWords, nth)
 	counts := n > 1 && nth != "last"
 	isDay := len(weekdayWords()[name]) == 1 || !counts && (weekdayWords()[name] != nil || name == "day")
@@ -175,11 +175,12 @@ func (p phrase) ordinalWithoutMonth() error {
 		if _, err := p.counted(n); err != nil {
 			return err
 		}
-		return wrong("%q is not understood", nth+" "+name).SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
+		e := newError("%q is not understood", nth+" "+name)
+		return e.SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
 	case !isDay:
-		return wrong("%q is not understood", nth+" "+name).SetHint(everyForms)
+		return newError("%q is not understood", nth+" "+name).SetHint(everyForms)
 	}
-	e := wrong("%q lacks its month", nth+" "+name).SetHint(`write "%s %s of month"`, nth, name)
+	e := newError("%q lacks its month", nth+" "+name).SetHint(`write "%s %s of month"`, nth, name)
 	if counts {
 		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, nth)
 	}
@@ -189,19 +190,19 @@ func (p phrase) ordinalWithoutMonth() error {
 // eachOf reads each of the elements that the words list, with commas between them.
 func eachOf[T any](words []string, read func(element string) (T, error)) ([]T, error) {
 	text := strings.Join(words, " ")
-	var all []T
+	var values []T
 	for element := range strings.SplitSeq(text, ",") {
 		element = strings.TrimSpace(element)
 		if element == "" {
-			return nil, wrong("%q has an empty element", text)
+			return nil, newError("%q has an empty element", text)
 		}
-		one, err := read(element)
+		value, err := read(element)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, one)
+		values = append(values, value)
 	}
-	return all, nil
+	return values, nil
 }
 
 // numbers is eachOf, in ascending order and each once. If words is nil, it returns 0 alone.
@@ -209,19 +210,20 @@ func numbers(words []string, read func(element string) (int, error)) ([]int, err
 	if words == nil {
 		return []int{0}, nil
 	}
-	all, err := eachOf(words, read)
-	return ascending(all), err
+	numbers, err := eachOf(words, read)
+	return ascending(numbers), err
 }
 
-func ascending(all []int) []int {
-	slices.Sort(all)
-	return slices.Compact(all)
+// ascending sorts numbers, and returns each of them once.
+func ascending(numbers []int) []int {
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
 }
 
 // joinNumbers returns the numbers as a list of a cron expression: "1,16".
-func joinNumbers(all []int) string {
-	texts := make([]string, len(all))
-	for i, n := range all {
+func joinNumbers(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
 		texts[i] = strconv.Itoa(n)
 	}
 	return strings.Join(texts, ",")
@@ -234,13 +236,14 @@ func readTime(text string) (int, error) {
 	minute, okMinute := digits(minuteText)
 	switch {
 	case clock24(text) != "":
-		return 0, wrong("%q is not a time of day", text).SetHint("write %s", clock24(text))
+		return 0, newError("%q is not a time of day", text).SetHint("write %s", clock24(text))
 	case !okHour || !okMinute || len(hourText) > 2 || len(minuteText) != 2:
-		return 0, wrong("%q is not a time of day", text).SetHint("write it as 8:00 or 19:30, with a comma between two")
+		e := newError("%q is not a time of day", text)
+		return 0, e.SetHint("write it as 8:00 or 19:30, with a comma between two")
 	case hour == 24 && minute == 0:
-		return 0, wrong("%q is not a time of day", text).SetHint("midnight is 0:00")
+		return 0, newError("%q is not a time of day", text).SetHint("midnight is 0:00")
 	case hour > 23 || minute > 59:
-		return 0, wrong("%q is not in 0:00-23:59", text)
+		return 0, newError("%q is not in 0:00-23:59", text)
 	}
 	return hour*60 + minute, nil
 }
@@ -268,7 +271,7 @@ func clock24(text string) string {
 func readMinute(text string) (int, error) {
 	minute, ok := digits(strings.TrimPrefix(text, ":"))
 	if !ok || text[0] != ':' || len(text) > 3 || minute > 59 {
-		return 0, wrong("%q is not a minute of the hour", text).SetHint("write it as :17, in :00-:59")
+		return 0, newError("%q is not a minute of the hour", text).SetHint("write it as :17, in :00-:59")
 	}
 	return minute, nil
 }
@@ -281,11 +284,11 @@ func readDay(text string) (int, error) {
 	}
 	n, ok := digits(number)
 	if !ok {
-		e := wrong("%q is not a day of the month", text)
+		e := newError("%q is not a day of the month", text)
 		return 0, e.SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)
 	}
 	if n < 1 || n > 31 {
-		return 0, wrong("day %s is not in 1-31", text)
+		return 0, newError("day %s is not in 1-31", text)
 	}
 	return n, nil
 }
@@ -296,14 +299,15 @@ func readDate(words []string) (day, month int, err error) {
 		return 1, 1, nil
 	}
 	if len(words) != 2 {
-		return 0, 0, wrong("%q is not a day of the year", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
+		e := newError("%q is not a day of the year", strings.Join(words, " "))
+		return 0, 0, e.SetHint(`write it as "on 1 June"`)
 	}
 	dayText, monthText := words[0], words[1]
 	if readMonth(monthText) == 0 {
 		dayText, monthText = monthText, dayText
 	}
 	if month = readMonth(monthText); month == 0 {
-		return 0, 0, wrong("no month in %q", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
+		return 0, 0, newError("no month in %q", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
 	}
 	day, err = readDay(dayText)
 	return day, month, err
@@ -326,9 +330,9 @@ func readWeekdays(text string) ([]int, error) {
 			clock = rest
 		}
 		if clock != "" {
-			return nil, wrong("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
+			return nil, newError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
 		}
-		return nil, wrong("%q cannot follow %q", rest, first).
+		return nil, newError("%q cannot follow %q", rest, first).
 			SetHint(`put commas between days, and "at" before the time`)
 	}
 	return nil, unknownWord(first)

@@ -40,7 +40,7 @@ type Field struct {
 	Value   int    // of the clock; Sunday is 0; a date in days from the first, an interval in minutes from its start
 	Matches bool
 
-	said string // of a date or an interval: the comparison in words
+	comparison string // in words, for a date or an interval; else ""
 }
 
 // Explain says whether w is due in the absolute minute that holds minute, and which fields decide
@@ -121,11 +121,11 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 		field(minuteField, wall.Minute(), c.times.minutes),
 		field(hourField, wall.Hour(), c.times.hours),
 		{
-			Name:    "date",
-			Text:    words,
-			Value:   int(since),
-			Matches: c.cycle.due(c.cycle.from + since),
-			said:    c.cycle.why(since),
+			Name:       "date",
+			Text:       words,
+			Value:      int(since),
+			Matches:    c.cycle.due(c.cycle.from + since),
+			comparison: c.cycle.why(since),
 		},
 	}
 }
@@ -196,18 +196,18 @@ func (v Verdict) whyDue() string {
 
 // String compares the field with the clock in words: "minute 5 is not in */10".
 func (f Field) String() string {
-	if f.said != "" {
-		return f.said
+	if f.comparison != "" {
+		return f.comparison
 	}
-	is := "is"
+	verb := "is"
 	if !f.Matches {
-		is = "is not"
+		verb = "is not"
 	}
 	meaning := f.meaning()
 	if meaning != "" {
 		meaning = ", " + meaning
 	}
-	return fmt.Sprintf("%s %s in %s%s", f.value(), is, f.Text, meaning)
+	return fmt.Sprintf("%s %s in %s%s", f.value(), verb, f.Text, meaning)
 }
 
 // value returns what the clock shows, as people say it: "minute 5", "March", "Saturday".

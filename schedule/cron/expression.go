@@ -34,8 +34,8 @@ type Error struct{ Text, Hint string }
 // Error returns the text without the hint.
 func (e *Error) Error() string { return e.Text }
 
-// wrong returns an Error without a hint.
-func wrong(format string, args ...any) *Error {
+// newError returns an Error without a hint.
+func newError(format string, args ...any) *Error {
 	return &Error{Text: fmt.Sprintf(format, args...)}
 }
 
@@ -133,10 +133,10 @@ func (c *Expression) hasDate() bool {
 func (fields *canonicalFields) impossible(words []string) error {
 	words = words[len(words)-3:]
 	if fields[weekdayField] == "*" {
-		return wrong("can never be due: day %s never comes in month %s", words[0], words[1]).
+		return newError("can never be due: day %s never comes in month %s", words[0], words[1]).
 			SetHint("the last day of a month is L, its last working day LW")
 	}
-	return wrong("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2])
+	return newError("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2])
 }
 
 // The search goes over the wall clock. Its seconds, here called wall seconds, are counted as if the
@@ -190,10 +190,10 @@ func splitCron(text string) ([]string, error) {
 		return splitMacro(strings.Join(words, " "))
 	}
 	if len(words) > 0 && strings.Contains(words[0], "TZ=") {
-		return nil, wrong("%q is no field", words[0]).SetHint("the time zone has its own key, timezone:")
+		return nil, newError("%q is no field", words[0]).SetHint("the time zone has its own key, timezone:")
 	}
 	if n := len(words); n > 5 && isCommand(words[5:]) {
-		return nil, wrong("%q is no field", strings.Join(words[5:], " ")).
+		return nil, newError("%q is no field", strings.Join(words[5:], " ")).
 			SetHint("the command of a crontab line has its own key, command:, and the user before it user:")
 	} else if n != 5 && n != 6 {
 		return nil, wrongCount(n)
@@ -221,12 +221,12 @@ func splitMacro(name string) ([]string, error) {
 	}
 	switch {
 	case lower == AtBoot:
-		return nil, wrong("%s is no time", name).SetHint("in a schedule write `every: boot`")
+		return nil, newError("%s is no time", name).SetHint("in a schedule write `every: boot`")
 	case strings.HasPrefix(lower, "@every"):
-		return nil, wrong("macro %q is not known", name).
+		return nil, newError("macro %q is not known", name).
 			SetHint(`write it in words instead, for example "every: 5 minutes"`)
 	}
-	return nil, wrong("macro %q is not known", name).
+	return nil, newError("macro %q is not known", name).
 		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
 }
 
@@ -234,13 +234,13 @@ func wrongCount(n int) error {
 	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
 	switch n {
 	case 0:
-		return wrong("is empty, " + need)
+		return newError("is empty, " + need)
 	case 1:
-		return wrong("1 field, " + need)
+		return newError("1 field, " + need)
 	case 7:
-		return wrong("7 fields, " + need).SetHint("there is no field for the year: leave out the last one")
+		return newError("7 fields, " + need).SetHint("there is no field for the year: leave out the last one")
 	}
-	return wrong("%d fields, "+need, n)
+	return newError("%d fields, "+need, n)
 }
 
 // yearHint adds a hint to err if six fields end with a year instead of starting with a second.

@@ -52,7 +52,7 @@ func (f *cronField) canonical(text string) (string, error) {
 	elements := strings.Split(text, ",")
 	for i, element := range elements {
 		if element == "" {
-			return "", wrong("%s %q has an empty element", f.name, text).
+			return "", newError("%s %q has an empty element", f.name, text).
 				SetHint("a list has one comma between two elements, and no spaces")
 		}
 		var err error
@@ -98,12 +98,12 @@ func (f *cronField) element(element string) (string, error) {
 func (f *cronField) step(text, element, body string) (int, error) {
 	n, ok := digits(text)
 	if !ok {
-		return 0, wrong("%s step %q in %q is not a number", f.name, text, element)
+		return 0, newError("%s step %q in %q is not a number", f.name, text, element)
 	}
 	if n >= 1 && n <= f.max {
 		return n, nil
 	}
-	e := wrong("%s step %s is not in 1-%d", f.name, text, f.max)
+	e := newError("%s step %s is not in 1-%d", f.name, text, f.max)
 	if body == "*" && n > 0 {
 		return 0, e.SetHint("%s would be %d alone; write that, or a step that fits", element, f.min)
 	}
@@ -225,11 +225,11 @@ func (f *cronField) monthDayForm(element string) (string, error) {
 	case upper == "L" || upper == "LW":
 		return upper, nil
 	case upper == "WL":
-		return "", wrong("day %q is not known", element).SetHint("write LW")
+		return "", newError("day %q is not known", element).SetHint("write LW")
 	}
 	number, after, _ := strings.Cut(upper, "W")
 	if _, ok := digits(number); !ok || after != "" {
-		return "", wrong("day %q is not known: L stands alone and W follows one number", element).
+		return "", newError("day %q is not known: L stands alone and W follows one number", element).
 			SetHint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
 	}
 	n, err := f.value(number, element)
@@ -246,7 +246,7 @@ func (f *cronField) weekdayForm(element string) (string, error) {
 			return "", err
 		}
 		if week, ok := digits(nth); !ok || week < 1 || week > 5 {
-			return "", wrong("week %q in %q is not in 1-5", nth, element)
+			return "", newError("week %q in %q is not in 1-5", nth, element)
 		}
 		return strconv.Itoa(n%7) + "#" + strings.TrimLeft(nth, "0"), nil
 	}
@@ -258,7 +258,7 @@ func (f *cronField) weekdayForm(element string) (string, error) {
 	case !last:
 		return "", nil
 	case day == "":
-		return "", wrong("weekday %q needs a day", element).
+		return "", newError("weekday %q needs a day", element).
 			SetHint("5L or FRIL is the last Friday of the month; L in the day field is its last day")
 	}
 	n, err := f.value(day, element)
@@ -301,7 +301,7 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	if inner, isRange := strings.CutPrefix(after, "("); isRange {
 		bounds, rest, closed := strings.Cut(inner, ")")
 		if !closed || !strings.Contains(bounds, "-") || rest != "" && rest[0] != '/' {
-			return "", wrong("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
+			return "", newError("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
 		}
 		var err error
 		if low, high, err = f.bounds(bounds, element, true); err != nil {
@@ -345,12 +345,12 @@ func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
 	if high == bottom {
 		second = highText
 	}
-	return wrong("%s range %s-%s runs backwards", f.name, lowText, highText).
+	return newError("%s range %s-%s runs backwards", f.name, lowText, highText).
 		SetHint("write %s,%s", first, second)
 }
 
 func (f *cronField) outOfRange(text string, n int) error {
-	e := wrong("%s %s is not in %d-%d", f.name, text, f.min, f.max)
+	e := newError("%s %s is not in %d-%d", f.name, text, f.min, f.max)
 	switch {
 	case f.pos == hourField && n == 24:
 		e.SetHint("midnight is hour 0")
@@ -362,9 +362,9 @@ func (f *cronField) outOfRange(text string, n int) error {
 
 func (f *cronField) unknown(text, element string) error {
 	if text == "" {
-		return wrong("%s %q lacks a number", f.name, element)
+		return newError("%s %q lacks a number", f.name, element)
 	}
-	e := wrong("%s %q is not a number in %d-%d", f.name, text, f.min, f.max)
+	e := newError("%s %q is not a number in %d-%d", f.name, text, f.min, f.max)
 	if f.names != nil {
 		e.Text += " or a name in " + f.nameSpan
 		if len(text) > 3 {
@@ -379,9 +379,9 @@ func (f *cronField) unknown(text, element string) error {
 	case text == "?":
 		e.SetHint("? is for the day fields only; write *")
 	case text == "*":
-		e.Text = wrong("%s %q: * takes a step and nothing else", f.name, element).Text
+		e.Text = newError("%s %q: * takes a step and nothing else", f.name, element).Text
 	case text == "H" || text == "h":
-		e.Text = wrong("%s %q: H takes no range after it", f.name, element).Text
+		e.Text = newError("%s %q: H takes no range after it", f.name, element).Text
 		e.SetHint("write H(0-29) for a number in a range")
 	case f.pos == weekdayField && text[0] > '9':
 		e.SetHint("if that is the command, it goes into `command`")

@@ -72,8 +72,8 @@ func ShortRun(id string) string {
 
 // WithoutPath returns err without its path, for a message that has the path already.
 func WithoutPath(err error) error {
-	if path, is := errors.AsType[*fs.PathError](err); is {
-		return path.Err
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathError.Err
 	}
 	return err
 }

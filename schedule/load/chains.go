@@ -21,12 +21,13 @@ type chains struct {
 type use struct {
 	name          string // of a task
 	place         yamldoc.Place
-	task, section string         // of the problem; see yamldoc.Reader
-	in            *schedule.Task // the task that has it; nil if several tasks inherit it
+	task, section string         // for problems; see yamldoc.Reader
+	in            *schedule.Task // the task that has the use; nil if several tasks inherit it
 }
 
+// useOf returns the use of a name at a node of the task that is read now.
 func (l *loader) useOf(name string, n *node) use {
-	return use{name, l.PlaceOf(n), l.Task, l.Section, l.chains.reading}
+	return use{name: name, place: l.PlaceOf(n), task: l.Task, section: l.Section, in: l.chains.reading}
 }
 
 func setTrigger(l *loader, h *hookDraft, n *node) {
@@ -60,7 +61,7 @@ func checkChains(l *loader) {
 	for _, t := range l.chains.triggers {
 		triggered[t.name] = true
 		if _, exists := l.names[t.name]; !exists {
-			l.problemOf(t, unknownTask(l, t.name), "trigger: there is no task %q", t.name)
+			l.problemOf(t, nearestTaskHint(l, t.name), "trigger: there is no task %q", t.name)
 		}
 		if byHand[t.name] {
 			l.problemOf(t, "give its params defaults",
@@ -88,7 +89,8 @@ func (l *loader) problemOf(u use, hint, format string, args ...any) {
 	l.Task, l.Section = task, section
 }
 
-func unknownTask(l *loader, name string) string {
+// nearestTaskHint is the hint for the name of a task that does not exist.
+func nearestTaskHint(l *loader, name string) string {
 	var names []string
 	for _, t := range l.schedule.Tasks {
 		names = append(names, t.Name)

@@ -311,13 +311,13 @@ func (l *loader) rest() *schedule.Schedule {
 		return nil
 	}
 	s := l.finished()
-	left := map[string]bool{"": true} // names, the empty one among them
+	stays := map[string]bool{"": true} // the names of which a task stays; the empty one is not listed
 	for _, t := range s.Tasks {
-		left[t.Name] = left[t.Name] || !l.wrong.tasks[t]
+		stays[t.Name] = stays[t.Name] || !l.wrong.tasks[t]
 	}
 	s.Without = []string{}
 	s.Tasks = slices.DeleteFunc(s.Tasks, func(t *schedule.Task) bool {
-		if l.wrong.tasks[t] && !left[t.Name] {
+		if l.wrong.tasks[t] && !stays[t.Name] {
 			s.Without = append(s.Without, t.Name)
 		}
 		return l.wrong.tasks[t]

@@ -45,18 +45,18 @@ func requireName(r *yamldoc.Reader, n *yamldoc.Node, text string) bool {
 	if valid && len(text) <= longestName {
 		return true
 	}
-	what := r.Key + " " + yamldoc.Quote(text)
-	if r.Key == "group" { // which the message names already
-		what = "this"
+	subject := r.Key + " " + yamldoc.Quote(text)
+	if r.Key == "group" { // the message names the group already
+		subject = "this"
 	}
 	switch {
 	case text == "":
 		r.Problemf(n, "", "%s is empty", r.Key)
 	case !valid:
 		r.Problemf(n, "use letters, digits and . _ : / -, and begin with a letter or a digit",
-			"%s is not a valid name", what)
+			"%s is not a valid name", subject)
 	default:
-		r.Problemf(n, "", "%s is longer than 128 characters", what)
+		r.Problemf(n, "", "%s is longer than 128 characters", subject)
 	}
 	return false
 }
@@ -218,14 +218,14 @@ func integerTo(least, most int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool)
 
 // readWord reads one of several words. The first word is the default, and false means the default.
 // A wrong word is a problem and counts as fallback.
-func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, all ...string) (string, bool) {
+func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, words ...string) (string, bool) {
 	if n.IsFalse() {
-		return all[0], true
+		return words[0], true
 	}
 	if !n.IsScalar() || n.IsNull() {
 		return r.Text(n)
 	}
-	if word, ok := r.OneOf(n, all...); ok {
+	if word, ok := r.OneOf(n, words...); ok {
 		return word, true
 	}
 	return fallback, true

@@ -20,8 +20,8 @@ type settings struct {
 	*schedule.Schedule
 	ownName, ownStateDir string // empty: the key is not there
 	env                  map[string]string
-	pools                []*node // their names, in the order of Pools
-	pauses               []*node // in the order of Pauses
+	pools                []*node // the names of Pools, in their order
+	pauses               []*node // the entries of Pauses, in their order
 }
 
 // readSettings reads the top-level keys into the schedule. It returns the schedule with the values
@@ -164,9 +164,11 @@ func setPools(l *loader, s *settings, n *node) {
 	}
 }
 
+// warnOfUnusedPools warns of pools that no task has. names are the nodes with their names.
 func warnOfUnusedPools(l *loader, names []*node) {
 	for i, pool := range l.schedule.Pools {
-		if !slices.ContainsFunc(l.schedule.Tasks, func(t *schedule.Task) bool { return t.Pool.Name == pool.Name }) {
+		hasPool := func(t *schedule.Task) bool { return t.Pool.Name == pool.Name }
+		if !slices.ContainsFunc(l.schedule.Tasks, hasPool) {
 			l.Warnf(names[i], "add `pool: "+yamldoc.Shorten(pool.Name)+"` to the tasks that it is for",
 				"no task has the pool %s", yamldoc.Quote(pool.Name))
 		}
@@ -295,8 +297,8 @@ func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 		l.Problemf(n, forms, "a pause does not say how long it lasts")
 	case p.every != nil:
 		crons, err := cron.ParseEvery(p.every.Value)
-		if wrong, ok := errors.AsType[*cron.Error](err); ok {
-			hint := wrong.Hint
+		if cronError, ok := errors.AsType[*cron.Error](err); ok {
+			hint := cronError.Hint
 			if isBoot(p.every.Value, "boot") {
 				hint = forms
 			}
@@ -305,7 +307,8 @@ func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 			}
 			l.Problemf(p.every, hint, "every %s: %v", yamldoc.Quote(p.every.Value), err)
 		}
-		p.Every, p.Zone, p.When.Crons, p.When.Every = p.every.Value, l.schedule.Location.String(), crons, p.every.Value
+		p.Every, p.Zone = p.every.Value, l.schedule.Location.String()
+		p.When.Crons, p.When.Every = crons, p.every.Value
 	case p.from != (moment{}):
 		p.From, p.Until = p.from.in(l.schedule.Location), p.until.in(l.schedule.Location)
 		if p.For > 0 {

@@ -65,7 +65,7 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 	if every := t.timing.every; every != nil {
 		crons, err := cron.ParseEvery(every.Value)
 		if err != nil {
-			timingProblem(l, &t.timing, every, "every", err)
+			refuseTiming(l, &t.timing, every, "every", err)
 		}
 		t.When.Every, t.When.Crons = every.Value, crons
 		return
@@ -79,7 +79,7 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 		}
 		expression, err := cron.Parse(n.Value, seed)
 		if err != nil {
-			timingProblem(l, &t.timing, n, "cron", err)
+			refuseTiming(l, &t.timing, n, "cron", err)
 			continue
 		}
 		crons = append(crons, expression)
@@ -176,10 +176,11 @@ func checkBoot(l *loader, n *node, t *taskDraft) {
 	}
 }
 
-func timingProblem(l *loader, t *timing, n *node, key string, err error) {
+// refuseTiming records the error of package cron about a time.
+func refuseTiming(l *loader, t *timing, n *node, key string, err error) {
 	t.broken = true
-	if wrong, ok := errors.AsType[*cron.Error](err); ok {
-		l.Problemf(n, wrong.Hint, "%s %s: %v", key, yamldoc.Quote(n.Value), err)
+	if cronError, ok := errors.AsType[*cron.Error](err); ok {
+		l.Problemf(n, cronError.Hint, "%s %s: %v", key, yamldoc.Quote(n.Value), err)
 	}
 }
 
@@ -228,16 +229,16 @@ func zoneHint(name string) string {
 		}
 		parts[i] = strings.Join(words, "_")
 	}
-	tries := []string{strings.Join(parts, "/"), strings.ToUpper(name)}
+	candidates := []string{strings.Join(parts, "/"), strings.ToUpper(name)}
 	if len(parts) == 1 {
 		regions := []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"}
 		for _, region := range regions {
-			tries = append(tries, region+"/"+parts[0])
+			candidates = append(candidates, region+"/"+parts[0])
 		}
 	}
-	for _, try := range tries {
-		if _, err := time.LoadLocation(try); err == nil && try != "" && try != name {
-			return yamldoc.DidYouMean(try)
+	for _, zone := range candidates {
+		if _, err := time.LoadLocation(zone); err == nil && zone != "" && zone != name {
+			return yamldoc.DidYouMean(zone)
 		}
 	}
 	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`

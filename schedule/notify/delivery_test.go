@@ -32,8 +32,8 @@ func TestTheWaitsBetweenAttempts(t *testing.T) {
 // attempts.
 func TestTheAddressesThatAreLeft(t *testing.T) {
 	all := []string{"a", "b", "c", "d"}
-	first := left(nil, all, []string{"b", "d"})
-	second := left(first, []string{"b", "d"}, []string{"d"})
+	first := remainingOf(nil, all, []string{"b", "d"})
+	second := remainingOf(first, []string{"b", "d"}, []string{"d"})
 	if len(second) != 1 || all[second[0]] != "d" {
 		t.Errorf("%v, then %v", first, second)
 	}

@@ -233,8 +233,14 @@ func (d *Delivery) sender() string { return d.Message.Task + " " + d.Hook }
 // pack returns the delivery as a message of the outbox.
 func (d *Delivery) pack() (m state.Message, err error) {
 	m = state.Message{
-		ID: d.Message.ID, Sender: d.sender(), Task: d.Message.Task, Run: d.Run, Hook: d.Hook,
-		Created: d.Message.At, Replaces: d.To.IsState(), Limit: state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
+		ID:       d.Message.ID,
+		Sender:   d.sender(),
+		Task:     d.Message.Task,
+		Run:      d.Run,
+		Hook:     d.Hook,
+		Created:  d.Message.At,
+		Replaces: d.To.IsState(),
+		Limit:    state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
 	}
 	if m.Target, err = json.Marshal(place{d.Folder, d.To}); err != nil {
 		return m, err
@@ -256,11 +262,12 @@ func unpack(m *state.Message) (*Delivery, error) {
 	if err := json.Unmarshal(m.Target, &to); err != nil {
 		return d, err
 	}
-	var what content
-	if err := json.Unmarshal(m.Body, &what); err != nil {
+	var body content
+	if err := json.Unmarshal(m.Body, &body); err != nil {
 		return d, err
 	}
-	d.Folder, d.To, d.Message, d.Output = to.Folder, to.To, what.Message, what.Output
+	d.Folder, d.To = to.Folder, to.To
+	d.Message, d.Output = body.Message, body.Output
 	d.tellHeldBack(m)
 	return d, nil
 }

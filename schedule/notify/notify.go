@@ -154,7 +154,7 @@ func (a attempt) explain(err error) (reason, hint string) {
 		certificate *tls.CertificateVerificationError
 		alert       tls.AlertError
 	)
-	is := func(targets ...error) bool {
+	isAny := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 	switch {
@@ -166,9 +166,9 @@ func (a attempt) explain(err error) (reason, hint string) {
 		return "there is no host of that name", "see the URL"
 	case errors.As(err, &lookup):
 		return "its name cannot be looked up", "does this machine reach its name server? see /etc/resolv.conf"
-	case is(syscall.ECONNREFUSED):
+	case isAny(syscall.ECONNREFUSED):
 		return "connection refused", "is it running, and is that its port?"
-	case is(syscall.EHOSTUNREACH, syscall.ENETUNREACH):
+	case isAny(syscall.EHOSTUNREACH, syscall.ENETUNREACH):
 		return "there is no way to that host", ""
 	case errors.As(err, &notTLS):
 		return "it does not speak TLS on this port", "see the scheme and the port of the URL"
@@ -178,9 +178,9 @@ func (a attempt) explain(err error) (reason, hint string) {
 			"name the file of its CA in SSL_CERT_FILE, or add it to the CAs of the machine"
 	case errors.As(err, &alert):
 		return "it refuses the TLS connection: " + strings.TrimPrefix(alert.Error(), "tls: "), ""
-	case is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE):
+	case isAny(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE):
 		return "it closed the connection before it answered", ""
-	case is(os.ErrDeadlineExceeded, syscall.ETIMEDOUT):
+	case isAny(os.ErrDeadlineExceeded, syscall.ETIMEDOUT):
 		return a.noAnswer()
 	}
 	return redact(err.Error(), a.secrets), ""

@@ -166,7 +166,7 @@ func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 // delivery is due, and after an error: then a later tick tries again.
 func (s *Sender) take(sender string) *Delivery {
 	ctx, due := context.Background(), state.Due{Now: clock.Now(), Sender: sender, Refused: s.Undelivered != nil}
-	if has, err := s.db.Messages().HasDue(ctx, due); !has || err != nil || s.ctx.Err() != nil {
+	if hasDue, err := s.db.Messages().HasDue(ctx, due); !hasDue || err != nil || s.ctx.Err() != nil {
 		return nil
 	}
 	owner, err := s.own()
@@ -233,11 +233,11 @@ func (s *Sender) target(d *Delivery) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	if left := d.attempts.Addresses; len(left) > 0 && slices.Max(left) < len(to.Mail) {
-		all := to.Mail
+	if remaining := d.attempts.Addresses; len(remaining) > 0 && slices.Max(remaining) < len(to.Mail) {
+		addresses := to.Mail
 		to.Mail = nil
-		for _, i := range left {
-			to.Mail = append(to.Mail, all[i])
+		for _, i := range remaining {
+			to.Mail = append(to.Mail, addresses[i])
 		}
 	}
 	return Target(to), nil
@@ -259,10 +259,10 @@ func (s *Sender) failed(d *Delivery, target Target, err error) {
 	if a.Failing.IsZero() || a.Failing.After(now) {
 		a.Failing = now
 	}
-	if wrong, ok := errors.AsType[*Error](err); ok {
-		a.Refused = wrong.Permanent
-		if wrong.Rest != nil {
-			a.Addresses = left(a.Addresses, target.Mail, wrong.Rest)
+	if sendError, ok := errors.AsType[*Error](err); ok {
+		a.Refused = sendError.Permanent
+		if sendError.Rest != nil {
+			a.Addresses = remainingOf(a.Addresses, target.Mail, sendError.Rest)
 		}
 	}
 	d.attempts = a
@@ -317,16 +317,16 @@ func next(a state.Attempts) time.Time {
 	return a.Tried.Truncate(time.Minute).Add(wait)
 }
 
-// left returns the indexes of the addresses that are in rest. If addresses are themselves the rest
-// of an earlier attempt, before has their indexes in the whole list.
-func left(before []int, addresses, rest []string) (left []int) {
+// remainingOf returns the indexes of the addresses that are in rest. If addresses are themselves
+// the rest of an earlier attempt, before has their indexes in the whole list.
+func remainingOf(before []int, addresses, rest []string) (indexes []int) {
 	for i, address := range addresses {
 		if slices.Contains(rest, address) {
 			if len(before) == len(addresses) {
 				i = before[i]
 			}
-			left = append(left, i)
+			indexes = append(indexes, i)
 		}
 	}
-	return left
+	return indexes
 }
