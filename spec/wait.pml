@@ -2,7 +2,7 @@
  * Runs of one machine that wait for a mutex and for a seat of a pool.
  *
  * A model of:
- *   stand    run.waiter.stand, state.Owned.WaitFor
+ *   stand    run.waiter.enqueue, state.Owned.WaitFor
  *   behind   run.waiter.behind, state.DB.Queue, state.Row.InQueue
  *   try      run.waiter.try, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat
  *   queues   run.waiter.queues

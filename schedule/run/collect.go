@@ -142,9 +142,9 @@ func (o *orphan) neverStarted() state.Row {
 	result := o.run.row.soFar()
 	result.Ended = clock.Now()
 	if stop := o.run.row.Stop; stop != nil {
-		stoppedBy(&result, *stop)
+		setStoppedBy(&result, *stop)
 	} else {
-		stopped(&result, "finished by hand while it waited")
+		setStopped(&result, "finished by hand while it waited")
 	}
 	return result
 }

@@ -26,7 +26,7 @@ func (s *supervision) deferRetry(wait time.Duration) bool {
 	if !s.row.Background || wait <= deferAfter || s.run.DB.InMemory() {
 		return false
 	}
-	notes := append(s.result.Notes[:len(s.result.Notes):len(s.result.Notes)], s.lease.Noted()...)
+	notes := slices.Concat(s.result.Notes, s.lease.Noted())
 	return s.row.deferTo(clock.Now().Add(wait), s.result.Result, notes) == nil
 }
 
@@ -39,16 +39,16 @@ func (r *Run) leaveDeferred() {
 	r.Close()
 }
 
-// finishOrRetry finishes a run whose owner is dead, unless the run has another attempt to come:
-// then it leaves that to a later tick. Deferred reports which of the two it did.
+// finishOrRetry finishes a run whose owner is dead. If the run has another attempt to come, it
+// leaves that attempt to a later tick instead, and deferred is true.
 func (o *orphan) finishOrRetry() (deferred bool) {
 	r := o.run
 	switch stageOf(r.row.Row) {
 	case betweenAttempts: // in the foreground: no process waits for it there any more
 		if r.row.Stop == nil {
-			so := r.row.soFar()
-			so.Reason = r.row.Reason
-			deferred = r.row.deferTo(r.row.Wait.NotBefore, so.Result, so.Notes) == nil
+			soFar := r.row.soFar()
+			soFar.Reason = r.row.Reason
+			deferred = r.row.deferTo(r.row.Wait.NotBefore, soFar.Result, soFar.Notes) == nil
 		}
 		if !deferred {
 			o.finish(nil)
@@ -88,7 +88,7 @@ func (o *orphan) giveUp(code *int) state.Row {
 	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
 	switch {
 	case r.row.Stop != nil:
-		stoppedBy(&result, *r.row.Stop)
+		setStoppedBy(&result, *r.row.Stop)
 		return result
 	case code != nil:
 		result.ExitCode, result.Reason = code, ""
@@ -114,9 +114,10 @@ func (c Caller) GiveUp(row state.Row) error {
 // MaxHeld is how long ticks try again to begin a request, or a deferred retry, whose mutex is held.
 const MaxHeld = 24 * time.Hour
 
-// Resume returns a run with its mutex for its next attempt, or a run that waits for its turn as it
-// is; nil if another process has it. If the mutex is held, the run is left to a later tick, and the
-// result is nil, too. When the mutex was held for too long, the run ends.
+// Resume returns a run with its mutex for its next attempt. A run that waits for its turn is
+// returned as it is. The result is nil if another process has the run. If the mutex is held, the
+// run is left to a later tick, and the result is nil, too. If the mutex was held for too long, the
+// run ends.
 func (c Caller) Resume(row state.Row) (*Run, error) {
 	o, err := c.take(row)
 	if err != nil {
@@ -141,7 +142,7 @@ func (r *Run) Leave() {
 	r.leaveDeferred()
 }
 
-// reacquire takes the mutex and a seat, which were free while the run rested
+// reacquire takes the mutex and a seat, which were free while the run was deferred
 // (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that
 // is impossible. It is empty if the run has what it needs.
 func (o *orphan) reacquire() (reason string) {
@@ -180,7 +181,8 @@ func (o *orphan) postpone(reason string) {
 		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
 	} else if now.Sub(wait.Since) >= MaxHeld {
 		result := o.giveUp(nil)
-		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s", r.row.Reason, r.row.Attempt.Number+1, MaxHeld.Hours(), reason)
+		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s",
+			r.row.Reason, r.row.Attempt.Number+1, MaxHeld.Hours(), reason)
 		r.finish(result)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"sched/schedule"
@@ -59,7 +60,7 @@ func (r *Run) finish(result state.Row) state.Row {
 	}
 	r.hooks.queueAttemptSpan(f.result)
 	r.hooks.queueRunSpan(f.result)
-	if r.resultUnrecorded { // the end cannot be written for now either, and the notifications cannot wait for that
+	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
 		r.hooks.send()
 	}
 	f.end()
@@ -72,10 +73,10 @@ func (r *Run) finish(result state.Row) state.Row {
 	return f.result
 }
 
-// hooksAnyway is how long the hooks of a run wait for its result to be written.
-const hooksAnyway = 10 * time.Second
+// resultPatience is how long the hooks of a run wait until its result is written.
+const resultPatience = 10 * time.Second
 
-// recordResult writes down what the run came to, before its hooks fire.
+// recordResult writes down the result of the run, before its hooks fire.
 func (r *Run) recordResult(result state.Row) error {
 	err := r.row.recordResult(r.Terminate, result.Result, result.Notes)
 	r.resultUnrecorded = err != nil
@@ -85,8 +86,11 @@ func (r *Run) recordResult(result state.Row) error {
 // endsAtOnce reports whether nothing stands between the result of a run and its end: its task has
 // no hooks to fire, no copy of its output to make, and does not pause its task.
 func endsAtOnce(task *schedule.Task) bool {
-	hooks := task.Hooks
-	return task.Output.File == "" && task.OTLP == "" && task.PauseAfter == 0 && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnWarning)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
+	if task.Output.File != "" || task.OTLP != "" || task.PauseAfter > 0 {
+		return false
+	}
+	h := task.Hooks
+	return len(slices.Concat(h.After, h.OnSuccess, h.OnWarning, h.OnFailure, h.OnRecovery, h.OnSkip)) == 0
 }
 
 // A finisher finishes a run. The result gets notes of what fails meanwhile.
@@ -112,7 +116,8 @@ func (f *finisher) keepOutput() {
 			f.note(cut)
 		}
 	}
-	if f.run.task.Output.File != "" && !f.run.row.unstored && f.result.Ran() && f.run.hooks.marks.begin(outputCopied) {
+	isCopied := f.run.task.Output.File != "" && !f.run.row.unstored && f.result.Ran()
+	if isCopied && f.run.hooks.marks.begin(outputCopied) {
 		f.noteError(f.copyOutput())
 		f.run.hooks.marks.ended(outputCopied, "")
 	}
@@ -121,7 +126,8 @@ func (f *finisher) keepOutput() {
 // end ends the row of the run. It tries again until this process is asked to end: the hooks of the
 // run must not fire again.
 func (f *finisher) end() {
-	r, path := f.run, output.Path(f.run.Dir, f.run.row.Row)
+	r := f.run
+	path := output.Path(r.Dir, r.row.Row)
 	printed := f.hasOutput()
 	if !printed {
 		f.result.Output = ""
@@ -130,10 +136,14 @@ func (f *finisher) end() {
 		os.Remove(hooks)
 	}
 	result := f.result
-	waited := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
+	skippedLate := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
+	endedBadly := r.row.Background && (result.Outcome.Failure() || skippedLate)
 	err := r.row.recordEnd(r.Terminate, state.End{
-		Result: result.Result, Notes: result.Notes, Triggered: result.Triggered, Share: r.Store != nil,
-		Unreported: r.row.Background && (result.Outcome.Failure() || waited) || result.Outcome == outcome.Lost,
+		Result:     result.Result,
+		Notes:      result.Notes,
+		Triggered:  result.Triggered,
+		Share:      r.Store != nil,
+		Unreported: endedBadly || result.Outcome == outcome.Lost,
 	})
 	if err != nil && !isStale(err) { // else another process has ended it
 		r.complain("run %s of %s %s, but its record is lost: %v", result.ID, result.Task, result.Outcome, err)
@@ -209,15 +219,15 @@ func (f *finisher) copyContext() (context.Context, func()) {
 }
 
 // failuresBefore returns how many runs of the task failed in a row before this one, and ended after
-// a time. It counts to most.
+// since. It counts no further than most.
 func (h *hooks) failuresBefore(most int, since time.Time) int {
 	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, most)
 	return n
 }
 
-// pauseAfter pauses the task if its run was the last of so many failures in a row (pause_after).
-// The reason of the run says so, and with it each message about the run. A finish that begins again
-// finds the pause of the one before.
+// pauseAfter pauses the task if its run was the last of as many failures in a row as pause_after
+// says. Then the reason of the run names the pause, and with it each message about the run. A
+// finish that begins again finds the pause of the finish before.
 func (f *finisher) pauseAfter() {
 	r, most := f.run, f.run.task.PauseAfter
 	if most == 0 || !f.result.Outcome.Failure() || r.DB.InMemory() {
@@ -230,8 +240,8 @@ func (f *finisher) pauseAfter() {
 	}
 }
 
-// pause pauses the task if it has failed so often since its last pause was over, and reports
-// whether sched has paused it. It leaves a pause in effect alone.
+// pause pauses the task if most of its runs in a row have failed since its last pause ended. It
+// reports whether sched has paused the task. It leaves a pause in effect alone.
 func (f *finisher) pause(most int) (paused bool, err error) {
 	r, now := f.run, clock.Now()
 	source := pause.Source{Dir: r.Dir, Store: r.Store, DB: r.DB}
@@ -239,8 +249,8 @@ func (f *finisher) pause(most int) (paused bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if one, ok := controls.Pauses.InEffect(r.task.Name, now); ok {
-		return one.By == pause.BySched, nil
+	if p, ok := controls.Pauses.InEffect(r.task.Name, now); ok {
+		return p.By == pause.BySched, nil
 	}
 	last := controls.Pauses.Last(r.task.Name)
 	since := last.Ended
@@ -250,12 +260,17 @@ func (f *finisher) pause(most int) (paused bool, err error) {
 	if 1+r.hooks.failuresBefore(most-1, since) < most {
 		return false, nil
 	}
-	made := pause.Pause{By: pause.BySched, Server: r.row.Server, Since: now.UTC().Round(0), Reason: humanize.Count(most, "failure") + " in a row"}
-	err = source.Pause(func(all pause.Pauses) pause.Pauses {
-		if _, ok := all.InEffect(r.task.Name, now); ok {
+	begun := pause.Pause{
+		By:     pause.BySched,
+		Server: r.row.Server,
+		Since:  now.UTC().Round(0),
+		Reason: humanize.Count(most, "failure") + " in a row",
+	}
+	err = source.Pause(func(pauses pause.Pauses) pause.Pauses {
+		if _, ok := pauses.InEffect(r.task.Name, now); ok {
 			return nil
 		}
-		return pause.Pauses{r.task.Name: {made}}
+		return pause.Pauses{r.task.Name: {begun}}
 	})
 	return err == nil, err
 }

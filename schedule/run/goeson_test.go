@@ -114,7 +114,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
 	record := r.row.Row
 	code := 1
-	r.row.awaitRetry(time.Second, state.Result{Reason: "exit code 1", ExitCode: &code})
+	r.row.recordRetry(time.Second, state.Result{Reason: "exit code 1", ExitCode: &code})
 	killed.Self.Close()
 
 	again := collect(t, storage)
@@ -140,7 +140,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		killed := NewCaller(storage, state.Supervisor, nil)
 		r := firstAttempt(t, killed, schedule.Retry{Attempts: 1 + row.starts, Lost: true}, true)
 		if row.restWritten {
-			r.row.awaitRetry(time.Second, state.Result{Reason: "exit code 1"})
+			r.row.recordRetry(time.Second, state.Result{Reason: "exit code 1"})
 		}
 		output.MarkUnwritten(r.output, row.starts)
 		killed.Self.Close()

@@ -19,7 +19,7 @@ import (
 	"sched/schedule/state"
 )
 
-// Descriptors are what a process needs to go on with a run that another one began.
+// Descriptors are the files that a process needs to go on with a run that another process began.
 type Descriptors struct {
 	Output *os.File
 	Locks  []*os.File // of the mutex and of the seat; empty if the run has neither
@@ -79,7 +79,7 @@ type Supervisors struct {
 type link struct {
 	supervisor *state.Owner
 	socket     *net.UnixConn
-	given      int // runs
+	given      int // how many runs it got
 }
 
 // sendPatience bounds the wait for a supervisor that does not read. A supervisor that was stopped
@@ -87,8 +87,9 @@ type link struct {
 const sendPatience = 5 * time.Second
 
 // Begin begins prepared runs of one storage as runs of a supervisor, all or none, with one write.
-// If need be it starts the supervisor. The runs live from here on as long as the supervisor or its
-// witness lives. Each is to be given next (Give). After an error all are still prepared.
+// If no supervisor runs, Begin starts one. From here on the runs live as long as the supervisor or
+// its witness lives. The caller gives each of them next (Give). After an error all are still
+// prepared.
 func (h *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,8 +115,8 @@ func (h *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
 	return begun, nil
 }
 
-// Give gives a run that has begun to a supervisor, which it starts if need be. The run and its lock
-// belong to the supervisor then. After an error both still belong to this process.
+// Give gives a run that has begun to a supervisor. If no supervisor runs, Give starts one. The run
+// and its lock belong to the supervisor then. After an error both still belong to this process.
 func (h *Supervisors) Give(r *Run) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +140,9 @@ func (h *Supervisors) Give(r *Run) (err error) {
 		}
 		h.retire()
 	}
-	if r.row.takeBack() != nil { // a witness has begun it, or the database cannot be written: it stays with the supervisor
+	// If the row cannot be taken back, a witness has begun the run, or the database cannot be
+	// written: the run stays with the supervisor.
+	if r.row.takeBack() != nil {
 		r.Close()
 		return nil
 	}
@@ -154,7 +157,7 @@ func (h *Supervisors) StartAhead(storage Storage) {
 	h.linkFor(storage)
 }
 
-// Close tells the supervisors that they have got all runs. They end with the last of them.
+// Close tells the supervisors that they have all their runs. A supervisor ends with its last run.
 func (h *Supervisors) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,9 +177,10 @@ func (h *Supervisors) retire() {
 	}
 }
 
-// linkFor returns the link to the supervisor for the next run, which it starts if need be.
+// linkFor returns the link to the supervisor for the next run. If there is no such supervisor, it
+// starts one.
 func (h *Supervisors) linkFor(storage Storage) (*link, error) {
-	if h.current != nil && h.current.given >= mostRuns() {
+	if h.current != nil && h.current.given >= maxRuns() {
 		h.retire()
 	}
 	if h.current == nil && h.startErr == nil {
@@ -200,8 +204,15 @@ func (h *Supervisors) startOne(storage Storage) (*link, error) {
 	argv := []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)}
 	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
-	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: append(owner.Files(), theirs), Attr: &syscall.SysProcAttr{Setsid: true}}.Fork()
-	if err != nil {
+	witness := process.Program{
+		Path:    h.Self,
+		Argv:    argv,
+		Dir:     "/",
+		Env:     env,
+		Inherit: append(owner.Files(), theirs),
+		Attr:    &syscall.SysProcAttr{Setsid: true},
+	}
+	if _, err := witness.Fork(); err != nil {
 		ours.Close()
 		return nil, errors.Join(fmt.Errorf("cannot start the supervisor: %w", err), owner.Release())
 	}
@@ -218,7 +229,8 @@ func (l *link) send(r *Run) error {
 	for end := time.Now().Add(sendPatience); ; time.Sleep(10 * time.Millisecond) {
 		l.socket.SetWriteDeadline(end)
 		_, _, err := l.socket.WriteMsgUnix(append([]byte{oneRun}, r.Row().ID...), unix.UnixRights(fds...), nil)
-		if !errors.Is(err, unix.ETOOMANYREFS) || time.Now().After(end) { // the descriptors on their way count as open (unix(7))
+		// Descriptors that were sent and not yet received count as open (unix(7)): try again.
+		if !errors.Is(err, unix.ETOOMANYREFS) || time.Now().After(end) {
 			return err
 		}
 	}
@@ -259,15 +271,15 @@ func connection(file *os.File) (*net.UnixConn, error) {
 	return socket, nil
 }
 
-// A supervisor has this many descriptors open at most: for each run, and others.
-const perRun, otherDescriptors = 8, 64
+// How many descriptors a supervisor has open at most: for each run, and besides.
+const descriptorsPerRun, otherDescriptors = 8, 64
 
-// mostRuns is how many runs one supervisor may get: each run needs a few descriptors, and a process
-// may have only so many.
-var mostRuns = sync.OnceValue(func() int {
+// maxRuns returns how many runs one supervisor may get: each run needs a few descriptors, and the
+// kernel limits the descriptors of a process.
+var maxRuns = sync.OnceValue(func() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Max > 1<<20 {
-		return 1 << 20 / perRun
+		return 1 << 20 / descriptorsPerRun
 	}
-	return max(1, (int(limit.Max)-otherDescriptors)/perRun)
+	return max(1, (int(limit.Max)-otherDescriptors)/descriptorsPerRun)
 })

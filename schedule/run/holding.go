@@ -88,7 +88,9 @@ func HeldReason(err error) (reason string, held bool) {
 // Holders returns who holds at this moment what a run needs, by the names of the mutex and of the
 // seats. It asks the store and the live runs of this machine. With an error of the store it returns
 // what this machine alone knows.
-func (s Storage) Holders(ctx context.Context, live []state.Row, need mutex.Need) (held map[string]mutex.Holder, err error) {
+func (s Storage) Holders(
+	ctx context.Context, live []state.Row, need mutex.Need,
+) (held map[string]mutex.Holder, err error) {
 	if s.Store != nil {
 		held, err = s.Store.Held(ctx, need.Names()...)
 	}
@@ -159,8 +161,9 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 	if err != nil || row.Phase == state.Ended || row.Waits() {
 		return false
 	}
-	if _, seat := mutex.PoolOf(name); seat && row.Seat != name {
-		return false // it had this seat when it could not begin, as on a full disk, and began later with another one
+	// A run that could not begin, as on a full disk, may have begun later with another seat.
+	if _, isSeat := mutex.PoolOf(name); isSeat && row.Seat != name {
+		return false
 	}
 	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
 }
@@ -168,5 +171,8 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 // livesOn reports whether the command of a run without a result lives. It is false if the system
 // cannot tell.
 func livesOn(row state.Row) bool {
-	return process.FindsByRun && row.Phase == state.Running && len(process.LiveGroups(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
+	if !process.FindsByRun || row.Phase != state.Running {
+		return false
+	}
+	return len(process.LiveGroups(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
 }

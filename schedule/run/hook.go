@@ -57,7 +57,11 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	defer func() { h.marks.ended(name, note) }()
 	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
-		Task: &h.run.task, Command: hook.Run, Dir: h.hookDir(), CallerEnv: h.run.Environ, Variables: variables,
+		Task:       &h.run.task,
+		Command:    hook.Run,
+		Dir:        h.hookDir(),
+		CallerEnv:  h.run.Environ,
+		Variables:  variables,
 		KeepZombie: before && h.run.row.Background,
 		Lenient:    !before, // the hooks after a run start even if the command could not
 	}
@@ -85,7 +89,8 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 	case <-p.Done:
 	case <-timer.C:
 		survivors := p.End(ctx, hookKillAfter)
-		return strings.Join(append([]string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}, leftBehind(survivors)...), "; ")
+		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}
+		return strings.Join(append(notes, leftBehind(survivors)...), "; ")
 	case <-ctx.Done():
 		p.End(context.Background(), hookKillAfter)
 		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
@@ -118,8 +123,8 @@ func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 	return notes
 }
 
-// hookDir is the folder of the task. If that folder does not exist, it is the schedule's folder: an
-// on_failure hook must be able to report just that.
+// hookDir returns the folder of the task. If that folder does not exist, it is the schedule's
+// folder: an on_failure hook must be able to report just that.
 func (h *hooks) hookDir() string {
 	if info, err := os.Stat(h.run.task.Dir); err == nil && info.IsDir() {
 		return h.run.task.Dir
@@ -127,7 +132,7 @@ func (h *hooks) hookDir() string {
 	return h.run.task.Folder
 }
 
-// hookMarks say in the database which hooks of a run have begun and ended, in this process or in
+// hookMarks note in the database which hooks of a run have begun and ended, in this process or in
 // earlier ones.
 type hookMarks struct{ row *ownRow }
 
@@ -162,7 +167,7 @@ func (m hookMarks) forked(name string, pid int) {
 	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) }, nil)
 }
 
-// ended notes that a hook has ended, with a note on how it failed, or none.
+// ended notes that a hook has ended, with a note on how it failed; "" if it succeeded.
 func (m hookMarks) ended(name, note string) {
 	m.row.write(func(ctx context.Context) error {
 		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
@@ -192,8 +197,8 @@ func (m hookMarks) find(name string) state.Hook {
 	return state.Hook{}
 }
 
-// all returns the hooks that have begun, in this process or in earlier ones; none if the database
-// cannot be read.
+// all returns the hooks that have begun, in this process or in earlier ones. If the database cannot
+// be read, it returns nil.
 func (m hookMarks) all() []state.Hook {
 	if m.row.unstored {
 		return nil

@@ -40,7 +40,12 @@ type Leases struct{ renewers sync.Map } // by lock
 // lost meanwhile, the run finds out before it starts the command.
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
-		l := &Renewer{LeaseOf: LeaseOf{Lock: lock, Note: func(string) {}}, held: lock.LeaseBegan(), unstarted: true, cancel: func(error) {}}
+		l := &Renewer{
+			LeaseOf:   LeaseOf{Lock: lock, Note: func(string) {}},
+			held:      lock.LeaseBegan(),
+			unstarted: true,
+			cancel:    func(error) {},
+		}
 		l.begin()
 		s.renewers.Store(lock, l)
 	}

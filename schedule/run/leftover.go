@@ -21,8 +21,10 @@ type leftover struct {
 	attempt int              // the number of the last attempt that was started; 0 if none was
 	process *process.Process // the command of that attempt; nil if this process has no such child
 	age     time.Duration    // of the process
-	ending  *state.Row       // has the outcome and the reason with which the supervisor was about to end the attempt; else nil
 	hookPID int              // of the before-hook that was started last
+	// ending has the outcome and the reason with which the supervisor was about to end the attempt.
+	// It is nil if the supervisor was not about to.
+	ending *state.Row
 }
 
 // takeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now

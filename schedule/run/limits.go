@@ -39,8 +39,8 @@ func (s *supervision) startLimited(n int, spec process.Spec) (*process.Process, 
 	return p, err
 }
 
-// noteLimits notes that there is no cgroup, in the first run of the task that has none for this
-// reason.
+// noteLimits notes that the command has no cgroup, and why. It does so only in the first run of the
+// task that has no cgroup for this reason.
 func (s *supervision) noteLimits(noCgroup error) {
 	if noCgroup == nil || s.result.Limits == s.row.Limits {
 		return
@@ -61,7 +61,8 @@ func (s *supervision) adoptCgroup(n int) {
 	}
 }
 
-// blameMemory says of a command that failed that the kernel has ended it at its limit of memory.
+// blameMemory sets the reason of a failed command whose cgroup was at its limit of memory, because
+// the kernel has ended a process of it.
 func (s *supervision) blameMemory() {
 	if s.result.Outcome == outcome.Failed && s.cgroup.OutOfMemory() {
 		s.result.Reason = fmt.Sprintf("out of memory (limit %s)", humanize.Bytes(s.task.Limits.Memory))

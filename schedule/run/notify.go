@@ -145,7 +145,13 @@ func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.M
 	}
 	m := h.message(h.messageID(mark), notify.Finish, result)
 	complete(&m)
-	h.put(&notify.Delivery{Run: m.Run, Hook: mark, Folder: task.Folder, To: schedule.Notification{OTLP: task.OTLP}, Message: m}, mark)
+	h.put(&notify.Delivery{
+		Run:     m.Run,
+		Hook:    mark,
+		Folder:  task.Folder,
+		To:      schedule.Notification{OTLP: task.OTLP},
+		Message: m,
+	}, mark)
 }
 
 // tailBytes is a few more than a message carries, so that it can begin with a whole character or
@@ -165,13 +171,19 @@ func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 			event = notify.Failure
 		}
 	}
-	if !h.wanted(n, event, result) {
+	if !h.isWanted(n, event, result) {
 		if n.On != nil {
-			h.run.Sender.Withdraw(h.messageID(startMark(hook))) // what it says is not true any more
+			h.run.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
 		}
 		return
 	}
-	d := &notify.Delivery{Run: h.run.row.ID, Hook: hook, Folder: h.run.task.Folder, To: n, Message: h.message(h.messageID(mark), event, result)}
+	d := &notify.Delivery{
+		Run:     h.run.row.ID,
+		Hook:    hook,
+		Folder:  h.run.task.Folder,
+		To:      n,
+		Message: h.message(h.messageID(mark), event, result),
+	}
 	if n.Sentry == "" && (n.Ping == "" || n.On != nil) {
 		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
@@ -193,8 +205,8 @@ func (h *hooks) messageID(mark string) string { return h.run.row.ID + " " + mark
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.
 func startMark(hook string) string { return hook + " start" }
 
-// wanted reports whether the notification is for the event of a run that ended with the result.
-func (h *hooks) wanted(n schedule.Notification, event notify.Event, result state.Row) bool {
+// isWanted reports whether the notification is for the event of a run that ended with the result.
+func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
@@ -219,18 +231,32 @@ func (h *hooks) send() {
 // zone.
 func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
 	sender, zone := h.run.task.Sender, zoneOf(&h.run.task)
-	in := func(t time.Time) time.Time {
+	in := func(t time.Time) time.Time { // a zero time stays zero
 		if t.IsZero() {
 			return t
 		}
 		return t.In(zone)
 	}
 	m := notify.Message{
-		ID: id, Event: event, At: in(clock.Now()),
-		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.run.task.Description,
-		Run: result.ID, Server: result.Server, Params: result.Params,
-		Outcome: string(result.Outcome), Warning: result.Warned(), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempt.Number,
-		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
+		ID:          id,
+		Event:       event,
+		At:          in(clock.Now()),
+		Schedule:    sender.Schedule,
+		Config:      sender.File,
+		Task:        result.Task,
+		Description: h.run.task.Description,
+		Run:         result.ID,
+		Server:      result.Server,
+		Params:      result.Params,
+		Outcome:     string(result.Outcome),
+		Warning:     result.Warned(),
+		Reason:      result.Reason,
+		ExitCode:    result.ExitCode,
+		Attempt:     result.Attempt.Number,
+		Slot:        in(result.Slot),
+		Started:     in(result.Started),
+		Ended:       in(result.Ended),
+		Duration:    result.Duration(),
 	}
 	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {
 		m.Run = ""
@@ -238,7 +264,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 	return m
 }
 
-// zoneOf is the time zone in which people are told times of a task's runs.
+// zoneOf returns the time zone in which messages show the times of a task's runs.
 func zoneOf(task *schedule.Task) *time.Location {
 	if zone, err := time.LoadLocation(task.Sender.Zone); err == nil {
 		return zone

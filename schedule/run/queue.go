@@ -13,9 +13,9 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about the order of the runs that wait on one machine for mutexes and seats: first
-// come, first served. Their rows say since when they wait, and for what (state.DB.Queue). A run
-// whose process has died is in nobody's way.
+// This file is about the order of the runs that wait on one machine for mutexes and seats: the run
+// that has waited longest is first. The rows say since when the runs wait, and for what
+// (state.DB.Queue). No run waits for a run whose process has died.
 
 // A BehindError says that other runs have waited longer for a mutex, or for a seat. It wraps a
 // *mutex.HeldError.
@@ -25,37 +25,37 @@ type BehindError struct {
 }
 
 func (e *BehindError) Error() string {
-	what := "mutex " + humanize.Line(e.Name)
+	wanted := "mutex " + humanize.Line(e.Name)
 	if pool, ok := strings.CutSuffix(e.Name, "#"); ok {
-		what = "a seat of pool " + pool
+		wanted = "a seat of pool " + pool
 	}
-	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), what, e.First)
+	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), wanted, e.First)
 }
 
 func (e *BehindError) Unwrap() error { return &mutex.HeldError{Name: e.Name, Holder: e.First} }
 
-// A queueView is what the last look at the queue of one machine has found. Runs that wait in one
-// process share it, so that hundreds of them read all rows once. Safe for concurrent use.
+// A queueView caches the queue of one machine. Runs that wait in one process share it, so that
+// hundreds of them read all rows once. Safe for concurrent use.
 type queueView struct {
-	mu   sync.Mutex
-	at   time.Time // when the look began; zero: nobody has looked
-	rows []state.Row
-	err  error
+	mu     sync.Mutex
+	readAt time.Time // when the reading began; zero: the queue was not read yet
+	rows   []state.Row
+	err    error
 }
 
-// seenFor is how long a look is good for other runs. A run that begins to wait meanwhile comes
+// queueMaxAge is how old the queue may be that runs see. A run that begins to wait meanwhile comes
 // after them.
-const seenFor = 50 * time.Millisecond
+const queueMaxAge = 50 * time.Millisecond
 
-// look returns the queue as it was at some moment after since.
-func (s *queueView) look(db *state.DB, since time.Time) ([]state.Row, error) {
+// read returns the queue as it was at some moment after since. A nil queueView caches nothing.
+func (s *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
 	if s == nil {
 		return db.Queue(context.Background())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := time.Now(); !s.at.After(since) || now.Sub(s.at) > seenFor {
-		s.at = now
+	if now := time.Now(); !s.readAt.After(since) || now.Sub(s.readAt) > queueMaxAge {
+		s.readAt = now
 		s.rows, s.err = db.Queue(context.Background())
 	}
 	return s.rows, s.err
@@ -96,24 +96,24 @@ func QueuesOf(need mutex.Need) (names []string) {
 	return names
 }
 
-// stand has the run stand in the queues of these names, and in no other: it writes down for what
-// the run waits, if that has changed. Without a name a pause keeps the run. It returns a
-// *BehindError when another run is first in one of the queues. Any other error says that the order
-// is not known.
-func (w *waiter) stand(names ...string) error {
-	what := state.ForMutex
+// enqueue puts the run into the queues of these names, and takes it out of all others: it writes
+// down for what the run waits, if that has changed. Without a name a pause keeps the run. It
+// returns a *BehindError if another run is first in one of the queues. Any other error says that
+// the order is not known.
+func (w *waiter) enqueue(names ...string) error {
+	waitsFor := state.ForMutex
 	switch {
 	case len(names) == 0:
-		what = state.ForPause
+		waitsFor = state.ForPause
 	case slices.Contains(names, state.SeatQueue(w.need.Pool)):
-		what = state.ForSeat
+		waitsFor = state.ForSeat
 	}
 	if w.queuedAt.IsZero() {
 		w.queuedAt = time.Now()
 	}
 	row := &w.run.row
-	if what != row.Wait.For {
-		if err := row.waitFor(what); err != nil {
+	if waitsFor != row.Wait.For {
+		if err := row.recordWaitsFor(waitsFor); err != nil {
 			return err
 		}
 		w.queuedAt = time.Now()
@@ -121,9 +121,9 @@ func (w *waiter) stand(names ...string) error {
 	return w.behind(names...)
 }
 
-// behind is stand, but leaves the run in the queues in which it stands.
+// behind returns the errors of enqueue, but leaves the run in the queues in which it is.
 func (w *waiter) behind(names ...string) error {
-	rows, err := w.run.queues.look(w.run.DB, w.queuedAt)
+	rows, err := w.run.queues.read(w.run.DB, w.queuedAt)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 		{"a", nil, ""}, // a pause keeps it
 		{"b", []string{"db"}, ""},
 	} {
-		if got := firstIn(t, places[row.task].stand(row.names...)); got != row.first {
+		if got := firstIn(t, places[row.task].enqueue(row.names...)); got != row.first {
 			t.Errorf("%s in %v finds %q before it, not %q", row.task, row.names, got, row.first)
 		}
 	}
@@ -93,11 +93,11 @@ func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 	for range 20 { // each has its place a moment after the one before has looked
 		before := waits(t, caller, database("before"), 2*time.Minute)
 		place := waits(t, caller, database("place"), time.Minute)
-		if got := firstIn(t, place.stand("db")); got != "before" {
+		if got := firstIn(t, place.enqueue("db")); got != "before" {
 			t.Fatalf("%q is first", got)
 		}
 		before.run.finish(ended(before))
-		for end := time.Now().Add(10 * time.Second); firstIn(t, place.stand("db")) != ""; {
+		for end := time.Now().Add(10 * time.Second); firstIn(t, place.enqueue("db")) != ""; {
 			if time.Now().After(end) {
 				t.Fatal("who has left is still there")
 			}

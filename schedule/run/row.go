@@ -22,22 +22,23 @@ type ownRow struct {
 	unstored bool       // no database has the row, because no folder could hold it: nothing is written
 }
 
-// result is the result that the row has.
+// result returns the row without the snapshot of the task.
 func (r *ownRow) result() state.Row {
 	result := r.Row
 	result.Snapshot = nil
 	return result
 }
 
-// soFar returns what the attempts of the run have come to, without an outcome.
+// soFar returns the result of the attempts so far, without an outcome.
 func (r *ownRow) soFar() state.Row {
 	result := r.WithoutOutcome()
 	result.Snapshot = nil
 	return result
 }
 
-// write changes the row of the run, and notes in our copy of it what has changed. If the database
-// was damaged, and the new one has no such row, the row is added again.
+// write changes the row of the run in the database, and then calls then, which changes our copy of
+// the row. If the database was damaged, and the new database has no such row, write adds the row
+// again.
 func (r *ownRow) write(change func(context.Context) error, then func()) error {
 	if r.unstored {
 		return nil
@@ -60,20 +61,27 @@ func (r *ownRow) write(change func(context.Context) error, then func()) error {
 // tryEvery is the time between two tries to write a result.
 const tryEvery = time.Second
 
-// persist is write for what must not be lost while the database cannot be written: it tries again
-// each second, for as long as patience says (0: without end), or until ending is done (nil: never).
-func (r *ownRow) persist(ending context.Context, patience time.Duration, change func(context.Context) error, then func()) (err error) {
-	if ending == nil {
-		ending = context.Background()
+// A persistence says how long persist tries to write.
+type persistence struct {
+	ending   context.Context // it gives up when this is done; nil: never
+	patience time.Duration   // it gives up after that time; 0: never
+}
+
+// persist is write for results that must not be lost while the database cannot be written: it tries
+// again each second, as long as the persistence says.
+func (r *ownRow) persist(p persistence, change func(context.Context) error, then func()) error {
+	if p.ending == nil {
+		p.ending = context.Background()
 	}
 	for begun := time.Now(); ; {
-		err = r.write(change, then)
-		if err == nil || isStale(err) || errors.Is(err, state.ErrGone) || patience > 0 && time.Since(begun) >= patience {
+		err := r.write(change, then)
+		givesUp := p.patience > 0 && time.Since(begun) >= p.patience
+		if err == nil || isStale(err) || errors.Is(err, state.ErrGone) || givesUp {
 			return err
 		}
 		select {
 		case <-time.After(tryEvery):
-		case <-ending.Done():
+		case <-p.ending.Done():
 			return err
 		}
 	}
@@ -88,7 +96,7 @@ func (r *ownRow) isTaken(err error) bool {
 	return ok && stale.Owner != r.own.ID
 }
 
-// note adds a note, for the case that another process has to end the run.
+// note adds a note to the row in the database, because another process may have to end the run.
 func (r *ownRow) note(text string) {
 	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.ID, text) }, nil)
 }
@@ -102,7 +110,8 @@ func (r *ownRow) handOver(owner int64) error {
 	if err := r.takeBack(); err != nil {
 		return err
 	}
-	return r.write(func(ctx context.Context) error { return r.own.HandOver(ctx, owner, r.ID) }, func() { r.Owner = owner })
+	handOver := func(ctx context.Context) error { return r.own.HandOver(ctx, owner, r.ID) }
+	return r.write(handOver, func() { r.Owner = owner })
 }
 
 // takeBack makes the row ours again if it was handed over. It fails if the other process has begun
@@ -111,25 +120,29 @@ func (r *ownRow) takeBack() error {
 	if r.Owner == r.own.ID {
 		return nil
 	}
-	return r.write(func(ctx context.Context) error { return r.own.Take(ctx, r.Row) }, func() { r.Owner = r.own.ID })
+	take := func(ctx context.Context) error { return r.own.Take(ctx, r.Row) }
+	return r.write(take, func() { r.Owner = r.own.ID })
 }
 
-// waitFor writes down for what the run waits.
-func (r *ownRow) waitFor(what state.WaitsFor) error {
-	return r.write(func(ctx context.Context) error { return r.own.WaitFor(ctx, r.ID, what) }, func() { r.Wait.For = what })
+// recordWaitsFor writes down for what the run waits.
+func (r *ownRow) recordWaitsFor(waitsFor state.WaitsFor) error {
+	record := func(ctx context.Context) error { return r.own.WaitFor(ctx, r.ID, waitsFor) }
+	return r.write(record, func() { r.Wait.For = waitsFor })
 }
 
-// recordAcquired writes down what a queued run has got, and for how long it waited.
+// recordAcquired writes down the mutex and the seat that a queued run has acquired, and for how
+// long it waited.
 func (r *ownRow) recordAcquired(held mutex.Holding, waited time.Duration) error {
-	return r.write(func(ctx context.Context) error { return r.own.Acquired(ctx, r.ID, held.Mutex, held.Seat, waited) }, func() {
+	record := func(ctx context.Context) error { return r.own.Acquired(ctx, r.ID, held.Mutex, held.Seat, waited) }
+	return r.write(record, func() {
 		r.Locked, r.Seat, r.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}
 	})
 }
 
-// recordHeld writes down what a run has for its next attempt.
+// recordHeld writes down the mutex and the seat that a run holds for its next attempt.
 func (r *ownRow) recordHeld(held mutex.Holding) error {
-	return r.write(func(ctx context.Context) error { return r.own.Hold(ctx, r.ID, held.Mutex, held.Seat) },
-		func() { r.Locked, r.Seat = held.Mutex, held.Seat })
+	record := func(ctx context.Context) error { return r.own.Hold(ctx, r.ID, held.Mutex, held.Seat) }
+	return r.write(record, func() { r.Locked, r.Seat = held.Mutex, held.Seat })
 }
 
 // waitForTick leaves the run to a later tick.
@@ -139,7 +152,8 @@ func (r *ownRow) waitForTick(wait state.Wait) {
 
 // recordStart writes down that an attempt is about to start.
 func (r *ownRow) recordStart(attempt state.Attempt) error {
-	return r.write(func(ctx context.Context) error { return r.own.Start(ctx, r.ID, attempt) }, func() {
+	record := func(ctx context.Context) error { return r.own.Start(ctx, r.ID, attempt) }
+	return r.write(record, func() {
 		r.Phase, r.Attempt, r.Wait = state.Running, attempt, state.Wait{Waited: r.Wait.Waited}
 		if r.Started.IsZero() {
 			r.Started = attempt.At
@@ -150,22 +164,26 @@ func (r *ownRow) recordStart(attempt state.Attempt) error {
 // recordPID writes down the process of the attempt.
 func (r *ownRow) recordPID(pid int) {
 	attempt := state.Attempt{Number: r.Attempt.Number, PID: pid}
-	r.write(func(ctx context.Context) error { return r.own.Forked(ctx, r.ID, attempt) }, func() { r.Attempt.PID = pid })
+	record := func(ctx context.Context) error { return r.own.Forked(ctx, r.ID, attempt) }
+	r.write(record, func() { r.Attempt.PID = pid })
 }
 
 // recordEnding writes down that we are about to end the command, and why. If this process is killed
-// meanwhile, the next one reads it.
+// meanwhile, the process that goes on with the run reads that.
 func (r *ownRow) recordEnding(kind outcome.Kind, reason string) {
 	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.ID, r.Attempt.Number, kind, reason) }, nil)
 }
 
-// awaitRetry writes down that this process waits for the next attempt, and what the attempts so far
-// came to. If this process is killed meanwhile, the next one reads it.
-func (r *ownRow) awaitRetry(wait time.Duration, soFar state.Result) {
-	then := clock.Now().Add(wait)
+// recordRetry writes down that this process waits for the next attempt, and the result of the
+// attempts so far. If this process is killed meanwhile, the process that goes on with the run reads
+// that.
+func (r *ownRow) recordRetry(wait time.Duration, soFar state.Result) {
+	notBefore := clock.Now().Add(wait)
 	soFar.Outcome, soFar.Ended = "", time.Time{}
-	r.write(func(ctx context.Context) error { return r.own.AwaitRetry(ctx, r.ID, soFar, then) }, func() {
-		r.Result, r.Phase, r.Wait, r.Attempt.PID = soFar, state.Ready, state.Wait{For: state.ForTime, NotBefore: then, Waited: r.Wait.Waited}, 0
+	r.write(func(ctx context.Context) error { return r.own.AwaitRetry(ctx, r.ID, soFar, notBefore) }, func() {
+		r.Result, r.Phase = soFar, state.Ready
+		r.Wait = state.Wait{For: state.ForTime, NotBefore: notBefore, Waited: r.Wait.Waited}
+		r.Attempt.PID = 0
 	})
 }
 
@@ -174,19 +192,24 @@ func (r *ownRow) deferTo(until time.Time, soFar state.Result, notes []string) er
 	soFar.Outcome, soFar.Ended = "", time.Time{}
 	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.ID, soFar, until, notes) }, func() {
 		r.Result, r.Notes = soFar, notes
-		r.Phase, r.Owner, r.Attempt.Number, r.Wait = state.Waiting, 0, max(1, r.Attempt.Number), state.Wait{For: state.ForTime, NotBefore: until, Waited: r.Wait.Waited}
+		r.Phase, r.Owner = state.Waiting, 0
+		r.Attempt.Number = max(1, r.Attempt.Number)
+		r.Wait = state.Wait{For: state.ForTime, NotBefore: until, Waited: r.Wait.Waited}
 	})
 }
 
-// recordResult writes down what the run came to, before its hooks fire.
+// recordResult writes down the result of the run, before its hooks fire.
 func (r *ownRow) recordResult(ending context.Context, result state.Result, notes []string) error {
-	return r.persist(ending, hooksAnyway, func(ctx context.Context) error { return r.own.Finish(ctx, r.ID, result, notes) },
-		func() { r.Phase, r.Result, r.Notes = state.Finishing, result, notes })
+	record := func(ctx context.Context) error { return r.own.Finish(ctx, r.ID, result, notes) }
+	return r.persist(persistence{ending: ending, patience: resultPatience}, record, func() {
+		r.Phase, r.Result, r.Notes = state.Finishing, result, notes
+	})
 }
 
-// recordEnd writes down that nothing of the run is left to do.
+// recordEnd writes down that the run has ended, with its hooks.
 func (r *ownRow) recordEnd(ending context.Context, end state.End) error {
-	return r.persist(ending, 0, func(ctx context.Context) error { return r.own.End(ctx, r.ID, end) }, func() { r.Phase = state.Ended })
+	record := func(ctx context.Context) error { return r.own.End(ctx, r.ID, end) }
+	return r.persist(persistence{ending: ending}, record, func() { r.Phase = state.Ended })
 }
 
 // stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
@@ -202,7 +225,7 @@ func (r *ownRow) stopRequest() *state.Stop {
 func (r *ownRow) stopIfAsked(result *state.Row) bool {
 	stop := r.stopRequest()
 	if stop != nil {
-		stoppedBy(result, *stop)
+		setStoppedBy(result, *stop)
 	}
 	return stop != nil
 }

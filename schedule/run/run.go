@@ -278,11 +278,13 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 
 // variables returns the variables that sched sets for the command of a run at that attempt.
 func variables(r *Run, attempt int) []string {
-	all := append(TaskVariables(r.row.Row), "SCHED_ATTEMPT="+strconv.Itoa(attempt), "TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))
+	variables := append(TaskVariables(r.row.Row),
+		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
+		"TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))
 	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.Slot); !last.IsZero() {
-		all = append(all, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
+		variables = append(variables, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
 	}
-	return all
+	return variables
 }
 
 // TaskVariables returns the SCHED_ variables that condition commands have, too, because they run
@@ -338,7 +340,13 @@ func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
 
 // Mutexes returns the mutexes of the schedule.
 func (s Storage) Mutexes() mutex.Locks {
-	return mutex.NewLocks(mutex.Files{Dir: s.Locks(), GoesOn: s.goesOn, HeldByOther: process.OpenInOtherRun, Lenient: s.DB.InMemory()}, s.Store)
+	files := mutex.Files{
+		Dir:         s.Locks(),
+		GoesOn:      s.goesOn,
+		HeldByOther: process.OpenInOtherRun,
+		Lenient:     s.DB.InMemory(),
+	}
+	return mutex.NewLocks(files, s.Store)
 }
 
 // Alone returns the storage without its store.

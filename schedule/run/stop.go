@@ -60,7 +60,7 @@ func (c Caller) StopForPause(id, by, reason string) error {
 	return err
 }
 
-// stop is Stop by a person, by a newer run, or by a pause.
+// stop is Stop for each reason: by a person, by a newer run, or by a pause.
 func (c Caller) stop(id string, why state.Stop) (Stopping, error) {
 	ctx := context.Background()
 	row, err := c.DB.Runs().Row(ctx, id)
@@ -79,7 +79,7 @@ func (c Caller) stop(id string, why state.Stop) (Stopping, error) {
 		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
 	}
 	err = c.DB.Runs().AskStop(ctx, id, why)
-	if over := (*state.OverError)(nil); err != nil && !errors.As(err, &over) {
+	if err != nil && !errors.As(err, new(*state.OverError)) {
 		return Stopping{}, err
 	}
 	s := stopper{caller: c, id: id, killAfter: task.KillAfter}
@@ -130,7 +130,7 @@ func (s *stopper) follow() (Stopping, error) {
 			return s.Stopping, ErrVanished
 		}
 		if time.Now().After(deadline) {
-			return s.Stopping, s.late(row)
+			return s.Stopping, s.lateError(row)
 		}
 		if row.Phase == state.Running {
 			s.signal(row.Attempt)
@@ -158,19 +158,22 @@ func (s *stopper) signal(a state.Attempt) {
 	}
 }
 
-// late returns why a run has not ended in time; nil when it is only its hooks that take long.
-func (s *stopper) late(row state.Row) error {
+// lateError returns why a run has not ended in time; nil if only its hooks take long.
+func (s *stopper) lateError(row state.Row) error {
 	switch {
 	case row.Outcome != "":
 		return nil // its hooks take their time
 	case row.Attempt.PID == 0:
 		return errors.New("it has not started its command yet; it will not")
 	case s.attempt == 0:
-		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal; the run ends with its command", row.Attempt.PID)
+		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal;"+
+			" the run ends with its command", row.Attempt.PID)
 	}
 	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
 }
 
-func stoppedBy(result *state.Row, stop state.Stop) {
-	result.Outcome, result.Kind, result.Reason = outcome.Stopped, stop.Kind, cmp.Or(stop.Reason, "sched stop by "+stop.By)
+// setStoppedBy sets that a run was stopped, and by whom.
+func setStoppedBy(result *state.Row, stop state.Stop) {
+	result.Outcome, result.Kind = outcome.Stopped, stop.Kind
+	result.Reason = cmp.Or(stop.Reason, "sched stop by "+stop.By)
 }

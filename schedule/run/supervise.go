@@ -46,7 +46,9 @@ func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
 	var err error
 	result := r.row.result()
-	if r.row.Phase != state.Finishing { // else the supervisor before this one was killed before it could start the finish
+	// If the row is finishing, the supervisor before this one was killed before it could start the
+	// finish.
+	if r.row.Phase != state.Finishing {
 		var left bool
 		if result, left = r.awaitLock(terminate); left {
 			r.Close()
@@ -101,7 +103,7 @@ type supervision struct {
 	terminate, kill context.Context
 	lease           *Renewer
 	cgroup          *process.Cgroup // of the present attempt; nil for none
-	result          state.Row       // what the attempts so far came to
+	result          state.Row       // of the attempts so far
 }
 
 // attempts makes attempts until the run has an outcome. It reports whether the next one is left to
@@ -113,7 +115,8 @@ func (s *supervision) attempts() (deferred bool) {
 	}
 	for ; s.result.Outcome == ""; n++ {
 		s.attempt(n)
-		if s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped || n >= s.task.Retry.Attempts {
+		isFinal := s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped
+		if isFinal || n >= s.task.Retry.Attempts {
 			return false
 		}
 		ended := s.result
@@ -124,10 +127,10 @@ func (s *supervision) attempts() (deferred bool) {
 		if s.deferRetry(wait) {
 			return true
 		}
-		s.row.awaitRetry(wait, s.result.Result)
+		s.row.recordRetry(wait, s.result.Result)
 		s.run.unreaped.reap()
 		if !s.waitUnlessStopped(wait) {
-			s.stopped("before attempt %d", n+1)
+			s.setStopped("before attempt %d", n+1)
 			return false
 		}
 		s.result.Outcome, s.result.Reason = "", ""
@@ -144,12 +147,12 @@ func (s *supervision) firstAttempt() (attempt int) {
 	attempt = s.row.Attempt.Number + 1
 	switch {
 	case attempt > 1 && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())):
-		s.stopped("before attempt %d", attempt)
+		s.setStopped("before attempt %d", attempt)
 	case attempt == 1 && s.stopIfLockLost(1):
 	case s.row.Started.IsZero():
 		note := s.run.hooks.before(s.terminate)
 		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
-			s.stopped("before attempt 1: %s", note)
+			s.setStopped("before attempt 1: %s", note)
 		} else if note != "" {
 			s.result.Outcome, s.result.Reason = outcome.Failed, note
 		}
@@ -157,11 +160,11 @@ func (s *supervision) firstAttempt() (attempt int) {
 	return attempt
 }
 
-// goOn is firstAttempt for a run whose supervisor was killed while its command ran, or was about to
-// be started.
+// goOn is firstAttempt for a run whose supervisor was killed while the command ran, or while the
+// command was about to be started.
 func (s *supervision) goOn() (attempt int) {
 	left := s.run.leftover
-	if left == nil || left.process == nil { // it ended unseen, or was in the middle of its start
+	if left == nil || left.process == nil { // the command ended unseen, or was in the middle of its start
 		s.result = s.run.endUnwatched(nil)
 		return s.row.Attempt.Number
 	}
@@ -201,7 +204,7 @@ func (s *supervision) attempt(n int) {
 	s.result.ExitCode = &code
 	switch {
 	case s.result.Outcome == "" && p.Refusal != "":
-		s.unstartable(code, p.Refusal)
+		s.failUnstartable(code, p.Refusal)
 	case s.result.Outcome == "":
 		judge(&s.result, s.task, code)
 		s.blameMemory()
@@ -213,7 +216,7 @@ func (s *supervision) attempt(n int) {
 // the outcome.
 func (s *supervision) start(n int) *process.Process {
 	if s.terminate.Err() != nil {
-		s.stopped("before attempt %d", n)
+		s.setStopped("before attempt %d", n)
 		return nil
 	}
 	if s.row.stopIfAsked(&s.result) || s.stopIfLockLost(n) || !s.announce(n) {
@@ -224,11 +227,17 @@ func (s *supervision) start(n int) *process.Process {
 		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
 	}
 	p, err := s.startLimited(n, process.Spec{
-		Task: s.task, Command: s.task.Command, Dir: s.task.Dir,
-		CallerEnv: s.run.Environ, Variables: variables(s.run, n), Output: s.run.output, Locks: inherited(s.run.lock), KeepZombie: s.row.Background,
+		Task:       s.task,
+		Command:    s.task.Command,
+		Dir:        s.task.Dir,
+		CallerEnv:  s.run.Environ,
+		Variables:  variables(s.run, n),
+		Output:     s.run.output,
+		Locks:      inherited(s.run.lock),
+		KeepZombie: s.row.Background,
 	})
 	if err != nil {
-		s.unstartable(process.StartExitCode(err), err.Error())
+		s.failUnstartable(process.StartExitCode(err), err.Error())
 		return nil
 	}
 	if s.row.Background {
@@ -258,8 +267,8 @@ func (s *supervision) announce(n int) bool {
 	s.result.Attempt.Number = n
 	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID()}
 	err := s.row.recordStart(attempt)
-	if s.row.isTaken(err) { // what this process makes of the run is written nowhere
-		s.stopped("before attempt %d: %v", n, err)
+	if s.row.isTaken(err) { // the result of this process is written nowhere
+		s.setStopped("before attempt %d: %v", n, err)
 		return false
 	}
 	unrecorded := 0
@@ -276,24 +285,26 @@ func (s *supervision) announce(n int) bool {
 	return true
 }
 
-// stopIfLockLost reports whether the run has lost its lock before the attempt, and sets the outcome
-// then: another run may go on by now.
+// stopIfLockLost reports whether the run has lost its lock before the attempt. If so, it sets the
+// outcome: another run may have the lock by now.
 func (s *supervision) stopIfLockLost(n int) bool {
 	lost := s.lease.HeldToStart()
 	if lost != "" {
-		s.stopped("before attempt %d: %s", n, lost)
+		s.setStopped("before attempt %d: %s", n, lost)
 	}
 	return lost != ""
 }
 
-// unstartable sets that the command could not be started, and why. It says so in the output, too.
-func (s *supervision) unstartable(code int, why string) {
-	s.result.Outcome, s.result.ExitCode, s.result.Reason = outcome.Failed, &code, "cannot start: "+why
+// failUnstartable sets that the command could not be started, and why, and writes that into the
+// output.
+func (s *supervision) failUnstartable(code int, why string) {
+	s.result.Outcome, s.result.ExitCode = outcome.Failed, &code
+	s.result.Reason = "cannot start: " + why
 	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
 }
 
-// stopped sets that the run was stopped, and when.
-func (s *supervision) stopped(format string, args ...any) { stopped(&s.result, format, args...) }
+// setStopped sets that the run was stopped, and when.
+func (s *supervision) setStopped(format string, args ...any) { setStopped(&s.result, format, args...) }
 
 // wait waits for the end of the command, of its time, or for terminate. The outcome is empty when
 // the command ended by itself; otherwise the caller must end the command. The age is how long the
@@ -309,12 +320,12 @@ func (s *supervision) wait(p *process.Process, age time.Duration) (outcome.Outco
 		timeout = timer.C
 	}
 	trimmer := output.Trimmer{Output: s.run.output, Limit: s.task.Output.Limit}
-	look := time.NewTimer(trimAfter)
-	defer look.Stop()
+	trimTimer := time.NewTimer(trimAfter)
+	defer trimTimer.Stop()
 	for {
 		select {
-		case <-look.C:
-			look.Reset(trimmer.Trim())
+		case <-trimTimer.C:
+			trimTimer.Reset(trimmer.Trim())
 		case <-p.Done:
 			return "", ""
 		case <-timeout:
@@ -325,7 +336,7 @@ func (s *supervision) wait(p *process.Process, age time.Duration) (outcome.Outco
 	}
 }
 
-// trimAfter is how long a command runs before its output is looked at first.
+// trimAfter is how long a command runs before its output is trimmed for the first time.
 const trimAfter = time.Second
 
 // waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
@@ -348,7 +359,7 @@ type unreapedProcesses []*process.Process
 
 func (k *unreapedProcesses) add(p *process.Process) { *k = append(*k, p) }
 
-// reap has the kernel forget how they ended: that is written down now.
+// reap reaps the processes: how they ended is written down now.
 func (k *unreapedProcesses) reap() {
 	for _, p := range *k {
 		p.Reap()
@@ -362,21 +373,23 @@ func judge(result *state.Row, task *schedule.Task, code int) {
 	case slices.Contains(task.SuccessCodes, code):
 		result.Outcome = outcome.Succeeded
 	case slices.Contains(task.WarnCodes, code):
-		result.Outcome, result.Kind, result.Reason = outcome.Succeeded, outcome.Warning, fmt.Sprintf("exit code %d", code)
+		result.Outcome, result.Kind = outcome.Succeeded, outcome.Warning
+		result.Reason = fmt.Sprintf("exit code %d", code)
 	default:
 		result.Outcome, result.Reason = outcome.Failed, process.ExitText(code)
 	}
 }
 
-// measure adds what the command used, itself and its children that it waited for (getrusage(2)).
+// measure adds the CPU time and the memory that the command has used, itself and its children that
+// it waited for (getrusage(2)).
 func measure(result *state.Row, p *process.Process) {
 	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
 	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
 }
 
-// stopped sets that the run was stopped, and when.
-func stopped(result *state.Row, format string, args ...any) {
+// setStopped sets that the run was stopped, and when.
+func setStopped(result *state.Row, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }
 
@@ -384,13 +397,14 @@ func stopped(result *state.Row, format string, args ...any) {
 // more.
 func leftBehind(survivors []int) (notes []string) {
 	for _, pid := range survivors {
-		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
+		note := fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid)
+		notes = append(notes, note)
 	}
 	return notes
 }
 
-// sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts.
-// Messages that are not delivered stay in the outbox, and ticks report them.
+// sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts
+// to deliver messages. Messages that are not delivered stay in the outbox, and ticks report them.
 func (r *Run) sendAlone() (wait func()) {
 	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
 	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }

@@ -244,15 +244,15 @@ func (s *supervisor) takeOverAll(which func(state.Row) bool) {
 }
 
 // reopenOutput opens the output of a run that has begun. While that is impossible, as on a
-// read-only disk, it tries again each second. After hooksAnyway the run goes on, and what its next
-// attempts print is lost. So it is at once when this process is asked to end.
+// read-only disk, it tries again each second. After resultPatience the run goes on, and what its
+// next attempts print is lost. So it is at once when this process is asked to end.
 func (c Caller) reopenOutput(path string) (*os.File, error) {
 	for begun := time.Now(); ; {
 		file, err := output.Open(path)
 		if err == nil {
 			return file, nil
 		}
-		if time.Since(begun) >= hooksAnyway || !clock.Wait(cmp.Or(c.Terminate, context.Background()), tryEvery) {
+		if time.Since(begun) >= resultPatience || !clock.Wait(cmp.Or(c.Terminate, context.Background()), tryEvery) {
 			fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
 			return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		}

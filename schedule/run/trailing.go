@@ -59,7 +59,15 @@ func startFinish(self string, ended []*Run) error {
 	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
 	// about the process itself, as when it crashes, have to go to one of the outputs.
-	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, Attr: &unix.SysProcAttr{Setpgid: true}}
+	finish := process.Program{
+		Path:    self,
+		Argv:    argv,
+		Dir:     "/",
+		Env:     env,
+		Output:  first.output,
+		Inherit: files,
+		Attr:    &unix.SysProcAttr{Setpgid: true},
+	}
 	if _, err := finish.Fork(); err != nil {
 		return errors.Join(err, first.DB.Owners().Owned(owner).HandOver(ctx, first.row.own.ID, ids...))
 	}
@@ -69,7 +77,7 @@ func startFinish(self string, ended []*Run) error {
 	return nil
 }
 
-// shownCode is an exit code for people who look at the processes: 1 if the code is not known.
+// shownCode returns an exit code for people who look at the processes: 1 if the code is not known.
 func shownCode(code *int) int {
 	if code == nil {
 		return 1
@@ -100,21 +108,22 @@ func (c Caller) FinishInherited(ids []string) error {
 		return err
 	}
 	runs, failed := c.restoreAll(own, rows, ids)
-	var all sync.WaitGroup
+	var finishing sync.WaitGroup
 	for _, r := range runs {
-		all.Go(func() {
-			defer r.sendAlone()()
+		finishing.Go(func() {
+			wait := r.sendAlone()
+			defer wait()
 			(&orphan{r}).finish(nil)
 		})
 	}
-	all.Wait()
+	finishing.Wait()
 	return failed
 }
 
 // restoreAll returns the runs of rows that this process owns, with the locks that it has inherited
 // for the ids. A run whose task cannot be read ends as lost, and delays no other.
 func (c Caller) restoreAll(own state.Owned, rows []state.Row, ids []string) (runs []*Run, failed error) {
-	for _, row := range rows { // before the first starts a hook that would inherit what is of another run
+	for _, row := range rows { // all before the first hook: it would inherit the locks of other runs
 		r, err := c.restoreOrLose(own, row)
 		if err != nil {
 			failed = errors.Join(failed, err)
@@ -144,11 +153,14 @@ func inheritedFrom(first int) (locks []*os.File) {
 // before a *os.File is made of the number, which may just as well be the runtime's own.
 func isOwnFile(descriptor int) bool {
 	var info unix.Stat_t
-	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
+	if unix.Fstat(descriptor, &info) != nil {
+		return false
+	}
+	return info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
-// complain tells people what nothing else can tell of the run: on stderr, or in the run's output if
-// this process may finish several runs.
+// complain prints a problem that cannot be written down elsewhere: on stderr, or in the output of
+// the run if this process may finish several runs.
 func (r *Run) complain(format string, args ...any) {
 	to := os.Stderr
 	if r.sharesProcess {
@@ -168,7 +180,7 @@ type finishStarter struct {
 
 	mu      sync.Mutex
 	waiting []endedRun
-	busy    bool // a goroutine is about to start what waits
+	busy    bool // a goroutine is about to start processes for the waiting runs
 }
 
 // An endedRun waits for its `sched finish`.
@@ -182,55 +194,55 @@ const (
 	// meanwhile share the second process: a process for each took half of the CPU of a short
 	// background run.
 	finishInterval = 10 * time.Millisecond
-	// mostTogether is how many runs share one process: each run has three descriptors and four
+	// maxSharing is how many runs share one process: each run has three descriptors and four
 	// arguments, and is finished again by a tick when the process is killed.
-	mostTogether = 32
+	maxSharing = 32
 )
 
-// start has the run finished. It returns when the process for that was started; after an error no
+// start has a process finish the run. It returns when the process was started. After an error no
 // process was started.
 func (f *finishStarter) start(r *Run) error {
-	one := endedRun{r, make(chan error, 1)}
+	ended := endedRun{r, make(chan error, 1)}
 	f.mu.Lock()
-	f.waiting = append(f.waiting, one)
+	f.waiting = append(f.waiting, ended)
 	first := !f.busy
 	f.busy = true
 	f.mu.Unlock()
 	if first {
 		go f.startAll()
 	}
-	return <-one.started
+	return <-ended.started
 }
 
-// startAll starts processes until nothing waits. The first comes at once.
+// startAll starts processes until no run waits. It starts the first process at once.
 func (f *finishStarter) startAll() {
 	for {
 		f.awaitStarts()
-		together := f.take()
-		if len(together) == 0 {
+		sharing := f.take()
+		if len(sharing) == 0 {
 			return
 		}
 		var runs []*Run
-		for _, one := range together {
-			runs = append(runs, one.run)
+		for _, ended := range sharing {
+			runs = append(runs, ended.run)
 		}
 		err := startFinish(f.self, runs)
-		for _, one := range together {
-			one.started <- err
+		for _, ended := range sharing {
+			ended.started <- err
 		}
-		if len(together) < mostTogether {
+		if len(sharing) < maxSharing {
 			time.Sleep(finishInterval)
 		}
 	}
 }
 
-// take returns the runs that one process finishes now. If nothing waits it returns none, and
-// startAll ends.
-func (f *finishStarter) take() (together []endedRun) {
+// take takes the runs that one process finishes now. If no run waits it returns nil, and startAll
+// ends.
+func (f *finishStarter) take() (sharing []endedRun) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := min(len(f.waiting), mostTogether)
-	together, f.waiting = f.waiting[:n:n], f.waiting[n:]
+	n := min(len(f.waiting), maxSharing)
+	sharing, f.waiting = f.waiting[:n:n], f.waiting[n:]
 	f.busy = n > 0
-	return together
+	return sharing
 }

@@ -18,18 +18,18 @@ import (
 	"sched/schedule/statedir"
 )
 
-// This file is about runs that a hook or a person triggers. A hook asks for its run by a request: a
-// row of sched.db that any tick answers. So each request becomes its run exactly once, with the
-// next tick at the latest, whatever is killed here.
+// This file is about runs that a hook or a person triggers. A hook asks for a run by a request: a
+// row of sched.db that any tick answers. So each request becomes one run, with the next tick at the
+// latest, whatever is killed.
 //
 // A process of sched that answers such requests, and nothing else (`sched run --triggered`), starts
 // the runs without waiting for the next tick. However many runs end at once, at most two such
-// processes live: one that answers, and one that waits for its turn. A run that finds such a
-// process waiting starts no other: the waiting process will list the requests later than that.
+// processes live: one that answers, and one that waits for its turn. If a run finds that a process
+// waits, it starts no other: the waiting process will list the requests afterwards.
 
-// trigger asks for the runs that the hooks of a key trigger, each once, and notes in the result
-// which these are. A run that starts no chain asks for no other. They are started by
-// startTriggered, or by the next tick.
+// trigger asks for the runs that the hooks of a key trigger, each once, and notes these runs in the
+// result. A run that is to start no chain asks for no run. startTriggered, or the next tick, starts
+// the runs.
 func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 	for i, hook := range f.due() {
 		if hook.Trigger == "" || result.NoChain {
@@ -50,9 +50,14 @@ func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 
 // request returns the waiting run of the task that a hook asks for.
 func (h *hooks) request(hook, task string, result state.Row) state.Row {
+	origin := fmt.Sprintf("triggered by run %s of %s, which %s",
+		humanize.ShortRun(result.ID), result.Task, result.Outcome.Verb())
 	return state.Row{
-		ID: outcome.TriggeredID(result.ID, hook, result.Ended.Truncate(time.Microsecond)), Task: task, Mutex: task, Slot: result.Ended.UTC(),
-		Origin: fmt.Sprintf("triggered by run %s of %s, which %s", humanize.ShortRun(result.ID), result.Task, result.Outcome.Verb()),
+		ID:     outcome.TriggeredID(result.ID, hook, result.Ended.Truncate(time.Microsecond)),
+		Task:   task,
+		Mutex:  task,
+		Slot:   result.Ended.UTC(),
+		Origin: origin,
 		Cause:  &outcome.Cause{Task: result.Task, Run: result.ID, Outcome: result.Outcome},
 	}
 }
@@ -65,24 +70,24 @@ func (h *hooks) ask(r state.Row) error {
 	return err
 }
 
-// startTriggered starts what the hooks have asked for, unless this process is told to end: then the
-// next tick does. A state folder that cannot be written is for ticks, too.
+// startTriggered starts the runs for which the hooks have asked. The next tick starts them instead
+// if this process is to end, or if the state folder cannot be written.
 func (h *hooks) startTriggered(result state.Row) {
 	ending := h.run.Terminate != nil && h.run.Terminate.Err() != nil
 	if len(result.Triggered) == 0 || ending || h.run.DB.InMemory() {
 		return
 	}
-	StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does
+	_ = StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does
 }
 
-// TriggeredFlag is the flag of `sched run` by which a process answers what was triggered.
+// TriggeredFlag is the flag of `sched run` for a process that answers requests (StartTriggered).
 const TriggeredFlag = "triggered"
 
 // nextDescriptor is the descriptor of the lock that the waiting process holds and has inherited.
 const nextDescriptor = 3
 
-// The locks are two files: of the process that waits for its turn, and of the one whose turn
-// it is.
+// The locks are two files: the lock of the process that waits for its turn, and the lock of the
+// process whose turn it is.
 func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
 func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
 
@@ -100,22 +105,28 @@ func StartTriggered(dir, file string, environ []string) error {
 	defer next.Close()
 	argv := []string{"sched", "run", "--" + TriggeredFlag, "--config", file}
 	env := process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir)
-	_, err = process.Program{Path: process.Self(), Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{next}, Attr: &unix.SysProcAttr{Setsid: true}}.Fork()
+	_, err = process.Program{
+		Path:    process.Self(),
+		Argv:    argv,
+		Dir:     "/",
+		Env:     env,
+		Inherit: []*os.File{next},
+		Attr:    &unix.SysProcAttr{Setsid: true},
+	}.Fork()
 	return err
 }
 
 // errNotStarted is the error of a process that no run has started.
 var errNotStarted = errors.New("--" + TriggeredFlag + " is for processes that sched starts itself")
 
-// turnPatience bounds the wait for a turn: ticks answer what is left then.
+// turnPatience bounds the wait for a turn: ticks answer the requests that are left then.
 const turnPatience = time.Minute
 
 // AwaitTriggered waits for the turn of this process, which StartTriggered has started, and then
-// lets the next one wait. The turn ends with release, or with this process. The error is
-// statedir.ErrLocked if the turn did not come in time.
+// lets another process wait. The turn ends when release is called, or when this process ends. The
+// error is statedir.ErrLocked if the turn did not come in time.
 func AwaitTriggered(dir string) (release func(), err error) {
-	var inherited, there unix.Stat_t
-	if dir == "" || unix.Fstat(nextDescriptor, &inherited) != nil || unix.Lstat(nextLock(dir), &there) != nil || there.Ino != inherited.Ino {
+	if dir == "" || !isOpenAs(nextDescriptor, nextLock(dir)) {
 		return nil, errNotStarted
 	}
 	unix.CloseOnExec(nextDescriptor)
@@ -132,6 +143,12 @@ func AwaitTriggered(dir string) (release func(), err error) {
 	return func() { turn.Close() }, nil
 }
 
+// isOpenAs reports whether the descriptor is open on the file at the path.
+func isOpenAs(descriptor int, path string) bool {
+	var open, file unix.Stat_t
+	return unix.Fstat(descriptor, &open) == nil && unix.Lstat(path, &file) == nil && file.Ino == open.Ino
+}
+
 // holdPatience bounds how long HoldTriggered waits for a process whose turn comes in a moment.
 const holdPatience = time.Second
 
@@ -140,15 +157,15 @@ const holdPatience = time.Second
 func HoldTriggered(dir string) {
 	file, err := statedir.OpenPlain(nextLock(dir), os.O_RDWR)
 	if err != nil {
-		return // nothing was ever triggered
+		return // no process was ever started for requests
 	}
 	if statedir.LockWithin(file, holdPatience) != nil {
 		file.Close()
 		return
 	}
-	held = append(held, file)
+	heldFiles = append(heldFiles, file)
 }
 
-// held has the files that HoldTriggered has locked, so that the garbage collector does not close
-// them.
-var held []*os.File
+// heldFiles has the files that HoldTriggered has locked, so that the garbage collector does not
+// close them.
+var heldFiles []*os.File

@@ -15,11 +15,11 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about runs that wait for what others have (`without_overlapping: wait`). Their
-// supervisor waits. Runs of one machine go on in the order in which they began to wait (queue.go).
-// Between servers nobody promises an order. A run that needs a mutex and a seat stands in the queue
-// for the seats only while its mutex is free: it never keeps a seat empty, and it holds nothing
-// before it has both.
+// This file is about runs that wait for a mutex or a seat that other runs have
+// (`without_overlapping: wait`). Their supervisor waits. Runs of one machine go on in the order in
+// which they began to wait (queue.go). Between servers nobody promises an order. A run that needs a
+// mutex and a seat is in the queue for the seats only while its mutex is free: it never keeps a
+// seat empty, and it holds nothing before it has both.
 
 // A waiter is a run that waits for its mutex, a seat of its pool, or both.
 type waiter struct {
@@ -28,21 +28,21 @@ type waiter struct {
 	began        time.Time     // when this process began to wait
 	waitedBefore time.Duration // how long earlier processes have waited
 	maxWait      time.Duration // total, including waitedBefore
-	queuedAt     time.Time     // when the row said first that it stands in the present queue (stand)
+	queuedAt     time.Time     // when the run came into its present queue, as its row says (enqueue)
 	replaced     string        // the run that replace has asked to stop
 }
 
-// errStopAsked says that `sched stop` ended the wait; the result has it from the run's row.
+// errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
 var errStopAsked = errors.New("stopped while it waited")
 
-// A skipError says why a run is skipped that has waited.
+// A skipError says why a run that has waited is skipped.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// awaitLock waits until the run has what it must hold. If the result has an outcome, the command
-// will not start. Left says that the run is to wait on: its owner ends, and the next tick gives it
-// to another supervisor.
+// awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
+// command will not start. If left is true, the run is to wait on: its owner ends, and the next tick
+// gives it to another supervisor.
 func (r *Run) awaitLock(terminate context.Context) (result state.Row, left bool) {
 	if !r.row.Queued() {
 		return result, false
@@ -63,7 +63,7 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row, left bool)
 	case r.task.CatchesUp && terminate.Err() != nil:
 		return result, true
 	default:
-		stopped(&result, "while it waited: %v", err)
+		setStopped(&result, "while it waited: %v", err)
 	}
 	return result, false
 }
@@ -71,16 +71,19 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row, left bool)
 func newWaiter(r *Run) *waiter {
 	wait := r.row.Wait
 	return &waiter{
-		run: r, need: NeedOf(&r.task), began: time.Now(),
-		waitedBefore: max(0, clock.Now().Sub(wait.Since)), maxWait: wait.Until.Sub(wait.Since),
+		run:          r,
+		need:         NeedOf(&r.task),
+		began:        time.Now(),
+		waitedBefore: max(0, clock.Now().Sub(wait.Since)),
+		maxWait:      wait.Until.Sub(wait.Since),
 	}
 }
 
-// waited is how long the run has waited so far.
+// waited returns how long the run has waited so far.
 func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.began) }
 
-// wait waits until the run has what it needs. The error is a *skipError, errStopAsked, or the cause
-// of the context.
+// wait waits until the run has its mutex and its seat. The error is a *skipError, errStopAsked, or
+// the cause of the context.
 func (w *waiter) wait(ctx context.Context) error {
 	var blocked error // why the run does not start yet; nil while nothing was tried
 	refused := false  // by a pause or a maintenance, when it was tried last
@@ -92,16 +95,16 @@ func (w *waiter) wait(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case w.waited() > w.maxWait:
-			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), whyNot(blocked))}
+			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), reasonAtDeadline(blocked))}
 		}
 		if refused && w.refusal() != "" {
 			if !w.run.task.CatchesUp { // else later runs wait with it
-				w.stand() // in no queue
+				w.enqueue() // in no queue
 			}
 			w.pause(ctx, longestLook)
 			continue
 		}
-		if blocked = w.stand(queues...); !errors.As(blocked, new(*BehindError)) {
+		if blocked = w.enqueue(queues...); !errors.As(blocked, new(*BehindError)) {
 			blocked = w.try(ctx, queues)
 		}
 		if blocked == nil {
@@ -137,22 +140,24 @@ func (w *waiter) replace(blocked error) error {
 	return nil
 }
 
-// queues returns the queues in which a run stands that lacks what the error says. It stands for its
-// mutex from the beginning. It stands for a seat while it lacks a seat, or if it needs no mutex.
+// queues returns the names of the queues for a run that does not start for the reason blocked. The
+// run is in the queue for its mutex from the beginning. It is in the queue for the seats while it
+// has no seat for that reason, or if it needs no mutex.
 func (w *waiter) queues(blocked error) (names []string) {
 	if w.need.Mutex != "" {
 		names = append(names, w.need.Mutex)
 	}
-	full, behind := (*mutex.FullError)(nil), (*BehindError)(nil)
-	seatless := errors.As(blocked, &full) || errors.As(blocked, &behind) && behind.Name == state.SeatQueue(w.need.Pool)
+	seats := state.SeatQueue(w.need.Pool)
+	behind, isBehind := errors.AsType[*BehindError](blocked)
+	seatless := errors.As(blocked, new(*mutex.FullError)) || isBehind && behind.Name == seats
 	if w.need.Pool != "" && (w.need.Mutex == "" || seatless) {
-		names = append(names, state.SeatQueue(w.need.Pool))
+		names = append(names, seats)
 	}
 	return names
 }
 
-// try takes what the run needs, if that is free and the run may start. If the run may not start,
-// the error is a *skipError. Queues are those in which it stands.
+// try acquires the mutex and the seat of the run, if they are free and the run may start. If the
+// run may not start, the error is a *skipError. The run is in the queues.
 func (w *waiter) try(ctx context.Context, queues []string) error {
 	need := w.need
 	need.Taken = w.seatsTaken(queues)
@@ -163,7 +168,7 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.took(held)
+		err = w.keep(held)
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))
@@ -171,8 +176,9 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 	return err
 }
 
-// seatsTaken says that all seats are taken while others wait for seats and the run does not stand
-// in their queue yet: then the run blocked a seat, and joins that queue.
+// seatsTaken returns a function for mutex.Need.Taken. While other runs wait for seats, and this run
+// is not in their queue yet, it says that every seat is taken: otherwise this run would overtake
+// them. Then the run joins that queue. In any other case seatsTaken returns nil.
 func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bool) {
 	seats := state.SeatQueue(w.need.Pool)
 	var behind *BehindError
@@ -182,8 +188,8 @@ func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bo
 	return func(string) (mutex.Holder, bool) { return behind.First, true }
 }
 
-// took gives the run what it waited for.
-func (w *waiter) took(held mutex.Holding) error {
+// keep writes down that the run has what it acquired, and gives it the lock.
+func (w *waiter) keep(held mutex.Holding) error {
 	r, waited := w.run, w.waited()
 	if err := r.row.recordAcquired(held, waited); err != nil {
 		return err
@@ -192,25 +198,27 @@ func (w *waiter) took(held mutex.Holding) error {
 	return nil
 }
 
-// refusal returns why the run must not start although it could have what it needs: a pause, or
-// maintenance. If that cannot be found out, the run may start.
+// refusal returns the reason why the run must not start although its mutex and its seat are free: a
+// pause, or a maintenance. If nobody can find out, the run may start.
 func (w *waiter) refusal() string {
 	r, now := w.run, clock.Now()
-	set, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
-	if pause, ok := set.Pauses.Of(&r.task, now); ok {
-		return pause.Text(now, zoneOf(&r.task))
+	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
+	if p, ok := controls.Pauses.Of(&r.task, now); ok {
+		return p.Text(now, zoneOf(&r.task))
 	}
 	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
 	return reason
 }
 
-// whyNot is what a run lacked when its time was over.
-func whyNot(blocked error) string {
+// reasonAtDeadline returns the reason why a run had not started when its time to wait was over.
+func reasonAtDeadline(blocked error) string {
 	var held *mutex.HeldError
 	switch {
 	case blocked == nil:
 		return "no process was there when its time was over"
-	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)), errors.As(blocked, new(*skipError)):
+	case errors.As(blocked, new(*mutex.FullError)):
+		return blocked.Error()
+	case errors.As(blocked, new(*BehindError)), errors.As(blocked, new(*skipError)):
 		return blocked.Error()
 	case errors.As(blocked, &held):
 		return "still running, " + held.Holder.String()

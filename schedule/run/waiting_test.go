@@ -105,7 +105,7 @@ func TestARunWhoseMutexComesFreeDoesNotOvertakeRunsThatWaitForASeat(t *testing.T
 	c := callerIn(t, t.TempDir())
 	few := schedule.Pool{Name: "few", Seats: 1}
 	other := waits(t, c, &schedule.Task{Name: "other", Pool: few}, time.Hour)
-	if err := other.stand(state.SeatQueue("few")); err != nil {
+	if err := other.enqueue(state.SeatQueue("few")); err != nil {
 		t.Fatal(err)
 	}
 	both := database("both")

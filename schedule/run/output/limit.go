@@ -42,7 +42,8 @@ func (t *Trimmer) Trim() (again time.Duration) {
 	}
 	size := info.Size()
 	if from, to := middle(size, t.Limit); from < to {
-		statedir.PunchHole(t.Output, from, to) // best effort: some file systems cannot, and then the end of the run cuts it
+		// Some file systems cannot make holes: then Cut cuts the output at the end of the run.
+		_ = statedir.PunchHole(t.Output, from, to)
 	}
 	if grew := size > t.seen; !grew {
 		return calmTrimEvery
@@ -81,14 +82,15 @@ func Cut(path string, limit int64) (note string, err error) {
 		return "", err
 	}
 	head, tail := parts(file, info.Size(), (limit-longestCut)/2)
-	what := humanize.Bytes(tail - head)
-	line := fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", what, humanize.Bytes(limit))
+	size := humanize.Bytes(tail - head)
+	line := fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", size, humanize.Bytes(limit))
 	draft := path + ".cut"
 	if err := writeParts(draft, file, head, line, tail, info.Size()); err != nil {
 		os.Remove(draft)
 		return "", err
 	}
-	return fmt.Sprintf("%s of the output were cut (output.limit: %s)", what, humanize.Bytes(limit)), os.Rename(draft, path)
+	note = fmt.Sprintf("%s of the output were cut (output.limit: %s)", size, humanize.Bytes(limit))
+	return note, os.Rename(draft, path)
 }
 
 // parts returns where the first part of the file ends, and where the last begins: at the ends of
