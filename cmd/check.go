@@ -123,7 +123,7 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 		problems, warnings := unfitTasks(s)
 		v.problems = append(v.problems, problems...)
 		v.machineWarnings = append(warnings, a.machineWarnings(s, now)...)
-		v.notes = elsewhere(s)
+		v.notes = tasksElsewhere(s)
 	}
 	return v, nil
 }
@@ -301,8 +301,8 @@ func (a checkCommand) renamedTasks(s *schedule.Schedule) (warnings []schedule.Pr
 	return warnings
 }
 
-// elsewhere returns a note on the tasks that run only on other servers.
-func elsewhere(s *schedule.Schedule) []schedule.Problem {
+// tasksElsewhere returns a note on the tasks that run only on other servers.
+func tasksElsewhere(s *schedule.Schedule) []schedule.Problem {
 	var tasks []*schedule.Task
 	for _, t := range s.Tasks {
 		if s.InUse(t) && !s.Here(t) {

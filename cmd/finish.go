@@ -33,15 +33,11 @@ CODE is the exit code of the command, if nobody wrote it down.`,
 	return c
 }
 
+// finish ends a run, and prints how it ended. The arguments are the mutex and maybe the exit code.
 func (a finishCommand) finish(args []string, runID string) error {
-	var code *int
-	if len(args) == 2 {
-		n, err := strconv.Atoi(args[1])
-		if err != nil || n < 0 || n > 255 {
-			return usage("write the exit code of the command: 0 is success",
-				"%q is not an exit code from 0 to 255", args[1])
-		}
-		code = &n
+	code, err := parseExitCode(args[1:])
+	if err != nil {
+		return err
 	}
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -56,6 +52,19 @@ func (a finishCommand) finish(args []string, runID string) error {
 	}
 	fmt.Fprintf(a.out, "%s  run %s %s\n", row.Task, row.ID, view.Describe(row))
 	return nil
+}
+
+// parseExitCode reads the argument CODE. It returns nil if the argument is not given.
+func parseExitCode(args []string) (*int, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	code, err := strconv.Atoi(args[0])
+	if err != nil || code < 0 || code > 255 {
+		return nil, usage("write the exit code of the command: 0 is success",
+			"%q is not an exit code from 0 to 255", args[0])
+	}
+	return &code, nil
 }
 
 // endRun ends the run with the id, or else the newest run of the mutex that no process watches.

@@ -22,6 +22,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
+// unlimited is for commands that take as many arguments as a person writes.
 const unlimited = math.MaxInt
 
 // arguments checks the number of arguments, and that none is empty.
@@ -56,9 +57,9 @@ func optionalArgument(args []string) string {
 	return args[0]
 }
 
-// noEmptyFlag refuses a flag with an empty value. `--only "$TASK"` has one if the variable is not
-// set, and would mean every task. A reason may be empty.
-func noEmptyFlag(c *cobra.Command) (err error) {
+// refuseEmptyFlag refuses a flag with an empty value. `--only "$TASK"` has one if the variable is
+// not set, and would mean every task. A reason may be empty.
+func refuseEmptyFlag(c *cobra.Command) (err error) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != "reason" && (f.Value.String() == "" || f.Value.String() == "[]") {
 			err = usage(seeHelp(c), "--%s is empty", f.Name)
@@ -91,20 +92,22 @@ func flagHint(c *cobra.Command, err error) string {
 	return seeHelp(c)
 }
 
-func tagFlag(c *cobra.Command, tags *[]string) {
+// addTagFlag adds --tag for commands that choose tasks.
+func addTagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
 
-func reasonFlag(c *cobra.Command, reason *string) {
+// addReasonFlag adds --reason, which history and pages show.
+func addReasonFlag(c *cobra.Command, reason *string) {
 	c.Flags().StringVar(reason, "reason", "", "why, for those who wonder")
 }
 
-// envFlag adds --env, whose values readValues reads.
-func envFlag(c *cobra.Command, env *[]string) {
+// addEnvFlag adds --env, whose values readValues reads.
+func addEnvFlag(c *cobra.Command, env *[]string) {
 	c.Flags().StringArrayVar(env, "env", nil, "KEY=VALUE: a value for this run, of a param of the task; repeatable")
 }
 
-// readValues reads what envFlag takes.
+// readValues reads what addEnvFlag takes.
 func readValues(env []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range env {
@@ -140,9 +143,9 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
 	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
 	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
-	envFlag(c, &o.env)
+	addEnvFlag(c, &o.env)
 	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
-	reasonFlag(c, &o.reason)
+	addReasonFlag(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 

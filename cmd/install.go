@@ -91,7 +91,7 @@ func (a installCommand) install(o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if other := t.elsewhere(); other != "" {
+	if other := t.otherPlace(); other != "" {
 		return failed("`sched uninstall"+a.configFlag()+"` first, or remove the line",
 			"ticks of this schedule come already from %s; two would run everything twice", other)
 	}

@@ -108,8 +108,8 @@ func (t *target) crontabName() string {
 	return "your crontab"
 }
 
-// elsewhere names another place that has the schedule already; "" for none.
-func (t *target) elsewhere() string {
+// otherPlace names another place that has the schedule already; "" for none.
+func (t *target) otherPlace() string {
 	chosen := t.place()
 	text, _, err := t.crontab.Read()
 	if err == nil && chosen != inCrontab && t.crond.IsIn(text) {

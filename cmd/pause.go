@@ -52,12 +52,12 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 		RunE: func(_ *cobra.Command, args []string) error { return pauseCommand{a}.pause(args, o) },
 	}
 	f := c.Flags()
-	tagFlag(c, &o.tags)
+	addTagFlag(c, &o.tags)
 	f.StringVar(&o.from, "from", "", "begin at this time: "+timeForms)
 	f.StringVar(&o.duration, "for", "", "end by itself after so long (10m, 2h)")
 	f.StringVar(&o.until, "until", "", "end by itself at this time")
 	f.BoolVar(&o.stop, "stop", false, "stop the runs that go on when it begins, too")
-	reasonFlag(c, &o.reason)
+	addReasonFlag(c, &o.reason)
 	c.AddCommand(newPauseListCommand(a))
 	return c
 }

@@ -37,9 +37,9 @@ With --planned it takes back the pauses that have not begun yet; without, these 
 		Args: arguments(0, unlimited),
 		RunE: func(_ *cobra.Command, args []string) error { return resumeCommand{a}.resume(args, o) },
 	}
-	tagFlag(c, &o.tags)
+	addTagFlag(c, &o.tags)
 	c.Flags().BoolVar(&o.planned, "planned", false, "take back the pauses that have not begun yet instead")
-	reasonFlag(c, &o.reason)
+	addReasonFlag(c, &o.reason)
 	return c
 }
 

@@ -17,6 +17,7 @@ import (
 // Commands returns sched with all its commands, for tools that write about them; they cannot run.
 func Commands() *cobra.Command { return (&app{}).root() }
 
+// root returns the command sched with all its commands.
 func (a *app) root() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
@@ -36,13 +37,13 @@ a signal.`,
   sched run --dry-run   what would run in this minute`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownCommand,
+		Args:          refuseUnknownCommand,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			a.parsed = true
 			if a.system {
 				os.Setenv(systemVariable, "1") // for the sched that this one starts
 			}
-			return noEmptyFlag(c)
+			return refuseEmptyFlag(c)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if version {
@@ -52,7 +53,7 @@ a signal.`,
 			return c.Help()
 		},
 	}
-	a.rootFlags(root, &version)
+	a.addRootFlags(root, &version)
 	addInGroups(root, []commandGroup{
 		{title: "Every day", commands: []*cobra.Command{
 			newRunCommand(a),
@@ -99,16 +100,17 @@ a signal.`,
 	return root
 }
 
-func (a *app) rootFlags(root *cobra.Command, version *bool) {
+// addRootFlags adds the flags that every command has, and --version.
+func (a *app) addRootFlags(root *cobra.Command, version *bool) {
 	// This flag is not cobra's own: cobra's templates keep the linker from leaving out methods that
 	// nobody calls. With a client of Redis that makes sched half as large again, and each start of
 	// it a tenth slower.
 	root.Flags().BoolVar(version, "version", false, "print the version")
-	all := root.PersistentFlags()
-	all.StringVarP(&a.config, "config", "c", "",
+	f := root.PersistentFlags()
+	f.StringVarP(&a.config, "config", "c", "",
 		"the schedule, or a crontab (default: $SCHED_CONFIG, ./schedule.yaml, "+
 			"~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
-	all.BoolVar(&a.system, "system", os.Getenv(systemVariable) != "",
+	f.BoolVar(&a.system, "system", os.Getenv(systemVariable) != "",
 		"each line of the crontab has a user, as in /etc/crontab")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
@@ -127,8 +129,8 @@ var otherNames = map[string]string{
 	"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
 }
 
-// knownCommand refuses a command that sched does not have.
-func knownCommand(root *cobra.Command, args []string) error {
+// refuseUnknownCommand refuses a command that sched does not have.
+func refuseUnknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -172,7 +174,7 @@ func addInGroups(root *cobra.Command, groups []commandGroup, seldom []*cobra.Com
 // newHelpCommand returns the help command. It also makes all help leave out the seldom commands,
 // unless --all is given.
 func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command {
-	all := false
+	withSeldom := false
 	c := &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Show what a command does, or with --all every command",
@@ -187,22 +189,23 @@ func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, rest, err := root.Find(args)
-			if err != nil || c == root && len(rest) > 0 {
-				return knownCommand(root, args)
+			c, unknown, err := root.Find(args)
+			if err != nil || c == root && len(unknown) > 0 {
+				return refuseUnknownCommand(root, args)
 			}
 			return c.Help()
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "list the commands, too, that are seldom needed")
+	c.Flags().BoolVar(&withSeldom, "all", false, "list the commands, too, that are seldom needed")
 	root.SetHelpCommand(c)
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
-		if all {
+		if withSeldom {
 			root.AddGroup(&cobra.Group{ID: seldomTitle, Title: seldomTitle + ":"})
 		}
 		for _, c := range seldom {
-			if c.Hidden = !all; all {
+			c.Hidden = !withSeldom
+			if withSeldom {
 				c.GroupID = seldomTitle
 			}
 		}
@@ -236,7 +239,8 @@ func newVersionCommand(a *app) *cobra.Command {
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return a.printJSON(versionOf(debug.ReadBuildInfo()))
+				info, ok := debug.ReadBuildInfo()
+				return a.printJSON(versionOf(info, ok))
 			}
 			fmt.Fprintf(a.out, "sched %s (%s/%s, %s)\n", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return nil
@@ -246,9 +250,10 @@ func newVersionCommand(a *app) *cobra.Command {
 	return c
 }
 
-func versionOf(info *debug.BuildInfo, ok bool) versionJSON {
+// versionOf returns the version, with what the build says of the commit if hasInfo is true.
+func versionOf(info *debug.BuildInfo, hasInfo bool) versionJSON {
 	v := versionJSON{Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if !ok {
+	if !hasInfo {
 		return v
 	}
 	for _, s := range info.Settings {

@@ -144,7 +144,7 @@ history of each server keeps what ran.`,
 		Args: arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return forgetCommand{a}.forget(args[0], reason) },
 	}
-	reasonFlag(c, &reason)
+	addReasonFlag(c, &reason)
 	return c
 }
 

@@ -34,7 +34,7 @@ A run on another server of the store is stopped there: stop says on which.`,
 		Args: arguments(1, unlimited),
 		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args, reason) },
 	}
-	reasonFlag(c, &reason)
+	addReasonFlag(c, &reason)
 	return c
 }
 
@@ -153,7 +153,7 @@ takes its turn. The tick of the next minute has the new schedule and the new sch
 		Args:    arguments(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return interruptCommand{a}.interrupt(reason) },
 	}
-	reasonFlag(c, &reason)
+	addReasonFlag(c, &reason)
 	return c
 }
 

@@ -35,7 +35,7 @@ names under params.`,
 			return testCommand{a}.test(optionalArgument(args), env)
 		},
 	}
-	envFlag(c, &env)
+	addEnvFlag(c, &env)
 	return c
 }
 

@@ -35,7 +35,7 @@ drops the lock of a dead run by itself.`,
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "of every task")
-	reasonFlag(c, &reason)
+	addReasonFlag(c, &reason)
 	return c
 }
 
