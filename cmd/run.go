@@ -135,12 +135,7 @@ func (a runCommand) run(o runOptions) error {
 		return err
 	}
 	if o.dryRun {
-		plan := planOf(t)
-		if o.json {
-			a.printJSON(plan)
-		} else {
-			a.printPlan(plan, humanize.MinuteZone(t.Minute, t.Schedule.Location))
-		}
+		a.printPlan(t, o)
 		return invalid
 	}
 	if o.only != "" && o.at == "" && terminal.Is(a.err) {

@@ -49,8 +49,14 @@ func planOf(t *tick.Tick) planJSON {
 	return plan
 }
 
-// printPlan prints the plan for people. The minute is the text of its minute.
-func (a runCommand) printPlan(plan planJSON, minute string) {
+// printPlan prints what the tick would do, for people or as JSON.
+func (a runCommand) printPlan(t *tick.Tick, o runOptions) {
+	plan := planOf(t)
+	if o.json {
+		a.printJSON(plan)
+		return
+	}
+	minute := humanize.MinuteZone(t.Minute, t.Schedule.Location)
 	if len(plan.Tasks) == 0 {
 		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
 		return
@@ -59,21 +65,21 @@ func (a runCommand) printPlan(plan planJSON, minute string) {
 	out := a.stdout()
 	table := out.Table()
 	defer table.Flush()
-	for _, t := range plan.Tasks {
+	for _, task := range plan.Tasks {
 		text, tone := "would run", terminal.Good
-		if t.Background {
+		if task.Background {
 			text, tone = "would run in the background", terminal.Active
 		}
 		switch {
-		case t.Would == "skip":
-			text, tone = "would be skipped: "+t.Reason, terminal.Caution
-		case t.Reason != "":
-			text += "; " + t.Reason
+		case task.Would == "skip":
+			text, tone = "would be skipped: "+task.Reason, terminal.Caution
+		case task.Reason != "":
+			text += "; " + task.Reason
 		}
-		if len(t.Slots) > 1 {
-			text += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
+		if len(task.Slots) > 1 {
+			text += fmt.Sprintf(" (%d times in this minute)", len(task.Slots))
 		}
-		table.Row(t.Name, out.Paint(tone, text))
+		table.Row(task.Name, out.Paint(tone, text))
 	}
 }
 

@@ -182,7 +182,7 @@ func (a serveCommand) open(o serveOptions) (serve.Service, error) {
 	if len(o.configs) == 1 {
 		a.config = o.configs[0]
 	}
-	s, err := a.trustedState()
+	s, err := a.loadWithStateDir()
 	if err != nil {
 		return serve.Service{}, err
 	}
@@ -200,9 +200,9 @@ func (a serveCommand) open(o serveOptions) (serve.Service, error) {
 	}, nil
 }
 
-// trustedState loads the schedule as loadTrusted does, and makes its state folder if that is
+// loadWithStateDir loads the schedule as loadTrusted does, and makes its state folder if that is
 // missing.
-func (a serveCommand) trustedState() (*schedule.Schedule, error) {
+func (a serveCommand) loadWithStateDir() (*schedule.Schedule, error) {
 	s, err := a.loadTrusted()
 	if err == nil {
 		err = statedir.MakeDir(s.StateDir)
@@ -213,6 +213,8 @@ func (a serveCommand) trustedState() (*schedule.Schedule, error) {
 	return s, err
 }
 
+// serveConfig returns the config of the server of a schedule. The server reads the schedule anew
+// when it has changed, so its functions get the schedule of the moment.
 func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions, signIn *serve.HeaderSignIn) serve.Config {
 	live := &liveStore{app: a.app}
 	readOnlyView := func(s *schedule.Schedule) (source view.Source) {
@@ -313,10 +315,10 @@ func (a serveCommand) openSite(o serveOptions, signIn *serve.HeaderSignIn) (serv
 func (a serveCommand) loadSeveral(files []string) (served []servedSchedule, broken []string, err error) {
 	var lastErr error
 	for _, file := range files {
-		own := *a.app
-		own.config = file
-		app := serveCommand{&own}
-		s, err := app.trustedState()
+		copied := *a.app
+		copied.config = file
+		app := serveCommand{&copied}
+		s, err := app.loadWithStateDir()
 		if err != nil {
 			a.problem("%s is not served: %v", file, err)
 			broken = append(broken, fmt.Sprintf("%s is not served: `sched check -c %s` says why. "+

@@ -96,16 +96,10 @@ A browser that has signed in has a session, which --list shows and --revoke ends
 }
 
 func (a serveCommand) token(o tokenOptions) error {
-	actions := 0
-	for _, isAsked := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
-		if isAsked {
-			actions++
-		}
+	if err := o.check(); err != nil {
+		return err
 	}
-	if actions != 1 {
-		return usage("see `sched serve token --help`", "name one of --scope, --hook, --badge, --list and --revoke")
-	}
-	s, err := a.trustedState()
+	s, err := a.loadWithStateDir()
 	if err != nil {
 		return err
 	}
@@ -120,6 +114,20 @@ func (a serveCommand) token(o tokenOptions) error {
 		return nil
 	}
 	return a.makeToken(s, o)
+}
+
+// check refuses flags that name no action, or several.
+func (o tokenOptions) check() error {
+	actions := 0
+	for _, isAsked := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
+		if isAsked {
+			actions++
+		}
+	}
+	if actions != 1 {
+		return usage("see `sched serve token --help`", "name one of --scope, --hook, --badge, --list and --revoke")
+	}
+	return nil
 }
 
 // makeToken makes a token for a person or a program, or a key for one task, and prints its secret.
