@@ -66,7 +66,7 @@ func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, e
 		return nil, err
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		held := &HeldError{name, readHolder(file)}
+		held := &HeldError{Name: name, Holder: readHolder(file)}
 		file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, held
@@ -77,7 +77,7 @@ func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, e
 	if s.GoesOn != nil && last.Run != "" && last.Run != holder.Run && s.GoesOn(name, last) {
 		unix.Flock(int(file.Fd()), unix.LOCK_UN)
 		file.Close()
-		return nil, &HeldError{name, last}
+		return nil, &HeldError{Name: name, Holder: last}
 	}
 	lock := &fileLock{store: s, name: name, run: holder.Run, file: file}
 	// Without the new holder the file would name the last one, whose late release could break the
@@ -121,7 +121,8 @@ func (s Files) Break(_ context.Context, name string) (Holder, error) {
 	return s.breakIf(name, func(*os.File, Holder) bool { return true })
 }
 
-func (s Files) breakIf(name string, match func(*os.File, Holder) bool) (Holder, error) {
+// breakIf is Break, if mayBreak allows it for the file of the lock and its holder.
+func (s Files) breakIf(name string, mayBreak func(*os.File, Holder) bool) (Holder, error) {
 	folder, err := s.lockFolder()
 	if err != nil {
 		return Holder{}, err
@@ -140,7 +141,7 @@ func (s Files) breakIf(name string, match func(*os.File, Holder) bool) (Holder, 
 		return Holder{}, ErrFree
 	}
 	holder := readHolder(file)
-	if !match(file, holder) {
+	if !mayBreak(file, holder) {
 		return holder, ErrFree
 	}
 	return holder, os.Remove(file.Name())
@@ -284,8 +285,8 @@ func (s Files) claim(key string, until time.Time, holder Holder) error {
 	if !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if has := readHolderAt(path); has.Run != holder.Run {
-		return &HeldError{key, has}
+	if claimant := readHolderAt(path); claimant.Run != holder.Run {
+		return &HeldError{Name: key, Holder: claimant}
 	}
 	return nil
 }
@@ -322,6 +323,7 @@ func makeHour(folder string, now time.Time) error {
 	return sweepClaims(claims, folder, now)
 }
 
+// sweepClaims sweeps the folders of all hours but one.
 func sweepClaims(claims, but string, now time.Time) error {
 	hours, err := os.ReadDir(claims)
 	if err != nil {
@@ -343,7 +345,7 @@ const outOfDate = ".out-of-date"
 func sweepHour(folder string, now time.Time) {
 	mark := filepath.Join(folder, outOfDate)
 	if filepath.Base(folder) >= now.UTC().Add(-2*time.Hour).Format(claimHour) {
-		os.Remove(mark) // of a clock that was wrong
+		os.Remove(mark) // a clock that was wrong has left the mark
 		return
 	}
 	found, err := statedir.ReadFile(mark)

@@ -91,8 +91,8 @@ func (n Need) SeatHolders(held map[string]Holder) (holders []Holder) {
 
 // A Holding is what a run got.
 type Holding struct {
-	Lock  Lock   // of all; nil for a run that needs none
-	Mutex bool   // it has its mutex
+	Lock  Lock   // stands for the mutex and the seat together; nil for a run that needs neither
+	Mutex bool   // the run has its mutex
 	Seat  string // "" for none
 }
 

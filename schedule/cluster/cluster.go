@@ -144,14 +144,14 @@ func (s Server) Silent() bool { return s.Age >= quietAfter }
 func Announce(
 	ctx context.Context, store mutex.Store, clock func() time.Time, self Server,
 ) (offset time.Duration, found []Finding, err error) {
-	all, now, err := readServers(ctx, store)
+	servers, now, err := readServers(ctx, store)
 	if err != nil {
 		return 0, nil, err
 	}
 	offset = clock().Sub(now)
-	found, self.Seen = findingsOf(self, all, now), now.UTC()
+	found, self.Seen = findingsOf(self, servers, now), now.UTC()
 	self.SharedName = slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == KindName })
-	if last := all[self.place()]; last.Minute.After(self.Minute) { // this tick began before the last one
+	if last := servers[self.place()]; last.Minute.After(self.Minute) { // this tick began before the last one
 		self.Minute, self.Version, self.Digest = last.Minute, last.Version, last.Digest
 	}
 	self.More = max(0, len(self.Running)-maxRunning)
@@ -162,12 +162,12 @@ func Announce(
 
 // readServers returns the servers by key, with only such runs as sched can have made, and then the
 // time of the store. It reads the time last, so that the clocks are not compared while it connects.
-func readServers(ctx context.Context, store mutex.Store) (all map[string]Server, now time.Time, err error) {
+func readServers(ctx context.Context, store mutex.Store) (servers map[string]Server, now time.Time, err error) {
 	values, err := store.All(ctx, tableServers)
 	if err != nil {
 		return nil, now, err
 	}
-	all = map[string]Server{}
+	servers = map[string]Server{}
 	for key, value := range values {
 		s, ok := mutex.Decode[Server](value)
 		if !ok || s.Name == "" || s.Seen.IsZero() {
@@ -175,10 +175,10 @@ func readServers(ctx context.Context, store mutex.Store) (all map[string]Server,
 		}
 		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return !outcome.IsID(r.Run) || r.Task == "" })
 		s.Running, s.More = s.Running[:min(maxRunning, len(s.Running))], max(0, s.More)
-		all[key] = s
+		servers[key] = s
 	}
 	now, err = store.Now(ctx)
-	return all, now, err
+	return servers, now, err
 }
 
 // List returns the servers of the last ten minutes, by name, the newest first. A machine has an
@@ -189,9 +189,9 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Collect(maps.Values(announced))
+	servers := slices.Collect(maps.Values(announced))
 	known := map[string]bool{} // runs that have ended, or that a newer entry has
-	if slices.ContainsFunc(all, func(s Server) bool { return len(s.Running) > 0 }) {
+	if slices.ContainsFunc(servers, func(s Server) bool { return len(s.Running) > 0 }) {
 		ended, err := Recent(ctx, store, "", state.Query{}, PageSize)
 		if err != nil {
 			return nil, err
@@ -200,21 +200,22 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 			known[r.ID] = true
 		}
 	}
-	all = slices.DeleteFunc(all, func(s Server) bool { return now.Sub(s.Seen) > listedFor })
-	slices.SortFunc(all, func(a, b Server) int {
+	servers = slices.DeleteFunc(servers, func(s Server) bool { return now.Sub(s.Seen) > listedFor })
+	slices.SortFunc(servers, func(a, b Server) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), b.Seen.Compare(a.Seen))
 	})
-	for i := range all {
-		all[i].Age = max(0, now.Sub(all[i].Seen))
-		if i > 0 && all[i-1].Name == all[i].Name {
-			all[i].SharedName = all[i-1].SharedName // the newer entry knows better
+	for i := range servers {
+		s := &servers[i]
+		s.Age = max(0, now.Sub(s.Seen))
+		if i > 0 && servers[i-1].Name == s.Name {
+			s.SharedName = servers[i-1].SharedName // the newer entry is right
 		}
-		all[i].Running = slices.DeleteFunc(all[i].Running, func(r Running) bool { return known[r.Run] })
-		for _, r := range all[i].Running {
+		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return known[r.Run] })
+		for _, r := range s.Running {
 			known[r.Run] = true
 		}
 	}
-	return all, nil
+	return servers, nil
 }
 
 // A Finding is one thing that a tick finds wrong with the servers of a store.
@@ -228,32 +229,9 @@ const (
 	KindSilent      = "silent"      // silent servers (Server.Silent) where something ran
 )
 
-// findingsOf finds what is wrong with the servers, at the time now of the store.
-func findingsOf(self Server, all map[string]Server, now time.Time) (found []Finding) {
-	before, ticked := all[self.place()]
-	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
-	about := map[string][]string{} // by kind
-	for key, s := range all {
-		silent := now.Sub(s.Seen) >= quietAfter
-		switch {
-		case key == self.place():
-		case s.Name == self.Name && s.Machine != self.Machine:
-			// A machine that was set up anew finds its own past. A machine that ticked later is
-			// another one.
-			if differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen) {
-				about[KindName] = []string{self.Name}
-			}
-		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
-			about[KindSilent] = append(about[KindSilent], s.Name)
-		case !silent:
-			if differs(s.Environment, self.Environment) {
-				about[KindEnvironment] = append(about[KindEnvironment], s.Environment)
-			}
-			if differs(s.Zone, self.Zone) {
-				about[KindZone] = append(about[KindZone], s.Zone)
-			}
-		}
-	}
+// findingsOf returns what is wrong with the servers, at the time now of the store.
+func findingsOf(self Server, servers map[string]Server, now time.Time) (found []Finding) {
+	affected := affectedBy(self, servers, now)
 	for _, f := range []Finding{
 		{
 			Kind: KindName,
@@ -278,7 +256,7 @@ func findingsOf(self Server, all map[string]Server, now time.Time) (found []Find
 			Text: "nothing was heard for three minutes or more of …, where tasks were running",
 		},
 	} {
-		names := about[f.Kind]
+		names := affected[f.Kind]
 		slices.Sort(names)
 		names = slices.Compact(names)
 		names = names[:min(10, len(names))] // others may have written thousands
@@ -287,6 +265,36 @@ func findingsOf(self Server, all map[string]Server, now time.Time) (found []Find
 		}
 	}
 	return found
+}
+
+// affectedBy returns, for each kind of finding, the words that stand in its text: names of servers,
+// environments or zones.
+func affectedBy(self Server, servers map[string]Server, now time.Time) map[string][]string {
+	before, ticked := servers[self.place()]
+	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
+	affected := map[string][]string{}
+	for key, s := range servers {
+		silent := now.Sub(s.Seen) >= quietAfter
+		switch {
+		case key == self.place():
+		case s.Name == self.Name && s.Machine != self.Machine:
+			// A machine that was set up anew finds its own past. A machine that ticked later is
+			// another one.
+			if differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen) {
+				affected[KindName] = []string{self.Name}
+			}
+		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
+			affected[KindSilent] = append(affected[KindSilent], s.Name)
+		case !silent:
+			if differs(s.Environment, self.Environment) {
+				affected[KindEnvironment] = append(affected[KindEnvironment], s.Environment)
+			}
+			if differs(s.Zone, self.Zone) {
+				affected[KindZone] = append(affected[KindZone], s.Zone)
+			}
+		}
+	}
+	return affected
 }
 
 // ZoneOf returns the zone of the one_server tasks that name no zone, as offsets from UTC in January

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	MaxRuns  = 10_000 // ended runs that are kept, of all servers together
-	PageSize = 1000   // runs that are read with one call
+	MaxRuns  = 10_000 // how many ended runs of all servers together are kept
+	PageSize = 1000   // how many runs are read with one call
 
-	lastFor = 400 * 24 * time.Hour // the last run of a task is kept
+	lastFor = 400 * 24 * time.Hour // how long the last run of a task is kept
 )
 
 // Publish publishes ended runs of one server. Publishing them again is harmless. Last has the last
@@ -27,8 +27,8 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 	if len(records) == 0 {
 		return nil
 	}
-	var values, lasts [][]byte
-	var keys []string // of lasts
+	var values, lastValues [][]byte
+	var keys []string // of lastValues
 	for _, r := range records {
 		value := encode(shared(r))
 		if len(value) > mutex.MaxValueSize {
@@ -37,14 +37,16 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 		}
 		values = append(values, value)
 		if last[r.Task].ID == r.ID {
-			keys, lasts = append(keys, r.Task+"@"+r.Server), append(lasts, value)
+			keys, lastValues = append(keys, r.Task+"@"+r.Server), append(lastValues, value)
 		}
 	}
 	if err := store.Append(ctx, logRuns, MaxRuns, values...); err != nil {
 		return err
 	}
 	errs := make([]error, len(keys))
-	mutex.Concurrently(len(keys), func(i int) { errs[i] = store.Put(ctx, tableLast, keys[i], lasts[i], lastFor) })
+	mutex.Concurrently(len(keys), func(i int) {
+		errs[i] = store.Put(ctx, tableLast, keys[i], lastValues[i], lastFor)
+	})
 	return cmp.Or(errs...)
 }
 
@@ -102,7 +104,7 @@ func shared(r state.Row) sharedRun {
 	}
 }
 
-// row returns the row of the run, without what cannot be right.
+// row returns the row of the run, without values that cannot be right.
 func (s sharedRun) row() state.Row {
 	if s.Cause != nil && !outcome.IsID(s.Cause.Run) {
 		s.Cause = nil
@@ -145,9 +147,9 @@ func (s sharedRun) row() state.Row {
 // foreign reads a run of a server other than self.
 func foreign(value []byte, self string) (state.Row, bool) {
 	s, ok := mutex.Decode[sharedRun](value)
-	ok = ok && outcome.IsID(s.Run) && s.Task != "" && !s.Slot.IsZero() && slices.Contains(outcome.Ran, s.Outcome) &&
-		s.Server != "" && s.Server != self
-	return s.row(), ok
+	isRun := outcome.IsID(s.Run) && s.Task != "" && !s.Slot.IsZero() && slices.Contains(outcome.Ran, s.Outcome)
+	isForeign := s.Server != "" && s.Server != self
+	return s.row(), ok && isRun && isForeign
 }
 
 // Recent returns the ended runs of servers other than self that match q, in the order of
@@ -177,11 +179,11 @@ func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, 
 
 // Newest returns at most limit of the runs (0: all), in the order of state.Runs.Find.
 func Newest(runs map[string]state.Row, limit int) []state.Row {
-	all := slices.SortedFunc(maps.Values(runs), state.NewestFirst)
+	sorted := slices.SortedFunc(maps.Values(runs), state.NewestFirst)
 	if limit > 0 {
-		all = all[:min(limit, len(all))]
+		sorted = sorted[:min(limit, len(sorted))]
 	}
-	return all
+	return sorted
 }
 
 // Last returns, by task, the ended run that began last on a server other than self.
