@@ -24,7 +24,8 @@ func (s *Subject) clock(synchronised, known bool) findings {
 	text := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
 	case known && !synchronised && inContainer(s.Environ):
-		return finding(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony", "%s", text)
+		return finding(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony",
+			"%s", text)
 	case known && !synchronised:
 		return finding(Warning, "timedatectl set-ntp true, or start chrony", "%s", text)
 	case !known:

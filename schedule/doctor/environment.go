@@ -201,7 +201,8 @@ func checkCgroups(_ context.Context, s *Subject) findings {
 	}
 	folder, err := process.CgroupsHere()
 	if err != nil {
-		return finding(Warning, NoCgroupHint, "limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
+		return finding(Warning, NoCgroupHint,
+			"limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
 			humanize.Names(tasks, 3), err)
 	}
 	return fine("limits of %s are kept by cgroups in %s", humanize.Names(tasks, 3), folder)
