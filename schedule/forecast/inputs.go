@@ -29,9 +29,11 @@ const firstYear, lastYear = 1970, 2261
 func CheckSpan(from time.Time, span time.Duration) error {
 	switch {
 	case from.Year() < firstYear || from.Year() > lastYear:
-		return view.Fail(view.Invalid, fmt.Sprintf("ask for a time from %d to %d", firstYear, lastYear), "the year %d cannot be foreseen", from.Year())
+		hint := fmt.Sprintf("ask for a time from %d to %d", firstYear, lastYear)
+		return view.Fail(view.Invalid, hint, "the year %d cannot be foreseen", from.Year())
 	case span < time.Minute:
-		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too short for a forecast", humanize.DurationPrecise(max(span, 0)))
+		words := humanize.DurationPrecise(max(span, 0))
+		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too short for a forecast", words)
 	case span > Longest:
 		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too long for a forecast", humanize.Duration(span))
 	}
@@ -121,6 +123,11 @@ type Note struct {
 
 const mostNamed = 5
 
+// add adds a note without a hint.
+func (in *Inputs) add(kind, format string, args ...any) {
+	in.Notes = append(in.Notes, Note{Kind: kind, Text: fmt.Sprintf(format, args...)})
+}
+
 func (in *Inputs) note() {
 	s := in.Schedule
 	var unknown, stale, asking []string
@@ -136,18 +143,24 @@ func (in *Inputs) note() {
 			asking = append(asking, t.Name)
 		}
 	}
-	add := func(names []string, kind, hint, format string, args ...any) {
-		if len(names) > 0 {
-			in.Notes = append(in.Notes, Note{kind, fmt.Sprintf(format, args...), hint})
-		}
+	if len(unknown) > 0 {
+		in.add("unknown", "%s no successful run on record, so 1 s is assumed for each: %s",
+			tasks(unknown, "has", "have"), humanize.Names(unknown, mostNamed))
 	}
-	add(unknown, "unknown", "", "%s no successful run on record, so 1 s is assumed for each: %s",
-		tasks(unknown, "has", "have"), humanize.Names(unknown, mostNamed))
 	in.noteRenamed(unknown)
-	add(stale, "other times", "", "%s due at other times when the history was made (cron, every or timezone changed): what runs took is of then: %s",
-		tasks(stale, "was", "were"), humanize.Names(stale, mostNamed))
-	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s",
-		tasks(asking, "has", "have"), map[bool]string{true: "is", false: "are"}[len(asking) == 1], humanize.Names(asking, mostNamed))
+	if len(stale) > 0 {
+		in.add("other times", "%s due at other times when the history was made (cron, every or timezone changed): "+
+			"what runs took is of then: %s",
+			tasks(stale, "was", "were"), humanize.Names(stale, mostNamed))
+	}
+	if len(asking) > 0 {
+		taken := "are"
+		if len(asking) == 1 {
+			taken = "is"
+		}
+		in.add("conditions", "%s when or skip, which %s taken to let every run start: %s",
+			tasks(asking, "has", "have"), taken, humanize.Names(asking, mostNamed))
+	}
 	in.noteControls()
 }
 
@@ -160,14 +173,17 @@ func (in *Inputs) noteRenamed(unknown []string) {
 			continue
 		}
 		for _, old := range slices.Sorted(maps.Keys(in.took)) {
-			took := in.took[old]
-			var was schedule.Task
-			if _, err := view.FindTask(in.Schedule, old); err == nil || took.Runs == 0 || json.Unmarshal(took.Snapshot, &was) != nil {
+			cost := in.took[old]
+			var former schedule.Task
+			if _, err := view.FindTask(in.Schedule, old); err == nil || cost.Runs == 0 {
 				continue
 			}
-			if view.CommandText(was.Command) == view.CommandText(task.Command) {
-				in.Notes = append(in.Notes, Note{"renamed", fmt.Sprintf("%s has the command of %s, which is in the history (%s, usually %s) and not in the schedule",
-					name, old, humanize.Count(took.Runs, "run"), humanize.Duration(took.Median)), ""})
+			if json.Unmarshal(cost.Snapshot, &former) != nil {
+				continue
+			}
+			if view.CommandText(former.Command) == view.CommandText(task.Command) {
+				in.add("renamed", "%s has the command of %s, which is in the history (%s, usually %s) "+
+					"and not in the schedule", name, old, humanize.Count(cost.Runs, "run"), humanize.Duration(cost.Median))
 			}
 		}
 	}
@@ -176,10 +192,14 @@ func (in *Inputs) noteRenamed(unknown []string) {
 // noteControls notes pauses and a maintenance without a known end: the simulation ignores them.
 func (in *Inputs) noteControls() {
 	if in.maintained {
-		in.Notes = append(in.Notes, Note{"maintenance", "there is maintenance now, and its end is not known: it does not count", ""})
+		in.add("maintenance", "there is maintenance now, and its end is not known: it does not count")
 	}
-	if all, ok := in.Pauses.InEffect(pause.Everything, in.From); ok && all.Until.IsZero() {
-		in.Notes = append(in.Notes, Note{"paused", "everything is paused without an end: that does not count", "sched resume"})
+	if everything, ok := in.Pauses.InEffect(pause.Everything, in.From); ok && everything.Until.IsZero() {
+		in.Notes = append(in.Notes, Note{
+			Kind: "paused",
+			Text: "everything is paused without an end: that does not count",
+			Hint: "sched resume",
+		})
 	}
 	var endless []string
 	for _, name := range in.Pauses.Tasks(in.From) {
@@ -188,22 +208,27 @@ func (in *Inputs) noteControls() {
 		}
 	}
 	if len(endless) > 0 {
-		in.Notes = append(in.Notes, Note{"paused", "paused without an end, which does not count: " + humanize.Names(endless, mostNamed), "sched resume " + endless[0]})
+		in.Notes = append(in.Notes, Note{
+			Kind: "paused",
+			Text: "paused without an end, which does not count: " + humanize.Names(endless, mostNamed),
+			Hint: "sched resume " + endless[0],
+		})
 	}
 }
 
-// tasks counts the tasks, with a verb for one task and for several.
-func tasks(names []string, one, several string) string {
+// tasks counts the tasks, with the singular or the plural of a verb.
+func tasks(names []string, singular, plural string) string {
+	verb := plural
 	if len(names) == 1 {
-		several = one
+		verb = singular
 	}
-	return humanize.Count(len(names), "task") + " " + several
+	return humanize.Count(len(names), "task") + " " + verb
 }
 
 // A Cache makes reports, for one goroutine. It keeps the last one until the schedule, the tasks
 // that this machine runs, the pauses or the hour changes. The zero Cache has nothing yet.
 type Cache struct {
-	made string // what the last report was made of; "" for none
+	made string // the id of the inputs of the last report; "" for none
 	last Report
 }
 
@@ -215,18 +240,18 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 	}
 	in := &Inputs{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
 	in.readControls(source)
-	of := in.id(source.Now())
-	if of == c.made {
+	id := in.id(source.Now())
+	if id == c.made {
 		return c.last, nil
 	}
-	lacking := in.readHistory(ctx, source)
+	historyErr := in.readHistory(ctx, source)
 	r := Foresee(in.Of(source.Schedule))
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}
 	r.Done = nil // nothing of the request is kept
-	if lacking == nil {
-		c.made, c.last = of, r
+	if historyErr == nil {
+		c.made, c.last = id, r
 	}
 	return r, nil
 }
@@ -236,5 +261,6 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 func (in *Inputs) id(now time.Time) string {
 	s := in.Schedule
 	pauses, _ := json.Marshal(in.Pauses)
-	return fmt.Sprintf("%s %q %q %d %d %d %t %s", s.Digest, s.Environment, s.Machine, now.Unix()/3600, in.From.UnixNano(), in.To.UnixNano(), in.maintained, pauses)
+	return fmt.Sprintf("%s %q %q %d %d %d %t %s", s.Digest, s.Environment, s.Machine,
+		now.Unix()/3600, in.From.UnixNano(), in.To.UnixNano(), in.maintained, pauses)
 }

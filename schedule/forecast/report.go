@@ -58,7 +58,8 @@ func (r Report) Lines() (lines []Line) {
 func (r Report) crowded() string {
 	var words []string
 	for _, minute := range r.Crowded[:min(3, len(r.Crowded))] {
-		words = append(words, fmt.Sprintf("%s with %s", minute.At.In(r.Schedule.Location).Format("Mon 15:04"), humanize.Count(minute.Starts, "start")))
+		at := minute.At.In(r.Schedule.Location).Format("Mon 15:04")
+		words = append(words, at+" with "+humanize.Count(minute.Starts, "start"))
 	}
 	return strings.Join(words, ", ")
 }
@@ -72,10 +73,11 @@ func skipped(f *Sums) string {
 	if n := f.Skips(TooLate); n > 0 {
 		words += fmt.Sprintf(", %d too late", n)
 	}
-	for _, kind := range []Skip{Paused, Unmet} {
-		if n := f.Skips(kind); n > 0 {
-			words += fmt.Sprintf(", %d %s", n, map[Skip]string{Paused: "paused", Unmet: "by days, between, except"}[kind])
-		}
+	if n := f.Skips(Paused); n > 0 {
+		words += fmt.Sprintf(", %d paused", n)
+	}
+	if n := f.Skips(Unmet); n > 0 {
+		words += fmt.Sprintf(", %d by days, between, except", n)
 	}
 	return words
 }
@@ -99,7 +101,7 @@ func (r Report) known() string {
 		if least == most {
 			runs = humanize.Count(least, "run") + " each"
 		}
-		words = append(words, fmt.Sprintf("of %s from their history, the median of %s", humanize.Count(known, "task"), runs))
+		words = append(words, "of "+humanize.Count(known, "task")+" from their history, the median of "+runs)
 	}
 	if unknown > 0 {
 		words = append(words, fmt.Sprintf("of %d unknown", unknown))
@@ -122,7 +124,8 @@ func (r Report) Since(t Task) string {
 	case Overlap:
 		return fmt.Sprintf("%s still runs, which takes %s", by.Name, humanize.Duration(r.Loads[by.Name].Took))
 	case Full:
-		return fmt.Sprintf("pool %s is full, with %s in it, which takes %s", t.Pool.Name, by.Name, humanize.Duration(r.Loads[by.Name].Took))
+		return fmt.Sprintf("pool %s is full, with %s in it, which takes %s",
+			t.Pool.Name, by.Name, humanize.Duration(r.Loads[by.Name].Took))
 	}
 	return t.FirstSkip.Reason
 }
@@ -198,36 +201,42 @@ type ForecastLatest struct {
 
 // JSON returns the forecast as programs get it.
 func (r Report) JSON() Forecast {
-	all := Forecast{
-		From: UTC(r.From), To: UTC(r.To), Timezone: r.Schedule.Location.String(), Servers: r.Servers,
-		Usual:   sumsOf(r.Sums),
-		Crowded: []ForecastMinute{}, Hours: []ForecastHour{}, Tasks: []ForecastTask{}, Notes: append([]Note{}, r.Notes...),
+	shown := Forecast{
+		From:     UTC(r.From),
+		To:       UTC(r.To),
+		Timezone: r.Schedule.Location.String(),
+		Servers:  r.Servers,
+		Usual:    sumsOf(r.Sums),
+		Crowded:  []ForecastMinute{},
+		Hours:    []ForecastHour{},
+		Tasks:    []ForecastTask{},
+		Notes:    append([]Note{}, r.Notes...),
 	}
 	for _, m := range r.Crowded {
-		all.Crowded = append(all.Crowded, ForecastMinute{UTC(m.At), m.Starts})
+		shown.Crowded = append(shown.Crowded, ForecastMinute{UTC(m.At), m.Starts})
 	}
 	for _, h := range r.Hours {
-		all.Hours = append(all.Hours, ForecastHour{UTC(h.Start), h.Most, h.Starts, h.Late, h.Skipped})
+		shown.Hours = append(shown.Hours, ForecastHour{UTC(h.Start), h.Most, h.Starts, h.Late, h.Skipped})
 	}
 	for _, t := range r.Tasks {
 		load := r.Loads[t.Name]
-		one := ForecastTask{
+		task := ForecastTask{
 			Name: t.Name, Duration: load.Took.Seconds(), Known: load.known(), Runs: load.Runs,
 			Starts: t.Starts, Skipped: skipsOf(t.Skips), Late: t.LateRuns,
 		}
 		if !t.First.IsZero() {
 			first := UTC(t.First)
-			one.First = &first
+			task.First = &first
 		}
 		if t.LateRuns > 0 {
-			one.Latest = &ForecastLatest{Slot: UTC(t.Latest.At), Lateness: t.Latest.Late().Seconds()}
+			task.Latest = &ForecastLatest{Slot: UTC(t.Latest.At), Lateness: t.Latest.Late().Seconds()}
 			if t.Latest.By != nil {
-				one.Latest.Behind = &t.Latest.By.Name
+				task.Latest.Behind = &t.Latest.By.Name
 			}
 		}
-		all.Tasks = append(all.Tasks, one)
+		shown.Tasks = append(shown.Tasks, task)
 	}
-	return all
+	return shown
 }
 
 func (l Load) known() string {

@@ -61,8 +61,12 @@ type Slot struct {
 	Start  time.Time // of the run, or when it is skipped
 	Load   Load      // of the run
 	Skip   Skip
-	Reason string         // of the skip, in the words that a tick would use; "" for Overlap and Full
-	By     *schedule.Task // for Overlap: whose run has the mutex; for Full: whose run gives its seat back first; of a late run: whose run it waited for (longest)
+	Reason string // of the skip, in the words that a tick would use; "" for Overlap and Full
+
+	// By is the task of the run that is in the way; nil for none. For Overlap that run has the
+	// mutex. For Full it is the run that gives its seat back first. A late run waited longest for
+	// it.
+	By *schedule.Task
 }
 
 // Late is how long after its time the slot starts.
@@ -72,7 +76,14 @@ func (s Slot) Late() time.Duration { return s.Start.Sub(s.At) }
 // server has taken a slot, observe is not called for the others. observe must not keep the pointer
 // after it returns.
 func Simulate(in Input, observe func(*Slot)) {
-	s := &simulation{Input: in, observe: observe, held: map[mutexOf]holder{}, seats: map[mutexOf][]holder{}, claimed: map[schedule.Slot]bool{}, waiting: map[mutexOf]bool{}}
+	s := &simulation{
+		Input:   in,
+		observe: observe,
+		held:    map[mutexOf]holder{},
+		seats:   map[mutexOf][]holder{},
+		claimed: map[schedule.Slot]bool{},
+		waiting: map[mutexOf]bool{},
+	}
 	s.checks = []schedule.SlotCheck{s.paused}
 	s.clock, s.claim, s.acquire = s.readClock, s.claimSlot, s.acquireMutex
 	for minute, due := range in.Schedule.Minutes(in.From, in.To) {

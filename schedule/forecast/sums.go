@@ -147,11 +147,18 @@ func newCollector(in Input) *collector {
 	return c
 }
 
+// sinceFullHour returns how long the wall clock of a time is past its full hour.
+func sinceFullHour(at time.Time) time.Duration {
+	return time.Duration(at.Minute())*time.Minute +
+		time.Duration(at.Second())*time.Second +
+		time.Duration(at.Nanosecond())
+}
+
 // hours cuts a span at the full hours of a zone's wall clock, and at the changes of its clocks.
 func hours(from, to time.Time, zone *time.Location) (all []Hour) {
 	for at := from.In(zone); at.Before(to); {
 		all = append(all, Hour{Start: at})
-		next := at.Add(time.Hour - time.Duration(at.Minute())*time.Minute - time.Duration(at.Second())*time.Second - time.Duration(at.Nanosecond()))
+		next := at.Add(time.Hour - sinceFullHour(at))
 		if _, change := at.ZoneBounds(); !change.IsZero() && change.Before(next) {
 			next = change
 		}
@@ -300,7 +307,8 @@ func (c Cell) Trouble() bool { return c.Late > 0 || c.Skipped > 0 }
 
 // Text describes a cell in words.
 func (c Cell) Text() string {
-	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04 MST"), humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
+	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04 MST"),
+		humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
 	if c.Late > 0 {
 		words += fmt.Sprintf(", %d late", c.Late)
 	}

@@ -51,7 +51,11 @@ func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 	}
 	err = w.change(func(s *memory, _ time.Time) (changed bool) {
 		known := s.incident(i.Task, i.ID)
-		ours = known != nil && !known.Told && (known.Teller == 0 || known.Teller == own.ID || !w.DB.Owners().Alive(known.Teller))
+		if known == nil || known.Told {
+			ours = false
+			return false
+		}
+		ours = known.Teller == 0 || known.Teller == own.ID || !w.DB.Owners().Alive(known.Teller)
 		if ours {
 			known.Teller = own.ID
 		}
@@ -63,18 +67,25 @@ func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 // claim claims an incident, for all servers. Its key is made of the last success, because every
 // server knows the same last success.
 func claim(storage run.Storage, i Incident) error {
-	key, until := i.Task+"@overdue-"+i.Since.UTC().Format("20060102T150405Z"), i.Since.Add(i.Expected+schedule.LookBack)
+	key := i.Task + "@overdue-" + i.Since.UTC().Format("20060102T150405Z")
+	until := i.Since.Add(i.Expected + schedule.LookBack)
 	if i.Never {
 		key, until = i.Task+"@overdue-never", i.Found.Add(schedule.LookBack)
 	}
-	return storage.Mutexes().Claim(context.Background(), key, until, mutex.Holder{Run: i.ID, PID: os.Getpid(), Host: i.Server, Since: i.Found})
+	holder := mutex.Holder{Run: i.ID, PID: os.Getpid(), Host: i.Server, Since: i.Found}
+	return storage.Mutexes().Claim(context.Background(), key, until, holder)
 }
 
 // Elsewhere returns a function for Watch.Elsewhere that asks the store.
 func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (time.Time, error) {
 	return func(t *schedule.Task, since time.Time) (newest time.Time, err error) {
 		ctx := context.Background()
-		succeeded := state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Since: since.Add(-schedule.LookBack), Limit: 10}
+		succeeded := state.Query{
+			Task:     t.Name,
+			Outcomes: []outcome.Outcome{outcome.Succeeded},
+			Since:    since.Add(-schedule.LookBack),
+			Limit:    10,
+		}
 		found, err := cluster.Recent(ctx, store, self, succeeded, cluster.MaxRuns)
 		for _, r := range found {
 			if r.Ended.After(since) && r.Ended.After(newest) {

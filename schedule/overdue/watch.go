@@ -63,7 +63,8 @@ func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
 		began, untold = nil, nil
 		changed, set := s.noteClock(now)
 		before := len(s.Tasks)
-		maps.DeleteFunc(s.Tasks, func(name string, _ *entry) bool { return !w.expects(name) }) // its time counts anew if it comes back
+		// The time of a task counts anew if something is expected of the task again.
+		maps.DeleteFunc(s.Tasks, func(name string, _ *entry) bool { return !w.expects(name) })
 		changed = changed || len(s.Tasks) < before
 		for _, t := range w.Tasks {
 			n, ended := successes(totals[t.Name])
@@ -159,26 +160,49 @@ func (w *Watch) expects(task string) bool {
 }
 
 // lookAt returns the incidents of a task that begin now, and reports whether an incident is over.
-// An incident that is over stays until it was told. Unknown says that nobody knows whether the task
-// has succeeded on another server.
-func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []state.Row, now time.Time, unknown bool) (began []Incident, over bool) {
+// An incident that is over stays until it was told. isUnknown says that nobody knows whether the
+// task has succeeded on another server.
+func (w *Watch) lookAt(
+	s *memory, t *schedule.Task, e *entry, live []state.Row, now time.Time, isUnknown bool,
+) (began []Incident, over bool) {
 	ongoing := map[string]bool{} // incidents by their ids
 	for _, run := range live {
-		started := run.Started
-		if run.Task != t.Name || t.Expect.Within == 0 || started.IsZero() || s.elapsed(started, now) <= t.Expect.Within {
+		if run.Task != t.Name || t.Expect.Within == 0 || run.Started.IsZero() {
+			continue
+		}
+		if s.elapsed(run.Started, now) <= t.Expect.Within {
 			continue
 		}
 		ongoing[run.ID] = true
 		if !slices.ContainsFunc(e.Incidents, func(i Incident) bool { return i.ID == run.ID }) {
-			began = append(began, Incident{ID: run.ID, Task: t.Name, Kind: Within, Since: started.UTC(), Expected: t.Expect.Within, Slot: run.Slot, Found: now.UTC(), Server: w.Server})
+			began = append(began, Incident{
+				ID:       run.ID,
+				Task:     t.Name,
+				Kind:     Within,
+				Since:    run.Started.UTC(),
+				Expected: t.Expect.Within,
+				Slot:     run.Slot,
+				Found:    now.UTC(),
+				Server:   w.Server,
+			})
 		}
 	}
 	switch goesOn := e.goesOn(t); {
 	case t.Expect.Every == 0:
 	case goesOn != nil:
 		ongoing[goesOn.ID] = true
-	case s.overdue(t, e, now) && !unknown:
-		began = append(began, Incident{ID: outcome.NewIDAt(now), Task: t.Name, Kind: Every, Since: e.Since, Never: !e.Succeeded, Expected: t.Expect.Every, Slot: e.Since.Add(t.Expect.Every), Found: now.UTC(), Server: w.Server})
+	case s.overdue(t, e, now) && !isUnknown:
+		began = append(began, Incident{
+			ID:       outcome.NewIDAt(now),
+			Task:     t.Name,
+			Kind:     Every,
+			Since:    e.Since,
+			Never:    !e.Succeeded,
+			Expected: t.Expect.Every,
+			Slot:     e.Since.Add(t.Expect.Every),
+			Found:    now.UTC(),
+			Server:   w.Server,
+		})
 	}
 	before := len(e.Incidents)
 	e.Incidents = slices.DeleteFunc(e.Incidents, func(i Incident) bool { return i.Told && !ongoing[i.ID] })
@@ -258,7 +282,7 @@ type Incident struct {
 	ID       string        `json:"id"` // for Within, the id of the run
 	Task     string        `json:"task"`
 	Kind     Kind          `json:"kind"`
-	Since    time.Time     `json:"since"`           // when the run began or the last success ended; if Never, when a tick first looked
+	Since    time.Time     `json:"since"`           // the start of the run, the last success, or the first look
 	Never    bool          `json:"never,omitempty"` // there was no success before
 	Expected time.Duration `json:"expected"`
 	Slot     time.Time     `json:"slot"` // the slot of the run; for Every, when the time was over
@@ -282,7 +306,13 @@ func (i Incident) Text(now time.Time) string {
 
 // Record is what hooks are told of the incident.
 func (i Incident) Record() state.Row {
-	r := state.Row{ID: i.ID, Task: i.Task, Slot: i.Slot.UTC(), Server: i.Server, Result: state.Result{Reason: i.Text(i.Found)}}
+	r := state.Row{
+		ID:     i.ID,
+		Task:   i.Task,
+		Slot:   i.Slot.UTC(),
+		Server: i.Server,
+		Result: state.Result{Reason: i.Text(i.Found)},
+	}
 	if i.Kind == Within {
 		r.Started = i.Since
 	}

@@ -46,7 +46,8 @@ func Check(dir string) error {
 	case ok && int(owner.Uid) != os.Geteuid():
 		return &ForeignError{dir, int(owner.Uid)}
 	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("other users may write into the state folder %s, and so decide what sched runs: chmod go-w %s", dir, dir)
+		return fmt.Errorf("other users may write into the state folder %s, and so decide what sched runs: "+
+			"chmod go-w %s", dir, dir)
 	}
 	return nil
 }
@@ -74,7 +75,9 @@ func (e *ForeignError) Error() string {
 
 // Unwritable reports whether err says that a folder cannot be written.
 func Unwritable(err error) bool {
-	unwritable := []syscall.Errno{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.ENOTDIR, syscall.EIO}
+	unwritable := []syscall.Errno{
+		syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.ENOTDIR, syscall.EIO,
+	}
 	return slices.ContainsFunc(unwritable, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
@@ -103,7 +106,8 @@ func (e *FolderError) Error() string {
 
 // Hint says what to do about a schedule or a state folder, what, that is below such a folder.
 func (e *FolderError) Hint(what string) string {
-	elsewhere := "keep the " + what + " where root alone can change it, as /etc/sched for a schedule and /var/lib/sched for its state"
+	elsewhere := "keep the " + what + " where root alone can change it, " +
+		"as /etc/sched for a schedule and /var/lib/sched for its state"
 	if e.Owner != 0 {
 		return elsewhere + ", or run it from the crontab of that user"
 	}

@@ -148,8 +148,8 @@ func Replace(path string, text []byte) error {
 func WriteSynced(path string, text []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	file, err := Open(path, flags)
-	if _, wrong := errors.AsType[*NotPlainError](err); wrong && os.Remove(path) == nil { // it is in the place of a draft, which nobody keeps
-		file, err = Open(path, flags)
+	if _, notPlain := errors.AsType[*NotPlainError](err); notPlain && os.Remove(path) == nil {
+		file, err = Open(path, flags) // nobody misses what was in the place of the draft
 	}
 	if err != nil {
 		return err
