@@ -10,7 +10,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// setParams adds params to the inherited ones. Of two with one name the nearer counts.
+// setParams adds params to the inherited params. A param replaces an inherited param of its name.
 func setParams(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		l.Origins.Forget(l.Key)
@@ -37,8 +37,8 @@ func setParams(l *loader, t *taskDraft, n *node) {
 		if !ok {
 			continue
 		}
-		same := func(other schedule.Param) bool { return other.Name == p.Name }
-		if i := slices.IndexFunc(t.Params, same); i >= 0 {
+		hasName := func(inherited schedule.Param) bool { return inherited.Name == p.Name }
+		if i := slices.IndexFunc(t.Params, hasName); i >= 0 {
 			t.Params[i] = p
 		} else {
 			t.Params = append(t.Params, p)
@@ -97,8 +97,8 @@ func readParam(l *loader, name string, n *node) (schedule.Param, bool) {
 	return p, true
 }
 
-// setDefault reads the default of a param. It is not expanded: it is shown to everybody who may
-// look.
+// setDefault reads the default of a param. The default is not expanded, because everybody who may
+// look sees it.
 func setDefault(l *loader, p *schedule.Param, n *node) {
 	text, ok := l.Text(n)
 	if ok && strings.Contains(text, "${") {

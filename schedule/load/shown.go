@@ -40,14 +40,17 @@ func Settings(t *schedule.Task) (all []schedule.Setting) {
 // A shownKey is a key with its value in effect.
 type shownKey struct {
 	name  string
-	value any // as in schedule.Setting, or []shownKey for a mapping, map[string]string for env, []schedule.Param
+
+	// value is a value as in schedule.Setting, or []shownKey for a mapping, map[string]string for
+	// env, or []schedule.Param.
+	value any
 }
 
 // shownKeys returns the keys of a table that are shown, with their values in a mapping.
 func shownKeys[T any](table *keys[T], mapping *T) (all []shownKey) {
 	for _, k := range table.All() {
 		if k.Show != nil {
-			all = append(all, shownKey{k.Name, k.Show(mapping)})
+			all = append(all, shownKey{name: k.Name, value: k.Show(mapping)})
 		}
 	}
 	return all
@@ -57,9 +60,12 @@ func shownKeys[T any](table *keys[T], mapping *T) (all []shownKey) {
 // key set it.
 func settingOf(t *schedule.Task, key string, value any) schedule.Setting {
 	from, isSet := t.Origins[key]
-	if above, _, inside := strings.Cut(key, "."); !isSet && inside &&
-		(t.Origins[above].Text == "false" || t.Origins[above].Text != "" && key == "output.file") {
-		from, isSet = t.Origins[above], true
+	if above, _, isInside := strings.Cut(key, "."); !isSet && isInside {
+		text := t.Origins[above].Text
+		isPath := text != "" && key == "output.file" // `output: PATH`
+		if text == "false" || isPath {
+			from, isSet = t.Origins[above], true
+		}
 	}
 	if isSet && strings.Contains(from.Text, "${file:") {
 		value = from.Text
@@ -67,7 +73,8 @@ func settingOf(t *schedule.Task, key string, value any) schedule.Setting {
 	return schedule.Setting{Key: key, Value: value, From: from, IsSet: isSet}
 }
 
-func variablesOf(t *schedule.Task) (all []schedule.Setting) {
+// variablesOf returns the variables of env that are no params, by name.
+func variablesOf(t *schedule.Task) (variables []schedule.Setting) {
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		if slices.ContainsFunc(t.Params, func(p schedule.Param) bool { return p.Name == name }) {
 			continue
@@ -76,22 +83,22 @@ func variablesOf(t *schedule.Task) (all []schedule.Setting) {
 		if strings.Contains(s.From.Text, "${") {
 			s.Value = s.From.Text
 		}
-		all = append(all, s)
+		variables = append(variables, s)
 	}
-	return all
+	return variables
 }
 
 // hooksByLevel returns the hooks of a key, one setting for each level that has hooks.
-func hooksByLevel(t *schedule.Task, key string, hooks []schedule.Hook) (all []schedule.Setting) {
+func hooksByLevel(t *schedule.Task, key string, hooks []schedule.Hook) (levels []schedule.Setting) {
 	for i, hook := range hooks {
 		from := t.Origins[key+"."+strconv.Itoa(i)]
-		if last := len(all) - 1; last >= 0 && all[last].From == from {
-			all[last].Value = append(all[last].Value.([]schedule.Hook), hook)
+		if last := len(levels) - 1; last >= 0 && levels[last].From == from {
+			levels[last].Value = append(levels[last].Value.([]schedule.Hook), hook)
 			continue
 		}
-		all = append(all, schedule.Setting{Key: key, Value: []schedule.Hook{hook}, From: from, IsSet: true})
+		levels = append(levels, schedule.Setting{Key: key, Value: []schedule.Hook{hook}, From: from, IsSet: true})
 	}
-	return all
+	return levels
 }
 
 // shown returns a value as a schedule.Setting has it; nil for an empty value that is not false.

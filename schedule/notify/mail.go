@@ -93,7 +93,7 @@ func (t Target) writeMail(m Message) (e email, err error) {
 	if _, err := msg.WriteTo(&raw); err != nil {
 		return e, err
 	}
-	return email{msg.GetFrom()[0], msg.GetTo(), hostname(m.Server), raw.Bytes()}, nil
+	return email{from: msg.GetFrom()[0], to: msg.GetTo(), host: hostname(m.Server), text: raw.Bytes()}, nil
 }
 
 func (m Message) mailBody() string {
