@@ -18,14 +18,14 @@ import (
 
 // Tell fires the on_overdue hooks of an incident, and returns notes about hooks that failed. Each
 // hook is started once, whatever is killed; notifications are put into the outbox once. If a
-// one_server task had no success, one server tells. If it is not known for now which server, a
-// later tick asks again.
+// one_server task had no success, one server reports that. If it is not known for now which server,
+// a later tick asks again.
 func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string, err error) {
 	if t.OneServer && i.Kind == Every && c.Store != nil {
 		err := claim(c.Storage, i)
 		var held *mutex.HeldError
 		if errors.As(err, &held) {
-			return nil, w.Told(i)
+			return nil, w.NoteReported(i)
 		}
 		if err != nil {
 			return nil, err
@@ -36,14 +36,14 @@ func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string
 		return nil, err
 	}
 	notes = c.Overdue(i.Record(), t)
-	if err = w.Told(i); err == nil {
+	if err = w.NoteReported(i); err == nil {
 		err = c.DB.ForgetHooks(context.Background(), i.ID)
 	}
 	return notes, err
 }
 
-// takeOn makes this process the teller of an incident. It returns false when another process tells,
-// or has told.
+// takeOn makes this process the one that reports an incident. It returns false when another process
+// reports it, or has reported it.
 func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 	own, err := c.Self.Owned(context.Background())
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
 	}
 	err = w.change(func(s *memory, _ time.Time) (changed bool) {
 		known := s.incident(i.Task, i.ID)
-		if known == nil || known.Told {
+		if known == nil || known.Reported {
 			ours = false
 			return false
 		}

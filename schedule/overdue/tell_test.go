@@ -25,11 +25,11 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 		ask := Elsewhere(r, "a")
 		a.watch.Elsewhere, b.Elsewhere = ask, ask
 		look := func(w *Watch) (began int, told int) {
-			found, untold, err := w.Look(nil)
+			found, unreported, err := w.Look(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, i := range untold {
+			for _, i := range unreported {
 				storage := run.Storage{Dir: t.TempDir(), DB: w.DB, Store: r}
 				if claim(storage, i) == nil {
 					told++

@@ -48,9 +48,9 @@ func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) err
 }
 
 // Look finds what is overdue, given the runs that live. It returns the incidents that began, and
-// the incidents whose on_overdue is still to be told. Those are the new ones, and the ones that
-// killed ticks left.
-func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
+// the incidents whose on_overdue hooks have not fired yet: the new incidents, and the incidents
+// that killed ticks left.
+func (w *Watch) Look(live []state.Row) (began, unreported []Incident, err error) {
 	if w == nil {
 		return nil, nil, nil
 	}
@@ -60,7 +60,7 @@ func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
 	}
 	elsewhere, unknown := w.askElsewhere()
 	err = w.change(func(s *memory, now time.Time) bool {
-		began, untold = nil, nil
+		began, unreported = nil, nil
 		changed, set := s.noteClock(now)
 		before := len(s.Tasks)
 		// The time of a task counts anew if something is expected of the task again.
@@ -81,14 +81,14 @@ func (w *Watch) Look(live []state.Row) (began, untold []Incident, err error) {
 			began = append(began, found...)
 			changed = changed || over || len(found) > 0
 			for _, i := range e.Incidents {
-				if !i.Told {
-					untold = append(untold, i)
+				if !i.Reported {
+					unreported = append(unreported, i)
 				}
 			}
 		}
 		return changed
 	})
-	return began, untold, errors.Join(err, errors.Join(slices.Collect(maps.Values(unknown))...))
+	return began, unreported, errors.Join(err, errors.Join(slices.Collect(maps.Values(unknown))...))
 }
 
 // successes returns how many runs of a task have succeeded, and when the newest of them ended.
@@ -160,8 +160,8 @@ func (w *Watch) expects(task string) bool {
 }
 
 // lookAt returns the incidents of a task that begin now, and reports whether an incident is over.
-// An incident that is over stays until it was told. isUnknown says that nobody knows whether the
-// task has succeeded on another server.
+// An incident that is over stays until it was reported. isUnknown says that nobody knows whether
+// the task has succeeded on another server.
 func (w *Watch) lookAt(
 	s *memory, t *schedule.Task, e *entry, live []state.Row, now time.Time, isUnknown bool,
 ) (began []Incident, over bool) {
@@ -205,7 +205,7 @@ func (w *Watch) lookAt(
 		})
 	}
 	before := len(e.Incidents)
-	e.Incidents = slices.DeleteFunc(e.Incidents, func(i Incident) bool { return i.Told && !ongoing[i.ID] })
+	e.Incidents = slices.DeleteFunc(e.Incidents, func(i Incident) bool { return i.Reported && !ongoing[i.ID] })
 	over = len(e.Incidents) < before
 	e.Incidents = append(e.Incidents, began...)
 	return began, over
@@ -235,14 +235,14 @@ func (e *entry) open() *Incident {
 	return nil
 }
 
-// Told writes down that on_overdue was told of an incident.
-func (w *Watch) Told(i Incident) error {
+// NoteReported writes down that the on_overdue hooks of an incident have fired.
+func (w *Watch) NoteReported(i Incident) error {
 	return w.change(func(s *memory, _ time.Time) (changed bool) {
 		known := s.incident(i.Task, i.ID)
-		if known == nil || known.Told {
+		if known == nil || known.Reported {
 			return false
 		}
-		known.Told = true
+		known.Reported = true
 		return true
 	})
 }
@@ -289,7 +289,7 @@ type Incident struct {
 	Found    time.Time     `json:"found"`
 	Server   string        `json:"server"`
 	Teller   int64         `json:"teller,omitempty"` // the owner that fires on_overdue; 0 for nobody yet
-	Told     bool          `json:"told,omitempty"`   // on_overdue has fired
+	Reported bool          `json:"told,omitempty"`   // on_overdue has fired
 }
 
 // Text says what is wrong, as it is at the time now.

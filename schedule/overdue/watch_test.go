@@ -55,15 +55,15 @@ func (m *machine) open() int {
 	return len(open["report"])
 }
 
-// look looks once, notes all incidents as told, and returns how many began.
+// look looks once, notes all incidents as reported, and returns how many began.
 func (m *machine) look(live ...state.Row) int {
 	m.t.Helper()
-	began, untold, err := m.watch.Look(live)
+	began, unreported, err := m.watch.Look(live)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	for _, i := range untold {
-		if err := m.watch.Told(i); err != nil {
+	for _, i := range unreported {
+		if err := m.watch.NoteReported(i); err != nil {
 			m.t.Fatal(err)
 		}
 	}
@@ -245,8 +245,8 @@ func TestAnIncidentThatWasNotToldIsLeftToTheNextTickThoughItIsOver(t *testing.T)
 		t.Fatal("not overdue")
 	}
 	m.succeed("report")
-	_, untold, err := m.watch.Look(nil)
-	if err != nil || len(untold) != 1 {
-		t.Errorf("untold are %v, %v", untold, err)
+	_, unreported, err := m.watch.Look(nil)
+	if err != nil || len(unreported) != 1 {
+		t.Errorf("unreported are %v, %v", unreported, err)
 	}
 }
