@@ -183,7 +183,8 @@ func (in *Inputs) noteRenamed(unknown []string) {
 			}
 			if view.CommandText(former.Command) == view.CommandText(task.Command) {
 				in.add("renamed", "%s has the command of %s, which is in the history (%s, usually %s) "+
-					"and not in the schedule", name, old, humanize.Count(cost.Runs, "run"), humanize.Duration(cost.Median))
+					"and not in the schedule",
+					name, old, humanize.Count(cost.Runs, "run"), humanize.Duration(cost.Median))
 			}
 		}
 	}

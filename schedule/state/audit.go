@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Audit is the log of what people changed with commands, through the API and on the pages. It keeps
+// Audit is the log of what people changed by commands, through the API and on the pages. It keeps
 // the newest auditRows changes.
 type Audit struct{ store store }
 

@@ -19,7 +19,7 @@
 //	Messages  is the outbox: notifications until they were delivered
 //	Pauses    are what people paused
 //	Values    are single values by name, and the last valid schedule
-//	Audit     is the log of what people changed through the API
+//	Audit     is the log of what people changed: by commands, through the API and on the pages
 //
 // Times are microseconds since 1970 in UTC, durations are microseconds, and NULL means that there
 // is no value. No other package knows SQL.
