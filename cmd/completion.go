@@ -140,6 +140,7 @@ func filesNamed(endings ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 }
 
+// completeArgument offers the candidates that are not among the arguments yet.
 func (a *app) completeArgument(completion argumentCompletion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= completion.most {
@@ -150,6 +151,7 @@ func (a *app) completeArgument(completion argumentCompletion) cobra.CompletionFu
 	}
 }
 
+// completeValue offers the candidates for the value of a flag.
 func (a *app) completeValue(candidates func(completer) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return matches(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp

@@ -47,7 +47,7 @@ func (a historyCommand) printSlots(s *schedule.Schedule, o historyOptions, h slo
 		}
 		table.add(record, toneOf(record.Result), text)
 	}
-	table.table.Flush()
+	table.cells.Flush()
 	a.sayCut(o, table.cut)
 }
 
@@ -55,18 +55,18 @@ func (a historyCommand) printSlots(s *schedule.Schedule, o historyOptions, h slo
 // all servers.
 type historyTable struct {
 	out     terminal.Stream
-	table   *terminal.Table
-	time    func(time.Time) string
-	servers bool // there is a column of servers
-	limit   int  // how many rows it may have; 0: all
+	cells   *terminal.Table
+	time    func(time.Time) string // writes a slot
+	servers bool                   // there is a column of servers
+	limit   int                    // how many rows it may have; 0: all
 	rows    int
 	cut     bool // a row was left out
 }
 
 func newHistoryTable(out terminal.Stream, slotTime func(time.Time) string, o historyOptions) *historyTable {
 	t := &historyTable{out: out, time: slotTime, servers: o.allServers, limit: o.limit}
-	t.table = out.Table(t.shrinks()...)
-	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
+	t.cells = out.Table(t.shrinks()...)
+	t.cells.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
 	return t
 }
 
@@ -109,7 +109,7 @@ func (t *historyTable) add(r state.Row, tone terminal.Tone, outcomeText string) 
 			memory = humanize.Bytes(r.PeakMemory)
 		}
 	}
-	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.ID),
+	t.cells.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.ID),
 		cpu, memory, t.out.Paint(tone, humanize.Line(outcomeText)))...)
 }
 

@@ -59,6 +59,7 @@ func newListCommand(a *app) *cobra.Command {
 	return c
 }
 
+// list prints the tasks that the options ask for.
 func (a listCommand) list(o listOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (a listCommand) list(o listOptions) error {
 		return a.printTimeline(s, rows.Items, at, o.timeline)
 	}
 	if o.json {
-		return a.printJSON(listed(s, rows.Items))
+		return a.printJSON(withSettings(s, rows.Items))
 	}
 	a.printTasks(s, rows, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
@@ -178,7 +179,8 @@ type listedTask struct {
 	Settings map[string]any `json:"settings"`
 }
 
-func listed(s *schedule.Schedule, rows []view.Task) []listedTask {
+// withSettings returns the tasks for --json.
+func withSettings(s *schedule.Schedule, rows []view.Task) []listedTask {
 	tasks := make([]listedTask, len(rows))
 	for i, row := range rows {
 		settings := map[string]any{}
