@@ -3,7 +3,6 @@ package cmd
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -274,11 +273,7 @@ type folder struct {
 }
 
 func discoverOutputs(dir string) *discovery {
-	return &discovery{
-		dir:     filepath.Join(dir, "output"),
-		since:   outcome.NewID(),
-		folders: map[string]*folder{},
-	}
+	return &discovery{dir: filepath.Join(dir, "output"), since: outcome.NewID(), folders: map[string]*folder{}}
 }
 
 // In adds new outputs to the follower. It reads a folder again if the folder's time has changed or
@@ -376,12 +371,6 @@ func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputL
 	head := fmt.Sprintf("%-*s %s", width, line.Task, mark)
 	_, err := fmt.Fprintf(out, "%s %s\n", shown.Paint(tone, head), line.Text)
 	return err
-}
-
-func printJSONLine(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }
 
 // catchUp lets the output of an ended run come before its outcome, unless the reader is slow.

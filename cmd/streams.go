@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,13 @@ func (c *console) printJSON(v any) error {
 		c.out.Write(text)
 	}
 	return err
+}
+
+// printJSONLine prints a value in one line.
+func printJSONLine(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
 }
 
 // minuteText writes a time to the minute with its zone, and with its date unless that is today.
