@@ -39,7 +39,7 @@ func Settings(t *schedule.Task) (all []schedule.Setting) {
 
 // A shownKey is a key with its value in effect.
 type shownKey struct {
-	name  string
+	name string
 
 	// value is a value as in schedule.Setting, or []shownKey for a mapping, map[string]string for
 	// env, or []schedule.Param.
