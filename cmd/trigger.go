@@ -230,7 +230,13 @@ func (a retryCommand) retries(
 		if err != nil {
 			return nil, err
 		}
-		retry, err := a.actor(s).Retry(ctx, run, at, params, reason, requests)
+		retry, err := a.actor(s).Retry(ctx, control.RetryWish{
+			Run:    run,
+			At:     at,
+			Params: params,
+			Reason: reason,
+			Asked:  requests,
+		})
 		if err != nil {
 			return nil, err
 		}

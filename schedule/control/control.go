@@ -67,8 +67,13 @@ func CheckValues(t *schedule.Task, params map[string]string) error {
 // request returns a run of the task that waits until a time.
 func request(t *schedule.Task, at time.Time, params map[string]string, origin string) state.Row {
 	return state.Row{
-		ID: outcome.NewIDAt(at), Task: t.Name, Mutex: t.Mutex, Slot: at, Origin: origin, Params: params,
-		Wait: state.Wait{For: state.ForTime, NotBefore: at},
+		ID:     outcome.NewIDAt(at),
+		Task:   t.Name,
+		Mutex:  t.Mutex,
+		Slot:   at,
+		Origin: origin,
+		Params: params,
+		Wait:   state.Wait{For: state.ForTime, NotBefore: at},
 	}
 }
 
@@ -101,10 +106,11 @@ func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
-		return tick, view.Fail(view.Conflict, "`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
+		hint := "`sched test " + r.Task + "` runs it now"
+		return tick, view.Fail(view.Conflict, hint, "%s cannot be asked for: %w", r.Task, err)
 	}
-	if r.Wait.NotBefore.IsZero() {
-		run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ) // after an error the tick does
+	if r.Wait.NotBefore.IsZero() { // after an error the next tick starts the run
+		_ = run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ)
 	}
 	return view.FirstTick(r.Slot, a.Now()), nil
 }
@@ -124,7 +130,8 @@ func (a Actor) Cancel(r state.Row, reason string) (done bool, err error) {
 // Begun is the error for a run that cannot be cancelled, because a tick has begun it meanwhile.
 func Begun(r state.Row) error {
 	short := humanize.ShortRun(r.ID)
-	return view.Fail(view.Conflict, "`sched stop "+short+"` stops it", "a tick has begun run %s of %s just now", short, r.Task)
+	hint := "`sched stop " + short + "` stops it"
+	return view.Fail(view.Conflict, hint, "a tick has begun run %s of %s just now", short, r.Task)
 }
 
 // Chosen returns the names of the given tasks and of the tasks with one of the tags, each once. A
@@ -133,8 +140,10 @@ func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, erro
 	if len(names)+len(tags) == 0 {
 		return []string{pause.Everything}, nil
 	}
+	isCurrent := func(p pause.Pause) bool { return a.InEffect(p) || a.ToCome(p) }
 	for _, name := range names {
-		if _, err := view.FindTask(a.Schedule, name); err != nil && !slices.ContainsFunc(paused[name], func(p pause.Pause) bool { return a.InEffect(p) || a.ToCome(p) }) {
+		_, err := view.FindTask(a.Schedule, name)
+		if err != nil && !slices.ContainsFunc(paused[name], isCurrent) {
 			return nil, err
 		}
 	}
@@ -175,16 +184,18 @@ const MostAhead = 366 * 24 * time.Hour
 // CheckPlanned returns what is wrong with the times of a pause that is to begin at from. The names
 // of these times begin with flag.
 func (a Actor) CheckPlanned(from, until time.Time, flag string) error {
-	now, zone := a.Now(), a.Schedule.Location
+	now := a.Now()
+	text := func(at time.Time) string { return humanize.MinuteZone(at, a.Schedule.Location) }
 	switch {
 	case !from.After(now):
-		return view.Fail(view.Invalid, "leave it out for a pause that begins now", "%sfrom is in the past: it is %s", flag, humanize.MinuteZone(now, zone))
+		const hint = "leave it out for a pause that begins now"
+		return view.Fail(view.Invalid, hint, "%sfrom is in the past: it is %s", flag, text(now))
 	case until.IsZero():
 		return view.Fail(view.Invalid, "", "a planned pause needs an end: %sfor or %suntil", flag, flag)
 	case !until.After(from):
-		return view.Fail(view.Invalid, "", "the pause would end before it begins, at %s", humanize.MinuteZone(from, zone))
+		return view.Fail(view.Invalid, "", "the pause would end before it begins, at %s", text(from))
 	case until.After(now.Add(MostAhead)):
-		return view.Fail(view.Invalid, "", "the pause would end more than a year ahead, at %s", humanize.MinuteZone(until, zone))
+		return view.Fail(view.Invalid, "", "the pause would end more than a year ahead, at %s", text(until))
 	}
 	return nil
 }
@@ -209,11 +220,18 @@ func (p Pausing) Because(zone *time.Location) string {
 const Planned = "what was planned"
 
 // Pause pauses the tasks of those names, or pause.Everything. A pause that begins now replaces the
-// pauses in effect of the same name; a planned one replaces the one that was planned for the same
-// time. It returns the pauses as they were.
+// pauses in effect of the same name. A planned pause replaces the pause that was planned for the
+// same time. Pause returns the new pause, and the pauses as they were before.
 func (a Actor) Pause(names []string, p Pausing) (made pause.Pause, before pause.Pauses, err error) {
 	now := a.Now().UTC().Round(0)
-	made = pause.Pause{By: a.By, Server: a.Server, Since: now, Until: p.Until.UTC(), Reason: Reason(p.Reason), Stop: p.Stop}
+	made = pause.Pause{
+		By:     a.By,
+		Server: a.Server,
+		Since:  now,
+		Until:  p.Until.UTC(),
+		Reason: Reason(p.Reason),
+		Stop:   p.Stop,
+	}
 	if !p.From.IsZero() {
 		made.Planned, made.Since = true, p.From.UTC()
 	}
@@ -234,18 +252,18 @@ func (a Actor) Pause(names []string, p Pausing) (made pause.Pause, before pause.
 	return made, before, err
 }
 
-// Resume ends the pauses of those names that are chosen, such as those in effect. It returns them
-// as they were.
-func (a Actor) Resume(names []string, is func(pause.Pause) bool) (ended pause.Pauses, err error) {
+// Resume ends the pauses of those names for which isChosen is true (InEffect, ToCome). It returns
+// these pauses as they were.
+func (a Actor) Resume(names []string, isChosen func(pause.Pause) bool) (ended pause.Pauses, err error) {
 	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
 		ended = pause.Pauses{}
 		changed := pause.Pauses{}
 		for _, name := range names {
-			for _, one := range all[name] {
-				if is(one) {
-					ended[name] = append(ended[name], one)
-					one.Ended = a.Now().UTC().Round(0)
-					changed[name] = append(changed[name], one)
+			for _, p := range all[name] {
+				if isChosen(p) {
+					ended[name] = append(ended[name], p)
+					p.Ended = a.Now().UTC().Round(0)
+					changed[name] = append(changed[name], p)
 				}
 			}
 		}
@@ -255,17 +273,17 @@ func (a Actor) Resume(names []string, is func(pause.Pause) bool) (ended pause.Pa
 }
 
 // InEffect reports whether a pause is in effect now, for Resume.
-func (a Actor) InEffect(one pause.Pause) bool { return one.InEffect(a.Now()) }
+func (a Actor) InEffect(p pause.Pause) bool { return p.InEffect(a.Now()) }
 
 // ToCome reports whether a pause begins later, for Resume.
-func (a Actor) ToCome(one pause.Pause) bool { return one.ToCome(a.Now()) }
+func (a Actor) ToCome(p pause.Pause) bool { return p.ToCome(a.Now()) }
 
 // NotRunning returns the error for a task or run that does not live here: it says why there is
 // nothing to stop.
 func (a Actor) NotRunning(ctx context.Context, name string) error {
-	all, _ := a.Records(ctx)
-	defer all.Close()
-	for _, r := range all.Pending() {
+	records, _ := a.Records(ctx)
+	defer records.Close()
+	for _, r := range records.Pending() {
 		if r.Task == name {
 			return view.StillWaits(a.Source, r)
 		}
@@ -281,19 +299,22 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	if !row.Ran() {
 		became = "was " + became
 	}
-	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", humanize.ShortRun(row.ID), row.Task, became)
+	short := humanize.ShortRun(row.ID)
+	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", short, row.Task, became)
 }
 
 // Cannot returns why a run was not stopped, given what run.Caller.Stop returned; nil if it was
 // stopped.
 func Cannot(r state.Row, s run.Stopping, err error) error {
+	short := humanize.ShortRun(r.ID)
 	switch {
 	case errors.Is(err, state.ErrNotFound) || err == nil && s.Record.Outcome == "":
-		return view.Fail(view.Conflict, "", "run %s of %s had ended", humanize.ShortRun(r.ID), r.Task)
+		return view.Fail(view.Conflict, "", "run %s of %s had ended", short, r.Task)
 	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
-		return view.Fail(view.Conflict, "", "run %s of %s was not stopped: it %s", humanize.ShortRun(r.ID), r.Task, view.Describe(s.Record))
+		became := view.Describe(s.Record)
+		return view.Fail(view.Conflict, "", "run %s of %s was not stopped: it %s", short, r.Task, became)
 	case err != nil:
-		return view.Fail(view.Conflict, "", "run %s of %s: %w", humanize.ShortRun(r.ID), r.Task, err)
+		return view.Fail(view.Conflict, "", "run %s of %s: %w", short, r.Task, err)
 	}
 	return nil
 }

@@ -15,42 +15,59 @@ import (
 	"sched/schedule/view"
 )
 
-// A Retry is the request to run something again.
+// A Retry is the request for one more run of the task of a run that has ended.
 type Retry struct {
 	state.Row
-	Of      state.Row
-	Changed []string // the keys of the task that were changed after that run began
-	Waits   bool     // a retry of it waits already, so nobody need leave this one
+	Of      state.Row // the run that has ended
+	Changed []string  // the keys of the task that were changed after that run began
+	Waits   bool      // a retry of that run waits already, so this request is not needed
 }
 
-// Retry returns the request for one more run of the task of a run that is over. The new run starts
-// at that time, as the task is then defined, with the params of that run, and these over them.
-// Asked are the requests that are about to be left beside it. Leave then leaves the request.
-func (a Actor) Retry(ctx context.Context, name string, at time.Time, params map[string]string, reason string, asked []state.Row) (Retry, error) {
-	was, err := a.endedRun(ctx, name)
+// A RetryWish says which run somebody wants to run again, and how.
+type RetryWish struct {
+	Run    string // the id of a run that has ended, or its beginning
+	At     time.Time
+	Params map[string]string // they replace the params of the run
+	Reason string            // may be empty
+	Asked  []state.Row       // the requests that are about to be left beside this one
+}
+
+// Retry returns the request for one more run of the task of a run that has ended. The new run
+// starts as the task is defined then, with the params of the old run unless they are replaced.
+// Leave then leaves the request.
+func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
+	was, err := a.endedRun(ctx, wish.Run)
 	if err != nil {
 		return Retry{}, err
 	}
 	t, err := view.FindTask(a.Schedule, was.Task)
 	if err != nil {
-		return Retry{}, view.Fail(view.Conflict, "", "run %s was of %s, which is no longer in the schedule", humanize.ShortRun(was.ID), was.Task)
+		short := humanize.ShortRun(was.ID)
+		return Retry{}, view.Fail(view.Conflict, "",
+			"run %s was of %s, which is no longer in the schedule", short, was.Task)
 	}
 	if err := Runnable(a.Schedule, t); err != nil {
 		return Retry{}, err
 	}
-	if params, err = valuesOf(t, was, params); err != nil {
+	params, err := valuesOf(t, was, wish.Params)
+	if err != nil {
 		return Retry{}, err
 	}
 	origin := "retry of " + humanize.ShortRun(was.ID)
-	row := request(t, at, params, Because(schedule.WithValues(origin+" by "+a.By, params), reason))
+	row := request(t, wish.At, params, Because(schedule.WithValues(origin+" by "+a.By, params), wish.Reason))
 	row.Cause = was.Cause
-	all, err := a.Records(ctx)
+	records, err := a.Records(ctx)
 	if err != nil {
 		a.Problem("%v", err)
 	}
-	defer all.Close()
-	same := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
-	return Retry{row, was, changes(was.Snapshot, t), slices.ContainsFunc(append(all.Pending(), asked...), same)}, nil
+	defer records.Close()
+	isSame := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
+	return Retry{
+		Row:     row,
+		Of:      was,
+		Changed: changes(was.Snapshot, t),
+		Waits:   slices.ContainsFunc(append(records.Pending(), wish.Asked...), isSame),
+	}, nil
 }
 
 // valuesOf returns the values of a retry: those that somebody sets now, and for the other params
@@ -63,8 +80,9 @@ func valuesOf(t *schedule.Task, was state.Row, set map[string]string) (map[strin
 	maps.Copy(values, set)
 	err := CheckValues(t, values)
 	if err != nil && CheckValues(t, set) == nil {
-		err = view.Fail(view.Conflict, "`sched trigger "+t.Name+"` runs it without the values of that run", "the values of run %s do not fit any more: %w",
-			humanize.ShortRun(was.ID), err)
+		hint := "`sched trigger " + t.Name + "` runs it without the values of that run"
+		short := humanize.ShortRun(was.ID)
+		err = view.Fail(view.Conflict, hint, "the values of run %s do not fit any more: %w", short, err)
 	}
 	return values, err
 }
@@ -80,22 +98,12 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 		if id, err := state.OneRun([]string{row.ID}, name); err != nil || id == "" || row.Pending() {
 			continue
 		}
-		switch short := humanize.ShortRun(row.ID); {
-		case row.Deferred():
-			return state.Row{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`",
-				"run %s of %s waits for its attempt %d", short, row.Task, row.Attempt.Number+1)
-		case row.Queued():
-			return state.Row{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`", "run %s of %s waits for its turn", short, row.Task)
-		case slices.ContainsFunc(lost, func(l state.Row) bool { return l.ID == row.ID }):
-			return state.Row{}, view.Fail(view.Conflict, "retry it then", "run %s of %s has vanished; the next tick will finish it", short, row.Task)
-		default:
-			return state.Row{}, view.Fail(view.Conflict, "stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, row.Task)
-		}
+		return state.Row{}, notEnded(row, lost)
 	}
 	if len(rows) > 0 {
-		return state.Row{}, view.Fail(view.NotFound,
-			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", humanize.ShortRun(rows[0].ID), name),
-			"no run of %s failed: name one of its runs", name)
+		newest := humanize.ShortRun(rows[0].ID)
+		hint := fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", newest, name)
+		return state.Row{}, view.Fail(view.NotFound, hint, "no run of %s failed: name one of its runs", name)
 	}
 	row, err := view.FindRun(ctx, a.Source, name)
 	if err != nil {
@@ -104,10 +112,32 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 	return row, err
 }
 
+// notEnded returns the error that says why a run, which may be one of the lost ones, cannot be
+// retried yet.
+func notEnded(row state.Row, lost []state.Row) error {
+	short := humanize.ShortRun(row.ID)
+	isRow := func(other state.Row) bool { return other.ID == row.ID }
+	var hint, problem string
+	switch {
+	case row.Deferred():
+		hint = "end it first with `sched stop " + short + "`"
+		problem = fmt.Sprintf("waits for its attempt %d", row.Attempt.Number+1)
+	case row.Queued():
+		hint, problem = "end it first with `sched stop "+short+"`", "waits for its turn"
+	case slices.ContainsFunc(lost, isRow):
+		hint, problem = "retry it then", "has vanished; the next tick will finish it"
+	default:
+		hint, problem = "stop it first with `sched stop "+short+"`", "is still running"
+	}
+	return view.Fail(view.Conflict, hint, "run %s of %s %s", short, row.Task, problem)
+}
+
 // changes returns the keys of the task that differ from the snapshot. The snapshot is the task's
 // definition when the run began.
 func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
-	var then schedule.Task // read and written again, so that keys which are new in this sched count for nothing
+	// The snapshot is read and written again, so that a key that an older sched did not know is no
+	// change.
+	var then schedule.Task
 	if len(snapshot) == 0 || json.Unmarshal(snapshot, &then) != nil {
 		return nil
 	}

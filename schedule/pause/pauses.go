@@ -91,16 +91,19 @@ func (p Pauses) Ending(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(one Pause) bool { return one.InEffect(at) && !one.Until.IsZero() })
 }
 
-// Covering is Of for times of the past: it knows a pause that was ended since, as long as no other
-// one of its name was made.
+// Covering is Of for times of the past. It knows a pause that has ended meanwhile, as long as no
+// later pause of the same name was made.
 func (p Pauses) Covering(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(one Pause) bool { return one.Covers(at) })
 }
 
-// Touch reports whether a pause may cover a time from from through until, for the task.
+// Touch reports whether a pause of the task may cover a time between from and until, both included.
 func (p Pauses) Touch(t *schedule.Task, from, until time.Time) bool {
 	touches := func(one Pause) bool { return one.Touches(from, until) }
-	return len(t.Pauses) > 0 || slices.ContainsFunc(p[t.Name], touches) || !t.EvenWhenPaused && slices.ContainsFunc(p[Everything], touches)
+	if len(t.Pauses) > 0 || slices.ContainsFunc(p[t.Name], touches) {
+		return true
+	}
+	return !t.EvenWhenPaused && slices.ContainsFunc(p[Everything], touches)
 }
 
 func (p Pauses) first(t *schedule.Task, at time.Time, is func(Pause) bool) (Pause, bool) {
@@ -122,7 +125,16 @@ func (p Pauses) first(t *schedule.Task, at time.Time, is func(Pause) bool) (Paus
 
 // OfFile returns a pause that the schedule has, from one time to another.
 func OfFile(p *schedule.Pause, from, until time.Time) Pause {
-	return Pause{By: p.File, Since: from.UTC(), Until: until.UTC(), Reason: p.Reason, Planned: true, Stop: p.Stop, Everything: p.Everything, InFile: true}
+	return Pause{
+		By:         p.File,
+		Since:      from.UTC(),
+		Until:      until.UTC(),
+		Reason:     p.Reason,
+		Planned:    true,
+		Stop:       p.Stop,
+		Everything: p.Everything,
+		InFile:     true,
+	}
 }
 
 // Tasks returns the names of the tasks with a pause of their own in effect, sorted.
@@ -180,17 +192,17 @@ func (p Pauses) next(changed Pauses, now time.Time) Pauses {
 	return next
 }
 
-// without leaves out planned pauses that are forgotten.
-func (p Pauses) without(now time.Time) Pauses {
-	left := Pauses{}
+// withoutForgotten leaves out planned pauses that ended long ago (Pause.Forgotten).
+func (p Pauses) withoutForgotten(now time.Time) Pauses {
+	kept := Pauses{}
 	for name, pauses := range p {
 		for _, one := range pauses {
 			if !one.Forgotten(now) {
-				left.put(name, one)
+				kept.put(name, one)
 			}
 		}
 	}
-	return left
+	return kept
 }
 
 // Maintenance returns in words that the maintenance file of a schedule exists. It returns "" if the
@@ -207,8 +219,8 @@ func Maintenance(file, folder string) (reason string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("nobody knows whether there is maintenance: %w", err)
 	}
-	shown, rerr := filepath.Rel(folder, file)
-	if rerr != nil || shown == ".." || strings.HasPrefix(shown, "../") {
+	shown, relErr := filepath.Rel(folder, file)
+	if relErr != nil || shown == ".." || strings.HasPrefix(shown, "../") {
 		shown = file
 	}
 	return "maintenance: " + shown + " exists", nil

@@ -27,8 +27,8 @@ type Source struct {
 // interruptValue is the value of the database with the last interrupt.
 const interruptValue = "interrupt"
 
-// of is the name of the schedule whose controls the store has; "" for the controls of this machine
-// alone.
+// of returns the name of the schedule whose controls the store has; "" for the controls of this
+// machine alone.
 func (s Source) of() string {
 	if s.Store == nil {
 		return ""
@@ -47,7 +47,7 @@ func (s Source) Read() (Controls, error) {
 	if err != nil {
 		return copied, err
 	}
-	copied.Pauses.check(now)
+	copied.Pauses.resetFutureVersions(now)
 	if !s.ReadOnly && len(copied.Pauses.newer(current.Pauses)) > 0 {
 		s.copyPauses(current.Pauses, now)
 	}
@@ -102,10 +102,10 @@ func unknown(err error) error {
 	return fmt.Errorf("nobody knows what is paused, so nothing is: %w", err)
 }
 
-// copyPauses keeps a copy of pauses. After a failure the next tick tries again.
+// copyPauses writes a copy of pauses into the database. After an error the next tick tries again.
 func (s Source) copyPauses(pauses Pauses, now time.Time) {
-	s.change(func(all Pauses) Pauses { //nolint: see above
-		all.check(now)
+	_ = s.change(func(all Pauses) Pauses {
+		all.resetFutureVersions(now)
 		return all.newer(pauses)
 	})
 }
@@ -113,7 +113,8 @@ func (s Source) copyPauses(pauses Pauses, now time.Time) {
 // change sets, in the database, the pauses that the function returns.
 func (s Source) change(change func(all Pauses) Pauses) error {
 	return s.write(func(db *state.DB) error {
-		return db.Pauses(s.of()).Change(context.Background(), clock.Now(), func(all map[string][]Pause) map[string][]Pause { return change(all) })
+		changeMap := func(all map[string][]Pause) map[string][]Pause { return change(all) }
+		return db.Pauses(s.of()).Change(context.Background(), clock.Now(), changeMap)
 	})
 }
 
@@ -182,9 +183,9 @@ const (
 	// interruptFor is longer than a tick stays for later slots of its minute.
 	interruptFor = time.Hour
 
-	// mostAhead is how far the version of a pause may be ahead of the clock of the store: see
-	// check.
-	mostAhead = time.Hour
+	// maxAhead is how far the version of a pause may be ahead of the clock of the store
+	// (resetFutureVersions).
+	maxAhead = time.Hour
 )
 
 // A toldInterrupt is an interrupt with the store's time at which it was made, because the clock of
@@ -197,7 +198,9 @@ type toldInterrupt struct {
 // readStore returns the controls: of each pause the newest version in the store or in remembered.
 // With mend it writes pauses that the store lacks back to it, as after a restart without data. now
 // is the time of the store.
-func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend bool) (found Controls, now time.Time, err error) {
+func readStore(
+	ctx context.Context, store mutex.Store, remembered Pauses, mend bool,
+) (found Controls, now time.Time, err error) {
 	values, err := store.All(ctx, tableControls)
 	if err != nil {
 		return found, now, err
@@ -211,14 +214,16 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 	found.Pauses = Pauses{}
 	for key, value := range values {
 		one, ok := mutex.Decode[Pause](value)
-		if name, _, _ := strings.Cut(key, plannedFor); ok && key != interruptKey && key == mutex.CleanText(key) && key == keyOf(name, one) { // else no sched wrote it
+		name, _, _ := strings.Cut(key, plannedFor)
+		isWrittenBySched := key != interruptKey && key == mutex.CleanText(key) && key == keyOf(name, one)
+		if ok && isWrittenBySched {
 			found.Pauses.put(name, one)
 		}
 	}
-	found.Pauses = found.Pauses.without(now)
-	found.Pauses.check(now)
-	remembered = remembered.without(now)
-	remembered.check(now)
+	found.Pauses = found.Pauses.withoutForgotten(now)
+	found.Pauses.resetFutureVersions(now)
+	remembered = remembered.withoutForgotten(now)
+	remembered.resetFutureVersions(now)
 	newer := found.Pauses.newer(remembered)
 	for name, pauses := range newer {
 		for _, one := range pauses {
@@ -226,7 +231,7 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 		}
 	}
 	if mend {
-		putPauses(ctx, store, newer) // best effort: a later tick tries again
+		_ = putPauses(ctx, store, newer) // after an error a later tick tries again
 	}
 	return found, now, nil
 }
@@ -235,7 +240,7 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 // have it in its name.
 const plannedFor = "@"
 
-// keyOf is the key of a pause in the store.
+// keyOf returns the key of a pause in the store.
 func keyOf(name string, p Pause) string {
 	if !p.Planned {
 		return name
@@ -243,12 +248,12 @@ func keyOf(name string, p Pause) string {
 	return name + plannedFor + p.Since.UTC().Format(time.RFC3339)
 }
 
-// check sets versions in the future to 0. Versions are times (next), so no sched gave such a
-// version.
-func (p Pauses) check(now time.Time) {
+// resetFutureVersions sets versions in the future to 0. Versions are times (next), so no sched gave
+// such a version.
+func (p Pauses) resetFutureVersions(now time.Time) {
 	for _, pauses := range p {
 		for i, one := range pauses {
-			if one.Version < 0 || one.Version > now.Add(mostAhead).UnixMicro() {
+			if one.Version < 0 || one.Version > now.Add(maxAhead).UnixMicro() {
 				pauses[i].Version = 0
 			}
 		}

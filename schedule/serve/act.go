@@ -120,7 +120,12 @@ func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
 		return asked, err
 	}
 	actor := r.actor()
-	retry, err := actor.Retry(r.Context(), found.Record.Run, at, a.Params, a.Reason, nil)
+	retry, err := actor.Retry(r.Context(), control.RetryWish{
+		Run:    found.Record.Run,
+		At:     at,
+		Params: a.Params,
+		Reason: a.Reason,
+	})
 	if err != nil {
 		return asked, err
 	}

@@ -78,7 +78,7 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 	}
 }
 
-// ahead is the time by which ticks are started: leadTime before their minute.
+// ahead returns the time by which ticks are started: leadTime before their minute.
 func ahead() time.Time { return clock.Now().Add(leadTime) }
 
 // untilNextMinute lasts until the next minute, but at most clock.Recheck: the clock may be set.
@@ -101,7 +101,8 @@ func (w *Worker) startTicks() {
 	for len(w.pending) > 0 && w.mayStartNext() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
 		if err := w.startTick(minute); err != nil {
-			w.Problem("the tick of %s cannot be started, and is tried again: %v", humanize.MinuteZone(minute, w.Zone), err)
+			text := humanize.MinuteZone(minute, w.Zone)
+			w.Problem("the tick of %s cannot be started, and is tried again: %v", text, err)
 			w.tried = time.Now()
 			return
 		}
@@ -149,7 +150,7 @@ func (w *Worker) startTick(minute time.Time) error {
 		ours.Close()
 		return fmt.Errorf("%s: %w", argv[0], err)
 	}
-	t := &tick{pid, minute, time.Now(), ours, make(chan struct{})}
+	t := &tick{pid: pid, minute: minute, started: time.Now(), link: ours, covered: make(chan struct{})}
 	go func() {
 		defer close(t.covered)
 		ours.Read(make([]byte, 1))
@@ -173,7 +174,8 @@ func (w *Worker) reap() (others bool) {
 			delete(w.ticks, pid)
 			t.link.Close()
 			if status.Signaled() {
-				w.Problem("the tick of %s was killed (%s); the next one accounts for it", humanize.MinuteZone(t.minute, w.Zone), status.Signal())
+				minute := humanize.MinuteZone(t.minute, w.Zone)
+				w.Problem("the tick of %s was killed (%s); the next one accounts for it", minute, status.Signal())
 			}
 		}
 	}
@@ -254,7 +256,7 @@ type ending struct {
 // its ticks (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives
 // meanwhile leads to step 2 at once.
 func (w *Worker) shutDown(signals <-chan os.Signal) {
-	e := &ending{w, 0, map[int]int{}}
+	e := &ending{worker: w, sent: map[int]int{}}
 	for _, t := range w.ticks {
 		t.link.Write([]byte{1})
 	}
@@ -292,16 +294,16 @@ func (w *Worker) shutDown(signals <-chan os.Signal) {
 // The two signals differ, because pending signals of one kind merge. Separate calls send them,
 // because the first to arrive becomes the reason in the record.
 func (e *ending) signal(runs []backgroundRun) {
-	var all []int
+	var pids []int
 	for pid := range e.worker.ticks {
-		all = append(all, pid)
+		pids = append(pids, pid)
 	}
 	for _, run := range runs {
 		if run.supervisor {
-			all = append(all, run.pid)
+			pids = append(pids, run.pid)
 		}
 	}
-	for _, pid := range all {
+	for _, pid := range pids {
 		if n := e.sent[pid]; n < e.step {
 			syscall.Kill(pid, []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[n])
 			e.sent[pid]++
