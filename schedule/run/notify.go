@@ -271,3 +271,11 @@ func zoneOf(task *schedule.Task) *time.Location {
 	}
 	return time.UTC
 }
+
+// sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts
+// to deliver messages. Messages that are not delivered stay in the outbox, and ticks report them.
+func (r *Run) sendAlone() (wait func()) {
+	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	return func() { r.Sender.Wait(context.Background(), notify.Patience) }
+}

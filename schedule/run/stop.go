@@ -177,3 +177,13 @@ func setStoppedBy(result *state.Row, stop state.Stop) {
 	result.Outcome, result.Kind = outcome.Stopped, stop.Kind
 	result.Reason = cmp.Or(stop.Reason, "sched stop by "+stop.By)
 }
+
+// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
+// more.
+func leftBehind(survivors []int) (notes []string) {
+	for _, pid := range survivors {
+		note := fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid)
+		notes = append(notes, note)
+	}
+	return notes
+}

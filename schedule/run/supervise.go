@@ -392,21 +392,3 @@ func measure(result *state.Row, p *process.Process) {
 func setStopped(result *state.Row, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }
-
-// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
-// more.
-func leftBehind(survivors []int) (notes []string) {
-	for _, pid := range survivors {
-		note := fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid)
-		notes = append(notes, note)
-	}
-	return notes
-}
-
-// sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts
-// to deliver messages. Messages that are not delivered stay in the outbox, and ticks report them.
-func (r *Run) sendAlone() (wait func()) {
-	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
-	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
-	return func() { r.Sender.Wait(context.Background(), notify.Patience) }
-}

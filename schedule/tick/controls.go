@@ -92,6 +92,20 @@ func (c *controlsCache) setPolled(isPolled bool) {
 	c.isPolled = isPolled
 }
 
+// readPauses returns which slots are paused, for the ledger.
+func (c *controlsCache) readPauses(zone *time.Location) Paused {
+	pauses := c.now().Pauses
+	return Paused{
+		Touches: pauses.Touch,
+		By: func(task *schedule.Task, at time.Time) string {
+			if p, covered := pauses.Covering(task, at); covered {
+				return p.Text(at, zone)
+			}
+			return ""
+		},
+	}
+}
+
 // watch reads the controls every second until there is an interrupt for this tick, or until ctx is
 // done: then it returns false. The parameter age returns how long ago the tick began.
 //

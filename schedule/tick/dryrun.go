@@ -32,7 +32,7 @@ func (t *Tick) DryRun() []Preview {
 	r := t.prepare(stops{never, never, never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
-	live, now := r.lockHolders(), clock.Now()
+	p := previewer{running: r, live: t.lockHolders(), now: clock.Now()}
 	var previews []Preview
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -40,7 +40,7 @@ func (t *Tick) DryRun() []Preview {
 		if !known {
 			i = len(previews)
 			index[slot.Task] = i
-			reason, waits := r.preview(slot, live, now)
+			reason, waits := p.preview(slot)
 			previews = append(previews, Preview{Task: slot.Task, Reason: reason, Waits: waits})
 		}
 		previews[i].Slots = append(previews[i].Slots, slot.At)
@@ -48,14 +48,21 @@ func (t *Tick) DryRun() []Preview {
 	return previews
 }
 
+// A previewer finds out what a tick would do, at one moment.
+type previewer struct {
+	running *running
+	live    []state.Row // the runs that may hold a mutex or a seat
+	now     time.Time
+}
+
 // preview returns why a slot would be skipped, or what it would wait for. Both are empty if it
 // would run, as far as its condition commands allow it.
-func (r *running) preview(slot schedule.Slot, live []state.Row, now time.Time) (reason, waits string) {
+func (p previewer) preview(slot schedule.Slot) (reason, waits string) {
 	task := slot.Task
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason, ""
 	}
-	pausedBy := cmp.Or(r.admission.paused(task, slot.At), r.admission.inMaintenance(task, slot.At))
+	pausedBy := cmp.Or(p.running.admission.paused(task, slot.At), p.running.admission.inMaintenance(task, slot.At))
 	if pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
 			return "", "it would wait for the end of a pause: " + pausedBy
@@ -63,36 +70,36 @@ func (r *running) preview(slot schedule.Slot, live []state.Row, now time.Time) (
 		return pausedBy, ""
 	}
 	catchesUp := func(row state.Row) bool { return row.Task == task.Name && row.CatchesUp() }
-	if task.RunAllMissed && slices.ContainsFunc(live, catchesUp) {
+	if task.RunAllMissed && slices.ContainsFunc(p.live, catchesUp) {
 		return "", "it would wait for its turn, behind slots that it missed"
 	}
-	refusal := refusalOf(task, r.peek(slot, live, now))
+	refusal := refusalOf(task, p.peek(slot))
 	switch {
 	case refusal.cause == storeOfNoUse && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
 		return "", fmt.Sprintf("it would wait for the store: %v", refusal.err)
 	case refusal.cause != locksHeld || task.MaxWait == 0:
 		return refusal.reason, ""
 	}
-	if already := r.launcher.waitsAlready(task); already != "" {
+	if already := p.running.launcher.waitsAlready(task); already != "" {
 		return already, ""
 	}
-	longest := max(0, r.admission.waitsUntil(slot, now).Sub(now))
+	longest := max(0, p.running.admission.waitsUntil(slot, p.now).Sub(p.now))
 	return "", fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason)
 }
 
 // peek returns the error that taking the locks of a slot would have at this moment, and takes
 // nothing. A store that does not answer is no error for a task that runs without its locks then.
-func (r *running) peek(slot schedule.Slot, live []state.Row, now time.Time) error {
-	claim := func() error { return r.peekClaim(slot) }
-	acquire := func() (none mutex.Lock, err error) { return none, r.peekLocks(slot.Task, live, now) }
+func (p previewer) peek(slot schedule.Slot) error {
+	claim := func() error { return p.peekClaim(slot) }
+	acquire := func() (none mutex.Lock, err error) { return none, p.peekLocks(slot.Task) }
 	_, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	return err
 }
 
 // peekClaim returns the error that a claim of the slot would have at this moment.
-func (r *running) peekClaim(slot schedule.Slot) error {
-	store, key := r.tick.Storage.Store, cluster.Key(slot)
-	holder, claimed, err := mutex.Files{Dir: r.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+func (p previewer) peekClaim(slot schedule.Slot) error {
+	store, key := p.running.tick.Storage.Store, cluster.Key(slot)
+	holder, claimed, err := mutex.Files{Dir: p.running.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
 	if !claimed && err == nil && store != nil {
 		var claims map[string]mutex.Holder
 		claims, err = store.Claims(context.Background(), key)
@@ -109,12 +116,12 @@ func (r *running) peekClaim(slot schedule.Slot) error {
 
 // peekLocks returns the error that taking the mutex and a seat of the task would have at this
 // moment. For a minute that has not come it returns nil: nobody knows who will have them by then.
-func (r *running) peekLocks(task *schedule.Task, live []state.Row, now time.Time) error {
-	if r.tick.Minute.After(now) {
+func (p previewer) peekLocks(task *schedule.Task) error {
+	if p.running.tick.Minute.After(p.now) {
 		return nil
 	}
 	need := run.NeedOf(task)
-	held, err := r.tick.Storage.Holders(context.Background(), live, need)
+	held, err := p.running.tick.Storage.Holders(context.Background(), p.live, need)
 	mutexHolder, mutexHeld := held[need.Mutex]
 	seatHolders := need.SeatHolders(held)
 	switch {
@@ -131,15 +138,15 @@ func (r *running) peekLocks(task *schedule.Task, live []state.Row, now time.Time
 // lockHolders returns the runs that may hold a mutex or a seat, as the database says: trying the
 // locks themselves would get in the way of a tick. If the database cannot be read, lockHolders
 // reports that, and the preview takes every mutex of this machine for free.
-func (r *running) lockHolders() []state.Row {
-	db, err := state.OpenRead(r.tick.Storage.Dir, state.Patience)
+func (t *Tick) lockHolders() []state.Row {
+	db, err := state.OpenRead(t.Storage.Dir, state.Patience)
 	var rows []state.Row
 	if err == nil {
 		defer db.Close()
 		rows, _, err = db.LiveAndLost(context.Background())
 	}
 	if err != nil {
-		r.tick.Report.Problem("which runs hold a mutex is not known: %v", err)
+		t.Report.Problem("which runs hold a mutex is not known: %v", err)
 	}
 	return slices.DeleteFunc(rows, state.Row.Waits)
 }

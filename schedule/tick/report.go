@@ -105,14 +105,14 @@ func (r *running) reportEnded() {
 
 // newOverdueWatch returns the watch that looks for tasks that are overdue. It returns nil if
 // nothing is expected of any task, and for ticks with --at or --only.
-func (r *running) newOverdueWatch() *overdue.Watch {
-	tasks := r.tick.Schedule.Expecting()
-	if len(tasks) == 0 || r.tick.Replay || r.tick.Only != "" {
+func (t *Tick) newOverdueWatch() *overdue.Watch {
+	tasks := t.Schedule.Expecting()
+	if len(tasks) == 0 || t.Replay || t.Only != "" {
 		return nil
 	}
-	watch := &overdue.Watch{DB: r.tick.Storage.DB, Tasks: tasks, Server: r.tick.Host.Server, Now: clock.Now}
-	if r.tick.Storage.Store != nil {
-		watch.Elsewhere = overdue.Elsewhere(r.tick.Storage.Store, r.tick.Host.Server)
+	watch := &overdue.Watch{DB: t.Storage.DB, Tasks: tasks, Server: t.Host.Server, Now: clock.Now}
+	if t.Storage.Store != nil {
+		watch.Elsewhere = overdue.Elsewhere(t.Storage.Store, t.Host.Server)
 	}
 	return watch
 }
@@ -120,7 +120,7 @@ func (r *running) newOverdueWatch() *overdue.Watch {
 // reportOverdue finds tasks that are overdue, reports each once, and fires their on_overdue hooks
 // beside everything else.
 func (r *running) reportOverdue() {
-	watch := r.newOverdueWatch()
+	watch := r.tick.newOverdueWatch()
 	if watch == nil {
 		return
 	}

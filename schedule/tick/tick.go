@@ -214,22 +214,8 @@ func (r *running) newLedger() *Ledger {
 		Minute:     r.tick.Minute,
 		Server:     r.tick.Host.Server,
 		Covers:     !r.tick.Replay && r.tick.Only == "",
-		ReadPauses: r.readPauses,
+		ReadPauses: func() Paused { return r.controls.readPauses(r.tick.Schedule.Location) },
 		Problem:    r.tick.Report.Problem,
-	}
-}
-
-// readPauses returns which slots are paused, for the ledger.
-func (r *running) readPauses() Paused {
-	pauses := r.controls.now().Pauses
-	return Paused{
-		Touches: pauses.Touch,
-		By: func(task *schedule.Task, at time.Time) string {
-			if p, covered := pauses.Covering(task, at); covered {
-				return p.Text(at, r.tick.Schedule.Location)
-			}
-			return ""
-		},
 	}
 }
 
