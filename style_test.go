@@ -38,6 +38,35 @@ func TestCommentsAreOneHundredColumnsWideAtMost(t *testing.T) {
 	}
 }
 
+// widestCode is how many columns a line of code has at most.
+const widestCode = 120
+
+// A text is not broken, so that people can search for it: texts in backquotes count as nothing, and
+// a line that begins with a text may be as wide as the text.
+func TestCodeIsOneHundredTwentyColumnsWideAtMost(t *testing.T) {
+	t.Parallel()
+	product := regexp.MustCompile(`^(main\.go|(cmd|schedule|mutex)/.*\.go)$`)
+	isProduct := func(name string) bool { return product.MatchString(name) && !strings.HasSuffix(name, "_test.go") }
+	for _, name := range files(t, isProduct) {
+		code := tokens.ReplaceAllStringFunc(text(t, name), func(token string) string {
+			if token[0] != '`' {
+				return token
+			}
+			return "``" + strings.Repeat("\n", strings.Count(token, "\n"))
+		})
+		for i, line := range strings.Split(code, "\n") {
+			beginsWithText := strings.HasPrefix(strings.TrimLeft(line, "\t"), `"`)
+			if columns(line) > widestCode && !beginsWithText {
+				t.Errorf("%s:%d has %d columns", name, i+1, columns(line))
+			}
+		}
+	}
+}
+
+// tokens matches comments, texts and runes whole: a backquote inside a comment or a text begins
+// nothing.
+var tokens = regexp.MustCompile("//.*|\"(\\\\.|[^\"\\\\])*\"|'(\\\\.|[^'\\\\])+'|`[^`]*`")
+
 // A row of a table and an address cannot be broken.
 func TestPagesAreOneHundredColumnsWideAtMost(t *testing.T) {
 	t.Parallel()
