@@ -70,7 +70,7 @@ func (p taskPage) nowSection(w *view.Inquiry, shown view.Task) {
 
 func (p taskPage) runsSection(task string) error {
 	p.put(`<section id="runs" data-live aria-labelledby="runs-h"><h2 id="runs-h">Runs</h2>`)
-	list := runTable{p.page}
+	list := runTable(p)
 	list.outcomeChips()
 	if err := list.runsOf(task, 20); err != nil {
 		return err
