@@ -120,7 +120,10 @@ func refusalOf(task *schedule.Task, err error) lockRefusal {
 func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*row)
 	claim := func() error {
-		if p := l.prefetched(slot); p != nil && storage.Store != nil {
+		// The answer of a prefetch is about the tick's own storage. In another storage the slot is
+		// claimed anew; the store knows by the run that the claim is ours.
+		isOwn := storage.DB == l.tick.Storage.DB && storage.Store != nil
+		if p := l.prefetched(slot); p != nil && isOwn {
 			return p.claim()
 		}
 		return l.claim(storage, row, slot)

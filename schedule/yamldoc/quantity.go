@@ -147,8 +147,10 @@ func ParseSize(text string) (bytes int64, ok bool) {
 		if !found {
 			continue
 		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v >= 0) || v*float64(unit.bytes) > math.MaxInt64/2 {
+		number = strings.TrimSpace(number)
+		v, err := strconv.ParseFloat(number, 64) // reads +1, 1e3 and Inf, too
+		isPlain := strings.Trim(number, "0123456789.") == ""
+		if err != nil || !isPlain || v*float64(unit.bytes) > math.MaxInt64/2 {
 			return 0, false
 		}
 		return int64(v * float64(unit.bytes)), true

@@ -9,6 +9,7 @@ func TestSizes(t *testing.T) {
 	}{
 		{"64MB", 64 << 20}, {"64M", 64 << 20}, {"64MiB", 64 << 20}, {"64 mi", 64 << 20}, {"1i", -1}, {"64B", -1}, {"MB", -1}, {"64 mb", 64 << 20}, {"1.5GB", 3 << 29}, {"16KB", 16 << 10}, {"0KB", 0}, {"2TB", 2 << 40},
 		{"64", -1}, {"", -1}, {"MB", -1}, {"-1MB", -1}, {"NaNMB", -1}, {"1e30GB", -1}, {"10 megabytes", -1},
+		{"+3m", -1}, {"1e3KB", -1}, {"InfMB", -1}, {"0x1MB", -1},
 	} {
 		bytes, ok := ParseSize(row.text)
 		if ok != (row.bytes >= 0) || ok && bytes != row.bytes {
