@@ -561,7 +561,11 @@ var mistakes = []struct {
 	{"a whole number that is too large for YAML", "pools: {a: 99999999999999999999, b: -99999999999999999999}\n" + one("retry: {attempts: 99999999999999999999}"), []string{
 		"schedule.yaml:1:12: pools.a must be from 1 to 1000, not 99999999999999999999",
 		"schedule.yaml:1:37: pools.b must be from 1 to 1000, not -99999999999999999999",
-		"schedule.yaml:6:21: task \"t\": retry.attempts must be at least 1, not 99999999999999999999"}},
+		"schedule.yaml:6:21: task \"t\": retry.attempts 99999999999999999999 is too large"}},
+	{"numbers that are too large to count to", one("retry: {attempts: 3000000000, backoff: 1e10}\nlimits: {files: 99999999999}"), []string{
+		"schedule.yaml:5:21: task \"t\": retry.attempts 3000000000 is too large",
+		"schedule.yaml:5:42: task \"t\": retry.backoff 1e10 is too large",
+		"schedule.yaml:6:19: task \"t\": limits.files 99999999999 is too large"}},
 	{"a wait that is misspelt", one("background: true\nwithout_overlapping: waits\nwait_at_most: 5m"), []string{
 		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
 	{"a spread of days", one("spread: 2d"), []string{

@@ -1,10 +1,10 @@
 package load
 
 import (
-	"math"
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/yamldoc"
 )
 
 // This file has the keys of values that are mappings themselves, at the top or in a task. keys.go
@@ -19,9 +19,9 @@ var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 			"how long failures are kept, and counted apart from successes",
 			is{Of: "duration", Without: "as long as successes, and counted with them", Example: "180d"}),
 		row("runs_per_task",
-			replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerTo(1, math.MaxInt32)),
+			replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerTo(1, yamldoc.NoLimit)),
 			"how many runs of a task are kept",
-			is{Of: "integer", Least: 1, Most: math.MaxInt32, Default: "1000", Example: "200"}),
+			is{Of: "integer", Least: 1, Most: yamldoc.NoLimit, Default: "1000", Example: "200"}),
 	}
 }}
 
@@ -53,9 +53,9 @@ func mailRows() []key[mailSettings] {
 
 var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
-		row("attempts", replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, math.MaxInt32)),
+		row("attempts", replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, yamldoc.NoLimit)),
 			"how many attempts there are, the first included",
-			is{Of: "integer", Least: 1, Most: math.MaxInt32, Example: "3"}),
+			is{Of: "integer", Least: 1, Most: yamldoc.NoLimit, Example: "3"}),
 		row("delay", replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
 			"the wait before the second attempt", is{Of: "duration", Default: "0s", Example: "10s"}),
 		row("backoff",
@@ -143,9 +143,16 @@ var limitKeys = keys[schedule.Limits]{Rows: func() []key[schedule.Limits] {
 		row("cpu", replaces(func(l *schedule.Limits) *int { return &l.CPU }, readPercent).shows(showPercent),
 			"the part of a processor that all its processes have",
 			is{Of: "percent", Without: "no limit", Example: "80%"}),
-		row("files", replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(leastFiles, math.MaxInt32)),
+		row("files",
+			replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(leastFiles, yamldoc.NoLimit)),
 			"how many files each of its processes may have open",
-			is{Of: "integer", Least: leastFiles, Most: math.MaxInt32, Without: "as many as sched", Example: "4096"}),
+			is{
+				Of:      "integer",
+				Least:   leastFiles,
+				Most:    yamldoc.NoLimit,
+				Without: "as many as sched",
+				Example: "4096",
+			}),
 	}
 }}
 

@@ -134,21 +134,25 @@ func BoolHint(n *Node) string {
 	return ""
 }
 
-// Integer reads a whole number from least to most. With math.MaxInt32 as most the message names no
-// upper bound.
+// NoLimit is the upper bound of a number that needs none. No message names it.
+const NoLimit = math.MaxInt32
+
+// Integer reads a whole number from least to most.
 func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
 	if !r.RequireValue(n, "") {
 		return 0, false
 	}
 	if n.IsInteger() || isHuge(n) {
 		v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
-		if err == nil && int64(least) <= v && v <= int64(most) {
+		switch {
+		case err == nil && int64(least) <= v && v <= int64(most):
 			return int(v), true
-		}
-		if most == math.MaxInt32 {
-			r.Problemf(n, "", "%s must be at least %d, not %s", r.Key, least, Shorten(n.Value))
-		} else {
+		case most != NoLimit:
 			r.Problemf(n, "", "%s must be from %d to %d, not %s", r.Key, least, most, Shorten(n.Value))
+		case v > NoLimit: // also after an error: then v is the nearest number that fits into it
+			r.Problemf(n, "", "%s %s is too large", r.Key, Shorten(n.Value))
+		default:
+			r.Problemf(n, "", "%s must be at least %d, not %s", r.Key, least, Shorten(n.Value))
 		}
 		return 0, false
 	}
@@ -170,10 +174,14 @@ func (r *Reader) Number(n *Node, least float64) (float64, bool) {
 	}
 	if n.IsScalar() && (n.Tag == "!!int" || n.Tag == "!!float") {
 		v, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-		if err == nil && least <= v && v <= math.MaxInt32 {
+		switch {
+		case err == nil && least <= v && v <= NoLimit:
 			return v, true
+		case v > NoLimit:
+			r.Problemf(n, "", "%s %s is too large", r.Key, Shorten(n.Value))
+		default:
+			r.Problemf(n, "", "%s must be at least %v, not %s", r.Key, least, Shorten(n.Value))
 		}
-		r.Problemf(n, "", "%s must be at least %v, not %s", r.Key, least, Shorten(n.Value))
 		return 0, false
 	}
 	hint := ""
