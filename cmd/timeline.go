@@ -128,9 +128,10 @@ func (t *timeline) hoursLine(zone *time.Location) string {
 	line, free := "", 0 // free is the first step that no label covers
 	for i := range t.steps {
 		from := t.startOf(i).In(zone)
-		hour := from.Truncate(time.Hour)
-		if !hour.Equal(from) {
-			hour = hour.Add(time.Hour)
+		hour := from
+		// Truncate would count in UTC, whose hours begin at half past in some zones.
+		if past := time.Duration(from.Minute())*time.Minute + time.Duration(from.Second())*time.Second; past > 0 {
+			hour = from.Add(time.Hour - past)
 		}
 		if i < free || hour.Sub(from) >= t.step {
 			continue
