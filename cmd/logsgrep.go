@@ -135,11 +135,7 @@ func (g *logsGrep) searchRun(r view.Run) error {
 
 // print prints a line. If the line is long, it prints only what surrounds the match.
 func (g *logsGrep) print(r view.Run, hit view.Hit) error {
-	text := shownLine(hit.Text)
-	if at := g.pattern.FindStringIndex(text); len(text) > longestFound {
-		from := max(0, at[0]-longestFound/4)
-		text = "…" + strings.ToValidUTF8(text[from:min(len(text), from+longestFound)], "") + "…"
-	}
+	text := g.cut(shownLine(hit.Text))
 	if g.options.json {
 		return printJSONLine(g.out, foundLine{
 			Task: r.Task,
@@ -153,6 +149,24 @@ func (g *logsGrep) print(r view.Run, hit view.Hit) error {
 	where := fmt.Sprintf("%s  %s  %s:%d", slot, r.Task, humanize.ShortRun(r.Run), hit.Line)
 	_, err := fmt.Fprintf(g.out, "%s  %s\n", g.stdout().Paint(terminal.Faint, where), text)
 	return err
+}
+
+// cut shortens a long line to what surrounds the match. Dots stand where text is left out.
+func (g *logsGrep) cut(line string) string {
+	match := g.pattern.FindStringIndex(line)
+	if len(line) <= longestFound || match == nil {
+		return line
+	}
+	from := max(0, match[0]-longestFound/4)
+	to := min(len(line), from+longestFound)
+	text := strings.ToValidUTF8(line[from:to], "")
+	if from > 0 {
+		text = "…" + text
+	}
+	if to < len(line) {
+		text += "…"
+	}
+	return text
 }
 
 // shownLine is a line of a log without colours. If a program drew over the line, as for a progress
