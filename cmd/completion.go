@@ -72,24 +72,28 @@ func zshCompletion(root *cobra.Command, to io.Writer) error {
 type argumentCompletion struct {
 	most       int // how many arguments the command takes
 	candidates func(completer) []string
+
+	unlimitedWith string // a flag with which the command takes any number of arguments; may be empty
 }
 
 // argumentCompletions maps each command to the completion of its arguments.
 func argumentCompletions() map[string]argumentCompletion {
+	tasksAndRuns := func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }
+	failures := func(c completer) []string { return c.runs(outcome.Failures) }
 	return map[string]argumentCompletion{
-		"list":    {unlimited, completer.tasks},
-		"test":    {1, completer.tasks},
-		"show":    {1, completer.tasks},
-		"why":     {1, completer.tasks},
-		"history": {1, completer.tasks},
-		"trigger": {unlimited, completer.tasks},
-		"pause":   {unlimited, completer.tasks},
-		"resume":  {unlimited, completer.tasks},
-		"logs":    {unlimited, func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }},
-		"retry":   {unlimited, func(c completer) []string { return c.runs(outcome.Failures) }},
-		"stop":    {unlimited, completer.live},
-		"unlock":  {1, completer.tasks},
-		"finish":  {1, completer.mutexes},
+		"list":    {most: unlimited, candidates: completer.tasks},
+		"test":    {most: 1, candidates: completer.tasks},
+		"show":    {most: 1, candidates: completer.tasks},
+		"why":     {most: 1, candidates: completer.tasks},
+		"history": {most: 1, candidates: completer.tasks},
+		"trigger": {most: 1, candidates: completer.tasks, unlimitedWith: "cancel"},
+		"pause":   {most: unlimited, candidates: completer.tasks},
+		"resume":  {most: unlimited, candidates: completer.tasks},
+		"logs":    {most: 1, candidates: tasksAndRuns, unlimitedWith: "grep"},
+		"retry":   {most: unlimited, candidates: failures},
+		"stop":    {most: unlimited, candidates: completer.live},
+		"unlock":  {most: 1, candidates: completer.tasks},
+		"finish":  {most: 1, candidates: completer.mutexes},
 	}
 }
 
@@ -142,8 +146,8 @@ func filesNamed(endings ...string) cobra.CompletionFunc {
 
 // completeArgument offers the candidates that are not among the arguments yet.
 func (a *app) completeArgument(completion argumentCompletion) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) >= completion.most {
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= completion.most && !c.Flags().Changed(completion.unlimitedWith) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		candidates := completion.candidates(completer{a})
