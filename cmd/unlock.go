@@ -77,6 +77,9 @@ func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (se
 	live := a.view(s).Live()
 	for _, t := range tasks {
 		pool := t.Pool
+		if pool.Name == "" {
+			continue
+		}
 		holders, err := a.caller(s).Holders(ctx, live, mutex.Need{Pool: pool.Name, Seats: pool.Seats})
 		if err != nil {
 			return nil, failed("", "cannot unlock pool %s: %w", pool.Name, err)
