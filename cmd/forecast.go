@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -203,7 +204,7 @@ func (a forecastCommand) printSlots(in *forecast.Inputs) {
 			start, words = humanize.Duration(s.Late())+" late", "behind "+s.By.Name
 		}
 		if in.Servers > 1 && s.Skip == forecast.Runs {
-			words = fmt.Sprintf("%s on server %d", words, s.Server+1)
+			words = strings.TrimSpace(fmt.Sprintf("%s on server %d", words, s.Server+1))
 		}
 		t.Row(forecast.DayAndTime(s.At, zone), s.Task.Name, start, words)
 	}
