@@ -20,9 +20,9 @@ func newFinishCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "finish MUTEX [CODE]",
 		Short: "End a background run: fire its after-hooks and release its mutex",
-		Long: `finish is what every background run calls when its command has ended. By hand it ends the newest
-run of the mutex that no process watches any more. If no run of the mutex was ever recorded, it
-fires the after-hooks of the task that has it. A run that is finished stays as it is.
+		Long: `A background run with hooks calls finish when its command has ended. By hand it ends the newest run
+of the mutex that no process watches any more. If no run of the mutex was ever recorded, it fires
+the after-hooks of the task that has it. A run that is finished stays as it is.
 
 CODE is the exit code of the command, if nobody wrote it down.`,
 		Example: `  sched finish nightly-report 0`,

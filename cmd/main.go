@@ -2,7 +2,7 @@
 // and exit codes. Only this package knows cobra, flags, the standard streams and the environment.
 // It decides nothing about schedules or runs; cmd/terminal knows how text looks. A command has a
 // file with its name, or stands beside its counterpart, as retry in trigger.go; help and version
-// are in main.go. It is a constructor, its options, and a type that embeds app (listCommand) and
+// are in root.go. It is a constructor, its options, and a type that embeds app (listCommand) and
 // knows no cobra.
 package cmd
 
