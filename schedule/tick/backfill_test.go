@@ -1,9 +1,11 @@
 package tick
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/load"
 )
 
@@ -31,5 +33,15 @@ func TestSlotsAreSettledByThemselvesOrInARange(t *testing.T) {
 	}
 	if s.hasSingle("each", minute(7)) || !s.has("each", minute(7)) || !s.hasSingle("each", minute(6)) || s.has("each", minute(9)) {
 		t.Error("what is settled by itself, and what in a row")
+	}
+}
+
+// A task that is switched off is in the schedule, and is named once.
+func TestATaskThatIsSwitchedOffIsNamedOnce(t *testing.T) {
+	off := &schedule.Task{Name: "off"}
+	missed := map[string][]miss{"off": {{}}, "gone": {{}}}
+	b := &backfill{ledger: &Ledger{Schedule: &schedule.Schedule{Tasks: []*schedule.Task{off}}}, missed: missed}
+	if names := b.tasksWithMisses(); !slices.Equal(names, []string{"off", "gone"}) {
+		t.Error(names)
 	}
 }

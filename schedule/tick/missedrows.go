@@ -48,7 +48,7 @@ func (b *backfill) tasksWithMisses() (names []string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.missed)) {
-		if b.task(name) == nil {
+		if b.ledger.Schedule.Task(name) == nil {
 			names = append(names, name)
 		}
 	}
