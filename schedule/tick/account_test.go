@@ -2,6 +2,9 @@ package tick
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -200,6 +203,32 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	skipped, err := db.Runs().Find(t.Context(), state.Query{Outcomes: []outcome.Outcome{outcome.Skipped}})
 	if err != nil || len(skipped) != 1 || !skipped[0].Slot.Equal(noon.Add(4*time.Minute)) || skipped[0].Reason != "paused by ann" {
 		t.Errorf("skipped: %+v, %v", skipped, err)
+	}
+}
+
+// A plan that fails has found nothing and recorded nothing.
+func TestAPlanThatFailsRecordsNothing(t *testing.T) {
+	s := newStory(t)
+	first, _ := s.tick(noon)
+	first.Self.Close()
+	db := state.At(s.dir, state.Patience)
+	t.Cleanup(func() { db.Close() })
+	minute := noon.Add(5 * time.Minute)
+	later := &Ledger{
+		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
+		ReadPauses: func() Paused { // from now on the tick cannot own rows
+			locks := filepath.Join(s.dir, "locks")
+			if err := errors.Join(os.RemoveAll(locks), os.WriteFile(locks, nil, 0o600)); err != nil {
+				t.Error(err)
+			}
+			never := func(*schedule.Task, time.Time) string { return "" }
+			return Paused{By: never, Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
+		},
+		Problem: func(string, ...any) {},
+	}
+	starts, err := later.Open(s.schedule.Due(minute))
+	if err == nil || len(starts) != 1 || later.Recorded() != 0 {
+		t.Errorf("it starts %v, and has recorded %d rows: %v", starts, later.Recorded(), err)
 	}
 }
 

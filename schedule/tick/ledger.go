@@ -101,7 +101,7 @@ func (l *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error)
 			setAside = true
 			continue
 		case err != nil:
-			l.runs, l.waiting, l.expired, l.idle = nil, nil, nil, false
+			l.found = found{}
 			return slots, err
 		}
 		for _, text := range l.problems {
