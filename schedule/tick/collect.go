@@ -18,7 +18,7 @@ import (
 // resumeQueued gives the runs that wait for their turn, and whose supervisor was killed, to the
 // supervisor of this tick, in their order. It comes before the slots of the minute, so that no slot
 // overtakes such a run.
-func (r *running) resumeQueued() {
+func (r *tickRun) resumeQueued() {
 	if r.records.fallback.inUse() {
 		return
 	}
@@ -34,7 +34,7 @@ func (r *running) resumeQueued() {
 // waiting first. It comes before the slots of the minute. Otherwise a task that is due every minute
 // would take its own mutex each time, and a request for it, or the next attempt of another task,
 // would never run.
-func (r *running) startLongestWaiting() {
+func (r *tickRun) startLongestWaiting() {
 	if r.records.fallback.inUse() {
 		return
 	}
@@ -55,7 +55,7 @@ const maxCollecting = 16
 
 // collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries
 // again to deliver the messages that wait in the outbox.
-func (r *running) collectLost() {
+func (r *tickRun) collectLost() {
 	needsCgroup := func(t *schedule.Task) bool { return t.Limits.NeedsCgroup() }
 	if slices.ContainsFunc(r.tick.Schedule.Tasks, needsCgroup) {
 		process.SweepCgroups()
@@ -83,7 +83,7 @@ func (r *running) collectLost() {
 }
 
 // collect finishes a run that no process looks after, or resumes it if it waits.
-func (r *running) collect(row state.Row) {
+func (r *tickRun) collect(row state.Row) {
 	waiting, err := r.launcher.caller().Collect(row)
 	r.reportOrFallBack(err)
 	if waiting != nil {
@@ -92,7 +92,7 @@ func (r *running) collect(row state.Row) {
 }
 
 // unwatched returns the runs that no process looks after, in the order in which they wait.
-func (r *running) unwatched() ([]state.Row, error) {
+func (r *tickRun) unwatched() ([]state.Row, error) {
 	rows, err := r.launcher.caller().Unwatched(context.Background())
 	slices.SortFunc(rows, state.InOrder)
 	return rows, err
@@ -100,14 +100,14 @@ func (r *running) unwatched() ([]state.Row, error) {
 
 // reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
 // tick goes on with a database in memory instead, which is reported once.
-func (r *running) reportOrFallBack(err error) {
+func (r *tickRun) reportOrFallBack(err error) {
 	if _, fellBack := r.records.fallback.storageFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("%v", err)
 	}
 }
 
 // resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
-func (r *running) resume(row state.Row) {
+func (r *tickRun) resume(row state.Row) {
 	task := r.tick.Schedule.Task(row.Task)
 	if task == nil { // the schedule no longer has the task; the run uses its snapshot
 		task = &schedule.Task{Name: row.Task}
@@ -140,7 +140,7 @@ func (r *running) resume(row state.Row) {
 //   - the time of its next attempt has not come;
 //   - its task is paused, or in maintenance. For a run that waits for its turn, a pause counts when
 //     the turn comes.
-func (r *running) mustWait(row state.Row, task *schedule.Task) bool {
+func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
 	switch {
 	case r.stops.noNewStarts.Err() != nil, r.tick.Only != "" && r.tick.Only != task.Name:
 		return true

@@ -16,7 +16,7 @@ import (
 // hangs in a task of every second hangs once. Safe for concurrent use.
 type conditions struct {
 	launcher   *launcher
-	running    chan struct{}  // has an element for each background slot whose commands run
+	places     chan struct{}  // has an element for each background slot whose commands run
 	background sync.WaitGroup // of background slots that are not decided
 
 	mu     sync.Mutex
@@ -34,7 +34,7 @@ const (
 func newConditions(launcher *launcher) *conditions {
 	return &conditions{
 		launcher: launcher,
-		running:  make(chan struct{}, maxConcurrent),
+		places:   make(chan struct{}, maxConcurrent),
 		newest:   map[*schedule.Task]chan struct{}{},
 	}
 }
@@ -42,11 +42,11 @@ func newConditions(launcher *launcher) *conditions {
 // enter waits until the commands of one more background slot may run, or until ctx is done.
 func (c *conditions) enter(ctx context.Context) (leave func()) {
 	select {
-	case c.running <- struct{}{}:
+	case c.places <- struct{}{}:
 	case <-ctx.Done():
 		return func() {}
 	}
-	leave = sync.OnceFunc(func() { <-c.running })
+	leave = sync.OnceFunc(func() { <-c.places })
 	time.AfterFunc(conditionPatience, leave)
 	return leave
 }

@@ -135,7 +135,7 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 //   - or when somebody interrupts this tick. The tick looks for interrupts until leave is called.
 //
 // If no slot is due in a later second, nobody looks for interrupts.
-func (r *running) stay(slots []schedule.Slot) (staying context.Context, leave func()) {
+func (r *tickRun) stay(slots []schedule.Slot) (staying context.Context, leave func()) {
 	ctx := r.stops.noNewStarts
 	isLater := func(s schedule.Slot) bool { return s.At.After(r.tick.Minute) }
 	if !slices.ContainsFunc(slots, isLater) {
@@ -173,7 +173,7 @@ func whyDone(ctx context.Context) string {
 
 // stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
 // tick during the pause does that, whatever became of the tick before.
-func (r *running) stopPaused() {
+func (r *tickRun) stopPaused() {
 	if r.tick.Replay || r.tick.Only != "" {
 		return
 	}
@@ -198,7 +198,7 @@ func (r *running) stopPaused() {
 }
 
 // stopForPause stops a run. A run that has ended meanwhile is no problem.
-func (r *running) stopForPause(row state.Row, p pause.Pause, now time.Time) {
+func (r *tickRun) stopForPause(row state.Row, p pause.Pause, now time.Time) {
 	reason := "because it is " + p.Text(now, r.tick.Schedule.Location)
 	err := r.launcher.caller().StopForPause(row.ID, p.By, reason)
 	switch {

@@ -32,7 +32,13 @@ func (t *Tick) DryRun() []Preview {
 	r := t.prepare(stops{never, never, never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
-	p := previewer{running: r, live: t.lockHolders(), now: clock.Now()}
+	p := previewer{
+		tick:      t,
+		admission: r.admission,
+		launcher:  r.launcher,
+		live:      t.lockHolders(),
+		now:       clock.Now(),
+	}
 	var previews []Preview
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -50,9 +56,11 @@ func (t *Tick) DryRun() []Preview {
 
 // A previewer finds out what a tick would do, at one moment.
 type previewer struct {
-	running *running
-	live    []state.Row // the runs that may hold a mutex or a seat
-	now     time.Time
+	tick      *Tick
+	admission *admitter
+	launcher  *launcher
+	live      []state.Row // the runs that may hold a mutex or a seat
+	now       time.Time
 }
 
 // preview returns why a slot would be skipped, or what it would wait for. Both are empty if it
@@ -62,7 +70,7 @@ func (p previewer) preview(slot schedule.Slot) (reason, waits string) {
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason, ""
 	}
-	pausedBy := cmp.Or(p.running.admission.paused(task, slot.At), p.running.admission.inMaintenance(task, slot.At))
+	pausedBy := cmp.Or(p.admission.paused(task, slot.At), p.admission.inMaintenance(task, slot.At))
 	if pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
 			return "", "it would wait for the end of a pause: " + pausedBy
@@ -80,10 +88,10 @@ func (p previewer) preview(slot schedule.Slot) (reason, waits string) {
 	case refusal.cause != locksHeld || task.MaxWait == 0:
 		return refusal.reason, ""
 	}
-	if already := p.running.launcher.waitsAlready(task); already != "" {
+	if already := p.launcher.waitsAlready(task); already != "" {
 		return already, ""
 	}
-	longest := max(0, p.running.admission.waitsUntil(slot, p.now).Sub(p.now))
+	longest := max(0, p.admission.waitsUntil(slot, p.now).Sub(p.now))
 	return "", fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason)
 }
 
@@ -98,8 +106,8 @@ func (p previewer) peek(slot schedule.Slot) error {
 
 // peekClaim returns the error that a claim of the slot would have at this moment.
 func (p previewer) peekClaim(slot schedule.Slot) error {
-	store, key := p.running.tick.Storage.Store, cluster.Key(slot)
-	holder, claimed, err := mutex.Files{Dir: p.running.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+	store, key := p.tick.Storage.Store, cluster.Key(slot)
+	holder, claimed, err := mutex.Files{Dir: p.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
 	if !claimed && err == nil && store != nil {
 		var claims map[string]mutex.Holder
 		claims, err = store.Claims(context.Background(), key)
@@ -117,11 +125,11 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 // peekLocks returns the error that taking the mutex and a seat of the task would have at this
 // moment. For a minute that has not come it returns nil: nobody knows who will have them by then.
 func (p previewer) peekLocks(task *schedule.Task) error {
-	if p.running.tick.Minute.After(p.now) {
+	if p.tick.Minute.After(p.now) {
 		return nil
 	}
 	need := run.NeedOf(task)
-	held, err := p.running.tick.Storage.Holders(context.Background(), p.live, need)
+	held, err := p.tick.Storage.Holders(context.Background(), p.live, need)
 	mutexHolder, mutexHeld := held[need.Mutex]
 	seatHolders := need.SeatHolders(held)
 	switch {

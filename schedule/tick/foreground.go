@@ -16,12 +16,12 @@ type foregroundQueue struct {
 	conditions *conditions
 	requests   requests
 	stops      stops
-	staying    context.Context // see running.stay
+	staying    context.Context // see tickRun.stay
 	queue      schedule.ForegroundQueue
 	failed     bool // a task failed
 }
 
-func (r *running) foregroundQueue(staying context.Context) *foregroundQueue {
+func (r *tickRun) foregroundQueue(staying context.Context) *foregroundQueue {
 	return &foregroundQueue{
 		tick:       r.tick,
 		launcher:   r.launcher,
@@ -101,7 +101,7 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 // A task may be due several times in a minute. A tick with such slots runs until the last of them
 // has started. Each slot starts on time, or not at all once the next slot of its task is due
 // (schedule.TooLate).
-func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
+func (r *tickRun) startLater(staying context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
 		if reason := r.tick.awaitInstant(staying, slots[0]); reason != "" {
 			r.launcher.skipAll(slots, reason)

@@ -58,7 +58,7 @@ func (w *world) parse(text []byte, file string) *schedule.Schedule {
 var unstopped = stops{context.Background(), context.Background(), context.Background()}
 
 // A ticking is a tick that the test takes through its steps itself.
-type ticking struct{ *running }
+type ticking struct{ *tickRun }
 
 // begin lets a tick account for its minute, and returns what it starts.
 func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) }

@@ -85,7 +85,7 @@ func (t *Tick) problemHourly(kind, format string, a ...any) {
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them
 // (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this
 // tick handed over are for the next tick, however soon they end.
-func (r *running) reportEnded() {
+func (r *tickRun) reportEnded() {
 	ctx := context.Background()
 	rows, err := r.tick.Storage.DB.Runs().Unreported(ctx)
 	for _, row := range rows {
@@ -119,7 +119,7 @@ func (t *Tick) newOverdueWatch() *overdue.Watch {
 
 // reportOverdue finds tasks that are overdue, reports each once, and fires their on_overdue hooks
 // beside everything else.
-func (r *running) reportOverdue() {
+func (r *tickRun) reportOverdue() {
 	watch := r.tick.newOverdueWatch()
 	if watch == nil {
 		return
@@ -146,7 +146,7 @@ func (r *running) reportOverdue() {
 }
 
 // liveRuns returns the runs that live, if a task has a bound for how long a run may take.
-func (r *running) liveRuns(tasks []*schedule.Task) []state.Row {
+func (r *tickRun) liveRuns(tasks []*schedule.Task) []state.Row {
 	isBounded := func(t *schedule.Task) bool { return t.Expect.Within > 0 }
 	if r.nothingToDo || !slices.ContainsFunc(tasks, isBounded) {
 		return nil

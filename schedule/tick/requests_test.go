@@ -31,7 +31,7 @@ func TestARequestThatWasAnsweredMeanwhileTakesNoMutex(t *testing.T) {
 	if err != nil || len(waiting) != 1 {
 		t.Fatalf("%d requests wait: %v", len(waiting), err)
 	}
-	begin := func(r *running) bool {
+	begin := func(r *tickRun) bool {
 		begun, ok := r.requests.begin(waiting[0], w.schedule.Task("task"))
 		if ok {
 			begun.FailBeforeStart(errors.New("it is over at once"), nil)

@@ -29,7 +29,7 @@ const (
 // again until end is called. Then it announces once more if another run was started. The tick does
 // not depend on it: a failure is only a detail, and an outage of the store is reported when locks
 // are taken.
-func (r *running) announceWhile() (end func()) {
+func (r *tickRun) announceWhile() (end func()) {
 	if r.tick.Storage.Store == nil {
 		return func() {}
 	}
@@ -44,7 +44,7 @@ func (r *running) announceWhile() (end func()) {
 
 // announce announces this server until ticking is done. In the end it notes what is wrong with the
 // servers, or why the store was of no use.
-func (r *running) announce(ticking context.Context) {
+func (r *tickRun) announce(ticking context.Context) {
 	var found []cluster.Finding
 	var last []cluster.Running
 	var err error
@@ -72,7 +72,7 @@ func (r *running) announce(ticking context.Context) {
 }
 
 // self returns the announcement of this server.
-func (r *running) self() cluster.Server {
+func (r *tickRun) self() cluster.Server {
 	s := r.tick.Schedule
 	self := cluster.Server{
 		Name:        r.tick.Host.Server,

@@ -143,8 +143,8 @@ type stops struct {
 	kill        context.Context // when it is done, the tick kills them
 }
 
-// running is a tick while it runs.
-type running struct {
+// A tickRun is a tick while it runs.
+type tickRun struct {
 	tick        *Tick
 	stops       stops
 	began       time.Time
@@ -162,8 +162,8 @@ type running struct {
 }
 
 // prepare returns the tick before it has done anything.
-func (t *Tick) prepare(stops stops) *running {
-	r := &running{tick: t, stops: stops, began: t.Began, owner: t.Storage.DB.Self(state.Tick)}
+func (t *Tick) prepare(stops stops) *tickRun {
+	r := &tickRun{tick: t, stops: stops, began: t.Began, owner: t.Storage.DB.Self(state.Tick)}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
@@ -202,7 +202,7 @@ func (t *Tick) prepare(stops stops) *running {
 }
 
 // newLedger returns the ledger of this tick.
-func (r *running) newLedger() *Ledger {
+func (r *tickRun) newLedger() *Ledger {
 	return &Ledger{
 		Schedule:   r.tick.Schedule,
 		Valid:      r.tick.Valid,
@@ -245,7 +245,7 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 // planSlots enters this minute into the ledger, and returns the slots that the tick starts. From
 // then on `sched work` may start the next tick. If the state folder cannot be written, the tick
 // goes on with a database in memory.
-func (r *running) planSlots(due []schedule.Slot) []schedule.Slot {
+func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.tick.Work.Covered()
 	slots, err := r.ledger.Open(due)
 	if _, fellBack := r.records.fallback.storageFor(err); err != nil && !fellBack {
@@ -256,7 +256,7 @@ func (r *running) planSlots(due []schedule.Slot) []schedule.Slot {
 }
 
 // skipExpired skips the slots that have waited until it was too late for them.
-func (r *running) skipExpired() {
+func (r *tickRun) skipExpired() {
 	for _, refused := range r.ledger.Expired() {
 		row := skipped(r.launcher.newRow(refused.Slot), refused.Reason)
 		row.Kind = refused.Kind
@@ -266,7 +266,7 @@ func (r *running) skipExpired() {
 
 // end waits for hooks and notifications, and writes the records that are left. Notifications are
 // left to the next tick if they take longer than notify.Patience, or if the tick is to terminate.
-func (r *running) end() {
+func (r *tickRun) end() {
 	r.launcher.skipHooks.Wait()
 	r.launcher.watchedHere.Wait()
 	if !r.nothingToDo {
@@ -283,7 +283,7 @@ func (r *running) end() {
 }
 
 // close closes the database, and reports that it was damaged.
-func (r *running) close() {
+func (r *tickRun) close() {
 	r.launcher.self.Close()
 	r.tick.Storage.DB.Close()
 	if path := r.tick.Storage.DB.SetAside(); path != "" {
@@ -301,7 +301,7 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 
 // startBackground hands over the runs of background slots. Slots with condition commands come last,
 // and nothing waits for them.
-func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
+func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
 	free, conditional := schedule.ConditionalLast(slots)
 	r.launcher.startAll(ctx, free)
 	for _, slot := range conditional {
