@@ -83,7 +83,7 @@ func (p previewer) preview(slot schedule.Slot) (reason, waits string) {
 	}
 	refusal := refusalOf(task, p.peek(slot))
 	switch {
-	case refusal.cause == storeOfNoUse && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
+	case refusal.cause == storeUnknown && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
 		return "", fmt.Sprintf("it would wait for the store: %v", refusal.err)
 	case refusal.cause != locksHeld || task.MaxWait == 0:
 		return refusal.reason, ""

@@ -23,7 +23,7 @@ type lockRefusal struct {
 	cause  refusalCause
 	reason string
 	kind   outcome.Kind
-	err    error // of the store, with storeOfNoUse
+	err    error // of the store, with storeUnknown
 }
 
 // A refusalCause is what keeps a slot from running.
@@ -33,7 +33,7 @@ const (
 	noRefusal    refusalCause = iota
 	locksHeld                 // another run has the mutex or the seats, or waits for them: the task may wait, too
 	notOurs                   // another run has the slot, or the tick is to end
-	storeOfNoUse              // nobody knows who has the locks that the task needs
+	storeUnknown              // nobody knows who has the locks that the task needs
 )
 
 // locks take the locks and claims of a tick. Safe for concurrent use.
@@ -54,6 +54,7 @@ type locks struct {
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
 // the row what it took. The lock is nil for a task that needs none.
 func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, refusal lockRefusal) {
+	// Of a foreground slot only the claim is prefetched: claimAndAcquire uses that.
 	if p := l.prefetched(slot); p != nil && slot.Task.Background {
 		lock, refusal = p.lock()
 		l.prefetches.Delete(slot)
@@ -63,6 +64,7 @@ func (l *locks) take(row *state.Row, slot schedule.Slot) (lock mutex.Lock, refus
 	return l.takeNow(row, slot)
 }
 
+// takeNow is take for a slot whose locks were not prefetched.
 func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, lockRefusal) {
 	task := slot.Task
 	if !task.NeedsLocks() {
@@ -73,27 +75,41 @@ func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, lockRef
 		lock, err = l.claimAndAcquire(memory, row, slot)
 	}
 	refusal := refusalOf(task, err)
-	if refusal.cause == storeOfNoUse {
-		why := refusal.err
-		isOutage := !errors.Is(why, mutex.ErrSplit)
-		if isOutage {
-			l.outage.CompareAndSwap(nil, &why)
-		}
-		if isOutage && !task.WaitWhenStoreDown { // a slot that waits is reported by itself, once
-			l.reportOutage.Do(func() {
-				l.tick.Report.Problem("%v; until that is over tasks that need a lock are skipped,"+
-					" or run without one if they say store_down: run", why)
-			})
-		}
+	if refusal.cause == storeUnknown {
+		l.noteOutage(task, refusal.err)
 		if task.RunWhenStoreDown {
-			row.Notes = append(row.Notes, fmt.Sprintf("runs without its lock: %v", why))
-			lock, err = l.claimAndAcquire(l.tick.Storage.Alone(), row, slot) // on this machine nothing may overlap
-			if refusal = refusalOf(task, err); refusal.cause == storeOfNoUse {
-				refusal = lockRefusal{}
-			}
+			lock, refusal = l.takeAlone(row, slot, refusal.err)
 		}
 	}
 	l.leases.Keep(lock)
+	return lock, refusal
+}
+
+// noteOutage notes and reports that the store did not answer for a slot. A store whose servers
+// disagree is up, and is no outage.
+func (l *locks) noteOutage(task *schedule.Task, why error) {
+	if errors.Is(why, mutex.ErrSplit) {
+		return
+	}
+	l.outage.CompareAndSwap(nil, &why)
+	if task.WaitWhenStoreDown { // a slot that waits is reported by itself, once
+		return
+	}
+	l.reportOutage.Do(func() {
+		l.tick.Report.Problem("%v; until that is over tasks that need a lock are skipped,"+
+			" or run without one if they say store_down: run", why)
+	})
+}
+
+// takeAlone takes the locks of this machine alone, for a task that runs without an answer of the
+// store. On this machine nothing may overlap.
+func (l *locks) takeAlone(row *state.Row, slot schedule.Slot, why error) (mutex.Lock, lockRefusal) {
+	row.Notes = append(row.Notes, fmt.Sprintf("runs without its lock: %v", why))
+	lock, err := l.claimAndAcquire(l.tick.Storage.Alone(), row, slot)
+	refusal := refusalOf(slot.Task, err)
+	if refusal.cause == storeUnknown {
+		return lock, lockRefusal{}
+	}
 	return lock, refusal
 }
 
@@ -109,7 +125,7 @@ func refusalOf(task *schedule.Task, err error) lockRefusal {
 	case taken:
 		return lockRefusal{cause: notOurs, reason: other.reason, kind: other.kind}
 	}
-	refusal := lockRefusal{cause: storeOfNoUse, reason: unknownReason(task, err), err: err}
+	refusal := lockRefusal{cause: storeUnknown, reason: unknownReason(task, err), err: err}
 	if task.OneServer {
 		refusal.kind = outcome.StoreDown
 	}
@@ -118,7 +134,6 @@ func refusalOf(task *schedule.Task, err error) lockRefusal {
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
 func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedule.Slot) (mutex.Lock, error) {
-	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*row)
 	claim := func() error {
 		// The answer of a prefetch is about the tick's own storage. In another storage the slot is
 		// claimed anew; the store knows by the run that the claim is ours.
@@ -128,35 +143,39 @@ func (l *locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 		}
 		return l.claim(storage, row, slot)
 	}
-	acquire := func() (mutex.Holding, error) {
-		need := run.NeedOf(slot.Task)
-		if slot.Task.CatchesUp { // it waits for its turn even if the mutex is free
-			return mutex.Holding{}, &mutex.HeldError{Name: need.Mutex}
-		}
-		if slot.Task.MayQueue {
-			if err := storage.Behind(need); errors.As(err, new(*run.BehindError)) {
-				return mutex.Holding{}, err
-			}
-		}
-		if storage.Store != nil {
-			done := l.ask()
-			defer done()
-		}
-		var seats map[string]mutex.Holder // the taken seats in the store, all with one question
-		if storage.Store != nil && need.Pool != "" {
-			seats, _ = storage.Store.Held(ctx, need.Names()...)
-		}
-		need.Taken = func(seat string) (mutex.Holder, bool) {
-			holder, taken := seats[seat]
-			return holder, taken
-		}
-		return need.Acquire(ctx, store, holder)
-	}
+	holder := run.NewHolder(*row)
+	acquire := func() (mutex.Holding, error) { return l.acquire(storage, slot.Task, holder) }
 	held, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	if err == nil {
 		row.Locked, row.Seat = held.Mutex, held.Seat
 	}
 	return held.Lock, err
+}
+
+// acquire acquires the mutex and a seat for a task in one storage.
+func (l *locks) acquire(storage run.Storage, task *schedule.Task, holder mutex.Holder) (mutex.Holding, error) {
+	ctx, need := context.Background(), run.NeedOf(task)
+	if task.CatchesUp { // it waits for its turn even if the mutex is free
+		return mutex.Holding{}, &mutex.HeldError{Name: need.Mutex}
+	}
+	if task.MayQueue {
+		if err := storage.Behind(need); errors.As(err, new(*run.BehindError)) {
+			return mutex.Holding{}, err
+		}
+	}
+	if storage.Store != nil {
+		done := l.ask()
+		defer done()
+	}
+	var seats map[string]mutex.Holder // the taken seats in the store, all with one question
+	if storage.Store != nil && need.Pool != "" {
+		seats, _ = storage.Store.Held(ctx, need.Names()...)
+	}
+	need.Taken = func(seat string) (mutex.Holder, bool) {
+		holder, taken := seats[seat]
+		return holder, taken
+	}
+	return need.Acquire(ctx, storage.Mutexes(), holder)
 }
 
 // unknownReason returns the reason of a skip because the store did not answer. It must never read

@@ -120,7 +120,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	case refusal.cause == noRefusal:
 	case refusal.cause == locksHeld && requested.Background && task.MaxWait > 0 && r.launcher.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
-	case refusal.cause != storeOfNoUse:
+	case refusal.cause != storeUnknown:
 		r.putBack(row, task, refusal.reason)
 		return nil, false
 	default: // the store is down, which was reported: the request goes on waiting until the store answers

@@ -217,7 +217,7 @@ func (s *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 // wait for the lock, it begins without it.
 func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
 	lock, refusal := s.locks.take(&row, slot)
-	if refusal.cause == storeOfNoUse && slot.Task.WaitWhenStoreDown && s.delay(slot, refusal.err) {
+	if refusal.cause == storeUnknown && slot.Task.WaitWhenStoreDown && s.delay(slot, refusal.err) {
 		return nil, false
 	}
 	if refusal.cause == locksHeld && slot.Task.MaxWait > 0 && slot.Task.Background {
@@ -227,7 +227,7 @@ func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepar
 		return nil, false
 	}
 	if refusal.cause != noRefusal {
-		s.locks.skippedUnknown.CompareAndSwap(false, refusal.cause == storeOfNoUse)
+		s.locks.skippedUnknown.CompareAndSwap(false, refusal.cause == storeUnknown)
 		row.Kind = refusal.kind
 		s.skip(row, slot.Task, refusal.reason)
 		return nil, false
