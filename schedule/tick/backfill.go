@@ -28,7 +28,7 @@ type backfill struct {
 	missed      map[string][]miss // slots that dead ticks left, by task
 	gap         *gap              // nil for none
 	resumed     []schedule.Slot   // slots that dead ticks left and that run in this tick
-	begun       map[due]bool      // slots whose runs dead ticks began, and could not write down
+	begun       map[slotKey]bool  // slots whose runs dead ticks began, and could not write down
 	needsPauses bool              // it depends on pauses, which were not read yet
 	rows        []state.Row
 	runNow      int // how many missed slots run in this tick
@@ -56,7 +56,7 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, left []s
 	for _, row := range left {
 		b.addLeft(row)
 	}
-	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[dueOf(s)] })
+	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[keyOf(s)] })
 	starts := b.addMissedStarts(slots)
 	b.addRows()
 	return starts, nil
@@ -97,7 +97,7 @@ func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 
 // addLeft adds a slot that a dead tick left, and ends the condition commands that the tick left.
 func (b *backfill) addLeft(row state.Row) {
-	task, slot, reason := b.task(row.Task), due{row.Task, row.Slot}, killedBefore
+	task, slot, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, killedBefore
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason = killedAsking
 	}
@@ -112,7 +112,7 @@ func (b *backfill) addLeft(row state.Row) {
 		lost.Unreported = true
 		b.rows = append(b.rows, lost)
 		b.settled.add(row.Task, row.Slot, row.Slot)
-		b.begun[due{row.Task, row.Slot.UTC()}] = true
+		b.begun[slotKey{row.Task, row.Slot.UTC()}] = true
 	case yetToCome:
 		b.ledger.runs[slot] = plannedRun{run: row.ID}
 	case resumedNow:
@@ -186,9 +186,9 @@ func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
 // newestMissed returns the newest missed slots of the task that may run now, at most limit of them.
 func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) {
 	first := b.ledger.Minute.Add(-task.MissedWithin)
-	for d, row := range b.ledger.waiting { // such a slot runs when its pause is over, and older ones do not
-		if d.task == task.Name && row.Wait.For == state.ForPause && !d.slot.Before(first) {
-			first = d.slot.Add(time.Second)
+	for key, row := range b.ledger.waiting { // such a slot runs when its pause is over, and older ones do not
+		if key.task == task.Name && row.Wait.For == state.ForPause && !key.slot.Before(first) {
+			first = key.slot.Add(time.Second)
 		}
 	}
 	for _, miss := range b.missed[task.Name] {
@@ -274,8 +274,8 @@ func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, 
 		}
 		to = humanize.Later(to, row.Slot.Add(time.Second))
 	}
-	for d := range b.ledger.waiting {
-		s.add(d.task, d.slot, d.slot)
+	for key := range b.ledger.waiting {
+		s.add(key.task, key.slot, key.slot)
 	}
 	slots, err := b.ledger.plan.Runs().Slots(ctx, from, to)
 	for _, slot := range slots {

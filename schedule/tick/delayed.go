@@ -22,8 +22,8 @@ const maxDelayed = 60
 // before. If the slot may not wait (mayWait), or if the database cannot be written, Delay is not
 // ok, and the slot is to be skipped.
 func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) (isNew, ok bool) {
-	d := dueOf(slot)
-	before, waited := l.waiting[d]
+	key := keyOf(slot)
+	before, waited := l.waiting[key]
 	if !waited && !l.mayWait(slot) {
 		return false, false
 	}
@@ -34,7 +34,7 @@ func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) 
 	ctx := context.Background()
 	own, err := l.Self.Owned(ctx)
 	if err == nil {
-		err = own.Wait(ctx, l.runs[d].run, wait, why)
+		err = own.Wait(ctx, l.runs[key].run, wait, why)
 	}
 	return !waited, err == nil
 }
@@ -49,7 +49,7 @@ func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) 
 func (l *Ledger) mayWait(slot schedule.Slot) bool {
 	task := slot.Task
 	tooLate := l.Minute.After(slot.At.Add(task.LateWithin()))
-	if !l.Covers || l.runs[dueOf(slot)].again || tooLate || task.GivesWay(slot.At) {
+	if !l.Covers || l.runs[keyOf(slot)].hasRow || tooLate || task.GivesWay(slot.At) {
 		return false
 	}
 	most := maxDelayed
@@ -57,8 +57,8 @@ func (l *Ledger) mayWait(slot schedule.Slot) bool {
 		most = max(most, task.MaxMissed)
 	}
 	waiting := 0
-	for d := range l.waiting {
-		if d.task == task.Name {
+	for key := range l.waiting {
+		if key.task == task.Name {
 			waiting++
 		}
 	}
@@ -103,8 +103,8 @@ func (b *backfill) takeDelayed(ctx context.Context) (slots []schedule.Slot, err 
 		if !row.DelayedSlot() {
 			continue
 		}
-		d := due{row.Task, row.Slot}
-		l.waiting[d] = row
+		key := slotKey{row.Task, row.Slot}
+		l.waiting[key] = row
 		task := b.task(row.Task)
 		switch {
 		case task == nil && mayBeHere(l.Schedule, row.Task) && !l.Minute.After(row.Wait.Until):
@@ -113,7 +113,7 @@ func (b *backfill) takeDelayed(ctx context.Context) (slots []schedule.Slot, err 
 		case l.Minute.Sub(row.Slot) > task.LateWithin():
 			b.skipExpired(row, humanize.Duration(task.LateWithin()))
 		default:
-			l.runs[d] = plannedRun{run: row.ID, note: waitedFor(row) + ": " + row.Reason}
+			l.runs[key] = plannedRun{run: row.ID, note: waitedFor(row) + ": " + row.Reason}
 			slots = append(slots, schedule.Slot{Task: task, At: row.Slot})
 		}
 	}
@@ -157,19 +157,19 @@ func waitedFor(row state.Row) string {
 // a newer slot waits, starts in this tick, or is planned by a live tick. It returns the other
 // waiting slots.
 func (b *backfill) skipOutdated(waiting, starts []schedule.Slot, live []state.Row) []schedule.Slot {
-	var candidates []due
+	var candidates []slotKey
 	for _, slot := range slices.Concat(waiting, starts) {
 		if slot.Task.UnmetCondition(slot.At) == "" {
-			candidates = append(candidates, dueOf(slot))
+			candidates = append(candidates, keyOf(slot))
 		}
 	}
 	for _, row := range live {
-		candidates = append(candidates, due{row.Task, row.Slot})
+		candidates = append(candidates, slotKey{row.Task, row.Slot})
 	}
 	return slices.DeleteFunc(slices.Clone(waiting), func(slot schedule.Slot) bool {
-		d := dueOf(slot)
-		row := b.ledger.waiting[d]
-		newer := func(other due) bool { return other.task == d.task && other.slot.After(d.slot) }
+		key := keyOf(slot)
+		row := b.ledger.waiting[key]
+		newer := func(other slotKey) bool { return other.task == key.task && other.slot.After(key.slot) }
 		if row.Wait.For != state.ForPause || !slices.ContainsFunc(candidates, newer) {
 			return false
 		}
@@ -180,7 +180,7 @@ func (b *backfill) skipOutdated(waiting, starts []schedule.Slot, live []state.Ro
 
 // wasDelayed reports whether a slot waited when this tick began.
 func (l *Ledger) wasDelayed(slot schedule.Slot) bool {
-	_, waits := l.waiting[dueOf(slot)]
+	_, waits := l.waiting[keyOf(slot)]
 	return waits
 }
 
@@ -196,11 +196,11 @@ func (b *backfill) skipDelayed(row state.Row, kind outcome.Kind, reason string) 
 func (b *backfill) settleDelayed(waiting state.Row, kind outcome.Kind, reason string) {
 	if task := b.task(waiting.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
 		slot := schedule.Slot{Task: task, At: waiting.Slot}
-		b.ledger.runs[dueOf(slot)] = plannedRun{run: waiting.ID}
+		b.ledger.runs[keyOf(slot)] = plannedRun{run: waiting.ID}
 		b.ledger.expired = append(b.ledger.expired, ExpiredSlot{slot, kind, reason})
 		return
 	}
-	row := b.endedRow(due{waiting.Task, waiting.Slot}, waiting.ID, outcome.Skipped, reason)
+	row := b.endedRow(slotKey{waiting.Task, waiting.Slot}, waiting.ID, outcome.Skipped, reason)
 	row.Kind = kind
 	b.rows = append(b.rows, row)
 }

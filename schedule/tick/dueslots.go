@@ -23,14 +23,14 @@ func (l *Ledger) dropSettled(ctx context.Context, slots []schedule.Slot, last ti
 	if err != nil || !setBack || len(slots) == 0 {
 		return slots, err
 	}
-	settled := map[due]bool{}
+	settled := map[slotKey]bool{}
 	recorded, err := l.plan.Runs().Slots(ctx, l.Minute, l.Minute.Add(time.Minute))
 	for _, slot := range recorded {
 		if !slot.Missed {
-			settled[due{slot.Task, slot.At.UTC()}] = true
+			settled[slotKey{slot.Task, slot.At.UTC()}] = true
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return settled[dueOf(s)] })
+	open := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return settled[keyOf(s)] })
 	if n := len(slots) - len(open); n > 0 {
 		minute := humanize.MinuteZone(l.Minute, l.Schedule.Location)
 		l.addProblem("the clock was set back: %s of %s had an outcome before,"+

@@ -31,27 +31,27 @@ type Ledger struct {
 	Shared bool        // other servers are told of runs
 	Minute time.Time
 	Server string
-	Covers bool // false for a tick with --at or --only
+	Covers bool // the tick accounts for its minute; false with --at or --only
 
 	// ReadPauses may ask the database, so it is called while nothing is planned.
 	ReadPauses func() Paused
 	// Problem reports what is wrong. It is called when the plan is done.
 	Problem func(format string, a ...any)
 
-	plan   *state.Plan // while Open plans
-	paused *Paused     // nil before it was needed
-	found              // by the last plan
+	plan     *state.Plan // while Open plans
+	paused   *Paused     // nil before it was needed
+	findings             // of the last plan
 }
 
-// found is what a plan has found.
-type found struct {
-	covered  bool               // another tick has covered the minute
-	idle     bool               // see Idle
-	recorded int                // see Recorded
-	runs     map[due]plannedRun // the runs that this tick begins or skips
-	waiting  map[due]state.Row  // the slots that waited when this tick began
-	expired  []ExpiredSlot      // see Expired
-	problems []string           // the texts for Problem
+// findings are what a plan has found.
+type findings struct {
+	covered  bool                   // another tick has covered the minute
+	idle     bool                   // see Idle
+	recorded int                    // see Recorded
+	runs     map[slotKey]plannedRun // the runs that this tick begins or skips
+	waiting  map[slotKey]state.Row  // the slots that waited when this tick began
+	expired  []ExpiredSlot          // see Expired
+	problems []string               // the texts for Problem
 }
 
 // An ExpiredSlot is a slot that waited until it was too late, so it does not run.
@@ -69,19 +69,19 @@ type Paused struct {
 	Touches func(task *schedule.Task, first, last time.Time) bool
 }
 
-// A due is a slot, by the name of its task and its time in UTC.
-type due struct {
+// A slotKey is a slot, by the name of its task and its time in UTC.
+type slotKey struct {
 	task string
 	slot time.Time
 }
 
-func dueOf(slot schedule.Slot) due { return due{slot.Task.Name, slot.At.UTC()} }
+func keyOf(slot schedule.Slot) slotKey { return slotKey{slot.Task.Name, slot.At.UTC()} }
 
 // A plannedRun is the run that a tick begins for a slot.
 type plannedRun struct {
-	run   string
-	note  string // why it did not begin before; empty if it is on time
-	again bool   // the slot has a row already, as a run that somebody asked for, or as missed
+	run    string
+	note   string // why it did not begin before; empty if it is on time
+	hasRow bool   // the slot has a row already, as a run that somebody asked for, or as missed
 }
 
 // errPauses says that the plan depends on pauses, which were not read yet.
@@ -101,7 +101,7 @@ func (l *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error)
 			setAside = true
 			continue
 		case err != nil:
-			l.found = found{}
+			l.findings = findings{}
 			return slots, err
 		}
 		for _, text := range l.problems {
@@ -118,52 +118,52 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 		return nil, err
 	}
 	defer l.plan.Rollback()
-	l.found = found{runs: map[due]plannedRun{}, waiting: map[due]state.Row{}}
-	waits, err := l.plan.Runs().HasWork(ctx)
+	l.findings = findings{runs: map[slotKey]plannedRun{}, waiting: map[slotKey]state.Row{}}
+	hasWork, err := l.plan.Runs().HasWork(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l.idle = !waits
+	l.idle = !hasWork
 	last, err := l.lastCovered(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !l.Covers {
-		return slots, l.planOnce(ctx, slots, last)
-	}
 	// This tick may be too late, or one too many for its minute
 	// (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
-	if last.After(l.Minute) {
+	if l.Covers && last.After(l.Minute) {
 		l.addHeldUp(last)
 		return nil, nil
 	}
-	if last.Equal(l.Minute) {
+	if l.Covers && last.Equal(l.Minute) {
 		l.covered = true
 		return nil, nil
 	}
-	if starts, err = l.planMinute(ctx, slots, last); err == nil {
-		err = l.plan.Values().Cover(ctx, l.Minute)
+	if l.Covers {
+		starts, err = l.planMinute(ctx, slots, last)
+	} else {
+		starts, err = slots, l.planOnce(ctx, slots, last)
 	}
-	if err == nil {
-		err = l.plan.Commit()
+	if err != nil {
+		return nil, err
 	}
-	return starts, err
+	return starts, l.plan.Commit()
 }
 
-// planMinute plans what this tick starts, and records what nobody starts any more.
+// planMinute plans what this tick starts, and records what nobody starts any more: steps 2 to 6 of
+// docs/internals/how-a-run-works.md#the-plan-of-a-minute.
 func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
-	// 1. The slots that dead ticks have left, and the slots that live ticks have planned.
+	// 2. The slots that dead ticks have left, and the slots that live ticks have planned.
 	left, live, err := l.plan.Reclaim(ctx, l.Minute.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}
 
-	// 2. The slots of this minute that nobody has accounted for, and the slots that waited.
+	// 3. The slots of this minute that nobody has accounted for, and the slots that waited.
 	open, err := l.dropSettled(ctx, slots, last)
 	if err != nil {
 		return nil, err
 	}
-	b := &backfill{ledger: l, gap: l.gap(ctx, last), missed: map[string][]miss{}, begun: map[due]bool{}}
+	b := &backfill{ledger: l, gap: l.gap(ctx, last), missed: map[string][]miss{}, begun: map[slotKey]bool{}}
 	delayed, err := b.takeDelayed(ctx)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,8 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 		return nil, err
 	}
 
-	// 3. The slots that start: the slots that waited come first, and missed slots may join.
+	// 4. The slots that start: the slots that waited come first, and missed slots may join. The
+	// slots that nobody starts get outcomes.
 	starts, err := b.takeOver(ctx, open, left)
 	if err != nil {
 		return nil, err
@@ -188,7 +189,6 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 		return nil, err
 	}
 
-	// 4. The outcomes of the slots that nobody starts.
 	if err := l.plan.Runs().Record(ctx, b.rows, l.Shared); err != nil {
 		return nil, err
 	}
@@ -206,7 +206,12 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err := l.add(ctx, planned); err != nil {
 		return nil, err
 	}
-	return starts, l.keepValid(ctx)
+
+	// 6. The minute is covered, with the schedule that the tick used.
+	if err := l.keepValid(ctx); err != nil {
+		return nil, err
+	}
+	return starts, l.plan.Values().Cover(ctx, l.Minute)
 }
 
 // sortStarts sorts slots in the order in which they start: by their instants, and then in the order
@@ -279,9 +284,6 @@ func (l *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.
 	if err == nil && last.IsZero() {
 		err = l.keepValid(ctx)
 	}
-	if err == nil {
-		err = l.plan.Commit()
-	}
 	return err
 }
 
@@ -297,21 +299,21 @@ func (l *Ledger) add(ctx context.Context, slots []schedule.Slot) error {
 	}
 	var rows []state.Row
 	for _, slot := range slots {
-		d := dueOf(slot)
-		if w, waits := l.waiting[d]; waits {
+		key := keyOf(slot)
+		if w, waits := l.waiting[key]; waits {
 			if err := l.plan.Take(ctx, own, w.ID); err != nil {
 				return err
 			}
 			continue
 		}
-		if l.runs[d].run == "" {
-			l.runs[d] = plannedRun{run: outcome.NewID()}
+		if l.runs[key].run == "" {
+			l.runs[key] = plannedRun{run: outcome.NewID()}
 		}
 		rows = append(rows, state.Row{
-			ID:         l.runs[d].run,
-			Task:       d.task,
+			ID:         l.runs[key].run,
+			Task:       key.task,
 			Mutex:      slot.Task.Mutex,
-			Slot:       d.slot,
+			Slot:       key.slot,
 			Scheduled:  l.Covers,
 			Background: slot.Task.Background,
 			Server:     l.Server,
@@ -323,15 +325,21 @@ func (l *Ledger) add(ctx context.Context, slots []schedule.Slot) error {
 	if err != nil || len(added) == len(rows) {
 		return err
 	}
-	again := slices.DeleteFunc(rows, func(row state.Row) bool { // their slots have a row already
+	return l.addAgain(ctx, rows, added)
+}
+
+// addAgain adds the rows that were not added, because their slots have a row already. They
+// are not Scheduled, so both rows may stay.
+func (l *Ledger) addAgain(ctx context.Context, rows, added []state.Row) error {
+	again := slices.DeleteFunc(rows, func(row state.Row) bool {
 		return slices.ContainsFunc(added, func(a state.Row) bool { return a.ID == row.ID })
 	})
 	for i, row := range again {
 		again[i].Scheduled = false
-		d := due{row.Task, row.Slot}
-		l.runs[d] = plannedRun{run: row.ID, note: l.runs[d].note, again: true}
+		key := slotKey{row.Task, row.Slot}
+		l.runs[key] = plannedRun{run: row.ID, note: l.runs[key].note, hasRow: true}
 	}
-	_, err = l.plan.Add(ctx, again)
+	_, err := l.plan.Add(ctx, again)
 	return err
 }
 
@@ -374,6 +382,6 @@ func (l *Ledger) Recorded() int { return l.recorded }
 // RunOf returns the id of the run that was planned for a slot, with a note on why it did not begin
 // before. Both are empty if no run was planned.
 func (l *Ledger) RunOf(slot schedule.Slot) (run, note string) {
-	p := l.runs[dueOf(slot)]
+	p := l.runs[keyOf(slot)]
 	return p.run, p.note
 }

@@ -86,8 +86,17 @@ func (b *backfill) addRanges(task *schedule.Task, first, last time.Time, reason 
 		b.add(task.Name, slotRange{first: first, last: last, slots: n}, reason)
 		return
 	}
-	var ranges []slotRange
-	between := 0 // slots with rows of their own: Record takes them out of the row around them
+	for _, r := range b.ranges(task, first, last) {
+		b.add(task.Name, r, reason)
+	}
+}
+
+// ranges returns the slots of a task from first through last that are not settled: one range for
+// those that were missed or paused together. A range counts all slots between its ends, also those
+// with rows of their own: Record subtracts these. So the slots between are counted when the range
+// goes on, and not when a new one begins.
+func (b *backfill) ranges(task *schedule.Task, first, last time.Time) (ranges []slotRange) {
+	between := 0 // slots with rows of their own since the end of the last range
 	for at := range task.When.Forward(first, last.Add(time.Second)) {
 		if b.settled.hasInRange(task.Name, at) {
 			continue
@@ -105,9 +114,7 @@ func (b *backfill) addRanges(task *schedule.Task, first, last time.Time, reason 
 		}
 		between = 0
 	}
-	for _, r := range ranges {
-		b.add(task.Name, r, reason)
-	}
+	return ranges
 }
 
 // A slotRange has the slots of a task from first through last that were missed, or that one pause
@@ -130,11 +137,11 @@ func (b *backfill) single(name string, at time.Time) slotRange {
 // add adds the row of slots of a task that were missed for the reason, or skipped because they were
 // paused.
 func (b *backfill) add(name string, r slotRange, reason string) {
-	became := outcome.Missed
+	ended := outcome.Missed
 	if r.pause != "" {
-		became, reason = outcome.Skipped, r.pause
+		ended, reason = outcome.Skipped, r.pause
 	}
-	row := b.endedRow(due{name, r.first}, outcome.MissedID(name, r.first), became, reason)
+	row := b.endedRow(slotKey{name, r.first}, outcome.MissedID(name, r.first), ended, reason)
 	if r.slots > 1 {
 		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, r.first), r.slots, r.last.UTC()
 		last := humanize.MinuteZone(r.last, b.ledger.Schedule.Location)
@@ -149,17 +156,17 @@ func (b *backfill) add(name string, r slotRange, reason string) {
 }
 
 // endedRow returns the row of a slot that does not run.
-func (b *backfill) endedRow(d due, id string, became outcome.Outcome, reason string) state.Row {
+func (b *backfill) endedRow(key slotKey, id string, ended outcome.Outcome, reason string) state.Row {
 	row := state.Row{
 		ID:     id,
-		Task:   d.task,
-		Mutex:  d.task,
-		Slot:   d.slot.UTC(),
+		Task:   key.task,
+		Mutex:  key.task,
+		Slot:   key.slot.UTC(),
 		Server: b.ledger.Server,
 		Phase:  state.Ended,
-		Result: state.Result{Outcome: became, Reason: reason, Ended: clock.Now()},
+		Result: state.Result{Outcome: ended, Reason: reason, Ended: clock.Now()},
 	}
-	if task := b.task(d.task); task != nil {
+	if task := b.task(key.task); task != nil {
 		row.Mutex, row.Background = task.Mutex, task.Background
 	}
 	return row
