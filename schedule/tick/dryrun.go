@@ -29,7 +29,7 @@ type Preview struct {
 // nothing.
 func (t *Tick) DryRun() []Preview {
 	never := context.Background()
-	r := t.prepare(stops{never, never, never})
+	r := t.prepare(stops{noNewStarts: never, terminate: never, kill: never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	p := previewer{
@@ -46,8 +46,7 @@ func (t *Tick) DryRun() []Preview {
 		if !known {
 			i = len(previews)
 			index[slot.Task] = i
-			reason, waits := p.preview(slot)
-			previews = append(previews, Preview{Task: slot.Task, Reason: reason, Waits: waits})
+			previews = append(previews, p.preview(slot))
 		}
 		previews[i].Slots = append(previews[i].Slots, slot.At)
 	}
@@ -63,43 +62,44 @@ type previewer struct {
 	now       time.Time
 }
 
-// preview returns why a slot would be skipped, or what it would wait for. Both are empty if it
-// would run, as far as its condition commands allow it.
-func (p previewer) preview(slot schedule.Slot) (reason, waits string) {
+// preview returns what the tick would do with a slot. The preview has no slots yet.
+func (p previewer) preview(slot schedule.Slot) Preview {
 	task := slot.Task
+	skip := func(reason string) Preview { return Preview{Task: task, Reason: reason} }
+	wait := func(waits string) Preview { return Preview{Task: task, Waits: waits} }
 	if reason := task.UnmetCondition(slot.At); reason != "" {
-		return reason, ""
+		return skip(reason)
 	}
 	pausedBy := cmp.Or(p.admission.paused(task, slot.At), p.admission.inMaintenance(task, slot.At))
 	if pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
-			return "", "it would wait for the end of a pause: " + pausedBy
+			return wait("it would wait for the end of a pause: " + pausedBy)
 		}
-		return pausedBy, ""
+		return skip(pausedBy)
 	}
 	catchesUp := func(row state.Row) bool { return row.Task == task.Name && row.CatchesUp() }
 	if task.RunAllMissed && slices.ContainsFunc(p.live, catchesUp) {
-		return "", "it would wait for its turn, behind slots that it missed"
+		return wait("it would wait for its turn, behind slots that it missed")
 	}
-	refusal := refusalOf(task, p.peek(slot))
+	refusal := refusalOf(task, p.lockError(slot))
 	switch {
 	case refusal.cause == storeUnknown && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
-		return "", fmt.Sprintf("it would wait for the store: %v", refusal.err)
+		return wait(fmt.Sprintf("it would wait for the store: %v", refusal.err))
 	case refusal.cause != locksHeld || task.MaxWait == 0:
-		return refusal.reason, ""
+		return skip(refusal.reason) // or it runs: the reason is empty
 	}
 	if already := p.launcher.waitsAlready(task); already != "" {
-		return already, ""
+		return skip(already)
 	}
 	longest := max(0, p.admission.waitsUntil(slot, p.now).Sub(p.now))
-	return "", fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason)
+	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason))
 }
 
-// peek returns the error that taking the locks of a slot would have at this moment, and takes
+// lockError returns the error that taking the locks of a slot would have at this moment, and takes
 // nothing. A store that does not answer is no error for a task that runs without its locks then.
-func (p previewer) peek(slot schedule.Slot) error {
+func (p previewer) lockError(slot schedule.Slot) error {
 	claim := func() error { return p.peekClaim(slot) }
-	acquire := func() (none mutex.Lock, err error) { return none, p.peekLocks(slot.Task) }
+	acquire := func() (struct{}, error) { return struct{}{}, p.peekLocks(slot.Task) }
 	_, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	return err
 }
