@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/process"
+	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -41,7 +42,7 @@ func (r *tickRun) startLongestWaiting() {
 	rows, _ := r.tick.Storage.DB.Runs().Waiting(context.Background()) // requests.startBackground reports an error
 	for _, row := range rows {
 		switch {
-		case row.Wait.Since.IsZero():
+		case row.Wait.Since.IsZero(): // it has not waited yet
 		case row.Deferred():
 			r.resume(row)
 		case row.Requested():
@@ -53,8 +54,8 @@ func (r *tickRun) startLongestWaiting() {
 // maxCollecting is how many runs are collected at the same time: their hooks may be slow.
 const maxCollecting = 16
 
-// collectLost finishes lost runs, goes on with the runs whose deferred retry is due, and tries
-// again to deliver the messages that wait in the outbox.
+// collectLost removes cgroups that dead runs left, finishes lost runs, goes on with the runs whose
+// deferred retry is due, and tries again to deliver the messages that wait in the outbox.
 func (r *tickRun) collectLost() {
 	needsCgroup := func(t *schedule.Task) bool { return t.Limits.NeedsCgroup() }
 	if slices.ContainsFunc(r.tick.Schedule.Tasks, needsCgroup) {
@@ -101,7 +102,10 @@ func (r *tickRun) unwatched() ([]state.Row, error) {
 // reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
 // tick goes on with a database in memory instead, which is reported once.
 func (r *tickRun) reportOrFallBack(err error) {
-	if _, fellBack := r.records.fallback.storageFor(err); err != nil && !fellBack {
+	if err == nil {
+		return
+	}
+	if _, fellBack := r.records.fallback.storageFor(err); !fellBack {
 		r.tick.Report.Problem("%v", err)
 	}
 }
@@ -119,19 +123,29 @@ func (r *tickRun) resume(row state.Row) {
 	if r.mustWait(row, task) {
 		return
 	}
-	begun, err := r.launcher.caller().Resume(row)
-	if err == nil && begun != nil {
-		if err = r.launcher.resume(begun); err != nil {
-			begun.Leave()
-		}
-	}
-	switch {
-	case err != nil:
+	begun, err := r.resumeNow(row)
+	if err != nil {
 		r.tick.Report.Problem("%s waits on: %v", task.Name, err)
-	case begun != nil && !row.Queued():
+		return
+	}
+	if begun != nil && !row.Queued() {
 		r.tick.Report.Started(begun.Row())
 		r.tick.Report.flush()
 	}
+}
+
+// resumeNow gives a run that waits to the supervisor of this tick. The result is nil if the run
+// waits on, or if another process has it (run.Caller.Resume). After an error it waits on, too.
+func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
+	begun, err := r.launcher.caller().Resume(row)
+	if begun == nil || err != nil {
+		return nil, err
+	}
+	if err := r.launcher.giveToSupervisor(begun); err != nil {
+		begun.Leave()
+		return nil, err
+	}
+	return begun, nil
 }
 
 // mustWait reports whether a run that waits has to go on waiting:

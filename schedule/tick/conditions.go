@@ -51,8 +51,8 @@ func (c *conditions) enter(ctx context.Context) (leave func()) {
 	return leave
 }
 
-// A conditional is a slot whose task has condition commands.
-type conditional struct {
+// A conditionalSlot is a slot whose task has condition commands.
+type conditionalSlot struct {
 	slot    schedule.Slot
 	ctx     context.Context // when done, the slot must not start any more
 	row     state.Row
@@ -65,10 +65,10 @@ type conditional struct {
 }
 
 // add puts a slot behind the earlier ones of its task.
-func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
+func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditionalSlot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &conditional{
+	s := &conditionalSlot{
 		slot:     slot,
 		ctx:      ctx,
 		row:      c.launcher.newRow(slot),
@@ -80,8 +80,9 @@ func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
 }
 
 // ask sets the verdict of the slot. It runs the commands unless something else keeps the slot from
-// starting. When the slot's context is done there may be no verdict.
-func (c *conditions) ask(s *conditional) {
+// starting. A slot first has its turn and then takes a place: otherwise slots of one task that
+// hangs would take all places. When the slot's context is done there may be no verdict.
+func (c *conditions) ask(s *conditionalSlot) {
 	ctx := s.ctx
 	if s.previous != nil {
 		select {
@@ -103,14 +104,14 @@ func (c *conditions) ask(s *conditional) {
 
 // decide does what the verdict of a slot demands: it skips the slot, fails it, or prepares its run.
 // The result failed says that the slot failed without a run.
-func (c *conditions) decide(s *conditional) (prepared *run.Prepared, failed bool) {
+func (c *conditions) decide(s *conditionalSlot) (prepared *run.Prepared, failed bool) {
 	task := s.slot.Task
 	late := c.launcher.admission.tooLate(s.slot) // the commands may have taken long
 	switch v := s.verdict; {
 	case v.Skip != "":
 		c.launcher.refuse(s.row, task, v.Skip, s.paused)
 	case v.Broken != "":
-		c.failUnanswered(s)
+		c.failBroken(s)
 		return nil, true
 	case s.ctx.Err() != nil:
 		c.launcher.skip(s.row, task, whyDone(s.ctx))
@@ -122,10 +123,10 @@ func (c *conditions) decide(s *conditional) (prepared *run.Prepared, failed bool
 	return prepared, false
 }
 
-// failUnanswered records that a condition command is broken. The task fails, because a skip would
+// failBroken records that a condition command is broken. The task fails, because a skip would
 // silence it for good (docs/internals/decisions.md#a-condition-without-an-answer-fails-its-task).
 // Its run ends before it starts a command.
-func (c *conditions) failUnanswered(s *conditional) {
+func (c *conditions) failBroken(s *conditionalSlot) {
 	prepared, ok := c.launcher.prepareRun(s.row, s.slot.Task, nil)
 	if !ok {
 		return

@@ -17,7 +17,7 @@ type foregroundQueue struct {
 	requests   requests
 	stops      stops
 	staying    context.Context // see tickRun.stay
-	queue      schedule.ForegroundQueue
+	order      schedule.ForegroundQueue
 	failed     bool // a task failed
 }
 
@@ -32,10 +32,11 @@ func (r *tickRun) foregroundQueue(staying context.Context) *foregroundQueue {
 	}
 }
 
-// run runs the slots that are ready, in their order.
+// run runs the slots in their order. It waits for slots of later seconds.
 func (q *foregroundQueue) run(slots []schedule.Slot) {
 	for i := range slots {
-		q.queue.Reorder(slots, i, q.tick.isBehind)
+		q.order.Reorder(slots, i, q.tick.isBehind)
+		// A slot of a later second starts only while the tick stays: an interrupt ends that.
 		ctx := q.stops.noNewStarts
 		if slots[i].At.After(q.tick.Minute) {
 			ctx = q.staying
@@ -45,6 +46,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 			return
 		}
 		if i == 0 || slots[i].At.After(slots[i-1].At) {
+			// The store is asked at once for all slots of one instant.
 			instant, _ := schedule.UntilSecond(slots[i:], slots[i].At)
 			q.launcher.prefetch(instant)
 		}
@@ -61,7 +63,7 @@ func (q *foregroundQueue) runSlot(ctx context.Context, slot schedule.Slot) {
 	}
 }
 
-// runConditional asks the condition commands of a slot. As they answer, it runs the slot, skips it
+// runConditional asks the condition commands of a slot. By their verdict it runs the slot, skips it
 // or fails it. The slots after it wait.
 func (q *foregroundQueue) runConditional(ctx context.Context, slot schedule.Slot) {
 	asked := q.conditions.add(ctx, slot)
@@ -77,7 +79,7 @@ func (q *foregroundQueue) runConditional(ctx context.Context, slot schedule.Slot
 // start begins a run, and runs it to its end.
 func (q *foregroundQueue) start(prepared *run.Prepared, task *schedule.Task) {
 	if begun, ok := q.launcher.beginHere(prepared); ok {
-		q.queue.Ran(task)
+		q.order.Ran(task)
 		q.execute(begun)
 	}
 }
@@ -85,6 +87,7 @@ func (q *foregroundQueue) start(prepared *run.Prepared, task *schedule.Task) {
 // execute runs a run that has begun to its end.
 func (q *foregroundQueue) execute(begun *run.Run) {
 	q.tick.Report.begun(begun.Row())
+	// The command may take hours: what is known is written, and the database is closed meanwhile.
 	q.launcher.records.flushNow()
 	q.tick.Storage.DB.CloseIfIdle(0)
 	row := begun.Execute(q.stops.terminate, q.stops.kill)

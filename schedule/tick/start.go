@@ -164,9 +164,9 @@ func (s *launcher) cannotHandOver(p *run.Prepared, why error) {
 	s.watchHere(r)
 }
 
-// resume gives a run that has begun to a supervisor. After an error it still belongs to this
-// process.
-func (s *launcher) resume(r *run.Run) error {
+// giveToSupervisor gives a run that has begun to a supervisor. After an error it still belongs to
+// this process.
+func (s *launcher) giveToSupervisor(r *run.Run) error {
 	s.handedOverIDs.add(r.Row().ID)
 	return s.supervisors.Give(r)
 }
