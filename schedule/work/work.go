@@ -55,15 +55,15 @@ const (
 	tryAgain = time.Second
 )
 
-// Run starts ticks until a signal arrives. Then it calls ending, ends ticks and runs (see
+// Run starts ticks until a signal arrives. Then it calls announce, ends ticks and runs (see
 // shutDown), and returns the signal.
-func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
+func (w *Worker) Run(signals <-chan os.Signal, announce func()) os.Signal {
 	process.BecomeSubreaper() // to tell the background runs of its own ticks from others
 	w.minutes, w.ticks = newMinutes(clock.Now()), map[int]*tick{}
 	w.children = make(chan os.Signal, 1)
 	signal.Notify(w.children, syscall.SIGCHLD)
 	for {
-		w.pending = append(w.pending, w.minutes.due(ahead())...)
+		w.pending = append(w.pending, w.minutes.due(startingFor())...)
 		w.startTicks()
 		select {
 		case <-clock.After(w.untilNextMinute()):
@@ -71,19 +71,19 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 		case <-w.children:
 			w.reap()
 		case s := <-signals:
-			ending()
+			announce()
 			w.shutDown(signals)
 			return s
 		}
 	}
 }
 
-// ahead returns the time by which ticks are started: leadTime before their minute.
-func ahead() time.Time { return clock.Now().Add(leadTime) }
+// startingFor returns the time by which ticks are started: leadTime before their minute.
+func startingFor() time.Time { return clock.Now().Add(leadTime) }
 
 // untilNextMinute lasts until the next minute, but at most clock.Recheck: the clock may be set.
 func (w *Worker) untilNextMinute() time.Duration {
-	now := ahead()
+	now := startingFor()
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
 
@@ -127,7 +127,8 @@ func (w *Worker) mayStartNext() bool {
 	}
 }
 
-// startTick uses a new session: ^C, or SIGHUP of a closed terminal, reaches the worker alone.
+// startTick starts the tick of a minute, in a new session: ^C, or SIGHUP of a closed terminal,
+// reaches the worker alone.
 func (w *Worker) startTick(minute time.Time) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -244,17 +245,26 @@ const lookForEnd = 50 * time.Millisecond
 // worker without children misses nothing: an orphan becomes the child of its next living ancestor.
 const emptyLooks = 3
 
-// An ending is the end of a worker, in three steps. In step 0, nothing new starts and live runs may
-// finish. In step 1, live runs are stopped, with their hooks. In step 2, their commands are killed.
+// An endStep is a step of the end of a worker. Its number is how many signals each process has got
+// by then.
+type endStep int
+
+const (
+	finishing endStep = iota // nothing new starts, and live runs may finish
+	stopping                 // live runs are stopped, with their hooks
+	killing                  // their commands are killed
+)
+
+// An ending is the end of a worker, in three steps.
 type ending struct {
 	worker *Worker
-	step   int
+	step   endStep
 	sent   map[int]int // how many signals each process got
 }
 
 // shutDown ends the worker. It returns when no tick of the worker lives, and no background run of
 // its ticks (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives
-// meanwhile leads to step 2 at once.
+// meanwhile kills what still runs at once.
 func (w *Worker) shutDown(signals <-chan os.Signal) {
 	e := &ending{worker: w, sent: map[int]int{}}
 	for _, t := range w.ticks {
@@ -269,6 +279,7 @@ func (w *Worker) shutDown(signals <-chan os.Signal) {
 		} else if empty++; empty == emptyLooks {
 			return
 		}
+		// Not at the first look: most of what ends at once has ended by the second.
 		if looks == 1 && empty == 0 {
 			w.Problem("nothing more is started; what runs may take %s to finish", humanize.Setting(w.Grace))
 		}
@@ -277,15 +288,15 @@ func (w *Worker) shutDown(signals <-chan os.Signal) {
 		case <-w.children:
 		case <-time.After(lookForEnd):
 		case <-grace:
-			if e.step == 0 {
+			if e.step == finishing {
 				w.Problem("%s are over: what still runs is stopped", humanize.Setting(w.Grace))
 			}
-			e.step = max(e.step, 1)
+			e.step = max(e.step, stopping)
 		case <-signals:
-			if e.step < 2 {
+			if e.step < killing {
 				w.Problem("a second signal: what still runs is killed")
 			}
-			e.step = 2
+			e.step = killing
 		}
 	}
 }
@@ -304,7 +315,7 @@ func (e *ending) signal(runs []backgroundRun) {
 		}
 	}
 	for _, pid := range pids {
-		if n := e.sent[pid]; n < e.step {
+		if n := e.sent[pid]; n < int(e.step) {
 			syscall.Kill(pid, []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[n])
 			e.sent[pid]++
 		}
