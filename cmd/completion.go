@@ -114,7 +114,7 @@ func isCompletion(args []string) bool {
 
 // addCompletions adds completions to the commands. It prints no errors: the person is typing.
 func (a *app) addCompletions(root *cobra.Command) {
-	a.look()
+	a.onlyReads()
 	a.err = io.Discard
 	root.SetErr(io.Discard)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)

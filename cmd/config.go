@@ -65,10 +65,10 @@ func (f *scheduleFile) options() load.Options {
 	}
 }
 
-// look says that the command only reads. Such a command writes nothing, neither into the state
+// onlyReads says that the command only reads. Such a command writes nothing, neither into the state
 // folder nor to the store. It works for everybody who may read the files, and for root with the
 // schedule of any user.
-func (f *scheduleFile) look() { f.readOnly = true }
+func (f *scheduleFile) onlyReads() { f.readOnly = true }
 
 // load finds and loads the schedule. If the schedule is invalid, the error is a *load.InvalidError.
 func (f *scheduleFile) load() (*schedule.Schedule, error) {

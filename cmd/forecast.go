@@ -74,7 +74,7 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.look()
+	a.onlyReads()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

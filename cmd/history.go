@@ -96,7 +96,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.look()
+	a.onlyReads()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (a importCommand) importCrontab(o importOptions) error {
 	for _, source := range sources {
 		tables = append(tables, crontab.Parse(source))
 	}
-	a.look()
+	a.onlyReads()
 	a.system = o.system
 	stateDir := a.stateDirOf(o)
 	s := crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf, StateDir: stateDir})

@@ -81,7 +81,7 @@ func (a installCommand) install(o installOptions) error {
 		return err
 	}
 	if o.user != "" {
-		a.look() // the ticks of that user judge whether they trust the file, not root
+		a.onlyReads() // the ticks of that user judge whether they trust the file, not root
 	}
 	s, err := a.load()
 	if err != nil {

@@ -64,7 +64,7 @@ func (a listCommand) list(o listOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.look()
+	a.onlyReads()
 	a.wantOrigins = o.json
 	s, err := a.loadAnyway()
 	if err != nil {

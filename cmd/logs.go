@@ -95,7 +95,7 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.look()
+	a.onlyReads()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ type scheduleFile struct {
 	console
 	config      string // --config
 	system      bool   // --system
-	readOnly    bool   // see look
+	readOnly    bool   // see onlyReads
 	wantOrigins bool   // the command says from which key or file a value comes
 }
 

@@ -197,7 +197,7 @@ A task that is called list is paused by sched pause -- list.`,
 }
 
 func (a pauseCommand) list(asJSON bool) error {
-	a.look()
+	a.onlyReads()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ far their clocks are from the store's, and what ran there when they last said so
 }
 
 func (a serversCommand) servers(asJSON bool) error {
-	a.look()
+	a.onlyReads()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

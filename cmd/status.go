@@ -54,7 +54,7 @@ func (a statusCommand) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")
 	}
-	a.look()
+	a.onlyReads()
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
 		a.reportNoSchedule(o, err)

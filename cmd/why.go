@@ -43,7 +43,7 @@ could stop it.`,
 }
 
 func (a whyCommand) why(name string, o whyOptions) error {
-	a.look()
+	a.onlyReads()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
