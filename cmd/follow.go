@@ -43,28 +43,30 @@ const lookEvery = 200 * time.Millisecond
 // A follower reads the outputs of runs, and calls show for each line, from one goroutine. show may
 // take as long as it likes. After an error of show the follower shows nothing more.
 type follower struct {
-	show func(outputLine) error
+	show  func(outputLine) error
+	asked chan catchUp
 
-	mu      sync.Mutex
-	added   []*source // since the last look
-	sources []*source // the files that are read; only the goroutine of Follow uses it
-	asked   chan catchUp
-	failed  bool
-	printed int // lines, for the caller that waits at the end
+	mu      sync.Mutex // guards added and printed
+	added   []*source  // since the last look
+	printed int        // lines, for the caller that waits at the end
+
+	// Only the goroutine of follow uses these:
+	sources []*source // the files that are read
+	failed  bool      // show returned an error
 }
 
 func newFollower(show func(outputLine) error) *follower {
 	return &follower{show: show, asked: make(chan catchUp)}
 }
 
-// Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and
-// does not wait.
-func (f *follower) Add(row state.Row) {
-	f.add(row.Task, row.ID, row.Output, ofCommand)
-	f.add(row.Task, row.ID, captured.HooksPath(row.Output), ofHooks)
+// addRun follows the output of a run that has begun, and of its hooks. It is safe for concurrent
+// use, and does not wait.
+func (f *follower) addRun(row state.Row) {
+	f.addFile(row.Task, row.ID, row.Output, ofCommand)
+	f.addFile(row.Task, row.ID, captured.HooksPath(row.Output), ofHooks)
 }
 
-func (f *follower) add(task, id, path, stream string) {
+func (f *follower) addFile(task, id, path, stream string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.added = append(f.added, &source{
@@ -82,9 +84,9 @@ type catchUp struct {
 	done chan struct{} // closed after the look
 }
 
-// CatchUp waits until all output of a run that has ended was read and printed. It reports whether
+// catchUp waits until all output of a run that has ended was read and printed. It reports whether
 // that was done within patience.
-func (f *follower) CatchUp(run string, patience time.Duration) bool {
+func (f *follower) catchUp(run string, patience time.Duration) bool {
 	done := make(chan struct{})
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -101,18 +103,18 @@ func (f *follower) CatchUp(run string, patience time.Duration) bool {
 	}
 }
 
-// Follow reads until ctx is done, and then once more to the end. If discover is not nil, Follow
+// follow reads until ctx is done, and then once more to the end. If discover is not nil, follow
 // calls it before each look.
-func (f *follower) Follow(ctx context.Context, discover func(*follower)) {
-	timer := time.NewTicker(lookEvery)
-	defer timer.Stop()
+func (f *follower) follow(ctx context.Context, discover func(*follower)) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
 	for {
 		var asked catchUp
 		isLast := false
 		select {
 		case <-ctx.Done():
 			isLast = true
-		case <-timer.C:
+		case <-ticker.C:
 		case asked = <-f.asked:
 		}
 		if discover != nil {
@@ -165,8 +167,8 @@ func (f *follower) print(line outputLine) {
 	f.mu.Unlock()
 }
 
-// Printed is how many lines were printed so far. Safe for concurrent use.
-func (f *follower) Printed() int {
+// linesPrinted returns how many lines were printed so far. It is safe for concurrent use.
+func (f *follower) linesPrinted() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.printed
@@ -276,9 +278,9 @@ func discoverOutputs(dir string) *discovery {
 	return &discovery{dir: filepath.Join(dir, "output"), since: outcome.NewID(), folders: map[string]*folder{}}
 }
 
-// In adds new outputs to the follower. It reads a folder again if the folder's time has changed or
-// is less than a second old: files may come within one tick of the file system's clock.
-func (d *discovery) In(f *follower) {
+// addNewTo adds new outputs to the follower. It reads a folder again if the folder's time has
+// changed or is less than a second old: files may come within one tick of the file system's clock.
+func (d *discovery) addNewTo(f *follower) {
 	tasks, err := os.ReadDir(d.dir)
 	if err != nil {
 		return
@@ -304,7 +306,7 @@ func (d *discovery) In(f *follower) {
 
 // addNew adds the outputs to the follower that came since the last look. The ids of their runs come
 // after since.
-func (o *folder) addNew(f *follower, path, task, since string) {
+func (d *folder) addNew(f *follower, path, task, since string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return
@@ -325,11 +327,11 @@ func (o *folder) addNew(f *follower, path, task, since string) {
 			continue
 		}
 		names[name] = true
-		if !o.names[name] {
-			f.add(task, id, filepath.Join(path, name), stream)
+		if !d.names[name] {
+			f.addFile(task, id, filepath.Join(path, name), stream)
 		}
 	}
-	o.names = names
+	d.names = names
 }
 
 // A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader
@@ -344,8 +346,8 @@ type logStream struct {
 // newLogStream prints the runs that are added, and the runs that discover finds, if it is not nil.
 func (c *console) newLogStream(width int, asJSON bool, discover func(*follower)) *logStream {
 	out := c.out
-	if aside, ok := out.(printerStream); ok {
-		out = aside.to // text that cannot be written yet stays in the files of its runs
+	if printing, ok := out.(printerStream); ok {
+		out = printing.to // text that cannot be written yet stays in the files of its runs
 	}
 	ctx, end := context.WithCancel(context.Background())
 	l := &logStream{end: end, ended: make(chan struct{})}
@@ -357,7 +359,7 @@ func (c *console) newLogStream(width int, asJSON bool, discover func(*follower))
 	})
 	go func() {
 		defer close(l.ended)
-		l.follower.Follow(ctx, discover)
+		l.follower.follow(ctx, discover)
 	}()
 	return l
 }
@@ -376,7 +378,7 @@ func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputL
 // catchUp lets the output of an ended run come before its outcome, unless the reader is slow.
 func (l *logStream) catchUp(run string) {
 	if l != nil && !l.slow {
-		l.slow = !l.follower.CatchUp(run, writeWait)
+		l.slow = !l.follower.catchUp(run, writeWait)
 	}
 }
 
@@ -386,8 +388,8 @@ func (l *logStream) close() {
 		return
 	}
 	l.end()
-	for printed := -1; printed != l.follower.Printed(); {
-		printed = l.follower.Printed()
+	for printed := -1; printed != l.follower.linesPrinted(); {
+		printed = l.follower.linesPrinted()
 		select {
 		case <-l.ended:
 			return

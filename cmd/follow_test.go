@@ -86,14 +86,14 @@ func TestLinesComeWhole(t *testing.T) {
 	f := newFollower(got.print)
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { f.Follow(ctx, nil); close(over) }()
+	go func() { f.follow(ctx, nil); close(over) }()
 	r, _ := begin(t, dir, "a")
-	f.Add(r)
+	f.addRun(r)
 	says(t, r.Output, "one\ntw")
 	got.until(t, 1)
 	says(t, r.Output, "o\nthree")
 	got.until(t, 2)
-	if !f.CatchUp(r.ID, 20*time.Second) {
+	if !f.catchUp(r.ID, 20*time.Second) {
 		t.Error("it does not catch up")
 	}
 	end()
@@ -120,7 +120,7 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	end()
-	f.Follow(ctx, found.In)
+	f.follow(ctx, found.addNewTo)
 	want := []string{"a: of a", "a hook: told", "a: of a", "a hook: told", "b/c: of b/c", "b/c hook: told"}
 	if lines := got.all(); !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
@@ -137,11 +137,11 @@ func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	f := newFollower(got.print)
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { f.Follow(ctx, nil); close(over) }()
+	go func() { f.follow(ctx, nil); close(over) }()
 	r := state.Row{ID: outcome.NewID(), Task: "a"}
 	r.Output = captured.Path(dir, r)
-	f.Add(r)
-	f.CatchUp("another", 20*time.Second) // it has looked
+	f.addRun(r)
+	f.catchUp("another", 20*time.Second) // it has looked
 	if err := os.MkdirAll(filepath.Dir(r.Output), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -151,25 +151,25 @@ func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	<-over
 }
 
-// Neither Add nor CatchUp hangs with a reader that hangs.
+// Neither addRun nor catchUp hangs with a reader that hangs.
 func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 	dir, hangs := t.TempDir(), make(chan struct{})
 	f := newFollower(func(outputLine) error { <-hangs; return nil })
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { f.Follow(ctx, nil); close(over) }()
+	go func() { f.follow(ctx, nil); close(over) }()
 	for range 3 {
 		r, _ := begin(t, dir, "a")
 		says(t, r.Output, "x\n")
-		f.Add(r)
-		if f.CatchUp(r.ID, 10*time.Millisecond) {
+		f.addRun(r)
+		if f.catchUp(r.ID, 10*time.Millisecond) {
 			t.Error("it has caught up while its reader hangs")
 		}
 	}
 	end()
 	close(hangs)
 	<-over
-	if f.Printed() != 3 {
-		t.Errorf("%d lines were printed", f.Printed())
+	if f.linesPrinted() != 3 {
+		t.Errorf("%d lines were printed", f.linesPrinted())
 	}
 }

@@ -74,7 +74,7 @@ func (r *reporter) begun(row state.Row) {
 	defer r.mu.Unlock()
 	switch {
 	case r.logs != nil:
-		r.logs.follower.Add(row)
+		r.logs.follower.addRun(row)
 	case r.terminal != nil:
 		r.terminal.showRunning(row)
 	}
@@ -83,7 +83,7 @@ func (r *reporter) begun(row state.Row) {
 // started reports a run that went to the background.
 func (r *reporter) started(row state.Row) {
 	if r.logs != nil {
-		r.logs.follower.Add(row)
+		r.logs.follower.addRun(row)
 	}
 	text := inBackground(row)
 	if row.Attempt.Number > 0 { // a deferred retry: the next attempt
