@@ -127,8 +127,8 @@ func (c *console) printFirstProblems(problems []schedule.Problem) {
 
 // hintOf says what to do about an error; "" for an error without a hint.
 func hintOf(err error) string {
-	if errors.As(err, new(*state.NewerError)) {
-		return "run that one again; ticks of this one go on, and nobody records what becomes of their runs until then"
+	if _, ok := errors.AsType[*state.NewerError](err); ok {
+		return "run the newer sched again; ticks of this one go on, but nobody records what becomes of their runs"
 	}
 	if store, ok := errors.AsType[*mutex.StoreError](err); ok {
 		return store.Hint
@@ -142,8 +142,8 @@ func hintOf(err error) string {
 	if refusal, ok := errors.AsType[*view.Error](err); ok {
 		return refusal.Hint
 	}
-	if exit, ok := errors.AsType[*exit](err); ok {
-		return exit.hint
+	if ended, ok := errors.AsType[*exit](err); ok {
+		return ended.hint
 	}
 	return ""
 }

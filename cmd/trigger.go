@@ -145,7 +145,7 @@ func (a triggerCommand) requestsOf(s *schedule.Schedule, name string) ([]state.R
 		return []state.Row{r}, err
 	}
 	if s.Task(name) != nil {
-		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
+		return nil, failed("`sched stop "+name+"` ends a run that goes on", "no run of %s waits", name)
 	}
 	row, err := view.FindRun(ctx, a.view(s), name)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestAnOlderSchedSaysThatTheHistoryIsNewer(t *testing.T) {
 	}
 	sched("run", "--at", "2026-01-05 10:00")
 	known := version(99)
-	if out := sched("run", "--at", "2026-01-05 10:01"); !strings.Contains(out, "10:01  a  succeeded") || !strings.Contains(out, "hint: run that one again") {
+	if out := sched("run", "--at", "2026-01-05 10:01"); !strings.Contains(out, "10:01  a  succeeded") || !strings.Contains(out, "hint: run the newer sched again") {
 		t.Errorf("a tick beside a newer history says\n%s", out)
 	}
 	if out := sched("history"); !strings.Contains(out, "was written by a newer sched (version 99 of its tables; this one knows") {
