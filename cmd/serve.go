@@ -217,9 +217,8 @@ func (a serveCommand) loadWithStateDir() (*schedule.Schedule, error) {
 // when it has changed, so its functions get the schedule of the moment.
 func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions, signIn *serve.HeaderSignIn) serve.Config {
 	live := &liveStore{app: a.app}
-	readOnlyView := func(s *schedule.Schedule) (source view.Source) {
+	viewOf := func(s *schedule.Schedule) (source view.Source) {
 		live.use(s, func() { source = a.view(s) })
-		source.Controls.ReadOnly = true
 		return source
 	}
 	environment := ownEnvironment()
@@ -237,11 +236,13 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions, signIn *
 		Schedules: serve.Schedules{
 			Load:  a.loadLastValid,
 			Check: a.checkAfterEdit,
-			View:  readOnlyView,
+			View: func(s *schedule.Schedule) view.Source {
+				source := viewOf(s)
+				source.Controls.ReadOnly = true
+				return source
+			},
 			Actor: func(s *schedule.Schedule, by string) control.Actor {
-				source := readOnlyView(s)
-				source.Controls.ReadOnly = false
-				return control.Actor{Source: source, By: by, Environ: tickEnviron(s, environment)}
+				return control.Actor{Source: viewOf(s), By: by, Environ: tickEnviron(s, environment)}
 			},
 			Runs: func(s *schedule.Schedule) (caller run.Caller) {
 				live.use(s, func() { caller = a.caller(s) })
