@@ -200,11 +200,11 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 		return "", usage("type a number or a name", "no task has that name or number")
 	}
 	t, err := view.FindTask(s, line)
-	n, noNumber := strconv.Atoi(line)
+	n, numberErr := strconv.Atoi(line)
 	switch {
 	case err == nil:
 		return t.Name, nil
-	case noNumber != nil:
+	case numberErr != nil:
 		return "", err
 	case n < 1 || n > len(s.Tasks):
 		hint := fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks))

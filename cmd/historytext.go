@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +85,10 @@ func slotFormat(s *schedule.Schedule, o historyOptions) func(time.Time) string {
 // shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
 func (t *historyTable) shrinks() []terminal.Shrink {
 	const task = 1
-	outcome := len(t.columns(make([]string, 7)...)) - 1 // the last of the columns
+	outcome := serverColumn + 4
+	if !t.servers {
+		outcome--
+	}
 	memory, cpu := outcome-1, outcome-2
 	return []terminal.Shrink{
 		{Column: memory},
@@ -113,12 +117,15 @@ func (t *historyTable) add(r state.Row, tone terminal.Tone, outcomeText string) 
 		cpu, memory, t.out.Paint(tone, humanize.Line(outcomeText)))...)
 }
 
-// columns leaves out the third cell, the server, unless there is a column for it.
+// serverColumn is where the server stands among the cells of a row.
+const serverColumn = 2
+
+// columns leaves out the cell of the server, unless there is a column for it.
 func (t *historyTable) columns(cells ...string) []string {
 	if t.servers {
 		return cells
 	}
-	return slices.Delete(cells, 2, 3)
+	return slices.Delete(cells, serverColumn, serverColumn+1)
 }
 
 // liveText says how long a run has been running. The announcement of another server may be older
@@ -146,7 +153,7 @@ func (a historyCommand) printSummary(zone *time.Location, summaries []state.Summ
 	defer t.Flush()
 	t.Head("TASK", "RUNS", "SUCCEEDED", "USUALLY", "95 %", "LATE", "LATEST", "SKIPPED", "MISSED", "LAST FAILURE")
 	for _, s := range summaries {
-		rate, usually, most, late, latest, failure := "-", "-", "-", "-", "-", "-"
+		rate, usually, most, late, maxLate, failure := "-", "-", "-", "-", "-", "-"
 		if r, ok := s.SuccessRate(); ok {
 			rate = percent(r)
 		}
@@ -154,13 +161,13 @@ func (a historyCommand) printSummary(zone *time.Location, summaries []state.Summ
 			usually, most = humanize.Duration(s.Took.Median), humanize.Duration(s.Took.P95)
 		}
 		if s.Late.Runs > 0 {
-			late, latest = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
+			late, maxLate = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
 		}
 		if s.FailedID != "" {
 			at := humanize.SecondZone(s.Failed, zone)
 			failure = fmt.Sprintf("%s %s (run %s)", at, s.FailedAs, humanize.ShortRun(s.FailedID))
 		}
-		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
+		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, maxLate,
 			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
 	}
 }
@@ -170,7 +177,7 @@ func percent(rate float64) string {
 	if rate < 1 && rate >= 0.9995 {
 		rate = 0.999
 	}
-	return fmt.Sprintf("%.4g %%", float64(int(rate*1000+0.5))/10)
+	return fmt.Sprintf("%.4g %%", math.Round(rate*1000)/10)
 }
 
 // printChanges prints a line for each change.

@@ -141,6 +141,7 @@ func (o installOptions) check() error {
 // who says no is an exit without a text.
 func (a installCommand) shouldWrite(o installOptions, changes []change) (bool, error) {
 	for _, c := range changes {
+		// A diff of one file begins with its path already.
 		if c.diff[0] != c.where+":" {
 			fmt.Fprintf(a.err, "%s:\n", c.where)
 		}

@@ -73,10 +73,8 @@ func (a listCommand) list(o listOptions) error {
 	if err := control.KnownTags(s, o.tags); err != nil {
 		return err
 	}
-	for _, name := range o.tasks {
-		if _, err := view.FindTask(s, name); err != nil {
-			return err
-		}
+	if err := checkTasks(s, o.tasks); err != nil {
+		return err
 	}
 	if s, err = shownIn(s, o.timezone); err != nil {
 		return err
@@ -85,24 +83,34 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	rows := a.view(s).Tasks(ctx, o.asksFor, at, o.next)
+	tasks := a.view(s).Tasks(ctx, o.asksFor, at, o.next)
 	if o.timezone != "" {
-		for i := range rows.Items {
-			rows.Items[i].ShowIn(s.Location)
+		for i := range tasks.Items {
+			tasks.Items[i].ShowIn(s.Location)
 		}
 	}
 	if o.sort == "next" {
-		sortByNext(rows.Items)
+		sortByNext(tasks.Items)
 	}
 	if o.timeline != "" {
-		return a.printTimeline(s, rows.Items, at, o.timeline)
+		return a.printTimeline(s, tasks.Items, at, o.timeline)
 	}
 	if o.json {
-		return a.printJSON(withSettings(s, rows.Items))
+		return a.printJSON(withSettings(s, tasks.Items))
 	}
-	a.printTasks(s, rows, at)
+	a.printTasks(s, tasks, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
 		a.problemWithHint(a.ticksHint(), "%s, so nothing starts (see `sched status`)", missing)
+	}
+	return nil
+}
+
+// checkTasks refuses a name that no task has.
+func checkTasks(s *schedule.Schedule, names []string) error {
+	for _, name := range names {
+		if _, err := view.FindTask(s, name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -296,15 +296,15 @@ func (a runCommand) sayCovered(t *tick.Tick, o runOptions) {
 	pid, works := work.Running(t.Schedule.StateDir)
 	switch {
 	case t.Work != nil:
-		a.problem("%v", failed(doctorHint,
-			"another tick had %s already, and nothing starts twice; does cron call sched, too?", minute))
+		a.problemWithHint(doctorHint,
+			"another tick had %s already, and nothing starts twice; does cron call sched, too?", minute)
 	case works:
-		a.problem("%v", failed(doctorHint,
-			"sched work (process %d) had %s already, and nothing starts twice", pid, minute))
+		a.problemWithHint(doctorHint,
+			"sched work (process %d) had %s already, and nothing starts twice", pid, minute)
 	case !o.quiet:
 		hint := fmt.Sprintf("`sched test TASK` runs a task now, and `sched run --at %s` the minute once more",
 			t.Minute.In(zone).Format("15:04"))
-		a.problem("%v", failed(hint, "%s was ticked already, and nothing starts twice", minute))
+		a.problemWithHint(hint, "%s was ticked already, and nothing starts twice", minute)
 	}
 }
 
@@ -316,8 +316,8 @@ func (a runCommand) reportNothingRuns(err error, printedLately bool) error {
 		code = a.reportError(err)
 	}
 	_, isInvalid := errors.AsType[*load.InvalidError](err)
-	file, noFile := a.findConfig()
-	if isInvalid && noFile == nil && !errors.Is(err, os.ErrNotExist) {
+	file, fileErr := a.findConfig()
+	if isInvalid && fileErr == nil && !errors.Is(err, os.ErrNotExist) {
 		a.problem("nothing runs until %s is valid", filepath.Base(file))
 	}
 	return &exit{code: code}

@@ -139,7 +139,7 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 
 // tense returns the verb of the sentence that the minute is due, and how far away the minute is:
 // "was not" and "5 m ago", or "will be" and "in 2 h".
-func tense(m *view.Minute, now time.Time) (verb, distance string) {
+func tense(m *view.Minute, now time.Time) (string, string) {
 	verb, negation, distance := "was", "was not", humanize.Duration(now.Sub(m.At))+" ago"
 	if m.At.After(now) {
 		verb, negation, distance = "will be", "will not be", "in "+humanize.Duration(m.At.Sub(now))
@@ -153,15 +153,15 @@ func tense(m *view.Minute, now time.Time) (verb, distance string) {
 // printNeighbours prints at which times the task is due before and after the minute.
 func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
 	if at := m.BeforeAt; !at.IsZero() {
-		fmt.Fprintf(a.out, "  due before it at %s%s\n", w.Time(at), madeUp(w, at))
+		fmt.Fprintf(a.out, "  due before it at %s%s\n", w.Time(at), insteadOf(w, at))
 	}
 	if at := m.AfterAt; !at.IsZero() {
-		fmt.Fprintf(a.out, "  due after it at %s%s\n", w.Time(at), madeUp(w, at))
+		fmt.Fprintf(a.out, "  due after it at %s%s\n", w.Time(at), insteadOf(w, at))
 	}
 }
 
-// madeUp names the time that the clocks skipped, if the task is due at this time in its place.
-func madeUp(w *view.Inquiry, at time.Time) string {
+// insteadOf names the time that the clocks skipped, if the task is due at this time in its place.
+func insteadOf(w *view.Inquiry, at time.Time) string {
 	for _, verdict := range w.Task.When.Explain(at).Verdicts {
 		if verdict.MadeUp {
 			return ", for " + verdict.Wall.Format("15:04") + ", which did not exist"
@@ -276,13 +276,19 @@ func (a whyCommand) printObstacles(w *view.Inquiry) {
 	for _, text := range lines {
 		fmt.Fprintf(a.out, "  %s\n", text)
 	}
-	hasNext := answer.Next != nil
-	onlyAtBoot := w.Task.When.Boot && !hasNext
-	pausedThen := hasNext && view.PauseOf(w.Pauses, w.Task, w.Next) != nil
-	unmetThen := hasNext && w.Task.UnmetCondition(w.Next) != ""
-	if len(lines) == 0 && !onlyAtBoot && !pausedThen && !unmetThen { // else the next slot says why
+	if len(lines) == 0 && !nextSlotSaysWhy(w) {
 		fmt.Fprintln(a.out, "  nothing is known that would stop it")
 	}
+}
+
+// nextSlotSaysWhy reports whether the lines about the next slot say what will stop it, or that the
+// task is due only at boot.
+func nextSlotSaysWhy(w *view.Inquiry) bool {
+	if w.Answer.Next == nil {
+		return w.Task.When.Boot
+	}
+	isPaused := view.PauseOf(w.Pauses, w.Task, w.Next) != nil
+	return isPaused || w.Task.UnmetCondition(w.Next) != ""
 }
 
 // startsText says what starts the task besides its own times. It returns "" for a task that has
