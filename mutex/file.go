@@ -155,7 +155,7 @@ func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
 // readHolder reads the first line of the file of a lock or claim. It leaves fields empty that it
 // cannot read.
 func readHolder(file *os.File) (holder Holder) {
-	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder) //nolint: see above
+	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder) // what it cannot read stays empty
 	return holder
 }
 
@@ -206,7 +206,7 @@ func (l *fileLock) describe(holder Holder) error {
 	}
 	n, err := file.WriteAt(append(text, '\n'), 0)
 	if err == nil {
-		file.Truncate(int64(n)) //nolint: readHolder reads the first line alone
+		file.Truncate(int64(n)) // readHolder reads the first line alone
 	}
 	return err
 }

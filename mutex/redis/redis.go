@@ -226,9 +226,12 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 }
 
 // Tail returns values of a log, the newest first. If the store is one server, the server skips the
-// newest values. The logs of several servers are read from the newest value on and merged. The
-// newest values of the merged log are skipped here.
+// newest values. Several servers may have different values: then all are read and merged, and the
+// newest are skipped here.
 func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte, error) {
+	if count <= 0 {
+		return nil, nil // LRANGE 0 -1 would return the whole log
+	}
 	skippedThere, skippedHere := skip, 0
 	if len(s.servers) > 1 {
 		skippedThere, skippedHere = 0, skip
@@ -238,11 +241,12 @@ func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte
 	})
 	merged := mergeLogs(logs)
 	merged = merged[min(skippedHere, len(merged)):]
-	return merged[:min(max(0, count), len(merged))], err
+	return merged[:min(count, len(merged))], err
 }
 
-// mergeLogs merges the logs of several servers, the newest values first. A value that several
-// servers have comes once.
+// mergeLogs merges the logs of several servers: the newest value of each log, then the second one
+// of each, and so on. So the newest values come first, or nearly so. A value that several servers
+// have comes once.
 func mergeLogs(logs [][]string) (merged [][]byte) {
 	longest := 0
 	for _, values := range logs {
@@ -251,6 +255,7 @@ func mergeLogs(logs [][]string) (merged [][]byte) {
 	seen := map[string]bool{}
 	for i := range longest {
 		for _, values := range logs {
+			// Equal values of one server are two values of the log.
 			if i < len(values) && (len(logs) == 1 || !seen[values[i]]) {
 				seen[values[i]] = true
 				merged = append(merged, []byte(values[i]))

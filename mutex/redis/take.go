@@ -95,7 +95,8 @@ func (s *Store) attempt(
 }
 
 // ownValue returns the value of the run if a majority has it, and *HeldError if a majority has a
-// value of another run. Otherwise it removes what the run has on a minority, and returns "".
+// value of another run. Otherwise it removes what the run has on a minority, and returns "". A
+// value of an attempt that is to be undone does not count, and is removed, too.
 func (s *Store) ownValue(ctx context.Context, key, name, run string) (string, error) {
 	values, err := s.read(ctx, key)
 	if err != nil {
@@ -221,9 +222,10 @@ func (s *Store) holders(ctx context.Context, kind string, names []string) (map[s
 	return held, err
 }
 
-// redsync asks each server through a pool of connections. A call stands for such a pool and for its
-// one connection, during one operation. So our limits of time and our errors hold for the requests
-// of redsync, too. redsync calls SetNX or Eval once, and Eval once more after a failed attempt.
+// A call is the connection of redsync to one server, during one operation. redsync asks a server
+// through a pool of connections, so a call stands for the pool, too. So our limits of time and our
+// errors hold for the requests of redsync, too. redsync calls SetNX or Eval once, and Eval once
+// more after a failed attempt.
 type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	ctx               context.Context

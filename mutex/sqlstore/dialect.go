@@ -127,7 +127,8 @@ func (t *target) sql(statement string) string {
 	return strings.Join(parts, "")
 }
 
-// fill replaces the placeholders {names}, {rows} and {values} by lists of n elements.
+// fill replaces the placeholders {names}, {rows} and {values} by lists of n elements. It must be
+// called before target.sql, because {rows} has a {now} and arguments.
 func fill(statement string, n int) string {
 	list := func(element string) string { return strings.TrimSuffix(strings.Repeat(element+", ", n), ", ") }
 	return strings.NewReplacer(
@@ -138,7 +139,8 @@ func fill(statement string, n int) string {
 }
 
 // Tables returns the statements that make the tables for a database of a kind, "postgres" or
-// "mysql". Their names begin with a prefix; "" is the default. ok is false when it cannot be done.
+// "mysql". Their names begin with a prefix; "" is the default. ok is false for another kind,
+// and for a prefix that is no name.
 func Tables(kind, prefix string) (text string, ok bool) {
 	t := &target{dialect: dialects[kind], prefix: cmp.Or(prefix, defaultPrefix)}
 	if isValid, _ := regexp.MatchString(prefixes, t.prefix); t.dialect == nil || !isValid {
