@@ -49,7 +49,7 @@ func hooksOf(field func(*schedule.Hooks) *[]schedule.Hook) access[taskDraft] {
 		}
 		*field(&t.Hooks) = hooks
 	}
-	return by(set).shows(func(t *taskDraft) any { return shown(*field(&t.Hooks)) })
+	return by(set).shows(func(t *taskDraft) any { return settingValue(*field(&t.Hooks)) })
 }
 
 func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {

@@ -84,7 +84,7 @@ func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)
 			*field(into) = value
 		}
 	}
-	return by(set).shows(func(t *T) any { return shown(*field(t)) })
+	return by(set).shows(func(t *T) any { return settingValue(*field(t)) })
 }
 
 // row makes a row of a table without scopes. doc is the meaning of the key in one phrase, and

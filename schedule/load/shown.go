@@ -22,7 +22,7 @@ func Settings(t *schedule.Task) (all []schedule.Setting) {
 			for _, inner := range value {
 				all = append(all, settingOf(t, k.name+"."+inner.name, inner.value))
 			}
-		case map[string]string:
+		case map[string]string: // env: variablesOf reads it from the task, with its origins
 			all = append(all, variablesOf(t)...)
 		case []schedule.Param:
 			for _, p := range value {
@@ -56,15 +56,15 @@ func shownKeys[T any](table *keys[T], mapping *T) (all []shownKey) {
 	return all
 }
 
-// settingOf returns a key with its value. If the key above it is no mapping (`retry: false`), that
-// key set it.
+// settingOf returns a key with its value. If the key above it has a plain value that stands for it
+// (`retry: false`, `output: PATH`), that key set it.
 func settingOf(t *schedule.Task, key string, value any) schedule.Setting {
 	from, isSet := t.Origins[key]
-	if above, _, isInside := strings.Cut(key, "."); !isSet && isInside {
-		text := t.Origins[above].Text
-		isPath := text != "" && key == "output.file" // `output: PATH`
+	if parent, _, isInside := strings.Cut(key, "."); !isSet && isInside {
+		text := t.Origins[parent].Text
+		isPath := text != "" && key == "output.file"
 		if text == "false" || isPath {
-			from, isSet = t.Origins[above], true
+			from, isSet = t.Origins[parent], true
 		}
 	}
 	if isSet && strings.Contains(from.Text, "${file:") {
@@ -101,23 +101,24 @@ func hooksByLevel(t *schedule.Task, key string, hooks []schedule.Hook) (levels [
 	return levels
 }
 
-// shown returns a value as a schedule.Setting has it; nil for an empty value that is not false.
-func shown(value any) any {
+// settingValue returns a value as a schedule.Setting has it; nil for an empty value that is not
+// false.
+func settingValue(value any) any {
 	switch v := value.(type) {
 	case bool:
 		return v
 	case *time.Location:
 		return v.String()
 	case schedule.Days:
-		return shown(v.String())
+		return settingValue(v.String())
 	case schedule.Pool:
-		return shown(v.Name)
+		return settingValue(v.Name)
 	case []schedule.Window:
 		var texts []string
 		for _, w := range v {
 			texts = append(texts, w.String())
 		}
-		return shown(texts)
+		return settingValue(texts)
 	}
 	switch v := reflect.ValueOf(value); {
 	case v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0:

@@ -155,12 +155,12 @@ const (
 // resolve replaces each alias by its value and each merge key (<<) by its keys. Values are shared,
 // not copied. It records problems, and reports whether the tree is fit to walk.
 func resolve(r *Reader, root *yaml.Node, data []byte) bool {
-	walk := resolver{reader: r}
+	resolver := resolver{reader: r}
 	if bytes.Contains(data, []byte("! ")) {
-		walk.lines = bytes.Split(data, []byte("\n"))
+		resolver.lines = bytes.Split(data, []byte("\n"))
 	}
 	before := r.ProblemCount()
-	walk.node(root, 1)
+	resolver.node(root, 1)
 	return r.ProblemCount() == before
 }
 
@@ -181,12 +181,12 @@ type extent struct {
 func (r *resolver) node(n *yaml.Node, depth int) extent {
 	own := extent{size: valueCost + len(n.Value), height: 1}
 	if depth > deepest {
-		r.fail(n, "this is nested more than 100 deep")
+		r.fail(n, "this is nested more than %d deep", deepest)
 	}
 	if r.stop {
 		return own
 	}
-	r.tag(n)
+	r.refuseTag(n)
 	var anchor *extent
 	if n.Anchor != "" {
 		anchor = &extent{open: true}
@@ -227,9 +227,9 @@ func (r *resolver) alias(n *yaml.Node, depth int) extent {
 	}
 	r.aliased += e.size
 	if r.aliased > mostAliased {
-		r.fail(n, "the aliases of this file stand for more than 16 MiB")
+		r.fail(n, "the aliases of this file stand for more than %d MiB", mostAliased>>20)
 	} else if depth+e.height > deepest {
-		r.fail(n, "the alias *%s makes this nested more than 100 deep", n.Value)
+		r.fail(n, "the alias *%s makes this nested more than %d deep", n.Value, deepest)
 	}
 	return *e
 }
@@ -239,8 +239,8 @@ func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	r.reader.Problemf((*Node)(n), "", format, args...)
 }
 
-// tag refuses the tags of YAML (!!binary, !mine), except those that change nothing.
-func (r *resolver) tag(n *yaml.Node) {
+// refuseTag refuses the tags of YAML (!!binary, !mine), except those that change nothing.
+func (r *resolver) refuseTag(n *yaml.Node) {
 	const hint = `text that starts with "!" needs quotes`
 	if n.Style&yaml.TaggedStyle != 0 {
 		plain := n.Kind == yaml.ScalarNode && n.Tag == "!!str" ||

@@ -43,14 +43,15 @@ func atLeast(least time.Duration) string {
 	return "it takes at least " + humanize.Setting(least)
 }
 
+// isNumber reports whether a text is a number without a unit, short enough for a hint.
 func isNumber(text string) bool {
 	v, err := strconv.ParseFloat(text, 64)
 	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && len(text) < 20
 }
 
 var (
-	errDuration = errors.New("not a duration")
-	errTooLong  = errors.New("longer than 100 years")
+	errNoDuration = errors.New("not a duration")
+	errTooLong    = errors.New("longer than 100 years")
 )
 
 // longestDuration is the longest duration. The days of a duration have the same limit.
@@ -79,16 +80,16 @@ func durationHint(text string) string {
 func ParseDuration(text string) (time.Duration, error) {
 	days, rest, hasDays := strings.Cut(text, "d")
 	if !hasDays {
-		return parseClock(text)
+		return parseGoDuration(text)
 	}
 	d, err := parseDays(days)
 	if err != nil || rest == "" {
 		return d, err
 	}
 	if strings.ContainsAny(rest[:1], "+-") {
-		return 0, errDuration
+		return 0, errNoDuration
 	}
-	clock, err := parseClock(rest)
+	clock, err := parseGoDuration(rest)
 	switch {
 	case err != nil:
 		return 0, err
@@ -103,22 +104,22 @@ func parseDays(text string) (time.Duration, error) {
 	days, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange), strings.ContainsAny(text, "xXeEpP_nNiI"):
-		return 0, errDuration
+		return 0, errNoDuration
 	case math.Abs(days) > longestDuration.Hours()/24:
 		return 0, errTooLong
 	}
 	return time.Duration(days * 24 * float64(time.Hour)), nil
 }
 
-// parseClock reads a duration of Go.
-func parseClock(text string) (time.Duration, error) {
+// parseGoDuration reads a duration of Go.
+func parseGoDuration(text string) (time.Duration, error) {
 	if text == "0" || text == "+0" || text == "-0" {
-		return 0, errDuration
+		return 0, errNoDuration
 	}
 	clock, err := time.ParseDuration(text)
 	switch {
 	case err != nil && !goDuration().MatchString(text):
-		return 0, errDuration
+		return 0, errNoDuration
 	case err != nil || clock > longestDuration:
 		return 0, errTooLong
 	}
