@@ -149,7 +149,7 @@ func (p Pauses) Change(
 			if _, err := q.ExecContext(ctx, "DELETE FROM pause"); err != nil {
 				return err
 			}
-			if err := setValue(ctx, q, keyPausesOf, p.of); err != nil {
+			if err := writeValue(ctx, q, keyPausesOf, p.of); err != nil {
 				return err
 			}
 		}

@@ -42,7 +42,7 @@ const (
 // PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.
 func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error) {
 	var pruned sql.NullInt64
-	err = db.read(ctx, func(q querier) error { return value(ctx, q, keyPruned, &pruned) })
+	err = db.read(ctx, func(q querier) error { return readValue(ctx, q, keyPruned, &pruned) })
 	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 	return !pruned.Valid || day(unpackTime(pruned)) != day(now), err
 }
@@ -95,7 +95,7 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 		return err
 	}
 	p.did.More = false
-	return setValue(p.ctx, p.q, keyPruned, now.UnixMicro())
+	return writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())
 }
 
 // failure is the condition of rows that are failures.
@@ -115,7 +115,7 @@ func (p *pruning) removeOld(before, failures time.Time) (done bool, err error) {
 // that an earlier step has done.
 func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 	var past sql.NullString
-	if err := value(p.ctx, p.q, keyCursor, &past); err != nil {
+	if err := readValue(p.ctx, p.q, keyCursor, &past); err != nil {
 		return false, err
 	}
 	for {
@@ -137,7 +137,7 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 			past.String = task
 		}
 		if !done || p.spent() {
-			return false, setValue(p.ctx, p.q, keyCursor, past.String)
+			return false, writeValue(p.ctx, p.q, keyCursor, past.String)
 		}
 	}
 }

@@ -255,19 +255,19 @@ const (
 // beginSharing reports whether runs are published. If that begins with this call, the newest runs
 // of the past wait for it, too.
 func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err error) {
-	if err := value(ctx, q, keyShared, &shared); err != nil || shared || !share {
+	if err := readValue(ctx, q, keyShared, &shared); err != nil || shared || !share {
 		return shared, err
 	}
 	_, err = q.ExecContext(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
 		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed')
 			ORDER BY slot DESC LIMIT ?)`, newestShared)
-	return true, errors.Join(err, setValue(ctx, q, keyShared, true))
+	return true, errors.Join(err, writeValue(ctx, q, keyShared, true))
 }
 
 // Unshare undoes share in Record: no run waits to be published any more.
 func (r Runs) Unshare(ctx context.Context) error {
 	shared := false
-	err := r.store.read(ctx, func(q querier) error { return value(ctx, q, keyShared, &shared) })
+	err := r.store.read(ctx, func(q querier) error { return readValue(ctx, q, keyShared, &shared) })
 	if err != nil || !shared {
 		return err
 	}

@@ -33,7 +33,7 @@ func (v Values) NewestCovered(ctx context.Context) (minute time.Time, err error)
 
 func (v Values) minute(ctx context.Context, key string) (minute time.Time, err error) {
 	var at sql.NullInt64
-	err = v.store.read(ctx, func(q querier) error { return value(ctx, q, key, &at) })
+	err = v.store.read(ctx, func(q querier) error { return readValue(ctx, q, key, &at) })
 	return unpackTime(at), err
 }
 
@@ -43,7 +43,7 @@ func (v Values) Cover(ctx context.Context, minute time.Time) error {
 	return v.store.write(ctx, func(q querier) error {
 		_, err := q.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
 			ON CONFLICT DO UPDATE SET value = max(value, ?2)`, keyNewest, minute.UnixMicro())
-		return errors.Join(err, setValue(ctx, q, keyCovered, minute.UnixMicro()))
+		return errors.Join(err, writeValue(ctx, q, keyCovered, minute.UnixMicro()))
 	})
 }
 
@@ -51,7 +51,7 @@ func (v Values) Cover(ctx context.Context, minute time.Time) error {
 // false and leaves target as it is.
 func (v Values) Get(ctx context.Context, name string, target any) (found bool, err error) {
 	var text sql.NullString
-	err = v.store.read(ctx, func(q querier) error { return value(ctx, q, name, &text) })
+	err = v.store.read(ctx, func(q querier) error { return readValue(ctx, q, name, &text) })
 	if err != nil || !text.Valid {
 		return false, err
 	}
@@ -67,36 +67,36 @@ func (v Values) Set(ctx context.Context, name string, value any) error {
 	if err != nil {
 		return err
 	}
-	return v.store.write(ctx, func(q querier) error { return setValue(ctx, q, name, string(text)) })
+	return v.store.write(ctx, func(q querier) error { return writeValue(ctx, q, name, string(text)) })
 }
 
-// Change replaces a value by the value that change returns; if that is nil, the value stays as it
+// Change replaces a value by the value that next returns; if that is nil, the value stays as it
 // is. Text is the old value as it was written as JSON; nil when there is no such value. Nobody else
-// changes it meanwhile. Change may call change twice.
-func (v Values) Change(ctx context.Context, name string, change func(text []byte) (any, error)) error {
+// changes it meanwhile. Change may call next twice.
+func (v Values) Change(ctx context.Context, name string, next func(text []byte) (any, error)) error {
 	return v.store.write(ctx, func(q querier) error {
 		var text sql.NullString
-		if err := value(ctx, q, name, &text); err != nil {
+		if err := readValue(ctx, q, name, &text); err != nil {
 			return err
 		}
 		var before []byte
 		if text.Valid {
 			before = []byte(text.String)
 		}
-		after, err := change(before)
+		after, err := next(before)
 		if err != nil || after == nil {
 			return err
 		}
 		changed, err := json.Marshal(after)
 		if err == nil {
-			err = setValue(ctx, q, name, string(changed))
+			err = writeValue(ctx, q, name, string(changed))
 		}
 		return err
 	})
 }
 
-// value reads a value; a missing one is NULL.
-func value(ctx context.Context, q querier, key string, target any) error {
+// readValue reads a value; a missing one is NULL.
+func readValue(ctx context.Context, q querier, key string, target any) error {
 	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(target)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -104,7 +104,7 @@ func value(ctx context.Context, q querier, key string, target any) error {
 	return err
 }
 
-func setValue(ctx context.Context, q querier, key string, value any) error {
+func writeValue(ctx context.Context, q querier, key string, value any) error {
 	_, err := q.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
 		ON CONFLICT DO UPDATE SET value = ?2`, key, value)
 	return err

@@ -22,7 +22,7 @@ func TestWritesThatComeTogetherDoNotDisturbEachOther(t *testing.T) {
 		all.Go(func() {
 			key := fmt.Sprint("value ", i)
 			set := func(ctx context.Context, after error) error {
-				return db.write(ctx, func(q querier) error { return errors.Join(setValue(ctx, q, key, i), after) })
+				return db.write(ctx, func(q querier) error { return errors.Join(writeValue(ctx, q, key, i), after) })
 			}
 			switch i % 4 {
 			case 1:
@@ -36,7 +36,7 @@ func TestWritesThatComeTogetherDoNotDisturbEachOther(t *testing.T) {
 			case 3: // a statement that the database refuses
 				err := db.write(ctx, func(q querier) error {
 					_, err := q.ExecContext(ctx, "INSERT INTO run (id) VALUES (1)")
-					return errors.Join(setValue(ctx, q, key, i), err)
+					return errors.Join(writeValue(ctx, q, key, i), err)
 				})
 				if primary(err) == 0 {
 					t.Errorf("%d: %v", i, err)
@@ -51,7 +51,7 @@ func TestWritesThatComeTogetherDoNotDisturbEachOther(t *testing.T) {
 	all.Wait()
 	for i := range 200 {
 		var got int
-		err := db.read(ctx, func(q querier) error { return value(ctx, q, fmt.Sprint("value ", i), &got) })
+		err := db.read(ctx, func(q querier) error { return readValue(ctx, q, fmt.Sprint("value ", i), &got) })
 		if want := i%4 == 0; err != nil || want && got != i || !want && got != 0 {
 			t.Errorf("%d: %d, %v", i, got, err)
 		}
