@@ -265,7 +265,7 @@ func (t *outputReader) read(buffer []byte) (text []byte, cut int64, err error) {
 	if err != nil || t.at >= info.Size() {
 		return nil, 0, err
 	}
-	from, to := statedir.DataAt(t.file, t.at, info.Size())
+	from, to := statedir.NextData(t.file, t.at, info.Size())
 	if from < to {
 		cut = from - t.at
 	}

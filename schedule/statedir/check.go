@@ -84,7 +84,7 @@ func Unwritable(err error) bool {
 // The functions below say which paths root may believe: paths at which no other user can put
 // something else.
 //
-// It is about the folders above a file, as StrictModes of sshd is (sshd_config(5)). The package
+// They judge the folders above a file, as StrictModes of sshd does (sshd_config(5)). The package
 // that opens the file checks who owns it and who can write it.
 
 // mostLinks bounds the symbolic links on the way to one path, as the kernel does
@@ -115,17 +115,23 @@ func (e *FolderError) Hint(what string) string {
 }
 
 // CheckAbove returns a *FolderError when a folder on the way to path belongs to another user than
-// root, or can be written by others and is not sticky: such a user can rename what is in it. It
-// goes the way of the kernel, so that it sees the folders that hold a symbolic link and the folders
-// that the link leads through. At the path itself there may be anything, or nothing. The path must
-// be absolute; other errors are of the system.
+// root, or can be written by others and is not sticky: such a user can rename what is in it. At the
+// path itself there may be anything, or nothing. The path must be absolute; other errors are of the
+// system.
+//
+// It goes the way of the kernel, from / on, and takes one name of the path after the other:
+//
+//   - ".." goes to the folder above.
+//   - A folder is checked and entered.
+//   - A link of root is replaced by its target. So the folders that hold the link are checked, and
+//     the folders that it leads through.
 func CheckAbove(path string) error {
 	folder, rest, links := "/", parts(path), 0
 	root, err := os.Lstat(folder)
 	if err != nil {
 		return err
 	}
-	if err := check(folder, root); err != nil {
+	if err := refuseWritable(folder, root); err != nil {
 		return err
 	}
 	for len(rest) > 0 {
@@ -143,30 +149,27 @@ func CheckAbove(path string) error {
 		if err != nil {
 			return err
 		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			if len(rest) == 0 {
-				return nil
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if links++; links > mostLinks {
+				return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 			}
-			if err := check(next, info); err != nil {
+			target, err := readLink(next, info)
+			if err != nil {
 				return err
 			}
-			folder = next
+			if filepath.IsAbs(target) {
+				folder = "/"
+			}
+			rest = append(parts(target), rest...)
 			continue
 		}
-		target, err := os.Readlink(next)
-		if err != nil {
+		if len(rest) == 0 {
+			return nil
+		}
+		if err := refuseWritable(next, info); err != nil {
 			return err
 		}
-		if links++; links > mostLinks {
-			return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
-		}
-		if owner := ownerOf(info); owner != 0 { // who can replace it in a sticky folder
-			return &FolderError{Folder: next, Owner: owner}
-		}
-		if filepath.IsAbs(target) {
-			folder = "/"
-		}
-		rest = append(parts(target), rest...)
+		folder = next
 	}
 	return nil
 }
@@ -176,7 +179,17 @@ func parts(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
-func check(folder string, info fs.FileInfo) error {
+// readLink returns the target of a symbolic link. It refuses a link of another user than root: the
+// owner of a link can replace it, even in a sticky folder.
+func readLink(link string, info fs.FileInfo) (target string, err error) {
+	if owner := ownerOf(info); owner != 0 {
+		return "", &FolderError{Folder: link, Owner: owner}
+	}
+	return os.Readlink(link)
+}
+
+// refuseWritable refuses a folder in which another user than root can replace the files of root.
+func refuseWritable(folder string, info fs.FileInfo) error {
 	if owner := ownerOf(info); owner != 0 {
 		return &FolderError{Folder: folder, Owner: owner}
 	}

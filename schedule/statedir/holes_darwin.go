@@ -8,5 +8,5 @@ import (
 // PunchHole works on Linux alone.
 func PunchHole(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
-// DataAt takes all of the file for data, because PunchHole makes no holes here.
-func DataAt(_ *os.File, offset, size int64) (from, to int64) { return offset, size }
+// NextData takes all of the file for data, because PunchHole makes no holes here.
+func NextData(_ *os.File, offset, size int64) (from, to int64) { return offset, size }

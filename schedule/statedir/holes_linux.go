@@ -7,15 +7,15 @@ import (
 )
 
 // PunchHole gives the disk back the space of a part of the file. The part then reads as zeros, and
-// DataAt leaves it out; the size of the file and what is elsewhere in it stay. Some file systems
+// NextData leaves it out; the size of the file and what is elsewhere in it stay. Some file systems
 // cannot.
 func PunchHole(file *os.File, from, to int64) error {
 	return unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)
 }
 
-// DataAt returns the next part of the file, from offset on, that is no hole. Behind the last such
+// NextData returns the next part of the file, from offset on, that is no hole. Behind the last such
 // part both are the size of the file. If the file system cannot tell, all is data.
-func DataAt(file *os.File, offset, size int64) (from, to int64) {
+func NextData(file *os.File, offset, size int64) (from, to int64) {
 	from, err := unix.Seek(int(file.Fd()), offset, unix.SEEK_DATA)
 	if err == unix.ENXIO {
 		return size, size

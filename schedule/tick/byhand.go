@@ -122,7 +122,7 @@ func follow(path string, out io.Writer, ended <-chan struct{}) {
 			return
 		}
 		for at < info.Size() {
-			from, to := statedir.DataAt(file, at, info.Size())
+			from, to := statedir.NextData(file, at, info.Size())
 			io.Copy(out, io.NewSectionReader(file, from, to-from))
 			at = to
 		}

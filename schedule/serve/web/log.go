@@ -128,8 +128,8 @@ func (p runPage) hits(r view.Run) {
 	if err == nil {
 		p.put(`<b>%s</b>. <a href="%s">End the search</a></p>`, words, p.with("q", "", "at", ""))
 	}
-	if r.Size > view.Searched {
-		p.put(`<p class="quiet">The first %s were searched.</p>`, humanize.Bytes(view.Searched))
+	if r.Size > view.MaxSearched {
+		p.put(`<p class="quiet">The first %s were searched.</p>`, humanize.Bytes(view.MaxSearched))
 	}
 	for i, hit := range hits {
 		if i == 0 {

@@ -50,7 +50,7 @@ func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 		offset = log.Size - tail
 	}
 	log.Offset = max(0, min(offset, log.Size))
-	from, to := statedir.DataAt(file, log.Offset, log.Size) // skips what was cut already
+	from, to := statedir.NextData(file, log.Offset, log.Size) // skips what was cut already
 	log.Offset = from
 	log.Text, err = io.ReadAll(io.NewSectionReader(file, from, min(limit, to-from)))
 	return log, err
@@ -63,15 +63,18 @@ type Hit struct {
 	Text   string
 }
 
-// Searched is how many bytes of a log Search reads at most.
-const Searched = 16 << 20
+// MaxSearched is how many bytes of a log Search reads at most.
+const MaxSearched = 16 << 20
 
 // Search returns the first lines, at most so many, of what a run of this machine printed that fit;
-// more says that there are others. It reads Searched bytes at most.
+// more says that there are others. It reads MaxSearched bytes at most.
 func Search(s Source, r Run, most int, fits func(line []byte) bool) (hits []Hit, more bool, err error) {
-	for hit, err := range Hits(s, r, Searched, fits) {
-		if err != nil || len(hits) == most {
-			return hits, err == nil, err
+	for hit, err := range Hits(s, r, MaxSearched, fits) {
+		if err != nil {
+			return hits, false, err
+		}
+		if len(hits) == most {
+			return hits, true, nil
 		}
 		hits = append(hits, hit)
 	}
@@ -119,42 +122,59 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 			return
 		}
 		defer all.Close()
+		isAsked := func(row state.Row) bool { return len(tasks) == 0 || slices.Contains(tasks, row.Task) }
 		live := slices.DeleteFunc(slices.Concat(all.Lost, all.Live), func(row state.Row) bool {
-			return row.Pending() || !q.Matches(row)
+			return row.Pending() || !q.Matches(row) || !isAsked(row)
 		})
 		slices.SortFunc(live, state.NewestFirst)
-		seen := map[string]bool{}
-		give := func(r state.Row) bool {
-			if len(tasks) > 0 && !slices.Contains(tasks, r.Task) || seen[r.ID] {
-				return true
-			}
-			return yield(EndedRun(s, r), nil)
-		}
+		seen := map[string]bool{} // a live run may end meanwhile
 		for _, row := range live {
-			if !give(row.WithoutOutcome()) {
+			if seen[row.ID] {
+				continue
+			}
+			seen[row.ID] = true
+			if !yield(EndedRun(s, row.WithoutOutcome()), nil) {
 				return
 			}
-			seen[row.ID] = true // it may end meanwhile
 		}
-		if q.Limit, q.Outcomes = 500, outcome.Ran; len(tasks) == 1 {
+		if len(tasks) == 1 {
 			q.Task = tasks[0]
 		}
-		for {
-			rows, err := all.Find(ctx, q)
+		for row, err := range endedRows(ctx, all, q) {
 			if err != nil {
 				yield(Run{}, err)
 				return
 			}
-			for _, r := range rows {
-				if !give(r) {
+			if isAsked(row) && !seen[row.ID] && !yield(EndedRun(s, row), nil) {
+				return
+			}
+		}
+	}
+}
+
+// endedRows yields the rows of runs that ended, the newest slot first. It reads them in pages. An
+// error comes last.
+func endedRows(ctx context.Context, all *Records, q state.Query) iter.Seq2[state.Row, error] {
+	const pageSize = 500
+	q.Limit, q.Outcomes = pageSize, outcome.Ran
+	return func(yield func(state.Row, error) bool) {
+		page := q
+		for {
+			rows, err := all.Find(ctx, page)
+			if err != nil {
+				yield(state.Row{}, err)
+				return
+			}
+			for _, row := range rows {
+				if !yield(row, nil) {
 					return
 				}
 			}
-			if len(rows) < q.Limit {
+			if len(rows) < pageSize {
 				return
 			}
 			last := rows[len(rows)-1]
-			q.Below = state.Position{Slot: last.Slot, ID: last.ID}
+			page.Below = state.Position{Slot: last.Slot, ID: last.ID}
 		}
 	}
 }
