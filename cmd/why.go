@@ -323,12 +323,12 @@ func obstacles(w *view.Inquiry) (lines []string) {
 	for _, command := range answer.Asks {
 		add("right before it starts it asks %s", humanize.Line(command))
 	}
-	if answer.Down != "" {
+	if answer.Maintenance != "" {
 		consequence := "be skipped if that is so then"
 		if w.Task.WaitsForPause(w.Next) {
 			consequence = "wait for the end of that"
 		}
-		add("%s; it will %s", answer.Down, consequence)
+		add("%s; it will %s", answer.Maintenance, consequence)
 	}
 	if full := answer.Pool.Full(); full != "" {
 		add("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))

@@ -23,18 +23,18 @@ const (
 
 // A Status says whether all is well.
 type Status struct {
-	Verdict  string      `json:"verdict"` // ok, trouble or down
-	ExitCode int         `json:"exit_code"`
-	LastTick *string     `json:"last_tick"` // null when no tick ever came, or nobody knows
-	Valid    bool        `json:"schedule_valid"`
-	Tasks    int         `json:"tasks"`
-	Running  int         `json:"running"`
-	Down     string      `json:"maintenance"` // maintenance is no trouble; "" without maintenance
-	Troubles []Trouble   `json:"troubles"`
-	Warnings []string    `json:"warnings"` // the tasks whose last run succeeded with a warning, which is no trouble
-	Paused   []TaskPause `json:"paused"`
-	Planned  []TaskPause `json:"planned,omitempty"` // pauses that begin later
-	Pools    []Pool      `json:"pools"`             // of this machine
+	Verdict     string      `json:"verdict"` // ok, trouble or down
+	ExitCode    int         `json:"exit_code"`
+	LastTick    *string     `json:"last_tick"` // null when no tick ever came, or nobody knows
+	Valid       bool        `json:"schedule_valid"`
+	Tasks       int         `json:"tasks"`
+	Running     int         `json:"running"`
+	Maintenance string      `json:"maintenance"` // in words; it is no trouble. "" without maintenance
+	Troubles    []Trouble   `json:"troubles"`
+	Warnings    []string    `json:"warnings"` // the tasks whose last run succeeded with a warning, which is no trouble
+	Paused      []TaskPause `json:"paused"`
+	Planned     []TaskPause `json:"planned,omitempty"` // pauses that begin later
+	Pools       []Pool      `json:"pools"`             // of this machine
 
 	First string `json:"-"` // the status in one line, with the verdict before a colon
 }
@@ -48,75 +48,78 @@ type Trouble struct {
 	Next    string `json:"next"` // what to type
 }
 
-// Status judges a status. The troubles that make the exit code 2 come first.
-func (s Source) Status(of *Health) Status {
-	if err := of.Explain(); err != nil && of.Err == nil {
-		of.Err = err
+// Status judges a health. The troubles that make the exit code 2 come first. It sets h.Err if the
+// reason is known why something cannot be read (Explain).
+func (s Source) Status(h *Health) Status {
+	if err := h.Explain(); err != nil && h.Err == nil {
+		h.Err = err
 	}
-	judge := judged{of, s.Config}
-	paused, planned := PausesNow(of.Schedule, of.Pauses, func(task string) bool {
-		return slices.ContainsFunc(of.Tasks, func(t TaskHealth) bool { return t.Name == task })
-	}, of.At)
+	judge := judgement{h, s.Config}
+	paused, planned := PausesNow(h.Schedule, h.Pauses, func(task string) bool {
+		return slices.ContainsFunc(h.Tasks, func(t TaskHealth) bool { return t.Name == task })
+	}, h.At)
 	down := judge.down()
 	rows := slices.Concat(down, s.troubles(judge), judge.forgotten(paused))
 	answer := Status{
-		LastTick: timeOrNil(of.LastTick),
-		Valid:    !of.Invalid,
-		Tasks:    len(of.Tasks),
-		Running:  of.Running,
-		Down:     s.Maintenance(),
-		Troubles: listOf(rows),
-		Warnings: warnings(of),
-		Paused:   paused,
-		Planned:  planned,
-		Pools:    poolsOf(of),
+		LastTick:    timeOrNil(h.LastTick),
+		Valid:       !h.Invalid,
+		Tasks:       len(h.Tasks),
+		Running:     h.Running,
+		Maintenance: s.Maintenance(),
+		Troubles:    listOf(rows),
+		Warnings:    warnings(h),
+		Paused:      paused,
+		Planned:     planned,
+		Pools:       poolsOf(h),
 	}
-	figures := figuresOf(of, answer)
+	figures := figuresOf(h, answer)
 	switch {
 	case len(down) > 0:
-		answer.ExitCode, answer.First = IsDown, "down: "+down[0].Text+"; "+figures
+		answer.ExitCode, answer.Verdict = IsDown, "down"
+		answer.First = "down: " + down[0].Text + "; " + figures
 	case len(rows) > 0:
-		answer.ExitCode, answer.First = InTrouble, "trouble: "+summary(rows)+"; "+figures
+		answer.ExitCode, answer.Verdict = InTrouble, "trouble"
+		answer.First = "trouble: " + summary(rows) + "; " + figures
 	default:
+		answer.Verdict = "ok"
 		answer.First = "ok: " + figures
 	}
-	answer.Verdict, _, _ = strings.Cut(answer.First, ":")
 	return answer
 }
 
 // troubles returns what is wrong while ticks come: with the machine and the store, and then with
 // tasks.
-func (s Source) troubles(of judged) (rows []Trouble) {
+func (s Source) troubles(h judgement) (rows []Trouble) {
 	add := func(trouble, text, command string) {
 		rows = append(rows, Trouble{Trouble: trouble, Text: text, Next: command + s.Config})
 	}
-	if left := of.Schedule.Left; len(left) > 0 {
-		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File)
+	if left := h.Schedule.Left; len(left) > 0 {
+		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(h.Schedule.File)
 		add("schedule", lines+" cannot run", "sched check")
 	}
-	if of.Err != nil {
-		add("history", fmt.Sprintf("not all can be read: %v", of.Err), "sched history")
+	if h.Err != nil {
+		add("history", fmt.Sprintf("not all can be read: %v", h.Err), "sched history")
 	}
-	if of.Undelivered.Count > 0 {
-		rows = append(rows, of.undelivered())
+	if h.Undelivered.Count > 0 {
+		rows = append(rows, h.undelivered())
 	}
 	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool {
 		return !r.DelayedSlot() || r.Wait.For == state.ForPause
 	})
-	if words := of.store(len(delayed)); words != "" {
+	if words := h.store(len(delayed)); words != "" {
 		add("store", words, "sched doctor")
 	}
-	for _, f := range of.Findings {
+	for _, f := range h.Findings {
 		add("servers", f.Text, "sched servers")
 	}
-	if wrong := of.Schedule.Machine.Wrong; wrong != "" {
+	if wrong := h.Schedule.Machine.Wrong; wrong != "" {
 		add("labels", wrong, "sched doctor")
 	}
-	for _, t := range of.Troubles {
-		rows = append(rows, of.trouble(t))
+	for _, t := range h.Troubles {
+		rows = append(rows, h.trouble(t))
 	}
-	rows = append(rows, unserved(context.Background(), s, of.Health)...)
-	return append(rows, nowhere(context.Background(), s, of.Health)...)
+	rows = append(rows, unserved(context.Background(), s, h.Health)...)
+	return append(rows, nowhere(context.Background(), s, h.Health)...)
 }
 
 // NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
@@ -134,9 +137,9 @@ func NoSchedule(reason error, next string) Status {
 	}
 }
 
-func warnings(of *Health) []string {
+func warnings(h *Health) []string {
 	tasks := []string{}
-	for _, t := range of.Tasks {
+	for _, t := range h.Tasks {
 		if t.Last.Warned() {
 			tasks = append(tasks, t.Name)
 		}
@@ -144,17 +147,17 @@ func warnings(of *Health) []string {
 	return tasks
 }
 
-func figuresOf(of *Health, answer Status) string {
-	figures := fmt.Sprintf("%s, %d running", humanize.Count(len(of.Tasks), "task"), of.Running)
-	if !of.LastTick.IsZero() {
-		figures += ", last tick " + humanize.MinuteZone(of.LastTick, of.Schedule.Location)
+func figuresOf(h *Health, answer Status) string {
+	figures := fmt.Sprintf("%s, %d running", humanize.Count(len(h.Tasks), "task"), h.Running)
+	if !h.LastTick.IsZero() {
+		figures += ", last tick " + humanize.MinuteZone(h.LastTick, h.Schedule.Location)
 	}
-	if age := of.At.Sub(of.LastTick); age >= 0 && of.ticksMissing() == "" { // else it is a row
+	if age := h.At.Sub(h.LastTick); age >= 0 && h.ticksMissing() == "" { // else it is a row
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
 	switch paused := answer.Paused; { // a pause alone is no trouble
 	case len(paused) > 0 && paused[0].Everything:
-		figures += ", everything is " + paused[0].Raw.Text(of.At, of.Schedule.Location)
+		figures += ", everything is " + paused[0].Raw.Text(h.At, h.Schedule.Location)
 	case len(paused) > 0:
 		figures += ", " + humanize.Count(len(paused), "task") + " paused"
 	}
@@ -166,50 +169,50 @@ func figuresOf(of *Health, answer Status) string {
 	}
 	if planned := answer.Planned; len(planned) > 0 {
 		figures += fmt.Sprintf(", %s planned, the next from %s", humanize.Count(len(planned), "pause"),
-			humanize.MinuteNear(planned[0].Raw.Since, of.At, of.Schedule.Location))
+			humanize.MinuteNear(planned[0].Raw.Since, h.At, h.Schedule.Location))
 	}
 	for _, p := range answer.Pools {
 		if p.Full() != "" {
 			figures += "; " + p.Text()
 		}
 	}
-	if answer.Down != "" {
-		figures += "; " + answer.Down
+	if answer.Maintenance != "" {
+		figures += "; " + answer.Maintenance
 	}
 	return figures
 }
 
-// A judged is a health whose troubles are being listed.
-type judged struct {
+// A judgement is a health whose troubles are being listed.
+type judgement struct {
 	*Health
 	config string // Source.Config, for what to type
 }
 
 // down returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
-func (of judged) down() (rows []Trouble) {
-	if missing := of.ticksMissing(); missing != "" {
+func (h judgement) down() (rows []Trouble) {
+	if missing := h.ticksMissing(); missing != "" {
 		next := "crontab -l"
 		switch {
-		case of.LastTick.After(of.At):
+		case h.LastTick.After(h.At):
 			next = "date"
-		case of.Err != nil:
-			next = "sched doctor" + of.config
+		case h.Err != nil:
+			next = "sched doctor" + h.config
 		}
 		rows = append(rows, Trouble{Trouble: "tick", Text: missing, Next: next})
 	}
-	if of.Invalid {
-		words := filepath.Base(of.Schedule.File) + " is invalid, ticks run " + of.Schedule.InPlace()
-		rows = append(rows, Trouble{Trouble: "schedule", Text: words, Next: "sched check" + of.config})
+	if h.Invalid {
+		words := filepath.Base(h.Schedule.File) + " is invalid, ticks run " + h.Schedule.InPlace()
+		rows = append(rows, Trouble{Trouble: "schedule", Text: words, Next: "sched check" + h.config})
 	}
 	return rows
 }
 
 // store says that the store does not answer, and how many slots wait for it; "" if neither is so.
-func (of judged) store(waiting int) string {
+func (h judgement) store(waiting int) string {
 	var words []string
-	if of.Outage != nil {
-		since := humanize.MinuteZone(of.Outage.Since, of.Schedule.Location)
-		words = append(words, "down since "+since+": "+humanize.Line(of.Outage.Why))
+	if h.Outage != nil {
+		since := humanize.MinuteZone(h.Outage.Since, h.Schedule.Location)
+		words = append(words, "down since "+since+": "+humanize.Line(h.Outage.Why))
 	}
 	if waiting > 0 {
 		words = append(words, "kept until it answers: "+humanize.Count(waiting, "slot"))
@@ -217,24 +220,24 @@ func (of judged) store(waiting int) string {
 	return strings.Join(words, "; ")
 }
 
-func (of judged) undelivered() Trouble {
-	u := of.Undelivered
+func (h judgement) undelivered() Trouble {
+	u := h.Undelivered
 	wait, whose := " waits", ", of "
 	if u.Count > 1 {
 		wait, whose = " wait", ", the oldest of "
 	}
-	since := humanize.MinuteZone(u.Since, of.Schedule.Location)
+	since := humanize.MinuteZone(u.Since, h.Schedule.Location)
 	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Error
-	return Trouble{Trouble: "notifications", Text: words, Next: "sched history" + of.config + " " + u.Task}
+	return Trouble{Trouble: "notifications", Text: words, Next: "sched history" + h.config + " " + u.Task}
 }
 
-func (of judged) trouble(t TaskTrouble) Trouble {
+func (h judgement) trouble(t TaskTrouble) Trouble {
 	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Text: t.Text, Run: t.Run.ID}
 	command, argument := "why", t.Task
 	switch t.Kind {
 	case LastFailed:
 		row.Trouble = string(t.Run.Outcome)
-		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Duration(max(0, of.At.Sub(t.Run.Ended))))
+		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Duration(max(0, h.At.Sub(t.Run.Ended))))
 		if t.Run.Reason != "" {
 			row.Text += " (" + t.Run.Reason + ")"
 		}
@@ -246,13 +249,13 @@ func (of judged) trouble(t TaskTrouble) Trouble {
 		}
 	case HasMissed:
 		row.Run = ""
-		row.Text = missedText(t, of.Schedule.Location)
+		row.Text = missedText(t, h.Schedule.Location)
 	case RunsLong, IsOverdue:
 		if t.Run.ID != "" {
 			command, argument = "logs", humanize.ShortRun(t.Run.ID)
 		}
 	}
-	row.Next = "sched " + command + of.config + " " + argument
+	row.Next = "sched " + command + h.config + " " + argument
 	return row
 }
 
@@ -264,12 +267,14 @@ func missedText(t TaskTrouble, zone *time.Location) string {
 		t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
 }
 
-func poolsOf(of *Health) []Pool {
-	all, live := []Pool{}, []state.Row(nil)
-	for _, t := range of.Tasks {
+func poolsOf(h *Health) []Pool {
+	all := []Pool{}
+	var live []state.Row
+	for _, t := range h.Tasks {
 		live = append(live, t.Running...)
 	}
-	for _, p := range of.Schedule.Pools {
+	for _, p := range h.Schedule.Pools {
+		// Without a store only the seats of this machine are asked for, so no error comes.
 		holders, _ := run.Storage{}.SeatHolders(context.Background(), live, p)
 		all = append(all, *poolOf(p, holders))
 	}
@@ -279,10 +284,10 @@ func poolsOf(of *Health) []Pool {
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.
 const forgottenAfter = 24 * time.Hour
 
-func (of judged) forgotten(paused []TaskPause) (rows []Trouble) {
+func (h judgement) forgotten(paused []TaskPause) (rows []Trouble) {
 	for _, p := range paused {
-		if p.Raw.Until.IsZero() && of.At.Sub(p.Raw.Since) > forgottenAfter {
-			words, next := p.Raw.Text(of.At, of.Schedule.Location), "sched resume"+of.config
+		if p.Raw.Until.IsZero() && h.At.Sub(p.Raw.Since) > forgottenAfter {
+			words, next := p.Raw.Text(h.At, h.Schedule.Location), "sched resume"+h.config
 			if p.Task == "" {
 				words = "everything is " + words
 			} else {

@@ -13,27 +13,27 @@ import (
 
 // A Why explains when a task ran, or why it did not, and what could stop it.
 type Why struct {
-	Task     string    `json:"task"`
-	Cron     []string  `json:"cron"`
-	Timezone string    `json:"timezone"`
-	Triggers []Chained `json:"triggered_by"` // the tasks that start it
-	Off      string    `json:"off"`          // why the task does not run here at all
-	Asks     []string  `json:"asks"`         // the commands that are asked whether it may run
-	Down     string    `json:"maintenance"`  // maintenance that keeps it from running at this moment
-	Running  []Running `json:"running"`      // of this task, now
-	Waiting  []Waiting `json:"waiting"`      // for a tick: what was asked for, and next attempts
-	Minute   *Minute   `json:"minute"`       // the minute that --at names
-	Last     *Minute   `json:"last"`         // without --at: when it was due last,
-	Next     *Minute   `json:"next"`         // and when it is due next
-	LastRun  *Record   `json:"last_run"`     // of a task that is never due
-	Free     *string   `json:"free"`         // if the next slots would be skipped: the first that would not
-	Held     string    `json:"held"`         // who has its mutex now
-	Pool     *Pool     `json:"pool"`         // who has the seats of its pool now; null without one
-	Failures int       `json:"failures"`
-	Paused   *Pause    `json:"paused"` // who paused it
-	Overdue  []Overdue `json:"overdue,omitempty"`
-	NoTicks  string    `json:"no_tick"` // that no ticks come any more, or no tick ever came; else empty
-	Changes  []Change  `json:"changes"` // by people, in the last day; only changes that runs do not show
+	Task        string    `json:"task"`
+	Cron        []string  `json:"cron"`
+	Timezone    string    `json:"timezone"`
+	Triggers    []Chained `json:"triggered_by"` // the tasks that start it
+	Off         string    `json:"off"`          // why the task does not run here at all
+	Asks        []string  `json:"asks"`         // the commands that are asked whether it may run
+	Maintenance string    `json:"maintenance"`  // maintenance that keeps it from running at this moment
+	Running     []Running `json:"running"`      // of this task, now
+	Waiting     []Waiting `json:"waiting"`      // for a tick: what was asked for, and next attempts
+	Minute      *Minute   `json:"minute"`       // the minute that --at names
+	Last        *Minute   `json:"last"`         // without --at: when it was due last,
+	Next        *Minute   `json:"next"`         // and when it is due next
+	LastRun     *Record   `json:"last_run"`     // of a task that is never due
+	Free        *string   `json:"free"`         // if the next slots would be skipped: the first that would not
+	Held        string    `json:"held"`         // who has its mutex now
+	Pool        *Pool     `json:"pool"`         // who has the seats of its pool now; null without one
+	Failures    int       `json:"failures"`
+	Paused      *Pause    `json:"paused"` // who paused it
+	Overdue     []Overdue `json:"overdue,omitempty"`
+	NoTicks     string    `json:"no_tick"` // that no ticks come any more, or no tick ever came; else empty
+	Changes     []Change  `json:"changes"` // by people, in the last day; only changes that runs do not show
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
@@ -113,7 +113,7 @@ func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 		NoTicks:  s.TicksMissing(),
 	}
 	if !t.EvenInMaintenance {
-		w.Answer.Down = s.Maintenance()
+		w.Answer.Maintenance = s.Maintenance()
 	}
 	for _, trigger := range s.Schedule.Triggers()[t.Name] {
 		w.Answer.Triggers = append(w.Answer.Triggers, Chained{trigger.From, trigger.Key})

@@ -85,8 +85,8 @@ func (p taskPage) runsSection(task string) error {
 
 func (p taskPage) why(w *view.Inquiry) {
 	a, zone := w.Answer, p.zoneOf(w.Task.Name)
-	if a.Down != "" {
-		p.put(`<p class="alert">! %s</p>`, a.Down)
+	if a.Maintenance != "" {
+		p.put(`<p class="alert">! %s</p>`, a.Maintenance)
 	}
 	if a.Off != "" {
 		p.put(`<p>%s It does not run here: it is %s.</p>`, badge("off"), a.Off)
