@@ -197,7 +197,7 @@ func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) 
 			newest = append(newest, miss)
 		}
 	}
-	if b.inGap(task.Name) {
+	if b.gap.has(task.Name) {
 		n := 0
 		for at := range task.When.Backward(humanize.Later(b.gap.countedFrom, first), b.gap.end) {
 			if n == limit {
@@ -233,9 +233,6 @@ func (b *backfill) pauseOf(task *schedule.Task, at time.Time) string {
 	}
 	return b.ledger.paused.By(task, at)
 }
-
-// inGap reports whether there is a gap and a task was due in it.
-func (b *backfill) inGap(task string) bool { return b.gap != nil && b.gap.tasks[task] }
 
 // task returns a task by its name; nil if the schedule has no such task any more, or if the task is
 // switched off.

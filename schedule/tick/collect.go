@@ -62,7 +62,7 @@ func (r *tickRun) collectLost() {
 		process.SweepCgroups()
 	}
 	rows, err := r.unwatched()
-	r.reportOrFallBack(err)
+	r.records.fallback.reportOrFallBack(err)
 	var collecting sync.WaitGroup
 	places := make(chan struct{}, maxCollecting)
 	for _, row := range rows {
@@ -86,7 +86,7 @@ func (r *tickRun) collectLost() {
 // collect finishes a run that no process looks after, or resumes it if it waits.
 func (r *tickRun) collect(row state.Row) {
 	waiting, err := r.launcher.caller().Collect(row)
-	r.reportOrFallBack(err)
+	r.records.fallback.reportOrFallBack(err)
 	if waiting != nil {
 		r.resume(*waiting)
 	}
@@ -99,17 +99,6 @@ func (r *tickRun) unwatched() ([]state.Row, error) {
 	return rows, err
 }
 
-// reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
-// tick goes on with a database in memory instead, which is reported once.
-func (r *tickRun) reportOrFallBack(err error) {
-	if err == nil {
-		return
-	}
-	if _, fellBack := r.records.fallback.storageFor(err); !fellBack {
-		r.tick.Report.Problem("%v", err)
-	}
-}
-
 // resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
 func (r *tickRun) resume(row state.Row) {
 	task := r.tick.Schedule.Task(row.Task)
@@ -117,7 +106,7 @@ func (r *tickRun) resume(row state.Row) {
 		task = &schedule.Task{Name: row.Task}
 	}
 	if row.Stop != nil {
-		r.reportOrFallBack(r.launcher.caller().GiveUp(row))
+		r.records.fallback.reportOrFallBack(r.launcher.caller().GiveUp(row))
 		return
 	}
 	if r.mustWait(row, task) {

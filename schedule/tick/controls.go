@@ -178,7 +178,7 @@ func (r *tickRun) stopPaused() {
 		return
 	}
 	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
-	r.reportOrFallBack(err)
+	r.records.fallback.reportOrFallBack(err)
 	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
 	if len(live) == 0 {
 		return

@@ -33,7 +33,7 @@ func (b *backfill) addRows() {
 				b.add(name, b.single(name, miss.slot), miss.reason)
 			}
 		}
-		if b.inGap(name) {
+		if b.gap.has(name) {
 			b.addGapRows(b.task(name), rowsOfTask)
 		}
 	}
@@ -43,7 +43,7 @@ func (b *backfill) addRows() {
 // then tasks that are no longer in it.
 func (b *backfill) tasksWithMisses() (names []string) {
 	for _, task := range b.ledger.Schedule.Tasks {
-		if len(b.missed[task.Name]) > 0 || b.inGap(task.Name) {
+		if len(b.missed[task.Name]) > 0 || b.gap.has(task.Name) {
 			names = append(names, task.Name)
 		}
 	}

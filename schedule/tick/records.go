@@ -198,6 +198,17 @@ func (m *fallback) storageFor(err error) (run.Storage, bool) {
 	return *m.used, true
 }
 
+// reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
+// tick goes on with a database in memory instead, which is reported once.
+func (m *fallback) reportOrFallBack(err error) {
+	if err == nil {
+		return
+	}
+	if _, fellBack := m.storageFor(err); !fellBack {
+		m.problem("%v", err)
+	}
+}
+
 // inUse reports whether the storage in memory was needed.
 func (m *fallback) inUse() bool {
 	m.mu.Lock()
