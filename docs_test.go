@@ -188,6 +188,26 @@ func TestNamesInTheDocsExist(t *testing.T) {
 	}
 }
 
+// A method that has a file behind it, as `Tick.Run` (`tick/tick.go`), is in that file.
+func TestMethodsInTheDocsAreInTheirFiles(t *testing.T) {
+	t.Parallel()
+	located := regexp.MustCompile("`\\w+\\.(\\w+)`\\s+(?:in\\s+|\\()`([a-z/]+\\.go)`")
+	all := located.FindAllStringSubmatch(text(t, followed), -1)
+	if len(all) < 20 {
+		t.Fatalf("%s has only %d methods with a file", followed, len(all))
+	}
+	for _, found := range all {
+		name, file := found[1], found[2]
+		if _, err := os.Stat(file); err != nil { // else it is written whole
+			file = "schedule/" + file
+		}
+		declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + name + `\b`)
+		if !declared.MatchString(text(t, file)) {
+			t.Errorf("%s: %s is not in %s", followed, name, file)
+		}
+	}
+}
+
 // isFile reports whether a name with a dot in it is the name of a file.
 func isFile(name string) bool {
 	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".jsonl", ".prom", ".log", ".txt", ".sh",

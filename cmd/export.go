@@ -24,8 +24,8 @@ func newExportCommand(a *app) *cobra.Command {
 		Long: `export prints the tasks as lines of a crontab, for any cron. Settings that cron does not know, such
 as timeout and without_overlapping, become comments. sched reads them: "sched list -c crontab".
 
-stderr lists these settings, what the crontab lacks, and what another cron reads in another way. If
-the crontab lacks something, or can be read in two ways, the exit code is 1.
+stderr lists these settings, the settings that are lost, and the lines that another cron reads in
+another way. If a setting is lost, or a line can be read in two ways, the exit code is 1.
 If a task has a user, each line has one, as in /etc/cron.d.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab`,
@@ -67,8 +67,8 @@ func (a exportCommand) export(output string) error {
 	return nil
 }
 
-// printNotes says what is only a comment in the crontab, what it lacks, and what is read in two
-// ways.
+// printNotes prints which settings became comments, which settings are missing in the crontab, and
+// which lines another cron reads in another way.
 func (a exportCommand) printNotes(s *schedule.Schedule, exported *crontab.Exported) {
 	for _, setting := range exported.AsComments {
 		fmt.Fprintf(a.err, "note: %s\n", setting)

@@ -123,7 +123,8 @@ func took(row state.Row) string {
 	return humanize.Duration(row.Duration())
 }
 
-// details says what is special about a run: its attempt, and what it is for if not for this minute.
+// details returns what is special about a run: a second or later attempt, who asked for it, or a
+// slot of another minute. With -v it also has the id.
 func (r *terminalReport) details(row state.Row) string {
 	var details []string
 	attempt := row.Attempt.Number

@@ -45,7 +45,8 @@ func (a serveCommand) offerSignIn(service serve.Service, root string, o serveOpt
 	fmt.Fprintf(a.out, "sign in to %s, once and within 10 minutes: %s\n", scope, root+service.LoginPath(scope))
 }
 
-// linkScope returns what the link lets a browser do: what --link says, or else the most there is.
+// linkScope returns the scope of the login link: the scope of --link, or else the highest scope
+// that the server has.
 func (o serveOptions) linkScope() serve.Scope {
 	switch {
 	case o.link != "":

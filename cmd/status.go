@@ -108,7 +108,7 @@ func (a statusCommand) reportNoSchedule(o statusOptions, reason error) {
 	}
 }
 
-// invalidHealth returns the health of an invalid schedule, of which only the file is known. The
+// invalidHealth returns the health of a schedule that is invalid: only its file is known. The
 // schedule has the name of its folder.
 func (a statusCommand) invalidHealth() *view.Health {
 	health := &view.Health{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}

@@ -13,16 +13,16 @@ import (
 // A binary that is built with the tag schedtest, as the tests of this package do, has a clock that
 // can be wrong, in every process of a run alike:
 //
-//	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   it is this time when the process begins; then time passes as usual
-//	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to SCHED_TEST_CLOCK
-//	SCHED_TEST_CLOCK_FILE=clock             the time is read from this file instead: see testing/testclock
-//	SCHED_TEST_CLOCK_SET=2h                 how far the clock was set forward since the boot; other time passed
-//	SCHED_TEST_BOOT=a@2026-11-21T10:44:30Z  the name of the machine's boot, and its time; without it, a time long ago
+//	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   the time at which the process begins; then time passes
+//	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow; this is added to SCHED_TEST_CLOCK
+//	SCHED_TEST_CLOCK_FILE=clock             the time is read from this file (testing/testclock)
+//	SCHED_TEST_CLOCK_SET=2h                 how far the clock was set forward since the boot
+//	SCHED_TEST_BOOT=a@2026-11-21T10:44:30Z  the name and the time of the boot; else long ago
 //
 // Other variables change what belongs to the machine, or how long sched waits:
 //
 //	SCHED_TEST_SERVER=web-1           the name of the machine
-//	SCHED_TEST_ETC=/tmp/etc           the folder in which install writes and keeps copies, and which has the labels
+//	SCHED_TEST_ETC=/tmp/etc           the folder where install writes, and where the labels are
 //	SCHED_TEST_CONDITION_TIMEOUT=10m  how long a condition command may take
 //	SCHED_TEST_HEADER_TIMEOUT=5m      how long the header of a request to sched serve may take
 //

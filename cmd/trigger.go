@@ -220,7 +220,7 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 	return nil
 }
 
-// retries returns a retry of each named run. It leaves out a run of which a retry waits already.
+// retries returns a retry for each named run, but not for a run that has a retry waiting already.
 func (a retryCommand) retries(
 	s *schedule.Schedule, names []string, at time.Time, params map[string]string, reason string,
 ) (retries []control.Retry, err error) {

@@ -202,10 +202,24 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 				tick = t // it accounts for the minute, which a replay does not
 			}
 		}
+		if c.lostBeforeClockWasSetBack(ticks) {
+			c.excuse(damagedHistory, "%s has no outcome: an earlier tick of its minute had it", what)
+			return
+		}
 		from, to := c.span(tick)
 		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; tick %d, %s",
 			what, tick.number, ending(tick.status))
 	}
+}
+
+// lostBeforeClockWasSetBack reports whether one of the ticks of a minute, which came again when the
+// clock was set back, lived while the database was damaged. With the new database sched does not
+// know that the minute was ever due, but takes it for a time before the first tick.
+func (c *check) lostBeforeClockWasSetBack(ticks []*tick) bool {
+	return slices.ContainsFunc(ticks, func(t *tick) bool {
+		from, to := c.span(t)
+		return !t.replay && c.excusedBy(from, to) == damagedHistory
+	})
 }
 
 // unrecorded reports whether one of the ticks lived while the folder was full or read-only. The

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -162,8 +163,14 @@ func (c *campaign) history() string { return filepath.Join(c.state(), "sched.db"
 // It first reads the records, for join.
 func damageHistory(c *campaign, r *rand.Rand) error {
 	const page = 4096
-	if records, err := c.recorded(); err == nil {
+	records, err := c.recorded()
+	planned, plannedErr := c.planned()
+	if err == nil && plannedErr == nil { // else it is damaged already
 		c.before = append(c.before, records...)
+		// A row goes from planned over going to recorded: read in this order, no row is missed.
+		for _, slot := range planned {
+			c.goingBefore[slot] = true
+		}
 		for _, row := range c.going() {
 			c.goingBefore[slotName(row.Task, row.Slot)] = true
 		}
@@ -201,6 +208,30 @@ func damageHistory(c *campaign, r *rand.Rand) error {
 		_, err = file.WriteAt(bytes.Repeat([]byte("this is no database "), 16), 0)
 	}
 	return err
+}
+
+// planned returns the slots that a tick has planned and not come to yet. They may be older than the
+// minute of the tick: slots that other ticks have left.
+func (c *campaign) planned() (slots []string, err error) {
+	db, err := sql.Open("sqlite", "file:"+c.history()+"?mode=ro") // the driver that package state uses
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Query("SELECT task, slot FROM run WHERE phase = 'planned'")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var task string
+		var micros int64
+		if err := rows.Scan(&task, &micros); err != nil {
+			return nil, err
+		}
+		slots = append(slots, slotName(task, time.UnixMicro(micros)))
+	}
+	return slots, rows.Err()
 }
 
 // noteSetAside writes into the journal which damaged histories were set aside after its last call.
