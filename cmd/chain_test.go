@@ -52,7 +52,8 @@ func (b *box) chains(want int) {
 		}
 		causes++
 		if len(r.Triggered) != 1 || caused[r.Run] != r.Triggered[0].Run {
-			b.Errorf("run %s %s, says that it triggered %v, and run %q says that it was", r.Run, r.Outcome, r.Triggered, caused[r.Run])
+			b.Errorf("run %s %s, says that it triggered %v, and run %q says that it was",
+				r.Run, r.Outcome, r.Triggered, caused[r.Run])
 		}
 		if got := strings.Count(b.read("ran.txt"), r.Run+" "+r.Outcome+"\n"); got != 1 {
 			b.Errorf("what run %s triggered, which %s, ran %d times", r.Run, r.Outcome, got)

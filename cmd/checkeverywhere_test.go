@@ -62,7 +62,8 @@ func TestTheProblemMatcherFindsWhatCheckPrints(t *testing.T) {
 			t.Fatalf("%d problems were found in\n%s", len(found), out)
 		}
 		m := found[0]
-		if m[pattern.Severity] != want[0] || m[pattern.File] != "schedule.yaml" || m[pattern.Line] != want[1] || m[pattern.Column] != want[2] ||
+		if m[pattern.Severity] != want[0] || m[pattern.File] != "schedule.yaml" || m[pattern.Line] != want[1] ||
+			m[pattern.Column] != want[2] ||
 			!strings.HasPrefix(m[pattern.Message], want[3]) {
 			t.Errorf("found %q, want %q", m, want)
 		}

@@ -44,7 +44,8 @@ tasks:
 	}
 	b.until("it ticks on", func() bool {
 		clocks := b.clocks("front")
-		return slices.ContainsFunc(clocks, func(c string) bool { return c < "11:00" && c > back.Add(2*time.Minute).Format("15:04") })
+		return slices.ContainsFunc(clocks,
+			func(c string) bool { return c < "11:00" && c > back.Add(2*time.Minute).Format("15:04") })
 	})
 	w.signal(syscall.SIGTERM)
 	w.ended()

@@ -363,7 +363,8 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 		}
 		// A machine with too much to do may make the other lose its lease in turn.
 		if !strings.Contains(strings.Join(other.Notes, "\n"), "lost its lock") {
-			t.Errorf("%s started %s after the server went on, and the other has its lock", other.Task, attempt.At.Sub(wentOn))
+			t.Errorf("%s started %s after the server went on, and the other has its lock",
+				other.Task, attempt.At.Sub(wentOn))
 		}
 	}
 	if len(stopped) == 0 || !strings.Contains(stopped[0].Reason, "before attempt 1: its lock cannot be told to be held: ") {
@@ -388,7 +389,8 @@ func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
 			want := "stopped"
 			if policy == "continue" {
 				// It goes on and ends well; what the renewal found is in its record.
-				s[0].until("the loss was noticed", func() bool { return strings.Contains(s[0].openRuns(), "lost its lock") })
+				s[0].until("the loss was noticed",
+					func() bool { return strings.Contains(s[0].openRuns(), "lost its lock") })
 				s[0].write("go", "")
 				want = "succeeded"
 			}
@@ -421,8 +423,10 @@ func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
 	}
 	s := newServers(t, 2, store(rules), held+"\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")
 	said := ""
-	for _, args := range [][]string{{"run"}, {"run", "--dry-run"}, {"servers"}, {"history", "--all-servers"}, {"list"}, {"pause", "once"},
-		{"resume"}, {"interrupt"}, {"status"}, {"run"}, {"trigger", "once"}, {"run"}, {"logs", "once"}, {"stop", "long"}, {"unlock", "long"},
+	for _, args := range [][]string{{"run"}, {"run", "--dry-run"}, {"servers"}, {"history", "--all-servers"},
+		{"list"}, {"pause", "once"},
+		{"resume"}, {"interrupt"}, {"status"}, {"run"}, {"trigger", "once"}, {"run"}, {"logs", "once"},
+		{"stop", "long"}, {"unlock", "long"},
 		{"forget", "gone"}, {"why", "once"}, {"check"}, {"doctor"}} {
 		for _, one := range s {
 			out, _ := one.sched(args...)
@@ -433,7 +437,8 @@ func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
 		t.Error(said)
 	}
 	without := slices.DeleteFunc(slices.Clone(rules), func(rule string) bool { return rule == "+set" })
-	out, _, _ := newServers(t, 1, store(without), "tasks:\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")[0].tick()
+	out, _, _ := newServers(t, 1, store(without),
+		"tasks:\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")[0].tick()
 	if !strings.Contains(out, "NOPERM") || !strings.Contains(out, "hint: docs/many-servers.md") {
 		t.Error(out)
 	}
@@ -472,8 +477,10 @@ func TestATickOverASlowNetworkStartsAllInTime(t *testing.T) {
 // whatever it does about TERM. No other test runs beside it, because half a second counts.
 func TestALeaseThatCannotBeRenewedStopsItsCommandBeforeItEnds(t *testing.T) {
 	redis := redistest.Start(t)
-	s := newServers(t, 1, redis.URL, strings.ReplaceAll(held, "kill_after: 1s", "kill_after: 1m\n    on_lost_lease: stop")+"\n")[0]
-	s.write("schedule.yaml", strings.Replace(s.read("schedule.yaml"), "      echo $SCHED_RUN", "      trap '' TERM; echo $SCHED_RUN", 1))
+	s := newServers(t, 1, redis.URL, strings.ReplaceAll(held, "kill_after: 1s",
+		"kill_after: 1m\n    on_lost_lease: stop")+"\n")[0]
+	s.write("schedule.yaml", strings.Replace(s.read("schedule.yaml"), "      echo $SCHED_RUN",
+		"      trap '' TERM; echo $SCHED_RUN", 1))
 	s.tick()
 	_, _, command := s.pids()
 	redis.Pause()
@@ -651,7 +658,8 @@ func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newServers(t, 1, tt.url, "tasks:\n  - {name: once, cron: \"* * * * *\", one_server: true, command: echo}\n")[0]
+			s := newServers(t, 1, tt.url,
+				"tasks:\n  - {name: once, cron: \"* * * * *\", one_server: true, command: echo}\n")[0]
 			out, code, _ := s.tick()
 			said := 0
 			for line := range strings.Lines(out) {

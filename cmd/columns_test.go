@@ -54,7 +54,8 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"A listed task":     {reflect.TypeFor[listedTask](), reflect.TypeFor[view.Task]()},
 		"A pause in effect": {reflect.TypeFor[serve.Pausing](), reflect.TypeFor[view.Pause]()},
 	} {
-		own := slices.DeleteFunc(jsonNames(of[0]), func(name string) bool { return slices.Contains(jsonNames(of[1]), name) })
+		own := slices.DeleteFunc(jsonNames(of[0]),
+			func(name string) bool { return slices.Contains(jsonNames(of[1]), name) })
 		if got := documented(string(text), heading); !slices.Equal(got, own) {
 			t.Errorf("%s:\ndocumented: %v\nanswered:   %v", heading, got, own)
 		}

@@ -69,7 +69,8 @@ func start(t *testing.T) (b *box, witness, supervisor, command int) {
 // untilWrittenDown waits until the row of a run says that the process is its command.
 func (b *box) untilWrittenDown(command int) {
 	b.until("the process is written down", func() bool {
-		return slices.ContainsFunc(openRows(b.path(".sched")), func(r state.Row) bool { return r.Attempt.PID == command })
+		return slices.ContainsFunc(openRows(b.path(".sched")),
+			func(r state.Row) bool { return r.Attempt.PID == command })
 	})
 }
 

@@ -26,7 +26,8 @@ func TestDamageThatNoTickReadsIsFoundWithinADay(t *testing.T) {
 	var old []state.Row
 	for n := range 600 {
 		at := time.Now().Add(-time.Duration(n+10) * time.Minute).UTC()
-		old = append(old, state.Row{ID: outcome.NewIDAt(at), Task: fmt.Sprintf("old-%d", n%5), Slot: at.Truncate(time.Minute), Result: state.Result{Outcome: outcome.Failed, Ended: at}, Started: at})
+		old = append(old, state.Row{ID: outcome.NewIDAt(at), Task: fmt.Sprintf("old-%d", n%5),
+			Slot: at.Truncate(time.Minute), Result: state.Result{Outcome: outcome.Failed, Ended: at}, Started: at})
 	}
 	if err := db.Runs().Record(context.Background(), old, false); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,8 @@ func cronLines(name, text string, system bool) (all []cronLine) {
 		switch found := shape.FindStringSubmatch(line); {
 		case found != nil && found[4] != "command to be executed":
 			when := strings.Join(strings.Fields(found[2]), " ")
-			all = append(all, cronLine{fmt.Sprintf("%s:%d", name, i+1), settings, when, found[3], found[4], found[1] != ""})
+			all = append(all, cronLine{fmt.Sprintf("%s:%d", name, i+1), settings, when, found[3],
+				found[4], found[1] != ""})
 		case settingLine.MatchString(line):
 			settings = append(settings[:len(settings):len(settings)], line)
 		}

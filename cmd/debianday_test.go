@@ -33,7 +33,8 @@ func TestEachCrontabOfADebianPackageIsASchedule(t *testing.T) {
 		t.Errorf("these are %d files", len(files))
 	}
 	for file, lines := range files {
-		s, err := load.File(filepath.Join("testdata/crontabs/cron.d", file), load.Options{Home: anybody, Getenv: os.LookupEnv})
+		s, err := load.File(filepath.Join("testdata/crontabs/cron.d", file),
+			load.Options{Home: anybody, Getenv: os.LookupEnv})
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -211,7 +212,8 @@ func (d *debianDay) awaitTicks(from time.Time, said *grown) {
 
 // setClock lets the clock go from a second before a minute to ten seconds in it, and stand there.
 func (d *debianDay) setClock(minute time.Time) {
-	text := fmt.Sprintf("%s %s 600 %s", time.Now().UTC().Format(time.RFC3339Nano), minute.Add(-1100*time.Millisecond).Format(time.RFC3339Nano), stands(minute))
+	text := fmt.Sprintf("%s %s 600 %s", time.Now().UTC().Format(time.RFC3339Nano),
+		minute.Add(-1100*time.Millisecond).Format(time.RFC3339Nano), stands(minute))
 	if err := os.WriteFile(filepath.Join(d.dir, "clock.new"), []byte(text), 0o644); err != nil {
 		d.Fatal(err)
 	}
@@ -234,7 +236,8 @@ func (d *debianDay) run(from time.Time, minutes int, want map[string][]dayStart)
 		mount --bind group /etc/group
 		for shell in /bin/bash /bin/sh; do [ ! -e $shell ] || mount --bind recorder $shell; done
 		exec "$2" work -v -c cron.d/debian`, "sh", d.dir, binary)
-	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "SCHED_TEST_BOOT=a", "SCHED_TEST_CLOCK_FILE="+filepath.Join(d.dir, "clock"))
+	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "SCHED_TEST_BOOT=a",
+		"SCHED_TEST_CLOCK_FILE="+filepath.Join(d.dir, "clock"))
 	c.Stdout, c.Stderr = out, out
 	if err := c.Start(); err != nil {
 		d.Fatal(err)

@@ -133,7 +133,8 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 		t.Errorf("sched logs: %q", out)
 	}
 	if b.read("before.txt") != "before\n" || b.read("success.txt") != "succeeded\n" || b.read("after.txt") != "succeeded 3\n" || b.read("failure.txt") != "" {
-		t.Errorf("before %q, success %q, after %q, failure %q", b.read("before.txt"), b.read("success.txt"), b.read("after.txt"), b.read("failure.txt"))
+		t.Errorf("before %q, success %q, after %q, failure %q",
+			b.read("before.txt"), b.read("success.txt"), b.read("after.txt"), b.read("failure.txt"))
 	}
 }
 
@@ -241,7 +242,8 @@ func TestTheSupervisorOfALaterAttemptIsKilled(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if b.read("success.txt") != "succeeded\n" || b.read("before.txt") != "before\n" || b.read("attempts.txt") != "1\n2\n" {
-		t.Errorf("success %q, before %q, attempts %q", b.read("success.txt"), b.read("before.txt"), b.read("attempts.txt"))
+		t.Errorf("success %q, before %q, attempts %q", b.read("success.txt"),
+			b.read("before.txt"), b.read("attempts.txt"))
 	}
 }
 

@@ -23,9 +23,11 @@ func commands(t *testing.T) []*cobra.Command {
 func TestAFlagMeansTheSameInEachCommand(t *testing.T) {
 	letters := map[string][]string{
 		"n": {"limit", "lines", "next"}, // how many
-		"v": {"verbose"}, "q": {"quiet"}, "f": {"follow"}, "o": {"output"}, "y": {"yes"}, "c": {"config"}, "h": {"help"},
+		"v": {"verbose"}, "q": {"quiet"}, "f": {"follow"}, "o": {"output"}, "y": {"yes"},
+		"c": {"config"}, "h": {"help"},
 	}
-	words := map[string]string{"strict": "let nothing pass: ", "reason": "why, for those who wonder", "no-wait": "do not wait", "all": "of every task|list the commands"}
+	words := map[string]string{"strict": "let nothing pass: ", "reason": "why, for those who wonder",
+		"no-wait": "do not wait", "all": "of every task|list the commands"}
 	for _, c := range commands(t) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Shorthand != "" && !slices.Contains(letters[f.Shorthand], f.Name) {

@@ -38,13 +38,16 @@ func tellOfATick(t *testing.T, slow func(string, ...any)) {
 			{"sundays", "0", ", days: [sunday]"},
 		} {
 			name := fmt.Sprintf("%s-%d", kind.name, i)
-			fmt.Fprintf(&text, "- {name: %s, cron: \"* * * * *\", command: [sleep, %q]%s}\n", name, kind.took, kind.keys)
+			fmt.Fprintf(&text, "- {name: %s, cron: \"* * * * *\", command: [sleep, %q]%s}\n",
+				name, kind.took, kind.keys)
 			took, err := time.ParseDuration(kind.took + "s")
 			if err != nil {
 				t.Fatal(err)
 			}
-			known = append(known, state.Row{ID: outcome.NewIDAt(before), Task: name, Mutex: name, Slot: before, Started: before,
-				Result: state.Result{Ended: before.Add(took), Outcome: outcome.Succeeded}, Server: "web-1", Attempt: state.Attempt{Number: 1}})
+			known = append(known, state.Row{ID: outcome.NewIDAt(before), Task: name, Mutex: name,
+				Slot: before, Started: before,
+				Result: state.Result{Ended: before.Add(took), Outcome: outcome.Succeeded}, Server: "web-1",
+				Attempt: state.Attempt{Number: 1}})
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(text.String()), 0o600); err != nil {

@@ -29,7 +29,8 @@ func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
 	s.write("secret.log", secret+"\n")
 	s.write("secret.hooks.log", secret+"\n")
 
-	ids := []string{own, outcome.NewID(), outcome.NewID(), strings.ToUpper(outcome.NewID()), "../../secret", "..", s.path("secret"), "", "1234"}
+	ids := []string{own, outcome.NewID(), outcome.NewID(), strings.ToUpper(outcome.NewID()), "../../secret", "..",
+		s.path("secret"), "", "1234"}
 	records := redistest.Dial(t, store.URL)
 	put := func(err error) {
 		t.Helper()
@@ -44,7 +45,8 @@ func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
 			}
 			record := fmt.Sprintf(`{"run":%q,"task":"one","mutex":"one","slot":"2026-01-01T00:01:00Z","server":%q,"started":"2026-01-01T00:01:00Z",`+
 				`"ended":"2026-01-01T00:01:01Z","outcome":"succeeded","attempts":1,"output":%q,"locks":%q}`, id, server, s.path("secret.log"), s.dir)
-			put(records.Append(t.Context(), "runs", 10_000, []byte(record), []byte(strings.Replace(record, "succeeded", "", 1))))
+			put(records.Append(t.Context(), "runs", 10_000, []byte(record),
+				[]byte(strings.Replace(record, "succeeded", "", 1))))
 			put(records.Put(t.Context(), "last", "one@"+server, []byte(record), time.Hour))
 		}
 		if i <= 2 {

@@ -41,15 +41,18 @@ esac
 func oddCrontab() string {
 	random := rand.New(rand.NewPCG(3, 3))
 	odd := []string{
-		"", "   ", "\t# indented comment", "#5 4 * * * /bin/off", "MAILTO=\"\"", "PATH = \"/bin:$HOME/bin\"", "# Grüße 日本",
+		"", "   ", "\t# indented comment", "#5 4 * * * /bin/off", "MAILTO=\"\"",
+		"PATH = \"/bin:$HOME/bin\"", "# Grüße 日本",
 		"@reboot /bin/start", "0 5 * * * tar czf x-`date +%F`.tgz /srv", "5\t4  * *\t* /bin/tabs\tand  blanks  ",
-		"5 4 * * FRI-SUN /bin/never", "*/30 * * * * echo \\r \\b \\\\ | cat%in%put", "# * * * * * /other/sched run -c /other/schedule.yaml # sched install 00000000",
+		"5 4 * * FRI-SUN /bin/never", "*/30 * * * * echo \\r \\b \\\\ | cat%in%put",
+		"# * * * * * /other/sched run -c /other/schedule.yaml # sched install 00000000",
 	}
 	var text strings.Builder
 	for i := range 300 {
 		line := odd[random.IntN(len(odd))]
 		if i%2 == 0 {
-			line = fmt.Sprintf("%d %d * * * /bin/job-%d --flag 'a b' >> /var/log/job.log 2>&1", random.IntN(60), random.IntN(24), i)
+			line = fmt.Sprintf("%d %d * * * /bin/job-%d --flag 'a b' >> /var/log/job.log 2>&1",
+				random.IntN(60), random.IntN(24), i)
 		}
 		text.WriteString(line + "\n")
 	}
@@ -79,7 +82,8 @@ func installBox(t *testing.T) (b *box, old string) {
 func (b *box) installer(killAt string, args ...string) *exec.Cmd {
 	os.Remove(b.path("lists"))
 	c := b.command(args...)
-	c.Env = append(c.Env, "PATH="+b.path("bin")+":"+os.Getenv("PATH"), "KILL_AT="+killAt, "SCHED_TEST_ETC="+b.path("etc"), "XDG_STATE_HOME="+b.path("state"))
+	c.Env = append(c.Env, "PATH="+b.path("bin")+":"+os.Getenv("PATH"), "KILL_AT="+killAt,
+		"SCHED_TEST_ETC="+b.path("etc"), "XDG_STATE_HOME="+b.path("state"))
 	return c
 }
 
@@ -167,7 +171,8 @@ func (b *box) install() {
 // settled waits until crontab(1), which goes on without sched, has ended.
 func (b *box) settled() {
 	b.Helper()
-	b.until("crontab(1), which goes on, has ended", func() bool { busy, _ := filepath.Glob(b.path("busy.*")); return len(busy) == 0 })
+	b.until("crontab(1), which goes on, has ended",
+		func() bool { busy, _ := filepath.Glob(b.path("busy.*")); return len(busy) == 0 })
 }
 
 // uninstall takes the schedule out of the crontab, if it is in there, and checks that the old one

@@ -69,11 +69,16 @@ func TestASupervisorIsKilledBeforeItWritesDownWhatItHasSeen(t *testing.T) {
 		begun             int // commands
 	}{
 		{"how the command ended", "command: '" + wait + "echo >> begun.txt; exit 7'", "failed: exit code 7\n", 1},
-		{"that the command was ended by a signal", "command: '" + wait + "echo >> begun.txt; kill -USR1 $$'", "failed: exit code 138: killed by a signal (user defined signal 1)\n", 1},
-		{"that there is another attempt", "retry: {attempts: 2, delay: 10ms}, command: '" + wait + "echo >> begun.txt; exit $SCHED_ATTEMPT'", "failed: exit code 2\n", 2},
-		{deferred, "retry: {attempts: 2, delay: 1h}, command: '" + wait + "echo >> begun.txt; exit 7'", "stopped: sched stop by ", 1},
-		{"that the hook before has ended", "before: '" + wait + "true', command: 'echo >> begun.txt; exit 7'", "failed: exit code 7\n", 1},
-		{"that the hook before has failed", "before: '" + wait + "exit 3', command: 'echo >> begun.txt'", "failed: hook before 1: exit code 3\n", 0},
+		{"that the command was ended by a signal", "command: '" + wait + "echo >> begun.txt; kill -USR1 $$'",
+			"failed: exit code 138: killed by a signal (user defined signal 1)\n", 1},
+		{"that there is another attempt", "retry: {attempts: 2, delay: 10ms}, command: '" + wait +
+			"echo >> begun.txt; exit $SCHED_ATTEMPT'", "failed: exit code 2\n", 2},
+		{deferred, "retry: {attempts: 2, delay: 1h}, command: '" + wait + "echo >> begun.txt; exit 7'",
+			"stopped: sched stop by ", 1},
+		{"that the hook before has ended", "before: '" + wait + "true', command: 'echo >> begun.txt; exit 7'",
+			"failed: exit code 7\n", 1},
+		{"that the hook before has failed", "before: '" + wait + "exit 3', command: 'echo >> begun.txt'",
+			"failed: hook before 1: exit code 3\n", 0},
 	} {
 		t.Run(row.about, func(t *testing.T) {
 			t.Parallel()

@@ -27,8 +27,10 @@ func (s *server) at(clock time.Time) *exec.Cmd {
 func (s *server) waitForStore(slot time.Time) {
 	db, err := state.Open(s.path(".sched"), state.Patience)
 	if err == nil {
-		_, err = db.Runs().Request(context.Background(), state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot, Scheduled: true,
-			Wait: state.Wait{For: state.ForStore, Since: slot, Until: slot.Add(12 * time.Hour)}, Result: state.Result{Reason: "down"}})
+		_, err = db.Runs().Request(context.Background(),
+			state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot, Scheduled: true,
+				Wait:   state.Wait{For: state.ForStore, Since: slot, Until: slot.Add(12 * time.Hour)},
+				Result: state.Result{Reason: "down"}})
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
@@ -39,7 +41,8 @@ func (s *server) waitForStore(slot time.Time) {
 // ranOnce reports how often a slot of the task report ran on all servers, and whether its run is
 // known to be lost on the first one.
 func ranOnce(servers []*server, slot time.Time) (ran int, lost bool) {
-	ran = len(slices.DeleteFunc(servers[0].linesOf("ran"), func(line string) bool { return line != slot.Format(time.RFC3339) }))
+	ran = len(slices.DeleteFunc(servers[0].linesOf("ran"),
+		func(line string) bool { return line != slot.Format(time.RFC3339) }))
 	return ran, slices.Contains(servers[0].outcomes("report"), slot.Format("15:04")+" lost")
 }
 
@@ -61,7 +64,8 @@ func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
 			madeUp++
 		}
 		if ran, lost := ranOnce(servers, slot); ran != 1 && !(lost && ran == 0) {
-			t.Errorf("killed before step %d: the slot ran %d times\nthe next tick: %s\nweb-1: %v\nweb-2: %v", step, ran, out,
+			t.Errorf("killed before step %d: the slot ran %d times\nthe next tick: %s\nweb-1: %v\nweb-2: %v",
+				step, ran, out,
 				servers[0].outcomes("report"), servers[1].outcomes("report"))
 		}
 	}

@@ -22,7 +22,8 @@ func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
 		name    string
 		servers int
 		killed  int // which of the three ticks of web-1
-	}{{"the first tick of one", 1, 0}, {"the second tick of one", 1, 1}, {"the last tick of one", 1, 2}, {"the second tick of two", 2, 1}, {"the last tick of two", 2, 2}} {
+	}{{"the first tick of one", 1, 0}, {"the second tick of one", 1, 1}, {"the last tick of one", 1, 2},
+		{"the second tick of two", 2, 1}, {"the last tick of two", 2, 2}} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			servers := newServers(t, row.servers, redistest.Start(t).URL, `maintenance_file: down
@@ -54,7 +55,8 @@ tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pau
 					t.Errorf("killed before step %d: the older slot ran %d times\n%s", step, ran, said)
 				}
 				if ran, lost := ranOnce(servers, second); ran != 1 && !(lost && ran == 0) {
-					t.Errorf("killed before step %d: the slot ran %d times\n%s%v", step, ran, said, servers[0].outcomes("report"))
+					t.Errorf("killed before step %d: the slot ran %d times\n%s%v",
+						step, ran, said, servers[0].outcomes("report"))
 				}
 				for _, s := range servers {
 					if waiting := openRows(s.path(".sched")); len(waiting) > 0 {

@@ -20,7 +20,8 @@ import (
 func changes(call uint64, _, _, third uint64) bool {
 	switch call {
 	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_FTRUNCATE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_CONNECT,
-		unix.SYS_UNLINK, unix.SYS_UNLINKAT, unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_MKDIR, unix.SYS_MKDIRAT:
+		unix.SYS_UNLINK, unix.SYS_UNLINKAT, unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2,
+		unix.SYS_MKDIR, unix.SYS_MKDIRAT:
 		return true
 	case unix.SYS_OPENAT:
 		return third&unix.O_CREAT != 0
@@ -107,7 +108,8 @@ func (b *box) released() {
 func TestARunIsKnownElsewhereWhereverTheTickIsKilled(t *testing.T) {
 	t.Parallel()
 	redis := miniredis.RunT(t)
-	schedule := "name: shop\ntimezone: UTC\nstore: redis://" + redis.Addr() + "\ntasks: [{name: back, cron: 0 * * * *, command: 'true', background: true}]\n"
+	schedule := "name: shop\ntimezone: UTC\nstore: redis://" + redis.Addr() +
+		"\ntasks: [{name: back, cron: 0 * * * *, command: 'true', background: true}]\n"
 	here, there := newBox(t, schedule), newBox(t, schedule)
 	on := func(args ...string) *exec.Cmd {
 		c := here.command(append([]string{"run", "-q", "--at"}, args...)...)

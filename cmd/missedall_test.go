@@ -87,7 +87,8 @@ func TestEachMissedSlotRunsOnceWhereverTheTickIsKilled(t *testing.T) {
 					slices.Sort(ran)
 				}
 				if !slices.Equal(ran, want) {
-					t.Fatalf("killed before step %d: these ran:\n%v\nand not\n%v\n%s\n%v", step, ran, want, said, servers[0].outcomes("report"))
+					t.Fatalf("killed before step %d: these ran:\n%v\nand not\n%v\n%s\n%v",
+						step, ran, want, said, servers[0].outcomes("report"))
 				}
 				last = minute
 			}
@@ -107,7 +108,8 @@ func TestMissedSlotsRunInTheirOrderWhenTheirSupervisorEnds(t *testing.T) {
 			t.Parallel()
 			last := time.Now().UTC().Truncate(24 * time.Hour).Add(-48*time.Hour + 5*time.Minute)
 			s := gapServers(t, 1, "", "background: true", last)[0]
-			s.write("schedule.yaml", strings.Replace(s.read("schedule.yaml"), "command: 'echo", "command: 'until test -e $SHARED/go; do sleep 0.02; done; echo", 1))
+			s.write("schedule.yaml", strings.Replace(s.read("schedule.yaml"), "command: 'echo",
+				"command: 'until test -e $SHARED/go; do sleep 0.02; done; echo", 1))
 			minute := last.Add(time.Hour)
 			s.at(minute).Run()
 			witness, supervisor := s.waiter("report")

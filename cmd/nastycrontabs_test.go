@@ -142,9 +142,10 @@ var nasty = []nastyCrontab{
 		tasks: []nastyTask{{1, "a", "03-59/10 08-18/2 1-31/3 01 1-5/2", "/bin/a", ""}},
 	},
 	{
-		what:  "the longest command that Debian takes",
-		text:  "5 4 * * * /srv/long.sh " + strings.Repeat("x", 998-len("/srv/long.sh ")) + "\n",
-		tasks: []nastyTask{{1, "long", "5 4 * * *", "/srv/long.sh " + strings.Repeat("x", 998-len("/srv/long.sh ")), ""}},
+		what: "the longest command that Debian takes",
+		text: "5 4 * * * /srv/long.sh " + strings.Repeat("x", 998-len("/srv/long.sh ")) + "\n",
+		tasks: []nastyTask{{1, "long", "5 4 * * *", "/srv/long.sh " +
+			strings.Repeat("x", 998-len("/srv/long.sh ")), ""}},
 	},
 	{
 		what:   "a command that is too long for Debian",
@@ -190,10 +191,11 @@ var nasty = []nastyCrontab{
 		said:   []string{"crontab:1: the flags before the command are flags of OpenBSD's and FreeBSD's cron: -q"},
 	},
 	{
-		what:   "a - of SUSE before the times",
-		text:   "-*/15 * * * * /bin/a\n",
-		tasks:  []nastyTask{{1, "a", "*/15 * * * *", "/bin/a", ""}},
-		said:   []string{"crontab:1: Debian's cron refuses a - before the times", "not compared with Debian's cron, which takes no such lines: a"},
+		what:  "a - of SUSE before the times",
+		text:  "-*/15 * * * * /bin/a\n",
+		tasks: []nastyTask{{1, "a", "*/15 * * * *", "/bin/a", ""}},
+		said: []string{"crontab:1: Debian's cron refuses a - before the times",
+			"not compared with Debian's cron, which takes no such lines: a"},
 		debian: "bad minute",
 	},
 	{
@@ -222,9 +224,10 @@ var nasty = []nastyCrontab{
 		tasks: []nastyTask{{3, "c", "0 0 29 2 *", "/bin/c", ""}},
 	},
 	{
-		what:   "numbers that are too large",
-		text:   "0 24 * * * /bin/a\n60 * * * * /bin/b\n",
-		said:   []string{"crontab:1: not imported: \"0 24 * * *\": hour 24 is not in 0-23\n  hint: midnight is hour 0", "crontab:2: not imported: \"60 * * * *\": minute 60 is not in 0-59"},
+		what: "numbers that are too large",
+		text: "0 24 * * * /bin/a\n60 * * * * /bin/b\n",
+		said: []string{"crontab:1: not imported: \"0 24 * * *\": hour 24 is not in 0-23\n  hint: midnight is hour 0",
+			"crontab:2: not imported: \"60 * * * *\": minute 60 is not in 0-59"},
 		debian: "bad hour",
 	},
 	{

@@ -146,7 +146,10 @@ func (p *post) up() error {
 		return err
 	}
 	p.listener, p.addr = listener, listener.Addr().String()
-	p.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &session{post: p}, nil }))
+	p.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session,
+		error) {
+		return &session{post: p}, nil
+	}))
 	p.server.Domain, p.server.AllowInsecureAuth = "localhost", true
 	go p.server.Serve(listener)
 	return nil
@@ -194,7 +197,8 @@ func (s *session) Data(r io.Reader) error {
 	defer s.post.mu.Unlock()
 	s.post.count++
 	os.MkdirAll(filepath.Join(s.post.dir, "mails"), 0o755)
-	mail := s.auth + fmt.Sprintf("MAIL FROM %s\nRCPT TO %s\n\n%s", s.from, strings.Join(s.envelope, " "), strings.ReplaceAll(string(text), "\r\n", "\n"))
+	mail := s.auth + fmt.Sprintf("MAIL FROM %s\nRCPT TO %s\n\n%s",
+		s.from, strings.Join(s.envelope, " "), strings.ReplaceAll(string(text), "\r\n", "\n"))
 	return os.WriteFile(filepath.Join(s.post.dir, "mails", fmt.Sprint(s.post.count)), []byte(mail), 0o644)
 }
 

@@ -48,7 +48,8 @@ func TestAPauseIsOneOfAllServers(t *testing.T) {
 	s[0].must("pause", "--reason", "deploying")
 	for _, one := range s {
 		out, code, _ := one.tick()
-		one.has(out, code, 0, "report  skipped: paused by ann on web-1 since ", ": deploying", "import  skipped: paused by ann on web-1", "guard   succeeded")
+		one.has(out, code, 0, "report  skipped: paused by ann on web-1 since ", ": deploying",
+			"import  skipped: paused by ann on web-1", "guard   succeeded")
 		one.has(one.must("list"), 0, 0, "everything is paused by ann on web-1 since ")
 		one.has(one.must("run", "--dry-run"), 0, 0, "would be skipped: paused by ann on web-1")
 		one.has(one.must("why", "report"), 0, 0, "it will be skipped unless it is resumed: paused by ann on web-1")

@@ -122,8 +122,10 @@ func TestResultsThatCannotBePrintedAreAFailure(t *testing.T) {
 	b := newBox(t, eight)
 	b.sched("run", "--at", "2020-01-01 00:00")
 	for _, args := range []string{
-		"list", "list --json", "history", "history --json", "history --csv", "history --summary", "status", "status --json", "why f1", "why f1 --json",
-		"run --dry-run", "run --dry-run --json", "run --only f1", "run --only f1 --json", "logs f1", "version", "--help", "servers --json",
+		"list", "list --json", "history", "history --json", "history --csv", "history --summary", "status",
+		"status --json", "why f1", "why f1 --json",
+		"run --dry-run", "run --dry-run --json", "run --only f1", "run --only f1 --json", "logs f1", "version",
+		"--help", "servers --json",
 	} {
 		c := b.command(strings.Fields(args)...)
 		var problems strings.Builder

@@ -48,7 +48,8 @@ func tickTogether(t *testing.T, servers []*server, minutes int, ahead time.Durat
 }
 
 func oneServerTasks(n int, more string) string {
-	tasks := "tasks:\n- group: all\n  cron: '* * * * *'\n  one_server: true\n  background: true\n  command: 'true'" + more + "\n  tasks:\n"
+	tasks := "tasks:\n- group: all\n  cron: '* * * * *'\n  one_server: true\n  background: true\n  command: 'true'" +
+		more + "\n  tasks:\n"
 	for i := range n {
 		tasks += fmt.Sprintf("  - {name: t%d}\n", i)
 	}

@@ -376,7 +376,8 @@ func newBox(t *testing.T, schedule string) *box {
 	b.write("schedule.yaml", schedule)
 	t.Cleanup(func() {
 		b.settle()
-		b.until("the folder is removed: the last process may still write", func() bool { return os.RemoveAll(private) == nil })
+		b.until("the folder is removed: the last process may still write",
+			func() bool { return os.RemoveAll(private) == nil })
 	})
 	return b
 }
@@ -408,7 +409,8 @@ func (b *box) settle() {
 // openRuns returns the runs that have not ended, a line each.
 func (b *box) openRuns() (open string) {
 	for _, row := range openRows(b.path(".sched")) {
-		open += fmt.Sprintf("%s of %s is %s, attempt %+v, %s %q\n", row.ID, row.Task, row.Phase, row.Attempt, row.Reason, row.Notes)
+		open += fmt.Sprintf("%s of %s is %s, attempt %+v, %s %q\n",
+			row.ID, row.Task, row.Phase, row.Attempt, row.Reason, row.Notes)
 	}
 	return open
 }

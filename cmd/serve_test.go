@@ -334,7 +334,8 @@ func TestServeIsKilled(t *testing.T) {
 			},
 			func() { s.ask("DELETE", "/pauses/fails", "") },
 			func() {
-				body := "every: day\ncommand: |\n" + strings.Repeat("  echo "+strings.Repeat("x", 70)+"\n", 300) + "  true # whole\n"
+				body := "every: day\ncommand: |\n" +
+					strings.Repeat("  echo "+strings.Repeat("x", 70)+"\n", 300) + "  true # whole\n"
 				s.ask("PUT", "/tasks/new", body, "Content-Type", "application/yaml", "If-Match", s.etag("/tasks/new"))
 			},
 		} {

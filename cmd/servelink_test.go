@@ -25,7 +25,8 @@ func TestTheLoginLinkIsForATerminal(t *testing.T) {
 	b.until("there is a link", func() bool {
 		term.mu.Lock()
 		defer term.mu.Unlock()
-		return strings.Contains(term.raw, "sign in to read, once and within 10 minutes: http://127.0.0.1:") && strings.Contains(term.raw, "/login/")
+		return strings.Contains(term.raw, "sign in to read, once and within 10 minutes: http://127.0.0.1:") &&
+			strings.Contains(term.raw, "/login/")
 	})
 	for flag, want := range map[string]string{"": "sign in with a token of `sched serve token --scope read`\n", "--link=operate": "sign in to operate, once and within 10 minutes: http://"} {
 		log := b.greeting(flag)

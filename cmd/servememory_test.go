@@ -22,7 +22,8 @@ func TestServeIsSmall(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("timezone: UTC\ntasks:\n")
 	for n := range 1000 {
-		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n", n, strings.Repeat("what it does ", 5))
+		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n",
+			n, strings.Repeat("what it does ", 5))
 	}
 	b := newBox(t, text.String())
 	s := b.serve(func(*exec.Cmd) {})

@@ -60,9 +60,11 @@ func TestRealShellsComplete(t *testing.T) {
 			} {
 				before := len(term.seen())
 				term.press(line.typed)
-				b.until("the shell has completed "+line.typed, func() bool { return strings.Contains(term.seen()[before:], line.completed) })
+				b.until("the shell has completed "+line.typed,
+					func() bool { return strings.Contains(term.seen()[before:], line.completed) })
 				term.press(line.rest + " >out 2>&1\r")
-				b.until("sched was called by "+line.typed, func() bool { return strings.Contains(b.read("out"), line.want) })
+				b.until("sched was called by "+line.typed,
+					func() bool { return strings.Contains(b.read("out"), line.want) })
 				b.write("out", "")
 			}
 			term.press("exit\r")
@@ -85,7 +87,8 @@ func (b *box) program(program string, args ...string) *exec.Cmd {
 	c := b.command()
 	c.Path, c.Err = exec.LookPath(program)
 	c.Args = append([]string{program}, args...)
-	c.Env = append(c.Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TERM=xterm", "LC_ALL=C.UTF-8", "ZDOTDIR="+b.dir,
+	c.Env = append(c.Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TERM=xterm",
+		"LC_ALL=C.UTF-8", "ZDOTDIR="+b.dir,
 		"XDG_DATA_HOME="+b.path(".local/share"), "XDG_CONFIG_HOME="+b.path(".config"))
 	return c
 }

@@ -38,7 +38,8 @@ func TestABackgroundRunIsStopped(t *testing.T) {
 	// attempt.
 	if alive(command) || b.read("after.txt") != "stopped\n" || b.read("attempts.txt") != "1\n" ||
 		!strings.HasPrefix(b.read("failure.txt"), "stopped 143 sched stop by ") {
-		t.Errorf("after %q, attempts %q, failure %q", b.read("after.txt"), b.read("attempts.txt"), b.read("failure.txt"))
+		t.Errorf("after %q, attempts %q, failure %q", b.read("after.txt"),
+			b.read("attempts.txt"), b.read("failure.txt"))
 	}
 	if r := b.outcome("victim", 1); r.Outcome != "stopped" || *r.ExitCode != 143 || r.Attempts != 1 {
 		t.Errorf("%+v", r)

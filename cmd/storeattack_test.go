@@ -106,8 +106,9 @@ func TestWhatASilentServerSaidLastIsShownAsThat(t *testing.T) {
 	s := newServers(t, 1, store.URL, `tasks: [{name: import, cron: "0 0 1 1 *", one_server: true, command: "true"}]`+"\n")[0]
 	last := time.Now().UTC().Add(-8 * time.Minute)
 	run := outcome.NewIDAt(last)
-	forge(t, dial(t, store), "servers", "web-9@0", cluster.Server{Name: "web-9", Machine: "m", Version: "1", Minute: last, Seen: last,
-		Running: []cluster.Running{{Run: run, Task: "import", Slot: last, PID: 7, Since: last}}})
+	forge(t, dial(t, store), "servers", "web-9@0",
+		cluster.Server{Name: "web-9", Machine: "m", Version: "1", Minute: last, Seen: last,
+			Running: []cluster.Running{{Run: run, Task: "import", Slot: last, PID: 7, Since: last}}})
 	if out, code, _ := s.tick("-q"); code != 0 {
 		t.Fatal(out)
 	}
@@ -130,23 +131,30 @@ func TestNoEscapeSequenceOfTheStoreReachesATerminal(t *testing.T) {
 	s := newServers(t, 1, store.URL, `tasks: [{name: import, cron: "* * * * *", one_server: true, without_overlapping: true, command: "true"}]`+"\n")[0]
 	client, now := dial(t, store), time.Now().UTC()
 	run := outcome.NewIDAt(now)
-	forge(t, client, "servers", "web-9@0", cluster.Server{Name: escape + "web-9", Machine: "m", Version: escape, Minute: now, Seen: now,
-		File: escape, Labels: []string{escape}, Environment: escape + "e", Zone: escape + "z",
-		Running: []cluster.Running{{Run: run, Task: "import", Slot: now, PID: 7, Since: now}}})
-	forge(t, client, "controls", "*", map[string]any{"by": escape + "eve", "server": escape, "reason": escape + "because", "at": now, "since": now, "until": now.Add(time.Hour), "version": now.UnixMicro()})
-	row := state.Row{ID: outcome.NewIDAt(now.Add(-time.Minute)), Task: "import", Slot: now.Add(-time.Minute), Server: escape + "web-9", Result: state.Result{Outcome: outcome.Failed, Reason: escape + "reason", Ended: now}, Started: now, Notes: []string{escape + "note"}}
+	forge(t, client, "servers", "web-9@0",
+		cluster.Server{Name: escape + "web-9", Machine: "m", Version: escape, Minute: now, Seen: now,
+			File: escape, Labels: []string{escape}, Environment: escape + "e", Zone: escape + "z",
+			Running: []cluster.Running{{Run: run, Task: "import", Slot: now, PID: 7, Since: now}}})
+	forge(t, client, "controls", "*", map[string]any{"by": escape + "eve", "server": escape, "reason": escape +
+		"because", "at": now, "since": now, "until": now.Add(time.Hour), "version": now.UnixMicro()})
+	row := state.Row{ID: outcome.NewIDAt(now.Add(-time.Minute)), Task: "import", Slot: now.Add(-time.Minute),
+		Server: escape + "web-9", Result: state.Result{Outcome: outcome.Failed, Reason: escape + "reason", Ended: now},
+		Started: now, Notes: []string{escape + "note"}}
 	text, err := json.Marshal(row)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.LPush(t.Context(), "sched:{shop}:log:runs", text)
 	forge(t, client, "last", "import@web-9", row)
-	holder, _ := json.Marshal(map[string]any{"run": escape + "run", "host": escape + "host", "task": escape, "since": now})
+	holder, _ := json.Marshal(map[string]any{"run": escape + "run", "host": escape + "host",
+		"task": escape, "since": now})
 	client.Set(t.Context(), "sched:{shop}:lock:import", holder, 0)
 
 	shown := 0
-	for _, args := range [][]string{{"run"}, {"list"}, {"status"}, {"servers"}, {"history"}, {"history", "--all-servers"}, {"why", "import"}, {"logs", "import"},
-		{"pause", "import"}, {"resume"}, {"stop", "import"}, {"check"}, {"doctor"}, {"run", "--dry-run"}, {"unlock", "import"}} {
+	for _, args := range [][]string{{"run"}, {"list"}, {"status"}, {"servers"}, {"history"},
+		{"history", "--all-servers"}, {"why", "import"}, {"logs", "import"},
+		{"pause", "import"}, {"resume"}, {"stop", "import"}, {"check"}, {"doctor"},
+		{"run", "--dry-run"}, {"unlock", "import"}} {
 		out, _ := s.sched(args...)
 		if strings.ContainsAny(out, "\x1b\x07") {
 			t.Errorf("sched %s: %q", strings.Join(args, " "), out)

@@ -226,8 +226,10 @@ func TestATickThatWaitsNoticesWithinASecond(t *testing.T) {
 		reason string
 	}{
 		{"interrupt", func(_ *exec.Cmd, other *box, env []string) { other.as(env, "interrupt", "--reason", "new sched") }, true, 0, "interrupted by ann on "},
-		{"SIGTERM", func(tick *exec.Cmd, _ *box, _ []string) { tick.Process.Signal(syscall.SIGTERM) }, true, 143, "sched run was stopped by SIGTERM"},
-		{"pause", func(_ *exec.Cmd, other *box, env []string) { other.as(env, "pause") }, false, 0, "paused by ann on "},
+		{"SIGTERM", func(tick *exec.Cmd, _ *box, _ []string) { tick.Process.Signal(syscall.SIGTERM) }, true, 143,
+			"sched run was stopped by SIGTERM"},
+		{"pause", func(_ *exec.Cmd, other *box, env []string) { other.as(env, "pause") }, false,
+			0, "paused by ann on "},
 	} {
 		for _, store := range []string{"files", "redis"} {
 			t.Run(tt.name+" "+store, func(t *testing.T) {

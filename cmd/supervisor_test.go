@@ -34,8 +34,10 @@ func company() string {
 	}
 	for n := 1; n <= 5; n++ {
 		add(fmt.Sprint("late", n), "    timeout: 6s\n", "exec sleep 60")
-		add(fmt.Sprint("again", n), "    retry: {attempts: 2, delay: 10ms}\n", fmt.Sprint("[ $SCHED_ATTEMPT = 2 ] || exit 1; ", wait, "exit ", 50+n))
-		add(fmt.Sprint("waits", n), "    retry: {attempts: 2, delay: 6s}\n", fmt.Sprint("[ $SCHED_ATTEMPT = 2 ] || exit 1; exit ", 60+n))
+		add(fmt.Sprint("again", n), "    retry: {attempts: 2, delay: 10ms}\n",
+			fmt.Sprint("[ $SCHED_ATTEMPT = 2 ] || exit 1; ", wait, "exit ", 50+n))
+		add(fmt.Sprint("waits", n), "    retry: {attempts: 2, delay: 6s}\n",
+			fmt.Sprint("[ $SCHED_ATTEMPT = 2 ] || exit 1; exit ", 60+n))
 		add(fmt.Sprint("first", n), "    before: ['echo $SCHED_TASK >> before.txt; "+wait+"', 'echo second >> before.txt']\n", fmt.Sprint("exit ", 70+n))
 	}
 	return all.String()

@@ -58,7 +58,8 @@ tasks:
 `)
 	b.sched("test", "second")
 	for command, want := range map[string]string{
-		"why": "second will be due at", "logs": "says second", "retry": "second will run with", "trigger": "second will run with",
+		"why": "second will be due at", "logs": "says second", "retry": "second will run with",
+		"trigger": "second will run with",
 	} {
 		term, tty, err := newTestTerminal(80)
 		if err != nil {

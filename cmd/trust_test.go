@@ -52,10 +52,12 @@ func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
 	onlyRoot(t)
 	b := newBox(t, "tasks: [{name: each, cron: '* * * * *', command: ./job.sh}]")
 	b.reachable()
-	b.asRoot("mkdir -m 755 app state", "cp schedule.yaml app/", "printf '#!/bin/sh\n' > job.sh", "chmod 755 job.sh", "chown 12345:12345 app state")
+	b.asRoot("mkdir -m 755 app state", "cp schedule.yaml app/", "printf '#!/bin/sh\n' > job.sh", "chmod 755 job.sh",
+		"chown 12345:12345 app state")
 	b.asAttacker("cd app; printf '#!/bin/sh\nid -u > ../state/pwned\n' > job.sh; chmod 755 job.sh; ln -s ../schedule.yaml link.yaml")
 	b.write("state.yaml", "state_dir: "+b.path("state/sched")+"\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]")
-	b.asRoot("ln -s app/schedule.yaml rooted.yaml", "mkdir -p sub", "printf 'include: [../app/*.yaml]\n' > sub/schedule.yaml")
+	b.asRoot("ln -s app/schedule.yaml rooted.yaml", "mkdir -p sub",
+		"printf 'include: [../app/*.yaml]\n' > sub/schedule.yaml")
 	for file, folder := range map[string]string{
 		"app/schedule.yaml": "app", // the file is root's
 		"app/link.yaml":     "app", // and it leads to a file of root in a folder of root
@@ -66,7 +68,8 @@ func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
 		out, code := b.sched("run", "-c", file)
 		want := b.path(folder) + " belongs to another user (uid 12345), and root would run what is put "
 		if code != 2 || !strings.Contains(out, want) || !strings.Contains(out, "hint: keep the ") ||
-			!strings.Contains(out, "/etc/sched for a schedule") || !strings.Contains(out, "from the crontab of that user") {
+			!strings.Contains(out, "/etc/sched for a schedule") ||
+			!strings.Contains(out, "from the crontab of that user") {
 			t.Errorf("%s: %d\n%s", file, code, out)
 		}
 	}
@@ -105,7 +108,8 @@ func TestTheOwnerOfTheFolderOfTheTextfileGetsNothing(t *testing.T) {
 	}
 	// Only a kernel with fs.protected_hardlinks=0 lets others make this one.
 	b := newBox(t, "metrics: {textfile: drop/sched.prom}\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]")
-	b.asRoot("mkdir drop", "chown 12345:12345 drop", "echo secret > secret", "chmod 600 secret", "ln secret drop/.sched.prom.new")
+	b.asRoot("mkdir drop", "chown 12345:12345 drop", "echo secret > secret", "chmod 600 secret",
+		"ln secret drop/.sched.prom.new")
 	b.wantMetrics()
 }
 
@@ -141,7 +145,8 @@ func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	row := openRows(b.path(".sched"))[0]
 	b.asRoot("mv .sched moved", "mkdir -m 700 .sched")
 	task := schedule.Task{Name: "victim", Mutex: "victim", Dir: b.dir}
-	task.Hooks.After = []schedule.Hook{{Run: schedule.Command{Line: "id -u > pwned.txt", Shell: []string{"/bin/sh", "-c"}}}}
+	task.Hooks.After = []schedule.Hook{{Run: schedule.Command{Line: "id -u > pwned.txt",
+		Shell: []string{"/bin/sh", "-c"}}}}
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +203,8 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	defer storage.DB.Close()
 	handover := &run.Supervisors{Self: c.Path, Environ: c.Env}
 	handover.StartAhead(storage)
-	row := state.Row{ID: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
+	row := state.Row{ID: outcome.NewID(), Task: "early", Mutex: "early",
+		Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
 	begun, err := run.NewCaller(storage, state.Tick, c.Env).Begin(row, s.Tasks[0], nil)
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,8 @@ func TestARunWaitsOnWhenItsSupervisorIsKilled(t *testing.T) {
 		return strings.Contains(string(text), "finish\x00--tick")
 	})
 	b.until("it stands in the queue again", func() bool {
-		return slices.ContainsFunc(openRows(b.path(".sched")), func(r state.Row) bool { return r.Task == "second" && r.Queued() }) && b.places() == 2
+		return slices.ContainsFunc(openRows(b.path(".sched")),
+			func(r state.Row) bool { return r.Task == "second" && r.Queued() }) && b.places() == 2
 	})
 	b.write("go", "")
 	b.ran("first", "second", "third")
@@ -316,7 +317,8 @@ func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
 	b.write("good", "")
 	db := state.At(b.path(".sched"), state.Patience)
 	t.Cleanup(func() { db.Close() })
-	waiter := state.Row{ID: outcome.NewID(), Task: "other", Mutex: "flaky", Origin: "a test", Wait: state.Wait{For: state.ForMutex, Since: time.Now()}}
+	waiter := state.Row{ID: outcome.NewID(), Task: "other", Mutex: "flaky", Origin: "a test",
+		Wait: state.Wait{For: state.ForMutex, Since: time.Now()}}
 	self := db.Self(state.Supervisor) // an owner that is forgotten is dead, as soon as its file is collected
 	t.Cleanup(self.Close)
 	own, err := self.Owned(t.Context())

@@ -38,7 +38,8 @@ tasks:
 	n := 0
 	record := func(task, slot string, o outcome.Outcome) state.Row {
 		n++
-		r := state.Row{ID: strings.Repeat("0", 35) + string(rune('a'+n)), Task: task, Mutex: task, Slot: at(slot), Server: "web-1", Result: state.Result{Outcome: o}}
+		r := state.Row{ID: strings.Repeat("0", 35) + string(rune('a'+n)), Task: task, Mutex: task, Slot: at(slot),
+			Server: "web-1", Result: state.Result{Outcome: o}}
 		if o != outcome.Missed {
 			r.Started, r.Ended = at(slot).Add(2*time.Second), at(slot).Add(3*time.Second)
 		}
@@ -72,28 +73,36 @@ tasks:
 		not        string
 	}{
 		{"a slot inside a range that was missed", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 03:00"},
-			[]string{"was due", "  missed: no tick came\n", "stands for  9 slots, from 2026-03-05 22:00 UTC to 2026-03-06 06:00 UTC\n"}, "nothing is recorded"},
-		{"the last slot of the range", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 06:00"}, []string{"  missed: no tick came\n"}, ""},
+			[]string{"was due", "  missed: no tick came\n",
+				"stands for  9 slots, from 2026-03-05 22:00 UTC to 2026-03-06 06:00 UTC\n"}, "nothing is recorded"},
+		{"the last slot of the range", "2026-03-06 10:00:10",
+			[]string{"hourly", "--at", "2026-03-06 06:00"}, []string{"  missed: no tick came\n"}, ""},
 		{"a minute inside it that was not due", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 03:30"},
 			[]string{"was not due", "minute 30 is not in 0"}, "missed"},
 		{"the slot after it", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 07:00"},
 			[]string{"nothing was recorded between 2026-03-05 22:00 UTC and 2026-03-06 09:00 UTC"}, "missed"},
 		{"a slot that was tried again", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 09:00"},
-			[]string{"  failed in 1.0 s\n", "09:00:02 UTC, 2.0 s late\n", "  succeeded in 1.0 s (retry of 1)\n"}, "nothing"},
+			[]string{"  failed in 1.0 s\n", "09:00:02 UTC, 2.0 s late\n", "  succeeded in 1.0 s (retry of 1)\n"},
+			"nothing"},
 		{"the minute that has just begun", "2026-03-06 10:00:10", []string{"hourly"},
-			[]string{"hourly was due at 2026-03-06 10:00 UTC (10 s ago)\n", "  nothing is recorded yet: the tick of this minute has just begun, or did not come\n",
-				"hourly will be due at 2026-03-06 11:00 UTC (in 59 m 50 s)\n", "  nothing is known that would stop it\n"}, ""},
+			[]string{"hourly was due at 2026-03-06 10:00 UTC (10 s ago)\n",
+				"  nothing is recorded yet: the tick of this minute has just begun, or did not come\n",
+				"hourly will be due at 2026-03-06 11:00 UTC (in 59 m 50 s)\n",
+				"  nothing is known that would stop it\n"}, ""},
 		{"slots of this minute that are still to come", "2026-03-06 10:00:25", []string{"often"},
-			[]string{"  10:00:20  nothing is recorded yet", "  10:00:40  none of its conditions is in the way\n", "  its last 2 runs failed\n"}, "10:01"},
+			[]string{"  10:00:20  nothing is recorded yet", "  10:00:40  none of its conditions is in the way\n",
+				"  its last 2 runs failed\n"}, "10:01"},
 		{"the next minute, right before it", "2026-03-06 10:00:45", []string{"often"},
 			[]string{"  10:00:40  nothing is recorded yet", "often will be due at 2026-03-06 10:01 UTC (in 15 s)\n"}, ""},
 		{"conditions that keep the next slot", "2026-03-06 10:00:00", []string{"workday"},
-			[]string{"  it will be skipped: not on Saturday\n", "  its conditions let it run again at 2026-03-09 08:00 UTC\n"}, "nothing is known"},
+			[]string{"  it will be skipped: not on Saturday\n",
+				"  its conditions let it run again at 2026-03-09 08:00 UTC\n"}, "nothing is known"},
 		{"a slot that was pruned by age", "2026-03-06 10:00:00", []string{"workday", "--at", "2026-02-02 08:00"},
 			[]string{"  nothing is recorded any more: it is longer ago than history.keep\n"}, ""},
 		{"a slot that was pruned by number", "2026-03-06 10:00:00", []string{"hourly", "--at", "2026-03-05 21:00"},
 			[]string{"  nothing is recorded any more: the 3 records that history.runs_per_task keeps are newer\n"}, ""},
-		{"a slot whose task left no record since", "2026-03-06 10:00:00", []string{"workday", "--at", "2026-03-05 08:00"},
+		{"a slot whose task left no record since", "2026-03-06 10:00:00",
+			[]string{"workday", "--at", "2026-03-05 08:00"},
 			[]string{"  nothing was ever recorded of this task: it is new"}, ""},
 	} {
 		var out strings.Builder

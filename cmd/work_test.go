@@ -466,7 +466,8 @@ func TestAScheduleHasOneWorker(t *testing.T) {
 	}
 	b.until("a tick beside it is told of it", func() bool {
 		out, err := b.clocked("run").CombinedOutput()
-		return err == nil && strings.Contains(string(out), fmt.Sprintf("sched: sched work (process %d) had ", w.Process.Pid))
+		return err == nil && strings.Contains(string(out),
+			fmt.Sprintf("sched: sched work (process %d) had ", w.Process.Pid))
 	})
 	w.signal(syscall.SIGKILL)
 	w.ended()
@@ -500,7 +501,8 @@ func TestWorkAndABrokenSchedule(t *testing.T) {
 	before := b.count("front")
 	b.write("schedule.yaml", strings.Replace(each, "command", "comand", 2))
 	b.until("the last valid one runs", func() bool {
-		return b.count("front") >= before+2 && strings.Contains(b.read("work.out"), "is invalid; running the last valid schedule")
+		return b.count("front") >= before+2 &&
+			strings.Contains(b.read("work.out"), "is invalid; running the last valid schedule")
 	})
 	w.signal(syscall.SIGINT)
 	if code := w.ended(); code != 143 {

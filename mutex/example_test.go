@@ -105,7 +105,8 @@ func ExampleLock_renew() {
 	server.Start()
 	defer server.Close()
 	ctx := context.Background()
-	store, err := stores.Open(mutex.Config{Servers: []string{"redis://" + server.Addr()}, Namespace: "shop", Lease: 30 * time.Second})
+	store, err := stores.Open(mutex.Config{Servers: []string{"redis://" + server.Addr()}, Namespace: "shop",
+		Lease: 30 * time.Second})
 	if err != nil {
 		fmt.Println(err)
 		return

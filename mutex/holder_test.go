@@ -15,8 +15,10 @@ func TestAHolderIsNamedAsFarAsItWroteThatDown(t *testing.T) {
 		holder Holder
 		want   string
 	}{
-		{"all of it", Holder{Run: run, PID: 7, Host: "web-1", Since: since}, "since 2026-03-06 12:00:00 " + zone + " (run b5f9682f3151, pid 7 on web-1)"},
-		{"no process", Holder{Run: run, Host: "web-1", Since: since}, "since 2026-03-06 12:00:00 " + zone + " (run b5f9682f3151 on web-1)"},
+		{"all of it", Holder{Run: run, PID: 7, Host: "web-1", Since: since}, "since 2026-03-06 12:00:00 " + zone +
+			" (run b5f9682f3151, pid 7 on web-1)"},
+		{"no process", Holder{Run: run, Host: "web-1", Since: since}, "since 2026-03-06 12:00:00 " + zone +
+			" (run b5f9682f3151 on web-1)"},
 		{"a value that no sched wrote", Holder{Run: "somebody-else"}, "by run somebody-else"},
 		{"nothing", Holder{}, "by a run that left no name"},
 	} {

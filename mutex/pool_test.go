@@ -90,7 +90,8 @@ func TestItTakesMutexAndSeatOrNeither(t *testing.T) {
 }
 
 func TestASeatThatIsKnownToBeTakenIsNotTried(t *testing.T) {
-	need := mutex.Need{Pool: "db", Seats: 2, Taken: func(seat string) (mutex.Holder, bool) { return seatHolder("elsewhere"), seat == "db#1" }}
+	need := mutex.Need{Pool: "db", Seats: 2,
+		Taken: func(seat string) (mutex.Holder, bool) { return seatHolder("elsewhere"), seat == "db#1" }}
 	if h := mustGet(t, need, mutex.Files{Dir: t.TempDir()}, "run"); h.Seat != "db#2" {
 		t.Errorf("it has %s", h.Seat)
 	}
@@ -100,7 +101,8 @@ func TestASeatThatIsKnownToBeTakenIsNotTried(t *testing.T) {
 // looked again.
 func TestASeatThatIsTakenElsewhereMeanwhileIsGivenBack(t *testing.T) {
 	asked, files := 0, mutex.Files{Dir: t.TempDir()}
-	need := mutex.Need{Pool: "db", Seats: 1, Taken: func(string) (mutex.Holder, bool) { asked++; return seatHolder("elsewhere"), asked == 2 }}
+	need := mutex.Need{Pool: "db", Seats: 1,
+		Taken: func(string) (mutex.Holder, bool) { asked++; return seatHolder("elsewhere"), asked == 2 }}
 	_, err := need.Acquire(ctx, files, seatHolder("run"))
 	var full *mutex.FullError
 	if !errors.As(err, &full) || full.Holders[0].Run != "elsewhere" {

@@ -38,7 +38,8 @@ func TestTheFirstReasonCounts(t *testing.T) {
 		{"a condition comes before a pause", mondays, time.Hour, "paused", "not on Sunday"},
 		{"a pause comes before a deadline", soon, time.Hour, "paused", "paused"},
 		{"within its deadline", soon, 5 * time.Second, "", ""},
-		{"past its deadline", soon, 6 * time.Second, "", "it could not start within 5.0 s of its time, and 6.0 s have passed"},
+		{"past its deadline", soon, 6 * time.Second, "",
+			"it could not start within 5.0 s of its time, and 6.0 s have passed"},
 		{"before its next slot", often, 9 * time.Second, "", ""},
 		{"at its next slot", often, 10 * time.Second, "", "it could not start before its next slot"},
 	} {

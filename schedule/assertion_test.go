@@ -45,21 +45,27 @@ assert: `
 		{"backup starts between 00:30 and 01:00 UTC", "backup starts outside 0:30-1:00 on Mon 2026-10-26 01:30 UTC"}, // the clocks went back
 		{"weekly starts between 01:00 and 05:00 every Sunday", ""},
 		{"weekly starts between 01:00 and 05:00 every day", "weekly does not start inside 1:00-5:00 on Tue 2026-09-29"},
-		{"weekly starts between 01:00 and 05:00 every Monday", "weekly does not start inside 1:00-5:00 on Mon 2026-10-05"},
+		{"weekly starts between 01:00 and 05:00 every Monday",
+			"weekly does not start inside 1:00-5:00 on Mon 2026-10-05"},
 		{"late starts between 22:00 and 4:00 every day", ""},
-		{"late starts between 22:00 and 23:00 every day", "late starts outside 22:00-23:00 on Mon 2026-09-28 23:50 CEST"},
+		{"late starts between 22:00 and 23:00 every day",
+			"late starts outside 22:00-23:00 on Mon 2026-09-28 23:50 CEST"},
 		{"office never starts between 18:00 and 7:59", ""},
 		{"office never starts between 00:00 and 23:59 on Saturdays", ""},
-		{"office never starts between 12:00 and 13:00 on weekdays", "office starts inside 12:00-13:00 on Mon 2026-09-28 12:00 CEST"},
+		{"office never starts between 12:00 and 13:00 on weekdays",
+			"office starts inside 12:00-13:00 on Mon 2026-09-28 12:00 CEST"},
 		{"report starts after backup", ""},
 		{"backup starts after report", "report has not started on the day when backup does on Tue 2026-09-29 02:30 CEST"},
 		{"report starts within 90m after backup", "backup does not start within 1 h 30 m before report does on Sun 2026-10-25 04:00 CET"}, // which has two hours from 2 to 3
 		{"report starts within 150m after backup", ""},
-		{"report starts within 1h after backup", "backup does not start within 1 h 0 m before report does on Tue 2026-09-29 04:00 CEST"},
+		{"report starts within 1h after backup",
+			"backup does not start within 1 h 0 m before report does on Tue 2026-09-29 04:00 CEST"},
 		{"never more than 2 of tag heavy in one minute", ""},
-		{"never more than 1 of tag heavy in one minute", "2 starts of tag heavy within one minute, the last one on Sun 2026-10-04 02:30 CEST"},
+		{"never more than 1 of tag heavy in one minute",
+			"2 starts of tag heavy within one minute, the last one on Sun 2026-10-04 02:30 CEST"},
 		{"never more than 9 of all tasks in one hour", ""},
-		{"never more than 2 of tag heavy in 91m", "3 starts of tag heavy within 91m, the last one on Sun 2026-10-04 04:00 CEST"},
+		{"never more than 2 of tag heavy in 91m",
+			"3 starts of tag heavy within 91m, the last one on Sun 2026-10-04 04:00 CEST"},
 		{"weekly runs at least every 7 days", ""},
 		{"weekly runs at least every 168h", "weekly does not start in the 168h after Sun 2026-10-25 02:30 CEST"}, // an hour longer
 		{"backup runs at least every day", ""},
@@ -93,13 +99,15 @@ func TestProofsAgreeWithAListOfAllStarts(t *testing.T) {
 			text += fmt.Sprintf("  - {name: %s, command: x, tags: t, cron: '%s %s * * %s', timezone: %s, %s}\n", name,
 				pick("0", "30", "*/20", "5"), pick("2", "1-3", "*/8", "23", "*"), pick("*", "0", "1-5"),
 				pick("Europe/Berlin", "America/New_York", "Asia/Kathmandu"),
-				pick("enabled: true", "days: weekdays", "between: ['1:00', '2:30']", "unless_between: ['23:00', '1:00']"))
+				pick("enabled: true", "days: weekdays", "between: ['1:00', '2:30']",
+					"unless_between: ['23:00', '1:00']"))
 		}
 		starts := listStarts(asserting(t, text))
 		if len(starts["a"]) == 0 || len(starts["b"]) == 0 {
 			continue
 		}
-		window := assertedWindow{pick("00:00", "01:30", "22:00"), pick("02:00", "03:15", "23:59"), pick("UTC", "Europe/Berlin"), pick("day", "weekday", "Sunday")}
+		window := assertedWindow{pick("00:00", "01:30", "22:00"), pick("02:00", "03:15", "23:59"),
+			pick("UTC", "Europe/Berlin"), pick("day", "weekday", "Sunday")}
 		length, count, days := pick("20m", "90m", "6h", "48h"), random.IntN(8), 1+random.IntN(7)
 		span, err := time.ParseDuration(length)
 		if err != nil {
@@ -109,12 +117,15 @@ func TestProofsAgreeWithAListOfAllStarts(t *testing.T) {
 			text   string
 			breaks []time.Time
 		}{
-			"inside":    {"a starts between " + window.words(), starts.outside("a", window)},
-			"each day":  {"a starts between " + window.words() + " every " + window.day, append(starts.outside("a", window), starts.without("a", window)...)},
-			"never":     {"tag t never starts between " + window.words() + " on " + window.day + "s", append(starts.inside("a", window), starts.inside("b", window)...)},
-			"same day":  {"a starts after b", starts.notOnTheDayOf("b", "a")},
-			"within":    {"a starts within " + length + " after b", starts.notWithin(span, "b", "a")},
-			"count":     {fmt.Sprintf("never more than %d of all tasks in %s", count, length), starts.moreThan(count, span)},
+			"inside": {"a starts between " + window.words(), starts.outside("a", window)},
+			"each day": {"a starts between " + window.words() + " every " + window.day,
+				append(starts.outside("a", window), starts.without("a", window)...)},
+			"never": {"tag t never starts between " + window.words() + " on " + window.day + "s",
+				append(starts.inside("a", window), starts.inside("b", window)...)},
+			"same day": {"a starts after b", starts.notOnTheDayOf("b", "a")},
+			"within":   {"a starts within " + length + " after b", starts.notWithin(span, "b", "a")},
+			"count": {fmt.Sprintf("never more than %d of all tasks in %s", count, length),
+				starts.moreThan(count, span)},
 			"each span": {"b runs at least every " + length, starts.longerThan(span, "b")},
 			"each days": {fmt.Sprintf("b runs at least every %d days", days), starts.moreDaysThan(days, "b")},
 		} {
@@ -136,7 +147,8 @@ func TestProofsAgreeWithAListOfAllStarts(t *testing.T) {
 	}
 	for form := range broke {
 		if held[form] < 3 || broke[form] < 3 {
-			t.Errorf("%s: held %d times and was broken %d times: the schedules are too much alike", form, held[form], broke[form])
+			t.Errorf("%s: held %d times and was broken %d times: the schedules are too much alike",
+				form, held[form], broke[form])
 		}
 	}
 }

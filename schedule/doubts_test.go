@@ -23,7 +23,8 @@ func TestTasksThatNeverRun(t *testing.T) {
 		{`every: monday at 3:00, days: weekends, enabled: false`, ""},
 		{`every: month, days: monday`, ""},
 	} {
-		s, err := load.Text([]byte("tasks: [{name: a, command: x, "+test.task+"}]"), "/srv/schedule.yaml", load.Options{})
+		s, err := load.Text([]byte("tasks: [{name: a, command: x, "+test.task+"}]"),
+			"/srv/schedule.yaml", load.Options{})
 		if err != nil {
 			t.Fatal(test.task, err)
 		}
@@ -77,7 +78,8 @@ func TestForegroundTasksThatHoldUpOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	usual := map[string]time.Duration{
-		"quick": 4 * time.Second, "slow": 40 * time.Second, "same": time.Second, "beside": time.Hour, "elsewhere": 59 * time.Second,
+		"quick": 4 * time.Second, "slow": 40 * time.Second, "same": time.Second, "beside": time.Hour,
+		"elsewhere": 59 * time.Second,
 	}
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	warnings := s.SlowForeground(usual, now)
@@ -101,7 +103,8 @@ func TestTasksThatNeverCatchUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usual := map[string]time.Duration{"behind": 10 * time.Minute, "quick": 9 * time.Minute, "once": time.Hour, "boot": time.Hour}
+	usual := map[string]time.Duration{"behind": 10 * time.Minute, "quick": 9 * time.Minute,
+		"once": time.Hour, "boot": time.Hour}
 	warnings := s.NeverCatchesUp(usual, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	if len(warnings) != 1 || warnings[0].Text != "it usually takes 10 m 0 s, and is due each 10 m 0 s: with missed: all it never catches up" {
 		t.Errorf("%v", warnings)

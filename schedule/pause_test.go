@@ -17,12 +17,14 @@ func TestAPauseThatComesAgainIsFoundInAnyOrder(t *testing.T) {
 	for _, row := range []struct {
 		every string
 		lasts time.Duration
-	}{{"sunday at 2:30", 4 * time.Hour}, {"day at 0:00", 24 * time.Hour}, {"hour", 90 * time.Minute}, {"5 minutes", time.Minute}, {"3 days from 2026-03-27 at 1:00", 26 * time.Hour}} {
+	}{{"sunday at 2:30", 4 * time.Hour}, {"day at 0:00", 24 * time.Hour}, {"hour", 90 * time.Minute},
+		{"5 minutes", time.Minute}, {"3 days from 2026-03-27 at 1:00", 26 * time.Hour}} {
 		crons, err := cron.ParseEvery(row.every)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Pause{Every: row.every, Zone: zone.String(), For: row.lasts, When: cron.When{Crons: crons, Location: zone}}
+		p := &Pause{Every: row.every, Zone: zone.String(), For: row.lasts,
+			When: cron.When{Crons: crons, Location: zone}}
 		begin := time.Date(2026, 3, 27, 0, 0, 0, 0, zone) // the clocks change on the 29th
 		var starts [][2]time.Time
 		for at := begin.Add(-48 * time.Hour); at.Before(begin.Add(96 * time.Hour)); {

@@ -24,7 +24,8 @@ func TestTheWaitBeforeTheNextAttempt(t *testing.T) {
 		{schedule.Retry{Attempts: 5, Delay: 10 * s, Backoff: 2}, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s}},
 		{schedule.Retry{Attempts: 4, Delay: 10 * s, Backoff: 1.5}, []time.Duration{10 * s, 15 * s, 22*s + s/2}},
 		// up to a bound, which counts from the first wait on
-		{schedule.Retry{Attempts: 5, Delay: 10 * s, Backoff: 2, MaxDelay: 30 * s}, []time.Duration{10 * s, 20 * s, 30 * s, 30 * s}},
+		{schedule.Retry{Attempts: 5, Delay: 10 * s, Backoff: 2, MaxDelay: 30 * s},
+			[]time.Duration{10 * s, 20 * s, 30 * s, 30 * s}},
 		{schedule.Retry{Attempts: 3, Delay: 10 * s, Backoff: 1, MaxDelay: 5 * s}, []time.Duration{5 * s, 5 * s}},
 	} {
 		for i, want := range test.waits {
@@ -42,9 +43,12 @@ func TestTheLongestWait(t *testing.T) {
 		want  time.Duration
 	}{
 		{"one attempt waits for nothing", schedule.Retry{Attempts: 1, Delay: time.Hour, Backoff: 2}, 0},
-		{"the wait before the last attempt", schedule.Retry{Attempts: 4, Delay: time.Minute, Backoff: 2}, 4 * time.Minute},
-		{"bounded", schedule.Retry{Attempts: 9, Delay: time.Minute, Backoff: 2, MaxDelay: 5 * time.Minute}, 5 * time.Minute},
-		{"for ever, found at once", schedule.Retry{Attempts: math.MaxInt32, Delay: time.Second, Backoff: 1}, time.Second},
+		{"the wait before the last attempt",
+			schedule.Retry{Attempts: 4, Delay: time.Minute, Backoff: 2}, 4 * time.Minute},
+		{"bounded", schedule.Retry{Attempts: 9, Delay: time.Minute, Backoff: 2, MaxDelay: 5 * time.Minute},
+			5 * time.Minute},
+		{"for ever, found at once", schedule.Retry{Attempts: math.MaxInt32, Delay: time.Second, Backoff: 1},
+			time.Second},
 	} {
 		if got := test.retry.Longest(); got != test.want {
 			t.Errorf("%s: %s, not %s", test.about, got, test.want)

@@ -23,7 +23,8 @@ func ExampleTable() {
 }
 
 func TestATableIsNoWiderThanItsTerminal(t *testing.T) {
-	rows := [][]string{{"NAME", "WHEN", "", "DOES"}, {"a", "* * * * *", "\x1b[2mnow\x1b[0m", "echo a long 日本"}, {"", "0 0 * * *", "", ""}}
+	rows := [][]string{{"NAME", "WHEN", "", "DOES"}, {"a", "* * * * *", "\x1b[2mnow\x1b[0m", "echo a long 日本"},
+		{"", "0 0 * * *", "", ""}}
 	shrinks := []Shrink{{3, 6}, {2, 0}, {3, 0}, {1, 5}}
 	table := &Table{Stream{terminal: os.Stdin, utf8: true, colour: true}, shrinks, rows}
 	for _, row := range []struct {

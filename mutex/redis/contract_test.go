@@ -74,7 +74,8 @@ func TestEachKindOfRedisKeepsTheContract(t *testing.T) {
 		"a Cluster":     func(t *testing.T) []string { return []string{redistest.StartCluster(t).URL} },
 		"TLS with certificates": func(t *testing.T) []string {
 			c := redistest.MakeCertificates(t)
-			return []string{"rediss://" + redistest.Start(t, c.Options()...).Address + "?ca=" + c.CA + "&cert=" + c.Cert + "&key=" + c.Key}
+			return []string{"rediss://" + redistest.Start(t, c.Options()...).Address + "?ca=" + c.CA + "&cert=" +
+				c.Cert + "&key=" + c.Key}
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {

@@ -45,7 +45,8 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 	locked := redistest.Start(t, "--requirepass", "right")
 	replica := redistest.Start(t, "--replicaof", "127.0.0.1", "1", "--repl-diskless-load", "disabled")
 	cert, key := certificate(t)
-	tls := redistest.Start(t, "--port", "0", "--tls-port", "{port}", "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
+	tls := redistest.Start(t, "--port", "0", "--tls-port", "{port}", "--tls-cert-file", cert, "--tls-key-file",
+		key, "--tls-auth-clients", "no")
 	full := redistest.Start(t)
 	do(t, full.URL, "CONFIG", "SET", "maxmemory", "1")
 	unsaved := redistest.Start(t, "--min-replicas-to-write", "1")
@@ -56,13 +57,16 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		what, url, text, hint string
 	}{
 		{"a wrong password", at(locked, secret, ""), "refuses the user or the password", "redis://user:password@host"},
-		{"a wrong user", "redis://nobody:" + secret + "@" + plain.Address, "refuses the user or the password", "redis://user:password@host"},
+		{"a wrong user", "redis://nobody:" + secret + "@" + plain.Address, "refuses the user or the password",
+			"redis://user:password@host"},
 		{"no password", locked.URL, "wants a password, and the URL has none", "redis://:password@host"},
-		{"no password, in another database", locked.URL + "/1", "wants a password, and the URL has none", "redis://:password@host"},
+		{"no password, in another database", locked.URL + "/1", "wants a password, and the URL has none",
+			"redis://:password@host"},
 		{"a database that is not there", at(plain, secret, "/99"), "DB index is out of range", "`databases`"},
 		{"TLS against a plain port", strings.Replace(at(plain, secret, ""), "redis", "rediss", 1), "", "redis://"}, // it waits for the end of a line, which our first bytes may have or not
 		{"no TLS against a port of TLS", at(tls, secret, ""), "it closes the connection at once", "rediss://"},
-		{"a certificate that is not trusted", "rediss://" + tls.Address, "failed to verify certificate", "SSL_CERT_FILE"},
+		{"a certificate that is not trusted", "rediss://" + tls.Address,
+			"failed to verify certificate", "SSL_CERT_FILE"},
 		{"no process there", "redis://:" + secret + "@" + closedPort(t), "connection refused", "is that its port"},
 		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "no such host", "is that its port"},
 		{"no socket", "unix:///no/such/socket", "no such file or directory", "its socket"},
@@ -117,11 +121,13 @@ func TestFilesOfCertificatesThatCannotBeUsedAreNamed(t *testing.T) {
 	cert, key := certificate(t)
 	other, _ := certificate(t)
 	for query, want := range map[string]string{
-		"ca=none.pem":                       "the CA cannot be read: open /srv/none.pem: no such file or directory",
-		"ca=" + key:                         "there is no certificate in the file of the CA, " + key,
-		"cert=none.pem&key=" + key:          "the certificate in /srv/none.pem cannot be used with the key in " + key + ": open /srv/none.pem",
-		"cert=" + cert + "&key=/n/none.pem": "the certificate in " + cert + " cannot be used with the key in /n/none.pem: open /n/none.pem",
-		"cert=" + other + "&key=" + key:     "the certificate in " + other + " cannot be used with the key in " + key,
+		"ca=none.pem": "the CA cannot be read: open /srv/none.pem: no such file or directory",
+		"ca=" + key:   "there is no certificate in the file of the CA, " + key,
+		"cert=none.pem&key=" + key: "the certificate in /srv/none.pem cannot be used with the key in " +
+			key + ": open /srv/none.pem",
+		"cert=" + cert + "&key=/n/none.pem": "the certificate in " + cert +
+			" cannot be used with the key in /n/none.pem: open /n/none.pem",
+		"cert=" + other + "&key=" + key: "the certificate in " + other + " cannot be used with the key in " + key,
 	} {
 		s, err := redis.Open(mutex.Config{Servers: []string{"rediss://a?" + query}, Dir: "/srv", Namespace: "shop"})
 		if err != nil {
@@ -182,7 +188,8 @@ func certificate(t *testing.T) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)

@@ -257,7 +257,8 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 			t.Errorf("%v: %v", garbage, err)
 		}
 	}
-	do(t, server.URL, "HSET", "sched:{shop}:board:servers", "web-1", "x", "web-2", "", "web-3", "99 1e9 x", "web-4", "99 99999999999999999999999 x")
+	do(t, server.URL, "HSET", "sched:{shop}:board:servers", "web-1", "x", "web-2", "", "web-3", "99 1e9 x", "web-4",
+		"99 99999999999999999999999 x")
 	useAll(t, s)
 }
 
@@ -331,7 +332,8 @@ func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
 // The rights that docs/many-servers.md adds for a Cluster and for Sentinels are enough, too.
 func TestAUserWithTheFewestRightsMayUseAClusterAndSentinels(t *testing.T) {
 	t.Parallel()
-	poor := append([]string{"--user", "poor", "on", ">secret", "~sched:*", "-@all", "+cluster|slots", "+cluster|keyslot"}, fewest...)
+	poor := append([]string{"--user", "poor", "on", ">secret", "~sched:*", "-@all", "+cluster|slots",
+		"+cluster|keyslot"}, fewest...)
 	cluster := redistest.StartCluster(t, poor...)
 	useAll(t, open(t, "shop", strings.Replace(cluster.URL, "://", "://poor:secret@", 1)))
 
@@ -339,7 +341,8 @@ func TestAUserWithTheFewestRightsMayUseAClusterAndSentinels(t *testing.T) {
 	for _, sentinel := range g.Sentinels {
 		do(t, sentinel.URL, "ACL", "SETUSER", "watcher", "on", ">secret", "-@all", "+sentinel|get-master-addr-by-name")
 	}
-	useAll(t, open(t, "shop", strings.Replace(g.URL, "://", "://poor:secret@", 1)+"?sentinel_user=watcher&sentinel_password=secret"))
+	useAll(t, open(t, "shop", strings.Replace(g.URL, "://", "://poor:secret@",
+		1)+"?sentinel_user=watcher&sentinel_password=secret"))
 }
 
 // 200 tasks with both keys are decided in a second, 40 ms away; also for a server that comes too

@@ -186,7 +186,8 @@ func TestAKeyIsFreeAgainOnlyIfAMajorityDoesNotHaveIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	servers[0].Resume()
-	until(t, "the late attempt is undone or there", func() bool { _, err := open(t, "shop", urls...).Now(ctx); return err == nil })
+	until(t, "the late attempt is undone or there",
+		func() bool { _, err := open(t, "shop", urls...).Now(ctx); return err == nil })
 	do(t, urls[0], "DEL", "sched:{shop}:claim:two") // whether it was executed late or not
 	servers[1].Restart()
 	heldBy(t, claim("all", "run-2"), "run-1")
@@ -246,8 +247,10 @@ func plainMutex(t *testing.T, key, run string, urls ...string) *redsync.Mutex {
 		t.Cleanup(func() { client.Close() })
 		pools = append(pools, redsyncgo.NewPool(client))
 	}
-	return redsync.New(pools...).NewMutex(key, redsync.WithExpiry(time.Minute), redsync.WithTries(1), redsync.WithFailFast(true),
-		redsync.WithTimeoutFactor(1), redsync.WithValue(run), redsync.WithGenValueFunc(func() (string, error) { return run, nil }))
+	return redsync.New(pools...).NewMutex(key, redsync.WithExpiry(time.Minute), redsync.WithTries(1),
+		redsync.WithFailFast(true),
+		redsync.WithTimeoutFactor(1), redsync.WithValue(run),
+		redsync.WithGenValueFunc(func() (string, error) { return run, nil }))
 }
 
 // The reasons for what take.go does around redsync. Each part shows a thing that redsync does and
@@ -307,7 +310,8 @@ func TestANewPrimaryIsFound(t *testing.T) {
 		g := redistest.StartSentinels(t)
 		s := open(t, "shop", g.URL)
 		lock := acquire(t, s, "backup", "run-1")
-		until(t, "the replica has the lock", func() bool { return do(t, g.Replica.URL, "EXISTS", "sched:{shop}:lock:backup") == int64(1) })
+		until(t, "the replica has the lock",
+			func() bool { return do(t, g.Replica.URL, "EXISTS", "sched:{shop}:lock:backup") == int64(1) })
 		g.Primary.Kill()
 		g.AwaitFailover(t)
 		until(t, "the lock is renewed", func() bool { return lock.Renew(ctx) == nil })

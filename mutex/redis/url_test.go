@@ -88,7 +88,8 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		{[]string{"rediss://a?ca="}, "has a parameter that is empty"},
 		{[]string{"rediss://a?skip_verify=false"}, "not one of db"},
 		{[]string{"redis://a,b,c"}, "names several hosts"},
-		{[]string{a, b, "redis+sentinel://c/mymaster"}, "URL 3 of the store is of Sentinels or of a Cluster, in a list of servers"},
+		{[]string{a, b, "redis+sentinel://c/mymaster"},
+			"URL 3 of the store is of Sentinels or of a Cluster, in a list of servers"},
 		{[]string{a, b, "redis://c:secret"}, "URL 3 of the store is not a URL"},
 	} {
 		c := mutex.Config{Servers: tt.servers, Namespace: "shop"}

@@ -99,7 +99,8 @@ func TestALateAttemptIsUndone(t *testing.T) {
 		}
 		other := open(t, "shop", server.URL(""))
 		heldBy(t, other.Claim(ctx, "early", time.Now(), holder("run-2")), "run-1")
-		until(t, "the late claim is gone", func() bool { return other.Claim(ctx, "late", time.Now(), holder("run-2")) == nil })
+		until(t, "the late claim is gone",
+			func() bool { return other.Claim(ctx, "late", time.Now(), holder("run-2")) == nil })
 	})
 }
 
@@ -134,7 +135,8 @@ func TestAnAttemptThatWasGivenUpIsNotSentLater(t *testing.T) {
 		refused(t, s.Claim(short, "late", time.Now(), holder("run-1")), "does not answer")
 		server.Resume()
 		until(t, "it is up", func() bool { return s.Claim(ctx, "next", time.Now(), holder("run-1")) == nil })
-		until(t, "two seconds are over, which an operation may take", func() bool { return time.Since(begun) > 2*time.Second })
+		until(t, "two seconds are over, which an operation may take",
+			func() bool { return time.Since(begun) > 2*time.Second })
 		if claims, err := s.Claims(ctx, "late", "next"); err != nil || len(claims) != 1 || claims["next"].Run != "run-1" {
 			t.Errorf("%v, %v", claims, err)
 		}
@@ -191,7 +193,8 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 		s := open(t, "shop", server.URL(""))
 		for _, kind := range []string{"lock", "claim"} {
 			s.Now(ctx)
-			server.Exec("INSERT INTO sched_entry VALUES ('shop', '" + kind + "/task', 'run-1', 'garbage', 99999999999999)")
+			server.Exec("INSERT INTO sched_entry VALUES ('shop', '" + kind +
+				"/task', 'run-1', 'garbage', 99999999999999)")
 		}
 		_, err := s.Acquire(ctx, "task", holder("run-1"))
 		heldBy(t, err, "")
@@ -296,8 +299,9 @@ func TestAFullServerIsAskedAgain(t *testing.T) {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			options := map[string][]string{
-				sqltest.Postgres.Name: {"-c", "max_connections=5", "-c", "superuser_reserved_connections=0", "-c", "max_wal_senders=0"},
-				sqltest.MariaDB.Name:  {"--max-connections=10"},
+				sqltest.Postgres.Name: {"-c", "max_connections=5", "-c", "superuser_reserved_connections=0",
+					"-c", "max_wal_senders=0"},
+				sqltest.MariaDB.Name: {"--max-connections=10"},
 			}
 			server := sqltest.Start(t, kind, options[kind.Name]...)
 			var all []mutex.Store
@@ -313,7 +317,8 @@ func TestAFullServerIsAskedAgain(t *testing.T) {
 				for _, s := range all {
 					s.Now(ctx)
 				}
-				return strings.Contains(fmt.Sprint(all[len(all)-1].Claim(ctx, "slot", time.Now(), holder("run-1"))), "takes no more connections")
+				return strings.Contains(fmt.Sprint(all[len(all)-1].Claim(ctx, "slot", time.Now(), holder("run-1"))),
+					"takes no more connections")
 			})
 			go func() {
 				time.Sleep(500 * time.Millisecond) // in the two seconds of the claim
@@ -330,7 +335,8 @@ func TestAReadOnlyDatabaseSaysSoUntilItTakesWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
 		s := open(t, "shop", server.URL(""))
 		useAll(t, s)
-		on, off := "ALTER DATABASE sched SET default_transaction_read_only = on", "BEGIN READ WRITE; ALTER DATABASE sched RESET default_transaction_read_only; COMMIT"
+		on, off := "ALTER DATABASE sched SET default_transaction_read_only = on",
+			"BEGIN READ WRITE; ALTER DATABASE sched RESET default_transaction_read_only; COMMIT"
 		if server.Name == sqltest.MariaDB.Name {
 			server.Exec("CREATE USER app IDENTIFIED BY 'secret'; GRANT SELECT, INSERT, UPDATE, DELETE ON sched.* TO app")
 			s = open(t, "shop", server.URL("app:secret"))
@@ -342,7 +348,8 @@ func TestAReadOnlyDatabaseSaysSoUntilItTakesWrites(t *testing.T) {
 		server.Exec(on)
 		refused(t, s.Claim(ctx, "slot", time.Now(), holder("run-1")), "takes no writes")
 		server.Exec(off)
-		until(t, "it takes writes again", func() bool { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil })
+		until(t, "it takes writes again",
+			func() bool { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil })
 	})
 }
 
@@ -368,7 +375,8 @@ func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
 		} else {
 			server.Exec("CREATE USER app IDENTIFIED BY 'secret'; GRANT SELECT ON sched.* TO app")
 		}
-		refused(t, open(t, "shop", server.URL("app:secret")).Claim(ctx, "slot", time.Now(), holder("run-1")), "does not let the user do that")
+		refused(t, open(t, "shop", server.URL("app:secret")).Claim(ctx, "slot", time.Now(), holder("run-1")),
+			"does not let the user do that")
 		tables, ok := sqlstore.Tables(server.Scheme, "")
 		if !ok {
 			t.Fatal("there are no tables")
@@ -448,7 +456,8 @@ func TestAPoolerInTransactionModeIsEnough(t *testing.T) {
 	dir := filepath.Dir(server.Socket)
 	host, port, _ := strings.Cut(server.Address, ":")
 	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s user=sched password=secret\n[pgbouncer]\nlisten_port = %s\nlisten_addr = \n"+
-		"unix_socket_dir = %s\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n", host, port, port, filepath.Join(dir, "b"))
+		"unix_socket_dir = %s\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n",
+		host, port, port, filepath.Join(dir, "b"))
 	os.Mkdir(filepath.Join(dir, "b"), 0o777)
 	os.Chmod(filepath.Join(dir, "b"), 0o777)
 	file := filepath.Join(dir, "pgbouncer.ini")

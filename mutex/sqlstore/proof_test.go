@@ -158,7 +158,8 @@ func TestACertificateIsChecked(t *testing.T) {
 		url := server.URL("") + "?sslmode=verify-full&sslrootcert="
 		useAll(t, open(t, "shop", url+ca))
 		useAll(t, open(t, "shop", server.URL("")+"?sslmode=require"))
-		s, err := sqlstore.Open(mutex.Config{Servers: []string{url + filepath.Base(ca)}, Dir: filepath.Dir(ca), Namespace: "shop", Lease: time.Minute})
+		s, err := sqlstore.Open(mutex.Config{Servers: []string{url + filepath.Base(ca)}, Dir: filepath.Dir(ca),
+			Namespace: "shop", Lease: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

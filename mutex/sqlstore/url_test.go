@@ -57,9 +57,12 @@ func TestAURLThatCannotBeUsedIsExplainedWithoutQuotingIt(t *testing.T) {
 func TestAPasswordIsInNoMessage(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
-		"postgres://sched:top%40secret@127.0.0.1:1,127.0.0.1:2/jobs?sslmode=disable", "mysql://sched:top%40secret@127.0.0.1:1/jobs",
-		"postgres://sched:top%40secret@no-such-host.invalid/jobs", "mysql://sched:top%40secret@a/jobs?sslmode=verify-full&sslrootcert=missing.pem",
-		"postgres://sched:top%40secret@/jobs?socket=/no/such/.s.PGSQL.5432", "mysql://sched:top%40secret@/jobs?socket=/no/such",
+		"postgres://sched:top%40secret@127.0.0.1:1,127.0.0.1:2/jobs?sslmode=disable",
+		"mysql://sched:top%40secret@127.0.0.1:1/jobs",
+		"postgres://sched:top%40secret@no-such-host.invalid/jobs",
+		"mysql://sched:top%40secret@a/jobs?sslmode=verify-full&sslrootcert=missing.pem",
+		"postgres://sched:top%40secret@/jobs?socket=/no/such/.s.PGSQL.5432",
+		"mysql://sched:top%40secret@/jobs?socket=/no/such",
 	} {
 		t.Run(url[:8]+fmt.Sprint(len(url)), func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,8 @@ func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*
 // web returns a server that is set up well.
 func web(n int) Server {
 	name := fmt.Sprint("web-", n)
-	return Server{Name: name, Machine: "machine of " + name, Version: "1.2.3", Minute: noon, File: "/srv/shop/schedule.yaml", Digest: "d1",
+	return Server{Name: name, Machine: "machine of " + name, Version: "1.2.3",
+		Minute: noon, File: "/srv/shop/schedule.yaml", Digest: "d1",
 		Environment: "production", Zone: "+01:00/+02:00"}
 }
 
@@ -86,8 +87,10 @@ func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
 		t.Fatalf("listed: %+v", all)
 	}
 	got := all[1]
-	if got.Version != "1.2.3" || !got.Minute.Equal(noon) || got.Environment != "production" || got.Zone != two.Zone || got.Offset != offset ||
-		!slices.Equal(got.Labels, two.Labels) || !slices.Equal(got.Running, two.Running) || got.More != 0 || got.Silent() {
+	if got.Version != "1.2.3" || !got.Minute.Equal(noon) || got.Environment != "production" ||
+		got.Zone != two.Zone || got.Offset != offset ||
+		!slices.Equal(got.Labels, two.Labels) || !slices.Equal(got.Running, two.Running) ||
+		got.More != 0 || got.Silent() {
 		t.Errorf("%+v", got)
 	}
 }
@@ -133,7 +136,8 @@ func TestAServerIsForgottenTenMinutesAfterItsLastTick(t *testing.T) {
 func TestAtMostAHundredRunsAreListed(t *testing.T) {
 	store, one := storetest.New(), web(1)
 	for n := range maxRunning + 7 {
-		one.Running = append(one.Running, Running{Run: runID(n), Task: strings.Repeat("a", 128), Slot: noon, PID: 1 << 22, Since: noon})
+		one.Running = append(one.Running,
+			Running{Run: runID(n), Task: strings.Repeat("a", 128), Slot: noon, PID: 1 << 22, Since: noon})
 	}
 	announce(t, store, one)
 	if all := mustList(t, store); len(all) != 1 || len(all[0].Running) != maxRunning || all[0].More != 7 {
@@ -230,7 +234,8 @@ func TestASlotHasOneKeyForAllServers(t *testing.T) {
 	}{
 		{schedule.Slot{Task: plain, At: noon}, "a@20260301T120000Z", noon.Add(time.Hour)},
 		{schedule.Slot{Task: plain, At: noon.In(time.FixedZone("", 3600))}, "a@20260301T120000Z", noon.Add(time.Hour)},
-		{schedule.Slot{Task: plain, At: noon.Add(10 * time.Second)}, "a@20260301T120010Z", noon.Add(time.Hour + 10*time.Second)},
+		{schedule.Slot{Task: plain, At: noon.Add(10 * time.Second)}, "a@20260301T120010Z",
+			noon.Add(time.Hour + 10*time.Second)},
 		{schedule.Slot{Task: late, At: noon}, "b@20260301T120000Z", noon.Add(25 * time.Hour)},
 	} {
 		if key, until := Key(tt.slot), Until(tt.slot); key != tt.key || !until.Equal(tt.until) {
@@ -279,8 +284,10 @@ func TestWhatNoSchedWroteIsLeftOut(t *testing.T) {
 
 func TestNoTextOfAnotherServerReachesATerminalAsItIs(t *testing.T) {
 	store, evil := storetest.New(), web(2)
-	evil.Name, evil.Version, evil.File, evil.Labels, evil.Environment, evil.Zone = escape+"web-9", escape+"1", escape+"/f", []string{escape}, escape+"e", escape+"z"
-	evil.Running = []Running{{Run: runID(1), Task: escape + "a\nroot: ok"}, {Run: escape + runID(2), Task: "a"}, {Run: "../../etc/passwd", Task: "a"}}
+	evil.Name, evil.Version, evil.File, evil.Labels, evil.Environment, evil.Zone = escape+"web-9", escape+"1",
+		escape+"/f", []string{escape}, escape+"e", escape+"z"
+	evil.Running = []Running{{Run: runID(1), Task: escape + "a\nroot: ok"}, {Run: escape + runID(2), Task: "a"},
+		{Run: "../../etc/passwd", Task: "a"}}
 	announce(t, store, evil)
 	all := mustList(t, store)
 	if len(all) != 1 || all[0].Name != "web-9" || len(all[0].Running) != 2 || all[0].Running[0].Task != "a root: ok" || all[0].Running[1].Run != runID(2) {
@@ -296,7 +303,8 @@ func TestThousandsOfForgedServersDelayNoTick(t *testing.T) {
 	store, one := storetest.New(), web(1)
 	announce(t, store, one)
 	for i := range 3000 {
-		forged := Server{Name: fmt.Sprint("a-", i), Seen: time.Now().Add(-5 * time.Minute), Environment: fmt.Sprint("e", i), Running: []Running{{Run: runID(i), Task: "a"}}}
+		forged := Server{Name: fmt.Sprint("a-", i), Seen: time.Now().Add(-5 * time.Minute),
+			Environment: fmt.Sprint("e", i), Running: []Running{{Run: runID(i), Task: "a"}}}
 		forge(t, store, tableServers, forged.Name, forged)
 	}
 	begun, calls := time.Now(), store.Calls()

@@ -16,7 +16,8 @@ import (
 // run is the n-th run of a task, one a minute, on one of three servers in turn.
 func run(n int, task string, o outcome.Outcome) state.Row {
 	at := noon.Add(time.Duration(n) * time.Minute)
-	return state.Row{ID: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3), Result: state.Result{Outcome: o, Ended: at.Add(time.Second)}, Started: at}
+	return state.Row{ID: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3),
+		Result: state.Result{Outcome: o, Ended: at.Add(time.Second)}, Started: at}
 }
 
 // publish publishes runs of one server, as the last runs of their tasks there.
@@ -58,8 +59,10 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 	store, code := storetest.New(), 3
 	full := run(1, "report", outcome.Failed)
 	full.ExitCode, full.Reason, full.Notes, full.Attempt.Number = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
-	full.UserCPU, full.PeakMemory, full.Origin, full.Params = 1500*time.Microsecond, 5<<30, "retry", map[string]string{"DAY": "x"}
-	full.Cause, full.Triggered = &outcome.Cause{Task: "a", Run: runID(9), Outcome: outcome.Failed}, []outcome.Triggered{{Task: "b", Run: runID(8)}}
+	full.UserCPU, full.PeakMemory, full.Origin, full.Params = 1500*time.Microsecond, 5<<30, "retry",
+		map[string]string{"DAY": "x"}
+	full.Cause, full.Triggered = &outcome.Cause{Task: "a", Run: runID(9), Outcome: outcome.Failed},
+		[]outcome.Triggered{{Task: "b", Run: runID(8)}}
 	sent := full
 	sent.Snapshot, sent.Locked, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), true, "/srv/shop/.sched/output/1.log"
 	sent.Seat, sent.Wait = "pool#1", state.Wait{Since: noon}
@@ -247,17 +250,20 @@ func TestARecordThatIsNoneIsLeftOut(t *testing.T) {
 
 func TestWhatARecordSaysIsCleanedAndSane(t *testing.T) {
 	store, evil := storetest.New(), run(1, "a", outcome.Failed)
-	evil.Task, evil.Reason, evil.Origin, evil.Notes, evil.Mutex = escape+"a", escape+"b\nroot: ok", escape, []string{escape + "n"}, escape
+	evil.Task, evil.Reason, evil.Origin, evil.Notes, evil.Mutex = escape+"a", escape+"b\nroot: ok",
+		escape, []string{escape + "n"}, escape
 	evil.Server = escape + "web-2"
 	evil.Attempt.Number, evil.UserCPU, evil.PeakMemory, evil.Wait.Waited = -1, -1, -1, -1
-	evil.Cause, evil.Triggered = &outcome.Cause{Task: escape, Run: "../x"}, []outcome.Triggered{{Task: escape, Run: escape}}
+	evil.Cause, evil.Triggered = &outcome.Cause{Task: escape, Run: "../x"},
+		[]outcome.Triggered{{Task: escape, Run: escape}}
 	publish(t, store, evil)
 	records, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%v, %v", records, err)
 	}
 	got := records[0]
-	if got.Task != "a" || got.Reason != "b root: ok" || got.Server != "web-2" || got.Attempt.Number != 0 || got.UserCPU != 0 || got.PeakMemory != 0 || got.Wait.Waited != 0 ||
+	if got.Task != "a" || got.Reason != "b root: ok" || got.Server != "web-2" || got.Attempt.Number != 0 ||
+		got.UserCPU != 0 || got.PeakMemory != 0 || got.Wait.Waited != 0 ||
 		got.Cause != nil || len(got.Triggered) > 0 || strings.ContainsAny(fmt.Sprint(got), "\x1b\x07\n") {
 		t.Errorf("%+v", got)
 	}

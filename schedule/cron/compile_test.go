@@ -15,7 +15,8 @@ import (
 // Compiled fields have the values that gronx takes to be due when it evaluates the whole text of
 // the field.
 func TestCompiledFieldsAreWhatGronxSays(t *testing.T) {
-	texts := []string{"* * * * * *", "*/7 1-5/2 0,12 */10 JAN-mar SAT-SUN", "5/15 * * 1/3 2/3 1/2", "0 0 0 31 * 7/3", "0 0 0 1-31/30 * 0-7/2"}
+	texts := []string{"* * * * * *", "*/7 1-5/2 0,12 */10 JAN-mar SAT-SUN", "5/15 * * 1/3 2/3 1/2", "0 0 0 31 * 7/3",
+		"0 0 0 1-31/30 * 0-7/2"}
 	texts = append(texts, bruteCrons...)
 	texts = append(texts, pastExprs...)
 	for _, tt := range dueTests {
@@ -52,8 +53,10 @@ func TestCompiledFieldsAreWhatGronxSays(t *testing.T) {
 			}
 		}
 	}
-	checkDays(t, "L,LW,15W", dayField, &dayTable{fieldText: fieldText{dayField, "L,LW,15W"}}, "1890-01-01", "1970-01-01")
-	checkDays(t, "1#5,5L", weekdayField, &dayTable{fieldText: fieldText{weekdayField, "1#5,5L"}}, "2080-01-01", "2120-01-01")
+	checkDays(t, "L,LW,15W", dayField, &dayTable{fieldText: fieldText{dayField, "L,LW,15W"}},
+		"1890-01-01", "1970-01-01")
+	checkDays(t, "1#5,5L", weekdayField, &dayTable{fieldText: fieldText{weekdayField, "1#5,5L"}},
+		"2080-01-01", "2120-01-01")
 }
 
 // A number is not asked about: 100 tasks at as many minutes cost 6,000 questions less.
@@ -108,7 +111,8 @@ func checkDays(t *testing.T, field string, pos int, table *dayTable, from, to st
 		last := day.AddDate(0, 1, -day.Day()).Day()
 		want := gronxDue(t, strings.ReplaceAll(field, "LW", strconv.Itoa(last)+"W"), pos, day)
 		if inMonth != day.Day() || table.in(m).has(inMonth) != want {
-			t.Fatalf("%s %q on %s: %t, and %t to gronx", cronFields[pos].name, field, day.Format(time.DateOnly), !want, want)
+			t.Fatalf("%s %q on %s: %t, and %t to gronx", cronFields[pos].name, field,
+				day.Format(time.DateOnly), !want, want)
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 // instants.
 var pastExprs = []string{
 	"* * * * *", "*/5 * * * *", "30 2 * * *", "0-59 0-23 * * *", "0 */2 * * *", "15,45 1-3 * * 0", "0 0 1 * *",
-	"59 23 L * *", "0 12 15W * *", "30 1,2 * * *", "*/20 * 2 * * *", "0,30 30 2 * * SUN", "7-50/7 0 0 13 * FRI", "0 0 29 2 *",
+	"59 23 L * *", "0 12 15W * *", "30 1,2 * * *", "*/20 * 2 * * *", "0,30 30 2 * * SUN",
+	"7-50/7 0 0 13 * FRI", "0 0 29 2 *",
 }
 
 // Backward yields the instants that Next finds, and Count counts them, also across changes of the
@@ -33,7 +34,8 @@ func TestLookingBackFindsWhatLookingAheadDoes(t *testing.T) {
 			}
 			w.Crons = append(w.Crons, c)
 		}
-		from := time.Date(2011+random.IntN(15), time.Month(1+random.IntN(12)), random.IntN(28), random.IntN(24), random.IntN(60), 0, 0, time.UTC)
+		from := time.Date(2011+random.IntN(15), time.Month(1+random.IntN(12)), random.IntN(28), random.IntN(24),
+			random.IntN(60), 0, 0, time.UTC)
 		if _, change := from.In(zone).ZoneBounds(); !change.IsZero() && random.IntN(2) == 0 { // of the clocks
 			from = change.Add(-time.Duration(random.IntN(24*60)) * time.Minute)
 		}
@@ -74,7 +76,8 @@ func BenchmarkPast(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, text := range []string{"* * * * *", "* * * * * *", "0-59 0-23 * * *", "30 2 * * *", "30 2 L * MON", "* 9-17 * * 1-5; 0 * * * *",
+	for _, text := range []string{"* * * * *", "* * * * * *", "0-59 0-23 * * *", "30 2 * * *", "30 2 L * MON",
+		"* 9-17 * * 1-5; 0 * * * *",
 		"2 weeks from 2025-12-29 at 2:30"} {
 		w := When{Location: berlin}
 		for _, one := range strings.Split(text, "; ") {

@@ -42,8 +42,10 @@ func TestCyclesAgainstBruteForce(t *testing.T) {
 			{bruteCycle("0:00", "2026-03-29", 1, 2026)},
 			{bruteCycle("2:00", "2026-01-02", 3, 2026), bruteCycle("23:59", "2026-01-02", 3, 2026)},
 		}},
-		{2011, []string{"Pacific/Apia"}, []string{"week from 2011-12-09 at 9:00"}, [][]brute{{bruteCycle("9:00", "2011-12-09", 7, 2011)}}},
-		{2040, []string{"Europe/Berlin"}, []string{"5 days from 1969-07-20 at 0:30"}, [][]brute{{bruteCycle("0:30", "1969-07-20", 5, 2040)}}},
+		{2011, []string{"Pacific/Apia"}, []string{"week from 2011-12-09 at 9:00"},
+			[][]brute{{bruteCycle("9:00", "2011-12-09", 7, 2011)}}},
+		{2040, []string{"Europe/Berlin"}, []string{"5 days from 1969-07-20 at 0:30"},
+			[][]brute{{bruteCycle("0:30", "1969-07-20", 5, 2040)}}},
 	} {
 		for _, name := range place.zones {
 			t.Run(fmt.Sprint(place.year, " ", name), func(t *testing.T) {
@@ -74,7 +76,8 @@ func TestCyclesAgree(t *testing.T) {
 		back := slices.Collect(w.Backward(from, to))
 		slices.Reverse(back)
 		if !sameTimes(back, ahead) || w.Count(from, to) != len(ahead) {
-			t.Fatalf("%v in %s from %v to %v: back %v, counted %d, ahead %v", w, w.Location, from, to, back, w.Count(from, to), ahead)
+			t.Fatalf("%v in %s from %v to %v: back %v, counted %d, ahead %v",
+				w, w.Location, from, to, back, w.Count(from, to), ahead)
 		}
 		previous, ok := w.Previous(to)
 		if len(ahead) > 0 && (!ok || !previous.Equal(ahead[len(ahead)-1])) {
@@ -104,7 +107,8 @@ func randomCycle(t *testing.T, random *rand.Rand) (When, time.Time) {
 	}
 	days := 1 + random.IntN(20)
 	start := change.In(z).AddDate(0, 0, -days*(random.IntN(5)-1)).Format(time.DateOnly)
-	words := fmt.Sprintf("%d days from %s at %d:%02d, %d:%02d", days, start, random.IntN(4), random.IntN(60), random.IntN(24), random.IntN(60))
+	words := fmt.Sprintf("%d days from %s at %d:%02d, %d:%02d",
+		days, start, random.IntN(4), random.IntN(60), random.IntN(24), random.IntN(60))
 	return When{Crons: mustEvery(t, words), Location: z}, change
 }
 
@@ -124,11 +128,14 @@ func TestCyclesBeginWithTheirDate(t *testing.T) {
 func TestWhyOfACycle(t *testing.T) {
 	for _, tt := range []struct{ words, at, want string }{
 		{"2 weeks from 2026-01-05 at 8:00", "2026-01-19 08:00 EST", "every field matches"},
-		{"2 weeks from 2026-01-05 at 8:00", "2026-01-12 08:00 EST", "2026-01-12 is 7 days after 2026-01-05, not a multiple of 14"},
+		{"2 weeks from 2026-01-05 at 8:00", "2026-01-12 08:00 EST",
+			"2026-01-12 is 7 days after 2026-01-05, not a multiple of 14"},
 		{"2 weeks from 2026-01-05 at 8:00", "2025-12-22 08:00 EST", "2025-12-22 is before 2026-01-05"},
 		{"2 weeks from 2026-01-05 at 8:00", "2026-01-19 09:30 EST", "minute 30 is not in 0; hour 9 is not in 8"},
-		{"week from 2026-03-01 at 2:30", "2026-03-08 03:00 EDT", "02:30 did not exist on this day; a job with a fixed time runs right after the gap"},
-		{"week from 2026-10-25 at 1:30", "2026-11-01 01:30 EST", "01:30 comes twice on this day, and a job with a fixed time is due the first time only"},
+		{"week from 2026-03-01 at 2:30", "2026-03-08 03:00 EDT",
+			"02:30 did not exist on this day; a job with a fixed time runs right after the gap"},
+		{"week from 2026-10-25 at 1:30", "2026-11-01 01:30 EST",
+			"01:30 comes twice on this day, and a job with a fixed time is due the first time only"},
 	} {
 		at, err := time.ParseInLocation("2006-01-02 15:04 MST", tt.at, zone(t, "America/New_York"))
 		if err != nil {

@@ -66,7 +66,8 @@ func TestParseEvery(t *testing.T) {
 		{"14 days at 8:00 from 2026-01-05", "14 days from 2026-01-05 at 8:00"},
 		{"1 week from 2026-01-05", "week from 2026-01-05"},
 		{"day from 2024-02-29 at 0:00", "day from 2024-02-29"},
-		{"10 days from 2026-01-05 at 19:30, 8:00 and 9:00", "10 days from 2026-01-05 at 8:00, 9:00; 10 days from 2026-01-05 at 19:30"},
+		{"10 days from 2026-01-05 at 19:30, 8:00 and 9:00",
+			"10 days from 2026-01-05 at 8:00, 9:00; 10 days from 2026-01-05 at 19:30"},
 		{"other hour", "0 */2 * * *"},
 	}
 	for _, tt := range tests {
@@ -88,9 +89,12 @@ func TestParseEveryRefusesWhatIsNeverDue(t *testing.T) {
 
 func FuzzParseEvery(f *testing.F) {
 	for _, seed := range []string{"5 minutes", "odd hours at :05", "monday, wednesday and friday at 8:00, 9:30",
-		"month on 1, last day at 13:00", "quarter on 4", "year on 1 June at 17:00", "7 minutes", "2 weeks", "week on sun",
-		"2 weeks from 2026-01-05 at 8:00, 9:30", "day from 2024-02-29", "90 minutes from 2026-01-05 06:00", "7 hours from 2026-03-29 at 2:30", "10 days from 2026-02-30", "other week from 2026-1-5",
-		"first and third monday of month", "last weekday of the month at 17:00", "first monday of quarter", "fifth friday of month", "second tuesday"} {
+		"month on 1, last day at 13:00", "quarter on 4", "year on 1 June at 17:00", "7 minutes",
+		"2 weeks", "week on sun",
+		"2 weeks from 2026-01-05 at 8:00, 9:30", "day from 2024-02-29", "90 minutes from 2026-01-05 06:00",
+		"7 hours from 2026-03-29 at 2:30", "10 days from 2026-02-30", "other week from 2026-1-5",
+		"first and third monday of month", "last weekday of the month at 17:00", "first monday of quarter",
+		"fifth friday of month", "second tuesday"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

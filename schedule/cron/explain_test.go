@@ -9,7 +9,8 @@ import (
 
 // clockChanges are instants at which the clocks of one of bruteZones change, and some at which none
 // does.
-var clockChanges = []string{"2026-03-08 07:00", "2026-11-01 06:00", "2026-03-29 01:00", "2026-10-25 01:00", "2026-10-03 15:30",
+var clockChanges = []string{"2026-03-08 07:00", "2026-11-01 06:00", "2026-03-29 01:00",
+	"2026-10-25 01:00", "2026-10-03 15:30",
 	"2026-04-04 15:00", "2011-12-30 10:00", "2040-12-31 12:00", "2026-06-15 12:00", "2026-09-06 04:00"}
 
 // randomWhen returns one or two expressions of a random zone, and a time that is often near a
@@ -123,17 +124,21 @@ func TestWhy(t *testing.T) {
 		{"0 0 * * mon#2", "2026-01-05 00:00 EST", "Monday is not in mon#2, Monday number 2 of the month"},
 		{"30 0 0 * * 7", "2026-01-05 00:00 EST", "Monday is not in 7, Sunday"},
 		// both day fields: either is enough, unless one starts with *
-		{"0 0 13 * FRI", "2026-01-14 00:00 EST", "day 14 is not in 13 and Wednesday is not in FRI (one of the two would be enough)"},
-		{"0 0 13 * FRI", "2026-01-13 00:00 EST", "day 13 is in 13 and Tuesday is not in FRI: with both restricted, one is enough"},
+		{"0 0 13 * FRI", "2026-01-14 00:00 EST",
+			"day 14 is not in 13 and Wednesday is not in FRI (one of the two would be enough)"},
+		{"0 0 13 * FRI", "2026-01-13 00:00 EST",
+			"day 13 is in 13 and Tuesday is not in FRI: with both restricted, one is enough"},
 		{"0 0 13 * FRI", "2026-01-13 00:01 EST", "minute 1 is not in 0"},
 		{"0 0 */2 * MON", "2026-01-06 00:00 EST", "day 6 is not in */2; Tuesday is not in MON"},
 		// the night in which 2:00 to 2:59 did not exist
-		{"30 2 * * *", "2026-03-08 03:00 EDT", "02:30 did not exist on this day; a job with a fixed time runs right after the gap"},
+		{"30 2 * * *", "2026-03-08 03:00 EDT",
+			"02:30 did not exist on this day; a job with a fixed time runs right after the gap"},
 		{"30 2 * * *", "2026-03-08 03:30 EDT", "hour 3 is not in 2"},
 		{"*/30 2 * * *", "2026-03-08 03:00 EDT", "hour 3 is not in 2; 02:00 did not exist on this day, and a job with a * in its minute or hour is not made up for"},
 		// the night in which 1:00 to 1:59 came twice
 		{"30 1 * * *", "2026-11-01 01:30 EDT", "every field matches"},
-		{"30 1 * * *", "2026-11-01 01:30 EST", "01:30 comes twice on this day, and a job with a fixed time is due the first time only"},
+		{"30 1 * * *", "2026-11-01 01:30 EST",
+			"01:30 comes twice on this day, and a job with a fixed time is due the first time only"},
 		{"30 1 * * *", "2026-11-01 01:31 EST", "minute 31 is not in 30"},
 		{"30 * * * *", "2026-11-01 01:30 EST", "every field matches"},
 	} {

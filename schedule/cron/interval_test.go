@@ -13,14 +13,20 @@ func TestIntervalsAreElapsedTime(t *testing.T) {
 		words, zone, start, text string // the start as an instant
 		every                    time.Duration
 	}{
-		{"90 minutes from 2026-01-05 06:00", "Europe/Berlin", "2026-01-05T05:00:00Z", "90 minutes from 2026-01-05 06:00", 90 * time.Minute},
-		{"7 hours from 2026-03-28 at 1:30", "Europe/Berlin", "2026-03-28T00:30:00Z", "7 hours from 2026-03-28 01:30", 7 * time.Hour},
-		{"25 minutes from 2026-10-24", "America/New_York", "2026-10-24T04:00:00Z", "25 minutes from 2026-10-24 00:00", 25 * time.Minute},
-		{"120 minutes from 2026-01-05 6:00", "UTC", "2026-01-05T06:00:00Z", "2 hours from 2026-01-05 06:00", 2 * time.Hour},
+		{"90 minutes from 2026-01-05 06:00", "Europe/Berlin", "2026-01-05T05:00:00Z",
+			"90 minutes from 2026-01-05 06:00", 90 * time.Minute},
+		{"7 hours from 2026-03-28 at 1:30", "Europe/Berlin", "2026-03-28T00:30:00Z",
+			"7 hours from 2026-03-28 01:30", 7 * time.Hour},
+		{"25 minutes from 2026-10-24", "America/New_York", "2026-10-24T04:00:00Z",
+			"25 minutes from 2026-10-24 00:00", 25 * time.Minute},
+		{"120 minutes from 2026-01-05 6:00", "UTC", "2026-01-05T06:00:00Z",
+			"2 hours from 2026-01-05 06:00", 2 * time.Hour},
 		// A start that the clocks skip lies the same distance after the gap. For a start that comes
 		// twice, the first time counts.
-		{"hour from 2026-03-29 02:30", "Europe/Berlin", "2026-03-29T01:30:00Z", "hour from 2026-03-29 02:30", time.Hour},
-		{"5 hours from 2026-10-25 02:30", "Europe/Berlin", "2026-10-25T00:30:00Z", "5 hours from 2026-10-25 02:30", 5 * time.Hour},
+		{"hour from 2026-03-29 02:30", "Europe/Berlin", "2026-03-29T01:30:00Z",
+			"hour from 2026-03-29 02:30", time.Hour},
+		{"5 hours from 2026-10-25 02:30", "Europe/Berlin", "2026-10-25T00:30:00Z",
+			"5 hours from 2026-10-25 02:30", 5 * time.Hour},
 	} {
 		w := When{Crons: mustEvery(t, row.words), Location: zone(t, row.zone)}
 		if got := w.Crons[0].String(); got != row.text || mustEvery(t, got)[0] != w.Crons[0] {

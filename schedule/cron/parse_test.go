@@ -15,8 +15,10 @@ func TestParseRefuses(t *testing.T) {
 		{"daily", "1 field, " + need, ""},
 		{"* * * *", "4 fields, " + need, ""},
 		{"* * * * * * *", "7 fields, " + need, "there is no field for the year: leave out the last one"},
-		{"*/5 * * * * php artisan queue:work", `"php artisan queue:work" is no field`, "the command of a crontab line has its own key, command:, and the user before it user:"},
-		{"0 0 1 1 * 2030", "weekday 2030 is not in 0-7", "the first of 6 fields is the second, and there is no field for the year"},
+		{"*/5 * * * * php artisan queue:work", `"php artisan queue:work" is no field`,
+			"the command of a crontab line has its own key, command:, and the user before it user:"},
+		{"0 0 1 1 * 2030", "weekday 2030 is not in 0-7",
+			"the first of 6 fields is the second, and there is no field for the year"},
 		{"CRON_TZ=UTC 0 0 * * *", `"CRON_TZ=UTC" is no field`, "the time zone has its own key, timezone:"},
 
 		// numbers out of range
@@ -88,10 +90,14 @@ func TestParseRefuses(t *testing.T) {
 		{"0 0 * * 15W", `weekday "15W" is not a number in 0-7 or a name in MON-SUN`, ""},
 
 		// what can never be due
-		{"0 0 31 2 *", "can never be due: day 31 never comes in month 2", "the last day of a month is L, its last working day LW"},
-		{"0 0 30 2 *", "can never be due: day 30 never comes in month 2", "the last day of a month is L, its last working day LW"},
-		{"0 0 31W FEB *", "can never be due: day 31W never comes in month FEB", "the last day of a month is L, its last working day LW"},
-		{"0 0 31 2,4,6,9,11 *", "can never be due: day 31 never comes in month 2,4,6,9,11", "the last day of a month is L, its last working day LW"},
+		{"0 0 31 2 *", "can never be due: day 31 never comes in month 2",
+			"the last day of a month is L, its last working day LW"},
+		{"0 0 30 2 *", "can never be due: day 30 never comes in month 2",
+			"the last day of a month is L, its last working day LW"},
+		{"0 0 31W FEB *", "can never be due: day 31W never comes in month FEB",
+			"the last day of a month is L, its last working day LW"},
+		{"0 0 31 2,4,6,9,11 *", "can never be due: day 31 never comes in month 2,4,6,9,11",
+			"the last day of a month is L, its last working day LW"},
 		{"0 0 LW * */6", "can never be due: day LW of month * is never on weekday */6", ""},
 		{"0 0 31 4 */2", "can never be due: day 31 of month 4 is never on weekday */2", ""},
 

@@ -29,7 +29,8 @@ func TestDaylightSaving(t *testing.T) {
 		{"America/New_York", "30 2 8 3 *", "2026-01-01 00:00", "2026-12-31 00:00", []string{"2026-03-08 07:00:00"}},
 		// a fixed job with seconds runs at second 0 of the minute after the gap
 		{"America/New_York", "45 30 2 * * *", "2026-03-08 00:00", "2026-03-09 00:00", []string{"2026-03-08 07:00:00"}},
-		{"America/New_York", "*/20 30 2 * * *", "2026-03-08 00:00", "2026-03-09 00:00", []string{"2026-03-08 07:00:00"}},
+		{"America/New_York", "*/20 30 2 * * *", "2026-03-08 00:00", "2026-03-09 00:00",
+			[]string{"2026-03-08 07:00:00"}},
 		// steps that do not start with * are fixed as well
 		{"America/New_York", "5/20 2 * * *", "2026-03-08 00:00", "2026-03-09 00:00", []string{"2026-03-08 07:00:00"}},
 		// wildcard jobs follow the wall clock: nothing of 02:00 to 02:59 happens
@@ -165,7 +166,8 @@ func checkWallClock(t *testing.T, z *time.Location, change time.Time) {
 			want = change
 		}
 		if got, skipped := WallClock(w, z); !got.Equal(want) || skipped == exists {
-			t.Fatalf("%s in %s: got %v, skipped %t; want %v, skipped %t", w.Format(layout), z, got, skipped, want.In(z), !exists)
+			t.Fatalf("%s in %s: got %v, skipped %t; want %v, skipped %t",
+				w.Format(layout), z, got, skipped, want.In(z), !exists)
 		}
 	}
 }

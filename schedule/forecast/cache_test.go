@@ -75,7 +75,8 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	src.Schedule.Environment = "staging"
 	again("the environment, which may be in a variable", true)
 	again("nothing", false)
-	f.Write("schedule.yaml", strings.Replace("timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n", "hour", "day", 1))
+	f.Write("schedule.yaml", strings.Replace("timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n",
+		"hour", "day", 1))
 	now := src.Now
 	src = source(t, f)
 	src.Now = now

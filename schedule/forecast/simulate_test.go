@@ -96,7 +96,8 @@ func TestStories(t *testing.T) {
 `,
 		}, {
 			name: "a pool of two, with tasks that have a mutex besides",
-			zone: "UTC", from: "2026-03-02 10:00", span: 3 * time.Minute, took: map[string]string{"a": "70s", "b": "10s", "c": "10s"},
+			zone: "UTC", from: "2026-03-02 10:00", span: 3 * time.Minute,
+			took: map[string]string{"a": "70s", "b": "10s", "c": "10s"},
 			tasks: `pools: {db: 2}
 defaults: {pool: db, background: true}
 tasks:
@@ -118,7 +119,8 @@ tasks:
 `,
 		}, {
 			name: "tasks that wait for their mutex: first come, first served, one run of each, and not for ever",
-			zone: "UTC", from: "2026-03-02 10:00", span: 3 * time.Minute, took: map[string]string{"import": "130s", "mail": "5s"},
+			zone: "UTC", from: "2026-03-02 10:00", span: 3 * time.Minute,
+			took: map[string]string{"import": "130s", "mail": "5s"},
 			tasks: `defaults: {mutex: db, background: true, without_overlapping: wait}
 tasks:
 - {name: import, cron: "0 10 * * *", command: "true"}

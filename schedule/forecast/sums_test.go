@@ -20,17 +20,21 @@ func TestAForecastAddsUp(t *testing.T) {
 	}
 	f := Sum(in)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d starts, at most %d at %s, cpu %d, memory %d\n", f.Starts, f.Peak.Most, f.Peak.At.Format("15:04:05"), f.CPU.Most, f.Memory.Most)
+	fmt.Fprintf(&b, "%d starts, at most %d at %s, cpu %d, memory %d\n",
+		f.Starts, f.Peak.Most, f.Peak.At.Format("15:04:05"), f.CPU.Most, f.Memory.Most)
 	for _, h := range f.Hours {
-		fmt.Fprintf(&b, "%s most %d, starts %d, skipped %d, late %d\n", h.Start.Format("15:04"), h.Most, h.Starts, h.Skipped, h.Late)
+		fmt.Fprintf(&b, "%s most %d, starts %d, skipped %d, late %d\n",
+			h.Start.Format("15:04"), h.Most, h.Starts, h.Skipped, h.Late)
 	}
 	for _, task := range f.Late() {
-		fmt.Fprintf(&b, "%s is late %d times, at most %s behind %s\n", task.Name, task.LateRuns, task.Latest.Late(), task.Latest.By.Name)
+		fmt.Fprintf(&b, "%s is late %d times, at most %s behind %s\n",
+			task.Name, task.LateRuns, task.Latest.Late(), task.Latest.By.Name)
 	}
 	for _, task := range f.Skipping() {
 		fmt.Fprintf(&b, "%s skips %d, first at %s\n", task.Name, task.Skips[Overlap], task.FirstSkip.At.Format("15:04"))
 	}
-	fmt.Fprintf(&b, "%d tasks, fullest minute %s with %d\n", len(f.Tasks), f.Crowded[0].At.Format("15:04"), f.Crowded[0].Starts)
+	fmt.Fprintf(&b, "%d tasks, fullest minute %s with %d\n", len(f.Tasks),
+		f.Crowded[0].At.Format("15:04"), f.Crowded[0].Starts)
 	want := `5 starts, at most 3 at 10:00:00, cpu 1500, memory 300
 09:50 most 1, starts 1, skipped 0, late 0
 10:00 most 3, starts 4, skipped 1, late 1
@@ -69,7 +73,8 @@ func BenchmarkAWeekOfAThousandTasks(b *testing.B) {
 		case i%3 == 0:
 			cron = fmt.Sprintf("%d * * * *", i%60)
 		}
-		fmt.Fprintf(&text, "- {name: task-%d, cron: %q, command: \"true\", background: %v, without_overlapping: %v}\n", i, cron, i%5 > 0, i%2 > 0)
+		fmt.Fprintf(&text, "- {name: task-%d, cron: %q, command: \"true\", background: %v, without_overlapping: %v}\n",
+			i, cron, i%5 > 0, i%2 > 0)
 	}
 	in := input(b, "Europe/Berlin", "2026-03-23 00:00", 7*24*time.Hour, nil, text.String())
 	starts := 0

@@ -92,7 +92,8 @@ func TestARunIsNamedByTheEndOfItsID(t *testing.T) {
 
 func TestASettingIsWrittenAsAScheduleHasIt(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		50 * time.Millisecond: "50ms", 2 * time.Second: "2s", 90 * time.Second: "1m30s", 20 * time.Minute: "20m", time.Hour: "1h",
+		50 * time.Millisecond: "50ms", 2 * time.Second: "2s", 90 * time.Second: "1m30s",
+		20 * time.Minute: "20m", time.Hour: "1h",
 		90 * time.Minute: "1h30m", 30 * 24 * time.Hour: "30d", 25 * time.Hour: "1d1h",
 	} {
 		if got := Setting(d); got != want {

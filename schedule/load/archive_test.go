@@ -26,7 +26,8 @@ func sameFromArchive(t *testing.T, s *schedule.Schedule) {
 		t.Errorf("of the archive\n%s\nit is\n%s\nwant\n%s", text, got, want)
 	}
 	if again.File != s.File || again.Digest != s.Digest || !reflect.DeepEqual(again.OutOfDate(farAway), s.OutOfDate(farAway)) {
-		t.Errorf("of the archive\n%s\nthe file is %s and the digest %s, want %s and %s", text, again.File, again.Digest, s.File, s.Digest)
+		t.Errorf("of the archive\n%s\nthe file is %s and the digest %s, want %s and %s",
+			text, again.File, again.Digest, s.File, s.Digest)
 	}
 	for i, task := range again.Tasks {
 		if task.Place != s.Tasks[i].Place {
@@ -104,11 +105,16 @@ func TestTheArchiveOfOneFileIsThatFile(t *testing.T) {
 
 func TestDamagedArchives(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
-		{"a text that is cut off", "# file \"schedule.yaml\", 49 bytes\ntasks: []\n", "the archive of /srv/schedule.yaml is damaged: schedule.yaml: its text is not 49 bytes long"},
-		{"more bytes than there can be", "# file \"schedule.yaml\", 99999999999999999999 bytes\ntasks: []\n", "the archive of /srv/schedule.yaml is damaged: file 1 has no header"},
-		{"fewer bytes than none", "# file \"schedule.yaml\", -1 bytes\ntasks: []\n", "the archive of /srv/schedule.yaml is damaged: schedule.yaml: its text is not -1 bytes long"},
-		{"something after the last text", "# file \"schedule.yaml\", 10 bytes\ntasks: []\n\nx", "the archive of /srv/schedule.yaml is damaged: file 2 has no header"},
-		{"a file of holidays that is missing", "# file \"schedule.yaml\", 27 bytes\nholidays: [days]\ntasks: []\n\n", "schedule.yaml:1:12: holidays: the archive lacks a file"},
+		{"a text that is cut off", "# file \"schedule.yaml\", 49 bytes\ntasks: []\n",
+			"the archive of /srv/schedule.yaml is damaged: schedule.yaml: its text is not 49 bytes long"},
+		{"more bytes than there can be", "# file \"schedule.yaml\", 99999999999999999999 bytes\ntasks: []\n",
+			"the archive of /srv/schedule.yaml is damaged: file 1 has no header"},
+		{"fewer bytes than none", "# file \"schedule.yaml\", -1 bytes\ntasks: []\n",
+			"the archive of /srv/schedule.yaml is damaged: schedule.yaml: its text is not -1 bytes long"},
+		{"something after the last text", "# file \"schedule.yaml\", 10 bytes\ntasks: []\n\nx",
+			"the archive of /srv/schedule.yaml is damaged: file 2 has no header"},
+		{"a file of holidays that is missing", "# file \"schedule.yaml\", 27 bytes\nholidays: [days]\ntasks: []\n\n",
+			"schedule.yaml:1:12: holidays: the archive lacks a file"},
 		{"nothing", "", "the archive of /srv/schedule.yaml is damaged: file 1 has no header"},
 		{"a schedule", "tasks: []\n", "the archive of /srv/schedule.yaml is damaged: file 1 has no header"},
 	} {

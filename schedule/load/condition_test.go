@@ -37,7 +37,8 @@ tasks:
   servers: web-*
   tasks: [{name: of-group, every: minute, command: x}]
 `)
-	want := map[string]string{"inherited": "not for this server: servers is web-1, and this is web-2 (labels: role=db)", "off": "switched off"}
+	want := map[string]string{"inherited": "not for this server: servers is web-1, and this is web-2 (labels: role=db)",
+		"off": "switched off"}
 	for _, task := range s.Tasks {
 		if s.Inactive(task) != want[task.Name] || s.Active(task) != (want[task.Name] == "") {
 			t.Errorf("%s: active %v, %q", task.Name, s.Active(task), s.Inactive(task))
@@ -58,7 +59,8 @@ tasks:
   - {name: both, every: hour, command: x}
   - {name: one, every: hour, command: x, skip: [], when: own}
 `)
-	want := []string{"when bash default", "when sh true; skip pgrep x", "", "when bash default; skip bash group", "when bash own"}
+	want := []string{"when bash default", "when sh true; skip pgrep x", "",
+		"when bash default; skip bash group", "when bash own"}
 	for i, task := range s.Tasks {
 		var texts []string
 		for _, c := range task.ConditionCommands {
@@ -73,7 +75,8 @@ tasks:
 
 func TestDays(t *testing.T) {
 	for text, want := range map[string]schedule.Days{
-		"weekdays": schedule.Weekdays, "Weekend": schedule.Weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1, "7": 1, "6": 1 << 6, "wed": 1 << 3,
+		"weekdays": schedule.Weekdays, "Weekend": schedule.Weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1,
+		"7": 1, "6": 1 << 6, "wed": 1 << 3,
 		"8": 0, "": 0, "tues": 0, "01": 0, "day": 0,
 	} {
 		if got := daysOf(text); got != want {

@@ -19,7 +19,8 @@ func dump(s *schedule.Schedule) string {
 		if err != nil {
 			return err.Error()
 		}
-		fmt.Fprintf(&b, "%s %q %q %s %v %q %v %q %v\n", snapshot, t.When.Crons, t.When.Every, t.When.Location, t.Enabled, t.Environments, t.Conditions, t.ConditionCommands, t.EvenInMaintenance)
+		fmt.Fprintf(&b, "%s %q %q %s %v %q %v %q %v\n", snapshot, t.When.Crons, t.When.Every, t.When.Location,
+			t.Enabled, t.Environments, t.Conditions, t.ConditionCommands, t.EvenInMaintenance)
 	}
 	return b.String()
 }

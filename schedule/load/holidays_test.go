@@ -22,13 +22,16 @@ tasks:
 		name, task, at, want string // the times are in UTC
 	}{
 		{"a day like any other", "t", "2026-12-24 12:00:00", ""},
-		{"a holiday begins at midnight in the zone of the task", "t", "2026-12-24 15:00:00", "it is a holiday: 2026-12-25 Christmas"},
+		{"a holiday begins at midnight in the zone of the task", "t", "2026-12-24 15:00:00",
+			"it is a holiday: 2026-12-25 Christmas"},
 		{"and not a second before", "t", "2026-12-24 14:59:59", ""},
 		{"in another zone it is not one yet", "u", "2026-12-24 15:00:00", ""},
 		{"it is over at midnight", "u", "2026-12-25 23:00:00", ""},
 		{"one of every year, without a name", "u", "2026-01-01 12:00:00", "it is a holiday: 2026-01-01"},
-		{"the date of a year has the better name", "u", "2027-01-01 12:00:00", "it is a holiday: 2027-01-01 New   Year"},
-		{"that of every year in another year", "t", "2025-12-25 12:00:00", "it is a holiday: 2025-12-25 every Christmas"},
+		{"the date of a year has the better name", "u", "2027-01-01 12:00:00",
+			"it is a holiday: 2027-01-01 New   Year"},
+		{"that of every year in another year", "t", "2025-12-25 12:00:00",
+			"it is a holiday: 2025-12-25 every Christmas"},
 		{"a leap day", "u", "2028-02-29 12:00:00", "it is a holiday: 2028-02-29"},
 		{"no leap day", "t", "2027-03-01 12:00:00", ""},
 		{"the day of the week comes first", "t", "2023-01-01 12:00:00", "not on Sunday"},
@@ -121,7 +124,8 @@ func TestOutOfDate(t *testing.T) {
 		name, holidays, now, want string
 	}{
 		{"one is still to come", "2026-12-25, 2026-12-26", "2026-12-26 14:59:59", ""},
-		{"in the zone of the schedule the last one has passed", "2026-12-25, 2026-12-26, 2025-12-26, 12-31", "2026-12-26 15:00:00",
+		{"in the zone of the schedule the last one has passed",
+			"2026-12-25, 2026-12-26, 2025-12-26, 12-31", "2026-12-26 15:00:00",
 			"schedule.yaml:2:24: the newest of the holidays, 2026-12-26, has passed\n  hint: add the days to come, or write a day of every year as 12-25"},
 		{"those of every year never end", "12-25", "2099-12-26 15:00:00", ""},
 		{"none at all", "", "2099-12-26 15:00:00", ""},
@@ -142,9 +146,12 @@ func TestOutOfDate(t *testing.T) {
 
 func TestDates(t *testing.T) {
 	for text, want := range map[string]string{
-		"2026-12-25": "2026-12-25", "12-25": "12-25", "02-29": "02-29", "2028-02-29": "2028-02-29", "0999-01-01": "0999-01-01",
-		"2026-02-29": "none", "02-30": "none", "13-01": "none", "2026-00-10": "none", "2026-04-31": "none", "00-00": "none",
-		"": "", "2026": "", "2026-12": "", "26-12-25": "", "2026-1-1": "", "1-1": "", "2026/12/25": "", "25.12.": "", "0000-01-01": "",
+		"2026-12-25": "2026-12-25", "12-25": "12-25", "02-29": "02-29", "2028-02-29": "2028-02-29",
+		"0999-01-01": "0999-01-01",
+		"2026-02-29": "none", "02-30": "none", "13-01": "none", "2026-00-10": "none",
+		"2026-04-31": "none", "00-00": "none",
+		"": "", "2026": "", "2026-12": "", "26-12-25": "", "2026-1-1": "", "1-1": "", "2026/12/25": "",
+		"25.12.": "", "0000-01-01": "",
 		"2026-12-25T": "", "2026--1-01": "", "+1-01": "", "12-2x": "", "2026-12-25-01": "",
 	} {
 		got := ""

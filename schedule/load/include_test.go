@@ -56,22 +56,27 @@ func TestProblemsOfIncludes(t *testing.T) {
 			"schedule.yaml:1:10: include \"d/[x.yaml\": the pattern is broken"}},
 		{"two stars", map[string]string{"schedule.yaml": "include: d/**/*.yaml\n" + mainTask}, []string{
 			"schedule.yaml:1:10: include \"d/**/*.yaml\": ** is not supported\n  hint: name each level of folders, as in `schedule.d/*/*.yaml`"}},
-		{"the same file twice", map[string]string{"schedule.yaml": "include:\n- a.yaml\n- a*.yaml\n" + mainTask, "a.yaml": "[]"}, []string{
+		{"the same file twice", map[string]string{"schedule.yaml": "include:\n- a.yaml\n- a*.yaml\n" + mainTask,
+			"a.yaml": "[]"}, []string{
 			"schedule.yaml:3:3: include \"a*.yaml\": a.yaml is included twice"}},
 		{"the file itself", map[string]string{"schedule.yaml": "include: '*.yaml'\n" + mainTask}, []string{
 			"schedule.yaml:1:10: include \"*.yaml\": this is the file itself"}},
-		{"a list of nothing and a mapping", map[string]string{"schedule.yaml": "include: [{a: b}, '', ~]\n" + mainTask}, []string{
-			"schedule.yaml:1:11: include must be text, not a mapping",
-			"schedule.yaml:1:19: include is empty",
-			"schedule.yaml:1:23: include has no value"}},
-		{"an include in an include", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask, "a.yaml": "include: b.yaml\ntask: []\n"}, []string{
+		{"a list of nothing and a mapping",
+			map[string]string{"schedule.yaml": "include: [{a: b}, '', ~]\n" + mainTask}, []string{
+				"schedule.yaml:1:11: include must be text, not a mapping",
+				"schedule.yaml:1:19: include is empty",
+				"schedule.yaml:1:23: include has no value"}},
+		{"an include in an include", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask,
+			"a.yaml": "include: b.yaml\ntask: []\n"}, []string{
 			"a.yaml:1:1: unknown key \"include\"\n  hint: an included file holds only tasks",
 			"a.yaml:2:1: unknown key \"task\"\n  hint: an included file holds only tasks"}},
 		{"an empty include", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask, "a.yaml": "# soon\n"}, []string{
 			"a.yaml:1:1: the file is empty\n  hint: a schedule starts with `tasks:`"}},
-		{"an include that is a text", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask, "a.yaml": "x\n"}, []string{
+		{"an include that is a text", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask,
+			"a.yaml": "x\n"}, []string{
 			"a.yaml:1:1: an included file must be a mapping of keys and values, not the text \"x\""}},
-		{"broken YAML", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask, "a.yaml": "tasks:\n- cron: @daily\n"}, []string{
+		{"broken YAML", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask,
+			"a.yaml": "tasks:\n- cron: @daily\n"}, []string{
 			"a.yaml:2:9: text cannot start with this character\n  hint: put the text in quotes, as in `cron: \"@daily\"`"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -64,7 +64,8 @@ var fromLaravel = []struct{ method, keys, cron string }{
 	{"daily()->weekends()", "every: weekend", "0 0 * * 6,0"},
 	{"dailyAt('9:30')->tuesdays()", "every: tuesday at 9:30", "30 9 * * 2"},
 	{"daily()->days([0, 3])", "every: sunday, wednesday", "0 0 * * 0,3"},
-	{"hourly()->weekdays()->between('8:00', '17:00')", "every: hour\ndays: weekdays\nbetween: [\"8:00\", \"17:00\"]", "0 8-17 * * 1-5"},
+	{"hourly()->weekdays()->between('8:00', '17:00')",
+		"every: hour\ndays: weekdays\nbetween: [\"8:00\", \"17:00\"]", "0 8-17 * * 1-5"},
 	{"hourly()->unlessBetween('23:00', '4:00')", "every: hour\nunless_between: [\"23:00\", \"4:00\"]", "0 5-22 * * *"},
 
 	{"weekdays()", "every: minute\ndays: weekdays", "* * * * 1-5"},
@@ -139,7 +140,8 @@ func nextMet(t *testing.T, task *schedule.Task, after time.Time) time.Time {
 
 func laravelTask(t *testing.T, keys string) *schedule.Task {
 	t.Helper()
-	text := "timezone: Europe/Berlin\ntasks:\n- name: a\n  command: a\n  " + strings.ReplaceAll(keys, "\n", "\n  ") + "\n"
+	text := "timezone: Europe/Berlin\ntasks:\n- name: a\n  command: a\n  " +
+		strings.ReplaceAll(keys, "\n", "\n  ") + "\n"
 	s, err := Text([]byte(text), "/srv/shop/schedule.yaml", testOptions())
 	if err != nil {
 		t.Fatalf("%s%v", text, err)
@@ -180,7 +182,8 @@ func TestTheGuideFromLaravelHasTheSameRows(t *testing.T) {
 	}
 	rows := regexp.MustCompile("(?m)^\\|.* \\| `[-0-9*/,#LW]+( [-0-9*/,#LW]+){4,5}` \\|$").FindAllString(string(text), -1)
 	if len(rows) != len(fromLaravel)+len(beyondLaravel) {
-		t.Errorf("%s has %d rows with an expression, the tables here %d", laravelGuide, len(rows), len(fromLaravel)+len(beyondLaravel))
+		t.Errorf("%s has %d rows with an expression, the tables here %d",
+			laravelGuide, len(rows), len(fromLaravel)+len(beyondLaravel))
 	}
 }
 
@@ -191,7 +194,8 @@ func TestAMethodOfLaravelAsAKeyGetsTheLineThatSaysIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, method, line := regexp.MustCompile("(?m)^\\| (`.*?) \\| (`.*)$"), regexp.MustCompile("`([a-z]\\w*)\\([^>`]*\\)`"), regexp.MustCompile("`([a-z_]+): ")
+	rows, method, line := regexp.MustCompile("(?m)^\\| (`.*?) \\| (`.*)$"),
+		regexp.MustCompile("`([a-z]\\w*)\\([^>`]*\\)`"), regexp.MustCompile("`([a-z_]+): ")
 	tried := 0
 	for _, row := range rows.FindAllStringSubmatch(string(guide), -1) {
 		for _, m := range method.FindAllStringSubmatch(row[1], -1) {
@@ -203,9 +207,11 @@ func TestAMethodOfLaravelAsAKeyGetsTheLineThatSaysIt(t *testing.T) {
 				continue
 			}
 			tried++
-			_, err := Text([]byte("tasks: [{name: a, command: a, every: day, "+m[1]+": x}]\n"), "/srv/shop/schedule.yaml", testOptions())
+			_, err := Text([]byte("tasks: [{name: a, command: a, every: day, "+m[1]+": x}]\n"),
+				"/srv/shop/schedule.yaml", testOptions())
 			if err == nil || !slices.ContainsFunc(keys, func(k string) bool {
-				return strings.Contains(err.Error(), "write `"+k+": ") || strings.Contains(err.Error(), "did you mean \""+k+"\"?")
+				return strings.Contains(err.Error(), "write `"+k+": ") ||
+					strings.Contains(err.Error(), "did you mean \""+k+"\"?")
 			}) {
 				t.Errorf("%s should be said by %q: %v", m[1], keys, err)
 			}

@@ -60,7 +60,8 @@ func names(tasks []*schedule.Task) string {
 func TestWhatIsNotSaid(t *testing.T) {
 	s := parseTest(t, one(""))
 	if s.File != "/srv/shop/schedule.yaml" || s.Name != "shop" || s.Environment != "production" || s.Location != here ||
-		s.StateDir != "/srv/shop/.sched" || s.History != (schedule.History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}) || len(s.Digest) != 64 {
+		s.StateDir != "/srv/shop/.sched" ||
+		s.History != (schedule.History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}) || len(s.Digest) != 64 {
 		t.Errorf("the schedule is %+v", s)
 	}
 	got := *s.Tasks[0]
@@ -69,7 +70,8 @@ func TestWhatIsNotSaid(t *testing.T) {
 		Name: "t", Mutex: "t", When: cron.When{Every: "minute", Location: here}, Enabled: true,
 		Command: schedule.Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: schedule.Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
-		MissedWithin: 12 * time.Hour, MaxMissed: 100, Output: schedule.Output{Limit: 64 << 20}, Place: yamldoc.Place{File: "schedule.yaml", Line: 2, Column: 3},
+		MissedWithin: 12 * time.Hour, MaxMissed: 100, Output: schedule.Output{Limit: 64 << 20},
+		Place: yamldoc.Place{File: "schedule.yaml", Line: 2, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -122,7 +124,8 @@ tasks:
 metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 `)
 	if s.Name != "a/b.c" || s.Location.String() != "Asia/Tokyo" || s.Environment != "staging" ||
-		s.StateDir != "/srv/shop/var/state" || s.History != (schedule.History{Keep: 36 * time.Hour, RunsPerTask: 5}) || s.Textfile != "/srv/shop/metrics/shop.prom" {
+		s.StateDir != "/srv/shop/var/state" || s.History != (schedule.History{Keep: 36 * time.Hour, RunsPerTask: 5}) ||
+		s.Textfile != "/srv/shop/metrics/shop.prom" {
 		t.Errorf("the schedule is %+v", s)
 	}
 	bash := []string{"/bin/bash", "-ec"}
@@ -136,17 +139,22 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 		Command: schedule.Command{List: []string{"php", "artisan", ""}}, Folder: "/srv/shop", Dir: "/srv/shop/app",
 		Env:        map[string]string{"A": "1", "B": "own", "C": "${HOME}", "D": "true"},
 		Background: true, WithoutOverlapping: true, Mutex: "m", OneServer: true, RunWhenStoreDown: true,
-		Timeout: 90 * time.Minute, Retry: schedule.Retry{Attempts: 3, Delay: 10 * time.Second, Backoff: 1.5, MaxDelay: time.Minute, Jitter: 0.1}, SuccessCodes: []int{0, 16},
+		Timeout: 90 * time.Minute, Retry: schedule.Retry{Attempts: 3, Delay: 10 * time.Second, Backoff: 1.5,
+			MaxDelay: time.Minute, Jitter: 0.1}, SuccessCodes: []int{0, 16},
 		Conditions: schedule.Conditions{
-			Days:    1<<time.Monday | 1<<time.Sunday | 1<<time.Saturday,
-			Between: []schedule.Window{{From: 480, To: 720}, {From: 840, To: 1440}}, UnlessBetween: []schedule.Window{{From: 1320, To: 360}},
+			Days:          1<<time.Monday | 1<<time.Sunday | 1<<time.Saturday,
+			Between:       []schedule.Window{{From: 480, To: 720}, {From: 840, To: 1440}},
+			UnlessBetween: []schedule.Window{{From: 1320, To: 360}},
 		},
 		StartDeadline: 90 * time.Second, RunMissed: true, MissedWithin: 48 * time.Hour, MaxMissed: 100,
 		Environments: []string{"staging", "other"},
 		Hooks: schedule.Hooks{
-			Before: []schedule.Hook{{Run: schedule.Command{Line: "a", Shell: bash}}}, After: []schedule.Hook{{Run: schedule.Command{Line: "b", Shell: bash}}, {Run: schedule.Command{Line: "c", Shell: bash}}},
-			OnSuccess: []schedule.Hook{{Run: schedule.Command{List: []string{"d", "e"}}}}, OnRecovery: []schedule.Hook{{Run: schedule.Command{Line: "r", Shell: bash}}},
-			OnSkip: []schedule.Hook{{Run: schedule.Command{Line: "s", Shell: bash}}},
+			Before: []schedule.Hook{{Run: schedule.Command{Line: "a", Shell: bash}}},
+			After: []schedule.Hook{{Run: schedule.Command{Line: "b", Shell: bash}},
+				{Run: schedule.Command{Line: "c", Shell: bash}}},
+			OnSuccess:  []schedule.Hook{{Run: schedule.Command{List: []string{"d", "e"}}}},
+			OnRecovery: []schedule.Hook{{Run: schedule.Command{Line: "r", Shell: bash}}},
+			OnSkip:     []schedule.Hook{{Run: schedule.Command{Line: "s", Shell: bash}}},
 		},
 		Output: schedule.Output{File: "/srv/shop/out.log", Append: true, Limit: 10 << 20},
 		Place:  yamldoc.Place{File: "schedule.yaml", Line: 9, Column: 3},
@@ -369,7 +377,8 @@ func TestTheStateFolderOfAnInvalidSchedule(t *testing.T) {
 // Keys at the top that begin with x- hold the anchors for other keys, as in Compose files. Anywhere
 // else they are unknown.
 func TestKeysThatBeginWithXAreForAnchors(t *testing.T) {
-	s, err := Text([]byte("x-slow: &slow {timeout: 2h}\ntasks:\n- {name: t, every: minute, command: x, <<: *slow}\n"), "/srv/shop/schedule.yaml", testOptions())
+	s, err := Text([]byte("x-slow: &slow {timeout: 2h}\ntasks:\n- {name: t, every: minute, command: x, <<: *slow}\n"),
+		"/srv/shop/schedule.yaml", testOptions())
 	if err != nil || s.Tasks[0].Timeout != 2*time.Hour {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -36,13 +36,16 @@ tasks:
 	}
 	shell := []string{"/bin/sh", "-c"}
 	want := schedule.Hooks{
-		Before: []schedule.Hook{{Notify: &schedule.Notification{Webhook: "https://x/${HOME}", Format: "slack"}}, {Run: schedule.Command{Line: "echo", Shell: shell}}},
+		Before: []schedule.Hook{{Notify: &schedule.Notification{Webhook: "https://x/${HOME}", Format: "slack"}},
+			{Run: schedule.Command{Line: "echo", Shell: shell}}},
 		After: []schedule.Hook{
-			{Notify: &schedule.Notification{Ping: "https://x/$${y", On: []schedule.Moment{schedule.OnStart, schedule.OnFailure}}},
+			{Notify: &schedule.Notification{Ping: "https://x/$${y",
+				On: []schedule.Moment{schedule.OnStart, schedule.OnFailure}}},
 			{Notify: mail(schedule.Notification{Mail: []string{"dev@example.com"}, When: schedule.Printed})},
 		},
-		OnFailure: []schedule.Hook{{Notify: mail(schedule.Notification{Mail: []string{"ops@example.com"}, AtMost: schedule.Limit{N: 2, Per: 24 * time.Hour}})}},
-		OnSkip:    []schedule.Hook{{Notify: &schedule.Notification{Ping: "a"}}},
+		OnFailure: []schedule.Hook{{Notify: mail(schedule.Notification{Mail: []string{"ops@example.com"},
+			AtMost: schedule.Limit{N: 2, Per: 24 * time.Hour}})}},
+		OnSkip: []schedule.Hook{{Notify: &schedule.Notification{Ping: "a"}}},
 	}
 	if got := s.Tasks[0].Hooks; !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %s\nwant %s", inJSON(t, got), inJSON(t, want))
@@ -100,7 +103,8 @@ mail: {url: "smtp://me:${file:secrets/smtp}@localhost", from: "${FROM}"}
 func TestTheTasksDoNotDependOnTheSecretsOfNotifications(t *testing.T) {
 	opts := testOptions()
 	opts.CheckNotification = nil
-	s, err := Text([]byte("mail: {url: '${MISSING}'}\n"+one("after: [{ping: '${file:missing}'}, {mail: refused}]")), "/srv/schedule.yaml", opts)
+	s, err := Text([]byte("mail: {url: '${MISSING}'}\n"+one("after: [{ping: '${file:missing}'}, {mail: refused}]")),
+		"/srv/schedule.yaml", opts)
 	if err != nil || len(s.Tasks[0].Hooks.After) != 2 {
 		t.Errorf("%v", err)
 	}

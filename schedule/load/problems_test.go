@@ -86,9 +86,10 @@ var mistakes = []struct {
 		"schedule.yaml:5:9: task \"t\": days: the text \"mon-fri\" is not a day of the week\n  hint: write weekdays"}},
 	{"days as a range of numbers over the weekend", one("days: 5-1"), []string{
 		"schedule.yaml:5:9: task \"t\": days: the text \"5-1\" is not a day of the week\n  hint: write [fri, sat, sun, mon]"}},
-	{"a misspelt command, and then a task without one", "tasks:\n- {name: a, every: day, comand: x}\n- {name: b, every: day}\n", []string{
-		"schedule.yaml:2:25: task \"a\": unknown key \"comand\"\n  hint: did you mean \"command\"?",
-		"schedule.yaml:3:3: task \"b\": the task has no command\n  hint: add `command:`"}},
+	{"a misspelt command, and then a task without one",
+		"tasks:\n- {name: a, every: day, comand: x}\n- {name: b, every: day}\n", []string{
+			"schedule.yaml:2:25: task \"a\": unknown key \"comand\"\n  hint: did you mean \"command\"?",
+			"schedule.yaml:3:3: task \"b\": the task has no command\n  hint: add `command:`"}},
 	{"a misspelt short day", one("days: [tus]"), []string{
 		"schedule.yaml:5:10: task \"t\": days: the text \"tus\" is not a day of the week\n  hint: did you mean \"tue\"?"}},
 	{"a crontab line with its user", "tasks:\n- name: t\n  cron: 0 5 * * * root /bin/x\n  command: x\n", []string{
@@ -223,8 +224,9 @@ var mistakes = []struct {
 		"schedule.yaml:3:18: a second \": \" in one line\n  hint: put the text in quotes, or start a new line"}},
 	{"text after quotes", "tasks:\n- name: a\n  command: \"my app\" --all\n  every: hour\n", []string{
 		"schedule.yaml:3:12: something follows the closing quote or bracket\n  hint: put the whole text in quotes, or write it after `|` on a line of its own"}},
-	{"a key that is indented too little, far down", "name: a\nenv: {A: b}\ntasks:\n- name: a\n  command: x\n\n- name: b\n command: x\n", []string{
-		"schedule.yaml:8:2: this line does not fit the ones above\n  hint: check the indentation, and the quotes and brackets"}},
+	{"a key that is indented too little, far down",
+		"name: a\nenv: {A: b}\ntasks:\n- name: a\n  command: x\n\n- name: b\n command: x\n", []string{
+			"schedule.yaml:8:2: this line does not fit the ones above\n  hint: check the indentation, and the quotes and brackets"}},
 	{"quotes that are never closed", "tasks:\n- name: a\n  command: \"x\n  every: hour\n", []string{
 		"schedule.yaml:3:3: the quotes are not closed"}},
 	{"a bracket that is never closed", "tasks:\n- name: a\n  command: [x\n", []string{
@@ -320,8 +322,9 @@ var mistakes = []struct {
 	{"history with wrong values", "history: {keep: 30, runs_per_task: 0}\ntasks: []\n", []string{
 		"schedule.yaml:1:17: history.keep 30 has no unit\n  hint: write 30s, 30m or 30h",
 		"schedule.yaml:1:36: history.runs_per_task must be at least 1, not 0"}},
-	{"failures that are kept for less than other runs", "history: {keep: 90d, keep_failures: 30d}\ntasks: []\n", []string{
-		"schedule.yaml:1:10: history.keep_failures is less than history.keep\n  hint: failures are kept at least as long as other runs"}},
+	{"failures that are kept for less than other runs",
+		"history: {keep: 90d, keep_failures: 30d}\ntasks: []\n", []string{
+			"schedule.yaml:1:10: history.keep_failures is less than history.keep\n  hint: failures are kept at least as long as other runs"}},
 	{"history that is a text", "history: 30d\ntasks: []\n", []string{
 		"schedule.yaml:1:10: history must be a mapping of keys and values, not the text \"30d\""}},
 	{"metrics without a textfile", "metrics: {}\ntasks: []\n", []string{
@@ -347,8 +350,10 @@ var mistakes = []struct {
 		"schedule.yaml:3:10: task \"t\": cron and every cannot both be given\n  hint: keep one of the two"}},
 	{"two tasks of one name", one("") + "- name: t\n  every: hour\n  command: y\n", []string{
 		"schedule.yaml:6:9: task \"t\": the name is already taken at schedule.yaml:2:9\n  hint: names are unique in the whole schedule, groups and includes too"}},
-	{"a name that is too long", "tasks:\n- name: " + strings.Repeat("a", 129) + "\n  every: hour\n  command: y\n", []string{
-		"schedule.yaml:2:9: task \"" + strings.Repeat("a", 60) + "…\": name \"" + strings.Repeat("a", 60) + "…\" is longer than 128 characters"}},
+	{"a name that is too long", "tasks:\n- name: " + strings.Repeat("a", 129) +
+		"\n  every: hour\n  command: y\n", []string{
+		"schedule.yaml:2:9: task \"" + strings.Repeat("a", 60) + "…\": name \"" + strings.Repeat("a", 60) +
+			"…\" is longer than 128 characters"}},
 	{"an empty command", "tasks:\n- {name: t, every: hour, command: ' '}\n", []string{
 		"schedule.yaml:2:35: task \"t\": command is empty"}},
 	{"an empty list of a command", "tasks:\n- {name: t, every: hour, command: []}\n", []string{
@@ -430,7 +435,8 @@ var mistakes = []struct {
 		"schedule.yaml:5:22: task \"t\": success_codes must be from 0 to 255, not 256",
 		"schedule.yaml:5:27: task \"t\": success_codes must be a whole number, not the text \"x\"",
 		"schedule.yaml:5:30: task \"t\": success_codes must be a whole number, not the number 1.5"}},
-	{"limits", one("limits: {memory: 512, cpu: 0.8, files: 8, disk: 1GB}") + "- {name: u, every: hour, command: x, limits: 512M}\n- {name: v, every: hour, command: x, limits: {}}\n" +
+	{"limits", one("limits: {memory: 512, cpu: 0.8, files: 8, disk: 1GB}") +
+		"- {name: u, every: hour, command: x, limits: 512M}\n- {name: v, every: hour, command: x, limits: {}}\n" +
 		"- {name: w, every: hour, command: x, limits: {memory: 1M, cpu: 0%}}\n- {name: m, every: hour, command: x, memory_limit: 1G}", []string{
 		"schedule.yaml:5:20: task \"t\": limits.memory 512 has no unit\n  hint: write 512MB or 512KB",
 		"schedule.yaml:5:30: task \"t\": limits.cpu \"0.8\" is not a percentage\n  hint: write it as 80%, a part of one processor",
@@ -441,7 +447,8 @@ var mistakes = []struct {
 		"schedule.yaml:8:55: task \"w\": limits.memory 1M is less than 16MB",
 		"schedule.yaml:8:64: task \"w\": limits.cpu must be from 1% to 100000%, not 0%",
 		"schedule.yaml:9:38: task \"m\": unknown key \"memory_limit\"\n  hint: write `limits: {memory: 512MB}`"}},
-	{"a code of both kinds", "defaults: {warn_codes: [75, 3]}\n" + one("success_codes: [0, 75]\nwarn_codes: [75, 0]\non_warning: {after: 2, run: x}"), []string{
+	{"a code of both kinds", "defaults: {warn_codes: [75, 3]}\n" +
+		one("success_codes: [0, 75]\nwarn_codes: [75, 0]\non_warning: {after: 2, run: x}"), []string{
 		"schedule.yaml:7:15: task \"t\": warn_codes contradicts success_codes: both have 75\n  hint: take it out of one of the two",
 		"schedule.yaml:7:15: task \"t\": warn_codes contradicts success_codes: both have 0\n  hint: take it out of one of the two",
 		"schedule.yaml:8:23: task \"t\": after counts failures in a row, so it is for on_failure and on_recovery, not for on_warning"}},
@@ -477,8 +484,9 @@ var mistakes = []struct {
 		"schedule.yaml:7:17: task \"t\": wait_at_most 0 would skip every run that has to wait\n  hint: write `without_overlapping: true` for a task that does not wait"}},
 	{"a slot that waits for a store that nobody asks", one("store_down: wait"), []string{
 		"schedule.yaml:5:15: task \"t\": store_down: wait is for tasks that ask the store\n  hint: add `one_server: true` or `without_overlapping: true`, or remove it"}},
-	{"a slot that waits for a store that is not there", one("one_server: true\nstore_down: wait\nmissed_within: 1h"), []string{
-		"schedule.yaml:6:15: task \"t\": store_down: wait needs a store\n  hint: add `store:`, or remove it"}},
+	{"a slot that waits for a store that is not there",
+		one("one_server: true\nstore_down: wait\nmissed_within: 1h"), []string{
+			"schedule.yaml:6:15: task \"t\": store_down: wait needs a store\n  hint: add `store:`, or remove it"}},
 	{"a server that is preferred by what runs on all", one("prefer: [web-1]"), []string{
 		"schedule.yaml:5:11: task \"t\": prefer is for tasks with one_server\n  hint: add `one_server: true`, or remove it"}},
 	{"servers that are none", one("servers: []"), []string{
@@ -503,8 +511,9 @@ var mistakes = []struct {
 		"schedule.yaml:5:12: task \"t\": servers: \"${HOST}\" is not the name of a server\n  hint: use letters, digits and . _ -; * stands for any characters, and ? for one"}},
 	{"true for a server", one("servers: true"), []string{
 		"schedule.yaml:5:12: task \"t\": servers must be text, not true\n  hint: leave the key out for every server"}},
-	{"a server that is preferred and does not run it", one("one_server: true\nservers: [web-1, 'db-*']\nprefer: [db-2, web-2]"), []string{
-		"schedule.yaml:7:11: task \"t\": prefer contradicts servers (at schedule.yaml:6:12): \"web-2\" is not among web-1, db-*\n  hint: add it there, or prefer one of those"}},
+	{"a server that is preferred and does not run it",
+		one("one_server: true\nservers: [web-1, 'db-*']\nprefer: [db-2, web-2]"), []string{
+			"schedule.yaml:7:11: task \"t\": prefer contradicts servers (at schedule.yaml:6:12): \"web-2\" is not among web-1, db-*\n  hint: add it there, or prefer one of those"}},
 	{"a label that is preferred", one("one_server: true\nprefer: [web-1, role=db]"), []string{
 		"schedule.yaml:6:19: task \"t\": prefer: \"role=db\" is not the name of one server\n  hint: write its name, as `sched servers` shows it"}},
 	{"a mutex", one("mutex: -x"), []string{
@@ -558,14 +567,16 @@ var mistakes = []struct {
 	{"a duration that nobody lives to see", one("timeout: 99999999999h\nkill_after: 40000d"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 99999999999h is longer than 100 years",
 		"schedule.yaml:6:15: task \"t\": kill_after 40000d is longer than 100 years"}},
-	{"a whole number that is too large for YAML", "pools: {a: 99999999999999999999, b: -99999999999999999999}\n" + one("retry: {attempts: 99999999999999999999}"), []string{
+	{"a whole number that is too large for YAML", "pools: {a: 99999999999999999999, b: -99999999999999999999}\n" +
+		one("retry: {attempts: 99999999999999999999}"), []string{
 		"schedule.yaml:1:12: pools.a must be from 1 to 1000, not 99999999999999999999",
 		"schedule.yaml:1:37: pools.b must be from 1 to 1000, not -99999999999999999999",
 		"schedule.yaml:6:21: task \"t\": retry.attempts 99999999999999999999 is too large"}},
-	{"numbers that are too large to count to", one("retry: {attempts: 3000000000, backoff: 1e10}\nlimits: {files: 99999999999}"), []string{
-		"schedule.yaml:5:21: task \"t\": retry.attempts 3000000000 is too large",
-		"schedule.yaml:5:42: task \"t\": retry.backoff 1e10 is too large",
-		"schedule.yaml:6:19: task \"t\": limits.files 99999999999 is too large"}},
+	{"numbers that are too large to count to",
+		one("retry: {attempts: 3000000000, backoff: 1e10}\nlimits: {files: 99999999999}"), []string{
+			"schedule.yaml:5:21: task \"t\": retry.attempts 3000000000 is too large",
+			"schedule.yaml:5:42: task \"t\": retry.backoff 1e10 is too large",
+			"schedule.yaml:6:19: task \"t\": limits.files 99999999999 is too large"}},
 	{"a wait that is misspelt", one("background: true\nwithout_overlapping: waits\nwait_at_most: 5m"), []string{
 		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false, wait or replace, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
 	{"a spread of days", one("spread: 2d"), []string{
@@ -576,7 +587,8 @@ var mistakes = []struct {
 		"schedule.yaml:5:32: task \"t\": retry.jitter must be from 0 to 1, not 20\n  hint: 0.2 is a fifth"}},
 	{"a condition that is false", one("when: false\nskip: false"), []string{
 		"schedule.yaml:5:9: task \"t\": when: false may mean that the task never runs, or that nobody is asked\n  hint: write [] against one that is inherited, or `enabled: false` for a task that never runs"}},
-	{"a longest wait against an inherited delay", "defaults: {retry: {attempts: 2, delay: 5m}}\n" + one("background: true\nretry: {max_delay: 1m}"), []string{
+	{"a longest wait against an inherited delay", "defaults: {retry: {attempts: 2, delay: 5m}}\n" +
+		one("background: true\nretry: {max_delay: 1m}"), []string{
 		"schedule.yaml:7:22: task \"t\": retry.max_delay 1m0s is shorter than the delay, 5m0s"}},
 	{"no delay between attempts that are not given", one("retry: {delay: 1m}"), []string{
 		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it"}},
@@ -696,10 +708,13 @@ var mistakes = []struct {
 		"schedule.yaml:6:9: task \"t\": group has no value"}},
 	{"a user of a variable that is not set", one("user: ${DEPLOY_USER}"), []string{
 		"schedule.yaml:5:9: task \"t\": user: the variable DEPLOY_USER is not set\n  hint: set it (cron sets very few), or write ${DEPLOY_USER:-default}"}},
-	{"nice beyond its ends", one("nice: 20"), []string{"schedule.yaml:5:9: task \"t\": nice must be from -20 to 19, not 20"}},
+	{"nice beyond its ends", one("nice: 20"),
+		[]string{"schedule.yaml:5:9: task \"t\": nice must be from -20 to 19, not 20"}},
 	{"nice in words", one("nice: low"), []string{"schedule.yaml:5:9: task \"t\": nice must be a whole number, not the text \"low\""}},
-	{"no file of variables", one("env_file: [a.env, '']"), []string{"schedule.yaml:5:21: task \"t\": env_file is empty"}},
-	{"a mapping for a file of variables", one("env_file: {A: b}"), []string{"schedule.yaml:5:13: task \"t\": env_file must be text, not a mapping"}},
+	{"no file of variables", one("env_file: [a.env, '']"),
+		[]string{"schedule.yaml:5:21: task \"t\": env_file is empty"}},
+	{"a mapping for a file of variables", one("env_file: {A: b}"),
+		[]string{"schedule.yaml:5:13: task \"t\": env_file must be text, not a mapping"}},
 	{"a mistake in a group is told once", "tasks:\n- group: g\n  timeout: 1\n  tasks:\n  - {name: a, every: hour, command: x}\n  - {name: b, every: hour, command: x}\n", []string{
 		"schedule.yaml:3:12: group \"g\": timeout 1 has no unit\n  hint: write 1s, 1m or 1h"}},
 	{"a mistake in the defaults", "defaults: {timeout: x}\ntasks: []\n", []string{
@@ -716,23 +731,28 @@ var mistakes = []struct {
 		"schedule.yaml:7:46: until and for of a pause cannot both be given\n  hint: keep one of the two",
 		"schedule.yaml:8:11: every \"boot\": \"boot\" stands alone\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
 		"schedule.yaml:9:3: an entry of pauses must be a mapping of keys and values, not the number 5"}},
-	{"a pause of nothing", "pauses: [{every: day, for: 1h, tasks: []}, {every: day, for: 1h, tags: []}]\n" + one("tags: y"), []string{
+	{"a pause of nothing", "pauses: [{every: day, for: 1h, tasks: []}, {every: day, for: 1h, tags: []}]\n" +
+		one("tags: y"), []string{
 		"schedule.yaml:1:39: pauses.tasks is an empty list\n  hint: leave the key out for all tasks",
 		"schedule.yaml:1:72: pauses.tags is an empty list\n  hint: leave the key out for all tasks"}},
-	{"a pause of what is not there", "pauses: {every: day, for: 1h, tasks: [tt], tags: [z]}\n" + one("tags: y"), []string{
+	{"a pause of what is not there", "pauses: {every: day, for: 1h, tasks: [tt], tags: [z]}\n" +
+		one("tags: y"), []string{
 		"schedule.yaml:1:38: there is no task \"tt\"",
 		"schedule.yaml:1:50: no task has the tag \"z\""}},
 	{"assertions of no form", "assert: [t starts between 25:00 and 26:00, t starts within 5x after t, t runs at least every 0 days, 5, never more than 1 of t in 32d]\ntasks: []\n", []string{
-		"schedule.yaml:1:10: \"t starts between 25:00 and 26:00\" has none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:10: \"t starts between 25:00 and 26:00\" has none of the forms of an assertion\n  hint: " +
+			assertionForms,
 		"schedule.yaml:1:44: 5x is not a duration\n  hint: " + assertionForms,
-		"schedule.yaml:1:72: \"t runs at least every 0 days\" has none of the forms of an assertion\n  hint: " + assertionForms,
+		"schedule.yaml:1:72: \"t runs at least every 0 days\" has none of the forms of an assertion\n  hint: " +
+			assertionForms,
 		"schedule.yaml:1:102: \"5\" has none of the forms of an assertion\n  hint: " + assertionForms,
 		"schedule.yaml:1:105: starts are counted in 31 days at most, not in 32d\n  hint: " + assertionForms}},
 	{"except without holidays", one("except: holidays"), []string{
 		"schedule.yaml:5:11: task \"t\": there are no holidays\n  hint: add `holidays:` to the top of the main file"}},
 	{"an exception that is none", "holidays: [12-25]\ndefaults: {except: [holidays, sunday]}\ntasks: []\n", []string{
 		"schedule.yaml:2:31: defaults: except: the text \"sunday\" is not known\n  hint: write `except: holidays`; for days of the week there is `days:`"}},
-	{"holidays that are none, told once", "holidays: [25.12., 2026-02-30, '', {2026-12-25: Christmas}, ~]\n" + strings.TrimPrefix(one("except: holidays"), "\n"), []string{
+	{"holidays that are none, told once", "holidays: [25.12., 2026-02-30, '', {2026-12-25: Christmas}, ~]\n" +
+		strings.TrimPrefix(one("except: holidays"), "\n"), []string{
 		"schedule.yaml:1:12: holidays: \"25.12.\" is not a date\n  hint: a date is written as 2026-12-25, or as 12-25 for every year",
 		"schedule.yaml:1:20: holidays: there is no 2026-02-30",
 		"schedule.yaml:1:32: holidays is empty",
@@ -756,7 +776,8 @@ var mistakes = []struct {
 func laughs() string {
 	yaml := "a: &a [" + strings.Repeat("ha, ", 20) + "ha]\n"
 	for c := 'b'; c <= 'i'; c++ {
-		yaml += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 20) + "*" + string(c-1) + "]\n"
+		yaml += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 20) +
+			"*" + string(c-1) + "]\n"
 	}
 	return yaml
 }
@@ -830,9 +851,11 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
 		{"a password in the file", "mail: {url: 'smtp://me:hunter2@localhost'}\n" + one(""),
 			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR} or ${file:PATH} in its place"},
-		{"a wait that ends before its time is over", one("background: true\nwithout_overlapping: wait\nstart_deadline: 5m\nwait_at_most: 20m"),
+		{"a wait that ends before its time is over",
+			one("background: true\nwithout_overlapping: wait\nstart_deadline: 5m\nwait_at_most: 20m"),
 			"schedule.yaml:8:17: task \"t\": no run waits for 20 m 0 s: it may not start later than start_deadline, 5 m 0 s (at schedule.yaml:7:19)\n  hint: make one of the two what you mean"},
-		{"a task that is paused before its hook fires", one("pause_after: 2\non_failure: [{mail: a@example.com, after: 2}, {mail: a@example.com, after: 3}]"),
+		{"a task that is paused before its hook fires",
+			one("pause_after: 2\non_failure: [{mail: a@example.com, after: 2}, {mail: a@example.com, after: 3}]"),
 			"schedule.yaml:5:16: task \"t\": on_failure fires from 3 failures in a row on, and pause_after pauses the task after 2: it never fires\n  hint: make pause_after larger, or after smaller"},
 		{"a textfile that the node exporter passes over", "metrics: {textfile: shop.txt}\n" + one(""),
 			"schedule.yaml:1:21: metrics.textfile: the node exporter reads only files that end in .prom\n  hint: call it shop.prom"},

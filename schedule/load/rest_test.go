@@ -37,7 +37,10 @@ func TestAProblemOfOneTaskLeavesTheRest(t *testing.T) {
 		{"tasks:\n  - {name: bad}\n", "", ""},
 	} {
 		_, err := Text([]byte(test.yaml), "/srv/schedule.yaml", Options{
-			CheckNotification: func(schedule.Notification) (string, string) { return "the variable NONE is not set", "" },
+			CheckNotification: func(schedule.Notification) (string,
+				string) {
+				return "the variable NONE is not set", ""
+			},
 		})
 		invalid, is := errors.AsType[*InvalidError](err)
 		if !is {

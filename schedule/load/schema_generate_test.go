@@ -16,17 +16,27 @@ type generator struct {
 
 // anything holds values for places in which they may be wrong.
 var anything = []any{
-	nil, true, false, 0, 1, 7, 255, 256, -1, 1.5, "", " ", "x", "none", "true", "0", "12", "90s", "1d12h", "5", "-5s", "1h 30m", "1.5h", "+3m", ".5d", "0s",
-	"08:00", "24:00", "8:0", "2026-12-25 x", "12-25", "9x", "~/x", "~", "a:b", "a/b", "-a", "a b", "a=b", "027", "0o27", "0o", "888", "Mon", "SUNDAYS", "8",
-	"* * * * *", "@daily", "* * *", "2 per 1h", "0 per 1h", "101 per 1h", "007 per 1d", "1 per", "start", "changed", "slack", "skip", "run", "once", "stop", "wait",
+	nil, true, false, 0, 1, 7, 255, 256, -1, 1.5, "", " ", "x", "none", "true", "0", "12", "90s", "1d12h", "5", "-5s",
+	"1h 30m", "1.5h", "+3m", ".5d", "0s",
+	"08:00", "24:00", "8:0", "2026-12-25 x", "12-25", "9x", "~/x", "~", "a:b", "a/b", "-a", "a b", "a=b", "027", "0o27",
+	"0o", "888", "Mon", "SUNDAYS", "8",
+	"* * * * *", "@daily", "* * *", "2 per 1h", "0 per 1h", "101 per 1h", "007 per 1d", "1 per", "start", "changed",
+	"slack", "skip", "run", "once", "stop", "wait",
 	"holidays", "${HOME}", "${EMPTY}", "${file:x}", "$x",
-	[]any{}, []any{nil}, []any{true}, []any{"a"}, []any{"a", ""}, []any{""}, []any{1, "x"}, []any{[]any{}}, []any{"8:00", "24:00"}, []any{"24:00", "8:00"},
-	[]any{[]any{"8:00", "9:00"}}, []any{[]any{"8:00"}}, []any{"8:00", "9:00", "10:00"}, []any{[]any{"8:00", "9:00"}, "x"}, []any{map[string]any{}},
-	map[string]any{}, map[string]any{"a": nil}, map[string]any{"a": 1}, map[string]any{"": "x"}, map[string]any{"a=b": "x"}, map[string]any{"run": "x"},
-	map[string]any{"run": []any{"x"}, "on": "start"}, map[string]any{"ping": "x", "mail": "y"}, map[string]any{"ping": "x", "on": []any{"start"}},
-	map[string]any{"ping": "x", "on": "start", "when": "changed"}, map[string]any{"ping": "x", "at_most": "1 per 1h"}, map[string]any{"file": "x"},
-	map[string]any{"webhook": "x", "format": "slack", "when": "output"}, map[string]any{"mail": []any{}}, map[string]any{"append": true},
-	map[string]any{"run": "x", "when": "changed"}, map[string]any{"mail": "x", "format": "slack"}, map[string]any{"attempts": 2},
+	[]any{}, []any{nil}, []any{true}, []any{"a"}, []any{"a", ""}, []any{""}, []any{1, "x"}, []any{[]any{}},
+	[]any{"8:00", "24:00"}, []any{"24:00", "8:00"},
+	[]any{[]any{"8:00", "9:00"}}, []any{[]any{"8:00"}}, []any{"8:00", "9:00", "10:00"},
+	[]any{[]any{"8:00", "9:00"}, "x"}, []any{map[string]any{}},
+	map[string]any{}, map[string]any{"a": nil}, map[string]any{"a": 1}, map[string]any{"": "x"},
+	map[string]any{"a=b": "x"}, map[string]any{"run": "x"},
+	map[string]any{"run": []any{"x"}, "on": "start"}, map[string]any{"ping": "x", "mail": "y"},
+	map[string]any{"ping": "x", "on": []any{"start"}},
+	map[string]any{"ping": "x", "on": "start", "when": "changed"}, map[string]any{"ping": "x", "at_most": "1 per 1h"},
+	map[string]any{"file": "x"},
+	map[string]any{"webhook": "x", "format": "slack", "when": "output"}, map[string]any{"mail": []any{}},
+	map[string]any{"append": true},
+	map[string]any{"run": "x", "when": "changed"}, map[string]any{"mail": "x", "format": "slack"},
+	map[string]any{"attempts": 2},
 }
 
 // schedule is the top of a file.
@@ -119,7 +129,8 @@ func (g *generator) value(of load.Mapping, key yamldoc.Entry) any {
 	if g.wrong(0.15) {
 		return g.any()
 	}
-	nested := map[string]load.Mapping{"history": load.InHistory, "retry": load.InRetry, "expect": load.InExpect, "limits": load.InLimits, "output": load.InOutput, "mail": load.InMail}
+	nested := map[string]load.Mapping{"history": load.InHistory, "retry": load.InRetry, "expect": load.InExpect,
+		"limits": load.InLimits, "output": load.InOutput, "mail": load.InMail}
 	if inner, ok := nested[key.Name]; ok && key.Type.Of == string(inner) && g.Float64() < 0.5 {
 		return g.without(g.mapping(inner, 0.8))
 	}

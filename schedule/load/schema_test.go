@@ -301,7 +301,8 @@ func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
 	s := compiled(t)
 	for _, of := range []load.Mapping{load.InRetry, load.InExpect, load.InLimits, load.InOutput} {
 		for _, key := range load.Keys(of) {
-			text := fmt.Sprintf("defaults: {%s: {%s: false}}\ntasks: [{name: t, every: minute, command: x}]\n", of, key.Name)
+			text := fmt.Sprintf("defaults: {%s: {%s: false}}\ntasks: [{name: t, every: minute, command: x}]\n",
+				of, key.Name)
 			if !agree(t, s, key.Name, text, parsing(text)) {
 				t.Errorf("the loader refuses\n%s%v", text, parsing(text)())
 			}
@@ -316,7 +317,8 @@ func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
 // The schema's text about a missing key says what the loader does without that key.
 func TestTheDefaultsAreThoseOfTheLoader(t *testing.T) {
 	loaded := func(more string) string {
-		s, err := load.Text([]byte("tasks:\n- name: t\n  every: minute\n  command: x\n"+more), "/srv/shop/schedule.yaml", load.TestOptions())
+		s, err := load.Text([]byte("tasks:\n- name: t\n  every: minute\n  command: x\n"+more),
+			"/srv/shop/schedule.yaml", load.TestOptions())
 		if err != nil {
 			t.Fatalf("%s: %v", more, err)
 		}

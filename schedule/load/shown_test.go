@@ -11,7 +11,8 @@ import (
 )
 
 func TestSettingsHaveEveryKeyOfATask(t *testing.T) {
-	s, err := load.Text([]byte("tasks: [{name: t, every: hour, command: x, env: {A: b}, params: {C: d}}]"), "/srv/schedule.yaml", load.Options{})
+	s, err := load.Text([]byte("tasks: [{name: t, every: hour, command: x, env: {A: b}, params: {C: d}}]"),
+		"/srv/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,8 @@ func TestEachSettingSaysWhereItWasSet(t *testing.T) {
 	} {
 		got := found[want.key]
 		if got.Value != want.value || got.From.Place.Line != want.line || got.From.Section != want.section || got.IsSet != (want.line > 0) {
-			t.Errorf("%s is %v of %v %s, not %v of line %d %s", want.key, got.Value, got.From.Place, got.From.Section, want.value, want.line, want.section)
+			t.Errorf("%s is %v of %v %s, not %v of line %d %s",
+				want.key, got.Value, got.From.Place, got.From.Section, want.value, want.line, want.section)
 		}
 	}
 	hooks := found["on_failure"].Value.([]schedule.Hook)

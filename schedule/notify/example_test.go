@@ -18,7 +18,8 @@ import (
 func aMessage() notify.Message {
 	slot := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
 	return notify.Message{
-		ID: "1", Event: notify.Failure, Schedule: "shop", Task: "nightly-report", Run: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e", Server: "web-1",
+		ID: "1", Event: notify.Failure, Schedule: "shop", Task: "nightly-report",
+		Run: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e", Server: "web-1",
 		Slot: slot, Started: slot, Ended: slot.Add(11500 * time.Millisecond), Duration: 11500 * time.Millisecond,
 		Outcome: "failed", Reason: "exit code 7", Output: "no such table: orders\n",
 	}
@@ -102,7 +103,8 @@ func ExampleTarget_Check() {
 // String names a target without its secrets.
 func ExampleTarget_String() {
 	fmt.Println(notify.Target{Webhook: "https://hooks.slack.com/services/T0/B1/s3cret"})
-	fmt.Println(notify.Target{Mail: []string{"Ops <ops@example.com>", "dev@example.com"}, MailURL: "smtps://user:password@mail.example.com"})
+	fmt.Println(notify.Target{Mail: []string{"Ops <ops@example.com>", "dev@example.com"},
+		MailURL: "smtps://user:password@mail.example.com"})
 	// Output:
 	// webhook hooks.slack.com
 	// mail to ops@example.com, dev@example.com

@@ -57,7 +57,8 @@ func TestErrorsOverHTTP(t *testing.T) {
 		{"is being deployed", answers(503, ""), "answers 503 Service Unavailable", "", false},
 		{"has a status of its own", answers(599, ""), "answers 599", "", false},
 		{"answers with a page", answers(500, "<html>oops</html>"), "answers 500 Internal Server Error", "", false},
-		{"answers with a long page", answers(500, strings.Repeat("a", 10<<20)), "answers 500 Internal Server Error", "", false},
+		{"answers with a long page", answers(500, strings.Repeat("a", 10<<20)),
+			"answers 500 Internal Server Error", "", false},
 		{"repeats the path", answers(400, "no hook T0KEN"), "answers 400 Bad Request", "", true},
 		{"repeats the password", answers(400, "user B0B with hunter2"), "answers 400 Bad Request", "", true},
 		{"redirects to itself", func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +106,8 @@ func expect(t *testing.T, e *notify.Error, target notify.Target, text, hint stri
 	case text != "" && e == nil:
 		t.Errorf("%s: no error, want %q", target, text)
 	case text != "" && (e.Text != target.String()+": "+text || e.Hint != hint || e.Permanent != permanent):
-		t.Errorf("got  %s (hint %q, permanent %t)\nwant %s: %s (hint %q, permanent %t)", e, e.Hint, e.Permanent, target, text, hint, permanent)
+		t.Errorf("got  %s (hint %q, permanent %t)\nwant %s: %s (hint %q, permanent %t)",
+			e, e.Hint, e.Permanent, target, text, hint, permanent)
 	}
 }
 
@@ -124,12 +126,17 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 		permanent  bool
 	}{
 		{"no URL", "s3cret", "the URL does not begin with https:// or http:// and a host", none, true},
-		{"another scheme", "ftp://B0B:hunter2@example.com/", "the URL does not begin with https:// or http:// and a host", none, true},
+		{"another scheme", "ftp://B0B:hunter2@example.com/",
+			"the URL does not begin with https:// or http:// and a host", none, true},
 		{"no host", "https:///T0KEN", "the URL does not begin with https:// or http:// and a host", none, true},
-		{"a password with a slash", "https://B0B:hunter2/x@example.com", "the URL does not begin with https:// or http:// and a host", none, true},
-		{"a control character", "https://example.com/T0KEN\n", "the URL does not begin with https:// or http:// and a host", none, true},
-		{"no server there", "http://B0B:hunter2@" + closedPort(t) + secretPath, "connection refused", "is it running, and is that its port?", false},
-		{"a certificate of an unknown CA", withSecrets(wrongCA.URL), "its certificate cannot be trusted: certificate signed by unknown authority", ca, false},
+		{"a password with a slash", "https://B0B:hunter2/x@example.com",
+			"the URL does not begin with https:// or http:// and a host", none, true},
+		{"a control character", "https://example.com/T0KEN\n",
+			"the URL does not begin with https:// or http:// and a host", none, true},
+		{"no server there", "http://B0B:hunter2@" + closedPort(t) + secretPath, "connection refused",
+			"is it running, and is that its port?", false},
+		{"a certificate of an unknown CA", withSecrets(wrongCA.URL),
+			"its certificate cannot be trusted: certificate signed by unknown authority", ca, false},
 		{"https to a port of http", withSecrets(strings.Replace(plain.URL, "http:", "https:", 1)),
 			"it does not speak TLS on this port", "write http:// instead of https://, or its other port", false},
 	} {
@@ -317,7 +324,8 @@ func TestRedirects(t *testing.T) {
 		down.StartTLS()
 		defer down.Close()
 		target := notify.Target{Ping: withSecrets(down.URL)}
-		expect(t, send(t, target, failure()), target, "redirects from https to http", "what is told would be sent in the open", true)
+		expect(t, send(t, target, failure()), target, "redirects from https to http",
+			"what is told would be sent in the open", true)
 		if got != nil {
 			t.Error("it was requested all the same")
 		}
@@ -336,10 +344,12 @@ func TestProxies(t *testing.T) {
 	defer proxy.Close()
 	closed := closedPort(t)
 	for _, row := range []struct{ what, env, url, asked, said string }{
-		{"a proxy is asked", "HTTP_PROXY=" + proxy.URL, "http://hooks.example.test/T0KEN", "GET http://hooks.example.test/T0KEN", "<nil>"},
+		{"a proxy is asked", "HTTP_PROXY=" + proxy.URL, "http://hooks.example.test/T0KEN",
+			"GET http://hooks.example.test/T0KEN", "<nil>"},
 		{"it refuses", "HTTPS_PROXY=" + proxy.URL, "https://hooks.example.test/T0KEN", "CONNECT hooks.example.test:443",
 			"ping hooks.example.test: the proxy answers 407 Proxy Authentication Required"},
-		{"it is down", "HTTPS_PROXY=http://B0B:hunter2@" + closed, "https://hooks.example.test/T0KEN", "", "ping hooks.example.test: the proxy: connection refused"},
+		{"it is down", "HTTPS_PROXY=http://B0B:hunter2@" + closed, "https://hooks.example.test/T0KEN", "",
+			"ping hooks.example.test: the proxy: connection refused"},
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			asked.Store("")

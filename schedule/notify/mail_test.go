@@ -62,7 +62,8 @@ func TestAMailIsWhatTheReferenceShows(t *testing.T) {
 }
 
 func TestTheHeaderOfAMail(t *testing.T) {
-	m := notify.Target{MailFrom: "Größe <sched@example.com>", Mail: []string{"ops@example.com", "Dev, Ops <dev@example.com>"}}
+	m := notify.Target{MailFrom: "Größe <sched@example.com>",
+		Mail: []string{"ops@example.com", "Dev, Ops <dev@example.com>"}}
 	m.Mail[1] = `"Dev, Ops" <dev@example.com>`
 	first := mailed(t, m, failure())
 	for name, want := range map[string]string{
@@ -90,11 +91,13 @@ func TestTheHeaderOfAMail(t *testing.T) {
 		t.Errorf("Message-ID %q: %v", id, err)
 	}
 	if id != again.Get("Message-Id") || id == other.Get("Message-Id") {
-		t.Errorf("the ids are %q, again %q, and of another message %q", id, again.Get("Message-Id"), other.Get("Message-Id"))
+		t.Errorf("the ids are %q, again %q, and of another message %q",
+			id, again.Get("Message-Id"), other.Get("Message-Id"))
 	}
 	thread := first.Get("References")
 	if thread == "" || thread != other.Get("References") || thread == task.Get("References") || thread == id {
-		t.Errorf("the threads are %q, %q, and of another task %q", thread, other.Get("References"), task.Get("References"))
+		t.Errorf("the threads are %q, %q, and of another task %q",
+			thread, other.Get("References"), task.Get("References"))
 	}
 }
 
@@ -115,19 +118,28 @@ func TestSubjectsReadWell(t *testing.T) {
 		message notify.Message
 		want    string
 	}{
-		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "exit code 7"}, "[shop] report failed: exit code 7"},
-		{notify.Message{Event: notify.Failure, Outcome: "failed", ExitCode: &zero}, "[shop] report failed: exit code 7"},
-		{notify.Message{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m"}, "[shop] report timed out after 20m"},
-		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"}, "[shop] report stopped by SIGTERM"},
-		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"}, "[shop] report stopped: sched stop by root"},
-		{notify.Message{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"}, "[shop] report lost: its processes vanished"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "exit code 7"},
+			"[shop] report failed: exit code 7"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", ExitCode: &zero},
+			"[shop] report failed: exit code 7"},
+		{notify.Message{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m"},
+			"[shop] report timed out after 20m"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"},
+			"[shop] report stopped by SIGTERM"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"},
+			"[shop] report stopped: sched stop by root"},
+		{notify.Message{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"},
+			"[shop] report lost: its processes vanished"},
 		{notify.Message{Event: notify.Success, Outcome: "succeeded"}, "[shop] report succeeded"},
 		{notify.Message{Event: notify.Recovery, Outcome: "succeeded"}, "[shop] report recovered"},
 		{notify.Message{Event: notify.Start}, "[shop] report started"},
-		{notify.Message{Event: notify.Skip, Outcome: "skipped", Reason: "still running since 09:55"}, "[shop] report skipped: still running since 09:55"},
+		{notify.Message{Event: notify.Skip, Outcome: "skipped", Reason: "still running since 09:55"},
+			"[shop] report skipped: still running since 09:55"},
 		{notify.Message{Event: notify.Finish, Outcome: "succeeded"}, "[shop] report succeeded"},
-		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "größer\r\nBcc: x@example.com\x00"}, "[shop] report failed: größer Bcc: x@example.com"},
-		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: strings.Repeat("ü", 500)}, "[shop] report failed: " + strings.Repeat("ü", 177) + "…"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "größer\r\nBcc: x@example.com\x00"},
+			"[shop] report failed: größer Bcc: x@example.com"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: strings.Repeat("ü", 500)},
+			"[shop] report failed: " + strings.Repeat("ü", 177) + "…"},
 	} {
 		row.message.Schedule, row.message.Task = "shop", "report"
 		got := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, row.message)
@@ -164,7 +176,8 @@ func TestAMailTakesAnyOutput(t *testing.T) {
 		msg.HeldBack = 1
 		msg.Output = strings.Repeat("line\n", notify.OutputLimit) + "the end\n"
 		body := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, msg).body
-		if len(body) > notify.OutputLimit+1000 || !strings.HasSuffix(body, "\nline\nthe end\n") || !strings.Contains(body, "\nThe end of its output:\n\nline\n") ||
+		if len(body) > notify.OutputLimit+1000 || !strings.HasSuffix(body, "\nline\nthe end\n") ||
+			!strings.Contains(body, "\nThe end of its output:\n\nline\n") ||
 			!strings.Contains(body, "\n1 more like this was not sent since the last one.\n") {
 			t.Errorf("%d bytes: %s", len(body), body[:min(len(body), 700)])
 		}
@@ -189,10 +202,13 @@ func TestSendmail(t *testing.T) {
 		{"takes the mail", `cat > mail; echo "$@" > arguments`, "", false},
 		{"takes the mail and warns", `cat > mail; echo "$@" > arguments; echo careful >&2`, "", false},
 		{"takes the mail and leaves a daemon behind", `cat > mail; echo "$@" > arguments; sleep 60 & echo $! > pid`, "", false},
-		{"asks to come again", "cat >/dev/null; echo the queue is full >&2; exit 75", ": exit code 75: the queue is full", false},
-		{"does not know the user", "cat >/dev/null; printf 'no such\\n\\033[31muser' >&2; exit 67", ": exit code 67: no such user", true},
+		{"asks to come again", "cat >/dev/null; echo the queue is full >&2; exit 75",
+			": exit code 75: the queue is full", false},
+		{"does not know the user", "cat >/dev/null; printf 'no such\\n\\033[31muser' >&2; exit 67",
+			": exit code 67: no such user", true},
 		{"fails without reading", "exit 70", ": exit code 70", false},
-		{"talks without an end", "yes | head -c 1000000 >&2; exit 1", ": exit code 1: " + strings.Repeat("y ", 99) + "y…", false},
+		{"talks without an end", "yes | head -c 1000000 >&2; exit 1",
+			": exit code 1: " + strings.Repeat("y ", 99) + "y…", false},
 		{"is killed", "kill -9 $$", ": signal: killed", false},
 	} {
 		t.Run(row.what, func(t *testing.T) {
@@ -208,8 +224,10 @@ func TestSendmail(t *testing.T) {
 			}
 			text, _ := os.ReadFile(filepath.Join(dir, "mail"))
 			arguments, _ := os.ReadFile(filepath.Join(dir, "arguments"))
-			if got := read(t, string(text)); got.Get("To") != "<ops@example.com>" || got.subject != "[shop] nightly-report failed: exit code 7" ||
-				!strings.Contains(got.body, "no such table: orders") || bytes.ContainsRune(text, '\r') || string(arguments) != "-i -t\n" {
+			if got := read(t, string(text)); got.Get("To") != "<ops@example.com>" ||
+				got.subject != "[shop] nightly-report failed: exit code 7" ||
+				!strings.Contains(got.body, "no such table: orders") || bytes.ContainsRune(text, '\r') ||
+				string(arguments) != "-i -t\n" {
 				t.Errorf("sendmail %s got\n%s", arguments, text)
 			}
 			if pid, err := os.ReadFile(filepath.Join(dir, "pid")); err == nil {
@@ -225,7 +243,8 @@ func TestSendmail(t *testing.T) {
 		target := notify.Target{Mail: []string{"ops@example.com"}}
 		expect(t, send(t, target, failure()), target, "", "", false)
 		text, _ := os.ReadFile(filepath.Join(dir, "environment"))
-		if s := "\n" + string(text); strings.Contains(s, "s3cret") || strings.Contains(s, "hunter2") || !strings.Contains(s, "\nPATH=") ||
+		if s := "\n" + string(text); strings.Contains(s, "s3cret") || strings.Contains(s, "hunter2") ||
+			!strings.Contains(s, "\nPATH=") ||
 			!strings.Contains(s, "\nLC_ALL=C\n") || !strings.Contains(s, "\nHOME=") {
 			t.Errorf("its environment is %s", text)
 		}
@@ -244,7 +263,8 @@ func TestSendmail(t *testing.T) {
 			}
 		}()
 		target := notify.Target{Mail: []string{"ops@example.com"}}
-		expect(t, sendWithin(t, ctx, target, failure()), target, filepath.Join(dir, "sendmail")+": stopped before it answered", "", false)
+		expect(t, sendWithin(t, ctx, target, failure()), target,
+			filepath.Join(dir, "sendmail")+": stopped before it answered", "", false)
 	})
 	t.Run("is not there", func(t *testing.T) {
 		for _, path := range []string{"/usr/sbin/sendmail", "/usr/lib/sendmail"} {
@@ -254,7 +274,8 @@ func TestSendmail(t *testing.T) {
 		}
 		t.Setenv("PATH", t.TempDir())
 		target := notify.Target{Mail: []string{"ops@example.com"}}
-		expect(t, send(t, target, failure()), target, "this machine has no sendmail", "name a mail server: mail: {url: smtp://host}", false)
+		expect(t, send(t, target, failure()), target, "this machine has no sendmail",
+			"name a mail server: mail: {url: smtp://host}", false)
 	})
 	t.Run("is broken", func(t *testing.T) {
 		dir := sendmail(t, "")
@@ -262,7 +283,8 @@ func TestSendmail(t *testing.T) {
 			t.Fatal(err)
 		}
 		target := notify.Target{Mail: []string{"ops@example.com"}}
-		expect(t, send(t, target, failure()), target, "fork/exec "+filepath.Join(dir, "sendmail")+": no such file or directory", "", false)
+		expect(t, send(t, target, failure()), target,
+			"fork/exec "+filepath.Join(dir, "sendmail")+": no such file or directory", "", false)
 	})
 }
 

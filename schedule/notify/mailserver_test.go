@@ -90,7 +90,8 @@ func (s *mailSession) AuthMechanisms() []string {
 func (s *mailSession) Auth(string) (sasl.Server, error) {
 	check := func(user, password string) error {
 		if s.user = user == "B0B" && password == "hunter2"; !s.user {
-			return &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user " + user + " with password " + password}
+			return &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user " + user +
+				" with password " + password}
 		}
 		return nil
 	}

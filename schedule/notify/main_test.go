@@ -59,15 +59,19 @@ func certificate() (tls.Certificate, []byte) {
 		panic(err)
 	}
 	is := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, is, is, &key.PublicKey, key)
 	if err != nil {
 		panic(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // failure is the message that docs/notifications.md shows in every format.
@@ -76,12 +80,14 @@ func failure() notify.Message {
 	slot := time.Date(2026, 11, 21, 2, 30, 0, 0, newYork)
 	code := 7
 	return notify.Message{
-		ID: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e on_failure 1", Event: notify.Failure, At: slot.Add(12500 * time.Millisecond),
+		ID:    "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e on_failure 1",
+		Event: notify.Failure, At: slot.Add(12500 * time.Millisecond),
 		Schedule: "shop", Task: "nightly-report", Description: "The figures of the day before",
 		Run: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e", Server: "web-1",
 		Outcome: "failed", Reason: "exit code 7", ExitCode: &code, Attempt: 3,
-		Slot: slot, Started: slot.Add(time.Second), Ended: slot.Add(12500 * time.Millisecond), Duration: 11500 * time.Millisecond,
-		Output: "connecting to the warehouse\nno such table: orders\n",
+		Slot: slot, Started: slot.Add(time.Second), Ended: slot.Add(12500 * time.Millisecond),
+		Duration: 11500 * time.Millisecond,
+		Output:   "connecting to the warehouse\nno such table: orders\n",
 	}
 }
 

@@ -73,7 +73,8 @@ func TestTheSpansOfARunAreATrace(t *testing.T) {
 	}
 	got := attributesOf(attempt)
 	for key, want := range map[string]string{
-		"sched.attempt": "3", "process.executable.name": "sh", "process.pid": "311", "process.exit.code": "7", "error.type": "failed",
+		"sched.attempt": "3", "process.executable.name": "sh", "process.pid": "311",
+		"process.exit.code": "7", "error.type": "failed",
 		"sched.task": "nightly-report", "sched.slot": "2026-11-21T07:30:00Z",
 	} {
 		if got[key] != want {

@@ -58,28 +58,40 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 		posted string
 	}{
 		{"a start", notify.Start, notify.Message{}, "/uuid", "GET /uuid/start?" + rid, ""},
-		{"a success", notify.Success, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a success with a code of its own", notify.Success, notify.Message{Outcome: "succeeded", ExitCode: code(3)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a recovery", notify.Recovery, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a failure", notify.Failure, notify.Message{Outcome: "failed", Reason: "exit code 7", ExitCode: code(7)}, "/uuid", "POST /uuid/7?" + rid, output},
-		{"a failure with the code 0", notify.Failure, notify.Message{Outcome: "failed", Reason: "exit code 0", ExitCode: code(0)}, "/uuid",
+		{"a success", notify.Success, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid",
+			"POST /uuid?" + rid, output},
+		{"a success with a code of its own", notify.Success, notify.Message{Outcome: "succeeded", ExitCode: code(3)},
+			"/uuid", "POST /uuid?" + rid, output},
+		{"a recovery", notify.Recovery, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid",
+			"POST /uuid?" + rid, output},
+		{"a failure", notify.Failure, notify.Message{Outcome: "failed", Reason: "exit code 7", ExitCode: code(7)},
+			"/uuid", "POST /uuid/7?" + rid, output},
+		{"a failure with the code 0", notify.Failure,
+			notify.Message{Outcome: "failed", Reason: "exit code 0", ExitCode: code(0)}, "/uuid",
 			"POST /uuid/fail?" + rid, "nightly-report failed: exit code 0\n\n" + output},
-		{"a failure without a code", notify.Failure, notify.Message{Outcome: "failed", Reason: "cannot start: no such file"}, "/uuid",
+		{"a failure without a code", notify.Failure,
+			notify.Message{Outcome: "failed", Reason: "cannot start: no such file"}, "/uuid",
 			"POST /uuid/fail?" + rid, "nightly-report failed: cannot start: no such file\n\n" + output},
 		{"a timeout", notify.Failure, notify.Message{Outcome: "timed out", Reason: "after 20m", ExitCode: code(143)}, "/uuid",
 			"POST /uuid/fail?" + rid, "nightly-report timed out after 20m\n\n" + output},
-		{"a finish that went well", notify.Finish, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a finish that did not", notify.Finish, notify.Message{Outcome: "failed", Reason: "exit code 1", ExitCode: code(1)}, "/uuid", "POST /uuid/1?" + rid, output},
-		{"a skip", notify.Skip, notify.Message{Outcome: "skipped", Reason: "still running"}, "/uuid", "POST /uuid/log?" + rid, "nightly-report skipped: still running"},
+		{"a finish that went well", notify.Finish, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid",
+			"POST /uuid?" + rid, output},
+		{"a finish that did not", notify.Finish,
+			notify.Message{Outcome: "failed", Reason: "exit code 1", ExitCode: code(1)}, "/uuid",
+			"POST /uuid/1?" + rid, output},
+		{"a skip", notify.Skip, notify.Message{Outcome: "skipped", Reason: "still running"}, "/uuid",
+			"POST /uuid/log?" + rid, "nightly-report skipped: still running"},
 
-		{"a slug, and a query of its own", notify.Start, notify.Message{}, "/key/nightly-report?create=1", "GET /key/nightly-report/start?create=1&" + rid, ""},
+		{"a slug, and a query of its own", notify.Start, notify.Message{}, "/key/nightly-report?create=1",
+			"GET /key/nightly-report/start?create=1&" + rid, ""},
 		{"a slash at the end", notify.Start, notify.Message{}, "/uuid/", "GET /uuid/start?" + rid, ""},
 		{"an id of the user's", notify.Start, notify.Message{}, "/uuid?rid=mine", "GET /uuid/start?rid=mine", ""},
 		{"an escaped path", notify.Start, notify.Message{}, "/a%2Fb", "GET /a%2Fb/start?" + rid, ""},
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			msg := failure()
-			msg.Event, msg.Outcome, msg.Reason, msg.ExitCode = row.event, row.ended.Outcome, row.ended.Reason, row.ended.ExitCode
+			msg.Event, msg.Outcome, msg.Reason, msg.ExitCode = row.event, row.ended.Outcome,
+				row.ended.Reason, row.ended.ExitCode
 			if e := send(t, notify.Target{Ping: server + row.url, On: []schedule.Moment{}}, msg); e != nil {
 				t.Fatal(e)
 			}
@@ -100,8 +112,10 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 		msg := failure()
 		msg.Output = strings.Repeat("äöü", 20_000) + "the end\n"
 		send(t, notify.Target{Ping: server + "/uuid", On: []schedule.Moment{}}, msg)
-		if len(last.body) > 10_000 || !strings.HasPrefix(last.body, "ä") && !strings.HasPrefix(last.body, "ö") && !strings.HasPrefix(last.body, "ü") ||
-			!strings.HasSuffix(last.body, "üthe end\n") || last.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		if len(last.body) > 10_000 || !strings.HasPrefix(last.body, "ä") && !strings.HasPrefix(last.body, "ö") &&
+			!strings.HasPrefix(last.body, "ü") ||
+			!strings.HasSuffix(last.body, "üthe end\n") ||
+			last.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%d bytes: %q … %q", len(last.body), last.body[:10], last.body[len(last.body)-20:])
 		}
 	})

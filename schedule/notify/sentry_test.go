@@ -13,7 +13,8 @@ import (
 func TestSentryGetsTheCheckInsOfARun(t *testing.T) {
 	last, server := record(t)
 	dsn := strings.Replace(server, "://", "://s3cret@", 1) + "/self/hosted/42"
-	target := notify.Target{Sentry: dsn, Monitor: &schedule.Monitor{Cron: "30 2 * * *", Zone: "America/New_York", Margin: 5 * time.Minute, Longest: 90 * time.Second}}
+	target := notify.Target{Sentry: dsn, Monitor: &schedule.Monitor{Cron: "30 2 * * *", Zone: "America/New_York",
+		Margin: 5 * time.Minute, Longest: 90 * time.Second}}
 	const monitor = `"monitor_config":{"checkin_margin":5,"max_runtime":2,"schedule":{"type":"crontab","value":"30 2 * * *"},"timezone":"America/New_York"},"monitor_slug":"shop-nightly-report",`
 	for outcome, want := range map[string]struct{ duration, status string }{
 		"":          {"", "in_progress"},

@@ -24,17 +24,25 @@ func TestMailArrives(t *testing.T) {
 		encrypted bool
 	}{
 		{"in the open", &mailServer{}, "smtp://HOST", false},
-		{"by STARTTLS, since it is offered, whatever the certificate", &mailServer{certificate: &strange}, "smtp://HOST", true},
+		{"by STARTTLS, since it is offered, whatever the certificate",
+			&mailServer{certificate: &strange}, "smtp://HOST", true},
 		{"in the open, since the URL says so", &mailServer{certificate: &strange}, "smtp://HOST?tls=none", false},
-		{"by STARTTLS, since the URL asks for it", &mailServer{certificate: &trusted}, "smtp://HOST?tls=required", true},
+		{"by STARTTLS, since the URL asks for it", &mailServer{certificate: &trusted},
+			"smtp://HOST?tls=required", true},
 		{"by STARTTLS with a name", &mailServer{certificate: &trusted}, "smtp://localhost:PORT?tls=required", true},
 		{"by smtps", &mailServer{certificate: &trusted, wrapped: true}, "smtps://HOST", true},
-		{"with PLAIN", &mailServer{certificate: &trusted, mechanism: "PLAIN"}, "smtp://B0B:hunter2@HOST?tls=required", true},
-		{"with PLAIN by smtps", &mailServer{certificate: &trusted, wrapped: true, mechanism: "PLAIN"}, "smtps://B0B:hunter2@HOST/", true},
-		{"with LOGIN", &mailServer{certificate: &trusted, mechanism: "LOGIN"}, "smtp://B0B:hunter2@HOST?tls=required", true},
-		{"with CRAM-MD5", &mailServer{certificate: &trusted, mechanism: "CRAM-MD5"}, "smtp://B0B:hunter2@HOST?tls=required", true},
-		{"with a password in the open, on this machine", &mailServer{mechanism: "PLAIN"}, "smtp://B0B:hunter2@HOST", false},
-		{"with a password in the open, since the URL says so", &mailServer{mechanism: "LOGIN"}, "smtp://B0B:hunter2@HOST?tls=none", false},
+		{"with PLAIN", &mailServer{certificate: &trusted, mechanism: "PLAIN"},
+			"smtp://B0B:hunter2@HOST?tls=required", true},
+		{"with PLAIN by smtps", &mailServer{certificate: &trusted, wrapped: true, mechanism: "PLAIN"},
+			"smtps://B0B:hunter2@HOST/", true},
+		{"with LOGIN", &mailServer{certificate: &trusted, mechanism: "LOGIN"},
+			"smtp://B0B:hunter2@HOST?tls=required", true},
+		{"with CRAM-MD5", &mailServer{certificate: &trusted, mechanism: "CRAM-MD5"},
+			"smtp://B0B:hunter2@HOST?tls=required", true},
+		{"with a password in the open, on this machine", &mailServer{mechanism: "PLAIN"},
+			"smtp://B0B:hunter2@HOST", false},
+		{"with a password in the open, since the URL says so",
+			&mailServer{mechanism: "LOGIN"}, "smtp://B0B:hunter2@HOST?tls=none", false},
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			place := row.server.start(t)
@@ -66,14 +74,18 @@ func TestErrorsOfMailServers(t *testing.T) {
 		text, hint string
 		permanent  bool
 	}{
-		{"a wrong password", &mailServer{certificate: &trusted, mechanism: "PLAIN"}, "smtp://B0B:s3cret@HOST?tls=required",
+		{"a wrong password", &mailServer{certificate: &trusted, mechanism: "PLAIN"},
+			"smtp://B0B:s3cret@HOST?tls=required",
 			"HOST refuses the user or the password: 535 5.7.8 no user *** with password ***", encode, true},
-		{"a wrong password with LOGIN", &mailServer{certificate: &trusted, wrapped: true, mechanism: "LOGIN"}, "smtps://B0B:s3cret@HOST",
+		{"a wrong password with LOGIN", &mailServer{certificate: &trusted, wrapped: true, mechanism: "LOGIN"},
+			"smtps://B0B:s3cret@HOST",
 			"HOST refuses the user or the password: 535 5.7.8 no user *** with password ***", encode, true},
 		{"an unknown mechanism", &mailServer{mechanism: "X-OTHER"}, "smtp://B0B:s3cret@HOST",
 			"HOST knows no way to give it a password that sched knows: X-UNKNOWN X-OTHER", "", true},
-		{"a password that is not asked for", &mailServer{certificate: &trusted, wrapped: true}, "smtps://B0B:s3cret@HOST",
-			"HOST takes no user and password", "leave them out of the URL; or it takes them on another port, often 587 or 465", true},
+		{"a password that is not asked for", &mailServer{certificate: &trusted, wrapped: true},
+			"smtps://B0B:s3cret@HOST",
+			"HOST takes no user and password",
+			"leave them out of the URL; or it takes them on another port, often 587 or 465", true},
 		{"a password that is missing", &mailServer{mechanism: "PLAIN"}, "smtp://HOST",
 			"HOST does not take mail from sched@example.com: 502 5.7.0 Please authenticate first", "", true},
 		{"a password, but no TLS", &mailServer{mechanism: "PLAIN"}, "smtp://B0B:hunter2@HOST?tls=required",
@@ -81,18 +93,25 @@ func TestErrorsOfMailServers(t *testing.T) {
 			"write smtps:// if it speaks TLS on another port, or add ?tls=none if the network may be trusted", true},
 		{"no TLS", &mailServer{}, "smtp://HOST?tls=required",
 			"HOST offers no TLS", "write smtps:// if it speaks TLS on another port, or leave ?tls=required out", true},
-		{"a certificate of an unknown CA", &mailServer{certificate: &strange}, "smtp://HOST?tls=required", untrusted, ca, false},
-		{"a certificate of an unknown CA by smtps", &mailServer{certificate: &strange, wrapped: true}, "smtps://HOST", untrusted, ca, false},
+		{"a certificate of an unknown CA", &mailServer{certificate: &strange},
+			"smtp://HOST?tls=required", untrusted, ca, false},
+		{"a certificate of an unknown CA by smtps", &mailServer{certificate: &strange, wrapped: true},
+			"smtps://HOST", untrusted, ca, false},
 		{"smtps to a port without", &mailServer{}, "smtps://HOST",
-			"HOST: it does not speak TLS on this port", "write smtp:// instead of smtps://, or its other port, often 465", false},
+			"HOST: it does not speak TLS on this port",
+			"write smtp:// instead of smtps://, or its other port, often 465", false},
 		{"a sender it does not like", &mailServer{sender: smtpError(550, "not from there")}, "smtp://HOST",
 			"HOST does not take mail from sched@example.com: 550 not from there", "", true},
-		{"a recipient that is none", &mailServer{recipients: map[string]error{"ops@example.com": smtpError(550, "no such user")}}, "smtp://HOST",
+		{"a recipient that is none", &mailServer{recipients: map[string]error{"ops@example.com": smtpError(550,
+			"no such user")}}, "smtp://HOST",
 			"HOST does not take mail for ops@example.com: 550 no such user", "", true},
-		{"greylisting", &mailServer{recipients: map[string]error{"ops@example.com": smtpError(451, "try again\nin a minute")}}, "smtp://HOST",
+		{"greylisting", &mailServer{recipients: map[string]error{"ops@example.com": smtpError(451,
+			"try again\nin a minute")}}, "smtp://HOST",
 			"HOST does not take mail for ops@example.com: 451 try again in a minute", "", false},
-		{"a mail that is too large", &mailServer{data: smtpError(552, "too large")}, "smtp://HOST", "HOST does not take the mail: 552 too large", "", true},
-		{"a full disk", &mailServer{data: smtpError(452, "no room")}, "smtp://HOST", "HOST does not take the mail: 452 no room", "", false},
+		{"a mail that is too large", &mailServer{data: smtpError(552, "too large")}, "smtp://HOST",
+			"HOST does not take the mail: 552 too large", "", true},
+		{"a full disk", &mailServer{data: smtpError(452, "no room")}, "smtp://HOST",
+			"HOST does not take the mail: 452 no room", "", false},
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			place := row.server.start(t)
@@ -121,25 +140,33 @@ func TestErrorsOfWhatIsNoMailServer(t *testing.T) {
 	}{
 		{"closes at once", politeBut("", ""), "HOST: it closed the connection before it answered", "", false},
 		{"closes after the mail", politeBut(".", ""), "HOST: it closed the connection before it answered", "", false},
-		{"speaks something else", politeBut("", "* OK IMAP4 ready"), "HOST: what it answers is not SMTP", "see the port of the URL", false},
-		{"never ends a line", politeBut("", strings.Repeat("2", 1<<20)), "HOST: it answers without an end", "see the port of the URL", false},
-		{"wants nothing of us", politeBut("", "554 5.7.1 go away"), "HOST refuses to talk: 554 5.7.1 go away", "", true},
-		{"is full", politeBut("", "421 too many connections"), "HOST refuses to talk: 421 too many connections", "", false},
-		{"talks with control characters", politeBut("MAIL", "550 \x1b[31mno\x07 \xff"), "HOST does not take mail from sched@example.com: 550 no \uFFFD", "", true},
+		{"speaks something else", politeBut("", "* OK IMAP4 ready"), "HOST: what it answers is not SMTP",
+			"see the port of the URL", false},
+		{"never ends a line", politeBut("", strings.Repeat("2", 1<<20)), "HOST: it answers without an end",
+			"see the port of the URL", false},
+		{"wants nothing of us", politeBut("", "554 5.7.1 go away"),
+			"HOST refuses to talk: 554 5.7.1 go away", "", true},
+		{"is full", politeBut("", "421 too many connections"),
+			"HOST refuses to talk: 421 too many connections", "", false},
+		{"talks with control characters", politeBut("MAIL", "550 \x1b[31mno\x07 \xff"),
+			"HOST does not take mail from sched@example.com: 550 no \uFFFD", "", true},
 		{"breaks off STARTTLS", func(command string) string {
-			return map[string]string{"": "220 ok", "EHLO": "250-mail.test\r\n250 STARTTLS", "STARTTLS": "454 not now"}[command]
+			return map[string]string{"": "220 ok", "EHLO": "250-mail.test\r\n250 STARTTLS",
+				"STARTTLS": "454 not now"}[command]
 		}, "HOST refuses to talk: 454 not now", "", false},
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			place := oddServer(t, row.talk)
 			target := mailTo("smtp://"+place, "ops@example.com")
-			expect(t, send(t, target, failure()), target, strings.ReplaceAll(row.text, "HOST", place), row.hint, row.permanent)
+			expect(t, send(t, target, failure()), target, strings.ReplaceAll(row.text, "HOST", place),
+				row.hint, row.permanent)
 		})
 	}
 	t.Run("no server there", func(t *testing.T) {
 		place := closedPort(t)
 		target := mailTo("smtp://"+place, "ops@example.com")
-		expect(t, send(t, target, failure()), target, place+": connection refused", "is it running, and is that its port?", false)
+		expect(t, send(t, target, failure()), target, place+": connection refused",
+			"is it running, and is that its port?", false)
 	})
 }
 
@@ -205,9 +232,11 @@ func TestEachAddressIsAcceptedOrRefusedByItself(t *testing.T) {
 		{[]string{"a@example.com", "gone@example.com", "b@example.com"}, "a@example.com, b@example.com",
 			" does not take mail for gone@example.com: 550 no such user; the others have it", true, ""},
 		{[]string{"a@example.com", "Late <later@example.com>"}, "a@example.com",
-			" does not take mail for later@example.com: 450 mailbox busy; the others have it", false, "mail to later@example.com"},
+			" does not take mail for later@example.com: 450 mailbox busy; the others have it",
+			false, "mail to later@example.com"},
 		{[]string{"gone@example.com", "later@example.com"}, "",
-			" does not take mail for gone@example.com, later@example.com: 450 mailbox busy", false, "mail to later@example.com"},
+			" does not take mail for gone@example.com, later@example.com: 450 mailbox busy",
+			false, "mail to later@example.com"},
 		{[]string{"later@example.com"}, "", " does not take mail for later@example.com: 450 mailbox busy", false, ""},
 	} {
 		target := mailTo(url, row.to...)
@@ -245,18 +274,23 @@ func TestMailsThatCannotBeSent(t *testing.T) {
 		text, hint string
 	}{
 		{"an address that is none", notify.Target{Mail: []string{"ops@example.com", "s3cret"}},
-			"mail to ops@example.com, an invalid address: address 2 is not a mail address", "write ops@example.com, or Ops <ops@example.com>"},
-		{"an address with a line of its own", notify.Target{Mail: []string{"ops@example.com>\r\nBcc: <s3cret@example.com"}},
-			"mail to an invalid address: address 1 is not a mail address", "write ops@example.com, or Ops <ops@example.com>"},
+			"mail to ops@example.com, an invalid address: address 2 is not a mail address",
+			"write ops@example.com, or Ops <ops@example.com>"},
+		{"an address with a line of its own",
+			notify.Target{Mail: []string{"ops@example.com>\r\nBcc: <s3cret@example.com"}},
+			"mail to an invalid address: address 1 is not a mail address",
+			"write ops@example.com, or Ops <ops@example.com>"},
 		{"a sender that is none", notify.Target{Mail: to, MailFrom: "s3cret"},
-			"mail to ops@example.com: the sender is not a mail address", "write sched@example.com, or Sched <sched@example.com>"},
+			"mail to ops@example.com: the sender is not a mail address",
+			"write sched@example.com, or Sched <sched@example.com>"},
 		{"a URL that is none", notify.Target{Mail: to, MailURL: "s3cret"}, "mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps:// and a host", write},
 		{"a slash in the password", notify.Target{Mail: to, MailURL: "smtp://B0B:hunter2/x@host"}, "mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps:// and a host", write},
 		{"another scheme", notify.Target{Mail: to, MailURL: "https://B0B:hunter2@host"},
 			"mail to ops@example.com: the URL of the mail server does not begin with smtp:// or smtps://", write},
 		{"a user without a password", notify.Target{Mail: to, MailURL: "smtp://B0B@host"},
 			"mail to ops@example.com: the URL of the mail server has half of a user and password", write},
-		{"a path", notify.Target{Mail: to, MailURL: "smtp://host/T0KEN"}, "mail to ops@example.com: the URL of the mail server has a path, which means nothing", write},
+		{"a path", notify.Target{Mail: to, MailURL: "smtp://host/T0KEN"},
+			"mail to ops@example.com: the URL of the mail server has a path, which means nothing", write},
 		{"an unknown policy of TLS", notify.Target{Mail: to, MailURL: "smtp://host?tls=T0KEN"},
 			"mail to ops@example.com: the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else", write},
 		{"smtps without TLS", notify.Target{Mail: to, MailURL: "smtps://host?tls=none"},

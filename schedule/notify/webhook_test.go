@@ -81,7 +81,8 @@ func TestTheReferenceExplainsEveryField(t *testing.T) {
 
 func TestAWebhookOfASkip(t *testing.T) {
 	msg := failure()
-	skip := notify.Message{ID: "1", Event: notify.Skip, Task: msg.Task, Server: msg.Server, Slot: msg.Slot, Outcome: "skipped", Reason: "still running", HeldBack: 4}
+	skip := notify.Message{ID: "1", Event: notify.Skip, Task: msg.Task, Server: msg.Server, Slot: msg.Slot,
+		Outcome: "skipped", Reason: "still running", HeldBack: 4}
 	want := `{"id":"1","text":"nightly-report skipped: still running","event":"skip","at":null,"schedule":"","task":"nightly-report",` +
 		`"description":"","run":"","server":"web-1","slot":"2026-11-21T07:30:00Z","started":null,"ended":null,"duration":null,"outcome":"skipped","warning":false,` +
 		`"reason":"still running","exit_code":null,"attempts":0,"output":"","output_cut":false,"held_back":4,"held_since":null}` + "\n"
@@ -216,5 +217,6 @@ func TestTeamsGetsACard(t *testing.T) {
 
 func TestAnUnknownFormat(t *testing.T) {
 	target := notify.Target{Webhook: "https://example.com/T0KEN", Format: "telegram"}
-	expect(t, send(t, target, failure()), target, "has a format that sched does not know", "write slack, text, teams or discord", true)
+	expect(t, send(t, target, failure()), target, "has a format that sched does not know",
+		"write slack, text, teams or discord", true)
 }

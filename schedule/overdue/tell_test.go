@@ -44,7 +44,8 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 		look(b)
 		a.pass(50 * time.Minute)
 		publish := func(id string) {
-			row := state.Row{ID: id, Task: "report", Slot: a.now, Result: state.Result{Ended: a.now, Outcome: outcome.Succeeded}, Server: "b"}
+			row := state.Row{ID: id, Task: "report", Slot: a.now,
+				Result: state.Result{Ended: a.now, Outcome: outcome.Succeeded}, Server: "b"}
 			if err := cluster.Publish(t.Context(), r, []state.Row{row}, nil); err != nil {
 				t.Fatal(err)
 			}

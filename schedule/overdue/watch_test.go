@@ -39,7 +39,8 @@ func openDB(t *testing.T) *state.DB {
 
 func (m *machine) succeed(task string) {
 	m.t.Helper()
-	row := state.Row{ID: outcome.NewID(), Task: task, Slot: m.now, Phase: state.Ended, Result: state.Result{Outcome: outcome.Succeeded, Ended: m.now}}
+	row := state.Row{ID: outcome.NewID(), Task: task, Slot: m.now, Phase: state.Ended,
+		Result: state.Result{Outcome: outcome.Succeeded, Ended: m.now}}
 	if err := m.watch.DB.Runs().Record(m.t.Context(), []state.Row{row}, false); err != nil {
 		m.t.Fatal(err)
 	}

@@ -157,13 +157,15 @@ func TestATickThatCannotWriteReadsWhatIsPaused(t *testing.T) {
 // the schedule. A pause of the schedule for all tasks leaves out even_when_paused.
 func TestATaskHasPlannedPausesBesideOthers(t *testing.T) {
 	planned := func(h int) Pause {
-		return Pause{By: "ann", Planned: true, Since: two.Add(time.Duration(h) * time.Hour), Until: two.Add(time.Duration(h+1) * time.Hour), Stop: h == 2}
+		return Pause{By: "ann", Planned: true, Since: two.Add(time.Duration(h) * time.Hour),
+			Until: two.Add(time.Duration(h+1) * time.Hour), Stop: h == 2}
 	}
 	all := Pauses{"report": {{By: "bob", Ended: two}, planned(2), planned(4)}, Everything: {planned(6)}}
 	s := &schedule.Schedule{
-		File:   "/srv/shop.yaml",
-		Pauses: []*schedule.Pause{{From: two.Add(8 * time.Hour), Until: two.Add(9 * time.Hour)}, {From: two.Add(10 * time.Hour), Until: two.Add(11 * time.Hour), Tags: []string{"slow"}, Stop: true}},
-		Tasks:  []*schedule.Task{{Name: "report", Tags: []string{"slow"}}, {Name: "guard", EvenWhenPaused: true}},
+		File: "/srv/shop.yaml",
+		Pauses: []*schedule.Pause{{From: two.Add(8 * time.Hour), Until: two.Add(9 * time.Hour)},
+			{From: two.Add(10 * time.Hour), Until: two.Add(11 * time.Hour), Tags: []string{"slow"}, Stop: true}},
+		Tasks: []*schedule.Task{{Name: "report", Tags: []string{"slow"}}, {Name: "guard", EvenWhenPaused: true}},
 	}
 	s.SettlePauses()
 	for h, want := range map[int][2]string{0: {"", ""}, 2: {"ann", ""}, 3: {"", ""}, 4: {"ann", ""}, 6: {"ann", ""}, 8: {"shop.yaml", ""}, 9: {"", ""}, 10: {"shop.yaml", ""}} {

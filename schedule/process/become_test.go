@@ -40,8 +40,10 @@ func TestNoArgumentHasAValueOfEnv(t *testing.T) {
 	if err := os.WriteFile(file, []byte("TOKEN=from-the-file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	task := &schedule.Task{Env: map[string]string{"TOKEN": "s3cret"}, EnvOverrides: []string{"TOKEN"}, EnvFiles: []string{file}, As: schedule.As{Nice: &low}, Folder: dir}
-	out := printed(t, Spec{Task: task, Command: schedule.Command{List: []string{"printenv"}}, Dir: dir, CallerEnv: os.Environ(), Variables: []string{"SCHED_RUN=run-1"}})
+	task := &schedule.Task{Env: map[string]string{"TOKEN": "s3cret"}, EnvOverrides: []string{"TOKEN"},
+		EnvFiles: []string{file}, As: schedule.As{Nice: &low}, Folder: dir}
+	out := printed(t, Spec{Task: task, Command: schedule.Command{List: []string{"printenv"}}, Dir: dir,
+		CallerEnv: os.Environ(), Variables: []string{"SCHED_RUN=run-1"}})
 	for _, want := range []string{"TOKEN=s3cret", "SCHED_RUN=run-1"} {
 		if !slices.Contains(out, want) {
 			t.Errorf("the command does not have %s: %v", want, out)
@@ -97,7 +99,8 @@ func TestACommandOfAnotherUserInheritsNoLock(t *testing.T) {
 		if err != nil || unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 			t.Fatal(err)
 		}
-		p, err := Spec{Task: &schedule.Task{As: row.as, Folder: "/"}, Command: schedule.Command{List: []string{"sleep", "300"}}, Dir: "/", CallerEnv: os.Environ(),
+		p, err := Spec{Task: &schedule.Task{As: row.as, Folder: "/"},
+			Command: schedule.Command{List: []string{"sleep", "300"}}, Dir: "/", CallerEnv: os.Environ(),
 			Locks: []*os.File{lock}}.Start()
 		lock.Close()
 		if err != nil {
@@ -142,7 +145,8 @@ func TestAStartWaitsForRoomToOpenFiles(t *testing.T) {
 		var p *Process
 		go func() {
 			var err error
-			p, err = Spec{Task: &schedule.Task{As: as, Folder: "/"}, Command: schedule.Command{List: []string{"true"}}, Dir: "/", CallerEnv: os.Environ()}.Start()
+			p, err = Spec{Task: &schedule.Task{As: as, Folder: "/"}, Command: schedule.Command{List: []string{"true"}},
+				Dir: "/", CallerEnv: os.Environ()}.Start()
 			started <- err
 		}()
 		select {

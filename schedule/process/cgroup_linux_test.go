@@ -29,7 +29,8 @@ func start(t *testing.T, command string, limits schedule.Limits) (c *process.Cgr
 	}
 	t.Cleanup(c.Close)
 	task := &schedule.Task{Name: "t", Limits: limits, Folder: "/"}
-	p, err = process.Spec{Task: task, Command: schedule.Command{List: []string{"/bin/sh", "-c", command}}, Dir: "/", Limits: limits, Cgroup: c}.Start()
+	p, err = process.Spec{Task: task, Command: schedule.Command{List: []string{"/bin/sh", "-c", command}}, Dir: "/",
+		Limits: limits, Cgroup: c}.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func ended(t *testing.T, p *process.Process) {
 }
 
 func TestACommandOverItsLimitOfMemoryIsEnded(t *testing.T) {
-	c, p, path := start(t, "x=0123456789abcdef; while :; do x=$x$x; done", schedule.Limits{Memory: 32 << 20, CPU: 400, Files: 64})
+	c, p, path := start(t, "x=0123456789abcdef; while :; do x=$x$x; done",
+		schedule.Limits{Memory: 32 << 20, CPU: 400, Files: 64})
 	ended(t, p)
 	if p.ExitCode() != 137 || !c.OutOfMemory() {
 		t.Errorf("exit code %d, out of memory %t", p.ExitCode(), c.OutOfMemory())
@@ -113,7 +115,8 @@ func TestWithoutACgroupTheProcessKeepsItsLimits(t *testing.T) {
 	}
 	defer out.Close()
 	task := &schedule.Task{Name: "t", Folder: "/"}
-	p, err := process.Spec{Task: task, Command: schedule.Command{List: []string{"/bin/sh", "-c", "ulimit -n; ulimit -Hn; ulimit -d"}}, Dir: "/", Output: out, Limits: limits}.Start()
+	p, err := process.Spec{Task: task, Command: schedule.Command{List: []string{"/bin/sh", "-c",
+		"ulimit -n; ulimit -Hn; ulimit -d"}}, Dir: "/", Output: out, Limits: limits}.Start()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,10 +71,14 @@ func TestTheErrorsOfDotenvNameALineAndNoSecret(t *testing.T) {
 		{"double quotes that are not closed", `A="hunter2\"`, "line 1: the quotes are not closed"},
 		{"text after the quotes", "A='x'hunter2", "line 1: something follows the closing quotes"},
 		{"text after quotes over two lines", "A='x\ny'hunter2", "line 1: something follows the closing quotes"},
-		{"a variable that is not set", "A=${hunter2}", "line 1: a variable in ${} is not set; single quotes keep it as it stands"},
-		{"one that is set only later", "A=\"${hunter2}\"\nhunter2=x", "line 1: a variable in ${} is not set; single quotes keep it as it stands"},
-		{"a brace that is not closed", "A=${hunter2", "line 1: only ${NAME} can follow a ${; single quotes keep it as it stands"},
-		{"a default, which is for the shell", "A=${hunter2:-x}", "line 1: only ${NAME} can follow a ${; single quotes keep it as it stands"},
+		{"a variable that is not set", "A=${hunter2}",
+			"line 1: a variable in ${} is not set; single quotes keep it as it stands"},
+		{"one that is set only later", "A=\"${hunter2}\"\nhunter2=x",
+			"line 1: a variable in ${} is not set; single quotes keep it as it stands"},
+		{"a brace that is not closed", "A=${hunter2",
+			"line 1: only ${NAME} can follow a ${; single quotes keep it as it stands"},
+		{"a default, which is for the shell", "A=${hunter2:-x}",
+			"line 1: only ${NAME} can follow a ${; single quotes keep it as it stands"},
 		{"a null character", "A=hunter2\x00", "it holds a null character"},
 	} {
 		_, err := ParseEnvFile(row.text, shop)

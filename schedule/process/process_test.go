@@ -116,7 +116,8 @@ func TestThePeakMemoryIsTheCommandsOwn(t *testing.T) {
 		ballast[i] = 1
 	}
 	peak := func(command string) int64 {
-		p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}}.spawn()
+		p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/",
+			Env: []string{"PATH=/usr/bin:/bin"}}.spawn()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,8 @@ func TestWhatAKeptProcessHasUsed(t *testing.T) {
 
 func kept(t *testing.T, command string) *Process {
 	t.Helper()
-	p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, keepZombie: true}.spawn()
+	p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/",
+		Env: []string{"PATH=/usr/bin:/bin"}, keepZombie: true}.spawn()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	its := storage.DB.Owners().Owned(witness)
 	ran, fired := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "fired")
 	hook := schedule.Hook{Run: schedule.Command{List: []string{"touch", fired}}}
-	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
+	task := &schedule.Task{Name: "report", Mutex: "report",
+		Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}, Hooks: schedule.Hooks{After: []schedule.Hook{hook}}}
 	record := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
 	r, err := tick.Begin(record, task, nil)
@@ -71,7 +72,8 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	defer storage.DB.Close()
 	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
 	ran := filepath.Join(t.TempDir(), "ran")
-	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
+	task := &schedule.Task{Name: "report", Mutex: "report",
+		Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}}
 	for _, starts := range []int{1, 0} {
 		unwritten := starts > 0
@@ -128,9 +130,11 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
-	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"echo", "printed"}}, Dir: t.TempDir(),
+	task := &schedule.Task{Name: "report", Mutex: "report",
+		Command: schedule.Command{List: []string{"echo", "printed"}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}, SuccessCodes: []int{0}}
-	r, err := supervisor.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}, task, nil)
+	r, err := supervisor.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report",
+		Slot: time.Now(), Background: true}, task, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +182,8 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	}
 	supervisors := &Supervisors{current: &link{supervisor: supervisor}}
 	prepare := func(c Caller, id, name string) *Prepared {
-		task := &schedule.Task{Name: name, Mutex: name, Command: schedule.Command{List: []string{"true"}}, Dir: t.TempDir()}
+		task := &schedule.Task{Name: name, Mutex: name,
+			Command: schedule.Command{List: []string{"true"}}, Dir: t.TempDir()}
 		p, err := c.Prepare(state.Row{ID: id, Task: name, Mutex: name, Slot: time.Now(), Background: true}, task, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,8 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 	dir := t.TempDir()
 	one, two := callerIn(t, dir), callerIn(t, dir)
 	both := func(name string) *schedule.Task {
-		return &schedule.Task{Name: name, Mutex: "db", WithoutOverlapping: true, Pool: schedule.Pool{Name: "few", Seats: 1}}
+		return &schedule.Task{Name: name, Mutex: "db", WithoutOverlapping: true,
+			Pool: schedule.Pool{Name: "few", Seats: 1}}
 	}
 	seats := state.SeatQueue("few")
 	places := map[string]*waiter{

@@ -20,7 +20,8 @@ func TestARunWhoseTaskCannotBeReadDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, snapshot := range []string{"{", "{}"} {
-		row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Origin: "a test", Snapshot: json.RawMessage(snapshot)}
+		row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Origin: "a test",
+			Snapshot: json.RawMessage(snapshot)}
 		if err := own.Begin(ctx, row); err != nil {
 			t.Fatal(err)
 		}

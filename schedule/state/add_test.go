@@ -23,7 +23,8 @@ func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*
 // rec is the n-th run of a task, one a minute.
 func rec(n int, task string, o outcome.Outcome) state.Row {
 	at := noon.Add(time.Duration(n) * time.Minute)
-	r := state.Row{ID: runID(n), Task: task, Mutex: task, Slot: at, Server: "web-1", Result: state.Result{Outcome: o, Ended: at.Add(time.Second)}, Started: at}
+	r := state.Row{ID: runID(n), Task: task, Mutex: task, Slot: at, Server: "web-1",
+		Result: state.Result{Outcome: o, Ended: at.Add(time.Second)}, Started: at}
 	if o == outcome.Skipped || o == outcome.Missed {
 		r.Started = time.Time{}
 	}
@@ -69,8 +70,12 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 	code := 3
 	full := state.Row{
 		ID: runID(1), Task: "report", Mutex: "reports", Slot: noon, Background: true, Server: "web-1",
-		Started: noon.Add(1234 * time.Microsecond), Result: state.Result{Ended: noon.Add(time.Minute), Outcome: outcome.Failed, Reason: "exit code 3", ExitCode: &code, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30, Output: filepath.Join(dir, "output/report/1.log")},
-		Attempt: state.Attempt{Number: 2}, Notes: []string{"a hook failed: \"x\"", "zwei"}, Snapshot: json.RawMessage(`{"name":"report"}`),
+		Started: noon.Add(1234 * time.Microsecond),
+		Result: state.Result{Ended: noon.Add(time.Minute), Outcome: outcome.Failed, Reason: "exit code 3",
+			ExitCode: &code, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30,
+			Output: filepath.Join(dir, "output/report/1.log")},
+		Attempt: state.Attempt{Number: 2}, Notes: []string{"a hook failed: \"x\"", "zwei"},
+		Snapshot:  json.RawMessage(`{"name":"report"}`),
 		Triggered: []outcome.Triggered{{Task: "clean", Run: runID(90)}, {Task: "load", Run: runID(91)}}, // no row says so
 	}
 	skipped := rec(2, "report", outcome.Skipped)

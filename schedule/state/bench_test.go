@@ -163,7 +163,8 @@ func BenchmarkAMillionRuns(b *testing.B) {
 		{"newest 100", func(db *DB) error { _, err := db.Runs().Find(ctx, Query{Limit: 100}); return err }},
 		{"newest 100 of a task", func(db *DB) error { _, err := db.Runs().Find(ctx, Query{Task: "task-0500", Limit: 100}); return err }},
 		{"newest 100 failures", func(db *DB) error {
-			_, err := db.Runs().Find(ctx, Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Lost}, Limit: 100})
+			_, err := db.Runs().Find(ctx,
+				Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Lost}, Limit: 100})
 			return err
 		}},
 		{"a run by its end", func(db *DB) error {

@@ -43,7 +43,9 @@ func TestQueriesReadAnIndex(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	scan := regexp.MustCompile(`^SCAN (run|r|message)$`)
-	for _, query := range []Query{{}, {Limit: 10}, {Task: "t"}, {Mutex: "m"}, {Outcomes: outcome.Ran[1:]}, {Outcomes: outcome.Ran[1:], Task: "t"}, {Outcomes: []outcome.Outcome{outcome.Warned, outcome.Failed}}, {Since: noon}, {Since: noon, Task: "t"},
+	for _, query := range []Query{{}, {Limit: 10}, {Task: "t"}, {Mutex: "m"}, {Outcomes: outcome.Ran[1:]},
+		{Outcomes: outcome.Ran[1:], Task: "t"}, {Outcomes: []outcome.Outcome{outcome.Warned, outcome.Failed}},
+		{Since: noon}, {Since: noon, Task: "t"},
 		{Slot: noon}, {Slot: noon, Task: "t"}, {Below: Position{noon, "x"}, Limit: 10}} {
 		text, args := query.sql()
 		must(t, db.read(ctx, func(q querier) error {

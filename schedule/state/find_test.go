@@ -17,7 +17,8 @@ import (
 func randomRows(random *rand.Rand, n int) (rows []Row) {
 	for range n {
 		task := fmt.Sprint("task-", random.IntN(4))
-		r := ended(task, noon.Add(time.Duration(random.IntN(300))*time.Minute), outcome.All[random.IntN(len(outcome.All))])
+		r := ended(task, noon.Add(time.Duration(random.IntN(300))*time.Minute),
+			outcome.All[random.IntN(len(outcome.All))])
 		r.Scheduled, r.Test = random.IntN(2) == 0, random.IntN(10) == 0
 		if r.Outcome == outcome.Succeeded && random.IntN(2) == 0 {
 			r.Kind = outcome.Warning
@@ -44,7 +45,8 @@ func (q Query) matches(r Row) bool {
 		last = r.LastSlot
 	}
 	return (q.Task == "" || q.Task == r.Task) && (q.Mutex == "" || q.Mutex == r.Mutex) &&
-		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome) || slices.Contains(q.Outcomes, outcome.Warned) && r.Warned()) &&
+		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome) ||
+			slices.Contains(q.Outcomes, outcome.Warned) && r.Warned()) &&
 		(q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && r.Phase == Ended &&
 		(q.Below == Position{} || NewestFirst(Row{ID: q.Below.ID, Slot: q.Below.Slot}, r) < 0)
@@ -168,8 +170,10 @@ func TestWhatThePastAddsUpTo(t *testing.T) {
 	if err != nil || len(sums) != 1 {
 		t.Fatalf("%v, %v", sums, err)
 	}
-	want := Summary{Task: "task", Slots: map[outcome.Outcome]int{outcome.Succeeded: 100, outcome.TimedOut: 1, outcome.Missed: 60},
-		Took: Spread{100, 49 * time.Second, 94 * time.Second, 99 * time.Second}, Late: Spread{101, time.Second, time.Second, time.Second},
+	want := Summary{Task: "task", Slots: map[outcome.Outcome]int{outcome.Succeeded: 100,
+		outcome.TimedOut: 1, outcome.Missed: 60},
+		Took:   Spread{100, 49 * time.Second, 94 * time.Second, 99 * time.Second},
+		Late:   Spread{101, time.Second, time.Second, time.Second},
 		Failed: failed.Slot, FailedAs: outcome.TimedOut, FailedID: failed.ID}
 	if !reflect.DeepEqual(sums[0], want) {
 		t.Errorf("%+v\nwant\n%+v", sums[0], want)
@@ -187,13 +191,16 @@ func TestWhatThePastAddsUpTo(t *testing.T) {
 		t.Errorf("%v, %v", usual, err)
 	}
 	took, err := db.Past().Costs(ctx)
-	if one := took["task"]; err != nil || one.Runs != 50 || one.Median != 74*time.Second || one.CPU != time.Second || one.Memory != 1<<20 ||
+	if one := took["task"]; err != nil || one.Runs != 50 || one.Median != 74*time.Second ||
+		one.CPU != time.Second || one.Memory != 1<<20 ||
 		!one.Slot.Equal(failed.Slot) || !strings.Contains(string(one.Snapshot), "task") {
 		t.Errorf("%+v, %v", took, err)
 	}
 	hours, err := db.Past().Hours(ctx, []string{"task", "other"}, noon.Add(time.Hour), noon.Add(2*time.Hour))
-	if err != nil || len(hours) != 2 || hours[0].Runs != 40 || hours[0].Minutes != 1<<40-1 || hours[0].Outcome != outcome.Succeeded ||
-		hours[0].Took != 3180*time.Second || hours[1].Outcome != outcome.TimedOut || hours[1].Minutes != 1<<failed.Slot.Minute() || !hours[1].Begin.Equal(noon.Add(time.Hour)) {
+	if err != nil || len(hours) != 2 || hours[0].Runs != 40 || hours[0].Minutes != 1<<40-1 ||
+		hours[0].Outcome != outcome.Succeeded ||
+		hours[0].Took != 3180*time.Second || hours[1].Outcome != outcome.TimedOut ||
+		hours[1].Minutes != 1<<failed.Slot.Minute() || !hours[1].Begin.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v, %v", hours, err)
 	}
 	spans := []Span{{Task: "task", Since: noon.Add(90 * time.Minute)}, {Task: "other"}}

@@ -66,8 +66,9 @@ func (b box) waiting(want ...string) {
 }
 
 func message(n int, at time.Time) Message {
-	return Message{ID: fmt.Sprint("message-", n), Sender: "task on_failure 1", Task: "task", Hook: "on_failure 1", Target: []byte(`{"mail":"ops"}`),
-		Body: []byte(`{"text":"failed"}`), Created: at}
+	return Message{ID: fmt.Sprint("message-", n), Sender: "task on_failure 1", Task: "task", Hook: "on_failure 1",
+		Target: []byte(`{"mail":"ops"}`),
+		Body:   []byte(`{"text":"failed"}`), Created: at}
 }
 
 func ping(n int) Message {

@@ -12,7 +12,8 @@ import (
 
 func missed(task string, minute int) state.Row {
 	at := noon.Add(time.Duration(minute) * time.Minute)
-	return state.Row{ID: outcome.MissedID(task, at), Task: task, Mutex: task, Slot: at, Result: state.Result{Ended: at.Add(time.Hour), Outcome: outcome.Missed}}
+	return state.Row{ID: outcome.MissedID(task, at), Task: task, Mutex: task, Slot: at,
+		Result: state.Result{Ended: at.Add(time.Hour), Outcome: outcome.Missed}}
 }
 
 // ranAt is a run of the slot, asked for by its schedule or by origin.
@@ -29,15 +30,23 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 		add  [][]state.Row
 		want []outcome.Outcome
 	}{
-		{"missed twice is missed once", [][]state.Row{{missed("a", 1)}, {missed("a", 1)}}, []outcome.Outcome{outcome.Missed}},
-		{"missed, then it ran", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
-		{"it ran, then missed", [][]state.Row{{ranAt(1, "a", 1, "")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
+		{"missed twice is missed once", [][]state.Row{{missed("a", 1)}, {missed("a", 1)}},
+			[]outcome.Outcome{outcome.Missed}},
+		{"missed, then it ran", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 1, "")}},
+			[]outcome.Outcome{outcome.Succeeded}},
+		{"it ran, then missed", [][]state.Row{{ranAt(1, "a", 1, "")}, {missed("a", 1)}},
+			[]outcome.Outcome{outcome.Succeeded}},
 		{"both at once", [][]state.Row{{missed("a", 1), ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
-		{"both at once, the run first", [][]state.Row{{ranAt(1, "a", 1, ""), missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
-		{"missed, and run because somebody asked", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 1, "me")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
-		{"run because somebody asked, and missed", [][]state.Row{{ranAt(1, "a", 1, "me")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
-		{"another slot", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 2, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
-		{"another task", [][]state.Row{{missed("a", 1)}, {ranAt(1, "b", 1, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"both at once, the run first", [][]state.Row{{ranAt(1, "a", 1, ""), missed("a", 1)}},
+			[]outcome.Outcome{outcome.Succeeded}},
+		{"missed, and run because somebody asked", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 1, "me")}},
+			[]outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"run because somebody asked, and missed", [][]state.Row{{ranAt(1, "a", 1, "me")}, {missed("a", 1)}},
+			[]outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"another slot", [][]state.Row{{missed("a", 1)}, {ranAt(1, "a", 2, "")}},
+			[]outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"another task", [][]state.Row{{missed("a", 1)}, {ranAt(1, "b", 1, "")}},
+			[]outcome.Outcome{outcome.Succeeded, outcome.Missed}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
@@ -119,7 +128,8 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 			}
 		}
 		if reason != step.want || total != slots {
-			t.Errorf("after %s at %s %q: %q, not %q; %d slots, %d in all", step.add.ID, step.add.Slot, step.add.Origin, reason, step.want, slots, total)
+			t.Errorf("after %s at %s %q: %q, not %q; %d slots, %d in all",
+				step.add.ID, step.add.Slot, step.add.Origin, reason, step.want, slots, total)
 		}
 	}
 }
@@ -132,7 +142,8 @@ func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
 	mustAdd(t, db, ranAt(1, "a", 10, ""))
 	mustAdd(t, db, row)
-	found, err := db.Runs().Find(context.Background(), state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+	found, err := db.Runs().Find(context.Background(),
+		state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick ran" {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -149,7 +160,8 @@ func TestSlotsWithAnOutcome(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	row := missed("a", 10)
 	row.Slots, row.LastSlot = 5, noon.Add(20*time.Minute)
-	mustAdd(t, db, row, missed("a", 1), missed("a", 30), missed("b", 15), ranAt(1, "c", 16, ""), ranAt(2, "c", 17, "me"), missed("c", 18))
+	mustAdd(t, db, row, missed("a", 1), missed("a", 30), missed("b", 15), ranAt(1, "c", 16, ""),
+		ranAt(2, "c", 17, "me"), missed("c", 18))
 	slots, err := db.Runs().Slots(context.Background(), noon.Add(15*time.Minute), noon.Add(18*time.Minute))
 	if err != nil {
 		t.Fatal(err)

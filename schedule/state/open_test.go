@@ -231,7 +231,8 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	if db.SetAside() == "" {
 		t.Error("it was not set aside")
 	}
-	traceless := Row{ID: outcome.MissedID("task", noon), Task: "task", Slot: noon, Phase: Ended, Result: Result{Outcome: outcome.Lost, Ended: noon}}
+	traceless := Row{ID: outcome.MissedID("task", noon), Task: "task",
+		Slot: noon, Phase: Ended, Result: Result{Outcome: outcome.Lost, Ended: noon}}
 	must(t, db.Runs().Record(ctx, []Row{traceless}, false)) // by a tick that does not find the run
 	must(t, ours.Restore(ctx, live))
 	must(t, ours.Restore(ctx, live))
@@ -519,7 +520,8 @@ func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 				errs[i] = err
 				return
 			}
-			errs[i] = errors.Join(ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}), ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: i + 1}),
+			errs[i] = errors.Join(ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}),
+				ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: i + 1}),
 				ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}))
 		})
 	}

@@ -24,13 +24,15 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
-	must(t, ours.AwaitRetry(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second}, noon.Add(30*time.Second)))
+	must(t, ours.AwaitRetry(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second},
+		noon.Add(30*time.Second)))
 	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 || !r.Wait.NotBefore.Equal(noon.Add(30*time.Second)) || r.Outcome != "" {
 		t.Errorf("between two attempts: %+v", r)
 	}
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"}))
 	must(t, ours.Note(ctx, row.ID, "first"))
-	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second), ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}, nil))
+	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second),
+		ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}, nil))
 	fire, err := ours.HookBegun(ctx, row.ID, "on_success 1", noon.Add(41*time.Second))
 	if !fire || err != nil {
 		t.Errorf("%v, %v", fire, err)
@@ -43,9 +45,11 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	must(t, ours.End(ctx, row.ID, End{Result: get(t, db, row.ID).Result, Triggered: triggered}))
 
 	r := get(t, db, row.ID)
-	want := Row{ID: row.ID, Task: "backup", Mutex: "backup", Slot: noon, Slots: 1, Scheduled: true, Server: "web-1", Snapshot: row.Snapshot, DefinitionID: 1,
+	want := Row{ID: row.ID, Task: "backup", Mutex: "backup", Slot: noon, Slots: 1, Scheduled: true, Server: "web-1",
+		Snapshot: row.Snapshot, DefinitionID: 1,
 		Triggered: triggered, Phase: Ended, Attempt: Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"},
-		Started: noon.Add(time.Second), Notes: []string{"first", "second"}, Result: Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second),
+		Started: noon.Add(time.Second), Notes: []string{"first", "second"},
+		Result: Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second),
 			ExitCode: &zero, UserCPU: 2 * time.Second, Output: filepath.Join(dir, "output", "backup/x.log")}}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v\nwant\n%+v", r, want)
@@ -62,7 +66,8 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 	ours := owned(t, db)
 	row := due("backup", noon, ours.ID)
 	add(t, db, row)
-	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Skipped, Kind: outcome.Elsewhere, Reason: "still running", Ended: noon}, nil))
+	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Skipped, Kind: outcome.Elsewhere,
+		Reason: "still running", Ended: noon}, nil))
 	for range 2 {
 		if fire, err := ours.HookBegun(ctx, row.ID, "on_skip 1", noon); !fire || err != nil {
 			t.Fatalf("%v, %v", fire, err)
@@ -128,8 +133,9 @@ func TestPhasesFollowEachOther(t *testing.T) {
 	db := open(t, folder(t))
 	ours := owned(t, db)
 	allowed := map[string][]Phase{
-		"Wait": {Ready}, "Start": {Ready}, "Forked": {Running}, "Again": {Running}, "Defer": {Ready, Running}, "Finish": {Ready, Running},
-		"End": {Ready, Running, Finishing},
+		"Wait": {Ready}, "Start": {Ready}, "Forked": {Running}, "Again": {Running}, "Defer": {Ready, Running},
+		"Finish": {Ready, Running},
+		"End":    {Ready, Running, Finishing},
 	}
 	for _, phase := range []Phase{Ready, Running, Finishing} {
 		for name, do := range map[string]func(run string) error{
@@ -217,7 +223,8 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	if asked, err := ours.Stop(ctx, running.ID); err != nil || asked == nil || *asked != stop {
 		t.Errorf("%v, %v", asked, err)
 	}
-	must(t, ours.End(ctx, running.ID, End{Result: Result{Outcome: outcome.Stopped, Kind: outcome.Timeout, Ended: noon}}))
+	must(t, ours.End(ctx, running.ID, End{Result: Result{Outcome: outcome.Stopped,
+		Kind: outcome.Timeout, Ended: noon}}))
 	var over *OverError
 	if err := db.Runs().AskStop(ctx, running.ID, stop); !errors.As(err, &over) {
 		t.Errorf("%v", err)
@@ -269,8 +276,10 @@ func TestARowThatWaitsGivesWayToTheEndOfItsRun(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	asked := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task", Slot: noon, Origin: "by ann"}
-	slot := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task", Slot: noon, Scheduled: true, Wait: Wait{For: ForStore}}
-	other := Row{ID: outcome.NewIDAt(noon), Task: "other", Mutex: "other", Slot: noon, Scheduled: true, Wait: Wait{For: ForPause}}
+	slot := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task",
+		Slot: noon, Scheduled: true, Wait: Wait{For: ForStore}}
+	other := Row{ID: outcome.NewIDAt(noon), Task: "other", Mutex: "other",
+		Slot: noon, Scheduled: true, Wait: Wait{For: ForPause}}
 	for _, row := range []Row{asked, slot, other} {
 		added, err := db.Runs().Request(ctx, row)
 		if !added || err != nil {

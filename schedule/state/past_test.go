@@ -37,7 +37,8 @@ func TestHoursSayWhatTheRecordsSay(t *testing.T) {
 	gap.ID, gap.LastSlot, gap.Slots = outcome.RangeID("a", gap.Slot), minute(90), 21
 	missed := rec(2, "a", outcome.Missed)
 	missed.ID = outcome.MissedID("a", missed.Slot)
-	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Failed), missed, rec(61, "a", outcome.Succeeded), gap, rec(7, "b", outcome.Succeeded))
+	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Failed), missed, rec(61, "a", outcome.Succeeded),
+		gap, rec(7, "b", outcome.Succeeded))
 	late := rec(3, "a", outcome.Succeeded)
 	mustAdd(t, db, late, late)
 	twice := rec(5, "a", outcome.Succeeded)
@@ -51,7 +52,8 @@ func TestHoursSayWhatTheRecordsSay(t *testing.T) {
 
 func TestPruningForgetsHours(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded), rec(60, "a", outcome.Succeeded), rec(61, "a", outcome.Succeeded))
+	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded), rec(60, "a", outcome.Succeeded),
+		rec(61, "a", outcome.Succeeded))
 	pruneAll(t, db, minute(1000), 0, 3)
 	if got := told(t, db, "a"); len(got) != 2 {
 		t.Errorf("three of four records are left: %q", got)

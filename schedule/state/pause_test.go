@@ -25,7 +25,8 @@ func TestAPauseIsInEffectUntilItsEndOrUntilSomebodyEndsIt(t *testing.T) {
 		{"planned, and before it", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4)}, 1, false, false},
 		{"planned, at its beginning", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4)}, 2, true, true},
 		{"planned, and over", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4)}, 4, false, false},
-		{"planned, and taken back before it", Pause{By: "ann", Planned: true, Since: at(2), Until: at(4), Ended: at(0)}, 3, false, false},
+		{"planned, and taken back before it",
+			Pause{By: "ann", Planned: true, Since: at(2), Until: at(4), Ended: at(0)}, 3, false, false},
 	} {
 		if got := tt.pause.InEffect(at(tt.at)); got != tt.inEffect {
 			t.Errorf("%s: in effect: %t", tt.name, got)
@@ -51,10 +52,12 @@ func TestAPauseIsKeptWithAllThatItSays(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	planned := func(h int) Pause {
-		return Pause{Version: 9, By: "ann", Since: noon.Add(time.Duration(h) * time.Hour), Until: noon.Add(time.Duration(h+1) * time.Hour), Planned: true, Stop: true}
+		return Pause{Version: 9, By: "ann", Since: noon.Add(time.Duration(h) * time.Hour),
+			Until: noon.Add(time.Duration(h+1) * time.Hour), Planned: true, Stop: true}
 	}
 	want := map[string][]Pause{
-		"task":     {{Version: 7, By: "ann", Server: "web-1", Reason: "deploy", Since: noon, Until: noon.Add(time.Hour)}, planned(2), planned(4)},
+		"task": {{Version: 7, By: "ann", Server: "web-1", Reason: "deploy",
+			Since: noon, Until: noon.Add(time.Hour)}, planned(2), planned(4)},
 		Everything: {{Version: 8, By: "bob", Since: noon, Ended: noon.Add(time.Minute)}},
 	}
 	now := noon

@@ -181,7 +181,8 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 	ours, err := self.Owned(ctx)
 	minute := r.Slot
 	if r.Phase == Planned || r.Phase == Ready {
-		err = errors.Join(err, ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}), ours.Forked(ctx, r.ID, Attempt{Number: 1, PID: 1}))
+		err = errors.Join(err, ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}),
+			ours.Forked(ctx, r.ID, Attempt{Number: 1, PID: 1}))
 	}
 	if r.Phase != Finishing {
 		err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}, nil))
@@ -404,7 +405,8 @@ func TestASlotHasOneRow(t *testing.T) {
 	adds("the slot of another task", 1, due("other", noon.Add(-time.Minute), 1))
 	adds("a range", 1, long)
 	adds("the range again", 0, long)
-	adds("slots of the range", 0, due("task", noon, 1), due("task", noon.Add(time.Minute), 1), due("task", noon.Add(time.Hour), 1))
+	adds("slots of the range", 0, due("task", noon, 1), due("task", noon.Add(time.Minute), 1),
+		due("task", noon.Add(time.Hour), 1))
 	adds("the slot after the range", 1, due("task", noon.Add(61*time.Minute), 1))
 	adds("a slot of another task", 1, due("other", noon.Add(time.Minute), 1))
 	adds("a slot of the range by hand, twice", 2, byHand, again)

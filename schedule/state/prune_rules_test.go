@@ -35,25 +35,32 @@ func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
 		want    []int
 	}{
 		{"old records go",
-			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(90, "a", outcome.Succeeded)}, time.Hour, 0, []int{90}},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded),
+				rec(90, "a", outcome.Succeeded)}, time.Hour, 0, []int{90}},
 		{"a record as old as the bound stays",
 			[]state.Row{rec(39, "a", outcome.Skipped), rec(40, "a", outcome.Skipped)}, time.Hour, 0, []int{40}},
 		{"the only record of a task stays, however old",
 			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Failed)}, time.Hour, 1, []int{2, 1}},
 		{"the last outcome stays, while older ones and later skips go",
-			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed)}, time.Hour, 0, []int{2}},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped),
+				rec(4, "a", outcome.Missed)}, time.Hour, 0, []int{2}},
 		{"a task that never ran leaves nothing",
 			[]state.Row{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed)}, time.Hour, 0, nil},
 		{"a run that took longer than the bound counts from its end",
-			[]state.Row{{ID: runID(1), Task: "a", Slot: minute(1), Result: state.Result{Ended: minute(80), Outcome: outcome.Failed}}, rec(70, "a", outcome.Succeeded)}, time.Hour, 0, []int{70, 1}},
+			[]state.Row{{ID: runID(1), Task: "a", Slot: minute(1),
+				Result: state.Result{Ended: minute(80), Outcome: outcome.Failed}}, rec(70, "a", outcome.Succeeded)},
+			time.Hour, 0, []int{70, 1}},
 		{"beyond the newest two of each task",
-			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Succeeded), rec(3, "a", outcome.Succeeded), rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Succeeded), rec(3, "a", outcome.Succeeded),
+				rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
 			0, 2, []int{5, 4, 2}},
 		{"skips are bounded apart: a weekend of them removes no run",
-			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Skipped), rec(5, "a", outcome.Skipped)},
+			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped),
+				rec(4, "a", outcome.Skipped), rec(5, "a", outcome.Skipped)},
 			0, 2, []int{5, 4, 2, 1}},
 		{"and runs remove no skips",
-			[]state.Row{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed), rec(3, "a", outcome.Failed), rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
+			[]state.Row{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed), rec(3, "a", outcome.Failed),
+				rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
 			0, 2, []int{5, 4, 2, 1}},
 		{"without bounds everything stays",
 			[]state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, 0, 0, []int{2, 1}},
@@ -180,7 +187,8 @@ func TestAPassThatFindsNothingEnds(t *testing.T) {
 		if steps > 10 {
 			t.Fatal("it does not end")
 		}
-		did, err := db.Prune(context.Background(), minute(40), state.Keep{RunsPerTask: 100}, state.Budget{Rows: 9, Time: time.Nanosecond})
+		did, err := db.Prune(context.Background(), minute(40), state.Keep{RunsPerTask: 100},
+			state.Budget{Rows: 9, Time: time.Nanosecond})
 		if err != nil {
 			t.Fatal(err)
 		}

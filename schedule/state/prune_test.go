@@ -78,7 +78,8 @@ func TestFailuresAreKeptLongerThanSuccesses(t *testing.T) {
 	for _, row := range []struct {
 		days    int
 		outcome outcome.Outcome
-	}{{99, outcome.Failed}, {89, outcome.Lost}, {50, outcome.TimedOut}, {49, outcome.Succeeded}, {49, outcome.Skipped}, {2, outcome.Stopped}} {
+	}{{99, outcome.Failed}, {89, outcome.Lost}, {50, outcome.TimedOut}, {49, outcome.Succeeded},
+		{49, outcome.Skipped}, {2, outcome.Stopped}} {
 		rows = append(rows, ended("task", ago(row.days), row.outcome))
 	}
 	test := ended("task", ago(48), outcome.Failed)
@@ -102,8 +103,10 @@ func TestFailuresAreKeptLongerThanSuccesses(t *testing.T) {
 		successes int
 		failures  []outcome.Outcome
 	}{
-		{Keep{For: 30 * day, Failures: 90 * day, RunsPerTask: 30}, 30, []outcome.Outcome{outcome.Stopped, outcome.TimedOut, outcome.Lost}},
-		{Keep{For: 30 * day, Failures: 90 * day, RunsPerTask: 2}, 2, []outcome.Outcome{outcome.Stopped, outcome.TimedOut}},
+		{Keep{For: 30 * day, Failures: 90 * day, RunsPerTask: 30}, 30,
+			[]outcome.Outcome{outcome.Stopped, outcome.TimedOut, outcome.Lost}},
+		{Keep{For: 30 * day, Failures: 90 * day, RunsPerTask: 2}, 2,
+			[]outcome.Outcome{outcome.Stopped, outcome.TimedOut}},
 		{Keep{For: 30 * day, RunsPerTask: 2}, 2, nil},
 	} {
 		if successes, failures := left(row.keep); successes != row.successes || !slices.Equal(failures, row.failures) {

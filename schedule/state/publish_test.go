@@ -165,20 +165,24 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
-			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Succeeded),
-				rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded), rec(6, "a", outcome.Succeeded), rec(0, "a", outcome.Skipped))
+			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded),
+				rec(3, "a", outcome.Succeeded),
+				rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded), rec(6, "a", outcome.Succeeded),
+				rec(0, "a", outcome.Skipped))
 			if err := db.Runs().Published(context.Background(), waiting(t, db, tt.published)); err != nil {
 				t.Fatal(err)
 			}
 			lost := 0
 			for more := true; more; {
-				did, err := db.Prune(context.Background(), minute(1000), state.Keep{For: tt.keep, RunsPerTask: tt.perTask}, state.SmallStep)
+				did, err := db.Prune(context.Background(), minute(1000),
+					state.Keep{For: tt.keep, RunsPerTask: tt.perTask}, state.SmallStep)
 				if err != nil {
 					t.Fatal(err)
 				}
 				more, lost = did.More, lost+did.Unpublished
 			}
-			expectRuns(t, "left", slices.DeleteFunc(runsOf(t, db, state.Query{}), func(id string) bool { return id == runID(0) }), ids(tt.want...))
+			expectRuns(t, "left", slices.DeleteFunc(runsOf(t, db, state.Query{}),
+				func(id string) bool { return id == runID(0) }), ids(tt.want...))
 			if lost != tt.lost {
 				t.Errorf("%d were said to be lost", lost)
 			}

@@ -19,7 +19,8 @@ func TestFind(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	nightly := rec(5, "nightly", outcome.Missed)
 	nightly.Slot, nightly.Mutex = minute(2), "a"
-	all := []state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "b", outcome.Succeeded), nightly, rec(6, "a", outcome.TimedOut)}
+	all := []state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped),
+		rec(4, "b", outcome.Succeeded), nightly, rec(6, "a", outcome.TimedOut)}
 	mustAdd(t, db, all...)
 
 	for _, tt := range []struct {
@@ -34,8 +35,10 @@ func TestFind(t *testing.T) {
 		{"a mutex that two tasks share", state.Query{Mutex: "a"}, []int{6, 3, 5, 2, 1}},
 		{"a task with another mutex", state.Query{Task: "nightly", Mutex: "nightly"}, nil},
 		{"a task and its mutex", state.Query{Task: "nightly", Mutex: "a"}, []int{5}},
-		{"failures of all tasks", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}}, []int{6, 2}},
-		{"the newest failure", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}, Limit: 1}, []int{6}},
+		{"failures of all tasks", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut,
+			outcome.Stopped, outcome.Lost}}, []int{6, 2}},
+		{"the newest failure", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut,
+			outcome.Stopped, outcome.Lost}, Limit: 1}, []int{6}},
 		{"an outcome named twice", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.Failed}}, []int{2}},
 		{"successes", state.Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{4, 1}},
 		{"what did not run", state.Query{Outcomes: []outcome.Outcome{outcome.Skipped, outcome.Missed}}, []int{3, 5}},
@@ -43,16 +46,22 @@ func TestFind(t *testing.T) {
 		{"since a minute, itself included", state.Query{Since: minute(3)}, []int{6, 4, 3}},
 		{"until a minute, itself not included", state.Query{Until: minute(3)}, []int{5, 2, 1}},
 		{"since a moment after a slot", state.Query{Since: minute(4).Add(1)}, []int{6}},
-		{"between two minutes, of one outcome", state.Query{Since: minute(2), Until: minute(6), Outcomes: []outcome.Outcome{outcome.Failed, outcome.Missed}}, []int{5, 2}},
+		{"between two minutes, of one outcome",
+			state.Query{Since: minute(2), Until: minute(6),
+				Outcomes: []outcome.Outcome{outcome.Failed, outcome.Missed}}, []int{5, 2}},
 		{"a slot", state.Query{Slot: minute(2)}, []int{5, 2}},
 		{"a slot of a task", state.Query{Slot: minute(2), Task: "a"}, []int{2}},
 		{"a slot with an outcome", state.Query{Slot: minute(2), Outcomes: []outcome.Outcome{outcome.Missed}}, []int{5}},
 		{"a slot that was not due", state.Query{Slot: minute(2).Add(time.Second)}, nil},
 		{"below a record", state.Query{Below: state.Position{Slot: minute(4), ID: runID(4)}}, []int{3, 5, 2, 1}},
-		{"below the first of two of a slot", state.Query{Below: state.Position{Slot: minute(2), ID: runID(5)}}, []int{2, 1}},
+		{"below the first of two of a slot",
+			state.Query{Below: state.Position{Slot: minute(2), ID: runID(5)}}, []int{2, 1}},
 		{"below both", state.Query{Below: state.Position{Slot: minute(2), ID: runID(2)}}, []int{1}},
-		{"below a place between two slots", state.Query{Below: state.Position{Slot: minute(2).Add(time.Second), ID: ""}}, []int{5, 2, 1}},
-		{"the next two failures below a record", state.Query{Below: state.Position{Slot: minute(6), ID: runID(6)}, Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut}, Limit: 2}, []int{2}},
+		{"below a place between two slots",
+			state.Query{Below: state.Position{Slot: minute(2).Add(time.Second), ID: ""}}, []int{5, 2, 1}},
+		{"the next two failures below a record",
+			state.Query{Below: state.Position{Slot: minute(6), ID: runID(6)},
+				Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut}, Limit: 2}, []int{2}},
 		{"below all, of a task", state.Query{Below: state.Position{Slot: minute(0), ID: ""}, Task: "a"}, nil},
 		{"a name that is SQL", state.Query{Task: "a' OR 'a'='a"}, nil},
 	} {
@@ -79,7 +88,8 @@ func TestFindRangesThatReachIntoATime(t *testing.T) {
 		r.Slot, r.LastSlot, r.Slots = minute(from), minute(until), until-from+1
 		return r
 	}
-	mustAdd(t, db, night(1, "a", 10, 20), night(2, "b", 12, 40), rec(15, "a", outcome.Succeeded), night(30, "a", 30, 31))
+	mustAdd(t, db, night(1, "a", 10, 20), night(2, "b", 12, 40),
+		rec(15, "a", outcome.Succeeded), night(30, "a", 30, 31))
 
 	for _, tt := range []struct {
 		asked string
@@ -88,12 +98,14 @@ func TestFindRangesThatReachIntoATime(t *testing.T) {
 	}{
 		{"the first minute of one", state.Query{Task: "a", Since: minute(10), Until: minute(11)}, []int{1}},
 		{"one inside", state.Query{Task: "a", Since: minute(13), Until: minute(14)}, []int{1}},
-		{"one inside, and a run of that minute", state.Query{Task: "a", Since: minute(15), Until: minute(16)}, []int{15, 1}},
+		{"one inside, and a run of that minute",
+			state.Query{Task: "a", Since: minute(15), Until: minute(16)}, []int{15, 1}},
 		{"the last", state.Query{Task: "a", Since: minute(20), Until: minute(21)}, []int{1}},
 		{"the one after it", state.Query{Task: "a", Since: minute(21), Until: minute(22)}, nil},
 		{"the one before it", state.Query{Task: "a", Since: minute(9), Until: minute(10)}, nil},
 		{"all tasks", state.Query{Since: minute(20), Until: minute(21)}, []int{2, 1}},
-		{"all that was missed since", state.Query{Since: minute(20), Outcomes: []outcome.Outcome{outcome.Missed, outcome.Lost}}, []int{30, 2, 1}},
+		{"all that was missed since", state.Query{Since: minute(20),
+			Outcomes: []outcome.Outcome{outcome.Missed, outcome.Lost}}, []int{30, 2, 1}},
 		{"successes", state.Query{Since: minute(13), Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{15}},
 		{"of a mutex", state.Query{Since: minute(13), Mutex: "a"}, []int{30, 15, 1}},
 		{"the newest", state.Query{Since: minute(13), Limit: 2}, []int{30, 15}},
@@ -110,8 +122,10 @@ func TestFindRangesThatReachIntoATime(t *testing.T) {
 
 func TestLastIsTheNewestThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed),
-		rec(5, "b", outcome.Succeeded), rec(6, "only skipped", outcome.Skipped), rec(7, "not asked for", outcome.Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped),
+		rec(4, "a", outcome.Missed),
+		rec(5, "b", outcome.Succeeded), rec(6, "only skipped", outcome.Skipped),
+		rec(7, "not asked for", outcome.Succeeded))
 	last, err := db.Runs().Last(context.Background(), []string{"a", "b", "b", "only skipped", "never ran", `"`})
 	if err != nil || len(last) != 2 || last["a"].ID != runID(2) || last["b"].ID != runID(5) {
 		t.Errorf("got %v, %v", last, err)
@@ -123,7 +137,8 @@ func TestLastIsTheNewestThatRan(t *testing.T) {
 
 func TestPreviousIsTheNewestThatRanBefore(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", outcome.Failed), rec(2, "a", outcome.Skipped), rec(3, "b", outcome.Failed), rec(5, "a", outcome.Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Failed), rec(2, "a", outcome.Skipped), rec(3, "b", outcome.Failed),
+		rec(5, "a", outcome.Succeeded))
 	for _, tt := range []struct {
 		before, task string
 		run          int
@@ -154,7 +169,8 @@ func TestUnknownRunsAreThoseWithoutARow(t *testing.T) {
 func TestGet(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	ids := []string{
-		"0199aaaa-1111-7000-8000-00000000beef", "0199aaaa-1111-7000-8000-00000001beef", "0199aaaa-2222-7000-8000-0000000000ff",
+		"0199aaaa-1111-7000-8000-00000000beef", "0199aaaa-1111-7000-8000-00000001beef",
+		"0199aaaa-2222-7000-8000-0000000000ff",
 		"short", "shorter", "%", "xyz",
 	}
 	for n := range 10 {

@@ -26,7 +26,8 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 	asked := run(9, "a", outcome.Succeeded, time.Hour, 4*s)
 	asked.Origin = "retry of 1"
 	mustAdd(t, db,
-		run(1, "a", outcome.Succeeded, 10*ms, 1*s), run(2, "a", outcome.Failed, 20*ms, 99*s), run(3, "a", outcome.TimedOut, 30*ms, 60*s),
+		run(1, "a", outcome.Succeeded, 10*ms, 1*s), run(2, "a", outcome.Failed, 20*ms, 99*s),
+		run(3, "a", outcome.TimedOut, 30*ms, 60*s),
 		run(4, "a", outcome.Skipped, 0, 0), night, asked, run(10, "a", outcome.Succeeded, -5*s, 2*s),
 		run(7, "b", outcome.Skipped, 0, 0), run(20, "c", outcome.Lost, 0, 0))
 	noStart := rec(11, "c", outcome.Lost) // it never began
@@ -34,15 +35,19 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 	mustAdd(t, db, noStart)
 
 	a := state.Summary{
-		Task:   "a",
-		Slots:  map[outcome.Outcome]int{outcome.Succeeded: 3, outcome.Failed: 1, outcome.TimedOut: 1, outcome.Skipped: 1, outcome.Missed: 4},
+		Task: "a",
+		Slots: map[outcome.Outcome]int{outcome.Succeeded: 3, outcome.Failed: 1, outcome.TimedOut: 1,
+			outcome.Skipped: 1, outcome.Missed: 4},
 		Took:   state.Spread{Runs: 3, Median: 2 * s, P95: 4 * s, Max: 4 * s},
 		Late:   state.Spread{Runs: 4, Median: 10 * ms, P95: 30 * ms, Max: 30 * ms},
 		Failed: minute(3), FailedAs: outcome.TimedOut, FailedID: runID(3),
 	}
 	b := state.Summary{Task: "b", Slots: map[outcome.Outcome]int{outcome.Skipped: 1}}
-	c := state.Summary{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 2}, Late: state.Spread{Runs: 1}, Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}
-	early := state.Summary{Task: "a", Slots: map[outcome.Outcome]int{outcome.Succeeded: 1, outcome.Failed: 1}, Took: state.Spread{Runs: 1, Median: s, P95: s, Max: s}, Late: state.Spread{Runs: 2, Median: 10 * ms, P95: 20 * ms, Max: 20 * ms},
+	c := state.Summary{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 2}, Late: state.Spread{Runs: 1},
+		Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}
+	early := state.Summary{Task: "a", Slots: map[outcome.Outcome]int{outcome.Succeeded: 1, outcome.Failed: 1},
+		Took:   state.Spread{Runs: 1, Median: s, P95: s, Max: s},
+		Late:   state.Spread{Runs: 2, Median: 10 * ms, P95: 20 * ms, Max: 20 * ms},
 		Failed: minute(2), FailedAs: outcome.Failed, FailedID: runID(2)}
 	for _, tt := range []struct {
 		asked        string
@@ -53,8 +58,9 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 		{"all", "", time.Time{}, time.Time{}, []state.Summary{a, b, c}},
 		{"a task", "a", time.Time{}, time.Time{}, []state.Summary{a}},
 		{"a task until a minute, itself not included", "a", minute(1), minute(3), []state.Summary{early}},
-		{"all since a minute", "", minute(20), time.Time{}, []state.Summary{{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 1}, Late: state.Spread{Runs: 1},
-			Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}}},
+		{"all since a minute", "", minute(20), time.Time{},
+			[]state.Summary{{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 1}, Late: state.Spread{Runs: 1},
+				Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}}},
 		{"a task nobody knows", "d", time.Time{}, time.Time{}, nil},
 	} {
 		got, err := db.Past().Summaries(context.Background(), tt.task, tt.since, tt.until)

@@ -35,10 +35,12 @@ func TestTotalsCountEverySlotOnce(t *testing.T) {
 		want []string
 	}{
 		{"each outcome has its own",
-			[][]state.Row{{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Succeeded), rec(4, "b", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Succeeded),
+				rec(4, "b", outcome.Succeeded)}},
 			[]string{"failed 1, last 12:02", "succeeded 2, last 12:03"}},
 		{"a record that is added again is not counted again",
-			[][]state.Row{{rec(1, "a", outcome.Succeeded)}, {rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(2, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(1, "a", outcome.Succeeded)},
+				{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(2, "a", outcome.Succeeded)}},
 			[]string{"succeeded 2, last 12:02"}},
 		{"nor one that comes twice in one transaction",
 			[][]state.Row{{rec(1, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded)}},
@@ -47,7 +49,8 @@ func TestTotalsCountEverySlotOnce(t *testing.T) {
 			[][]state.Row{{gap}, {rec(50, "a", outcome.Missed)}},
 			[]string{"missed 41, last 12:50"}},
 		{"the last is the newest run, in whatever order they come",
-			[][]state.Row{{rec(5, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(4, "a", outcome.Succeeded)}},
+			[][]state.Row{{rec(5, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)},
+				{rec(4, "a", outcome.Succeeded)}},
 			[]string{"succeeded 3, last 12:05"}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -85,7 +88,8 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 // A counter that goes down would look like a restart to programs that take rates of it.
 func TestPruningTakesNothingFromTheTotals(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Failed), rec(4, "a", outcome.Failed))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Failed),
+		rec(4, "a", outcome.Failed))
 	before := totalsOf(t, db, "a")
 	pruneAll(t, db, minute(100), time.Hour, 1)
 	if n := len(runsOf(t, db, state.Query{})); n != 1 {

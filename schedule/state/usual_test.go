@@ -46,7 +46,8 @@ func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
 		add("broken", outcome.Failed, 1)
 	}
 
-	got, err := db.Past().Usual(context.Background(), []string{"odd", "even", "one", "failing", "mixed", "faster", "broken", "unknown"})
+	got, err := db.Past().Usual(context.Background(),
+		[]string{"odd", "even", "one", "failing", "mixed", "faster", "broken", "unknown"})
 	want := map[string]state.Usual{
 		"odd":    {Runs: 3, Duration: 5 * time.Second},
 		"even":   {Runs: 4, Duration: 2 * time.Second},

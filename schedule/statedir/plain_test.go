@@ -15,7 +15,8 @@ import (
 // may take for ever.
 func TestOnlyPlainFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
-	pipe, link, folder, null := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "folder"), filepath.Join(dir, "null")
+	pipe, link, folder, null := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "folder"),
+		filepath.Join(dir, "null")
 	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink(pipe, link), os.Mkdir(folder, 0o700), os.Symlink(os.DevNull, null)); err != nil {
 		t.Fatal(err)
 	}

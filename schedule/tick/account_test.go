@@ -26,7 +26,8 @@ type story struct {
 
 func newStory(t *testing.T) story {
 	dir := t.TempDir()
-	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), dir+"/schedule.yaml", load.Options{})
+	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"),
+		dir+"/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 	a = &Ledger{
 		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
 		ReadPauses: func() Paused {
-			return Paused{By: func(*schedule.Task, time.Time) string { return "" }, Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
+			return Paused{By: func(*schedule.Task, time.Time) string { return "" },
+				Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
 		},
 		Problem: func(format string, args ...any) { s.Logf(format, args...) },
 	}
@@ -178,7 +180,8 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	asked := 0
 	a := &Ledger{
-		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: noon.Add(5 * time.Minute), Covers: true,
+		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick),
+		Minute: noon.Add(5 * time.Minute), Covers: true,
 		ReadPauses: func() Paused {
 			asked++
 			if _, err := db.Values().Covered(context.Background()); err != nil {
@@ -240,13 +243,15 @@ func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	minute := noon.Add(10 * time.Hour)                                           // 599 slots of each, the newest 100 with rows of their own
 	for _, after := range []time.Duration{30 * time.Minute, 150 * time.Minute} { // one that was missed, and one in a pause, ran
-		ran := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon.Add(after), Phase: state.Ended, Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
+		ran := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon.Add(after), Phase: state.Ended,
+			Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
 		if err := db.Runs().Record(t.Context(), []state.Row{ran}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	a := &Ledger{
-		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true, Problem: func(string, ...any) {},
+		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
+		Problem: func(string, ...any) {},
 		ReadPauses: func() Paused {
 			return Paused{Touches: pausesTouch, By: func(_ *schedule.Task, at time.Time) string {
 				if h := at.Sub(noon) / time.Hour; h == 2 || h == 5 || h == 9 {
@@ -285,7 +290,8 @@ func TestASlotThatHasARowDoesNotWait(t *testing.T) {
 	s := newStory(t)
 	db := state.At(s.dir, state.Patience)
 	defer db.Close()
-	asked := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon, Phase: state.Ended, Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
+	asked := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon, Phase: state.Ended,
+		Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
 	if err := db.Runs().Record(t.Context(), []state.Row{asked}, false); err != nil {
 		t.Fatal(err)
 	}

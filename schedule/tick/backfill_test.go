@@ -10,7 +10,8 @@ import (
 )
 
 func TestSlotsAreSettledByThemselvesOrInARange(t *testing.T) {
-	sched, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), t.TempDir()+"/schedule.yaml", load.Options{})
+	sched, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"),
+		t.TempDir()+"/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

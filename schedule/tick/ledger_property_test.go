@@ -107,14 +107,17 @@ func (w *world) missedSlot(none time.Time) time.Time {
 	return missed[w.random.IntN(len(missed))].Slot
 }
 
-var someTimes = []string{"* * * * *", "*/7 * * * *", "30 2 * * *", "0 * * * *", "*/20 * 2-4 * * *", "15 3 * * SUN", "59 23 L * *", "0,1 */2 * * *"}
+var someTimes = []string{"* * * * *", "*/7 * * * *", "30 2 * * *", "0 * * * *", "*/20 * 2-4 * * *", "15 3 * * SUN",
+	"59 23 L * *", "0,1 */2 * * *"}
 
 func everySlotHasOneOutcome(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var tasks strings.Builder
 	for i := range 1 + random.IntN(4) {
-		extra := []string{", days: weekdays", ", missed: once", ", missed: once, missed_within: 2h", ", between: ['6:00', '18:00'], missed: once", ", when: ['false']"}[random.IntN(5)]
-		fmt.Fprintf(&tasks, "- {name: t%d, cron: %q, command: ['true']%s}\n", i, someTimes[random.IntN(len(someTimes))], extra)
+		extra := []string{", days: weekdays", ", missed: once", ", missed: once, missed_within: 2h",
+			", between: ['6:00', '18:00'], missed: once", ", when: ['false']"}[random.IntN(5)]
+		fmt.Fprintf(&tasks, "- {name: t%d, cron: %q, command: ['true']%s}\n",
+			i, someTimes[random.IntN(len(someTimes))], extra)
 	}
 	w := newWorld(t, seed, tasks.String())
 	w.live(false)
@@ -199,7 +202,8 @@ func (w *world) check(from, to time.Time) {
 					slots = append(slots, at)
 				}
 				if len(slots) < r.Slots {
-					w.Errorf("%s: the row for %d slots from %s through %s has room for %d", task.Name, r.Slots, r.Slot, r.LastSlot, len(slots))
+					w.Errorf("%s: the row for %d slots from %s through %s has room for %d",
+						task.Name, r.Slots, r.Slot, r.LastSlot, len(slots))
 				}
 				n := 0 // a row may stand for slots around one that ran
 				for _, at := range slots {
@@ -209,7 +213,8 @@ func (w *world) check(from, to time.Time) {
 					}
 				}
 				if n != r.Slots {
-					w.Errorf("%s: the row for %d slots from %s through %s stands for %d", task.Name, r.Slots, r.Slot, r.LastSlot, n)
+					w.Errorf("%s: the row for %d slots from %s through %s stands for %d",
+						task.Name, r.Slots, r.Slot, r.LastSlot, n)
 				}
 				continue
 			}

@@ -36,9 +36,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64, tasks string) *world {
-	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2026, 3, 28, 21, 0, 0, 0, time.UTC), again: map[time.Time]bool{}}
+	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2026, 3, 28, 21, 0, 0, 0, time.UTC),
+		again: map[time.Time]bool{}}
 	dir := t.TempDir()
-	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks), filepath.Join(dir, "schedule.yaml"))
+	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks),
+		filepath.Join(dir, "schedule.yaml"))
 	w.storage = run.StorageAt(filepath.Join(dir, ".sched"), nil)
 	before := clock.Now
 	clock.Now = func() time.Time { return w.now }
@@ -91,7 +93,8 @@ func (t ticking) die() {
 
 func (w *world) tick() *Tick {
 	return &Tick{
-		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute), Storage: run.StorageAt(w.storage.Dir, w.storage.Store), Valid: true,
+		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute),
+		Storage: run.StorageAt(w.storage.Dir, w.storage.Store), Valid: true,
 		Parse: func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
 		Host:  Host{Server: "here", Environ: os.Environ()},
 		Report: Report{
@@ -245,7 +248,8 @@ func TestALongGapOfManyTasks(t *testing.T) {
 	var tasks strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&tasks, "- {name: each-%d, cron: '%d-59 * * * *', command: ['true'], days: sunday}\n", i, i%3)
-		fmt.Fprintf(&tasks, "- {name: daily-%d, cron: '%d %d * * *', command: ['true'], missed: once, days: sunday}\n", i, i%60, i%24)
+		fmt.Fprintf(&tasks, "- {name: daily-%d, cron: '%d %d * * *', command: ['true'], missed: once, days: sunday}\n",
+			i, i%60, i%24)
 	}
 	w := newWorld(t, 0, tasks.String())
 	w.run("2026-01-01 10:00:30") // a Thursday: all are skipped

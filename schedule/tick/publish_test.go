@@ -30,7 +30,8 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	var records []state.Row
 	for range all {
 		now := time.Now()
-		records = append(records, state.Row{ID: outcome.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Result: state.Result{Ended: now, Outcome: outcome.Succeeded}, Server: "web-1"})
+		records = append(records, state.Row{ID: outcome.NewID(), Task: "a", Mutex: "a",
+			Slot: now, Started: now, Result: state.Result{Ended: now, Outcome: outcome.Succeeded}, Server: "web-1"})
 	}
 	if err := db.Runs().Record(ctx, records[:1], true); err != nil { // of a history that begins to be shared only the newest are published
 		t.Fatal(err)

@@ -23,7 +23,8 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	if err := statedir.MakeDir(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	skipped := state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At, Result: state.Result{Outcome: outcome.Skipped}}
+	skipped := state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At,
+		Result: state.Result{Outcome: outcome.Skipped}}
 	tick.records.done(skipped)
 	tick.records.note(skipped.ID, "it was told")
 	tick.records.write(0)

@@ -39,7 +39,8 @@ func scheduleIn(t *testing.T, tasks ...string) *schedule.Schedule {
 // ranBefore is a record of the slot so many minutes before noon.
 func ranBefore(task string, ago int, o outcome.Outcome) state.Row {
 	slot := noon.Add(-time.Duration(ago) * time.Minute)
-	r := state.Row{ID: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot, Result: state.Result{Outcome: o, Ended: slot.Add(2 * time.Second), Reason: "a reason"}}
+	r := state.Row{ID: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot,
+		Result: state.Result{Outcome: o, Ended: slot.Add(2 * time.Second), Reason: "a reason"}}
 	if o != outcome.Skipped && o != outcome.Missed {
 		code := len(o)
 		r.Started, r.ExitCode = slot.Add(time.Second/2), &code
@@ -95,22 +96,30 @@ func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 	}{
 		{"nothing was ever due", nil, nil},
 		{"a success", []state.Row{ranBefore("a", 3, outcome.Succeeded)}, nil},
-		{"a failure after a success", []state.Row{ranBefore("a", 3, outcome.Succeeded), ranBefore("a", 2, outcome.Failed)}, []string{"a failed"}},
-		{"a success after a failure", []state.Row{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Succeeded)}, nil},
-		{"a failure, and skips since", []state.Row{ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Skipped)}, []string{"a failed"}},
+		{"a failure after a success", []state.Row{ranBefore("a", 3, outcome.Succeeded),
+			ranBefore("a", 2, outcome.Failed)}, []string{"a failed"}},
+		{"a success after a failure", []state.Row{ranBefore("a", 3, outcome.Failed),
+			ranBefore("a", 2, outcome.Succeeded)}, nil},
+		{"a failure, and skips since", []state.Row{ranBefore("a", 3, outcome.Failed),
+			ranBefore("a", 2, outcome.Skipped)}, []string{"a failed"}},
 		{"every way to fail, in the order of the file",
-			[]state.Row{ranBefore("d", 1, outcome.TimedOut), ranBefore("c", 1, outcome.Stopped), ranBefore("b", 1, outcome.Lost), ranBefore("a", 1, outcome.Failed)},
+			[]state.Row{ranBefore("d", 1, outcome.TimedOut), ranBefore("c", 1, outcome.Stopped),
+				ranBefore("b", 1, outcome.Lost), ranBefore("a", 1, outcome.Failed)},
 			[]string{"a failed", "b failed", "c failed", "d failed"}},
 		{"a slot that was missed after a success", []state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1)},
 			[]string{"a missed 1, 2m0s-2m0s"}},
 		{"several, and only those since the last run",
-			[]state.Row{missed("a", 40, 5), ranBefore("a", 30, outcome.Succeeded), missed("a", 20, 3), ranBefore("a", 15, outcome.Skipped), missed("a", 10, 4)},
+			[]state.Row{missed("a", 40, 5), ranBefore("a", 30, outcome.Succeeded), missed("a", 20, 3),
+				ranBefore("a", 15, outcome.Skipped), missed("a", 10, 4)},
 			[]string{"a missed 7, 20m0s-7m0s"}},
 		{"a success after what was missed", []state.Row{missed("a", 3, 2), ranBefore("a", 1, outcome.Succeeded)}, nil},
 		{"slots missed by a task that never ran", []state.Row{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
-		{"missed and failed", []state.Row{ranBefore("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
-		{"slots that were missed by a clock that was a day ahead", []state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", -1440, 10)}, nil},
-		{"such slots, and one that was missed before", []state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1), missed("a", -1440, 10)},
+		{"missed and failed", []state.Row{ranBefore("a", 3, outcome.Failed), missed("a", 2, 1)},
+			[]string{"a failed", "a missed 1, 2m0s-2m0s"}},
+		{"slots that were missed by a clock that was a day ahead",
+			[]state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", -1440, 10)}, nil},
+		{"such slots, and one that was missed before",
+			[]state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1), missed("a", -1440, 10)},
 			[]string{"a missed 1, 2m0s-2m0s"}},
 		{"a task that is gone", []state.Row{ranBefore("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
 	} {
@@ -194,7 +203,8 @@ func (r *begunRun) vanishes() { r.owner.Close() }
 
 func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	s := scheduleIn(t, "a", "b")
-	remember(t, s, ranBefore("a", 4, outcome.Succeeded), ranBefore("a", 3, outcome.Succeeded), ranBefore("a", 2, outcome.Succeeded))
+	remember(t, s, ranBefore("a", 4, outcome.Succeeded), ranBefore("a", 3, outcome.Succeeded),
+		ranBefore("a", 2, outcome.Succeeded))
 	begun(t, s, "a")
 	begun(t, s, "gone")
 	begun(t, s, "b").vanishes()
@@ -233,7 +243,8 @@ func TestAnEndThatNoTickHasSeenYetCounts(t *testing.T) {
 // A clock was hours ahead while a run failed. Its id is the highest until the clock has caught up.
 func TestARunOfTheFutureIsNotTheLast(t *testing.T) {
 	s := scheduleIn(t, "a")
-	remember(t, s, ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Succeeded), ranBefore("a", -300, outcome.Failed))
+	remember(t, s, ranBefore("a", 3, outcome.Failed), ranBefore("a", 2, outcome.Succeeded),
+		ranBefore("a", -300, outcome.Failed))
 	status := HealthOf(s, false, noon)
 	if len(status.Troubles) > 0 || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)

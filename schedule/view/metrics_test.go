@@ -55,7 +55,8 @@ func samples(t *testing.T, text []byte) (map[string]float64, map[string]*dto.Met
 func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	s := scheduleIn(t, "a", "never")
 	gap := missed("a", 8, 3)
-	remember(t, s, ranBefore("a", 9, outcome.Succeeded), gap, ranBefore("a", 4, outcome.Skipped), ranBefore("a", 3, outcome.TimedOut))
+	remember(t, s, ranBefore("a", 9, outcome.Succeeded), gap, ranBefore("a", 4, outcome.Skipped),
+		ranBefore("a", 3, outcome.TimedOut))
 	begun(t, s, "a")
 	db, err := state.Open(s.StateDir, state.Patience)
 	if err == nil {
@@ -113,7 +114,8 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 // A value that nobody knows has no sample: a 0 would be a time in 1970.
 func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
 	got, _ := samples(t, HealthOf(scheduleIn(t, "a"), true, noon).Metrics())
-	want := []string{"sched_notifications_waiting{}", "sched_schedule_valid{}", "sched_task_next_due_timestamp_seconds{a}", "sched_task_running_runs{a}", "sched_tasks{}", "sched_troubles{}"}
+	want := []string{"sched_notifications_waiting{}", "sched_schedule_valid{}",
+		"sched_task_next_due_timestamp_seconds{a}", "sched_task_running_runs{a}", "sched_tasks{}", "sched_troubles{}"}
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) || got["sched_schedule_valid{}"] != 0 {
 		t.Errorf("got %v", got)
 	}

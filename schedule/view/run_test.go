@@ -19,11 +19,13 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 	now := time.Date(2026, 3, 6, 10, 0, 30, 0, time.UTC)
 	ran := func(began time.Time) state.Row {
 		return state.Row{
-			ID: outcome.NewIDAt(began), Task: "each", Mutex: "each", Slot: began.Truncate(time.Minute), Result: state.Result{Outcome: outcome.Succeeded, Ended: began.Add(time.Second)},
+			ID: outcome.NewIDAt(began), Task: "each", Mutex: "each", Slot: began.Truncate(time.Minute),
+			Result:  state.Result{Outcome: outcome.Succeeded, Ended: began.Add(time.Second)},
 			Started: began,
 		}
 	}
-	old, ahead, replay, newest := ran(now.Add(-time.Hour)), ran(now.AddDate(1, 0, 0)), ran(now.Add(-10*time.Minute)), ran(now.Add(-20*time.Minute))
+	old, ahead, replay, newest := ran(now.Add(-time.Hour)), ran(now.AddDate(1, 0, 0)), ran(now.Add(-10*time.Minute)),
+		ran(now.Add(-20*time.Minute))
 	replay.Slot = now.AddDate(0, -1, 0).Truncate(time.Minute) // with --at: by start it is the newest
 	db, err := state.Open(dir, state.Patience)
 	if err != nil {
@@ -45,7 +47,8 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 		}
 		tasks := s.Tasks(t.Context(), func(*schedule.Task) bool { return true }, now, 0)
 		if tasks.Err != nil || tasks.Items[0].LastRun.ID != step.want {
-			t.Errorf("after the run of %s list has that of %s, %v", step.add.Started, tasks.Items[0].LastRun.Started, tasks.Err)
+			t.Errorf("after the run of %s list has that of %s, %v",
+				step.add.Started, tasks.Items[0].LastRun.Started, tasks.Err)
 		}
 	}
 }

@@ -86,7 +86,8 @@ func TestReadTime(t *testing.T) {
 func TestReadPast(t *testing.T) {
 	now := time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC) // a Tuesday
 	for text, want := range map[string]string{
-		"Mon 9:00": "2026-03-30T09:00:00Z", "tue 9:00": "2026-03-31T09:00:00Z", "Tue 13:00": "2026-03-24T13:00:00Z", "wednesday": "2026-03-25T00:00:00Z",
+		"Mon 9:00": "2026-03-30T09:00:00Z", "tue 9:00": "2026-03-31T09:00:00Z", "Tue 13:00": "2026-03-24T13:00:00Z",
+		"wednesday":            "2026-03-25T00:00:00Z",
 		"Wed 2026-04-01 10:00": "2026-04-01T10:00:00Z", "tomorrow": "2026-04-01T00:00:00Z",
 	} {
 		at, _, ok := ReadPast(text, now, time.UTC)
@@ -104,7 +105,8 @@ func TestATimeThatComesTwiceIsTheFirstInEachZone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := map[string]string{"America/New_York": "2026-11-01 01:30", "Australia/Lord_Howe": "2026-04-05 01:45"}[name]
+		text := map[string]string{"America/New_York": "2026-11-01 01:30",
+			"Australia/Lord_Howe": "2026-04-05 01:45"}[name]
 		if at, _, ok := ReadTime(text, time.Now(), zone); !ok || at.UTC().Format(time.RFC3339) != want {
 			t.Errorf("%s in %s is %s, want %s", text, name, at.UTC().Format(time.RFC3339), want)
 		}

@@ -10,11 +10,13 @@ import (
 // work` left a run without its hooks.
 func TestTheForkOfASupervisorIsNone(t *testing.T) {
 	const work, witness, supervisor, fork, finish, takenOver, itsFork = 1, 2, 3, 4, 5, 6, 7
-	parents := map[int]int{witness: work, supervisor: witness, fork: supervisor, finish: supervisor, takenOver: work, itsFork: takenOver}
+	parents := map[int]int{witness: work, supervisor: witness, fork: supervisor, finish: supervisor,
+		takenOver: work, itsFork: takenOver}
 	got := withoutForks([]backgroundRun{
 		{fork, true}, {witness, false}, {supervisor, true}, {finish, false}, {takenOver, true}, {itsFork, true},
 	}, parents)
-	want := []backgroundRun{{fork, false}, {witness, false}, {supervisor, true}, {finish, false}, {takenOver, true}, {itsFork, false}}
+	want := []backgroundRun{{fork, false}, {witness, false}, {supervisor, true}, {finish, false},
+		{takenOver, true}, {itsFork, false}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

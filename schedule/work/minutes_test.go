@@ -18,13 +18,18 @@ func TestWhichMinutesAreTicked(t *testing.T) {
 		{"one tick a minute, however often we look", "10:00:30 10:01:00 10:01:01 10:01:59 10:02:00", "10:01 10:02"},
 		{"a start at the full minute", "10:00:00 10:00:01 10:01:00", "10:01"},
 		{"what passed while we were stopped comes late, in order", "10:00:30 10:03:10", "10:01 10:02 10:03"},
-		{"ten minutes are made up for", "10:00:30 10:10:00", "10:01 10:02 10:03 10:04 10:05 10:06 10:07 10:08 10:09 10:10"},
+		{"ten minutes are made up for", "10:00:30 10:10:00",
+			"10:01 10:02 10:03 10:04 10:05 10:06 10:07 10:08 10:09 10:10"},
 		{"of a longer sleep only the present minute", "10:00:30 10:01:00 10:12:00 10:13:00", "10:01 10:12 10:13"},
 		{"the clock set back by a moment", "10:00:30 10:01:00 10:00:59 10:01:00 10:02:00", "10:01 10:02"},
-		{"the clock set back by minutes: none is ticked twice", "10:00:30 10:03:00 10:01:20 10:02:00 10:03:00 10:04:00", "10:01 10:02 10:03 10:04"},
-		{"set back to before the start: minutes that had no tick get one", "10:00:30 10:01:00 09:58:10 09:59:00 10:00:00 10:01:00 10:02:00", "10:01 09:58 09:59 10:02"},
-		{"an hour ahead by mistake for a while", "10:00:30 11:01:00 10:02:00 10:03:00 11:00:00 11:01:00 11:02:00", "11:01 10:02 10:03 11:00 11:02"},
-		{"a clock that was wrong by a day was corrected, and counts no more", "34:00:30 34:01:00 10:01:00 10:02:00 34:00:00 34:01:00", "34:01 10:01 10:02 34:00 34:01"},
+		{"the clock set back by minutes: none is ticked twice", "10:00:30 10:03:00 10:01:20 10:02:00 10:03:00 10:04:00",
+			"10:01 10:02 10:03 10:04"},
+		{"set back to before the start: minutes that had no tick get one",
+			"10:00:30 10:01:00 09:58:10 09:59:00 10:00:00 10:01:00 10:02:00", "10:01 09:58 09:59 10:02"},
+		{"an hour ahead by mistake for a while", "10:00:30 11:01:00 10:02:00 10:03:00 11:00:00 11:01:00 11:02:00",
+			"11:01 10:02 10:03 11:00 11:02"},
+		{"a clock that was wrong by a day was corrected, and counts no more",
+			"34:00:30 34:01:00 10:01:00 10:02:00 34:00:00 34:01:00", "34:01 10:01 10:02 34:00 34:01"},
 	} {
 		var m *minutes
 		var got []string

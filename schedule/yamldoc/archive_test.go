@@ -29,7 +29,8 @@ func TestPackAndUnpack(t *testing.T) {
 
 // If an archive is cut off anywhere, Unpack either finds that or returns whole files.
 func TestUnpackOfWhatWasCutOff(t *testing.T) {
-	archive := Pack([]*Source{{Name: "a", Data: []byte("one\n")}, {Name: "b", Data: []byte("# file \"c\", 0 bytes\n\n")}})
+	archive := Pack([]*Source{{Name: "a", Data: []byte("one\n")},
+		{Name: "b", Data: []byte("# file \"c\", 0 bytes\n\n")}})
 	whole := ""
 	for end := range len(archive) + 1 {
 		if sources, err := Unpack(archive[:end]); err == nil {

@@ -19,7 +19,8 @@ func parse(t *testing.T, text string) (*Reader, *Node) {
 func TestDescribe(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a]": "a list", "{a: b}": "a mapping", "a b": `the text "a b"`, "'5'": `the text "5"`,
-		"5": "the number 5", "0x10": "the number 0x10", "1.5": "the number 1.5", "true": "true", "~": "nothing", "2026-12-25": "the date 2026-12-25",
+		"5": "the number 5", "0x10": "the number 0x10", "1.5": "the number 1.5", "true": "true", "~": "nothing",
+		"2026-12-25":            "the date 2026-12-25",
 		strings.Repeat("é", 40): `the text "` + strings.Repeat("é", 30) + `…"`,
 	} {
 		_, root := parse(t, "key: "+text)
