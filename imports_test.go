@@ -133,11 +133,13 @@ func TestImportsRunOneWayAndEveryLibraryHasOneOwner(t *testing.T) {
 		}
 		for _, used := range append(imports, names...) {
 			for what, owner := range owners {
-				if within(used, what) && !slices.Contains(strings.Split(owner, ", "), dir) && !slices.Contains(but[path], used) {
+				if within(used, what) && !slices.Contains(strings.Split(owner, ", "), dir) &&
+					!slices.Contains(but[path], used) {
 					t.Errorf("%s uses %s, which is for %s", path, used, owner)
 				}
 			}
-			if slices.Contains(pure, dir) && slices.ContainsFunc(impure, func(not string) bool { return within(used, not) }) {
+			if slices.Contains(pure, dir) &&
+				slices.ContainsFunc(impure, func(not string) bool { return within(used, not) }) {
 				t.Errorf("%s uses %s, and %s is pure", path, used, dir)
 			}
 		}

@@ -73,7 +73,8 @@ func TestPagesAreOneHundredColumnsWideAtMost(t *testing.T) {
 	for _, name := range pages(t) {
 		for i, line := range strings.Split(prose(text(t, name)), "\n") {
 			rest := strings.TrimLeft(line, " ")
-			if strings.HasPrefix(rest, "|") || strings.HasPrefix(line, "    ") || strings.Contains(line, "](http") || strings.Contains(line, "![") {
+			if strings.HasPrefix(rest, "|") || strings.HasPrefix(line, "    ") || strings.Contains(line, "](http") ||
+				strings.Contains(line, "![") {
 				continue
 			}
 			if columns(line) > widest {

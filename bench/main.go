@@ -207,7 +207,8 @@ func (b *bench) thousand() {
 		tick, all = append(tick, s.first.Seconds()), append(all, s.all.Seconds())
 		last = append(last, ms(slices.MaxFunc(times(dir, "started"), time.Time.Compare).Sub(begun))/slices.Max(bare))
 	}
-	b.row("1000 background tasks at once: the last has started after", median(last), "× bare forks", none) // the aim is 1.5, which others on the machine may spoil
+	// the aim is 1.5, which others on the machine may spoil
+	b.row("1000 background tasks at once: the last has started after", median(last), "× bare forks", none)
 	b.row("1000 background tasks at once: `sched run`", median(tick), "s", 60)
 	b.row("1000 background tasks at once: all have ended", median(all), "s", none)
 	b.row("1000 background tasks at once: not run once in each tick and recorded",

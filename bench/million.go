@@ -121,7 +121,8 @@ func (b *bench) prune(dir string) {
 	without := median(ticks(now))
 	db, err := state.Open(filepath.Join(dir, ".sched"), state.Patience)
 	must(err)
-	_, err = db.Prune(context.Background(), now.AddDate(0, 0, -1), state.Keep{}, state.SmallStep) // no bound: it removes nothing
+	// no bound: it removes nothing
+	_, err = db.Prune(context.Background(), now.AddDate(0, 0, -1), state.Keep{}, state.SmallStep)
 	must(err)
 	must(db.Close())
 	write("1h")

@@ -85,7 +85,8 @@ func (b *bench) beside(dir, url, token string) {
 	b.uncover(dir)
 	b.wait(b.start(dir, "sched", "run")) // puts away the runs of the 1,000 tasks
 	must(os.Mkdir(filepath.Join(alone, ".sched"), 0o700))
-	files, _ := filepath.Glob(filepath.Join(dir, ".sched", "sched.db*")) // the log may be gone: nobody has the database open
+	// the log may be gone: nobody has the database open
+	files, _ := filepath.Glob(filepath.Join(dir, ".sched", "sched.db*"))
 	must(exec.Command("cp", append(files, filepath.Join(alone, ".sched"))...).Run())
 	b.uncover(alone)
 	b.wait(b.start(alone, "sched", "run"))

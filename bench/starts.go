@@ -60,7 +60,8 @@ func (b *bench) startsOf(dir string, n int) (late []float64, memory, returned fl
 	for len(times(dir, "started")) < n && time.Since(begun) < time.Minute {
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(time.Until(begun.Add(1600 * time.Millisecond))) // tasks wait for 2 s; after 1 s the supervisor is at rest
+	// tasks wait for 2 s; after 1 s the supervisor is at rest
+	time.Sleep(time.Until(begun.Add(1600 * time.Millisecond)))
 	memory = memoryOf(b.path("sched"))
 	for b.wait(-1) != 0 {
 	}

@@ -83,7 +83,8 @@ func TestThePreCommitHookRefusesAScheduleThatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := regexp.MustCompile(hooks[0].Files)
-	for name, want := range map[string]bool{"schedule.yaml": true, "shop/schedule.yml": true, "my-schedule.yaml": false, "schedule.yaml.old": false} {
+	for name, want := range map[string]bool{"schedule.yaml": true, "shop/schedule.yml": true, "my-schedule.yaml": false,
+		"schedule.yaml.old": false} {
 		if files.MatchString(name) != want {
 			t.Errorf("%s: want %t", name, want)
 		}
@@ -99,7 +100,8 @@ func TestThePreCommitHookRefusesAScheduleThatIsWrong(t *testing.T) {
 	if out, err := commit("schedule.yaml schedule.yaml"); err != nil {
 		t.Errorf("it refuses a schedule that is right: %v\n%s", err, out)
 	}
-	if out, err := commit("wrong.yaml schedule.yaml"); err == nil || !strings.Contains(out, `wrong.yaml:3:5: task "a"`) || !strings.Contains(out, "schedule.yaml is valid") {
+	if out, err := commit("wrong.yaml schedule.yaml"); err == nil ||
+		!strings.Contains(out, `wrong.yaml:3:5: task "a"`) || !strings.Contains(out, "schedule.yaml is valid") {
 		t.Errorf("it accepts a schedule that is wrong, or does not look at all files: %v\n%s", err, out)
 	}
 }

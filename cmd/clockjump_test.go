@@ -55,10 +55,12 @@ tasks:
 		t.Errorf("the long run: %s", outcome)
 	}
 	var began, ended float64
-	if fmt.Sscan(b.read("long"), &began, &ended); ended-began < 1.9 || ended-began > 40 { // by the clock that was set back it would be a minute
+	// by the clock that was set back it would be a minute
+	if fmt.Sscan(b.read("long"), &began, &ended); ended-began < 1.9 || ended-began > 40 {
 		t.Errorf("a timeout of 2 s came after %.1f s", ended-began)
 	}
-	for task, every := range map[string]time.Duration{"front": time.Minute, "often": 10 * time.Second, "back": 20 * time.Second} {
+	for task, every := range map[string]time.Duration{"front": time.Minute, "often": 10 * time.Second,
+		"back": 20 * time.Second} {
 		ran := strings.Fields(b.read(task))
 		slices.Sort(ran)
 		if once := slices.Compact(slices.Clone(ran)); len(once) != len(ran) {

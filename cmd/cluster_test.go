@@ -281,8 +281,10 @@ func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	_, supervisor, _ := s[0].pids()
 	s[0].kill(supervisor)
 	s[0].gone(supervisor)
-	for begun := time.Now(); time.Since(begun) < 8*time.Second; time.Sleep(200 * time.Millisecond) { // the lease is one of 5 s
-		if out, _, _ := s[1].tick("--at", thisMinute()); !strings.Contains(out, "skipped: still running") || !strings.Contains(out, "on web-1") {
+	// the lease is one of 5 s
+	for begun := time.Now(); time.Since(begun) < 8*time.Second; time.Sleep(200 * time.Millisecond) {
+		if out, _, _ := s[1].tick("--at", thisMinute()); !strings.Contains(out, "skipped: still running") ||
+			!strings.Contains(out, "on web-1") {
 			t.Fatalf("after %s: %s", time.Since(begun), out)
 		}
 	}
@@ -367,7 +369,8 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 				other.Task, attempt.At.Sub(wentOn))
 		}
 	}
-	if len(stopped) == 0 || !strings.Contains(stopped[0].Reason, "before attempt 1: its lock cannot be told to be held: ") {
+	if len(stopped) == 0 || !strings.Contains(stopped[0].Reason,
+		"before attempt 1: its lock cannot be told to be held: ") {
 		t.Errorf("%d stopped, %d had started: %+v", len(stopped), len(started), stopped)
 	}
 }
@@ -433,7 +436,9 @@ func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
 			said += strings.Join(args, " ") + ": " + out
 		}
 	}
-	if strings.Contains(said, "unknown flag") || strings.Contains(said, "unknown command") || strings.Contains(said, "does not let the user") || strings.Contains(said, "NOPERM") || strings.Contains(said, "no permissions") {
+	if strings.Contains(said, "unknown flag") || strings.Contains(said, "unknown command") ||
+		strings.Contains(said, "does not let the user") || strings.Contains(said, "NOPERM") ||
+		strings.Contains(said, "no permissions") {
 		t.Error(said)
 	}
 	without := slices.DeleteFunc(slices.Clone(rules), func(rule string) bool { return rule == "+set" })
@@ -489,7 +494,8 @@ func TestALeaseThatCannotBeRenewedStopsItsCommandBeforeItEnds(t *testing.T) {
 	if took := time.Since(begun); took > 5500*time.Millisecond { // the lease is one of 5 s
 		t.Errorf("it took %s", took)
 	}
-	if r := s.outcome("long", 1); r.Outcome != "stopped" || !strings.Contains(strings.Join(r.Notes, "\n"), "could not be renewed") {
+	if r := s.outcome("long", 1); r.Outcome != "stopped" ||
+		!strings.Contains(strings.Join(r.Notes, "\n"), "could not be renewed") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -528,7 +534,8 @@ func TestAnOutageSkipsOrRunsAsTheTaskSays(t *testing.T) {
 					t.Errorf("%s said %d things:\n%s", one.name, n, out)
 				}
 				// That long still runs on its own machine is known there without Redis.
-				if n := strings.Count(out, "skipped: nobody knows"); n != 100+i || strings.Contains(out, "still running") != (i == 0) {
+				if n := strings.Count(out, "skipped: nobody knows"); n != 100+i ||
+					strings.Contains(out, "still running") != (i == 0) {
 					t.Errorf("%s: %d tasks skipped:\n%s", one.name, n, out)
 				}
 			}
@@ -571,7 +578,8 @@ func TestARedisThatComesBackEmptyGrantsAtOnceAndALivingRunTakesItsLockAgain(t *t
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	s[0].write("go", "")
-	if r := s[0].outcome("long", 1); r.Outcome != "succeeded" || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "lost its lock at ") {
+	if r := s[0].outcome("long", 1); r.Outcome != "succeeded" || len(r.Notes) != 1 ||
+		!strings.HasPrefix(r.Notes[0], "lost its lock at ") {
 		t.Errorf("%+v", r)
 	}
 	if s[0].read("hooks.txt") != "succeeded\n" || s[1].read("hooks.txt") != "" {
@@ -595,7 +603,8 @@ func TestOfThreeServersOneMayBeDown(t *testing.T) {
 	s[0].pids()
 	skipped := func(why string, wantCode int) {
 		t.Helper()
-		if out, code, took := s[1].tick("--at", thisMinute()); !strings.Contains(out, why) || code != wantCode || took > 3*time.Second+slack {
+		if out, code, took := s[1].tick("--at", thisMinute()); !strings.Contains(out, why) || code != wantCode ||
+			took > 3*time.Second+slack {
 			t.Errorf("exit code %d after %s:\n%s", code, took, out)
 		}
 	}
@@ -667,7 +676,8 @@ func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {
 					said++
 				}
 			}
-			if code != 1 || said != 1 || !strings.Contains(out, tt.want) || !strings.Contains(out, "\nhint: ") || strings.Contains(out, "s3cret") {
+			if code != 1 || said != 1 || !strings.Contains(out, tt.want) || !strings.Contains(out, "\nhint: ") ||
+				strings.Contains(out, "s3cret") {
 				t.Errorf("exit code %d:\n%s", code, out)
 			}
 		})
@@ -678,7 +688,8 @@ func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {
 		{"redis://:s3cret@host/shop", "has a database that is not a number"},
 	} {
 		s := newServers(t, 1, tt.url, "tasks: []\n")[0]
-		if out, code := s.sched("check"); code != 2 || !strings.Contains(out, tt.want) || !strings.Contains(out, "hint: ") || strings.Contains(out, "s3cret") {
+		if out, code := s.sched("check"); code != 2 || !strings.Contains(out, tt.want) ||
+			!strings.Contains(out, "hint: ") || strings.Contains(out, "s3cret") {
 			t.Errorf("%s: exit code %d:\n%s", tt.url, code, out)
 		}
 	}
@@ -690,16 +701,19 @@ func TestOtherServersSeeTheHolderAndCanBreakTheLock(t *testing.T) {
 	s := newServers(t, 2, redistest.Start(t).URL, held)
 	s[0].tick()
 	s[0].pids()
-	if out, _, _ := s[1].tick("--dry-run"); !strings.Contains(out, "would be skipped: still running") || !strings.Contains(out, "on web-1") {
+	if out, _, _ := s[1].tick("--dry-run"); !strings.Contains(out, "would be skipped: still running") ||
+		!strings.Contains(out, "on web-1") {
 		t.Errorf("dry run:\n%s", out)
 	}
 	if out, _ := s[1].sched("list"); !strings.Contains(out, "web-1") {
 		t.Errorf("list:\n%s", out)
 	}
-	if out, code := s[1].sched("stop", "long"); code != 1 || !strings.Contains(out, "of long is on web-1: `sched stop ") {
+	if out, code := s[1].sched("stop", "long"); code != 1 ||
+		!strings.Contains(out, "of long is on web-1: `sched stop ") {
 		t.Errorf("stop: exit code %d\n%s", code, out)
 	}
-	if out, code := s[1].sched("unlock", "long"); code != 0 || !strings.Contains(out, "on web-1") || !strings.Contains(out, "that run goes on") {
+	if out, code := s[1].sched("unlock", "long"); code != 0 || !strings.Contains(out, "on web-1") ||
+		!strings.Contains(out, "that run goes on") {
 		t.Errorf("unlock: exit code %d\n%s", code, out)
 	}
 	if out, _, _ := s[1].tick(); !strings.Contains(out, "started in the background") {
@@ -713,7 +727,8 @@ func TestUnlockSaysThatTheRunIsStopped(t *testing.T) {
 	s := newServers(t, 1, redistest.Start(t).URL, held+"    on_lost_lease: stop\n")
 	s[0].tick()
 	s[0].pids()
-	if out, code := s[0].sched("unlock", "long"); code != 0 || !strings.Contains(out, "; `on_lost_lease: stop` ends that run within seconds") {
+	if out, code := s[0].sched("unlock", "long"); code != 0 ||
+		!strings.Contains(out, "; `on_lost_lease: stop` ends that run within seconds") {
 		t.Errorf("unlock: exit code %d\n%s", code, out)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {

@@ -47,7 +47,8 @@ func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
 	b.tickAt("2026-01-01T10:01:01Z")
 	b.gone(back)
 	b.gone(once)
-	if r := b.outcome("back", 1); r.Outcome != "missed" || r.Reason != "sched run was killed before it came to it, or while it asked its conditions" {
+	if r := b.outcome("back", 1); r.Outcome != "missed" ||
+		r.Reason != "sched run was killed before it came to it, or while it asked its conditions" {
 		t.Errorf("%+v", r)
 	}
 	if r := b.outcome("once", 1); r.Outcome != "succeeded" || !strings.HasPrefix(r.Slot, "2026-01-01T10:00") {

@@ -118,7 +118,8 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 	b.write("go", "")
 	b.until("the run is over", func() bool { return b.count("after.txt") == 1 })
 	b.outcome("victim", 2) // the hooks come before the record
-	if r := b.history("victim")[1]; r.Outcome != "succeeded" || *r.ExitCode != 0 || r.Attempts != 1 || len(r.Notes) > 0 {
+	if r := b.history("victim")[1]; r.Outcome != "succeeded" || *r.ExitCode != 0 ||
+		r.Attempts != 1 || len(r.Notes) > 0 {
 		t.Errorf("%+v", r)
 	}
 	if b.count("success.txt") != 1 || b.count("failure.txt") != 0 {
@@ -800,7 +801,8 @@ tasks:
   - {name: back, cron: "* * * * *", command: echo back >> ran.txt, background: true, after: echo after >> ran.txt}
 `)
 	out, code := b.sched("run")
-	said := strings.Count(out, "operation not permitted") + strings.Count(out, "permission denied") // to root, and to others
+	// to root, and to others
+	said := strings.Count(out, "operation not permitted") + strings.Count(out, "permission denied")
 	if code != 1 || strings.Count(out, "the state folder cannot be written") != 1 || said != 1 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}

@@ -18,7 +18,8 @@ func TestCSVQuotesWhatItMust(t *testing.T) {
 	seven := 7
 	var out strings.Builder
 	a := console{out: &out}
-	if err := a.printCSV([]row{{`a "b", c`, &seven, 0.0000001, []string{"x", "y, z"}, true, 1}, {"two\nlines", nil, 12345678, nil, false, 2}}); err != nil {
+	if err := a.printCSV([]row{{`a "b", c`, &seven, 0.0000001, []string{"x", "y, z"}, true, 1},
+		{"two\nlines", nil, 12345678, nil, false, 2}}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "text,maybe,size,list,fine\r\n" +

@@ -45,7 +45,8 @@ func TestDamageThatNoTickReadsIsFoundWithinADay(t *testing.T) {
 		c := b.command("run")
 		c.Env = append(c.Env, "SCHED_TEST_CLOCK_OFFSET=25h")
 		out, err := c.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "sched: the database was damaged; it is now "+b.path(".sched/sched.db.damaged-")) {
+		if err != nil || !strings.Contains(string(out),
+			"sched: the database was damaged; it is now "+b.path(".sched/sched.db.damaged-")) {
 			t.Errorf("page %d: %v\n%s", at, err, out)
 		}
 		if aside, _ := filepath.Glob(b.path(".sched/sched.db.damaged-*")); len(aside) == 0 {

@@ -236,7 +236,8 @@ func heardFromCron(t *testing.T, lines []cronLine) (all []heard) {
 	t.Helper()
 	needCrontab(t)
 	cron := "/usr/sbin/cron"
-	if _, err := os.Stat(cron); err != nil || os.Geteuid() != 0 || exec.Command("unshare", "--mount", "true").Run() != nil {
+	if _, err := os.Stat(cron); err != nil || os.Geteuid() != 0 ||
+		exec.Command("unshare", "--mount", "true").Run() != nil {
 		t.Skip("only root can start a cron of its own, in a mount namespace")
 	}
 	dir := t.TempDir()

@@ -103,11 +103,13 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 		t.Fatalf("sched list:\n%s", list)
 	}
 	until, _, _ = strings.Cut(until, "  ")
-	if out, _ := b.sched("logs", "flaky"); !strings.Contains(out, "waits for attempt 2, until "+until+"\n") || !strings.Contains(out, "attempt 1\n") {
+	if out, _ := b.sched("logs", "flaky"); !strings.Contains(out, "waits for attempt 2, until "+until+"\n") ||
+		!strings.Contains(out, "attempt 1\n") {
 		t.Errorf("until %s. sched logs:\n%s", until, out)
 	}
 	slot, _ := time.Parse(time.RFC3339, leapDay)
-	if out, _ := b.sched("history", "flaky"); !strings.Contains(out, "\n"+slot.Format("2006-01-02 15:04:05")+"  flaky ") {
+	if out, _ := b.sched("history", "flaky"); !strings.Contains(out,
+		"\n"+slot.Format("2006-01-02 15:04:05")+"  flaky ") {
 		t.Errorf("the slot is not %s in the history:\n%s", leapDay, out)
 	}
 	if out := b.tick(50 * time.Minute); out != "" {
@@ -116,7 +118,8 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 	if out, _ := b.sched("run", "--at", "2099-01-01T00:00:00Z", "--force"); out != "" {
 		t.Errorf("the tick of a minute that has not come: %s", out)
 	}
-	if out := b.tick(2*time.Hour, "--only", "flaky"); !strings.Contains(out, "flaky  attempt 2 started in the background") {
+	if out := b.tick(2*time.Hour, "--only", "flaky"); !strings.Contains(out,
+		"flaky  attempt 2 started in the background") {
 		t.Errorf("the tick whose time it is: %s", out)
 	}
 	b.waits(3)
@@ -132,7 +135,8 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 	if out, _ := b.sched("logs", "flaky"); out != "attempt 1\nattempt 2\nattempt 3\n" {
 		t.Errorf("sched logs: %q", out)
 	}
-	if b.read("before.txt") != "before\n" || b.read("success.txt") != "succeeded\n" || b.read("after.txt") != "succeeded 3\n" || b.read("failure.txt") != "" {
+	if b.read("before.txt") != "before\n" || b.read("success.txt") != "succeeded\n" ||
+		b.read("after.txt") != "succeeded 3\n" || b.read("failure.txt") != "" {
 		t.Errorf("before %q, success %q, after %q, failure %q",
 			b.read("before.txt"), b.read("success.txt"), b.read("after.txt"), b.read("failure.txt"))
 	}
@@ -241,7 +245,8 @@ func TestTheSupervisorOfALaterAttemptIsKilled(t *testing.T) {
 	if r := b.outcome("flaky", 1); r.Outcome != "succeeded" || r.Attempts != 2 {
 		t.Errorf("%+v", r)
 	}
-	if b.read("success.txt") != "succeeded\n" || b.read("before.txt") != "before\n" || b.read("attempts.txt") != "1\n2\n" {
+	if b.read("success.txt") != "succeeded\n" || b.read("before.txt") != "before\n" ||
+		b.read("attempts.txt") != "1\n2\n" {
 		t.Errorf("success %q, before %q, attempts %q", b.read("success.txt"),
 			b.read("before.txt"), b.read("attempts.txt"))
 	}
@@ -287,11 +292,13 @@ func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
 	}
 	killed := db.Owners().Owned(owner)
 	attempt := state.Attempt{Number: 2, At: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}
-	if err := errors.Join(killed.Take(t.Context(), row), killed.Start(t.Context(), row.ID, attempt), owner.Close(), db.Close()); err != nil {
+	if err := errors.Join(killed.Take(t.Context(), row), killed.Start(t.Context(), row.ID, attempt), owner.Close(),
+		db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	b.tick(0)
-	if r := b.outcome("flaky", 1); r.Outcome != "lost" || r.Attempts != 2 || r.Started == nil || strings.HasPrefix(*r.Started, "2026-01-01T01") {
+	if r := b.outcome("flaky", 1); r.Outcome != "lost" || r.Attempts != 2 || r.Started == nil ||
+		strings.HasPrefix(*r.Started, "2026-01-01T01") {
 		t.Errorf("%+v", r)
 	}
 	if b.read("failure.txt") != "lost\n" || b.read("attempts.txt") != "1\n" {
@@ -332,7 +339,8 @@ func TestTicksAreKilledAsTheyGoOnWithAnAttempt(t *testing.T) {
 func TestARunThatWaitsIsFinishedByHand(t *testing.T) {
 	t.Parallel()
 	b := waiting(t)
-	if out, code := b.sched("finish", "flaky"); code != 0 || !strings.Contains(out, "failed in") || !strings.Contains(out, "finished by hand before attempt 2") {
+	if out, code := b.sched("finish", "flaky"); code != 0 || !strings.Contains(out, "failed in") ||
+		!strings.Contains(out, "finished by hand before attempt 2") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	b.tick(2 * time.Hour)
@@ -350,7 +358,8 @@ func TestARunThatWaitsIsStopped(t *testing.T) {
 	if out, code := b.sched("retry", b.liveRun()); code != 1 || !strings.Contains(out, "waits for its attempt 2") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if out, code := b.sched("stop", "flaky"); code != 0 || !strings.Contains(out, "stopped in") || !strings.Contains(out, ": sched stop by ") {
+	if out, code := b.sched("stop", "flaky"); code != 0 || !strings.Contains(out, "stopped in") ||
+		!strings.Contains(out, ": sched stop by ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	b.tick(2 * time.Hour)

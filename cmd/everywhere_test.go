@@ -31,10 +31,12 @@ tasks:
 		asks(s, day.Add(time.Second), "run")
 	}
 	later := day.Add(2 * time.Minute)
-	if out := asks(servers[1], later, "why", "report"); !strings.Contains(out, "on web-1 it failed in ") || !strings.Contains(out, "exit code 3 (run ") {
+	if out := asks(servers[1], later, "why", "report"); !strings.Contains(out, "on web-1 it failed in ") ||
+		!strings.Contains(out, "exit code 3 (run ") {
 		t.Errorf("web-2 does not know where it ran:\n%s", out)
 	}
-	if out := asks(servers[0], later, "why", "report"); strings.Contains(out, "on web-") || strings.Contains(out, "no other server") {
+	if out := asks(servers[0], later, "why", "report"); strings.Contains(out, "on web-") ||
+		strings.Contains(out, "no other server") {
 		t.Errorf("web-1 ran it:\n%s", out)
 	}
 
@@ -44,10 +46,12 @@ tasks:
 	proxy.Set(redistest.Fault{})
 	later = day.Add(2 * time.Minute)
 	asks(servers[0], later, "run")
-	if out := asks(servers[0], later, "status"); !strings.Contains(out, "due at "+day.Format("2006-01-02 15:04")+" UTC, and ran on no server: it was skipped here") {
+	if out := asks(servers[0], later, "status"); !strings.Contains(out,
+		"due at "+day.Format("2006-01-02 15:04")+" UTC, and ran on no server: it was skipped here") {
 		t.Errorf("nobody says that it ran nowhere:\n%s", out)
 	}
-	if out := asks(servers[0], later, "why", "report"); !strings.Contains(out, "no other server has told that it ran there") {
+	if out := asks(servers[0], later, "why", "report"); !strings.Contains(out,
+		"no other server has told that it ran there") {
 		t.Errorf("nor why:\n%s", out)
 	}
 	asks(servers[1], day.Add(30*time.Second), "run", "--at", day.Format(time.RFC3339))

@@ -51,7 +51,8 @@ func TestCommandsThatAreAlikeHaveTheSameFlags(t *testing.T) {
 		if slices.Contains(changes, c.Name()) != has("reason") {
 			t.Errorf("sched %s: --reason is %t", c.Name(), has("reason"))
 		}
-		if span := slices.Contains(spans, c.Name()); span != has("since") || span && !has("until") || (has("from") || has("to")) && c.Name() != "run" && c.Name() != "pause" {
+		if span := slices.Contains(spans, c.Name()); span != has("since") || span && !has("until") ||
+			(has("from") || has("to")) && c.Name() != "run" && c.Name() != "pause" {
 			t.Errorf("sched %s has no --since and --until, or other names of them", c.Name())
 		}
 	}

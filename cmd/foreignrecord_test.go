@@ -66,7 +66,8 @@ func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"history", "--all-servers", "--json"}, {"list", "--json"}, {"servers", "--json"}, {"why", "one", "--json"}} {
+	for _, args := range [][]string{{"history", "--all-servers", "--json"}, {"list", "--json"}, {"servers", "--json"},
+		{"why", "one", "--json"}} {
 		out, _ := s.sched(args...)
 		safe(strings.Join(args, " "), out)
 		if strings.Contains(out, `"run": ".`) || strings.Contains(out, `"run": ""`) || strings.Contains(out, `"run": "1234"`) {
@@ -99,7 +100,8 @@ func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
 	if out, code := s.sched("logs", ids[2]); code != 1 || !strings.Contains(out, "is on web-2: `sched logs ") {
 		t.Errorf("the log of another server's run: exit code %d, %s", code, out)
 	}
-	if status, body := api.ask("GET", "/runs/"+ids[2]+"/log", ""); status != 409 || !strings.Contains(body, "is on web-2: `sched logs ") {
+	if status, body := api.ask("GET", "/runs/"+ids[2]+"/log", ""); status != 409 ||
+		!strings.Contains(body, "is on web-2: `sched logs ") {
 		t.Errorf("the log of another server's run: %d %s", status, body)
 	}
 	if status, body := api.ask("GET", "/runs/"+own+"/log", ""); status != 200 || body != "ours\n" {

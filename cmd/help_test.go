@@ -60,10 +60,12 @@ func TestHelpLeavesOutWhatIsSeldomNeeded(t *testing.T) {
 			t.Errorf("sched %v prints\n%s", args, page)
 		}
 	}
-	if out, err := exec.Command(binary, "kill", "x").CombinedOutput(); err == nil || !strings.Contains(string(out), "did you mean `sched stop`?") {
+	if out, err := exec.Command(binary, "kill", "x").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "did you mean `sched stop`?") {
 		t.Errorf("sched kill x: %v, %s", err, out)
 	}
-	if out, err := exec.Command(binary, "help", "unlok").CombinedOutput(); err == nil || !strings.Contains(string(out), "did you mean `sched unlock`?") {
+	if out, err := exec.Command(binary, "help", "unlok").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "did you mean `sched unlock`?") {
 		t.Errorf("sched help unlok: %v, %s", err, out)
 	}
 }
@@ -72,7 +74,8 @@ func TestHelpLeavesOutWhatIsSeldomNeeded(t *testing.T) {
 func commands(t *testing.T) (names []string) {
 	t.Helper()
 	page := allHelp(t)
-	for _, group := range []string{"Every day", "The past", "Steering", "Setting up", "Machines", "About sched", "Seldom needed"} {
+	for _, group := range []string{"Every day", "The past", "Steering", "Setting up", "Machines",
+		"About sched", "Seldom needed"} {
 		lines := section(page, group)
 		if len(lines) == 0 {
 			t.Errorf("sched help --all has no commands under %q", group)
@@ -120,7 +123,8 @@ func TestEveryHelpPageHasExamplesThatExist(t *testing.T) {
 			page = help(t, command)
 		}
 		examples := section(page, "Examples")
-		if !slices.ContainsFunc(examples, func(line string) bool { return strings.HasPrefix(line, strings.TrimSpace("sched "+command)) }) {
+		if !slices.ContainsFunc(examples,
+			func(line string) bool { return strings.HasPrefix(line, strings.TrimSpace("sched "+command)) }) {
 			t.Errorf("sched %s --help has no example that starts with its own name:\n%s", command, page)
 		}
 		for _, line := range examples {

@@ -72,7 +72,8 @@ func installBox(t *testing.T) (b *box, old string) {
 		t.Fatal(err)
 	}
 	os.Remove(b.path("schedule.yaml"))
-	if out, err := b.installer("", "import", "-o", "schedule.yaml").CombinedOutput(); !bytes.Contains(out, []byte("schedule.yaml has ")) {
+	if out, err := b.installer("", "import", "-o", "schedule.yaml").CombinedOutput(); !bytes.Contains(out,
+		[]byte("schedule.yaml has ")) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return b, old

@@ -89,7 +89,8 @@ func TestASupervisorIsKilledBeforeItWritesDownWhatItHasSeen(t *testing.T) {
 			killBeforeItWrites(t, supervisor, func() { b.write("go", "") })
 			b.gone(witness)
 			if row.about == deferred {
-				if rows := openRows(b.path(".sched")); len(rows) != 1 || !rows[0].Deferred() || rows[0].Reason != "exit code 7" {
+				if rows := openRows(b.path(".sched")); len(rows) != 1 || !rows[0].Deferred() ||
+					rows[0].Reason != "exit code 7" {
 					t.Errorf("%+v", rows)
 				}
 				b.sched("stop", "job")

@@ -37,7 +37,8 @@ tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pau
 					s.write("down", "")
 				}
 				var said string
-				for i, minute := range []time.Time{first, second, second.Add(time.Minute), second.Add(2 * time.Minute)} {
+				for i, minute := range []time.Time{first, second, second.Add(time.Minute),
+					second.Add(2 * time.Minute)} {
 					if i == 2 {
 						for _, s := range servers {
 							os.Remove(s.path("down"))

@@ -46,7 +46,8 @@ tasks:
 	filler := filepath.Join(dir, "filler")
 	os.WriteFile(filler, make([]byte, 8<<20), 0o600)
 	for _, clock := range []string{"2026-01-01T10:01:01Z", "2026-01-01T10:02:01Z"} {
-		if out, code := b.tickAt(clock); code != 1 || strings.Contains(out, "missed") || strings.Count(out, "cannot be written") != 1 {
+		if out, code := b.tickAt(clock); code != 1 || strings.Contains(out, "missed") ||
+			strings.Count(out, "cannot be written") != 1 {
 			t.Errorf("exit code %d at %s:\n%s", code, clock, out)
 		}
 	}
@@ -95,7 +96,8 @@ tasks:
 			outcomes = append(outcomes, s.outcomes(task)...)
 		}
 		slices.Sort(outcomes)
-		if got, want := strings.Join(outcomes, ", "), slot+" skipped, "+slot+" skipped, "+slot+" succeeded"; got != want {
+		if got, want := strings.Join(outcomes, ", "),
+			slot+" skipped, "+slot+" skipped, "+slot+" succeeded"; got != want {
 			t.Errorf("%s: %s", task, got)
 		}
 	}

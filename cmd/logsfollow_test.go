@@ -65,7 +65,8 @@ func TestFollowEndsWhenTheWholeRunIsKilled(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Errorf("logs -f: %v", err)
 	}
-	if out.String() != "here I am\n" || !strings.Contains(errs.String(), "talker vanished; the next tick will finish its run") {
+	if out.String() != "here I am\n" || !strings.Contains(errs.String(),
+		"talker vanished; the next tick will finish its run") {
 		t.Errorf("got %q and %q", out, errs)
 	}
 	b.free("talker")
@@ -143,7 +144,8 @@ func TestWhyKnowsWhatWaits(t *testing.T) {
 	}
 	b.sched("trigger", "flaky", "--in", "30m")
 	out, _ := b.sched("why", "flaky")
-	if !strings.Contains(out, "\nflaky is waiting for attempt 2 until ") || !strings.Contains(out, "\nflaky is waiting until ") || strings.Contains(out, "held") {
+	if !strings.Contains(out, "\nflaky is waiting for attempt 2 until ") ||
+		!strings.Contains(out, "\nflaky is waiting until ") || strings.Contains(out, "held") {
 		t.Errorf("of the task:\n%s", out)
 	}
 	b.sched("trigger", "--cancel", "flaky")

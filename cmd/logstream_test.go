@@ -92,7 +92,8 @@ tasks:
 			if len(flags) == 2 {
 				failed, stopped = `"outcome":"failed"`, `"outcome":"stopped"`
 			}
-			if strings.Count(out, failed) != 1 || strings.Count(out, stopped) != 1 || strings.Contains(out, "works  succeeded") {
+			if strings.Count(out, failed) != 1 || strings.Count(out, stopped) != 1 ||
+				strings.Contains(out, "works  succeeded") {
 				t.Errorf("it printed:\n%s", out)
 			}
 			if r := b.history("fails"); len(r) != 1 || r[0].Outcome != "failed" {

@@ -122,7 +122,8 @@ func TestMissedSlotsRunInTheirOrderWhenTheirSupervisorEnds(t *testing.T) {
 			s.at(minute.Add(5 * time.Minute)).Run() // the slot of this minute joins them
 			os.WriteFile(s.shared("go"), nil, 0o600)
 			s.until("all have ended", func() bool { return s.openRuns() == "" })
-			want, ran := slotsOf(last, minute.Add(6*time.Minute))[1:], s.linesOf("ran") // the first was lost, or stopped
+			// the first was lost, or stopped
+			want, ran := slotsOf(last, minute.Add(6*time.Minute))[1:], s.linesOf("ran")
 			if !slices.Equal(ran, want) {
 				t.Errorf("these ran:\n%v\nand not\n%v\n%v", ran, want, s.outcomes("report"))
 			}

@@ -94,7 +94,8 @@ func TestRunsAndTicksGoOnThroughAFailover(t *testing.T) {
 		out, code, _ := s[1].tick("--at", "2026-01-01 00:01")
 		return code == 0 && strings.Contains(out, "still running") && strings.Contains(out, "on web-1")
 	})
-	if out, _ := s[0].sched("doctor"); !strings.Contains(out, "mymaster (Sentinels ") || !strings.Contains(out, "takes writes while no replica gets them") {
+	if out, _ := s[0].sched("doctor"); !strings.Contains(out, "mymaster (Sentinels ") ||
+		!strings.Contains(out, "takes writes while no replica gets them") {
 		t.Error(out)
 	}
 	if out, _ := s[0].sched("check"); !strings.Contains(out, "one_server: Redis mymaster") {

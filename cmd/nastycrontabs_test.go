@@ -353,7 +353,8 @@ func TestDebiansCrontabOnNastyCrontabs(t *testing.T) {
 	t.Parallel()
 	needCrontab(t)
 	for _, row := range nasty {
-		if said := debianSays(t, row.text); !row.system && (said == "") != (row.debian == "") || !strings.Contains(said, row.debian) {
+		if said := debianSays(t, row.text); !row.system && (said == "") != (row.debian == "") ||
+			!strings.Contains(said, row.debian) {
 			t.Errorf("%s: Debian's crontab says %q, not %q", row.what, said, row.debian)
 		}
 	}

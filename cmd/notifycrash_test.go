@@ -151,7 +151,8 @@ func finishIsKilledAnywhere(t *testing.T, slow func(string, ...any)) {
 			if p, err := os.FindProcess(pid); err == nil && !seen[pid] {
 				seen[pid] = true
 				killed += len(runsOfFinish(pid))
-				time.AfterFunc(time.Duration(random.IntN(15))*time.Millisecond, func() { p.Kill() }) // at a moment of chance
+				// at a moment of chance
+				time.AfterFunc(time.Duration(random.IntN(15))*time.Millisecond, func() { p.Kill() })
 			}
 		}
 		select {

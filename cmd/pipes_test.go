@@ -178,7 +178,8 @@ func TestAReaderThatHangsStopsNoTick(t *testing.T) {
 			t.Parallel()
 			b := newBox(t, eight)
 			b.sched("run", "--at", "2020-01-01 00:00", "--only", "f1")
-			b.write("schedule.yaml", eight+"  - {name: broken}\n") // so that there is something on stderr before the first task
+			// so that there is something on stderr before the first task
+			b.write("schedule.yaml", eight+"  - {name: broken}\n")
 			_, pipe := hungReader(t)
 			c := b.command("run", "-v")
 			var said strings.Builder
@@ -188,7 +189,8 @@ func TestAReaderThatHangsStopsNoTick(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.until("all tasks ran", func() bool { return b.count("ran.txt") == 1+8 })
-			if out, code := b.sched("run", "--at", "2020-01-01 00:00", "--only", "f2"); code != 2 || b.count("ran.txt") != 1+8+1 {
+			if out, code := b.sched("run", "--at", "2020-01-01 00:00", "--only", "f2"); code != 2 ||
+				b.count("ran.txt") != 1+8+1 {
 				t.Errorf("another tick: exit code %d\n%s", code, out)
 			}
 			begun := time.Now()
@@ -196,7 +198,8 @@ func TestAReaderThatHangsStopsNoTick(t *testing.T) {
 			if got := c.ProcessState.ExitCode(); got != 2 || time.Since(begun) > patience/2 {
 				t.Errorf("exit code %d after %s", got, time.Since(begun))
 			}
-			if name == "stdout" && !strings.Contains(said.String(), "sched: 8 lines of this report are lost: nobody read them\n") {
+			if name == "stdout" && !strings.Contains(said.String(),
+				"sched: 8 lines of this report are lost: nobody read them\n") {
 				t.Errorf("it does not say what was lost:\n%s", said.String())
 			}
 		})

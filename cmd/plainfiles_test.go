@@ -59,7 +59,8 @@ func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 				if ran := b.count("ran.txt") - before; ran != 1 && !strings.Contains(out, ".sched/"+name) {
 					t.Errorf("%s: it ran %d times, and why is not said:\n%s", n, ran, out)
 				}
-				for _, command := range [][]string{{"list"}, {"history"}, {"status"}, {"logs", "each"}, {"why", "each"}, {"pause", "each"}, {"resume", "each"}, {"trigger", "each"}} {
+				for _, command := range [][]string{{"list"}, {"history"}, {"status"}, {"logs", "each"}, {"why", "each"},
+					{"pause", "each"}, {"resume", "each"}, {"trigger", "each"}} {
 					b.bounded(command...)
 				}
 			}
@@ -79,7 +80,8 @@ func TestALinkToADeviceIsNoHistory(t *testing.T) {
 	os.Chmod(device, 0o666)
 	for _, name := range []string{"sched.db", "sched.db-shm"} {
 		os.RemoveAll(b.path(".sched"))
-		if err := errors.Join(os.Mkdir(b.path(".sched"), 0o700), os.Symlink(device, b.path(".sched/"+name))); err != nil {
+		if err := errors.Join(os.Mkdir(b.path(".sched"), 0o700),
+			os.Symlink(device, b.path(".sched/"+name))); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

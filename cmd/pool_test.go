@@ -35,7 +35,8 @@ func TestServersShareThePoolAndADeadOneLeavesNoSeatTaken(t *testing.T) {
 	skipped := func() {
 		t.Helper()
 		out, code, _ := s[1].tick("--only", "long")
-		if !strings.Contains(out, "skipped: pool db is full (1 of 1): other since ") || !strings.Contains(out, "on web-1") || code != 0 {
+		if !strings.Contains(out, "skipped: pool db is full (1 of 1): other since ") ||
+			!strings.Contains(out, "on web-1") || code != 0 {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	}
@@ -43,12 +44,14 @@ func TestServersShareThePoolAndADeadOneLeavesNoSeatTaken(t *testing.T) {
 	if out, _ := s[1].sched("why", "long"); !strings.Contains(out, "pool db is full (1 of 1): other since ") {
 		t.Errorf("why does not know who has the seat:\n%s", out)
 	}
-	if out, _ := s[1].sched("run", "--dry-run", "--only", "long"); !strings.Contains(out, "would be skipped: pool db is full") {
+	if out, _ := s[1].sched("run", "--dry-run", "--only", "long"); !strings.Contains(out,
+		"would be skipped: pool db is full") {
 		t.Errorf("a dry run does not know who has the seat:\n%s", out)
 	}
 	s[0].kill(supervisor)
 	s[0].gone(supervisor)
-	for begun := time.Now(); time.Since(begun) < 7*time.Second; time.Sleep(200 * time.Millisecond) { // the lease is one of 5 s
+	// the lease is one of 5 s
+	for begun := time.Now(); time.Since(begun) < 7*time.Second; time.Sleep(200 * time.Millisecond) {
 		skipped()
 	}
 	for _, pid := range []int{witness, command} {
@@ -59,7 +62,8 @@ func TestServersShareThePoolAndADeadOneLeavesNoSeatTaken(t *testing.T) {
 	}
 	// It comes back: its run is lost, and the seat stays with the other.
 	s[0].tick()
-	if out, _, _ := s[0].tick("--only", "long"); !strings.Contains(out, "pool db is full") || !strings.Contains(out, "on web-2") {
+	if out, _, _ := s[0].tick("--only", "long"); !strings.Contains(out, "pool db is full") ||
+		!strings.Contains(out, "on web-2") {
 		t.Errorf("finishing the lost run freed the seat of the other:\n%s", out)
 	}
 }
@@ -110,7 +114,8 @@ tasks:
 	b.pidIn("command.pid") // which has the seat now
 	b.write("good", "")
 	b.tick(4 * time.Minute)
-	if out := b.says("history", "flaky"); !strings.Contains(out, "waiting for attempt 2 until its mutex, or a seat of pool db, is free") {
+	if out := b.says("history", "flaky"); !strings.Contains(out,
+		"waiting for attempt 2 until its mutex, or a seat of pool db, is free") {
 		t.Errorf("it does not wait for its seat:\n%s", out)
 	}
 	b.write("go", "")
@@ -139,7 +144,8 @@ tasks:
 	for _, task := range []string{"plain", "nice", "back"} {
 		b.says("run", "--only", task)
 		b.until(task+" succeeds", func() bool { return strings.Contains(b.says("history", task), "succeeded") })
-		if got := b.read(task); !strings.Contains(got, "/locks/"+task+".lock\n") || !strings.HasSuffix(got, "/locks/db#1.lock\n") {
+		if got := b.read(task); !strings.Contains(got, "/locks/"+task+".lock\n") ||
+			!strings.HasSuffix(got, "/locks/db#1.lock\n") {
 			t.Errorf("%s inherits %q", task, got)
 		}
 	}

@@ -39,7 +39,8 @@ func tickTogether(t *testing.T, servers []*server, minutes int, ahead time.Durat
 	for _, s := range servers {
 		s.settle()
 		for _, r := range s.history("") {
-			if r.Outcome == "succeeded" && r.Slot[:16] > at.Add(-time.Duration(minutes)*time.Minute).Format("2006-01-02T15:04") {
+			if r.Outcome == "succeeded" &&
+				r.Slot[:16] > at.Add(-time.Duration(minutes)*time.Minute).Format("2006-01-02T15:04") {
 				ran[s.name]++
 			}
 		}

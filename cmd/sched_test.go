@@ -51,7 +51,8 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		os.Chmod(dir, 0o711)                     // some tests run it as another user
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // or each sched with the race detector ends a second later
-		if signal.Ignored(os.Interrupt) {        // as in the background of a script; what it starts must not inherit that
+		// as in the background of a script; what it starts must not inherit that
+		if signal.Ignored(os.Interrupt) {
 			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		}
 		binary = filepath.Join(dir, "sched")

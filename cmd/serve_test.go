@@ -195,7 +195,8 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 		t.Error(code, body)
 	}
 	readUntil(t, printed, "event: end")
-	if r := b.outcome("slow", 1); r.Outcome != "stopped" || !strings.Contains(r.Reason, "sched stop by ci") || !strings.Contains(r.Reason, ": enough") {
+	if r := b.outcome("slow", 1); r.Outcome != "stopped" || !strings.Contains(r.Reason, "sched stop by ci") ||
+		!strings.Contains(r.Reason, ": enough") {
 		t.Errorf("%+v", r)
 	}
 	if out, _ := b.sched("history", "slow"); !strings.Contains(out, "it is late") {
@@ -226,7 +227,8 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 		!strings.Contains(body, `"planned": true`) || !strings.Contains(body, `"until": "`+ends+`"`) {
 		t.Error(code, body)
 	}
-	if code, body := s.ask("POST", "/pauses", `{"from": "`+begins+`"}`); code != 400 || !strings.Contains(body, "a planned pause needs an end: for or until") {
+	if code, body := s.ask("POST", "/pauses", `{"from": "`+begins+`"}`); code != 400 ||
+		!strings.Contains(body, "a planned pause needs an end: for or until") {
 		t.Error(code, body)
 	}
 	id := "hourly@" + begins
@@ -271,7 +273,8 @@ func TestServeFollowsTheStoreOfTheSchedule(t *testing.T) {
 func (b *box) announce(address, server string) {
 	b.Helper()
 	store := redistest.Dial(b.T, "redis://"+address)
-	if _, _, err := cluster.Announce(context.Background(), store, time.Now, cluster.Server{Name: server, Minute: time.Now()}); err != nil {
+	if _, _, err := cluster.Announce(context.Background(), store, time.Now,
+		cluster.Server{Name: server, Minute: time.Now()}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -351,7 +354,8 @@ func TestServeIsKilled(t *testing.T) {
 		if out := run("check"); !strings.Contains(out, "is valid") {
 			t.Fatalf("round %d: %s", round, out)
 		}
-		if text, err := os.ReadFile(b.path("schedule.d/new.yaml")); err == nil && !strings.HasSuffix(string(text), "true # whole\n") {
+		if text, err := os.ReadFile(b.path("schedule.d/new.yaml")); err == nil &&
+			!strings.HasSuffix(string(text), "true # whole\n") {
 			t.Fatalf("round %d: half a task: %d bytes", round, len(text))
 		}
 		if out := run("list"); strings.Contains(out, "sched: ") && !strings.Contains(out, "no tick") {

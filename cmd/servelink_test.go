@@ -28,7 +28,8 @@ func TestTheLoginLinkIsForATerminal(t *testing.T) {
 		return strings.Contains(term.raw, "sign in to read, once and within 10 minutes: http://127.0.0.1:") &&
 			strings.Contains(term.raw, "/login/")
 	})
-	for flag, want := range map[string]string{"": "sign in with a token of `sched serve token --scope read`\n", "--link=operate": "sign in to operate, once and within 10 minutes: http://"} {
+	for flag, want := range map[string]string{"": "sign in with a token of `sched serve token --scope read`\n",
+		"--link=operate": "sign in to operate, once and within 10 minutes: http://"} {
 		log := b.greeting(flag)
 		if !strings.Contains(log, want) || strings.Contains(log, "/login/") != (flag != "") {
 			t.Errorf("%q: %s", flag, log)

@@ -161,7 +161,8 @@ func TestShown(t *testing.T) {
 		testscript.Run(t, p)
 	})
 	if t.Failed() {
-		t.Log("whether every command that a page shows has a story is not checked") // a second run of the failed parts does not check it either
+		// a second run of the failed parts does not check it either
+		t.Log("whether every command that a page shows has a story is not checked")
 		return
 	}
 	if runtime.GOOS != "linux" || strings.Contains(flag.Lookup("test.run").Value.String(), "/") { // not all of them ran
@@ -173,7 +174,8 @@ func TestShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range all {
-			if !proven[one] && !slices.ContainsFunc(notRun, func(not shown) bool { return not.page == page && not.command == one.command }) {
+			if !proven[one] && !slices.ContainsFunc(notRun,
+				func(not shown) bool { return not.page == page && not.command == one.command }) {
 				t.Errorf("%s: no story in testdata/docs proves what `%s` prints:\n%s", page, one.command, one.output)
 			}
 		}
@@ -184,7 +186,8 @@ func TestShown(t *testing.T) {
 func shell(ts *testscript.TestScript, command string) *exec.Cmd {
 	c := exec.Command("/bin/sh", "-c", command)
 	c.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TZ", "NO_COLOR", "GORACE", "REDIS_URL", "SUDO_USER", "SCHED_TEST_CLOCK", "SCHED_TEST_CLOCK_OFFSET", "SCHED_TEST_SERVER"} {
+	for _, name := range []string{"PATH", "HOME", "TZ", "NO_COLOR", "GORACE", "REDIS_URL", "SUDO_USER",
+		"SCHED_TEST_CLOCK", "SCHED_TEST_CLOCK_OFFSET", "SCHED_TEST_SERVER"} {
 		c.Env = append(c.Env, name+"="+ts.Getenv(name))
 	}
 	return c
@@ -225,7 +228,8 @@ func TestCommandsInTheDocsExist(t *testing.T) {
 			rest, _, _ = strings.Cut(rest, " && ")
 			switch of, ok := pages[name]; {
 			case name == "start" || name == "become" || name == "run" && strings.HasPrefix(rest, " --work "),
-				name == "run" && strings.HasPrefix(rest, " --triggered"), name == "finish" && strings.HasPrefix(rest, " --tick "): // hidden
+				// hidden
+				name == "run" && strings.HasPrefix(rest, " --triggered"), name == "finish" && strings.HasPrefix(rest, " --tick "):
 			case !ok:
 				t.Errorf("%s: there is no command sched %s", page, name)
 			default:

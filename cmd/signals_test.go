@@ -23,10 +23,12 @@ func TestSIGQUITStopsATickAsSIGTERMDoes(t *testing.T) {
 	b.pidIn("command.pid")
 	tick.Process.Signal(syscall.SIGQUIT)
 	tick.Wait()
-	if code := tick.ProcessState.ExitCode(); code != 143 || !strings.Contains(out.String(), "sched: stopped by SIGQUIT") {
+	if code := tick.ProcessState.ExitCode(); code != 143 ||
+		!strings.Contains(out.String(), "sched: stopped by SIGQUIT") {
 		t.Errorf("exit code %d:\n%s", code, &out)
 	}
-	if r := b.outcome("victim", 1); r.Outcome != "stopped" || r.Reason != "by SIGQUIT" || b.read("after.txt") != "stopped\n" {
+	if r := b.outcome("victim", 1); r.Outcome != "stopped" || r.Reason != "by SIGQUIT" ||
+		b.read("after.txt") != "stopped\n" {
 		t.Errorf("%+v, after %q", r, b.read("after.txt"))
 	}
 }

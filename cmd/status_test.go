@@ -69,7 +69,8 @@ func TestStatusAsAnotherUserSaysWhoseItIs(t *testing.T) {
 		t.Fatalf("%d %s", code, out)
 	}
 	out, code := as(65534, "status")
-	if code != 2 || !strings.Contains(out, "belongs to user 0, not to us (65534)\nhint: ask as its owner: sudo -u root sched status\n") {
+	if code != 2 || !strings.Contains(out,
+		"belongs to user 0, not to us (65534)\nhint: ask as its owner: sudo -u root sched status\n") {
 		t.Errorf("%d %s", code, out)
 	}
 	if out, code := as(0, "status"); code != 0 {

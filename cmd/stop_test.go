@@ -31,7 +31,8 @@ func TestABackgroundRunIsStopped(t *testing.T) {
 	b.sched("run")
 	command := b.pidIn("command.pid")
 	out, code := b.sched("stop", "victim")
-	if code != 0 || !strings.HasPrefix(out, "victim  run ") || !strings.Contains(out, " stopped in ") || !strings.Contains(out, ": sched stop by ") {
+	if code != 0 || !strings.HasPrefix(out, "victim  run ") || !strings.Contains(out, " stopped in ") ||
+		!strings.Contains(out, ": sched stop by ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	// It has returned when all is over: the hooks have fired, once, and there is no further
@@ -87,7 +88,8 @@ func TestTheTickGoesOnWithTheNextTask(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	tick.Wait()
-	if code := tick.ProcessState.ExitCode(); code != 1 || alive(command) || b.read("next.txt") != "next\n" || b.read("after.txt") != "stopped\n" {
+	if code := tick.ProcessState.ExitCode(); code != 1 || alive(command) || b.read("next.txt") != "next\n" ||
+		b.read("after.txt") != "stopped\n" {
 		t.Errorf("exit code %d, next %q, after %q", code, b.read("next.txt"), b.read("after.txt"))
 	}
 	if r := b.outcome("victim", 1); r.Outcome != "stopped" || r.Attempts != 1 {
@@ -119,7 +121,8 @@ tasks:
 	b.pidIn("command.pid")
 	b.pidIn("deaf.pid")
 	out, code := b.sched("stop", "stubborn", "deaf", "--reason", "it hangs")
-	if code != 0 || strings.Count(out, ": sched stop by ") != 2 || strings.Count(out, ": it hangs") != 2 || !strings.Contains(out, "; it took KILL\n") {
+	if code != 0 || strings.Count(out, ": sched stop by ") != 2 || strings.Count(out, ": it hangs") != 2 ||
+		!strings.Contains(out, "; it took KILL\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if alive(b.pidIn("child.pid")) || alive(b.pidIn("deaf.pid")) {
@@ -160,7 +163,8 @@ tasks:
 				t.Errorf("exit code %d: %s", code, out)
 			}
 			tick.Wait()
-			if r := b.outcome("flaky", 1); r.Outcome != "stopped" || r.Attempts != 1 || b.read("after.txt") != "stopped\n" {
+			if r := b.outcome("flaky", 1); r.Outcome != "stopped" || r.Attempts != 1 ||
+				b.read("after.txt") != "stopped\n" {
 				t.Errorf("%+v, after %q", r, b.read("after.txt"))
 			}
 		})
@@ -214,7 +218,8 @@ func TestVanishedRunsAreNotStopped(t *testing.T) {
 	b.kill(supervisor)
 	b.gone(witness)
 	b.gone(supervisor)
-	if out, code := b.sched("stop", "victim"); code != 1 || !strings.Contains(out, "its processes have vanished, and the next tick will finish it") {
+	if out, code := b.sched("stop", "victim"); code != 1 ||
+		!strings.Contains(out, "its processes have vanished, and the next tick will finish it") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	b.sched("run")

@@ -112,10 +112,12 @@ func TestWhatASilentServerSaidLastIsShownAsThat(t *testing.T) {
 	if out, code, _ := s.tick("-q"); code != 0 {
 		t.Fatal(out)
 	}
-	if out, code := s.sched("status"); !strings.Contains(out, "nothing was heard for three minutes or more of web-9") || code != 1 {
+	if out, code := s.sched("status"); !strings.Contains(out, "nothing was heard for three minutes or more of web-9") ||
+		code != 1 {
 		t.Errorf("status exits with %d:\n%s", code, out)
 	}
-	if out, _ := s.sched("history", "--all-servers"); !strings.Contains(out, "was running 8 m") || strings.Contains(out, "running for") {
+	if out, _ := s.sched("history", "--all-servers"); !strings.Contains(out, "was running 8 m") ||
+		strings.Contains(out, "running for") {
 		t.Errorf("history:\n%s", out)
 	}
 	if out, _ := s.sched("servers"); !strings.Contains(out, "web-9 has said nothing for 8 m") {

@@ -105,7 +105,8 @@ tasks:
 				t.Logf("%s of %s %s: %s", task, r.Slot, r.Outcome, r.Reason) // on a busy machine
 			case r.Outcome == "succeeded":
 				started, err := time.Parse(time.RFC3339, *r.Started)
-				if at, _ := time.Parse(time.RFC3339, r.Slot); err != nil || started.Before(at) || started.Sub(at) > time.Second {
+				if at, _ := time.Parse(time.RFC3339, r.Slot); err != nil || started.Before(at) ||
+					started.Sub(at) > time.Second {
 					slow("%s of %s started at %s", task, r.Slot, *r.Started)
 				}
 			}
@@ -314,7 +315,8 @@ tasks:
 			t.Errorf(":%02d %s: %s", second, r.Outcome, r.Reason)
 		}
 	}
-	_, end = b.begin(time.Now().UTC().Add(time.Minute).Format("2006-01-02T15:04") + ":57Z") // the interrupts were by the clock of this machine
+	// the interrupts were by the clock of this machine
+	_, end = b.begin(time.Now().UTC().Add(time.Minute).Format("2006-01-02T15:04") + ":57Z")
 	if out, _, _ := end(); strings.Contains(out, "interrupted") {
 		t.Errorf("a later tick was interrupted:\n%s", out)
 	}

@@ -269,7 +269,8 @@ func TestAllWhoWatchedFiftyCommandsAreKilled(t *testing.T) {
 		return b.count("after.txt") >= 50
 	})
 	for line := range strings.Lines(b.read("after.txt")) {
-		waited := strings.HasPrefix(line, "waits") && strings.Contains(line, " failed ") // for its next attempt, which it got
+		// for its next attempt, which it got
+		waited := strings.HasPrefix(line, "waits") && strings.Contains(line, " failed ")
 		if !strings.HasSuffix(line, " lost\n") && !waited {
 			t.Error(line)
 		}
@@ -314,7 +315,8 @@ tasks:
 		b.sched("stop", task)
 	}
 	silent.Close()
-	reader, err := os.OpenFile(b.path("pipe"), os.O_RDONLY|syscall.O_NONBLOCK, 0) // or it waits for a copy that was given up
+	// or it waits for a copy that was given up
+	reader, err := os.OpenFile(b.path("pipe"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

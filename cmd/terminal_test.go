@@ -230,7 +230,8 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	c := exec.Command(path, args[3:]...)
 	c.Dir, c.Env = ts.MkAbs("."), nil
-	for _, name := range []string{"PATH", "HOME", "TZ", "TERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "GORACE", "SCHED_TEST_CLOCK"} {
+	for _, name := range []string{"PATH", "HOME", "TZ", "TERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "GORACE",
+		"SCHED_TEST_CLOCK"} {
 		if value := ts.Getenv(name); value != "" {
 			c.Env = append(c.Env, name+"="+value)
 		}

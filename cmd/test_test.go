@@ -42,7 +42,8 @@ tasks:
 		c.Wait()
 		<-term.ended
 		term.ctrl.Close()
-		if screen := term.screen(); !strings.Contains(screen, want) || !strings.Contains(screen, "the shell got <pwd>") {
+		if screen := term.screen(); !strings.Contains(screen, want) ||
+			!strings.Contains(screen, "the shell got <pwd>") {
 			t.Errorf("%q:\n%s", typed, screen)
 		}
 	}

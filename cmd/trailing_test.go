@@ -49,7 +49,8 @@ func TestRunsThatEndTogetherShareAFinish(t *testing.T) {
 	if len(finishes) > 10 { // they end within a few hundredths of a second, unless the machine is very busy
 		t.Errorf("20 runs were finished by %d processes: %v", len(finishes), finishes)
 	}
-	if open := b.read("open.txt"); strings.Contains(open, ".sched/sched.db") || strings.Contains(open, ".sched/locks/") {
+	if open := b.read("open.txt"); strings.Contains(open, ".sched/sched.db") ||
+		strings.Contains(open, ".sched/locks/") {
 		t.Errorf("a hook has open what is of a run:\n%s", open)
 	}
 	for _, r := range b.history("") {

@@ -117,7 +117,8 @@ func TestTheOwnerOfTheFolderOfTheTextfileGetsNothing(t *testing.T) {
 func (b *box) wantMetrics() {
 	b.Helper()
 	out, code := b.bounded("run")
-	if info, err := os.Lstat(b.path("drop/sched.prom")); code != 0 || err != nil || !info.Mode().IsRegular() || !strings.Contains(b.read("drop/sched.prom"), "sched_") {
+	if info, err := os.Lstat(b.path("drop/sched.prom")); code != 0 || err != nil || !info.Mode().IsRegular() ||
+		!strings.Contains(b.read("drop/sched.prom"), "sched_") {
 		b.Fatalf("%d, %v\n%s", code, err, out)
 	}
 	info, err := os.Stat(b.path("secret"))
@@ -234,7 +235,8 @@ func TestAStateFolderThatIsALinkToNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, code := b.sched("run")
-	if code != 1 || strings.Count(out, "link is a link that leads nowhere") != 1 || !strings.Contains(out, "nothing of it is recorded") {
+	if code != 1 || strings.Count(out, "link is a link that leads nowhere") != 1 ||
+		!strings.Contains(out, "nothing of it is recorded") {
 		t.Errorf("%d\n%s", code, out)
 	}
 	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })

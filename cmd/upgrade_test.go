@@ -17,7 +17,8 @@ import (
 func TestAnOlderSchedSaysThatTheHistoryIsNewer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte("tasks: [{name: a, every: minute, command: echo hi}]\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "schedule.yaml"),
+		[]byte("tasks: [{name: a, every: minute, command: echo hi}]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	sched := func(args ...string) string {
@@ -41,10 +42,12 @@ func TestAnOlderSchedSaysThatTheHistoryIsNewer(t *testing.T) {
 	}
 	sched("run", "--at", "2026-01-05 10:00")
 	known := version(99)
-	if out := sched("run", "--at", "2026-01-05 10:01"); !strings.Contains(out, "10:01  a  succeeded") || !strings.Contains(out, "hint: run the newer sched again") {
+	if out := sched("run", "--at", "2026-01-05 10:01"); !strings.Contains(out, "10:01  a  succeeded") ||
+		!strings.Contains(out, "hint: run the newer sched again") {
 		t.Errorf("a tick beside a newer history says\n%s", out)
 	}
-	if out := sched("history"); !strings.Contains(out, "was written by a newer sched (version 99 of its tables; this one knows") {
+	if out := sched("history"); !strings.Contains(out,
+		"was written by a newer sched (version 99 of its tables; this one knows") {
 		t.Errorf("history says\n%s", out)
 	}
 	version(known)

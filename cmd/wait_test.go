@@ -145,7 +145,8 @@ func TestARunThatWaitsIsNotFinishedInPlaceOfTheLostOne(t *testing.T) {
 			b.says("finish", "db", "0", "--run", row.ID)
 		}
 	}
-	if r := b.outcome("second", 1); r.Outcome != "stopped" || r.ExitCode != nil || r.Reason != "finished by hand while it waited" {
+	if r := b.outcome("second", 1); r.Outcome != "stopped" || r.ExitCode != nil ||
+		r.Reason != "finished by hand while it waited" {
 		t.Errorf("second %s: %s", r.Outcome, r.Reason)
 	}
 	if got := b.read("order"); got != "first\n" {
@@ -332,12 +333,14 @@ func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
 	if got := b.read("attempts.txt"); got != "1\n" {
 		t.Errorf("attempts:\n%s", got)
 	}
-	if err := own.End(t.Context(), waiter.ID, state.End{Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}); err != nil {
+	if err := own.End(t.Context(), waiter.ID,
+		state.End{Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	b.tick(2 * time.Hour)
 	r := b.outcome("flaky", 1)
-	if r.Outcome != "succeeded" || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "attempt 2 had to wait: other waits for mutex flaky since ") {
+	if r.Outcome != "succeeded" || len(r.Notes) != 1 ||
+		!strings.HasPrefix(r.Notes[0], "attempt 2 had to wait: other waits for mutex flaky since ") {
 		t.Errorf("it %s: %q", r.Outcome, r.Notes)
 	}
 }

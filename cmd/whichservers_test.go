@@ -29,7 +29,8 @@ func TestOneServerIsOneOfThoseThatTheTaskNames(t *testing.T) {
 	for _, s := range servers {
 		out, code := s.sched("status")
 		want := "nobody  no server runs it: servers is role=cache, worker-*, and those that tick are web-1 (labels: role=web); web-2; web-3 (labels: role=db, zone=eu)"
-		if code == 0 || !strings.Contains(out, want) || strings.Contains(out, "either  no server") || strings.Contains(out, "off  no server") {
+		if code == 0 || !strings.Contains(out, want) || strings.Contains(out, "either  no server") ||
+			strings.Contains(out, "off  no server") {
 			t.Errorf("%s: %d\n%s", s.name, code, out)
 		}
 	}

@@ -170,7 +170,8 @@ func TestWorkTicksEveryMinute(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	for _, want := range []string{"10:45  front  succeeded", "10:46  back   started in the background", "sched: stopped by SIGTERM"} {
+	for _, want := range []string{"10:45  front  succeeded", "10:46  back   started in the background",
+		"sched: stopped by SIGTERM"} {
 		if !strings.Contains(b.read("work.out"), want) {
 			t.Errorf("no %q in what it printed", want)
 		}
@@ -297,7 +298,8 @@ tasks:
 	if b.read("hooks") != "succeeded\nsucceeded\n" {
 		t.Errorf("hooks: %q", b.read("hooks"))
 	}
-	if r := b.history("second"); len(r) == 0 || r[len(r)-1].Outcome != "skipped" || r[len(r)-1].Reason != "sched run was stopped since sched work ends" {
+	if r := b.history("second"); len(r) == 0 || r[len(r)-1].Outcome != "skipped" ||
+		r[len(r)-1].Reason != "sched run was stopped since sched work ends" {
 		t.Errorf("%+v", r)
 	}
 	if exists(b.path("second.runs")) {
@@ -444,7 +446,8 @@ tasks:
 	b.until("the next ticks have come", func() bool { return b.count("each") >= 2 })
 	w.signal(syscall.SIGTERM)
 	w.ended()
-	if !strings.Contains(b.read("work.out"), "sched: the tick of 2026-11-21 10:45 UTC was killed (killed); the next one accounts for it") {
+	if !strings.Contains(b.read("work.out"),
+		"sched: the tick of 2026-11-21 10:45 UTC was killed (killed); the next one accounts for it") {
 		t.Error("it did not say so")
 	}
 	if story := b.story("front"); !slices.Equal(story, []string{"10:45 lost"}) {
@@ -525,7 +528,9 @@ tasks:
   - {name: forever, cron: "45 10 * * *", background: true, command: 'touch forever.runs; exec sleep 1000'}
   - {name: look, every: minute, after: [], command: 'cat /proc/[0-9]*/stat > look.tmp; mv look.tmp $SCHED_SLOT.look'}
 `)
-	b.setClock("2026-11-21T10:43:00Z") // two seconds before the minute of the tasks: a busy machine may take one to start unshare and sched
+	// two seconds before the minute of the tasks: a busy machine may take one to start unshare and
+	// sched
+	b.setClock("2026-11-21T10:43:00Z")
 	c := b.clocked("work", "--grace", "20s")
 	c.Path = "/usr/bin/unshare"
 	if path, err := exec.LookPath("unshare"); err == nil {

@@ -380,7 +380,8 @@ func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	if _, is := storetest.HeldFile(store, "backup"); is {
 		t.Error("it is held after its release")
 	}
-	if _, err := store.Acquire(ctx, "free", holder("run-4")); !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
+	if _, err := store.Acquire(ctx, "free", holder("run-4")); !errors.Is(err, syscall.EROFS) &&
+		!errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
 		t.Errorf("a lock whose holder cannot be written: %v", err)
 	}
 	if _, is := storetest.HeldFile(store, "free"); is {
@@ -491,7 +492,8 @@ func TestNobodyGetsTheMutexOfARunThatGoesOnWithoutTheLock(t *testing.T) {
 		}
 		return true
 	}
-	if _, err := goesOn.Acquire(ctx, "backup", holder("run-2")); !errors.As(err, &held) || held.Holder.Run != "run-1" || asked != 1 {
+	if _, err := goesOn.Acquire(ctx, "backup", holder("run-2")); !errors.As(err, &held) ||
+		held.Holder.Run != "run-1" || asked != 1 {
 		t.Errorf("asked %d times, it gets %v", asked, err)
 	}
 	if now, held := storetest.HeldFile(plain, "backup"); held {

@@ -24,7 +24,8 @@ func TestEveryTextFromAStoreIsCleaned(t *testing.T) {
 	written, _ := json.Marshal(foreignValue{Name: evil, Notes: []string{evil, "fine"}, Cause: &mutex.Holder{Host: evil},
 		Any: evil, More: map[string]string{evil: evil}})
 	v, ok := mutex.Decode[foreignValue](written)
-	if !ok || v.Name != plain || v.Notes[0] != plain || v.Notes[1] != "fine" || v.Cause.Host != plain || v.Any != nil || len(v.More) != 1 || v.More[plain] != plain {
+	if !ok || v.Name != plain || v.Notes[0] != plain || v.Notes[1] != "fine" || v.Cause.Host != plain || v.Any != nil ||
+		len(v.More) != 1 || v.More[plain] != plain {
 		t.Errorf("%t %+v", ok, v)
 	}
 }

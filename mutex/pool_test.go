@@ -49,7 +49,8 @@ func TestAFullPoolNamesItsHolders(t *testing.T) {
 		}
 		_, err := need.Acquire(ctx, open(), seatHolder("three"))
 		var full *mutex.FullError
-		if !errors.As(err, &full) || len(full.Holders) != 2 || full.Holders[0].Task != "task-one" || full.Holders[1].Run != "two" {
+		if !errors.As(err, &full) || len(full.Holders) != 2 || full.Holders[0].Task != "task-one" ||
+			full.Holders[1].Run != "two" {
 			t.Fatalf("the third gets %v", err)
 		}
 		var held *mutex.HeldError
@@ -74,12 +75,14 @@ func TestItTakesMutexAndSeatOrNeither(t *testing.T) {
 		if !first.Mutex || first.Seat != "db#1" {
 			t.Errorf("the first has %+v", first)
 		}
-		if _, err := (mutex.Need{Mutex: "other", Pool: "db", Seats: 1}).Acquire(ctx, open(), seatHolder("second")); err == nil {
+		if _, err := (mutex.Need{Mutex: "other", Pool: "db", Seats: 1}).Acquire(ctx, open(),
+			seatHolder("second")); err == nil {
 			t.Fatal("there was a seat")
 		}
 		other := mustGet(t, mutex.Need{Mutex: "other"}, open(), "third")
 		var held *mutex.HeldError
-		if _, err := (mutex.Need{Mutex: "other", Pool: "free", Seats: 1}).Acquire(ctx, open(), seatHolder("fourth")); !errors.As(err, &held) || held.Name != "other" {
+		if _, err := (mutex.Need{Mutex: "other", Pool: "free", Seats: 1}).Acquire(ctx, open(),
+			seatHolder("fourth")); !errors.As(err, &held) || held.Name != "other" {
 			t.Errorf("the mutex is not held: %v", err)
 		}
 		mustGet(t, mutex.Need{Pool: "free", Seats: 1}, open(), "fifth")

@@ -42,7 +42,8 @@ assert: `
 	for _, test := range []struct{ assertion, why string }{
 		{"backup starts between 01:00 and 05:00 every day", ""},
 		{"backup starts between 01:00 and 05:00 Europe/Berlin every day", ""},
-		{"backup starts between 00:30 and 01:00 UTC", "backup starts outside 0:30-1:00 on Mon 2026-10-26 01:30 UTC"}, // the clocks went back
+		// the clocks went back
+		{"backup starts between 00:30 and 01:00 UTC", "backup starts outside 0:30-1:00 on Mon 2026-10-26 01:30 UTC"},
 		{"weekly starts between 01:00 and 05:00 every Sunday", ""},
 		{"weekly starts between 01:00 and 05:00 every day", "weekly does not start inside 1:00-5:00 on Tue 2026-09-29"},
 		{"weekly starts between 01:00 and 05:00 every Monday",
@@ -56,7 +57,8 @@ assert: `
 			"office starts inside 12:00-13:00 on Mon 2026-09-28 12:00 CEST"},
 		{"report starts after backup", ""},
 		{"backup starts after report", "report has not started on the day when backup does on Tue 2026-09-29 02:30 CEST"},
-		{"report starts within 90m after backup", "backup does not start within 1 h 30 m before report does on Sun 2026-10-25 04:00 CET"}, // which has two hours from 2 to 3
+		// which has two hours from 2 to 3
+		{"report starts within 90m after backup", "backup does not start within 1 h 30 m before report does on Sun 2026-10-25 04:00 CET"},
 		{"report starts within 150m after backup", ""},
 		{"report starts within 1h after backup",
 			"backup does not start within 1 h 0 m before report does on Tue 2026-09-29 04:00 CEST"},
@@ -67,7 +69,8 @@ assert: `
 		{"never more than 2 of tag heavy in 91m",
 			"3 starts of tag heavy within 91m, the last one on Sun 2026-10-04 04:00 CEST"},
 		{"weekly runs at least every 7 days", ""},
-		{"weekly runs at least every 168h", "weekly does not start in the 168h after Sun 2026-10-25 02:30 CEST"}, // an hour longer
+		// an hour longer
+		{"weekly runs at least every 168h", "weekly does not start in the 168h after Sun 2026-10-25 02:30 CEST"},
 		{"backup runs at least every day", ""},
 		{"office runs at least every day", "office does not start in the day after Fri 2026-10-02 17:50 CEST"},
 		{"off runs at least every day", "off is switched off"},
@@ -258,7 +261,8 @@ func (l startList) without(task string, w assertedWindow) (breaks []time.Time) {
 
 func (l startList) notOnTheDayOf(before, task string) (breaks []time.Time) {
 	for _, s := range l.judged(task) {
-		if !slices.ContainsFunc(l[before], func(b start) bool { return b.at.Before(s.at) && dateIn(b.at, s.zone) == dateIn(s.at, s.zone) }) {
+		if !slices.ContainsFunc(l[before],
+			func(b start) bool { return b.at.Before(s.at) && dateIn(b.at, s.zone) == dateIn(s.at, s.zone) }) {
 			breaks = append(breaks, s.at)
 		}
 	}

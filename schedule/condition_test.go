@@ -111,7 +111,8 @@ func TestAllows(t *testing.T) {
 		{"when", 126, false, false}, {"when", 127, false, false}, {"skip", 137, false, false},
 		{"skip", 255, false, false},
 	} {
-		if allows, answered := (schedule.ConditionCommand{Key: row.key}).Allows(row.code); allows != row.allows || answered != row.answered {
+		if allows, answered := (schedule.ConditionCommand{Key: row.key}).Allows(row.code); allows != row.allows ||
+			answered != row.answered {
 			t.Errorf("%s with %d: allows %v, answered %v", row.key, row.code, allows, answered)
 		}
 	}

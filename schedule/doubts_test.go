@@ -29,7 +29,8 @@ func TestTasksThatNeverRun(t *testing.T) {
 			t.Fatal(test.task, err)
 		}
 		warnings := s.NeverRuns(now)
-		if len(warnings) > 0 != (test.want != "") || len(warnings) > 0 && !strings.Contains(warnings[0].Text, test.want) {
+		if len(warnings) > 0 != (test.want != "") ||
+			len(warnings) > 0 && !strings.Contains(warnings[0].Text, test.want) {
 			t.Errorf("%s: %v", test.task, warnings)
 		}
 	}
@@ -58,7 +59,9 @@ func TestBackgroundTasksThatLoseTheirMutex(t *testing.T) {
 			t.Fatal(second, err)
 		}
 		warnings := s.LosesItsMutex(now)
-		if len(warnings) > 0 != warned || warned && (warnings[0].Task != "b" || !strings.Contains(warnings[0].Text, "a starts before it and takes their mutex db")) {
+		if len(warnings) > 0 != warned ||
+			warned && (warnings[0].Task != "b" ||
+				!strings.Contains(warnings[0].Text, "a starts before it and takes their mutex db")) {
 			t.Errorf("%s: %v", second, warnings)
 		}
 	}

@@ -27,7 +27,8 @@ func TestTheNextRunIsTheFirstSlotThatMeetsItsConditions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, from := range []string{"2025-12-31T12:00:00Z", "2026-01-03T03:10:30Z", "2026-09-05T23:59:00Z", "2026-09-06T03:59:59Z", "2026-04-05T02:30:00Z"} {
+	for _, from := range []string{"2025-12-31T12:00:00Z", "2026-01-03T03:10:30Z", "2026-09-05T23:59:00Z",
+		"2026-09-06T03:59:59Z", "2026-04-05T02:30:00Z"} {
 		at, err := time.Parse(time.RFC3339, from)
 		if err != nil {
 			t.Fatal(err)

@@ -354,7 +354,8 @@ func (c *check) truth() {
 // run, or of the tick that found the run.
 func (c *check) firingWasKilled(s *trace, fired []event) bool {
 	for _, e := range append(slices.Clone(c.tickSignals[fired[0].tick]), s.signals...) {
-		if e.outcome == "killed" && e.at < fired[1].at && slices.Contains([]string{tickProcess, witness, supervisor, successor, finish, forked}, e.detail) {
+		if e.outcome == "killed" && e.at < fired[1].at &&
+			slices.Contains([]string{tickProcess, witness, supervisor, successor, finish, forked}, e.detail) {
 			return true
 		}
 	}
@@ -366,7 +367,8 @@ func (c *check) assignTick(r record, s *trace) {
 	if r.Cause != nil && c.traces[r.Cause.Run] != nil {
 		cause := c.traces[r.Cause.Run]
 		s.tick = cause.tick
-		for _, tick := range cause.finishers() { // the process that was to start it belongs to the tick that finished its cause
+		// the process that was to start it belongs to the tick that finished its cause
+		for _, tick := range cause.finishers() {
 			s.signals = append(s.signals, c.tickSignals[tick]...)
 		}
 	}

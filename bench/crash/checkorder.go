@@ -33,7 +33,8 @@ func (c *check) order() {
 	}
 	comers := map[string]*comer{}
 	for _, e := range c.events {
-		if begins := e.what == attemptBegan || e.what == hookFired && e.detail == "before 1"; begins && comers[e.run] == nil {
+		if begins := e.what == attemptBegan ||
+			e.what == hookFired && e.detail == "before 1"; begins && comers[e.run] == nil {
 			comers[e.run] = &comer{e.run, e.at, ticks[e.tick]}
 		}
 	}

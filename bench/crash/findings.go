@@ -144,7 +144,8 @@ func (c *check) wrong(r *record, s *trace, format string, a ...any) {
 	for _, e := range c.events {
 		ofTick := tick != "" && e.tick == tick &&
 			(e.what == tickBegan || e.what == tickEnded || e.what == signalSent && e.detail == tickProcess)
-		if run != "" && e.run == run || ofTick || e.what == faultBegan || e.what == faultEnded || e.what == historySetAside {
+		if run != "" && e.run == run || ofTick || e.what == faultBegan || e.what == faultEnded ||
+			e.what == historySetAside {
 			fmt.Fprintf(&b, "  %s\n", e)
 		}
 	}

@@ -40,9 +40,10 @@ const (
 // The lines of this program. It writes each line before the action, but faultEnded and tickEnded
 // after it.
 const (
-	tickBegan       = "tick"      // slot is the minute
-	tickEnded       = "ticked"    // detail says how the tick ended
-	signalSent      = "signal"    // detail is the kind of process, slot the hook's name, attempt the pid, outcome what it got
+	tickBegan = "tick"   // slot is the minute
+	tickEnded = "ticked" // detail says how the tick ended
+	// detail is the kind of process, slot the hook's name, attempt the pid, outcome what it got
+	signalSent      = "signal"
 	faultBegan      = "fault"     // detail is its name
 	faultEnded      = "passed"    // the fault is over
 	historyRead     = "recalled"  // the history was read; detail is the number of records

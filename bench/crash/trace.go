@@ -121,7 +121,8 @@ type attempt struct {
 // collectTraces sorts the journal by run. A line with a run comes from one of its processes.
 func (c *check) collectTraces() {
 	for _, e := range c.withoutForgotten() {
-		if e.what == signalSent && slices.Contains([]string{tickProcess, forked, witness, supervisor, successor}, e.detail) {
+		if e.what == signalSent && slices.Contains([]string{tickProcess, forked, witness, supervisor, successor},
+			e.detail) {
 			c.tickSignals[e.tick] = append(c.tickSignals[e.tick], e)
 		}
 		if e.run == "" {

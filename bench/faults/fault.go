@@ -54,7 +54,8 @@ func faults() []fault {
 			begin: func(t *trial) { t.freeze(0) },
 			end:   func(t *trial) { t.thaw(0) }, atLeast: lease * 3 / 2},
 		{name: "one Redis takes 300 ms", kind: one, begin: on(1, slow), end: mend},
-		{name: "one Redis half-closes", kind: one, begin: on(1, half), end: mend, outage: true}, // only the greeting is answered
+		// only the greeting is answered
+		{name: "one Redis half-closes", kind: one, begin: on(1, half), end: mend, outage: true},
 		{name: "one Redis refuses for 400 ms, again and again",
 			kind: one, begin: blips, end: func(t *trial) { t.blips.Wait() }},
 		{name: "one Redis refuses", kind: one, begin: on(1, refuse), end: mend, outage: true},

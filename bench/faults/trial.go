@@ -235,7 +235,8 @@ func (t *trial) processes(server int) (pids []int) {
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range environs {
 		environ, _ := os.ReadFile(path)
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && bytes.Contains(append([]byte{0}, environ...), mark) {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil &&
+			bytes.Contains(append([]byte{0}, environ...), mark) {
 			pids = append(pids, pid)
 		}
 	}

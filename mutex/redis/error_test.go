@@ -63,7 +63,8 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"no password, in another database", locked.URL + "/1", "wants a password, and the URL has none",
 			"redis://:password@host"},
 		{"a database that is not there", at(plain, secret, "/99"), "DB index is out of range", "`databases`"},
-		{"TLS against a plain port", strings.Replace(at(plain, secret, ""), "redis", "rediss", 1), "", "redis://"}, // it waits for the end of a line, which our first bytes may have or not
+		// it waits for the end of a line, which our first bytes may have or not
+		{"TLS against a plain port", strings.Replace(at(plain, secret, ""), "redis", "rediss", 1), "", "redis://"},
 		{"no TLS against a port of TLS", at(tls, secret, ""), "it closes the connection at once", "rediss://"},
 		{"a certificate that is not trusted", "rediss://" + tls.Address,
 			"failed to verify certificate", "SSL_CERT_FILE"},
@@ -80,16 +81,19 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 			t.Parallel()
 			s := open(t, "shop", tt.url)
 			_, err := s.Acquire(ctx, "backup", holder("run-1"))
-			for try := 1; try < 5 && strings.Contains(err.Error(), "does not answer within"); try++ { // the machine, or its DNS, is busy
+			// the machine, or its DNS, is busy
+			for try := 1; try < 5 && strings.Contains(err.Error(), "does not answer within"); try++ {
 				s = open(t, "shop", tt.url)
 				_, err = s.Acquire(ctx, "backup", holder("run-1"))
 			}
-			for _, err := range []error{err, s.Claim(ctx, "slot", time.Now(), holder("run-1")), s.Put(ctx, "servers", "web-1", nil, time.Hour)} {
+			for _, err := range []error{err, s.Claim(ctx, "slot", time.Now(), holder("run-1")),
+				s.Put(ctx, "servers", "web-1", nil, time.Hour)} {
 				var e *mutex.StoreError
 				if !errors.As(err, &e) || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
 					t.Fatalf("%v\nhint: %+v\nand not %s\nhint: %s", err, e, tt.text, tt.hint)
 				}
-				if text := fmt.Sprintf("%+v %#v", e, err); strings.Contains(text, "s3cr") || strings.ContainsAny(e.Text+e.Hint, "\r\n") {
+				if text := fmt.Sprintf("%+v %#v", e, err); strings.Contains(text, "s3cr") ||
+					strings.ContainsAny(e.Text+e.Hint, "\r\n") {
 					t.Errorf("it says: %s", text)
 				}
 			}

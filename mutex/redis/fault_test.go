@@ -38,7 +38,8 @@ func TestAServerThatIsDownIsWaitedForOnceForAllSlots(t *testing.T) {
 	begun := time.Now()
 	mutex.Concurrently(300, func(i int) {
 		err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1"))
-		if down := (*mutex.StoreError)(nil); !errors.As(err, &down) || !strings.Contains(down.Text, "does not answer within 2s") {
+		if down := (*mutex.StoreError)(nil); !errors.As(err, &down) ||
+			!strings.Contains(down.Text, "does not answer within 2s") {
 			t.Errorf("the claim: %v", err)
 		}
 	})
@@ -60,7 +61,8 @@ func TestALateAttemptIsUndone(t *testing.T) {
 		mutex.Concurrently(40, func(i int) {
 			short, cancel := context.WithTimeout(ctx, wait)
 			defer cancel()
-			if err := s.Claim(short, fmt.Sprint(kind, i), time.Now(), holder("run-1")); (err == nil) != (kind == "early-") {
+			if err := s.Claim(short, fmt.Sprint(kind, i), time.Now(),
+				holder("run-1")); (err == nil) != (kind == "early-") {
 				t.Errorf("%s%d: %v", kind, i, err)
 			}
 		})

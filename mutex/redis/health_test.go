@@ -31,7 +31,8 @@ func TestWhatMayGoWrongWithAServerIsKnown(t *testing.T) {
 				t.Fatalf("%+v, %v", risks, err)
 			}
 			for i, want := range tt.want {
-				if !strings.Contains(risks[i].Text, want) || risks[i].Hint == "" || risks[i].Evicts != strings.Contains(want, "throw") {
+				if !strings.Contains(risks[i].Text, want) || risks[i].Hint == "" ||
+					risks[i].Evicts != strings.Contains(want, "throw") {
 					t.Errorf("%+v, and not %s", risks[i], want)
 				}
 			}

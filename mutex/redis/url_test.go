@@ -113,7 +113,8 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 
 // A schedule with `lease: 48h` is valid: its store must open, or every command panics.
 func TestALeaseMayLastForDays(t *testing.T) {
-	if _, err := redis.Open(mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop", Lease: 48 * time.Hour}); err != nil {
+	if _, err := redis.Open(mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop",
+		Lease: 48 * time.Hour}); err != nil {
 		t.Error(err)
 	}
 }

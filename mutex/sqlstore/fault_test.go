@@ -137,7 +137,8 @@ func TestAnAttemptThatWasGivenUpIsNotSentLater(t *testing.T) {
 		until(t, "it is up", func() bool { return s.Claim(ctx, "next", time.Now(), holder("run-1")) == nil })
 		until(t, "two seconds are over, which an operation may take",
 			func() bool { return time.Since(begun) > 2*time.Second })
-		if claims, err := s.Claims(ctx, "late", "next"); err != nil || len(claims) != 1 || claims["next"].Run != "run-1" {
+		if claims, err := s.Claims(ctx, "late", "next"); err != nil || len(claims) != 1 ||
+			claims["next"].Run != "run-1" {
 			t.Errorf("%v, %v", claims, err)
 		}
 	})

@@ -10,7 +10,8 @@ import (
 )
 
 func TestAStoreIsOpenedByItsURL(t *testing.T) {
-	for _, url := range []string{"redis://a", "postgres://sched@a/jobs", "mysql://sched@a/jobs", "mariadb://sched@a/jobs"} {
+	for _, url := range []string{"redis://a", "postgres://sched@a/jobs", "mysql://sched@a/jobs",
+		"mariadb://sched@a/jobs"} {
 		good := mutex.Config{Servers: []string{url}, Namespace: "shop"}
 		s, err := stores.Open(good)
 		if err != nil || s.Config().Namespace != "shop" {

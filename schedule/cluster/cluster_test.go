@@ -103,7 +103,8 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 	announce(t, store, late)
 	early.Running = []Running{{Run: runID(1), Task: "a"}}
 	announce(t, store, early)
-	if all := mustList(t, store); len(all) != 1 || all[0].Version != "2" || !all[0].Minute.Equal(late.Minute) || len(all[0].Running) != 1 {
+	if all := mustList(t, store); len(all) != 1 || all[0].Version != "2" || !all[0].Minute.Equal(late.Minute) ||
+		len(all[0].Running) != 1 {
 		t.Errorf("%+v", all)
 	}
 }
@@ -128,7 +129,8 @@ func TestAServerIsForgottenTenMinutesAfterItsLastTick(t *testing.T) {
 	store.Advance(9 * time.Minute)
 	announce(t, store, web(2))
 	store.Advance(2 * time.Minute)
-	if all := mustList(t, store); !slices.Equal(names(all), []string{"web-2"}) || all[0].Age.Round(time.Minute) != 2*time.Minute {
+	if all := mustList(t, store); !slices.Equal(names(all), []string{"web-2"}) ||
+		all[0].Age.Round(time.Minute) != 2*time.Minute {
 		t.Errorf("%+v", all)
 	}
 }
@@ -157,10 +159,12 @@ func TestAServerThatSaysNothingForThreeMinutesIsSilent(t *testing.T) {
 	}
 	store.Advance(2 * time.Second)
 	m := announce(t, store, web(2))
-	if all := mustList(t, store); !all[0].Silent() || all[0].Age.Round(time.Minute) != 3*time.Minute || len(all[0].Running) != 1 {
+	if all := mustList(t, store); !all[0].Silent() || all[0].Age.Round(time.Minute) != 3*time.Minute ||
+		len(all[0].Running) != 1 {
 		t.Errorf("%+v", all)
 	}
-	if got := texts(m); !slices.Equal(got, []string{"nothing was heard for three minutes or more of web-1, where tasks were running"}) {
+	if got := texts(m); !slices.Equal(got,
+		[]string{"nothing was heard for three minutes or more of web-1, where tasks were running"}) {
 		t.Errorf("%q", got)
 	}
 	announce(t, store, one)
@@ -195,7 +199,8 @@ func TestTheFilesThatServersTickAreListed(t *testing.T) {
 			t.Errorf("one machine with two files is %+v", s)
 		}
 	}
-	if want := []string{"web-1 /tmp/copy.yaml d1", "web-1 /srv/shop/schedule.yaml d2", "web-2 /srv/shop/schedule.yaml d1"}; !slices.Equal(files, want) || runs != 1 {
+	if want := []string{"web-1 /tmp/copy.yaml d1", "web-1 /srv/shop/schedule.yaml d2",
+		"web-2 /srv/shop/schedule.yaml d1"}; !slices.Equal(files, want) || runs != 1 {
 		t.Errorf("%q with %d runs", files, runs)
 	}
 }
@@ -245,7 +250,8 @@ func TestASlotHasOneKeyForAllServers(t *testing.T) {
 }
 
 func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
-	if got := Taken(mutex.Holder{Run: runID(1), Host: "web-2"}); !strings.HasPrefix(got, "another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
+	if got := Taken(mutex.Holder{Run: runID(1), Host: "web-2"}); !strings.HasPrefix(got,
+		"another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
 		t.Error(got)
 	}
 	if got := Taken(mutex.Holder{}); got != "another tick had this slot, some time ago" {
@@ -274,7 +280,8 @@ const escape = "\x1b]0;owned\x07\x1b[2J"
 func TestWhatNoSchedWroteIsLeftOut(t *testing.T) {
 	store := storetest.New()
 	announce(t, store, web(1))
-	for i, value := range []any{"", "{torn", "[]", "7", `{"name": ["web-9"]}`, `{"name": "web-9"}`, Server{Seen: time.Now()}, strings.Repeat("x", 100_000)} {
+	for i, value := range []any{"", "{torn", "[]", "7", `{"name": ["web-9"]}`, `{"name": "web-9"}`,
+		Server{Seen: time.Now()}, strings.Repeat("x", 100_000)} {
 		forge(t, store, tableServers, fmt.Sprint("x", i), value)
 	}
 	if all := mustList(t, store); !slices.Equal(names(all), []string{"web-1"}) {
@@ -290,7 +297,8 @@ func TestNoTextOfAnotherServerReachesATerminalAsItIs(t *testing.T) {
 		{Run: "../../etc/passwd", Task: "a"}}
 	announce(t, store, evil)
 	all := mustList(t, store)
-	if len(all) != 1 || all[0].Name != "web-9" || len(all[0].Running) != 2 || all[0].Running[0].Task != "a root: ok" || all[0].Running[1].Run != runID(2) {
+	if len(all) != 1 || all[0].Name != "web-9" || len(all[0].Running) != 2 || all[0].Running[0].Task != "a root: ok" ||
+		all[0].Running[1].Run != runID(2) {
 		t.Errorf("%+v", all)
 	}
 	if shown := fmt.Sprint(all, announce(t, store, web(1))); strings.ContainsAny(shown, "\x1b\x07\n") {
@@ -363,7 +371,8 @@ func TestAZoneMattersWhereAOneServerTaskDependsOnIt(t *testing.T) {
 		{"a task with a zone of its own", berlin, task(true, time.UTC), ""},
 		{"a task of every server", berlin, task(false, berlin), ""},
 	} {
-		if got := ZoneOf(&schedule.Schedule{Location: tt.zone, Tasks: []*schedule.Task{tt.task}}, 2026); got != tt.want {
+		if got := ZoneOf(&schedule.Schedule{Location: tt.zone, Tasks: []*schedule.Task{tt.task}},
+			2026); got != tt.want {
 			t.Errorf("%s: %q", tt.name, got)
 		}
 	}
@@ -443,7 +452,8 @@ func TestAnOutageIsNotedFromItsFirstTickOn(t *testing.T) {
 	Note(dir, noon, found, nil)
 	Note(dir, noon.Add(time.Minute), nil, storetest.ErrDown)
 	Note(dir, noon.Add(2*time.Minute), nil, storetest.ErrDown)
-	if n := NotesIn(dir); n.Outage == nil || !n.Outage.Since.Equal(noon.Add(time.Minute)) || n.Outage.Why != storetest.ErrDown.Error() || !slices.Equal(n.Findings, found) {
+	if n := NotesIn(dir); n.Outage == nil || !n.Outage.Since.Equal(noon.Add(time.Minute)) ||
+		n.Outage.Why != storetest.ErrDown.Error() || !slices.Equal(n.Findings, found) {
 		t.Errorf("%+v", n)
 	}
 	Note(dir, noon.Add(3*time.Minute), nil, nil)

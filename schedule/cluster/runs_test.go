@@ -83,8 +83,9 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 	store, failures := storetest.New(), []outcome.Outcome{outcome.Failed, outcome.TimedOut}
 	publish(t, store, run(4, "b", outcome.Succeeded), run(6, "a", outcome.TimedOut))
-	publish(t, store, run(1, "a", outcome.Succeeded), run(2, "a", outcome.Failed)) // late: their server could not reach the store
-	publish(t, store, run(2, "a", outcome.Failed))                                 // once more: its answer was lost
+	// late: their server could not reach the store
+	publish(t, store, run(1, "a", outcome.Succeeded), run(2, "a", outcome.Failed))
+	publish(t, store, run(2, "a", outcome.Failed)) // once more: its answer was lost
 	publish(t, store)
 	for _, tt := range []struct {
 		what string
@@ -115,7 +116,8 @@ func TestTheLastRunIsTheOneThatBeganLast(t *testing.T) {
 	publish(t, store, run(5, "a", outcome.Failed), run(2, "b", outcome.Succeeded))
 	publish(t, store, run(3, "a", outcome.Succeeded), run(4, "b", outcome.Lost)) // of web-0 and web-1
 	late := run(2, "a", outcome.Succeeded)                                       // of web-2, as run 5
-	if err := Publish(ctx, store, []state.Row{late}, map[string]state.Row{"a": run(5, "a", outcome.Failed)}); err != nil {
+	if err := Publish(ctx, store, []state.Row{late},
+		map[string]state.Row{"a": run(5, "a", outcome.Failed)}); err != nil {
 		t.Fatal(err)
 	}
 	last := lastOf(t, store, "", "a", "never ran", "b", "a")
@@ -154,7 +156,8 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 	t.Logf("all are read in %s", time.Since(begun))
 	before := store.Calls()
-	if got, err := Recent(ctx, store, "", state.Query{}, PageSize); err != nil || len(got) != PageSize || store.Calls()-before != 1 {
+	if got, err := Recent(ctx, store, "", state.Query{}, PageSize); err != nil || len(got) != PageSize ||
+		store.Calls()-before != 1 {
 		t.Errorf("the last page: %d with %d calls, %v", len(got), store.Calls()-before, err)
 	}
 }
@@ -206,7 +209,8 @@ func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	put(runID(2), "web-1")
 	put(runID(3), " web-1\u202e")
 	records, err := Recent(ctx, store, "web-1", state.Query{}, MaxRuns)
-	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" || records[0].Locked || records[0].Snapshot != nil {
+	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" ||
+		records[0].Locked || records[0].Snapshot != nil {
 		t.Errorf("%+v, %v", records, err)
 	}
 	if last := lastOf(t, store, "web-1", "a"); last["a"].Server != "web-2" || last["a"].Output != "" {

@@ -63,7 +63,8 @@ func TestCompiledFieldsAreWhatGronxSays(t *testing.T) {
 func TestEveryNumberIsDueAtItselfAsGronxSays(t *testing.T) {
 	for _, pos := range []int{secondField, minuteField, hourField, monthField} {
 		for v := cronFields[pos].min; v <= cronFields[pos].max; v++ {
-			if got, want := evaluateValues(strconv.Itoa(v), pos), evaluateValues(fmt.Sprintf("%d-%d", v, v), pos); got != want {
+			if got, want := evaluateValues(strconv.Itoa(v), pos),
+				evaluateValues(fmt.Sprintf("%d-%d", v, v), pos); got != want {
 				t.Errorf("%s %d is due at %b, and to gronx at %b", cronFields[pos].name, v, got, want)
 			}
 		}

@@ -29,7 +29,8 @@ func ExampleParse() {
 }
 
 func ExampleParseEvery() {
-	for _, words := range []string{"5 minutes", "weekdays at 8:00", "day at 13:00, 19:30", "first monday of month", "2 weeks from 2026-01-05 at 8:00"} {
+	for _, words := range []string{"5 minutes", "weekdays at 8:00", "day at 13:00, 19:30", "first monday of month",
+		"2 weeks from 2026-01-05 at 8:00"} {
 		expressions, err := cron.ParseEvery(words)
 		fmt.Println(expressions, err)
 	}

@@ -156,7 +156,8 @@ func checkError(t *testing.T, text string, err error) {
 	if !errors.As(err, &wrong) || wrong.Text == "" {
 		t.Fatalf("%T %v is not an error for people", err, err)
 	}
-	if strings.HasSuffix(wrong.Text, ".") || !strings.Contains(text, "%") && strings.Contains(wrong.Text+wrong.Hint, "%!") {
+	if strings.HasSuffix(wrong.Text, ".") ||
+		!strings.Contains(text, "%") && strings.Contains(wrong.Text+wrong.Hint, "%!") {
 		t.Fatalf("error %q, hint %q", wrong.Text, wrong.Hint)
 	}
 }

@@ -32,7 +32,8 @@ func TestAShiftedWhenAgreesWithThePlainOne(t *testing.T) {
 				t.Fatalf("%s: Previous says %s, Next %s", text, back, got)
 			}
 			e := late.Explain(got)
-			if len(late.Slots(got)) == 0 || len(e.Slots) == 0 || !e.Verdicts[0].Due || !e.Minute.Equal(got.Truncate(time.Minute)) {
+			if len(late.Slots(got)) == 0 || len(e.Slots) == 0 || !e.Verdicts[0].Due ||
+				!e.Minute.Equal(got.Truncate(time.Minute)) {
 				t.Fatalf("%s is due at %s, and Slots and Explain do not say so: %+v", text, got, e)
 			}
 			at = got
@@ -48,7 +49,8 @@ func TestABoundedWhenAgreesWithThePlainOne(t *testing.T) {
 	}
 	day := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
 	plain := When{Crons: []Expression{expression}, Shift: 7 * time.Minute}
-	for _, from := range []time.Duration{0, 6 * time.Hour, 6*time.Hour + 7*time.Minute, 6*time.Hour + 7*time.Minute + 1} {
+	for _, from := range []time.Duration{0, 6 * time.Hour, 6*time.Hour + 7*time.Minute, 6*time.Hour +
+		7*time.Minute + 1} {
 		bounded := plain
 		bounded.From, bounded.Until = day.Add(from), day.Add(9*time.Hour+7*time.Minute)
 		var want []time.Time
@@ -63,7 +65,8 @@ func TestABoundedWhenAgreesWithThePlainOne(t *testing.T) {
 		got := slices.Collect(bounded.Forward(day.Add(-24*time.Hour), day.Add(48*time.Hour)))
 		back := slices.Collect(bounded.Backward(day.Add(-24*time.Hour), day.Add(48*time.Hour)))
 		slices.Reverse(back)
-		if !slices.Equal(got, want) || !slices.Equal(back, want) || bounded.Count(day, day.Add(48*time.Hour)) != len(want) {
+		if !slices.Equal(got, want) || !slices.Equal(back, want) ||
+			bounded.Count(day, day.Add(48*time.Hour)) != len(want) {
 			t.Errorf("from %s: %v, back %v, not %v", from, got, back, want)
 		}
 		first, ok := bounded.Next(day.AddDate(-50, 0, 0))

@@ -80,7 +80,8 @@ func TestNext(t *testing.T) {
 		t.Errorf("a when without expressions is due at %v", got)
 	}
 	fraction := instant(t, "2026-03-02 09:06:59").Add(999 * time.Millisecond)
-	if got, _ := (When{Crons: []Expression{mustParse(t, "* * * * *")}}).Next(fraction); !got.Equal(instant(t, "2026-03-02 09:07")) {
+	if got, _ := (When{Crons: []Expression{mustParse(t, "* * * * *")}}).Next(fraction); !got.Equal(instant(t,
+		"2026-03-02 09:07")) {
 		t.Errorf("a fraction of a second before the minute: got %v", got)
 	}
 }
@@ -202,7 +203,8 @@ func TestPreviousIsTheLastOfNext(t *testing.T) {
 		t.Errorf("what is never due was due at %v", got)
 	}
 	minutely := When{Crons: []Expression{mustParse(t, "* * * * *")}}
-	if got, ok := minutely.Previous(instant(t, "2026-01-01 00:00").Add(1)); !ok || !got.Equal(instant(t, "2026-01-01 00:00")) {
+	if got, ok := minutely.Previous(instant(t, "2026-01-01 00:00").Add(1)); !ok ||
+		!got.Equal(instant(t, "2026-01-01 00:00")) {
 		t.Errorf("a nanosecond after a minute: got %v", got)
 	}
 }

@@ -136,7 +136,8 @@ func TestRandomDelayNamesSpread(t *testing.T) {
 
 func TestLineBreaks(t *testing.T) {
 	s := convert(t, "5 4 * * * /bin/a\r\n6 4 * * * /bin/b", Options{})
-	if len(s.Tasks) != 2 || s.Tasks[0].Command != "/bin/a" || s.Tasks[1].Command != "/bin/b" || len(s.Findings) != 2 || s.Left() {
+	if len(s.Tasks) != 2 || s.Tasks[0].Command != "/bin/a" || s.Tasks[1].Command != "/bin/b" ||
+		len(s.Findings) != 2 || s.Left() {
 		t.Errorf("%+v", s.Findings)
 	}
 }
@@ -157,14 +158,17 @@ func TestSettingsStandWhereTheyCount(t *testing.T) {
 	}, "\n")+"\n", Options{})
 	loaded := loadYAML(t, s, time.UTC)
 	first, second, third := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]
-	if first.Env["PATH"] != "/usr/bin:/bin" || first.Env["MODE"] != "" || first.Dir != "/home/maria" || first.Env["SHELL"] != "/bin/sh" || len(first.Hooks.After) > 0 {
+	if first.Env["PATH"] != "/usr/bin:/bin" || first.Env["MODE"] != "" || first.Dir != "/home/maria" ||
+		first.Env["SHELL"] != "/bin/sh" || len(first.Hooks.After) > 0 {
 		t.Errorf("first: %+v", first)
 	}
 	mail := second.Hooks.After
-	if second.Env["PATH"] != "/opt/bin:/bin" || second.Env["MODE"] != "a b" || len(mail) != 1 || strings.Join(mail[0].Notify.Mail, " ") != "ops@example.com root@localhost" {
+	if second.Env["PATH"] != "/opt/bin:/bin" || second.Env["MODE"] != "a b" || len(mail) != 1 ||
+		strings.Join(mail[0].Notify.Mail, " ") != "ops@example.com root@localhost" {
 		t.Errorf("second: %+v", second)
 	}
-	if third.Dir != "/srv/app" || third.Env["HOME"] != "/srv/app" || third.Command.Shell[0] != "/bin/bash" || third.Env["LOGNAME"] != "" || len(third.Hooks.After) > 0 {
+	if third.Dir != "/srv/app" || third.Env["HOME"] != "/srv/app" || third.Command.Shell[0] != "/bin/bash" ||
+		third.Env["LOGNAME"] != "" || len(third.Hooks.After) > 0 {
 		t.Errorf("third: %+v", third)
 	}
 	for _, task := range loaded.Tasks {
@@ -188,7 +192,9 @@ func TestSystemCrontabs(t *testing.T) {
 	if len(loaded.Tasks) != 5 {
 		t.Fatalf("%d tasks", len(loaded.Tasks))
 	}
-	for i, want := range []string{"root /home/root cd / && run-parts /etc/cron.hourly", "www-data /home/www-data php  job.php", "nobody-here / /bin/x", "nobody-here / /bin/x", "root /home/root /bin/off"} {
+	for i, want := range []string{"root /home/root cd / && run-parts /etc/cron.hourly",
+		"www-data /home/www-data php  job.php", "nobody-here / /bin/x", "nobody-here / /bin/x",
+		"root /home/root /bin/off"} {
 		task := loaded.Tasks[i]
 		if got := task.As.User + " " + task.Dir + " " + task.Command.Line; got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -218,7 +224,8 @@ func TestFlagsOfOpenBSD(t *testing.T) {
 	} {
 		s := convert(t, "MAILTO=me@example.com\n5 4 * * * "+row.command+"\n5 4 * * * a\n5 4 * * * b\n", Options{})
 		task := loadYAML(t, s, time.UTC).Tasks[0]
-		if got := fmt.Sprint(task.Command.Line, " ", len(task.Hooks.OnFailure) > 0 && len(task.Hooks.After) == 0, " ", task.WithoutOverlapping); got != row.want {
+		if got := fmt.Sprint(task.Command.Line, " ", len(task.Hooks.OnFailure) > 0 &&
+			len(task.Hooks.After) == 0, " ", task.WithoutOverlapping); got != row.want {
 			t.Errorf("%q: %s, want %s", row.command, got, row.want)
 		}
 		said := ""
@@ -291,7 +298,8 @@ func TestNamesAndDescriptions(t *testing.T) {
 	}
 	s := convert(t, strings.Repeat("5 4 * * * /bin/a\n", 3)+"5 4 * * * /bin/a-2\n", Options{})
 	loadYAML(t, s, time.UTC)
-	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name; got != "a a-2 a-3 a-2-daily" {
+	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " +
+		s.Tasks[3].Name; got != "a a-2 a-3 a-2-daily" {
 		t.Error(got)
 	}
 	s = convert(t, "@reboot /bin/a\n2 * * * * /bin/a\n5 4 * * * /bin/a 1 1\n5 4 * * 1 /bin/a\n5 4 1 * * /bin/a\n"+
@@ -306,7 +314,8 @@ func TestNamesAndDescriptions(t *testing.T) {
 	}
 	s = convert(t, "5 4 * * * /bin/a -p secret\n5 4 * * * /bin/a -p secret --weekly\n5 4 * * * /srv/x.sh\n5 4 * * * /srv/shop/x.sh\n5 4 * * * /bin/a -psecret /srv/Shop\n", Options{})
 	loadYAML(t, s, time.UTC)
-	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name + " " + s.Tasks[4].Name; got != "a a-weekly x shop-x a-shop" {
+	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name + " " +
+		s.Tasks[4].Name; got != "a a-weekly x shop-x a-shop" {
 		t.Error(got)
 	}
 }
@@ -340,7 +349,8 @@ func TestALongerNameTellsATaskFromTheOthers(t *testing.T) {
 // Paragraphs of a comment above the last one stay a comment.
 func TestOnlyTheLastParagraphOfACommentDescribesALine(t *testing.T) {
 	s := convert(t, "# Of the shop.\n# ------\n# Each\n# night\n5 4 * * * /bin/a\n", Options{})
-	if task := s.Tasks[0]; task.Description != "Each night" || len(task.Comment) != 1 || task.Comment[0] != "Of the shop." {
+	if task := s.Tasks[0]; task.Description != "Each night" || len(task.Comment) != 1 ||
+		task.Comment[0] != "Of the shop." {
 		t.Errorf("%q, %q", task.Description, task.Comment)
 	}
 }
@@ -374,7 +384,8 @@ func TestLinesThatAreSwitchedOff(t *testing.T) {
 }
 
 func TestFileNames(t *testing.T) {
-	for name, is := range map[string]bool{"e2scrub_all": true, "php-8": true, "a.bak": false, ".placeholder": false, "job.dpkg-old": false, "x~": false, "": false} {
+	for name, is := range map[string]bool{"e2scrub_all": true, "php-8": true, "a.bak": false, ".placeholder": false,
+		"job.dpkg-old": false, "x~": false, "": false} {
 		if IsFileName(name) != is {
 			t.Errorf("%q: %t", name, !is)
 		}

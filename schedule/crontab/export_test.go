@@ -45,7 +45,8 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 			if task.Dir != after.Tasks[i].Dir {
 				prefixed = "cd " + task.Dir + " || exit; "
 			}
-			if of, is := strings.CutPrefix(line, prefixed); !is || !strings.HasSuffix(of, task.Command.Line) && !strings.Contains(task.Command.Line, "\n") {
+			if of, is := strings.CutPrefix(line, prefixed); !is ||
+				!strings.HasSuffix(of, task.Command.Line) && !strings.Contains(task.Command.Line, "\n") {
 				t.Errorf("the command %q became %q", task.Command.Line, line)
 			}
 			task.Command, task.Dir, task.Env = after.Tasks[i].Command, after.Tasks[i].Dir, after.Tasks[i].Env

@@ -107,7 +107,8 @@ MAILTO=b@example.com
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := load.Archive(archive, "/srv/x.crontab", options); err != nil || len(again.Tasks) != len(asItIs.Tasks) {
+		if again, err := load.Archive(archive, "/srv/x.crontab", options); err != nil ||
+			len(again.Tasks) != len(asItIs.Tasks) {
 			t.Errorf("kept as the last valid one it is %v, %v", again, err)
 		}
 	}

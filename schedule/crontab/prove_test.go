@@ -128,7 +128,8 @@ func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 
 // A line that Debian's crontab refuses is not compared with Debian's cron.
 func TestLinesThatDebianRefusesAreNotProven(t *testing.T) {
-	for _, line := range []string{"@every_minute /bin/a", "~ 4 * * * /bin/a", "5/20 * * * * /bin/a", "5 4 * * * " + strings.Repeat("a", 999)} {
+	for _, line := range []string{"@every_minute /bin/a", "~ 4 * * * /bin/a", "5/20 * * * * /bin/a", "5 4 * * * " +
+		strings.Repeat("a", 999)} {
 		if _, proof := imported(t, line+"\n", start, time.UTC); proof.Tasks != 0 || len(proof.Uncompared) != 1 {
 			t.Errorf("%.20s: %+v", line, proof)
 		}
@@ -182,7 +183,8 @@ func TestAnErrorOfOneMinuteAYearIsFound(t *testing.T) {
 			calendar := vixie.NewCalendar(zone(t, in), start, start.AddDate(years, 0, 0))
 			right, wrong := when(t, zone(t, in), row.line), when(t, zone(t, in), row.wrong)
 			check := func(what string, due func(from, to time.Time) iter.Seq[time.Time], found bool) {
-				if d := Compare(times(t, row.line), calendar, due, start, start.AddDate(years, 0, 0)); (d != nil) != found {
+				if d := Compare(times(t, row.line), calendar, due, start,
+					start.AddDate(years, 0, 0)); (d != nil) != found {
 					t.Errorf("%s, %s (%s), %s: %+v", row.line, row.what, in, what, d)
 				}
 			}

@@ -97,7 +97,8 @@ func TestTidy(t *testing.T) {
 func TestOneLockFileIsOneMutex(t *testing.T) {
 	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -n /run/db.lock b\n3 3 * * * flock -n /run/c.lock c\n", Options{Tidy: true})
 	loaded := loadYAML(t, s, time.UTC)
-	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || c.Mutex != "c" || !a.WithoutOverlapping || !c.WithoutOverlapping {
+	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" ||
+		c.Mutex != "c" || !a.WithoutOverlapping || !c.WithoutOverlapping {
 		t.Errorf("%q %q %q", a.Mutex, b.Mutex, c.Mutex)
 	}
 }

@@ -15,7 +15,8 @@ import (
 func TestLinesOfACrontab(t *testing.T) {
 	const crontab = "# m h dom\nMAILTO=a@example.com\nPATH = /bin\n\n* * * * * sched run\n@daily tidy\n0 3 * * * \t/opt/backup --all"
 	lines := cronLines("crontab -l", crontab, false)
-	if len(lines) != 3 || lines[0].Line != 5 || lines[0].Command != "sched run" || lines[1].When != "@daily" || lines[0].open || !lines[2].open {
+	if len(lines) != 3 || lines[0].Line != 5 || lines[0].Command != "sched run" || lines[1].When != "@daily" ||
+		lines[0].open || !lines[2].open {
 		t.Errorf("%+v", lines)
 	}
 	system := cronLines("/etc/crontab", "* * * * * shop sched run -c /srv/a.yaml\n", true)
@@ -125,10 +126,12 @@ func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 	wants := filepath.Join(folder, "timers.target.wants")
-	if err := errors.Join(os.Mkdir(wants, 0o755), os.Symlink("../sched.timer", filepath.Join(wants, "sched.timer"))); err != nil {
+	if err := errors.Join(os.Mkdir(wants, 0o755),
+		os.Symlink("../sched.timer", filepath.Join(wants, "sched.timer"))); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkDoubles(context.Background(), s); found[0].Level != Problem || !strings.Contains(found[0].Text, "sched.timer is enabled, and crontab -l:1 calls") {
+	if found := checkDoubles(context.Background(), s); found[0].Level != Problem ||
+		!strings.Contains(found[0].Text, "sched.timer is enabled, and crontab -l:1 calls") {
 		t.Errorf("%v", found)
 	}
 }
@@ -144,7 +147,8 @@ func TestALineWithTheCommandOfATaskIsNamed(t *testing.T) {
 			"0 3 * * * tar czf x-$(date +\\%F).tgz /srv\n0 4 * * * tidy\n0 5 * * * other\n", false)
 	})
 	found := checkDoubles(context.Background(), s)
-	if len(found) != 1 || found[0].Level != Warning || found[0].Text != "crontab -l:1 has the command of the task backup, too" {
+	if len(found) != 1 || found[0].Level != Warning ||
+		found[0].Text != "crontab -l:1 has the command of the task backup, too" {
 		t.Errorf("%v", found)
 	}
 }

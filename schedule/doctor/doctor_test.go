@@ -16,7 +16,8 @@ func TestACheckThatHangsIsGivenUp(t *testing.T) {
 	hangs := check{"disk", func(context.Context, *Subject) findings { <-release; return nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // as when its time is over
-	if found := hangs.within(ctx, nil); len(found) != 1 || found[0].Level != Warning || !strings.Contains(found[0].Text, "no answer") {
+	if found := hangs.within(ctx, nil); len(found) != 1 || found[0].Level != Warning ||
+		!strings.Contains(found[0].Text, "no answer") {
 		t.Errorf("%v", found)
 	}
 }
@@ -101,7 +102,8 @@ func TestAFolderThatEverybodyCanWriteIsNamed(t *testing.T) {
 	if err := os.Chmod(folder, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkSchedule(context.Background(), s); found[0].Level != Warning || !strings.Contains(found[0].Text, folder) {
+	if found := checkSchedule(context.Background(), s); found[0].Level != Warning ||
+		!strings.Contains(found[0].Text, folder) {
 		t.Errorf("%v", found)
 	}
 }

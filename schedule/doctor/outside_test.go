@@ -39,12 +39,14 @@ func TestAnotherScheduleOfTheSameNameIsFound(t *testing.T) {
 			t.Errorf("one schedule: %s", found)
 		}
 		tick("web-2", "/srv/shop/schedule.yaml", "another")
-		if found := storeFound(s); !strings.Contains(found, "warning web-2 ticks another text under the name shop: its /srv/shop/schedule.yaml") {
+		if found := storeFound(s); !strings.Contains(found,
+			"warning web-2 ticks another text under the name shop: its /srv/shop/schedule.yaml") {
 			t.Errorf("on another server: %s", found)
 		}
 		other := filepath.Join(t.TempDir(), "blog.yaml")
 		tick("web-1", other, s.Schedule.Digest)
-		if found := storeFound(s); !strings.Contains(found, "problem "+other+" is ticked on this server under the name shop, too") {
+		if found := storeFound(s); !strings.Contains(found,
+			"problem "+other+" is ticked on this server under the name shop, too") {
 			t.Errorf("on this server: %s", found)
 		}
 	})
@@ -70,7 +72,8 @@ func TestARealRedisTellsHowItIsSetUp(t *testing.T) {
 			found := slices.DeleteFunc(checkStore(context.Background(), s), func(f Result) bool {
 				return strings.HasPrefix(f.Text, "the store took ") // this machine is busy
 			})
-			if found = append(found, Result{Level: OK}); found[0].Level != test.level || !strings.Contains(found[0].Text, test.want) {
+			if found = append(found, Result{Level: OK}); found[0].Level != test.level ||
+				!strings.Contains(found[0].Text, test.want) {
 				t.Errorf("%v", found)
 			}
 		})

@@ -26,7 +26,8 @@ func TestWhoCanWriteAPartOfTheScheduleIsNamed(t *testing.T) {
 	if err := os.Chmod(part, 0o664); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkSchedule(context.Background(), s); found[0].Level != Warning || !strings.Contains(found[0].Text, part) {
+	if found := checkSchedule(context.Background(), s); found[0].Level != Warning ||
+		!strings.Contains(found[0].Text, part) {
 		t.Errorf("%v", found)
 	}
 }
@@ -53,7 +54,8 @@ func TestHistoryIsReadPageByPage(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkHistory(context.Background(), s); found[0].Level != Problem || !strings.Contains(found[0].Text, "cannot be read") {
+	if found := checkHistory(context.Background(), s); found[0].Level != Problem ||
+		!strings.Contains(found[0].Text, "cannot be read") {
 		t.Errorf("a damaged one: %v", found)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, text) {

@@ -39,7 +39,8 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if test.version != "" {
-			if err := os.WriteFile(filepath.Join(folder, "tzdata.zi"), []byte("# version "+test.version+"\nR A 1\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(folder, "tzdata.zi"), []byte("# version "+test.version+"\nR A 1\n"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -52,7 +53,8 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 			}
 		}
 		found := checkZoneData(context.Background(), s)
-		if len(found) != 1 || (found[0].Level == OK) != (test.want == "") || !strings.Contains(found[0].Text, test.want) {
+		if len(found) != 1 || (found[0].Level == OK) != (test.want == "") ||
+			!strings.Contains(found[0].Text, test.want) {
 			t.Errorf("%s: %v", test.says, found)
 		}
 		zoneFolder = before

@@ -126,7 +126,8 @@ func TestACacheMakesNoReportForNobody(t *testing.T) {
 	ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer leave()
 	begun := time.Now()
-	if _, err := c.Report(ctx, src, controltest.Now(), forecast.Longest); !errors.Is(err, context.DeadlineExceeded) { // 134 million slots
+	// 134 million slots
+	if _, err := c.Report(ctx, src, controltest.Now(), forecast.Longest); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	if took := time.Since(begun); took > time.Minute {

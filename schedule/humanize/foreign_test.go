@@ -49,7 +49,8 @@ func TestPlainTakesOutWhatIsForATerminal(t *testing.T) {
 }
 
 func FuzzPlain(f *testing.F) {
-	for _, seed := range []string{"", "a\r\nb\rc", "\x1b[1;31mred\x1b[0m", "\x1b]0;title\x07x", "\x1b]8;;http://x\x1b\\link", "\x1b(B", "\x1b", "\x1b[", "\x1b]", "\xff\xfe", "\x1b[31\nm"} {
+	for _, seed := range []string{"", "a\r\nb\rc", "\x1b[1;31mred\x1b[0m", "\x1b]0;title\x07x",
+		"\x1b]8;;http://x\x1b\\link", "\x1b(B", "\x1b", "\x1b[", "\x1b]", "\xff\xfe", "\x1b[31\nm"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -61,7 +62,8 @@ func FuzzPlain(f *testing.F) {
 			t.Errorf("%q: %q has a control character", text, got)
 		}
 		// No line may be swallowed with a sequence that was broken off.
-		if want := strings.Count(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n"); strings.Count(got, "\n") < want-strings.Count(text, "\r") {
+		if want := strings.Count(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"),
+			"\n"); strings.Count(got, "\n") < want-strings.Count(text, "\r") {
 			t.Errorf("%q: %q has too few lines", text, got)
 		}
 		if again := Plain(got); again != got {

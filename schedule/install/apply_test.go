@@ -57,7 +57,8 @@ func TestApply(t *testing.T) {
 func TestApplyWithoutACrontab(t *testing.T) {
 	tab := fake(t, "")
 	edit := shop.Add("", nil)
-	if backup, err := (Crontab{}).Apply(edit, false, t.TempDir(), at); err != nil || backup != "" || read(t, tab) != edit.New {
+	if backup, err := (Crontab{}).Apply(edit, false, t.TempDir(), at); err != nil || backup != "" ||
+		read(t, tab) != edit.New {
 		t.Errorf("%v, %s", err, backup)
 	}
 	if _, err := (Crontab{}).Apply(shop.Remove(edit.New), true, t.TempDir(), at); err != nil {
@@ -80,7 +81,8 @@ func TestApplyThatFails(t *testing.T) {
 		tab := fake(t, row.script)
 		os.WriteFile(tab, []byte(row.text), 0o600)
 		_, err := Crontab{}.Apply(shop.Add(row.text, nil), true, t.TempDir(), at)
-		if err == nil || !strings.Contains(err.Error(), row.want) || !strings.HasPrefix(read(t, tab), row.text) || shop.IsIn(read(t, tab)) {
+		if err == nil || !strings.Contains(err.Error(), row.want) || !strings.HasPrefix(read(t, tab), row.text) ||
+			shop.IsIn(read(t, tab)) {
 			t.Errorf("%s: %v, %q", row.what, err, read(t, tab))
 		}
 	}
@@ -92,7 +94,8 @@ func TestApplyWithoutRoomForACopy(t *testing.T) {
 	os.WriteFile(tab, []byte("1 1 * * * a\n"), 0o600)
 	file := filepath.Join(t.TempDir(), "file")
 	os.WriteFile(file, nil, 0o600)
-	if _, err := (Crontab{}).Apply(shop.Add("1 1 * * * a\n", nil), true, file+"/backups", at); err == nil || read(t, tab) != "1 1 * * * a\n" {
+	if _, err := (Crontab{}).Apply(shop.Add("1 1 * * * a\n", nil), true, file+"/backups", at); err == nil ||
+		read(t, tab) != "1 1 * * * a\n" {
 		t.Errorf("%v", err)
 	}
 }

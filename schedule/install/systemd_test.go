@@ -46,7 +46,8 @@ func verify(t *testing.T, s Systemd) bool {
 	t.Helper()
 	files := append(s.Install().Files, File{s.Program, "#!/bin/sh\n"})
 	for _, f := range files {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(f.Path), 0o755), os.WriteFile(f.Path, []byte(f.Text), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f.Path), 0o755),
+			os.WriteFile(f.Path, []byte(f.Text), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,10 +71,12 @@ func TestSystemdRefusesAMistake(t *testing.T) {
 		t.Skip(err)
 	}
 	path := filepath.Join(t.TempDir(), "sched-x.service")
-	if err := os.WriteFile(path, []byte("[Service]\nType=oneshot\nExecStart=/nowhere/sched\nKillMod=process\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte("[Service]\nType=oneshot\nExecStart=/nowhere/sched\nKillMod=process\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", path).CombinedOutput(); err == nil || !strings.Contains(string(out), "KillMod") {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", path).CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "KillMod") {
 		t.Errorf("%v %s", err, out)
 	}
 }

@@ -25,7 +25,8 @@ func sameFromArchive(t *testing.T, s *schedule.Schedule) {
 	if got, want := dump(again), dump(s); got != want {
 		t.Errorf("of the archive\n%s\nit is\n%s\nwant\n%s", text, got, want)
 	}
-	if again.File != s.File || again.Digest != s.Digest || !reflect.DeepEqual(again.OutOfDate(farAway), s.OutOfDate(farAway)) {
+	if again.File != s.File || again.Digest != s.Digest ||
+		!reflect.DeepEqual(again.OutOfDate(farAway), s.OutOfDate(farAway)) {
 		t.Errorf("of the archive\n%s\nthe file is %s and the digest %s, want %s and %s",
 			text, again.File, again.Digest, s.File, s.Digest)
 	}
@@ -75,10 +76,12 @@ func TestAnArchiveNeedsNoFiles(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	if got := names(again.Tasks); got != "main outside first second" || dump(again) != dump(s) || again.Digest != s.Digest {
+	if got := names(again.Tasks); got != "main outside first second" || dump(again) != dump(s) ||
+		again.Digest != s.Digest {
 		t.Errorf("it has %s:\n%s\nwant\n%s", got, dump(again), dump(s))
 	}
-	for i, place := range []string{"schedule.yaml" + ":3:9", filepath.Join(outside, "out.yaml") + ":1:3", `d/1 "x".yaml` + ":3:3", "d/2.yaml" + ":2:9"} {
+	for i, place := range []string{"schedule.yaml" + ":3:9", filepath.Join(outside, "out.yaml") + ":1:3",
+		`d/1 "x".yaml` + ":3:3", "d/2.yaml" + ":2:9"} {
 		if again.Tasks[i].Place.String() != place {
 			t.Errorf("%s is at %s, want %s", again.Tasks[i].Name, again.Tasks[i].Place, place)
 		}

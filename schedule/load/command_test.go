@@ -92,7 +92,8 @@ func TestTheSnapshotHasAsWhomATaskRuns(t *testing.T) {
 	if err := json.Unmarshal(text, &again); err != nil {
 		t.Fatal(err)
 	}
-	if again.As.Umask == nil || again.As.Nice == nil || !reflect.DeepEqual(again.As, task.As) || !reflect.DeepEqual(again.EnvFiles, task.EnvFiles) {
+	if again.As.Umask == nil || again.As.Nice == nil || !reflect.DeepEqual(again.As, task.As) ||
+		!reflect.DeepEqual(again.EnvFiles, task.EnvFiles) {
 		t.Errorf("%s", text)
 	}
 }

@@ -35,7 +35,8 @@ func TestTheReferenceKnowsEveryKeyAndNoOther(t *testing.T) {
 			t.Errorf("%s documents\n%v, the keys are\n%v", reference, documented, part.known)
 		}
 	}
-	for _, key := range slices.Concat(retryKeys.Names(0), historyKeys.Names(0), outputKeys.Names(0), metricsKeys.Names(0), hookKeys.Names(0)) {
+	for _, key := range slices.Concat(retryKeys.Names(0), historyKeys.Names(0), outputKeys.Names(0),
+		metricsKeys.Names(0), hookKeys.Names(0)) {
 		if !strings.Contains(string(text), "`"+key+"`") && !regexp.MustCompile("`\\{[^`]*\\b"+key+"\\b").Match(text) {
 			t.Errorf("%s does not know %s", reference, key)
 		}
@@ -61,7 +62,8 @@ func check[T any](t *testing.T, table string, keys *keys[T]) {
 	t.Helper()
 	seen := map[string]string{}
 	for _, key := range keys.Rows() {
-		if key.Doc == "" || strings.HasSuffix(key.Doc, ".") || strings.ToLower(key.Doc[:1]) != key.Doc[:1] && key.Doc[:3] != "URL" {
+		if key.Doc == "" || strings.HasSuffix(key.Doc, ".") ||
+			strings.ToLower(key.Doc[:1]) != key.Doc[:1] && key.Doc[:3] != "URL" {
 			t.Errorf("the %s key %s says %q", table, key.Name, key.Doc)
 		}
 		if other := seen[key.Doc]; other != "" || seen[key.Name] != "" {

@@ -28,7 +28,8 @@ func TestIncludes(t *testing.T) {
 		t.Errorf("the order is %s", got)
 	}
 	extra := s.Tasks[1]
-	if extra.Timeout.String() != "1m0s" || extra.Dir != filepath.Join(dir, "sub") || extra.Place != (yamldoc.Place{File: "extra.yaml", Line: 1, Column: 3}) {
+	if extra.Timeout.String() != "1m0s" || extra.Dir != filepath.Join(dir, "sub") ||
+		extra.Place != (yamldoc.Place{File: "extra.yaml", Line: 1, Column: 3}) {
 		t.Errorf("the included task is %+v", extra)
 	}
 	sameFromArchive(t, s)

@@ -176,7 +176,8 @@ func TestTheGuideFromLaravelHasTheSameRows(t *testing.T) {
 	}
 	for _, tt := range fromLaravel {
 		keys := strings.ReplaceAll(tt.keys, "\n", "`<br>`")
-		if row := fmt.Sprintf("| `%s` | `%s` | `%s` |\n", tt.method, keys, tt.cron); !strings.Contains(string(text), row) {
+		if row := fmt.Sprintf("| `%s` | `%s` | `%s` |\n", tt.method, keys,
+			tt.cron); !strings.Contains(string(text), row) {
 			t.Errorf("%s lacks %s", laravelGuide, row)
 		}
 	}
@@ -203,7 +204,8 @@ func TestAMethodOfLaravelAsAKeyGetsTheLineThatSaysIt(t *testing.T) {
 			for _, k := range line.FindAllStringSubmatch(row[2], -1) {
 				keys = append(keys, k[1])
 			}
-			if taskKeys.Has(m[1], inTask) || !slices.ContainsFunc(keys, func(k string) bool { return taskKeys.Has(k, inTask) }) {
+			if taskKeys.Has(m[1], inTask) ||
+				!slices.ContainsFunc(keys, func(k string) bool { return taskKeys.Has(k, inTask) }) {
 				continue
 			}
 			tried++

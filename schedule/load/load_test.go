@@ -195,19 +195,23 @@ tasks:
 		t.Fatalf("the order is %s", got)
 	}
 	first, second, third, fourth, fifth := s.Tasks[0], s.Tasks[1], s.Tasks[2], s.Tasks[3], s.Tasks[4]
-	if first.StartDeadline != 0 || fifth.StartDeadline != time.Minute || !fourth.RunMissed || fourth.MissedWithin != 2*time.Hour {
+	if first.StartDeadline != 0 || fifth.StartDeadline != time.Minute || !fourth.RunMissed ||
+		fourth.MissedWithin != 2*time.Hour {
 		t.Errorf("the first is %+v, the fourth %+v", first, fourth)
 	}
-	if first.Timeout != 0 || fifth.Timeout != time.Hour || first.Env["D"] != "defaults" || len(first.Conditions.Between) != 0 {
+	if first.Timeout != 0 || fifth.Timeout != time.Hour || first.Env["D"] != "defaults" ||
+		len(first.Conditions.Between) != 0 {
 		t.Errorf("the first is %+v", first)
 	}
 	if !reflect.DeepEqual(second.Env, map[string]string{"A": "file", "B": "defaults", "C": "group", "D": "task"}) {
 		t.Errorf("the variables of the second are %v", second.Env)
 	}
-	if second.When.Every != "hour" || !second.Background || second.Mutex != "second" || second.Conditions.Between[0] != (schedule.Window{From: 60, To: 120}) {
+	if second.When.Every != "hour" || !second.Background || second.Mutex != "second" ||
+		second.Conditions.Between[0] != (schedule.Window{From: 60, To: 120}) {
 		t.Errorf("the second is %+v", second)
 	}
-	if third.When.Every != "" || len(third.When.Crons) != 1 || third.Background || third.When.Location.String() != "Asia/Tokyo" {
+	if third.When.Every != "" || len(third.When.Crons) != 1 || third.Background ||
+		third.When.Location.String() != "Asia/Tokyo" {
 		t.Errorf("the third is %+v", third)
 	}
 	if fourth.When.Every != "" || len(fourth.When.Crons) != 1 || fourth.Mutex != "one" || fourth.Env["D"] != "group" {
@@ -271,7 +275,8 @@ func TestStateDir(t *testing.T) {
 }
 
 func TestNameOfAFolder(t *testing.T) {
-	for folder, want := range map[string]string{"shop": "shop", "my shop": "my-shop", ".hidden": "hidden", "/": "sched", "店": "sched", "a店b": "a-b"} {
+	for folder, want := range map[string]string{"shop": "shop", "my shop": "my-shop", ".hidden": "hidden", "/": "sched",
+		"店": "sched", "a店b": "a-b"} {
 		if got := nameOf(folder); got != want {
 			t.Errorf("the folder %q makes the name %q, want %q", folder, got, want)
 		}
@@ -315,7 +320,8 @@ func TestRootTakesNoCommandsFromOthers(t *testing.T) {
 	opts.Root = true
 	if os.Geteuid() != 0 {
 		_, err := File(main, opts)
-		if err == nil || !strings.Contains(err.Error(), "belongs to another user") || !strings.Contains(err.Error(), "hint: chown root "+main) {
+		if err == nil || !strings.Contains(err.Error(), "belongs to another user") ||
+			!strings.Contains(err.Error(), "hint: chown root "+main) {
 			t.Errorf("a file of another user: %v", err)
 		}
 	} else {

@@ -50,7 +50,8 @@ tasks:
 	if got := s.Tasks[0].Hooks; !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %s\nwant %s", inJSON(t, got), inJSON(t, want))
 	}
-	if got, want := s.Tasks[0].Sender, (schedule.Sender{Schedule: "shop", File: "/srv/shop/schedule.yaml", Zone: "Asia/Tokyo"}); got != want {
+	if got, want := s.Tasks[0].Sender, (schedule.Sender{Schedule: "shop", File: "/srv/shop/schedule.yaml",
+		Zone: "Asia/Tokyo"}); got != want {
 		t.Errorf("the sender is %+v", got)
 	}
 	if got := s.Tasks[1]; got.Hooks.NeedSchedule() || got.Sender != (schedule.Sender{}) {
@@ -85,7 +86,8 @@ mail: {url: "smtp://me:${file:secrets/smtp}@localhost", from: "${FROM}"}
 	}
 	x := schedule.Expansion{Getenv: opts.Getenv, Folder: again.Folder}
 	mail, err := again.Hooks.After[0].Notify.Expanded(x)
-	if want := (schedule.Notification{Mail: []string{"to@example.com"}, MailURL: "smtp://me:hunter2@localhost", MailFrom: "from@example.com"}); err != nil || !reflect.DeepEqual(mail, want) {
+	if want := (schedule.Notification{Mail: []string{"to@example.com"}, MailURL: "smtp://me:hunter2@localhost",
+		MailFrom: "from@example.com"}); err != nil || !reflect.DeepEqual(mail, want) {
 		t.Errorf("%+v, %v", mail, err)
 	}
 	ping, err := again.Hooks.After[1].Notify.Expanded(x)

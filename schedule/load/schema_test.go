@@ -196,7 +196,8 @@ func parsing(text string) func() error {
 func TestTheSchemaAgreesWithTheLoaderOnTheExamples(t *testing.T) {
 	s := compiled(t)
 	files := []string{"../../schedule.yaml"}
-	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/schedule.yaml", "../../bench/*.yaml", "../../bench/*/*.yaml", "../../packaging/etc/*.yaml"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/schedule.yaml", "../../bench/*.yaml",
+		"../../bench/*/*.yaml", "../../packaging/etc/*.yaml"} {
 		found, _ := filepath.Glob(pattern)
 		files = append(files, found...)
 	}
@@ -205,7 +206,8 @@ func TestTheSchemaAgreesWithTheLoaderOnTheExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !agree(t, s, file, string(text), func() error { _, err := load.File(file, load.TestOptions()); return err }) {
+		if !agree(t, s, file, string(text),
+			func() error { _, err := load.File(file, load.TestOptions()); return err }) {
 			t.Errorf("%s is not valid", file)
 		}
 	}
@@ -276,7 +278,8 @@ func TestTheSchemaAgreesWithTheLoaderOnThousandsOfFiles(t *testing.T) {
 func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 	s := compiled(t)
 	for _, key := range load.Keys(load.InTask) {
-		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "missed_at_most", "except", "pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
+		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "missed_at_most", "except",
+			"pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
 			continue
 		}
 		shown := append([]string{key.Type.Example, key.Type.Default}, key.Type.Words...)
@@ -326,7 +329,8 @@ func TestTheDefaultsAreThoseOfTheLoader(t *testing.T) {
 		return strings.NewReplacer("[]", "", "<nil>", "").Replace(regexp.MustCompile(`0x[0-9a-f]+`).ReplaceAllString(of, ""))
 	}
 	for _, key := range load.Keys(load.InTask) {
-		if key.Type.Default == "" || key.Name == "missed_within" || key.Name == "missed_at_most" || key.Name == "wait_at_most" {
+		if key.Type.Default == "" || key.Name == "missed_within" || key.Name == "missed_at_most" ||
+			key.Name == "wait_at_most" {
 			continue
 		}
 		if with, without := loaded("  "+key.Name+": "+key.Type.Default+"\n"), loaded(""); with != without {

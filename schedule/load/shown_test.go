@@ -77,7 +77,8 @@ func TestEachSettingSaysWhereItWasSet(t *testing.T) {
 		{"background", false, 0, ""},
 	} {
 		got := found[want.key]
-		if got.Value != want.value || got.From.Place.Line != want.line || got.From.Section != want.section || got.IsSet != (want.line > 0) {
+		if got.Value != want.value || got.From.Place.Line != want.line || got.From.Section != want.section ||
+			got.IsSet != (want.line > 0) {
 			t.Errorf("%s is %v of %v %s, not %v of line %d %s",
 				want.key, got.Value, got.From.Place, got.From.Section, want.value, want.line, want.section)
 		}

@@ -243,7 +243,8 @@ func TestADeliveryThatCannotBeKeptIsSentOnce(t *testing.T) {
 	put(s, webhook(server.URL+"/ok", "1"))
 	put(s, webhook(server.URL+"/down", "2"))
 	s.Wait(context.Background(), Patience)
-	if server.asked["/ok"] != 1 || server.asked["/down"] != 1 || len(lost) != 1 || !strings.HasSuffix(lost[0].Error(), unkept) {
+	if server.asked["/ok"] != 1 || server.asked["/down"] != 1 || len(lost) != 1 ||
+		!strings.HasSuffix(lost[0].Error(), unkept) {
 		t.Errorf("%v, %v", server.asked, errors.Join(lost...))
 	}
 }

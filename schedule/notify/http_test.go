@@ -303,7 +303,8 @@ func TestRedirects(t *testing.T) {
 	})
 	t.Run("a webhook follows where it may post", func(t *testing.T) {
 		for _, status := range []int{307, 308} {
-			if e := send(t, notify.Target{Webhook: to(status, other.URL)}, failure()); e != nil || !strings.Contains(body, "nightly-report") {
+			if e := send(t, notify.Target{Webhook: to(status, other.URL)}, failure()); e != nil ||
+				!strings.Contains(body, "nightly-report") {
 				t.Errorf("%d: %v, body %q", status, e, body)
 			}
 		}

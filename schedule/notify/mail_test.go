@@ -166,7 +166,8 @@ func TestAMailTakesAnyOutput(t *testing.T) {
 			msg := failure()
 			msg.Output = row.output
 			got := mailed(t, notify.Target{Mail: []string{"ops@example.com"}}, msg)
-			if _, output, _ := strings.Cut(got.body, "\nIts output:\n\n"); output != row.want+"\n" || len(got.Header["Bcc"]) > 0 {
+			if _, output, _ := strings.Cut(got.body, "\nIts output:\n\n"); output != row.want+"\n" ||
+				len(got.Header["Bcc"]) > 0 {
 				t.Errorf("got %q", got.body)
 			}
 		})

@@ -16,7 +16,8 @@ func spanOf(t *testing.T, path string, msg notify.Message) (span map[string]any)
 	if e := send(t, notify.Target{OTLP: server + path}, msg); e != nil {
 		t.Fatal(e)
 	}
-	if last.Method != "POST" || last.RequestURI != "/v1/traces" || last.Header.Get("Content-Type") != "application/json" {
+	if last.Method != "POST" || last.RequestURI != "/v1/traces" ||
+		last.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %s %v", last.Method, last.RequestURI, last.Header)
 	}
 	var body struct {
@@ -28,7 +29,8 @@ func spanOf(t *testing.T, path string, msg notify.Message) (span map[string]any)
 	if err := json.Unmarshal([]byte(last.body), &body); err != nil {
 		t.Fatal(err)
 	}
-	if got := attributesOf(body.ResourceSpans[0].Resource); got["service.name"] != "shop" || got["host.name"] != "web-1" {
+	if got := attributesOf(body.ResourceSpans[0].Resource); got["service.name"] != "shop" ||
+		got["host.name"] != "web-1" {
 		t.Errorf("the resource is %v", got)
 	}
 	return body.ResourceSpans[0].ScopeSpans[0].Spans[0]
@@ -53,7 +55,8 @@ func TestTheSpansOfARunAreATrace(t *testing.T) {
 	attempt := spanOf(t, "/v1/traces", msg)
 
 	const trace = "01920ba47a007c119d0e5c2f9a1b3d4e"
-	if run["traceId"] != trace || attempt["traceId"] != trace || attempt["parentSpanId"] != run["spanId"] || run["parentSpanId"] != nil {
+	if run["traceId"] != trace || attempt["traceId"] != trace || attempt["parentSpanId"] != run["spanId"] ||
+		run["parentSpanId"] != nil {
 		t.Errorf("the ids of\n%v\n%v", run, attempt)
 	}
 	if got, want := notify.TraceParent(msg.Run, 3), "00-"+trace+"-"+attempt["spanId"].(string)+"-01"; got != want {
@@ -65,7 +68,8 @@ func TestTheSpansOfARunAreATrace(t *testing.T) {
 	if run["name"] != "nightly-report" || attempt["name"] != "sh" || run["kind"] != 1.0 || attempt["kind"] != 3.0 {
 		t.Errorf("%v\n%v", run, attempt)
 	}
-	if run["startTimeUnixNano"] != "1795246201000000000" || attempt["startTimeUnixNano"] != "1795246209000000000" || run["endTimeUnixNano"] != "1795246212500000000" {
+	if run["startTimeUnixNano"] != "1795246201000000000" || attempt["startTimeUnixNano"] != "1795246209000000000" ||
+		run["endTimeUnixNano"] != "1795246212500000000" {
 		t.Errorf("%v\n%v", run, attempt)
 	}
 	if link := run["links"].([]any)[0].(map[string]any); link["traceId"] != "01920ba470007c119d0e000000000001" {
@@ -91,7 +95,8 @@ func TestTheSpanOfASuccessHasNoError(t *testing.T) {
 	msg.Event, msg.Outcome, msg.Reason, msg.ExitCode = notify.Finish, "succeeded", "", new(int)
 	span := spanOf(t, "/", msg)
 	got := attributesOf(span)
-	if _, is := got["error.type"]; is || got["process.exit.code"] != "0" || len(span["status"].(map[string]any)) > 0 || span["links"] != nil {
+	if _, is := got["error.type"]; is || got["process.exit.code"] != "0" || len(span["status"].(map[string]any)) > 0 ||
+		span["links"] != nil {
 		t.Errorf("%v", span)
 	}
 }

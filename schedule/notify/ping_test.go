@@ -33,7 +33,8 @@ func TestAPingIsTheURLAndNothingElse(t *testing.T) {
 		if e := send(t, notify.Target{Ping: server + path}, failure()); e != nil {
 			t.Fatal(e)
 		}
-		if last.Method != "GET" || last.RequestURI != strings.TrimSuffix(path, "#") || last.body != "" || last.UserAgent() != "sched" {
+		if last.Method != "GET" || last.RequestURI != strings.TrimSuffix(path, "#") || last.body != "" ||
+			last.UserAgent() != "sched" {
 			t.Errorf("%s: %s %s %q by %s", path, last.Method, last.RequestURI, last.body, last.UserAgent())
 		}
 	}

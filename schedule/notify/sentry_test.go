@@ -50,7 +50,8 @@ func TestEachTaskHasAMonitorOfItsOwn(t *testing.T) {
 		}
 		_, slug, _ := strings.Cut(last.body, `"monitor_slug":"`)
 		slug, _, _ = strings.Cut(slug, `"`)
-		if slugs[slug] = true; len(slug) > 50 || strings.ContainsAny(slug, "/ N") || strings.Contains(last.body, "monitor_config") {
+		if slugs[slug] = true; len(slug) > 50 || strings.ContainsAny(slug, "/ N") ||
+			strings.Contains(last.body, "monitor_config") {
 			t.Errorf("%s", last.body)
 		}
 	}
@@ -60,7 +61,8 @@ func TestEachTaskHasAMonitorOfItsOwn(t *testing.T) {
 }
 
 func TestADSNIsChecked(t *testing.T) {
-	for _, dsn := range []string{"https://o1.ingest.sentry.io/42", "https://key@o1.ingest.sentry.io", "https://key@o1.ingest.sentry.io/shop", "key@host/42"} {
+	for _, dsn := range []string{"https://o1.ingest.sentry.io/42", "https://key@o1.ingest.sentry.io",
+		"https://key@o1.ingest.sentry.io/shop", "key@host/42"} {
 		err := notify.Target{Sentry: dsn}.Check()
 		if err == nil || !strings.Contains(err.Error(), "the DSN is not one of Sentry") {
 			t.Errorf("%s: %v", dsn, err)

@@ -203,7 +203,8 @@ func TestTheReplyToQuitDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"hang", "", "500 what?"} {
 		began := time.Now()
-		if e := send(t, mailTo("smtp://"+oddServer(t, politeBut("QUIT", answer)), "ops@example.com"), failure()); e != nil {
+		if e := send(t, mailTo("smtp://"+oddServer(t, politeBut("QUIT", answer)), "ops@example.com"),
+			failure()); e != nil {
 			t.Errorf("QUIT answered with %q: %v", answer, e)
 		}
 		if took := time.Since(began); took > 8*time.Second {

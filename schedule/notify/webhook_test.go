@@ -55,10 +55,12 @@ func indented(t *testing.T, text string) string {
 }
 
 func TestAWebhookGetsWhatTheReferenceShows(t *testing.T) {
-	if got, want := indented(t, posted(t, notify.Plain, failure())), indented(t, documented(t, "### Webhook", "json")); got != want {
+	if got, want := indented(t, posted(t, notify.Plain, failure())),
+		indented(t, documented(t, "### Webhook", "json")); got != want {
 		t.Errorf("got\n%s\nthe reference has\n%s", got, want)
 	}
-	if got, want := indented(t, posted(t, notify.Slack, failure())), indented(t, documented(t, "### Slack and Mattermost", "json")); got != want {
+	if got, want := indented(t, posted(t, notify.Slack, failure())),
+		indented(t, documented(t, "### Slack and Mattermost", "json")); got != want {
 		t.Errorf("got\n%s\nthe reference has\n%s", got, want)
 	}
 }
@@ -109,7 +111,8 @@ func TestAWebhookTakesAnyOutput(t *testing.T) {
 	if err := json.Unmarshal([]byte(posted(t, notify.Plain, msg)), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Output) > notify.OutputLimit+2 || !strings.HasSuffix(got.Output, "\n\uFFFD\x1b[31m<&>\x00\u2028 \"end\"\r\n") || !got.OutputCut {
+	if len(got.Output) > notify.OutputLimit+2 ||
+		!strings.HasSuffix(got.Output, "\n\uFFFD\x1b[31m<&>\x00\u2028 \"end\"\r\n") || !got.OutputCut {
 		t.Errorf("%d bytes, cut %t, ends in %q", len(got.Output), got.OutputCut, got.Output[len(got.Output)-40:])
 	}
 }
@@ -129,13 +132,15 @@ func TestNoOutputIsMarkupForSlack(t *testing.T) {
 	if message.Text != want {
 		t.Errorf("got  %q\nwant %q", message.Text, want)
 	}
-	for _, output := range []string{strings.Repeat("&<>", 30_000), strings.Repeat("line <&\n", 10_000), strings.Repeat("ä", 60_000), strings.Repeat("```", 5000)} {
+	for _, output := range []string{strings.Repeat("&<>", 30_000), strings.Repeat("line <&\n", 10_000),
+		strings.Repeat("ä", 60_000), strings.Repeat("```", 5000)} {
 		msg.Output = output
 		if err := json.Unmarshal([]byte(posted(t, notify.Slack, msg)), &message); err != nil {
 			t.Fatal(err)
 		}
 		parts := strings.Split(message.Text, "```")
-		if len(message.Text) > 3900 || len(parts) != 3 || parts[2] != "" || len(parts[1]) < 1000 || regexp.MustCompile(`(^|[^&])(amp|lt|gt);`).MatchString(parts[1]) {
+		if len(message.Text) > 3900 || len(parts) != 3 || parts[2] != "" || len(parts[1]) < 1000 ||
+			regexp.MustCompile(`(^|[^&])(amp|lt|gt);`).MatchString(parts[1]) {
 			t.Errorf("%d bytes: %q", len(message.Text), message.Text)
 		}
 	}
@@ -165,13 +170,15 @@ func TestNoOutputIsMarkupForDiscord(t *testing.T) {
 	if got := posted(t, notify.Discord, msg); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	for _, output := range []string{strings.Repeat("ä", 60_000), strings.Repeat("```", 5000), strings.Repeat("line\n", 5000)} {
+	for _, output := range []string{strings.Repeat("ä", 60_000), strings.Repeat("```", 5000),
+		strings.Repeat("line\n", 5000)} {
 		msg.Output = output
 		var message struct{ Content string }
 		if err := json.Unmarshal([]byte(posted(t, notify.Discord, msg)), &message); err != nil {
 			t.Fatal(err)
 		}
-		if parts := strings.Split(message.Content, "```"); len([]rune(message.Content)) > 2000 || len(parts) != 3 || parts[2] != "" {
+		if parts := strings.Split(message.Content, "```"); len([]rune(message.Content)) > 2000 ||
+			len(parts) != 3 || parts[2] != "" {
 			t.Errorf("%d bytes: %q", len(message.Content), message.Content)
 		}
 	}
@@ -206,7 +213,8 @@ func TestTeamsGetsACard(t *testing.T) {
 	}
 	want := "[shop] nightly-report failed: exit code 7|The figures of the day before|" +
 		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, sched logs 5c2f9a1b3d4e|**one** | |two "
-	if got.Type != "message" || card.ContentType != "application/vnd.microsoft.card.adaptive" || card.Content.Type != "AdaptiveCard" || strings.Join(lines, "|") != want {
+	if got.Type != "message" || card.ContentType != "application/vnd.microsoft.card.adaptive" ||
+		card.Content.Type != "AdaptiveCard" || strings.Join(lines, "|") != want {
 		t.Errorf("%s\ngot  %s\nwant %s", text, strings.Join(lines, "|"), want)
 	}
 	msg.Output = strings.Repeat("\n<&>", 60_000)

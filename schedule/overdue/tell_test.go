@@ -15,7 +15,8 @@ import (
 
 // Two servers, each with a state folder of its own, find the same incident of a one_server task.
 func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
-	redistest.OnEachStoreInTurn(t, func(t *testing.T, open func() mutex.Store) { // newMachine sets the clock of the boot
+	// newMachine sets the clock of the boot
+	redistest.OnEachStoreInTurn(t, func(t *testing.T, open func() mutex.Store) {
 		r := open()
 		task := every(time.Hour)
 		task.OneServer = true

@@ -76,7 +76,8 @@ func every(d time.Duration) *schedule.Task {
 }
 
 func TestAClockThatIsSetMakesNothingOverdue(t *testing.T) {
-	for _, by := range []time.Duration{3 * time.Hour, -3 * time.Hour, 56 * 365 * 24 * time.Hour, -56 * 365 * 24 * time.Hour} {
+	for _, by := range []time.Duration{3 * time.Hour, -3 * time.Hour, 56 * 365 * 24 * time.Hour,
+		-56 * 365 * 24 * time.Hour} {
 		m := newMachine(t, every(time.Hour))
 		m.look()
 		m.succeed("report")

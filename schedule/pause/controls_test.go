@@ -168,7 +168,8 @@ func TestATaskHasPlannedPausesBesideOthers(t *testing.T) {
 		Tasks: []*schedule.Task{{Name: "report", Tags: []string{"slow"}}, {Name: "guard", EvenWhenPaused: true}},
 	}
 	s.SettlePauses()
-	for h, want := range map[int][2]string{0: {"", ""}, 2: {"ann", ""}, 3: {"", ""}, 4: {"ann", ""}, 6: {"ann", ""}, 8: {"shop.yaml", ""}, 9: {"", ""}, 10: {"shop.yaml", ""}} {
+	for h, want := range map[int][2]string{0: {"", ""}, 2: {"ann", ""}, 3: {"", ""}, 4: {"ann", ""}, 6: {"ann", ""},
+		8: {"shop.yaml", ""}, 9: {"", ""}, 10: {"shop.yaml", ""}} {
 		for i, task := range s.Tasks {
 			at := two.Add(time.Duration(h) * time.Hour)
 			one, ok := all.Of(task, at)

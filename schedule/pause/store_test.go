@@ -45,7 +45,8 @@ func TestAPauseOnOneServerCountsOnAll(t *testing.T) {
 	change(t, store, nil, "report", Pause{By: "cat", Ended: two})
 	c := mustRead(t, store, nil)
 	all.Version = c.Pauses.Last(Everything).Version
-	if c.Pauses.Last(Everything) != all || c.Pauses.Last("report").By != "cat" || c.Pauses.Last("report").InEffect(two) || len(c.Pauses) != 2 {
+	if c.Pauses.Last(Everything) != all || c.Pauses.Last("report").By != "cat" ||
+		c.Pauses.Last("report").InEffect(two) || len(c.Pauses) != 2 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -61,7 +62,8 @@ func TestAStoreThatLostItsDataGetsThePausesBack(t *testing.T) {
 	store.LoseData()
 	mustRead(t, store, away)
 	for range 2 { // a pause that the absent server remembers does not come back
-		if c := mustRead(t, store, here); !c.Pauses.Last("report").InEffect(two) || c.Pauses.Last("import").InEffect(two) {
+		if c := mustRead(t, store, here); !c.Pauses.Last("report").InEffect(two) ||
+			c.Pauses.Last("import").InEffect(two) {
 			t.Errorf("%+v", c)
 		}
 		mustRead(t, store, away)
@@ -85,7 +87,8 @@ func TestAReaderThatOnlyLooksWritesNothing(t *testing.T) {
 // A version that sched never gave must not keep a pause in effect for good: neither in the store,
 // nor on a server with a copy.
 func TestAForgedVersionKeepsNoPauseInEffect(t *testing.T) {
-	for _, version := range []int64{math.MaxInt64, math.MinInt64, -1, 0, 1 << 52, time.Now().Add(time.Minute).UnixMicro()} {
+	for _, version := range []int64{math.MaxInt64, math.MinInt64, -1, 0, 1 << 52,
+		time.Now().Add(time.Minute).UnixMicro()} {
 		store := storetest.New()
 		forged := fmt.Appendf(nil, `{"version": %d, "by": "ann"}`, version)
 		if err := store.Put(t.Context(), tableControls, "report", forged, time.Hour); err != nil {
@@ -152,7 +155,8 @@ func TestWhatNoSchedWroteOnTheBoardIsLeftOutAndTheRestCleaned(t *testing.T) {
 		}
 	}
 	c := mustRead(t, store, nil)
-	if len(c.Pauses) != 2 || c.Pauses.Last("d").By != "eve" || c.Pauses.Last("d").Reason != "y z" || c.Interrupt.By != "" {
+	if len(c.Pauses) != 2 || c.Pauses.Last("d").By != "eve" || c.Pauses.Last("d").Reason != "y z" ||
+		c.Interrupt.By != "" {
 		t.Errorf("%+v", c)
 	}
 }

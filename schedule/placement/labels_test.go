@@ -64,7 +64,8 @@ func TestLabelsAreReadAndWhatIsNoneIsTold(t *testing.T) {
 		{strings.Repeat("x", 3000), "", "…\" is not a label"},
 	} {
 		got, wrong := placement.Parse(row.text, "here")
-		if strings.Join(got, " ") != row.want || !strings.Contains(wrong, row.wrong) || (wrong == "") != (row.wrong == "") || len(wrong) > 300 {
+		if strings.Join(got, " ") != row.want || !strings.Contains(wrong, row.wrong) ||
+			(wrong == "") != (row.wrong == "") || len(wrong) > 300 {
 			t.Errorf("%.40q: %q, %q", row.text, got, wrong)
 		}
 	}
@@ -120,7 +121,8 @@ func TestRootBelievesNoFileOfOthers(t *testing.T) {
 	}
 	os.Chmod(path, 0o644)
 	os.Chown(path, 1000, 1000)
-	if got, wrong := placement.Read(path, 0); got != nil || !strings.Contains(wrong, "belongs to another user (uid 1000)") {
+	if got, wrong := placement.Read(path, 0); got != nil ||
+		!strings.Contains(wrong, "belongs to another user (uid 1000)") {
 		t.Errorf("%q, %q", got, wrong)
 	}
 	if got, _ := placement.Read(path, 1000); len(got) != 1 {
@@ -133,7 +135,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		all, _ := placement.Parse(text, "here")
 		for _, label := range all {
-			if problem, _ := placement.Check(label); problem != "" || !placement.IsLabel(label) || !placement.Match(label, label) {
+			if problem, _ := placement.Check(label); problem != "" || !placement.IsLabel(label) ||
+				!placement.Match(label, label) {
 				t.Errorf("%q is taken for a label", label)
 			}
 		}

@@ -49,7 +49,8 @@ func TestNoArgumentHasAValueOfEnv(t *testing.T) {
 			t.Errorf("the command does not have %s: %v", want, out)
 		}
 	}
-	if text := strings.Join(out, "\n"); strings.Contains(text, setupVariable) || strings.Contains(text, "from-the-file") {
+	if text := strings.Join(out, "\n"); strings.Contains(text, setupVariable) ||
+		strings.Contains(text, "from-the-file") {
 		t.Errorf("the command has what is not for it: %v", out)
 	}
 	if text := strings.Join(argv, " "); !strings.Contains(text, BecomeArgument) || strings.Contains(text, "s3cret") {

@@ -74,7 +74,8 @@ func TestACopyToASocketIsRefusedAtOnce(t *testing.T) {
 	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
 		t.Fatal(err)
 	}
-	if err := CopyTo(context.Background(), schedule.Output{File: path}, strings.NewReader("x")); !errors.Is(err, syscall.ENXIO) && !errors.Is(err, syscall.EOPNOTSUPP) {
+	if err := CopyTo(context.Background(), schedule.Output{File: path}, strings.NewReader("x")); !errors.Is(err,
+		syscall.ENXIO) && !errors.Is(err, syscall.EOPNOTSUPP) {
 		t.Error(err)
 	}
 }
@@ -86,7 +87,8 @@ func TestACopyOfRootFollowsNoLinkOfAnotherUser(t *testing.T) {
 	}
 	const attacker = 12345
 	folder := func(t *testing.T, path string, mode os.FileMode, owner int) string {
-		if err := errors.Join(os.MkdirAll(path, 0o755), os.Chmod(path, mode), os.Chown(path, owner, owner)); err != nil {
+		if err := errors.Join(os.MkdirAll(path, 0o755), os.Chmod(path, mode),
+			os.Chown(path, owner, owner)); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -105,7 +107,8 @@ func TestACopyOfRootFollowsNoLinkOfAnotherUser(t *testing.T) {
 		}, false},
 		"a file of another user": {func(t *testing.T, dir, _ string) string {
 			path := folder(t, dir+"/app", 0o755, attacker) + "/x.log"
-			if err := errors.Join(os.WriteFile(path, []byte("long before"), 0o600), os.Chown(path, attacker, attacker)); err != nil {
+			if err := errors.Join(os.WriteFile(path, []byte("long before"), 0o600),
+				os.Chown(path, attacker, attacker)); err != nil {
 				t.Fatal(err)
 			}
 			return path

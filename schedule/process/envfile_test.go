@@ -152,7 +152,8 @@ func FuzzDotenv(f *testing.F) {
 		}
 		// In single quotes any value comes back as it is.
 		if text = strings.NewReplacer("'", "", "\x00", "", "\r", "").Replace(text); text != "" {
-			if again, err := ParseEnvFile("A='"+text+"'", shop); err != nil || !slices.Equal(again, []string{"A=" + text}) {
+			if again, err := ParseEnvFile("A='"+text+"'", shop); err != nil ||
+				!slices.Equal(again, []string{"A=" + text}) {
 				t.Errorf("%q: %q, %v", text, again, err)
 			}
 		}
@@ -174,13 +175,15 @@ func TestEnvFiles(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	pairs, err = ReadEnvFiles([]string{dir + "/none", bad, b}, []string{"A=1", "HERE=2"})
-	if got := strings.Join(pairs, "|"); got != "B=b|C=12" || err == nil || err.Error() != "env_file "+dir+"/none does not exist" {
+	if got := strings.Join(pairs, "|"); got != "B=b|C=12" || err == nil ||
+		err.Error() != "env_file "+dir+"/none does not exist" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err = ReadEnvFiles([]string{bad}, nil); err == nil || err.Error() != "env_file "+bad+`: line 1: there is no "="` {
 		t.Error(err)
 	}
-	if _, err = ReadEnvFiles([]string{dir}, nil); err == nil || !strings.HasSuffix(err.Error(), "it is not a regular file") {
+	if _, err = ReadEnvFiles([]string{dir}, nil); err == nil ||
+		!strings.HasSuffix(err.Error(), "it is not a regular file") {
 		t.Error(err)
 	}
 }

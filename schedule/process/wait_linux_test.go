@@ -57,7 +57,8 @@ func TestWhatAKeptProcessHasUsed(t *testing.T) {
 	if _, err := syscall.Wait4(p.PID, nil, 0, &waited); err != nil {
 		t.Fatal(err)
 	}
-	if looked.Utime.Nano() == 0 || looked.Utime != waited.Utime || looked.Stime != waited.Stime || looked.Maxrss != waited.Maxrss {
+	if looked.Utime.Nano() == 0 || looked.Utime != waited.Utime || looked.Stime != waited.Stime ||
+		looked.Maxrss != waited.Maxrss {
 		t.Errorf("%+v, and not %+v", looked, waited)
 	}
 }

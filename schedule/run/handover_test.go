@@ -60,7 +60,8 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 			t.Errorf("%s by a process that has not the run any more", filepath.Base(path))
 		}
 	}
-	if row, err := storage.DB.Runs().Row(ctx, record.ID); err != nil || row.Phase != state.Running || row.Owner != its.ID {
+	if row, err := storage.DB.Runs().Row(ctx, record.ID); err != nil || row.Phase != state.Running ||
+		row.Owner != its.ID {
 		t.Errorf("%+v, %v", row, err)
 	}
 }
@@ -139,7 +140,8 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, elsewhere := r.row.Output, r.row.Output+".elsewhere"
-	if err := errors.Join(os.Rename(path, elsewhere), os.Mkdir(path, 0o700)); err != nil { // no file can be opened there
+	// no file can be opened there
+	if err := errors.Join(os.Rename(path, elsewhere), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	row, err := storage.DB.Runs().Row(ctx, r.row.ID)
@@ -206,7 +208,8 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	if begun, err := supervisors.Begin(first); err != nil || len(begun) != 1 || begun[0].Row().Owner != supervisor.ID {
 		t.Errorf("alone: %v", err)
 	}
-	if row, err := storage.DB.Runs().Row(ctx, first.Row().ID); err != nil || row.Phase != state.Ready || row.Owner != supervisor.ID {
+	if row, err := storage.DB.Runs().Row(ctx, first.Row().ID); err != nil || row.Phase != state.Ready ||
+		row.Owner != supervisor.ID {
 		t.Errorf("the first: %+v, %v", row, err)
 	}
 	if _, err := ours.Begin(); !errors.As(err, &stale) {

@@ -39,7 +39,8 @@ func TestARunThatNobodyWatchedUntilItsTimeWasOver(t *testing.T) {
 	w := waits(t, callerIn(t, t.TempDir()), database("late"), 2*time.Hour)
 	w.maxWait = time.Hour
 	var skip *skipError
-	if err := wait(t, w); !errors.As(err, &skip) || skip.reason != "waited 1 h 0 m: no process was there when its time was over" {
+	if err := wait(t, w); !errors.As(err, &skip) ||
+		skip.reason != "waited 1 h 0 m: no process was there when its time was over" {
 		t.Errorf("%v", err)
 	}
 }
@@ -64,7 +65,8 @@ func TestARunIsSkippedThatMayNotStartAfterItsWait(t *testing.T) {
 	task.Folder = t.TempDir()
 	task.Maintenance = filepath.Join(task.Folder, "down")
 	os.WriteFile(task.Maintenance, nil, 0o600)
-	if err := wait(t, waits(t, callerIn(t, t.TempDir()), task, 0)); err == nil || err.Error() != "maintenance: down exists" {
+	if err := wait(t, waits(t, callerIn(t, t.TempDir()), task, 0)); err == nil ||
+		err.Error() != "maintenance: down exists" {
 		t.Errorf("%v", err)
 	}
 }

@@ -176,7 +176,8 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
 	b := newBox(t, shop)
 	long := strings.Repeat("x", mostReason+1)
-	for reason, says := range map[string]string{long: "the reason is longer than 500", "with " + b.tokens[ScopeRead]: "a token is in the reason"} {
+	for reason, says := range map[string]string{long: "the reason is longer than 500", "with " +
+		b.tokens[ScopeRead]: "a token is in the reason"} {
 		body := `{"reason": "` + reason + `"}`
 		header := map[string]string{"Sched-Reason": reason, "Content-Type": "application/yaml"}
 		for _, c := range []call{
@@ -232,7 +233,8 @@ func TestForecastsOfOneTokenDoNotBlockThoseOfAnother(t *testing.T) {
 	defer leave()
 	for n := range 3 * mostForeseeing {
 		greedy.Go(func() {
-			r, _ := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s%s/forecast?for=%dm", b.web.URL, prefix, 31*24*60-n), nil) // 45 million slots
+			// 45 million slots
+			r, _ := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s%s/forecast?for=%dm", b.web.URL, prefix, 31*24*60-n), nil)
 			r.Header.Set("Authorization", "Bearer "+b.tokens[ScopeOperate])
 			if response, err := http.DefaultClient.Do(r); err == nil {
 				response.Body.Close()
@@ -306,7 +308,8 @@ func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) 
 			}
 			took("a guess of a hook", "POST", "/hooks/guess", "", 404)
 			took("a guess of a badge", "GET", "/badge/guess.svg", "", 404)
-			if response, err := http.PostForm(b.web.URL+"/login", url.Values{"code": {"guess"}}); err != nil || response.StatusCode != 401 {
+			if response, err := http.PostForm(b.web.URL+"/login", url.Values{"code": {"guess"}}); err != nil ||
+				response.StatusCode != 401 {
 				t.Errorf("a guess of a link: %v, %v", response, err)
 			}
 		})
@@ -427,7 +430,8 @@ func TestALoginLinkWorksOnce(t *testing.T) {
 	}
 	form := url.Values{"code": {strings.TrimPrefix(link, "/login/")}}
 	cookie := b.signIn(form)
-	if code, _ := b.raw("POST", prefix+"/pauses", map[string]string{"Cookie": cookie.Name + "=" + cookie.Value}); code != 201 {
+	if code, _ := b.raw("POST", prefix+"/pauses",
+		map[string]string{"Cookie": cookie.Name + "=" + cookie.Value}); code != 201 {
 		t.Error(code)
 	}
 	if response, _ := http.PostForm(b.web.URL+"/login", form); response.StatusCode != 401 {
@@ -594,7 +598,8 @@ func TestSlowBodiesMakeWayOnEveryRoute(t *testing.T) {
 	}
 	const most = 8
 	address := b.listen(most)
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // less than a request may take
+	// less than a request may take
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, path := range paths {
 		for range 2 * most {
 			conn, err := net.Dial("tcp", address)
@@ -668,7 +673,8 @@ func TestALogFullOfTerminalCodes(t *testing.T) {
 	r := b.Ended("hourly", 60, outcome.Succeeded, printed)
 	b.Remember(r)
 	got := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log", values: []string{r.ID}})
-	if got.body != printed || got.header.Get("Content-Type") != plainText || got.header.Get("X-Content-Type-Options") != "nosniff" {
+	if got.body != printed || got.header.Get("Content-Type") != plainText ||
+		got.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%q, %v", got.body, got.header)
 	}
 	stream := b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.ID}})
@@ -712,13 +718,15 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 			}
 			tasks := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks"})
 			b.wants("the tasks", tasks, 200, `"name": "hourly"`)
-			if !strings.Contains(strings.Join(tasks.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {
+			if !strings.Contains(strings.Join(tasks.header.Values("Sched-Problem"), "\n"),
+				"the history cannot be read") {
 				t.Errorf("%v", tasks.header)
 			}
 			for range 2 { // a forecast without the history is not kept
 				ahead := b.call(call{scope: ScopeRead, method: "GET", route: "/forecast"})
 				b.wants("a forecast", ahead, 200, `"known": "unknown"`)
-				if !strings.Contains(strings.Join(ahead.header.Values("Sched-Problem"), "\n"), "the history cannot be read") {
+				if !strings.Contains(strings.Join(ahead.header.Values("Sched-Problem"), "\n"),
+					"the history cannot be read") {
 					t.Errorf("%v", ahead.header)
 				}
 			}
@@ -748,7 +756,8 @@ func TestAHistoryThatIsLocked(t *testing.T) {
 	if err == nil {
 		defer db.Close()
 		db.SetMaxOpenConns(1)
-		_, err = db.Exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE") // a mere transaction keeps nobody from reading
+		// a mere transaction keeps nobody from reading
+		_, err = db.Exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -786,7 +795,8 @@ func TestListening(t *testing.T) {
 		{"unix:/etc/passwd", false, "is no socket"},
 	} {
 		l, err := Listen(tt.address, tt.exposed)
-		if tt.says == "" && err != nil && !strings.Contains(err.Error(), "cannot assign") || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
+		if tt.says == "" && err != nil && !strings.Contains(err.Error(), "cannot assign") ||
+			tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 			t.Errorf("%s: %v", tt.address, err)
 		}
 		if l != nil {

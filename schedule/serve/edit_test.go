@@ -77,7 +77,8 @@ func TestFilesOfPeopleAreLeftAlone(t *testing.T) {
 				"left alone", "edit it there")
 			b.wants("DELETE of a file "+tt.about, b.remove("x", tag), 409, tt.says)
 		}
-		if got := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}", values: []string{"x"}}); got.status == 200 && b.server.etag(mustLoad(b), mustTask(b, "x")) != "" {
+		if got := b.call(call{scope: ScopeRead, method: "GET", route: "/tasks/{name}",
+			values: []string{"x"}}); got.status == 200 && b.server.etag(mustLoad(b), mustTask(b, "x")) != "" {
 			t.Errorf("a file %s has an ETag", tt.about)
 		}
 		if after := b.read("schedule.d/x.yaml"); after != tt.text {
@@ -168,7 +169,8 @@ func TestWhatPutTakesIsWhatGetGives(t *testing.T) {
 				writes, last = writes+1, source.body
 			}
 			back := b.source("copy")
-			if tag = back.header.Get("ETag"); back.body != source.body || back.header.Get("Content-Type") != yamlText || tag == "" {
+			if tag = back.header.Get("ETag"); back.body != source.body ||
+				back.header.Get("Content-Type") != yamlText || tag == "" {
 				t.Errorf("%s: %s was sent as\n%s\nand came back as\n%s%v",
 					file, task.Name, source.body, back.body, back.header)
 			}
@@ -178,7 +180,8 @@ func TestWhatPutTakesIsWhatGetGives(t *testing.T) {
 				t.Errorf("%s: %s was written though nothing had changed", file, task.Name)
 			}
 		}
-		if audit := b.call(call{scope: ScopeRead, method: "GET", route: "/audit", query: "?limit=1000"}); strings.Count(audit.body, `"action": "write"`) != writes {
+		if audit := b.call(call{scope: ScopeRead, method: "GET", route: "/audit",
+			query: "?limit=1000"}); strings.Count(audit.body, `"action": "write"`) != writes {
 			t.Errorf("%s: it was written %d times: %s", file, writes, audit.body)
 		}
 	}
@@ -231,7 +234,8 @@ func TestTwoServersLoseNoEdit(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if lines := strings.Count(b.read("schedule.d/x.yaml"), "# one more\n"); int64(lines) != done.Load() || done.Load() < 10 {
+	if lines := strings.Count(b.read("schedule.d/x.yaml"), "# one more\n"); int64(lines) != done.Load() ||
+		done.Load() < 10 {
 		t.Errorf("%d changes were done, %d were refused, and %d are in the file", done.Load(), refused.Load(), lines)
 	}
 	made := 0

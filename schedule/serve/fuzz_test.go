@@ -20,7 +20,8 @@ func cursorOf(parts ...string) string {
 func FuzzCursors(f *testing.F) {
 	b := newBox(f, shop)
 	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
-	for _, parts := range [][]string{{"hourly"}, {"", "hourly"}, {"0", "x"}, {"1772366400000000", "hourly"}, {"9404640000000000000", "x"}, {"-1", ""}, {"", ""}, {"a", "b", "c"}} {
+	for _, parts := range [][]string{{"hourly"}, {"", "hourly"}, {"0", "x"}, {"1772366400000000", "hourly"},
+		{"9404640000000000000", "x"}, {"-1", ""}, {"", ""}, {"a", "b", "c"}} {
 		f.Add(cursorOf(parts...))
 	}
 	f.Add("AAAA")
@@ -47,7 +48,8 @@ func FuzzBodies(f *testing.F) {
 			return
 		}
 		const refused, invalid = http.StatusBadRequest, http.StatusUnprocessableEntity
-		b.answers(t, "POST", "/tasks/off/trigger", body, http.StatusConflict, refused) // runs of the others would pile up
+		// runs of the others would pile up
+		b.answers(t, "POST", "/tasks/off/trigger", body, http.StatusConflict, refused)
 		b.answers(t, "POST", "/pauses", body, http.StatusCreated, refused, http.StatusNotFound)
 		b.answers(t, "POST", "/runs/ffffffff-ffff-7fff-8fff-ffffffffffff/stop", body, http.StatusNotFound, refused)
 		b.answers(t, "PUT", "/tasks/hourly", body, http.StatusConflict, refused, invalid)
@@ -69,7 +71,8 @@ func (b *box) answers(t *testing.T, method, path, body string, statuses ...int) 
 	for _, status := range statuses {
 		if w.Code == status {
 			var p Problem
-			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || status >= 400 && (p.Detail == "" || p.Status != status) {
+			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil ||
+				status >= 400 && (p.Detail == "" || p.Status != status) {
 				t.Fatalf("%s %s with %q: %d, %v: %s", method, path, body, w.Code, err, w.Body)
 			}
 			return

@@ -110,7 +110,8 @@ func TestTheProxySaysWhoAsks(t *testing.T) {
 		{"a session beside it does not count", "POST", "/pauses",
 			[]string{ada, "X-Forwarded-Groups: all", own, cookie}, 403, "ada may read"},
 	} {
-		if status, body := b.lines(tt.method, tt.path, tt.headers...); status != tt.status || !strings.Contains(body, tt.says) {
+		if status, body := b.lines(tt.method, tt.path, tt.headers...); status != tt.status ||
+			!strings.Contains(body, tt.says) {
 			t.Errorf("%s: %d, want %d: %s", tt.name, status, tt.status, body)
 		}
 	}
@@ -137,7 +138,9 @@ func TestHeadersFromElsewhereAreIgnored(t *testing.T) {
 				t.Errorf("%s: %d, %s", elsewhere, status, body)
 			}
 		}
-		if status, body := b.lines("POST", "/pauses", append(ada, "Authorization: Bearer "+b.tokens[ScopeOperate])...); status != 201 || !strings.Contains(body, `"by": "my-operate"`) {
+		if status, body := b.lines("POST", "/pauses",
+			append(ada, "Authorization: Bearer "+b.tokens[ScopeOperate])...); status != 201 ||
+			!strings.Contains(body, `"by": "my-operate"`) {
 			t.Errorf("%s, with a token: %d, %s", elsewhere, status, body)
 		}
 		if len(said) != 1 || !strings.Contains(said[0], "from 127.0.0.1:") || !strings.Contains(said[0], "ignored") {
@@ -153,7 +156,9 @@ func TestPagesForUsersOfAProxy(t *testing.T) {
 	b := newProxied(t, &said)
 	b.web.Config.Handler = b.server.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, whoIs(r.Context()).Name) }))
 	for groups, want := range map[string]int{"all": 200, "nix": 403} {
-		if status, body := b.raw("GET", "/", map[string]string{"X-Forwarded-User": "ada", "X-Forwarded-Groups": groups}); status != want || want == 200 && body != "ada" {
+		if status, body := b.raw("GET", "/",
+			map[string]string{"X-Forwarded-User": "ada", "X-Forwarded-Groups": groups}); status != want ||
+			want == 200 && body != "ada" {
 			t.Errorf("%s: %d, %s", groups, status, body)
 		}
 	}
@@ -182,7 +187,8 @@ func TestFlagsForSigningInThatAreRefused(t *testing.T) {
 		{"authorization", "", []string{"10.0.0.5"}, []string{"*=read"}, "cannot be such a header"},
 		{"X User", "", []string{"10.0.0.5"}, []string{"*=read"}, "cannot be such a header"},
 	} {
-		if _, err := NewHeaderSignIn(tt.users, tt.groups, tt.proxies, tt.scopes); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if _, err := NewHeaderSignIn(tt.users, tt.groups, tt.proxies, tt.scopes); err == nil ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}

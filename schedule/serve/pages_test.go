@@ -28,7 +28,8 @@ func TestPagesAreForThoseWhoMayLook(t *testing.T) {
 		{"a wrong token", "GET", "/", map[string]string{"Authorization": "Bearer x"}, 401, ""},
 		{"nobody who posts", "POST", "/tasks", nil, 401, ""},
 	} {
-		if status, body := b.raw(tt.method, tt.path, tt.headers); status != tt.status || tt.body != "" && body != tt.body {
+		if status, body := b.raw(tt.method, tt.path, tt.headers); status != tt.status ||
+			tt.body != "" && body != tt.body {
 			t.Errorf("%s: %d, %s", tt.name, status, body)
 		}
 	}

@@ -309,14 +309,17 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		got := b.call(tt.call)
 		b.wants(tt.name, got, tt.status, tt.has)
 		if got.status >= 400 {
-			if p := got.problem(t); p.Status != tt.status || p.Detail == "" || got.header.Get("Content-Type") != "application/problem+json" {
+			if p := got.problem(t); p.Status != tt.status || p.Detail == "" ||
+				got.header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s: %v", tt.name, got)
 			}
 		}
-		if tag := strings.TrimPrefix(got.header.Get("ETag"), "W/"); tt.call.method == "GET" && got.status == 200 && !strings.Contains(tt.call.route, "stream") {
+		if tag := strings.TrimPrefix(got.header.Get("ETag"), "W/"); tt.call.method == "GET" && got.status == 200 &&
+			!strings.Contains(tt.call.route, "stream") {
 			again := tt.call
 			again.headers = map[string]string{"If-None-Match": `"other", W/` + tag}
-			if same := b.call(again); tag == "" || same.status != 304 || same.body != "" || same.header.Get("ETag") != tag {
+			if same := b.call(again); tag == "" || same.status != 304 || same.body != "" ||
+				same.header.Get("ETag") != tag {
 				t.Errorf("%s, which is at hand (%s): %v", tt.name, tag, same)
 			}
 			again.headers = map[string]string{"If-None-Match": `"other"`}
@@ -344,7 +347,8 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon}, there)
 	b.looksAtEverything(there.ID)
 	b.everyRouteRefuses()
-	b.everyStatusWasSeen("GET /events OK", "GET /servers Not Modified") // how long ago a server was seen is another number each time
+	// how long ago a server was seen is another number each time
+	b.everyStatusWasSeen("GET /events OK", "GET /servers Not Modified")
 }
 
 // looksAtEverything asks each route that only looks. The answers are checked against the document.
@@ -460,7 +464,8 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	b.Remember(all...)
 	var whole, paged []string
-	for _, r := range decode[page[view.Record]](t, b.call(call{scope: ScopeRead, method: "GET", route: "/runs"}).body).Items {
+	for _, r := range decode[page[view.Record]](t,
+		b.call(call{scope: ScopeRead, method: "GET", route: "/runs"}).body).Items {
 		whole = append(whole, r.Run)
 	}
 	for query := "?limit=4"; ; {
@@ -504,7 +509,8 @@ func TestPagesAreTheList(t *testing.T) {
 		}
 		query = "?until=2026-03-02T12:00:00Z&limit=5&cursor=" + *p.Next
 	}
-	if len(slots) != 25 || !slices.IsSorted(slots[:12]) || slots[12] != "2026-03-02T00:00:00Z hourly" || slots[13] != "2026-03-02T00:00:00Z a/b" {
+	if len(slots) != 25 || !slices.IsSorted(slots[:12]) || slots[12] != "2026-03-02T00:00:00Z hourly" ||
+		slots[13] != "2026-03-02T00:00:00Z a/b" {
 		t.Errorf("%d slots: %v", len(slots), slots)
 	}
 }
@@ -551,7 +557,8 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 		if compressed := response.Header.Get("Content-Encoding") == "gzip"; compressed != tt.compressed {
 			t.Errorf("%s: compressed: %t, %v", tt.about, compressed, response.Header)
 		} else if compressed {
-			if response.ContentLength != int64(len(body)) || len(body) >= len(plain) || response.Header.Get("Vary") != "Accept-Encoding" {
+			if response.ContentLength != int64(len(body)) || len(body) >= len(plain) ||
+				response.Header.Get("Vary") != "Accept-Encoding" {
 				t.Errorf("%s: %d bytes, said to be %d, of %d", tt.about, len(body), response.ContentLength, len(plain))
 			}
 			unpacked, err := gzip.NewReader(bytes.NewReader(body))
@@ -561,7 +568,8 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 			if body, err = io.ReadAll(unpacked); err != nil {
 				t.Error(err)
 			}
-			if same, _ := get(tt.accepts, map[string]string{"If-None-Match": response.Header.Get("ETag")}); same.StatusCode != 304 {
+			if same, _ := get(tt.accepts,
+				map[string]string{"If-None-Match": response.Header.Get("ETag")}); same.StatusCode != 304 {
 				t.Errorf("%s, which is at hand: %s", tt.about, same.Status)
 			}
 		}
@@ -583,7 +591,8 @@ func TestEachEventIsOneLineOfJSON(t *testing.T) {
 		if lines[0] == "retry: 2000" {
 			continue
 		}
-		if events++; len(lines) != 3 || !strings.HasPrefix(lines[0], "id: ") || !strings.HasPrefix(lines[1], "event: ") || !json.Valid([]byte(strings.TrimPrefix(lines[2], "data: "))) {
+		if events++; len(lines) != 3 || !strings.HasPrefix(lines[0], "id: ") ||
+			!strings.HasPrefix(lines[1], "event: ") || !json.Valid([]byte(strings.TrimPrefix(lines[2], "data: "))) {
 			t.Errorf("%q", event)
 		}
 	}
@@ -596,7 +605,8 @@ func TestEachEventIsOneLineOfJSON(t *testing.T) {
 func TestReadOnlyHasNoSuchRoutes(t *testing.T) {
 	b := newBox(t, shop, func(c *Config) { c.ReadOnly = true })
 	for _, r := range routes() {
-		if r.method != http.MethodGet && b.doc.Paths.Value(r.path) != nil && b.doc.Paths.Value(r.path).GetOperation(r.method) != nil {
+		if r.method != http.MethodGet && b.doc.Paths.Value(r.path) != nil &&
+			b.doc.Paths.Value(r.path).GetOperation(r.method) != nil {
 			t.Errorf("%s %s is documented", r.method, r.path)
 		}
 	}

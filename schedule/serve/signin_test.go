@@ -72,7 +72,8 @@ func TestACookieIsOfNoUseToTheServerOfAnotherUser(t *testing.T) {
 		t.Errorf("its owner: %d, %s", code, body)
 	}
 	value := stolen[strings.Index(stolen, "=")+1:]
-	if code, body := b.raw("GET", prefix+"/status", map[string]string{"Authorization": "Bearer " + value}); code != 401 {
+	if code, body := b.raw("GET", prefix+"/status",
+		map[string]string{"Authorization": "Bearer " + value}); code != 401 {
 		t.Errorf("the cookie as a token: %d, %s", code, body)
 	}
 
@@ -98,7 +99,8 @@ func TestACookieIsOfNoUseToTheServerOfAnotherUser(t *testing.T) {
 			t.Errorf("another user with the cookie: %s: %s", route, got)
 		}
 	}
-	if got := ask("GET", "/status", "Authorization: Bearer "+b.tokens[ScopeRead]); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+	if got := ask("GET", "/status", "Authorization: Bearer "+b.tokens[ScopeRead]); !strings.HasPrefix(got,
+		"HTTP/1.1 200 ") {
 		t.Errorf("another user with a token: %s", got)
 	}
 }
@@ -154,7 +156,8 @@ func TestServersOfAHostDoNotSignEachOtherOut(t *testing.T) {
 func TestACookieThatAnotherPortHasSetSignsNobodyOut(t *testing.T) {
 	b := newBox(t, shop)
 	cookie := b.signedIn(ScopeOperate)
-	for _, both := range []string{cookieNamed(cookie) + "=made-up; " + cookie, cookie + "; " + cookieNamed(cookie) + "=made-up"} {
+	for _, both := range []string{cookieNamed(cookie) + "=made-up; " + cookie, cookie + "; " +
+		cookieNamed(cookie) + "=made-up"} {
 		if code, body := b.raw("GET", prefix+"/status", map[string]string{"Cookie": both}); code != 200 {
 			t.Errorf("%s: %d, %s", both, code, body)
 		}

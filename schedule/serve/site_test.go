@@ -81,7 +81,8 @@ func TestEachScheduleOfASiteHasItsOwnPath(t *testing.T) {
 		{"the end of a session, by another site", "POST", "/jobs/logout",
 			map[string]string{"Sec-Fetch-Site": "cross-site"}, 403, "another site"},
 	} {
-		if status, body := one.raw(tt.method, tt.path, tt.headers); status != tt.status || !strings.Contains(body, tt.says) {
+		if status, body := one.raw(tt.method, tt.path, tt.headers); status != tt.status ||
+			!strings.Contains(body, tt.says) {
 			t.Errorf("%s: %d, want %d: %s", tt.name, status, tt.status, body)
 		}
 	}
@@ -117,7 +118,8 @@ func TestOneSignInForASite(t *testing.T) {
 				}
 			}
 		}
-		if response, err := client.PostForm(at+"/jobs/login", tt.form); err != nil || response.StatusCode != 303 || response.Header.Get("Location") != "/jobs/" {
+		if response, err := client.PostForm(at+"/jobs/login", tt.form); err != nil || response.StatusCode != 303 ||
+			response.Header.Get("Location") != "/jobs/" {
 			t.Fatalf("%s: %v, %v", tt.name, response, err)
 		}
 		sees("signed in", tt.status)
@@ -126,14 +128,16 @@ func TestOneSignInForASite(t *testing.T) {
 			t.Fatal(err)
 		}
 		stolen := client.Jar.Cookies(address)
-		if response, err := client.PostForm(at+"/jobs/logout", nil); err != nil || response.Header.Get("Location") != "/jobs/login" {
+		if response, err := client.PostForm(at+"/jobs/logout", nil); err != nil ||
+			response.Header.Get("Location") != "/jobs/login" {
 			t.Fatalf("%s: %v, %v", tt.name, response, err)
 		}
 		sees("signed out", [2]int{303, 303})
 		client.Jar.SetCookies(address, stolen)
 		sees("with the cookies of before", [2]int{303, 303})
 	}
-	if response, err := http.PostForm(at+"/jobs/login", url.Values{"token": {"sched_x"}}); err != nil || response.StatusCode != 401 {
+	if response, err := http.PostForm(at+"/jobs/login", url.Values{"token": {"sched_x"}}); err != nil ||
+		response.StatusCode != 401 {
 		t.Errorf("a wrong token: %v, %v", response, err)
 	}
 }

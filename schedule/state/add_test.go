@@ -75,8 +75,9 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 			ExitCode: &code, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30,
 			Output: filepath.Join(dir, "output/report/1.log")},
 		Attempt: state.Attempt{Number: 2}, Notes: []string{"a hook failed: \"x\"", "zwei"},
-		Snapshot:  json.RawMessage(`{"name":"report"}`),
-		Triggered: []outcome.Triggered{{Task: "clean", Run: runID(90)}, {Task: "load", Run: runID(91)}}, // no row says so
+		Snapshot: json.RawMessage(`{"name":"report"}`),
+		// no row says so
+		Triggered: []outcome.Triggered{{Task: "clean", Run: runID(90)}, {Task: "load", Run: runID(91)}},
 	}
 	skipped := rec(2, "report", outcome.Skipped)
 	missed := rec(4, "report", outcome.Missed)
@@ -144,7 +145,8 @@ func TestAddIsAllOrNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := db.Runs().Record(ctx, []state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, false); !errors.Is(err, context.Canceled) {
+	if err := db.Runs().Record(ctx, []state.Row{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)},
+		false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if got := runsOf(t, db, state.Query{}); len(got) != 0 {

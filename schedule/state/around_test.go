@@ -36,7 +36,8 @@ func TestAround(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want %+v", tt.asked, got, err, tt.want)
 		}
 	}
-	if got, err := openTest(t, t.TempDir()).Past().Around(context.Background(), "a", noon, 2); err != nil || got != (state.Around{}) {
+	if got, err := openTest(t, t.TempDir()).Past().Around(context.Background(), "a", noon, 2); err != nil ||
+		got != (state.Around{}) {
 		t.Errorf("nothing: got %+v, %v", got, err)
 	}
 }

@@ -47,7 +47,8 @@ func TestTheDiskIsFull(t *testing.T) {
 		}
 		rows++
 	}
-	if !Unwritable(err) || !strings.Contains(err.Error(), "no room left") && !strings.Contains(err.Error(), "the disk failed") {
+	if !Unwritable(err) || !strings.Contains(err.Error(), "no room left") &&
+		!strings.Contains(err.Error(), "the disk failed") {
 		t.Fatalf("%v", err)
 	}
 	if _, err := db.Owners().New(Tick); err == nil {

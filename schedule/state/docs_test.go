@@ -60,7 +60,9 @@ func TestQueriesReadAnIndex(t *testing.T) {
 				if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
 					return err
 				}
-				if scan.MatchString(detail) || query.Since.IsZero() && strings.Contains(detail, "TEMP B-TREE FOR ORDER BY") { // ranges are few
+				// ranges are few
+				if scan.MatchString(detail) ||
+					query.Since.IsZero() && strings.Contains(detail, "TEMP B-TREE FOR ORDER BY") {
 					t.Errorf("%+v: %s", query, detail)
 				}
 			}

@@ -117,7 +117,8 @@ func TestARowIsFoundByAnEndOfItsID(t *testing.T) {
 		}
 	}
 	var ambiguous *AmbiguousError
-	if _, err := db.Runs().Get(ctx, one.ID[len(one.ID)-4:]); !errors.As(err, &ambiguous) || !slices.Equal(ambiguous.Candidates, []string{two.ID, one.ID}) {
+	if _, err := db.Runs().Get(ctx, one.ID[len(one.ID)-4:]); !errors.As(err, &ambiguous) ||
+		!slices.Equal(ambiguous.Candidates, []string{two.ID, one.ID}) {
 		t.Errorf("%v", err)
 	}
 	for _, id := range []string{"", "zzzz", one.ID + "0"} {
@@ -181,13 +182,16 @@ func TestWhatThePastAddsUpTo(t *testing.T) {
 	if rate, ok := sums[0].SuccessRate(); !ok || sums[0].Ran() != 101 || rate < 0.99 {
 		t.Errorf("%v, %v", rate, ok)
 	}
-	if sums, err := db.Past().Summaries(ctx, "", noon.Add(10*time.Minute), noon.Add(20*time.Minute)); err != nil || sums[0].Slots[outcome.Succeeded] != 10 {
+	if sums, err := db.Past().Summaries(ctx, "", noon.Add(10*time.Minute), noon.Add(20*time.Minute)); err != nil ||
+		sums[0].Slots[outcome.Succeeded] != 10 {
 		t.Errorf("%v, %v", sums, err)
 	}
-	if totals, err := db.Past().Totals(ctx); err != nil || len(totals["task"]) != 3 || totals["task"][0].Slots != 60 || LastRan(totals["task"]).Run != failed.ID {
+	if totals, err := db.Past().Totals(ctx); err != nil || len(totals["task"]) != 3 || totals["task"][0].Slots != 60 ||
+		LastRan(totals["task"]).Run != failed.ID {
 		t.Errorf("%v, %v", totals, err)
 	}
-	if usual, err := db.Past().Usual(ctx, []string{"task", "other"}); err != nil || len(usual) != 1 || usual["task"] != (Usual{50, 74 * time.Second}) {
+	if usual, err := db.Past().Usual(ctx, []string{"task", "other"}); err != nil || len(usual) != 1 ||
+		usual["task"] != (Usual{50, 74 * time.Second}) {
 		t.Errorf("%v, %v", usual, err)
 	}
 	took, err := db.Past().Costs(ctx)
@@ -217,7 +221,8 @@ func TestWhatThePastAddsUpTo(t *testing.T) {
 		t.Errorf("%v, %v", counts, err)
 	}
 	around, err := db.Past().Around(ctx, "task", noon.Add(30*time.Second), 10)
-	if err != nil || !around.First.Equal(long.Slot) || !around.Before.Equal(noon) || !around.After.Equal(noon.Add(time.Minute)) || around.TaskSince != 10 {
+	if err != nil || !around.First.Equal(long.Slot) || !around.Before.Equal(noon) ||
+		!around.After.Equal(noon.Add(time.Minute)) || around.TaskSince != 10 {
 		t.Errorf("%+v, %v", around, err)
 	}
 }

@@ -252,13 +252,15 @@ func TestValuesScheduleAndAudit(t *testing.T) {
 
 	audit := db.Audit()
 	for i := range 3 {
-		if id, err := audit.Add(ctx, Change{At: noon, Who: "ann", From: "10.0.0.1", Action: "stop", Target: fmt.Sprint(i), Reason: "hangs"}); id != int64(i+1) || err != nil {
+		if id, err := audit.Add(ctx, Change{At: noon, Who: "ann", From: "10.0.0.1", Action: "stop",
+			Target: fmt.Sprint(i), Reason: "hangs"}); id != int64(i+1) || err != nil {
 			t.Errorf("%d, %v", id, err)
 		}
 	}
 	must(t, audit.Failed(ctx, 2, "it has ended"))
 	changes, err := audit.Newest(ctx, 3, 1)
-	if want := (Change{2, noon, "ann", "10.0.0.1", "stop", "1", "hangs", "it has ended"}); err != nil || len(changes) != 1 || changes[0] != want {
+	if want := (Change{2, noon, "ann", "10.0.0.1", "stop", "1", "hangs", "it has ended"}); err != nil ||
+		len(changes) != 1 || changes[0] != want {
 		t.Errorf("%+v, %v", changes, err)
 	}
 	last, err := audit.Add(ctx, Change{At: noon})

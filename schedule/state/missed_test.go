@@ -72,7 +72,8 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 						n += total.Slots
 					}
 				}
-				if want := len(slices.DeleteFunc(slices.Clone(got), func(g outcome.Outcome) bool { return g != o })); n != int64(want) {
+				if want := len(slices.DeleteFunc(slices.Clone(got),
+					func(g outcome.Outcome) bool { return g != o })); n != int64(want) {
 					t.Errorf("the total of %s is %d, and there are %d", o, n, want)
 				}
 			}
@@ -151,7 +152,8 @@ func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 
 func TestTheIDOfAMissedSlotIsATimeOrderedUUID(t *testing.T) {
 	id := outcome.MissedID("a", noon)
-	if !outcome.Begun(id).Equal(noon) || id[14] != '7' || id == outcome.MissedID("b", noon) || outcome.MissedID("a", noon.Add(time.Second)) < id {
+	if !outcome.Begun(id).Equal(noon) || id[14] != '7' || id == outcome.MissedID("b", noon) ||
+		outcome.MissedID("a", noon.Add(time.Second)) < id {
 		t.Errorf("the id is %s, of %s", id, outcome.Begun(id))
 	}
 }

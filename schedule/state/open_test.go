@@ -34,7 +34,8 @@ func init() {
 			if n, _ := os.Stdin.Read(buffer); n == 0 {
 				return nil
 			}
-			if _, err := db.Runs().Request(ctx, Row{ID: outcome.NewID(), Task: "other", Slot: noon.Add(time.Duration(i) * time.Minute)}); err != nil {
+			if _, err := db.Runs().Request(ctx,
+				Row{ID: outcome.NewID(), Task: "other", Slot: noon.Add(time.Duration(i) * time.Minute)}); err != nil {
 				return err
 			}
 			fmt.Fprintln(out, "added")
@@ -98,7 +99,8 @@ func TestANewFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "state")
 	db := open(t, dir)
 	must(t, request(db))
-	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, db.file.locksDir(): 0o700 | os.ModeDir, db.file.path(): 0o600, db.file.path() + "-wal": 0o600} {
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, db.file.locksDir(): 0o700 | os.ModeDir,
+		db.file.path(): 0o600, db.file.path() + "-wal": 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
@@ -137,7 +139,8 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 	must(t, err)
 	for _, open := range []func(string, time.Duration) (*DB, error){Open, OpenRead} {
 		var newer *NewerError
-		if _, err := open(dir, Patience); !errors.As(err, &newer) || newer.Version != 99 || !strings.Contains(err.Error(), "newer sched") {
+		if _, err := open(dir, Patience); !errors.As(err, &newer) || newer.Version != 99 ||
+			!strings.Contains(err.Error(), "newer sched") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -160,14 +163,16 @@ func TestTheFileOfAnEarlierSchedIsUpgraded(t *testing.T) {
 		VALUES (?1, 'report', 'report', ?2, 1, 1, 'ended', 'succeeded', ?2, ?2)`, id, noon.UnixMicro())
 	must(t, err)
 	must(t, conn.Close())
-	if _, err := OpenRead(dir, Patience); err == nil || !strings.Contains(err.Error(), "an older sched; the next tick brings it up to date") {
+	if _, err := OpenRead(dir, Patience); err == nil ||
+		!strings.Contains(err.Error(), "an older sched; the next tick brings it up to date") {
 		t.Errorf("%v", err)
 	}
 	db := open(t, dir)
 	if row, err := db.Runs().Get(ctx, id); err != nil || row.NoChain {
 		t.Errorf("%+v, %v", row, err)
 	}
-	if sums, err := db.Past().Summaries(ctx, "", time.Time{}, time.Time{}); err != nil || len(sums) != 1 || sums[0].Slots[outcome.Succeeded] != 1 {
+	if sums, err := db.Past().Summaries(ctx, "", time.Time{}, time.Time{}); err != nil || len(sums) != 1 ||
+		sums[0].Slots[outcome.Succeeded] != 1 {
 		t.Errorf("%+v, %v", sums, err)
 	}
 }
@@ -220,7 +225,8 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	// Damage the pages by way of SQLite itself.
 	_, err := db.file.conn.Exec("PRAGMA writable_schema = ON")
 	must(t, err)
-	if _, err := db.file.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno > 1", bytes.Repeat([]byte{0xff}, 4096)); err != nil {
+	if _, err := db.file.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno > 1",
+		bytes.Repeat([]byte{0xff}, 4096)); err != nil {
 		t.Skip(err)
 	}
 	live := row
@@ -306,7 +312,8 @@ func TestWhatIsNoFileIsNamed(t *testing.T) {
 		dir := folder(t)
 		must(t, unix.Mkfifo(filepath.Join(dir, "sched.db"+suffix), 0o600))
 		for _, open := range []func(string, time.Duration) (*DB, error){Open, OpenRead} {
-			if _, err := open(dir, Patience); err == nil || !Unwritable(err) || !strings.Contains(err.Error(), "sched.db"+suffix+" is a named pipe") {
+			if _, err := open(dir, Patience); err == nil || !Unwritable(err) ||
+				!strings.Contains(err.Error(), "sched.db"+suffix+" is a named pipe") {
 				t.Errorf("%s: %v", suffix, err)
 			}
 		}
@@ -321,7 +328,8 @@ func TestAnotherProcessKeepsItLocked(t *testing.T) {
 	db, err := Open(dir, 50*time.Millisecond)
 	must(t, err)
 	defer db.Close()
-	if err := request(db); !Unwritable(err) || !strings.Contains(err.Error(), "another process kept it locked for too long") {
+	if err := request(db); !Unwritable(err) ||
+		!strings.Contains(err.Error(), "another process kept it locked for too long") {
 		t.Errorf("%v", err)
 	}
 	if _, err := db.Plan(ctx); !Unwritable(err) {
@@ -556,7 +564,8 @@ func TestALogWithoutItsFileMeansNothing(t *testing.T) {
 func TestHowTheFileIsOpened(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "1", "busy_timeout": "10000", "user_version": fmt.Sprint(len(migrations))} {
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "1", "busy_timeout": "10000",
+		"user_version": fmt.Sprint(len(migrations))} {
 		var got string
 		must(t, db.file.conn.QueryRow("PRAGMA "+pragma).Scan(&got))
 		if got != want {
@@ -575,7 +584,8 @@ func TestTheDailyLookFindsDamage(t *testing.T) {
 	must(t, err)
 	page := 0
 	must(t, db.file.conn.QueryRow("SELECT rootpage FROM sqlite_schema WHERE name = 'run_tail'").Scan(&page))
-	if _, err := db.file.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", bytes.Repeat([]byte{0xff}, 4096), page); err != nil {
+	if _, err := db.file.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", bytes.Repeat([]byte{0xff}, 4096),
+		page); err != nil {
 		t.Skip(err)
 	}
 	must(t, db.CheckPages(ctx))

@@ -20,13 +20,15 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	zero := 0
 
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon.Add(time.Second), Boot: "b1"}))
-	if r := get(t, db, row.ID); r.Phase != Running || r.Attempt.PID != 0 || r.Owner != ours.ID || !r.Started.Equal(noon.Add(time.Second)) {
+	if r := get(t, db, row.ID); r.Phase != Running || r.Attempt.PID != 0 || r.Owner != ours.ID ||
+		!r.Started.Equal(noon.Add(time.Second)) {
 		t.Errorf("%+v", r)
 	}
 	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
 	must(t, ours.AwaitRetry(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second},
 		noon.Add(30*time.Second)))
-	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 || !r.Wait.NotBefore.Equal(noon.Add(30*time.Second)) || r.Outcome != "" {
+	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 ||
+		!r.Wait.NotBefore.Equal(noon.Add(30*time.Second)) || r.Outcome != "" {
 		t.Errorf("between two attempts: %+v", r)
 	}
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"}))
@@ -74,7 +76,8 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 		}
 	}
 	must(t, ours.HookForked(ctx, row.ID, "on_skip 1", 12))
-	if hooks, err := db.Runs().Hooks(ctx, row.ID); err != nil || len(hooks) != 1 || hooks[0].PID != 12 || !hooks[0].Ended.IsZero() {
+	if hooks, err := db.Runs().Hooks(ctx, row.ID); err != nil || len(hooks) != 1 || hooks[0].PID != 12 ||
+		!hooks[0].Ended.IsZero() {
 		t.Errorf("%+v, %v", hooks, err)
 	}
 }
@@ -239,10 +242,13 @@ func TestWhatPeopleAskFor(t *testing.T) {
 			t.Errorf("%v, %v", added, err)
 		}
 	}
-	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.StoreDown, Reason: "no such task", Ended: noon}); !done || err != nil {
+	if done, err := db.Runs().Settle(ctx, asked.ID,
+		Result{Outcome: outcome.Skipped, Kind: outcome.StoreDown, Reason: "no such task", Ended: noon}); !done ||
+		err != nil {
 		t.Errorf("%v, %v", done, err)
 	}
-	if done, err := db.Runs().Settle(ctx, asked.ID, Result{Outcome: outcome.Skipped, Kind: outcome.StoreDown, Reason: "", Ended: noon}); done || err != nil {
+	if done, err := db.Runs().Settle(ctx, asked.ID,
+		Result{Outcome: outcome.Skipped, Kind: outcome.StoreDown, Reason: "", Ended: noon}); done || err != nil {
 		t.Errorf("it has its outcome: %v, %v", done, err)
 	}
 }
@@ -256,7 +262,8 @@ func TestAWaitingRunBeginsOnce(t *testing.T) {
 	must(t, err)
 	held := Wait{For: ForMutex, Since: noon}
 	must(t, db.Runs().WaitOn(ctx, asked.ID, held, "it is held"))
-	if waiting, err := db.Runs().Waiting(ctx); err != nil || len(waiting) != 1 || waiting[0].Wait != held || waiting[0].Reason != "it is held" {
+	if waiting, err := db.Runs().Waiting(ctx); err != nil || len(waiting) != 1 || waiting[0].Wait != held ||
+		waiting[0].Reason != "it is held" {
 		t.Errorf("%+v, %v", waiting, err)
 	}
 	ours, others := owned(t, db), owned(t, db)

@@ -74,10 +74,12 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 	mustAdd(t, db, gap)
 	ctx, all := t.Context(), []state.Span{{Task: "a"}, {Task: "b", Since: minute(13)}, {Task: "none"}}
 	newest, err := db.Past().Newest(ctx, all, time.Time{}, 3)
-	if err != nil || len(newest["a"]) != 3 || len(newest["b"]) != 2 || !newest["a"][0].Slot.Equal(minute(4)) || newest["b"][1].Outcome != outcome.Failed {
+	if err != nil || len(newest["a"]) != 3 || len(newest["b"]) != 2 || !newest["a"][0].Slot.Equal(minute(4)) ||
+		newest["b"][1].Outcome != outcome.Failed {
 		t.Errorf("%v %v", newest, err)
 	}
-	if newest, err = db.Past().Newest(ctx, all, minute(14), 9); err != nil || len(newest["b"]) != 1 || len(newest["a"]) != 6 {
+	if newest, err = db.Past().Newest(ctx, all, minute(14), 9); err != nil || len(newest["b"]) != 1 ||
+		len(newest["a"]) != 6 {
 		t.Errorf("before a time: %v %v", newest, err)
 	}
 	counts, err := db.Past().Counts(ctx, all, minute(14), 3)
@@ -88,7 +90,8 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 	if err != nil || len(ranges["a"]) != 1 || len(ranges["b"]) != 0 || ranges["a"][0].ID != gap.ID {
 		t.Errorf("%v %v", ranges, err)
 	}
-	if ranges, err = db.Past().Ranges(ctx, []state.Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil || len(ranges) != 0 {
+	if ranges, err = db.Past().Ranges(ctx, []state.Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil ||
+		len(ranges) != 0 {
 		t.Errorf("one that was over: %v %v", ranges, err)
 	}
 }

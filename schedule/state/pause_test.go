@@ -43,7 +43,8 @@ func TestAPauseIsToldWithTheDateWhereThatIsNotTodays(t *testing.T) {
 	if got := p.Text(noon, zone); got != "paused by ann on web-1 since 13:00 CET, until 2026-11-22 13:00 CET: deploying" {
 		t.Error(got)
 	}
-	if got := p.Text(noon.Add(24*time.Hour), zone); got != "paused by ann on web-1 since 2026-11-21 13:00 CET, until 13:00 CET: deploying" {
+	if got := p.Text(noon.Add(24*time.Hour),
+		zone); got != "paused by ann on web-1 since 2026-11-21 13:00 CET, until 13:00 CET: deploying" {
 		t.Error(got)
 	}
 }

@@ -216,7 +216,8 @@ func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 		adding.Go(func() {
 			db := openTest(t, dir)
 			for n := range each {
-				if err := db.Runs().Record(context.Background(), []state.Row{rec(1+a*each+n, "a", outcome.Succeeded)}, false); err != nil {
+				if err := db.Runs().Record(context.Background(), []state.Row{rec(1+a*each+n, "a", outcome.Succeeded)},
+					false); err != nil {
 					t.Error(err)
 				}
 			}

@@ -77,7 +77,8 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := state.LastRan(totals["a"])
-	if last == nil || last.Run != failed.ID || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) || !last.Ended.Equal(failed.Ended) {
+	if last == nil || last.Run != failed.ID || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) ||
+		!last.Ended.Equal(failed.Ended) {
 		t.Errorf("got %+v", last)
 	}
 	if state.LastRan(totals["nobody"]) != nil {

@@ -17,10 +17,12 @@ func TestOnlyPlainFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link, folder, null := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "folder"),
 		filepath.Join(dir, "null")
-	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink(pipe, link), os.Mkdir(folder, 0o700), os.Symlink(os.DevNull, null)); err != nil {
+	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink(pipe, link), os.Mkdir(folder, 0o700),
+		os.Symlink(os.DevNull, null)); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{pipe: "a named pipe", link: "a named pipe", folder: "a folder", null: "a device"} {
+	for path, want := range map[string]string{pipe: "a named pipe", link: "a named pipe", folder: "a folder",
+		null: "a device"} {
 		for _, flags := range []int{os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_CREATE | os.O_APPEND} {
 			done := make(chan error, 1)
 			go func() {
@@ -30,7 +32,8 @@ func TestOnlyPlainFilesAreOpened(t *testing.T) {
 			select {
 			case err := <-done:
 				var wrong *NotPlainError
-				if !errors.As(err, &wrong) || wrong.Kind != want || !strings.HasSuffix(err.Error(), want+", not a file; remove it") {
+				if !errors.As(err, &wrong) || wrong.Kind != want ||
+					!strings.HasSuffix(err.Error(), want+", not a file; remove it") {
 					t.Errorf("%s with flags %x: %v", path, flags, err)
 				}
 			case <-time.After(10 * time.Second):

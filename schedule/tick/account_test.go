@@ -138,7 +138,8 @@ func TestTheClockIsSetBackBehindATickThatWasKilledAndForwardOverItsMinute(t *tes
 	first.kill()
 	s.tick(now)
 	s.tick(now.Add(3 * time.Minute))
-	if missed, want := s.missed(), []time.Time{now.Add(2 * time.Minute), now.Add(time.Minute)}; !slices.Equal(missed, want) {
+	if missed, want := s.missed(), []time.Time{now.Add(2 * time.Minute),
+		now.Add(time.Minute)}; !slices.Equal(missed, want) {
 		t.Errorf("%v is missed, not %v", missed, want)
 	}
 }
@@ -204,7 +205,8 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 		t.Errorf("%v is missed", missed)
 	}
 	skipped, err := db.Runs().Find(t.Context(), state.Query{Outcomes: []outcome.Outcome{outcome.Skipped}})
-	if err != nil || len(skipped) != 1 || !skipped[0].Slot.Equal(noon.Add(4*time.Minute)) || skipped[0].Reason != "paused by ann" {
+	if err != nil || len(skipped) != 1 || !skipped[0].Slot.Equal(noon.Add(4*time.Minute)) ||
+		skipped[0].Reason != "paused by ann" {
 		t.Errorf("skipped: %+v, %v", skipped, err)
 	}
 }
@@ -241,8 +243,10 @@ func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
 	s.tick(noon)
 	db := state.At(s.dir, state.Patience)
 	t.Cleanup(func() { db.Close() })
-	minute := noon.Add(10 * time.Hour)                                           // 599 slots of each, the newest 100 with rows of their own
-	for _, after := range []time.Duration{30 * time.Minute, 150 * time.Minute} { // one that was missed, and one in a pause, ran
+	// 599 slots of each, the newest 100 with rows of their own
+	minute := noon.Add(10 * time.Hour)
+	// one that was missed, and one in a pause, ran
+	for _, after := range []time.Duration{30 * time.Minute, 150 * time.Minute} {
 		ran := state.Row{ID: outcome.NewID(), Task: "each", Slot: noon.Add(after), Phase: state.Ended,
 			Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
 		if err := db.Runs().Record(t.Context(), []state.Row{ran}, false); err != nil {

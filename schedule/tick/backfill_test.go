@@ -32,7 +32,8 @@ func TestSlotsAreSettledByThemselvesOrInARange(t *testing.T) {
 	if n := s.countInRanges(task, minute(1), minute(7)); n != 2 {
 		t.Errorf("%d of the first are in ranges", n)
 	}
-	if s.hasSingle("each", minute(7)) || !s.has("each", minute(7)) || !s.hasSingle("each", minute(6)) || s.has("each", minute(9)) {
+	if s.hasSingle("each", minute(7)) || !s.has("each", minute(7)) || !s.hasSingle("each", minute(6)) ||
+		s.has("each", minute(9)) {
 		t.Error("what is settled by itself, and what in a row")
 	}
 }

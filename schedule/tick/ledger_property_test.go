@@ -28,7 +28,8 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		w.again[t.Minute] = true
 	}
 	tick, slots := w.beginAs(t)
-	defer tick.deliveries.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
+	// it looks at the clock, which the next tick sets
+	defer tick.deliveries.sender.Wait(context.Background(), notify.Patience)
 	early := w.random.IntN(3) == 0
 	for _, slot := range slots {
 		if dies() {

@@ -163,7 +163,8 @@ func TestATickThatIsHeldUpStartsNothing(t *testing.T) {
 	if got := w.outcomes("each"); got != "missed 1, succeeded 2" {
 		t.Error(got)
 	}
-	if said := strings.Join(w.said, "\n"); !strings.Contains(said, "this tick of 2026-01-01 11:44 CET was held up until 2026-01-01 11:45 CET was covered, and starts nothing") {
+	if said := strings.Join(w.said, "\n"); !strings.Contains(said,
+		"this tick of 2026-01-01 11:44 CET was held up until 2026-01-01 11:45 CET was covered, and starts nothing") {
 		t.Error(said)
 	}
 }
@@ -311,7 +312,8 @@ func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
 	tick.die()
 	w.run("2026-01-01 10:45:01")
 	records := w.records("each")
-	if skipped := records[len(records)-1]; skipped.Outcome != outcome.Skipped || !slices.Equal(skipped.Notes, []string{"hook on_skip 1: exit code 7"}) {
+	if skipped := records[len(records)-1]; skipped.Outcome != outcome.Skipped ||
+		!slices.Equal(skipped.Notes, []string{"hook on_skip 1: exit code 7"}) {
 		t.Errorf("%+v", skipped)
 	}
 }

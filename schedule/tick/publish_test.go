@@ -33,7 +33,8 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 		records = append(records, state.Row{ID: outcome.NewID(), Task: "a", Mutex: "a",
 			Slot: now, Started: now, Result: state.Result{Ended: now, Outcome: outcome.Succeeded}, Server: "web-1"})
 	}
-	if err := db.Runs().Record(ctx, records[:1], true); err != nil { // of a history that begins to be shared only the newest are published
+	// of a history that begins to be shared only the newest are published
+	if err := db.Runs().Record(ctx, records[:1], true); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Runs().Record(ctx, records[1:], true); err != nil {

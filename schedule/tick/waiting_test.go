@@ -33,7 +33,8 @@ func TestATickLooksOnceForTheRunsThatWait(t *testing.T) {
 	tick.launcher.queued.readAt = time.Now().Add(time.Hour) // it does not look again
 	begin(w.tick().prepare(unstopped).launcher, 1)
 	for i, want := range []string{"already waiting for 0 ms", ""} {
-		if got := tick.launcher.waitsAlready(slots[i].Task); (got != "") != (want != "") || !strings.HasPrefix(got, want) {
+		if got := tick.launcher.waitsAlready(slots[i].Task); (got != "") != (want != "") ||
+			!strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, not %q", slots[i].Task.Name, got, want)
 		}
 	}

@@ -192,7 +192,8 @@ func begun(t *testing.T, s *schedule.Schedule, task string) *begunRun {
 	r.own = db.Owners().Owned(r.owner)
 	row := state.Row{ID: r.id, Task: task, Slot: noon, Origin: "by a test"}
 	attempt := state.Attempt{Number: 1, PID: 1, At: time.Now()}
-	if err = errors.Join(r.own.Begin(t.Context(), row), r.own.Start(t.Context(), r.id, attempt), r.own.Forked(t.Context(), r.id, attempt)); err != nil {
+	if err = errors.Join(r.own.Begin(t.Context(), row), r.own.Start(t.Context(), r.id, attempt),
+		r.own.Forked(t.Context(), r.id, attempt)); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -235,7 +236,8 @@ func TestAnEndThatNoTickHasSeenYetCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := HealthOf(s, false, time.Now()) // a minute after noon its start would be in the future
-	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) || status.Tasks[0].Last.Outcome != outcome.Succeeded {
+	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) ||
+		status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
 }

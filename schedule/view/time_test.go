@@ -15,7 +15,8 @@ func TestReadTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC) // half past midnight of the day on which Berlin's clocks go forward
+	// half past midnight of the day on which Berlin's clocks go forward
+	now := time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)
 	for _, row := range []struct{ text, want, skipped string }{
 		// exact, whatever the zone
 		{"2026-01-05T09:00:00Z", "2026-01-05T09:00:00Z", ""},
@@ -100,7 +101,8 @@ func TestReadPast(t *testing.T) {
 // If the clocks show a time twice, it is the first one, also in New York. In the zones west of
 // Greenwich it once was the second.
 func TestATimeThatComesTwiceIsTheFirstInEachZone(t *testing.T) {
-	for name, want := range map[string]string{"America/New_York": "2026-11-01T05:30:00Z", "Australia/Lord_Howe": "2026-04-04T14:45:00Z"} {
+	for name, want := range map[string]string{"America/New_York": "2026-11-01T05:30:00Z",
+		"Australia/Lord_Howe": "2026-04-04T14:45:00Z"} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)

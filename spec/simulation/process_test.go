@@ -61,7 +61,8 @@ func (p *process) kill() {
 // step is a point at which the process may be killed.
 func (p *process) step(about ...any) {
 	p.server.thaw()
-	if time.Now().Before(p.world.faulty) && p.world.dice(append(about, p.name, time.Now())...).Float64() < p.world.kills {
+	if time.Now().Before(p.world.faulty) &&
+		p.world.dice(append(about, p.name, time.Now())...).Float64() < p.world.kills {
 		if p.account == nil && p.world.defects["covered"] {
 			p.as(p.coverAlone)
 		}

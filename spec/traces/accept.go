@@ -122,7 +122,8 @@ func accept(plan string, all []*shape) {
 			open = append(open, s)
 		}
 	}
-	for _, more := range [][]string{{"-DQUEUES", "-DTICKS=5"}, {"-DFOREGROUND", "-DTICKS=5"}, {"-DQUEUES", "-DTICKS=9"}} {
+	for _, more := range [][]string{{"-DQUEUES", "-DTICKS=5"}, {"-DFOREGROUND", "-DTICKS=5"},
+		{"-DQUEUES", "-DTICKS=9"}} {
 		if len(open) == 0 {
 			return
 		}

@@ -240,7 +240,8 @@ func (s *Server) Secure() (ca string) {
 		s.t.Fatal(err)
 	}
 	private, _ := x509.MarshalPKCS8PrivateKey(key)
-	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: certificate},
+		"key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(s.file(name), pem.EncodeToMemory(block), 0o600); err != nil {
 			s.t.Fatal(err)
 		}

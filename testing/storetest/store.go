@@ -52,7 +52,8 @@ func testReading(t *testing.T, open func() mutex.Store) {
 	Acquire(t, s, "backup", "run-1")
 	Acquire(t, s, "report", "run-2")
 	found, err := open().Held(ctx, "backup", "other", "report")
-	if err != nil || len(found) != 2 || found["backup"].Run != "run-1" || found["report"].Run != "run-2" || found["report"].Host != "web-2" {
+	if err != nil || len(found) != 2 || found["backup"].Run != "run-1" || found["report"].Run != "run-2" ||
+		found["report"].Host != "web-2" {
 		t.Errorf("%v, %v", found, err)
 	}
 	if err := s.Claim(ctx, "backup@1", time.Now(), Holder("run-3")); err != nil {
@@ -108,7 +109,8 @@ func testTable(t *testing.T, open func() mutex.Store) {
 	put(t, open(), "servers", "web-3", "three", 30*time.Millisecond)
 	put(t, open(), "servers", "web-1", "one more", time.Hour)
 	put(t, open(), "pauses", "web-1", "other table", time.Hour)
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) { // each process knows the clock anew
+	// each process knows the clock anew
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		got := table(t, open(), "servers")
 		if got == "web-1=one more web-2=two" {
 			break
@@ -144,7 +146,8 @@ func testLog(t *testing.T, open func() mutex.Store) {
 		t.Errorf("an empty log has %s", got)
 	}
 	for i := range 10 {
-		if err := open().Append(ctx, "runs", 8, fmt.Appendf(nil, "%d", 2*i), fmt.Appendf(nil, "%d", 2*i+1)); err != nil {
+		if err := open().Append(ctx, "runs", 8, fmt.Appendf(nil, "%d", 2*i),
+			fmt.Appendf(nil, "%d", 2*i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}

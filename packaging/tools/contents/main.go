@@ -49,7 +49,8 @@ func read(name string) ([]string, error) {
 	if path.Ext(name) == ".rpm" {
 		return readRPM(data)
 	}
-	unpacked, err := gzip.NewReader(strings.NewReader(string(data))) // the parts of an apk, one after another, are one tar
+	// the parts of an apk, one after another, are one tar
+	unpacked, err := gzip.NewReader(strings.NewReader(string(data)))
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestNever(t *testing.T) {
-	for line, never := range map[string]bool{"0 0 31 2 *": true, "0 0 29 2 *": false, "0 0 30 2 1": false, "0 0 30 2 */7": true, "5-1 * * * *": true, "* * * * 6-0": true} {
+	for line, never := range map[string]bool{"0 0 31 2 *": true, "0 0 29 2 *": false, "0 0 30 2 1": false,
+		"0 0 30 2 */7": true, "5-1 * * * *": true, "* * * * 6-0": true} {
 		if times, err := Parse(line); err != nil || times.Never() != never {
 			t.Errorf("%q: never %t", line, !never)
 		}

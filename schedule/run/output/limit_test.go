@@ -57,7 +57,8 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 	}
 	text, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(text) > testLimit || len(text) < testLimit/2 || bytes.IndexByte(text, 0) >= 0 || lines[0] != "line 0!" || lines[len(lines)-1] != "line 199999!" {
+	if len(text) > testLimit || len(text) < testLimit/2 || bytes.IndexByte(text, 0) >= 0 || lines[0] != "line 0!" ||
+		lines[len(lines)-1] != "line 199999!" {
 		t.Errorf("%d bytes from %q to %q are left", len(text), lines[0], lines[len(lines)-1])
 	}
 	whole := 0

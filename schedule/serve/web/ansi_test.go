@@ -41,7 +41,8 @@ func FuzzPrinted(f *testing.F) {
 		var w writer
 		(&printer{writer: &w}).put(printed)
 		rest := ours.ReplaceAllString(w.String(), "")
-		if strings.ContainsAny(rest, "<>\"\x1b\x00\a\r") || strings.Count(w.String(), "<span") != strings.Count(w.String(), "</span>") {
+		if strings.ContainsAny(rest, "<>\"\x1b\x00\a\r") ||
+			strings.Count(w.String(), "<span") != strings.Count(w.String(), "</span>") {
 			t.Errorf("%q is %q", printed, w.String())
 		}
 	})

@@ -106,7 +106,8 @@ func TestWhatIsToldOfHours(t *testing.T) {
 		LastSlot: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
 	before := missed
 	before.LastSlot = missed.Slot.Add(time.Hour)
-	if got, want := sumOf(append(all, line.ofRecords([]state.Row{missed, before})...)).String(), "2 succeeded, 5 missed"; got != want {
+	if got, want := sumOf(append(all, line.ofRecords([]state.Row{missed, before})...)).String(),
+		"2 succeeded, 5 missed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -94,7 +94,8 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	skipped("own", 60, "a reason of its own")
 	ran, failed := b.Ended("shared", 60, outcome.Succeeded, ""), b.Ended("shared", 120, outcome.Failed, "")
 	own := b.Ended("own", 60, outcome.Succeeded, "")
-	asked := b.Ended("shared", 180, outcome.Succeeded, "") // not by its schedule: somebody asked for one more run at that time
+	// not by its schedule: somebody asked for one more run at that time
+	asked := b.Ended("shared", 180, outcome.Succeeded, "")
 	asked.Origin = "trigger by ada"
 	b.Elsewhere(cluster.Server{Name: "web-2", Minute: controltest.Noon}, ran, failed, own, asked)
 	running := controltest.Running("shared")

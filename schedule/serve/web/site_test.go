@@ -47,14 +47,17 @@ func TestTheOverviewOfSeveralSchedules(t *testing.T) {
 		!strings.Contains(page, `src="/assets/live.js" defer data-base=""`) || !strings.Contains(page, `id="live"`) || !strings.Contains(page, `id="schedules" data-live`) {
 		t.Errorf("%d: %s", status, page)
 	}
-	if status, page := get("/s/shop/tasks", token); status != http.StatusOK || !strings.Contains(page, `<a href="/">All schedules</a>`) || !strings.Contains(page, `href="/s/shop/tasks/one"`) {
+	if status, page := get("/s/shop/tasks", token); status != http.StatusOK ||
+		!strings.Contains(page, `<a href="/">All schedules</a>`) ||
+		!strings.Contains(page, `href="/s/shop/tasks/one"`) {
 		t.Errorf("%d: %s", status, page)
 	}
 	mail, err := serve.AddToken(folders[1].State(), serve.Token{Name: "bob", Scope: serve.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, page := get("/", mail); status != http.StatusOK || !strings.Contains(page, `<a href="/s/mail/">mail</a>`) || !strings.Contains(page, "the schedule is invalid") {
+	if status, page := get("/", mail); status != http.StatusOK ||
+		!strings.Contains(page, `<a href="/s/mail/">mail</a>`) || !strings.Contains(page, "the schedule is invalid") {
 		t.Errorf("%d: %s", status, page)
 	}
 	if status, page := get("/assets/style.css", ""); status != http.StatusOK || !strings.Contains(page, "{") {

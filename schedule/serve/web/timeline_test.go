@@ -14,7 +14,8 @@ var nowAt = regexp.MustCompile(`class="now" x1="([0-9.]+)%"`)
 // its middle.
 func TestNowIsAtFourFifthsOfATimeline(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
-	for query, want := range map[string]float64{"": 80, "?hours=6": 80, "?hours=168": 80, "?at=2026-03-01T12:00:00Z": 50} {
+	for query, want := range map[string]float64{"": 80, "?hours=6": 80, "?hours=168": 80,
+		"?at=2026-03-01T12:00:00Z": 50} {
 		found := nowAt.FindStringSubmatch(b.get("/timeline"+query, 200))
 		if found == nil {
 			t.Fatalf("%q has no line for now", query)

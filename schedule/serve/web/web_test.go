@@ -33,7 +33,8 @@ tasks:
 // Every page says that no tick ever came, and so does the API.
 func TestPagesSayThatNoTickEverCame(t *testing.T) {
 	b := newBox(t, "tasks: [{name: a, every: hour, command: \"true\"}]\n", serve.ScopeRead)
-	for _, path := range []string{"/", "/tasks", "/timeline", "/forecast", "/runs", "/tasks/a", "/api/v1/status", "/api/v1/tasks/a/why"} {
+	for _, path := range []string{"/", "/tasks", "/timeline", "/forecast", "/runs", "/tasks/a", "/api/v1/status",
+		"/api/v1/tasks/a/why"} {
 		b.has(path, b.get(path, 200), "no tick ever came")
 	}
 }
@@ -154,14 +155,16 @@ func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
 	r.Reason = `"><script>alert(1)</script>`
 	b.Remember(r)
 	b.send("POST", "/tasks/hourly/pause", url.Values{"reason": {"<script>alert(1)</script>"}}, 303)
-	for _, path := range []string{"/", "/tasks", "/timeline", "/forecast", "/tasks/hourly", "/tasks/nasty", "/runs", "/runs/" + r.ID, "/pauses", "/audit", "/tasks?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
+	for _, path := range []string{"/", "/tasks", "/timeline", "/forecast", "/tasks/hourly", "/tasks/nasty", "/runs",
+		"/runs/" + r.ID, "/pauses", "/audit", "/tasks?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
 		status := 200
 		if strings.HasPrefix(path, "/%3C") {
 			status = 404
 		}
 		page := strings.Replace(b.get(path, status), `<script src="/assets/live.js" defer data-base=""></script>`, "", 1)
 		// an attribute in quotes may say onerror=: it is text there
-		if found := inline.FindString(quoted.ReplaceAllString(page, `""`)); found != "" && !strings.Contains(found, "onerror=a") {
+		if found := inline.FindString(quoted.ReplaceAllString(page, `""`)); found != "" &&
+			!strings.Contains(found, "onerror=a") {
 			t.Errorf("%s has %q in\n%s", path, found, page)
 		}
 		b.has(path, page, "not <script", "not <img", "not \x1b", "not \x00", "not \u202e")
@@ -252,7 +255,8 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/tasks/hourly/trigger", "/tasks/hourly/pause", "/pauses", "/act", "/runs/" + r.ID + "/stop", "/runs/" + r.ID + "/retry"} {
+		for _, path := range []string{"/tasks/hourly/trigger", "/tasks/hourly/pause", "/pauses", "/act", "/runs/" +
+			r.ID + "/stop", "/runs/" + r.ID + "/retry"} {
 			b.send("POST", path, url.Values{"do": {"trigger"}, "target": {"hourly"}}, tt.status)
 		}
 	}
@@ -339,7 +343,8 @@ tasks:
   - {name: a, every: hour, command: "true"}
 `, serve.ScopeOperate)
 	source := pause.Source{Dir: b.State()}
-	from := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second) // after both clocks: a pause that was over for long is forgotten
+	// after both clocks: a pause that was over for long is forgotten
+	from := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second)
 	if err := source.Pause(func(pause.Pauses) pause.Pauses {
 		return pause.Pauses{"a": {{Version: 1, By: "ada", Server: "web-1",
 			Since: from, Until: from.Add(time.Hour), Planned: true, Reason: "patch day"}}}

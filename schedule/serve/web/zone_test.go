@@ -56,7 +56,8 @@ func TestAPageShowsTimesInTheZoneThatWasChosen(t *testing.T) {
 // page of another site.
 func TestTheChoiceOfAZoneLeadsBackToThePage(t *testing.T) {
 	b := newBox(t, twoZones, serve.ScopeRead)
-	for back, want := range map[string]string{"/tasks?q=a%2Fb": "/tasks?q=a%2Fb", "/tasks/a%2Fb": "/tasks/a%2Fb", "//evil.example/": "/", "https://evil.example/": "/", "": "/"} {
+	for back, want := range map[string]string{"/tasks?q=a%2Fb": "/tasks?q=a%2Fb", "/tasks/a%2Fb": "/tasks/a%2Fb",
+		"//evil.example/": "/", "https://evil.example/": "/", "": "/"} {
 		if to := b.send("POST", "/zone", url.Values{"zone": {"UTC"}, "back": {back}}, http.StatusSeeOther); to != want {
 			t.Errorf("%q leads to %s", back, to)
 		}
