@@ -3,16 +3,13 @@ package work
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
-	"sched/schedule/statedir"
 )
 
 // linkDescriptor is the descriptor of a tick's socket to the `sched work` that started it.
@@ -90,61 +87,4 @@ func Await(ctx context.Context, minute time.Time) (reached, stale bool) {
 		clock.WaitUntil(ctx, minute.Add(-left+min(left, clock.Recheck)))
 	}
 	return false, false
-}
-
-// A WorkingError is the error of Hold while another `sched work` ticks the schedule.
-type WorkingError struct{ PID int }
-
-func (e *WorkingError) Error() string {
-	return fmt.Sprintf("another sched work (process %d) ticks this schedule", e.PID)
-}
-
-// workLock is the file that the `sched work` of the schedule holds (flock(2)). Its content names
-// that process, for people.
-func workLock(dir string) string { return filepath.Join(dir, "work") }
-
-// Hold makes this process the only `sched work` of the schedule, until it ends or calls release.
-// The error is *WorkingError when another `sched work` ticks the schedule.
-func Hold(dir string) (release func(), err error) {
-	if err := statedir.MakeDir(dir); err != nil {
-		return nil, err
-	}
-	file, err := statedir.OpenPlain(workLock(dir), os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return nil, err
-	}
-	err = statedir.Lock(file)
-	if errors.Is(err, statedir.ErrLocked) {
-		defer file.Close()
-		return nil, &WorkingError{readPID(file)}
-	}
-	if err == nil {
-		_, err = file.WriteAt(fmt.Appendf(nil, "%-10d\n", os.Getpid()), 0)
-	}
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return func() { file.Close() }, nil
-}
-
-// Running returns the process of the schedule's `sched work`, if there is one. It holds the lock
-// only for a moment.
-func Running(dir string) (pid int, works bool) {
-	file, err := statedir.OpenPlain(workLock(dir), os.O_RDONLY)
-	if err != nil {
-		return 0, false
-	}
-	defer file.Close()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		return 0, false
-	}
-	return readPID(file), true
-}
-
-func readPID(file *os.File) (pid int) {
-	text := make([]byte, 20)
-	n, _ := file.ReadAt(text, 0)
-	fmt.Sscan(string(text[:n]), &pid)
-	return pid
 }

@@ -4,9 +4,11 @@
 package work
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
+	"sched/schedule/statedir"
 )
 
 // A Worker is `sched work`. It only remembers which minutes were ticked, so nothing is lost when it
@@ -182,149 +185,59 @@ func (w *Worker) reap() (others bool) {
 	}
 }
 
-// Bounds for a clock that does not go on evenly.
-const (
-	// lateAtMost is how many minutes get their tick late when `sched work` could not run. After a
-	// longer time, as when a laptop slept, only the present minute gets its tick; the other minutes
-	// are missed.
-	lateAtMost = 10
+// A WorkingError is the error of Hold while another `sched work` ticks the schedule.
+type WorkingError struct{ PID int }
 
-	// setBackAtMost is how far a clock may be set back without any minute being ticked twice. A
-	// clock that is set back further was wrong, and the minutes that it showed do not count: the
-	// rule of cron(8).
-	setBackAtMost = 3 * time.Hour
-)
-
-// minutes decides which minutes get a tick (docs/internals/decisions.md#ten-late-minutes-or-one).
-type minutes struct {
-	last   time.Time // the minute of the last call of due
-	ticked map[time.Time]bool
+func (e *WorkingError) Error() string {
+	return fmt.Sprintf("another sched work (process %d) ticks this schedule", e.PID)
 }
 
-// newMinutes counts the present minute as ticked, because an earlier `sched work` may have ticked
-// it.
-func newMinutes(now time.Time) *minutes {
-	minute := minuteOf(now)
-	return &minutes{last: minute, ticked: map[time.Time]bool{minute: true}}
+// workLock is the file that the `sched work` of the schedule holds (flock(2)). Its content names
+// that process, for people.
+func workLock(dir string) string { return filepath.Join(dir, "work") }
+
+// Hold makes this process the only `sched work` of the schedule, until it ends or calls release.
+// The error is *WorkingError when another `sched work` ticks the schedule.
+func Hold(dir string) (release func(), err error) {
+	if err := statedir.MakeDir(dir); err != nil {
+		return nil, err
+	}
+	file, err := statedir.OpenPlain(workLock(dir), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	err = statedir.Lock(file)
+	if errors.Is(err, statedir.ErrLocked) {
+		defer file.Close()
+		return nil, &WorkingError{readPID(file)}
+	}
+	if err == nil {
+		_, err = file.WriteAt(fmt.Appendf(nil, "%-10d\n", os.Getpid()), 0)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return func() { file.Close() }, nil
 }
 
-// due returns the minutes that have begun and were not ticked yet, oldest first. They then count as
-// ticked.
-func (m *minutes) due(now time.Time) (due []time.Time) {
-	minute := minuteOf(now)
-	if minute.Before(m.last) { // the clock was set back
-		m.last = minute.Add(-time.Minute)
+// Running returns the process of the schedule's `sched work`, if there is one. It holds the lock
+// only for a moment.
+func Running(dir string) (pid int, works bool) {
+	file, err := statedir.OpenPlain(workLock(dir), os.O_RDONLY)
+	if err != nil {
+		return 0, false
 	}
-	next := m.last.Add(time.Minute)
-	if minute.Sub(m.last) > lateAtMost*time.Minute {
-		next = minute
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return 0, false
 	}
-	for ; !next.After(minute); next = next.Add(time.Minute) {
-		if !m.ticked[next] {
-			m.ticked[next] = true
-			due = append(due, next)
-		}
-	}
-	m.last = minute
-	for at := range m.ticked {
-		if at.Sub(minute).Abs() > setBackAtMost {
-			delete(m.ticked, at)
-		}
-	}
-	return due
+	return readPID(file), true
 }
 
-// minuteOf cuts a time to its minute, in UTC and without Go's monotonic clock.
-func minuteOf(t time.Time) time.Time { return t.UTC().Truncate(time.Minute) }
-
-// lookForEnd is the time between looks for runs: the kernel reports the end of children only.
-const lookForEnd = 50 * time.Millisecond
-
-// emptyLooks is how many looks in a row must find no run before a worker with children left ends. A
-// single look may miss a supervisor that ends, and the last `finish` that it starts meanwhile. A
-// worker without children misses nothing: an orphan becomes the child of its next living ancestor.
-const emptyLooks = 3
-
-// An endStep is a step of the end of a worker. Its number is how many signals each process has got
-// by then.
-type endStep int
-
-const (
-	finishing endStep = iota // nothing new starts, and live runs may finish
-	stopping                 // live runs are stopped, with their hooks
-	killing                  // their commands are killed
-)
-
-// An ending is the end of a worker, in three steps.
-type ending struct {
-	worker *Worker
-	step   endStep
-	sent   map[int]int // how many signals each process got
-}
-
-// shutDown ends the worker. It returns when no tick of the worker lives, and no background run of
-// its ticks (docs/internals/decisions.md#it-ends-its-background-runs). A signal that arrives
-// meanwhile kills what still runs at once.
-func (w *Worker) shutDown(signals <-chan os.Signal) {
-	e := &ending{worker: w, sent: map[int]int{}}
-	for _, t := range w.ticks {
-		t.link.Write([]byte{1})
-	}
-	grace := time.After(w.Grace)
-	empty := 0 // how many looks in a row have found nothing
-	for looks := 0; w.reap(); looks++ {
-		runs := backgroundRuns()
-		if len(w.ticks) > 0 || len(runs) > 0 {
-			empty = 0
-		} else if empty++; empty == emptyLooks {
-			return
-		}
-		// Not at the first look: most of what ends at once has ended by the second.
-		if looks == 1 && empty == 0 {
-			w.Problem("nothing more is started; what runs may take %s to finish", humanize.Setting(w.Grace))
-		}
-		e.signal(runs)
-		select {
-		case <-w.children:
-		case <-time.After(lookForEnd):
-		case <-grace:
-			if e.step == finishing {
-				w.Problem("%s are over: what still runs is stopped", humanize.Setting(w.Grace))
-			}
-			e.step = max(e.step, stopping)
-		case <-signals:
-			if e.step < killing {
-				w.Problem("a second signal: what still runs is killed")
-			}
-			e.step = killing
-		}
-	}
-}
-
-// signal brings each tick and supervisor up to the step's number of signals: to stop, then to kill.
-// The two signals differ, because pending signals of one kind merge. Separate calls send them,
-// because the first to arrive becomes the reason in the record.
-func (e *ending) signal(runs []backgroundRun) {
-	var pids []int
-	for pid := range e.worker.ticks {
-		pids = append(pids, pid)
-	}
-	for _, run := range runs {
-		if run.supervisor {
-			pids = append(pids, run.pid)
-		}
-	}
-	for _, pid := range pids {
-		if n := e.sent[pid]; n < int(e.step) {
-			syscall.Kill(pid, []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[n])
-			e.sent[pid]++
-		}
-	}
-}
-
-// A backgroundRun is a process of background runs other than a command: a witness, a supervisor, or
-// `sched finish`.
-type backgroundRun struct {
-	pid        int
-	supervisor bool
+func readPID(file *os.File) (pid int) {
+	text := make([]byte, 20)
+	n, _ := file.ReadAt(text, 0)
+	fmt.Sscan(string(text[:n]), &pid)
+	return pid
 }

@@ -1,0 +1,58 @@
+package work
+
+import "time"
+
+// Bounds for a clock that does not go on evenly.
+const (
+	// lateAtMost is how many minutes get their tick late when `sched work` could not run. After a
+	// longer time, as when a laptop slept, only the present minute gets its tick; the other minutes
+	// are missed.
+	lateAtMost = 10
+
+	// setBackAtMost is how far a clock may be set back without any minute being ticked twice. A
+	// clock that is set back further was wrong, and the minutes that it showed do not count: the
+	// rule of cron(8).
+	setBackAtMost = 3 * time.Hour
+)
+
+// minutes decides which minutes get a tick (docs/internals/decisions.md#ten-late-minutes-or-one).
+type minutes struct {
+	last   time.Time // the minute of the last call of due
+	ticked map[time.Time]bool
+}
+
+// newMinutes counts the present minute as ticked, because an earlier `sched work` may have ticked
+// it.
+func newMinutes(now time.Time) *minutes {
+	minute := minuteOf(now)
+	return &minutes{last: minute, ticked: map[time.Time]bool{minute: true}}
+}
+
+// due returns the minutes that have begun and were not ticked yet, oldest first. They then count as
+// ticked.
+func (m *minutes) due(now time.Time) (due []time.Time) {
+	minute := minuteOf(now)
+	if minute.Before(m.last) { // the clock was set back
+		m.last = minute.Add(-time.Minute)
+	}
+	next := m.last.Add(time.Minute)
+	if minute.Sub(m.last) > lateAtMost*time.Minute {
+		next = minute
+	}
+	for ; !next.After(minute); next = next.Add(time.Minute) {
+		if !m.ticked[next] {
+			m.ticked[next] = true
+			due = append(due, next)
+		}
+	}
+	m.last = minute
+	for at := range m.ticked {
+		if at.Sub(minute).Abs() > setBackAtMost {
+			delete(m.ticked, at)
+		}
+	}
+	return due
+}
+
+// minuteOf cuts a time to its minute, in UTC and without Go's monotonic clock.
+func minuteOf(t time.Time) time.Time { return t.UTC().Truncate(time.Minute) }
