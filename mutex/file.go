@@ -42,74 +42,86 @@ type Files struct {
 var _ Locks = Files{}
 
 // Acquire takes name with a lock of the kernel.
-func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
-	lock, err := s.acquire(ctx, name, holder)
-	if err != nil && s.Lenient && statedir.Unwritable(err) {
+func (f Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
+	lock, err := f.acquire(ctx, name, holder)
+	if err != nil && f.Lenient && statedir.Unwritable(err) {
 		return &jointLock{}, nil
 	}
 	return lock, err
 }
 
-func (s Files) acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
-	folder, err := s.lockFolder()
+// acquire takes the lock in four steps:
+//
+//  1. Lock the folder: nobody removes the file of the lock meanwhile.
+//  2. Open the file, and lock it unless another run has it.
+//  3. Give it up if the run that had it last goes on without it.
+//  4. Write the new holder into the file. Otherwise it would name the last one, whose late release
+//     could break the lock of the new one.
+func (f Files) acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
+	folder, err := f.lockFolder()
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
-
-	// Not for writing: the command inherits it, and may run as a user who must not write here.
-	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY|os.O_CREATE)
-	if errors.Is(err, unix.EROFS) {
-		file, err = statedir.OpenPlain(s.path(name), os.O_RDONLY)
-	}
+	file, err := f.lockFile(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		held := &HeldError{Name: name, Holder: readHolder(file)}
-		file.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, held
-		}
-		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
-	}
 	last := readHolder(file)
-	if s.GoesOn != nil && last.Run != "" && last.Run != holder.Run && s.GoesOn(name, last) {
-		unix.Flock(int(file.Fd()), unix.LOCK_UN)
-		file.Close()
+	if f.GoesOn != nil && last.Run != "" && last.Run != holder.Run && f.GoesOn(name, last) {
+		unlock(file)
 		return nil, &HeldError{Name: name, Holder: last}
 	}
-	lock := &fileLock{store: s, name: name, run: holder.Run, file: file}
-	// Without the new holder the file would name the last one, whose late release could break the
-	// lock of the new one.
-	if err := lock.describe(holder); err != nil && !s.Lenient {
-		path := file.Name()
+	lock := &fileLock{files: f, name: name, run: holder.Run, file: file}
+	if err := lock.describe(holder); err != nil && !f.Lenient {
 		lock.Release(ctx)
-		return nil, fmt.Errorf("lock %s: its owner cannot be written: %w", path, err)
+		return nil, fmt.Errorf("lock %s: its owner cannot be written: %w", f.path(name), err)
 	}
 	return lock, nil
 }
 
-func (s Files) Adopt(name string, holder Holder, inherited *os.File) Lock {
-	if inherited == nil {
-		inherited = s.lockAgain(name, holder.Run)
+// lockFile opens and locks the file of a lock. The error is *HeldError if another process has it
+// locked.
+func (f Files) lockFile(name string) (*os.File, error) {
+	// Not for writing: the command inherits it, and may run as a user who must not write here.
+	file, err := statedir.OpenPlain(f.path(name), os.O_RDONLY|os.O_CREATE)
+	if errors.Is(err, unix.EROFS) {
+		file, err = statedir.OpenPlain(f.path(name), os.O_RDONLY)
 	}
-	return &fileLock{store: s, name: name, run: holder.Run, file: inherited}
+	if err != nil {
+		return nil, err
+	}
+	err = tryLock(file)
+	if err == nil {
+		return file, nil
+	}
+	defer file.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, &HeldError{Name: name, Holder: readHolder(file)}
+	}
+	return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
+}
+
+func (f Files) Adopt(name string, holder Holder, inherited *os.File) Lock {
+	if inherited == nil {
+		inherited = f.lockAgain(name, holder.Run)
+	}
+	return &fileLock{files: f, name: name, run: holder.Run, file: inherited}
 }
 
 // lockAgain takes the lock of a run again whose processes with the descriptor were killed. It
 // returns nil if one of them lives, or if the mutex is not the run's any more.
-func (s Files) lockAgain(name, run string) *os.File {
-	folder, err := s.lockFolder()
+func (f Files) lockAgain(name, run string) *os.File {
+	folder, err := f.lockFolder()
 	if err != nil {
 		return nil
 	}
 	defer folder.Close()
-	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
+	file, err := statedir.OpenPlain(f.path(name), os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
-	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || readHolder(file).Run != run {
+	if tryLock(file) != nil || readHolder(file).Run != run {
 		file.Close()
 		return nil
 	}
@@ -117,19 +129,19 @@ func (s Files) lockAgain(name, run string) *os.File {
 }
 
 // Break removes the file of a held lock: its holder keeps a lock that nobody can open.
-func (s Files) Break(_ context.Context, name string) (Holder, error) {
-	return s.breakIf(name, func(*os.File, Holder) bool { return true })
+func (f Files) Break(_ context.Context, name string) (Holder, error) {
+	return f.breakIf(name, func(*os.File, Holder) bool { return true })
 }
 
 // breakIf is Break, if mayBreak allows it for the file of the lock and its holder.
-func (s Files) breakIf(name string, mayBreak func(*os.File, Holder) bool) (Holder, error) {
-	folder, err := s.lockFolder()
+func (f Files) breakIf(name string, mayBreak func(*os.File, Holder) bool) (Holder, error) {
+	folder, err := f.lockFolder()
 	if err != nil {
 		return Holder{}, err
 	}
 	defer folder.Close()
 
-	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
+	file, err := statedir.OpenPlain(f.path(name), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return Holder{}, ErrFree
 	}
@@ -137,7 +149,7 @@ func (s Files) breakIf(name string, mayBreak func(*os.File, Holder) bool) (Holde
 		return Holder{}, err
 	}
 	defer file.Close()
-	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+	if tryLock(file) == nil {
 		return Holder{}, ErrFree
 	}
 	holder := readHolder(file)
@@ -147,21 +159,30 @@ func (s Files) breakIf(name string, mayBreak func(*os.File, Holder) bool) (Holde
 	return holder, os.Remove(file.Name())
 }
 
-func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(name)+".lock") }
+func (f Files) path(name string) string { return filepath.Join(f.Dir, fileName(name)+".lock") }
 
 // fileName turns the name of a mutex or of a task into one path element. Names have no "+".
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
 
+// tryLock locks a file for its open descriptor, and for the processes that inherit it.
+func tryLock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+
+// unlock unlocks a file for all processes that inherited it, and closes it.
+func unlock(file *os.File) error {
+	defer file.Close()
+	return unix.Flock(int(file.Fd()), unix.LOCK_UN)
+}
+
 // readHolder reads the first line of the file of a lock or claim. It leaves fields empty that it
 // cannot read.
 func readHolder(file *os.File) (holder Holder) {
-	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder) // what it cannot read stays empty
+	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder)
 	return holder
 }
 
 // A fileLock is a lock of the kernel on the file of a mutex.
 type fileLock struct {
-	store    Files
+	files    Files
 	name     string
 	run      string
 	file     *os.File // nil in a process that did not inherit it
@@ -172,7 +193,7 @@ type fileLock struct {
 // supervisor was killed during one attempt and the next one is about to start.
 func (l *fileLock) Inherit() []*os.File {
 	if l.file == nil && !l.released {
-		l.file = l.store.lockAgain(l.name, l.run)
+		l.file = l.files.lockAgain(l.name, l.run)
 	}
 	if l.file == nil {
 		return nil
@@ -192,7 +213,7 @@ func (l *fileLock) describe(holder Holder) error {
 	if l.file == nil {
 		return nil
 	}
-	file, err := statedir.OpenPlain(l.store.path(l.name), os.O_WRONLY)
+	file, err := statedir.OpenPlain(l.files.path(l.name), os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -216,13 +237,12 @@ func (l *fileLock) describe(holder Holder) error {
 func (l *fileLock) Release(context.Context) error {
 	l.released = true
 	if l.file != nil {
-		err := unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
-		l.file.Close()
+		err := unlock(l.file)
 		l.file = nil
 		return err
 	}
-	_, err := l.store.breakIf(l.name, func(file *os.File, h Holder) bool {
-		return h.Run == l.run && (l.store.HeldByOther == nil || !l.store.HeldByOther(file, l.run))
+	_, err := l.files.breakIf(l.name, func(file *os.File, h Holder) bool {
+		return h.Run == l.run && (l.files.HeldByOther == nil || !l.files.HeldByOther(file, l.run))
 	})
 	if errors.Is(err, ErrFree) {
 		return nil
@@ -235,134 +255,20 @@ const folderTimeout = 2 * time.Second
 
 // lockFolder locks the folder of the locks until the result is closed. No other process opens or
 // breaks a lock meanwhile: it could lock a file that another has just removed.
-func (s Files) lockFolder() (*os.File, error) {
-	folder, err := statedir.OpenDir(s.Dir)
+func (f Files) lockFolder() (*os.File, error) {
+	folder, err := statedir.OpenDir(f.Dir)
 	if errors.Is(err, os.ErrNotExist) {
-		if err := statedir.MakeDir(s.Dir); err != nil {
+		if err := statedir.MakeDir(f.Dir); err != nil {
 			return nil, err
 		}
-		folder, err = statedir.OpenDir(s.Dir)
+		folder, err = statedir.OpenDir(f.Dir)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := statedir.LockWithin(folder, folderTimeout); err != nil {
 		folder.Close()
-		return nil, fmt.Errorf("lock the folder %s: %w", s.Dir, err)
+		return nil, fmt.Errorf("lock the folder %s: %w", f.Dir, err)
 	}
 	return folder, nil
-}
-
-// claimHour names the folder of the claims that end in one hour (UTC). The names sort by time.
-const claimHour = "2006-01-02T15"
-
-// Claim makes a file that only one run can make. The files of one hour share a folder.
-func (s Files) Claim(_ context.Context, key string, until time.Time, holder Holder) error {
-	err := s.claim(key, until, holder)
-	if s.Lenient && statedir.Unwritable(err) {
-		return nil
-	}
-	return err
-}
-
-func (s Files) claim(key string, until time.Time, holder Holder) error {
-	path := s.claimPath(key, until)
-	folder := filepath.Dir(path)
-	if err := makeHour(folder, holder.Since); err != nil {
-		return err
-	}
-	text, err := json.Marshal(holder)
-	if err != nil {
-		return err
-	}
-	// link(2) makes the claim with its content or not at all: a claim cannot be half written.
-	draft := filepath.Join(folder, ".draft-"+holder.Run)
-	defer os.Remove(draft)
-	if err := os.WriteFile(draft, text, 0o600); err != nil {
-		return err
-	}
-	err = os.Link(draft, path)
-	if !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	if claimant := readHolderAt(path); claimant.Run != holder.Run {
-		return &HeldError{Name: key, Holder: claimant}
-	}
-	return nil
-}
-
-// Claimed returns who has claimed a key; until must be the time that claims of the key give.
-func (s Files) Claimed(key string, until time.Time) (holder Holder, claimed bool, err error) {
-	path := s.claimPath(key, until)
-	if _, err = os.Stat(path); err == nil {
-		return readHolderAt(path), true, nil
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	return Holder{}, false, err
-}
-
-func (s Files) claimPath(key string, until time.Time) string {
-	return filepath.Join(s.Dir, "claims", until.UTC().Format(claimHour), fileName(key))
-}
-
-// makeHour makes the folder of an hour. If the folder is new, makeHour sweeps the folders of other
-// hours.
-func makeHour(folder string, now time.Time) error {
-	claims := filepath.Dir(folder)
-	if err := statedir.MakeDir(claims); err != nil {
-		return err
-	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return nil
-		}
-		return err
-	}
-	return sweepClaims(claims, folder, now)
-}
-
-// sweepClaims sweeps the folders of all hours but one.
-func sweepClaims(claims, but string, now time.Time) error {
-	hours, err := os.ReadDir(claims)
-	if err != nil {
-		return err
-	}
-	for _, hour := range hours {
-		if path := filepath.Join(claims, hour.Name()); path != but {
-			sweepHour(path, now)
-		}
-	}
-	return nil
-}
-
-// outOfDate is a file with the hour in which its folder was first found to be out of date.
-const outOfDate = ".out-of-date"
-
-// sweepHour removes the folder of an hour that ended two hours ago and was out of date an hour ago,
-// too. So a clock that is wrong for a moment takes no claims away.
-func sweepHour(folder string, now time.Time) {
-	mark := filepath.Join(folder, outOfDate)
-	if filepath.Base(folder) >= now.UTC().Add(-2*time.Hour).Format(claimHour) {
-		os.Remove(mark) // a clock that was wrong has left the mark
-		return
-	}
-	found, err := statedir.ReadFile(mark)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		os.WriteFile(mark, []byte(now.UTC().Format(claimHour)), 0o600)
-	case string(found) != now.UTC().Format(claimHour):
-		os.RemoveAll(folder)
-	}
-}
-
-// readHolderAt is readHolder for a path; a file that cannot be opened has an empty holder.
-func readHolderAt(path string) Holder {
-	file, err := statedir.OpenPlain(path, os.O_RDONLY)
-	if err != nil {
-		return Holder{}
-	}
-	defer file.Close()
-	return readHolder(file)
 }

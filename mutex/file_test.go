@@ -343,9 +343,11 @@ func TestAJumpOfTheClockTakesNoClaimsAway(t *testing.T) {
 	if err := claim("backup", now); err != nil {
 		t.Fatal(err)
 	}
-	for day := range 3 { // each time for a moment
-		if err := claim("other", now.AddDate(0, 0, 1+day)); err != nil {
-			t.Fatal(err)
+	for day := range 3 { // each time for two minutes, in which an hour begins
+		for minute := range 2 {
+			if err := claim("other", now.AddDate(0, 0, 1+day).Add(time.Duration(minute)*time.Minute)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		var held *mutex.HeldError
 		if err := store.Claim(ctx, "backup", now.Add(time.Hour), holder("again")); !errors.As(err, &held) {

@@ -44,7 +44,7 @@ var (
 // sources says of what each model is a model. Whole files would be too much: what prints a message
 // changes often.
 var sources = map[string][]source{
-	"plan":  {inState, {files: "mutex/file.go", functions: []string{"Files.acquire"}}},
+	"plan":  {inState, {files: "mutex/file.go", functions: []string{"Files.acquire", "Files.lockFile"}}},
 	"claim": {onRedis, inSQL, redsync},
 	"lease": {onRedis, inSQL, redsync, {files: "schedule/run/lease.go",
 		functions: []string{"Renewer.renew", "Renewer.judge", "Renewer.stopInTime", "Renewer.HeldToStart"}}},
