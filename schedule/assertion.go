@@ -26,17 +26,17 @@ type rule interface {
 	prove(in span) *Break
 }
 
-// A form is one kind of assertion. Its grammar matches a whole text, and rule makes a rule of the
-// words that the named groups of the grammar have found.
+// A form is one kind of assertion. Its grammar matches a whole text, and newRule makes a rule of
+// the words that the named groups of the grammar match.
 type form struct {
 	grammar *regexp.Regexp
 	example string
-	rule    func(words map[string]string) (rule, error)
+	newRule func(words map[string]string) (rule, error)
 }
 
 const (
 	nameWord   = `[A-Za-z0-9][A-Za-z0-9._:/-]*`
-	chosenWord = `(?P<chosen>all tasks|tag \S+|` + nameWord + `)`
+	tasksWords = `(?P<tasks>all tasks|tag \S+|` + nameWord + `)`
 	timeWord   = `(?:[01]?[0-9]|2[0-3]):[0-5][0-9]`
 	windowWord = `between (?P<from>` + timeWord + `) and (?P<to>` + timeWord + `)` +
 		`(?: (?P<zone>UTC|[A-Z][A-Za-z_]+/\S+))?`
@@ -51,32 +51,32 @@ var forms = sync.OnceValue(func() []form {
 	}
 	return []form{
 		{
-			grammar: grammar(chosenWord, ` starts `, windowWord, `(?: every `, daysWord, `)?`),
+			grammar: grammar(tasksWords, ` starts `, windowWord, `(?: every `, daysWord, `)?`),
 			example: "backup starts between 01:00 and 05:00 Europe/Berlin every day",
-			rule:    newWindowRule,
+			newRule: newWindowRule,
 		},
 		{
-			grammar: grammar(chosenWord, ` never starts `, windowWord, `(?: on `, daysWord, `s)?`),
+			grammar: grammar(tasksWords, ` never starts `, windowWord, `(?: on `, daysWord, `s)?`),
 			example: "tag heavy never starts between 08:00 and 18:00 on weekdays",
-			rule:    newNeverRule,
+			newRule: newNeverRule,
 		},
 		{
-			grammar: grammar(`(?P<task>`, nameWord, `) starts(?: within (?P<span>\S+))?`,
-				` after (?P<before>`, nameWord, `)`),
+			grammar: grammar(`(?P<second>`, nameWord, `) starts(?: within (?P<length>\S+))?`,
+				` after (?P<first>`, nameWord, `)`),
 			example: "report starts within 4h after backup",
-			rule:    newOrderRule,
+			newRule: newOrderRule,
 		},
 		{
-			grammar: grammar(`never more than (?P<count>\d{1,6}) of `, chosenWord,
-				` in (?:one (?P<unit>minute|hour|day)|(?P<span>\S+))`),
+			grammar: grammar(`never more than (?P<count>\d{1,6}) of `, tasksWords,
+				` in (?:one (?P<unit>minute|hour|day)|(?P<length>\S+))`),
 			example: "never more than 3 of tag heavy in one minute",
-			rule:    newCountRule,
+			newRule: newCountRule,
 		},
 		{
-			grammar: grammar(chosenWord,
-				` runs at least every (?:(?P<daycount>[1-9]\d{0,3}) days?|(?P<unit>minute|hour|day)|(?P<span>\S+))`),
+			grammar: grammar(tasksWords,
+				` runs at least every (?:(?P<daycount>[1-9]\d{0,3}) days?|(?P<unit>minute|hour|day)|(?P<length>\S+))`),
 			example: "cleanup runs at least every 7 days",
-			rule:    newGapRule,
+			newRule: newGapRule,
 		},
 	}
 })
@@ -85,19 +85,19 @@ var forms = sync.OnceValue(func() []form {
 func ParseAssertion(text string, place Place) (Assertion, error) {
 	a := Assertion{Text: text, Place: place}
 	for _, f := range forms() {
-		found := f.grammar.FindStringSubmatch(a.Text)
-		if found == nil {
+		match := f.grammar.FindStringSubmatch(text)
+		if match == nil {
 			continue
 		}
 		words := map[string]string{}
 		for i, name := range f.grammar.SubexpNames() {
-			words[name] = found[i]
+			words[name] = match[i]
 		}
 		var err error
-		a.rule, err = f.rule(words)
+		a.rule, err = f.newRule(words)
 		return a, err
 	}
-	return a, fmt.Errorf("%q has none of the forms of an assertion", a.Text)
+	return a, fmt.Errorf("%q has none of the forms of an assertion", text)
 }
 
 // AssertionForms returns an example of each form.
@@ -118,50 +118,54 @@ func AssertionPattern() string {
 	return regexp.MustCompile(`\(\?P<\w+>`).ReplaceAllString(strings.Join(patterns, "|"), "(")
 }
 
-// A windowRule says when on the wall clock tasks start.
-type windowRule struct {
-	chosen string
+// A dailyWindow is a part of the day, and the days on which it begins.
+type dailyWindow struct {
+	tasks  string
 	window Window
 	zone   *time.Location // nil: the zone of each task
 	days   Days
+}
 
-	never bool // on these days the tasks start only outside the window; else they start only inside it
-	each  bool // the tasks also start at least once in the window of each of these days
+// A windowRule says that tasks start only inside a window. If each is true, they also start at
+// least once in the window of each of its days.
+type windowRule struct {
+	dailyWindow
+	each bool
 }
 
 func newWindowRule(words map[string]string) (rule, error) {
-	r, err := readWindowRule(words)
-	r.each = words["days"] != ""
-	return r, err
+	w, err := newDailyWindow(words)
+	return windowRule{w, words["days"] != ""}, err
 }
+
+// A neverRule says that tasks start only outside a window.
+type neverRule struct{ dailyWindow }
 
 func newNeverRule(words map[string]string) (rule, error) {
-	r, err := readWindowRule(words)
-	r.never = true
-	return r, err
+	w, err := newDailyWindow(words)
+	return neverRule{w}, err
 }
 
-// readWindowRule reads the words that both forms of a windowRule have.
-func readWindowRule(words map[string]string) (r windowRule, err error) {
-	r.chosen = words["chosen"]
-	r.window = Window{From: minuteOfDay(words["from"]), To: minuteOfDay(words["to"])}
+func newDailyWindow(words map[string]string) (w dailyWindow, err error) {
+	w.tasks = words["tasks"]
+	w.window = Window{From: minuteOfDay(words["from"]), To: minuteOfDay(words["to"])}
 	if zone := words["zone"]; zone != "" {
-		if r.zone, err = time.LoadLocation(zone); err != nil {
-			return r, fmt.Errorf("%s is no time zone", zone)
+		if w.zone, err = time.LoadLocation(zone); err != nil {
+			return w, fmt.Errorf("%s is no time zone", zone)
 		}
 	}
-	switch day := words["days"]; day {
+	switch name := words["days"]; name {
 	case "", "day":
 	case "weekday":
-		r.days = Weekdays
+		w.days = Weekdays
 	default:
-		for d := time.Sunday; d <= time.Saturday; d++ {
-			if d.String() == day {
-				r.days = 1 << d
+		for day := time.Sunday; day <= time.Saturday; day++ {
+			if day.String() == name {
+				w.days = 1 << day
 			}
 		}
 	}
-	return r, nil
+	return w, nil
 }
 
 // minuteOfDay reads a time of day such as 5:30, which the grammar has checked.
@@ -172,18 +176,18 @@ func minuteOfDay(text string) int {
 	return h*60 + m
 }
 
-// An orderRule says that each start of a task comes after a start of another one: on the same day
-// in the zone of the task, or at most a duration later.
+// An orderRule says that each start of the task second comes after a start of the task first: on
+// the same day in the zone of second, or at most a duration later.
 type orderRule struct {
-	task, before string
-	within       time.Duration // 0: on the same day
+	first, second string
+	within        time.Duration // 0: on the same day
 }
 
 func newOrderRule(words map[string]string) (rule, error) {
-	r := orderRule{task: words["task"], before: words["before"]}
+	r := orderRule{first: words["first"], second: words["second"]}
 	var err error
-	if words["span"] != "" {
-		r.within, err = positive(words["span"])
+	if words["length"] != "" {
+		r.within, err = readLength(words)
 	}
 	return r, err
 }
@@ -193,10 +197,10 @@ const longestCounted = 31 * 24 * time.Hour
 
 // A countRule bounds how many runs of some tasks start in any span of a length.
 type countRule struct {
-	chosen string
+	tasks  string
 	most   int
 	length time.Duration
-	words  string // the length as the file has it
+	text   string // the length as the file has it
 }
 
 func newCountRule(words map[string]string) (rule, error) {
@@ -204,51 +208,51 @@ func newCountRule(words map[string]string) (rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	length, err := spanOf(words)
+	length, err := readLength(words)
 	if err == nil && length > longestCounted {
-		err = fmt.Errorf("starts are counted in 31 days at most, not in %s", words["span"])
+		err = fmt.Errorf("starts are counted in 31 days at most, not in %s", words["length"])
 	}
-	text := cmp.Or(words["span"], "one "+words["unit"])
-	return countRule{chosen: words["chosen"], most: most, length: length, words: text}, err
+	text := cmp.Or(words["length"], "one "+words["unit"])
+	return countRule{tasks: words["tasks"], most: most, length: length, text: text}, err
 }
 
 // A gapRule bounds how much time passes from one start of a task to the next: a duration, or a
 // number of days of the calendar, so that a weekly task has 7 also when the clocks change.
 type gapRule struct {
-	chosen  string
+	tasks   string
 	longest time.Duration
 	days    int    // in place of longest
-	words   string // both as the file has them
+	text    string // both as the file has them
 }
 
 func newGapRule(words map[string]string) (rule, error) {
-	r := gapRule{chosen: words["chosen"], words: cmp.Or(words["span"], words["unit"])}
+	r := gapRule{tasks: words["tasks"], text: cmp.Or(words["length"], words["unit"])}
 	var err error
 	switch {
 	case words["daycount"] != "":
-		r.words = words["daycount"] + " days"
+		r.text = words["daycount"] + " days"
 		r.days, err = strconv.Atoi(words["daycount"])
 	case words["unit"] == "day":
 		r.days = 1
 	default:
-		r.longest, err = spanOf(words)
+		r.longest, err = readLength(words)
 	}
 	return r, err
 }
 
-// spanOf reads a length of time, as a unit or as a duration.
-func spanOf(words map[string]string) (time.Duration, error) {
-	units := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
-	if unit, ok := units[words["unit"]]; ok {
-		return unit, nil
+// readLength reads a length of time, as a unit or as a duration.
+func readLength(words map[string]string) (time.Duration, error) {
+	switch words["unit"] {
+	case "minute":
+		return time.Minute, nil
+	case "hour":
+		return time.Hour, nil
+	case "day":
+		return 24 * time.Hour, nil
 	}
-	return positive(words["span"])
-}
-
-func positive(text string) (time.Duration, error) {
-	d, err := yamldoc.ParseDuration(text)
+	d, err := yamldoc.ParseDuration(words["length"])
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%s is not a duration", text)
+		return 0, fmt.Errorf("%s is not a duration", words["length"])
 	}
 	return d, nil
 }

@@ -53,11 +53,11 @@ type span struct {
 }
 
 // starts yields the slots of the task whose conditions of time are met, the oldest first.
-func (in span) starts(t *Task) iter.Seq[time.Time] {
+func (s span) starts(t *Task) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		c := t.Conditions
 		always := c.Days == 0 && len(c.Holidays)+len(c.Between)+len(c.UnlessBetween) == 0
-		for at := range t.When.Forward(in.from, in.to) {
+		for at := range t.When.Forward(s.from, s.to) {
 			if (always || t.UnmetCondition(at) == "") && !yield(at) {
 				return
 			}
@@ -65,35 +65,46 @@ func (in span) starts(t *Task) iter.Seq[time.Time] {
 	}
 }
 
-// choose returns the tasks that the words of an assertion mean, or why an assertion of them cannot
-// hold.
-func (in span) choose(chosen string) ([]*Task, *Break) {
-	var tasks []*Task
-	why := "no task is called " + chosen
-	if strings.Contains(chosen, " ") {
-		why = "no task in use has the " + chosen
+// choose returns the tasks that the words of an assertion mean: "all tasks", "tag heavy" or a name.
+// If no task of that kind is in use, it returns a break.
+func (s span) choose(words string) ([]*Task, *Break) {
+	if !strings.Contains(words, " ") {
+		t, broken := s.named(words)
+		return []*Task{t}, broken
 	}
-	for _, t := range in.Tasks {
-		tag, isTag := strings.CutPrefix(chosen, "tag ")
-		switch {
-		case chosen != "all tasks" && t.Name != chosen && (!isTag || !slices.Contains(t.Tags, tag)):
-		case t.Name == chosen && !in.InUse(t):
-			why = chosen + " is " + in.Inactive(t)
-		case t.Name == chosen && len(t.When.Crons) == 0:
-			why = chosen + " has no times in this file: it starts at boots, or is triggered"
-		case in.InUse(t) && len(t.When.Crons) > 0:
+	var tasks []*Task
+	tag, isTag := strings.CutPrefix(words, "tag ")
+	for _, t := range s.Tasks {
+		if s.InUse(t) && len(t.When.Crons) > 0 && (!isTag || slices.Contains(t.Tags, tag)) {
 			tasks = append(tasks, t)
 		}
 	}
-	if len(tasks) == 0 {
-		return nil, &Break{Why: why}
+	switch {
+	case len(tasks) > 0:
+		return tasks, nil
+	case isTag:
+		return nil, &Break{Why: "no task in use has the " + words}
 	}
-	return tasks, nil
+	return nil, &Break{Why: "no task in use has times in this file"}
 }
 
-// ofEach returns the first break that prove finds for one of the chosen tasks.
-func (in span) ofEach(chosen string, prove func(*Task) *Break) (first *Break) {
-	tasks, broken := in.choose(chosen)
+// named returns the task with the name, or a break if the task has no starts that can be proven.
+func (s span) named(name string) (*Task, *Break) {
+	switch t := s.Task(name); {
+	case t == nil:
+		return nil, &Break{Why: "no task is called " + name}
+	case !s.InUse(t):
+		return nil, &Break{Why: name + " is " + s.Inactive(t)}
+	case len(t.When.Crons) == 0:
+		return nil, &Break{Why: name + " has no times in this file: it starts at boots, or is triggered"}
+	default:
+		return t, nil
+	}
+}
+
+// firstBreak returns the first break that prove finds for one of the tasks that the words mean.
+func (s span) firstBreak(words string, prove func(*Task) *Break) (first *Break) {
+	tasks, broken := s.choose(words)
 	if broken != nil {
 		return broken
 	}
@@ -101,51 +112,6 @@ func (in span) ofEach(chosen string, prove func(*Task) *Break) (first *Break) {
 		first = earlier(first, prove(t))
 	}
 	return first
-}
-
-// shown is an instant as a break shows it.
-const shown = "Mon 2006-01-02 15:04:05 MST"
-
-func breakAt(at time.Time, zone *time.Location, format string, a ...any) *Break {
-	text := strings.Replace(at.In(zone).Format(shown), ":00 ", " ", 1)
-	return &Break{At: at.UTC(), Why: fmt.Sprintf(format, a...) + " " + text}
-}
-
-func (r windowRule) prove(in span) *Break {
-	return in.ofEach(r.chosen, func(t *Task) *Break { return r.ofTask(in, t) })
-}
-
-func (r windowRule) ofTask(in span, t *Task) *Break {
-	zone := r.zoneOf(t)
-	next := firstWindow(in.from.In(zone))
-	for at := range in.starts(t) {
-		local := at.In(zone)
-		inside := r.window.Contains(local)
-		switch {
-		case r.never && inside && r.days.Contain(r.opened(local).Weekday()):
-			return breakAt(at, zone, "%s starts inside %s on", t.Name, r.window)
-		case !r.never && !inside:
-			outside := breakAt(at, zone, "%s starts outside %s on", t.Name, r.window)
-			return earlier(outside, r.missing(t, next, local.AddDate(0, 0, 1)))
-		case !r.each || !inside:
-			continue
-		}
-		opened := r.opened(local)
-		if b := r.missing(t, next, opened); b != nil {
-			return b
-		}
-		if !next.After(opened) {
-			next = opened.AddDate(0, 0, 1)
-		}
-	}
-	return r.missing(t, next, in.to.In(zone).AddDate(0, 0, -1))
-}
-
-func (r windowRule) zoneOf(t *Task) *time.Location {
-	if r.zone != nil {
-		return r.zone
-	}
-	return t.When.Location
 }
 
 // earlier returns the earlier of two breaks. Nil is no break.
@@ -156,9 +122,10 @@ func earlier(a, b *Break) *Break {
 	return a
 }
 
-// firstWindow returns the first day whose window begins after the instant.
-func firstWindow(local time.Time) time.Time {
-	return noon(local).AddDate(0, 0, 1)
+// breakAt returns a break whose reason ends with its instant.
+func breakAt(at time.Time, zone *time.Location, format string, a ...any) *Break {
+	text := strings.Replace(at.In(zone).Format("Mon 2006-01-02 15:04:05 MST"), ":00 ", " ", 1)
+	return &Break{At: at.UTC(), Why: fmt.Sprintf(format, a...) + " " + text}
 }
 
 // noon returns noon of the day, in UTC: days are counted there, where no clock changes.
@@ -167,73 +134,129 @@ func noon(local time.Time) time.Time {
 	return time.Date(year, month, day, 12, 0, 0, 0, time.UTC)
 }
 
+func (w dailyWindow) zoneOf(t *Task) *time.Location {
+	if w.zone != nil {
+		return w.zone
+	}
+	return t.When.Location
+}
+
 // opened returns the day on which the window began that holds the local time.
-func (r windowRule) opened(local time.Time) time.Time {
+func (w dailyWindow) opened(local time.Time) time.Time {
 	day := noon(local)
-	if r.window.From > r.window.To && local.Hour()*60+local.Minute() <= r.window.To {
+	if w.window.From > w.window.To && local.Hour()*60+local.Minute() <= w.window.To {
 		return day.AddDate(0, 0, -1)
 	}
 	return day
 }
 
-// missing returns a break for the first day on which the task must start in the window, of the days
-// from next until the day before until; nil if there is no such day. The caller knows that the task
-// does not start in the windows of those days.
-func (r windowRule) missing(t *Task, next, until time.Time) *Break {
-	if !r.each {
-		return nil
-	}
-	for day := next; day.Before(noon(until)); day = day.AddDate(0, 0, 1) {
-		if r.days.Contain(day.Weekday()) {
-			ends := day
-			if r.window.From > r.window.To {
-				ends = day.AddDate(0, 0, 1)
+func (r neverRule) prove(s span) *Break {
+	return s.firstBreak(r.tasks, func(t *Task) *Break {
+		zone := r.zoneOf(t)
+		for at := range s.starts(t) {
+			local := at.In(zone)
+			if r.window.Contains(local) && r.days.Contain(r.opened(local).Weekday()) {
+				return breakAt(at, zone, "%s starts inside %s on", t.Name, r.window)
 			}
-			year, month, d := ends.Date()
-			at := time.Date(year, month, d, r.window.To/60, r.window.To%60, 0, 0, r.zoneOf(t))
-			why := fmt.Sprintf("%s does not start inside %s on %s", t.Name, r.window, day.Format("Mon 2006-01-02"))
-			return &Break{At: at.UTC(), Why: why}
+		}
+		return nil
+	})
+}
+
+func (r windowRule) prove(s span) *Break {
+	return s.firstBreak(r.tasks, func(t *Task) *Break {
+		return earlier(r.firstOutside(s, t), r.firstMissed(s, t))
+	})
+}
+
+// firstOutside returns a break for the first start outside the window.
+func (r windowRule) firstOutside(s span, t *Task) *Break {
+	zone := r.zoneOf(t)
+	for at := range s.starts(t) {
+		if !r.window.Contains(at.In(zone)) {
+			return breakAt(at, zone, "%s starts outside %s on", t.Name, r.window)
 		}
 	}
 	return nil
 }
 
-func (r orderRule) prove(in span) *Break {
-	tasks, broken := in.choose(r.task)
+// firstMissed returns a break for the first day on which the task must start in the window, and
+// does not. The first day is the one after from, and the last day the one before to, because their
+// windows lie in the span as a whole.
+func (r windowRule) firstMissed(s span, t *Task) *Break {
+	if !r.each {
+		return nil
+	}
+	zone := r.zoneOf(t)
+	next := noon(s.from.In(zone)).AddDate(0, 0, 1) // the day whose start comes next, if none is missed
+	for at := range s.starts(t) {
+		local := at.In(zone)
+		if !r.window.Contains(local) {
+			continue
+		}
+		day := r.opened(local)
+		if b := r.missed(t, next, day); b != nil {
+			return b
+		}
+		if !next.After(day) {
+			next = day.AddDate(0, 0, 1)
+		}
+	}
+	return r.missed(t, next, noon(s.to.In(zone)).AddDate(0, 0, -1))
+}
+
+// missed returns a break for the first of the rule's days from next until the day before end; nil
+// if the rule has no such day. The break is at the end of that day's window.
+func (r windowRule) missed(t *Task, next, end time.Time) *Break {
+	for day := next; day.Before(end); day = day.AddDate(0, 0, 1) {
+		if !r.days.Contain(day.Weekday()) {
+			continue
+		}
+		year, month, date := day.Date()
+		if r.window.From > r.window.To {
+			date++
+		}
+		at := time.Date(year, month, date, r.window.To/60, r.window.To%60, 0, 0, r.zoneOf(t))
+		why := fmt.Sprintf("%s does not start inside %s on %s", t.Name, r.window, day.Format("Mon 2006-01-02"))
+		return &Break{At: at.UTC(), Why: why}
+	}
+	return nil
+}
+
+func (r orderRule) prove(s span) *Break {
+	second, broken := s.named(r.second)
 	if broken != nil {
 		return broken
 	}
-	before, broken := in.choose(r.before)
+	first, broken := s.named(r.first)
 	if broken != nil {
 		return broken
 	}
-	task, zone := tasks[0], tasks[0].When.Location
-	early := in
-	early.from = early.from.Add(-max(r.within, 48*time.Hour))
-	next, stop := iter.Pull(early.starts(before[0]))
+	zone := second.When.Location
+	early := s
+	early.from = s.from.Add(-max(r.within, 48*time.Hour))
+	next, stop := iter.Pull(early.starts(first))
 	defer stop()
-	var last time.Time
+	var last time.Time // the last start of first before the start of second
 	coming, more := next()
-	for at := range in.starts(task) {
+	for at := range s.starts(second) {
 		for more && coming.Before(at) {
 			last = coming
 			coming, more = next()
 		}
 		if r.within > 0 && at.Sub(last) > r.within {
 			return breakAt(at, zone, "%s does not start within %s before %s does on",
-				r.before, humanize.Duration(r.within), r.task)
-		} else if r.within == 0 && noon(last.In(zone)) != noon(at.In(zone)) {
-			return breakAt(at, zone, "%s has not started on the day when %s does on", r.before, r.task)
+				r.first, humanize.Duration(r.within), r.second)
+		}
+		if r.within == 0 && noon(last.In(zone)) != noon(at.In(zone)) {
+			return breakAt(at, zone, "%s has not started on the day when %s does on", r.first, r.second)
 		}
 	}
 	return nil
 }
 
-// countedAtOnce is how long the starts of all chosen tasks are counted at once, in seconds.
-const countedAtOnce = 24 * 60 * 60
-
-func (r countRule) prove(in span) *Break {
-	tasks, broken := in.choose(r.chosen)
+func (r countRule) prove(s span) *Break {
+	tasks, broken := s.choose(r.tasks)
 	if broken != nil {
 		return broken
 	}
@@ -242,60 +265,73 @@ func (r countRule) prove(in span) *Break {
 		count int
 	}
 	var recent []second // the seconds with a start in the last r.length, in order
-	total := 0
-	var counts [countedAtOnce]int
-	for part := in; part.from.Before(in.to); part.from = part.to { // part is a day of the span
-		part.to = part.from.Add(countedAtOnce * time.Second)
-		if part.to.After(in.to) {
-			part.to = in.to
+	total := 0          // of their starts
+	for at, count := range s.startsBySecond(tasks) {
+		for len(recent) > 0 && at.Sub(recent[0].at) >= r.length {
+			total -= recent[0].count
+			recent = recent[1:]
 		}
-		for _, t := range tasks {
-			for at := range part.starts(t) {
-				counts[at.Sub(part.from)/time.Second]++
-			}
-		}
-		for i, count := range counts {
-			if count == 0 {
-				continue
-			}
-			counts[i] = 0
-			at := part.from.Add(time.Duration(i) * time.Second)
-			for len(recent) > 0 && at.Sub(recent[0].at) >= r.length {
-				total -= recent[0].count
-				recent = recent[1:]
-			}
-			recent, total = append(recent, second{at, count}), total+count
-			if total > r.most {
-				return breakAt(at, in.Location, "%s of %s within %s, the last one on",
-					humanize.Count(total, "start"), r.chosen, r.words)
-			}
+		recent = append(recent, second{at, count})
+		total += count
+		if total > r.most {
+			return breakAt(at, s.Location, "%s of %s within %s, the last one on",
+				humanize.Count(total, "start"), r.tasks, r.text)
 		}
 	}
 	return nil
 }
 
-func (r gapRule) prove(in span) *Break {
-	return in.ofEach(r.chosen, func(t *Task) *Break {
-		zone, last := t.When.Location, in.from
-		for at := range in.starts(t) {
-			if b := r.tooLong(t, last, at, zone); b != nil {
-				return b
+// countedAtOnce is how long the starts of all tasks are counted at once, in seconds: a day.
+const countedAtOnce = 24 * 60 * 60
+
+// startsBySecond yields each second in which tasks start, in order, with how many do.
+func (s span) startsBySecond(tasks []*Task) iter.Seq2[time.Time, int] {
+	return func(yield func(time.Time, int) bool) {
+		var counts [countedAtOnce]int
+		for part := s; part.from.Before(s.to); part.from = part.to {
+			part.to = part.from.Add(countedAtOnce * time.Second)
+			if part.to.After(s.to) {
+				part.to = s.to
+			}
+			for _, t := range tasks {
+				for at := range part.starts(t) {
+					counts[at.Sub(part.from)/time.Second]++
+				}
+			}
+			for i, count := range counts {
+				if count > 0 && !yield(part.from.Add(time.Duration(i)*time.Second), count) {
+					return
+				}
+			}
+			clear(counts[:])
+		}
+	}
+}
+
+func (r gapRule) prove(s span) *Break {
+	return s.firstBreak(r.tasks, func(t *Task) *Break {
+		last := s.from
+		for at := range s.starts(t) {
+			if r.isTooLong(last, at, t.When.Location) {
+				return r.breakAfter(last, t)
 			}
 			last = at
 		}
-		return r.tooLong(t, last, in.to, zone)
+		if r.isTooLong(last, s.to, t.When.Location) {
+			return r.breakAfter(last, t)
+		}
+		return nil
 	})
 }
 
-// tooLong returns a break if the task starts at last, and not again until next, and that is too
-// long.
-func (r gapRule) tooLong(t *Task, last, next time.Time, zone *time.Location) *Break {
+// isTooLong reports whether more than the allowed time lies between two starts.
+func (r gapRule) isTooLong(last, next time.Time, zone *time.Location) bool {
 	if r.days > 0 {
-		if day := noon(last.In(zone)).AddDate(0, 0, r.days); noon(next.In(zone)).After(day) {
-			return breakAt(last, zone, "%s does not start in the %s after", t.Name, r.words)
-		}
-	} else if next.Sub(last) > r.longest {
-		return breakAt(last, zone, "%s does not start in the %s after", t.Name, r.words)
+		return noon(next.In(zone)).After(noon(last.In(zone)).AddDate(0, 0, r.days))
 	}
-	return nil
+	return next.Sub(last) > r.longest
+}
+
+func (r gapRule) breakAfter(last time.Time, t *Task) *Break {
+	return breakAt(last, t.When.Location, "%s does not start in the %s after", t.Name, r.text)
 }

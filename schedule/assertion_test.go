@@ -89,6 +89,17 @@ assert: `
 	}
 }
 
+func TestAnAssertionAboutAllTasksBreaksWhereNoTaskHasTimes(t *testing.T) {
+	t.Parallel()
+	const text = `
+tasks: [{name: boot, cron: '@reboot', command: x}]
+assert: all tasks runs at least every day`
+	broken := asserting(t, text).Prove(assertFrom, assertTo)[0].Break
+	if want := "no task in use has times in this file"; broken == nil || broken.Why != want {
+		t.Errorf("got %v, want %s", broken, want)
+	}
+}
+
 // TestProofsAgreeWithAListOfAllStarts compares the proofs for random schedules with what a list of
 // all starts says, which is made minute by minute.
 func TestProofsAgreeWithAListOfAllStarts(t *testing.T) {
