@@ -84,10 +84,10 @@ func says(t *testing.T, path, text string) {
 
 func TestLinesComeWhole(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
-	f := newFollower(got.print)
+	f := newFollower(dir, nil, got.print)
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { f.follow(ctx, nil); close(over) }()
+	go func() { f.follow(ctx); close(over) }()
 	r, _ := begin(t, dir, "a")
 	f.addRun(r)
 	says(t, r.Output, "one\ntw")
@@ -111,8 +111,7 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	before, _ := begin(t, dir, "before")
 	says(t, before.Output, "x\n")
 	time.Sleep(2 * time.Millisecond) // the ids of a millisecond have no order
-	found := discoverOutputs(dir)
-	f := newFollower(got.print)
+	f := newFollower(dir, discoverOutputs(dir), got.print)
 	for _, task := range []string{"a", "b/c", "a"} {
 		r, over := begin(t, dir, task)
 		says(t, r.Output, "of "+task+"\n")
@@ -121,13 +120,13 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	end()
-	f.follow(ctx, found.addNewTo)
+	f.follow(ctx)
 	want := []string{"a: of a", "a hook: told", "a: of a", "a hook: told", "b/c: of b/c", "b/c hook: told"}
 	if lines := got.all(); !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
-	if len(f.sources) > 0 {
-		t.Errorf("%d files are still followed", len(f.sources))
+	if len(f.files) > 0 {
+		t.Errorf("%d files are still followed", len(f.files))
 	}
 }
 
@@ -135,10 +134,10 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
 	begin(t, dir, "before") // the database is there
-	f := newFollower(got.print)
+	f := newFollower(dir, nil, got.print)
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { f.follow(ctx, nil); close(over) }()
+	go func() { f.follow(ctx); close(over) }()
 	r := state.Row{ID: outcome.NewID(), Task: "a"}
 	r.Output = captured.Path(dir, r)
 	f.addRun(r)
@@ -155,10 +154,10 @@ func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 // Neither addRun nor catchUp hangs with a reader that hangs.
 func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 	dir, hangs := t.TempDir(), make(chan struct{})
-	f := newFollower(func(outputLine) error { <-hangs; return nil })
+	f := newFollower(dir, nil, func(outputLine) error { <-hangs; return nil })
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { f.follow(ctx, nil); close(over) }()
+	go func() { f.follow(ctx); close(over) }()
 	for range 3 {
 		r, _ := begin(t, dir, "a")
 		says(t, r.Output, "x\n")
@@ -170,7 +169,7 @@ func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 	end()
 	close(hangs)
 	<-over
-	if f.linesPrinted() != 3 {
-		t.Errorf("%d lines were printed", f.linesPrinted())
+	if f.printed.Load() != 3 {
+		t.Errorf("%d lines were printed", f.printed.Load())
 	}
 }

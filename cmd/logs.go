@@ -120,24 +120,10 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 // logsOfSpan prints all runs of a task in a time, each under a line that says which run it is. It
 // follows the newest run.
 func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions) error {
-	q := state.Query{Task: name}
-	var err error
-	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
-		return err
-	}
-	live, lost, rows, err := a.view(s).History(ctx, q)
+	runs, err := a.runsInSpan(s, name, o)
 	if err != nil {
 		return err
 	}
-	runs := slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Ran() })
-	for _, row := range slices.Concat(matching(lost, q), matching(live, q)) {
-		if !row.Waits() {
-			runs = append(runs, row.WithoutOutcome())
-		}
-	}
-	slices.SortFunc(runs, func(x, y state.Row) int {
-		return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.ID, y.ID))
-	})
 	if len(runs) == 0 {
 		return a.sayNoRuns(s, name)
 	}
@@ -158,6 +144,29 @@ func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions
 		}
 	}
 	return nil
+}
+
+// runsInSpan returns the runs of a task from --since to --until, the oldest first.
+func (a logsCommand) runsInSpan(s *schedule.Schedule, name string, o logsOptions) ([]state.Row, error) {
+	q := state.Query{Task: name}
+	var err error
+	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
+		return nil, err
+	}
+	live, lost, rows, err := a.view(s).History(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	runs := slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Ran() })
+	for _, row := range slices.Concat(matching(lost, q), matching(live, q)) {
+		if !row.Waits() {
+			runs = append(runs, row.WithoutOutcome())
+		}
+	}
+	slices.SortFunc(runs, func(x, y state.Row) int {
+		return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.ID, y.ID))
+	})
+	return runs, nil
 }
 
 // sayNoRuns says that a task had no run in the time. It returns an error if the name is not the
@@ -182,10 +191,10 @@ func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) 
 	} else {
 		err = copyFile(a.out, path, o.lines)
 	}
-	if err == nil || errors.Is(err, os.ErrNotExist) {
-		err = copyFile(a.err, captured.HooksPath(path), o.lines)
+	if err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := copyFile(a.err, captured.HooksPath(path), o.lines); err != nil {
 		return err
 	}
 	switch {
@@ -197,18 +206,24 @@ func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) 
 	return nil
 }
 
-// copyFile writes the last lines of a file, or all of it if lines is 0.
+// copyFile writes the last lines of a file, or all of it if lines is 0. A file that is not there
+// counts as empty.
 func copyFile(w io.Writer, path string, lines int) error {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	reader, buffer := outputReader{file: file, at: lastLines(file, lines)}, make([]byte, 64<<10)
 	for {
-		if n, err := reader.copyTo(w, buffer); err != nil {
+		n, err := reader.copyTo(w, buffer)
+		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
-		} else if n == 0 {
+		}
+		if n == 0 {
 			return nil
 		}
 	}
@@ -240,87 +255,4 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 			time.Sleep(again)
 		}
 	}
-}
-
-// An outputReader reads a file that grows, piece by piece. It opens the file when the file is not
-// empty any more.
-type outputReader struct {
-	path string
-	file *os.File // nil while the file is empty
-	at   int64    // the offset of the next bytes
-}
-
-// read reads the next bytes into the buffer and returns them. cut is how many bytes before them are
-// not there any more, because the output is larger than its limit.
-func (t *outputReader) read(buffer []byte) (text []byte, cut int64, err error) {
-	if t.file == nil {
-		if info, err := os.Stat(t.path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
-			return nil, 0, nil
-		}
-		if t.file, err = statedir.OpenPlain(t.path, os.O_RDONLY); err != nil {
-			return nil, 0, err
-		}
-	}
-	info, err := t.file.Stat()
-	if err != nil || t.at >= info.Size() {
-		return nil, 0, err
-	}
-	from, to := statedir.NextData(t.file, t.at, info.Size())
-	if from < to {
-		cut = from - t.at
-	}
-	n, err := t.file.ReadAt(buffer[:min(int64(len(buffer)), to-from)], from)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	t.at = from + int64(n)
-	return buffer[:n], cut, err
-}
-
-// cutText says how much of an output is not there any more.
-func cutText(cut int64) string {
-	return fmt.Sprintf("sched: %s are cut here: output.limit", humanize.Bytes(cut))
-}
-
-// copyTo writes the next bytes, and reports how many there were.
-func (t *outputReader) copyTo(w io.Writer, buffer []byte) (n int, err error) {
-	text, cut, err := t.read(buffer)
-	if err == nil && cut > 0 {
-		_, err = fmt.Fprintf(w, "\n%s\n", cutText(cut))
-	}
-	if err == nil && len(text) > 0 {
-		_, err = w.Write(text)
-	}
-	return len(text), err
-}
-
-func (t *outputReader) close() {
-	if t.file != nil {
-		t.file.Close()
-	}
-}
-
-// lastLines returns the offset at which the last lines of a file begin. It is 0 if the file has no
-// more lines, and if lines is 0.
-func lastLines(file *os.File, lines int) int64 {
-	info, err := file.Stat()
-	if err != nil || lines == 0 {
-		return 0
-	}
-	block := make([]byte, 64<<10)
-	for end := info.Size(); end > 0; {
-		piece := block[:min(end, int64(len(block)))]
-		end -= int64(len(piece))
-		file.ReadAt(piece, end)
-		for i := len(piece) - 1; i >= 0; i-- {
-			isLast := end+int64(i) == info.Size()-1 // this ends the last line, which may have no end
-			if piece[i] != '\n' || isLast {
-				continue
-			}
-			if lines--; lines == 0 {
-				return end + int64(i) + 1
-			}
-		}
-	}
-	return 0
 }

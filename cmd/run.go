@@ -320,7 +320,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalid error, stops tic
 	defer restore()
 	r := newReporter(a.app, t, o, onTerminal)
 	if o.logs {
-		r.logs = a.newLogStream(r.width, o.json, nil)
+		r.logs = a.newLogStream(t.Schedule.StateDir, r.width, o.json, nil)
 	}
 	t.Report.Started, t.Report.Flush = r.started, r.flush
 	t.Report.Done, t.Report.Skipped = r.done, r.skipped

@@ -74,7 +74,7 @@ func (a workCommand) work(o workOptions) error {
 	}
 	var logs *logStream
 	if plan.logs && plan.stateDir != "" {
-		logs = a.newLogStream(plan.nameWidth, o.run.json, discoverOutputs(plan.stateDir).addNewTo)
+		logs = a.newLogStream(plan.stateDir, plan.nameWidth, o.run.json, discoverOutputs(plan.stateDir))
 	}
 	worker := work.Worker{
 		Argv:    plan.tick,

@@ -1,0 +1,269 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/statedir"
+)
+
+// This file finds and reads the files that runs print to, while the files grow.
+
+// An outputLine is also what --json prints.
+type outputLine struct {
+	Task   string    `json:"task"`
+	Run    string    `json:"run"`
+	Stream string    `json:"stream"` // ofCommand or ofHooks
+	Time   time.Time `json:"time"`   // when it was read, in UTC
+	Text   string    `json:"text"`   // without its end
+}
+
+// The streams of a run.
+const (
+	ofCommand = "output"
+	ofHooks   = "hooks"
+)
+
+// A discovery finds the outputs of all runs of a state folder that begin after it was made.
+type discovery struct {
+	dir     string
+	since   string            // the ids of runs sort by the time they were made
+	folders map[string]folder // by path
+}
+
+// A folder has the outputs of the runs of a task.
+type folder struct {
+	changed time.Time       // its time at the last look
+	paths   map[string]bool // of its outputs at the last look
+}
+
+func discoverOutputs(stateDir string) *discovery {
+	return &discovery{
+		dir:     filepath.Join(stateDir, "output"),
+		since:   outcome.NewID(),
+		folders: map[string]folder{},
+	}
+}
+
+// newFiles returns the outputs that came since the last call. It reads a folder again if the
+// folder's time has changed or is less than a second old: files may come within one tick of the
+// file system's clock.
+func (d *discovery) newFiles() (files []*followedFile) {
+	tasks, _ := os.ReadDir(d.dir)
+	for _, task := range tasks {
+		path := filepath.Join(d.dir, task.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		before, changed := d.folders[path], info.ModTime()
+		if changed.Equal(before.changed) && time.Since(changed).Abs() >= time.Second {
+			continue
+		}
+		outputs, err := d.outputsIn(path)
+		if err != nil {
+			continue
+		}
+		after := folder{changed: changed, paths: map[string]bool{}}
+		for _, output := range outputs {
+			after.paths[output.path] = true
+			if !before.paths[output.path] {
+				files = append(files, output)
+			}
+		}
+		d.folders[path] = after
+	}
+	return files
+}
+
+// outputsIn returns the outputs in the folder of a task, the oldest run first. The hooks of a run
+// come after its command, because most hooks do.
+func (d *discovery) outputsIn(path string) (outputs []*followedFile, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	task := strings.ReplaceAll(filepath.Base(path), "+", "/") // see output.Path
+	for _, entry := range entries {
+		id, isLog := strings.CutSuffix(entry.Name(), ".log")
+		stream := ofCommand
+		if run, ok := strings.CutSuffix(id, ".hooks"); ok {
+			id, stream = run, ofHooks
+		}
+		if isLog && id >= d.since {
+			outputs = append(outputs, newFollowedFile(filepath.Join(path, entry.Name()), task, id, stream))
+		}
+	}
+	slices.SortFunc(outputs, func(a, b *followedFile) int {
+		return strings.Compare(strings.TrimSuffix(a.path, ".log"), strings.TrimSuffix(b.path, ".log"))
+	})
+	return outputs, nil
+}
+
+// longestLine is how many bytes are one line at most: a longer line is printed in pieces.
+const longestLine = 16 << 10
+
+// A followedFile is a file that a run or its hooks print to. It is read line by line.
+type followedFile struct {
+	outputReader
+	task, run, stream string
+
+	line   []byte    // the beginning of a line whose end was not printed yet
+	since  time.Time // when the file was found
+	hasRow bool      // the database had the run
+	ended  bool      // nothing more will be printed
+}
+
+func newFollowedFile(path, task, run, stream string) *followedFile {
+	return &followedFile{
+		outputReader: outputReader{path: path},
+		task:         task,
+		run:          run,
+		stream:       stream,
+		since:        time.Now(),
+	}
+}
+
+// printNew prints the whole lines that were written since the last call.
+func (f *followedFile) printNew(print func(outputLine)) {
+	buffer := make([]byte, 64<<10)
+	for {
+		text, cut, err := f.read(buffer)
+		if err != nil || len(text) == 0 {
+			return
+		}
+		if cut > 0 {
+			f.printRest(print)
+			print(f.lineOf(cutText(cut)))
+		}
+		f.printLines(text, print)
+	}
+}
+
+// printLines prints the whole lines among the bytes, and keeps the beginning of the last line.
+func (f *followedFile) printLines(bytesRead []byte, print func(outputLine)) {
+	for {
+		line, rest, isWhole := bytes.Cut(bytesRead, []byte("\n"))
+		if !isWhole {
+			break
+		}
+		print(f.lineOf(string(f.line) + string(line)))
+		f.line, bytesRead = f.line[:0], rest
+	}
+	f.line = append(f.line, bytesRead...)
+	for len(f.line) > longestLine {
+		print(f.lineOf(string(f.line[:longestLine])))
+		f.line = append(f.line[:0], f.line[longestLine:]...)
+	}
+}
+
+// end prints the beginning of a line that has no end, and closes the file.
+func (f *followedFile) end(print func(outputLine)) {
+	f.printRest(print)
+	f.close()
+}
+
+// printRest prints the beginning of a line that has no end.
+func (f *followedFile) printRest(print func(outputLine)) {
+	if len(f.line) > 0 {
+		print(f.lineOf(string(f.line)))
+		f.line = f.line[:0]
+	}
+}
+
+func (f *followedFile) lineOf(text string) outputLine {
+	return outputLine{Task: f.task, Run: f.run, Stream: f.stream, Time: clock.Now().UTC(), Text: text}
+}
+
+// An outputReader reads a file that grows, piece by piece. It opens the file when the file is not
+// empty any more.
+type outputReader struct {
+	path string
+	file *os.File // nil while the file is empty
+	at   int64    // the offset of the next bytes
+}
+
+// read reads the next bytes into the buffer and returns them. cut is how many bytes before them are
+// not there any more, because the output is larger than its limit.
+func (r *outputReader) read(buffer []byte) (text []byte, cut int64, err error) {
+	if r.file == nil {
+		if info, err := os.Stat(r.path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+			return nil, 0, nil
+		}
+		if r.file, err = statedir.OpenPlain(r.path, os.O_RDONLY); err != nil {
+			return nil, 0, err
+		}
+	}
+	info, err := r.file.Stat()
+	if err != nil || r.at >= info.Size() {
+		return nil, 0, err
+	}
+	from, to := statedir.NextData(r.file, r.at, info.Size())
+	if from < to { // else a hole without data behind it is left
+		cut = from - r.at
+	}
+	n, err := r.file.ReadAt(buffer[:min(int64(len(buffer)), to-from)], from)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	r.at = from + int64(n)
+	return buffer[:n], cut, err
+}
+
+// cutText says how much of an output is not there any more.
+func cutText(cut int64) string {
+	return fmt.Sprintf("sched: %s are cut here: output.limit", humanize.Bytes(cut))
+}
+
+// copyTo writes the next bytes, and reports how many there were.
+func (r *outputReader) copyTo(w io.Writer, buffer []byte) (n int, err error) {
+	text, cut, err := r.read(buffer)
+	if err == nil && cut > 0 {
+		_, err = fmt.Fprintf(w, "\n%s\n", cutText(cut))
+	}
+	if err == nil && len(text) > 0 {
+		_, err = w.Write(text)
+	}
+	return len(text), err
+}
+
+func (r *outputReader) close() {
+	if r.file != nil {
+		r.file.Close()
+	}
+}
+
+// lastLines returns the offset at which the last lines of a file begin. It is 0 if the file has no
+// more lines, and if lines is 0.
+func lastLines(file *os.File, lines int) int64 {
+	info, err := file.Stat()
+	if err != nil || lines == 0 {
+		return 0
+	}
+	block := make([]byte, 64<<10)
+	for end := info.Size(); end > 0; {
+		piece := block[:min(end, int64(len(block)))]
+		end -= int64(len(piece))
+		file.ReadAt(piece, end)
+		for i := len(piece) - 1; i >= 0; i-- {
+			isLast := end+int64(i) == info.Size()-1 // this ends the last line, which may have no end
+			if piece[i] != '\n' || isLast {
+				continue
+			}
+			if lines--; lines == 0 {
+				return end + int64(i) + 1
+			}
+		}
+	}
+	return 0
+}
