@@ -70,7 +70,7 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := control.KnownTags(s, o.tags); err != nil {
+	if err := control.CheckTags(s, o.tags); err != nil {
 		return err
 	}
 	if err := checkTasks(s, o.tasks); err != nil {

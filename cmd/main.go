@@ -1,7 +1,7 @@
 // Package cmd is the command line of sched: it turns arguments into calls, and results into text
 // and exit codes. Only this package knows cobra, flags, the standard streams and the environment.
 // It decides nothing about schedules or runs; cmd/terminal knows how text looks. A command has a
-// file with its name, or stands beside its counterpart, as retry in trigger.go; help and version
+// file with its name, or stands beside its counterpart, as forget in servers.go; help and version
 // are in root.go. It is a constructor, its options, and a type that embeds app (listCommand) and
 // knows no cobra.
 package cmd

@@ -71,7 +71,7 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return err
 	}
-	if names, err = a.actor(s).Chosen(nil, names, o.tags); err != nil {
+	if names, err = a.actor(s).ChooseTasks(nil, names, o.tags); err != nil {
 		return err
 	}
 	newPause, earlier, err := a.actor(s).Pause(names, request)

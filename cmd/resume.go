@@ -53,7 +53,7 @@ func (a resumeCommand) resume(names []string, o resumeOptions) error {
 		return failed("", "cannot resume: %w", err)
 	}
 	actor := a.actor(s)
-	if names, err = actor.Chosen(orders.Pauses, names, o.tags); err != nil {
+	if names, err = actor.ChooseTasks(orders.Pauses, names, o.tags); err != nil {
 		return err
 	}
 	isChosen, reason := actor.InEffect, o.reason

@@ -102,7 +102,7 @@ func (a runCommand) runSpan(o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := control.Runnable(s, task); err != nil {
+	if err := control.CheckRunnable(s, task); err != nil {
 		return err
 	}
 	first, last := slots[0], slots[len(slots)-1]

@@ -113,7 +113,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 	stops.Wait()
 	stoppedAll = true
 	for i, row := range chosen {
-		if err := control.Cannot(row.WithoutOutcome(), results[i].stopping, results[i].err); err != nil {
+		if err := control.NotStopped(row.WithoutOutcome(), results[i].stopping, results[i].err); err != nil {
 			a.problem("%v", err)
 			stoppedAll = false
 			continue

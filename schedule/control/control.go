@@ -27,9 +27,9 @@ type Actor struct {
 	Environ []string // the variables of ticks, for runs that start at once; nil: only ticks can start runs
 }
 
-// Runnable returns an error for a task that no tick starts here: the task is switched off, or for
-// another environment.
-func Runnable(s *schedule.Schedule, t *schedule.Task) error {
+// CheckRunnable returns an error for a task that no tick starts here: the task is switched off, or
+// for another environment.
+func CheckRunnable(s *schedule.Schedule, t *schedule.Task) error {
 	if s.Active(t) {
 		return nil
 	}
@@ -38,43 +38,6 @@ func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 		hint = "ask on one of its servers; " + hint
 	}
 	return view.Fail(view.Conflict, hint, "%s is %s", t.Name, s.Inactive(t))
-}
-
-// Trigger returns the request for one more run of a task at a time, with these values of its
-// params. Leave then leaves the request. The reason may be empty.
-func (a Actor) Trigger(task string, at time.Time, params map[string]string, reason string) (state.Row, error) {
-	t, err := view.FindTask(a.Schedule, task)
-	if err == nil {
-		err = Runnable(a.Schedule, t)
-	}
-	if err == nil {
-		err = CheckValues(t, params)
-	}
-	if err != nil {
-		return state.Row{}, err
-	}
-	return request(t, at, params, Because(schedule.WithValues("trigger by "+a.By, params), reason)), nil
-}
-
-// CheckValues returns an error for values that a run of the task cannot have.
-func CheckValues(t *schedule.Task, params map[string]string) error {
-	if hint, problem := t.CheckValues(params); problem != nil {
-		return view.Fail(view.Invalid, hint, "%w", problem)
-	}
-	return nil
-}
-
-// request returns a run of the task that waits until a time.
-func request(t *schedule.Task, at time.Time, params map[string]string, origin string) state.Row {
-	return state.Row{
-		ID:     outcome.NewIDAt(at),
-		Task:   t.Name,
-		Mutex:  t.Mutex,
-		Slot:   at,
-		Origin: origin,
-		Params: params,
-		Wait:   state.Wait{For: state.ForTime, NotBefore: at},
-	}
 }
 
 // Reason returns a typed reason as it is kept: one line without control characters.
@@ -88,55 +51,10 @@ func Because(what, reason string) string {
 	return what + reason
 }
 
-// AtOnce returns the request as one that starts as soon as it is left, if this process can start
-// runs as ticks do.
-func (a Actor) AtOnce(r state.Row) state.Row {
-	if a.Environ != nil {
-		r.Wait.NotBefore = time.Time{}
-	}
-	return r
-}
-
-// Leave leaves a request, and returns the minute of the tick that will answer it, unless it starts
-// at once (AtOnce).
-func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
-	db, err := state.Open(a.Schedule.StateDir, state.Patience)
-	if err == nil {
-		_, err = db.Runs().Request(context.Background(), r)
-		err = errors.Join(err, db.Close())
-	}
-	if err != nil {
-		hint := "`sched test " + r.Task + "` runs it now"
-		return tick, view.Fail(view.Conflict, hint, "%s cannot be asked for: %w", r.Task, err)
-	}
-	if r.Wait.NotBefore.IsZero() { // after an error the next tick starts the run
-		_ = run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ)
-	}
-	return view.FirstTick(r.Slot, a.Now()), nil
-}
-
-// Cancel takes back a run that waits and has not begun, and records it as skipped for the reason,
-// which may be empty. It reports false when the run does not wait any more.
-func (a Actor) Cancel(r state.Row, reason string) (done bool, err error) {
-	db, err := state.Open(a.Schedule.StateDir, state.Patience)
-	if err != nil {
-		return false, err
-	}
-	result := state.Result{Outcome: outcome.Skipped, Reason: Because("cancelled by "+a.By, reason), Ended: a.Now()}
-	done, err = db.Runs().Settle(context.Background(), r.ID, result)
-	return done, errors.Join(err, db.Close())
-}
-
-// Begun is the error for a run that cannot be cancelled, because a tick has begun it meanwhile.
-func Begun(r state.Row) error {
-	short := humanize.ShortRun(r.ID)
-	hint := "`sched stop " + short + "` stops it"
-	return view.Fail(view.Conflict, hint, "a tick has begun run %s of %s just now", short, r.Task)
-}
-
-// Chosen returns the names of the given tasks and of the tasks with one of the tags, each once. A
-// given task must be in the schedule or paused. Without names and tags it returns pause.Everything.
-func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, error) {
+// ChooseTasks returns the names of the given tasks and of the tasks with one of the tags, each
+// once. A given task must be in the schedule or paused. Without names and tags it returns
+// pause.Everything.
+func (a Actor) ChooseTasks(paused pause.Pauses, names, tags []string) ([]string, error) {
 	if len(names)+len(tags) == 0 {
 		return []string{pause.Everything}, nil
 	}
@@ -152,7 +70,7 @@ func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, erro
 			names = append(names, t.Name)
 		}
 	}
-	if err := KnownTags(a.Schedule, tags); err != nil {
+	if err := CheckTags(a.Schedule, tags); err != nil {
 		return nil, err
 	}
 	var chosen []string
@@ -164,8 +82,8 @@ func (a Actor) Chosen(paused pause.Pauses, names, tags []string) ([]string, erro
 	return chosen, nil
 }
 
-// KnownTags returns an error for a tag that no task has. The error names the nearest tag.
-func KnownTags(s *schedule.Schedule, tags []string) error {
+// CheckTags returns an error for a tag that no task has. The error names the nearest tag.
+func CheckTags(s *schedule.Schedule, tags []string) error {
 	var used []string
 	for _, t := range s.Tasks {
 		used = append(used, t.Tags...)
@@ -303,9 +221,9 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", short, row.Task, became)
 }
 
-// Cannot returns why a run was not stopped, given what run.Caller.Stop returned; nil if it was
+// NotStopped returns why a run was not stopped, given what run.Caller.Stop returned; nil if it was
 // stopped.
-func Cannot(r state.Row, s run.Stopping, err error) error {
+func NotStopped(r state.Row, s run.Stopping, err error) error {
 	short := humanize.ShortRun(r.ID)
 	switch {
 	case errors.Is(err, state.ErrNotFound) || err == nil && s.Record.Outcome == "":

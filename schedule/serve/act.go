@@ -129,7 +129,7 @@ func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
 	if err != nil {
 		return asked, err
 	}
-	if retry.Waits {
+	if retry.WaitsAlready {
 		return asked, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already",
 			humanize.ShortRun(found.Record.Run), retry.Task)
 	}
@@ -188,7 +188,7 @@ func (r *Visit) Stop(id, reason string) (run string, err error) {
 		return run, actor.NotRunning(r.Context(), run)
 	case view.RunWaiting:
 		waits, _ := view.OneWaiting(actor.Source, run)
-		return run, cmp.Or(view.StillWaits(actor.Source, waits), control.Begun(waits))
+		return run, cmp.Or(view.StillWaits(actor.Source, waits), control.NotCancelled(waits))
 	}
 	return run, r.stop(actor, found, reason)
 }
@@ -246,7 +246,7 @@ func (r *Visit) Cancel(id, reason string) (run string, err error) {
 		return run, r.change("cancel", run, reason, func() error {
 			done, err := actor.Cancel(waits, reason)
 			if err == nil && !done {
-				err = control.Begun(waits)
+				err = control.NotCancelled(waits)
 			}
 			return err
 		})
@@ -274,7 +274,7 @@ func (r *Visit) beginStop(actor control.Actor, found view.Run, reason string) (d
 			defer leave()
 			caller := r.server.Schedules.Runs(r.Schedule)
 			stopping, err := caller.Stop(found.Record.Run, control.Because(actor.By, reason))
-			end <- control.Cannot(found.Begin, stopping, err)
+			end <- control.NotStopped(found.Begin, stopping, err)
 		}()
 		return nil
 	})

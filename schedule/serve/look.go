@@ -39,7 +39,7 @@ func getTasks(r *Visit) (any, error) {
 func taggedAfter(
 	s *schedule.Schedule, tags []string, after cursor, limit int,
 ) (chosen []*schedule.Task, more bool, err error) {
-	if err := control.KnownTags(s, tags); err != nil {
+	if err := control.CheckTags(s, tags); err != nil {
 		return nil, false, err
 	}
 	rest := s.Tasks
@@ -157,7 +157,7 @@ const summedUp = 24 * time.Hour
 func getSummary(r *Visit) (any, error) {
 	since, until, task, tags := r.query.times["since"], r.query.times["until"],
 		r.query.Get("task"), r.query.Values["tag"]
-	if err := control.KnownTags(r.Schedule, tags); err != nil {
+	if err := control.CheckTags(r.Schedule, tags); err != nil {
 		return nil, err
 	}
 	if since.IsZero() {

@@ -73,7 +73,7 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
 		return nil, badRequest("leave out tasks and tags to pause everything", "the list of what to pause is empty")
 	}
-	names, err := actor.Chosen(nil, body.Tasks, body.Tags)
+	names, err := actor.ChooseTasks(nil, body.Tasks, body.Tags)
 	if err != nil {
 		return nil, err
 	}

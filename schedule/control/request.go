@@ -1,8 +1,10 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,16 +13,31 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
+// Trigger returns the request for one more run of a task at a time, with these values of its
+// params. Leave then leaves the request. The reason may be empty.
+func (a Actor) Trigger(task string, at time.Time, params map[string]string, reason string) (state.Row, error) {
+	t, err := view.FindTask(a.Schedule, task)
+	if err != nil {
+		return state.Row{}, err
+	}
+	if err := cmp.Or(CheckRunnable(a.Schedule, t), CheckValues(t, params)); err != nil {
+		return state.Row{}, err
+	}
+	return request(t, at, params, Because(schedule.WithValues("trigger by "+a.By, params), reason)), nil
+}
+
 // A Retry is the request for one more run of the task of a run that has ended.
 type Retry struct {
 	state.Row
-	Of      state.Row // the run that has ended
-	Changed []string  // the keys of the task that were changed after that run began
-	Waits   bool      // a retry of that run waits already, so this request is not needed
+	Original     state.Row // the run that has ended
+	Changed      []string  // the keys of the task that were changed after that run began
+	WaitsAlready bool      // a retry of that run waits already, so this request is not needed
 }
 
 // A RetryWish says which run somebody wants to run again, and how.
@@ -29,7 +46,7 @@ type RetryWish struct {
 	At     time.Time
 	Params map[string]string // they replace the params of the run
 	Reason string            // may be empty
-	Asked  []state.Row       // the requests that are about to be left beside this one
+	Others []state.Row       // the requests that are left together with this one
 }
 
 // Retry returns the request for one more run of the task of a run that has ended. The new run
@@ -46,7 +63,7 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 		return Retry{}, view.Fail(view.Conflict, "",
 			"run %s was of %s, which is no longer in the schedule", short, was.Task)
 	}
-	if err := Runnable(a.Schedule, t); err != nil {
+	if err := CheckRunnable(a.Schedule, t); err != nil {
 		return Retry{}, err
 	}
 	params, err := valuesOf(t, was, wish.Params)
@@ -63,10 +80,10 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	defer records.Close()
 	isSame := func(r state.Row) bool { return strings.HasPrefix(r.Origin, origin) }
 	return Retry{
-		Row:     row,
-		Of:      was,
-		Changed: changes(was.Snapshot, t),
-		Waits:   slices.ContainsFunc(append(records.Pending(), wish.Asked...), isSame),
+		Row:          row,
+		Original:     was,
+		Changed:      changes(was.Snapshot, t),
+		WaitsAlready: slices.ContainsFunc(append(records.Pending(), wish.Others...), isSame),
 	}, nil
 }
 
@@ -160,4 +177,72 @@ func fields(t schedule.Task) (fields map[string]json.RawMessage) {
 		return nil
 	}
 	return fields
+}
+
+// CheckValues returns an error for values that a run of the task cannot have.
+func CheckValues(t *schedule.Task, params map[string]string) error {
+	if hint, problem := t.CheckValues(params); problem != nil {
+		return view.Fail(view.Invalid, hint, "%w", problem)
+	}
+	return nil
+}
+
+// request returns a run of the task that waits until a time.
+func request(t *schedule.Task, at time.Time, params map[string]string, origin string) state.Row {
+	return state.Row{
+		ID:     outcome.NewIDAt(at),
+		Task:   t.Name,
+		Mutex:  t.Mutex,
+		Slot:   at,
+		Origin: origin,
+		Params: params,
+		Wait:   state.Wait{For: state.ForTime, NotBefore: at},
+	}
+}
+
+// AtOnce returns the request as one that starts as soon as it is left, if this process can start
+// runs as ticks do.
+func (a Actor) AtOnce(r state.Row) state.Row {
+	if a.Environ != nil {
+		r.Wait.NotBefore = time.Time{}
+	}
+	return r
+}
+
+// Leave leaves a request, and returns the minute of the tick that will answer it, unless it starts
+// at once (AtOnce).
+func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
+	db, err := state.Open(a.Schedule.StateDir, state.Patience)
+	if err == nil {
+		_, err = db.Runs().Request(context.Background(), r)
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		hint := "`sched test " + r.Task + "` runs it now"
+		return tick, view.Fail(view.Conflict, hint, "%s cannot be asked for: %w", r.Task, err)
+	}
+	if r.Wait.NotBefore.IsZero() { // after an error the next tick starts the run
+		_ = run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ)
+	}
+	return view.FirstTick(r.Slot, a.Now()), nil
+}
+
+// Cancel takes back a run that waits and has not begun, and records it as skipped for the reason,
+// which may be empty. It reports false when the run does not wait any more.
+func (a Actor) Cancel(r state.Row, reason string) (done bool, err error) {
+	db, err := state.Open(a.Schedule.StateDir, state.Patience)
+	if err != nil {
+		return false, err
+	}
+	result := state.Result{Outcome: outcome.Skipped, Reason: Because("cancelled by "+a.By, reason), Ended: a.Now()}
+	done, err = db.Runs().Settle(context.Background(), r.ID, result)
+	return done, errors.Join(err, db.Close())
+}
+
+// NotCancelled is the error for a run that cannot be cancelled, because a tick has begun it
+// meanwhile.
+func NotCancelled(r state.Row) error {
+	short := humanize.ShortRun(r.ID)
+	hint := "`sched stop " + short + "` stops it"
+	return view.Fail(view.Conflict, hint, "a tick has begun run %s of %s just now", short, r.Task)
 }
