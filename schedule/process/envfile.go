@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
 )
 
@@ -41,6 +42,23 @@ func ReadEnvFiles(files, env []string) (pairs []string, err error) {
 		pairs = append(pairs, added...)
 	}
 	return pairs, err
+}
+
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now. It returns nil if
+// they can be used. env is the environment of the caller. For a task of another user CheckEnvFiles
+// only checks that the files exist: only a process of that user finds out whether the user may read
+// them (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
+func CheckEnvFiles(t *schedule.Task, env []string) error {
+	if user, err := accountOf(t.As); err != nil || !user.change || user.uid == 0 {
+		_, err := ReadEnvFiles(t.EnvFiles, Environ(env, *t))
+		return err
+	}
+	for _, path := range t.EnvFiles {
+		if _, err := os.Stat(path); err != nil {
+			return envFileError(path, humanize.WithoutPath(err))
+		}
+	}
+	return nil
 }
 
 // envFileError names the file, and never its content.

@@ -1,12 +1,10 @@
 package process
 
 import (
-	"os"
 	"slices"
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
 )
 
 // Lookup returns a function that finds the value of a variable in an environment. If the
@@ -95,21 +93,4 @@ var runVariables = []string{
 	"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS",
 	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
-}
-
-// CheckEnvFiles returns why the files of a task's env_file cannot be used now. It returns nil if
-// they can be used. env is the environment of the caller. For a task of another user CheckEnvFiles
-// only checks that the files exist: only a process of that user finds out whether the user may read
-// them (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
-func CheckEnvFiles(t *schedule.Task, env []string) error {
-	if user, err := accountOf(t.As); err != nil || !user.change || user.uid == 0 {
-		_, err := ReadEnvFiles(t.EnvFiles, Environ(env, *t))
-		return err
-	}
-	for _, path := range t.EnvFiles {
-		if _, err := os.Stat(path); err != nil {
-			return envFileError(path, humanize.WithoutPath(err))
-		}
-	}
-	return nil
 }

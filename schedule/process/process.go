@@ -1,22 +1,34 @@
+// Package process starts the commands and hooks of tasks, each in a process group of its own and as
+// the user that the task names; waits for them, measures them, and ends them with all that they
+// started.
+//
+// It takes from the task what the task says of its command: folder, environment, user, umask,
+// priority. It finds the processes of a run by the run's id in their environment, and not by their
+// numbers: the kernel gives numbers away again.
+//
+// It reads the files of env_file: NAME=value lines as Laravel, Ruby and Node write them. It expands
+// only ${NAME} in them, and no error repeats what a file holds, which may be secret. The reader is
+// our own: joho/godotenv drops the $27 of SECRET=xTvDqw$27 and quotes the file in its errors, which
+// would put passwords into the history. The tests read a typical file with both, and say when that
+// has changed.
+//
+// Non-goals: when a command starts, how long it may take, and what its exit code means for its run
+// (package run).
 package process
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"sched/schedule/humanize"
 )
 
 // A Process is a command in a process group of its own, so that it can be ended with everything
@@ -35,112 +47,6 @@ type Process struct {
 
 	mu        sync.Mutex
 	reapAsked bool // Reap was called
-}
-
-// A Program describes a process that is about to be started.
-type Program struct {
-	Path    string
-	Argv    []string
-	Dir     string
-	Env     []string
-	Output  *os.File   // nil: nowhere
-	Inherit []*os.File // its descriptors 3, 4 and so on
-	Attr    *syscall.SysProcAttr
-
-	// The Process reads Process.Refusal from this pipe, and closes it. The pipe is nil for a
-	// process that is the command at once.
-	refusal    *os.File
-	keepZombie bool    // see Spec.KeepZombie
-	cgroup     *Cgroup // in which it starts; nil: where this process is
-}
-
-// spawn starts a program in a group of its own. It finds a relative program from the folder and the
-// PATH of that program, as a shell there would, and not from the folder and the PATH of this
-// process.
-func (p Program) spawn() (*Process, error) {
-	path, err := lookPath(p.Argv[0], p.Dir, p.Env)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
-		return nil, folderError(p.Dir, fs.ErrNotExist)
-	}
-	p.Path, p.Attr = path, &syscall.SysProcAttr{Setpgid: true}
-	return p.Fork()
-}
-
-// folderError is the error of a command that has no folder to run in. It does not wrap err: a
-// folder that does not exist is not a program that was not found (StartExitCode).
-func folderError(dir string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the folder %s does not exist", dir)
-	}
-	return fmt.Errorf("the folder %s: %v", dir, humanize.WithoutPath(err))
-}
-
-// Fork starts the program at its path. Its stdin is empty.
-func (p Program) Fork() (*Process, error) {
-	var null *os.File
-	err := retryOnShortage(func() (err error) {
-		null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	output := cmp.Or(p.Output, null)
-	files := []uintptr{null.Fd(), output.Fd(), output.Fd()}
-	for _, file := range p.Inherit {
-		files = append(files, file.Fd())
-	}
-	p.cgroup.startIn(p.Attr)
-	var pid int
-	err = retryOnShortage(func() (err error) {
-		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})
-		return err
-	})
-	runtime.KeepAlive(output)
-	runtime.KeepAlive(p.Inherit) // until here, or the garbage collector may close what the command inherits
-	if err != nil {
-		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
-	}
-	started := &Process{
-		PID:        pid,
-		Done:       make(chan struct{}),
-		ownPeak:    ownPeak(),
-		keepZombie: p.keepZombie && hasSubreaper,
-	}
-	go started.wait(p.refusal)
-	return started, nil
-}
-
-// forkExec is the call of the kernel; tests let it fail.
-var forkExec = syscall.ForkExec
-
-// shortagePatience is how long retryOnShortage tries. Otherwise a moment without room would cost a
-// run its hooks for good.
-const shortagePatience = 30 * time.Second
-
-// retryOnShortage calls start, which starts a process or opens a file for one. It calls start again
-// while the machine has no room for another process, or for another open file, for half a minute at
-// most.
-func retryOnShortage(start func() error) error {
-	end := time.Now().Add(shortagePatience)
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		err := start()
-		if !isShortage(err) || time.Now().After(end) {
-			return err
-		}
-		time.Sleep(pause)
-	}
-}
-
-// isShortage reports whether an error says that there is no room: EAGAIN and ENOMEM for a process,
-// EMFILE and ENFILE for a file.
-func isShortage(err error) bool {
-	isErrno := func(errno syscall.Errno) bool { return errors.Is(err, errno) }
-	return slices.ContainsFunc([]syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, isErrno)
 }
 
 // wait waits for the end of the process, and sets the fields that say how it ended.
@@ -280,20 +186,17 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// EndWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
-// whether the process ended by itself. A process that does not end by KILL either, because it hangs
-// in the kernel, is left behind after a while.
-func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+// EndWithin waits for the process, and ends it (End) if it takes longer than limit, or if ctx is
+// done. It reports whether the process ended by itself, and else which processes were left behind.
+func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) (survivors []int, inTime bool) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	select {
 	case <-p.Done:
-		return true
-	case <-timer.C:
+		return nil, true
 	case <-ctx.Done():
+		return p.End(context.Background(), killAfter), false
 	}
-	p.End(context.Background(), killAfter)
-	return false
 }
 
 // Exit codes of a command that could not be started, as shells give them (POSIX, 2.8.2).
@@ -321,4 +224,83 @@ func ExitText(code int) string {
 		return fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
 	}
 	return fmt.Sprintf("exit code %d", code)
+}
+
+// A Family is a command and all that it started.
+type Family struct {
+	Groups []int // process groups
+	// Run and Attempt name the processes that were started for this attempt of the run, or for a
+	// later attempt, and that have left the groups, as with setsid(1). Only Linux can find them. If
+	// Run is empty, the family has only the groups.
+	Run     string
+	Attempt int
+}
+
+// killPatience is how long a process may take to end after KILL. A process that takes longer hangs
+// in the kernel, as for a disk that does not answer: nothing can end it.
+const killPatience = 5 * time.Second
+
+// End ends the processes, which may be children of other processes. It sends TERM, and after
+// killAfter, or when ctx is done, KILL to the processes that are left. It returns when all have
+// ended. Processes that have not ended killPatience after KILL are left behind: survivors has their
+// ids.
+func (f Family) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
+	ctx, cancel := context.WithTimeout(ctx, killAfter)
+	defer cancel()
+	f.signalGroups(syscall.SIGTERM)
+	if f.endBy(ctx, syscall.SIGTERM) == nil {
+		return nil
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), killPatience)
+	defer cancel()
+	f.signalGroups(syscall.SIGKILL)
+	for _, m := range f.endBy(ctx, syscall.SIGKILL) {
+		survivors = append(survivors, m.pid)
+	}
+	return survivors
+}
+
+func (f Family) signalGroups(signal syscall.Signal) {
+	for _, group := range f.Groups {
+		SignalGroup(group, signal)
+	}
+}
+
+// endBy sends the signal to each member that is not in one of the groups, and waits for the end of
+// all; ctx bounds the wait. It returns the members that are left. It looks through all processes of
+// the machine only when the members that it has found have ended, because they may have started
+// others meanwhile.
+func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member) {
+	groupsHaveIt := true // the processes that were in the groups when signalGroups was called have it
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		left = slices.DeleteFunc(left, func(m member) bool { return !m.alive() })
+		if len(left) == 0 {
+			if left = f.members(); len(left) == 0 {
+				return nil
+			}
+			for _, m := range left {
+				if !groupsHaveIt || !slices.Contains(f.Groups, m.group) {
+					send(m.pid, signal)
+				}
+			}
+		}
+		groupsHaveIt = false
+		select {
+		case <-ctx.Done():
+			return f.members()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// SignalGroup signals a process group. After TERM it lets stopped processes go on, so that they can
+// obey.
+func SignalGroup(group int, signal syscall.Signal) { send(-group, signal) }
+
+// send signals a process or, by its negative number, a group.
+func send(id int, signal syscall.Signal) {
+	syscall.Kill(id, signal)
+	if signal == syscall.SIGTERM {
+		syscall.Kill(id, syscall.SIGCONT)
+	}
 }

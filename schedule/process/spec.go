@@ -1,16 +1,21 @@
 package process
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 )
 
 // A Spec describes a command or a hook of a task that is about to be started, as the user of the
@@ -132,6 +137,112 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 		refusal.Close()
 	}
 	return p, err
+}
+
+// A Program describes a process that is about to be started.
+type Program struct {
+	Path    string
+	Argv    []string
+	Dir     string
+	Env     []string
+	Output  *os.File   // nil: nowhere
+	Inherit []*os.File // its descriptors 3, 4 and so on
+	Attr    *syscall.SysProcAttr
+
+	// The Process reads Process.Refusal from this pipe, and closes it. The pipe is nil for a
+	// process that is the command at once.
+	refusal    *os.File
+	keepZombie bool    // see Spec.KeepZombie
+	cgroup     *Cgroup // in which it starts; nil: where this process is
+}
+
+// spawn starts a program in a group of its own. It finds a relative program from the folder and the
+// PATH of that program, as a shell there would, and not from the folder and the PATH of this
+// process.
+func (p Program) spawn() (*Process, error) {
+	path, err := lookPath(p.Argv[0], p.Dir, p.Env)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
+		return nil, folderError(p.Dir, fs.ErrNotExist)
+	}
+	p.Path, p.Attr = path, &syscall.SysProcAttr{Setpgid: true}
+	return p.Fork()
+}
+
+// folderError is the error of a command that has no folder to run in. It does not wrap err: a
+// folder that does not exist is not a program that was not found (StartExitCode).
+func folderError(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder %s does not exist", dir)
+	}
+	return fmt.Errorf("the folder %s: %v", dir, humanize.WithoutPath(err))
+}
+
+// Fork starts the program at its path. Its stdin is empty.
+func (p Program) Fork() (*Process, error) {
+	var null *os.File
+	err := retryOnShortage(func() (err error) {
+		null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	output := cmp.Or(p.Output, null)
+	files := []uintptr{null.Fd(), output.Fd(), output.Fd()}
+	for _, file := range p.Inherit {
+		files = append(files, file.Fd())
+	}
+	p.cgroup.startIn(p.Attr)
+	var pid int
+	err = retryOnShortage(func() (err error) {
+		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})
+		return err
+	})
+	runtime.KeepAlive(output)
+	runtime.KeepAlive(p.Inherit) // until here, or the garbage collector may close what the command inherits
+	if err != nil {
+		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
+	}
+	started := &Process{
+		PID:        pid,
+		Done:       make(chan struct{}),
+		ownPeak:    ownPeak(),
+		keepZombie: p.keepZombie && hasSubreaper,
+	}
+	go started.wait(p.refusal)
+	return started, nil
+}
+
+// forkExec is the call of the kernel; tests let it fail.
+var forkExec = syscall.ForkExec
+
+// shortagePatience is how long retryOnShortage tries. Otherwise a moment without room would cost a
+// run its hooks for good.
+const shortagePatience = 30 * time.Second
+
+// retryOnShortage calls start, which starts a process or opens a file for one. It calls start again
+// while the machine has no room for another process, or for another open file, for half a minute at
+// most.
+func retryOnShortage(start func() error) error {
+	end := time.Now().Add(shortagePatience)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+		err := start()
+		if !isShortage(err) || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// isShortage reports whether an error says that there is no room: EAGAIN and ENOMEM for a process,
+// EMFILE and ENFILE for a file.
+func isShortage(err error) bool {
+	isErrno := func(errno syscall.Errno) bool { return errors.Is(err, errno) }
+	return slices.ContainsFunc([]syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, isErrno)
 }
 
 // errNotFound is the error of a program without a path that no folder of PATH has.

@@ -83,23 +83,17 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 
 // awaitHook waits for a hook that was started the age ago, under its deadline.
 func awaitHook(ctx context.Context, name string, p *process.Process, age time.Duration) (note string) {
-	timer := time.NewTimer(max(0, hookTimeout-age))
-	defer timer.Stop()
-	select {
-	case <-p.Done:
-	case <-timer.C:
-		survivors := p.End(ctx, hookKillAfter)
+	survivors, inTime := p.EndWithin(ctx, max(0, hookTimeout-age), hookKillAfter)
+	switch {
+	case !inTime && ctx.Err() != nil:
+		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
+	case !inTime:
 		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}
 		return strings.Join(append(notes, leftBehind(survivors)...), "; ")
-	case <-ctx.Done():
-		p.End(context.Background(), hookKillAfter)
-		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
-	}
-	if p.Refusal != "" {
+	case p.Refusal != "":
 		return fmt.Sprintf("hook %s: cannot start: %s", name, p.Refusal)
-	}
-	if code := p.ExitCode(); code != 0 {
-		return fmt.Sprintf("hook %s: exit code %d", name, code)
+	case p.ExitCode() != 0:
+		return fmt.Sprintf("hook %s: exit code %d", name, p.ExitCode())
 	}
 	return ""
 }

@@ -66,12 +66,12 @@ func ask(ctx context.Context, command schedule.ConditionCommand, spec process.Sp
 		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
 		return v
 	}
-	ended := p.EndWithin(ctx, ConditionTimeout, killAfter)
+	_, inTime := p.EndWithin(ctx, ConditionTimeout, killAfter)
 	printed := capture.end()
 	switch {
 	case ctx.Err() != nil:
 		return v
-	case !ended:
+	case !inTime:
 		v.Broken = withLast(fmt.Sprintf("%s gave no answer within %s", command.Key, ConditionTimeout), printed, "")
 		v.Output = printed
 		return v
