@@ -91,10 +91,6 @@ func (a installCommand) install(o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if other := t.otherPlace(); other != "" {
-		return failed("`sched uninstall"+a.configFlag()+"` first, or remove the line",
-			"ticks of this schedule come already from %s; two would run everything twice", other)
-	}
 	installation, err := t.installation()
 	if err != nil {
 		return err
@@ -103,19 +99,13 @@ func (a installCommand) install(o installOptions) error {
 		fmt.Fprintf(a.out, "it is installed already in %s\n", installation.where)
 		return nil
 	}
-	if err := t.refuseTwice(); err != nil {
-		return err
-	}
-	if write, err := a.shouldWrite(o, []change{installation}); !write || err != nil {
+	changes := []change{installation}
+	if write, err := a.shouldWrite(o, changes); !write || err != nil {
 		return err
 	}
 	before := a.now()
-	if err := installation.apply(); err != nil {
-		return withHint(err)
-	}
-	fmt.Fprintf(a.out, "installed in %s\n", installation.where)
-	if o.noWait {
-		return nil
+	if err := a.write(changes, "installed in"); err != nil || o.noWait {
+		return err
 	}
 	return a.awaitTick(s, before)
 }
@@ -157,6 +147,17 @@ func (a installCommand) shouldWrite(o installOptions, changes []change) (bool, e
 		err = &exit{code: exitFailed}
 	}
 	return yes, err
+}
+
+// write writes the changes, and prints each with what was done.
+func (a installCommand) write(changes []change, done string) error {
+	for _, c := range changes {
+		if err := c.apply(); err != nil {
+			return withHint(err)
+		}
+		fmt.Fprintf(a.out, "%s %s\n", done, c.where)
+	}
+	return nil
 }
 
 // withHint adds what to do about an error of a change.
@@ -273,30 +274,5 @@ func (a installCommand) uninstall(o installOptions) error {
 	if write, err := a.shouldWrite(o, changes); !write || err != nil {
 		return err
 	}
-	for _, c := range changes {
-		if err := c.apply(); err != nil {
-			return withHint(err)
-		}
-		fmt.Fprintf(a.out, "removed from %s\n", c.where)
-	}
-	return nil
-}
-
-// removals returns the changes that take the schedule out of every place that has it.
-func (t *target) removals() (changes []change, err error) {
-	text, exists, err := t.crontab.Read()
-	if err != nil && !errors.As(err, new(*install.ProgramError)) {
-		return nil, err
-	}
-	if edit := t.crond.Remove(text); err == nil && !edit.IsNone() {
-		changes = append(changes, t.crontabChange(edit, exists))
-	}
-	for _, path := range t.crond.Find() {
-		edit := install.FileEdit{Files: []install.File{{Path: path}}}
-		changes = append(changes, change{where: path, diff: edit.Diff(), apply: edit.Apply})
-	}
-	if edit := t.systemd.Uninstall(); len(edit.Files) > 0 {
-		changes = append(changes, t.unitsChange(edit))
-	}
-	return changes, nil
+	return a.write(changes, "removed from")
 }

@@ -1,0 +1,182 @@
+package cmd
+
+import (
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/crontab"
+	"sched/schedule/crontab/vixie"
+	"sched/schedule/load"
+)
+
+// refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule:
+// everything would run twice.
+func (t *target) refuseTwice() error {
+	if t.options.replace {
+		return nil
+	}
+	text, _, err := t.crontab.Read()
+	if err != nil {
+		return nil // without a crontab there are no lines; a later step says that it needs one
+	}
+	duplicates, _ := t.compareLines(text)
+	if len(duplicates) == 0 {
+		return nil
+	}
+	hint := "--replace comments them out, and `sched uninstall` brings them back"
+	if t.options.systemd != "" {
+		hint = "comment them out first: crontab -e"
+	}
+	return failed(hint, "%s of %s would run twice: tasks of the schedule do the same",
+		lineNumbers(duplicates), t.crontabName())
+}
+
+// compareLines compares the lines of a crontab with the schedule. The lines of proven are tasks of
+// the schedule: they have the same command and folder, and are due in the same minutes for 28
+// years. The lines of others are not. Both are numbers from 1, in the order of the crontab.
+func (t *target) compareLines(text string) (proven, others []int) {
+	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
+	m := newMatcher(t.app, t.schedule)
+	for _, entry := range table.Entries {
+		switch {
+		case entry.Off:
+		case m.match(entry):
+			proven = append(proven, entry.Line)
+		case !t.cron.IsIn(entry.Raw):
+			others = append(others, entry.Line)
+		}
+	}
+	for _, f := range table.Findings {
+		if f.Left {
+			others = append(others, f.Line)
+		}
+	}
+	return proven, others
+}
+
+// lineNumbers writes "lines 3, 5 and 7". It writes at most ten numbers.
+func lineNumbers(numbers []int) string {
+	const most = 10
+	var parts []string
+	for _, number := range numbers[:min(most, len(numbers))] {
+		parts = append(parts, strconv.Itoa(number))
+	}
+	if more := len(numbers) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	last := len(parts) - 1
+	if last == 0 {
+		return "line " + parts[0]
+	}
+	return "lines " + strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
+// A matcher finds the tasks that do the same as lines of a crontab.
+type matcher struct {
+	options   load.Options // to load a line as a task
+	schedule  *schedule.Schedule
+	matched   map[*schedule.Task]bool // a task is found for one line alone
+	from, to  time.Time               // times are compared in this span
+	calendars map[string]*vixie.Calendar
+	proven    map[string]bool // by times, zone and conditions: many lines have the same
+}
+
+func newMatcher(a *app, s *schedule.Schedule) *matcher {
+	options := a.options()
+	options.Root = false
+	from := a.now().UTC().Truncate(time.Minute)
+	return &matcher{
+		options:   options,
+		schedule:  s,
+		matched:   map[*schedule.Task]bool{},
+		from:      from,
+		to:        from.AddDate(28, 0, 0), // the calendar repeats after 28 years
+		calendars: map[string]*vixie.Calendar{},
+		proven:    map[string]bool{},
+	}
+}
+
+// match finds a task for the line, as import would write the line, with --tidy or without. It
+// reports whether there is such a task, and does not find that task again.
+func (m *matcher) match(entry crontab.Entry) bool {
+	for _, tidy := range []bool{false, true} {
+		table := &crontab.Table{Entries: []crontab.Entry{entry}}
+		s := crontab.Convert([]*crontab.Table{table}, crontab.Options{Tidy: tidy})
+		if len(s.Tasks) != 1 {
+			return false
+		}
+		line := s.Tasks[0]
+		imported, err := load.Text(s.YAML(nil), m.schedule.File, m.options)
+		if err != nil || !line.Boot && line.Times == nil {
+			return false // import could not write it
+		}
+		for _, task := range m.schedule.Tasks {
+			isFree := m.schedule.Active(task) && !m.matched[task]
+			if isFree && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, line, imported) {
+				m.matched[task] = true
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameWork reports whether a task does the same as a task that was imported from a line.
+func sameWork(a, b *schedule.Task) bool {
+	sameCommand := a.Command.Line == b.Command.Line && len(a.Command.List) == 0 &&
+		fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell)
+	return sameCommand &&
+		a.Dir == b.Dir &&
+		a.Output == b.Output &&
+		a.Timeout == b.Timeout &&
+		a.WithoutOverlapping == b.WithoutOverlapping &&
+		a.As.User == b.As.User
+}
+
+// sameTimes proves that the task runs in the minutes in which cron starts the line, as far as time
+// decides.
+func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool {
+	if len(task.ConditionCommands) > 0 {
+		return false
+	}
+	if line.Boot || task.When.Boot {
+		return line.Boot && task.When.Boot && len(task.When.Crons) == 0 && task.Conditions.String() == ""
+	}
+	zone := localZone()
+	if line.Timezone != "" {
+		zone = imported.Tasks[0].When.Location
+	}
+	key := fmt.Sprint(line.Times.Key(), zone, task.When, task.When.Location, task.Conditions)
+	same, known := m.proven[key]
+	if !known {
+		due := func(from, to time.Time) iter.Seq[time.Time] { return runTimes(task, from, to) }
+		same = crontab.Compare(*line.Times, m.calendarFor(zone), due, m.from, m.to) == nil
+		m.proven[key] = same
+	}
+	return same
+}
+
+// calendarFor returns the calendar of cron in the zone, for the span of the matcher.
+func (m *matcher) calendarFor(zone *time.Location) *vixie.Calendar {
+	calendar := m.calendars[zone.String()]
+	if calendar == nil {
+		calendar = vixie.NewCalendar(zone, m.from, m.to)
+		m.calendars[zone.String()] = calendar
+	}
+	return calendar
+}
+
+// runTimes returns the times at which a task is due and its conditions hold.
+func runTimes(task *schedule.Task, from, to time.Time) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		for at := range task.When.Forward(from, to) {
+			if task.Conditions.FirstUnmet(at.In(task.When.Location)) == "" && !yield(at) {
+				return
+			}
+		}
+	}
+}
