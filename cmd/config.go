@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"sched/mutex"
 	"sched/mutex/stores"
@@ -194,12 +192,12 @@ func checkStore(servers []string) (problem, hint string) {
 
 // configFlag is " -c FILE" for commands in hints, or "" if sched finds the schedule by itself.
 func (f *scheduleFile) configFlag() string {
-	flag := ""
-	if f.config != "" {
-		flag = " -c " + humanize.ShellWord(f.config)
-	}
-	if flag != "" && f.system {
-		flag = " --system" + flag
+	flag := " -c " + humanize.ShellWord(f.config)
+	switch {
+	case f.config == "":
+		return ""
+	case f.system:
+		return " --system" + flag
 	}
 	return flag
 }
@@ -248,20 +246,4 @@ func machineLabels() (labels []string, problem string) {
 	}
 	// The user counts also for a command that only reads: it gives the answer that ticks give.
 	return placement.Read(labelsFile, os.Geteuid())
-}
-
-// localZone is the zone under its IANA name, which time.Local lacks, from $TZ or /etc/localtime.
-var localZone = sync.OnceValue(readLocalZone)
-
-func readLocalZone() *time.Location {
-	name, set := os.LookupEnv("TZ")
-	name = strings.TrimPrefix(name, ":")
-	if !set {
-		link, _ := os.Readlink("/etc/localtime")
-		_, name, _ = strings.Cut(link, "zoneinfo/")
-	}
-	if zone, err := time.LoadLocation(name); err == nil && name != "" {
-		return zone
-	}
-	return time.Local
 }

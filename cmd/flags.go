@@ -1,24 +1,17 @@
 package cmd
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sched/cmd/terminal"
-	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/state"
-	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
 
@@ -34,16 +27,19 @@ func arguments(least, most int) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		takes := humanize.Count(most, "argument")
+		if most == 0 {
+			return usage(seeHelp(c), "%s takes no arguments", c.Name())
+		}
+		var takes string
 		switch {
 		case most == unlimited:
 			takes = "at least " + humanize.Count(least, "argument")
-		case most == 0:
-			return usage(seeHelp(c), "%s takes no arguments", c.Name())
 		case least == 0:
-			takes = "at most " + takes
+			takes = "at most " + humanize.Count(most, "argument")
 		case least < most:
-			takes = fmt.Sprintf("%d or %s", least, takes)
+			takes = fmt.Sprintf("%d or %s", least, humanize.Count(most, "argument"))
+		default:
+			takes = humanize.Count(most, "argument")
 		}
 		return usage(seeHelp(c), "%s takes %s: sched %s", c.Name(), takes, c.Use)
 	}
@@ -61,7 +57,8 @@ func optionalArgument(args []string) string {
 // not set, and would mean every task. A reason may be empty.
 func refuseEmptyFlag(c *cobra.Command) (err error) {
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && f.Name != "reason" && (f.Value.String() == "" || f.Value.String() == "[]") {
+		isEmpty := f.Value.String() == "" || f.Value.String() == "[]" // pflag prints an empty list so
+		if err == nil && isEmpty && f.Name != "reason" {
 			err = usage(seeHelp(c), "--%s is empty", f.Name)
 		}
 	})
@@ -138,6 +135,17 @@ type requestOptions struct {
 // hasTime reports whether the flags name a time.
 func (o *requestOptions) hasTime() bool { return o.in != "" || o.at != "" }
 
+// check refuses flags that do not go together.
+func (o *requestOptions) check() error {
+	switch {
+	case o.in != "" && o.at != "":
+		return usage("", "--in and --at exclude each other")
+	case o.nextTick && o.hasTime():
+		return usage("", "--next-tick goes with neither --in nor --at")
+	}
+	return nil
+}
+
 func (o *requestOptions) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
@@ -148,148 +156,6 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 	addReasonFlag(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
-
-// parseRequestTime reads --in and --at. Without both it returns the present time.
-func (c *console) parseRequestTime(o requestOptions, zone *time.Location) (time.Time, error) {
-	now := c.now()
-	at := now
-	switch {
-	case o.in != "" && o.at != "":
-		return at, usage("", "--in and --at exclude each other")
-	case o.nextTick && o.hasTime():
-		return at, usage("", "--next-tick goes with neither --in nor --at")
-	case o.in != "":
-		d, err := yamldoc.ParseDuration(o.in)
-		if err != nil || d <= 0 {
-			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
-		}
-		at = now.Add(d)
-	case o.at != "":
-		var err error
-		if at, err = c.parseAt(o.at, zone); err != nil {
-			return at, err
-		}
-		if !at.After(now) {
-			return at, usage("leave --at out to run it now",
-				"--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
-		}
-	}
-	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
-}
-
-// chooseTask returns the name, or for "" the name of the task whose number or name a person types.
-// If nobody can be asked, the error says how the command is called.
-func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {
-	if name != "" {
-		return name, nil
-	}
-	if !terminal.Is(a.in) || !terminal.Is(a.err) {
-		return "", usage("`sched list` has the names", "name a task: sched %s", use)
-	}
-	if len(s.Tasks) == 0 {
-		return "", failed("", "the schedule has no tasks")
-	}
-	for i, t := range s.Tasks {
-		fmt.Fprintf(a.err, "%3d  %s\n", i+1, t.Name)
-	}
-	fmt.Fprint(a.err, "which one? ")
-	// The whole line is read: the shell would take the rest for a command.
-	line, _ := bufio.NewReader(a.in).ReadString('\n')
-	line = strings.TrimSpace(line)
-	if line == "" {
-		return "", usage("type a number or a name", "no task has that name or number")
-	}
-	t, err := view.FindTask(s, line)
-	n, numberErr := strconv.Atoi(line)
-	switch {
-	case err == nil:
-		return t.Name, nil
-	case numberErr != nil:
-		return "", err
-	case n < 1 || n > len(s.Tasks):
-		hint := fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks))
-		return "", usage(hint, "no task has that name or number")
-	}
-	return s.Tasks[n-1].Name, nil
-}
-
-// confirm asks a question on the terminal, and reports whether the answer was yes. It does not ask
-// if yes is true, as with --yes. It is an error if there is no terminal.
-func (c *console) confirm(question string, yes bool) (goOn bool, err error) {
-	switch {
-	case yes:
-		return true, nil
-	case !terminal.Is(c.in):
-		return false, usage("say --yes, or --dry-run to look", "there is no terminal to ask on")
-	}
-	fmt.Fprint(c.err, question+" [y/N] ")
-	answer, _ := bufio.NewReader(c.in).ReadString('\n')
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
-}
-
-// parseAt reads --at as parseTime does; "" is now.
-func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
-	if text == "" {
-		return c.now(), nil
-	}
-	return c.parseTime("at", text, zone)
-}
-
-// parseTime reads the time of a flag, see view.ReadTime. It prints the time used for a skipped one.
-func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
-	at, skipped, ok := view.ReadTime(text, c.now(), zone, c.zones...)
-	if !ok {
-		return time.Time{}, notATime(flag, text)
-	}
-	c.saySkipped(text, skipped, at, zone)
-	return at, nil
-}
-
-// notATime is the error for a flag whose value is no time.
-func notATime(flag, text string) error {
-	return usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
-}
-
-// saySkipped says which time is taken for a skipped one: the clocks skip times when summer time
-// begins. It says nothing if skipped is empty.
-func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
-	if skipped != "" {
-		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
-	}
-}
-
-// parseSpan reads --since and --until. An empty one is the zero time.
-func (c *console) parseSpan(since, until string, zone *time.Location) (from, to time.Time, err error) {
-	if from, err = c.parsePast("since", since, zone); err != nil {
-		return from, to, err
-	}
-	if to, err = c.parsePast("until", until, zone); err != nil {
-		return from, to, err
-	}
-	if !to.IsZero() && !from.Before(to) {
-		return from, to, usage("", "--until %s is not after --since %s", until, since)
-	}
-	return from, to, nil
-}
-
-// parsePast reads a time, or a duration before now. It returns the zero time for "".
-func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if ago, err := yamldoc.ParseDuration(text); err == nil && ago > 0 {
-		return c.now().Add(-ago), nil
-	}
-	if at, skipped, ok := view.ReadPast(text, c.now(), zone, c.zones...); ok {
-		c.saySkipped(text, skipped, at, zone)
-		return at, nil
-	}
-	return time.Time{}, usage("write it as 90m, 7d, "+timeForms, "--%s %q is neither a time nor a duration", flag, text)
-}
-
-// timeForms lists for the help how a time can be written.
-const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"
 
 // outcomeList names outcomes for a sentence: "succeeded, failed or skipped".
 func outcomeList(outcomes []outcome.Outcome) string {
@@ -308,20 +174,4 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)
-}
-
-// toneOf returns the colour of an outcome; "" for a run that has not ended.
-func toneOf(r state.Result) terminal.Tone {
-	if r.Warned() {
-		return terminal.Caution
-	}
-	switch r.Outcome {
-	case outcome.Succeeded:
-		return terminal.Good
-	case outcome.Failed, outcome.TimedOut, outcome.Lost:
-		return terminal.Bad
-	case outcome.Stopped, outcome.Skipped, outcome.Missed:
-		return terminal.Caution
-	}
-	return ""
 }

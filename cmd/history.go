@@ -222,11 +222,7 @@ func (a historyCommand) printRecords(records []state.Row, o historyOptions) erro
 	if cut {
 		records = records[:o.limit]
 	}
-	print := a.printJSON
-	if o.csv {
-		print = a.printCSV
-	}
-	if err := print(view.RecordsOf(records)); err != nil {
+	if err := a.printRows(view.RecordsOf(records), o); err != nil {
 		return err
 	}
 	a.sayCut(o, cut)
@@ -244,15 +240,20 @@ func (a historyCommand) showSummary(s *schedule.Schedule, q state.Query, o histo
 			return err
 		}
 	}
-	rows := view.SummariesOf(summaries)
-	switch {
-	case o.json:
-		return a.printJSON(rows)
-	case o.csv:
-		return a.printCSV(rows)
+	if o.json || o.csv {
+		return a.printRows(view.SummariesOf(summaries), o)
 	}
 	a.printSummary(s.Location, summaries)
 	return nil
+}
+
+// printRows prints rows for programs.
+func (a historyCommand) printRows(rows any, o historyOptions) error {
+	if o.csv {
+		a.printCSV(rows)
+		return nil
+	}
+	return a.printJSON(rows)
 }
 
 // showChanges prints what people changed.

@@ -1,64 +1,27 @@
 package cmd
 
 import (
+	"bufio"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
 func (c *console) stdout() terminal.Stream { return terminal.Of(c.out, os.Getenv) }
 
 func (c *console) stderr() terminal.Stream { return terminal.Of(c.err, os.Getenv) }
-
-// An output is where results go. It remembers the first error of a write. Safe for concurrent use
-// as far as its Writer is.
-type output struct {
-	io.Writer
-	failed atomic.Pointer[error]
-}
-
-func (o *output) Write(text []byte) (int, error) {
-	n, err := o.Writer.Write(text)
-	if err != nil {
-		o.failed.CompareAndSwap(nil, &err)
-	}
-	return n, err
-}
-
-// firstError is nil when all was written, and for a nil output.
-func (o *output) firstError() error {
-	if o == nil || o.failed.Load() == nil {
-		return nil
-	}
-	return *o.failed.Load()
-}
-
-func (o *output) File() *os.File { return terminal.File(o.Writer) }
-
-// codeAfterWriting returns the exit code of sched. If results could not be written, it says so, and
-// the code is no success. A reader that went away is no failure: the tasks of a tick ran.
-func (c *console) codeAfterWriting(code int) int {
-	err := c.results.firstError()
-	if err == nil || errors.Is(err, syscall.EPIPE) {
-		return code
-	}
-	c.problem("what was to be printed is lost: %v", humanize.WithoutPath(err))
-	return max(code, exitFailed)
-}
 
 // liveLine puts a live line below all that the app writes from now on, until restore is called. The
 // line is nil if none can be shown. It is drawn when nothing was written for as long as quietFor.
@@ -69,6 +32,60 @@ func (c *console) liveLine(quietFor time.Duration) (line *terminal.LiveLine, res
 		line.Hide()
 		c.out, c.err = out, errs
 	}
+}
+
+// chooseTask returns the name, or for "" the name of the task whose number or name a person types.
+// If nobody can be asked, the error says how the command is called.
+func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	if !terminal.Is(a.in) || !terminal.Is(a.err) {
+		return "", usage("`sched list` has the names", "name a task: sched %s", use)
+	}
+	if len(s.Tasks) == 0 {
+		return "", failed("", "the schedule has no tasks")
+	}
+	for i, t := range s.Tasks {
+		fmt.Fprintf(a.err, "%3d  %s\n", i+1, t.Name)
+	}
+	answer := a.ask("which one? ")
+	t, err := view.FindTask(s, answer)
+	if err == nil {
+		return t.Name, nil
+	}
+	number, numberErr := strconv.Atoi(answer)
+	hint := "type a number or a name"
+	switch {
+	case answer != "" && numberErr != nil:
+		return "", err
+	case 1 <= number && number <= len(s.Tasks):
+		return s.Tasks[number-1].Name, nil
+	case answer != "":
+		hint = fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks))
+	}
+	return "", usage(hint, "no task has that name or number")
+}
+
+// confirm asks a question on the terminal, and reports whether the answer was yes. It does not ask
+// if yes is true, as with --yes. It is an error if there is no terminal.
+func (c *console) confirm(question string, yes bool) (goOn bool, err error) {
+	switch {
+	case yes:
+		return true, nil
+	case !terminal.Is(c.in):
+		return false, usage("say --yes, or --dry-run to look", "there is no terminal to ask on")
+	}
+	answer := strings.ToLower(c.ask(question + " [y/N] "))
+	return answer == "y" || answer == "yes", nil
+}
+
+// ask returns what a person types. It reads the whole line: the shell would take the rest for a
+// command.
+func (c *console) ask(question string) string {
+	fmt.Fprint(c.err, question)
+	line, _ := bufio.NewReader(c.in).ReadString('\n')
+	return strings.TrimSpace(line)
 }
 
 // printJSON prints a value as indented JSON. codeAfterWriting reports errors of writing.
@@ -87,14 +104,21 @@ func printJSONLine(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// minuteText writes a time to the minute with its zone, and with its date unless that is today.
-func (c *console) minuteText(t time.Time, zone *time.Location) string {
-	return humanize.MinuteNear(t, c.now(), zone)
+// toneOf returns the colour of an outcome; "" for a run that has not ended.
+func toneOf(r state.Result) terminal.Tone {
+	if r.Warned() {
+		return terminal.Caution
+	}
+	switch r.Outcome {
+	case outcome.Succeeded:
+		return terminal.Good
+	case outcome.Failed, outcome.TimedOut, outcome.Lost:
+		return terminal.Bad
+	case outcome.Stopped, outcome.Skipped, outcome.Missed:
+		return terminal.Caution
+	}
+	return ""
 }
-
-// ago writes how long ago a time was. It is 0 for a time in the future: the clock of another server
-// may be ahead.
-func (c *console) ago(t time.Time) string { return humanize.Duration(max(0, c.now().Sub(t))) }
 
 // printDiff prints lines of a diff to stderr, in colours on a terminal.
 func (c *console) printDiff(lines []string) {
@@ -106,14 +130,14 @@ func (c *console) printDiff(lines []string) {
 		case strings.HasPrefix(line, "-"):
 			line = out.Paint(terminal.Bad, line)
 		}
-		fmt.Fprintf(c.err, "%s\n", line)
+		fmt.Fprintln(c.err, line)
 	}
 }
 
 // printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
 // names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
 // codeAfterWriting reports errors of writing.
-func (c *console) printCSV(rows any) error {
+func (c *console) printCSV(rows any) {
 	w := csv.NewWriter(c.out)
 	w.UseCRLF = true
 	list := reflect.ValueOf(rows)
@@ -134,7 +158,6 @@ func (c *console) printCSV(rows any) error {
 		w.Write(cells)
 	}
 	w.Flush()
-	return nil
 }
 
 // cell writes a value as one cell of CSV.
