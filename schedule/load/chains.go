@@ -101,48 +101,53 @@ func nearestTaskHint(l *loader, name string) string {
 	return "name a task of this schedule"
 }
 
+// A chainSearch follows the triggers of tasks, each task once, and refuses chains without an end.
+type chainSearch struct {
+	loader *loader
+	tasks  map[string]*schedule.Task
+	seen   map[*schedule.Task]bool
+	path   []schedule.Trigger // from the first task of the chain to the task that is visited
+}
+
 // refuseCycles refuses endless chains, each once, at the trigger that closes it.
 func refuseCycles(l *loader) {
-	tasks := make(map[string]*schedule.Task, len(l.schedule.Tasks))
+	search := chainSearch{loader: l, tasks: map[string]*schedule.Task{}, seen: map[*schedule.Task]bool{}}
 	for _, t := range l.schedule.Tasks {
-		tasks[t.Name] = t
-	}
-	seen := map[*schedule.Task]bool{}
-	var path []schedule.Trigger // from the first task of the search to the one that is looked at
-	var from []*schedule.Task
-	var visit func(t *schedule.Task)
-	visit = func(t *schedule.Task) {
-		if at := slices.Index(from, t); at >= 0 {
-			refuseCycle(l, t, path[at:], from[len(from)-1])
-			return
-		}
-		if seen[t] {
-			return
-		}
-		seen[t], from = true, append(from, t)
-		for _, trigger := range t.Triggers() {
-			if next := tasks[trigger.Task]; next != nil {
-				path = append(path, trigger)
-				visit(next)
-				path = path[:len(path)-1]
-			}
-		}
-		from = from[:len(from)-1]
+		search.tasks[t.Name] = t
 	}
 	for _, t := range l.schedule.Tasks {
-		visit(t)
+		search.visit(t)
 	}
 }
 
-// refuseCycle refuses a chain from first to closing, whose trigger leads back to first.
-func refuseCycle(l *loader, first *schedule.Task, path []schedule.Trigger, closing *schedule.Task) {
-	last := path[len(path)-1]
+func (s *chainSearch) visit(t *schedule.Task) {
+	comesFromTask := func(trigger schedule.Trigger) bool { return trigger.From == t.Name }
+	if start := slices.IndexFunc(s.path, comesFromTask); start >= 0 {
+		s.refuse(s.path[start:])
+		return
+	}
+	if s.seen[t] {
+		return
+	}
+	s.seen[t] = true
+	for _, trigger := range t.Triggers() {
+		if next := s.tasks[trigger.Task]; next != nil {
+			s.path = append(s.path, trigger)
+			s.visit(next)
+			s.path = s.path[:len(s.path)-1]
+		}
+	}
+}
+
+// refuse refuses a chain whose last trigger starts the first task of the chain.
+func (s *chainSearch) refuse(chain []schedule.Trigger) {
+	last := chain[len(chain)-1]
 	var b strings.Builder
-	b.WriteString(first.Name)
-	for _, trigger := range path {
+	b.WriteString(chain[0].From)
+	for _, trigger := range chain {
 		fmt.Fprintf(&b, " → %s (%s at %s)", trigger.Task, trigger.Key, trigger.Place)
 	}
-	l.problemOf(use{place: last.Place, task: closing.Name, in: closing},
+	s.loader.problemOf(use{place: last.Place, task: last.From, in: s.tasks[last.From]},
 		"take one of these triggers away; where it is inherited, `"+last.Key+": false` does",
 		"trigger: a chain without an end: %s", b.String())
 }

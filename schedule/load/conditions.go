@@ -17,11 +17,11 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-func readWindows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok bool) {
+func readWindows(r *reader, n *node) (all []schedule.Window, ok bool) {
 	if !r.RequireList(n, "write "+cmp.Or(pairOf(n), `["8:00", "17:00"]`)) || !r.RefuseEmptyList(n, "") {
 		return nil, false
 	}
-	pairs := []*yamldoc.Node{n}
+	pairs := []*node{n}
 	if items := n.Items(); items[0].IsList() {
 		pairs = items
 	}
@@ -33,7 +33,7 @@ func readWindows(r *yamldoc.Reader, n *yamldoc.Node) (all []schedule.Window, ok 
 	return all, len(all) == len(pairs)
 }
 
-func readWindow(r *yamldoc.Reader, n *yamldoc.Node) (schedule.Window, bool) {
+func readWindow(r *reader, n *node) (schedule.Window, bool) {
 	hint := `write ["8:00", "17:00"], or a list of such pairs`
 	if one := n.Items(); n.IsList() && len(one) == 1 && pairOf(one[0]) != "" {
 		hint = "write " + pairOf(one[0])
@@ -60,7 +60,7 @@ var timeSpan = humanize.Pattern(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,
 
 // pairOf writes a text such as 8:00-17:00, or a mapping of two times, as a pair of times. It
 // returns "" for anything else.
-func pairOf(n *yamldoc.Node) string {
+func pairOf(n *node) string {
 	text := n.Value
 	if n.IsMapping() {
 		var both []string
@@ -77,7 +77,7 @@ func pairOf(n *yamldoc.Node) string {
 }
 
 // readTimeOfDay reads a time of the day, 24:00 included, as minutes since midnight.
-func readTimeOfDay(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) {
+func readTimeOfDay(r *reader, n *node) (int, bool) {
 	if !n.IsScalar() {
 		r.Problemf(n, "", "%s must be a pair of times, not %s", r.Key, n.Describe())
 		return 0, false
@@ -92,11 +92,11 @@ func readTimeOfDay(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) {
 	return int(hour*60 + minute), true
 }
 
-func readDays(r *yamldoc.Reader, n *yamldoc.Node) (days schedule.Days, ok bool) {
+func readDays(r *reader, n *node) (days schedule.Days, ok bool) {
 	if !r.RequireValue(n, "") || !r.RefuseEmptyList(n, "leave the key out for every day") {
 		return 0, false
 	}
-	ok = n.Each(func(item *yamldoc.Node) bool {
+	ok = n.Each(func(item *node) bool {
 		text, ok := r.Text(item)
 		day := daysOf(text)
 		if ok && day == 0 {
@@ -131,7 +131,7 @@ func daysOf(word string) schedule.Days {
 
 // dayHint proposes the days of a range, or the nearest name, for a word that names no day. It
 // returns "" if it knows no proposal.
-func dayHint(r *yamldoc.Reader, word string) string {
+func dayHint(r *reader, word string) string {
 	if from, to, isRange := strings.Cut(word, "-"); isRange {
 		first, last := dayOf(from), dayOf(to)
 		if first < 0 || last < 0 {
@@ -220,7 +220,10 @@ func holidayFile(l *loader, item *node, named map[string]bool) *yamldoc.Source {
 	return l.Open(path)
 }
 
-// holidaysOf reads a file with one date a line; a # begins a comment.
+// lineComment is a comment of a file of dates: a # that begins a word, and what follows it.
+var lineComment = humanize.Pattern(`(^|[ \t])#.*`)
+
+// holidaysOf reads a file with one date a line.
 func holidaysOf(l *loader, src *yamldoc.Source) {
 	main := l.File
 	defer func() { l.File = main }()
@@ -231,20 +234,10 @@ func holidaysOf(l *loader, src *yamldoc.Source) {
 	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(src.Data), "\ufeff")) {
 		number++
-		if text := strings.TrimSpace(withoutComment(line)); text != "" {
+		if text := strings.TrimSpace(lineComment().ReplaceAllString(line, "")); text != "" {
 			l.holiday(yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
 		}
 	}
-}
-
-// withoutComment cuts off a # at the beginning of a word, and what follows it.
-func withoutComment(line string) string {
-	for i := range len(line) {
-		if line[i] == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
-			return line[:i]
-		}
-	}
-	return line
 }
 
 // holiday adds a date. The text after the date is its name.

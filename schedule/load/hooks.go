@@ -117,13 +117,9 @@ func setMail(l *loader, _ *settings, n *node) {
 	}
 }
 
-const someAddress = "somebody@example.com"
-
 // readMailURL reads the URL of a server, and warns of a password that stands in the file itself.
 func readMailURL(l *loader, n *node) (string, bool) {
-	url, ok := readTarget(l, n, func(text string) schedule.Notification {
-		return schedule.Notification{Mail: []string{someAddress}, MailURL: text}
-	})
+	url, ok := readTarget(l, n, func(n *schedule.Notification) *string { return &n.MailURL })
 	_, rest, _ := strings.Cut(url, "://")
 	user, _, hasUser := strings.Cut(rest, "@")
 	if _, password, _ := strings.Cut(user, ":"); hasUser && password != "" && !strings.Contains(password, "${") {
@@ -134,15 +130,24 @@ func readMailURL(l *loader, n *node) (string, bool) {
 }
 
 func readMailFrom(l *loader, n *node) (string, bool) {
-	return readTarget(l, n, func(text string) schedule.Notification {
-		return schedule.Notification{Mail: []string{someAddress}, MailFrom: text}
+	return readTarget(l, n, func(n *schedule.Notification) *string { return &n.MailFrom })
+}
+
+// readTarget reads a URL or an address for a field of notifications (checkedTarget).
+func readTarget(l *loader, n *node, field func(*schedule.Notification) *string) (string, bool) {
+	return checkedTarget(l, n, func(text string) (checked schedule.Notification) {
+		*field(&checked) = text
+		if checked.MailURL != "" || checked.MailFrom != "" {
+			checked.Mail = []string{"somebody@example.com"} // else it would be no mail
+		}
+		return checked
 	})
 }
 
-// readTarget reads a URL or an address, and returns it unexpanded. It expands the text only to
+// checkedTarget reads a URL or an address, and returns it unexpanded. It expands the text only to
 // check the notification that notificationTo makes of it. If the expanded text is empty, the result
 // is empty, too.
-func readTarget(l *loader, n *node, notificationTo func(string) schedule.Notification) (string, bool) {
+func checkedTarget(l *loader, n *node, notificationTo func(string) schedule.Notification) (string, bool) {
 	text, ok := l.NonEmptyText(n)
 	if !ok || l.options.CheckNotification == nil {
 		return text, ok
@@ -158,17 +163,11 @@ func readTarget(l *loader, n *node, notificationTo func(string) schedule.Notific
 	return text, true
 }
 
-func setPing(l *loader, h *hookDraft, n *node) {
-	h.kinds = append(h.kinds, "ping")
-	h.notify.Ping, _ = readTarget(l, n, func(text string) schedule.Notification {
-		return schedule.Notification{Ping: text}
-	})
-}
-
-func setWebhook(l *loader, h *hookDraft, n *node) {
-	h.kinds = append(h.kinds, "webhook")
-	h.notify.Webhook, _ = readTarget(l, n, func(text string) schedule.Notification {
-		return schedule.Notification{Webhook: text}
+// targetOf returns the access of a key that says what kind of hook this is, by its target.
+func targetOf(kind string, field func(*schedule.Notification) *string) access[hookDraft] {
+	return by(func(l *loader, h *hookDraft, n *node) {
+		h.kinds = append(h.kinds, kind)
+		*field(&h.notify), _ = readTarget(l, n, field)
 	})
 }
 
@@ -180,9 +179,7 @@ func setSentry(l *loader, h *hookDraft, n *node) {
 		return
 	}
 	h.notify.On = []schedule.Moment{schedule.OnStart, schedule.OnSuccess, schedule.OnFailure}
-	h.notify.Sentry, _ = readTarget(l, n, func(text string) schedule.Notification {
-		return schedule.Notification{Sentry: text}
-	})
+	h.notify.Sentry, _ = readTarget(l, n, func(n *schedule.Notification) *string { return &n.Sentry })
 }
 
 // startMargin is how late a run may start for Sentry, besides the spread of its task.
@@ -221,9 +218,7 @@ func monitorOf(t *schedule.Task) *schedule.Monitor {
 }
 
 func readOTLP(l *loader, n *node) (string, bool) {
-	return readTarget(l, n, func(text string) schedule.Notification {
-		return schedule.Notification{OTLP: text}
-	})
+	return readTarget(l, n, func(n *schedule.Notification) *string { return &n.OTLP })
 }
 
 // setAddresses reads one address or a list. Addresses that are empty when they are expanded are
@@ -235,7 +230,7 @@ func setAddresses(l *loader, h *hookDraft, n *node) {
 	}
 	h.notify.MailURL, h.notify.MailFrom = l.mail.url, l.mail.from
 	n.Each(func(item *node) bool {
-		text, ok := readTarget(l, item, func(text string) schedule.Notification {
+		text, ok := checkedTarget(l, item, func(text string) schedule.Notification {
 			return schedule.Notification{Mail: []string{text}}
 		})
 		if text != "" {

@@ -28,7 +28,7 @@ func nameOf(text string) string {
 // longestName is in bytes.
 const longestName = 128
 
-func readName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+func readName(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
 		return "", false
 	}
@@ -37,7 +37,7 @@ func readName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 }
 
 // requireName refuses a text that cannot name a task, a group, a mutex or the schedule.
-func requireName(r *yamldoc.Reader, n *yamldoc.Node, text string) bool {
+func requireName(r *reader, n *node, text string) bool {
 	valid := text != "" && !strings.ContainsRune("._:/-", rune(text[0]))
 	for i := range len(text) {
 		valid = valid && inName(text[i])
@@ -67,7 +67,7 @@ func inName(c byte) bool {
 }
 
 // readScheduleName reads the name of the schedule, which may be a variable.
-func readScheduleName(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+func readScheduleName(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
 		return "", false
 	}
@@ -99,7 +99,7 @@ func readTag(r *reader, n *node) (string, bool) {
 	return r.NonEmptyText(n)
 }
 
-func readDescription(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+func readDescription(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, "say what the task is for, or leave the key out") {
 		return "", false
 	}
@@ -107,7 +107,7 @@ func readDescription(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 }
 
 // readServer reads the name of this machine. An empty name means the name of the host.
-func readServer(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+func readServer(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, "leave the key out for the host name") {
 		return "", false
 	}
@@ -120,7 +120,7 @@ func readServer(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 	return name, ok
 }
 
-func readTextfile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
+func readTextfile(r *reader, n *node) (string, bool) {
 	path, ok := r.Path(n)
 	if ok && filepath.Ext(path) != ".prom" {
 		r.Warnf(n, "call it "+strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".prom",
@@ -130,22 +130,22 @@ func readTextfile(r *yamldoc.Reader, n *yamldoc.Node) (string, bool) {
 }
 
 // readServers reads one pattern of servers or a list of them.
-func readServers(r *yamldoc.Reader, n *yamldoc.Node) (all []string, ok bool) {
+func readServers(r *reader, n *node) (all []string, ok bool) {
 	if !r.RefuseEmptyList(n, "leave the key out for every server, or switch the task off with `enabled: false`") {
 		return nil, false
 	}
 	return readPatterns(r, n, "leave the key out for every server", placement.Check)
 }
 
-func readPrefer(r *yamldoc.Reader, n *yamldoc.Node) ([]string, bool) {
+func readPrefer(r *reader, n *node) ([]string, bool) {
 	return readPatterns(r, n, "", placement.CheckName)
 }
 
 // readPatterns reads patterns that check accepts. The hint is for the values true and false.
 func readPatterns(
-	r *yamldoc.Reader, n *yamldoc.Node, hint string, check func(string) (problem, hint string),
+	r *reader, n *node, hint string, check func(string) (problem, hint string),
 ) (all []string, ok bool) {
-	ok = n.Each(func(item *yamldoc.Node) bool {
+	ok = n.Each(func(item *node) bool {
 		if !r.RefuseBool(item, hint) {
 			return false
 		}
@@ -170,7 +170,7 @@ func readPatterns(
 }
 
 // asText writes a mapping as its pairs would stand in one text.
-func asText(n *yamldoc.Node) string {
+func asText(n *node) string {
 	var pairs []string
 	for key, value := range n.Pairs() {
 		pairs = append(pairs, key.Value+"="+value.Value)
@@ -179,13 +179,18 @@ func asText(n *yamldoc.Node) string {
 }
 
 // durationFrom returns the reader of a duration that is at least least.
-func durationFrom(least time.Duration) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
-	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) { return r.Duration(n, least) }
+func durationFrom(least time.Duration) func(*reader, *node) (time.Duration, bool) {
+	return func(r *reader, n *node) (time.Duration, bool) { return r.Duration(n, least) }
+}
+
+// sizeFrom returns the reader of a number of bytes that is at least least.
+func sizeFrom(least int64) func(*reader, *node) (int64, bool) {
+	return func(r *reader, n *node) (int64, bool) { return r.Size(n, least) }
 }
 
 // durationTo is durationFrom with an upper bound, which has a name.
-func durationTo(least, most time.Duration, name string) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
-	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
+func durationTo(least, most time.Duration, name string) func(*reader, *node) (time.Duration, bool) {
+	return func(r *reader, n *node) (time.Duration, bool) {
 		d, ok := r.Duration(n, least)
 		if ok && d > most {
 			r.Problemf(n, "", "%s %s is longer than %s", r.Key, n.Value, name)
@@ -198,8 +203,8 @@ func durationTo(least, most time.Duration, name string) func(*yamldoc.Reader, *y
 // that is shorter than least would do what effect says; false is for a task that without describes.
 func durationOrNone(
 	least time.Duration, without, effect string,
-) func(*yamldoc.Reader, *yamldoc.Node) (time.Duration, bool) {
-	return func(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
+) func(*reader, *node) (time.Duration, bool) {
+	return func(r *reader, n *node) (time.Duration, bool) {
 		if n.IsScalar() && n.Value == "none" {
 			return 0, true
 		}
@@ -212,13 +217,13 @@ func durationOrNone(
 }
 
 // integerTo returns the reader of a whole number from least to most.
-func integerTo(least, most int) func(*yamldoc.Reader, *yamldoc.Node) (int, bool) {
-	return func(r *yamldoc.Reader, n *yamldoc.Node) (int, bool) { return r.Integer(n, least, most) }
+func integerTo(least, most int) func(*reader, *node) (int, bool) {
+	return func(r *reader, n *node) (int, bool) { return r.Integer(n, least, most) }
 }
 
 // readWord reads one of several words. The first word is the default, and false means the default.
 // A wrong word is a problem and counts as fallback.
-func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, words ...string) (string, bool) {
+func readWord(r *reader, n *node, fallback string, words ...string) (string, bool) {
 	if n.IsFalse() {
 		return words[0], true
 	}
@@ -232,8 +237,8 @@ func readWord(r *yamldoc.Reader, n *yamldoc.Node, fallback string, words ...stri
 }
 
 // isWord returns the reader of one of two words. The result is true for the second word.
-func isWord(first, second string) func(*yamldoc.Reader, *yamldoc.Node) (bool, bool) {
-	return func(r *yamldoc.Reader, n *yamldoc.Node) (bool, bool) {
+func isWord(first, second string) func(*reader, *node) (bool, bool) {
+	return func(r *reader, n *node) (bool, bool) {
 		word, ok := readWord(r, n, second, first, second)
 		return word == second, ok
 	}

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,147 +12,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// This file reads what becomes of the runs of a task. They wait in place of being skipped: runs for
-// locks, and slots for the store or for the end of a pause. They are tried again, and they have
-// bounds.
-
-// readWaitAtMost reads how long a run waits. false takes an inherited time away.
-func readWaitAtMost(r *yamldoc.Reader, n *yamldoc.Node) (time.Duration, bool) {
-	d, ok := time.Duration(0), n.IsScalar() && n.Value == "0"
-	if !ok {
-		d, ok = r.Duration(n, 0)
-	}
-	if ok && d == 0 {
-		r.Problemf(n, "write `without_overlapping: true` for a task that does not wait",
-			"wait_at_most %s would skip every run that has to wait", n.Value)
-	}
-	return d, ok
-}
-
-// waitAtMost is how long a run waits if the file does not say it.
-const waitAtMost = time.Hour
-
-// setOverlapping reads whether a run may overlap with another one. If not, it is skipped then, or
-// waits.
-func setOverlapping(l *loader, t *taskDraft, n *node) {
-	if n.IsScalar() && (n.Value == "wait" || n.Value == "replace") {
-		t.WithoutOverlapping, t.waits, t.Replace = true, true, n.Value == "replace"
-		return
-	}
-	if isBool := n.IsScalar() && n.Tag == "!!bool"; !isBool && !n.IsNull() {
-		nearest := yamldoc.DidYouMean(l.Nearest(n.Value, []string{"wait", "replace"}))
-		hint := cmp.Or(yamldoc.BoolHint(n), nearest, overlappingHint(n))
-		l.Problemf(n, hint, "%s must be true, false, wait or replace, not %s", l.Key, n.Describe())
-		t.WithoutOverlapping = true
-		return
-	}
-	if value, ok := l.Bool(n); ok {
-		t.WithoutOverlapping, t.waits, t.Replace = value, false, false
-	}
-}
-
-var durationInText = humanize.Pattern(`\b\d+[smhd]\b`)
-
-// overlappingHint says how the two keys are written, with the duration that the value has, if any.
-func overlappingHint(n *node) string {
-	text := n.Value
-	if n.IsMapping() {
-		for _, value := range n.Pairs() {
-			text += " " + value.Value
-		}
-	}
-	if atMost := durationInText().FindString(text); atMost != "" || n.IsMapping() {
-		return "write `without_overlapping: wait`, and below it `wait_at_most: " + cmp.Or(atMost, "10m") + "`"
-	}
-	return "write true for a run that is skipped while another one runs, wait for a run that waits, " +
-		"or replace for one that ends the other"
-}
-
-// settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
-func settleWait(l *loader, task *node, t *taskDraft) {
-	n := task.Lookup("without_overlapping")
-	own := task.Lookup("wait_at_most")
-	switch {
-	case !t.waits || !t.WithoutOverlapping:
-		t.MaxWait, t.Replace = 0, false
-		// After a wrong value of without_overlapping nobody knows whether the task was to wait.
-		isBool := n == nil || n.IsScalar() && n.Tag == "!!bool"
-		if own != nil && !own.IsFalse() && isBool {
-			l.Problemf(own, "add `without_overlapping: wait`, or remove it",
-				"wait_at_most is for tasks with without_overlapping: wait or replace")
-		}
-		return
-	case !t.Background:
-		word := "wait"
-		if t.Replace {
-			word = "replace"
-		}
-		l.Problemf(firstOf(task, n), "add `background: true`, or write `without_overlapping: true`",
-			"without_overlapping: %s is for background tasks: all foreground tasks after it would wait with it", word)
-	}
-	if own != nil && t.StartDeadline > 0 && t.MaxWait > t.StartDeadline {
-		l.Warnf(own, "make one of the two what you mean",
-			"no run waits for %s: it may not start later than start_deadline, %s%s",
-			humanize.Duration(t.MaxWait), humanize.Duration(t.StartDeadline),
-			placeText(l, task.Lookup("start_deadline")))
-	}
-	if t.MaxWait == 0 {
-		t.MaxWait = waitAtMost
-	}
-	if !t.EvenInMaintenance {
-		t.Maintenance = l.schedule.Maintenance
-	}
-}
-
-// noteQueues notes which tasks share a mutex or a pool with tasks whose runs wait.
-func noteQueues(l *loader) {
-	waited := map[string]bool{}
-	for _, t := range l.schedule.Tasks {
-		if t.MaxWait > 0 || t.RunAllMissed {
-			waited["mutex "+t.Mutex], waited["pool "+t.Pool.Name] = true, t.Pool.Name != ""
-		}
-	}
-	for _, t := range l.schedule.Tasks {
-		t.MayQueue = t.WithoutOverlapping && waited["mutex "+t.Mutex] || waited["pool "+t.Pool.Name]
-	}
-}
-
-func setStoreDown(l *loader, t *taskDraft, n *node) {
-	if word, ok := readWord(l.Reader, n, "skip", "skip", "run", "wait"); ok {
-		t.RunWhenStoreDown, t.WaitWhenStoreDown = word == "run", word == "wait"
-	}
-}
-
-// checkWaits refuses store_down: wait in a task that sets it itself but never asks the store.
-func checkWaits(l *loader, task *node, t *taskDraft) {
-	n := task.Lookup("store_down")
-	switch {
-	case n == nil || !t.WaitWhenStoreDown:
-	case !t.NeedsLocks():
-		l.Problemf(n, "add `one_server: true` or `without_overlapping: true`, or remove it",
-			"store_down: wait is for tasks that ask the store")
-	case !l.hasStore:
-		l.Problemf(n, "add `store:`, or remove it", "store_down: wait needs a store")
-	}
-}
-
-func setMissed(l *loader, t *taskDraft, n *node) {
-	if word, ok := readWord(l.Reader, n, "all", "skip", "once", "all", "after_pause"); ok {
-		t.RunMissed, t.RunAllMissed, t.RunAfterPause = word != "skip", word == "all", word == "after_pause"
-	}
-}
-
-// checkMissed refuses bounds of what a task does not do.
-func checkMissed(l *loader, task *node, t *taskDraft) {
-	within, counts := task.Lookup("missed_within"), t.RunMissed || t.WaitWhenStoreDown
-	if within != nil && !within.IsFalse() && !counts {
-		l.Problemf(within, "add `missed: once`, or remove it",
-			"missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait")
-	}
-	if most := task.Lookup("missed_at_most"); most != nil && !most.IsFalse() && !t.RunAllMissed {
-		l.Problemf(most, "add `missed: all`, or remove it", "missed_at_most is for tasks with missed: all")
-	}
-}
+// This file reads what becomes of the runs of a task: how often they are tried again, what is kept
+// of their output, and which bounds they have.
 
 // setRetry reads a mapping, key by key on top of the inherited retry. false takes the inherited
 // retry away.
@@ -212,7 +72,7 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-func readJitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
+func readJitter(r *reader, n *node) (float64, bool) {
 	jitter, ok := r.Number(n, 0)
 	if ok && jitter > 1 {
 		r.Problemf(n, "0.2 is a fifth", "retry.jitter must be from 0 to 1, not %s", yamldoc.Shorten(n.Value))
@@ -224,16 +84,12 @@ func readJitter(r *yamldoc.Reader, n *yamldoc.Node) (float64, bool) {
 // leastLimit leaves room for whole lines and for the note that some lines were cut.
 const leastLimit = 16 << 10
 
-func readOutputLimit(r *yamldoc.Reader, n *yamldoc.Node) (int64, bool) { return r.Size(n, leastLimit) }
-
 // The least limits: what the process of sched needs that becomes the command.
 const (
 	leastMemory = 16 << 20
 	leastFiles  = 16
 	mostCPU     = 100_000 // percent: of 1,000 processors
 )
-
-func readMemory(r *reader, n *node) (int64, bool) { return r.Size(n, leastMemory) }
 
 // readPercent reads a part of a processor, as 80%; of several processors it is more than 100%.
 func readPercent(r *reader, n *node) (int, bool) {

@@ -282,33 +282,11 @@ func setPauses(l *loader, s *settings, n *node) {
 
 // setPauseTimes sets when a pause is: from and until or for, or every and for.
 func setPauseTimes(l *loader, p *pauseDraft, n *node) {
-	has := func(keys ...string) bool { return slices.ContainsFunc(keys, n.Has) }
-	const forms = "write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}"
 	p.When.Location = l.schedule.Location
 	switch {
-	case has("every") && has("from", "until"):
-		l.Problemf(firstOf(n, n, "from", "until"), forms,
-			"a pause with every comes again, and has neither from nor until")
-	case has("until") && has("for"):
-		l.Problemf(n.Lookup("for"), "keep one of the two", "until and for of a pause cannot both be given")
-	case !has("from", "every"):
-		l.Problemf(n, forms, "a pause does not say when it begins")
-	case !has("until", "for"):
-		l.Problemf(n, forms, "a pause does not say how long it lasts")
+	case !checkPauseKeys(l, n):
 	case p.every != nil:
-		crons, err := cron.ParseEvery(p.every.Value)
-		if cronError, ok := errors.AsType[*cron.Error](err); ok {
-			hint := cronError.Hint
-			if isBoot(p.every.Value, "boot") {
-				hint = forms
-			}
-			if words, span, ok := strings.Cut(p.every.Value, " for "); ok {
-				hint = "write {every: " + yamldoc.Shorten(words) + ", for: " + yamldoc.Shorten(span) + "}"
-			}
-			l.Problemf(p.every, hint, "every %s: %v", yamldoc.Quote(p.every.Value), err)
-		}
-		p.Every, p.Zone = p.every.Value, l.schedule.Location.String()
-		p.When.Crons, p.When.Every = crons, p.every.Value
+		setPauseEvery(l, p)
 	case p.from != (moment{}):
 		p.From, p.Until = p.from.in(l.schedule.Location), p.until.in(l.schedule.Location)
 		if p.For > 0 {
@@ -319,6 +297,46 @@ func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 				"until contradicts from, which is not before it")
 		}
 	}
+}
+
+const pauseForms = "write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}"
+
+// checkPauseKeys refuses keys that do not say when a pause begins and how long it lasts, or that
+// say it twice.
+func checkPauseKeys(l *loader, n *node) bool {
+	has := func(keys ...string) bool { return slices.ContainsFunc(keys, n.Has) }
+	switch {
+	case has("every") && has("from", "until"):
+		l.Problemf(firstOf(n, n, "from", "until"), pauseForms,
+			"a pause with every comes again, and has neither from nor until")
+	case has("until") && has("for"):
+		l.Problemf(n.Lookup("for"), "keep one of the two", "until and for of a pause cannot both be given")
+	case !has("from", "every"):
+		l.Problemf(n, pauseForms, "a pause does not say when it begins")
+	case !has("until", "for"):
+		l.Problemf(n, pauseForms, "a pause does not say how long it lasts")
+	default:
+		return true
+	}
+	return false
+}
+
+// setPauseEvery sets the beginnings of a pause that comes again.
+func setPauseEvery(l *loader, p *pauseDraft) {
+	text := p.every.Value
+	crons, err := cron.ParseEvery(text)
+	if cronError, ok := errors.AsType[*cron.Error](err); ok {
+		hint := cronError.Hint
+		if isBoot(text, "boot") {
+			hint = pauseForms
+		}
+		if words, length, ok := strings.Cut(text, " for "); ok {
+			hint = "write {every: " + yamldoc.Shorten(words) + ", for: " + yamldoc.Shorten(length) + "}"
+		}
+		l.Problemf(p.every, hint, "every %s: %v", yamldoc.Quote(text), err)
+	}
+	p.Every, p.Zone = text, l.schedule.Location.String()
+	p.When.Crons, p.When.Every = crons, text
 }
 
 // settlePauses gives the tasks their pauses, and refuses pauses of tasks and tags that are not in

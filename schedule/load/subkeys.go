@@ -138,7 +138,8 @@ var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 
 var limitKeys = keys[schedule.Limits]{Rows: func() []key[schedule.Limits] {
 	return []key[schedule.Limits]{
-		row("memory", replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, readMemory).shows(showMemory),
+		row("memory",
+			replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, sizeFrom(leastMemory)).shows(showMemory),
 			"the memory of all its processes", is{Of: "size", Without: "no limit", Example: "512MB"}),
 		row("cpu", replaces(func(l *schedule.Limits) *int { return &l.CPU }, readPercent).shows(showPercent),
 			"the part of a processor that all its processes have",
@@ -162,7 +163,8 @@ var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 			"where the copy goes", is{Of: "path", Example: "logs/report.log"}),
 		row("append", replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
 			"whether it is added to what the file holds", is{Of: "flag", Default: "false", Example: "true"}),
-		row("limit", replaces(func(o *schedule.Output) *int64 { return &o.Limit }, readOutputLimit).shows(showLimit),
+		row("limit",
+			replaces(func(o *schedule.Output) *int64 { return &o.Limit }, sizeFrom(leastLimit)).shows(showLimit),
 			"how much of what a run prints is kept, its first and its last part",
 			is{Of: "size", Default: "64MB", Example: "10MB"}),
 	}
@@ -193,9 +195,9 @@ func hookRows() []key[hookDraft] {
 			"a command", is{Of: "command", Example: "[logger, report ended]"}),
 		row("trigger", by(setTrigger),
 			"another task, which is started at once", is{Of: "triggered", Example: "load"}),
-		row("ping", by(setPing),
+		row("ping", targetOf("ping", func(n *schedule.Notification) *string { return &n.Ping }),
 			"a URL that is fetched", is{Of: "filled", Example: "'https://hc-ping.com/uuid'"}),
-		row("webhook", by(setWebhook),
+		row("webhook", targetOf("webhook", func(n *schedule.Notification) *string { return &n.Webhook }),
 			"a URL to which the run is posted", is{Of: "filled", Example: "'https://example.com/hook'"}),
 		row("mail", by(setAddresses),
 			"addresses that get a mail", is{Of: "someWords", Example: "[ops@example.com]"}),

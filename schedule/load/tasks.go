@@ -99,15 +99,14 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 	}
 }
 
+// readTask reads the keys of a task, and then looks at several keys together.
 func (l *loader) readTask(n *node, base *taskDraft) {
 	t := new(taskDraft)
 	*t = *base
-	before := l.ProblemCount()
-	l.chains.reading = &t.Task
 	t.isGroup, t.ownEnv = false, nil
 	t.Place = l.PlaceOf(n)
-	section := l.Section
-	l.Section = ""
+	before, section := l.ProblemCount(), l.Section
+	l.chains.reading, l.Section = &t.Task, ""
 	if name := n.Lookup("name"); name != nil && name.IsScalar() && !name.IsNull() {
 		l.Task = yamldoc.Shorten(name.Value)
 	}
@@ -115,13 +114,22 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	l.trace(t)
 	taskKeys.Decode(l, t, n, inTask)
 	l.setWhen(t, t.Name)
+	requireKeys(l, n, t)
+	settleTask(l, n, t)
+	checkTask(l, n, t)
+	l.addWrong(before, &t.Task)
+	if t.isWrong {
+		l.wrong.tasks[&t.Task] = true
+	}
+	l.chains.reading, l.Task, l.Section = nil, "", section
+	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
+}
+
+// settleTask sets what follows from several keys of a task together.
+func settleTask(l *loader, n *node, t *taskDraft) {
 	t.When.Shift = l.shift(&t.Task)
 	setBounds(l, n, t)
-	requireKeys(l, n, t)
-	checkMissed(l, n, t)
-	checkWaits(l, n, t)
 	settleWait(l, n, t)
-	checkPrefer(l, n, t)
 	if t.Command.Line != "" {
 		t.Command.Shell = t.shell
 	}
@@ -136,17 +144,18 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if len(t.EnvFiles) == 0 {
 		t.EnvOverrides = nil
 	}
-	warnOfLongRetry(l, n, t)
-	warnOfEarlyPause(l, n, t)
+}
+
+// checkTask refuses keys that contradict each other, and warns of keys that hardly go together.
+func checkTask(l *loader, n *node, t *taskDraft) {
+	checkMissed(l, n, t)
+	checkWaits(l, n, t)
+	checkPrefer(l, n, t)
 	checkExpect(l, n, t)
 	checkCodes(l, n, t)
 	checkBoot(l, n, t)
-	l.addWrong(before, &t.Task)
-	if t.isWrong {
-		l.wrong.tasks[&t.Task] = true
-	}
-	l.chains.reading, l.Task, l.Section = nil, "", section
-	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
+	warnOfLongRetry(l, n, t)
+	warnOfEarlyPause(l, n, t)
 }
 
 // trace begins to record where the draft's values come from. The records of inherited values stay.

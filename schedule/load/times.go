@@ -48,30 +48,37 @@ func setEvery(l *loader, t *taskDraft, n *node) {
 }
 
 // setWhen sets t.When from the level's own timing, or from the inherited timing. The seed is for H
-// in cron.
+// in cron, so inherited expressions are read anew for each task.
 func (l *loader) setWhen(t *taskDraft, seed string) {
-	inherited := !t.ownTiming.isSet() // then the level above has recorded problems and warnings
-	if !inherited {
+	isOwn := t.ownTiming.isSet()
+	if isOwn {
 		t.timing, t.ownTiming = t.ownTiming, timing{}
 		t.When.Crons, t.When.Every, t.When.Boot = nil, "", false
-	}
-	if inherited && (t.timing.crons == nil || t.timing.broken) {
-		return
-	}
-	if every := t.timing.every; every != nil && isBoot(every.Value, "boot") {
-		t.When.Every, t.When.Boot = every.Value, true
-		return
-	}
-	if every := t.timing.every; every != nil {
-		crons, err := cron.ParseEvery(every.Value)
-		if err != nil {
-			refuseTiming(l, &t.timing, every, "every", err)
+		if t.timing.every != nil {
+			setEveryTimes(l, t, t.timing.every)
 		}
-		t.When.Every, t.When.Crons = every.Value, crons
+	}
+	if t.timing.crons != nil && (isOwn || !t.timing.broken) {
+		setCronTimes(l, t, seed, isOwn)
+	}
+}
+
+func setEveryTimes(l *loader, t *taskDraft, n *node) {
+	t.When.Every = n.Value
+	if isBoot(n.Value, "boot") {
+		t.When.Boot = true
 		return
 	}
-	crons := make([]cron.Expression, 0, len(t.timing.crons))
-	t.When.Boot = false
+	var err error
+	if t.When.Crons, err = cron.ParseEvery(n.Value); err != nil {
+		refuseTiming(l, &t.timing, n, "every", err)
+	}
+}
+
+// setCronTimes reads the expressions of cron. If warns is true, it warns of two restricted fields
+// for days.
+func setCronTimes(l *loader, t *taskDraft, seed string, warns bool) {
+	t.When.Crons, t.When.Boot = make([]cron.Expression, 0, len(t.timing.crons)), false
 	for _, n := range t.timing.crons {
 		if isBoot(n.Value, cron.AtBoot) {
 			t.When.Boot = true
@@ -82,19 +89,25 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 			refuseTiming(l, &t.timing, n, "cron", err)
 			continue
 		}
-		crons = append(crons, expression)
-		if !inherited && expression.StepBothDays() {
-			l.Warnf(n, "make one of them *, and say it with `days:` or with a list of days",
-				"cron %s: a step beside another day field means that both must match, as in cron, "+
-					"and not either, as in Laravel", yamldoc.Quote(n.Value))
-		}
-		if !inherited && expression.BothDays() {
-			l.Warnf(n, "for days that are both, make one field * and say it with `days:`",
-				"cron %s: the day of the month and the day of the week are both restricted, and either is enough",
-				yamldoc.Quote(n.Value))
+		t.When.Crons = append(t.When.Crons, expression)
+		if warns {
+			warnOfDayFields(l, n, expression)
 		}
 	}
-	t.When.Crons = crons
+}
+
+// warnOfDayFields warns of an expression that restricts the days by two fields.
+func warnOfDayFields(l *loader, n *node, expression cron.Expression) {
+	switch {
+	case expression.StepBothDays():
+		l.Warnf(n, "make one of them *, and say it with `days:` or with a list of days",
+			"cron %s: a step beside another day field means that both must match, as in cron, "+
+				"and not either, as in Laravel", yamldoc.Quote(n.Value))
+	case expression.BothDays():
+		l.Warnf(n, "for days that are both, make one field * and say it with `days:`",
+			"cron %s: the day of the month and the day of the week are both restricted, and either is enough",
+			yamldoc.Quote(n.Value))
+	}
 }
 
 // A moment is a time of the file: an instant, or a time on the wall clock of a zone that is not
@@ -114,7 +127,7 @@ func (m moment) in(zone *time.Location) time.Time {
 }
 
 // readMoment reads a date, a date and a time, or an instant.
-func readMoment(r *yamldoc.Reader, n *yamldoc.Node) (moment, bool) {
+func readMoment(r *reader, n *node) (moment, bool) {
 	text, ok := r.NonEmptyText(n)
 	if !ok {
 		return moment{}, false

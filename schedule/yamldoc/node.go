@@ -25,10 +25,11 @@ func (n *Node) IsMapping() bool { return n.Kind == yaml.MappingNode }
 // IsNull reports whether nothing stands at n, or one of the words of YAML for it: ~ and null.
 func (n *Node) IsNull() bool { return n.IsScalar() && n.Tag == "!!null" }
 
+// IsBool reports whether n is the word true or false, without quotes.
+func (n *Node) IsBool() bool { return n.IsScalar() && n.Tag == "!!bool" }
+
 // IsFalse reports whether n is the word false, without quotes.
-func (n *Node) IsFalse() bool {
-	return n.IsScalar() && n.Tag == "!!bool" && (n.Value[0] == 'f' || n.Value[0] == 'F')
-}
+func (n *Node) IsFalse() bool { return n.IsBool() && (n.Value[0] == 'f' || n.Value[0] == 'F') }
 
 // IsInteger reports whether n is a whole number, without quotes.
 func (n *Node) IsInteger() bool { return n.IsScalar() && n.Tag == "!!int" }

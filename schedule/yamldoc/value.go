@@ -24,7 +24,7 @@ func (r *Reader) RequireValue(n *Node, hint string) bool {
 // RefuseBool refuses an unquoted true or false. It is for texts that nobody means to be called
 // true.
 func (r *Reader) RefuseBool(n *Node, hint string) bool {
-	if n.IsScalar() && n.Tag == "!!bool" {
+	if n.IsBool() {
 		r.Problemf(n, hint, "%s must be text, not %s", r.Key, n.Describe())
 		return false
 	}
@@ -107,7 +107,7 @@ func (r *Reader) RefuseEmptyList(n *Node, hint string) bool {
 
 // Bool reads true or false; the other words that YAML 1.1 had for them are refused.
 func (r *Reader) Bool(n *Node) (value, ok bool) {
-	if n.IsScalar() && n.Tag == "!!bool" {
+	if n.IsBool() {
 		return n.Value[0] == 't' || n.Value[0] == 'T', true
 	}
 	if !r.RequireValue(n, "") {

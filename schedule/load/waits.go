@@ -1,0 +1,153 @@
+package load
+
+import (
+	"cmp"
+	"time"
+
+	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
+)
+
+// This file reads for what the slots and runs of a task wait in place of being skipped: runs for
+// locks, and slots for the store or for the end of a pause.
+
+// readWaitAtMost reads how long a run waits. false takes an inherited time away.
+func readWaitAtMost(r *reader, n *node) (time.Duration, bool) {
+	d, ok := time.Duration(0), n.IsScalar() && n.Value == "0"
+	if !ok {
+		d, ok = r.Duration(n, 0)
+	}
+	if ok && d == 0 {
+		r.Problemf(n, "write `without_overlapping: true` for a task that does not wait",
+			"wait_at_most %s would skip every run that has to wait", n.Value)
+	}
+	return d, ok
+}
+
+// waitAtMost is how long a run waits if the file does not say it.
+const waitAtMost = time.Hour
+
+// setOverlapping reads whether a run may overlap with another one. If not, it is skipped then, or
+// waits.
+func setOverlapping(l *loader, t *taskDraft, n *node) {
+	if n.IsScalar() && (n.Value == "wait" || n.Value == "replace") {
+		t.WithoutOverlapping, t.waits, t.Replace = true, true, n.Value == "replace"
+		return
+	}
+	if !n.IsBool() && !n.IsNull() {
+		nearest := yamldoc.DidYouMean(l.Nearest(n.Value, []string{"wait", "replace"}))
+		hint := cmp.Or(yamldoc.BoolHint(n), nearest, overlappingHint(n))
+		l.Problemf(n, hint, "%s must be true, false, wait or replace, not %s", l.Key, n.Describe())
+		t.WithoutOverlapping = true
+		return
+	}
+	if value, ok := l.Bool(n); ok {
+		t.WithoutOverlapping, t.waits, t.Replace = value, false, false
+	}
+}
+
+var durationInText = humanize.Pattern(`\b\d+[smhd]\b`)
+
+// overlappingHint says how the two keys are written, with the duration that the value has, if any.
+func overlappingHint(n *node) string {
+	text := n.Value
+	if n.IsMapping() {
+		for _, value := range n.Pairs() {
+			text += " " + value.Value
+		}
+	}
+	if atMost := durationInText().FindString(text); atMost != "" || n.IsMapping() {
+		return "write `without_overlapping: wait`, and below it `wait_at_most: " + cmp.Or(atMost, "10m") + "`"
+	}
+	return "write true for a run that is skipped while another one runs, wait for a run that waits, " +
+		"or replace for one that ends the other"
+}
+
+// settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
+func settleWait(l *loader, task *node, t *taskDraft) {
+	own := task.Lookup("wait_at_most")
+	if !t.waits || !t.WithoutOverlapping {
+		t.MaxWait, t.Replace = 0, false
+		if own != nil && !own.IsFalse() && !hasWrongOverlapping(task) {
+			l.Problemf(own, "add `without_overlapping: wait`, or remove it",
+				"wait_at_most is for tasks with without_overlapping: wait or replace")
+		}
+		return
+	}
+	if !t.Background {
+		word := "wait"
+		if t.Replace {
+			word = "replace"
+		}
+		l.Problemf(firstOf(task, nil, "without_overlapping"),
+			"add `background: true`, or write `without_overlapping: true`",
+			"without_overlapping: %s is for background tasks: all foreground tasks after it would wait with it", word)
+	}
+	if own != nil && t.StartDeadline > 0 && t.MaxWait > t.StartDeadline {
+		l.Warnf(own, "make one of the two what you mean",
+			"no run waits for %s: it may not start later than start_deadline, %s%s",
+			humanize.Duration(t.MaxWait), humanize.Duration(t.StartDeadline),
+			placeText(l, task.Lookup("start_deadline")))
+	}
+	t.MaxWait = cmp.Or(t.MaxWait, waitAtMost)
+	if !t.EvenInMaintenance {
+		t.Maintenance = l.schedule.Maintenance
+	}
+}
+
+// hasWrongOverlapping reports whether the task itself has a wrong value of without_overlapping, so
+// that nobody knows whether it was to wait.
+func hasWrongOverlapping(task *node) bool {
+	n := task.Lookup("without_overlapping")
+	return n != nil && !n.IsBool()
+}
+
+// noteQueues notes which tasks share a mutex or a pool with tasks whose runs wait.
+func noteQueues(l *loader) {
+	waited := map[string]bool{}
+	for _, t := range l.schedule.Tasks {
+		if t.MaxWait > 0 || t.RunAllMissed {
+			waited["mutex "+t.Mutex], waited["pool "+t.Pool.Name] = true, t.Pool.Name != ""
+		}
+	}
+	for _, t := range l.schedule.Tasks {
+		t.MayQueue = t.WithoutOverlapping && waited["mutex "+t.Mutex] || waited["pool "+t.Pool.Name]
+	}
+}
+
+func setStoreDown(l *loader, t *taskDraft, n *node) {
+	if word, ok := readWord(l.Reader, n, "skip", "skip", "run", "wait"); ok {
+		t.RunWhenStoreDown, t.WaitWhenStoreDown = word == "run", word == "wait"
+	}
+}
+
+// checkWaits refuses store_down: wait in a task that sets it itself but never asks the store.
+func checkWaits(l *loader, task *node, t *taskDraft) {
+	n := task.Lookup("store_down")
+	switch {
+	case n == nil || !t.WaitWhenStoreDown:
+	case !t.NeedsLocks():
+		l.Problemf(n, "add `one_server: true` or `without_overlapping: true`, or remove it",
+			"store_down: wait is for tasks that ask the store")
+	case !l.hasStore:
+		l.Problemf(n, "add `store:`, or remove it", "store_down: wait needs a store")
+	}
+}
+
+func setMissed(l *loader, t *taskDraft, n *node) {
+	if word, ok := readWord(l.Reader, n, "all", "skip", "once", "all", "after_pause"); ok {
+		t.RunMissed, t.RunAllMissed, t.RunAfterPause = word != "skip", word == "all", word == "after_pause"
+	}
+}
+
+// checkMissed refuses bounds of what a task does not do.
+func checkMissed(l *loader, task *node, t *taskDraft) {
+	within, counts := task.Lookup("missed_within"), t.RunMissed || t.WaitWhenStoreDown
+	if within != nil && !within.IsFalse() && !counts {
+		l.Problemf(within, "add `missed: once`, or remove it",
+			"missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait")
+	}
+	if most := task.Lookup("missed_at_most"); most != nil && !most.IsFalse() && !t.RunAllMissed {
+		l.Problemf(most, "add `missed: all`, or remove it", "missed_at_most is for tasks with missed: all")
+	}
+}
