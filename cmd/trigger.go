@@ -211,7 +211,7 @@ func requestObstacle(source view.Source, row state.Row, live []state.Row) string
 	if full := source.Pool(ctx, live, task.Pool).Full(); full != "" {
 		return "when a seat is free: " + full
 	}
-	if holder := view.HolderOf(live, task); holder != "" {
+	if holder := view.HeldBy(live, task); holder != "" {
 		return "when its mutex is free: it is held " + holder
 	}
 	return ""

@@ -15,15 +15,6 @@ import (
 	"sched/schedule/state"
 )
 
-// Store returns the store of the schedule, or an error if the schedule has no store.
-func (s Source) Store() (mutex.Store, error) {
-	if s.Controls.Store == nil {
-		return nil, Fail(NotFound, "let the servers share a Redis or a database: `store: redis://…` in the schedule",
-			"%s has no store, so this machine stands alone", s.Schedule.File)
-	}
-	return s.Controls.Store, nil
-}
-
 // RunningElsewhere returns the runs that live on other servers, as these servers last announced
 // them. Without a store it returns no runs.
 func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err error) {
@@ -56,7 +47,7 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 
 // LiveElsewhere returns the runs of a task that live on other servers, or the run with that id, as
 // far as the store knows them.
-func LiveElsewhere(ctx context.Context, s Source, name string) (found []state.Row) {
+func LiveElsewhere(ctx context.Context, s Source, name string) []state.Row {
 	live, err := RunningElsewhere(ctx, s)
 	if err == nil && s.Controls.Store != nil {
 		live, err = withHolders(ctx, s.Schedule, s.Controls.Store, live, nil)
@@ -64,16 +55,13 @@ func LiveElsewhere(ctx context.Context, s Source, name string) (found []state.Ro
 	if err != nil {
 		s.LeftOut(err)
 	}
-	for _, row := range live {
-		if row.Server != s.Server && outcome.IsID(row.ID) && named(row, name) {
-			found = append(found, row)
-		}
-	}
-	return found
+	return slices.DeleteFunc(live, func(row state.Row) bool {
+		return row.Server == s.Server || !outcome.IsID(row.ID) || !isNamed(row, name)
+	})
 }
 
-// named reports whether name is the task of a run, or stands for its id (see OneRun).
-func named(r state.Row, name string) bool {
+// isNamed reports whether name is the task of a run, or stands for its id (see OneRun).
+func isNamed(r state.Row, name string) bool {
 	id, _ := state.OneRun([]string{r.ID}, name)
 	return id != "" || r.Task == name
 }
@@ -87,7 +75,7 @@ func ElseThere(ctx context.Context, s Source, command, name string, err error) e
 			s.LeftOut(err)
 		}
 		for _, r := range ended {
-			if named(r, name) {
+			if isNamed(r, name) {
 				rows = append(rows, r)
 			}
 		}
@@ -243,62 +231,59 @@ func withHolders(
 	return live, err
 }
 
-// A Server is one of the machines that share the schedule.
-type Server struct {
-	Name        string      `json:"name"`
-	Version     string      `json:"version"`
-	Minute      string      `json:"minute"`
-	Seen        string      `json:"seen"`         // when it last reported, by the clock of the store
-	Age         float64     `json:"age"`          // seconds from then until now
-	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of the store's
-	Labels      []string    `json:"labels"`       // labels that tasks ask for
-	Running     []ServerRun `json:"running"`
-	More        int         `json:"more"`        // more runs, which are not listed
-	Environment string      `json:"environment"` // of its schedule
-	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
-	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks; empty if it does not matter
-}
-
-// A ServerRun is a run on a server.
-type ServerRun struct {
-	Run   string `json:"run"`
-	Task  string `json:"task"`
-	PID   *int   `json:"pid"` // null until the command has started
-	Since string `json:"since"`
-}
-
-// Servers returns the servers that ticked the schedule in the last ten minutes; it needs a store.
-func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
-	store, err := s.Store()
+// RanElsewhere returns the runs of other servers for slots that did not run here. It looks only at
+// records of one_server tasks, and the id of the record is the key of the map. A run that lives has
+// no outcome; of ended runs it searches the last thousand. When the store does not answer it
+// reports that and returns nil.
+func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string]state.Row {
+	if s.Controls.Store == nil {
+		return nil
+	}
+	sharedTasks := map[string]*schedule.Task{}
+	for _, t := range s.Schedule.Tasks {
+		if t.OneServer {
+			sharedTasks[t.Name] = t
+		}
+	}
+	recordOf := map[schedule.Slot]string{}
+	var since time.Time
+	for _, r := range records {
+		if sharedTasks[r.Task] == nil || r.Ran() || r.IsRange() || r.Origin != "" {
+			continue
+		}
+		recordOf[schedule.Slot{Task: sharedTasks[r.Task], At: r.Slot.UTC()}] = r.ID
+		if since.IsZero() || r.Slot.Before(since) {
+			since = r.Slot
+		}
+	}
+	if len(recordOf) == 0 {
+		return nil
+	}
+	live, ended, err := runsElsewhere(ctx, s, state.Query{Since: since}, cluster.PageSize)
 	if err != nil {
-		return nil, err
+		s.LeftOut(err)
+		return nil
 	}
-	return cluster.List(ctx, store)
+	ran := map[string]state.Row{}
+	for _, r := range slices.Concat(live, ended) {
+		record := recordOf[schedule.Slot{Task: sharedTasks[r.Task], At: r.Slot.UTC()}]
+		if record != "" && r.Origin == "" && r.Server != s.Server {
+			ran[record] = r
+		}
+	}
+	return ran
 }
 
-// ServersOf returns servers as they are shown.
-func ServersOf(all []cluster.Server) []Server {
-	shown := []Server{}
-	for _, s := range all {
-		server := Server{
-			Name:        s.Name,
-			Version:     s.Version,
-			Minute:      timeText(s.Minute),
-			Seen:        timeText(s.Seen),
-			Age:         s.Age.Seconds(),
-			ClockOffset: s.Offset.Seconds(),
-			Labels:      listOf(s.Labels),
-			Running:     []ServerRun{},
-			More:        s.More,
-			Environment: s.Environment,
-			SharedName:  s.SharedName,
-			Zone:        s.Zone,
-		}
-		for _, r := range s.Running {
-			running := ServerRun{Run: r.Run, Task: r.Task, PID: pidOrNil(r.PID), Since: timeText(r.Since)}
-			server.Running = append(server.Running, running)
-		}
-		shown = append(shown, server)
+// runsElsewhere returns all runs that live on other servers, and the ended runs that a query covers
+// (see cluster.Recent). A run that ends meanwhile is in at least one of the two.
+func runsElsewhere(
+	ctx context.Context, s Source, q state.Query, searched int,
+) (live, ended []state.Row, err error) {
+	live, err = RunningElsewhere(ctx, s)
+	if err != nil {
+		return nil, nil, err
 	}
-	return shown
+	q.Outcomes = outcome.Ran
+	ended, err = cluster.Recent(ctx, s.Controls.Store, s.Server, q, searched)
+	return live, ended, err
 }

@@ -50,58 +50,58 @@ type TaskHealth struct {
 // nothing, and holds no lock that a tick or a run would wait for. Its cost depends on the tasks and
 // on the runs that live, not on the length of the history.
 func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
-	health := &Health{Schedule: s, Invalid: invalid, At: now}
-	index := map[string]*TaskHealth{}
-	health.Tasks = make([]TaskHealth, 0, len(s.Tasks))
+	h := &Health{Schedule: s, Invalid: invalid, At: now}
 	for _, t := range s.Tasks {
 		if s.Active(t) {
-			health.Tasks = append(health.Tasks, TaskHealth{Task: t})
-			index[t.Name] = &health.Tasks[len(health.Tasks)-1]
+			h.Tasks = append(h.Tasks, TaskHealth{Task: t})
 		}
 	}
-	db, err := state.OpenRead(s.StateDir, state.Patience)
-	var live, lost []state.Row
-	if err == nil {
-		defer db.Close()
-		health.LastTick, err = db.Values().Covered(context.Background())
-	}
-	if err == nil {
-		live, lost, err = db.LiveAndLost(context.Background())
-	}
-	health.Err = err
-	health.addRuns(live, lost, index)
 	if len(s.Store.Servers) > 0 {
 		notes := cluster.NotesIn(s.StateDir)
-		health.Outage, health.Findings = notes.Outage, notes.Findings
+		h.Outage, h.Findings = notes.Outage, notes.Findings
 	}
 	read, err := pause.ReadHere(s) // a status never waits for a store
+	h.Pauses = read.Pauses
+	h.noteError(err)
+	h.readDatabase(context.Background())
+	for i := range h.Tasks {
+		h.Troubles = append(h.Troubles, h.Tasks[i].troubles(now)...)
+	}
+	return h
+}
+
+// noteError keeps the first error.
+func (h *Health) noteError(err error) { h.Err = cmp.Or(h.Err, err) }
+
+// readDatabase reads the last tick, the runs and the history. It leaves out what cannot be read.
+func (h *Health) readDatabase(ctx context.Context) {
+	db, err := state.OpenRead(h.Schedule.StateDir, state.Patience)
 	if err != nil {
-		health.Err = err
+		h.noteError(err)
+		return
 	}
-	health.Pauses = read.Pauses
-	if err == nil && db != nil {
-		health.addOverdue(db, index)
-		health.addHistory(db, index)
+	defer db.Close()
+	index := map[string]*TaskHealth{}
+	for i := range h.Tasks {
+		index[h.Tasks[i].Name] = &h.Tasks[i]
 	}
-	alive := map[string]bool{}
-	for _, row := range live {
-		alive[row.ID] = true
-	}
-	for i := range health.Tasks {
-		t := &health.Tasks[i]
-		t.Overdue = overdue.StillOpen(t.Overdue, alive, t.Success)
-		health.Troubles = append(health.Troubles, t.troubles(now)...)
-	}
-	return health
+	h.LastTick, err = db.Values().Covered(ctx)
+	h.noteError(err)
+	live, lost, err := db.LiveAndLost(ctx)
+	h.noteError(err)
+	h.addRuns(live, lost, index)
+	h.addHistory(ctx, db, index)
+	h.addUsual(ctx, db, index)
+	h.addOverdue(ctx, db, live, index)
 }
 
 // addRuns counts the runs that live, and adds them and the lost ones to their tasks.
-func (s *Health) addRuns(live, lost []state.Row, index map[string]*TaskHealth) {
+func (h *Health) addRuns(live, lost []state.Row, index map[string]*TaskHealth) {
 	for _, row := range live {
 		if row.Waits() { // nothing of it runs
 			continue
 		}
-		s.Running++
+		h.Running++
 		if t := index[row.Task]; t != nil {
 			t.Running = append(t.Running, row)
 		}
@@ -113,55 +113,67 @@ func (s *Health) addRuns(live, lost []state.Row, index map[string]*TaskHealth) {
 	}
 }
 
-// addOverdue adds to each task the ways in which it was overdue at the last tick.
-func (s *Health) addOverdue(db *state.DB, index map[string]*TaskHealth) {
-	if len(s.Schedule.Expecting()) == 0 {
-		return
-	}
-	open, err := overdue.Open(context.Background(), db)
-	s.Err = cmp.Or(s.Err, err)
-	for name, incidents := range open {
-		if t := index[name]; t != nil && t.Expect != (schedule.Expect{}) {
-			t.Overdue = incidents
-		}
-	}
-}
-
-// addHistory adds to each task its totals, last run and last success from the history.
-func (s *Health) addHistory(db *state.DB, index map[string]*TaskHealth) {
-	totals, err := db.Past().Totals(context.Background())
+// addHistory adds the notifications that wait, and to each task its totals, its last run and its
+// last success.
+func (h *Health) addHistory(ctx context.Context, db *state.DB, index map[string]*TaskHealth) {
+	totals, err := db.Past().Totals(ctx)
 	if err == nil {
-		s.Undelivered, err = db.Messages().Undelivered(context.Background())
+		h.Undelivered, err = db.Messages().Undelivered(ctx)
 	}
 	if err != nil {
-		s.Err = cmp.Or(s.Err, err)
+		h.noteError(err)
 		return
 	}
-	var slow []string
 	for name, t := range index {
 		t.Totals = totals[name]
-		if slices.ContainsFunc(t.Running, func(row state.Row) bool { return runningFor(row, s.At) > slowLeast }) {
-			slow = append(slow, name)
-		}
 		if last := state.LastRan(t.Totals); last != nil {
-			t.Last = newestBefore(context.Background(), db.Runs(), t.rowOf(db, *last), s.At)
+			t.Last = newestBefore(ctx, db.Runs(), t.rowOf(db, *last), h.At)
 		}
 		for _, total := range t.Totals {
 			switch total.Outcome {
 			case outcome.Succeeded:
 				t.Success = total.Ended
 			case outcome.Missed:
-				t.missed = missedBefore(context.Background(), db.Runs(), total, s.At)
+				t.missed = missedBefore(ctx, db.Runs(), total, h.At)
 			}
 		}
 	}
-	if len(slow) == 0 {
+}
+
+// addUsual adds to the tasks with a run that may be slow how long their runs usually take.
+func (h *Health) addUsual(ctx context.Context, db *state.DB, index map[string]*TaskHealth) {
+	isLong := func(row state.Row) bool { return runningFor(row, h.At) > slowLeast }
+	var names []string
+	for name, t := range index {
+		if slices.ContainsFunc(t.Running, isLong) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
 		return
 	}
-	usual, err := db.Past().Usual(context.Background(), slow)
-	s.Err = cmp.Or(s.Err, err)
+	usual, err := db.Past().Usual(ctx, names)
+	h.noteError(err)
 	for name, u := range usual {
 		index[name].Usual = u
+	}
+}
+
+// addOverdue adds to each task the ways in which it was overdue at the last tick and still is.
+func (h *Health) addOverdue(ctx context.Context, db *state.DB, live []state.Row, index map[string]*TaskHealth) {
+	if len(h.Schedule.Expecting()) == 0 {
+		return
+	}
+	open, err := overdue.Open(ctx, db)
+	h.noteError(err)
+	alive := map[string]bool{}
+	for _, row := range live {
+		alive[row.ID] = true
+	}
+	for name, incidents := range open {
+		if t := index[name]; t != nil && t.Expect != (schedule.Expect{}) {
+			t.Overdue = overdue.StillOpen(incidents, alive, t.Success)
+		}
 	}
 }
 
@@ -290,17 +302,17 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 
 // Explain fills in what HealthOf leaves out of the troubles, with a query for each: why runs
 // failed, and how many slots were missed.
-func (s *Health) Explain() error {
-	if len(s.Troubles) == 0 {
+func (h *Health) Explain() error {
+	if len(h.Troubles) == 0 {
 		return nil
 	}
-	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
+	db, err := state.OpenRead(h.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	var failed []string
-	for _, t := range s.Troubles {
+	for _, t := range h.Troubles {
 		if t.Kind == LastFailed {
 			failed = append(failed, t.Task)
 		}
@@ -309,8 +321,8 @@ func (s *Health) Explain() error {
 	if err != nil {
 		return err
 	}
-	for i := range s.Troubles {
-		t := &s.Troubles[i]
+	for i := range h.Troubles {
+		t := &h.Troubles[i]
 		switch r := last[t.Task]; {
 		case t.Kind == LastFailed && r.ID == t.Run.ID:
 			t.Run = r
@@ -319,27 +331,27 @@ func (s *Health) Explain() error {
 				Task:     t.Task,
 				Outcomes: []outcome.Outcome{outcome.Missed},
 				Since:    t.Run.Slot.Add(time.Microsecond),
-				Until:    s.At,
+				Until:    h.At,
 			})
 			if err != nil {
 				return err
 			}
-			t.add(missed)
+			t.addMissed(missed)
 		}
 	}
 	return nil
 }
 
-// ticksMissing is TicksMissing, or says that nobody knows.
-func (s *Health) ticksMissing() string {
-	if s.LastTick.IsZero() && s.Err != nil {
+// tickTrouble is TicksMissing, or says that nobody knows.
+func (h *Health) tickTrouble() string {
+	if h.LastTick.IsZero() && h.Err != nil {
 		return "the history cannot be read, so nobody knows whether ticks come"
 	}
-	return TicksMissing(s.LastTick, s.At)
+	return TicksMissing(h.LastTick, h.At)
 }
 
-// add adds records of missed slots, given newest first.
-func (t *TaskTrouble) add(rows []state.Row) {
+// addMissed adds records of missed slots, given newest first.
+func (t *TaskTrouble) addMissed(rows []state.Row) {
 	for _, r := range rows {
 		t.Slots += int64(max(r.Slots, 1))
 		t.First, t.Final = r.Slot, humanize.Later(t.Final, humanize.Later(r.Slot, r.LastSlot))

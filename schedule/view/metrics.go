@@ -23,47 +23,47 @@ import (
 // https://prometheus.io/docs/instrumenting/exposition_formats/. Each series has the label schedule,
 // because a machine may have several. We write the lines ourselves: see
 // docs/internals/decisions.md#metrics-without-the-library-of-prometheus.
-func (s *Health) Metrics() []byte {
-	m := &metrics{schedule: s.Schedule.Name}
+func (h *Health) Metrics() []byte {
+	m := &metrics{schedule: h.Schedule.Name}
 	m.family("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
-	if !s.LastTick.IsZero() {
-		m.sample(seconds(s.LastTick))
+	if !h.LastTick.IsZero() {
+		m.sample(seconds(h.LastTick))
 	}
 	m.family("sched_schedule_valid", gauge, "1, or 0 when the file is invalid and something else runs in its place.")
-	m.sample(map[bool]float64{false: 1}[s.Invalid])
+	m.sample(map[bool]float64{false: 1}[h.Invalid])
 	m.family("sched_tasks", gauge, "The tasks that are active here.")
-	m.sample(float64(len(s.Tasks)))
+	m.sample(float64(len(h.Tasks)))
 	m.family("sched_troubles", gauge, "How many troubles sched status tells of tasks.")
-	m.sample(float64(len(s.Troubles)))
+	m.sample(float64(len(h.Troubles)))
 	m.family("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
-	m.sample(float64(s.Undelivered.Count))
-	if len(s.Schedule.Store.Servers) > 0 {
+	m.sample(float64(h.Undelivered.Count))
+	if len(h.Schedule.Store.Servers) > 0 {
 		m.family("sched_store_up", gauge, "1, or 0 when the last tick found the store to be down, with the reason.")
-		if s.Outage == nil {
+		if h.Outage == nil {
 			m.sample(1)
 		} else {
-			m.reason = s.Outage.Why
+			m.reason = h.Outage.Why
 			m.sample(0)
 			m.reason = ""
 		}
 	}
-	s.poolMetrics(m)
+	h.poolMetrics(m)
 	for _, f := range families {
 		m.family(f.name, f.kind, f.help)
-		for i := range s.Tasks {
-			m.task = s.Tasks[i].Name
-			f.samples(m, &s.Tasks[i], s.At)
+		for i := range h.Tasks {
+			m.task = h.Tasks[i].Name
+			f.samples(m, &h.Tasks[i], h.At)
 		}
 	}
 	return m.out.Bytes()
 }
 
-func (s *Health) poolMetrics(m *metrics) {
-	if len(s.Schedule.Pools) == 0 {
+func (h *Health) poolMetrics(m *metrics) {
+	if len(h.Schedule.Pools) == 0 {
 		return
 	}
 	taken := map[string]float64{}
-	for _, t := range s.Tasks {
+	for _, t := range h.Tasks {
 		for _, row := range t.Running {
 			if name, ok := mutex.PoolOf(row.Seat); ok {
 				taken[name]++
@@ -71,12 +71,12 @@ func (s *Health) poolMetrics(m *metrics) {
 		}
 	}
 	m.family("sched_pool_seats", gauge, "How many runs of a pool may go on at once.")
-	for _, p := range s.Schedule.Pools {
+	for _, p := range h.Schedule.Pools {
 		m.pool = p.Name
 		m.sample(float64(p.Seats))
 	}
 	m.family("sched_pool_seats_taken", gauge, "Seats of a pool that runs of this machine have.")
-	for _, p := range s.Schedule.Pools {
+	for _, p := range h.Schedule.Pools {
 		m.pool = p.Name
 		m.sample(taken[p.Name])
 	}

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/cron"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
@@ -62,30 +64,30 @@ type Slot struct {
 	At time.Time `json:"-"` // Slot, exactly
 }
 
-func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
-	e := w.Task.When.Explain(at)
+func (q *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
+	e := q.Task.When.Explain(at)
 	m := &Minute{
 		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
 		At: e.Minute, Ended: map[string]state.Row{},
 	}
-	m.Spread, m.Bounds = spreadText(w.Task, e.Minute), boundsText(w.Task, e.Minute)
+	m.Spread, m.Bounds = spreadText(q.Task, e.Minute), boundsText(q.Task, e.Minute)
 	for _, v := range e.Verdicts {
 		m.Reasons = append(m.Reasons, toReason(v))
 	}
-	if len(e.Slots) == 0 && w.Task.When.Boot {
-		e.Slots = w.atBoot(ctx, e.Minute)
+	if len(e.Slots) == 0 && q.Task.When.Boot {
+		e.Slots = q.atBoot(ctx, e.Minute)
 	}
-	if w.source.Schedule.Active(w.Task) {
+	if q.source.Schedule.Active(q.Task) {
 		m.Due = len(e.Slots) > 0
 	} else {
 		e.Slots = nil // the records are of a time when it was active
 	}
-	if len(e.Slots) == 0 && w.source.Schedule.Active(w.Task) {
-		m.BeforeAt, _ = w.Task.When.Previous(e.Minute)
-		m.AfterAt, _ = w.Task.When.Next(e.Minute.Add(time.Minute - 1))
-		m.Before, m.After = w.timeOrNil(m.BeforeAt), w.timeOrNil(m.AfterAt)
+	if len(e.Slots) == 0 && q.source.Schedule.Active(q.Task) {
+		m.BeforeAt, _ = q.Task.When.Previous(e.Minute)
+		m.AfterAt, _ = q.Task.When.Next(e.Minute.Add(time.Minute - 1))
+		m.Before, m.After = q.timeOrNil(m.BeforeAt), q.timeOrNil(m.AfterAt)
 	}
-	return m, w.outcomes(ctx, m, e.Slots)
+	return m, q.outcomes(ctx, m, e.Slots)
 }
 
 // spreadText says how much later than its expressions a task is due, and which time of the
@@ -143,15 +145,15 @@ func clockText(e cron.Explanation) string {
 	return ""
 }
 
-func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
-	rows, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
+func (q *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
+	rows, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
 	if err != nil {
 		return err
 	}
 	slices.Reverse(rows) // oldest first
 	shown := map[string]bool{}
 	for _, at := range slots {
-		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: w.Task.UnmetCondition(at), Records: []Record{}, At: at}
+		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: q.Task.UnmetCondition(at), Records: []Record{}, At: at}
 		hasRow := slices.ContainsFunc(rows, func(r state.Row) bool {
 			return r.Slot.Equal(at) && !r.IsRange() && r.Origin == ""
 		})
@@ -165,10 +167,10 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 				m.Ended[r.ID], shown[r.ID] = r, true
 			}
 		}
-		if slot.Says, err = w.says(ctx, slot); err != nil {
+		if slot.Says, err = q.says(ctx, slot); err != nil {
 			return err
 		}
-		slot.Elsewhere = w.slotElsewhere(ctx, at, slot.Records)
+		slot.Elsewhere = q.slotElsewhere(ctx, at, slot.Records)
 		m.Slots = append(m.Slots, slot)
 	}
 	for _, r := range rows {
@@ -182,115 +184,170 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 
 // pausedText says what may let the slot of a task run all the same that is paused, and who paused
 // it.
-func (w *Inquiry) pausedText(at time.Time) string {
-	paused := PauseOf(w.Pauses, w.Task, at)
-	return paused.Ends() + ": " + paused.Raw.Text(w.Now, w.source.Schedule.Location)
+func (q *Inquiry) pausedText(at time.Time) string {
+	paused := PauseOf(q.Pauses, q.Task, at)
+	return paused.Ends() + ": " + paused.Raw.Text(q.Now, q.source.Schedule.Location)
 }
 
 // says returns what there is to say of a slot besides its records; "" if the records say all.
-func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
+func (q *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 	ofSlot := func(row state.Row) bool {
-		return row.Task == w.Task.Name && row.Slot.Equal(slot.At)
+		return row.Task == q.Task.Name && row.Slot.Equal(slot.At)
 	}
-	if i := slices.IndexFunc(w.Live, ofSlot); i >= 0 {
-		return RunningText(w.Live[i], w.Now), nil
+	if i := slices.IndexFunc(q.Live, ofSlot); i >= 0 {
+		return RunningText(q.Live[i], q.Now), nil
 	}
-	if i := slices.IndexFunc(w.deferred, ofSlot); i >= 0 {
-		run := w.deferred[i].ID
-		i := slices.IndexFunc(w.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run })
-		return w.Answer.Waiting[i].Text(w.Now, w.zone()), nil
+	if i := slices.IndexFunc(q.deferred, ofSlot); i >= 0 {
+		run := q.deferred[i].ID
+		i := slices.IndexFunc(q.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run })
+		return q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
 	isDelayed := func(waiting Waiting) bool {
 		return (waiting.Store != nil || waiting.AfterPause != nil) && waiting.Time.Equal(slot.At)
 	}
-	if i := slices.IndexFunc(w.Answer.Waiting, isDelayed); i >= 0 {
-		return "it is " + w.Answer.Waiting[i].Text(w.Now, w.zone()), nil
+	if i := slices.IndexFunc(q.Answer.Waiting, isDelayed); i >= 0 {
+		return "it is " + q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
 	switch {
-	case slices.ContainsFunc(w.lost, ofSlot):
+	case slices.ContainsFunc(q.lost, ofSlot):
 		return "its processes vanished; the next tick will finish it", nil
 	case len(slot.Records) > 0:
 		return "", nil
-	case slot.At.After(w.Now):
-		return w.foresee(slot), nil
+	case slot.At.After(q.Now):
+		return q.foresee(slot), nil
 	}
-	return w.unrecorded(ctx, slot.At)
+	return q.unrecorded(ctx, slot.At)
 }
 
 // foresee says what will become of a slot that is to come, as far as it is known now.
-func (w *Inquiry) foresee(slot Slot) string {
-	paused := PauseOf(w.Pauses, w.Task, slot.At) != nil
+func (q *Inquiry) foresee(slot Slot) string {
+	paused := PauseOf(q.Pauses, q.Task, slot.At) != nil
 	switch {
 	case slot.Unmet != "":
 		return "it will be skipped: " + slot.Unmet
-	case paused && w.Task.WaitsForPause(slot.At):
-		return "it will wait for the end of that" + w.pausedText(slot.At)
+	case paused && q.Task.WaitsForPause(slot.At):
+		return "it will wait for the end of that" + q.pausedText(slot.At)
 	case paused:
-		return "it will be skipped" + w.pausedText(slot.At)
-	case len(w.Task.ConditionCommands) > 0:
-		return "none of its other conditions is in the way; " + ConditionCommands(w.Task) +
+		return "it will be skipped" + q.pausedText(slot.At)
+	case len(q.Task.ConditionCommands) > 0:
+		return "none of its other conditions is in the way; " + ConditionCommands(q.Task) +
 			", right before it starts"
 	}
 	return "none of its conditions is in the way"
 }
 
 // unrecorded says why nothing was recorded for a slot of the past: the first reason that suffices.
-func (w *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error) {
-	if waits := w.waitsFor(slot); waits != "" {
+func (q *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error) {
+	if waits := q.waitsFor(slot); waits != "" {
 		return waits, nil
 	}
-	keep := w.source.Schedule.History
-	around, err := w.records.Around(ctx, w.Task.Name, slot, max(keep.RunsPerTask, 1))
+	keep := q.source.Schedule.History
+	around, err := q.records.Around(ctx, q.Task.Name, slot, max(keep.RunsPerTask, 1))
 	if err != nil {
 		return "", err
 	}
 	minute := slot.Truncate(time.Minute)
 	switch {
-	case w.Now.Sub(slot) < time.Minute:
+	case q.Now.Sub(slot) < time.Minute:
 		return "nothing is recorded yet: the tick of this minute has just begun, or did not come", nil
 	case around.First.IsZero():
 		return "nothing was ever recorded here: no `sched run` came, so look at the crontab, " +
 			"or the state folder is new", nil
-	case keep.Keep > 0 && slot.Before(w.Now.Add(-keep.Keep)):
+	case keep.Keep > 0 && slot.Before(q.Now.Add(-keep.Keep)):
 		return "nothing is recorded any more: it is longer ago than history.keep", nil
 	case slot.Before(around.First):
-		return "nothing is recorded: the history begins at " + w.Time(around.First), nil
+		return "nothing is recorded: the history begins at " + q.Time(around.First), nil
 	case keep.RunsPerTask > 0 && around.TaskSince >= keep.RunsPerTask:
 		return fmt.Sprintf("nothing is recorded any more: the %d records that history.runs_per_task keeps are newer",
 			keep.RunsPerTask), nil
 	case around.After.IsZero():
-		return "nothing was recorded since " + w.Time(around.Before) +
+		return "nothing was recorded since " + q.Time(around.Before) +
 			": no `sched run` came since, or one that did is still at work or was killed", nil
 	case around.TaskFirst.IsZero():
 		return "nothing was ever recorded of this task: it is new, " +
 			"or was switched off or called something else then", nil
 	case slot.Before(around.TaskFirst):
-		return "nothing is recorded: the first record of this task is of " + w.Time(around.TaskFirst) +
+		return "nothing is recorded: the first record of this task is of " + q.Time(around.TaskFirst) +
 			"; it was not in the schedule yet, switched off, or called something else", nil
 	case around.After.Before(minute.Add(time.Minute)):
 		return "nothing is recorded, though a tick of this minute recorded other tasks: " +
 			"it was killed before this one, or the schedule was another one then", nil
 	}
-	return "nothing was recorded between " + w.Time(around.Before) + " and " + w.Time(around.After) +
+	return "nothing was recorded between " + q.Time(around.Before) + " and " + q.Time(around.After) +
 		": no `sched run` came then, or it was killed", nil
 }
 
 // waitsFor says that the tick of the slot's minute is still at work, if a foreground run of that
 // minute lives; else "".
-func (w *Inquiry) waitsFor(slot time.Time) string {
+func (q *Inquiry) waitsFor(slot time.Time) string {
 	minute := slot.Truncate(time.Minute)
-	i := slices.IndexFunc(w.Live, func(row state.Row) bool {
+	i := slices.IndexFunc(q.Live, func(row state.Row) bool {
 		return !row.Background && row.Slot.Truncate(time.Minute).Equal(minute)
 	})
 	if i < 0 {
 		return ""
 	}
-	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + w.Live[i].Task + " now"
+	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + q.Live[i].Task + " now"
 }
 
 // Time writes a time in the zone of texts.
-func (w *Inquiry) Time(t time.Time) string { return humanize.SlotZone(t, w.zone()) }
+func (q *Inquiry) Time(t time.Time) string { return humanize.SlotZone(t, q.zone()) }
 
-func (w *Inquiry) zone() *time.Location {
-	return cmp.Or(w.source.Zone, w.Task.When.Location)
+func (q *Inquiry) zone() *time.Location {
+	return cmp.Or(q.source.Zone, q.Task.When.Location)
+}
+
+// slotElsewhere says what became of a slot of a one_server task on the other servers of the store.
+// It returns "" if the task runs on every server, and if the slot ran here or is yet to come. If
+// the store does not answer, it reports that and returns "".
+func (q *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Record) string {
+	s := q.source
+	if s.Controls.Store == nil || !q.Task.OneServer || at.After(q.Now) || q.isHere(at, records) {
+		return ""
+	}
+	query := state.Query{Task: q.Task.Name, Since: at, Until: at.Add(time.Second)}
+	live, ended, err := runsElsewhere(ctx, s, query, cluster.MaxRuns)
+	if err != nil {
+		s.LeftOut(err)
+		return ""
+	}
+	for _, r := range slices.Concat(ended, live) {
+		switch {
+		case !q.isOf(r, at):
+		case r.Outcome != "":
+			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.ID))
+		default:
+			return fmt.Sprintf("on %s %s", r.Server, RunningText(r, q.Now))
+		}
+	}
+	return q.claimElsewhere(ctx, at)
+}
+
+// isHere reports whether a slot ran on this machine, runs, or will.
+func (q *Inquiry) isHere(at time.Time, records []Record) bool {
+	ran := func(r Record) bool { return slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) }
+	isOfSlot := func(row state.Row) bool { return q.isOf(row, at) }
+	return slices.ContainsFunc(records, ran) ||
+		slices.ContainsFunc(slices.Concat(q.Live, q.lost, q.deferred), isOfSlot)
+}
+
+// claimElsewhere says whether another server has claimed a slot of which no run is known. It
+// returns "" while that can still happen, and if the store does not answer.
+func (q *Inquiry) claimElsewhere(ctx context.Context, at time.Time) string {
+	key := cluster.Key(schedule.Slot{Task: q.Task, At: at})
+	claims, err := q.source.Controls.Store.Claims(ctx, key)
+	holder, claimed := claims[key]
+	switch {
+	case claimed && holder.Host != q.source.Server:
+		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it",
+			holder.Host, humanize.ShortRun(holder.Run))
+	case err != nil, q.Now.Sub(at) < time.Minute:
+		return ""
+	}
+	return "no other server has told that it ran there"
+}
+
+// isOf reports whether a row is the run of a slot of the task, which nobody asked for.
+func (q *Inquiry) isOf(row state.Row, at time.Time) bool {
+	return row.Task == q.Task.Name && row.Slot.Equal(at) && row.Origin == ""
 }

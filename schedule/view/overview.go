@@ -54,8 +54,8 @@ func Evening(now time.Time, zone *time.Location) time.Time {
 
 // Overview returns the overview for a Health. Its cost depends on the tasks and on what failed, not
 // on the length of the history.
-func (s Source) Overview(ctx context.Context, of *Health) Overview {
-	o := Overview{Status: s.Status(of), Since: Evening(of.At, s.Schedule.Location), Next: nextOfEach(of)}
+func (s Source) Overview(ctx context.Context, h *Health) Overview {
+	o := Overview{Status: s.Status(h), Since: Evening(h.At, s.Schedule.Location), Next: nextOfEach(h)}
 	for _, t := range o.Troubles {
 		if t.Task != "" {
 			o.Incidents = append(o.Incidents, Incident{Trouble: t})
@@ -66,16 +66,10 @@ func (s Source) Overview(ctx context.Context, of *Health) Overview {
 		return o
 	}
 	defer all.Close()
-	over, err := sinceEvening(ctx, all, of, o.Since)
+	over, err := sinceEvening(ctx, all, h, o.Since)
 	if err == nil {
-		known := map[string]bool{}
-		for _, i := range o.Incidents {
-			known[i.Task] = true
-		}
-		o.Incidents = append(o.Incidents, slices.DeleteFunc(over, func(i Incident) bool { return known[i.Task] })...)
-		o.More = max(0, len(o.Incidents)-mostIncidents)
-		o.Incidents = o.Incidents[:len(o.Incidents)-o.More]
-		err = explain(ctx, s, all, of, o.Incidents)
+		o.add(over)
+		err = explain(ctx, s, all, h, o.Incidents)
 	}
 	if err != nil {
 		s.Problem("the history cannot be read: %v", err)
@@ -83,71 +77,67 @@ func (s Source) Overview(ctx context.Context, of *Health) Overview {
 	return o
 }
 
-// nextOfEach returns the next run of each active task, as far as time and pauses decide: the first
-// of all tasks.
-func nextOfEach(of *Health) (next []Upcoming) {
-	for _, t := range of.Tasks {
-		if at, ok := nextRun(t.Task, of.At, of.Pauses); ok {
-			next = append(next, Upcoming{Task: t.Name, Slot: timeText(at), At: at.UTC()})
-		}
+// add adds the incidents of tasks that are in no trouble now, and cuts the list.
+func (o *Overview) add(over []Incident) {
+	inTrouble := map[string]bool{}
+	for _, i := range o.Incidents {
+		inTrouble[i.Task] = true
 	}
-	slices.SortStableFunc(next, func(a, b Upcoming) int { return a.At.Compare(b.At) })
-	return next[:min(mostNext, len(next))]
+	over = slices.DeleteFunc(over, func(i Incident) bool { return inTrouble[i.Task] })
+	o.Incidents = append(o.Incidents, over...)
+	o.More = max(0, len(o.Incidents)-mostIncidents)
+	o.Incidents = o.Incidents[:len(o.Incidents)-o.More]
 }
 
-// sinceEvening returns what went wrong since a time: runs that failed, slots that were missed, and
-// last runs that were slow. It has one incident for each task.
-func sinceEvening(ctx context.Context, all *Records, of *Health, since time.Time) (over []Incident, err error) {
-	query := state.Query{Since: since, Limit: mostLately}
-	failed, err := failures(ctx, all, query)
+// sinceEvening returns what went wrong since a time, one incident for each task: runs that failed
+// come first, then slots that were missed, then last runs that were slow.
+func sinceEvening(ctx context.Context, all *Records, h *Health, since time.Time) ([]Incident, error) {
+	failed, err := failures(ctx, all, state.Query{Since: since, Limit: mostLately})
 	if err != nil {
 		return nil, err
 	}
-	query.Outcomes = []outcome.Outcome{outcome.Missed}
+	query := state.Query{Since: since, Limit: mostLately, Outcomes: []outcome.Outcome{outcome.Missed}}
 	missed, err := all.Find(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	slow, err := tookLong(ctx, all, of, since)
-	byTask := func(rows []state.Row) map[string][]state.Row {
-		tasks := map[string][]state.Row{}
-		for _, r := range rows {
-			tasks[r.Task] = append(tasks[r.Task], r)
-		}
-		return tasks
+	slow, err := tookLong(ctx, all, h, since)
+	if err != nil {
+		return nil, err
 	}
-	failedOf, gaps := byTask(failed), byTask(missed)
+	failedOf, missedOf := byTask(failed), byTask(missed)
 	var ranks [3][]Incident
-	for _, t := range of.Tasks {
-		i := Incident{Over: true, Trouble: Trouble{Task: t.Name}}
+	for _, t := range h.Tasks {
 		switch {
 		case len(failedOf[t.Name]) > 0:
-			i.failed = failedOf[t.Name][0]
-			i.Run, i.Trouble.Trouble = i.failed.ID, string(i.failed.Outcome)
-			age := max(0, of.At.Sub(i.failed.Ended))
-			i.Text = times(len(failedOf[t.Name])) + ", the last " + humanize.Duration(age) + " ago"
-			if i.failed.Reason != "" {
-				i.Text += " (" + i.failed.Reason + ")"
-			}
-			ranks[0] = append(ranks[0], i)
-		case len(gaps[t.Name]) > 0:
-			gap := TaskTrouble{Kind: HasMissed, Task: t.Name}
-			gap.add(gaps[t.Name])
-			i.Trouble.Trouble, i.Text = string(HasMissed), missedText(gap, of.Schedule.Location)
-			ranks[1] = append(ranks[1], i)
+			ranks[0] = append(ranks[0], failedLately(failedOf[t.Name], h.At))
+		case len(missedOf[t.Name]) > 0:
+			ranks[1] = append(ranks[1], missedLately(missedOf[t.Name], h.Schedule.Location))
 		case slow[t.Name] != "":
-			i.Run, i.Trouble.Trouble, i.Text = t.Last.ID, string(RunsLong), slow[t.Name]
-			ranks[2] = append(ranks[2], i)
+			trouble := Trouble{Task: t.Name, Trouble: string(RunsLong), Text: slow[t.Name], Run: t.Last.ID}
+			ranks[2] = append(ranks[2], Incident{Trouble: trouble, Over: true})
 		}
 	}
-	return slices.Concat(ranks[:]...), err
+	return slices.Concat(ranks[:]...), nil
 }
 
-// failures returns the rows of a query that failed.
-func failures(ctx context.Context, all *Records, q state.Query) ([]state.Row, error) {
-	q.Outcomes = outcome.Failures
-	rows, err := all.Find(ctx, q)
-	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() }), err
+func byTask(rows []state.Row) map[string][]state.Row {
+	tasks := map[string][]state.Row{}
+	for _, r := range rows {
+		tasks[r.Task] = append(tasks[r.Task], r)
+	}
+	return tasks
+}
+
+// failedLately returns the incident of runs of a task that failed, given newest first.
+func failedLately(rows []state.Row, now time.Time) Incident {
+	last := rows[0]
+	text := times(len(rows)) + ", the last " + humanize.Duration(max(0, now.Sub(last.Ended))) + " ago"
+	if last.Reason != "" {
+		text += " (" + last.Reason + ")"
+	}
+	trouble := Trouble{Task: last.Task, Trouble: string(last.Outcome), Text: text, Run: last.ID}
+	return Incident{Trouble: trouble, Over: true, failed: last}
 }
 
 func times(n int) string {
@@ -157,11 +147,26 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+// missedLately returns the incident of records of missed slots of a task, given newest first.
+func missedLately(rows []state.Row, zone *time.Location) Incident {
+	missed := TaskTrouble{Kind: HasMissed, Task: rows[0].Task}
+	missed.addMissed(rows)
+	trouble := Trouble{Task: missed.Task, Trouble: string(HasMissed), Text: missedText(missed, zone)}
+	return Incident{Trouble: trouble, Over: true}
+}
+
+// failures returns the rows of a query that failed.
+func failures(ctx context.Context, all *Records, q state.Query) ([]state.Row, error) {
+	q.Outcomes = outcome.Failures
+	rows, err := all.Find(ctx, q)
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() }), err
+}
+
 // tookLong says of tasks whose last run has ended since a time how long it took, if it was slow.
-func tookLong(ctx context.Context, all *Records, of *Health, since time.Time) (map[string]string, error) {
+func tookLong(ctx context.Context, all *Records, h *Health, since time.Time) (map[string]string, error) {
 	took := map[string]time.Duration{}
 	var names []string
-	for _, t := range of.Tasks {
+	for _, t := range h.Tasks {
 		if d := t.Last.Duration(); d > slowLeast && !t.Last.Ended.Before(since) {
 			took[t.Name], names = d, append(names, t.Name)
 		}
@@ -181,9 +186,9 @@ func tookLong(ctx context.Context, all *Records, of *Health, since time.Time) (m
 }
 
 // explain adds to failures how many there are in a row, since when, and what the run printed.
-func explain(ctx context.Context, s Source, all *Records, of *Health, incidents []Incident) error {
+func explain(ctx context.Context, s Source, all *Records, h *Health, incidents []Incident) error {
 	tasks := map[string]TaskHealth{}
-	for _, t := range of.Tasks {
+	for _, t := range h.Tasks {
 		tasks[t.Name] = t
 	}
 	for n := range incidents {

@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -59,14 +58,14 @@ func (s Source) Status(h *Health) Status {
 		return slices.ContainsFunc(h.Tasks, func(t TaskHealth) bool { return t.Name == task })
 	}, h.At)
 	down := judge.down()
-	rows := slices.Concat(down, s.troubles(judge), judge.forgotten(paused))
+	troubles := slices.Concat(down, s.lesserTroubles(judge), judge.forgottenPauses(paused))
 	answer := Status{
 		LastTick:    timeOrNil(h.LastTick),
 		Valid:       !h.Invalid,
 		Tasks:       len(h.Tasks),
 		Running:     h.Running,
 		Maintenance: s.Maintenance(),
-		Troubles:    listOf(rows),
+		Troubles:    listOf(troubles),
 		Warnings:    warnings(h),
 		Paused:      paused,
 		Planned:     planned,
@@ -77,9 +76,9 @@ func (s Source) Status(h *Health) Status {
 	case len(down) > 0:
 		answer.ExitCode, answer.Verdict = IsDown, "down"
 		answer.First = "down: " + down[0].Text + "; " + figures
-	case len(rows) > 0:
+	case len(troubles) > 0:
 		answer.ExitCode, answer.Verdict = InTrouble, "trouble"
-		answer.First = "trouble: " + summary(rows) + "; " + figures
+		answer.First = "trouble: " + summary(troubles) + "; " + figures
 	default:
 		answer.Verdict = "ok"
 		answer.First = "ok: " + figures
@@ -87,9 +86,9 @@ func (s Source) Status(h *Health) Status {
 	return answer
 }
 
-// troubles returns what is wrong while ticks come: with the machine and the store, and then with
-// tasks.
-func (s Source) troubles(h judgement) (rows []Trouble) {
+// lesserTroubles returns the troubles that make the exit code 1: with the machine and the store,
+// and then with tasks.
+func (s Source) lesserTroubles(h judgement) (rows []Trouble) {
 	add := func(trouble, text, command string) {
 		rows = append(rows, Trouble{Trouble: trouble, Text: text, Next: command + s.Config})
 	}
@@ -101,12 +100,12 @@ func (s Source) troubles(h judgement) (rows []Trouble) {
 		add("history", fmt.Sprintf("not all can be read: %v", h.Err), "sched history")
 	}
 	if h.Undelivered.Count > 0 {
-		rows = append(rows, h.undelivered())
+		rows = append(rows, h.undeliveredTrouble())
 	}
 	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool {
 		return !r.DelayedSlot() || r.Wait.For == state.ForPause
 	})
-	if words := h.store(len(delayed)); words != "" {
+	if words := h.storeText(len(delayed)); words != "" {
 		add("store", words, "sched doctor")
 	}
 	for _, f := range h.Findings {
@@ -116,10 +115,10 @@ func (s Source) troubles(h judgement) (rows []Trouble) {
 		add("labels", wrong, "sched doctor")
 	}
 	for _, t := range h.Troubles {
-		rows = append(rows, h.trouble(t))
+		rows = append(rows, h.taskTrouble(t))
 	}
-	rows = append(rows, unserved(context.Background(), s, h.Health)...)
-	return append(rows, nowhere(context.Background(), s, h.Health)...)
+	rows = append(rows, unservedTasks(context.Background(), s, h.Health)...)
+	return append(rows, unclaimedSlots(context.Background(), s, h.Health)...)
 }
 
 // NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
@@ -152,7 +151,7 @@ func figuresOf(h *Health, answer Status) string {
 	if !h.LastTick.IsZero() {
 		figures += ", last tick " + humanize.MinuteZone(h.LastTick, h.Schedule.Location)
 	}
-	if age := h.At.Sub(h.LastTick); age >= 0 && h.ticksMissing() == "" { // else it is a row
+	if age := h.At.Sub(h.LastTick); age >= 0 && h.tickTrouble() == "" { // else it is a row
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
 	switch paused := answer.Paused; { // a pause alone is no trouble
@@ -190,7 +189,7 @@ type judgement struct {
 
 // down returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
 func (h judgement) down() (rows []Trouble) {
-	if missing := h.ticksMissing(); missing != "" {
+	if missing := h.tickTrouble(); missing != "" {
 		next := "crontab -l"
 		switch {
 		case h.LastTick.After(h.At):
@@ -207,8 +206,9 @@ func (h judgement) down() (rows []Trouble) {
 	return rows
 }
 
-// store says that the store does not answer, and how many slots wait for it; "" if neither is so.
-func (h judgement) store(waiting int) string {
+// storeText says that the store does not answer, and how many slots wait for it; "" if neither is
+// so.
+func (h judgement) storeText(waiting int) string {
 	var words []string
 	if h.Outage != nil {
 		since := humanize.MinuteZone(h.Outage.Since, h.Schedule.Location)
@@ -220,7 +220,7 @@ func (h judgement) store(waiting int) string {
 	return strings.Join(words, "; ")
 }
 
-func (h judgement) undelivered() Trouble {
+func (h judgement) undeliveredTrouble() Trouble {
 	u := h.Undelivered
 	wait, whose := " waits", ", of "
 	if u.Count > 1 {
@@ -231,7 +231,7 @@ func (h judgement) undelivered() Trouble {
 	return Trouble{Trouble: "notifications", Text: words, Next: "sched history" + h.config + " " + u.Task}
 }
 
-func (h judgement) trouble(t TaskTrouble) Trouble {
+func (h judgement) taskTrouble(t TaskTrouble) Trouble {
 	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Text: t.Text, Run: t.Run.ID}
 	command, argument := "why", t.Task
 	switch t.Kind {
@@ -267,24 +267,10 @@ func missedText(t TaskTrouble, zone *time.Location) string {
 		t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
 }
 
-func poolsOf(h *Health) []Pool {
-	all := []Pool{}
-	var live []state.Row
-	for _, t := range h.Tasks {
-		live = append(live, t.Running...)
-	}
-	for _, p := range h.Schedule.Pools {
-		// Without a store only the seats of this machine are asked for, so no error comes.
-		holders, _ := run.Storage{}.SeatHolders(context.Background(), live, p)
-		all = append(all, *poolOf(p, holders))
-	}
-	return all
-}
-
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.
 const forgottenAfter = 24 * time.Hour
 
-func (h judgement) forgotten(paused []TaskPause) (rows []Trouble) {
+func (h judgement) forgottenPauses(paused []TaskPause) (rows []Trouble) {
 	for _, p := range paused {
 		if p.Raw.Until.IsZero() && h.At.Sub(p.Raw.Since) > forgottenAfter {
 			words, next := p.Raw.Text(h.At, h.Schedule.Location), "sched resume"+h.config
@@ -300,9 +286,9 @@ func (h judgement) forgotten(paused []TaskPause) (rows []Trouble) {
 }
 
 // summary names the first troubles, for the first line: on a pager it may be all that people see.
-func summary(rows []Trouble) string {
+func summary(troubles []Trouble) string {
 	var parts []string
-	for _, r := range rows {
+	for _, r := range troubles {
 		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
 	}
 	return humanize.Names(parts, 3)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"sched/schedule"
@@ -48,13 +47,6 @@ type Task struct {
 	PausedEachTime bool        `json:"-"` // it has times to come, and pauses cover all of them
 	Conditions     string      `json:"-"` // the conditions of time, in words
 	LastRun        state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
-}
-
-// A Due is a time at which a task is due. Unmet is the condition that will keep it from running
-// then; empty if no condition will.
-type Due struct {
-	Slot  string `json:"slot"`
-	Unmet string `json:"unmet"`
 }
 
 // A Chained is a task that another task starts, or that starts another task.
@@ -228,68 +220,6 @@ func conditionsText(t *schedule.Task) string {
 	}
 	return words
 }
-
-// lookAhead fills in the next n times at which the task will run, and the times at which it is due.
-func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
-	from := at
-	for range n {
-		next, ok := nextRun(t, from, pauses)
-		if !ok {
-			_, row.PausedEachTime = t.NextRun(from)
-			break
-		}
-		row.Times = append(row.Times, next.In(t.When.Location))
-		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
-		from = next
-	}
-	from = at
-	for range n {
-		slot, ok := t.When.Next(from)
-		if !ok {
-			break
-		}
-		row.Slots = append(row.Slots, Due{slot.In(t.When.Location).Format(time.RFC3339), t.UnmetCondition(slot)})
-		from = slot
-	}
-	if !slices.ContainsFunc(row.Slots, func(due Due) bool { return due.Unmet != "" }) {
-		row.Slots = nil
-	}
-}
-
-// ShowIn shows the next times in a zone.
-func (row *Task) ShowIn(zone *time.Location) {
-	for i, at := range row.Times {
-		row.Times[i] = at.In(zone)
-		row.Next[i] = row.Times[i].Format(time.RFC3339)
-	}
-	for i, due := range row.Slots {
-		if at, err := time.Parse(time.RFC3339, due.Slot); err == nil {
-			row.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
-		}
-	}
-}
-
-// nextRun returns when a task will run next after a time, as far as time decides: its conditions,
-// and pauses that have an end. A pause without an end does not count, because nobody knows when it
-// is over. It returns false, too, if pauses of the schedule cover each time at which the task is
-// due.
-func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time, bool) {
-	for range mostPaused {
-		next, ok := t.NextRun(after)
-		if !ok {
-			return next, false
-		}
-		pause, paused := pauses.Ending(t, next)
-		if !paused {
-			return next, true
-		}
-		after = pause.Until.Add(-1)
-	}
-	return time.Time{}, false
-}
-
-// mostPaused is how many pauses nextRun looks behind.
-const mostPaused = 1000
 
 // An Expect says how long a run of a task may take, and how often the task has to succeed.
 type Expect struct {

@@ -56,9 +56,9 @@ type Inquiry struct {
 
 // CatchesUp reports whether missed slots of the task still run, or wait for their turn: what is due
 // meanwhile waits with them.
-func (w *Inquiry) CatchesUp() bool {
-	catchesUp := func(row state.Row) bool { return row.Task == w.Task.Name && row.CatchesUp() }
-	return w.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(w.Live, w.deferred), catchesUp)
+func (q *Inquiry) CatchesUp() bool {
+	catchesUp := func(row state.Row) bool { return row.Task == q.Task.Name && row.CatchesUp() }
+	return q.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(q.Live, q.deferred), catchesUp)
 }
 
 // Why explains the minute of a task that holds at. If at is zero, it explains the last minute at
@@ -74,15 +74,15 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	if err != nil {
 		return nil, noLongerThere(ctx, all, task, err)
 	}
-	w := inquire(s, t, all)
-	w.Answer.Overdue = overdueNow(ctx, s, all, []string{t.Name})[t.Name]
-	w.Answer.Changes = lately(ctx, s, t.Name)
+	q := inquire(s, t, all)
+	q.Answer.Overdue = overdueNow(ctx, s, all, []string{t.Name})[t.Name]
+	q.Answer.Changes = lately(ctx, s, t.Name)
 	if at.IsZero() {
-		err = w.lastAndNext(ctx, &w.Answer)
+		err = q.lastAndNext(ctx)
 	} else {
-		w.Answer.Minute, err = w.minute(ctx, at)
+		q.Answer.Minute, err = q.minute(ctx, at)
 	}
-	return w, err
+	return q, err
 }
 
 // noLongerThere returns the error for a task that is not in the schedule: err, with a hint if the
@@ -98,9 +98,9 @@ func noLongerThere(ctx context.Context, all *Records, name string, err error) er
 
 // inquire returns what can be said of the task without a minute in mind.
 func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
-	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
-	waiting := s.Waiting(all.Live, func() pause.Pauses { return w.Pauses })
-	w.Answer = Why{
+	q := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
+	waiting := s.Waiting(all.Live, func() pause.Pauses { return q.Pauses })
+	q.Answer = Why{
 		Task:     t.Name,
 		Cron:     listOf(t.When.Texts()),
 		Timezone: t.When.Location.String(),
@@ -109,76 +109,84 @@ func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 		Asks:     conditionTexts(t),
 		Running:  []Running{},
 		Waiting:  listOf(waiting[t.Name]),
-		Paused:   PauseOf(w.Pauses, t, w.Now),
+		Paused:   PauseOf(q.Pauses, t, q.Now),
 		NoTicks:  s.TicksMissing(),
 	}
 	if !t.EvenInMaintenance {
-		w.Answer.Maintenance = s.Maintenance()
+		q.Answer.Maintenance = s.Maintenance()
 	}
 	for _, trigger := range s.Schedule.Triggers()[t.Name] {
-		w.Answer.Triggers = append(w.Answer.Triggers, Chained{trigger.From, trigger.Key})
+		q.Answer.Triggers = append(q.Answer.Triggers, Chained{trigger.From, trigger.Key})
 	}
 	for _, row := range all.Live {
 		switch {
 		case row.Pending(): // Answer.Waiting has it
 		case row.Waits():
-			w.deferred = append(w.deferred, row)
+			q.deferred = append(q.deferred, row)
 		default:
-			w.Live = append(w.Live, row)
+			q.Live = append(q.Live, row)
 			if row.Task == t.Name {
-				w.Answer.Running = append(w.Answer.Running, runningOfRow(row))
+				q.Answer.Running = append(q.Answer.Running, runningOfRow(row))
 			}
 		}
 	}
-	return w
+	return q
 }
 
-func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
-	t := w.Task
-	if last, ok := t.When.Previous(w.Now.Add(1)); ok {
-		if answer.Last, err = w.minute(ctx, last); err != nil {
-			return err
-		}
-	} else if ran, err := w.records.Find(ctx, state.Query{Task: t.Name, Limit: 1}); err != nil {
+// lastAndNext explains the last minute at which the task was due, and the next one.
+func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
+	if err := q.lastDue(ctx); err != nil {
 		return err
-	} else if len(ran) > 0 {
-		w.LastRun = ran[0]
-		answer.LastRun = new(RecordOf(w.LastRun))
 	}
-	if answer.Last == nil && t.When.Boot {
-		if answer.Last, err = w.lastBoot(ctx); err != nil {
+	if next, ok := q.Task.When.Next(q.Now); ok {
+		if q.Answer.Next, err = q.minute(ctx, next); err != nil {
 			return err
 		}
+		q.Next, q.Free = next, q.freeAfter(next)
+		q.Answer.Free = q.timeOrNil(q.Free)
 	}
-	next, ok := t.When.Next(w.Now)
-	if ok {
-		if answer.Next, err = w.minute(ctx, next); err != nil {
-			return err
-		}
-		w.Next, w.Free = next, w.freeAfter(next)
-		answer.Free = w.timeOrNil(w.Free)
+	q.Answer.Held = HeldBy(q.Live, q.Task)
+	q.Answer.Pool = q.source.Pool(ctx, q.Live, q.Task.Pool)
+	q.Answer.Failures, err = q.failures(ctx)
+	return err
+}
+
+// lastDue explains the last minute at which the task was due. For a task that no expression makes
+// due, it is the last boot; such a task has its last run in the answer, too.
+func (q *Inquiry) lastDue(ctx context.Context) (err error) {
+	if last, ok := q.Task.When.Previous(q.Now.Add(1)); ok {
+		q.Answer.Last, err = q.minute(ctx, last)
+		return err
 	}
-	answer.Held = HolderOf(w.Live, w.Task)
-	answer.Pool = w.source.Pool(ctx, w.Live, w.Task.Pool)
-	answer.Failures, err = w.failures(ctx)
+	ran, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(ran) > 0 {
+		q.LastRun = ran[0]
+		q.Answer.LastRun = new(RecordOf(q.LastRun))
+	}
+	if q.Task.When.Boot {
+		q.Answer.Last, err = q.lastBoot(ctx)
+	}
 	return err
 }
 
 // lastBoot explains the minute of the newest boot for which the task has a record; nil without such
 // a record.
-func (w *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
-	found, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Limit: 10})
+func (q *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
+	found, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Limit: 10})
 	for _, r := range found {
 		if r.Origin == "" {
-			return w.minute(ctx, r.Slot)
+			return q.minute(ctx, r.Slot)
 		}
 	}
 	return nil, err
 }
 
 // atBoot returns the slots of a boot in a minute, which only records show.
-func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Time) {
-	found, _ := w.records.Find(ctx, state.Query{Task: w.Task.Name, Since: minute, Limit: 100})
+func (q *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Time) {
+	found, _ := q.records.Find(ctx, state.Query{Task: q.Task.Name, Since: minute, Limit: 100})
 	for _, r := range found {
 		if r.Origin == "" && r.Slot.Equal(minute) {
 			return []time.Time{r.Slot}
@@ -189,19 +197,19 @@ func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Ti
 
 // freeAfter returns the first slot after next whose conditions hold. It is zero if there is no such
 // slot, or if next itself may run.
-func (w *Inquiry) freeAfter(next time.Time) time.Time {
-	if w.Task.UnmetCondition(next) == "" {
+func (q *Inquiry) freeAfter(next time.Time) time.Time {
+	if q.Task.UnmetCondition(next) == "" {
 		return time.Time{}
 	}
-	free, _ := w.Task.NextRun(next)
+	free, _ := q.Task.NextRun(next)
 	return free
 }
 
 // MostFailures is how many failures in a row are counted at most.
 const MostFailures = 100
 
-func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
-	ran, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
+func (q *Inquiry) failures(ctx context.Context) (n int, err error) {
+	ran, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
 	for n < len(ran) && ran[n].Wrong() {
 		n++
 	}
@@ -209,9 +217,9 @@ func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
 }
 
 // timeOrNil writes a time in the zone of the task. It returns nil for the zero time.
-func (w *Inquiry) timeOrNil(t time.Time) *string {
+func (q *Inquiry) timeOrNil(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	return new(t.In(w.Task.When.Location).Format(time.RFC3339))
+	return new(t.In(q.Task.When.Location).Format(time.RFC3339))
 }

@@ -6,11 +6,63 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule"
+	"sched/mutex"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
+	"sched/schedule/run"
 	"sched/schedule/state"
 )
+
+// A Running is a run that lives.
+type Running struct {
+	Run   string `json:"run"`
+	PID   *int   `json:"pid"` // null until the command has started
+	Host  string `json:"host"`
+	Since string `json:"since"` // empty if the holder of a lock did not write it down
+
+	LastReported *string `json:"last_told"` // when its server last reported the run; null unless it is silent now
+
+	Began time.Time `json:"-"` // the time of Since, exactly
+}
+
+func runningOfRow(row state.Row) Running {
+	r := runningOf(run.HolderOf(row))
+	r.LastReported = timeOrNil(row.LastReported)
+	return r
+}
+
+func runningOf(holder mutex.Holder) Running {
+	since := ""
+	if !holder.Since.IsZero() {
+		since = timeText(holder.Since)
+	}
+	return Running{Run: holder.Run, PID: pidOrNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
+}
+
+// pidOrNil is nil for 0, which stands for a command that has not started yet.
+func pidOrNil(pid int) *int {
+	if pid == 0 {
+		return nil
+	}
+	return &pid
+}
+
+// RunningText says how long a run has lived, and on which machine.
+func RunningText(row state.Row, now time.Time) string {
+	holder := run.HolderOf(row)
+	if !row.LastReported.IsZero() {
+		return "it was running " + LastReportedText(row, now) + ", " + holder.String()
+	}
+	if holder.PID == 0 {
+		return "it is starting " + holder.String()
+	}
+	return fmt.Sprintf("it has been running for %s, %s", humanize.Duration(now.Sub(holder.Since)), holder)
+}
+
+// LastReportedText says when a silent server last reported. A run on that server may have ended.
+func LastReportedText(row state.Row, now time.Time) string {
+	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(row.LastReported)), row.Server)
+}
 
 // A Waiting is a requested run, a next attempt, or a slot that was kept or is paused.
 type Waiting struct {
@@ -28,7 +80,7 @@ type Waiting struct {
 	pause *Pause    // of its task; nil for none
 	needs string    // what its task needs, if that is not its mutex alone; else ""
 	turn  bool      // it waits for the runs of earlier slots, too
-	since time.Time // the time of Held, exactly, if Until is set
+	since time.Time // the time of Held, exactly
 	until time.Time // the time of Until, Store or AfterPause, exactly
 	why   string    // why the store was of no use, or who paused it
 }
@@ -37,30 +89,10 @@ type Waiting struct {
 // Records. Waiting calls pauses only if something waits.
 func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
-	add := func(task string, w Waiting) {
-		w.At = timeText(w.Time)
-		all[task] = append(all[task], w)
-	}
 	for _, row := range live {
-		w := Waiting{Run: row.ID, Time: row.Slot, Slot: row.Slot, Attempt: 1, Origin: row.Origin}
-		switch {
-		case row.Queued():
-			w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
-			w.Until, w.since, w.until = timeOrNil(row.Wait.Until), row.Wait.Since, row.Wait.Until
-			w.turn = row.CatchesUp()
-		case row.Deferred():
-			w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
-			w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
-		case row.Requested():
-			w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
-		case row.DelayedSlot() && row.Wait.For == state.ForPause:
-			w.AfterPause, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
-		case row.DelayedSlot():
-			w.Store, w.until, w.why = timeOrNil(row.Wait.Until), row.Wait.Until, row.Reason
-		default:
-			continue
+		if w, ok := waitingOf(s, row); ok {
+			all[row.Task] = append(all[row.Task], w)
 		}
-		add(row.Task, w)
 	}
 	for _, ofTask := range all {
 		slices.SortStableFunc(ofTask, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
@@ -75,6 +107,38 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		}
 	}
 	return all
+}
+
+// waitingOf returns what a run waits for, without the pause of its task; false if it waits for
+// nothing.
+func waitingOf(s Source, row state.Row) (w Waiting, ok bool) {
+	w = Waiting{
+		Run:     row.ID,
+		Attempt: 1,
+		Origin:  row.Origin,
+		Time:    row.Slot,
+		Slot:    row.Slot,
+		since:   row.Wait.Since,
+		until:   row.Wait.Until,
+	}
+	switch {
+	case row.Queued(), row.Deferred(), row.Requested():
+		w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
+	case row.DelayedSlot() && row.Wait.For == state.ForPause:
+		w.AfterPause, w.why = timeOrNil(row.Wait.Until), row.Reason
+	case row.DelayedSlot():
+		w.Store, w.why = timeOrNil(row.Wait.Until), row.Reason
+	default:
+		return w, false
+	}
+	switch {
+	case row.Queued():
+		w.Until, w.turn = timeOrNil(row.Wait.Until), row.CatchesUp()
+	case row.Deferred():
+		w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
+	}
+	w.At = timeText(w.Time)
+	return w, true
 }
 
 // needs says what a run of a task waits for if that may be a seat; "" if it can only be its mutex.
@@ -157,67 +221,4 @@ func RequestOf(r state.Row, tick time.Time, server string) Request {
 		NoChain: r.NoChain,
 		Params:  r.Params,
 	}
-}
-
-// An Upcoming is a slot that is to come, or was to come.
-type Upcoming struct {
-	Task   string `json:"task"`
-	Slot   string `json:"slot"`   // UTC
-	Unmet  string `json:"unmet"`  // the condition of time that will keep it from running; empty: none
-	Paused bool   `json:"paused"` // it will be skipped unless it is resumed
-
-	At time.Time `json:"-"` // Slot, exactly
-}
-
-// Upcoming returns the slots at or after from and before to, ordered by time; slots of the same
-// time come in file order. It returns at most limit slots. It begins after the slot of the task
-// that after names; the zero value is before all slots. More reports whether there are others.
-func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
-	pauses := s.Pauses()
-	names := TaskNames(s.Schedule)
-	last := slices.Index(names, after.Task)
-	if from.Before(after.At) {
-		from = after.At
-	}
-	var next []dueTask
-	for i, t := range s.Schedule.Tasks {
-		start := from.Add(-1)
-		if i <= last && from.Equal(after.At) {
-			start = from
-		}
-		if at, ok := t.When.Next(start); ok && at.Before(to) && s.Schedule.Active(t) {
-			next = append(next, dueTask{t, at})
-		}
-	}
-	slots = []Upcoming{}
-	for len(next) > 0 {
-		if len(slots) == limit {
-			return slots, true
-		}
-		first := 0
-		for i := range next {
-			if next[i].at.Before(next[first].at) {
-				first = i
-			}
-		}
-		t, at := next[first].task, next[first].at
-		slots = append(slots, Upcoming{
-			Task:   t.Name,
-			Slot:   timeText(at),
-			Unmet:  t.UnmetCondition(at),
-			Paused: PauseOf(pauses, t, at) != nil,
-			At:     at.UTC(),
-		})
-		if again, ok := t.When.Next(at); ok && again.Before(to) {
-			next[first].at = again
-		} else {
-			next = slices.Delete(next, first, first+1)
-		}
-	}
-	return slots, false
-}
-
-type dueTask struct {
-	task *schedule.Task
-	at   time.Time
 }

@@ -23,7 +23,7 @@ func TestATaskThatNoTickingServerRunsIsATrouble(t *testing.T) {
 		{Name: "of-all", Enabled: true},
 		{Name: "off", Servers: []string{"db-1"}},
 	}}}
-	got := unserved(t.Context(), Source{Controls: pause.Source{Store: store}}, of)
+	got := unservedTasks(t.Context(), Source{Controls: pause.Source{Store: store}}, of)
 	want := "no server runs it: servers is db-*, and those that tick are web-1 (labels: role=web); web-2"
 	if len(got) != 1 || got[0].Task != "of-db" || got[0].Text != want {
 		t.Errorf("%+v", got)

@@ -1,0 +1,202 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/cluster"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/placement"
+	"sched/schedule/state"
+)
+
+// Store returns the store of the schedule, or an error if the schedule has no store.
+func (s Source) Store() (mutex.Store, error) {
+	if s.Controls.Store == nil {
+		return nil, Fail(NotFound, "let the servers share a Redis or a database: `store: redis://…` in the schedule",
+			"%s has no store, so this machine stands alone", s.Schedule.File)
+	}
+	return s.Controls.Store, nil
+}
+
+// A Server is one of the machines that share the schedule.
+type Server struct {
+	Name        string      `json:"name"`
+	Version     string      `json:"version"`
+	Minute      string      `json:"minute"`
+	Seen        string      `json:"seen"`         // when it last reported, by the clock of the store
+	Age         float64     `json:"age"`          // seconds from then until now
+	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of the store's
+	Labels      []string    `json:"labels"`       // labels that tasks ask for
+	Running     []ServerRun `json:"running"`
+	More        int         `json:"more"`        // more runs, which are not listed
+	Environment string      `json:"environment"` // of its schedule
+	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
+	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks; empty if it does not matter
+}
+
+// A ServerRun is a run on a server.
+type ServerRun struct {
+	Run   string `json:"run"`
+	Task  string `json:"task"`
+	PID   *int   `json:"pid"` // null until the command has started
+	Since string `json:"since"`
+}
+
+// Servers returns the servers that ticked the schedule in the last ten minutes; it needs a store.
+func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
+	store, err := s.Store()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.List(ctx, store)
+}
+
+// ServersOf returns servers as they are shown.
+func ServersOf(all []cluster.Server) []Server {
+	shown := []Server{}
+	for _, s := range all {
+		server := Server{
+			Name:        s.Name,
+			Version:     s.Version,
+			Minute:      timeText(s.Minute),
+			Seen:        timeText(s.Seen),
+			Age:         s.Age.Seconds(),
+			ClockOffset: s.Offset.Seconds(),
+			Labels:      listOf(s.Labels),
+			Running:     []ServerRun{},
+			More:        s.More,
+			Environment: s.Environment,
+			SharedName:  s.SharedName,
+			Zone:        s.Zone,
+		}
+		for _, r := range s.Running {
+			running := ServerRun{Run: r.Run, Task: r.Task, PID: pidOrNil(r.PID), Since: timeText(r.Since)}
+			server.Running = append(server.Running, running)
+		}
+		shown = append(shown, server)
+	}
+	return shown
+}
+
+// unservedTasks returns a trouble for each task whose `servers` match no server that ticked lately.
+func unservedTasks(ctx context.Context, s Source, h *Health) (troubles []Trouble) {
+	namesServers := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
+	if s.Controls.Store == nil || h.Outage != nil || !slices.ContainsFunc(h.Schedule.Tasks, namesServers) {
+		return nil
+	}
+	all, err := cluster.List(ctx, s.Controls.Store)
+	if err != nil || len(all) == 0 { // no outage yet; that no ticks come is a trouble of its own
+		return nil
+	}
+	var machines []placement.Machine
+	var ticking []string
+	for _, server := range all {
+		machine := placement.Machine{Name: server.Name, Labels: server.Labels}
+		machines, ticking = append(machines, machine), append(ticking, machine.String())
+	}
+	ticking = slices.Compact(ticking)
+	for _, t := range h.Schedule.Tasks {
+		serves := func(m placement.Machine) bool { return m.IsAny(t.Servers) }
+		if !namesServers(t) || !h.Schedule.InUse(t) || slices.ContainsFunc(machines, serves) {
+			continue
+		}
+		troubles = append(troubles, Trouble{
+			Task:    t.Name,
+			Trouble: "unserved",
+			Text: fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s",
+				strings.Join(t.Servers, ", "), strings.Join(ticking, "; ")),
+			Next: "sched servers" + s.Config,
+		})
+	}
+	return troubles
+}
+
+// unclaimedSlots returns a trouble for each one_server task whose newest slot is open here (see
+// openSlot), unless a server of the store is known to have run or claimed that slot or a later one.
+func unclaimedSlots(ctx context.Context, s Source, h *Health) (troubles []Trouble) {
+	if s.Controls.Store == nil || h.Outage != nil {
+		return nil
+	}
+	open := map[string]state.Total{}
+	var slots []schedule.Slot
+	for _, t := range h.Tasks {
+		if slot, ok := openSlot(ctx, s, t); ok {
+			open[t.Name] = slot
+			slots = append(slots, schedule.Slot{Task: t.Task, At: slot.Slot})
+		}
+	}
+	for _, slot := range unclaimed(ctx, s, slots) {
+		total := open[slot.Task.Name]
+		troubles = append(troubles, Trouble{
+			Task:    slot.Task.Name,
+			Trouble: "nowhere",
+			Text: fmt.Sprintf("due at %s, and ran on no server: it was %s here",
+				humanize.MinuteZone(slot.At, h.Schedule.Location), total.Outcome),
+			Run:  total.Run,
+			Next: "sched why" + s.Config + " " + slot.Task.Name,
+		})
+	}
+	return troubles
+}
+
+// unclaimed returns the slots that no server of the store has run or claimed. If the store does not
+// answer it returns none: the next tick notes the outage.
+func unclaimed(ctx context.Context, s Source, slots []schedule.Slot) []schedule.Slot {
+	if len(slots) == 0 {
+		return nil
+	}
+	var names, keys []string
+	for _, slot := range slots {
+		names, keys = append(names, slot.Task.Name), append(keys, cluster.Key(slot))
+	}
+	last, err := cluster.Last(ctx, s.Controls.Store, s.Server, names)
+	if err != nil {
+		return nil
+	}
+	live, err := RunningElsewhere(ctx, s)
+	if err != nil {
+		return nil
+	}
+	claims, err := s.Controls.Store.Claims(ctx, keys...)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slots, func(slot schedule.Slot) bool {
+		_, claimed := claims[cluster.Key(slot)]
+		lives := slices.ContainsFunc(live, func(row state.Row) bool {
+			return row.Task == slot.Task.Name && !row.Slot.Before(slot.At)
+		})
+		return claimed || lives || !last[slot.Task.Name].Slot.Before(slot.At)
+	})
+}
+
+// openSlot returns the newest slot of a one_server task on this machine. It returns false unless
+// the slot was missed, or was skipped because another server may have run it.
+func openSlot(ctx context.Context, s Source, t TaskHealth) (newest state.Total, ok bool) {
+	if !t.OneServer || len(t.Running) > 0 {
+		return newest, false
+	}
+	for _, total := range t.Totals {
+		if total.Slot.After(newest.Slot) {
+			newest = total
+		}
+	}
+	switch newest.Outcome {
+	case outcome.Missed:
+		return newest, true
+	case outcome.Skipped:
+		query := state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1}
+		found, _, err := s.Page(ctx, query)
+		if err != nil || len(found) == 0 {
+			return newest, false
+		}
+		return newest, found[0].Slot.Equal(newest.Slot) && found[0].Kind == outcome.StoreDown
+	}
+	return newest, false
+}

@@ -1,0 +1,146 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/pause"
+)
+
+// An Upcoming is a slot that is to come, or was to come.
+type Upcoming struct {
+	Task   string `json:"task"`
+	Slot   string `json:"slot"`   // UTC
+	Unmet  string `json:"unmet"`  // the condition of time that will keep it from running; empty: none
+	Paused bool   `json:"paused"` // it will be skipped unless it is resumed
+
+	At time.Time `json:"-"` // Slot, exactly
+}
+
+// Upcoming returns the slots at or after from and before to, ordered by time; slots of the same
+// time come in file order. It returns at most limit slots. It begins after the slot of the task
+// that after names; the zero value is before all slots. More reports whether there are others.
+func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
+	pauses := s.Pauses()
+	slots = []Upcoming{}
+	next := s.firstSlots(from, after)
+	for {
+		next = slices.DeleteFunc(next, func(slot *schedule.Slot) bool { return !slot.At.Before(to) })
+		if len(next) == 0 || len(slots) == limit {
+			return slots, len(next) > 0
+		}
+		first := slices.MinFunc(next, func(a, b *schedule.Slot) int { return a.At.Compare(b.At) })
+		slots = append(slots, Upcoming{
+			Task:   first.Task.Name,
+			Slot:   timeText(first.At),
+			Unmet:  first.Task.UnmetCondition(first.At),
+			Paused: PauseOf(pauses, first.Task, first.At) != nil,
+			At:     first.At.UTC(),
+		})
+		at, ok := first.Task.When.Next(first.At)
+		if !ok {
+			at = to // it is not due again
+		}
+		first.At = at
+	}
+}
+
+// firstSlots returns the first slot of each active task at or after from, and behind the slot that
+// after names, in file order.
+func (s Source) firstSlots(from time.Time, after Upcoming) (slots []*schedule.Slot) {
+	from = humanize.Later(from, after.At)
+	last := slices.Index(TaskNames(s.Schedule), after.Task) // of those that are listed at after.At
+	for i, t := range s.Schedule.Tasks {
+		start := from.Add(-1) // Next returns a slot at from, too
+		if i <= last && from.Equal(after.At) {
+			start = from
+		}
+		if at, ok := t.When.Next(start); ok && s.Schedule.Active(t) {
+			slots = append(slots, &schedule.Slot{Task: t, At: at})
+		}
+	}
+	return slots
+}
+
+// A Due is a time at which a task is due. Unmet is the condition that will keep it from running
+// then; empty if no condition will.
+type Due struct {
+	Slot  string `json:"slot"`
+	Unmet string `json:"unmet"`
+}
+
+// lookAhead fills in the next n times at which the task will run, and the times at which it is due.
+func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
+	from := at
+	for range n {
+		next, ok := nextRun(t, from, pauses)
+		if !ok {
+			_, row.PausedEachTime = t.NextRun(from)
+			break
+		}
+		row.Times = append(row.Times, next.In(t.When.Location))
+		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
+		from = next
+	}
+	from = at
+	for range n {
+		slot, ok := t.When.Next(from)
+		if !ok {
+			break
+		}
+		row.Slots = append(row.Slots, Due{slot.In(t.When.Location).Format(time.RFC3339), t.UnmetCondition(slot)})
+		from = slot
+	}
+	if !slices.ContainsFunc(row.Slots, func(due Due) bool { return due.Unmet != "" }) {
+		row.Slots = nil
+	}
+}
+
+// ShowIn shows the next times in a zone.
+func (row *Task) ShowIn(zone *time.Location) {
+	for i, at := range row.Times {
+		row.Times[i] = at.In(zone)
+		row.Next[i] = row.Times[i].Format(time.RFC3339)
+	}
+	for i, due := range row.Slots {
+		if at, err := time.Parse(time.RFC3339, due.Slot); err == nil {
+			row.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
+		}
+	}
+}
+
+// nextRun returns when a task will run next after a time, as far as time decides: its conditions,
+// and pauses that have an end. A pause without an end does not count, because nobody knows when it
+// is over. It returns false, too, if pauses of the schedule cover each time at which the task is
+// due.
+func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time, bool) {
+	for range mostPaused {
+		next, ok := t.NextRun(after)
+		if !ok {
+			return next, false
+		}
+		pause, paused := pauses.Ending(t, next)
+		if !paused {
+			return next, true
+		}
+		after = pause.Until.Add(-1)
+	}
+	return time.Time{}, false
+}
+
+// mostPaused is how many pauses nextRun looks behind.
+const mostPaused = 1000
+
+// nextOfEach returns the next run of each active task, as far as time and pauses decide: the first
+// of all tasks.
+func nextOfEach(h *Health) (next []Upcoming) {
+	for _, t := range h.Tasks {
+		if at, ok := nextRun(t.Task, h.At, h.Pauses); ok {
+			next = append(next, Upcoming{Task: t.Name, Slot: timeText(at), At: at.UTC()})
+		}
+	}
+	slices.SortStableFunc(next, func(a, b Upcoming) int { return a.At.Compare(b.At) })
+	return next[:min(mostNext, len(next))]
+}
