@@ -34,7 +34,7 @@ var (
 	inState = source{files: "schedule/state/*.go", texts: rows}
 	onRedis = source{files: "mutex/redis/*.go",
 		functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "redsyncMutex",
-			"call.SetNX", "call.Eval", "Store.Close", "lease.Renew"},
+			"call.SetNX", "call.Eval", "Store.Close", "lease.Renew", "lease.wasBroken", "lease.extend"},
 		texts: regexp.MustCompile(`redis\.call`)}
 	inSQL = source{files: "mutex/sqlstore/*.go",
 		functions: []string{"Store.take", "attempt.sendTo", "Store.undo", "lease.Renew"},

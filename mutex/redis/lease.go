@@ -21,7 +21,7 @@ type lease struct {
 	store  *Store
 	name   string
 	holder mutex.Holder
-	leased atomic.Pointer[time.Time] // when the lease began, at the earliest
+	began  atomic.Pointer[time.Time] // the lease, at the earliest
 
 	mu       sync.Mutex // one renewal or release at a time
 	value    string     // of the key; "" until learnValue has looked for an adopted lock
@@ -36,14 +36,14 @@ func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (
 		return nil, err
 	}
 	l := &lease{store: s, name: name, holder: holder, value: text}
-	l.leased.Store(&begun)
+	l.began.Store(&begun)
 	return l, nil
 }
 
 // Adopt returns the lock of a run, with a lease from holder.Since on.
 func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 	l := &lease{store: s, name: name, holder: holder}
-	l.leased.Store(&holder.Since)
+	l.began.Store(&holder.Since)
 	return l
 }
 
@@ -55,12 +55,12 @@ func (l *lease) Describe(mutex.Holder) {}
 
 func (l *lease) Lease() time.Duration { return l.store.config.Lease }
 
-func (l *lease) LeaseBegan() time.Time { return *l.leased.Load() }
+func (l *lease) LeaseBegan() time.Time { return *l.began.Load() }
 
 func (l *lease) key() string { return l.store.key("lock", l.name) }
 
-// Renew begins the lease anew. When a majority of the servers does not have the key, one of these
-// is true:
+// Renew begins the lease anew. If a majority of the servers does not have the key, one of these is
+// true:
 //
 //   - Break took it: *LostError with Broken. It is not taken again.
 //   - It is free: it is taken again for the same run, and *LostError without a holder says so.
@@ -75,38 +75,54 @@ func (l *lease) Renew(ctx context.Context) error {
 	}
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	begun, majority := time.Now(), l.store.majority
+	begun := time.Now()
 	found, err := l.store.read(ctx, l.key(), l.store.key("broken", l.name))
 	if err != nil {
 		return err
 	}
-	values, broken := found[0], found[1]
+	values, marks := found[0], found[1]
 	l.learnValue(values)
-	missing := count(values, func(text string) bool { return text != l.value })
-	had := len(values) - missing
-	lost := &mutex.LostError{Name: l.name}
-	if text, servers := mostCommon(values); servers >= majority && !l.isOurs(text) {
+	lost := &mutex.LostError{Name: l.name, Broken: l.wasBroken(values, marks)}
+	if text, servers := mostCommon(values); servers >= l.store.majority && !l.isOurs(text) {
 		lost.Holder = mutex.HolderOf(text)
 	}
-	if had < majority && slices.ContainsFunc(broken, l.isOurs) {
-		lost.Broken = true
+	if lost.Broken {
 		return lost
 	}
-	lock, calls := redsyncMutex(ctx, l.store.servers, l.key(), l.value, l.store.config.Lease, atOnce)
-	renewed, err := lock.ExtendContext(ctx)
+	renewed, err := l.extend(ctx)
+	if err != nil {
+		return err
+	}
 	if renewed {
-		l.leased.Store(&begun)
-		if missing >= majority {
-			return lost // ExtendContext set the key anew: in between the run did not have it
-		}
-		return nil // a server that lost its data has the key again
+		l.began.Store(&begun)
 	}
-	if !errors.As(err, new(*redsync.ErrTaken)) { // servers that did not answer may have the value
-		return cmp.Or(join(failures(calls), len(l.store.servers)), err)
+	missing := count(values, func(text string) bool { return text != l.value })
+	if renewed && missing < l.store.majority {
+		return nil // also a server that lost its data has the key now
 	}
-	// Values on a minority of the servers would be in the way of the next holder.
-	l.store.release(ctx, l.key(), l.value)
 	return lost
+}
+
+// wasBroken reports whether a majority does not have the key, and a mark of Break says why.
+func (l *lease) wasBroken(values, marks []string) bool {
+	having := count(values, func(text string) bool { return text == l.value })
+	return having < l.store.majority && slices.ContainsFunc(marks, l.isOurs)
+}
+
+// extend begins the lease anew on all servers, and sets the key where it is free. It returns false
+// if another run has the key on a majority. After an error this is unknown.
+func (l *lease) extend(ctx context.Context) (renewed bool, err error) {
+	lock, calls := redsyncMutex(ctx, l.store.servers, l.key(), l.value, l.store.config.Lease, atOnce)
+	renewed, err = lock.ExtendContext(ctx)
+	switch {
+	case renewed:
+		return true, nil
+	case !errors.As(err, new(*redsync.ErrTaken)): // servers that did not answer may have the value
+		return false, cmp.Or(join(failures(calls), len(l.store.servers)), err)
+	}
+	// Our value on a minority would be in the way of the next holder, until its lease ends.
+	_ = l.store.release(ctx, l.key(), l.value)
+	return false, nil
 }
 
 // learnValue sets the value of an adopted lock to the value of the run that most servers have. If

@@ -149,6 +149,29 @@ func TestAVoteThatStaysSplitIsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
+// ErrSplit says that the store is up. A store that falls silent while a vote is split is an outage:
+// nobody knows what it did with the last attempt.
+func TestAStoreThatFallsSilentDuringASplitVoteIsAnOutage(t *testing.T) {
+	t.Parallel()
+	servers, urls := three(t)
+	var proxies []*redistest.Proxy
+	for i, server := range servers {
+		do(t, server.URL, "SET", "sched:{shop}:lock:backup", fmt.Sprintf(`{"run":"dead-%d","nonce":"x"}`, i))
+		proxies = append(proxies, redistest.StartProxy(t, server))
+		urls[i] = proxies[i].URL
+	}
+	s := open(t, "shop", urls...)
+	time.AfterFunc(1200*time.Millisecond, func() { // the deadline comes before the limit of a request
+		for _, proxy := range proxies {
+			proxy.Set(redistest.Fault{Silent: true})
+		}
+	})
+	var down *mutex.StoreError
+	if _, err := s.Acquire(ctx, "backup", holder("run-1")); !errors.As(err, &down) {
+		t.Errorf("%v", err)
+	}
+}
+
 // A server that lost its data gets the lock again with the next renewal, so that the loss of
 // another one is no harm.
 func TestARenewalHealsAServerThatLostItsData(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 const (
 	firstPause     = 10 * time.Millisecond  // the longest pause after the first attempt; then it doubles
-	attemptTime    = 150 * time.Millisecond // no attempt begins with less time left
+	attemptTime    = 300 * time.Millisecond // no further attempt begins with less time left
 	attemptsInTurn = 3                      // the first attempts ask the servers in turn
 )
 
@@ -28,75 +28,66 @@ const (
 	inTurn              // each server when the answers of the servers before it allow it: see call.SetNX
 )
 
-// take sets a key for a holder, and returns its value. An attempt ends in one of four ways:
+// take sets a key for a holder, and returns its value. It makes attempts until one of these is
+// true:
 //
-//   - redsync set the key on a majority of the servers.
+//   - A majority of the servers has a value of our run, which is returned.
 //   - Another run has a majority: *HeldError.
-//   - Our run has a majority: an answer was lost, or the run took the key before. That value
-//     counts. The key is kept from now on, and a claim gets the value of this attempt (confirm).
-//   - No run has a majority. Then the next attempt follows, until the deadline: ErrSplit.
+//   - No run has a majority, and there is no time for another attempt: ErrSplit.
 //
 // Any other error means that this is unknown.
 func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) (string, error) {
 	ctx, cancel := begin(ctx)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	everAnswered := false
 	for n := 0; ; n++ {
-		begun := time.Now()
-		servers := inTurn
+		asked := inTurn
 		if n >= attemptsInTurn {
-			servers = atOnce // a dead run may have the first server
+			asked = atOnce // a dead run may have the first server
 		}
-		value, answered, err := s.attempt(ctx, kind, name, holder, keep, servers)
-		everAnswered = everAnswered || answered
-		left := time.Until(deadline)
-		switch {
-		case value != "" || errors.As(err, new(*mutex.HeldError)):
+		begun := time.Now()
+		value, err := s.attempt(ctx, kind, name, holder, keep, asked)
+		spare := time.Until(deadline) - attemptTime
+		if !errors.Is(err, mutex.ErrSplit) || spare < 0 {
 			return value, err
-		case err == nil && left < attemptTime: // no time for another attempt
-			return "", mutex.ErrSplit
-		case err != nil && everAnswered && left <= 0: // the deadline cut the last attempt short
-			return "", mutex.ErrSplit
-		case err != nil:
-			return "", err
 		}
 		longest := max(firstPause<<n, time.Since(begun)/2)
-		time.Sleep(min(rand.N(longest), time.Until(deadline)-attemptTime))
+		time.Sleep(min(rand.N(longest), spare))
 	}
 }
 
-// attempt tries once to set a key. It returns "" if no run has a majority, and reports whether a
-// majority of the servers has answered.
+// attempt tries once to set a key, and returns its value. If redsync cannot set it on a majority of
+// the servers, our run may have the key all the same: an answer was lost, or the run took it
+// before. Then that value counts, and is kept from now on. The errors are as in take; ErrSplit
+// comes without a wait.
 func (s *Store) attempt(
-	ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, servers order,
-) (value string, answered bool, err error) {
+	ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, asked order,
+) (string, error) {
 	key, value := s.key(kind, name), mutex.NewValue(holder)
-	lock, calls := redsyncMutex(ctx, s.servers, key, value, keep, servers)
+	lock, calls := redsyncMutex(ctx, s.servers, key, value, keep, asked)
 	if lock.TryLockContext(ctx) == nil {
-		return value, true, nil
+		return value, nil
 	}
-	failed := failures(calls)
-	if len(failed) > 0 {
+	unanswered := failures(calls)
+	if len(unanswered) > 0 {
 		s.undos.Store(value, key) // the servers may still set it
 	}
-	if err := s.outage(failed); err != nil {
-		return "", false, err
+	if err := s.outage(unanswered); err != nil {
+		return "", err
 	}
 	earlier, err := s.ownValue(ctx, key, name, holder.Run)
-	if earlier == "" {
-		return "", true, err
+	if err != nil {
+		return "", err
 	}
 	if kind == "lock" {
 		value = earlier // other processes of the run know this value
 	}
-	value, err = s.confirm(ctx, key, earlier, value, keep)
-	return value, true, err
+	return s.confirm(ctx, key, earlier, value, keep)
 }
 
 // ownValue returns the value of the run if a majority has it, and *HeldError if a majority has a
-// value of another run. Otherwise it removes what the run has on a minority, and returns "". A
-// value of an attempt that is to be undone does not count, and is removed, too.
+// value of another run. Otherwise it removes what the run has on a minority: ErrSplit. A value of
+// an attempt that is to be undone does not count, and is removed, too.
 func (s *Store) ownValue(ctx context.Context, key, name, run string) (string, error) {
 	values, err := s.read(ctx, key)
 	if err != nil {
@@ -111,29 +102,29 @@ func (s *Store) ownValue(ctx context.Context, key, name, run string) (string, er
 	case servers >= s.majority && !undone:
 		return text, nil
 	}
-	for _, text := range found {
-		if text != "" && mutex.HolderOf(text).Run == run {
-			err = cmp.Or(err, s.release(ctx, key, text))
+	for _, value := range found {
+		if value != "" && mutex.HolderOf(value).Run == run {
+			err = cmp.Or(err, s.release(ctx, key, value))
 		}
 	}
-	return "", err
+	return "", cmp.Or(err, mutex.ErrSplit)
 }
 
 const confirmScript = `if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("SET", KEYS[1], ARGV[2], "PX", ARGV[3]) return 1`
 
-// confirm keeps a key of our run from now on, and returns its value; "" if no majority had the
-// earlier value any more. The process that set the earlier value may have asked the store to remove
-// it, and the store may do so at any time from now on. So a claim gets a new value.
+// confirm keeps a key of our run from now on, and returns its value; ErrSplit if no majority had
+// the earlier value any more. The process that set the earlier value may have asked the store to
+// remove it, and the store may do so at any time from now on. So a claim gets a new value.
 func (s *Store) confirm(ctx context.Context, key, earlier, value string, keep time.Duration) (string, error) {
 	answers, err := query(ctx, s, func(ctx context.Context, c *server) (bool, error) {
 		return c.Eval(ctx, confirmScript, []string{key}, earlier, value, keep.Milliseconds()).Bool()
 	})
 	confirmed := count(answers, func(kept bool) bool { return kept })
-	if err != nil || confirmed < s.majority {
-		return "", err
+	if err == nil && confirmed < s.majority {
+		err = mutex.ErrSplit
 	}
-	return value, nil
+	return value, err
 }
 
 // emptyText stands for an empty value that another program has set, because "" stands for no value.
@@ -185,46 +176,8 @@ func (s *Store) release(ctx context.Context, key, text string) error {
 	return s.outage(failures(calls))
 }
 
-// shortestClaim is how long a claim is kept at least, whatever the clocks say and however old its
-// slot is.
-const shortestClaim = time.Hour
-
-// Claim takes key for the run of the holder: a lock that is never released.
-func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
-	_, err := s.take(ctx, "claim", key, holder, max(time.Until(until), shortestClaim))
-	return err
-}
-
-func (s *Store) Claims(ctx context.Context, keys ...string) (map[string]mutex.Holder, error) {
-	return s.holders(ctx, "claim", keys)
-}
-
-func (s *Store) Held(ctx context.Context, names ...string) (map[string]mutex.Holder, error) {
-	return s.holders(ctx, "lock", names)
-}
-
-// holders returns the holders of keys of one kind on which a majority agrees, with one request.
-func (s *Store) holders(ctx context.Context, kind string, names []string) (map[string]mutex.Holder, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	var keys []string
-	for _, name := range names {
-		keys = append(keys, s.key(kind, name))
-	}
-	values, err := s.read(ctx, keys...)
-	held := map[string]mutex.Holder{}
-	for i, name := range names {
-		if text, servers := mostCommon(values[i]); servers >= s.majority {
-			held[name] = mutex.HolderOf(text)
-		}
-	}
-	return held, err
-}
-
-// A call is the connection of redsync to one server, during one operation. redsync asks a server
-// through a pool of connections, so a call stands for the pool, too. So our limits of time and our
-// errors hold for the requests of redsync, too. redsync calls SetNX or Eval once, and Eval once
+// A call is the connection of redsync to one server, during one operation: our limits of time and
+// our errors hold for the requests of redsync, too. redsync calls SetNX or Eval once, and Eval once
 // more after a failed attempt.
 type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
@@ -237,6 +190,7 @@ type call struct {
 	err               error         // there was no answer: the server may have done it or not
 }
 
+// A pool is a call where redsync wants a pool of connections.
 type pool struct{ *call }
 
 func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, nil }
