@@ -37,8 +37,8 @@ var (
 			"call.SetNX", "call.Eval", "Store.Close", "lease.Renew", "lease.wasBroken", "lease.extend"},
 		texts: regexp.MustCompile(`redis\.call`)}
 	inSQL = source{files: "mutex/sqlstore/*.go",
-		functions: []string{"Store.take", "attempt.sendTo", "Store.undo", "lease.Renew"},
-		texts:     regexp.MustCompile(`^(INSERT INTO|UPDATE|DELETE FROM|WITH taken|WITH renewed|SELECT name|ON )`)}
+		functions: []string{"Store.take", "attempt.sendTo", "Store.undo", "lease.Renew", "lease.takeAgain"},
+		texts:     regexp.MustCompile(`^ ?(INSERT INTO|UPDATE|DELETE FROM|WITH taken|WITH renewed|SELECT name|ON )`)}
 )
 
 // sources says of what each model is a model. Whole files would be too much: what prints a message

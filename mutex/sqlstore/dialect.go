@@ -18,12 +18,12 @@ const (
 	selectNames = `SELECT name, value FROM {entry} WHERE schedule = ? AND name IN ({names}) AND ends > {now}`
 	selectTable = `SELECT name, value FROM {entry}
 WHERE schedule = ? AND name >= ? AND name < ? AND ends > {now} LIMIT ?`
-	insert     = `INSERT INTO {entry} (schedule, name, run, value, ends) VALUES {rows} `
-	renewLease = `UPDATE {entry} SET ends = {now} + ? WHERE schedule = ? AND name = ? AND run = ?`
-	remove     = `DELETE FROM {entry} WHERE schedule = ? AND name = ?`
-	release    = remove + ` AND run = ?`
-	confirm    = `UPDATE {entry} SET value = ? WHERE schedule = ? AND name = ? AND value = ?`
-	undo       = `DELETE FROM {entry} WHERE schedule = ? AND name IN ({names}) AND value IN ({names})`
+	insertRows   = `INSERT INTO {entry} (schedule, name, run, value, ends) VALUES {rows}`
+	updateEnd    = `UPDATE {entry} SET ends = {now} + ? WHERE schedule = ? AND name = ? AND run = ?`
+	updateValue  = `UPDATE {entry} SET value = ? WHERE schedule = ? AND name = ? AND value = ?`
+	deleteRow    = `DELETE FROM {entry} WHERE schedule = ? AND name = ?`
+	deleteOfRun  = deleteRow + ` AND run = ?`
+	deleteValues = `DELETE FROM {entry} WHERE schedule = ? AND name IN ({names}) AND value IN ({names})`
 
 	appendLog = `INSERT INTO {log} (schedule, name, value) VALUES {values}`
 	tailLog   = `SELECT name, value FROM {log} WHERE schedule = ? AND name = ? ORDER BY id DESC LIMIT ? OFFSET ?`
@@ -37,15 +37,15 @@ type dialect struct {
 	name string // for people
 	now  string // the time, for {now}
 
-	// take takes rows that do not exist, that have ended, or that the same run has. It returns the
-	// rows as they are then, also the rows of other runs.
-	take string
+	// takeRows takes rows that do not exist, that have ended, or that the same run has. It returns
+	// the rows as they are then, also the rows of other runs.
+	takeRows string
 
-	put        string     // sets a row, whatever it held
-	renew      string     // renews a lock, and returns how many rows it renewed
-	prune      string     // removes some rows that have ended
-	risk       string     // returns the settings that let the server forget what it has committed
-	migrations [][]string // migrations[v] changes tables of version v to version v+1
+	putRow      string     // sets a row, whatever it held
+	renewLock   string     // renews a lock, and returns how many rows it renewed
+	pruneRows   string     // removes some rows that have ended
+	selectRisks string     // returns the settings that let the server forget what it has committed
+	migrations  [][]string // migrations[v] changes tables of version v to version v+1
 }
 
 // MySQL changes the values of a row in this order, and each assignment sees the ones before it. In
@@ -53,15 +53,15 @@ type dialect struct {
 var mysqlDialect = &dialect{
 	name: "MySQL",
 	now:  "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
-	take: insert + `ON DUPLICATE KEY UPDATE
+	takeRows: insertRows + ` ON DUPLICATE KEY UPDATE
 value = IF(ends <= {now} AND run <> VALUES(run), VALUES(value), value),
 run = IF(ends <= {now}, VALUES(run), run),
 ends = IF(run = VALUES(run), VALUES(ends), ends);
 ` + selectNames,
-	put:   insert + `ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
-	renew: renewLease + `; SELECT ROW_COUNT(), ''`,
-	prune: `DELETE FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ?`,
-	risk:  `SELECT 'innodb_flush_log_at_trx_commit is not 1', '' FROM DUAL WHERE @@innodb_flush_log_at_trx_commit <> 1`,
+	putRow:      insertRows + ` ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
+	renewLock:   updateEnd + `; SELECT ROW_COUNT(), ''`,
+	pruneRows:   `DELETE FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ?`,
+	selectRisks: `SELECT 'innodb_flush_log_at_trx_commit is not 1', '' FROM DUAL WHERE @@innodb_flush_log_at_trx_commit <> 1`,
 	migrations: [][]string{{
 		`CREATE TABLE IF NOT EXISTS {entry} (
   schedule VARBINARY(255) NOT NULL, name VARBINARY(1000) NOT NULL,
@@ -79,17 +79,17 @@ ends = IF(run = VALUES(run), VALUES(ends), ends);
 var postgresDialect = &dialect{
 	name: "PostgreSQL",
 	now:  "(extract(epoch FROM statement_timestamp()) * 1000)::bigint",
-	take: `WITH taken AS (` + insert + `ON CONFLICT (schedule, name) DO UPDATE SET
+	takeRows: `WITH taken AS (` + insertRows + ` ON CONFLICT (schedule, name) DO UPDATE SET
 value = CASE WHEN {entry}.run = excluded.run THEN {entry}.value ELSE excluded.value END,
 run = excluded.run, ends = excluded.ends
 WHERE {entry}.ends <= {now} OR {entry}.run = excluded.run RETURNING name, value)
 SELECT name, value FROM taken UNION ALL ` + selectNames + ` AND name NOT IN (SELECT name FROM taken)`,
-	put: insert + `ON CONFLICT (schedule, name) DO UPDATE SET
+	putRow: insertRows + ` ON CONFLICT (schedule, name) DO UPDATE SET
 run = excluded.run, value = excluded.value, ends = excluded.ends`,
-	renew: `WITH renewed AS (` + renewLease + ` RETURNING name) SELECT count(*)::text, ''::bytea FROM renewed`,
-	prune: `DELETE FROM {entry} WHERE ctid = ANY (ARRAY (
+	renewLock: `WITH renewed AS (` + updateEnd + ` RETURNING name) SELECT count(*)::text, ''::bytea FROM renewed`,
+	pruneRows: `DELETE FROM {entry} WHERE ctid = ANY (ARRAY (
 SELECT ctid FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ? FOR UPDATE SKIP LOCKED))`,
-	risk: `SELECT name || ' = off', ''::bytea FROM pg_settings
+	selectRisks: `SELECT name || ' = off', ''::bytea FROM pg_settings
 WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`,
 	migrations: [][]string{{
 		`CREATE TABLE IF NOT EXISTS {entry} (
@@ -143,7 +143,7 @@ func fill(statement string, n int) string {
 // and for a prefix that is no name.
 func Tables(kind, prefix string) (text string, ok bool) {
 	t := &target{dialect: dialects[kind], prefix: cmp.Or(prefix, defaultPrefix)}
-	if isValid, _ := regexp.MatchString(prefixes, t.prefix); t.dialect == nil || !isValid {
+	if isValid, _ := regexp.MatchString(prefixPattern, t.prefix); t.dialect == nil || !isValid {
 		return "", false
 	}
 	return t.sql(strings.Join(slices.Concat(t.migrations...), ";\n")) + ";\n", true

@@ -79,7 +79,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 
 // Risks says when a crash of the server may undo what was committed.
 func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
-	answers, err := s.run(ctx, s.target.risk)
+	answers, err := s.run(ctx, s.target.selectRisks)
 	if err != nil || len(answers) == 0 {
 		return nil, err
 	}
@@ -98,21 +98,54 @@ func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout/4)
 	s.undo(ctx)
 	if s.claimed.Load() {
-		s.run(ctx, s.target.prune, maxPruned)
+		s.run(ctx, s.target.pruneRows, maxPruned)
 	}
 	go func() { db.Close(); cancel() }() // Close waits for the server: this function does not
 	<-ctx.Done()
 	return nil
 }
 
+// shortestClaim is how long a claim is kept at least: somebody may set the clock of the database
+// forward by an hour.
+const shortestClaim = 2 * time.Hour
+
+func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
+	s.claimed.Store(true)
+	return s.take(ctx, kindClaim, key, holder, max(time.Until(until), shortestClaim))
+}
+
+func (s *Store) Claims(ctx context.Context, keys ...string) (map[string]mutex.Holder, error) {
+	return s.holders(ctx, kindClaim, keys...)
+}
+
+func (s *Store) Held(ctx context.Context, names ...string) (map[string]mutex.Holder, error) {
+	return s.holders(ctx, kindLock, names...)
+}
+
+func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[string]mutex.Holder, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	args := []any{s.config.Namespace}
+	for _, name := range names {
+		args = append(args, nameOf(kind, name))
+	}
+	answers, err := s.run(ctx, fill(selectNames, len(names)), args...)
+	holders := map[string]mutex.Holder{}
+	for _, a := range answers {
+		holders[keyOf(a.text)] = mutex.HolderOf(a.value)
+	}
+	return holders, err
+}
+
 func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
-	_, err := s.run(ctx, fill(s.target.put, 1),
+	_, err := s.run(ctx, fill(s.target.putRow, 1),
 		s.config.Namespace, nameOf(kindBoard+table, key), "", value, keep.Milliseconds())
 	return err
 }
 
 func (s *Store) Delete(ctx context.Context, table, key string) error {
-	_, err := s.run(ctx, remove, s.config.Namespace, nameOf(kindBoard+table, key))
+	_, err := s.run(ctx, deleteRow, s.config.Namespace, nameOf(kindBoard+table, key))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,12 +24,9 @@ const (
 	kindBoard = "board/" // the name of a table follows
 )
 
-// broken is the table of the board that has the locks that Break took, with the runs that had them.
-const broken = "broken"
-
-// shortestClaim is how long a claim is kept at least: somebody may set the clock of the database
-// forward by an hour.
-const shortestClaim = 2 * time.Hour
+// brokenTable is the table of the board that has the locks that Break took, with the runs that had
+// them.
+const brokenTable = "broken"
 
 // nameOf is the name of a row. Databases take it whatever bytes the key has.
 func nameOf(kind, key string) string { return kind + "/" + url.PathEscape(key) }
@@ -37,35 +35,6 @@ func nameOf(kind, key string) string { return kind + "/" + url.PathEscape(key) }
 func keyOf(name string) (key string) {
 	key, _ = url.PathUnescape(name[strings.LastIndex(name, "/")+1:])
 	return key
-}
-
-func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
-	s.claimed.Store(true)
-	return s.take(ctx, kindClaim, key, holder, max(time.Until(until), shortestClaim))
-}
-
-func (s *Store) Claims(ctx context.Context, keys ...string) (map[string]mutex.Holder, error) {
-	return s.holders(ctx, kindClaim, keys...)
-}
-
-func (s *Store) Held(ctx context.Context, names ...string) (map[string]mutex.Holder, error) {
-	return s.holders(ctx, kindLock, names...)
-}
-
-func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[string]mutex.Holder, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	args := []any{s.config.Namespace}
-	for _, name := range names {
-		args = append(args, nameOf(kind, name))
-	}
-	answers, err := s.run(ctx, fill(selectNames, len(names)), args...)
-	holders := map[string]mutex.Holder{}
-	for _, a := range answers {
-		holders[keyOf(a.text)] = mutex.HolderOf(a.value)
-	}
-	return holders, err
 }
 
 // An attempt is a row that a call of take wants for a run.
@@ -107,7 +76,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 		case owner.Run != holder.Run || owner.Run == "":
 			return &mutex.HeldError{Name: name, Holder: owner}
 		case kind == kindClaim && string(found) != text: // the next attempt says whether it has the new value
-			if _, err := s.run(ctx, confirm, []byte(text), s.config.Namespace, a.name, found); err != nil {
+			if _, err := s.run(ctx, updateValue, []byte(text), s.config.Namespace, a.name, found); err != nil {
 				return err
 			}
 		default:
@@ -181,7 +150,8 @@ func (s *Store) takeAll(ctx context.Context, c *sql.Conn, batch []*attempt) ([]a
 		args = append(args, s.config.Namespace, name, a.run, a.value, a.keep.Milliseconds())
 		names = append(names, name)
 	}
-	return s.query(ctx, c, fill(s.target.take, len(names)), slices.Concat(args, []any{s.config.Namespace}, names)...)
+	args = slices.Concat(args, []any{s.config.Namespace}, names)
+	return s.query(ctx, c, fill(s.target.takeRows, len(names)), args...)
 }
 
 // undo removes the rows of attempts that failed without an answer. First it waits up to half of the
@@ -199,7 +169,7 @@ func (s *Store) undo(ctx context.Context) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.silent.Store(nil) // the database is asked even if it was silent a moment ago
-	s.run(ctx, fill(undo, len(values)), slices.Concat([]any{s.config.Namespace}, names, values)...)
+	s.run(ctx, fill(deleteValues, len(values)), slices.Concat([]any{s.config.Namespace}, names, values)...)
 }
 
 // A lease is a lock: a row that ends unless it is renewed. It is safe for concurrent use.
@@ -207,7 +177,7 @@ type lease struct {
 	store  *Store
 	name   string
 	holder mutex.Holder
-	leased atomic.Pointer[time.Time] // when the lease began, at the earliest
+	began  atomic.Pointer[time.Time] // the lease, at the earliest
 
 	mu       sync.Mutex // one renewal or release at a time
 	released bool
@@ -215,29 +185,30 @@ type lease struct {
 
 // Acquire takes name with a lease. A run that has it gets it again: its answer may have been lost.
 func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
-	l := s.Adopt(name, holder, nil).(*lease)
+	l := &lease{store: s, name: name, holder: holder}
 	if err := l.take(ctx); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
+// Adopt returns the lock of a run, with a lease from holder.Since on.
 func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 	l := &lease{store: s, name: name, holder: holder}
-	l.leased.Store(&holder.Since)
+	l.began.Store(&holder.Since)
 	return l
 }
 
 func (l *lease) Inherit() []*os.File   { return nil } // a lease does not depend on processes
 func (l *lease) Describe(mutex.Holder) {}             // the holder in the row does not change
 func (l *lease) Lease() time.Duration  { return l.store.config.Lease }
-func (l *lease) LeaseBegan() time.Time { return *l.leased.Load() }
+func (l *lease) LeaseBegan() time.Time { return *l.began.Load() }
 
 func (l *lease) take(ctx context.Context) error {
 	begun := time.Now()
 	err := l.store.take(ctx, kindLock, l.name, l.holder, l.store.config.Lease)
 	if err == nil {
-		l.leased.Store(&begun)
+		l.began.Store(&begun)
 	}
 	return err
 }
@@ -257,54 +228,58 @@ func (l *lease) Renew(ctx context.Context) error {
 		return nil
 	}
 	begun, s := time.Now(), l.store
-	answers, err := s.run(ctx, s.target.renew,
+	answers, err := s.run(ctx, s.target.renewLock,
 		s.config.Lease.Milliseconds(), s.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
 	if err != nil {
 		return err
 	}
 	if renewed := answers[0].text; renewed != "0" {
-		l.leased.Store(&begun)
+		l.began.Store(&begun)
 		return nil
 	}
-	marks, err := s.holders(ctx, kindBoard+broken, l.name)
+	return l.takeAgain(ctx)
+}
+
+// takeAgain takes a lock that our run has lost, if it is free and Break did not take it. It returns
+// what Renew returns then.
+func (l *lease) takeAgain(ctx context.Context) error {
+	marks, err := l.store.holders(ctx, kindBoard+brokenTable, l.name)
 	if err != nil {
 		return err
 	}
-	lost := &mutex.LostError{Name: l.name, Broken: marks[l.name].Run == l.holder.Run}
-	if lost.Broken {
-		held, _ := s.Held(ctx, l.name)
-		lost.Holder = held[l.name]
-		return lost
+	if marks[l.name].Run == l.holder.Run {
+		held, _ := l.store.Held(ctx, l.name)
+		return &mutex.LostError{Name: l.name, Holder: held[l.name], Broken: true}
 	}
 	err = l.take(ctx)
 	if held, isHeld := errors.AsType[*mutex.HeldError](err); isHeld {
-		lost.Holder = held.Holder
-	} else if err != nil {
-		return err
+		return &mutex.LostError{Name: l.name, Holder: held.Holder}
 	}
-	return lost
+	return cmp.Or(err, error(&mutex.LostError{Name: l.name}))
 }
 
 func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.released = true
-	_, err := l.store.run(ctx, release, l.store.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
+	_, err := l.store.run(ctx, deleteOfRun, l.store.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
 	return err
 }
 
 // Break frees name. A mark tells the run that had it when it renews.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	held, err := s.Held(ctx, name)
+	if err != nil {
+		return mutex.Holder{}, err
+	}
 	had, isHeld := held[name]
-	if err == nil && !isHeld {
-		err = mutex.ErrFree
+	if !isHeld {
+		return had, mutex.ErrFree
 	}
-	if err == nil {
-		err = s.Put(ctx, broken, name, []byte(mutex.NewValue(had)), s.config.Lease+time.Hour)
+	mark := []byte(mutex.NewValue(had))
+	if err := s.Put(ctx, brokenTable, name, mark, s.config.Lease+time.Hour); err != nil {
+		return had, err
 	}
-	if err == nil {
-		_, err = s.run(ctx, remove, s.config.Namespace, nameOf(kindLock, name))
-	}
+	_, err = s.run(ctx, deleteRow, s.config.Namespace, nameOf(kindLock, name))
 	return had, err
 }

@@ -58,63 +58,73 @@ const forms = "write postgres://user:password@host[:port]/database or mysql://â€
 const form = `^(?P<scheme>\w+)://(?P<user>[^:@/?#\s]+(?::[^@/?#\s]*)?)@` +
 	`(?P<hosts>(?:[^@/?#,\s]+,)*[^@/?#,\s]+)?(?P<rest>/[^/?#\s]+(?:\?(?P<query>[^#\s]*))?)$`
 
-// prefixes matches the prefixes that our tables may have.
-const prefixes = `^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,49}$`
+// prefixPattern matches the prefixes that our tables may have.
+const prefixPattern = `^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,49}$`
 
 // parameters are the parameters that the query of a URL may have, each with the pattern of its
 // values.
 var parameters = map[string]string{
 	"socket":      `.`,
-	"prefix":      prefixes,
+	"prefix":      prefixPattern,
 	"sslmode":     `^(disable|prefer|require|verify-full)$`,
 	"sslrootcert": `.`,
 }
 
-const notOneURL = "the store is not one URL like postgres://user:password@host/database"
-
 // targetOf reads the URL of a config. The error quotes nothing of it: any part may be a password.
 func targetOf(c mutex.Config) (*target, error) {
-	refuse := func(text string) (*target, error) { return nil, &mutex.StoreError{Text: text, Hint: forms} }
+	t, problem := parseURL(strings.Join(c.Servers, " "))
+	if problem == "" {
+		problem = t.problem()
+	}
+	if problem != "" {
+		return nil, &mutex.StoreError{Text: problem, Hint: forms}
+	}
+	if ca := t.options.Get("sslrootcert"); ca != "" && !filepath.IsAbs(ca) {
+		t.options.Set("sslrootcert", filepath.Join(c.Dir, ca))
+	}
+	return t, nil
+}
+
+func parseURL(text string) (t *target, problem string) {
 	pattern := regexp.MustCompile(form)
-	found := pattern.FindStringSubmatch(strings.Join(c.Servers, " "))
-	if found == nil {
-		return refuse(notOneURL)
+	found := pattern.FindStringSubmatch(text)
+	if found == nil || !IsURL(text) {
+		return nil, "the store is not one URL like postgres://user:password@host/database"
 	}
 	part := func(name string) string { return found[pattern.SubexpIndex(name)] }
-	dialect, hosts := dialects[part("scheme")], part("hosts")
-	if dialect == nil {
-		return refuse(notOneURL)
-	}
 	u, err := url.Parse("sql://" + part("user") + "@host" + part("rest"))
-	query, queryErr := url.ParseQuery(part("query"))
+	options, queryErr := url.ParseQuery(part("query"))
 	if cmp.Or(err, queryErr) != nil {
-		return refuse("the store has no valid URL")
-	}
-	for name, values := range query {
-		isValid, _ := regexp.MatchString(parameters[name], values[0])
-		if !isValid || parameters[name] == "" || len(values) > 1 {
-			return refuse("the URL of the store has a parameter that is not one of socket=PATH, prefix=NAME, " +
-				"sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE")
-		}
-	}
-	switch ca := query.Get("sslrootcert"); {
-	case query.Has("socket") == (hosts != ""):
-		return refuse("the URL of the store names no host and no socket, or both")
-	case strings.Contains(hosts, ",") && dialect == mysqlDialect:
-		return refuse("the URL of the store names several hosts, which only PostgreSQL may have")
-	case ca != "" && query.Get("sslmode") != "verify-full":
-		return refuse("the URL of the store has a sslrootcert, which only sslmode=verify-full uses")
-	case ca != "" && !filepath.IsAbs(ca):
-		query.Set("sslrootcert", filepath.Join(c.Dir, ca))
+		return nil, "the store has no valid URL"
 	}
 	return &target{
-		dialect:  dialect,
+		dialect:  dialects[part("scheme")],
 		user:     u.User,
-		hosts:    hosts,
+		hosts:    part("hosts"),
 		database: u.Path[1:],
-		prefix:   cmp.Or(query.Get("prefix"), defaultPrefix),
-		options:  query,
-	}, nil
+		prefix:   cmp.Or(options.Get("prefix"), defaultPrefix),
+		options:  options,
+	}, ""
+}
+
+// problem says why the parts of the URL do not fit each other; "" if they do.
+func (t *target) problem() string {
+	for name, values := range t.options {
+		isValid, _ := regexp.MatchString(parameters[name], values[0])
+		if !isValid || parameters[name] == "" || len(values) > 1 {
+			return "the URL of the store has a parameter that is not one of socket=PATH, prefix=NAME, " +
+				"sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE"
+		}
+	}
+	switch {
+	case t.options.Has("socket") == (t.hosts != ""):
+		return "the URL of the store names no host and no socket, or both"
+	case strings.Contains(t.hosts, ",") && t.dialect == mysqlDialect:
+		return "the URL of the store names several hosts, which only PostgreSQL may have"
+	case t.options.Has("sslrootcert") && t.options.Get("sslmode") != "verify-full":
+		return "the URL of the store has a sslrootcert, which only sslmode=verify-full uses"
+	}
+	return ""
 }
 
 // String names the database for people, without user and password.
