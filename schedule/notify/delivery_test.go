@@ -22,7 +22,7 @@ import (
 func TestTheWaitsBetweenAttempts(t *testing.T) {
 	at := time.Date(2026, 1, 1, 10, 0, 20, 0, time.UTC)
 	for tries, want := range map[int]string{1: "10:01", 2: "10:02", 3: "10:04", 6: "10:32", 7: "11:00", 100: "11:00"} {
-		if got := next(state.Attempts{Tries: tries, Tried: at}).Format("15:04"); got != want {
+		if got := nextTime(state.Attempts{Tries: tries, Tried: at}).Format("15:04"); got != want {
 			t.Errorf("the attempt after %d comes at %s, not %s", tries, got, want)
 		}
 	}
@@ -244,7 +244,7 @@ func TestADeliveryThatCannotBeKeptIsSentOnce(t *testing.T) {
 	put(s, webhook(server.URL+"/down", "2"))
 	s.Wait(context.Background(), Patience)
 	if server.asked["/ok"] != 1 || server.asked["/down"] != 1 || len(lost) != 1 ||
-		!strings.HasSuffix(lost[0].Error(), unkept) {
+		!strings.HasSuffix(lost[0].Error(), noOutbox) {
 		t.Errorf("%v, %v", server.asked, errors.Join(lost...))
 	}
 }

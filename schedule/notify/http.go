@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 func (t Target) checkHTTP(address string) error {
@@ -40,19 +37,19 @@ func (t Target) do(ctx context.Context, method, address, contentType, body strin
 		r.Header.Set("Content-Type", contentType)
 	}
 	client := &http.Client{Transport: newTransport(), CheckRedirect: t.checkRedirect}
-	a := beginAttempt(ctx, secretsOf(r.URL))
+	e := newExplainer(ctx, secretsOf(r.URL))
 	response, err := client.Do(r.WithContext(ctx))
 	if ours, ok := errors.AsType[*Error](err); ok { // of checkRedirect
 		return ours
 	}
 	if err != nil {
-		return t.connectionError(a, err)
+		return t.connectionError(e, err)
 	}
 	answer := readStart(response.Body)
 	if response.StatusCode/100 == 2 {
 		return nil
 	}
-	return t.statusError(response.StatusCode, quotable(answer, a.secrets))
+	return t.statusError(response.StatusCode, quotable(answer, e.secrets))
 }
 
 // newTransport returns a transport for one request, which keeps no connection.
@@ -89,9 +86,9 @@ func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func (t Target) connectionError(a attempt, err error) *Error {
-	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err // without the URL
+func (t Target) connectionError(e explainer, err error) *Error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err // without the URL
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
 		return t.temporary("it does not speak TLS on this port", "write http:// instead of https://, or its other port")
@@ -103,8 +100,8 @@ func (t Target) connectionError(a attempt, err error) *Error {
 	if strings.Contains(err.Error(), "Location header") {
 		return t.temporary("redirects to what is no URL", "")
 	}
-	text, hint := a.explain(err)
-	if op := (*net.OpError)(nil); a.ctx.Err() == nil && errors.As(err, &op) && op.Op == "proxyconnect" {
+	text, hint := e.explain(err)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" && e.ctx.Err() == nil {
 		text, hint = "the proxy: "+text, "see HTTP_PROXY and HTTPS_PROXY"
 	}
 	return t.temporary(text, hint)
@@ -155,147 +152,4 @@ func quotable(answer string, secrets []string) string {
 		return ""
 	}
 	return answer
-}
-
-// maxPingOutput is how many bytes of output a ping carries. healthchecks.io keeps 100 kB; a server
-// that people host themselves keeps the first 10 kB unless configured otherwise. A longer text
-// would lose its end, which matters most.
-const maxPingOutput = 10_000
-
-func (t Target) sendPing(ctx context.Context, m Message) error {
-	u, _ := url.Parse(t.Ping) // Check has seen it
-	if t.On == nil {
-		return t.do(ctx, http.MethodGet, u.String(), "", "")
-	}
-	signal, body := m.signal()
-	u = withSignal(u, signal, m.Run)
-	if body == "" {
-		return t.do(ctx, http.MethodGet, u.String(), "", "")
-	}
-	body = tail(body, maxPingOutput) // byte for byte as it was printed
-	return t.do(ctx, http.MethodPost, u.String(), contentType(body), body)
-}
-
-// contentType is the type of an output. Whether the output is UTF-8 depends on the command that
-// printed it.
-func contentType(body string) string {
-	if utf8.ValidString(body) {
-		return "text/plain; charset=utf-8"
-	}
-	return "application/octet-stream"
-}
-
-// signal is the message in the pinging API (https://healthchecks.io/docs/http_api/). It is the last
-// part of the path, empty for a success, and the body. The body is the output. If the path cannot
-// say what happened, the body begins with a line that does.
-func (m Message) signal() (signal, body string) {
-	switch {
-	case m.Event == Start:
-		return "start", ""
-	case m.Event == Skip, m.Outcome == "skipped":
-		return "log", m.headline() // the API shows it, and leaves the state of the check
-	case m.Event == Success, m.Event == Recovery, m.Outcome == "succeeded":
-		return "", m.Output
-	case m.Outcome == "failed" && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
-		return strconv.Itoa(*m.ExitCode), m.Output // 0 may be a failure here (success_codes), but not in the API
-	}
-	if m.Output == "" {
-		return "fail", m.headline()
-	}
-	return "fail", m.headline() + "\n\n" + m.Output
-}
-
-// withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side
-// match start and end. If the URL has a rid already, that stays.
-func withSignal(u *url.URL, signal, run string) *url.URL {
-	with := *u
-	if signal != "" {
-		with = *u.JoinPath(signal)
-	}
-	if run != "" && !u.Query().Has("rid") {
-		with.RawQuery = strings.TrimPrefix(u.RawQuery+"&rid="+url.QueryEscape(run), "&")
-	}
-	return &with
-}
-
-func (t Target) sendWebhook(ctx context.Context, m Message) error {
-	content := m.body(t.Format)
-	if text, plain := content.(string); plain {
-		return t.do(ctx, http.MethodPost, t.Webhook, "text/plain; charset=utf-8", text)
-	}
-	var body strings.Builder
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(content) // strings and numbers, which are always JSON
-	return t.do(ctx, http.MethodPost, t.Webhook, "application/json", body.String())
-}
-
-// webhookBody is the JSON of a webhook. Its names are the names of `sched history --json`. Times
-// are RFC 3339 in UTC; a missing time is null. Programs read it: a field may be added, and no field
-// may go or change. docs/notifications.md explains each field.
-type webhookBody struct {
-	ID          string   `json:"id"`
-	Text        string   `json:"text"`
-	Event       Event    `json:"event"`
-	At          *string  `json:"at"`
-	Schedule    string   `json:"schedule"`
-	Task        string   `json:"task"`
-	Description string   `json:"description"`
-	Run         string   `json:"run"`
-	Server      string   `json:"server"`
-	Slot        *string  `json:"slot"`
-	Started     *string  `json:"started"`
-	Ended       *string  `json:"ended"`
-	Duration    *float64 `json:"duration"` // seconds
-	Outcome     string   `json:"outcome"`
-	Warning     bool     `json:"warning"`
-	Reason      string   `json:"reason"`
-	ExitCode    *int     `json:"exit_code"`
-	Attempts    int      `json:"attempts"`
-	Output      string   `json:"output"`
-	OutputCut   bool     `json:"output_cut"`
-	HeldBack    int      `json:"held_back"`
-	HeldSince   *string  `json:"held_since"`
-
-	Params map[string]string `json:"params,omitempty"`
-}
-
-func (m Message) webhookBody() webhookBody {
-	b := webhookBody{
-		ID:          m.ID,
-		Text:        m.subject(),
-		Event:       m.Event,
-		At:          utc(m.At),
-		Schedule:    m.Schedule,
-		Task:        m.Task,
-		Description: m.Description,
-		Run:         m.Run,
-		Server:      m.Server,
-		Slot:        utc(m.Slot),
-		Started:     utc(m.Started),
-		Ended:       utc(m.Ended),
-		Outcome:     m.Outcome,
-		Warning:     m.Warning,
-		Reason:      m.Reason,
-		ExitCode:    m.ExitCode,
-		Attempts:    m.Attempt,
-		Output:      strings.ToValidUTF8(m.Output, "\uFFFD"),
-		OutputCut:   m.Cut,
-		HeldBack:    m.HeldBack,
-		HeldSince:   utc(m.HeldSince), Params: m.Params,
-	}
-	if !m.Started.IsZero() && !m.Ended.IsZero() {
-		seconds := m.Duration.Seconds()
-		b.Duration = &seconds
-	}
-	return b
-}
-
-// utc is a time in RFC 3339, nil for the zero time.
-func utc(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	text := t.UTC().Format(time.RFC3339)
-	return &text
 }

@@ -7,9 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net"
 	netmail "net/mail"
-	"net/url"
 	"os/exec"
 	"os/user"
 	"slices"
@@ -50,7 +48,7 @@ func (t Target) sendMail(ctx context.Context, m Message) error {
 		return t.permanent("cannot be written", "") // Check has seen the addresses
 	}
 	if t.MailURL == "" {
-		return t.sendmail(ctx, e)
+		return t.handToSendmail(ctx, e)
 	}
 	server, _ := parseMailURL(t.MailURL) // Check has seen it
 	return t.sendSMTP(ctx, server, e)
@@ -152,84 +150,6 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// A smtpServer is what the URL of a mail says about the server.
-type smtpServer struct {
-	host, port     string
-	user, password string // both or neither
-	implicitTLS    bool   // smtps: TLS from the first byte (RFC 8314)
-	tls            tlsPolicy
-	secrets        []string // as secretsOf returns them
-}
-
-// A tlsPolicy says which encryption a connection needs that begins without TLS.
-type tlsPolicy int
-
-const (
-	// tlsIfOffered uses STARTTLS when the server offers it, whatever its certificate: an attacker
-	// who could forge the certificate could as well remove the offer (RFC 7435). Mail servers do
-	// the same among themselves.
-	tlsIfOffered tlsPolicy = iota
-	tlsRequired
-	tlsNone
-)
-
-// parseMailURL reads the URL of a mail. The problem is a text for people that repeats nothing of
-// the URL; it is empty if the URL is good.
-//
-// A password is sent only if TLS with a trusted certificate is required. The exceptions are a
-// server on this machine, and a URL that says tls=none.
-func parseMailURL(text string) (s smtpServer, problem string) {
-	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" || u.Hostname() == "" {
-		return s, "the URL of the mail server does not begin with smtp:// or smtps:// and a host"
-	}
-	s = smtpServer{host: u.Hostname(), port: u.Port(), secrets: secretsOf(u)}
-	switch u.Scheme {
-	case "smtp":
-		s.port = cmp.Or(s.port, "25")
-	case "smtps":
-		s.port, s.implicitTLS = cmp.Or(s.port, "465"), true
-	default:
-		return s, "the URL of the mail server does not begin with smtp:// or smtps://"
-	}
-	if u.User != nil {
-		s.user = u.User.Username()
-		s.password, _ = u.User.Password()
-		if s.user == "" || s.password == "" {
-			return s, "the URL of the mail server has half of a user and password"
-		}
-		if ip := net.ParseIP(s.host); s.host != "localhost" && (ip == nil || !ip.IsLoopback()) { // not on this machine
-			s.tls = tlsRequired
-		}
-	}
-	if strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
-		return s, "the URL of the mail server has a path, which means nothing"
-	}
-	for name, values := range u.Query() {
-		switch {
-		case name == "tls" && len(values) == 1 && values[0] == "required":
-			s.tls = tlsRequired
-		case name == "tls" && len(values) == 1 && values[0] == "none" && !s.implicitTLS:
-			s.tls = tlsNone
-		default:
-			return s, "the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else"
-		}
-	}
-	return s, ""
-}
-
-// MailServer returns the host:port of the URL of a mail; "" for an empty URL, which means sendmail,
-// and for a wrong one.
-func MailServer(url string) string {
-	if s, problem := parseMailURL(url); problem == "" {
-		return s.address()
-	}
-	return ""
-}
-
-// address is the host and port to connect to. Errors name the server by it.
-func (s smtpServer) address() string { return net.JoinHostPort(s.host, s.port) }
-
 // sendmailPaths are the paths that are tried for the program, in this order: cron's PATH has no
 // sbin.
 var sendmailPaths = []string{"sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmail"}
@@ -238,14 +158,14 @@ var sendmailPaths = []string{"sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmai
 // EX_USAGE, EX_DATAERR, EX_NOUSER and EX_NOHOST of sysexits(3).
 var permanentExitCodes = []int{64, 65, 67, 68}
 
-// sendmail hands the mail to the mail system of this machine. Nil means that the mail system has
-// queued it. The mail system sends a bounce if the mail does not arrive.
-func (t Target) sendmail(ctx context.Context, e email) error {
+// handToSendmail hands the mail to the mail system of this machine. Nil means that the mail system
+// has queued it. The mail system sends a bounce if the mail does not arrive.
+func (t Target) handToSendmail(ctx context.Context, e email) error {
 	path := FindSendmail()
 	if path == "" {
 		return t.temporary("this machine has no sendmail", "name a mail server: mail: {url: smtp://host}")
 	}
-	a := beginAttempt(ctx, nil)
+	explainer := newExplainer(ctx, nil)
 	var stderr firstBytes
 	// -i: a line with a dot alone does not end the mail; -t: the mail has the addresses.
 	command := exec.CommandContext(ctx, path, "-i", "-t")
@@ -262,7 +182,7 @@ func (t Target) sendmail(ctx context.Context, e email) error {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil: // exit code 0, and a process left behind
 		return nil
 	case ctx.Err() != nil:
-		text, _ := a.explain(err)
+		text, _ := explainer.explain(err)
 		return t.temporary(path+": "+text, "")
 	case errors.As(err, &exit):
 		how := exit.String() // `signal: killed`

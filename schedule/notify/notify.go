@@ -134,20 +134,19 @@ func bareAddresses(list []string) (bare []string) {
 	return bare
 }
 
-// An attempt is one try to reach one server. It knows what its errors have to say, and which
-// secrets they must not say.
-type attempt struct {
-	ctx     context.Context
+// An explainer says why one attempt to reach a server failed, without its secrets.
+type explainer struct {
+	ctx     context.Context // of the attempt
 	began   time.Time
 	secrets []string // as secretsOf returns them
 }
 
-func beginAttempt(ctx context.Context, secrets []string) attempt {
-	return attempt{ctx, time.Now(), secrets}
+func newExplainer(ctx context.Context, secrets []string) explainer {
+	return explainer{ctx, time.Now(), secrets}
 }
 
 // explain says why there is no connection or answer. It quotes unknown errors without secrets.
-func (a attempt) explain(err error) (reason, hint string) {
+func (e explainer) explain(err error) (reason, hint string) {
 	var (
 		lookup      *net.DNSError
 		notTLS      tls.RecordHeaderError
@@ -158,9 +157,9 @@ func (a attempt) explain(err error) (reason, hint string) {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 	switch {
-	case errors.Is(a.ctx.Err(), context.DeadlineExceeded):
-		return a.noAnswer()
-	case a.ctx.Err() != nil:
+	case errors.Is(e.ctx.Err(), context.DeadlineExceeded):
+		return e.noAnswer()
+	case e.ctx.Err() != nil:
 		return "stopped before it answered", ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "there is no host of that name", "see the URL"
@@ -174,20 +173,20 @@ func (a attempt) explain(err error) (reason, hint string) {
 		return "it does not speak TLS on this port", "see the scheme and the port of the URL"
 	case errors.As(err, &certificate):
 		return "its certificate cannot be trusted: " +
-				redact(strings.TrimPrefix(certificate.Err.Error(), "x509: "), a.secrets),
+				redact(strings.TrimPrefix(certificate.Err.Error(), "x509: "), e.secrets),
 			"name the file of its CA in SSL_CERT_FILE, or add it to the CAs of the machine"
 	case errors.As(err, &alert):
 		return "it refuses the TLS connection: " + strings.TrimPrefix(alert.Error(), "tls: "), ""
 	case isAny(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE):
 		return "it closed the connection before it answered", ""
 	case isAny(os.ErrDeadlineExceeded, syscall.ETIMEDOUT):
-		return a.noAnswer()
+		return e.noAnswer()
 	}
-	return redact(err.Error(), a.secrets), ""
+	return redact(err.Error(), e.secrets), ""
 }
 
-func (a attempt) noAnswer() (reason, hint string) {
-	return "no answer within " + humanize.DurationPrecise(time.Since(a.began)),
+func (e explainer) noAnswer() (reason, hint string) {
+	return "no answer within " + humanize.DurationPrecise(time.Since(e.began)),
 		"is the machine up, and no firewall between?"
 }
 

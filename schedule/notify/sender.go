@@ -51,7 +51,7 @@ type Sender struct {
 
 	ctx      context.Context
 	stop     context.CancelFunc
-	slots    chan struct{}
+	places   chan struct{} // holds one element for each attempt that goes on
 	attempts sync.WaitGroup
 
 	mu    sync.Mutex
@@ -61,7 +61,7 @@ type Sender struct {
 // NewSender returns a Sender with its outbox in db. Its attempts end when ctx is done. The caller
 // closes db; the Sender does not.
 func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
-	s := &Sender{db: db, env: env, slots: make(chan struct{}, attemptsAtOnce)}
+	s := &Sender{db: db, env: env, places: make(chan struct{}, attemptsAtOnce)}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	return s
 }
@@ -84,15 +84,15 @@ func (s *Sender) put(m *state.Message) (ours bool, err error) {
 	if s.db == nil {
 		return false, errors.New("there is no outbox")
 	}
-	owner, err := s.own()
+	owner, err := s.ownerOfSent()
 	if err != nil {
 		return false, err
 	}
 	return s.db.Messages().Put(context.Background(), owner, m)
 }
 
-// own returns the owner of the messages that this process sends.
-func (s *Sender) own() (owner *state.Owner, err error) {
+// ownerOfSent returns the owner of the messages that this process sends.
+func (s *Sender) ownerOfSent() (owner *state.Owner, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner == nil {
@@ -111,16 +111,16 @@ func (s *Sender) Withdraw(id string) {
 // Send makes one attempt for each of the deliveries, and returns at once.
 func (s *Sender) Send(deliveries ...*Delivery) {
 	for _, d := range deliveries {
-		s.beside(func() { s.try(d) })
+		s.start(func() { s.attemptInTurn(d) })
 	}
 }
 
 // SendWaiting makes one attempt for everything in the outbox that is due, and returns at once.
 func (s *Sender) SendWaiting() {
-	s.beside(func() {
+	s.start(func() {
 		if d := s.take(""); d != nil {
 			s.SendWaiting() // the other deliveries, beside this one
-			s.try(d)
+			s.attemptInTurn(d)
 		}
 	})
 }
@@ -132,14 +132,15 @@ func (s *Sender) Release() {
 	}
 }
 
-func (s *Sender) beside(do func()) {
+// start calls do beside the caller, when one of the places for attempts is free.
+func (s *Sender) start(do func()) {
 	s.attempts.Go(func() {
 		select {
-		case s.slots <- struct{}{}:
+		case s.places <- struct{}{}:
 			if s.ctx.Err() == nil {
 				do()
 			}
-			<-s.slots
+			<-s.places
 		case <-s.ctx.Done():
 		}
 	})
@@ -169,7 +170,7 @@ func (s *Sender) take(sender string) *Delivery {
 	if hasDue, err := s.db.Messages().HasDue(ctx, due); !hasDue || err != nil || s.ctx.Err() != nil {
 		return nil
 	}
-	owner, err := s.own()
+	owner, err := s.ownerOfSent()
 	if err != nil {
 		return nil
 	}
@@ -184,46 +185,58 @@ func (s *Sender) take(sender string) *Delivery {
 	return d
 }
 
-// try makes one attempt for a delivery that this process has, and then for the one that follows it
-// if a newer one replaces it.
-func (s *Sender) try(d *Delivery) {
-	s.attempt(d)
-	if d.stored && d.To.IsState() {
-		if next := s.take(d.sender()); next != nil {
-			s.try(next)
+// attemptInTurn makes one attempt for a delivery that this process has, and then for each newer one
+// that replaces it.
+func (s *Sender) attemptInTurn(d *Delivery) {
+	for d != nil {
+		s.attempt(d)
+		if !d.stored || !d.To.IsState() {
+			return
 		}
+		d = s.take(d.sender())
 	}
 }
 
+// attempt makes one attempt for a delivery, and notes what came of it.
 func (s *Sender) attempt(d *Delivery) {
 	if d.attempts.Refused {
-		s.refused(d)
+		s.refuse(d)
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, attemptTimeout)
-	defer cancel()
 	target, err := s.target(d)
 	if err == nil && !target.IsSet() {
 		s.drop(d) // its variables are empty now: no target any more
 		return
 	}
 	if err == nil {
-		m := d.Message
-		m.Output = string(d.Output)
-		err = target.Send(ctx, m)
+		err = s.deliver(d, target)
 	}
 	if err != nil {
-		s.failed(d, target, err)
+		s.noteFailed(d, target, err)
 		return
 	}
+	s.noteDelivered(d, target)
+}
+
+func (s *Sender) deliver(d *Delivery, target Target) error {
+	ctx, cancel := context.WithTimeout(s.ctx, attemptTimeout)
+	defer cancel()
+	m := d.Message
+	m.Output = string(d.Output)
+	return target.Send(ctx, m)
+}
+
+// noteDelivered notes an attempt that succeeded.
+func (s *Sender) noteDelivered(d *Delivery, target Target) {
 	if s.Delivered != nil {
 		s.Delivered(d, target.String())
 	}
-	if d.stored {
-		err := s.db.Messages().Delivered(context.Background(), s.owner, d.Message.ID, clock.Now())
-		if err != nil && !errors.Is(err, state.ErrGone) && s.Undelivered != nil {
-			s.Undelivered(d, err, "it was sent, and will be sent again")
-		}
+	if !d.stored {
+		return
+	}
+	err := s.db.Messages().Delivered(context.Background(), s.owner, d.Message.ID, clock.Now())
+	if err != nil && !errors.Is(err, state.ErrGone) && s.Undelivered != nil {
+		s.Undelivered(d, err, "it was sent, and will be sent again")
 	}
 }
 
@@ -243,18 +256,45 @@ func (s *Sender) target(d *Delivery) (Target, error) {
 	return Target(to), nil
 }
 
-// failed notes an attempt that failed. It drops the delivery after a permanent error, and after a
-// day. It drops nothing that it cannot report.
-func (s *Sender) failed(d *Delivery, target Target, err error) {
+// noteFailed notes an attempt that failed. It drops the delivery after a permanent error, and after
+// a day. It drops nothing that it cannot report.
+func (s *Sender) noteFailed(d *Delivery, target Target, err error) {
 	if !d.stored {
-		if s.Undelivered != nil {
-			s.Undelivered(d, err, unkept)
-		} else if s.Lost != nil {
-			s.Lost(d, fmt.Errorf("%w; %s", err, unkept))
-		}
+		s.reportLost(d, err)
 		return
 	}
-	now, a := clock.Now().UTC(), d.attempts
+	d.addFailure(target, err, clock.Now().UTC())
+	a := &d.attempts
+	switch {
+	case a.Refused:
+		s.refuse(d)
+		return
+	case s.Undelivered == nil: // a later tick reports it
+	case a.Tried.Sub(a.Failing) >= giveUpAfter:
+		s.Undelivered(d, err, fmt.Sprintf("it is dropped, after a day and %d attempts", a.Tries))
+		s.drop(d)
+		return
+	case !a.Reported:
+		s.Undelivered(d, err, "it is tried again for a day")
+		a.Reported = true
+	}
+	s.putBack(d)
+}
+
+const noOutbox = "the outbox cannot be written either, so nobody will be told"
+
+// reportLost reports a failed delivery that is not in the outbox: this was its only attempt.
+func (s *Sender) reportLost(d *Delivery, err error) {
+	if s.Undelivered != nil {
+		s.Undelivered(d, err, noOutbox)
+	} else if s.Lost != nil {
+		s.Lost(d, fmt.Errorf("%w; %s", err, noOutbox))
+	}
+}
+
+// addFailure adds a failed attempt to the attempts of a delivery.
+func (d *Delivery) addFailure(target Target, err error, now time.Time) {
+	a := &d.attempts
 	a.Tries, a.Tried, a.Error = a.Tries+1, now, err.Error()
 	if a.Failing.IsZero() || a.Failing.After(now) {
 		a.Failing = now
@@ -265,30 +305,13 @@ func (s *Sender) failed(d *Delivery, target Target, err error) {
 			a.Addresses = remainingOf(a.Addresses, target.Mail, sendError.Rest)
 		}
 	}
-	d.attempts = a
-	switch {
-	case a.Refused:
-		s.refused(d)
-		return
-	case s.Undelivered == nil:
-	case now.Sub(a.Failing) >= giveUpAfter:
-		s.Undelivered(d, err, fmt.Sprintf("it is dropped, after a day and %d attempts", a.Tries))
-		s.drop(d)
-		return
-	case !a.Reported:
-		s.Undelivered(d, err, "it is tried again for a day")
-		a.Reported = true
-	}
-	s.putBack(d, a)
 }
 
-const unkept = "the outbox cannot be written either, so nobody will be told"
-
-// refused drops a delivery that gets no other attempt, and reports it. If this process cannot
+// refuse drops a delivery that gets no other attempt, and reports it. If this process cannot
 // report it, a tick does both.
-func (s *Sender) refused(d *Delivery) {
+func (s *Sender) refuse(d *Delivery) {
 	if s.Undelivered == nil {
-		s.putBack(d, d.attempts)
+		s.putBack(d)
 		return
 	}
 	s.Undelivered(d, errors.New(d.attempts.Error), "it is dropped")
@@ -297,8 +320,8 @@ func (s *Sender) refused(d *Delivery) {
 
 // putBack leaves a delivery to the next attempt. If that fails, the message becomes free when this
 // process ends, and the next attempt comes sooner.
-func (s *Sender) putBack(d *Delivery, a state.Attempts) {
-	_ = s.db.Messages().Failed(context.Background(), s.owner, d.Message.ID, a, next(a))
+func (s *Sender) putBack(d *Delivery) {
+	_ = s.db.Messages().Failed(context.Background(), s.owner, d.Message.ID, d.attempts, nextTime(d.attempts))
 }
 
 func (s *Sender) drop(d *Delivery) {
@@ -307,9 +330,9 @@ func (s *Sender) drop(d *Delivery) {
 	}
 }
 
-// next returns the time of the attempt after a failed one. The waits begin with a full minute, as
-// ticks do.
-func next(a state.Attempts) time.Time {
+// nextTime returns the time of the attempt after a failed one. The waits begin with a full minute,
+// as ticks do.
+func nextTime(a state.Attempts) time.Time {
 	wait := longestWait
 	if a.Tries <= 6 {
 		wait = min(wait, firstWait<<(a.Tries-1))

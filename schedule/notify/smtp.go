@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	netmail "net/mail"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,12 +17,90 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
+// A smtpServer is what the URL of a mail says about the server.
+type smtpServer struct {
+	host, port     string
+	user, password string // both or neither
+	implicitTLS    bool   // smtps: TLS from the first byte (RFC 8314)
+	tls            tlsPolicy
+	secrets        []string // as secretsOf returns them
+}
+
+// A tlsPolicy says which encryption a connection needs that begins without TLS.
+type tlsPolicy int
+
+const (
+	// tlsIfOffered uses STARTTLS when the server offers it, whatever its certificate: an attacker
+	// who could forge the certificate could as well remove the offer (RFC 7435). Mail servers do
+	// the same among themselves.
+	tlsIfOffered tlsPolicy = iota
+	tlsRequired
+	tlsNone
+)
+
+// parseMailURL reads the URL of a mail. The problem is a text for people that repeats nothing of
+// the URL; it is empty if the URL is good.
+//
+// A password is sent only if TLS with a trusted certificate is required. The exceptions are a
+// server on this machine, and a URL that says tls=none.
+func parseMailURL(text string) (s smtpServer, problem string) {
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.Hostname() == "" {
+		return s, "the URL of the mail server does not begin with smtp:// or smtps:// and a host"
+	}
+	s = smtpServer{host: u.Hostname(), port: u.Port(), secrets: secretsOf(u)}
+	switch u.Scheme {
+	case "smtp":
+		s.port = cmp.Or(s.port, "25")
+	case "smtps":
+		s.port, s.implicitTLS = cmp.Or(s.port, "465"), true
+	default:
+		return s, "the URL of the mail server does not begin with smtp:// or smtps://"
+	}
+	if u.User != nil {
+		s.user = u.User.Username()
+		s.password, _ = u.User.Password()
+		if s.user == "" || s.password == "" {
+			return s, "the URL of the mail server has half of a user and password"
+		}
+		if ip := net.ParseIP(s.host); s.host != "localhost" && (ip == nil || !ip.IsLoopback()) { // not on this machine
+			s.tls = tlsRequired
+		}
+	}
+	if strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
+		return s, "the URL of the mail server has a path, which means nothing"
+	}
+	for name, values := range u.Query() {
+		switch {
+		case name == "tls" && len(values) == 1 && values[0] == "required":
+			s.tls = tlsRequired
+		case name == "tls" && len(values) == 1 && values[0] == "none" && !s.implicitTLS:
+			s.tls = tlsNone
+		default:
+			return s, "the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else"
+		}
+	}
+	return s, ""
+}
+
+// MailServer returns the host:port of the URL of a mail; "" for an empty URL, which means sendmail,
+// and for a wrong one.
+func MailServer(url string) string {
+	if s, problem := parseMailURL(url); problem == "" {
+		return s.address()
+	}
+	return ""
+}
+
+// address is the host and port to connect to. Errors name the server by it.
+func (s smtpServer) address() string { return net.JoinHostPort(s.host, s.port) }
+
 // A session sends one mail over one connection. It leads the dialogue itself, because go-mail's
 // Client (v0.8.1) has three flaws. It sends to no address if the server refuses one address, it
 // hides the code of a reply, and it ignores the context after TCP is connected. The commands and
 // the ways to authenticate are from go-mail.
 type session struct {
-	attempt
+	explainer
 	*smtp.Client
 	target Target
 	server smtpServer
@@ -30,7 +110,7 @@ type session struct {
 // sendSMTP hands the mail to a mail server. Nil means that the server has accepted it for all
 // addresses.
 func (t Target) sendSMTP(ctx context.Context, server smtpServer, e email) error {
-	s := &session{attempt: beginAttempt(ctx, server.secrets), target: t, server: server}
+	s := &session{explainer: newExplainer(ctx, server.secrets), target: t, server: server}
 	conn, err := s.dial()
 	if err != nil {
 		return s.connectionError(err)

@@ -13,12 +13,74 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sched/schedule"
 )
 
-// This file has the messages for services that watch runs: the check-ins of Sentry Crons, and then
-// the traces of OpenTelemetry.
+// This file has the messages for services that watch runs: pings, the check-ins of Sentry Crons,
+// and the traces of OpenTelemetry.
+
+// maxPingOutput is how many bytes of output a ping carries. healthchecks.io keeps 100 kB; a server
+// that people host themselves keeps the first 10 kB unless configured otherwise. A longer text
+// would lose its end, which matters most.
+const maxPingOutput = 10_000
+
+func (t Target) sendPing(ctx context.Context, m Message) error {
+	u, _ := url.Parse(t.Ping) // Check has seen it
+	if t.On == nil {
+		return t.do(ctx, http.MethodGet, u.String(), "", "")
+	}
+	signal, body := m.signal()
+	u = withSignal(u, signal, m.Run)
+	if body == "" {
+		return t.do(ctx, http.MethodGet, u.String(), "", "")
+	}
+	body = tail(body, maxPingOutput) // byte for byte as it was printed
+	return t.do(ctx, http.MethodPost, u.String(), contentType(body), body)
+}
+
+// contentType is the type of an output. Whether the output is UTF-8 depends on the command that
+// printed it.
+func contentType(body string) string {
+	if utf8.ValidString(body) {
+		return "text/plain; charset=utf-8"
+	}
+	return "application/octet-stream"
+}
+
+// signal is the message in the pinging API (https://healthchecks.io/docs/http_api/). It is the last
+// part of the path, empty for a success, and the body. The body is the output. If the path cannot
+// say what happened, the body begins with a line that does.
+func (m Message) signal() (signal, body string) {
+	switch {
+	case m.Event == Start:
+		return "start", ""
+	case m.Event == Skip, m.Outcome == "skipped":
+		return "log", m.headline() // the API shows it, and leaves the state of the check
+	case m.Event == Success, m.Event == Recovery, m.Outcome == "succeeded":
+		return "", m.Output
+	case m.Outcome == "failed" && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
+		return strconv.Itoa(*m.ExitCode), m.Output // 0 may be a failure here (success_codes), but not in the API
+	}
+	if m.Output == "" {
+		return "fail", m.headline()
+	}
+	return "fail", m.headline() + "\n\n" + m.Output
+}
+
+// withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side
+// match start and end. If the URL has a rid already, that stays.
+func withSignal(u *url.URL, signal, run string) *url.URL {
+	with := *u
+	if signal != "" {
+		with = *u.JoinPath(signal)
+	}
+	if run != "" && !u.Query().Has("rid") {
+		with.RawQuery = strings.TrimPrefix(u.RawQuery+"&rid="+url.QueryEscape(run), "&")
+	}
+	return &with
+}
 
 // A check-in of Sentry (https://develop.sentry.dev/sdk/telemetry/check-ins/) makes or updates the
 // monitor of the task, so that nobody has to make it by hand.
@@ -120,8 +182,7 @@ func SharedMonitors(s *schedule.Schedule) (warnings []schedule.Problem) {
 }
 
 // A run is a trace of OpenTelemetry: a span for the run, and below it a span for each attempt. The
-// ids are made from the id of the run, so every process of the run knows
-// them.
+// ids are made from the id of the run, so every process of the run knows them.
 
 // TraceParent returns the variable TRACEPARENT of the command of an attempt, as
 // https://www.w3.org/TR/trace-context/ has it: the command's spans come below that span.
@@ -142,7 +203,7 @@ func spanID(run string, attempt int) string {
 const (
 	kindInternal = 1
 	kindClient   = 3 // of a program that another one calls
-	statusError  = 2
+	codeError    = 2
 )
 
 // attributes say more about a span, or about where it comes from. The JSON of OTLP has 64-bit
@@ -171,49 +232,53 @@ func (t Target) sendSpan(ctx context.Context, m Message) error {
 	return t.do(ctx, http.MethodPost, u.String(), "application/json", string(body))
 }
 
-// traces is the message as the span of a run or of an attempt. Its attributes have the names that
+// traces is the message as a trace with one span. It comes from the schedule on the server.
+func (m Message) traces() object {
+	var resource attributes
+	resource.text("service.name", m.Schedule)
+	resource.text("host.name", m.Server)
+	scopeSpans := object{"scope": object{"name": "sched"}, "spans": []object{m.span()}}
+	resourceSpans := object{"resource": object{"attributes": resource}, "scopeSpans": []object{scopeSpans}}
+	return object{"resourceSpans": []object{resourceSpans}}
+}
+
+// span is the message as the span of a run or of an attempt. Its attributes have the names that
 // OpenTelemetry gives to programs
 // (https://opentelemetry.io/docs/specs/semconv/cli/cli-spans/), and else begin with sched.
-func (m Message) traces() object {
-	var ofSender, ofSpan attributes
-	ofSender.text("service.name", m.Schedule)
-	ofSender.text("host.name", m.Server)
-	ofSpan.text("sched.task", m.Task)
-	ofSpan.text("sched.run", m.Run)
-	ofSpan.text("sched.slot", m.Slot.UTC().Format(time.RFC3339))
-	span := object{
-		"traceId": traceID(m.Run), "startTimeUnixNano": nanoseconds(m.Started), "endTimeUnixNano": nanoseconds(m.Ended),
-		"status": object{},
-	}
+func (m Message) span() object {
+	var all attributes
+	all.text("sched.task", m.Task)
+	all.text("sched.run", m.Run)
+	all.text("sched.slot", m.Slot.UTC().Format(time.RFC3339))
+	span := object{"traceId": traceID(m.Run), "status": object{},
+		"startTimeUnixNano": nanoseconds(m.Started), "endTimeUnixNano": nanoseconds(m.Ended)}
 	if m.Event == AttemptEnd {
 		span["spanId"], span["parentSpanId"] = spanID(m.Run, m.Attempt), spanID(m.Run, 0)
 		span["name"], span["kind"] = m.Program, kindClient
-		ofSpan.number("sched.attempt", m.Attempt)
-		ofSpan.text("process.executable.name", m.Program)
-		ofSpan.number("process.pid", m.PID)
+		all.number("sched.attempt", m.Attempt)
+		all.text("process.executable.name", m.Program)
+		all.number("process.pid", m.PID)
 	} else {
 		span["spanId"], span["name"], span["kind"] = spanID(m.Run, 0), m.Task, kindInternal
-		ofSpan.number("sched.attempts", m.Attempt)
+		all.number("sched.attempts", m.Attempt)
 		if m.Cause != "" {
 			span["links"] = []object{{"traceId": traceID(m.Cause), "spanId": spanID(m.Cause, 0)}}
 		}
 	}
-	ofSpan.text("sched.outcome", m.Outcome)
+	all.text("sched.outcome", m.Outcome)
 	if m.ExitCode != nil {
-		ofSpan.number("process.exit.code", *m.ExitCode)
+		all.number("process.exit.code", *m.ExitCode)
 	}
 	if m.Outcome != "succeeded" {
-		ofSpan.text("error.type", m.Outcome)
-		status := object{"code": statusError}
+		all.text("error.type", m.Outcome)
+		status := object{"code": codeError}
 		if m.Reason != "" {
 			status["message"] = m.Reason
 		}
 		span["status"] = status
 	}
-	span["attributes"] = ofSpan
-	scopeSpans := object{"scope": object{"name": "sched"}, "spans": []object{span}}
-	resourceSpans := object{"resource": object{"attributes": ofSender}, "scopeSpans": []object{scopeSpans}}
-	return object{"resourceSpans": []object{resourceSpans}}
+	span["attributes"] = all
+	return span
 }
 
 // nanoseconds is a time as OTLP has it: since 1970, as a text.

@@ -1,7 +1,11 @@
 package notify
 
 import (
+	"context"
+	"encoding/json"
+	"net/http"
 	"strings"
+	"time"
 
 	"sched/schedule/humanize"
 )
@@ -24,6 +28,18 @@ const (
 	maxDiscord = 1950
 )
 
+func (t Target) sendWebhook(ctx context.Context, m Message) error {
+	content := m.body(t.Format)
+	if text, plain := content.(string); plain {
+		return t.do(ctx, http.MethodPost, t.Webhook, "text/plain; charset=utf-8", text)
+	}
+	var body strings.Builder
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(content) // strings and numbers, which are always JSON
+	return t.do(ctx, http.MethodPost, t.Webhook, "application/json", body.String())
+}
+
 // body returns what is posted in a format, as a text or as a value for JSON.
 func (m Message) body(format string) any {
 	switch format {
@@ -37,6 +53,75 @@ func (m Message) body(format string) any {
 		return m.discord()
 	}
 	return m.webhookBody()
+}
+
+// webhookBody is the JSON of a webhook. Its names are the names of `sched history --json`. Times
+// are RFC 3339 in UTC; a missing time is null. Programs read it: a field may be added, and no field
+// may go or change. docs/notifications.md explains each field.
+type webhookBody struct {
+	ID          string   `json:"id"`
+	Text        string   `json:"text"`
+	Event       Event    `json:"event"`
+	At          *string  `json:"at"`
+	Schedule    string   `json:"schedule"`
+	Task        string   `json:"task"`
+	Description string   `json:"description"`
+	Run         string   `json:"run"`
+	Server      string   `json:"server"`
+	Slot        *string  `json:"slot"`
+	Started     *string  `json:"started"`
+	Ended       *string  `json:"ended"`
+	Duration    *float64 `json:"duration"` // seconds
+	Outcome     string   `json:"outcome"`
+	Warning     bool     `json:"warning"`
+	Reason      string   `json:"reason"`
+	ExitCode    *int     `json:"exit_code"`
+	Attempts    int      `json:"attempts"`
+	Output      string   `json:"output"`
+	OutputCut   bool     `json:"output_cut"`
+	HeldBack    int      `json:"held_back"`
+	HeldSince   *string  `json:"held_since"`
+
+	Params map[string]string `json:"params,omitempty"`
+}
+
+func (m Message) webhookBody() webhookBody {
+	b := webhookBody{
+		ID:          m.ID,
+		Text:        m.subject(),
+		Event:       m.Event,
+		At:          utc(m.At),
+		Schedule:    m.Schedule,
+		Task:        m.Task,
+		Description: m.Description,
+		Run:         m.Run,
+		Server:      m.Server,
+		Slot:        utc(m.Slot),
+		Started:     utc(m.Started),
+		Ended:       utc(m.Ended),
+		Outcome:     m.Outcome,
+		Warning:     m.Warning,
+		Reason:      m.Reason,
+		ExitCode:    m.ExitCode,
+		Attempts:    m.Attempt,
+		Output:      strings.ToValidUTF8(m.Output, "\uFFFD"),
+		OutputCut:   m.Cut,
+		HeldBack:    m.HeldBack,
+		HeldSince:   utc(m.HeldSince),
+		Params:      m.Params,
+	}
+	if !m.Started.IsZero() && !m.Ended.IsZero() {
+		b.Duration = new(m.Duration.Seconds())
+	}
+	return b
+}
+
+// utc is a time in RFC 3339, nil for the zero time.
+func utc(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC().Format(time.RFC3339))
 }
 
 // summary is the message without its output, in lines; escape is for foreign text.
