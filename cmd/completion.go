@@ -67,12 +67,14 @@ func zshCompletion(root *cobra.Command, to io.Writer) error {
 	return err
 }
 
-// An argumentCompletion finds candidates for the next argument of a command, while the command
-// takes more arguments.
-type argumentCompletion struct {
-	most       int // how many arguments the command takes
-	candidates func(completer) []string
+// A wordList finds words that may complete what a person types.
+type wordList func(completer) []string
 
+// An argumentCompletion offers words for the next argument of a command, while the command takes
+// more arguments.
+type argumentCompletion struct {
+	most          int // how many arguments the command takes
+	words         wordList
 	unlimitedWith string // a flag with which the command takes any number of arguments; may be empty
 }
 
@@ -81,25 +83,25 @@ func argumentCompletions() map[string]argumentCompletion {
 	tasksAndRuns := func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }
 	failures := func(c completer) []string { return c.runs(outcome.Failures) }
 	return map[string]argumentCompletion{
-		"list":    {most: unlimited, candidates: completer.tasks},
-		"test":    {most: 1, candidates: completer.tasks},
-		"show":    {most: 1, candidates: completer.tasks},
-		"why":     {most: 1, candidates: completer.tasks},
-		"history": {most: 1, candidates: completer.tasks},
-		"trigger": {most: 1, candidates: completer.tasks, unlimitedWith: "cancel"},
-		"pause":   {most: unlimited, candidates: completer.tasks},
-		"resume":  {most: unlimited, candidates: completer.tasks},
-		"logs":    {most: 1, candidates: tasksAndRuns, unlimitedWith: "grep"},
-		"retry":   {most: unlimited, candidates: failures},
-		"stop":    {most: unlimited, candidates: completer.live},
-		"unlock":  {most: 1, candidates: completer.tasks},
-		"finish":  {most: 1, candidates: completer.mutexes},
+		"list":    {most: unlimited, words: completer.tasks},
+		"test":    {most: 1, words: completer.tasks},
+		"show":    {most: 1, words: completer.tasks},
+		"why":     {most: 1, words: completer.tasks},
+		"history": {most: 1, words: completer.tasks},
+		"trigger": {most: 1, words: completer.tasks, unlimitedWith: "cancel"},
+		"pause":   {most: unlimited, words: completer.tasks},
+		"resume":  {most: unlimited, words: completer.tasks},
+		"logs":    {most: 1, words: tasksAndRuns, unlimitedWith: "grep"},
+		"retry":   {most: unlimited, words: failures},
+		"stop":    {most: unlimited, words: completer.live},
+		"unlock":  {most: 1, words: completer.tasks},
+		"finish":  {most: 1, words: completer.mutexes},
 	}
 }
 
-// flagCompletions maps each flag to its candidates. A flag means the same in each command.
-func flagCompletions() map[string]func(completer) []string {
-	return map[string]func(completer) []string{
+// flagCompletions maps each flag to its words. A flag means the same in each command.
+func flagCompletions() map[string]wordList {
+	return map[string]wordList{
 		"only":    completer.tasks,
 		"tag":     completer.tags,
 		"run":     func(c completer) []string { return c.runs(nil) },
@@ -124,8 +126,8 @@ func (a *app) addCompletions(root *cobra.Command) {
 		if completion, ok := ofArguments[c.Name()]; ok {
 			c.ValidArgsFunction = a.completeArgument(completion)
 		}
-		for flag, candidates := range ofFlags {
-			completeFlag(c, flag, a.completeValue(candidates))
+		for flag, words := range ofFlags {
+			completeFlag(c, flag, a.completeValue(words))
 		}
 		completeFlag(c, "env", a.completeParam)
 		completeFlag(c, "prometheus", filesNamed("prom"))
@@ -144,41 +146,38 @@ func filesNamed(endings ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 }
 
-// completeArgument offers the candidates that are not among the arguments yet.
+// completeArgument offers the words that are not among the arguments yet.
 func (a *app) completeArgument(completion argumentCompletion) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= completion.most && !c.Flags().Changed(completion.unlimitedWith) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		candidates := completion.candidates(completer{a})
-		return matches(candidates, typed, args), cobra.ShellCompDirectiveNoFileComp
+		return matches(completion.words(completer{a}), typed, args), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeValue offers the candidates for the value of a flag.
-func (a *app) completeValue(candidates func(completer) []string) cobra.CompletionFunc {
+// completeValue offers words for the value of a flag.
+func (a *app) completeValue(words wordList) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return matches(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
+		return matches(words(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeParam completes KEY=VALUE of a param. No blank follows: a value may come behind KEY=.
 func (a *app) completeParam(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	candidates := completer{a}.params(args)
-	return matches(candidates, typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	words := completer{a}.params(args)
+	return matches(words, typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// matches returns the candidates that begin with what was typed and are not among the arguments
-// yet.
-func matches(candidates []string, typed string, args []string) []string {
-	return slices.DeleteFunc(candidates, func(candidate string) bool {
+// matches returns the words that begin with what was typed and are not among the arguments yet.
+func matches(words []string, typed string, args []string) []string {
+	return slices.DeleteFunc(words, func(candidate string) bool {
 		word, _, _ := strings.Cut(candidate, "\t")
 		return !strings.HasPrefix(word, typed) || slices.Contains(args, word)
 	})
 }
 
-// A completer finds candidates: words with descriptions. It finds nothing if the schedule is
-// broken.
+// A completer finds words, with descriptions. It finds nothing if the schedule is broken.
 type completer struct{ *app }
 
 func (c completer) schedule() *schedule.Schedule {
@@ -192,51 +191,49 @@ func (c completer) schedule() *schedule.Schedule {
 	return &schedule.Schedule{}
 }
 
-func (c completer) tasks() (found []string) {
+func (c completer) tasks() (words []string) {
 	for _, t := range c.schedule().Tasks {
-		found = append(found, described(t.Name, t.Description))
+		words = append(words, described(t.Name, t.Description))
 	}
-	return found
+	return words
 }
 
-func (c completer) tags() (found []string) {
+func (c completer) tags() (words []string) {
 	for _, t := range c.schedule().Tasks {
-		found = append(found, t.Tags...)
+		words = append(words, t.Tags...)
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return withoutTwins(words)
+}
+
+func (c completer) mutexes() (words []string) {
+	for _, t := range c.schedule().Tasks {
+		if t.WithoutOverlapping || t.Background {
+			words = append(words, t.Mutex)
+		}
+	}
+	return withoutTwins(words)
 }
 
 // params finds the params of the tasks among the arguments, or of all tasks if no task is there,
 // with the values that they may have.
-func (c completer) params(args []string) (found []string) {
+func (c completer) params(args []string) (words []string) {
 	tasks := c.schedule().Tasks
 	isNamed := func(t *schedule.Task) bool { return slices.Contains(args, t.Name) }
-	if slices.ContainsFunc(tasks, isNamed) {
-		tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *schedule.Task) bool { return !isNamed(t) })
-	}
+	all := !slices.ContainsFunc(tasks, isNamed)
 	for _, t := range tasks {
+		if !all && !isNamed(t) {
+			continue
+		}
 		for _, p := range t.Params {
 			if len(p.Values) == 0 {
-				found = append(found, p.Name+"=")
+				words = append(words, p.Name+"=")
 			}
 			for _, value := range p.Values {
-				found = append(found, p.Name+"="+value)
+				words = append(words, p.Name+"="+value)
 			}
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-func (c completer) mutexes() (found []string) {
-	for _, t := range c.schedule().Tasks {
-		if t.WithoutOverlapping || t.Background {
-			found = append(found, t.Mutex)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return withoutTwins(words)
 }
 
 const (
@@ -246,30 +243,29 @@ const (
 
 // runs finds the newest runs. If outcomes is not nil, it finds the newest runs with one of these
 // outcomes, and their tasks.
-func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
+func (c completer) runs(outcomes []outcome.Outcome) (words []string) {
 	c.withRecords(func(ctx context.Context, s *schedule.Schedule, records *view.Records) {
 		newest, _ := records.Find(ctx, state.Query{Limit: runsOffered, Outcomes: outcomes})
 		for _, r := range newest {
-			if outcomes != nil && !slices.Contains(found, r.Task) {
-				found = append(found, r.Task)
+			if outcomes != nil && !slices.Contains(words, r.Task) {
+				words = append(words, r.Task)
 			}
 			text := fmt.Sprintf("%s, %s at %s", r.Task, r.OutcomeText(), c.minuteText(r.Slot, s.Location))
-			found = append(found, described(humanize.ShortRun(r.ID), text))
+			words = append(words, described(humanize.ShortRun(r.ID), text))
 		}
 	})
-	return found
+	return words
 }
 
 // live finds the runs that live, and their tasks.
-func (c completer) live() (found []string) {
+func (c completer) live() (words []string) {
 	c.withRecords(func(_ context.Context, s *schedule.Schedule, records *view.Records) {
 		for _, row := range slices.DeleteFunc(records.Live, state.Row.Pending) {
 			text := row.Task + " of " + c.minuteText(row.Slot, s.Location)
-			found = append(found, row.Task, described(humanize.ShortRun(row.ID), text))
+			words = append(words, row.Task, described(humanize.ShortRun(row.ID), text))
 		}
 	})
-	slices.Sort(found)
-	return slices.Compact(found)
+	return withoutTwins(words)
 }
 
 // withRecords calls find with the records of the schedule, if they can be read in time.
@@ -291,4 +287,10 @@ func described(word, description string) string {
 		return word
 	}
 	return word + "\t" + humanize.Line(description)
+}
+
+// withoutTwins sorts words, and returns each once.
+func withoutTwins(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
 }

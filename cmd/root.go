@@ -54,7 +54,14 @@ a signal.`,
 		},
 	}
 	a.addRootFlags(root, &version)
-	addInGroups(root, []commandGroup{
+	addInGroups(root, a.commandGroups(), a.seldomCommands())
+	root.AddCommand(newStartCommand())
+	return root
+}
+
+// commandGroups returns the usual commands in the order of `sched --help`.
+func (a *app) commandGroups() []commandGroup {
+	return []commandGroup{
 		{title: "Every day", commands: []*cobra.Command{
 			newRunCommand(a),
 			newListCommand(a),
@@ -88,16 +95,19 @@ a signal.`,
 			newWorkCommand(a),
 		}},
 		{title: "About sched", commands: []*cobra.Command{newVersionCommand(a)}},
-	}, []*cobra.Command{
+	}
+}
+
+// seldomCommands returns the commands that only `sched help --all` lists.
+func (a *app) seldomCommands() []*cobra.Command {
+	return []*cobra.Command{
 		newInterruptCommand(a),
 		newUnlockCommand(a),
 		newForgetCommand(a),
 		newFinishCommand(a),
 		newSchemaCommand(a),
 		newCompletionCommand(a),
-	})
-	root.AddCommand(newStartCommand())
-	return root
+	}
 }
 
 // addRootFlags adds the flags that every command has, and --version.
