@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -48,11 +49,11 @@ with the first time that breaks it.`,
 		Args:              arguments(0, 1),
 		ValidArgsFunction: filesNamed("yaml", "yml", "crontab", "cron"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 && a.config != "" {
-				return usage("", "the file is named twice: %s, and %s with --config", args[0], a.config)
-			} else if len(args) > 0 {
-				a.config = args[0]
+			file := optionalArgument(args)
+			if file != "" && a.config != "" {
+				return usage("", "the file is named twice: %s, and %s with --config", file, a.config)
 			}
+			a.config = cmp.Or(file, a.config)
 			return checkCommand{a}.check(o)
 		},
 	}
@@ -80,20 +81,18 @@ type judgement struct {
 // check prints what it says about the schedule, and returns the exit of sched.
 func (a checkCommand) check(o checkOptions) error {
 	a.wantOrigins = true
-	v, err := a.judge(o)
+	j, err := a.judge(o)
 	if err != nil {
 		return err
 	}
-	if o.json {
-		if err := a.printJSON(v.json()); err != nil {
-			return err
-		}
-	} else {
-		a.printJudgement(v)
+	if !o.json {
+		a.printJudgement(j)
+	} else if err := a.printJSON(j.json()); err != nil {
+		return err
 	}
-	warnings := len(v.warnings) + len(v.machineWarnings)
+	warnings := len(j.warnings) + len(j.machineWarnings)
 	switch {
-	case len(v.problems) > 0:
+	case len(j.problems) > 0:
 		return &exit{code: exitUsage}
 	case o.strict && warnings > 0:
 		return usage("", "%s, and --strict takes them for problems", humanize.Count(warnings, "warning"))
@@ -101,7 +100,8 @@ func (a checkCommand) check(o checkOptions) error {
 	return nil
 }
 
-// judge returns an error only if it could not look for a schedule.
+// judge loads the schedule and judges it. It returns an error only if it could not look for a
+// schedule.
 func (a checkCommand) judge(o checkOptions) (judgement, error) {
 	s, err := a.load()
 	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
@@ -112,7 +112,7 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 	}
 	now := a.now()
 	proofs := s.Prove(now, now.AddDate(provenYears, 0, 0))
-	v := judgement{
+	j := judgement{
 		file:     filepath.Base(s.File),
 		tasks:    len(s.Tasks),
 		problems: slices.Concat(s.Left, brokenAssertions(proofs)),
@@ -121,11 +121,11 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 	}
 	if !o.fileOnly {
 		problems, warnings := unfitTasks(s)
-		v.problems = append(v.problems, problems...)
-		v.machineWarnings = append(warnings, a.machineWarnings(s, now)...)
-		v.notes = tasksElsewhere(s)
+		j.problems = append(j.problems, problems...)
+		j.machineWarnings = append(warnings, a.machineWarnings(s, now)...)
+		j.notes = tasksElsewhere(s)
 	}
-	return v, nil
+	return j, nil
 }
 
 // fileWarnings are warnings about the file alone.
@@ -166,21 +166,21 @@ func (a checkCommand) machineWarnings(s *schedule.Schedule, now time.Time) []sch
 // storeRisks warns of a store that is silent (tasks are skipped) and of a store that forgets (slots
 // run twice).
 func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem) {
-	needs := func(t *schedule.Task) bool { return s.Active(t) && t.OneServer }
-	i := slices.IndexFunc(s.Tasks, needs)
+	needsStore := func(t *schedule.Task) bool { return s.Active(t) && t.OneServer }
+	i := slices.IndexFunc(s.Tasks, needsStore)
 	if i < 0 || len(s.Store.Servers) == 0 {
 		return nil
 	}
 	add := func(text, hint string) {
 		risks = append(risks, s.Tasks[i].Problem("one_server", hint, "one_server: %s", text))
 	}
-	found, err := a.store(s).Risks(ctx)
-	for _, risk := range found {
+	storeRisks, err := a.store(s).Risks(ctx)
+	for _, risk := range storeRisks {
 		add(risk.Text, risk.Hint)
 	}
-	for _, f := range cluster.NotesIn(s.StateDir).Findings {
-		if f.Kind == cluster.KindZone {
-			add(f.Text, f.Hint)
+	for _, finding := range cluster.NotesIn(s.StateDir).Findings {
+		if finding.Kind == cluster.KindZone {
+			add(finding.Text, finding.Hint)
 		}
 	}
 	if err != nil {
@@ -199,23 +199,23 @@ func otherSpelling(file string) string {
 }
 
 // printJudgement prints everything but proofs to stderr.
-func (a checkCommand) printJudgement(v judgement) {
-	for _, warning := range v.warnings {
+func (a checkCommand) printJudgement(j judgement) {
+	for _, warning := range j.warnings {
 		fmt.Fprintf(a.err, "warning: %s\n", warning)
 	}
-	for _, warning := range v.machineWarnings {
+	for _, warning := range j.machineWarnings {
 		warning.Text = "on this machine: " + warning.Text
 		fmt.Fprintf(a.err, "warning: %s\n", warning)
 	}
-	for _, note := range v.notes {
+	for _, note := range j.notes {
 		fmt.Fprintf(a.err, "note: %s\n", note)
 	}
-	if len(v.problems) > 0 {
-		a.printProblems(v.problems)
+	if len(j.problems) > 0 {
+		a.printProblems(j.problems)
 		return
 	}
-	fmt.Fprintf(a.out, "%s is valid: %s\n", v.file, humanize.Count(v.tasks, "task"))
-	for _, p := range v.proofs {
+	fmt.Fprintf(a.out, "%s is valid: %s\n", j.file, humanize.Count(j.tasks, "task"))
+	for _, p := range j.proofs {
 		fmt.Fprintf(a.out, "holds until %d: %s\n", p.To.Year(), p.Text)
 	}
 }
@@ -283,23 +283,23 @@ func (a checkCommand) renamedTasks(s *schedule.Schedule) (warnings []schedule.Pr
 	if err != nil {
 		return nil
 	}
-	ownMutex := func(t *schedule.Task) bool { return t.WithoutOverlapping && t.Mutex == t.Name }
-	has := func(s *schedule.Schedule, name string) bool { return slices.Contains(view.TaskNames(s), name) }
 	for _, t := range s.Tasks {
-		if !ownMutex(t) || has(before, t.Name) {
+		isOldName := func(old *schedule.Task) bool {
+			return hasOwnMutex(old) && s.Task(old.Name) == nil && slices.Equal(old.Command.Argv(), t.Command.Argv())
+		}
+		i := slices.IndexFunc(before.Tasks, isOldName)
+		if i < 0 || !hasOwnMutex(t) || before.Task(t.Name) != nil {
 			continue
 		}
-		for _, old := range before.Tasks {
-			if ownMutex(old) && !has(s, old.Name) && slices.Equal(old.Command.Argv(), t.Command.Argv()) {
-				hint := "keep `mutex: " + old.Name + "` until none is left"
-				warnings = append(warnings, t.Problem("without_overlapping", hint,
-					"without_overlapping: it was called %s, and does not wait for a run of that name", old.Name))
-				break
-			}
-		}
+		old := before.Tasks[i].Name
+		warnings = append(warnings, t.Problem("without_overlapping", "keep `mutex: "+old+"` until none is left",
+			"without_overlapping: it was called %s, and does not wait for a run of that name", old))
 	}
 	return warnings
 }
+
+// hasOwnMutex reports whether a task waits for its own runs alone, by its name.
+func hasOwnMutex(t *schedule.Task) bool { return t.WithoutOverlapping && t.Mutex == t.Name }
 
 // tasksElsewhere returns a note on the tasks that run only on other servers.
 func tasksElsewhere(s *schedule.Schedule) []schedule.Problem {
@@ -346,38 +346,37 @@ type findingJSON struct {
 	Here bool   `json:"here"` // it is about this machine, not about the file
 }
 
-func (v judgement) json() checkJSON {
-	warnings := findingsJSON(v.warnings)
-	for _, finding := range findingsJSON(v.machineWarnings) {
-		finding.Here = true
-		warnings = append(warnings, finding)
-	}
-	proofs := []proofJSON{}
-	for _, p := range v.proofs {
-		j := proofJSON{Place: p.Place, Text: p.Text, Holds: p.Break == nil, Until: p.To}
-		if p.Break != nil {
-			j.Why = p.Break.Why
-		}
-		if p.Break != nil && !p.Break.At.IsZero() {
-			j.Broken = &p.Break.At
-		}
-		proofs = append(proofs, j)
-	}
+func (j judgement) json() checkJSON {
 	return checkJSON{
-		File:     v.file,
-		Valid:    len(v.problems) == 0,
-		Tasks:    v.tasks,
-		Problems: findingsJSON(v.problems),
-		Warnings: warnings,
-		Notes:    findingsJSON(v.notes),
-		Proofs:   proofs,
+		File:     j.file,
+		Valid:    len(j.problems) == 0,
+		Tasks:    j.tasks,
+		Problems: findingsJSON(j.problems, false),
+		Warnings: append(findingsJSON(j.warnings, false), findingsJSON(j.machineWarnings, true)...),
+		Notes:    findingsJSON(j.notes, false),
+		Proofs:   proofsJSON(j.proofs),
 	}
 }
 
-func findingsJSON(problems []schedule.Problem) []findingJSON {
+func findingsJSON(problems []schedule.Problem, here bool) []findingJSON {
 	findings := []findingJSON{}
 	for _, p := range problems {
-		findings = append(findings, findingJSON{Place: p.Place, Task: p.Task, Text: p.Text, Hint: p.Hint})
+		findings = append(findings, findingJSON{Place: p.Place, Task: p.Task, Text: p.Text, Hint: p.Hint, Here: here})
 	}
 	return findings
+}
+
+func proofsJSON(proofs []schedule.Proof) []proofJSON {
+	list := []proofJSON{}
+	for _, p := range proofs {
+		proof := proofJSON{Place: p.Place, Text: p.Text, Holds: p.Break == nil, Until: p.To}
+		if p.Break != nil {
+			proof.Why = p.Break.Why
+			if !p.Break.At.IsZero() {
+				proof.Broken = &p.Break.At
+			}
+		}
+		list = append(list, proof)
+	}
+	return list
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -145,6 +144,10 @@ type slotHistory struct {
 	records    []state.Row // of runs that ended, and of slots that did not run
 }
 
+func (h slotHistory) isEmpty() bool {
+	return len(h.records)+len(h.live)+len(h.lost)+len(h.waiting) == 0
+}
+
 // showSlots prints what became of each slot.
 func (a historyCommand) showSlots(s *schedule.Schedule, q state.Query, o historyOptions) error {
 	h, err := a.readSlots(s, q, o)
@@ -162,7 +165,7 @@ func (a historyCommand) showSlots(s *schedule.Schedule, q state.Query, o history
 }
 
 // readSlots reads what became of the slots that a query asks for. It returns an error for a task
-// that is neither in the history nor in the schedule.
+// that has none of them and is not in the schedule.
 func (a historyCommand) readSlots(s *schedule.Schedule, q state.Query, o historyOptions) (h slotHistory, err error) {
 	read := a.view(s).History
 	if o.allServers {
@@ -172,48 +175,45 @@ func (a historyCommand) readSlots(s *schedule.Schedule, q state.Query, o history
 	if err != nil {
 		return h, err
 	}
-	waiting := a.view(s).Waiting(live, a.view(s).Pauses)
-	live = slices.DeleteFunc(live, state.Row.Waits)
-	if q.Task != "" {
-		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != q.Task })
-		ofTask := func(row state.Row) bool { return row.Task == q.Task }
-		if len(records)+len(waiting) == 0 && !slices.ContainsFunc(slices.Concat(live, lost), ofTask) {
-			if _, err := view.FindTask(s, q.Task); err != nil {
-				return h, err
-			}
-		}
-	}
-	return slotHistory{
-		waiting: waitingIn(waiting, q),
-		live:    matching(live, q),
+	h = slotHistory{
+		waiting: waitingIn(a.view(s).Waiting(live, a.view(s).Pauses), q),
+		live:    slices.DeleteFunc(matching(live, q), state.Row.Waits),
 		lost:    matching(lost, q),
 		records: records,
-	}, nil
+	}
+	if h.isEmpty() {
+		return h, refuseUnknown(s, q.Task)
+	}
+	return h, nil
 }
 
-// matching returns the rows that a query asks for. The rows have no outcome yet, so a query for
-// outcomes asks for none of them.
-func matching(rows []state.Row, q state.Query) []state.Row {
-	if len(q.Outcomes) > 0 {
+// refuseUnknown refuses a task that is not in the schedule. The empty name stands for all tasks.
+func refuseUnknown(s *schedule.Schedule, task string) error {
+	if task == "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(row state.Row) bool { return !q.Matches(row) })
+	_, err := view.FindTask(s, task)
+	return err
+}
+
+// matching returns the rows that a query asks for. They have not ended, so they have no outcome.
+func matching(rows []state.Row, q state.Query) []state.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row state.Row) bool {
+		return !q.Matches(row.WithoutOutcome())
+	})
 }
 
 // waitingIn returns the waiting slots that a query asks for.
 func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {
-	asked := map[string][]view.Waiting{}
-	if len(q.Outcomes) > 0 {
-		return asked // a slot that waits has no outcome yet
-	}
+	matching := map[string][]view.Waiting{}
 	for task, slots := range waiting {
 		for _, w := range slots {
-			if !w.Time.Before(q.Since) && (q.Until.IsZero() || w.Time.Before(q.Until)) {
-				asked[task] = append(asked[task], w)
+			if q.Matches(state.Row{Task: task, Slot: w.Time}) {
+				matching[task] = append(matching[task], w)
 			}
 		}
 	}
-	return asked
+	return matching
 }
 
 // printRecords prints records for programs.
@@ -235,8 +235,8 @@ func (a historyCommand) showSummary(s *schedule.Schedule, q state.Query, o histo
 	if err != nil {
 		return err
 	}
-	if q.Task != "" && len(summaries) == 0 {
-		if _, err := view.FindTask(s, q.Task); err != nil {
+	if len(summaries) == 0 {
+		if err := refuseUnknown(s, q.Task); err != nil {
 			return err
 		}
 	}
@@ -268,8 +268,8 @@ func (a historyCommand) showChanges(s *schedule.Schedule, q state.Query, o histo
 		return err
 	}
 	ofTask := func(c view.Change) bool { return c.Target != view.Everything }
-	if q.Task != "" && !slices.ContainsFunc(changes, ofTask) {
-		if _, err := view.FindTask(s, q.Task); err != nil {
+	if !slices.ContainsFunc(changes, ofTask) {
+		if err := refuseUnknown(s, q.Task); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // printSlots prints what waits, live runs, lost runs and records, in this order. In each of these
 // groups the newest is the first. The limit counts all rows together.
 func (a historyCommand) printSlots(s *schedule.Schedule, o historyOptions, h slotHistory) {
-	if len(h.records)+len(h.live)+len(h.lost)+len(h.waiting) == 0 {
+	if h.isEmpty() {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -50,9 +51,7 @@ installed and no crontab changes: for that there is sched install.`,
   sched import crontab.txt`,
 		Args: arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				o.file = args[0]
-			}
+			o.file = optionalArgument(args)
 			return importCommand{a}.importCrontab(o)
 		},
 	}
@@ -66,38 +65,32 @@ installed and no crontab changes: for that there is sched install.`,
 	return c
 }
 
-// importCrontab prints the schedule to stdout or writes it to a file. Everything else goes to
-// stderr.
-func (a importCommand) importCrontab(o importOptions) error {
+// check refuses flags that do not go together, and a file to write that is there already.
+func (o importOptions) check() error {
 	if o.user != "" && (o.file != "" || o.system) {
 		return usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
 	}
 	if _, err := os.Lstat(o.output); o.output != "" && err == nil {
 		return usage("name another file, or move that one away", "%s is there already", o.output)
 	}
+	return nil
+}
+
+// importCrontab prints the schedule to stdout or writes it to a file. Everything else goes to
+// stderr.
+func (a importCommand) importCrontab(o importOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	sources, from, err := a.sources(o)
 	if err != nil {
 		return err
 	}
-	var tables []*crontab.Table
-	for _, source := range sources {
-		tables = append(tables, crontab.Parse(source))
-	}
 	a.onlyReads()
 	a.system = o.system
-	stateDir := a.stateDirOf(o)
-	s := crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf, StateDir: stateDir})
-	if stateDir != "" {
-		a.problem("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
-	}
+	s := a.convert(sources, o)
+	a.printFindings(s)
 	yaml := s.YAML(importHeader(from, o, s))
-	for _, finding := range s.Findings {
-		if finding.Left {
-			finding.Text = "not imported: " + finding.Text
-		}
-		fmt.Fprintf(a.err, "%s\n", finding)
-	}
-	a.printDiffs(s)
 	proof, err := a.prove(s, yaml, o)
 	if err != nil {
 		return err
@@ -110,6 +103,20 @@ func (a importCommand) importCrontab(o importOptions) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// convert makes a schedule of the crontabs. It says where the tasks keep their history if the
+// crontab was run as it is.
+func (a importCommand) convert(sources []crontab.Source, o importOptions) *crontab.Schedule {
+	var tables []*crontab.Table
+	for _, source := range sources {
+		tables = append(tables, crontab.Parse(source))
+	}
+	stateDir := a.stateDirOf(o)
+	if stateDir != "" {
+		a.problem("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
+	}
+	return crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf, StateDir: stateDir})
 }
 
 // stateDirOf returns the state folder of a crontab that was run as it is, or "" if it has no state
@@ -135,16 +142,29 @@ func (a importCommand) stateDirOf(o importOptions) string {
 	return s.StateDir
 }
 
+// printFindings prints what the schedule lacks or has otherwise than the crontab, and the lines
+// that --tidy has changed.
+func (a importCommand) printFindings(s *crontab.Schedule) {
+	for _, finding := range s.Findings {
+		if finding.Left {
+			finding.Text = "not imported: " + finding.Text
+		}
+		fmt.Fprintln(a.err, finding)
+	}
+	for _, t := range s.Tasks {
+		if t.Tidied {
+			fmt.Fprintf(a.err, "%s:%d: %s is tidied:\n", t.Source, t.Entry.Line, t.Name)
+			a.printDiff(t.Diff())
+		}
+	}
+}
+
 // prove compares what cron starts with what the schedule would start. It refuses a schedule that is
 // not valid.
 func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) (*crontab.Proof, error) {
-	file := o.output
-	if file == "" {
-		file = "schedule.yaml"
-	}
 	opts := a.options()
 	opts.Root = false
-	loaded, err := load.Text(yaml, file, opts)
+	loaded, err := load.Text(yaml, cmp.Or(o.output, "schedule.yaml"), opts)
 	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		a.out.Write(yaml)
 		a.printProblems(invalid.Problems)
@@ -188,16 +208,6 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; "+
 		"`sched install -c %[1]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output))
 	return nil
-}
-
-// printDiffs shows the lines that --tidy has changed.
-func (a importCommand) printDiffs(s *crontab.Schedule) {
-	for _, t := range s.Tasks {
-		if t.Tidied {
-			fmt.Fprintf(a.err, "%s:%d: %s is tidied:\n", t.Source, t.Entry.Line, t.Name)
-			a.printDiff(t.Diff())
-		}
-	}
 }
 
 // printProof says how many minutes were compared, and where the schedule does not do as cron did.

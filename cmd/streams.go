@@ -54,17 +54,17 @@ func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error)
 	if err == nil {
 		return t.Name, nil
 	}
+	const unknown = "no task has that name or number"
 	number, numberErr := strconv.Atoi(answer)
-	hint := "type a number or a name"
 	switch {
-	case answer != "" && numberErr != nil:
+	case answer == "":
+		return "", usage("type a number or a name", unknown)
+	case numberErr != nil:
 		return "", err
-	case 1 <= number && number <= len(s.Tasks):
-		return s.Tasks[number-1].Name, nil
-	case answer != "":
-		hint = fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks))
+	case number < 1 || number > len(s.Tasks):
+		return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), unknown)
 	}
-	return "", usage(hint, "no task has that name or number")
+	return s.Tasks[number-1].Name, nil
 }
 
 // confirm asks a question on the terminal, and reports whether the answer was yes. It does not ask
