@@ -27,7 +27,7 @@ type Options struct {
 
 // Convert makes a task of each entry. It leaves out an entry that cannot be a task, with a Finding.
 func Convert(tables []*Table, o Options) *Schedule {
-	c := &converter{Options: o, schedule: &Schedule{}, names: names{map[string]int{}, map[string]bool{}}}
+	c := &converter{Options: o, schedule: &Schedule{}, names: usedNames{map[string]int{}, map[string]bool{}}}
 	for _, table := range tables {
 		c.table = table
 		c.schedule.Findings = append(c.schedule.Findings, table.Findings...)
@@ -60,7 +60,7 @@ func Convert(tables []*Table, o Options) *Schedule {
 type converter struct {
 	Options
 	schedule *Schedule
-	names    names
+	names    usedNames
 	table    *Table
 	entry    Entry
 }
@@ -80,6 +80,7 @@ func (c *converter) find(isLeft bool, hint, format string, args ...any) {
 
 var ownLine = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
 
+// convert makes a task of the entry, unless one of its steps omits it.
 func (c *converter) convert() {
 	e := c.entry
 	if ownLine().MatchString(e.Command) {
@@ -87,28 +88,8 @@ func (c *converter) convert() {
 		return
 	}
 	t := &Task{Entry: e, Source: c.table.Source.Name, Enabled: !e.Off, User: e.User, Env: maps.Clone(e.Set)}
-	if !utf8.ValidString(e.Raw) {
-		c.leave("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
+	if !c.isText() || !c.command(t) || !c.timesAndName(t) {
 		return
-	}
-	if strings.ContainsRune(e.Raw, 0) {
-		c.leave("remove the character", "the line holds a null character, which no program can be given")
-		return
-	}
-	if !c.command(t) {
-		return
-	}
-	short, all := namesOf(e.Command)
-	if file := c.fileOfCronD(); movers[short] && file != "" {
-		short = joinName(file, short)
-	}
-	if !c.times(t, cmp.Or(t.ownName(), short)) {
-		return
-	}
-	if t.Name = t.ownName(); t.Name == "" {
-		t.Name = c.names.unique(short, append(all, c.around(short)...))
-	} else {
-		c.names.taken[t.Name]++
 	}
 	t.Description, t.Comment = describe(e)
 	if e.Refused != "" && !e.Off {
@@ -124,6 +105,37 @@ func (c *converter) convert() {
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
 }
 
+// isText refuses a line with bytes that no schedule can have.
+func (c *converter) isText() bool {
+	switch {
+	case !utf8.ValidString(c.entry.Raw):
+		c.leave("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
+		return false
+	case strings.ContainsRune(c.entry.Raw, 0):
+		c.leave("remove the character", "the line holds a null character, which no program can be given")
+		return false
+	}
+	return true
+}
+
+// timesAndName sets the times, which may depend on the name (H), and then the name: a line without
+// times takes no name.
+func (c *converter) timesAndName(t *Task) bool {
+	short, all := namesOf(c.entry.Command)
+	if file := c.fileOfCronD(); movers[short] && file != "" {
+		short = joinName(file, short)
+	}
+	if !c.times(t, cmp.Or(t.ownName(), short)) {
+		return false
+	}
+	if t.Name = t.ownName(); t.Name == "" {
+		t.Name = c.names.unique(short, append(all, c.around(short)...))
+	} else {
+		c.names.taken[t.Name]++
+	}
+	return true
+}
+
 // fileOfCronD returns the name of a file of a folder cron.d: that name says whose lines they are.
 // It returns "" for any other crontab.
 func (c *converter) fileOfCronD() string {
@@ -136,12 +148,12 @@ func (c *converter) fileOfCronD() string {
 
 // around returns the longer names that do not come from the command, but from the file of a folder
 // cron.d, how often the line is due, and its user.
-func (c *converter) around(short string) (all []longer) {
+func (c *converter) around(short string) (all []longName) {
 	if file := c.fileOfCronD(); file != "" {
-		all = append(all, longer{file, joinName(file, short)})
+		all = append(all, longName{file, joinName(file, short)})
 	}
 	for _, word := range []string{rhythmOf(c.entry.When), c.entry.User} {
-		all = append(all, longer{word, joinName(short, word)})
+		all = append(all, longName{word, joinName(short, word)})
 	}
 	return all
 }
@@ -165,8 +177,6 @@ func (c *converter) flags(t *Task) {
 	c.remark("", "the flags before the command are flags of OpenBSD's and FreeBSD's cron: %s",
 		strings.Join(meanings, "; "))
 }
-
-var posixShell = humanize.Pattern(`^(ba|da|k|z|a|mk)?sh$`)
 
 // command sets the command. The standard input of the entry, which a schedule does not have,
 // becomes a here-document.

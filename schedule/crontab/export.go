@@ -110,15 +110,10 @@ func (e *exporter) set(name, value string) {
 	fmt.Fprintf(&e.text, "%s=%s\n", name, value)
 }
 
+// write writes a task: the settings that its lines need, its comment, and a line for each of its
+// times.
 func (e *exporter) write(active bool) {
-	var whens []string
-	for _, when := range e.task.When.Texts() {
-		if _, err := vixie.Parse(when); (err != nil && when != "@reboot") || backwards().MatchString(when) {
-			e.lose("cron", "", "cron does not know the times %q", when)
-			continue
-		}
-		whens = append(whens, when)
-	}
+	whens := e.times()
 	command, ok := e.command()
 	if len(whens) == 0 || !ok {
 		return
@@ -128,20 +123,18 @@ func (e *exporter) write(active bool) {
 			"it has several times, and so several lines: sched takes each for a task of its own")
 	}
 	e.text.WriteByte('\n')
-	e.set("CRON_TZ", e.task.When.Location.String())
-	if e.task.When.Location.String() != e.zone {
+	zone := e.task.When.Location.String()
+	e.set("CRON_TZ", zone)
+	if zone != e.zone {
 		e.warn("timezone", "write the times in the zone of the machine for them",
 			"its zone is a CRON_TZ, which cronie alone knows: other crons start it in the zone of the machine")
 	}
 	e.set("MAILTO", strings.Join(e.mail(), ","))
-	comment := "# sched:" + e.keys()
+	fmt.Fprintln(&e.text, "# sched:"+e.keys())
 	if e.task.Description != "" {
-		comment += "\n# " + strings.Join(strings.Fields(e.task.Description), " ")
+		fmt.Fprintln(&e.text, "# "+strings.Join(strings.Fields(e.task.Description), " "))
 	}
-	for i, when := range whens {
-		if i == 0 {
-			fmt.Fprintln(&e.text, comment)
-		}
+	for _, when := range whens {
 		if !active {
 			e.text.WriteByte('#')
 		}
@@ -151,6 +144,18 @@ func (e *exporter) write(active bool) {
 		}
 		e.text.WriteString(command + "\n")
 	}
+}
+
+// times returns the times of the task that cron knows.
+func (e *exporter) times() (whens []string) {
+	for _, when := range e.task.When.Texts() {
+		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !backwards().MatchString(when) {
+			whens = append(whens, when)
+			continue
+		}
+		e.lose("cron", "", "cron does not know the times %q", when)
+	}
+	return whens
 }
 
 // mail returns to whom cron mails what the task prints. All other hooks are lost.
@@ -172,51 +177,71 @@ var (
 	backslashes  = humanize.Pattern(`\\{2,}|\\?%|\\$`)
 )
 
-// command writes the command as percent reads it, with the folder and the variables of the task in
-// front.
+// command returns the command as percent reads it, with the folder and the variables of the task in
+// front. It sets the shell for it.
 func (e *exporter) command() (string, bool) {
-	c, line, input := e.task.Command, e.task.Command.Line, ""
-	shell := "/bin/sh"
-	switch {
+	line, input := e.task.Command.Line, ""
+	switch c := e.task.Command; {
 	case len(c.List) > 0:
 		line = shellWords(c.List)
-	case len(c.Shell) == 2 && c.Shell[1] == "-c" && posixShell().MatchString(path.Base(c.Shell[0])):
-		shell = c.Shell[0]
-	default:
+	case !e.hasPosixShell():
 		line = shellWords(append(slices.Clone(c.Shell), line))
 	}
 	if found := hereDocument().FindStringSubmatch(line); found != nil {
 		escaped := strings.ReplaceAll(strings.TrimSuffix(found[3], "\n"), "%", `\%`)
 		line, input = found[1], "%"+strings.ReplaceAll(escaped, "\n", "%")
 	}
-	before := ""
-	for _, name := range slices.Sorted(maps.Keys(e.task.Env)) {
-		value := e.task.Env[name]
-		switch current, ok := e.current[name]; {
-		case ok && current == value || name == "SHELL" && value == shell:
-		case e.isExpanded(e.task, name):
-			e.lose("env."+name, "set it in the command",
-				"%s comes from a variable, which a crontab does not expand", name)
-		default:
-			before += "export " + name + "=" + shellWords([]string{value}) + "; "
-		}
-	}
-	home, ok := e.current["HOME"]
-	if !ok {
-		home, ok = e.home(e.user)
-	}
-	if !ok || home != e.task.Dir {
-		before = "cd " + shellWords([]string{e.task.Dir}) + " || exit; " + before
-	}
-	line = before + line
+	line = e.changeFolder() + e.exports() + line
 	if strings.Contains(line, "\n") {
 		e.lose("command", "put it into a script, and call that", "its command has several lines, and a crontab has one")
 		return "", false
 	}
-	e.set("SHELL", shell)
+	e.set("SHELL", e.shell())
 	return backslashes().ReplaceAllStringFunc(line, func(found string) string {
 		return strings.ReplaceAll(strings.ReplaceAll(found, `\`, `\\`), "%", `\%`)
 	}) + input, true
+}
+
+// hasPosixShell reports whether cron can give the command to the shell of the task (SHELL).
+func (e *exporter) hasPosixShell() bool {
+	shell := e.task.Command.Shell
+	return len(shell) == 2 && shell[1] == "-c" && posixShell().MatchString(path.Base(shell[0]))
+}
+
+// shell returns the shell to which cron gives the command.
+func (e *exporter) shell() string {
+	if len(e.task.Command.List) == 0 && e.hasPosixShell() {
+		return e.task.Command.Shell[0]
+	}
+	return "/bin/sh"
+}
+
+// exports returns the commands that set the variables of the task, as far as no setting above does.
+func (e *exporter) exports() (commands string) {
+	for _, name := range slices.Sorted(maps.Keys(e.task.Env)) {
+		value := e.task.Env[name]
+		switch current, ok := e.current[name]; {
+		case ok && current == value || name == "SHELL" && value == e.shell():
+		case e.isExpanded(e.task, name):
+			e.lose("env."+name, "set it in the command",
+				"%s comes from a variable, which a crontab does not expand", name)
+		default:
+			commands += "export " + name + "=" + shellWords([]string{value}) + "; "
+		}
+	}
+	return commands
+}
+
+// changeFolder returns the command that goes to the folder of the task, or "" if cron starts there.
+func (e *exporter) changeFolder() string {
+	home, ok := e.current["HOME"]
+	if !ok {
+		home, ok = e.home(e.user)
+	}
+	if ok && home == e.task.Dir {
+		return ""
+	}
+	return "cd " + shellWords([]string{e.task.Dir}) + " || exit; "
 }
 
 func shellWords(words []string) string {

@@ -9,10 +9,12 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A longer name has one word more, which tells a task from others with the same short name.
-type longer struct{ word, name string }
+// A longName has one word more than a short name. The word tells a task from others with the same
+// short name.
+type longName struct{ word, name string }
 
-type names struct {
+// usedNames are the names of the tasks so far.
+type usedNames struct {
 	taken map[string]int
 	words map[string]bool // "backup daily", if a task with the short name backup has the word daily
 }
@@ -20,7 +22,7 @@ type names struct {
 // unique returns the short name. If that is taken, it returns the first longer name whose word no
 // other task with this short name has. If no longer name fits, it returns the short name with -2,
 // -3, …
-func (n names) unique(short string, all []longer) (name string) {
+func (n usedNames) unique(short string, all []longName) (name string) {
 	if n.taken[short] == 0 {
 		name = short
 	}
@@ -109,18 +111,18 @@ func nameOf(command string) string {
 }
 
 // namesOf returns the name of a command, and longer ones for when it is taken.
-func namesOf(command string) (short string, all []longer) {
+func namesOf(command string) (short string, all []longName) {
 	for substitution().MatchString(command) {
 		command = substitution().ReplaceAllString(command, "$$")
 	}
 	shell, _ := words(strings.ReplaceAll(command, "\n", ";"))
 	parts, more := subject(shell)
 	for _, word := range more {
-		all = append(all, longer{word, joinName(append(slices.Clone(parts), word)...)})
+		all = append(all, longName{word, joinName(append(slices.Clone(parts), word)...)})
 	}
 	if len(parts) > 0 {
 		if folder := path.Base(path.Dir(parts[0])); !unspecific[folder] {
-			all = append(all, longer{folder, joinName(append([]string{folder}, parts...)...)})
+			all = append(all, longName{folder, joinName(append([]string{folder}, parts...)...)})
 		}
 	}
 	return joinName(parts...), all

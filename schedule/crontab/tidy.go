@@ -80,6 +80,13 @@ func (t *Task) path(w word, command string) (string, bool) {
 
 var plainPath = humanize.Pattern(`^(/[A-Za-z0-9._/+@%-]*)?$`)
 
+// A redirection is the end of a command that sends stdout and stderr to one file.
+type redirection struct {
+	begin  int // the index of its first word
+	file   word
+	append bool
+}
+
 // takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. It leaves
 // a redirection of stdout or stderr alone as it is.
 func takeRedirection(t *Task) bool {
@@ -87,41 +94,45 @@ func takeRedirection(t *Task) bool {
 	if !ok {
 		return false
 	}
-	var file word
-	var op string
+	r, ok := redirectionOf(all, path.Base(t.Shell))
+	if !ok || r.begin == 0 || slices.ContainsFunc(all[:r.begin], func(w word) bool { return w.operator }) {
+		return false
+	}
+	log, ok := t.path(r.file, t.Command)
+	if !ok {
+		return false
+	}
+	t.Command, t.Mail = t.Command[:all[r.begin-1].end], nil // nothing was left to mail
+	if log != "/dev/null" {
+		t.Output, t.Append = log, r.append
+	}
+	return true
+}
+
+// redirectionOf returns the redirection at the end of the words, as the shell of that name reads
+// it.
+func redirectionOf(all []word, shell string) (r redirection, ok bool) {
 	n := len(all)
 	switch {
 	case n >= 6 && all[n-1].text == "1" && all[n-2].text == ">&" && all[n-3].text == "2" &&
 		all[n-3].end == all[n-2].start && redirects(all[n-5]):
-		op, file, n = all[n-5].text, all[n-4], n-5
+		r = redirection{n - 5, all[n-4], all[n-5].text == ">>"}
 	case n >= 3 && (all[n-2].text == "&>" || all[n-2].text == "&>>") && all[n-2].operator:
-		if path.Base(t.Shell) == "sh" || path.Base(t.Shell) == "dash" { // there "&>" is "&" and ">"
-			return false
+		if shell == "sh" || shell == "dash" { // there "&>" is "&" and ">"
+			return r, false
 		}
-		op, file, n = strings.TrimPrefix(all[n-2].text, "&"), all[n-1], n-2
+		r = redirection{n - 2, all[n-1], all[n-2].text == "&>>"}
 	default:
-		return false
+		return r, false
 	}
-	if first := all[n-1]; (first.text == "1" || first.text == "2") && first.end == all[n].start {
-		if first.text == "2" {
-			return false
-		}
-		n--
+	switch descriptor := all[r.begin-1]; { // the 1 of "1>> log", without a blank
+	case descriptor.end != all[r.begin].start:
+	case descriptor.text == "2":
+		return r, false
+	case descriptor.text == "1":
+		r.begin--
 	}
-	for _, w := range all[:n] {
-		if w.operator {
-			return false
-		}
-	}
-	log, ok := t.path(file, t.Command)
-	if !ok || n == 0 {
-		return false
-	}
-	t.Command, t.Mail = t.Command[:all[n-1].end], nil // nothing was left to mail
-	if log != "/dev/null" {
-		t.Output, t.Append = log, op == ">>"
-	}
-	return true
+	return r, true
 }
 
 func redirects(w word) bool { return w.operator && (w.text == ">" || w.text == ">>") }
@@ -205,6 +216,7 @@ func takeLock(t *Task, all []word) bool {
 	return true
 }
 
+// A lockWay says how flock waits for its lock.
 type lockWay struct {
 	waits  bool
 	atMost string // "" for as long as it takes
@@ -282,92 +294,4 @@ func shareMutexes(tasks []*Task) {
 			t.Mutex = nameOf(strings.TrimSuffix(strings.TrimSuffix(t.Mutex, ".lock"), ".lck"))
 		}
 	}
-}
-
-// A word is a word of a shell command, or an operator between words.
-type word struct {
-	start, end int
-	text       string // without quotes
-	literal    bool   // the shell expands nothing in it
-	operator   bool   // ; & | ( ) < > and combinations of them
-}
-
-// words splits a command as a POSIX shell does. It stops and returns false if it cannot read on: at
-// quotes that are not closed, a comment, a here-document.
-func words(command string) (all []word, ok bool) {
-	for i := 0; i < len(command); {
-		switch c := command[i]; {
-		case c == ' ' || c == '\t':
-			i++
-		case c == '#' || c == '\n' || c == '`':
-			return all, false
-		case strings.IndexByte(";&|()<>", c) >= 0:
-			end := i + 1
-			for end < len(command) && strings.IndexByte("&|<>;", command[end]) >= 0 && c != '(' && c != ')' {
-				end++
-			}
-			if strings.HasPrefix(command[i:end], "<<") {
-				return all, false
-			}
-			all = append(all, word{i, end, command[i:end], true, true})
-			i = end
-		default:
-			w, closed := wordAt(command, i)
-			if !closed {
-				return all, false
-			}
-			all = append(all, w)
-			i = w.end
-		}
-	}
-	return all, true
-}
-
-func wordAt(command string, start int) (w word, ok bool) {
-	w = word{start: start, literal: true}
-	var text strings.Builder
-	quote := byte(0)
-	i := start
-	for ; i < len(command); i++ {
-		c := command[i]
-		switch {
-		case quote == '\'' && c != '\'', quote == '"' && strings.IndexByte("\"\\$`", c) < 0:
-			text.WriteByte(c)
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
-			quote = c
-		case c == '\\' && i+1 < len(command):
-			i++
-			if quote == '"' && strings.IndexByte("\"\\$`", command[i]) < 0 {
-				text.WriteByte('\\')
-			}
-			text.WriteByte(command[i])
-		case quote == 0 && strings.IndexByte(" \t\n;&|()<>", c) >= 0:
-			w.end, w.text = i, text.String()
-			return w, true
-		case c == '`':
-			return w, false
-		default:
-			w.literal = w.literal && strings.IndexByte("$*?[{!", c) < 0 && !(c == '~' && i == start)
-			text.WriteByte(c)
-		}
-	}
-	w.end, w.text = i, text.String()
-	return w, quote == 0
-}
-
-func closed(command string) bool {
-	quote := byte(0)
-	for i := 0; i < len(command); i++ {
-		switch c := command[i]; {
-		case c == '\\' && quote != '\'':
-			i++
-		case quote == 0 && strings.IndexByte("\"'`", c) >= 0:
-			quote = c
-		case c == quote:
-			quote = 0
-		}
-	}
-	return quote == 0 && strings.Count(command, "$(") <= strings.Count(command, ")")
 }

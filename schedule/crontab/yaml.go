@@ -181,27 +181,7 @@ func (w *writer) task(t *Task, common *Task) {
 		w.line("  # %s", printable(line))
 	}
 	w.from(t.Entry.Line)
-	name, cron := "name: "+scalar(t.Name), "cron: "+quote(t.Cron)
-	if w.whole { // the loader takes the place of the first key for the task's, and a name may stand in a comment
-		w.line("  - %s", cron)
-	} else {
-		w.line("  - %s", name)
-	}
-	if t.Description != "" && !t.sets("description") {
-		w.line(in+"description: %s", scalar(t.Description))
-	}
-	if !t.Enabled {
-		w.line(in + "enabled: false")
-	}
-	switch {
-	case !w.whole:
-		w.line(in+"%s", cron)
-	case !t.sets("name"):
-		w.line(in+"%s", name)
-	}
-	if w.whole && !t.sets("background") {
-		w.line(in + "background: true")
-	}
+	w.taskHead(in, t)
 	w.surroundings(in, t, common)
 	own := maps.Clone(t.Env)
 	maps.DeleteFunc(own, func(name, value string) bool {
@@ -220,6 +200,29 @@ func (w *writer) task(t *Task, common *Task) {
 	}))
 	w.from(t.Entry.Line)
 	w.command(in, t.Command)
+}
+
+// taskHead writes name, description and cron, and whether the task is enabled and in the
+// background. For the loader cron comes first: the loader takes the place of the first key for the
+// task's, and a name may stand in a comment.
+func (w *writer) taskHead(in string, t *Task) {
+	first, later := "name: "+scalar(t.Name), "cron: "+quote(t.Cron)
+	if w.whole {
+		first, later = later, first
+	}
+	w.line("  - %s", first)
+	if t.Description != "" && !t.sets("description") {
+		w.line(in+"description: %s", scalar(t.Description))
+	}
+	if !t.Enabled {
+		w.line(in + "enabled: false")
+	}
+	if !w.whole || !t.sets("name") {
+		w.line(in+"%s", later)
+	}
+	if w.whole && !t.sets("background") {
+		w.line(in + "background: true")
+	}
 }
 
 // surroundings writes what differs from the common values.
