@@ -43,19 +43,19 @@ func ParseEvery(text string) ([]Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Interval > 0 {
-		v := interval{int64(f.Interval / time.Second), f.From.Unix()}
+	if f.interval > 0 {
+		v := interval{int64(f.interval / time.Second), f.from.Unix()}
 		return []Expression{{text: v.String(), interval: v}}, nil
 	}
-	expressions := make([]Expression, len(f.Crons))
-	for i, text := range f.Crons {
+	expressions := make([]Expression, len(f.crons))
+	for i, text := range f.crons {
 		c, err := Parse(text, "")
 		if err != nil {
 			return nil, err
 		}
-		if f.Days > 0 {
-			c.cycle = cycle{int64(f.Days), f.From.Unix() / daySeconds}
-			c.text = f.Words + " from " + c.cycle.start() + c.times.atTimes()
+		if f.days > 0 {
+			c.cycle = cycle{int64(f.days), f.from.Unix() / daySeconds}
+			c.text = f.words + " from " + c.cycle.start() + c.times.atTimes()
 		}
 		expressions[i] = c
 	}
@@ -64,15 +64,15 @@ func ParseEvery(text string) ([]Expression, error) {
 
 // A frequency is what a phrase says. Its cron expressions are not checked yet: 30 February passes.
 type frequency struct {
-	Crons []string // the cron expressions that it stands for; with Days the times of day of each due day
-	Days  int      // from one due day to the next, if days are counted from a date; 0 if the expressions say the days
-	Words string   // how often that is: "2 weeks"; empty if Days is 0
+	crons []string // the cron expressions that it stands for; with days the times of day of each due day
+	days  int      // from one due day to the next, if days are counted from a date; 0 if the expressions say the days
+	words string   // how often that is: "2 weeks"; empty if days is 0
 
-	// Interval is the elapsed time from one due instant to the next, if minutes or hours are
-	// counted from From; else 0.
-	Interval time.Duration
+	// interval is the elapsed time from one due instant to the next, if minutes or hours are
+	// counted from `from`; else 0.
+	interval time.Duration
 
-	From time.Time // the start of Days or Interval, on the wall clock, as if that were UTC
+	from time.Time // the start of days or interval, on the wall clock, as if that were UTC
 }
 
 // readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
@@ -101,7 +101,7 @@ func readPhrase(text string) (frequency, error) {
 		return p.cycle()
 	}
 	texts, err := p.crons()
-	return frequency{Crons: texts}, err
+	return frequency{crons: texts}, err
 }
 
 // A phrase is a frequency in words of lower case and commas: its period, such as "2 weeks", and its
@@ -162,18 +162,20 @@ func (p *phrase) clause(word string) *[]string {
 	return nil
 }
 
+// crons returns the cron expressions of a phrase that counts from no date.
 func (p phrase) crons() ([]string, error) {
 	first := p.period[0]
-	if n, isNumber := digits(first); isNumber {
+	switch n, isNumber := digits(first); {
+	case isNumber:
 		return p.counted(n)
-	}
-	if weekdayWords()[first] != nil {
-		return p.weekdays(p.period, p.refuse("on"))
-	}
-	if slices.Contains(ordinalWords, first) && len(p.period) > 1 {
+	case isWeekday(first):
+		if err := p.refuse("on"); err != nil {
+			return nil, err
+		}
+		return p.weekdays(p.period)
+	case slices.Contains(ordinalWords, first) && len(p.period) > 1:
 		return nil, p.ordinalWithoutMonth()
-	}
-	if first == "odd" && len(p.period) == 2 && unitWords()[p.period[1]] == "hour" {
+	case first == "odd" && len(p.period) == 2 && unitWords()[p.period[1]] == "hour":
 		return p.hours("1-23/2")
 	}
 	unit, err := p.unit(p.period)
@@ -186,12 +188,12 @@ func (p phrase) crons() ([]string, error) {
 	case "hour":
 		return p.hours("*")
 	case "day":
-		return p.daily("* * *", p.refuse("on"))
+		return p.everyDay()
 	case "week":
 		if p.on == nil {
 			p.on = []string{"sunday"}
 		}
-		return p.weekdays(p.on, nil)
+		return p.weekdays(p.on)
 	case "month":
 		return p.monthly("*")
 	case "quarter":
@@ -237,12 +239,17 @@ func (p phrase) hours(hours string) ([]string, error) {
 	return []string{joinNumbers(minutes) + " " + hours + " * * *"}, err
 }
 
-// daily reads the times of "at 13:00, 19:30" for the last three fields, days. Times with the same
-// minute share an expression. It passes err on.
-func (p phrase) daily(days string, err error) ([]string, error) {
-	if err != nil {
+// everyDay is daily for a phrase that cannot say on which days.
+func (p phrase) everyDay() ([]string, error) {
+	if err := p.refuse("on"); err != nil {
 		return nil, err
 	}
+	return p.daily("* * *")
+}
+
+// daily reads the times of "at 13:00, 19:30" for the last three fields, days. Times with the same
+// minute share an expression.
+func (p phrase) daily(days string) ([]string, error) {
 	times, err := numbers(p.at, readTime)
 	if err != nil {
 		return nil, err
@@ -264,11 +271,8 @@ func (p phrase) daily(days string, err error) ([]string, error) {
 	return texts, nil
 }
 
-// weekdays reads names: "monday, wednesday and friday", "weekdays". It passes err on.
-func (p phrase) weekdays(names []string, err error) ([]string, error) {
-	if err != nil {
-		return nil, err
-	}
+// weekdays reads names: "monday, wednesday and friday", "weekdays".
+func (p phrase) weekdays(names []string) ([]string, error) {
 	lists, err := eachOf(names, readWeekdays)
 	if err != nil {
 		return nil, err
@@ -278,13 +282,16 @@ func (p phrase) weekdays(names []string, err error) ([]string, error) {
 	if slices.Equal(days, weekdayWords()["weekday"]) {
 		text = "1-5"
 	}
-	return p.daily("* * "+text, nil)
+	return p.daily("* * " + text)
 }
 
 // yearly reads the date of "year on 1 June" or "year on June 1".
 func (p phrase) yearly() ([]string, error) {
 	day, month, err := readDate(p.on)
-	return p.daily(fmt.Sprintf("%d %d *", day, month), err)
+	if err != nil {
+		return nil, err
+	}
+	return p.daily(fmt.Sprintf("%d %d *", day, month))
 }
 
 // Maps of words are made when one is first needed: a schedule of cron expressions needs none, and

@@ -37,7 +37,7 @@ func (p phrase) counted(n int) ([]string, error) {
 		p.period = p.period[1:]
 		return p.crons()
 	}
-	if weekdayWords()[p.period[1]] != nil {
+	if isWeekday(p.period[1]) {
 		return nil, p.uncountable(n, p.period[1])
 	}
 	unit, err := p.unit(p.period[1:])
@@ -124,13 +124,13 @@ const longestCycle = 3653
 
 // cycle reads a phrase with a "from" that counts days or weeks.
 func (p phrase) cycle() (f frequency, err error) {
-	if f.Words, f.Days, err = p.cycleLength(); err != nil {
+	if f.words, f.days, err = p.cycleLength(); err != nil {
 		return frequency{}, err
 	}
-	if f.From, err = readStart(strings.Join(p.from, " ")); err != nil {
+	if f.from, err = readStart(strings.Join(p.from, " ")); err != nil {
 		return frequency{}, err
 	}
-	f.Crons, err = p.daily("* * *", p.refuse("on"))
+	f.crons, err = p.everyDay()
 	return f, err
 }
 
@@ -179,7 +179,7 @@ var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5",
 // notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from
 // 2026-01-05".
 func notCountedFromDate(period []string, unit string) error {
-	if last := period[len(period)-1]; len(period) == 2 && unit == "" && weekdayWords()[last] == nil {
+	if last := period[len(period)-1]; len(period) == 2 && unit == "" && !isWeekday(last) {
 		return unknownWord(last)
 	}
 	e := newError("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(period, " "))
@@ -236,8 +236,8 @@ func (p phrase) interval() (f frequency, ok bool, err error) {
 	case n > int(longestCycle*24*time.Hour/size):
 		return f, true, newError("%s is longer than ten years", strings.Join(p.period, " "))
 	}
-	f.Interval = time.Duration(n) * size
-	f.From, err = p.instant()
+	f.interval = time.Duration(n) * size
+	f.from, err = p.instant()
 	return f, true, err
 }
 

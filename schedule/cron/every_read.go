@@ -25,7 +25,7 @@ const (
 // A monthDay is one of the days of a month: 16, its last day, its first Monday.
 type monthDay struct {
 	words string // of every:
-	field int    // dayField or weekdayField
+	field int    // inDayField or inWeekdayField
 	text  string // the element of that field
 	order int    // sorts the elements of that field
 }
@@ -50,7 +50,7 @@ func (p phrase) monthly(months string) ([]string, error) {
 		}
 	}
 	field := func(pos int) string { return cmp.Or(strings.Join(fields[pos], ","), "*") }
-	return p.daily(field(inDayField)+" "+months+" "+field(inWeekdayField), nil)
+	return p.daily(field(inDayField) + " " + months + " " + field(inWeekdayField))
 }
 
 func (p phrase) lastOfQuarter(day monthDay) error {
@@ -92,7 +92,7 @@ func readMonthDay(element string) (monthDay, error) {
 	switch {
 	case two && weekdays != nil && nth == 0:
 		return monthDay{}, unknownOrdinal(nthWord, name)
-	case !two && weekdayWords()[element] != nil:
+	case !two && isWeekday(element):
 		e := newError("%q is not a day of the month", element)
 		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
@@ -169,7 +169,7 @@ func (p phrase) ordinalWithoutMonth() error {
 	nth, name := p.period[0], p.period[1]
 	n := 1 + slices.Index(ordinalWords, nth)
 	counts := n > 1 && nth != "last"
-	isDay := len(weekdayWords()[name]) == 1 || !counts && (weekdayWords()[name] != nil || name == "day")
+	isDay := len(weekdayWords()[name]) == 1 || !counts && (isWeekday(name) || name == "day")
 	switch {
 	case !isDay && counts:
 		if _, err := p.counted(n); err != nil {
@@ -324,7 +324,7 @@ func readWeekdays(text string) ([]int, error) {
 		return days, nil
 	}
 	first, rest, several := strings.Cut(text, " ")
-	if several && weekdayWords()[first] != nil {
+	if several && isWeekday(first) {
 		clock := clock24(rest)
 		if _, err := readTime(rest); err == nil {
 			clock = rest

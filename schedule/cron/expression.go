@@ -24,7 +24,7 @@ type Expression struct {
 	interval interval // if not zero, it alone decides when the expression is due
 	cycle    cycle    // if not zero, it decides in place of dates which days are due
 	stepBoth bool     // see StepBothDays
-	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
+	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (when.go)
 }
 
 // An Error says what is wrong with a frequency or a cron expression. Text quotes the wrong part
@@ -140,7 +140,7 @@ func (fields *canonicalFields) impossible(words []string) error {
 }
 
 // The search goes over the wall clock. Its seconds, here called wall seconds, are counted as if the
-// wall clock were UTC, so a search meets neither gaps nor repeated hours. wallclock.go maps wall
+// wall clock were UTC, so a search meets neither gaps nor repeated hours. when.go maps wall
 // seconds to instants.
 
 // next returns the first wall second of [from, to) at which c is due.
