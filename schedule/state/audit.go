@@ -58,9 +58,7 @@ func (a Audit) Failed(ctx context.Context, id int64, why string) error {
 // Newest returns the newest changes below a number (0: all), at most n, the newest first.
 func (a Audit) Newest(ctx context.Context, below int64, n int) ([]Change, error) {
 	scan := func(rows *sql.Rows) (c Change, err error) {
-		var at int64
-		err = rows.Scan(&c.ID, &at, &c.Who, &c.From, &c.Action, &c.Target, &c.Reason, &c.Error)
-		c.At = time.UnixMicro(at).UTC()
+		err = rows.Scan(&c.ID, asTime(&c.At), &c.Who, &c.From, &c.Action, &c.Target, &c.Reason, &c.Error)
 		return c, err
 	}
 	return ask(ctx, a.store, func(q querier) ([]Change, error) {

@@ -60,8 +60,7 @@ func (e *foundDamage) Error() string {
 // unreadable files are not damaged. https://www.sqlite.org/rescode.html lists the codes.
 func Damaged(err error) bool {
 	code := primary(err)
-	var found *foundDamage
-	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.As(err, &found)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.As(err, new(*foundDamage))
 }
 
 // Locked reports whether err says that another process kept the database locked for too long.
@@ -78,17 +77,15 @@ func Unwritable(err error) bool {
 		sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
 		return true
 	}
-	var notPlain *statedir.NotPlainError
-	return errors.Is(err, errWaited) || errors.As(err, &notPlain) || statedir.Unwritable(err)
+	return errors.Is(err, errWaited) || errors.As(err, new(*statedir.NotPlainError)) || statedir.Unwritable(err)
 }
 
 // primary returns the primary result code of SQLite in err; 0 when err has no such code.
 func primary(err error) int {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return 0
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
 	}
-	return e.Code() & 0xff
+	return 0
 }
 
 // plain says in words what the codes of SQLite mean to the owner of the file.
@@ -115,10 +112,10 @@ func (f *file) explain(err error) error {
 
 // isExplained reports whether the words of err are about a run, or name the file already.
 func isExplained(err error) bool {
-	var newer *NewerError
-	var older *olderError
-	var stale *StaleError
-	var over *OverError
-	return errors.As(err, &newer) || errors.As(err, &older) || errors.As(err, &stale) || errors.As(err, &over) ||
-		errors.Is(err, ErrGone)
+	for _, explained := range []any{new(*NewerError), new(*olderError), new(*StaleError), new(*OverError)} {
+		if errors.As(err, explained) {
+			return true
+		}
+	}
+	return errors.Is(err, ErrGone)
 }

@@ -11,10 +11,7 @@ import (
 // fired. A hook that has begun and not ended is fired again, because the process that fired it was
 // killed.
 func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
-	err = o.store.write(ctx, func(q querier) error {
-		if err := o.mustOwn(ctx, q, run); err != nil {
-			return err
-		}
+	err = o.writeOwned(ctx, run, func(q querier) error {
 		n, err := changed(ctx, q, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
 			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL, tries = tries + 1
 				WHERE ended IS NULL AND tries < ?4`, run, name, at.UnixMicro(), hookTries)
@@ -30,10 +27,7 @@ const hookTries = 2
 
 // HookForked writes down the process of a hook.
 func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error {
-	return o.store.write(ctx, func(q querier) error {
-		if err := o.mustOwn(ctx, q, run); err != nil {
-			return err
-		}
+	return o.writeOwned(ctx, run, func(q querier) error {
 		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL",
 			pid, run, name)
 		return err
@@ -42,10 +36,7 @@ func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error 
 
 // HookEnded says that a hook has ended, and adds a note to the run if it failed.
 func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, note string) error {
-	return o.store.write(ctx, func(q querier) error {
-		if err := o.mustOwn(ctx, q, run); err != nil {
-			return err
-		}
+	return o.writeOwned(ctx, run, func(q querier) error {
 		_, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?",
 			at.UnixMicro(), note, run, name)
 		if err != nil || note == "" || o.ID == nobody {
@@ -55,17 +46,17 @@ func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, no
 	})
 }
 
-// mustOwn returns a *StaleError or ErrGone unless the row is ours.
-func (o Owned) mustOwn(ctx context.Context, q querier, run string) error {
-	if o.ID == nobody {
-		return nil
-	}
-	var ours bool
-	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", run, o.ID).Scan(&ours)
-	if err == nil && !ours {
-		err = staleError(ctx, q, run)
-	}
-	return err
+// writeOwned runs op in a transaction if the row of the run is ours. Otherwise it returns a
+// *StaleError or ErrGone. Hooks of nobody belong to no row.
+func (o Owned) writeOwned(ctx context.Context, run string, op func(querier) error) error {
+	return o.store.write(ctx, func(q querier) error {
+		if o.ID != nobody {
+			if err := mustOwn(ctx, q, o.ID, run); err != nil {
+				return err
+			}
+		}
+		return op(q)
+	})
 }
 
 // Hooks returns which hooks of a run have begun, and which of them have ended.
@@ -84,9 +75,7 @@ type Hook struct {
 
 func hooksOf(ctx context.Context, q querier, run string) ([]Hook, error) {
 	scan := func(rows *sql.Rows) (h Hook, err error) {
-		var begun, ended, pid sql.NullInt64
-		err = rows.Scan(&h.Name, &begun, &ended, &pid, &h.Note)
-		h.Begun, h.Ended, h.PID = unpackTime(begun), unpackTime(ended), int(pid.Int64)
+		err = rows.Scan(&h.Name, asTime(&h.Begun), asTime(&h.Ended), orZero(&h.PID), &h.Note)
 		return h, err
 	}
 	return listed(ctx, q, scan, `SELECT name, begun, ended, pid, note FROM hook

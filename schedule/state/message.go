@@ -131,10 +131,9 @@ func dropReplaced(ctx context.Context, q querier) error {
 // absorbHeld removes the held message of the sender, and counts it, and the messages that it stands
 // for, in m.
 func (m *Message) absorbHeld(ctx context.Context, q querier) error {
-	var created int64
-	var since sql.NullInt64
+	var created time.Time
 	err := q.QueryRowContext(ctx, `DELETE FROM message WHERE sender = ? AND status = 'held'
-		RETURNING held_back, held_since, created`, m.Sender).Scan(&m.HeldBack, &since, &created)
+		RETURNING held_back, held_since, created`, m.Sender).Scan(&m.HeldBack, asTime(&m.HeldSince), asTime(&created))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -142,8 +141,8 @@ func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 		return err
 	}
 	m.HeldBack++
-	if m.HeldSince = unpackTime(since); m.HeldSince.IsZero() {
-		m.HeldSince = time.UnixMicro(created).UTC()
+	if m.HeldSince.IsZero() {
+		m.HeldSince = created
 	}
 	return nil
 }
@@ -329,14 +328,10 @@ type Undelivered struct {
 // Undelivered returns the messages of which an attempt has failed.
 func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 	err = m.db.read(ctx, func(q querier) error {
-		var since sql.NullInt64
-		var task, why sql.NullString
 		// SQLite takes task and error from the row with the minimum
 		// (https://www.sqlite.org/lang_select.html#bareagg).
-		err := q.QueryRowContext(ctx, `SELECT count(*), min(failing), task, error FROM message
-			WHERE status <> 'sent' AND tries > 0`).Scan(&u.Count, &since, &task, &why)
-		u.Since, u.Task, u.Error = unpackTime(since), task.String, why.String
-		return err
+		return q.QueryRowContext(ctx, `SELECT count(*), min(failing), task, error FROM message
+			WHERE status <> 'sent' AND tries > 0`).Scan(&u.Count, asTime(&u.Since), orZero(&u.Task), orZero(&u.Error))
 	})
 	return u, err
 }
@@ -344,18 +339,12 @@ func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 func messagesOf(ctx context.Context, q querier, query string, args ...any) ([]Message, error) {
 	return listed(ctx, q, func(rows *sql.Rows) (m Message, err error) {
 		var target, body, status string
-		var created, per int64
-		var tried, failing, heldSince sql.NullInt64
-		var addresses sql.NullString
-		err = rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body, &created, &m.Replaces, &status,
-			&m.Tries, &tried, &failing, &m.Error, &m.Reported, &addresses, &m.HeldBack, &heldSince, &m.Limit.N, &per)
-		if err == nil {
-			err = unpackJSON(addresses, &m.Addresses)
-		}
+		err = rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body,
+			asTime(&m.Created), &m.Replaces, &status,
+			&m.Tries, asTime(&m.Tried), asTime(&m.Failing), &m.Error, &m.Reported, asJSON(&m.Addresses),
+			&m.HeldBack, asTime(&m.HeldSince), &m.Limit.N, asDuration(&m.Limit.Per))
 		m.Target, m.Body = json.RawMessage(target), json.RawMessage(body)
 		m.Held, m.Refused = status == "held", status == "refused"
-		m.Created, m.Limit.Per = time.UnixMicro(created).UTC(), micros(per)
-		m.Tried, m.Failing, m.HeldSince = unpackTime(tried), unpackTime(failing), unpackTime(heldSince)
 		return m, err
 	}, query, args...)
 }

@@ -84,7 +84,10 @@ func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 			if r.Outcome != "" {
 				r.Phase = Finishing
 			}
-			if err := rec.begin(r); err != nil {
+			if err := rec.record(r); err != nil {
+				return err
+			}
+			if err := mustOwn(ctx, q, o.ID, r.ID); err != nil {
 				return err
 			}
 		}
@@ -209,14 +212,10 @@ func addNotes(ctx context.Context, q querier, run string, notes []string) error 
 	if len(notes) == 0 {
 		return nil
 	}
-	var text sql.NullString
-	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(&text)
+	var all []string
+	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(asJSON(&all))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrGone
-	}
-	var all []string
-	if err == nil {
-		err = unpackJSON(text, &all)
 	}
 	if err != nil {
 		return err
@@ -293,13 +292,7 @@ func (o Owned) Restore(ctx context.Context, r Row) error {
 
 // Note adds notes to a row that is ours.
 func (o Owned) Note(ctx context.Context, run string, notes ...string) error {
-	return o.store.write(ctx, func(q querier) error {
-		err := o.change(ctx, q, run, "UPDATE run SET owner = owner WHERE id = :run AND owner = :owner", nil)
-		if err != nil {
-			return err
-		}
-		return addNotes(ctx, q, run, notes)
-	})
+	return o.writeOwned(ctx, run, func(q querier) error { return addNotes(ctx, q, run, notes) })
 }
 
 // Hold writes down what the run holds: its mutex, and a seat of its pool.
@@ -321,13 +314,9 @@ func (o Owned) Rows(ctx context.Context, ready bool) (rows []Row, err error) {
 // Stop returns who asked to stop our row; nil when nobody did.
 func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 	err = o.store.read(ctx, func(q querier) error {
-		var text sql.NullString
-		err := q.QueryRowContext(ctx, "SELECT stop FROM run WHERE id = ? AND stop IS NOT NULL", run).Scan(&text)
+		err := q.QueryRowContext(ctx, "SELECT stop FROM run WHERE id = ? AND stop IS NOT NULL", run).Scan(asJSON(&stop))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
-		}
-		if err == nil {
-			err = unpackJSON(text, &stop)
 		}
 		return err
 	})
@@ -351,6 +340,17 @@ func (o Owned) change(ctx context.Context, q querier, run, text string, values n
 	}
 	n, err := changed(ctx, q, text, args...)
 	if err == nil && n == 0 {
+		err = staleError(ctx, q, run)
+	}
+	return err
+}
+
+// mustOwn returns a *StaleError or ErrGone unless the row belongs to the owner.
+func mustOwn(ctx context.Context, q querier, owner int64, run string) error {
+	var ours bool
+	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)", run, owner).
+		Scan(&ours)
+	if err == nil && !ours {
 		err = staleError(ctx, q, run)
 	}
 	return err

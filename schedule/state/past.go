@@ -49,20 +49,14 @@ func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[st
 		listOf(spans), first, untilMicro(until))
 }
 
-func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[string][]Row, err error) {
-	past = map[string][]Row{}
-	err = p.store.read(ctx, func(q querier) error {
-		clear(past)
-		return each(ctx, q, func(rows *sql.Rows) error {
+func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string][]Row, error) {
+	past, err := ask(ctx, p.store, func(q querier) (map[string][]Row, error) {
+		past := map[string][]Row{}
+		return past, each(ctx, q, func(rows *sql.Rows) error {
 			var r Row
-			var slot int64
-			var last, started, ended sql.NullInt64
-			var became sql.NullString
-			err := rows.Scan(&r.ID, &r.Task, &slot, &last, &r.Slots, &r.Phase, &r.Attempt.Number,
-				&started, &ended, &became, &r.Kind, &r.Reason)
-			r.Slot, r.LastSlot = time.UnixMicro(slot).UTC(), unpackTime(last)
-			r.Started, r.Ended = unpackTime(started), unpackTime(ended)
-			r.Outcome = outcome.Outcome(became.String)
+			err := rows.Scan(&r.ID, &r.Task, asTime(&r.Slot), asTime(&r.LastSlot), &r.Slots,
+				&r.Phase, &r.Attempt.Number, asTime(&r.Started), asTime(&r.Ended),
+				orZero(&r.Outcome), &r.Kind, &r.Reason)
 			past[r.Task] = append(past[r.Task], r)
 			return err
 		}, query, args...)
@@ -75,13 +69,10 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[s
 
 // Counts returns how many rows each span has before until (zero: all). It stops counting at limit,
 // and reads an index alone.
-func (p Past) Counts(
-	ctx context.Context, spans []Span, until time.Time, limit int,
-) (counts map[string]int, err error) {
-	counts = map[string]int{}
-	err = p.store.read(ctx, func(q querier) error {
-		clear(counts)
-		return each(ctx, q, func(rows *sql.Rows) error {
+func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, limit int) (map[string]int, error) {
+	return ask(ctx, p.store, func(q querier) (map[string]int, error) {
+		counts := map[string]int{}
+		return counts, each(ctx, q, func(rows *sql.Rows) error {
 			var task string
 			var n int
 			err := rows.Scan(&task, &n)
@@ -91,7 +82,6 @@ func (p Past) Counts(
 				WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3))
 			FROM json_each(?1) AS span`, listOf(spans), untilMicro(until), limit)
 	})
-	return counts, err
 }
 
 // An Hour says in which minutes of an hour a task had slots that ended with one outcome. Rows of
@@ -203,18 +193,14 @@ type Around struct {
 // limit.
 func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) (a Around, err error) {
 	err = p.store.read(ctx, func(q querier) error {
-		var first, before, after, taskFirst sql.NullInt64
-		err := q.QueryRowContext(ctx, `SELECT
+		return q.QueryRowContext(ctx, `SELECT
 			(SELECT slot FROM run INDEXED BY run_slot WHERE phase = 'ended' ORDER BY slot LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' ORDER BY slot DESC LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_slot WHERE slot >= ?1 AND phase = 'ended' ORDER BY slot LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_task WHERE task = ?2 AND phase = 'ended' ORDER BY slot LIMIT 1),
 			(SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_task
 				WHERE task = ?2 AND slot >= ?1 AND phase = 'ended' LIMIT ?3))`, ceilMicro(at), task, limit).
-			Scan(&first, &before, &after, &taskFirst, &a.TaskSince)
-		a.First, a.Before, a.After = unpackTime(first), unpackTime(before), unpackTime(after)
-		a.TaskFirst = unpackTime(taskFirst)
-		return err
+			Scan(asTime(&a.First), asTime(&a.Before), asTime(&a.After), asTime(&a.TaskFirst), &a.TaskSince)
 	})
 	return a, err
 }
@@ -247,7 +233,10 @@ func untilMicro(t time.Time) int64 {
 // LastSuccess returns the newest slot of the task before a slot whose run succeeded; zero if there
 // is no such run.
 func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (slot time.Time, err error) {
-	at, err := askOne[sql.NullInt64](ctx, p.store, `SELECT (SELECT max(slot) FROM run INDEXED BY run_sum
-		WHERE task = ? AND outcome = 'succeeded' AND slot < ? AND `+single+`)`, task, before.UnixMicro())
-	return unpackTime(at), err
+	err = p.store.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, `SELECT (SELECT max(slot) FROM run INDEXED BY run_sum
+			WHERE task = ? AND outcome = 'succeeded' AND slot < ? AND `+single+`)`, task, before.UnixMicro()).
+			Scan(asTime(&slot))
+	})
+	return slot, err
 }

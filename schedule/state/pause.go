@@ -67,10 +67,7 @@ func (p Pause) InEffect(at time.Time) bool {
 }
 
 // Covers reports whether the pause was, or is, in effect at a time of the past.
-func (p Pause) Covers(at time.Time) bool {
-	over := !p.Ended.IsZero() && !at.Before(p.Ended) || !p.Until.IsZero() && !at.Before(p.Until)
-	return p.By != "" && !at.Before(p.Since) && !over
-}
+func (p Pause) Covers(at time.Time) bool { return p.Touches(at, at) }
 
 // Touches reports whether the pause covers a time from from through until.
 func (p Pause) Touches(from, until time.Time) bool {
@@ -122,11 +119,8 @@ func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) 
 	return all, each(ctx, q, func(rows *sql.Rows) error {
 		var task string
 		var pause Pause
-		var since int64
-		var until, ended sql.NullInt64
-		err := rows.Scan(&task, &pause.By, &pause.Server, &pause.Reason, &since, &until, &ended,
-			&pause.Version, &pause.Planned, &pause.Stop)
-		pause.Since, pause.Until, pause.Ended = time.UnixMicro(since).UTC(), unpackTime(until), unpackTime(ended)
+		err := rows.Scan(&task, &pause.By, &pause.Server, &pause.Reason, asTime(&pause.Since), asTime(&pause.Until),
+			asTime(&pause.Ended), &pause.Version, &pause.Planned, &pause.Stop)
 		all[task] = append(all[task], pause)
 		return err
 	}, `SELECT task, by, server, reason, since, until, ended, version, planned > 0, stop FROM pause

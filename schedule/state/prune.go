@@ -41,10 +41,9 @@ const (
 
 // PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.
 func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error) {
-	var pruned sql.NullInt64
-	err = db.read(ctx, func(q querier) error { return readValue(ctx, q, keyPruned, &pruned) })
+	pruned, err := db.Values().time(ctx, keyPruned)
 	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-	return !pruned.Valid || day(unpackTime(pruned)) != day(now), err
+	return day(pruned) != day(now), err
 }
 
 // Prune removes ended rows that are older than keep.For, failures than keep.Failures, and the runs

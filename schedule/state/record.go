@@ -146,20 +146,6 @@ func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err err
 	return true, err
 }
 
-// begin adds a row that must belong to its owner afterwards.
-func (rec *recorder) begin(row Row) error {
-	if err := rec.record(row); err != nil {
-		return err
-	}
-	var ours bool
-	err := rec.q.QueryRowContext(rec.ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ?)",
-		row.ID, row.Owner).Scan(&ours)
-	if err == nil && !ours {
-		err = staleError(rec.ctx, rec.q, row.ID)
-	}
-	return err
-}
-
 // endWaiting removes the row that was planned for the run or has waited for it. It also removes a
 // row that has waited for another run of the slot.
 func (rec *recorder) endWaiting(row Row) error {
@@ -198,11 +184,17 @@ func (rec *recorder) leaveOut(row *Row) error {
 	return err
 }
 
-// A rangeRow has the fields of a row of several slots that Record needs.
+// A rangeRow has some fields of a row of several slots (IsRange).
 type rangeRow struct {
-	slotRange
-	id, reason string
-	slots      int
+	id, task    string
+	first, last time.Time
+	slots       int
+	reason      string
+}
+
+// has reports whether the slot of a row is one of the slots.
+func (r rangeRow) has(row Row) bool {
+	return r.task == row.Task && !row.Slot.Before(r.first) && !row.Slot.After(r.last)
 }
 
 // rangesOver returns the rows of several slots that reach into the time of the new rows. There is
@@ -211,7 +203,7 @@ func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) 
 	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
 	first, last := slices.MinFunc(news, bySlot).Slot, slices.MaxFunc(news, bySlot).Slot
 	return listed(ctx, q, func(rows *sql.Rows) (r rangeRow, err error) {
-		err = rows.Scan(&r.id, &r.reason, &r.slots, &r.task, &r.first, &r.last)
+		err = rows.Scan(&r.id, &r.reason, &r.slots, &r.task, asTime(&r.first), asTime(&r.last))
 		return r, err
 	}, `SELECT id, reason, slots, task, slot, last_slot FROM run INDEXED BY run_range
 		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
@@ -326,9 +318,7 @@ type Slot struct {
 func (r Runs) Slots(ctx context.Context, from, to time.Time) ([]Slot, error) {
 	const slotsBy = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
 	scan := func(rows *sql.Rows) (s Slot, err error) {
-		var at, until int64
-		err = rows.Scan(&s.Task, &at, &until, &s.Missed)
-		s.At, s.Until = time.UnixMicro(at).UTC(), time.UnixMicro(until).UTC()
+		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed)
 		return s, err
 	}
 	return ask(ctx, r.store, func(q querier) ([]Slot, error) {

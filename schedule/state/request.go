@@ -59,11 +59,6 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) error {
 	})
 }
 
-func forgetWaiting(ctx context.Context, q querier, run string) error {
-	_, err := q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase IN ('waiting', 'planned')", run)
-	return err
-}
-
 // WaitOn changes what a row waits for, and why. It does nothing when the row does not wait any
 // more.
 func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) error {
@@ -81,7 +76,7 @@ func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool,
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if err := forgetWaiting(ctx, q, run); err != nil {
+		if _, err := q.ExecContext(ctx, "DELETE FROM run WHERE id = ?", run); err != nil {
 			return err
 		}
 		rows[0].Phase, rows[0].Result, rows[0].Wait = Ended, result, Wait{Waited: rows[0].Wait.Waited}

@@ -62,48 +62,24 @@ func (r Row) values(q querier) ([]any, error) {
 
 // scan reads the columns of one row.
 func scan(rows *sql.Rows) (r Row, err error) {
-	var slot, waited, userCPU, systemCPU int64
-	var lastSlot, previousSlot, owner, notBefore, until, waitingSince sql.NullInt64
-	var attemptStarted, pid, started, ended, definition sql.NullInt64
-	var params, cause, causeTask, causeOutcome, stop, became, notes, triggered sql.NullString
-	var exitCode sql.Null[int]
+	var cause outcome.Cause
+	wait := &r.Wait
 	err = rows.Scan(
 		&r.ID, &r.Task, &r.Mutex, &r.Pool, &r.Background, &r.Server,
-		&slot, &lastSlot, &r.Slots, &previousSlot,
-		&r.Scheduled, &r.Origin, &r.Test, &r.NoChain, &params,
-		&cause, &causeTask, &causeOutcome,
-		&r.Phase, &owner, &r.Locked, &r.Seat, &stop,
-		&r.Wait.For, &notBefore, &until, &waitingSince, &waited,
-		&r.Attempt.Number, &attemptStarted, &pid, &r.Attempt.Boot,
-		&started, &ended, &became, &r.Kind, &r.Reason, &exitCode,
-		&userCPU, &systemCPU, &r.PeakMemory, &r.Output, &r.Limits,
-		&notes, &triggered, &r.Unpublished, &r.Unreported, &definition,
+		asTime(&r.Slot), asTime(&r.LastSlot), &r.Slots, asTime(&r.PreviousSlot),
+		&r.Scheduled, &r.Origin, &r.Test, &r.NoChain, asJSON(&r.Params),
+		orZero(&cause.Run), orZero(&cause.Task), orZero(&cause.Outcome),
+		&r.Phase, orZero(&r.Owner), &r.Locked, &r.Seat, asJSON(&r.Stop),
+		&wait.For, asTime(&wait.NotBefore), asTime(&wait.Until), asTime(&wait.Since), asDuration(&wait.Waited),
+		&r.Attempt.Number, asTime(&r.Attempt.At), orZero(&r.Attempt.PID), &r.Attempt.Boot,
+		asTime(&r.Started), asTime(&r.Ended), orZero(&r.Outcome), &r.Kind, &r.Reason, &r.ExitCode,
+		asDuration(&r.UserCPU), asDuration(&r.SystemCPU), &r.PeakMemory, &r.Output, &r.Limits,
+		asJSON(&r.Notes), asJSON(&r.Triggered), &r.Unpublished, &r.Unreported, orZero(&r.DefinitionID),
 	)
-	if err != nil {
-		return r, err
+	if cause.Run != "" {
+		r.Cause = &cause
 	}
-	r.Slot, r.LastSlot, r.PreviousSlot = time.UnixMicro(slot).UTC(), unpackTime(lastSlot), unpackTime(previousSlot)
-	if cause.Valid {
-		r.Cause = &outcome.Cause{
-			Run:     cause.String,
-			Task:    causeTask.String,
-			Outcome: outcome.Outcome(causeOutcome.String),
-		}
-	}
-	r.Owner, r.DefinitionID = owner.Int64, definition.Int64
-	r.Wait.NotBefore, r.Wait.Until, r.Wait.Since = unpackTime(notBefore), unpackTime(until), unpackTime(waitingSince)
-	r.Wait.Waited, r.UserCPU, r.SystemCPU = micros(waited), micros(userCPU), micros(systemCPU)
-	r.Attempt.At, r.Attempt.PID = unpackTime(attemptStarted), int(pid.Int64)
-	r.Started, r.Ended, r.Outcome = unpackTime(started), unpackTime(ended), outcome.Outcome(became.String)
-	if exitCode.Valid {
-		r.ExitCode = &exitCode.V
-	}
-	return r, errors.Join(
-		unpackJSON(params, &r.Params),
-		unpackJSON(stop, &r.Stop),
-		unpackJSON(notes, &r.Notes),
-		unpackJSON(triggered, &r.Triggered),
-	)
+	return r, err
 }
 
 // rowsOf asks a query for rows.
@@ -123,15 +99,6 @@ func packTime(t time.Time) any {
 	return t.UnixMicro()
 }
 
-func unpackTime(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.UnixMicro(n.Int64).UTC()
-}
-
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
-
 // orNull returns a value, and NULL for the zero value.
 func orNull[T comparable](value T) any {
 	if value == *new(T) {
@@ -150,11 +117,56 @@ func packJSON(value any) (any, error) {
 	return string(text), err
 }
 
-func unpackJSON(text sql.NullString, value any) error {
-	if !text.Valid {
-		return nil
+// A target says where sql.Rows.Scan puts a column whose Go type is not its type in SQL.
+type target func(column any) error
+
+// Scan makes a target a sql.Scanner.
+func (t target) Scan(column any) error { return t(column) }
+
+// asTime reads microseconds since 1970, and NULL as the zero time.
+func asTime(t *time.Time) target {
+	return func(column any) error {
+		var n sql.NullInt64
+		err := n.Scan(column)
+		*t = time.Time{}
+		if n.Valid {
+			*t = time.UnixMicro(n.Int64).UTC()
+		}
+		return err
 	}
-	return json.Unmarshal([]byte(text.String), value)
+}
+
+// asDuration reads microseconds.
+func asDuration(d *time.Duration) target {
+	return func(column any) error {
+		var n sql.NullInt64
+		err := n.Scan(column)
+		*d = micros(n.Int64)
+		return err
+	}
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// asJSON reads JSON into the value behind a pointer, and leaves that value as it is for NULL.
+func asJSON(value any) target {
+	return func(column any) error {
+		var text sql.NullString
+		if err := text.Scan(column); err != nil || !text.Valid {
+			return err
+		}
+		return json.Unmarshal([]byte(text.String), value)
+	}
+}
+
+// orZero reads a column that may be NULL, which is the zero value.
+func orZero[T any](value *T) target {
+	return func(column any) error {
+		var v sql.Null[T]
+		err := v.Scan(column)
+		*value = v.V
+		return err
+	}
 }
 
 // relative returns the path of an output as the database has it: relative to the folder output/. So
@@ -179,7 +191,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	ranges, err := rangesFrom(ctx, q, rows)
+	ranges, err := rangesOver(ctx, q, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +200,8 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 		return nil, err
 	}
 	for _, r := range rows {
-		if r.Scheduled && !r.IsRange() && slices.ContainsFunc(ranges, func(s slotRange) bool { return s.has(r) }) {
+		hasSlot := func(several rangeRow) bool { return several.has(r) }
+		if r.Scheduled && !r.IsRange() && slices.ContainsFunc(ranges, hasSlot) {
 			continue
 		}
 		did, err := inserter.insert(r)
@@ -199,7 +212,7 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 			added = append(added, r)
 		}
 		if r.IsRange() {
-			ranges = append(ranges, slotRange{r.Task, r.Slot.UnixMicro(), r.LastSlot.UnixMicro()})
+			ranges = append(ranges, rangeRow{task: r.Task, first: r.Slot, last: r.LastSlot})
 		}
 	}
 	return added, nil
@@ -237,32 +250,6 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 	}
 	n, err := did.RowsAffected()
 	return n > 0, err
-}
-
-// A slotRange says for which slots a row of several slots stands (IsRange).
-type slotRange struct {
-	task        string
-	first, last int64 // microseconds since 1970
-}
-
-func (s slotRange) has(r Row) bool {
-	slot := r.Slot.UnixMicro()
-	return s.task == r.Task && s.first <= slot && slot <= s.last
-}
-
-// rangesFrom returns the ranges that reach the oldest of the new rows. There is hardly ever such a
-// range.
-func rangesFrom(ctx context.Context, q querier, news []Row) (ranges []slotRange, err error) {
-	oldest := news[0].Slot
-	for _, r := range news {
-		if r.Slot.Before(oldest) {
-			oldest = r.Slot
-		}
-	}
-	return listed(ctx, q, func(rows *sql.Rows) (s slotRange, err error) {
-		err = rows.Scan(&s.task, &s.first, &s.last)
-		return s, err
-	}, "SELECT task, slot, last_slot FROM run INDEXED BY run_range WHERE last_slot >= ?", oldest.UnixMicro())
 }
 
 // define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for

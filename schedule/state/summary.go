@@ -276,28 +276,17 @@ type Total struct {
 }
 
 // Totals returns the totals of every task. Its cost does not depend on the number of rows.
-func (p Past) Totals(ctx context.Context) (totals map[string][]Total, err error) {
-	totals = map[string][]Total{}
-	err = p.store.read(ctx, func(q querier) error {
-		clear(totals)
-		return each(ctx, q, func(rows *sql.Rows) error {
+func (p Past) Totals(ctx context.Context) (map[string][]Total, error) {
+	return ask(ctx, p.store, func(q querier) (map[string][]Total, error) {
+		totals := map[string][]Total{}
+		return totals, each(ctx, q, func(rows *sql.Rows) error {
 			var t Total
-			var slot int64
-			var started, ended sql.NullInt64
-			var exit sql.Null[int]
-			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, &slot, &started, &ended, &exit)
-			if err != nil {
-				return err
-			}
-			t.Slot, t.Started, t.Ended = time.UnixMicro(slot).UTC(), unpackTime(started), unpackTime(ended)
-			if exit.Valid {
-				t.ExitCode = &exit.V
-			}
+			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, asTime(&t.Slot),
+				asTime(&t.Started), asTime(&t.Ended), &t.ExitCode)
 			totals[t.Task] = append(totals[t.Task], t)
-			return nil
+			return err
 		}, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM total")
 	})
-	return totals, err
 }
 
 // LastRan returns the newest total of a task that is neither skipped nor missed; nil if there is no

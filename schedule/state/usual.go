@@ -27,15 +27,13 @@ const (
 // Usual returns how long a run of each of the tasks usually takes: the median of its last 50
 // successful runs, as far as these are among its last 200 runs. A task without a successful run is
 // not in the map. Usual reads an index alone.
-func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual, err error) {
-	usual = make(map[string]Usual, len(tasks))
-	err = p.store.read(ctx, func(q querier) error {
-		clear(usual)
-		return each(ctx, q, func(rows *sql.Rows) error {
-			var task string
-			var list sql.NullString
-			err := rows.Scan(&task, &list)
-			if took := appendNumbers(nil, list.String); len(took) > 0 {
+func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, error) {
+	return ask(ctx, p.store, func(q querier) (map[string]Usual, error) {
+		usual := make(map[string]Usual, len(tasks))
+		return usual, each(ctx, q, func(rows *sql.Rows) error {
+			var task, list string
+			err := rows.Scan(&task, orZero(&list))
+			if took := appendNumbers(nil, list); len(took) > 0 {
 				slices.Sort(took)
 				usual[task] = Usual{len(took), micros(percentile(took, 50))}
 			}
@@ -47,7 +45,6 @@ func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual
 				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
 			FROM json_each(?1) AS name`, jsonList(tasks), usualWindow, usualRuns)
 	})
-	return usual, err
 }
 
 // A Cost is what the last successful runs of a task took: at most 50 runs among its last 200 runs.
@@ -62,22 +59,17 @@ type Cost struct {
 
 // Costs returns what runs took, for each task that has a row of a run, even if no schedule has the
 // task any more. A task without a successful run has no Runs.
-func (p Past) Costs(ctx context.Context) (costs map[string]Cost, err error) {
-	costs = map[string]Cost{}
-	err = p.store.read(ctx, func(q querier) error {
-		clear(costs)
-		return each(ctx, q, func(rows *sql.Rows) error {
-			var task, runs string
-			var slot sql.NullInt64
-			var body sql.NullString
-			if err := rows.Scan(&task, &runs, &slot, &body); err != nil {
-				return err
-			}
-			cost, err := costOf(runs)
-			cost.Slot = unpackTime(slot)
-			if body.Valid {
-				cost.Snapshot = json.RawMessage(body.String)
-			}
+func (p Past) Costs(ctx context.Context) (map[string]Cost, error) {
+	return ask(ctx, p.store, func(q querier) (map[string]Cost, error) {
+		costs := map[string]Cost{}
+		return costs, each(ctx, q, func(rows *sql.Rows) error {
+			var task string
+			var runs [][3]int64
+			var slot time.Time
+			var snapshot json.RawMessage
+			err := rows.Scan(&task, asJSON(&runs), asTime(&slot), asJSON(&snapshot))
+			cost := costOf(runs)
+			cost.Slot, cost.Snapshot = slot, snapshot
 			costs[task] = cost
 			return err
 		}, everyTask+`
@@ -93,15 +85,13 @@ func (p Past) Costs(ctx context.Context) (costs map[string]Cost, err error) {
 			FROM name WHERE name.task IS NOT NULL AND EXISTS (SELECT 1 FROM run WHERE task = name.task AND `+ran+`)`,
 			usualWindow, usualRuns)
 	})
-	return costs, err
 }
 
-// costOf reads the JSON of some runs: for each run its duration and its processor time, both in
-// microseconds, and its memory in bytes.
-func costOf(text string) (cost Cost, err error) {
-	var runs [][3]int64
-	if err := json.Unmarshal([]byte(text), &runs); err != nil || len(runs) == 0 {
-		return cost, err
+// costOf sums up runs. Each has its duration and its processor time, both in microseconds, and its
+// memory in bytes.
+func costOf(runs [][3]int64) Cost {
+	if len(runs) == 0 {
+		return Cost{}
 	}
 	column := func(i int) (all []int64) {
 		for _, run := range runs {
@@ -117,7 +107,7 @@ func costOf(text string) (cost Cost, err error) {
 		P95:    micros(percentile(durations, 95)),
 		CPU:    micros(percentile(cpu, 50)),
 		Memory: percentile(memory, 95),
-	}, nil
+	}
 }
 
 // FailuresBefore returns how many runs of the task failed in a row before the run, and ended after

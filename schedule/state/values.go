@@ -22,19 +22,19 @@ const (
 
 // Covered returns the last minute that a tick covered; zero when no tick has covered a minute.
 func (v Values) Covered(ctx context.Context) (minute time.Time, err error) {
-	return v.minute(ctx, keyCovered)
+	return v.time(ctx, keyCovered)
 }
 
 // NewestCovered returns the newest minute that a tick ever covered. It is later than Covered after
 // the clock was set back.
 func (v Values) NewestCovered(ctx context.Context) (minute time.Time, err error) {
-	return v.minute(ctx, keyNewest)
+	return v.time(ctx, keyNewest)
 }
 
-func (v Values) minute(ctx context.Context, key string) (minute time.Time, err error) {
-	var at sql.NullInt64
-	err = v.store.read(ctx, func(q querier) error { return readValue(ctx, q, key, &at) })
-	return unpackTime(at), err
+// time returns a value that is a time; zero when there is no such value.
+func (v Values) time(ctx context.Context, key string) (t time.Time, err error) {
+	err = v.store.read(ctx, func(q querier) error { return readValue(ctx, q, key, asTime(&t)) })
+	return t, err
 }
 
 // Cover says that a tick accounts for all minutes up to this one. It replaces a later minute, too,
@@ -138,13 +138,11 @@ func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]b
 // empty.
 func (v Values) LastValid(ctx context.Context, file string) (s ValidSchedule, err error) {
 	err = v.store.read(ctx, func(q querier) error {
-		var since int64
 		err := q.QueryRowContext(ctx, "SELECT file, digest, machine, text, since FROM schedule WHERE file = ?", file).
-			Scan(&s.File, &s.Digest, &s.Machine, &s.Text, &since)
+			Scan(&s.File, &s.Digest, &s.Machine, &s.Text, asTime(&s.Since))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		s.Since = time.UnixMicro(since).UTC()
 		return err
 	})
 	return s, err
