@@ -85,7 +85,7 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 			return err
 		}
 	}
-	in, err := a.inputs(s, from, o)
+	in, err := a.basis(s, from, o)
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (o forecastOptions) checkLimit(r forecast.Report) error {
 // longestSlots is the longest time for --slots.
 const longestSlots = 24 * time.Hour
 
-// inputs reads what a forecast from a time on needs, such as how long runs take.
-func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecast.Inputs, error) {
+// basis reads what a forecast from a time on needs, such as how long runs take.
+func (a forecastCommand) basis(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecast.Basis, error) {
 	if o.servers > 1 && len(s.Store.Servers) == 0 {
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
 			"--servers %d: servers without a store know nothing of each other", o.servers)
@@ -182,12 +182,12 @@ func (a forecastCommand) span(s *schedule.Schedule, from time.Time, o forecastOp
 }
 
 // slotsOf returns what becomes of each slot.
-func slotsOf(in *forecast.Inputs) (slots []forecast.Slot) {
+func slotsOf(in *forecast.Basis) (slots []forecast.Slot) {
 	forecast.Simulate(in.Input, func(s *forecast.Slot) { slots = append(slots, *s) })
 	return slots
 }
 
-func (a forecastCommand) printSlots(in *forecast.Inputs) {
+func (a forecastCommand) printSlots(in *forecast.Basis) {
 	zone := in.Schedule.Location
 	t := a.stdout().Table()
 	t.Head("DUE", "TASK", "START", "")
@@ -222,7 +222,7 @@ type slotJSON struct {
 	Server  int           `json:"server"`
 }
 
-func slotsJSON(in *forecast.Inputs) []slotJSON {
+func slotsJSON(in *forecast.Basis) []slotJSON {
 	slots := []slotJSON{}
 	for _, s := range slotsOf(in) {
 		slot := slotJSON{

@@ -33,7 +33,7 @@ type timeStep struct {
 
 // printTimeline prints the timeline of the tasks for a span from a time on. It fits the terminal.
 func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
-	in, err := forecastCommand(a).inputs(s, at, forecastOptions{span: span, servers: 1})
+	in, err := forecastCommand(a).basis(s, at, forecastOptions{span: span, servers: 1})
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ var stepMinutes = []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2
 
 // newTimeline simulates the tasks. It takes the shortest step with which the span has at most
 // maxSteps steps, or else the longest step.
-func newTimeline(in *forecast.Inputs, maxSteps int) *timeline {
+func newTimeline(in *forecast.Basis, maxSteps int) *timeline {
 	span := in.To.Sub(in.From)
 	t := &timeline{from: in.From, tasks: map[string][]timeStep{}}
 	for _, minutes := range stepMinutes {

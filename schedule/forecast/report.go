@@ -2,8 +2,8 @@
 // skipped.
 //
 // Simulate goes through a span of time tick by tick. Package schedule says what is due and what
-// starts, as for a real tick. The simulation adds only the clock and how long runs take. Read reads
-// the inputs of a simulation. A Report has the sums, in words and as JSON.
+// starts, as for a real tick. The simulation adds only the clock and how long runs take. Read
+// makes the Basis of a forecast. A Report has the sums, in words and as JSON.
 //
 // Condition commands are taken to allow every run, runs to succeed, and ticks to come on time.
 package forecast
@@ -16,14 +16,14 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A Report is a forecast: the sums of a simulation, with its inputs.
+// A Report is a forecast: the sums of a simulation, with its basis.
 type Report struct {
-	*Inputs
+	*Basis
 	*Sums
 }
 
-// Foresee simulates the inputs. If they are done before the end, the report is worth nothing.
-func Foresee(in *Inputs) Report { return Report{in, Sum(in.Input)} }
+// Foresee simulates the input. If it is done before the end, the report is worth nothing.
+func Foresee(b *Basis) Report { return Report{b, Sum(b.Input)} }
 
 // A Line is one thing that is added up, and its sum in words.
 type Line struct {

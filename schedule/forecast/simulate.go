@@ -79,10 +79,10 @@ func Simulate(in Input, observe func(*Slot)) {
 	s := &simulation{
 		Input:   in,
 		observe: observe,
-		held:    map[mutexOf]holder{},
-		seats:   map[mutexOf][]holder{},
+		held:    map[lockKey]holder{},
+		seats:   map[lockKey][]holder{},
 		claimed: map[schedule.Slot]bool{},
-		waiting: map[mutexOf]bool{},
+		waiting: map[lockKey]bool{},
 	}
 	s.checks = []schedule.SlotCheck{s.paused}
 	s.clock, s.claim, s.acquire = s.readClock, s.claimSlot, s.acquireMutex
@@ -105,22 +105,22 @@ type simulation struct {
 	observe func(*Slot)
 	events  heapOf[event]
 	pushed  int
-	held    map[mutexOf]holder
-	seats   map[mutexOf][]holder   // of a pool, by its name
+	held    map[lockKey]holder
+	seats   map[lockKey][]holder   // of a pool, by its name
 	claimed map[schedule.Slot]bool // by some server
-	waiting map[mutexOf]bool       // of a task, by its name
+	waiting map[lockKey]bool       // of a task, by its name
 
 	// The slot that is decided, and the functions with which package schedule asks about it.
-	slot    Slot
-	asked   Skip // the kind of the last thing that was asked
-	checks  []schedule.SlotCheck
-	clock   func() time.Time
-	claim   func() error
-	acquire func() (int64, error)
+	slot      Slot
+	lastCheck Skip // the kind of refusal that the last check gives
+	checks    []schedule.SlotCheck
+	clock     func() time.Time
+	claim     func() error
+	acquire   func() (int64, error)
 }
 
-// A mutexOf is a mutex or a pool. Without a store each server has its own.
-type mutexOf struct {
+// A lockKey names a mutex or a pool. Without a store each server has its own.
+type lockKey struct {
 	name   string
 	server int
 }
@@ -135,11 +135,11 @@ func (s *simulation) tick(server int, due []schedule.Slot) {
 	background, foreground := schedule.Split(due)
 	for len(background) > 0 {
 		now, later := schedule.UntilSecond(background, background[0].At)
-		s.push(now[0].At.UnixNano(), &group{server, now})
+		s.push(now[0].At.UnixNano(), &backgroundGroup{server, now})
 		background = later
 	}
 	if len(foreground) > 0 {
-		s.push(foreground[0].At.UnixNano(), &queue{server: server, slots: foreground})
+		s.push(foreground[0].At.UnixNano(), &foregroundQueue{server: server, slots: foreground})
 	}
 }
 
@@ -147,28 +147,30 @@ func (s *simulation) tick(server int, due []schedule.Slot) {
 func (s *simulation) until(end int64) {
 	for len(s.events) > 0 && s.events[0].at < end {
 		e := heap.Pop(&s.events).(event)
-		e.what.happen(s, e.at)
+		e.action.run(s, e.at)
 	}
 }
 
-func (s *simulation) push(at int64, what happening) {
+func (s *simulation) push(at int64, action action) {
 	s.pushed++
-	heap.Push(&s.events, event{at, s.pushed, what})
+	heap.Push(&s.events, event{at, s.pushed, action})
 }
 
-type group struct {
+// A backgroundGroup is the background slots of one instant on a server.
+type backgroundGroup struct {
 	server int
 	slots  []schedule.Slot
 }
 
-func (g *group) happen(s *simulation, at int64) {
+func (g *backgroundGroup) run(s *simulation, at int64) {
 	free, conditional := schedule.ConditionalLast(g.slots)
 	for _, slot := range slices.Concat(free, conditional) {
 		s.start(g.server, slot, at, nil)
 	}
 }
 
-type queue struct {
+// A foregroundQueue is the foreground slots of a tick, which run one after another.
+type foregroundQueue struct {
 	server int
 	slots  []schedule.Slot
 	next   int
@@ -178,8 +180,8 @@ type queue struct {
 	took    time.Duration
 }
 
-// happen decides the slots of the queue until one of them runs, or is yet to come.
-func (q *queue) happen(s *simulation, at int64) {
+// run decides the slots of the queue until one of them runs, or is yet to come.
+func (q *foregroundQueue) run(s *simulation, at int64) {
 	for ; q.next < len(q.slots); q.next++ {
 		q.order.Reorder(q.slots, q.next, func(slot schedule.Slot) bool { return at > slot.At.UnixNano() })
 		slot := q.slots[q.next]
@@ -216,9 +218,9 @@ var (
 // foreground task that it waited for.
 func (s *simulation) start(server int, slot schedule.Slot, at int64, before *schedule.Task) bool {
 	s.slot = Slot{Slot: slot, Server: server, Start: time.Unix(0, at).UTC(), Load: s.Loads[slot.Task.Name]}
-	s.asked = Unmet
+	s.lastCheck = Unmet
 	if s.slot.Reason = schedule.Refusal(slot, s.clock, s.checks...); s.slot.Reason != "" {
-		s.slot.Skip = s.asked
+		s.slot.Skip = s.lastCheck
 		s.observeOnce()
 		return false
 	}
@@ -250,7 +252,7 @@ func (s *simulation) observeOnce() {
 }
 
 func (s *simulation) paused(task *schedule.Task, at time.Time) string {
-	s.asked = Paused
+	s.lastCheck = Paused
 	pause, ok := s.Pauses.Ending(task, s.slot.Start)
 	if !ok {
 		return ""
@@ -259,7 +261,7 @@ func (s *simulation) paused(task *schedule.Task, at time.Time) string {
 }
 
 func (s *simulation) readClock() time.Time {
-	s.asked = TooLate
+	s.lastCheck = TooLate
 	return s.slot.Start
 }
 
@@ -281,8 +283,8 @@ func (s *simulation) acquireMutex() (until int64, err error) {
 		return 0, errHeld
 	}
 	if name := task.Pool.Name; name != "" {
-		left := func(h holder) bool { return h.until <= now }
-		taken := slices.DeleteFunc(s.seats[s.shared(name)], left)
+		hasLeft := func(h holder) bool { return h.until <= now }
+		taken := slices.DeleteFunc(s.seats[s.shared(name)], hasLeft)
 		s.seats[s.shared(name)] = taken
 		if len(taken) >= task.Pool.Seats {
 			return 0, errFull
@@ -307,24 +309,25 @@ func (s *simulation) firstToLeave() holder {
 	return slices.MinFunc(seats, func(a, b holder) int { return cmp.Compare(a.until, b.until) })
 }
 
-func (s *simulation) mutex() mutexOf { return s.shared(s.slot.Task.Mutex) }
+func (s *simulation) mutex() lockKey { return s.shared(s.slot.Task.Mutex) }
 
 // shared is a mutex, or a pool, as the server of the slot knows it.
-func (s *simulation) shared(name string) mutexOf {
+func (s *simulation) shared(name string) lockKey {
 	if len(s.Schedule.Store.Servers) > 0 {
-		return mutexOf{name: name}
+		return lockKey{name: name}
 	}
-	return mutexOf{name, s.slot.Server}
+	return lockKey{name, s.slot.Server}
 }
 
-type happening interface {
-	happen(s *simulation, at int64)
+// An action happens at its instant, and may push further events.
+type action interface {
+	run(s *simulation, at int64)
 }
 
 type event struct {
-	at   int64
-	seq  int // orders events of one instant: the one that was pushed first comes first
-	what happening
+	at     int64
+	seq    int // orders events of one instant: the one that was pushed first comes first
+	action action
 }
 
 func (e event) Before(other event) bool {
@@ -344,7 +347,7 @@ type waiter struct {
 // Full, and free is when to ask again.
 func (s *simulation) wait(skip Skip, by *schedule.Task, free int64) bool {
 	task := s.slot.Task
-	key := mutexOf{task.Name, s.slot.Server}
+	key := lockKey{task.Name, s.slot.Server}
 	if task.MaxWait == 0 || !task.Background || s.waiting[key] {
 		return false
 	}
@@ -355,7 +358,7 @@ func (s *simulation) wait(skip Skip, by *schedule.Task, free int64) bool {
 	return true
 }
 
-func (w *waiter) happen(s *simulation, at int64) {
+func (w *waiter) run(s *simulation, at int64) {
 	s.slot = w.slot
 	s.slot.Start, s.slot.Skip = time.Unix(0, at).UTC(), Runs
 	until, err := s.acquireMutex()
@@ -366,7 +369,7 @@ func (w *waiter) happen(s *simulation, at int64) {
 			return
 		}
 	}
-	delete(s.waiting, mutexOf{s.slot.Task.Name, s.slot.Server})
+	delete(s.waiting, lockKey{s.slot.Task.Name, s.slot.Server})
 	if err == nil {
 		if s.slot.Reason = s.paused(s.slot.Task, s.slot.At); s.slot.Reason != "" {
 			s.slot.Skip = Paused

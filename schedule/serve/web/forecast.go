@@ -49,12 +49,12 @@ type foreseen struct {
 // shownIn has a forecast in the zone of a schedule. In a zone that differs by half an hour, the
 // cells of the heatmap begin at half past.
 func shownIn(r forecast.Report, s *schedule.Schedule) forecast.Report {
-	inputs, sums := *r.Inputs, *r.Sums
-	inputs.Schedule, sums.Hours = s, slices.Clone(sums.Hours)
+	basis, sums := *r.Basis, *r.Sums
+	basis.Schedule, sums.Hours = s, slices.Clone(sums.Hours)
 	for i := range sums.Hours {
 		sums.Hours[i].Start = sums.Hours[i].Start.In(s.Location)
 	}
-	return forecast.Report{Inputs: &inputs, Sums: &sums}
+	return forecast.Report{Basis: &basis, Sums: &sums}
 }
 
 // day reads a parameter that is a day in the zone of the page, or a time; zero if it is not given.

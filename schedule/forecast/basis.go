@@ -40,35 +40,35 @@ func CheckSpan(from time.Time, span time.Duration) error {
 	return nil
 }
 
-// Inputs are the input of a simulation, with what the state folder says about it.
-type Inputs struct {
+// A Basis is the input of a simulation, with what the state folder says about it.
+type Basis struct {
 	Input
-	Notes      []Note
-	took       map[string]state.Cost
-	maintained bool
+	Notes         []Note
+	costs         map[string]state.Cost // of past runs, by the name of the task
+	inMaintenance bool
 }
 
 // Read completes an input that has the schedule, the span and the servers. It adds the pauses, and
 // how long the runs of each task took. If the history cannot be read, Read tells the source, and
 // nothing is known about durations.
-func Read(ctx context.Context, source view.Source, input Input) *Inputs {
-	in := &Inputs{Input: input}
-	in.readControls(source)
-	in.readHistory(ctx, source)
-	return in.Of(input.Schedule)
+func Read(ctx context.Context, source view.Source, input Input) *Basis {
+	b := &Basis{Input: input}
+	b.readControls(source)
+	b.readHistory(ctx, source)
+	return b.With(input.Schedule)
 }
 
-func (in *Inputs) readControls(source view.Source) {
-	in.Pauses = source.Pauses()
-	in.maintained = source.Maintenance() != ""
+func (b *Basis) readControls(source view.Source) {
+	b.Pauses = source.Pauses()
+	b.inMaintenance = source.Maintenance() != ""
 }
 
 // readHistory reads how long runs took. The source has been told the error that it returns.
-func (in *Inputs) readHistory(ctx context.Context, source view.Source) error {
+func (b *Basis) readHistory(ctx context.Context, source view.Source) error {
 	records, err := source.Records(ctx)
 	if err == nil {
 		defer records.Close()
-		in.took, err = records.Costs(ctx)
+		b.costs, err = records.Costs(ctx)
 	}
 	if err != nil {
 		source.Problem("the history cannot be read: %v", err)
@@ -76,23 +76,23 @@ func (in *Inputs) readHistory(ctx context.Context, source view.Source) error {
 	return err
 }
 
-// Of returns the inputs for a schedule: the span, the pauses and the history are the same.
-func (in *Inputs) Of(s *schedule.Schedule) *Inputs {
-	other := *in
+// With returns the basis for another schedule: the span, the pauses and the history are the same.
+func (b *Basis) With(s *schedule.Schedule) *Basis {
+	other := *b
 	other.Schedule, other.Loads, other.Notes = s, map[string]Load{}, nil
 	for _, t := range s.Tasks {
-		other.Loads[t.Name] = loadOf(t, in.took[t.Name])
+		other.Loads[t.Name] = loadOf(t, b.costs[t.Name])
 	}
 	other.note()
 	return &other
 }
 
-// loadOf returns the load of a run of a task, from the loads of its past runs. The timeouts of the
+// loadOf returns the load of a run of a task, from the costs of its past runs. The timeouts of the
 // task bound the duration.
-func loadOf(t *schedule.Task, took state.Cost) Load {
+func loadOf(t *schedule.Task, cost state.Cost) Load {
 	load := Load{Took: IfUnknown}
-	if took.Runs > 0 {
-		load = Load{Runs: took.Runs, Took: took.Median, CPU: took.CPU, Memory: took.Memory}
+	if cost.Runs > 0 {
+		load = Load{Runs: cost.Runs, Took: cost.Median, CPU: cost.CPU, Memory: cost.Memory}
 	}
 	if longest := longestRun(t); longest > 0 {
 		load.Took = min(load.Took, longest)
@@ -124,65 +124,65 @@ type Note struct {
 const mostNamed = 5
 
 // add adds a note without a hint.
-func (in *Inputs) add(kind, format string, args ...any) {
-	in.Notes = append(in.Notes, Note{Kind: kind, Text: fmt.Sprintf(format, args...)})
+func (b *Basis) add(kind, format string, args ...any) {
+	b.Notes = append(b.Notes, Note{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-func (in *Inputs) note() {
-	s := in.Schedule
-	var unknown, stale, asking []string
+func (b *Basis) note() {
+	s := b.Schedule
+	var unknown, stale, conditional []string
 	for t := range s.ActiveTasks() {
-		took := in.took[t.Name]
-		if in.Loads[t.Name].Runs == 0 {
+		cost := b.costs[t.Name]
+		if b.Loads[t.Name].Runs == 0 {
 			unknown = append(unknown, t.Name)
 		}
-		if !took.Slot.IsZero() && !slices.ContainsFunc(t.When.Slots(took.Slot), took.Slot.Equal) {
+		if !cost.Slot.IsZero() && !slices.ContainsFunc(t.When.Slots(cost.Slot), cost.Slot.Equal) {
 			stale = append(stale, t.Name)
 		}
 		if len(t.ConditionCommands) > 0 {
-			asking = append(asking, t.Name)
+			conditional = append(conditional, t.Name)
 		}
 	}
 	if len(unknown) > 0 {
-		in.add("unknown", "%s no successful run on record, so 1 s is assumed for each: %s",
+		b.add("unknown", "%s no successful run on record, so 1 s is assumed for each: %s",
 			tasks(unknown, "has", "have"), humanize.Names(unknown, mostNamed))
 	}
-	in.noteRenamed(unknown)
+	b.noteRenamed(unknown)
 	if len(stale) > 0 {
-		in.add("other times", "%s due at other times when the history was made (cron, every or timezone changed): "+
+		b.add("other times", "%s due at other times when the history was made (cron, every or timezone changed): "+
 			"what runs took is of then: %s",
 			tasks(stale, "was", "were"), humanize.Names(stale, mostNamed))
 	}
-	if len(asking) > 0 {
+	if len(conditional) > 0 {
 		taken := "are"
-		if len(asking) == 1 {
+		if len(conditional) == 1 {
 			taken = "is"
 		}
-		in.add("conditions", "%s when or skip, which %s taken to let every run start: %s",
-			tasks(asking, "has", "have"), taken, humanize.Names(asking, mostNamed))
+		b.add("conditions", "%s when or skip, which %s taken to let every run start: %s",
+			tasks(conditional, "has", "have"), taken, humanize.Names(conditional, mostNamed))
 	}
-	in.noteControls()
+	b.noteControls()
 }
 
 // noteRenamed notes tasks that only the history has, if a task of unknown duration has their
 // command. Only people know whether that is the same task under another name.
-func (in *Inputs) noteRenamed(unknown []string) {
+func (b *Basis) noteRenamed(unknown []string) {
 	for _, name := range unknown {
-		task, err := view.FindTask(in.Schedule, name)
+		task, err := view.FindTask(b.Schedule, name)
 		if err != nil {
 			continue
 		}
-		for _, old := range slices.Sorted(maps.Keys(in.took)) {
-			cost := in.took[old]
+		for _, old := range slices.Sorted(maps.Keys(b.costs)) {
+			cost := b.costs[old]
 			var former schedule.Task
-			if _, err := view.FindTask(in.Schedule, old); err == nil || cost.Runs == 0 {
+			if _, err := view.FindTask(b.Schedule, old); err == nil || cost.Runs == 0 {
 				continue
 			}
 			if json.Unmarshal(cost.Snapshot, &former) != nil {
 				continue
 			}
 			if view.CommandText(former.Command) == view.CommandText(task.Command) {
-				in.add("renamed", "%s has the command of %s, which is in the history (%s, usually %s) "+
+				b.add("renamed", "%s has the command of %s, which is in the history (%s, usually %s) "+
 					"and not in the schedule",
 					name, old, humanize.Count(cost.Runs, "run"), humanize.Duration(cost.Median))
 			}
@@ -191,25 +191,25 @@ func (in *Inputs) noteRenamed(unknown []string) {
 }
 
 // noteControls notes pauses and a maintenance without a known end: the simulation ignores them.
-func (in *Inputs) noteControls() {
-	if in.maintained {
-		in.add("maintenance", "there is maintenance now, and its end is not known: it does not count")
+func (b *Basis) noteControls() {
+	if b.inMaintenance {
+		b.add("maintenance", "there is maintenance now, and its end is not known: it does not count")
 	}
-	if everything, ok := in.Pauses.InEffect(pause.Everything, in.From); ok && everything.Until.IsZero() {
-		in.Notes = append(in.Notes, Note{
+	if everything, ok := b.Pauses.InEffect(pause.Everything, b.From); ok && everything.Until.IsZero() {
+		b.Notes = append(b.Notes, Note{
 			Kind: "paused",
 			Text: "everything is paused without an end: that does not count",
 			Hint: "sched resume",
 		})
 	}
 	var endless []string
-	for _, name := range in.Pauses.Tasks(in.From) {
-		if in.Pauses.Last(name).InEffect(in.From) && in.Pauses.Last(name).Until.IsZero() {
+	for _, name := range b.Pauses.Tasks(b.From) {
+		if b.Pauses.Last(name).InEffect(b.From) && b.Pauses.Last(name).Until.IsZero() {
 			endless = append(endless, name)
 		}
 	}
 	if len(endless) > 0 {
-		in.Notes = append(in.Notes, Note{
+		b.Notes = append(b.Notes, Note{
 			Kind: "paused",
 			Text: "paused without an end, which does not count: " + humanize.Names(endless, mostNamed),
 			Hint: "sched resume " + endless[0],
@@ -229,7 +229,7 @@ func tasks(names []string, singular, plural string) string {
 // A Cache makes reports, for one goroutine. It keeps the last one until the schedule, the tasks
 // that this machine runs, the pauses or the hour changes. The zero Cache has nothing yet.
 type Cache struct {
-	made string // the id of the inputs of the last report; "" for none
+	made string // the id of the basis of the last report; "" for none
 	last Report
 }
 
@@ -239,14 +239,14 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 	if err := CheckSpan(from, span); err != nil {
 		return Report{}, err
 	}
-	in := &Inputs{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
-	in.readControls(source)
-	id := in.id(source.Now())
+	b := &Basis{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
+	b.readControls(source)
+	id := b.id(source.Now())
 	if id == c.made {
 		return c.last, nil
 	}
-	historyErr := in.readHistory(ctx, source)
-	r := Foresee(in.Of(source.Schedule))
+	historyErr := b.readHistory(ctx, source)
+	r := Foresee(b.With(source.Schedule))
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}
@@ -259,9 +259,9 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 
 // id tells reports apart: by the schedule, by the tasks of it that run, by the span and by the
 // pauses. It also tells hours apart, because runs of the last hour may have changed the durations.
-func (in *Inputs) id(now time.Time) string {
-	s := in.Schedule
-	pauses, _ := json.Marshal(in.Pauses)
+func (b *Basis) id(now time.Time) string {
+	s := b.Schedule
+	pauses, _ := json.Marshal(b.Pauses)
 	return fmt.Sprintf("%s %q %q %d %d %d %t %s", s.Digest, s.Environment, s.Machine,
-		now.Unix()/3600, in.From.UnixNano(), in.To.UnixNano(), in.maintained, pauses)
+		now.Unix()/3600, b.From.UnixNano(), b.To.UnixNano(), b.inMaintenance, pauses)
 }
