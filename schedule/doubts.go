@@ -154,22 +154,6 @@ func onlyWith(t, other *Task, now time.Time) bool {
 	return everDue
 }
 
-// Expect says when a task counts as overdue.
-type Expect struct {
-	Within time.Duration // the longest time from the start of a run to its end; 0: no bound
-	Every  time.Duration // the longest time without a success; 0: no bound
-}
-
-// Expecting returns the active tasks with an `expect`.
-func (s *Schedule) Expecting() (tasks []*Task) {
-	for t := range s.ActiveTasks() {
-		if t.Expect != (Expect{}) {
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks
-}
-
 // OverdueAnyway warns of each active task whose own times are rarer than `expect` wants.
 func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
 	for _, t := range s.Expecting() {
@@ -211,4 +195,58 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 		}
 	}
 	return warnings
+}
+
+// PausesOver warns of entries of `pauses` that will never come again.
+func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
+	for _, p := range s.Pauses {
+		_, _, lasts := p.At(now)
+		_, _, comesAgain := p.Next(now)
+		if !lasts && !comesAgain {
+			text := fmt.Sprintf("the pause %s is over", p)
+			warnings = append(warnings, Problem{Place: p.Place, Text: text, Hint: "remove it"})
+		}
+	}
+	return warnings
+}
+
+// AlwaysPaused warns of each active task whose times all lie in pauses of the file, from now on. It
+// looks at one time of the task in each pause, and at slotsToLook pauses.
+func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
+	for t := range s.ActiveTasks() {
+		next, due := t.NextRun(now)
+		if !due || t.RunAfterPause {
+			continue
+		}
+		if first := t.plannedPause(next); first != nil && t.onlyInPauses(next) {
+			warnings = append(warnings, t.Problem(t.timingKey(),
+				"change the times of the task or of the pause, or write `missed: after_pause`",
+				"it never runs: each time it is due it is paused, the next time by the pause %s", first))
+		}
+	}
+	return warnings
+}
+
+// onlyInPauses reports whether a pause of the file covers the slot at, and the next slot after the
+// end of that pause, and so on for slotsToLook pauses.
+func (t *Task) onlyInPauses(at time.Time) bool {
+	for n, due := 0, true; due && n < slotsToLook; n++ {
+		pause := t.plannedPause(at)
+		if pause == nil {
+			return false
+		}
+		_, until, _ := pause.At(at)
+		at, due = t.NextRun(until.Add(-1))
+	}
+	return true
+}
+
+// plannedPause returns the pause of the file that covers a time of the task; nil for none.
+func (t *Task) plannedPause(at time.Time) *Pause {
+	for _, p := range t.Pauses {
+		if _, _, covers := p.At(at); covers {
+			return p
+		}
+	}
+	return nil
 }

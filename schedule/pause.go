@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -106,60 +105,6 @@ func (p *Pause) String() string {
 		return p.Every + " for " + humanize.Duration(p.For)
 	}
 	return "from " + MomentText(p.From, p.When.Location) + " until " + MomentText(p.Until, p.When.Location)
-}
-
-// PausesOver warns of entries of `pauses` that will never come again.
-func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
-	for _, p := range s.Pauses {
-		_, _, lasts := p.At(now)
-		_, _, comesAgain := p.Next(now)
-		if !lasts && !comesAgain {
-			text := fmt.Sprintf("the pause %s is over", p)
-			warnings = append(warnings, Problem{Place: p.Place, Text: text, Hint: "remove it"})
-		}
-	}
-	return warnings
-}
-
-// AlwaysPaused warns of each active task whose times all lie in pauses of the file, from now on. It
-// looks at one time of the task in each pause, and at slotsToLook pauses.
-func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
-	for t := range s.ActiveTasks() {
-		next, due := t.NextRun(now)
-		if !due || t.RunAfterPause {
-			continue
-		}
-		if first := t.plannedPause(next); first != nil && t.onlyInPauses(next) {
-			warnings = append(warnings, t.Problem(t.timingKey(),
-				"change the times of the task or of the pause, or write `missed: after_pause`",
-				"it never runs: each time it is due it is paused, the next time by the pause %s", first))
-		}
-	}
-	return warnings
-}
-
-// onlyInPauses reports whether a pause of the file covers the slot at, and the next slot after the
-// end of that pause, and so on for slotsToLook pauses.
-func (t *Task) onlyInPauses(at time.Time) bool {
-	for n, due := 0, true; due && n < slotsToLook; n++ {
-		pause := t.plannedPause(at)
-		if pause == nil {
-			return false
-		}
-		_, until, _ := pause.At(at)
-		at, due = t.NextRun(until.Add(-1))
-	}
-	return true
-}
-
-// plannedPause returns the pause of the file that covers a time of the task; nil for none.
-func (t *Task) plannedPause(at time.Time) *Pause {
-	for _, p := range t.Pauses {
-		if _, _, covers := p.At(at); covers {
-			return p
-		}
-	}
-	return nil
 }
 
 // SettlePauses gives the tasks the pauses of the file that are for them.

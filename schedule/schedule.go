@@ -181,6 +181,16 @@ func (s *Schedule) ActiveTasks() iter.Seq[*Task] {
 	}
 }
 
+// Expecting returns the active tasks with an `expect`.
+func (s *Schedule) Expecting() (tasks []*Task) {
+	for t := range s.ActiveTasks() {
+		if t.Expect != (Expect{}) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
 // InUse reports whether the task runs on some server: it is enabled and of this environment.
 func (s *Schedule) InUse(t *Task) bool {
 	return t.Enabled && (len(t.Environments) == 0 || slices.Contains(t.Environments, s.Environment))

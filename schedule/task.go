@@ -219,6 +219,12 @@ func (r Retry) capped(d time.Duration) time.Duration {
 	return d
 }
 
+// Expect says when a task counts as overdue.
+type Expect struct {
+	Within time.Duration // the longest time from the start of a run to its end; 0: no bound
+	Every  time.Duration // the longest time without a success; 0: no bound
+}
+
 // Output is how much of the captured output is kept, and where a copy of it goes. An empty File
 // means nowhere.
 type Output struct {
