@@ -115,7 +115,7 @@ func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
 	if err != nil {
 		return a.reportError(failed("", "%w", err)), true
 	}
-	runs := run.Caller{Storage: storage, Environ: os.Environ()}
+	runs := run.Caller{Storage: storage, Environ: os.Environ(), Terminate: context.Background()}
 	switch {
 	case len(args) == 2 && args[0] == "start":
 		terminate, kill, release := signals()

@@ -205,9 +205,6 @@ func (f *finisher) copyContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(copyTimeout, func() { cancel(fmt.Errorf("no end after %s", copyTimeout)) })
 	ending := f.run.Terminate
-	if ending == nil {
-		ending = context.Background()
-	}
 	release := context.AfterFunc(ending, func() {
 		time.AfterFunc(stoppedCopyTimeout, func() { cancel(fmt.Errorf("stopped (%w)", context.Cause(ending))) })
 	})
@@ -216,13 +213,6 @@ func (f *finisher) copyContext() (context.Context, func()) {
 		release()
 		cancel(nil)
 	}
-}
-
-// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
-// since. It counts no further than most.
-func (h *hooks) failuresBefore(most int, since time.Time) int {
-	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, most)
-	return n
 }
 
 // pauseAfter pauses the task if its run was the last of as many failures in a row as pause_after

@@ -19,50 +19,6 @@ import (
 	"sched/schedule/state"
 )
 
-// Descriptors are the files that a process needs to go on with a run that another process began.
-type Descriptors struct {
-	Output *os.File
-	Locks  []*os.File // of the mutex and of the seat; empty if the run has neither
-}
-
-// A Receiver receives the runs that another process gives to this one.
-type Receiver struct {
-	Caller
-	given map[string]state.Row // runs that were read and not received yet
-}
-
-// Receive returns a run with its descriptors, which belong to it then. Runs that were given
-// together are read together.
-func (c *Receiver) Receive(id string, d Descriptors) (*Run, error) {
-	ctx := context.Background()
-	own, err := c.Self.Owned(ctx)
-	if err != nil {
-		return nil, err
-	}
-	row, ok := c.given[id]
-	if !ok {
-		rows, err := own.Rows(ctx, true)
-		if err != nil {
-			return nil, err
-		}
-		c.given = map[string]state.Row{}
-		for _, r := range rows {
-			c.given[r.ID] = r
-		}
-		if row, ok = c.given[id]; !ok {
-			return nil, fmt.Errorf("run %s was not given to this process", id)
-		}
-	}
-	delete(c.given, id)
-	r, err := c.restore(own, row)
-	if err != nil {
-		return nil, err
-	}
-	r.output = d.Output
-	r.adopt(d.Locks)
-	return r, nil
-}
-
 // Supervisors are the supervisors of one tick, to which it gives its background runs: one for all
 // runs, or more if one process may not have that many descriptors open. Safe for concurrent use.
 type Supervisors struct {
@@ -219,7 +175,7 @@ func (h *Supervisors) startOne(storage Storage) (*link, error) {
 	return &link{supervisor: owner, socket: ours}, nil
 }
 
-// send sends the supervisor the run with its descriptors.
+// send sends the supervisor the run with its descriptors: of its output, and then of its locks.
 func (l *link) send(r *Run) error {
 	files := append([]*os.File{r.output}, inherited(r.lock)...)
 	var fds []int

@@ -1,10 +1,10 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +14,6 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/process"
 	"sched/schedule/state"
 )
 
@@ -85,45 +84,6 @@ func HeldReason(err error) (reason string, held bool) {
 	return "", false
 }
 
-// Holders returns who holds at this moment what a run needs, by the names of the mutex and of the
-// seats. It asks the store and the live runs of this machine. With an error of the store it returns
-// what this machine alone knows.
-func (s Storage) Holders(
-	ctx context.Context, live []state.Row, need mutex.Need,
-) (held map[string]mutex.Holder, err error) {
-	if s.Store != nil {
-		held, err = s.Store.Held(ctx, need.Names()...)
-	}
-	if held == nil {
-		held = map[string]mutex.Holder{}
-	}
-	for _, row := range live {
-		if row.Seat != "" && !row.Waits() {
-			held[row.Seat] = HolderOf(row)
-		}
-		if row.Locked && !row.Waits() {
-			held[row.Mutex] = HolderOf(row)
-		}
-	}
-	return held, err
-}
-
-// SeatHolders returns who has the seats of a pool, in the order of the seats; see Holders.
-func (s Storage) SeatHolders(ctx context.Context, live []state.Row, of schedule.Pool) ([]mutex.Holder, error) {
-	need := mutex.Need{Pool: of.Name, Seats: of.Seats}
-	held, err := s.Holders(ctx, live, need)
-	return need.SeatHolders(held), err
-}
-
-// renewLease renews the lease of the run's lock until its renewer is ended. The context that it
-// returns ends when the lease is lost, if the task has on_lost_lease: stop.
-func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
-	return r.Leases.Renew(ctx, LeaseOf{
-		Lock: r.lock, Note: r.row.note, Stop: r.task.StopOnLostLease,
-		Adopted: r.leftover != nil, Unknown: r.adopted && r.row.Phase == state.Ready,
-	})
-}
-
 // HolderOf returns a live run as the holder of its mutex. Before its command has started it has no
 // pid.
 func HolderOf(row state.Row) mutex.Holder {
@@ -143,36 +103,30 @@ func stillRunning(holder mutex.Holder, now time.Time) string {
 	return fmt.Sprintf("still running for %s, %s", humanize.Duration(max(0, now.Sub(holder.Since))), holder)
 }
 
-// goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
-// the kernel any more. That happens when the supervisor, which had the descriptor, was killed, and
-// the command has closed its own descriptor. Then the witness goes on with the run. If the witness
-// was killed, too, the command may live on.
-func (s Storage) goesOn(name string, last mutex.Holder) bool {
-	db := s.DB
-	if db.InMemory() {
-		file, err := state.OpenRead(s.Dir, state.Patience)
-		if err != nil {
-			return false
-		}
-		defer file.Close()
-		db = file
-	}
-	row, err := db.Runs().Row(context.Background(), last.Run)
-	if err != nil || row.Phase == state.Ended || row.Waits() {
-		return false
-	}
-	// A run that could not begin, as on a full disk, may have begun later with another seat.
-	if _, isSeat := mutex.PoolOf(name); isSeat && row.Seat != name {
-		return false
-	}
-	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
+// A BehindError says that other runs have waited longer for a mutex, or for a seat. It wraps a
+// *mutex.HeldError.
+type BehindError struct {
+	Name  string       // of the mutex, or of the seats of a pool (state.SeatQueue)
+	First mutex.Holder // Since is when it began to wait
 }
 
-// livesOn reports whether the command of a run without a result lives. It is false if the system
-// cannot tell.
-func livesOn(row state.Row) bool {
-	if !process.FindsByRun || row.Phase != state.Running {
-		return false
+func (e *BehindError) Error() string {
+	wanted := "mutex " + humanize.Line(e.Name)
+	if pool, ok := strings.CutSuffix(e.Name, "#"); ok {
+		wanted = "a seat of pool " + pool
 	}
-	return len(process.LiveGroups(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
+	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), wanted, e.First)
+}
+
+func (e *BehindError) Unwrap() error { return &mutex.HeldError{Name: e.Name, Holder: e.First} }
+
+// QueuesOf returns the names of the queues for what a run needs.
+func QueuesOf(need mutex.Need) (names []string) {
+	if need.Mutex != "" {
+		names = append(names, need.Mutex)
+	}
+	if need.Pool != "" {
+		names = append(names, state.SeatQueue(need.Pool))
+	}
+	return names
 }

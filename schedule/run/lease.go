@@ -11,6 +11,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/clock"
+	"sched/schedule/state"
 )
 
 // This file renews the leases of locks that runs hold in a store, as long as the process that
@@ -41,10 +42,10 @@ type Leases struct{ renewers sync.Map } // by lock
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
 		l := &Renewer{
-			LeaseOf:   LeaseOf{Lock: lock, Note: func(string) {}},
-			held:      lock.LeaseBegan(),
-			unstarted: true,
-			cancel:    func(error) {},
+			LeaseTerms: LeaseTerms{Lock: lock, Note: func(string) {}},
+			held:       lock.LeaseBegan(),
+			unstarted:  true,
+			cancel:     func(error) {},
 		}
 		l.begin()
 		s.renewers.Store(lock, l)
@@ -63,8 +64,20 @@ func (s *Leases) Drop(lock mutex.Lock) {
 
 func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
 
-// A LeaseOf is a lock, and what its renewals mean for the run.
-type LeaseOf struct {
+// renewLease renews the lease of the run's lock until its renewer is ended. The context that it
+// returns ends when the lease is lost, if the task has on_lost_lease: stop.
+func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
+	return r.Leases.Renew(ctx, LeaseTerms{
+		Lock:    r.lock,
+		Note:    r.row.note,
+		Stop:    r.task.StopOnLostLease,
+		Adopted: r.leftover != nil,
+		Unknown: r.adopted && r.row.Phase == state.Ready,
+	})
+}
+
+// LeaseTerms are a lock, and what its renewals mean for the run.
+type LeaseTerms struct {
 	Lock mutex.Lock   // nil if the task needs none
 	Note func(string) // adds a note to the row, at once
 	Stop bool         // a loss stops the command (on_lost_lease: stop)
@@ -76,7 +89,7 @@ type LeaseOf struct {
 // A Renewer is the lease of a run's lock while this process waits for the run. For a lock that is
 // no lease it does nothing.
 type Renewer struct {
-	LeaseOf
+	LeaseTerms
 	unstarted bool // its run has yet to be started: see Keep
 	cancel    context.CancelCauseFunc
 	until     context.Context // done when the run does not need its lock any more; nil: see hasLease
@@ -90,16 +103,16 @@ type Renewer struct {
 
 // Renew renews the lease of a lock until End is called. The context that it returns ends when the
 // lease is lost, if that stops the command.
-func (s *Leases) Renew(ctx context.Context, of LeaseOf) (context.Context, *Renewer) {
-	if !isLease(of.Lock) {
+func (s *Leases) Renew(ctx context.Context, terms LeaseTerms) (context.Context, *Renewer) {
+	if !isLease(terms.Lock) {
 		return ctx, &Renewer{cancel: func(error) {}}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &Renewer{LeaseOf: of, cancel: cancel}
-	if !of.Unknown {
-		l.held = of.Lock.LeaseBegan()
+	l := &Renewer{LeaseTerms: terms, cancel: cancel}
+	if !terms.Unknown {
+		l.held = terms.Lock.LeaseBegan()
 	}
-	s.Drop(of.Lock)
+	s.Drop(terms.Lock)
 	l.begin()
 	return ctx, l
 }

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -47,6 +46,13 @@ func (h *hooks) counted(key string, list []schedule.Hook, itself int) keyedHooks
 		itself += h.failuresBefore(most, time.Time{})
 	}
 	return keyedHooks{key, list, itself}
+}
+
+// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
+// since. It counts no further than most.
+func (h *hooks) failuresBefore(most int, since time.Time) int {
+	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, most)
+	return n
 }
 
 // hooks fire the hooks of a run in this process, and remember what of them is still to be
@@ -214,8 +220,7 @@ func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result sta
 	case schedule.Changed:
 		return result.Outcome.Failure() != h.failedBefore()
 	case schedule.Printed:
-		info, err := os.Stat(result.Output)
-		return err == nil && info.Size() > 0
+		return hasBytes(result.Output)
 	}
 	return true
 }

@@ -63,16 +63,13 @@ const tryEvery = time.Second
 
 // A persistence says how long persist tries to write.
 type persistence struct {
-	ending   context.Context // it gives up when this is done; nil: never
+	ending   context.Context // it gives up when this is done
 	patience time.Duration   // it gives up after that time; 0: never
 }
 
 // persist is write for results that must not be lost while the database cannot be written: it tries
 // again each second, as long as the persistence says.
 func (r *ownRow) persist(p persistence, change func(context.Context) error, then func()) error {
-	if p.ending == nil {
-		p.ending = context.Background()
-	}
 	for begun := time.Now(); ; {
 		err := r.write(change, then)
 		givesUp := p.patience > 0 && time.Since(begun) >= p.patience

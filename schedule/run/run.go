@@ -1,3 +1,23 @@
+// Package run is one execution of a task. Begin writes the run down. Its supervisor runs the
+// before-hooks, and then the command as often as the task says. Finish copies the output, runs the
+// hooks, releases the lock, and writes the row. In the foreground one process does all of that
+// (Execute). A background run is given to a supervisor (Supervisors), which receives and supervises
+// it (Receive, superviseBackground) and starts the process that finishes it (FinishInherited). If a
+// supervisor is killed, another process takes the run over (takeOver). If no process watches the
+// run any more, Collect finishes it.
+//
+// The supervisor watches the background runs of a tick (SuperviseAll): their commands are its
+// children. The tick starts it by a witness when it has the first such run (Supervisors). The
+// witness only waits for the supervisor. On Linux the commands become children of the witness when
+// the supervisor is killed. Then the witness becomes a supervisor itself (SuperviseOn), and goes on
+// with them. If the witness was killed, too, the next tick finishes their runs as lost.
+//
+// A run uses the snapshot of its task: later changes of the schedule do not change the run. Caller
+// has what a run needs of its process. The run's row has what must survive that process (package
+// state).
+//
+// Non-goals: whether and when there is a run (package tick), and how a command is started and ended
+// (package process).
 package run
 
 import (
@@ -5,17 +25,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"sched/mutex"
-	"sched/mutex/stores"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
-	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -28,14 +45,20 @@ type Caller struct {
 	Sender  *notify.Sender // of messages; nil in a process that fires no hooks
 	Leases  *Leases        // of the process; nil: each run keeps only its own
 	queues  *queueView     // what runs that wait in the process have seen; nil: each looks itself
-	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits
-	// for and could do without.
+	// Terminate is done when this process was asked to end. It ends what a run waits for and could
+	// do without.
 	Terminate context.Context
 }
 
-// NewCaller returns the Caller of a process that owns rows of the storage as that kind.
+// NewCaller returns the Caller of a process that owns rows of the storage as that kind, and that
+// nobody asks to end.
 func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
-	return Caller{Storage: storage, Self: storage.DB.Self(kind), Environ: environ}
+	return Caller{
+		Storage:   storage,
+		Self:      storage.DB.Self(kind),
+		Environ:   environ,
+		Terminate: context.Background(),
+	}
 }
 
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
@@ -320,58 +343,4 @@ func outcomeVariables(result state.Row) []string {
 		"SCHED_OUTPUT=" + result.Output,
 		"SCHED_REASON=" + result.Reason,
 	}
-}
-
-// A Storage is where runs keep what they must not forget: the state folder of this machine, and the
-// store that its servers share.
-type Storage struct {
-	Dir   string      // the state folder
-	DB    *state.DB   // its database, or one in memory while that cannot be written
-	Store mutex.Store // nil for a machine that stands alone
-}
-
-// StorageAt returns the storage of a state folder. It opens nothing yet.
-func StorageAt(dir string, store mutex.Store) Storage {
-	return Storage{Dir: dir, DB: state.At(dir, state.Patience), Store: store}
-}
-
-// Locks is the folder of the mutexes of this machine.
-func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
-
-// Mutexes returns the mutexes of the schedule.
-func (s Storage) Mutexes() mutex.Locks {
-	files := mutex.Files{
-		Dir:         s.Locks(),
-		GoesOn:      s.goesOn,
-		HeldByOther: process.OpenInOtherRun,
-		Lenient:     s.DB.InMemory(),
-	}
-	return mutex.NewLocks(files, s.Store)
-}
-
-// Alone returns the storage without its store.
-func (s Storage) Alone() Storage { return Storage{Dir: s.Dir, DB: s.DB} }
-
-// Variables returns what passes the storage on to the processes of a background run (StorageFrom).
-func (s Storage) Variables() []string {
-	variables := []string{process.StateVariable + "=" + s.Dir}
-	if s.Store != nil {
-		config, _ := json.Marshal(s.Store.Config()) // texts and a number
-		variables = append(variables, process.StoreVariable+"="+string(config))
-	}
-	return variables
-}
-
-// StorageFrom returns the storage that the environment of a process of a background run names; ok
-// is false in any other process.
-func StorageFrom(getenv func(string) string) (s Storage, ok bool, err error) {
-	s = StorageAt(getenv(process.StateVariable), nil)
-	if store := getenv(process.StoreVariable); store != "" && s.Dir != "" {
-		var config mutex.Config
-		if err := json.Unmarshal([]byte(store), &config); err != nil {
-			return s, true, fmt.Errorf("$%s: %w", process.StoreVariable, err)
-		}
-		s.Store, err = stores.Open(config)
-	}
-	return s, s.Dir != "", err
 }

@@ -3,16 +3,13 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -174,170 +171,8 @@ func (s *supervision) goOn() (attempt int) {
 	return left.attempt
 }
 
-// attempt runs the command once, and adds the outcome and what the command used to the result.
-func (s *supervision) attempt(n int) {
-	p, age := s.run.leftover.command(n)
-	if p == nil {
-		if p = s.start(n); p == nil {
-			return
-		}
-	} else {
-		s.adoptCgroup(n)
-	}
-	defer s.closeCgroup()
-	if ending := s.run.leftover.ends(n); ending != nil {
-		s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
-	} else {
-		s.result.Outcome, s.result.Reason = s.wait(p, age)
-		if s.result.Outcome != "" {
-			s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
-		}
-	}
-	if s.result.Outcome != "" || s.row.stopIfAsked(&s.result) {
-		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
-		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
-	}
-	if !p.Ended() {
-		return // without an exit code
-	}
-	code := p.ExitCode()
-	s.result.ExitCode = &code
-	switch {
-	case s.result.Outcome == "" && p.Refusal != "":
-		s.failUnstartable(code, p.Refusal)
-	case s.result.Outcome == "":
-		judge(&s.result, s.task, code)
-		s.blameMemory()
-	}
-	measure(&s.result, p)
-}
-
-// start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
-// the outcome.
-func (s *supervision) start(n int) *process.Process {
-	if s.terminate.Err() != nil {
-		s.setStopped("before attempt %d", n)
-		return nil
-	}
-	if s.row.stopIfAsked(&s.result) || s.stopIfLockLost(n) || !s.announce(n) {
-		return nil
-	}
-	s.run.unreaped.reap() // of the hooks before it
-	if n > 1 {
-		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
-	}
-	p, err := s.startLimited(n, process.Spec{
-		Task:       s.task,
-		Command:    s.task.Command,
-		Dir:        s.task.Dir,
-		CallerEnv:  s.run.Environ,
-		Variables:  variables(s.run, n),
-		Output:     s.run.output,
-		Locks:      inherited(s.run.lock),
-		KeepZombie: s.row.Background,
-	})
-	if err != nil {
-		s.failUnstartable(process.StartExitCode(err), err.Error())
-		return nil
-	}
-	if s.row.Background {
-		s.run.unreaped.add(p)
-	}
-	// The command runs already: what is written from here on does not delay it
-	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
-	s.row.recordPID(p.PID)
-	s.describeLock(p.PID)
-	return p
-}
-
-// describeLock names a process of the run in its lock, for people. It decides nothing.
-func (s *supervision) describeLock(pid int) {
-	if s.run.lock != nil {
-		holder := NewHolder(s.row.Row)
-		holder.PID = pid
-		s.run.lock.Describe(holder)
-	}
-}
-
-// announce writes down that the attempt is about to start: before the command is forked, so a row
-// that is still ready was never started. If the row cannot be written, as on a full disk, the
-// command starts all the same. It reports false, and sets the outcome, if another process has the
-// run.
-func (s *supervision) announce(n int) bool {
-	s.result.Attempt.Number = n
-	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID()}
-	err := s.row.recordStart(attempt)
-	if s.row.isTaken(err) { // the result of this process is written nowhere
-		s.setStopped("before attempt %d: %v", n, err)
-		return false
-	}
-	unrecorded := 0
-	if err != nil || s.run.DB.InMemory() {
-		unrecorded = s.run.startsUnrecorded + 1
-	}
-	if unrecorded != s.run.startsUnrecorded {
-		s.run.startsUnrecorded = unrecorded
-		output.MarkUnwritten(s.run.output, unrecorded)
-	}
-	if s.result.Started.IsZero() {
-		s.result.Started = attempt.At
-	}
-	return true
-}
-
-// stopIfLockLost reports whether the run has lost its lock before the attempt. If so, it sets the
-// outcome: another run may have the lock by now.
-func (s *supervision) stopIfLockLost(n int) bool {
-	lost := s.lease.HeldToStart()
-	if lost != "" {
-		s.setStopped("before attempt %d: %s", n, lost)
-	}
-	return lost != ""
-}
-
-// failUnstartable sets that the command could not be started, and why, and writes that into the
-// output.
-func (s *supervision) failUnstartable(code int, why string) {
-	s.result.Outcome, s.result.ExitCode = outcome.Failed, &code
-	s.result.Reason = "cannot start: " + why
-	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
-}
-
 // setStopped sets that the run was stopped, and when.
 func (s *supervision) setStopped(format string, args ...any) { setStopped(&s.result, format, args...) }
-
-// wait waits for the end of the command, of its time, or for terminate. The outcome is empty when
-// the command ended by itself; otherwise the caller must end the command. The age is how long the
-// command has run already.
-func (s *supervision) wait(p *process.Process, age time.Duration) (outcome.Outcome, string) {
-	if p.Ended() { // it ended before this process looked, nobody knows when: that is no timeout
-		return "", ""
-	}
-	var timeout <-chan time.Time
-	if s.task.Timeout > 0 {
-		timer := time.NewTimer(max(0, s.task.Timeout-age))
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	trimmer := output.Trimmer{Output: s.run.output, Limit: s.task.Output.Limit}
-	trimTimer := time.NewTimer(trimAfter)
-	defer trimTimer.Stop()
-	for {
-		select {
-		case <-trimTimer.C:
-			trimTimer.Reset(trimmer.Trim())
-		case <-p.Done:
-			return "", ""
-		case <-timeout:
-			return outcome.TimedOut, "after " + humanize.Setting(s.task.Timeout)
-		case <-s.terminate.Done():
-			return outcome.Stopped, context.Cause(s.terminate).Error()
-		}
-	}
-}
-
-// trimAfter is how long a command runs before its output is trimmed for the first time.
-const trimAfter = time.Second
 
 // waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
 // and reports false when this process was asked to end first.
@@ -365,27 +200,6 @@ func (k *unreapedProcesses) reap() {
 		p.Reap()
 	}
 	*k = nil
-}
-
-// judge sets the outcome of a command that ended by itself with the exit code.
-func judge(result *state.Row, task *schedule.Task, code int) {
-	switch {
-	case slices.Contains(task.SuccessCodes, code):
-		result.Outcome = outcome.Succeeded
-	case slices.Contains(task.WarnCodes, code):
-		result.Outcome, result.Kind = outcome.Succeeded, outcome.Warning
-		result.Reason = fmt.Sprintf("exit code %d", code)
-	default:
-		result.Outcome, result.Reason = outcome.Failed, process.ExitText(code)
-	}
-}
-
-// measure adds the CPU time and the memory that the command has used, itself and its children that
-// it waited for (getrusage(2)).
-func measure(result *state.Row, p *process.Process) {
-	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
-	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
 }
 
 // setStopped sets that the run was stopped, and when.

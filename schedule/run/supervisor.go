@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ import (
 
 // A message of a tick to its supervisor begins with one of these bytes.
 const (
-	oneRun = 'r' // the id of a run follows, with the descriptors of Descriptors, in their order
+	oneRun = 'r' // the id of a run follows, with its descriptors (link.send)
 	noMore = 'e' // the tick has given all runs
 )
 
@@ -41,6 +40,8 @@ type supervisor struct {
 	mu           sync.Mutex
 	known        map[string]bool // the ids of the runs that it got
 	lastReceived time.Time       // when the newest of them came
+
+	unsent map[string]state.Row // the rows that restore has read, and whose messages have yet to come
 }
 
 // SuperviseAll is the supervisor with the id: it watches the runs that it gets until the last of
@@ -79,7 +80,8 @@ func runSupervisor(terminate, kill context.Context, caller Caller, self, id stri
 	if !s.receive(socket) { // there may be rows of this one that did not come, or could not be read
 		s.takeOverAll(func(state.Row) bool { return true })
 	}
-	stop := s.closeDatabaseWhileIdle()
+	watching, stop := context.WithCancel(context.Background())
+	go s.closeDatabaseWhileIdle(watching)
 	s.runs.Wait()
 	stop()
 	socket.Close()
@@ -90,24 +92,12 @@ func runSupervisor(terminate, kill context.Context, caller Caller, self, id stri
 	return nil
 }
 
-// closeDatabaseWhileIdle closes the database when nobody has used it for a second, until stop is
-// called: commands may run for days.
-func (s *supervisor) closeDatabaseWhileIdle() (stop func()) {
+// closeDatabaseWhileIdle closes the database when nobody has used it for a second, until ctx is
+// done: commands may run for days.
+func (s *supervisor) closeDatabaseWhileIdle(ctx context.Context) {
 	const idle = time.Second
-	ticker, done := time.NewTicker(idle), make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-ticker.C:
-				s.caller.DB.CloseIfIdle(idle)
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		ticker.Stop()
-		close(done)
+	for clock.Wait(ctx, idle) {
+		s.caller.DB.CloseIfIdle(idle)
 	}
 }
 
@@ -135,7 +125,6 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 // reports whether it watches all. A killed tick may have written down that this one has a run, and
 // not sent it.
 func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
-	receiver := Receiver{Caller: s.caller}
 	all = true
 	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	for {
@@ -150,15 +139,15 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 			return false
 		}
 		id := string(message[1:])
-		d := descriptors(rights[:extra])
+		files := descriptors(rights[:extra])
 		if !s.register(id) { // it was taken over
-			closeAll(d)
+			closeAll(files)
 			continue
 		}
-		r, err := receiver.Receive(id, d) // here, because each goroutine would have to grow a stack for it
+		r, err := s.restore(id, files) // here, because each goroutine would have to grow a stack for it
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
-			closeAll(d)
+			closeAll(files)
 			s.unregister(id)
 			all = false
 			continue
@@ -167,22 +156,57 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 	}
 }
 
-// descriptors reads the descriptors that came with a message.
-func descriptors(rights []byte) (d Descriptors) {
+// descriptors returns the files that came with a message.
+func descriptors(rights []byte) (files []*os.File) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(messages) == 0 {
-		return d
+		return nil
 	}
 	fds, _ := unix.ParseUnixRights(&messages[0])
-	for i, fd := range fds {
-		switch i {
-		case 0:
-			d.Output = os.NewFile(uintptr(fd), "the output of a run")
-		default:
-			d.Locks = append(d.Locks, os.NewFile(uintptr(fd), "its lock"))
+	for _, fd := range fds {
+		files = append(files, os.NewFile(uintptr(fd), "the output or a lock of a run"))
+	}
+	return files
+}
+
+func closeAll(files []*os.File) {
+	for _, file := range files {
+		file.Close()
+	}
+}
+
+// restore returns a run with its files, which belong to it then: its output, and then its locks. It
+// reads all rows together that this process was given.
+func (s *supervisor) restore(id string, files []*os.File) (*Run, error) {
+	ctx := context.Background()
+	own, err := s.caller.Self.Owned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, ok := s.unsent[id]
+	if !ok {
+		rows, err := own.Rows(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		s.unsent = map[string]state.Row{}
+		for _, r := range rows {
+			s.unsent[r.ID] = r
+		}
+		if row, ok = s.unsent[id]; !ok {
+			return nil, fmt.Errorf("run %s was not given to this process", id)
 		}
 	}
-	return d
+	delete(s.unsent, id)
+	r, err := s.caller.restore(own, row)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) > 0 {
+		r.output, files = files[0], files[1:]
+	}
+	r.adopt(files)
+	return r, nil
 }
 
 // watch begins to supervise a run.
@@ -252,7 +276,7 @@ func (c Caller) reopenOutput(path string) (*os.File, error) {
 		if err == nil {
 			return file, nil
 		}
-		if time.Since(begun) >= resultPatience || !clock.Wait(cmp.Or(c.Terminate, context.Background()), tryEvery) {
+		if time.Since(begun) >= resultPatience || !clock.Wait(c.Terminate, tryEvery) {
 			fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
 			return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		}
@@ -273,12 +297,6 @@ func (s *supervisor) unregister(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, id)
-}
-
-func closeAll(d Descriptors) {
-	for _, file := range append(d.Locks, d.Output) {
-		file.Close()
-	}
 }
 
 // The descriptors that a witness and its supervisor inherit from the tick.

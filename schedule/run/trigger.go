@@ -73,8 +73,7 @@ func (h *hooks) ask(r state.Row) error {
 // startTriggered starts the runs for which the hooks have asked. The next tick starts them instead
 // if this process is to end, or if the state folder cannot be written.
 func (h *hooks) startTriggered(result state.Row) {
-	ending := h.run.Terminate != nil && h.run.Terminate.Err() != nil
-	if len(result.Triggered) == 0 || ending || h.run.DB.InMemory() {
+	if len(result.Triggered) == 0 || h.run.Terminate.Err() != nil || h.run.DB.InMemory() {
 		return
 	}
 	_ = StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"sched/mutex"
@@ -17,9 +18,10 @@ import (
 
 // This file is about runs that wait for a mutex or a seat that other runs have
 // (`without_overlapping: wait`). Their supervisor waits. Runs of one machine go on in the order in
-// which they began to wait (queue.go). Between servers nobody promises an order. A run that needs a
-// mutex and a seat is in the queue for the seats only while its mutex is free: it never keeps a
-// seat empty, and it holds nothing before it has both.
+// which they began to wait: the rows say since when the runs wait, and for what (state.DB.Queue).
+// No run waits for a run whose process has died. Between servers nobody promises an order. A run
+// that needs a mutex and a seat is in the queue for the seats only while its mutex is free: it
+// never keeps a seat empty, and it holds nothing before it has both.
 
 // A waiter is a run that waits for its mutex, a seat of its pool, or both.
 type waiter struct {
@@ -83,35 +85,32 @@ func newWaiter(r *Run) *waiter {
 func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.began) }
 
 // wait waits until the run has its mutex and its seat. The error is a *skipError, errStopAsked, or
-// the cause of the context.
+// the cause of the context. Each round takes these steps:
+//
+//  1. It ends the wait if that is over.
+//  2. While a pause or a maintenance refuses the run, it does no more.
+//  3. If it is the turn of the run, it tries to acquire what the run needs.
+//  4. It asks the run that has the mutex to stop, if the task replaces it.
 func (w *waiter) wait(ctx context.Context) error {
 	var blocked error // why the run does not start yet; nil while nothing was tried
-	refused := false  // by a pause or a maintenance, when it was tried last
 	queues := w.queues(nil)
 	for {
-		switch {
-		case w.run.row.stopRequest() != nil:
-			return errStopAsked
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case w.waited() > w.maxWait:
-			return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), reasonAtDeadline(blocked))}
+		if err := w.over(ctx, blocked); err != nil {
+			return err
 		}
-		if refused && w.refusal() != "" {
+		if isRefusal(blocked) && w.refusal() != "" {
 			if !w.run.task.CatchesUp { // else later runs wait with it
 				w.enqueue() // in no queue
 			}
 			w.pause(ctx, longestLook)
 			continue
 		}
-		if blocked = w.enqueue(queues...); !errors.As(blocked, new(*BehindError)) {
+		blocked = w.enqueue(queues...)
+		if !errors.As(blocked, new(*BehindError)) {
 			blocked = w.try(ctx, queues)
 		}
-		if blocked == nil {
-			return nil
-		}
-		refused = errors.As(blocked, new(*skipError))
-		if waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp; refused && !waitsForPause {
+		waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp
+		if blocked == nil || isRefusal(blocked) && !waitsForPause {
 			return blocked
 		}
 		if err := w.replace(blocked); err != nil {
@@ -121,6 +120,22 @@ func (w *waiter) wait(ctx context.Context) error {
 		w.pause(ctx, w.interval())
 	}
 }
+
+// over returns why the run must not wait any longer; nil if it may.
+func (w *waiter) over(ctx context.Context, blocked error) error {
+	switch {
+	case w.run.row.stopRequest() != nil:
+		return errStopAsked
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case w.waited() > w.maxWait:
+		return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), reasonAtDeadline(blocked))}
+	}
+	return nil
+}
+
+// isRefusal reports whether a pause or a maintenance was the reason why a run did not start (try).
+func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
 
 // replace ends the run of the same task that has the mutex, if the task says without_overlapping:
 // replace. The error is a *skipError if that run goes on at another server: only that server can
@@ -154,6 +169,41 @@ func (w *waiter) queues(blocked error) (names []string) {
 		names = append(names, seats)
 	}
 	return names
+}
+
+// enqueue puts the run into the queues of these names, and takes it out of all others: it writes
+// down for what the run waits, if that has changed. Without a name a pause keeps the run. It
+// returns a *BehindError if another run is first in one of the queues. Any other error says that
+// the order is not known.
+func (w *waiter) enqueue(names ...string) error {
+	waitsFor := state.ForMutex
+	switch {
+	case len(names) == 0:
+		waitsFor = state.ForPause
+	case slices.Contains(names, state.SeatQueue(w.need.Pool)):
+		waitsFor = state.ForSeat
+	}
+	if w.queuedAt.IsZero() {
+		w.queuedAt = time.Now()
+	}
+	row := &w.run.row
+	if waitsFor != row.Wait.For {
+		if err := row.recordWaitsFor(waitsFor); err != nil {
+			return err
+		}
+		w.queuedAt = time.Now()
+	}
+	return w.behind(names...)
+}
+
+// behind returns the errors of enqueue, but leaves the run in the queues in which it is.
+func (w *waiter) behind(names ...string) error {
+	rows, err := w.run.queues.read(w.run.DB, w.queuedAt)
+	if err != nil {
+		return err
+	}
+	end, _ := slices.BinarySearchFunc(rows, w.run.row.Row, state.InOrder)
+	return firstOf(rows[:end], names)
 }
 
 // try acquires the mutex and the seat of the run, if they are free and the run may start. If the
@@ -216,9 +266,7 @@ func reasonAtDeadline(blocked error) string {
 	switch {
 	case blocked == nil:
 		return "no process was there when its time was over"
-	case errors.As(blocked, new(*mutex.FullError)):
-		return blocked.Error()
-	case errors.As(blocked, new(*BehindError)), errors.As(blocked, new(*skipError)):
+	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)), isRefusal(blocked):
 		return blocked.Error()
 	case errors.As(blocked, &held):
 		return "still running, " + held.Holder.String()
@@ -250,4 +298,45 @@ func (w *waiter) pause(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// A queueView caches the queue of one machine. Runs that wait in one process share it, so that
+// hundreds of them read all rows once. Safe for concurrent use.
+type queueView struct {
+	mu     sync.Mutex
+	readAt time.Time // when the reading began; zero: the queue was not read yet
+	rows   []state.Row
+	err    error
+}
+
+// queueMaxAge is how old the queue may be that runs see. A run that begins to wait meanwhile comes
+// after them.
+const queueMaxAge = 50 * time.Millisecond
+
+// read returns the queue as it was at some moment after since. A nil queueView caches nothing.
+func (s *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
+	if s == nil {
+		return db.Queue(context.Background())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); !s.readAt.After(since) || now.Sub(s.readAt) > queueMaxAge {
+		s.readAt = now
+		s.rows, s.err = db.Queue(context.Background())
+	}
+	return s.rows, s.err
+}
+
+// firstOf returns a *BehindError for the first of the rows that stands for one of the names.
+func firstOf(rows []state.Row, names []string) error {
+	for _, name := range names {
+		for _, row := range rows {
+			if row.InQueue(name) {
+				first := HolderOf(row)
+				first.Since = row.Wait.Since
+				return &BehindError{Name: name, First: first}
+			}
+		}
+	}
+	return nil
 }

@@ -354,7 +354,7 @@ func (p *process) run(record state.Row, task *schedule.Task, lock mutex.Lock) {
 func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock) {
 	r := p.world.dice(p.name, record.Task, record.Slot, p.minute)
 	lost, renewer := p.leases.Renew(context.Background(),
-		run.LeaseOf{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
+		run.LeaseTerms{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
 	defer renewer.End()
 	p.pause(time.Duration(1e6 + r.IntN(3e9)))
 	p.step("ready ", task.Name)

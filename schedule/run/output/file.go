@@ -1,3 +1,10 @@
+// Package output has what runs print, in files of the state folder: output/TASK/RUN.log, which a
+// command writes to, and RUN.hooks.log beside it for the hooks of the run. A file is made when its
+// run begins, kept within output.limit, and removed with the record of the run, or before if
+// nothing was printed.
+//
+// Non-goals: the copy for the key output (package run), and reading while a run prints (package
+// cmd).
 package output
 
 import (
@@ -43,14 +50,7 @@ func Open(path string) (*os.File, error) {
 // Append opens the file for appending, without its lock. If the file is missing, it is made for its
 // owner alone, and so is its folder.
 func Append(path string) (*os.File, error) {
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	file, err := statedir.OpenPlain(path, flags)
-	if errors.Is(err, os.ErrNotExist) {
-		if err = statedir.MakeDir(filepath.Dir(path)); err == nil {
-			file, err = statedir.OpenPlain(path, flags)
-		}
-	}
-	return file, err
+	return statedir.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
 // The permissions to execute an output count the attempts that were started although the database

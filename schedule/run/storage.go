@@ -1,0 +1,142 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"sched/mutex"
+	"sched/mutex/stores"
+	"sched/schedule"
+	"sched/schedule/process"
+	"sched/schedule/state"
+)
+
+// A Storage is where runs keep what they must not forget: the state folder of this machine, and the
+// store that its servers share.
+type Storage struct {
+	Dir   string      // the state folder
+	DB    *state.DB   // its database, or one in memory while that cannot be written
+	Store mutex.Store // nil for a machine that stands alone
+}
+
+// StorageAt returns the storage of a state folder. It opens nothing yet.
+func StorageAt(dir string, store mutex.Store) Storage {
+	return Storage{Dir: dir, DB: state.At(dir, state.Patience), Store: store}
+}
+
+// Locks is the folder of the mutexes of this machine.
+func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
+
+// Mutexes returns the mutexes of the schedule.
+func (s Storage) Mutexes() mutex.Locks {
+	files := mutex.Files{
+		Dir:         s.Locks(),
+		GoesOn:      s.goesOn,
+		HeldByOther: process.OpenInOtherRun,
+		Lenient:     s.DB.InMemory(),
+	}
+	return mutex.NewLocks(files, s.Store)
+}
+
+// Alone returns the storage without its store.
+func (s Storage) Alone() Storage { return Storage{Dir: s.Dir, DB: s.DB} }
+
+// Variables returns what passes the storage on to the processes of a background run (StorageFrom).
+func (s Storage) Variables() []string {
+	variables := []string{process.StateVariable + "=" + s.Dir}
+	if s.Store != nil {
+		config, _ := json.Marshal(s.Store.Config()) // texts and a number
+		variables = append(variables, process.StoreVariable+"="+string(config))
+	}
+	return variables
+}
+
+// StorageFrom returns the storage that the environment of a process of a background run names; ok
+// is false in any other process.
+func StorageFrom(getenv func(string) string) (s Storage, ok bool, err error) {
+	s = StorageAt(getenv(process.StateVariable), nil)
+	if store := getenv(process.StoreVariable); store != "" && s.Dir != "" {
+		var config mutex.Config
+		if err := json.Unmarshal([]byte(store), &config); err != nil {
+			return s, true, fmt.Errorf("$%s: %w", process.StoreVariable, err)
+		}
+		s.Store, err = stores.Open(config)
+	}
+	return s, s.Dir != "", err
+}
+
+// Holders returns who holds at this moment what a run needs, by the names of the mutex and of the
+// seats. It asks the store and the live runs of this machine. With an error of the store it returns
+// what this machine alone knows.
+func (s Storage) Holders(
+	ctx context.Context, live []state.Row, need mutex.Need,
+) (held map[string]mutex.Holder, err error) {
+	if s.Store != nil {
+		held, err = s.Store.Held(ctx, need.Names()...)
+	}
+	if held == nil {
+		held = map[string]mutex.Holder{}
+	}
+	for _, row := range live {
+		if row.Seat != "" && !row.Waits() {
+			held[row.Seat] = HolderOf(row)
+		}
+		if row.Locked && !row.Waits() {
+			held[row.Mutex] = HolderOf(row)
+		}
+	}
+	return held, err
+}
+
+// SeatHolders returns who has the seats of a pool, in the order of the seats; see Holders.
+func (s Storage) SeatHolders(ctx context.Context, live []state.Row, of schedule.Pool) ([]mutex.Holder, error) {
+	need := mutex.Need{Pool: of.Name, Seats: of.Seats}
+	held, err := s.Holders(ctx, live, need)
+	return need.SeatHolders(held), err
+}
+
+// Behind returns a *BehindError if runs wait for the mutex or for a seat that is needed. Any other
+// error says that this is not known.
+func (s Storage) Behind(need mutex.Need) error {
+	rows, err := s.DB.Queue(context.Background())
+	if err != nil {
+		return err
+	}
+	return firstOf(rows, QueuesOf(need))
+}
+
+// goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
+// the kernel any more. That happens when the supervisor, which had the descriptor, was killed, and
+// the command has closed its own descriptor. Then the witness goes on with the run. If the witness
+// was killed, too, the command may live on.
+func (s Storage) goesOn(name string, last mutex.Holder) bool {
+	db := s.DB
+	if db.InMemory() {
+		file, err := state.OpenRead(s.Dir, state.Patience)
+		if err != nil {
+			return false
+		}
+		defer file.Close()
+		db = file
+	}
+	row, err := db.Runs().Row(context.Background(), last.Run)
+	if err != nil || row.Phase == state.Ended || row.Waits() {
+		return false
+	}
+	// A run that could not begin, as on a full disk, may have begun later with another seat.
+	if _, isSeat := mutex.PoolOf(name); isSeat && row.Seat != name {
+		return false
+	}
+	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
+}
+
+// livesOn reports whether the command of a run without a result lives. It is false if the system
+// cannot tell.
+func livesOn(row state.Row) bool {
+	if !process.FindsByRun || row.Phase != state.Running {
+		return false
+	}
+	return len(process.LiveGroups(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
+}

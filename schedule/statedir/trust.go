@@ -1,0 +1,127 @@
+package statedir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// This file says which paths root may believe: paths at which no other user can put something else.
+//
+// It judges the folders above a file, as StrictModes of sshd does (sshd_config(5)). The package
+// that opens the file checks who owns it and who can write it.
+
+// mostLinks bounds the symbolic links on the way to one path, as the kernel does
+// (path_resolution(7)).
+const mostLinks = 40
+
+// A FolderError says that another user than root can put something else in the place of a path.
+type FolderError struct {
+	Folder string // above the path, or a symbolic link on the way to it
+	Owner  int    // the user it belongs to; 0 if other users can write it
+}
+
+func (e *FolderError) Error() string {
+	if e.Owner != 0 {
+		return fmt.Sprintf("%s belongs to another user (uid %d)", e.Folder, e.Owner)
+	}
+	return fmt.Sprintf("others than root can write the folder %s", e.Folder)
+}
+
+// Hint says what to do about a schedule or a state folder, what, that is below such a folder.
+func (e *FolderError) Hint(what string) string {
+	elsewhere := "keep the " + what + " where root alone can change it, " +
+		"as /etc/sched for a schedule and /var/lib/sched for its state"
+	if e.Owner != 0 {
+		return elsewhere + ", or run it from the crontab of that user"
+	}
+	return "chmod go-w " + e.Folder + ", or " + elsewhere
+}
+
+// CheckAbove returns a *FolderError when a folder on the way to path belongs to another user than
+// root, or can be written by others and is not sticky: such a user can rename what is in it. At the
+// path itself there may be anything, or nothing. The path must be absolute; other errors are of the
+// system.
+//
+// It goes the way of the kernel, from / on, and takes one name of the path after the other:
+//
+//   - A folder is checked and entered; ".." is the folder above.
+//   - A link of root is replaced by its target. So the folders that hold the link are checked, and
+//     the folders that it leads through.
+func CheckAbove(path string) error {
+	folder, rest, links := "/", parts(path), 0
+	root, err := os.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if err := refuseWritable(folder, root); err != nil {
+		return err
+	}
+	for len(rest) > 0 {
+		next := filepath.Join(folder, rest[0]) // folder has no links in it
+		rest = rest[1:]
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // the user who makes it may write its folder
+		case err != nil:
+			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			if links++; links > mostLinks {
+				return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+			}
+			target, err := readLink(next, info)
+			if err != nil {
+				return err
+			}
+			if filepath.IsAbs(target) {
+				folder = "/"
+			}
+			rest = append(parts(target), rest...)
+		case len(rest) > 0:
+			if err := refuseWritable(next, info); err != nil {
+				return err
+			}
+			folder = next
+		}
+	}
+	return nil
+}
+
+// parts are the names in a path. Names before a ".." stay: they may be links.
+func parts(path string) []string {
+	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
+}
+
+// readLink returns the target of a symbolic link. It refuses a link of another user than root: the
+// owner of a link can replace it, even in a sticky folder.
+func readLink(link string, info fs.FileInfo) (target string, err error) {
+	if owner := ownerOf(info); owner != 0 {
+		return "", &FolderError{Folder: link, Owner: owner}
+	}
+	return os.Readlink(link)
+}
+
+// refuseWritable refuses a folder in which another user than root can replace the files of root.
+func refuseWritable(folder string, info fs.FileInfo) error {
+	if owner := ownerOf(info); owner != 0 {
+		return &FolderError{Folder: folder, Owner: owner}
+	}
+	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return &FolderError{Folder: folder}
+	}
+	return nil
+}
+
+// ownerOf returns the user that owns a file; 0 if the system does not say.
+func ownerOf(info fs.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return 0
+}
