@@ -78,11 +78,11 @@ func (s story) missed() (missed []time.Time) {
 func TestASecondTickOfAMinuteStartsNothing(t *testing.T) {
 	s := newStory(t)
 	first, starts := s.tick(noon)
-	if len(starts) != 1 || first.Covered() {
+	if len(starts) != 1 || first.Covered {
 		t.Fatalf("the first tick starts %v", starts)
 	}
 	second, starts := s.tick(noon)
-	if len(starts) != 0 || !second.Covered() {
+	if len(starts) != 0 || !second.Covered {
 		t.Errorf("the second tick starts %v", starts)
 	}
 	first.kill()
@@ -232,8 +232,8 @@ func TestAPlanThatFailsRecordsNothing(t *testing.T) {
 		Problem: func(string, ...any) {},
 	}
 	starts, err := later.Open(s.schedule.Due(minute))
-	if err == nil || len(starts) != 1 || later.Recorded() != 0 {
-		t.Errorf("it starts %v, and has recorded %d rows: %v", starts, later.Recorded(), err)
+	if err == nil || len(starts) != 1 || later.Recorded != 0 {
+		t.Errorf("it starts %v, and has recorded %d rows: %v", starts, later.Recorded, err)
 	}
 }
 

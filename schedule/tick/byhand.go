@@ -22,7 +22,7 @@ import (
 func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, error) {
 	caller := run.NewCaller(t.Storage, state.Tick, t.Host.Environ)
 	defer caller.Self.Close()
-	return caller.FinishUnrecorded(t.newRow(schedule.Slot{Task: task, At: t.Minute}), task, code)
+	return caller.FinishUnrecorded(t.rowOf(schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
 // AnswerTriggered starts the runs that are to start at once, in the background, and nothing else.
@@ -71,7 +71,7 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 	// The person who tests the task sees that it fails: no pause is needed.
 	task.OneServer, task.Background, task.PauseAfter = false, false, 0
 	slot := schedule.Slot{Task: &task, At: t.Minute}
-	row := t.newRow(slot)
+	row := t.rowOf(slot)
 	row.Origin, row.Params, row.Test = test.Origin, test.Params, true
 	lock, refusal := r.locks.take(&row, slot)
 	if refusal.cause != noRefusal {

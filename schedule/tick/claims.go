@@ -58,7 +58,7 @@ func (s *launcher) prefetch(slots []schedule.Slot) {
 			}
 		}
 		s.locks.prefetches.Store(slot, p)
-		go p.ask()
+		go p.askStore()
 	}
 }
 
@@ -71,8 +71,8 @@ func (s *launcher) asksAhead(slot schedule.Slot) bool {
 		s.locks.prefetched(slot) == nil && s.admission.admits(slot)
 }
 
-// ask asks the store for the claim and the locks.
-func (p *prefetch) ask() {
+// askStore asks the store for the claim and the locks.
+func (p *prefetch) askStore() {
 	if p.slot.Task.OneServer {
 		p.claim()
 	}
@@ -112,7 +112,7 @@ func (l *locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) e
 		if wait := l.waitForPreferred(slot); wait > 0 {
 			clock.Wait(l.noNewStarts, wait)
 		}
-		done := l.ask()
+		done := l.beginAsking()
 		defer done()
 	}
 	if l.noNewStarts.Err() != nil {
@@ -135,9 +135,9 @@ func (l *locks) waitForPreferred(slot schedule.Slot) time.Duration {
 	return min(preferredFirst, humanize.Later(l.began, slot.At).Add(preferredFirst).Sub(clock.Now()))
 }
 
-// ask waits until the store may be asked for one more claim or lock. The caller calls done when the
-// store has answered.
-func (l *locks) ask() (done func()) {
+// beginAsking waits until the store may be asked for one more claim or lock. The caller calls done
+// when the store has answered.
+func (l *locks) beginAsking() (done func()) {
 	l.asking <- struct{}{}
 	return func() { <-l.asking }
 }

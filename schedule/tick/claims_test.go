@@ -39,7 +39,7 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 		}
 	}
 	for _, slot := range slots[:2] {
-		row := tick.tick.newRow(slot)
+		row := tick.tick.rowOf(slot)
 		if lock, refusal := tick.locks.take(&row, slot); lock == nil {
 			t.Errorf("%s: %s", slot.Task.Name, refusal.reason)
 		}

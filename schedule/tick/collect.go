@@ -130,7 +130,8 @@ func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
 	if begun == nil || err != nil {
 		return nil, err
 	}
-	if err := r.launcher.giveToSupervisor(begun); err != nil {
+	r.launcher.handedOverIDs.add(row.ID)
+	if err := r.launcher.supervisors.Give(begun); err != nil { // the run still belongs to this process
 		begun.Leave()
 		return nil, err
 	}

@@ -44,15 +44,15 @@ func askConditions(ctx context.Context, task *schedule.Task, caller, variables [
 			CallerEnv: caller,
 			Variables: variables,
 		}
-		if v := ask(ctx, command, spec); v.Skip != "" || v.Broken != "" {
+		if v := askOne(ctx, command, spec); v.Skip != "" || v.Broken != "" {
 			return v
 		}
 	}
 	return Verdict{}
 }
 
-// ask runs one condition command.
-func ask(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v Verdict) {
+// askOne runs one condition command.
+func askOne(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v Verdict) {
 	capture, output, err := newCapture()
 	if err != nil {
 		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)

@@ -197,7 +197,7 @@ func (b *backfill) settleDelayed(waiting state.Row, kind outcome.Kind, reason st
 	if task := b.task(waiting.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
 		slot := schedule.Slot{Task: task, At: waiting.Slot}
 		b.ledger.runs[keyOf(slot)] = plannedRun{run: waiting.ID}
-		b.ledger.expired = append(b.ledger.expired, ExpiredSlot{slot, kind, reason})
+		b.ledger.Expired = append(b.ledger.Expired, expiredSlot{slot, kind, reason})
 		return
 	}
 	row := b.endedRow(slotKey{waiting.Task, waiting.Slot}, waiting.ID, outcome.Skipped, reason)

@@ -98,25 +98,6 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 	q.failed = q.failed || row.Outcome.Failure()
 }
 
-// startLater hands over the background runs of slots in later seconds of the minute. The runs of
-// one instant are handed over together.
-//
-// A task may be due several times in a minute. A tick with such slots runs until the last of them
-// has started. Each slot starts on time, or not at all once the next slot of its task is due
-// (schedule.TooLate).
-func (r *tickRun) startLater(staying context.Context, slots []schedule.Slot) {
-	for len(slots) > 0 {
-		if reason := r.tick.awaitInstant(staying, slots[0]); reason != "" {
-			r.launcher.skipAll(slots, reason)
-			return
-		}
-		now, later := schedule.UntilSecond(slots, slots[0].At)
-		r.startBackground(staying, now)
-		r.records.flushNow()
-		slots = later
-	}
-}
-
 // awaitInstant waits for the instant of a slot, and returns "". Otherwise it returns the reason why
 // the tick does not wait for it: ctx is done, or the clock was set back so far that this minute
 // lies ahead again and later ticks will have it.

@@ -40,22 +40,22 @@ type Ledger struct {
 
 	plan     *state.Plan // while Open plans
 	paused   *Paused     // nil before it was needed
-	findings             // of the last plan
+	Findings             // of the last plan
 }
 
-// findings are what a plan has found.
-type findings struct {
-	covered  bool                   // another tick has covered the minute
-	idle     bool                   // see Idle
-	recorded int                    // see Recorded
+// Findings are what a plan has found.
+type Findings struct {
+	Covered  bool                   // another tick has covered the minute
+	Idle     bool                   // nothing waited in the database for this tick
+	Recorded int                    // how many rows were added for slots that nobody starts
+	Expired  []expiredSlot          // the tick skips them, because their tasks have hooks for that
 	runs     map[slotKey]plannedRun // the runs that this tick begins or skips
 	waiting  map[slotKey]state.Row  // the slots that waited when this tick began
-	expired  []ExpiredSlot          // see Expired
 	problems []string               // the texts for Problem
 }
 
-// An ExpiredSlot is a slot that waited until it was too late, so it does not run.
-type ExpiredSlot struct {
+// An expiredSlot is a slot that waited until it was too late, so it does not run.
+type expiredSlot struct {
 	Slot   schedule.Slot
 	Kind   outcome.Kind
 	Reason string
@@ -101,7 +101,7 @@ func (l *Ledger) Open(slots []schedule.Slot) (starts []schedule.Slot, err error)
 			setAside = true
 			continue
 		case err != nil:
-			l.findings = findings{}
+			l.Findings = Findings{}
 			return slots, err
 		}
 		for _, text := range l.problems {
@@ -118,12 +118,12 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 		return nil, err
 	}
 	defer l.plan.Rollback()
-	l.findings = findings{runs: map[slotKey]plannedRun{}, waiting: map[slotKey]state.Row{}}
+	l.Findings = Findings{runs: map[slotKey]plannedRun{}, waiting: map[slotKey]state.Row{}}
 	hasWork, err := l.plan.Runs().HasWork(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l.idle = !hasWork
+	l.Idle = !hasWork
 	last, err := l.lastCovered(ctx)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 		return nil, nil
 	}
 	if l.Covers && last.Equal(l.Minute) {
-		l.covered = true
+		l.Covered = true
 		return nil, nil
 	}
 	if l.Covers {
@@ -192,7 +192,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err := l.plan.Runs().Record(ctx, b.rows, l.Shared); err != nil {
 		return nil, err
 	}
-	l.recorded = len(b.rows)
+	l.Recorded = len(b.rows)
 	if b.runNow+b.stayMissed > 0 {
 		l.addProblem("%s", b.summary())
 	}
@@ -200,7 +200,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	// 5. The rows of what starts, and of the slots that waited too long: this tick fires their
 	// hooks.
 	planned := slices.Clone(starts)
-	for _, refused := range l.expired {
+	for _, refused := range l.Expired {
 		planned = append(planned, refused.Slot)
 	}
 	if err := l.add(ctx, planned); err != nil {
@@ -365,19 +365,6 @@ func (l *Ledger) lastCovered(ctx context.Context) (time.Time, error) {
 	}
 	return last, err
 }
-
-// Covered reports whether another tick had covered the minute when this one came.
-func (l *Ledger) Covered() bool { return l.covered }
-
-// Idle reports whether nothing waited in the database for this tick.
-func (l *Ledger) Idle() bool { return l.idle }
-
-// Expired returns the slots that waited until it was too late for them, and whose tasks have hooks
-// for that: the tick skips them.
-func (l *Ledger) Expired() []ExpiredSlot { return l.expired }
-
-// Recorded returns how many rows were added for slots that nobody starts.
-func (l *Ledger) Recorded() int { return l.recorded }
 
 // RunOf returns the id of the run that was planned for a slot, with a note on why it did not begin
 // before. Both are empty if no run was planned.

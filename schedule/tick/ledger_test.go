@@ -323,7 +323,7 @@ func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
 	tick, slots := w.begin()
 	for range 60 {
-		tick.launcher.skip(tick.tick.newRow(slots[0]), slots[0].Task, "for the test")
+		tick.launcher.skip(tick.tick.rowOf(slots[0]), slots[0].Task, "for the test")
 	}
 	tick.launcher.skipHooks.Wait()
 	tick.end()

@@ -169,24 +169,19 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 
 // refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
-	if task := r.taskOf(row); len(task.Hooks.OnSkip) > 0 { // its row takes the place of this one
+	task := r.taskOf(row)
+	if len(task.Hooks.OnSkip) > 0 { // its row takes the place of this one
 		r.launcher.skip(r.requestRow(row, task), task, reason)
 		return
 	}
-	record, done, err := r.settle(row, reason)
+	record := skipped(r.requestRow(row, task), reason)
+	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended}
+	waited, err := r.rows().Settle(context.Background(), row.ID, result)
 	if err != nil {
 		r.tick.Report.Problem("%s waits on: %v", row.Task, err)
-	} else if done {
-		r.launcher.skip(record, r.taskOf(row), reason)
+	} else if waited {
+		r.launcher.skip(record, task, reason)
 	}
-}
-
-// settle gives a request the outcome skipped; done is false if the request does not wait any more.
-func (r requests) settle(row state.Row, reason string) (record state.Row, done bool, err error) {
-	record = skipped(r.requestRow(row, r.taskOf(row)), reason)
-	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended}
-	done, err = r.rows().Settle(context.Background(), row.ID, result)
-	return record, done, err
 }
 
 // taskOf returns the task of a request, or one with only its name if it is no longer in the
@@ -200,7 +195,7 @@ func (r requests) taskOf(row state.Row) *schedule.Task {
 
 // requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
-	record := r.tick.newRow(schedule.Slot{Task: task, At: row.Slot})
+	record := r.tick.rowOf(schedule.Slot{Task: task, At: row.Slot})
 	record.ID = row.ID
 	record.Origin, record.Cause = row.Origin, row.Cause
 	record.NoChain, record.Params = row.NoChain, row.Params

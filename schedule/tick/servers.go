@@ -144,7 +144,7 @@ func (r *records) publish() error {
 	if r.tick.Storage.Store == nil {
 		return nil
 	}
-	err := publish(context.Background(), r.db, r.tick.Storage.Store)
+	err := publishRuns(context.Background(), r.db, r.tick.Storage.Store)
 	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
 		r.tick.Report.detail("other servers are not told of the runs here: %v", err)
 		return nil
@@ -152,9 +152,9 @@ func (r *records) publish() error {
 	return err
 }
 
-// publish copies runs until none is left, the store fails, or publishFor has passed. A run is
+// publishRuns copies runs until none is left, the store fails, or publishFor has passed. A run is
 // copied twice if a kill comes before the copy is noted; the other servers show it once.
-func publish(ctx context.Context, db *state.DB, store mutex.Store) error {
+func publishRuns(ctx context.Context, db *state.DB, store mutex.Store) error {
 	for begun := time.Now(); time.Since(begun) < publishFor; {
 		rows, err := db.Runs().Unpublished(ctx, publishBatch)
 		if err != nil {

@@ -2,7 +2,6 @@ package tick
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -38,6 +37,35 @@ type launcher struct {
 	failed        atomic.Bool    // a run could not begin, or could not be handed over
 }
 
+// startBackground hands over the runs of background slots. Slots with condition commands come last,
+// and nothing waits for them.
+func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
+	free, conditional := schedule.ConditionalLast(slots)
+	r.launcher.startAll(ctx, free)
+	for _, slot := range conditional {
+		r.conditions.start(ctx, slot)
+	}
+}
+
+// startLater hands over the background runs of slots in later seconds of the minute. The runs of
+// one instant are handed over together.
+//
+// A task may be due several times in a minute. A tick with such slots runs until the last of them
+// has started. Each slot starts on time, or not at all once the next slot of its task is due
+// (schedule.TooLate).
+func (r *tickRun) startLater(staying context.Context, slots []schedule.Slot) {
+	for len(slots) > 0 {
+		if reason := r.tick.awaitInstant(staying, slots[0]); reason != "" {
+			r.launcher.skipAll(slots, reason)
+			return
+		}
+		now, later := schedule.UntilSecond(slots, slots[0].At)
+		r.startBackground(staying, now)
+		r.records.flushNow()
+		slots = later
+	}
+}
+
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 	s.prefetch(slots)
@@ -56,150 +84,6 @@ func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 			s.handOverBatch()
 		}
 	}
-}
-
-// handOverBatch hands over the runs of the batch. It comes before the report on a slot that does
-// not start, so that the report has the order of the slots.
-func (s *launcher) handOverBatch() { s.handOver(s.batch.take()...) }
-
-// A runBatch has runs that a supervisor is to begin together. Safe for concurrent use.
-type runBatch struct {
-	mu   sync.Mutex
-	runs []*run.Prepared
-}
-
-// maxBatch bounds the runs of a batch: the files of each are open in this process.
-const maxBatch = 32
-
-// add adds a run, and returns how many the batch has.
-func (r *runBatch) add(prepared *run.Prepared) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.runs = append(r.runs, prepared)
-	return len(r.runs)
-}
-
-// take empties the batch, and returns its runs.
-func (r *runBatch) take() []*run.Prepared {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	runs := r.runs
-	r.runs = nil
-	return runs
-}
-
-// handOver has a supervisor begin runs, all with one write if that is possible, and reports them.
-func (s *launcher) handOver(prepared ...*run.Prepared) {
-	defer s.tick.Report.flush()
-	var visible []*run.Prepared // to other processes
-	for _, p := range prepared {
-		if p.InMemory() {
-			if r, ok := s.beginHere(p); ok {
-				s.watchHere(r)
-			}
-			continue
-		}
-		s.handedOverIDs.add(p.Row().ID)
-		visible = append(visible, p)
-	}
-	if len(visible) == 0 {
-		return
-	}
-	begun, err := s.supervisors.Begin(visible...)
-	for _, r := range begun {
-		s.give(r)
-	}
-	switch {
-	case err == nil:
-	case len(visible) > 1 && isStale(err): // another process has one of them
-		for _, p := range visible {
-			s.handOver(p)
-		}
-	default:
-		for _, p := range visible {
-			s.cannotHandOver(p, err)
-		}
-	}
-}
-
-// isStale reports whether another process has the row of a run.
-func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
-
-// handOverBegun gives a run that has begun to a supervisor, and reports the run.
-func (s *launcher) handOverBegun(r *run.Run) {
-	s.handOverBatch()
-	s.handedOverIDs.add(r.Row().ID)
-	s.give(r)
-	s.tick.Report.flush()
-}
-
-// give gives a run that has begun to a supervisor, or fails it if there is no supervisor for it.
-func (s *launcher) give(r *run.Run) {
-	if err := s.supervisors.Give(r); err != nil {
-		s.failed.Store(true)
-		s.records.done(r.FailBeforeStart(err, nil))
-		return
-	}
-	s.tick.Report.Started(r.Row())
-}
-
-// cannotHandOver leaves a run to the process that has it. It runs the run in this process if the
-// database cannot be written, and fails it if there is no supervisor for it.
-func (s *launcher) cannotHandOver(p *run.Prepared, why error) {
-	if isStale(why) {
-		p.Abandon()
-		return
-	}
-	s.failed.Store(true)
-	memory, unwritable := s.fallback.storageFor(why)
-	if !unwritable {
-		s.records.done(p.FailBeforeStart(why, nil))
-		return
-	}
-	r, err := p.BeginIn(s.callerIn(memory))
-	if err != nil {
-		s.records.done(p.FailUnbegun(err))
-		return
-	}
-	s.watchHere(r)
-}
-
-// giveToSupervisor gives a run that has begun to a supervisor. After an error it still belongs to
-// this process.
-func (s *launcher) giveToSupervisor(r *run.Run) error {
-	s.handedOverIDs.add(r.Row().ID)
-	return s.supervisors.Give(r)
-}
-
-// watchHere runs a background run in this process.
-func (s *launcher) watchHere(r *run.Run) {
-	s.tick.Report.Started(r.Row())
-	s.watchedHere.Go(func() {
-		row := r.Execute(s.stops.terminate, s.stops.kill)
-		s.records.keep(row)
-		s.records.done(row)
-	})
-}
-
-// ids is a set of ids of runs. Safe for concurrent use.
-type ids struct {
-	mu  sync.Mutex
-	set map[string]bool
-}
-
-func (i *ids) add(id string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.set == nil {
-		i.set = map[string]bool{}
-	}
-	i.set[id] = true
-}
-
-func (i *ids) has(id string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.set[id]
 }
 
 // prepare prepares the run of a slot whose task has no condition commands. It returns false if
@@ -252,27 +136,6 @@ func (s *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 	return p, true
 }
 
-// beginHere begins a run in this process. It returns false if that failed, or if another process
-// has the run. If the state folder cannot be written, the run begins in memory.
-func (s *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
-	r, err := p.Begin()
-	if memory, ok := s.fallback.storageFor(err); ok {
-		s.failed.Store(true)
-		r, err = p.BeginIn(s.callerIn(memory))
-	}
-	switch {
-	case err == nil:
-		return r, true
-	case isStale(err): // it records the run
-		p.Abandon()
-	default:
-		s.failed.Store(true)
-		s.handOverBatch()
-		s.records.done(p.FailUnbegun(err))
-	}
-	return nil, false
-}
-
 // caller returns the Caller of the runs of this tick.
 func (s *launcher) caller() run.Caller { return s.callerIn(s.tick.Storage) }
 
@@ -293,8 +156,8 @@ func (s *launcher) callerIn(storage run.Storage) run.Caller {
 	}
 }
 
-// newRow returns the row of a run that is to begin for a slot.
-func (t *Tick) newRow(slot schedule.Slot) state.Row {
+// rowOf returns the row of a run that is to begin for a slot.
+func (t *Tick) rowOf(slot schedule.Slot) state.Row {
 	previous, _ := slot.Task.When.Previous(slot.At)
 	return state.Row{
 		ID:           outcome.NewID(),
@@ -310,7 +173,7 @@ func (t *Tick) newRow(slot schedule.Slot) state.Row {
 // newRow returns the row of a run that is to begin for a slot. If a run was planned or prefetched
 // for the slot, the row has the id of that run.
 func (s *launcher) newRow(slot schedule.Slot) state.Row {
-	row := s.tick.newRow(slot)
+	row := s.tick.rowOf(slot)
 	if p := s.locks.prefetched(slot); p != nil {
 		row.ID = p.row.ID
 	}

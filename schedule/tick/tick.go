@@ -1,3 +1,18 @@
+// Package tick is one tick of the schedule:
+//
+//   - it decides which slots start: due times, conditions, pauses, locks;
+//   - it decides in which order they start;
+//   - it hands the background runs over to supervisors;
+//   - it runs the foreground tasks one after another.
+//
+// Tick.Run shows a tick from top to bottom; docs/internals/how-a-run-works.md follows a run through
+// it.
+//
+// A Ledger gives every slot one outcome, whatever is killed. In one transaction (state.Plan) a
+// tick finds out which minutes no tick covered and which slots dead ticks have left, records what
+// was missed, plans the slots of its own minute, and covers the minute.
+//
+// See package run for how one run goes, and package schedule for what the schedule says.
 package tick
 
 import (
@@ -62,7 +77,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 1. The due slots. The supervisor starts beside that, and pauses are read.
 	due := t.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
-	controlsRead := r.controls.readAhead(len(due) > 0)
+	waitForControls := r.controls.readAhead(len(due) > 0)
 
 	// 2. The plan: one transaction writes down which slots this tick starts.
 	background, foreground := schedule.Split(r.planSlots(due))
@@ -72,7 +87,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.skipExpired()
 
 	// 4. Other servers are told that this one lives, while the tick goes on.
-	announced := r.announceWhile()
+	endAnnouncing := r.announceWhile()
 
 	// 5. Background tasks start first, so that no foreground task delays them. A run that has
 	// waited for its mutex comes before them.
@@ -126,13 +141,13 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 10. The end: the tick waits for steps 4 and 8, and for messages, and prunes the database.
 	beside.Wait()
 	r.launcher.supervisors.Close()
-	announced()
-	controlsRead()
+	endAnnouncing()
+	waitForControls()
 	r.end()
 	return Result{
 		Failed:         queue.failed || r.launcher.failed.Load(),
 		SkippedUnknown: r.locks.skippedUnknown.Load(),
-		Covered:        r.ledger.Covered(),
+		Covered:        r.ledger.Covered,
 	}
 }
 
@@ -251,13 +266,13 @@ func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 	if _, fellBack := r.records.fallback.storageFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("this minute is not accounted for: %v", err)
 	}
-	r.nothingToDo = r.ledger.Idle() && len(slots) == 0
+	r.nothingToDo = r.ledger.Idle && len(slots) == 0
 	return slots
 }
 
 // skipExpired skips the slots that have waited until it was too late for them.
 func (r *tickRun) skipExpired() {
-	for _, refused := range r.ledger.Expired() {
+	for _, refused := range r.ledger.Expired {
 		row := skipped(r.launcher.newRow(refused.Slot), refused.Reason)
 		row.Kind = refused.Kind
 		r.launcher.fireSkip(row, refused.Slot.Task, func(state.Row) {})
@@ -276,7 +291,7 @@ func (r *tickRun) end() {
 	}
 	r.deliveries.sender.Wait(r.stops.terminate, notify.Patience)
 	if !r.nothingToDo {
-		r.records.write(r.ledger.Recorded())
+		r.records.write(r.ledger.Recorded)
 		r.reportEnded()
 	}
 	r.close()
@@ -297,14 +312,4 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 		isOther := t.Only != "" && s.Task.Name != t.Only
 		return isOther || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
 	})
-}
-
-// startBackground hands over the runs of background slots. Slots with condition commands come last,
-// and nothing waits for them.
-func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
-	free, conditional := schedule.ConditionalLast(slots)
-	r.launcher.startAll(ctx, free)
-	for _, slot := range conditional {
-		r.conditions.start(ctx, slot)
-	}
 }
