@@ -159,8 +159,7 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 
 // outcomeList names outcomes for a sentence: "succeeded, failed or skipped".
 func outcomeList(outcomes []outcome.Outcome) string {
-	words := outcome.Words(outcomes)
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	return humanize.Or(outcome.Words(outcomes))
 }
 
 // parseOutcome reads an outcome, in upper or lower case, its words separated by blanks, - or _.

@@ -126,7 +126,7 @@ type times struct{ seconds, minutes, hours set }
 
 // next returns the first due time of day from second on.
 func (t times) next(second int64) (int64, bool) {
-	h, m, s := hourMinuteSecond(second)
+	h, m, s := int(second/hourSeconds), int(second/minuteSeconds%60), int(second%60)
 	if t.hours.has(h) {
 		if t.minutes.has(m) {
 			if s, ok := t.seconds.from(s); ok {
@@ -139,10 +139,6 @@ func (t times) next(second int64) (int64, bool) {
 	}
 	h, ok := t.hours.from(h + 1)
 	return secondOfDay(h, t.minutes.first(), t.seconds.first()), ok
-}
-
-func hourMinuteSecond(second int64) (h, m, s int) {
-	return int(second / hourSeconds), int(second / minuteSeconds % 60), int(second % 60)
 }
 
 func secondOfDay(h, m, s int) int64 {

@@ -102,8 +102,10 @@ func readMonthDay(element string) (monthDay, error) {
 	case nth == 0 || weekdays == nil:
 		n, err := readDay(element)
 		return monthDay{element, inDayField, fmt.Sprint(n), n}, err
+	case len(weekdays) == 1 && nthWord == "last":
+		return monthDay{element, inWeekdayField, fmt.Sprintf("%dL", weekdays[0]), nth*7 + weekdays[0]}, nil
 	case len(weekdays) == 1:
-		return nthWeekday(element, nth, weekdays[0]), nil
+		return monthDay{element, inWeekdayField, fmt.Sprintf("%d#%d", weekdays[0], nth), nth*7 + weekdays[0]}, nil
 	case slices.Equal(weekdays, weekdayWords()["weekend"]):
 		e := newError("%q is two days", element)
 		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
@@ -114,16 +116,6 @@ func readMonthDay(element string) (monthDay, error) {
 	}
 	return monthDay{}, newError("%q cannot be told: of weekdays only the first and the last of a month can", element).
 		SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
-}
-
-// nthWeekday returns the day that the element names, "third monday". Its ordinal is the nth of
-// ordinalWords, from 1.
-func nthWeekday(element string, nth, weekday int) monthDay {
-	text := fmt.Sprintf("%d#%d", weekday, nth)
-	if ordinalWords[nth-1] == "last" {
-		text = fmt.Sprintf("%dL", weekday)
-	}
-	return monthDay{element, inWeekdayField, text, nth*7 + weekday}
 }
 
 // unknownOrdinal returns the error about "fifth monday" and "3rd monday".

@@ -221,7 +221,8 @@ func (c *converter) surroundings(t *Task) bool {
 		c.leave("", "CRON_TZ %q is no time zone", t.Timezone)
 		return false
 	}
-	if t.Timezone != "" && c.schedule.firstZone(t.Timezone) {
+	hasZone := func(other *Task) bool { return other.Timezone == t.Timezone }
+	if t.Timezone != "" && !slices.ContainsFunc(c.schedule.Tasks, hasZone) {
 		c.remark("", "CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it")
 	}
 	c.mail(t)
@@ -254,10 +255,6 @@ func (c *converter) home(user string) (dir string, ok bool) {
 		return "/", true
 	}
 	return dir, true
-}
-
-func (s *Schedule) firstZone(zone string) bool {
-	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone == zone })
 }
 
 var address = humanize.Pattern(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)

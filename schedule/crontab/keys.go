@@ -46,7 +46,10 @@ func keysOf(raw string, line int) (keys []Key, ok bool) {
 				name = raw[at:end]
 			}
 		}
-		keys = append(keys, Key{printable(name), asYAML(value), line, utf8.RuneCountInString(raw[:at]) + 1})
+		if value = printable(value); !isYAML(value) {
+			value = quote(value)
+		}
+		keys = append(keys, Key{printable(name), value, line, utf8.RuneCountInString(raw[:at]) + 1})
 		at = end
 	}
 	return keys, begin != ""
@@ -100,15 +103,7 @@ func endOfValue(text string, at int) int {
 	return len(text)
 }
 
-// asYAML returns the value as it stands, or in quotes if YAML could not have it behind a key.
-func asYAML(value string) string {
-	value = printable(value)
-	if isYAML(value) {
-		return value
-	}
-	return quote(value)
-}
-
+// isYAML reports whether YAML can have the value behind a key as it stands.
 func isYAML(value string) bool { return yamldoc.IsMapping([]byte("key: " + value)) }
 
 // sets reports whether a comment above the line sets the key, or keys inside of it.

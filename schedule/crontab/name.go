@@ -218,12 +218,13 @@ func program(args []string) (parts, more []string) {
 		text := args[i]
 		base := path.Base(text)
 		language := version().ReplaceAllString(base, "")
+		valued, isWrapper := wrappers[base]
 		switch {
 		case skipped[text]:
 			return nil, nil
 		case text == "", keywords[text], assignment().MatchString(text):
-		case isWrapper(text):
-			i = skipFlags(args, i, wrappers[base])
+		case isWrapper:
+			i = skipFlags(args, i, valued)
 			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 				i += operands[base]
 			}
@@ -308,11 +309,6 @@ func withFolder(parts []string, folder string) []string {
 		}
 	}
 	return parts
-}
-
-func isWrapper(text string) bool {
-	_, ok := wrappers[path.Base(text)]
-	return ok
 }
 
 // skipFlags returns the index of the last flag; valued are the letters of flags with a value.

@@ -222,7 +222,7 @@ func (r Report) JSON() Forecast {
 		load := r.Loads[t.Name]
 		task := ForecastTask{
 			Name: t.Name, Duration: load.Took.Seconds(), Known: load.known(), Runs: load.Runs,
-			Starts: t.Starts, Skipped: skipsOf(t.Skips), Late: t.LateRuns,
+			Starts: t.Starts, Skipped: countSkips(func(kind Skip) int { return t.Skips[kind] }), Late: t.LateRuns,
 		}
 		if !t.First.IsZero() {
 			first := UTC(t.First)
@@ -247,21 +247,17 @@ func (l Load) known() string {
 }
 
 func sumsOf(f *Sums) ForecastSums {
-	skips := map[Skip]int{}
-	for _, kind := range Skips {
-		skips[kind] = f.Skips(kind)
-	}
 	return ForecastSums{
-		Starts: f.Starts, Late: f.LateRuns(), Skipped: skips,
+		Starts: f.Starts, Late: f.LateRuns(), Skipped: countSkips(f.Skips),
 		Runs: peakOf(f.Peak, 1), CPU: peakOf(f.CPU, 1000), Memory: peakOf(f.Memory, 1),
 	}
 }
 
-// skipsOf has all kinds of skips, also kinds with no skip.
-func skipsOf(skips map[Skip]int) map[Skip]int {
+// countSkips has all kinds of skips, also kinds with no skip.
+func countSkips(count func(Skip) int) map[Skip]int {
 	all := map[Skip]int{}
 	for _, kind := range Skips {
-		all[kind] = skips[kind]
+		all[kind] = count(kind)
 	}
 	return all
 }

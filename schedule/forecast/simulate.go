@@ -221,7 +221,9 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	s.lastCheck = Unmet
 	if s.slot.Reason = schedule.Refusal(slot, s.clock, s.checks...); s.slot.Reason != "" {
 		s.slot.Skip = s.lastCheck
-		s.observeOnce()
+		if server == 0 || !slot.Task.OneServer { // else the first server has passed it on
+			s.observe(&s.slot)
+		}
 		return false
 	}
 	until, err := schedule.TakeLocks(slot.Task, s.claim, s.acquire)
@@ -241,14 +243,6 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	s.slot.By = before
 	s.observe(&s.slot)
 	return true
-}
-
-// observeOnce passes on a slot that is refused. A slot of a one_server task is passed on for the
-// first server alone.
-func (s *simulation) observeOnce() {
-	if s.slot.Server == 0 || !s.slot.Task.OneServer {
-		s.observe(&s.slot)
-	}
 }
 
 func (s *simulation) paused(task *schedule.Task, at time.Time) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -33,9 +34,7 @@ func (l *loader) useOf(name string, n *node) use {
 func setTrigger(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "trigger")
 	if !slices.Contains(schedule.TriggerKeys, h.key) {
-		keys := schedule.TriggerKeys
-		last := len(keys) - 1
-		l.Problemf(n, "move it to "+strings.Join(keys[:last], ", ")+" or "+keys[last],
+		l.Problemf(n, "move it to "+humanize.Or(schedule.TriggerKeys),
 			"a trigger comes after a run, and in %s none has ended", h.key)
 		return
 	}

@@ -161,7 +161,8 @@ func matches(l *loader, n *node) []string {
 	}
 	hasWildcard := strings.ContainsAny(pattern, `*?[`)
 	if !filepath.IsAbs(pattern) {
-		pattern = filepath.Join(escapePattern(l.folder), pattern)
+		escape := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+		pattern = filepath.Join(escape.Replace(l.folder), pattern)
 	}
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
@@ -183,10 +184,6 @@ func afterEdit(l *loader, pattern string, paths []string) []string {
 	}
 	slices.Sort(paths)
 	return paths
-}
-
-func escapePattern(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // readInclude reads one included file: a list of tasks, or a mapping with tasks and nothing else.

@@ -336,15 +336,13 @@ func isTopKey(name string) bool {
 // includeKeys are the keys of an included file that is a mapping.
 var includeKeys = keys[struct{}]{
 	Misplaced: func(string, scope, scope) string { return "an included file holds only tasks" },
-	Rows:      includeRows,
-}
-
-func includeRows() []key[struct{}] {
-	return []key[struct{}]{
-		row("tasks", by(setLater[struct{}]),
-			"tasks and groups, in their order",
-			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
-	}
+	Rows: func() []key[struct{}] {
+		return []key[struct{}]{
+			row("tasks", by(setLater[struct{}]),
+				"tasks and groups, in their order",
+				is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
+		}
+	},
 }
 
 // synonyms are keys that users of other schedulers write, with our key for each.

@@ -203,19 +203,10 @@ func (r *Reader) OneOf(n *Node, words ...string) (string, bool) {
 	text, ok := r.Text(n)
 	if ok && !slices.Contains(words, text) {
 		r.Problemf(n, DidYouMean(r.Nearest(text, words)),
-			"%s must be %s, not %s", r.Key, alternatives(words), n.Describe())
+			"%s must be %s, not %s", r.Key, humanize.Or(words), n.Describe())
 		return "", false
 	}
 	return text, ok
-}
-
-// alternatives lists words: "a, b or c".
-func alternatives(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // Duration reads a duration that is at least least (ParseDuration).

@@ -301,7 +301,8 @@ type change struct{ at, offset int64 }
 // settled is longer than cron remembers a change of the clocks: after three hours it has caught up.
 const settled = 24 * 60
 
-// NewCalendar looks at the clock of each hour of [from, to): it finds changes that last an hour.
+// NewCalendar looks at the clock of each hour of [from, to), and of each minute of an hour in which
+// the clocks change. So it finds changes that last an hour.
 func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
 	c := &Calendar{from: floor(from.Unix(), 60), to: floor(to.Unix(), 60)}
 	offset := func(minute int64) int64 {
@@ -310,21 +311,15 @@ func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
 	}
 	c.offset = offset(c.from - settled)
 	current := c.offset
-	for end := c.from - settled; end < c.to; {
-		begin := end
-		end = min(begin+60, c.to)
-		for offset(end) != current {
-			at := begin
-			for at+1 < end { // offset(at) is current's, offset(end) is not
-				if middle := (at + end) / 2; offset(middle) == current {
-					at = middle
-				} else {
-					end = middle
-				}
+	for begin := c.from - settled; begin < c.to; begin += 60 {
+		end := min(begin+60, c.to)
+		if offset(end) == current {
+			continue
+		}
+		for minute := begin + 1; minute <= end; minute++ {
+			if changed := offset(minute); changed != current {
+				c.changes, current = append(c.changes, change{minute, changed}), changed
 			}
-			current = offset(end)
-			c.changes = append(c.changes, change{end, current})
-			begin, end = end, min(begin+60, c.to)
 		}
 	}
 	return c
