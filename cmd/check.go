@@ -115,7 +115,7 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 	j := judgement{
 		file:     filepath.Base(s.File),
 		tasks:    len(s.Tasks),
-		problems: slices.Concat(s.Left, brokenAssertions(proofs)),
+		problems: slices.Concat(s.BadLines, brokenAssertions(proofs)),
 		warnings: fileWarnings(s, now),
 		proofs:   proofs,
 	}

@@ -103,8 +103,8 @@ func (f *scheduleFile) loadLastValid() (s *schedule.Schedule, invalid, err error
 // loadAnyway is loadLastValid, but if the file is invalid it only prints that.
 func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 	valid, invalid, err := f.loadLastValid()
-	if err == nil && len(valid.Left) > 0 {
-		lines := humanize.Count(len(valid.Left), "line")
+	if err == nil && len(valid.BadLines) > 0 {
+		lines := humanize.Count(len(valid.BadLines), "line")
 		f.problem("%s of %s cannot run (see `sched check%s`)", lines, filepath.Base(valid.File), f.configFlag())
 	}
 	if invalid != nil {

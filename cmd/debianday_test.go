@@ -39,8 +39,8 @@ func TestEachCrontabOfADebianPackageIsASchedule(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		if len(s.Left) > 0 || len(s.Tasks) != len(lines) {
-			t.Errorf("%s: %d tasks of %d lines, left: %v", file, len(s.Tasks), len(lines), s.Left)
+		if len(s.BadLines) > 0 || len(s.Tasks) != len(lines) {
+			t.Errorf("%s: %d tasks of %d lines, left: %v", file, len(s.Tasks), len(lines), s.BadLines)
 			continue
 		}
 		for i, line := range lines {

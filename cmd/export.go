@@ -61,7 +61,7 @@ func (a exportCommand) export(output string) error {
 	} else if err := writeNew(output, exported.Text); err != nil {
 		return failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
 	}
-	if len(exported.Lost)+len(exported.Warnings)+len(s.Left) > 0 {
+	if len(exported.Omitted)+len(exported.Warnings)+len(s.BadLines) > 0 {
 		return &exit{code: exitFailed}
 	}
 	return nil
@@ -73,13 +73,13 @@ func (a exportCommand) printNotes(s *schedule.Schedule, exported *crontab.Export
 	for _, setting := range exported.AsComments {
 		fmt.Fprintf(a.err, "note: %s\n", setting)
 	}
-	for _, setting := range exported.Lost {
+	for _, setting := range exported.Omitted {
 		fmt.Fprintf(a.err, "not exported: %s\n", setting)
 	}
 	for _, warning := range exported.Warnings {
 		fmt.Fprintf(a.err, "warning: %s\n", warning)
 	}
-	for _, problem := range s.Left { // of lines of a crontab that sched cannot run
+	for _, problem := range s.BadLines { // of lines of a crontab that sched cannot run
 		firstLine, _, _ := strings.Cut(problem.String(), "\n")
 		fmt.Fprintf(a.err, "not exported: %s\n", firstLine)
 	}

@@ -99,7 +99,7 @@ func (a importCommand) importCrontab(o importOptions) error {
 	if err := a.writeSchedule(o, s, yaml); err != nil {
 		return err
 	}
-	if s.Left() || len(proof.Differences) > 0 {
+	if s.OmitsLines() || len(proof.Differences) > 0 {
 		return &exit{code: exitFailed}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (a importCommand) stateDirOf(o importOptions) string {
 // that --tidy has changed.
 func (a importCommand) printFindings(s *crontab.Schedule) {
 	for _, finding := range s.Findings {
-		if finding.Left {
+		if finding.IsOmitted {
 			finding.Text = "not imported: " + finding.Text
 		}
 		fmt.Fprintln(a.err, finding)

@@ -51,7 +51,7 @@ func (t *target) compareLines(text string) (proven, others []int) {
 		}
 	}
 	for _, f := range table.Findings {
-		if f.Left {
+		if f.IsOmitted {
 			others = append(others, f.Line)
 		}
 	}

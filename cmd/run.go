@@ -256,8 +256,8 @@ func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, e
 	if broken != nil && (!printedLately || s.Without != nil && !o.quiet) {
 		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
 	}
-	if broken == nil && len(s.Left) > 0 {
-		left := &load.InvalidError{Problems: s.Left, StateDir: s.StateDir}
+	if broken == nil && len(s.BadLines) > 0 {
+		left := &load.InvalidError{Problems: s.BadLines, StateDir: s.StateDir}
 		if o.strict {
 			return nil, nil, left
 		}

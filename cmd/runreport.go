@@ -330,7 +330,7 @@ func (a runCommand) reportLeftLines(o runOptions, s *schedule.Schedule, left *lo
 		return
 	}
 	a.reportError(left)
-	count := humanize.Count(len(s.Left), "line")
+	count := humanize.Count(len(s.BadLines), "line")
 	a.problem("%s of %s cannot run; the others do", count, filepath.Base(s.File))
 	note.write(a.now())
 }

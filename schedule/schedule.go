@@ -54,7 +54,7 @@ type Schedule struct {
 	Machine placement.Machine
 
 	Warnings []Problem // things that are allowed and probably not meant
-	Left     []Problem // of a crontab: why the lines with these places are no tasks
+	BadLines []Problem // of a crontab: why the lines with these places are no tasks
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
 	Sources []*yamldoc.Source // the files that were read, the main one first: what Archive is made of

@@ -25,7 +25,7 @@ type Options struct {
 	Home func(user string) (dir string, ok bool)
 }
 
-// Convert makes a task of each entry. It leaves out an entry that cannot be a task, with a Finding.
+// Convert makes a task of each entry. It omits an entry that cannot be a task, with a Finding.
 func Convert(tables []*Table, o Options) *Schedule {
 	c := &converter{Options: o, schedule: &Schedule{}, names: usedNames{map[string]int{}, map[string]bool{}}}
 	for _, table := range tables {
@@ -69,12 +69,12 @@ func (c *converter) remark(hint, format string, args ...any) {
 	c.find(false, hint, format, args...)
 }
 
-func (c *converter) leave(hint, format string, args ...any) {
+func (c *converter) omit(hint, format string, args ...any) {
 	c.find(!c.entry.Off, hint, format, args...) // of a line that never runs nothing is lost
 }
 
-func (c *converter) find(isLeft bool, hint, format string, args ...any) {
-	f := Finding{c.table.Source.Name, c.entry.Line, fmt.Sprintf(format, args...), hint, isLeft}
+func (c *converter) find(isOmitted bool, hint, format string, args ...any) {
+	f := Finding{c.table.Source.Name, c.entry.Line, fmt.Sprintf(format, args...), hint, isOmitted}
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
 
@@ -109,10 +109,10 @@ func (c *converter) convert() {
 func (c *converter) isText() bool {
 	switch {
 	case !utf8.ValidString(c.entry.Raw):
-		c.leave("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
+		c.omit("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
 		return false
 	case strings.ContainsRune(c.entry.Raw, 0):
-		c.leave("remove the character", "the line holds a null character, which no program can be given")
+		c.omit("remove the character", "the line holds a null character, which no program can be given")
 		return false
 	}
 	return true
@@ -191,11 +191,11 @@ func (c *converter) command(t *Task) bool {
 	case input == nil:
 		return true
 	case !closed(t.Command):
-		c.leave(`write \% where a % is meant, as in date +\%F`,
+		c.omit(`write \% where a % is meant, as in date +\%F`,
 			"to cron the command ends at the first %%, which is inside quotes: it never worked")
 		return false
 	case !posixShell().MatchString(path.Base(t.Shell)):
-		c.leave("write the command into a script, and call that",
+		c.omit("write the command into a script, and call that",
 			"the command reads what follows its %%, and %s has no here-document", t.Shell)
 		return false
 	}
@@ -218,7 +218,7 @@ func (c *converter) surroundings(t *Task) bool {
 	set := t.Env
 	t.Timezone = set["CRON_TZ"]
 	if _, err := time.LoadLocation(t.Timezone); err != nil {
-		c.leave("", "CRON_TZ %q is no time zone", t.Timezone)
+		c.omit("", "CRON_TZ %q is no time zone", t.Timezone)
 		return false
 	}
 	hasZone := func(other *Task) bool { return other.Timezone == t.Timezone }

@@ -102,7 +102,7 @@ func TestFindings(t *testing.T) {
 		var said []string
 		for _, f := range convert(t, strings.TrimSuffix(row.line, "\n")+"\n", Options{}).Findings {
 			text := f.Text
-			if f.Left {
+			if f.IsOmitted {
 				text = "left: " + text
 			}
 			said = append(said, text)
@@ -122,7 +122,7 @@ func TestAHintSaysWhatALineLacks(t *testing.T) {
 		{"0 22-4 * * * /bin/a\n", "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"},
 		{"hello\n", ""},
 	} {
-		if s := convert(t, row.text, Options{}); len(s.Findings) != 1 || !s.Left() || s.Findings[0].Hint != row.hint {
+		if s := convert(t, row.text, Options{}); len(s.Findings) != 1 || !s.OmitsLines() || s.Findings[0].Hint != row.hint {
 			t.Errorf("%q: %+v", row.text, s.Findings)
 		}
 	}
@@ -137,7 +137,7 @@ func TestRandomDelayNamesSpread(t *testing.T) {
 func TestLineBreaks(t *testing.T) {
 	s := convert(t, "5 4 * * * /bin/a\r\n6 4 * * * /bin/b", Options{})
 	if len(s.Tasks) != 2 || s.Tasks[0].Command != "/bin/a" || s.Tasks[1].Command != "/bin/b" ||
-		len(s.Findings) != 2 || s.Left() {
+		len(s.Findings) != 2 || s.OmitsLines() {
 		t.Errorf("%+v", s.Findings)
 	}
 }
@@ -200,7 +200,7 @@ func TestSystemCrontabs(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if loaded.Tasks[4].Enabled || len(s.Findings) != 4 || !s.Left() {
+	if loaded.Tasks[4].Enabled || len(s.Findings) != 4 || !s.OmitsLines() {
 		t.Errorf("%+v", s.Findings)
 	}
 	for i, want := range []string{`"/bin/lacks" is no user`, `"_ */3 * * *" has _,`, `"_ _ */3 * *" has _,`, `there is no user "nobody-here"`} {
@@ -377,7 +377,7 @@ func TestLinesThatAreSwitchedOff(t *testing.T) {
 		{"# 5 minutes past 4, as a rule, x", 0},
 	} {
 		s := convert(t, row.text+"\n", Options{})
-		if len(s.Tasks) != row.off || s.Left() || row.off > 0 && s.Tasks[0].Enabled {
+		if len(s.Tasks) != row.off || s.OmitsLines() || row.off > 0 && s.Tasks[0].Enabled {
 			t.Errorf("%q: %+v %+v", row.text, s.Tasks, s.Findings)
 		}
 	}

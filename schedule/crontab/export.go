@@ -17,7 +17,7 @@ import (
 // An Exported is a schedule as a crontab.
 type Exported struct {
 	Text       string
-	Lost       []schedule.Problem // what is not in the crontab
+	Omitted    []schedule.Problem // what is not in the crontab
 	Warnings   []schedule.Problem // what is in it, and is read in another way by other crons or by sched
 	AsComments []schedule.Problem // what stands in comments, which sched reads and cron does not
 }
@@ -37,7 +37,7 @@ func Export(
 	fmt.Fprintf(&e.text, "# Exported from %s by `sched export`. Comments `# sched:` are for sched alone.\n\n",
 		path.Base(s.File))
 	if len(s.Store.Servers) > 0 {
-		e.Lost = append(e.Lost, schedule.Problem{
+		e.Omitted = append(e.Omitted, schedule.Problem{
 			Place: schedule.Place{File: path.Base(s.File)},
 			Text:  "store: a crontab is for one machine",
 		})
@@ -67,8 +67,8 @@ type exporter struct {
 	user     string
 }
 
-func (e *exporter) lose(key, hint, format string, args ...any) {
-	e.Lost = append(e.Lost, e.task.Problem(key, hint, format, args...))
+func (e *exporter) omit(key, hint, format string, args ...any) {
+	e.Omitted = append(e.Omitted, e.task.Problem(key, hint, format, args...))
 }
 
 func (e *exporter) warn(key, hint, format string, args ...any) {
@@ -153,12 +153,12 @@ func (e *exporter) times() (whens []string) {
 			whens = append(whens, when)
 			continue
 		}
-		e.lose("cron", "", "cron does not know the times %q", when)
+		e.omit("cron", "", "cron does not know the times %q", when)
 	}
 	return whens
 }
 
-// mail returns to whom cron mails what the task prints. All other hooks are lost.
+// mail returns to whom cron mails what the task prints. All other hooks are omitted.
 func (e *exporter) mail() (to []string) {
 	for key, hook := range e.task.Hooks.All() {
 		n := hook.Notify
@@ -166,7 +166,7 @@ func (e *exporter) mail() (to []string) {
 			to = n.Mail
 			continue
 		}
-		e.lose(key, "", "%s: cron has no hooks", key)
+		e.omit(key, "", "%s: cron has no hooks", key)
 	}
 	return to
 }
@@ -193,7 +193,7 @@ func (e *exporter) command() (string, bool) {
 	}
 	line = e.changeFolder() + e.exports() + line
 	if strings.Contains(line, "\n") {
-		e.lose("command", "put it into a script, and call that", "its command has several lines, and a crontab has one")
+		e.omit("command", "put it into a script, and call that", "its command has several lines, and a crontab has one")
 		return "", false
 	}
 	e.set("SHELL", e.shell())
@@ -223,7 +223,7 @@ func (e *exporter) exports() (commands string) {
 		switch current, ok := e.current[name]; {
 		case ok && current == value || name == "SHELL" && value == e.shell():
 		case e.isExpanded(e.task, name):
-			e.lose("env."+name, "set it in the command",
+			e.omit("env."+name, "set it in the command",
 				"%s comes from a variable, which a crontab does not expand", name)
 		default:
 			commands += "export " + name + "=" + shellWords([]string{value}) + "; "
@@ -254,7 +254,7 @@ func shellWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// said are the keys that the line itself says, or that are lost in a way of their own.
+// said are the keys that the line itself says, or that are omitted in a way of their own.
 var said = set("cron every timezone command shell dir description enabled user background before after " +
 	"on_success on_warning on_failure on_recovery on_skip on_overdue")
 
@@ -266,10 +266,10 @@ func (e *exporter) keys() string {
 			continue
 		}
 		value, ok := commentValue(setting.Value)
-		isLost := slices.Contains([]string{"pool", "days", "except"}, setting.Key) ||
+		isOmitted := slices.Contains([]string{"pool", "days", "except"}, setting.Key) ||
 			strings.HasSuffix(setting.Key, "between")
-		if !ok || isLost {
-			e.lose(setting.Key, "", "%s: cron has no such key", setting.Key)
+		if !ok || isOmitted {
+			e.omit(setting.Key, "", "%s: cron has no such key", setting.Key)
 			continue
 		}
 		keys += " " + setting.Key + "=" + value

@@ -36,9 +36,9 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 		exported := Export(before, "UTC", "root", homeOfRoot, load.Settings)
 		after := loadAs(t, "x.crontab", exported.Text)
 		again := Export(after, "UTC", "root", homeOfRoot, load.Settings)
-		if len(before.Tasks) != len(after.Tasks) || len(after.Left) > 0 || len(before.Left) > 0 {
+		if len(before.Tasks) != len(after.Tasks) || len(after.BadLines) > 0 || len(before.BadLines) > 0 {
 			t.Fatalf("%d tasks became %d, %v, of\n%s\nis\n%s",
-				len(before.Tasks), len(after.Tasks), after.Left, text, exported.Text)
+				len(before.Tasks), len(after.Tasks), after.BadLines, text, exported.Text)
 		}
 		for i, task := range before.Tasks {
 			line, prefixed := after.Tasks[i].Command.Line, ""
@@ -56,8 +56,8 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 				t.Errorf("%+v became\n%+v in\n%s", task, after.Tasks[i], exported.Text)
 			}
 		}
-		if len(exported.Lost) > 0 || len(exported.Warnings) > strings.Count(text, "CRON_TZ") {
-			t.Errorf("lost is %v, and not the same %v", exported.Lost, exported.Warnings)
+		if len(exported.Omitted) > 0 || len(exported.Warnings) > strings.Count(text, "CRON_TZ") {
+			t.Errorf("lost is %v, and not the same %v", exported.Omitted, exported.Warnings)
 		}
 		if again.Text != exported.Text {
 			t.Errorf("exported twice it is\n%s, not\n%s", again.Text, exported.Text)
@@ -96,7 +96,7 @@ func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 			}
 			return strings.Join(texts, "; ")
 		}
-		lost := said(exported.Lost)
+		lost := said(exported.Omitted)
 		if len(exported.Warnings) > 0 {
 			lost += "warning: " + said(exported.Warnings)
 		}

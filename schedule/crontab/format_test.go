@@ -135,10 +135,10 @@ func FuzzACrontabAsASchedule(f *testing.F) {
 				return p.Line == e.Line || slices.ContainsFunc(e.Keys, func(k Key) bool { return p.Line == k.Line })
 			}
 			isTask := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return at(t.Place) })
-			isSaid := slices.ContainsFunc(slices.Concat(s.Left, s.Warnings),
+			isSaid := slices.ContainsFunc(slices.Concat(s.BadLines, s.Warnings),
 				func(p schedule.Problem) bool { return at(p.Place) })
 			if !isTask && !isSaid {
-				t.Fatalf("line %d is neither a task nor left: %v", e.Line, s.Left)
+				t.Fatalf("line %d is neither a task nor left: %v", e.Line, s.BadLines)
 			}
 		}
 	})
@@ -156,7 +156,7 @@ func TestLinesOfSupercronicHaveSecondsAndYears(t *testing.T) {
 	} {
 		s := Convert([]*Table{Parse(Source{Name: "crontab", Text: row.line + "\n"})}, Options{})
 		if row.cron == "" {
-			if len(s.Tasks) > 0 || !s.Left() {
+			if len(s.Tasks) > 0 || !s.OmitsLines() {
 				t.Errorf("%s became %v", row.line, s.Tasks)
 			}
 		} else if len(s.Tasks) != 1 || s.Tasks[0].Cron != row.cron || s.Tasks[0].Command != row.command {

@@ -92,7 +92,7 @@ func (p *parser) remark(line int, text, hint string) {
 	p.table.Findings = append(p.table.Findings, Finding{File: p.table.Source.Name, Line: line, Text: text, Hint: hint})
 }
 
-func (p *parser) leave(text, hint string) {
+func (p *parser) omit(text, hint string) {
 	p.table.Findings = append(p.table.Findings, Finding{p.table.Source.Name, p.number, text, hint, true})
 }
 
@@ -112,7 +112,7 @@ func (p *parser) line(raw string) {
 		entry, problem, hint := p.entry(text)
 		if problem != "" {
 			p.comment, p.keys = nil, nil
-			p.leave(problem, hint)
+			p.omit(problem, hint)
 			return
 		}
 		entry.Raw = raw
@@ -267,11 +267,11 @@ func flags(rest string) (set, command string) {
 
 // A Finding is something to know about a line of a crontab.
 type Finding struct {
-	File string
-	Line int
-	Text string
-	Hint string // what to do; may be empty
-	Left bool   // the line is not in the schedule
+	File      string
+	Line      int
+	Text      string
+	Hint      string // what to do; may be empty
+	IsOmitted bool   // the line is not in the schedule
 }
 
 // String puts the hint on a line of its own.
@@ -335,14 +335,14 @@ func quoted(text string) (inner, rest string, ok bool) {
 func (p *parser) assign(name, value, text string) {
 	switch {
 	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):
-		p.leave("a variable with bytes that are no text", "if a command needs it, set it there")
+		p.omit("a variable with bytes that are no text", "if a command needs it, set it there")
 		return
 	case !variableName().MatchString(name):
-		p.leave(fmt.Sprintf("no shell can read a variable with the name %q", name),
+		p.omit(fmt.Sprintf("no shell can read a variable with the name %q", name),
 			"give it a name of letters, digits and _")
 		return
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
-		p.leave(name+" moves the times of the lines below at random, which a schedule cannot say",
+		p.omit(name+" moves the times of the lines below at random, which a schedule cannot say",
 			"their tasks are due at the times that the lines say; `spread: 45m` puts each off by a time of its own")
 		return
 	case name == "MAILFROM":

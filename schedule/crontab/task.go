@@ -6,7 +6,7 @@
 //
 //   - What a command is to its shell is kept byte for byte, unless Tidy was asked for; Prove
 //     compares that, too.
-//   - A line either becomes a task or is left with a Finding that says why. None is dropped in
+//   - A line either becomes a task or is omitted with a Finding that says why. None is dropped in
 //     silence.
 //   - Names depend on a line and the lines before it alone, so lines that are added below change
 //     none.
@@ -65,9 +65,9 @@ type Schedule struct {
 	MailsTo  bool // cron mails what the tasks without MAILTO print to their user, which the schedule does not
 }
 
-// Left reports whether a line is not in the schedule.
-func (s *Schedule) Left() bool {
-	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Left })
+// OmitsLines reports whether a line is not in the schedule.
+func (s *Schedule) OmitsLines() bool {
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.IsOmitted })
 }
 
 // TaskOf returns the task to which a line belongs, with the comment above it, or else the task with
@@ -130,7 +130,7 @@ func (c *converter) times(t *Task, name string) bool {
 	}
 	e, err := cron.Parse(when, name)
 	if err != nil {
-		c.leave("", "%q: %v", when, err)
+		c.omit("", "%q: %v", when, err)
 		return false
 	}
 	if strings.ContainsAny(when, "Hh~") && when == c.entry.When {
@@ -151,7 +151,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 		if strings.Contains(when, "-") {
 			hint = "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"
 		}
-		c.leave(hint, "cron never starts this line: no date matches %q", when)
+		c.omit(hint, "cron never starts this line: no date matches %q", when)
 		return false
 	}
 	t.Cron, t.Times = when, &times
@@ -161,7 +161,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 	t.Cron = times.String()
 	e, err := cron.Parse(t.Cron, name)
 	if err != nil {
-		c.leave("", "%q: %v", when, err)
+		c.omit("", "%q: %v", when, err)
 		return false
 	}
 	c.remark("", "%q is written as %q, which is what it is to cron", when, e)

@@ -26,7 +26,7 @@ func checkSchedule(_ context.Context, s *Subject) (found findings) {
 		found.add(Problem, "see `sched check`", "the schedule is invalid, and ticks run %s: %s",
 			s.Schedule.InPlace(), first)
 	}
-	if left := s.Schedule.Left; len(left) > 0 {
+	if left := s.Schedule.BadLines; len(left) > 0 {
 		first, _, _ := strings.Cut(left[0].String(), "\n")
 		found.add(Problem, "see `sched check`", "%s of the crontab cannot run: %s",
 			humanize.Count(len(left), "line"), first)

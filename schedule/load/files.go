@@ -25,12 +25,12 @@ func (l *loader) isUser(name string) bool {
 }
 
 // readCrontab converts a crontab to YAML and reads that YAML. It leaves out a line that cannot be a
-// task, or whose keys are wrong, and reports it in Schedule.Left. To find the lines whose keys are
-// wrong, it reads the YAML again without them until no problem is of one line alone.
+// task, or whose keys are wrong, and reports it in Schedule.BadLines. To find the lines whose keys
+// are wrong, it reads the YAML again without them until no problem is of one line alone.
 func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Schedule, error) {
 	table := crontab.Parse(crontab.Source{Name: main.Name, Text: string(main.Data), System: system})
 	lines := crontab.Convert([]*crontab.Table{table}, crontab.Options{Home: l.options.Home})
-	var leftOut []schedule.Problem
+	var badLines []schedule.Problem
 	for {
 		attempt, err := l.readLines(main, lines)
 		if err != nil {
@@ -40,16 +40,16 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 		for i, p := range problems {
 			problems[i].Hint = cmp.Or(lines.KeyHint(p.Place.Line, p.Place.Column, isOnlyTaskKey), p.Hint)
 		}
-		if leaveOut(lines, problems) {
-			leftOut = append(leftOut, problems...)
+		if takeOut(lines, problems) {
+			badLines = append(badLines, problems...)
 			continue
 		}
-		leftOut = append(leftOut, attempt.findings(main, lines)...)
+		badLines = append(badLines, attempt.findings(main, lines)...)
 		s, err := attempt.result()
 		if invalid, ok := errors.AsType[*InvalidError](err); ok {
-			invalid.Problems = inOrder(append(problems, leftOut...))
+			invalid.Problems = inOrder(append(problems, badLines...))
 		} else if err == nil {
-			s.Left = inOrder(leftOut)
+			s.BadLines = inOrder(badLines)
 		}
 		return s, err
 	}
@@ -82,21 +82,21 @@ func (l *loader) readLines(main *yamldoc.Source, lines *crontab.Schedule) (*load
 }
 
 // findings returns the lines that cannot be tasks, and warns of what else was found in the crontab.
-func (l *loader) findings(main *yamldoc.Source, lines *crontab.Schedule) (left []schedule.Problem) {
+func (l *loader) findings(main *yamldoc.Source, lines *crontab.Schedule) (badLines []schedule.Problem) {
 	for _, f := range lines.Findings {
 		at := schedule.Place{File: main.Name, Line: f.Line, Column: 1}
-		if f.Left {
-			left = append(left, schedule.Problem{Place: at, Text: f.Text, Hint: f.Hint})
+		if f.IsOmitted {
+			badLines = append(badLines, schedule.Problem{Place: at, Text: f.Text, Hint: f.Hint})
 		} else {
 			l.WarnAt(at, "", f.Hint, "%s", f.Text)
 		}
 	}
-	return left
+	return badLines
 }
 
-// leaveOut takes out the tasks that have the problems. If there is no problem, or a problem
+// takeOut takes out the tasks that have the problems. If there is no problem, or a problem
 // concerns the whole file, it takes no task out and returns false.
-func leaveOut(lines *crontab.Schedule, problems []schedule.Problem) bool {
+func takeOut(lines *crontab.Schedule, problems []schedule.Problem) bool {
 	isWrong := map[*crontab.Task]bool{}
 	for _, p := range problems {
 		t := lines.TaskOf(p.Place.Line, p.Task)

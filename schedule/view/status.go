@@ -92,7 +92,7 @@ func (s Source) lesserTroubles(h judgement) (rows []Trouble) {
 	add := func(trouble, text, command string) {
 		rows = append(rows, Trouble{Trouble: trouble, Text: text, Next: command + s.Config})
 	}
-	if left := h.Schedule.Left; len(left) > 0 {
+	if left := h.Schedule.BadLines; len(left) > 0 {
 		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(h.Schedule.File)
 		add("schedule", lines+" cannot run", "sched check")
 	}
