@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -20,15 +21,14 @@ func (db *DB) Runs() Runs { return Runs{db} }
 // A Query says which ended rows to find. A field that is zero restricts nothing. A row of several
 // slots is found when any slot of it may lie between Since and Until.
 type Query struct {
-	Task      string
-	Mutex     string
-	Outcomes  []outcome.Outcome // of outcome.Filters
-	Since     time.Time         // slots at or after it
-	Until     time.Time         // slots before it
-	Slot      time.Time         // exactly this slot
-	Below     Position          // rows below it: older ones
-	Limit     int
-	Snapshots bool // fill in Row.Snapshot
+	Task     string
+	Mutex    string
+	Outcomes []outcome.Outcome // of outcome.Filters
+	Since    time.Time         // slots at or after it
+	Until    time.Time         // slots before it
+	Slot     time.Time         // exactly this slot
+	Below    Position          // rows below it: older ones
+	Limit    int
 }
 
 // A Position is a place in the order of Find, just below one row. The zero Position is above all
@@ -56,16 +56,9 @@ func (q Query) hasOutcome(r Row) bool {
 
 // Find returns the ended rows that q says, the newest slot first, and the newest run of a slot
 // first.
-func (r Runs) Find(ctx context.Context, q Query) (rows []Row, err error) {
+func (r Runs) Find(ctx context.Context, q Query) ([]Row, error) {
 	text, args := q.sql()
-	err = r.store.read(ctx, func(db querier) error {
-		rows, err = rowsOf(ctx, db, text, args...)
-		if err == nil && q.Snapshots {
-			err = addSnapshots(ctx, db, rows)
-		}
-		return err
-	})
-	return rows, err
+	return askRows(ctx, r.store, text, args...)
 }
 
 // sql states the query so that an index gives the rows in their order, and a limit ends the work
@@ -211,22 +204,6 @@ func (r Runs) HasWork(ctx context.Context) (bool, error) {
 		OR EXISTS (SELECT 1 FROM message WHERE status <> 'sent')`)
 }
 
-// Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
-// the run has no row.
-func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		found, err := wholeRows(ctx, q, selectRows+"WHERE id = ?", id)
-		if err == nil && len(found) == 0 {
-			return ErrNotFound
-		}
-		if err == nil {
-			row = found[0]
-		}
-		return err
-	})
-	return row, err
-}
-
 // Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
 // which they ended.
 func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
@@ -268,55 +245,6 @@ func (r Runs) list(ctx context.Context, where string, args ...any) ([]Row, error
 	})
 }
 
-// Last returns the newest row of each task that says how its command went. A task without such a
-// row is not in the map. Prune keeps these rows.
-func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, err error) {
-	names, err := json.Marshal(tasks)
-	if err != nil || len(tasks) == 0 {
-		return map[string]Row{}, err
-	}
-	last = make(map[string]Row, len(tasks))
-	err = r.store.read(ctx, func(q querier) error {
-		clear(last)
-		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+`
-			FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
-				(SELECT r.rowid FROM run AS r
-				WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
-				ORDER BY r.id DESC LIMIT 1)`, string(names))
-		for _, r := range rows {
-			last[r.Task] = r
-		}
-		return err
-	})
-	return last, err
-}
-
-// columnsOf names the table in each of the columns.
-func columnsOf(table string) string {
-	names := strings.Fields(strings.ReplaceAll(columns, ",", " "))
-	return table + "." + strings.Join(names, ", "+table+".")
-}
-
-// Previous returns the newest row of the task that is older than run and says how its command went.
-// It returns false when the task has no such row. The run itself need not have a row.
-func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
-	return neighbour(ctx, r.store, task, "id < ? ORDER BY id DESC", run)
-}
-
-// Following is like Previous for the oldest row that is newer than run.
-func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error) {
-	return neighbour(ctx, r.store, task, "id > ? ORDER BY id", run)
-}
-
-func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
-	rows, err := askRows(ctx, s,
-		selectRows+"INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
-	if err != nil || len(rows) == 0 {
-		return Row{}, false, err
-	}
-	return rows[0], true, nil
-}
-
 // ran is the condition of the index run_ran, in its very words.
 const ran = "outcome NOT IN ('skipped', 'missed') AND test = 0"
 
@@ -325,31 +253,80 @@ func (r Runs) Hooks(ctx context.Context, run string) ([]Hook, error) {
 	return ask(ctx, r.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
 }
 
+// A Slot says that a slot of the schedule has a row. For a row of several slots it stands for the
+// slots from At through Until.
+type Slot struct {
+	Task      string
+	At, Until time.Time // UTC
+	Missed    bool      // whether the outcome is missed
+}
+
+// Slots returns the slots from from to before to that have a row, in no order. It leaves out slots
+// that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
+func (r Runs) Slots(ctx context.Context, from, to time.Time) ([]Slot, error) {
+	const slotsBy = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
+	scan := func(rows *sql.Rows) (s Slot, err error) {
+		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed)
+		return s, err
+	}
+	return ask(ctx, r.store, func(q querier) ([]Slot, error) {
+		return listed(ctx, q, scan, slotsBy+`run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = ''
+				AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1)
+			UNION ALL `+slotsBy+`run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL`,
+			ceilMicro(from), ceilMicro(to))
+	})
+}
+
+// Unknown returns the runs, of those given by their whole ids, that have no ended row.
+func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
+	list, err := json.Marshal(runs)
+	if err != nil || len(runs) == 0 {
+		return nil, err
+	}
+	return ask(ctx, r.store, func(q querier) ([]string, error) {
+		return column[string](ctx, q, `SELECT value FROM json_each(?)
+			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, string(list))
+	})
+}
+
+// Added returns ended rows that were added after a mark, at most limit, in the order of adding, and
+// the next mark. The mark 0 returns no row and the newest mark. After the file was set aside marks
+// are smaller.
+func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		var last sql.NullInt64
+		if err := q.QueryRowContext(ctx, "SELECT max(rowid) FROM run").Scan(&last); err != nil {
+			return err
+		}
+		rows, next = nil, last.Int64
+		if mark == 0 || next <= mark {
+			return nil
+		}
+		next = min(next, mark+int64(limit))
+		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid > ? AND rowid <= ? AND phase = 'ended' ORDER BY rowid",
+			mark, next)
+		return err
+	})
+	return rows, next, err
+}
+
 // wholeRows asks a query for rows, with their snapshots.
 func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row, error) {
 	rows, err := rowsOf(ctx, q, query, args...)
-	if err == nil {
-		err = addSnapshots(ctx, q, rows)
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
-}
-
-// addSnapshots fills in the snapshots of rows.
-func addSnapshots(ctx context.Context, q querier, rows []Row) error {
 	bodies := map[int64]json.RawMessage{}
 	for i, r := range rows {
-		if r.DefinitionID == 0 {
-			continue
-		}
-		if _, known := bodies[r.DefinitionID]; !known {
+		if _, known := bodies[r.DefinitionID]; !known && r.DefinitionID != 0 {
 			var body string
 			err := q.QueryRowContext(ctx, "SELECT body FROM definition WHERE id = ?", r.DefinitionID).Scan(&body)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			bodies[r.DefinitionID] = json.RawMessage(body)
 		}
 		rows[i].Snapshot = bodies[r.DefinitionID]
 	}
-	return nil
+	return rows, nil
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -106,4 +107,69 @@ func OneRun(ids []string, name string) (string, error) {
 		return "", ambiguous(name, found)
 	}
 	return found[0], nil
+}
+
+// Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
+// the run has no row.
+func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		found, err := wholeRows(ctx, q, selectRows+"WHERE id = ?", id)
+		if err == nil && len(found) == 0 {
+			return ErrNotFound
+		}
+		if err == nil {
+			row = found[0]
+		}
+		return err
+	})
+	return row, err
+}
+
+// Last returns the newest row of each task that says how its command went. A task without such a
+// row is not in the map. Prune keeps these rows.
+func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, err error) {
+	names, err := json.Marshal(tasks)
+	if err != nil || len(tasks) == 0 {
+		return map[string]Row{}, err
+	}
+	last = make(map[string]Row, len(tasks))
+	err = r.store.read(ctx, func(q querier) error {
+		clear(last)
+		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+`
+			FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
+				(SELECT r.rowid FROM run AS r
+				WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
+				ORDER BY r.id DESC LIMIT 1)`, string(names))
+		for _, r := range rows {
+			last[r.Task] = r
+		}
+		return err
+	})
+	return last, err
+}
+
+// columnsOf names the table in each of the columns.
+func columnsOf(table string) string {
+	names := strings.Fields(strings.ReplaceAll(columns, ",", " "))
+	return table + "." + strings.Join(names, ", "+table+".")
+}
+
+// Previous returns the newest row of the task that is older than run and says how its command went.
+// It returns false when the task has no such row. The run itself need not have a row.
+func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
+	return neighbour(ctx, r.store, task, "id < ? ORDER BY id DESC", run)
+}
+
+// Following is like Previous for the oldest row that is newer than run.
+func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error) {
+	return neighbour(ctx, r.store, task, "id > ? ORDER BY id", run)
+}
+
+func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
+	rows, err := askRows(ctx, s,
+		selectRows+"INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
+	if err != nil || len(rows) == 0 {
+		return Row{}, false, err
+	}
+	return rows[0], true, nil
 }

@@ -51,7 +51,7 @@ type Row struct {
 	Background   bool
 	Server       string
 
-	Snapshot     json.RawMessage // the task as it was when the row was added; Find fills it in for Query.Snapshots
+	Snapshot     json.RawMessage // the task as it was when the row was added; Find leaves it out
 	DefinitionID int64           // of the snapshot in the table definition; 0 for none. Writing a row ignores it
 
 	Phase  Phase

@@ -2,19 +2,21 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/pause"
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
-// This file is about runs that other ticks have begun: runs that wait and whose time has come, and
-// runs of processes that were killed.
+// This file is about runs that other ticks have begun: runs that wait and whose time has come, runs
+// of processes that were killed, and runs that a pause stops.
 
 // resumeQueued gives the runs that wait for their turn, and whose supervisor was killed, to the
 // supervisor of this tick, in their order. It comes before the slots of the minute, so that no slot
@@ -66,7 +68,7 @@ func (r *tickRun) collectLost() {
 	var collecting sync.WaitGroup
 	places := make(chan struct{}, maxCollecting)
 	for _, row := range rows {
-		if r.launcher.handedOverIDs.has(row.ID) {
+		if _, handedOver := r.launcher.handedOverIDs.Load(row.ID); handedOver {
 			continue
 		}
 		if row.Queued() { // one after another: such runs keep their order
@@ -130,7 +132,7 @@ func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
 	if begun == nil || err != nil {
 		return nil, err
 	}
-	r.launcher.handedOverIDs.add(row.ID)
+	r.launcher.handedOverIDs.Store(row.ID, true)
 	if err := r.launcher.supervisors.Give(begun); err != nil { // the run still belongs to this process
 		begun.Leave()
 		return nil, err
@@ -161,4 +163,42 @@ func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
 // (docs/internals/decisions.md#requests-never-come-early).
 func (t *Tick) isEarly(at time.Time) bool {
 	return at.After(t.Minute) || t.Replay && at.After(clock.Now().Truncate(time.Minute))
+}
+
+// stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
+// tick during the pause does that, whatever became of the tick before.
+func (r *tickRun) stopPaused() {
+	if r.tick.Replay || r.tick.Only != "" {
+		return
+	}
+	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
+	r.records.fallback.reportOrFallBack(err)
+	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
+	if len(live) == 0 {
+		return
+	}
+	var stopping sync.WaitGroup
+	pauses, now := r.controls.now().Pauses, clock.Now()
+	for _, row := range live {
+		task := r.tick.Schedule.Task(row.Task)
+		if task == nil {
+			continue
+		}
+		if p, ok := pauses.Stopping(task, now); ok && row.Started.Before(p.Since) {
+			stopping.Go(func() { r.stopForPause(row, p, now) })
+		}
+	}
+	stopping.Wait()
+}
+
+// stopForPause stops a run. A run that has ended meanwhile is no problem.
+func (r *tickRun) stopForPause(row state.Row, p pause.Pause, now time.Time) {
+	reason := "because it is " + p.Text(now, r.tick.Schedule.Location)
+	err := r.launcher.caller().StopForPause(row.ID, p.By, reason)
+	switch {
+	case err == nil:
+	case errors.Is(err, run.ErrNotRunning), errors.Is(err, run.ErrVanished), errors.Is(err, state.ErrNotFound):
+	default:
+		r.tick.Report.Problem("%s is not stopped: %v", row.Task, err)
+	}
 }

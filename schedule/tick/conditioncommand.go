@@ -24,9 +24,9 @@ var ConditionTimeout = 10 * time.Second
 // killed.
 const killAfter = 2 * time.Second
 
-// A Verdict is the result of the condition commands of a task for a slot. It is empty if the
+// A verdict is the result of the condition commands of a task for a slot. It is empty if the
 // commands allow the slot.
-type Verdict struct {
+type verdict struct {
 	Skip   string // why the slot does not run
 	Broken string // why there is no answer
 	Output []byte // of the command that gave no answer
@@ -35,7 +35,7 @@ type Verdict struct {
 // askConditions runs the condition commands of a task one after another, until one does not allow
 // the slot or gives no answer. The commands have the environment of the caller, with variables. The
 // verdict is empty if ctx was done before.
-func askConditions(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
+func askConditions(ctx context.Context, task *schedule.Task, caller, variables []string) verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{
 			Task:      task,
@@ -48,11 +48,11 @@ func askConditions(ctx context.Context, task *schedule.Task, caller, variables [
 			return v
 		}
 	}
-	return Verdict{}
+	return verdict{}
 }
 
 // askOne runs one condition command.
-func askOne(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v Verdict) {
+func askOne(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v verdict) {
 	capture, output, err := newCapture()
 	if err != nil {
 		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
@@ -80,7 +80,7 @@ func askOne(ctx context.Context, command schedule.ConditionCommand, spec process
 }
 
 // judge returns the verdict of a command that has ended by itself.
-func judge(command schedule.ConditionCommand, p *process.Process, printed []byte) (v Verdict) {
+func judge(command schedule.ConditionCommand, p *process.Process, printed []byte) (v verdict) {
 	code := p.ExitCode()
 	allows, answered := command.Allows(code)
 	switch {

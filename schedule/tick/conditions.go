@@ -56,7 +56,7 @@ type conditionalSlot struct {
 	slot    schedule.Slot
 	ctx     context.Context // when done, the slot must not start any more
 	row     state.Row
-	verdict Verdict
+	verdict verdict
 	paused  bool // the verdict is to skip it because a pause or a maintenance keeps it
 	// previous is closed when the slot of the task before this one is decided. It is nil for the
 	// first slot of the task.

@@ -10,8 +10,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/pause"
-	"sched/schedule/run"
-	"sched/schedule/state"
 )
 
 // controlsEvery is how often a tick that waits for later slots reads the controls.
@@ -169,42 +167,4 @@ func whyDone(ctx context.Context) string {
 		return i.String()
 	}
 	return "sched run was stopped " + context.Cause(ctx).Error()
-}
-
-// stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
-// tick during the pause does that, whatever became of the tick before.
-func (r *tickRun) stopPaused() {
-	if r.tick.Replay || r.tick.Only != "" {
-		return
-	}
-	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
-	r.records.fallback.reportOrFallBack(err)
-	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
-	if len(live) == 0 {
-		return
-	}
-	var stopping sync.WaitGroup
-	pauses, now := r.controls.now().Pauses, clock.Now()
-	for _, row := range live {
-		task := r.tick.Schedule.Task(row.Task)
-		if task == nil {
-			continue
-		}
-		if p, ok := pauses.Stopping(task, now); ok && row.Started.Before(p.Since) {
-			stopping.Go(func() { r.stopForPause(row, p, now) })
-		}
-	}
-	stopping.Wait()
-}
-
-// stopForPause stops a run. A run that has ended meanwhile is no problem.
-func (r *tickRun) stopForPause(row state.Row, p pause.Pause, now time.Time) {
-	reason := "because it is " + p.Text(now, r.tick.Schedule.Location)
-	err := r.launcher.caller().StopForPause(row.ID, p.By, reason)
-	switch {
-	case err == nil:
-	case errors.Is(err, run.ErrNotRunning), errors.Is(err, run.ErrVanished), errors.Is(err, state.ErrNotFound):
-	default:
-		r.tick.Report.Problem("%s is not stopped: %v", row.Task, err)
-	}
 }

@@ -52,7 +52,7 @@ func (s *launcher) handOver(prepared ...*run.Prepared) {
 			}
 			continue
 		}
-		s.handedOverIDs.add(p.Row().ID)
+		s.handedOverIDs.Store(p.Row().ID, true)
 		visible = append(visible, p)
 	}
 	if len(visible) == 0 {
@@ -81,7 +81,7 @@ func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
 // handOverBegun gives a run that has begun to a supervisor, and reports the run.
 func (s *launcher) handOverBegun(r *run.Run) {
 	s.handOverBatch()
-	s.handedOverIDs.add(r.Row().ID)
+	s.handedOverIDs.Store(r.Row().ID, true)
 	s.give(r)
 	s.tick.Report.flush()
 }
@@ -146,25 +146,4 @@ func (s *launcher) watchHere(r *run.Run) {
 		s.records.keep(row)
 		s.records.done(row)
 	})
-}
-
-// ids is a set of ids of runs. Safe for concurrent use.
-type ids struct {
-	mu  sync.Mutex
-	set map[string]bool
-}
-
-func (i *ids) add(id string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.set == nil {
-		i.set = map[string]bool{}
-	}
-	i.set[id] = true
-}
-
-func (i *ids) has(id string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.set[id]
 }

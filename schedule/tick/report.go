@@ -89,7 +89,7 @@ func (r *tickRun) reportEnded() {
 	ctx := context.Background()
 	rows, err := r.tick.Storage.DB.Runs().Unreported(ctx)
 	for _, row := range rows {
-		if r.launcher.handedOverIDs.has(row.ID) {
+		if _, handedOver := r.launcher.handedOverIDs.Load(row.ID); handedOver {
 			continue
 		}
 		ours, rerr := r.tick.Storage.DB.Runs().Report(ctx, row.ID)

@@ -25,7 +25,7 @@ type launcher struct {
 	deliveries    *deliveries
 	supervisors   *run.Supervisors
 	batch         runBatch
-	handedOverIDs ids // of the runs that this tick has handed over
+	handedOverIDs sync.Map // of the runs that this tick has handed over; the values mean nothing
 	queued        queuedRuns
 	self          *state.Self // this tick in the database
 	inMemory      *state.Self // this tick in the database in memory; nil until that is used
