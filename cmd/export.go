@@ -58,7 +58,7 @@ func (a exportCommand) export(output string) error {
 	a.printNotes(s, exported)
 	if output == "" {
 		fmt.Fprint(a.out, exported.Text)
-	} else if err := writeNew(output, exported.Text); err != nil {
+	} else if err := writeNew(output, exported.Text, 0o644); err != nil {
 		return failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
 	}
 	if len(exported.Omitted)+len(exported.Warnings)+len(s.BadLines) > 0 {

@@ -201,7 +201,11 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 		a.out.Write(yaml)
 		return nil
 	}
-	if err := writeNew(o.output, schemaLines+string(yaml)); err != nil {
+	mode := os.FileMode(0o644)
+	if s.Secret {
+		mode = 0o600
+	}
+	if err := writeNew(o.output, schemaLines+string(yaml), mode); err != nil {
 		return failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))

@@ -43,7 +43,7 @@ func (a initCommand) writeFirst() error {
 	}
 	folder := filepath.Dir(path)
 	first := project{folder: os.DirFS(folder), zone: zoneName(), lookPath: exec.LookPath}.newSchedule()
-	if err := writeNew(path, schemaLines+first.text); err != nil {
+	if err := writeNew(path, schemaLines+first.text, 0o644); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "mkdir -p " + folder
@@ -99,8 +99,8 @@ func refuseExisting(path string) error {
 }
 
 // writeNew writes a file that must not be there yet, whole or not at all.
-func writeNew(path, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func writeNew(path, text string, mode os.FileMode) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ func Convert(tables []*Table, o Options) *Schedule {
 	for _, table := range tables {
 		c.table = table
 		c.schedule.Findings = append(c.schedule.Findings, table.Findings...)
+		c.schedule.Secret = c.schedule.Secret || table.Secret
 		for _, k := range table.Keys {
 			if k.Name != systemKey {
 				c.schedule.Keys = append(c.schedule.Keys, k)

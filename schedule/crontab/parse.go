@@ -23,6 +23,7 @@ type Table struct {
 	Entries  []Entry
 	Keys     []Key     // of the whole file: comments `# sched:` with no entry below them
 	Findings []Finding // about lines that are no entries, and lines that no cron could read
+	Secret   bool      // a variable may be a secret
 }
 
 // An Entry is a line that starts a command.
@@ -357,6 +358,7 @@ func (p *parser) assign(name, value, text string) {
 		p.remark(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
 	}
 	if secret().MatchString(name) {
+		p.table.Secret = true
 		p.remark(p.number, name+" may be a secret: the env of a schedule is written down with every run",
 			"put it into a file that only its user can read, and name that with `env_file`")
 	}
