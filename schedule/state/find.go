@@ -189,6 +189,16 @@ func (db *DB) Queue(ctx context.Context) ([]Row, error) {
 	return rows, err
 }
 
+// Queued returns the newest run of a task that waits for its turn (Row.Queued); false for none.
+func (db *DB) Queued(ctx context.Context, task string) (Row, bool, error) {
+	rows, err := db.Runs().list(ctx, `phase = 'ready' AND phase <> 'ended' AND attempt = 0
+		AND waits_for IN ('mutex', 'seat', 'pause') AND task = ? ORDER BY slot DESC, id DESC LIMIT 1`, task)
+	if err != nil || len(rows) == 0 {
+		return Row{}, false, err
+	}
+	return rows[0], true, nil
+}
+
 // InOrder orders rows that wait for a mutex or a seat: by the time at which each began to wait,
 // then by id.
 func InOrder(a, b Row) int {

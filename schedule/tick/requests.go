@@ -134,9 +134,6 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		}
 		return nil, false
 	}
-	if record.Wait.For == state.ForMutex {
-		r.launcher.queued.add(task.Name, record.ID)
-	}
 	return begun, true
 }
 

@@ -2,12 +2,14 @@ package tick
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -25,8 +27,7 @@ type launcher struct {
 	deliveries    *deliveries
 	supervisors   *run.Supervisors
 	batch         runBatch
-	handedOverIDs sync.Map // of the runs that this tick has handed over; the values mean nothing
-	queued        queuedRuns
+	handedOverIDs sync.Map    // of the runs that this tick has handed over; the values mean nothing
 	self          *state.Self // this tick in the database
 	inMemory      *state.Self // this tick in the database in memory; nil until that is used
 	openInMemory  sync.Once
@@ -117,6 +118,44 @@ func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepar
 		return nil, false
 	}
 	return s.prepareRun(row, slot.Task, lock)
+}
+
+// beginWaiting begins the run of a slot whose mutex or seats other runs have: its supervisor waits
+// for them. While another run of the task waits already the slot is skipped, unless the task
+// catches up.
+func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal lockRefusal) (*run.Run, bool) {
+	if reason := s.waitsAlready(slot.Task); reason != "" && !slot.Task.CatchesUp {
+		s.skip(row, slot.Task, reason)
+		return nil, false
+	}
+	row.Wait = waitOf(slot.Task)
+	row.Wait.Until = s.admission.waitsUntil(slot, row.Wait.Since).UTC()
+	begun, err := s.caller().Begin(row, slot.Task, nil)
+	if err != nil {
+		row.Wait = state.Wait{}
+		s.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", refusal.reason, err))
+		return nil, false
+	}
+	return begun, true
+}
+
+// waitOf returns the wait of a run that begins to wait for its mutex now.
+func waitOf(task *schedule.Task) state.Wait {
+	now := clock.Now().UTC()
+	return state.Wait{For: state.ForMutex, Since: now, Until: now.Add(task.MaxWait)}
+}
+
+// waitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
+// task waits.
+func (s *launcher) waitsAlready(task *schedule.Task) string {
+	waiting, ok, err := s.tick.Storage.DB.Queued(context.Background(), task.Name)
+	if !ok || err != nil {
+		return ""
+	}
+	holder := run.HolderOf(waiting)
+	holder.Since = waiting.Wait.Since
+	waited := max(0, clock.Now().Sub(holder.Since))
+	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder)
 }
 
 // prepareRun prepares the run of a slot whose lock is taken. It returns false if that failed. If
