@@ -257,9 +257,9 @@ func unfitTasks(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 			text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
 			warnings = append(warnings, t.Problem("limits.cpu", doctor.NoCgroupHint, "%s", text))
 		}
-		warnings = append(warnings, machine.Task(t)...)
+		warnings = append(warnings, machine.Problems(t)...)
 	}
-	return problems, doctor.Together(warnings)
+	return problems, doctor.MergeSame(warnings)
 }
 
 // unknownLabels warns of labels of this machine that cannot be used, if a task asks for labels.

@@ -173,12 +173,12 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
 			found.add(Problem, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
 		}
-		problems = append(problems, machine.Task(t)...)
+		problems = append(problems, machine.Problems(t)...)
 	}
 	if len(ofOthers) > 0 {
 		found = append(found, s.needRoot(ofOthers)...)
 	}
-	for _, problem := range Together(problems) {
+	for _, problem := range MergeSame(problems) {
 		level := Problem
 		if strings.HasPrefix(problem.Text, "output: ") {
 			level = Warning // the task runs all the same

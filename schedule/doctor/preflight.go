@@ -29,8 +29,8 @@ type Machine struct {
 	shells  map[string]bool
 }
 
-// Task returns what the task lacks, but for users and env_file (process.CheckAs, CheckEnvFiles).
-func (m *Machine) Task(t *schedule.Task) (problems []schedule.Problem) {
+// Problems returns what the task lacks, but for users and env_file (process.CheckAs, CheckEnvFiles).
+func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 	report := func(key, hint, format string, args ...any) {
 		problems = append(problems, t.Problem(key, hint, format, args...))
 	}
@@ -62,26 +62,26 @@ func (m *Machine) Task(t *schedule.Task) (problems []schedule.Problem) {
 	return problems
 }
 
-// Together makes one problem of problems that several tasks have in the same words: the problem of
+// MergeSame makes one problem of problems that several tasks have in the same words: the problem of
 // the first task, with the names of the others.
-func Together(all []schedule.Problem) (together []schedule.Problem) {
+func MergeSame(all []schedule.Problem) (merged []schedule.Problem) {
 	more := map[schedule.Problem][]string{}
 	first := map[[2]string]schedule.Problem{}
 	for _, p := range all {
 		key := [2]string{p.Text, p.Hint}
 		if same, ok := first[key]; !ok {
 			first[key] = p
-			together = append(together, p)
+			merged = append(merged, p)
 		} else if same.Task != p.Task && !slices.Contains(more[same], p.Task) {
 			more[same] = append(more[same], p.Task)
 		}
 	}
-	for i, p := range together {
+	for i, p := range merged {
 		if names := more[p]; len(names) > 0 {
-			together[i].Text += "; the same for " + strings.Join(names, ", ")
+			merged[i].Text += "; the same for " + strings.Join(names, ", ")
 		}
 	}
-	return together
+	return merged
 }
 
 type keyedCommand struct {

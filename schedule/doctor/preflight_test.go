@@ -172,7 +172,7 @@ func TestWhatATaskLacks(t *testing.T) {
 		if err != nil {
 			t.Fatal(yaml, err)
 		}
-		lacks := (&Machine{Environ: []string{"PATH=/usr/bin:/bin"}}).Task(s.Tasks[0])
+		lacks := (&Machine{Environ: []string{"PATH=/usr/bin:/bin"}}).Problems(s.Tasks[0])
 		got := ""
 		if len(lacks) > 0 {
 			got = lacks[0].Text
