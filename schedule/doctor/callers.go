@@ -20,8 +20,8 @@ import (
 // A cronLine is a line of a crontab that starts a command.
 type cronLine struct {
 	crontab.Entry
-	source string // the file, or "crontab -l"
-	open   bool   // the last line, without a line break
+	source  string // the file, or "crontab -l"
+	unended bool   // the last line, without a line break
 }
 
 func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.Line) }
@@ -104,30 +104,33 @@ func callOf(command, folder string) (c call, ok bool) {
 
 // isOf reports whether the call names the schedule in the file, also by another path.
 func (c call) isOf(file string) bool {
-	a, err1 := os.Stat(c.config)
-	b, err2 := os.Stat(file)
-	return c.config == file || err1 == nil && err2 == nil && os.SameFile(a, b)
+	if c.config == file {
+		return true
+	}
+	named, namedErr := os.Stat(c.config)
+	info, err := os.Stat(file)
+	return namedErr == nil && err == nil && os.SameFile(named, info)
 }
 
-// A caller is a line of a crontab that calls this schedule.
-type caller struct {
+// A callingLine is a line of a crontab that calls this schedule.
+type callingLine struct {
 	cronLine
 	call call
 }
 
-func (s *Subject) callers(lines []cronLine) (found []caller) {
+func (s *Subject) callingLines(lines []cronLine) (calling []callingLine) {
 	home, _ := process.Lookup(s.Environ)("HOME")
 	for _, line := range lines {
 		if c, ok := callOf(line.Command, home); ok && c.isOf(s.Schedule.File) {
-			found = append(found, caller{line, c})
+			calling = append(calling, callingLine{line, c})
 		}
 	}
-	return found
+	return calling
 }
 
 func checkCrontab(_ context.Context, s *Subject) (found findings) {
 	lines, err := s.crontabs()
-	ours := s.callers(lines)
+	ours := s.callingLines(lines)
 	if len(ours) == 0 {
 		return s.noLine(err)
 	}
@@ -156,14 +159,14 @@ func (s *Subject) noLine(err error) findings {
 }
 
 // lineFindings says what is wrong with a line that calls this schedule.
-func (s *Subject) lineFindings(l caller) (found findings) {
+func (s *Subject) lineFindings(l callingLine) (found findings) {
 	add := func(level Level, hint, format string, args ...any) {
 		found.add(level, hint, "%s %s", l.place(), fmt.Sprintf(format, args...))
 	}
 	if l.When != "* * * * *" && l.When != "*/1 * * * *" {
 		add(Problem, "write * * * * *", "calls it at %s, and not each minute", l.When)
 	}
-	if l.open {
+	if l.unended {
 		add(Problem, "add a line break at its end", "is the last line and does not end: cron passes it over")
 	}
 	if l.Input != nil {
@@ -197,7 +200,7 @@ func checkCron(_ context.Context, s *Subject) findings {
 		}
 	}
 	lines, _ := s.crontabs()
-	ours := s.callers(lines)
+	ours := s.callingLines(lines)
 	switch {
 	case running == nil:
 		return fine("whether a cron runs is not known on this system")

@@ -18,14 +18,18 @@ import (
 )
 
 // checkClock asks the system whether the clock is kept right, if the system can tell.
-func checkClock(_ context.Context, s *Subject) findings { return s.clock(clockIsSynchronised()) }
+func checkClock(_ context.Context, s *Subject) findings {
+	return s.clockFindings(clockIsSynchronised())
+}
 
-func (s *Subject) clock(synchronised, known bool) findings {
+func (s *Subject) clockFindings(synchronised, known bool) findings {
 	text := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
 	case known && !synchronised && inContainer(s.Environ):
-		return finding(ofHost, "the host of this container keeps it: timedatectl set-ntp true there, or chrony",
+		found := finding(Warning, "the host of this container keeps it: timedatectl set-ntp true there, or chrony",
 			"%s", text)
+		found[0].OfHost = true
+		return found
 	case known && !synchronised:
 		return finding(Warning, "timedatectl set-ntp true, or start chrony", "%s", text)
 	case !known:

@@ -8,17 +8,19 @@ import (
 func TestTheClockOfAContainerIsItsHostsConcern(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
 	s.Environ = append(s.Environ, "container=podman")
-	if found := s.clock(false, true); found[0].Level != ofHost {
+	if found := s.clockFindings(false, true); found[0].Level != Warning || !found[0].OfHost {
 		t.Errorf("%v", found)
 	}
-	if found := s.clock(true, true); found[0].Level != OK {
+	if found := s.clockFindings(true, true); found[0].Level != OK {
 		t.Errorf("%v", found)
 	}
 }
 
 func TestAWarningOfTheHostDoesNotCount(t *testing.T) {
 	defer func(all []check) { checks = all }(checks)
-	checks = []check{{"clock", func(context.Context, *Subject) findings { return finding(ofHost, "mend it", "wrong") }}}
+	checks = []check{{"clock", func(context.Context, *Subject) findings {
+		return findings{{Level: Warning, Text: "wrong", Hint: "mend it", OfHost: true}}
+	}}}
 	results := Examine(context.Background(), nil)
 	if len(results) != 1 || results[0].Level != Warning || Worst(results) != OK {
 		t.Errorf("%+v", results)

@@ -16,7 +16,7 @@ func TestLinesOfACrontab(t *testing.T) {
 	const crontab = "# m h dom\nMAILTO=a@example.com\nPATH = /bin\n\n* * * * * sched run\n@daily tidy\n0 3 * * * \t/opt/backup --all"
 	lines := cronLines("crontab -l", crontab, false)
 	if len(lines) != 3 || lines[0].Line != 5 || lines[0].Command != "sched run" || lines[1].When != "@daily" ||
-		lines[0].open || !lines[2].open {
+		lines[0].unended || !lines[2].unended {
 		t.Errorf("%+v", lines)
 	}
 	system := cronLines("/etc/crontab", "* * * * * shop sched run -c /srv/a.yaml\n", true)
@@ -94,7 +94,7 @@ func TestWhatIsWrongWithALine(t *testing.T) {
 		}
 		text := strings.NewReplacer("SELF", own, "FILE", s.Schedule.File).Replace(test.line)
 		lines := cronLines("crontab -l", text, false)
-		ours := s.callers(lines)
+		ours := s.callingLines(lines)
 		if len(ours) != 1 {
 			t.Fatalf("%q: %d lines", test.line, len(ours))
 		}

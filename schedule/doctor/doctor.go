@@ -9,6 +9,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,6 @@ const (
 	OK      Level = "ok"
 	Warning Level = "warning"
 	Problem Level = "problem"
-
-	ofHost Level = "warning of the host" // until Examine: a Warning that nobody can mend in this container
 )
 
 // A Result is what a check found.
@@ -113,9 +112,6 @@ func Examine(ctx context.Context, s *Subject) (results []Result) {
 	for i, c := range checks {
 		for _, r := range found[i] {
 			r.Check = c.name
-			if r.Level == ofHost {
-				r.Level, r.OfHost = Warning, true
-			}
 			results = append(results, r)
 		}
 	}
@@ -164,14 +160,10 @@ var checks = []check{
 
 // Worst returns the worst level of the results, without results of the host.
 func Worst(results []Result) Level {
-	worst := OK
-	for _, r := range results {
-		if r.OfHost {
-			continue
-		}
-		if r.Level == Problem || r.Level == Warning && worst == OK {
-			worst = r.Level
+	for _, level := range []Level{Problem, Warning} {
+		if slices.ContainsFunc(results, func(r Result) bool { return r.Level == level && !r.OfHost }) {
+			return level
 		}
 	}
-	return worst
+	return OK
 }

@@ -20,7 +20,7 @@ import (
 // PATH and SHELL, because values may be secret.
 type Environment struct {
 	Names  []string // of variables, sorted
-	Values string   // a digest of their values, without PATH, SHELL and the variables in differs
+	Values string   // a digest of their values, without PATH, SHELL and processVariables
 	Path   string
 	Shell  string
 	Umask  string // in octal
@@ -76,13 +76,13 @@ func Here(environ []string, zone string) Environment {
 	return e
 }
 
-// differs are variables that differ from process to process and mean nothing to commands. MAILTO is
-// for cron alone.
-var differs = []string{"_", "MAILTO", "OLDPWD", "PWD", "SHLVL", "TERM", "XDG_SESSION_ID"}
+// processVariables differ from process to process, and mean nothing to commands. MAILTO is for cron
+// alone.
+var processVariables = []string{"_", "MAILTO", "OLDPWD", "PWD", "SHLVL", "TERM", "XDG_SESSION_ID"}
 
-// ofService is a variable that systemd gives to the processes of a service, another value each time
-// (systemd.exec(5)).
-const ofService = "INVOCATION_ID"
+// serviceVariable is a variable that systemd gives to the processes of a service, another value
+// each time (systemd.exec(5)).
+const serviceVariable = "INVOCATION_ID"
 
 // digest is the digest of the variables with the names. It tells values apart, and does not reveal
 // them.
@@ -91,7 +91,7 @@ func digest(environ, names []string) string {
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
 		_, isNamed := slices.BinarySearch(names, name)
-		if isNamed && name != "PATH" && name != "SHELL" && !slices.Contains(differs, name) {
+		if isNamed && name != "PATH" && name != "SHELL" && !slices.Contains(processVariables, name) {
 			pairs = append(pairs, pair)
 		}
 	}
@@ -102,9 +102,9 @@ func digest(environ, names []string) string {
 // Environ returns the variables of the last ticks, for commands that this process is to start as a
 // tick would. It returns nil if this process cannot do so: it has another user, another value of a
 // variable, or other limits, or one of the two runs in a service of systemd, which ends and
-// confines its processes. here is the environment of this process, and environ its variables.
-func (n Note) Environ(ours Environment, environ []string) (as []string) {
-	if slices.Contains(n.Names, ofService) || slices.Contains(ours.Names, ofService) {
+// confines its processes. ours is the environment of this process, and environ its variables.
+func (n Note) Environ(ours Environment, environ []string) (variables []string) {
+	if slices.Contains(n.Names, serviceVariable) || slices.Contains(ours.Names, serviceVariable) {
 		return nil
 	}
 	same := n.Environment
@@ -115,15 +115,15 @@ func (n Note) Environ(ours Environment, environ []string) (as []string) {
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
 		if _, wanted := slices.BinarySearch(n.Names, name); wanted && name != "PATH" && name != "SHELL" {
-			as = append(as, pair)
+			variables = append(variables, pair)
 		}
 	}
 	for name, value := range map[string]string{"PATH": n.Path, "SHELL": n.Shell} {
 		if _, wanted := slices.BinarySearch(n.Names, name); wanted {
-			as = append(as, name+"="+value)
+			variables = append(variables, name+"="+value)
 		}
 	}
-	return as
+	return variables
 }
 
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
@@ -134,7 +134,7 @@ func Keep(dir string, e Environment, now time.Time) error {
 	if before, ok := Noted(dir); ok && reflect.DeepEqual(before.Environment, e) {
 		return nil
 	}
-	return write(notePath(dir), Note{e, now.UTC(), Callers()})
+	return writeJSON(notePath(dir), Note{e, now.UTC(), processesAbove()})
 }
 
 // Noted returns what the last ticks wrote down; false if no tick did, or the note is incomplete.
@@ -143,7 +143,7 @@ func Noted(dir string) (note Note, ok bool) {
 	return note, err == nil && json.Unmarshal(text, &note) == nil
 }
 
-func write(path string, value any) error {
+func writeJSON(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,13 +16,82 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/statedir"
 )
 
-// This file says what a task lacks on this machine before it runs: a folder, a program, an
+// This file says what a task lacks on this machine before it runs: a user, a folder, a program, an
 // interpreter, a place for its output, a shell that can read its line. It looks with the rights of
 // this process. It runs no command of a task: a shell only reads a line (sh -n), or runs commands
 // of ours.
+
+func checkTasks(_ context.Context, s *Subject) (found findings) {
+	machine := &Machine{Environ: s.Environ}
+	var problems []schedule.Problem
+	var ofOthers []string
+	active := 0
+	for t := range s.Schedule.ActiveTasks() {
+		active++
+		err := process.CheckAs(t.As)
+		if errors.Is(err, process.ErrNotRoot) {
+			ofOthers = append(ofOthers, t.Name)
+			continue
+		}
+		if err != nil {
+			found.add(Problem, "create it, or change `user:` and `group:`", "%s: %s", t.Name, err.Error())
+			continue
+		}
+		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
+			found.add(Problem, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
+		}
+		problems = append(problems, machine.Problems(t)...)
+	}
+	if len(ofOthers) > 0 {
+		found = append(found, s.needRoot(ofOthers)...)
+	}
+	for _, problem := range MergeSame(problems) {
+		level := Problem
+		if strings.HasPrefix(problem.Text, "output: ") {
+			level = Warning // the task runs all the same
+		}
+		found.add(level, problem.Hint, "%s: %s", problem.Task, problem.Text)
+	}
+	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
+}
+
+// needRoot is about tasks of other users, which only root's ticks can run. It is a problem only if
+// ticks have come: they came as this user, so the tasks fail.
+func (s *Subject) needRoot(tasks []string) findings {
+	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
+	if _, ok := s.Tick(); ok {
+		return finding(Problem, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
+			"%s; the ticks of this schedule are not root's", text)
+	}
+	return finding(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
+		"%s; they are not looked at", text)
+}
+
+// checkCgroups is about tasks with limits that a cgroup keeps.
+func checkCgroups(_ context.Context, s *Subject) findings {
+	var tasks []string
+	for t := range s.Schedule.ActiveTasks() {
+		if t.Limits.NeedsCgroup() {
+			tasks = append(tasks, t.Name)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	folder, err := process.CgroupsHere()
+	if err != nil {
+		return finding(Warning, NoCgroupHint,
+			"limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
+			humanize.Names(tasks, 3), err)
+	}
+	return fine("limits of %s are kept by cgroups in %s", humanize.Names(tasks, 3), folder)
+}
+
+// NoCgroupHint says where sched may make cgroups.
+const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate=yes, " +
+	"on a Linux with cgroups of version 2"
 
 // A Machine is what tasks would find if they ran now.
 type Machine struct {
@@ -29,7 +99,8 @@ type Machine struct {
 	shells  map[string]bool
 }
 
-// Problems returns what the task lacks, but for users and env_file (process.CheckAs, CheckEnvFiles).
+// Problems returns what the task lacks, but for users and env_file (process.CheckAs,
+// CheckEnvFiles).
 func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 	report := func(key, hint, format string, args ...any) {
 		problems = append(problems, t.Problem(key, hint, format, args...))
@@ -148,7 +219,7 @@ func folderProblem(path string) string {
 // makeProblem says why the path is no folder and cannot become one, as the copy of an output makes
 // it; else "".
 func makeProblem(path string) string {
-	there := existing(path)
+	there := firstExisting(path)
 	if problem := folderProblem(there); problem != "" || there == path {
 		return problem
 	}
@@ -171,44 +242,17 @@ func programNames(t *schedule.Task) (names []string) {
 	return names
 }
 
-// StateDirProblem returns why this user cannot use the state folder of the schedule; nil if the
-// user can use it, or could make it.
-func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
-	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
-	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
-	if err := statedir.Check(s.StateDir); err != nil && !noFolder(err) {
-		problem.Text, problem.Hint = err.Error(), statedir.Hint(err)
-		return problem
-	}
-	there := s.StateDir
-	info, err := os.Stat(there)
-	for noFolder(err) && there != "/" {
-		there = filepath.Dir(there)
-		info, err = os.Stat(there)
-	}
-	switch {
-	case err == nil && !info.IsDir():
-		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, there)
-	case unix.Access(there, unix.W_OK|unix.X_OK) != nil:
-		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s",
-			s.StateDir, there)
-	default:
-		return nil
-	}
-	problem.Hint = "set state_dir, or ticks go on in a folder that a reboot may empty"
-	return problem
-}
-
 // A programPlace is the place in which the programs of a task are looked for.
 type programPlace struct {
 	dir, path string
 	known     bool // the path is
 }
 
-type missing struct{ text, hint string }
+// A defect says why a program cannot be started; its text is empty if it can be.
+type defect struct{ text, hint string }
 
-// lacks returns which programs of the command are missing, or cannot be started.
-func (p programPlace) problems(c schedule.Command) (all []missing) {
+// problems says which programs of the command are missing, or cannot be started.
+func (p programPlace) problems(c schedule.Command) (all []defect) {
 	for _, name := range programsOf(c) {
 		file := name
 		switch {
@@ -220,7 +264,7 @@ func (p programPlace) problems(c schedule.Command) (all []missing) {
 			continue
 		default:
 			if file = process.Find(name, p.path, p.dir); file == "" {
-				all = append(all, missing{"there is no program " + name + " in " + p.path,
+				all = append(all, defect{"there is no program " + name + " in " + p.path,
 					"set the PATH of the task, or write the whole path of " + name})
 				continue
 			}
@@ -232,39 +276,39 @@ func (p programPlace) problems(c schedule.Command) (all []missing) {
 	return all
 }
 
-func (p programPlace) startProblem(name, file string) missing {
+func (p programPlace) startProblem(name, file string) defect {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return missing{"there is no " + file, ""}
+		return defect{"there is no " + file, ""}
 	case err != nil:
-		return missing{}
+		return defect{}
 	case info.IsDir():
-		return missing{name + " is a folder", ""}
+		return defect{name + " is a folder", ""}
 	case info.Mode()&0o111 == 0:
-		return missing{name + " is not executable", "chmod +x " + name}
+		return defect{name + " is not executable", "chmod +x " + name}
 	}
 	return p.interpreterProblem(name, file)
 }
 
 // interpreterProblem says why the interpreter of a script, in its first line, cannot be started.
-func (p programPlace) interpreterProblem(name, file string) missing {
+func (p programPlace) interpreterProblem(name, file string) defect {
 	line := firstLine(file)
 	words := strings.Fields(strings.TrimPrefix(line, "#!"))
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
-		return missing{}
+		return defect{}
 	}
 	if strings.HasSuffix(line, "\r") {
-		return missing{name + " has line ends of Windows, so its interpreter is not found", "sed -i 's/\\r$//' " + name}
+		return defect{name + " has line ends of Windows, so its interpreter is not found", "sed -i 's/\\r$//' " + name}
 	}
 	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
-		return missing{name + " begins with " + line + ", and there is no " + words[0], ""}
+		return defect{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
 	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && process.Find(words[1], p.path, p.dir) == "" {
-		return missing{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path,
+		return defect{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path,
 			"set the PATH of the task"}
 	}
-	return missing{}
+	return defect{}
 }
 
 // firstLine returns the first line of a file, without its end; "" for a file that cannot be read or

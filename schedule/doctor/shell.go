@@ -85,7 +85,7 @@ func usedVariables(t *schedule.Task) (names []string) {
 		}
 		for _, found := range usedVariable().FindAllStringSubmatch(bare, -1) {
 			name := found[1] + found[2]
-			if !set[name] && !slices.Contains(ofShells, name) && !slices.Contains(names, name) {
+			if !set[name] && !slices.Contains(shellVariables, name) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -114,8 +114,8 @@ var (
 		`\b(?:for|read|mapfile|readarray|getopts|printf\s+-v)\s+([^;&|<>\n=]*)`)
 )
 
-// ofShells are variables that shells set themselves.
-var ofShells = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
+// shellVariables are variables that shells set themselves.
+var shellVariables = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
 	"UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY")
 
 // unknownWords returns words in a command for sh that bash knows, and this machine's sh does not.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -74,6 +76,34 @@ func checkState(_ context.Context, s *Subject) (found findings) {
 	return found.orFine("%s can be written", dir)
 }
 
+// StateDirProblem returns why this user cannot use the state folder of the schedule; nil if the
+// user can use it, or could make it.
+func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
+	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
+	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
+	if err := statedir.Check(s.StateDir); err != nil && !noFolder(err) {
+		problem.Text, problem.Hint = err.Error(), statedir.Hint(err)
+		return problem
+	}
+	there := s.StateDir
+	info, err := os.Stat(there)
+	for noFolder(err) && there != "/" { // not firstExisting: a file on the way is an answer here
+		there = filepath.Dir(there)
+		info, err = os.Stat(there)
+	}
+	switch {
+	case err == nil && !info.IsDir():
+		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, there)
+	case unix.Access(there, unix.W_OK|unix.X_OK) != nil:
+		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s",
+			s.StateDir, there)
+	default:
+		return nil
+	}
+	problem.Hint = "set state_dir, or ticks go on in a folder that a reboot may empty"
+	return problem
+}
+
 // tryLock asks the file system whether it has locks, without writing and without waiting. A file
 // that is not there, or that a tick has locked, is no error.
 func tryLock(path string) error {
@@ -98,7 +128,7 @@ const (
 )
 
 func checkDisk(_ context.Context, s *Subject) findings {
-	dir := existing(s.Schedule.StateDir)
+	dir := firstExisting(s.Schedule.StateDir)
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return finding(Warning, "", "%s: %v", dir, err)
@@ -116,8 +146,8 @@ func checkDisk(_ context.Context, s *Subject) findings {
 	return fine("%s free", humanize.Bytes(free))
 }
 
-// existing returns the path, or the first folder above it that is there.
-func existing(path string) string {
+// firstExisting returns the path, or the first folder above it that is there.
+func firstExisting(path string) string {
 	for path != "/" {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			break

@@ -1,7 +1,7 @@
 package doctor
 
-// Callers returns nothing: the processes above this one are not known here.
-func Callers() []string { return nil }
+// processesAbove returns nothing: the processes above this one are not known here.
+func processesAbove() []string { return nil }
 
 // processes returns nil: they are not known here.
 func processes() map[string]bool { return nil }

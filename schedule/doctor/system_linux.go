@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const mostCallers = 6
+const mostAbove = 6
 
-// Callers returns the names of the processes above this one, the nearest first. The process with
-// the id 1, which is above all, counts only if it called this one itself, as systemd does.
-func Callers() (names []string) {
-	for pid := os.Getppid(); (pid > 1 || pid == 1 && names == nil) && len(names) < mostCallers; {
-		name, parent, ok := stat(pid)
+// processesAbove returns the names of the processes above this one, the nearest first. The process
+// with the id 1, which is above all, counts only if it called this one itself, as systemd does.
+func processesAbove() (names []string) {
+	for pid := os.Getppid(); (pid > 1 || pid == 1 && names == nil) && len(names) < mostAbove; {
+		name, parent, ok := processStat(pid)
 		if !ok {
 			return names
 		}
@@ -24,8 +24,8 @@ func Callers() (names []string) {
 	return names
 }
 
-// stat returns the name and the parent of a process (proc_pid_stat(5)).
-func stat(pid int) (name string, parent int, ok bool) {
+// processStat returns the name and the parent of a process (proc_pid_stat(5)).
+func processStat(pid int) (name string, parent int, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if err != nil || open < 0 || end < open {
@@ -44,7 +44,7 @@ func processes() map[string]bool {
 		if _, err := fmt.Sscan(entry.Name(), &pid); err != nil {
 			continue
 		}
-		if name, _, ok := stat(pid); ok {
+		if name, _, ok := processStat(pid); ok {
 			names[name] = true
 		}
 	}
@@ -77,7 +77,7 @@ var networks = map[int64]string{
 // else "".
 func networkFileSystem(dir string) string {
 	var disk unix.Statfs_t
-	if unix.Statfs(existing(dir), &disk) != nil {
+	if unix.Statfs(firstExisting(dir), &disk) != nil {
 		return ""
 	}
 	return networks[int64(disk.Type)]

@@ -82,7 +82,7 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), callers)
 	}
 	lines, _ := s.crontabs()
-	ours := s.callers(lines)
+	ours := s.callingLines(lines)
 	if pid, works := work.Running(s.Schedule.StateDir); works && len(ours) > 0 {
 		found.add(Problem, "keep one of the two",
 			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())
@@ -150,8 +150,8 @@ func KeepDouble(dir string, minute time.Time) error {
 	if n := len(all); n > 0 && all[n-1].Minute.Equal(minute) {
 		return nil
 	}
-	all = append(all, Double{minute.UTC(), Callers()})
-	return write(doublePath(dir), all[max(0, len(all)-mostDoubles):])
+	all = append(all, Double{minute.UTC(), processesAbove()})
+	return writeJSON(doublePath(dir), all[max(0, len(all)-mostDoubles):])
 }
 
 // Doubles returns the minutes that were ticked twice last, the oldest first.
