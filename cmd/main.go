@@ -117,14 +117,11 @@ func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
 	}
 	runs := run.Caller{Storage: storage, Environ: os.Environ(), Terminate: context.Background()}
 	switch {
-	case len(args) == 2 && args[0] == "start":
+	case len(args) == 2 && args[0] == "start", len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
 		terminate, kill, release := signals()
 		defer release()
-		err = run.SuperviseAll(terminate, kill, runs, self(), args[1])
-	case len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
-		terminate, kill, release := signals()
-		defer release()
-		err = run.SuperviseOn(terminate, kill, runs, self(), args[2])
+		takeOver := args[0] == "finish"
+		err = run.Supervise(terminate, kill, runs, self(), args[len(args)-1], takeOver)
 	case len(args) >= 5 && args[0] == "finish" && args[3] == "--run":
 		// The kernel sends SIGHUP to a stopped process when its parent ends (setpgid(2)), and a
 		// finish must go on. To ignore the signal would not do: hooks inherit that. No other signal

@@ -12,7 +12,7 @@
  *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
  *   supervise  run.Run.superviseBackground, state.Owned.Start, state.Owned.AwaitRetry,
  *              state.Owned.Defer, state.Owned.Finish
- *   sup        run.SuperviseAll, and SuperviseOn when the witness took its place
+ *   sup        run.Supervise, with takeOver when the witness took its place
  *   fin        run.startFinish, run.Caller.FinishInherited
  *
  * Tick 0 is of minute 1, tick 2 of minute 2. A task that must not overlap itself is due in both

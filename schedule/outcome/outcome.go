@@ -116,9 +116,14 @@ func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 // that time.
 func NewIDAt(at time.Time) string {
 	id := uuid.Must(uuid.NewV7())
+	setTime(&id, at)
+	return id.String()
+}
+
+// setTime sets the time by which an id sorts, to the millisecond.
+func setTime(id *uuid.UUID, at time.Time) {
 	binary.BigEndian.PutUint16(id[0:], uint16(at.UnixMilli()>>32))
 	binary.BigEndian.PutUint32(id[2:], uint32(at.UnixMilli()))
-	return id.String()
 }
 
 // Begun returns when the id of a run was made, to the millisecond.
@@ -155,10 +160,7 @@ func MissedID(task string, slot time.Time) string {
 	hash := sha256.Sum256([]byte(task + "\x00" + slot.UTC().Format(time.RFC3339Nano)))
 	var id uuid.UUID
 	copy(id[:], hash[:])
-	ms := uint64(slot.UnixMilli())
-	for i := range 6 {
-		id[i] = byte(ms >> (8 * (5 - i)))
-	}
+	setTime(&id, slot)
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7 and the variant of RFC 9562
 	return id.String()
 }

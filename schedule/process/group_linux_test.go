@@ -25,15 +25,11 @@ func TestTheProcessGroupInProcStat(t *testing.T) {
 		{"nothing", "", 0},
 		{"a number that is none", "4242 (sleep) S 4240 many 4200", 0},
 	} {
-		if _, _, got := ParseStat([]byte(test.stat)); got != test.want {
+		if got := parseStat([]byte(test.stat)).Group; got != test.want {
 			t.Errorf("%s: %d, not %d", test.about, got, test.want)
 		}
 	}
-	self, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, got := ParseStat(self); got != syscall.Getpgrp() {
+	if got := ReadStat(os.Getpid()).Group; got != syscall.Getpgrp() {
 		t.Errorf("our own group is %d, not %d", syscall.Getpgrp(), got)
 	}
 }

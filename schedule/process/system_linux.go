@@ -67,23 +67,11 @@ func processes(yield func(pid int) bool) {
 	}
 }
 
-// readMember reads /proc/PID/stat. Living is false for what has ended, zombies included.
+// readMember finds a process by its id. Living is false for what has ended, zombies included.
 func readMember(pid int) (m member, living bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	state, _, group := ParseStat(stat)
-	if err != nil || group == 0 || state == 'Z' || state == 'X' {
-		return m, false
-	}
-	return member{pid, group, startTicks(stat)}, true
-}
-
-// startTicks reads field 22 of /proc/PID/stat (proc(5)): when the process started, in ticks after
-// boot; empty if there is no such field.
-func startTicks(stat []byte) string {
-	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 19 {
-		return string(fields[19])
-	}
-	return ""
+	stat := ReadStat(pid)
+	living = stat.Group != 0 && stat.State != 'Z' && stat.State != 'X'
+	return member{pid, stat.Group, stat.start}, living
 }
 
 // runOf returns the run and the attempt for which a process was started; none for a process that
@@ -99,20 +87,39 @@ func runOf(pid int) (run string, attempt int) {
 	return run, attempt
 }
 
-// ParseStat reads fields 3 to 5 of /proc/PID/stat (proc(5)). Field 2 is the program's name in
-// parentheses, and may hold anything.
-func ParseStat(stat []byte) (state byte, parent, group int) {
-	end := bytes.LastIndexByte(stat, ')')
-	if end < 0 {
-		return 0, 0, 0
+// A Stat is what /proc/PID/stat says of a process (proc(5)). It is zero if there is no such
+// process.
+type Stat struct {
+	State         byte // Z for a zombie
+	Parent, Group int
+	flags         uint64
+	start         string // when it started, in ticks after boot
+}
+
+// ReadStat returns the Stat of a process.
+func ReadStat(pid int) Stat {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return parseStat(text)
+}
+
+// parseStat reads a line of /proc/PID/stat. Field 2 is the program's name in parentheses, and may
+// hold anything.
+func parseStat(line []byte) (s Stat) {
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	field := func(number int) string {
+		if i := number - 3; i < len(fields) {
+			return string(fields[i])
+		}
+		return ""
 	}
-	fields := bytes.Fields(stat[end+1:])
 	if len(fields) < 3 {
-		return 0, 0, 0
+		return s
 	}
-	parent, _ = strconv.Atoi(string(fields[1]))
-	group, _ = strconv.Atoi(string(fields[2]))
-	return fields[0][0], parent, group
+	s.State, s.start = fields[0][0], field(22)
+	s.Parent, _ = strconv.Atoi(field(4))
+	s.Group, _ = strconv.Atoi(field(5))
+	s.flags, _ = strconv.ParseUint(field(9), 10, 64)
+	return s
 }
 
 // LiveGroups returns the groups of the run's command that live on. The group of the last attempt
@@ -192,32 +199,26 @@ func AwaitChild(child int) (succeeded bool) {
 }
 
 // exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in
-// field 9 of proc_pid_stat(5)). As long as it is not, the kernel gives the children of other
-// threads to it, and none to other processes.
+// proc_pid_stat(5)). As long as it is not, the kernel gives the children of other threads to it,
+// and none to other processes.
 func exiting(pid int) bool {
 	const flagExiting = 4
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if err != nil || len(fields) < 7 {
-		return true
-	}
-	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
-	return err != nil || flags&flagExiting != 0
+	stat := ReadStat(pid)
+	return stat == (Stat{}) || stat.flags&flagExiting != 0
 }
 
 // Adopt returns a process that another process started, and that has become a child of this process
 // (BecomeSubreaper). A process that has ended is Ended at once. Adopt returns false for any other
 // process.
 func Adopt(pid int) (*Process, bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	state, parent, _ := ParseStat(text)
-	if err != nil || parent != os.Getpid() {
+	stat := ReadStat(pid)
+	if stat.Parent != os.Getpid() {
 		return nil, false
 	}
 	const unknownPeak = math.MaxInt32 // another process forked it
 	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: unknownPeak}
 	go p.wait(nil)
-	if state == 'Z' {
+	if stat.State == 'Z' {
 		<-p.Done
 	}
 	return p, true
@@ -227,8 +228,7 @@ func Adopt(pid int) (*Process, bool) {
 // process is a child of this process; 0 if no such process lives.
 func ChildGroup(run string, attempt int) int {
 	for pid := range processes {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if _, parent, of := ParseStat(text); err != nil || parent != os.Getpid() || of != pid {
+		if stat := ReadStat(pid); stat.Parent != os.Getpid() || stat.Group != pid {
 			continue
 		}
 		if id, n := runOf(pid); id == run && n == attempt {
@@ -242,13 +242,12 @@ func ChildGroup(run string, attempt int) int {
 // read.
 func Age(pid int) time.Duration {
 	const ticks = 100 // of a second: USER_HZ of every architecture that Go knows
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	started, perr := strconv.ParseInt(startTicks(text), 10, 64)
+	started, err := strconv.ParseInt(ReadStat(pid).start, 10, 64)
 	var now unix.Timespec
-	if err != nil || perr != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return 0
 	}
-	return max(0, time.Duration(syscall.TimespecToNsec(syscall.Timespec(now)))-time.Duration(started)*time.Second/ticks)
+	return max(0, time.Duration(now.Nano())-time.Duration(started)*time.Second/ticks)
 }
 
 // awaitEnd waits for the end of the process with a descriptor that stands for it (pidfd_open(2)): a

@@ -1,8 +1,6 @@
 package process
 
 import (
-	"os"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -75,7 +73,5 @@ func kept(t *testing.T, command string) *Process {
 
 // isZombie reports whether the process has ended, and its parent has not waited for it.
 func isZombie(pid int) bool {
-	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	state, _, _ := ParseStat(text)
-	return state == 'Z'
+	return ReadStat(pid).State == 'Z'
 }

@@ -26,14 +26,7 @@ func (s *supervision) attempt(n int) {
 		s.adoptCgroup(n)
 	}
 	defer s.closeCgroup()
-	if ending := s.run.leftover.ends(n); ending != nil {
-		s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
-	} else {
-		s.result.Outcome, s.result.Reason = s.wait(p, age)
-		if s.result.Outcome != "" {
-			s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
-		}
-	}
+	s.await(p, n, age)
 	if s.result.Outcome != "" || s.row.stopIfAsked(&s.result) {
 		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
 		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
@@ -53,11 +46,25 @@ func (s *supervision) attempt(n int) {
 	measure(&s.result, p)
 }
 
+// await waits for the end of the command. If the command must be ended instead, it sets the outcome
+// and the reason, as a killed supervisor had written them down, or after it has written them down.
+func (s *supervision) await(p *process.Process, n int, age time.Duration) {
+	ending := s.run.leftover.endingOf(n)
+	s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
+	if ending.Outcome != "" {
+		return
+	}
+	s.result.Outcome, s.result.Reason = s.wait(p, age)
+	if s.result.Outcome != "" {
+		s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
+	}
+}
+
 // start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
 // the outcome.
 func (s *supervision) start(n int) *process.Process {
 	if s.terminate.Err() != nil {
-		s.setStopped("before attempt %d", n)
+		setStopped(&s.result, "before attempt %d", n)
 		return nil
 	}
 	if s.row.stopIfAsked(&s.result) || s.stopIfLockLost(n) || !s.announce(n) {
@@ -100,7 +107,7 @@ func (s *supervision) announce(n int) bool {
 	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID()}
 	err := s.row.recordStart(attempt)
 	if s.row.isTaken(err) { // the result of this process is written nowhere
-		s.setStopped("before attempt %d: %v", n, err)
+		setStopped(&s.result, "before attempt %d: %v", n, err)
 		return false
 	}
 	unrecorded := 0
@@ -122,7 +129,7 @@ func (s *supervision) announce(n int) bool {
 func (s *supervision) stopIfLockLost(n int) bool {
 	lost := s.lease.HeldToStart()
 	if lost != "" {
-		s.setStopped("before attempt %d: %s", n, lost)
+		setStopped(&s.result, "before attempt %d: %s", n, lost)
 	}
 	return lost != ""
 }

@@ -100,6 +100,12 @@ func (c Caller) restoreOrLose(own state.Owned, row state.Row) (*Run, error) {
 // (`sched finish MUTEX CODE`); else nil.
 func (o *orphan) finish(code *int) state.Row { return o.run.finish(o.settle(code)) }
 
+// finishAlone is finish in a process that has no Sender.
+func (o *orphan) finishAlone(code *int) state.Row {
+	defer o.run.sendAlone()()
+	return o.finish(code)
+}
+
 // A stage is how far a run had come when its process was gone.
 type stage int
 
@@ -172,18 +178,16 @@ func (r *Run) endUnwatched(code *int) state.Row {
 	if r.task.Limits.NeedsCgroup() {
 		process.SweepCgroups()
 	}
+	result.Outcome = outcome.Lost
 	switch {
 	case code != nil:
 		result.ExitCode = code
 		judge(&result, &r.task, *code)
 	case len(alive) > 0:
-		result.Outcome = outcome.Lost
 		result.Reason = "nobody watched it any more, so what was left of its command was ended"
 	case r.row.Phase != state.Running || group == 0:
-		result.Outcome = outcome.Lost
 		result.Reason = "sched was killed before the command started, or right after"
 	default:
-		result.Outcome = outcome.Lost
 		result.Reason = "its processes vanished, and nobody saw how it ended"
 	}
 	return result
@@ -223,8 +227,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 			queued = cmp.Or(queued, row.ID)
 		default:
 			if o, err := c.take(row); err == nil {
-				defer o.run.sendAlone()()
-				return o.finish(code), nil
+				return o.finishAlone(code), nil
 			}
 			alive = &AliveError{row.ID} // another process takes it at this moment
 		}
@@ -260,8 +263,7 @@ func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
 	if err != nil {
 		return state.Row{}, err
 	}
-	defer o.run.sendAlone()()
-	return o.finish(code), nil
+	return o.finishAlone(code), nil
 }
 
 // FinishUnrecorded fires the hooks of a task that has no recorded run, as if a run had ended now

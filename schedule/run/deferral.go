@@ -42,24 +42,18 @@ func (r *Run) leaveDeferred() {
 // finishOrRetry finishes a run whose owner is dead. If the run has another attempt to come, it
 // leaves that attempt to a later tick instead, and deferred is true.
 func (o *orphan) finishOrRetry() (deferred bool) {
-	r := o.run
-	switch stageOf(r.row.Row) {
-	case betweenAttempts: // in the foreground: no process waits for it there any more
-		if r.row.Stop == nil {
-			soFar := r.row.soFar()
-			soFar.Reason = r.row.Reason
-			deferred = r.row.deferTo(r.row.Wait.NotBefore, soFar.Result, soFar.Notes) == nil
-		}
+	r, stage := o.run, stageOf(o.run.row.Row)
+	if stage == betweenAttempts && r.row.Stop == nil { // in the foreground: no process waits for it there any more
+		soFar := r.row.soFar()
+		soFar.Reason = r.row.Reason
+		deferred = r.row.deferTo(r.row.Wait.NotBefore, soFar.Result, soFar.Notes) == nil
+	}
+	if !deferred {
+		result := o.settle(nil)
+		deferred = stage == commandStarted && r.deferAfterLost(result)
 		if !deferred {
-			o.finish(nil)
-		}
-	case commandStarted:
-		result := r.endUnwatched(nil)
-		if deferred = r.deferAfterLost(result); !deferred {
 			r.finish(result)
 		}
-	default:
-		o.finish(nil)
 	}
 	if deferred && r.lock != nil {
 		r.lock.Release(context.Background())

@@ -23,8 +23,8 @@ type leftover struct {
 	age     time.Duration    // of the process
 	hookPID int              // of the before-hook that was started last
 	// ending has the outcome and the reason with which the supervisor was about to end the attempt.
-	// It is nil if the supervisor was not about to.
-	ending *state.Row
+	// It is empty if the supervisor was not about to.
+	ending state.Result
 }
 
 // takeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now
@@ -64,7 +64,7 @@ func newLeftover(r *Run) *leftover {
 	}
 	l.attempt = r.row.Attempt.Number
 	if r.row.Kind != "" {
-		l.ending = &state.Row{Result: state.Result{Outcome: endedBy(r.row.Kind), Reason: r.row.Reason}}
+		l.ending = state.Result{Outcome: endedBy(r.row.Kind), Reason: r.row.Reason}
 	}
 	pid := r.row.Attempt.PID
 	if pid == 0 { // it was about to be started
@@ -101,11 +101,11 @@ func (l *leftover) command(attempt int) (*process.Process, time.Duration) {
 	return l.process, l.age
 }
 
-// ends returns why the killed supervisor was about to end the command of the attempt. It returns
-// nil if the supervisor was not about to.
-func (l *leftover) ends(attempt int) *state.Row {
+// endingOf returns why the killed supervisor was about to end the command of the attempt. It is
+// empty if the supervisor was not about to.
+func (l *leftover) endingOf(attempt int) state.Result {
 	if l == nil || l.attempt != attempt {
-		return nil
+		return state.Result{}
 	}
 	return l.ending
 }

@@ -61,27 +61,31 @@ func (r *ownRow) write(change func(context.Context) error, then func()) error {
 // tryEvery is the time between two tries to write a result.
 const tryEvery = time.Second
 
-// A persistence says how long persist tries to write.
+// A persistence says how long something is tried that must not be lost.
 type persistence struct {
 	ending   context.Context // it gives up when this is done
 	patience time.Duration   // it gives up after that time; 0: never
 }
 
-// persist is write for results that must not be lost while the database cannot be written: it tries
-// again each second, as long as the persistence says.
-func (r *ownRow) persist(p persistence, change func(context.Context) error, then func()) error {
-	for begun := time.Now(); ; {
-		err := r.write(change, then)
+// try calls attempt until it reports that no other try is needed, or until the persistence is over:
+// again each second.
+func (p persistence) try(attempt func() (over bool)) {
+	begun := time.Now()
+	for !attempt() {
 		givesUp := p.patience > 0 && time.Since(begun) >= p.patience
-		if err == nil || isStale(err) || errors.Is(err, state.ErrGone) || givesUp {
-			return err
-		}
-		select {
-		case <-time.After(tryEvery):
-		case <-p.ending.Done():
-			return err
+		if givesUp || !clock.Wait(p.ending, tryEvery) {
+			return
 		}
 	}
+}
+
+// persist is write for results that must not be lost while the database cannot be written.
+func (r *ownRow) persist(p persistence, change func(context.Context) error, then func()) (err error) {
+	p.try(func() bool {
+		err = r.write(change, then)
+		return err == nil || isStale(err) || errors.Is(err, state.ErrGone)
+	})
+	return err
 }
 
 func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }

@@ -6,10 +6,10 @@
 // supervisor is killed, another process takes the run over (takeOver). If no process watches the
 // run any more, Collect finishes it.
 //
-// The supervisor watches the background runs of a tick (SuperviseAll): their commands are its
+// The supervisor watches the background runs of a tick (Supervise): their commands are its
 // children. The tick starts it by a witness when it has the first such run (Supervisors). The
 // witness only waits for the supervisor. On Linux the commands become children of the witness when
-// the supervisor is killed. Then the witness becomes a supervisor itself (SuperviseOn), and goes on
+// the supervisor is killed. Then the witness becomes a supervisor itself, and goes on
 // with them. If the witness was killed, too, the next tick finishes their runs as lost.
 //
 // A run uses the snapshot of its task: later changes of the schedule do not change the run. Caller

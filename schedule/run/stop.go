@@ -120,8 +120,7 @@ func (s *stopper) follow() (Stopping, error) {
 		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner):
 		case row.Waits():
 			if o, err := s.caller.take(row); err == nil {
-				defer o.run.sendAlone()()
-				s.Record, s.Over = o.finish(nil), true
+				s.Record, s.Over = o.finishAlone(nil), true
 				return s.Stopping, nil
 			}
 		case row.Outcome != "": // a tick goes on with its hooks

@@ -127,7 +127,7 @@ func (s *supervision) attempts() (deferred bool) {
 		s.row.recordRetry(wait, s.result.Result)
 		s.run.unreaped.reap()
 		if !s.waitUnlessStopped(wait) {
-			s.setStopped("before attempt %d", n+1)
+			setStopped(&s.result, "before attempt %d", n+1)
 			return false
 		}
 		s.result.Outcome, s.result.Reason = "", ""
@@ -144,12 +144,12 @@ func (s *supervision) firstAttempt() (attempt int) {
 	attempt = s.row.Attempt.Number + 1
 	switch {
 	case attempt > 1 && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())):
-		s.setStopped("before attempt %d", attempt)
+		setStopped(&s.result, "before attempt %d", attempt)
 	case attempt == 1 && s.stopIfLockLost(1):
 	case s.row.Started.IsZero():
 		note := s.run.hooks.before(s.terminate)
 		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
-			s.setStopped("before attempt 1: %s", note)
+			setStopped(&s.result, "before attempt 1: %s", note)
 		} else if note != "" {
 			s.result.Outcome, s.result.Reason = outcome.Failed, note
 		}
@@ -170,9 +170,6 @@ func (s *supervision) goOn() (attempt int) {
 	}
 	return left.attempt
 }
-
-// setStopped sets that the run was stopped, and when.
-func (s *supervision) setStopped(format string, args ...any) { setStopped(&s.result, format, args...) }
 
 // waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
 // and reports false when this process was asked to end first.

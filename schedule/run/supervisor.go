@@ -44,21 +44,12 @@ type supervisor struct {
 	unsent map[string]state.Row // the rows that restore has read, and whose messages have yet to come
 }
 
-// SuperviseAll is the supervisor with the id: it watches the runs that it gets until the last of
-// them has ended. When terminate is done it stops their commands, when kill is done too it kills
-// them. An error says that no witness started this process.
-func SuperviseAll(terminate, kill context.Context, caller Caller, self, id string) error {
-	return runSupervisor(terminate, kill, caller, self, id, false)
-}
-
-// SuperviseOn is SuperviseAll in the place of a killed supervisor, whose commands are now children
-// of this process. It first takes over the runs of that supervisor.
-func SuperviseOn(terminate, kill context.Context, caller Caller, self, id string) error {
-	return runSupervisor(terminate, kill, caller, self, id, true)
-}
-
-// runSupervisor is SuperviseOn if takeOver, else SuperviseAll.
-func runSupervisor(terminate, kill context.Context, caller Caller, self, id string, takeOver bool) error {
+// Supervise is the supervisor with the id: it watches the runs that it gets until the last of them
+// has ended. With takeOver it stands in the place of a killed supervisor, whose commands are now
+// children of this process: first it takes over the runs of that supervisor. When terminate is done
+// it stops their commands, when kill is done too it kills them. An error says that no witness
+// started this process.
+func Supervise(terminate, kill context.Context, caller Caller, self, id string, takeOver bool) error {
 	owner, file, socket, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
@@ -268,19 +259,18 @@ func (s *supervisor) takeOverAll(which func(state.Row) bool) {
 }
 
 // reopenOutput opens the output of a run that has begun. While that is impossible, as on a
-// read-only disk, it tries again each second. After resultPatience the run goes on, and what its
-// next attempts print is lost. So it is at once when this process is asked to end.
-func (c Caller) reopenOutput(path string) (*os.File, error) {
-	for begun := time.Now(); ; {
-		file, err := output.Open(path)
-		if err == nil {
-			return file, nil
-		}
-		if time.Since(begun) >= resultPatience || !clock.Wait(c.Terminate, tryEvery) {
-			fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
-			return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		}
+// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
+// print is lost. So it is at once when this process is asked to end.
+func (c Caller) reopenOutput(path string) (file *os.File, err error) {
+	persistence{ending: c.Terminate, patience: resultPatience}.try(func() bool {
+		file, err = output.Open(path)
+		return err == nil
+	})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
+	return file, nil
 }
 
 // register notes that this process has a run, and reports whether the run is new to it.

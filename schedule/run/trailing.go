@@ -110,11 +110,7 @@ func (c Caller) FinishInherited(ids []string) error {
 	runs, failed := c.restoreAll(own, rows, ids)
 	var finishing sync.WaitGroup
 	for _, r := range runs {
-		finishing.Go(func() {
-			wait := r.sendAlone()
-			defer wait()
-			(&orphan{r}).finish(nil)
-		})
+		finishing.Go(func() { (&orphan{r}).finishAlone(nil) })
 	}
 	finishing.Wait()
 	return failed

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LargestRead is the most bytes of a file in a state folder that ReadAll reads. It is far beyond
-// what is written there: the journal of a tick with 10,000 tasks has some 5 MiB.
-const LargestRead = 64 << 20
+// maxRead is the most bytes of a file that ReadFile reads. It is far beyond what is written into a
+// state folder.
+const maxRead = 64 << 20
 
 // A NotPlainError says that there is something else in the place of a file in a state folder: a
 // named pipe, for which a process would wait for ever, a device, a folder.
@@ -60,14 +60,19 @@ func CheckPlain(path string) error {
 	return nil
 }
 
-// ReadFile is os.ReadFile for a file in a state folder: see OpenPlain and ReadAll.
+// ReadFile is os.ReadFile for a file in a state folder: see OpenPlain. A file of more than maxRead
+// bytes is an error.
 func ReadFile(path string) ([]byte, error) {
 	file, err := OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return ReadAll(file)
+	text, err := io.ReadAll(io.LimitReader(file, maxRead+1))
+	if len(text) > maxRead {
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxRead>>20)
+	}
+	return text, err
 }
 
 // OpenDir opens a folder, for its lock or to sync it. It waits for nothing.
@@ -107,24 +112,6 @@ func MakeDir(path string) error {
 		return fmt.Errorf("%s is a link that leads nowhere: %w", wrong.Path, unix.ENOTDIR)
 	}
 	return err
-}
-
-// ReadAll reads what the file has at this moment, from its beginning and with one read(2). A file
-// of more than LargestRead bytes is an error.
-func ReadAll(file *os.File) ([]byte, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > LargestRead {
-		return nil, fmt.Errorf("%s is larger than %d MiB", file.Name(), LargestRead>>20)
-	}
-	text := make([]byte, info.Size())
-	n, err := file.ReadAt(text, 0)
-	if errors.Is(err, io.EOF) { // it was cut meanwhile
-		err = nil
-	}
-	return text[:n], err
 }
 
 // Replace makes text the content of the file at path, in one step: a kill or a power cut at any

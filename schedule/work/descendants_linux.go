@@ -16,10 +16,9 @@ func backgroundRuns() (runs []backgroundRun) {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
-		text, err := os.ReadFile(path)
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if state, parent, _ := process.ParseStat(text); err == nil && state != 'Z' {
-			parents[pid] = parent
+		if stat := process.ReadStat(pid); stat.State != 0 && stat.State != 'Z' {
+			parents[pid] = stat.Parent
 		}
 	}
 	for pid := range parents {
