@@ -122,15 +122,11 @@ func (q Query) where() (where string, args []any) {
 		add("+mutex = ?", q.Mutex)
 	}
 	if len(q.Outcomes) > 0 {
-		var all []any
-		for _, o := range q.Outcomes {
-			all = append(all, string(o))
-		}
-		chosen := "+outcome IN (?" + strings.Repeat(", ?", len(all)-1) + ")"
+		chosen := "+outcome IN (SELECT value FROM json_each(?))"
 		if slices.Contains(q.Outcomes, outcome.Warned) {
 			chosen = "(" + chosen + " OR +kind = 'warning')"
 		}
-		add(chosen, all...)
+		add(chosen, jsonList(q.Outcomes))
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())
@@ -289,13 +285,9 @@ func (r Runs) Slots(ctx context.Context, from, to time.Time) ([]Slot, error) {
 
 // Unknown returns the runs, of those given by their whole ids, that have no ended row.
 func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
-	list, err := json.Marshal(runs)
-	if err != nil || len(runs) == 0 {
-		return nil, err
-	}
 	return ask(ctx, r.store, func(q querier) ([]string, error) {
 		return column[string](ctx, q, `SELECT value FROM json_each(?)
-			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, string(list))
+			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, jsonList(runs))
 	})
 }
 

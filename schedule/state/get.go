@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -111,40 +110,31 @@ func OneRun(ids []string, name string) (string, error) {
 
 // Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
 // the run has no row.
-func (r Runs) Row(ctx context.Context, id string) (row Row, err error) {
-	err = r.store.read(ctx, func(q querier) error {
+func (r Runs) Row(ctx context.Context, id string) (Row, error) {
+	return ask(ctx, r.store, func(q querier) (Row, error) {
 		found, err := wholeRows(ctx, q, selectRows+"WHERE id = ?", id)
-		if err == nil && len(found) == 0 {
-			return ErrNotFound
+		switch {
+		case err != nil:
+			return Row{}, err
+		case len(found) == 0:
+			return Row{}, ErrNotFound
 		}
-		if err == nil {
-			row = found[0]
-		}
-		return err
+		return found[0], nil
 	})
-	return row, err
 }
 
 // Last returns the newest row of each task that says how its command went. A task without such a
 // row is not in the map. Prune keeps these rows.
-func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, err error) {
-	names, err := json.Marshal(tasks)
-	if err != nil || len(tasks) == 0 {
-		return map[string]Row{}, err
+func (r Runs) Last(ctx context.Context, tasks []string) (map[string]Row, error) {
+	rows, err := askRows(ctx, r.store, `SELECT `+columnsOf("run")+`
+		FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
+			(SELECT r.rowid FROM run AS r
+			WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
+			ORDER BY r.id DESC LIMIT 1)`, jsonList(tasks))
+	last := make(map[string]Row, len(rows))
+	for _, row := range rows {
+		last[row.Task] = row
 	}
-	last = make(map[string]Row, len(tasks))
-	err = r.store.read(ctx, func(q querier) error {
-		clear(last)
-		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+`
-			FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
-				(SELECT r.rowid FROM run AS r
-				WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
-				ORDER BY r.id DESC LIMIT 1)`, string(names))
-		for _, r := range rows {
-			last[r.Task] = r
-		}
-		return err
-	})
 	return last, err
 }
 

@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -281,12 +280,11 @@ func (r Runs) Unpublished(ctx context.Context, limit int) ([]Row, error) {
 
 // Published writes down that other servers know of the runs.
 func (r Runs) Published(ctx context.Context, runs []string) error {
-	list, err := json.Marshal(runs)
-	if err != nil || len(runs) == 0 {
-		return err
+	if len(runs) == 0 {
+		return nil
 	}
 	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))",
-		string(list))
+		jsonList(runs))
 }
 
 // Note adds notes to rows, each once, by the ids of their runs. A run that is not there is left

@@ -32,13 +32,7 @@ func (t *Tick) DryRun() []Preview {
 	r := t.prepare(stops{noNewStarts: never, terminate: never, kill: never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
-	p := previewer{
-		tick:      t,
-		admission: r.admission,
-		launcher:  r.launcher,
-		live:      t.lockHolders(),
-		now:       clock.Now(),
-	}
+	p := previewer{launcher: r.launcher, live: t.lockHolders(), now: clock.Now()}
 	var previews []Preview
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -55,11 +49,9 @@ func (t *Tick) DryRun() []Preview {
 
 // A previewer finds out what a tick would do, at one moment.
 type previewer struct {
-	tick      *Tick
-	admission *admitter
-	launcher  *launcher
-	live      []state.Row // the runs that may hold a mutex or a seat
-	now       time.Time
+	launcher *launcher
+	live     []state.Row // the runs that may hold a mutex or a seat
+	now      time.Time
 }
 
 // preview returns what the tick would do with a slot. The preview has no slots yet.
@@ -70,7 +62,7 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return skip(reason)
 	}
-	pausedBy := cmp.Or(p.admission.paused(task, slot.At), p.admission.inMaintenance(task, slot.At))
+	pausedBy := cmp.Or(p.launcher.admission.paused(task, slot.At), p.launcher.admission.inMaintenance(task, slot.At))
 	if pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
 			return wait("it would wait for the end of a pause: " + pausedBy)
@@ -91,7 +83,7 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	if already := p.launcher.waitsAlready(task); already != "" {
 		return skip(already)
 	}
-	longest := max(0, p.admission.waitsUntil(slot, p.now).Sub(p.now))
+	longest := max(0, p.launcher.admission.waitsUntil(slot, p.now).Sub(p.now))
 	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason))
 }
 
@@ -106,8 +98,8 @@ func (p previewer) lockError(slot schedule.Slot) error {
 
 // peekClaim returns the error that a claim of the slot would have at this moment.
 func (p previewer) peekClaim(slot schedule.Slot) error {
-	store, key := p.tick.Storage.Store, cluster.Key(slot)
-	holder, claimed, err := mutex.Files{Dir: p.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+	store, key := p.launcher.tick.Storage.Store, cluster.Key(slot)
+	holder, claimed, err := mutex.Files{Dir: p.launcher.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
 	if !claimed && err == nil && store != nil {
 		var claims map[string]mutex.Holder
 		claims, err = store.Claims(context.Background(), key)
@@ -125,11 +117,11 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 // peekLocks returns the error that taking the mutex and a seat of the task would have at this
 // moment. For a minute that has not come it returns nil: nobody knows who will have them by then.
 func (p previewer) peekLocks(task *schedule.Task) error {
-	if p.tick.Minute.After(p.now) {
+	if p.launcher.tick.Minute.After(p.now) {
 		return nil
 	}
 	need := run.NeedOf(task)
-	held, err := p.tick.Storage.Holders(context.Background(), p.live, need)
+	held, err := p.launcher.tick.Storage.Holders(context.Background(), p.live, need)
 	mutexHolder, mutexHeld := held[need.Mutex]
 	seatHolders := need.SeatHolders(held)
 	switch {

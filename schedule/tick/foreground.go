@@ -11,11 +11,9 @@ import (
 
 // A foregroundQueue runs the foreground slots of a tick, one after another.
 type foregroundQueue struct {
-	tick       *Tick
 	launcher   *launcher
 	conditions *conditions
 	requests   requests
-	stops      stops
 	staying    context.Context // see tickRun.stay
 	order      schedule.ForegroundQueue
 	failed     bool // a task failed
@@ -23,11 +21,9 @@ type foregroundQueue struct {
 
 func (r *tickRun) foregroundQueue(staying context.Context) *foregroundQueue {
 	return &foregroundQueue{
-		tick:       r.tick,
 		launcher:   r.launcher,
 		conditions: r.conditions,
 		requests:   r.requests,
-		stops:      r.stops,
 		staying:    staying,
 	}
 }
@@ -35,13 +31,13 @@ func (r *tickRun) foregroundQueue(staying context.Context) *foregroundQueue {
 // run runs the slots in their order. It waits for slots of later seconds.
 func (q *foregroundQueue) run(slots []schedule.Slot) {
 	for i := range slots {
-		q.order.Reorder(slots, i, q.tick.isBehind)
+		q.order.Reorder(slots, i, q.launcher.tick.isBehind)
 		// A slot of a later second starts only while the tick stays: an interrupt ends that.
-		ctx := q.stops.noNewStarts
-		if slots[i].At.After(q.tick.Minute) {
+		ctx := q.launcher.stops.noNewStarts
+		if slots[i].At.After(q.launcher.tick.Minute) {
 			ctx = q.staying
 		}
-		if reason := q.tick.awaitInstant(ctx, slots[i]); reason != "" {
+		if reason := q.launcher.tick.awaitInstant(ctx, slots[i]); reason != "" {
 			q.launcher.skipAll(slots[i:], reason)
 			return
 		}
@@ -86,11 +82,11 @@ func (q *foregroundQueue) start(prepared *run.Prepared, task *schedule.Task) {
 
 // execute runs a run that has begun to its end.
 func (q *foregroundQueue) execute(begun *run.Run) {
-	q.tick.Report.begun(begun.Row())
+	q.launcher.tick.Report.begun(begun.Row())
 	// The command may take hours: what is known is written, and the database is closed meanwhile.
 	q.launcher.records.flushNow()
-	q.tick.Storage.DB.CloseIfIdle(0)
-	row := begun.Execute(q.stops.terminate, q.stops.kill)
+	q.launcher.tick.Storage.DB.CloseIfIdle(0)
+	row := begun.Execute(q.launcher.stops.terminate, q.launcher.stops.kill)
 	if begun.DB.InMemory() {
 		q.launcher.records.keep(row)
 	}
