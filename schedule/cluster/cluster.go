@@ -343,7 +343,7 @@ type Outage struct {
 // NotesIn returns the notes in a state folder. If the file cannot be read, the notes are empty.
 func NotesIn(dir string) (n Notes) {
 	text, _ := statedir.ReadFile(notesPath(dir))
-	json.Unmarshal(text, &n) //nolint: see above
+	_ = json.Unmarshal(text, &n)
 	return n
 }
 
@@ -359,7 +359,7 @@ func Note(dir string, minute time.Time, found []Finding, err error) {
 		}
 	}
 	if text := encode(after); !bytes.Equal(text, encode(before)) {
-		statedir.Replace(notesPath(dir), append(text, '\n')) //nolint: ticks say it, too
+		_ = statedir.Replace(notesPath(dir), append(text, '\n')) // the tick prints what it found, too
 	}
 }
 

@@ -40,7 +40,7 @@ type setup struct {
 	Locks     int      `json:"locks,omitempty"`
 	EnvFiles  []string `json:"env_file,omitempty"`
 	Variables []string `json:"variables,omitempty"` // they replace the variables of the files
-	Lenient   bool     `json:"anyway,omitempty"`    // see Spec.Lenient
+	Lenient   bool     `json:"lenient,omitempty"`   // see Spec.Lenient
 	// RefusalDescriptor is the pipe for the reason why there is no command.
 	RefusalDescriptor int `json:"refusal"`
 }

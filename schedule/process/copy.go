@@ -214,23 +214,23 @@ func names(path string) []string {
 }
 
 // openFolder opens a folder that is no link, and makes it when it is missing.
-func openFolder(in int, name string) (fd int, err error) {
+func openFolder(folder int, name string) (fd int, err error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err = unix.Openat(in, name, flags, 0)
+	fd, err = unix.Openat(folder, name, flags, 0)
 	if err == unix.ENOENT {
-		if err = unix.Mkdirat(in, name, 0o755); err == nil || err == unix.EEXIST {
-			fd, err = unix.Openat(in, name, flags, 0)
+		if err = unix.Mkdirat(folder, name, 0o755); err == nil || err == unix.EEXIST {
+			fd, err = unix.Openat(folder, name, flags, 0)
 		}
 	}
 	return fd, err
 }
 
 // readLink returns the target of a link, and its owner.
-func readLink(in int, name string) (target string, owner uint32, isLink bool) {
+func readLink(folder int, name string) (target string, owner uint32, isLink bool) {
 	var link unix.Stat_t
 	room := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(in, name, room)
-	if err != nil || unix.Fstatat(in, name, &link, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	n, err := unix.Readlinkat(folder, name, room)
+	if err != nil || unix.Fstatat(folder, name, &link, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return "", 0, false
 	}
 	return string(room[:n]), link.Uid, true

@@ -107,25 +107,13 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	s.As, s.Lenient, s.Folder = spec.Task.As, spec.Lenient, spec.Task.Folder
 	s.EnvFiles = spec.Task.EnvFiles
 	s.Variables = slices.Concat(envOverFiles(spec.Task), spec.Variables)
-	text, err := json.Marshal(s)
-	if err != nil {
-		refusal.Close()
-		return nil, err
-	}
-	caller := spec.CallerEnv
-	if user, err := accountOf(s.As); err != nil || user.uid != os.Geteuid() && user.given {
-		caller = MachineVariables(caller)
-	} else if user.given { // HOME may be another one, and Become sets the right one
-		caller = slices.DeleteFunc(slices.Clone(caller), isAccountVariable)
-	}
-	env := append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
 	// In a session of its own the process has no terminal: with the terminal of root it could type
 	// into root's shell.
 	p, err := Program{
 		Path:       Self(),
 		Argv:       []string{"sched", BecomeArgument},
 		Dir:        "/",
-		Env:        env,
+		Env:        spec.setupEnviron(s),
 		Output:     spec.Output,
 		Inherit:    files,
 		Attr:       &syscall.SysProcAttr{Setsid: true},
@@ -137,6 +125,19 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 		refusal.Close()
 	}
 	return p, err
+}
+
+// setupEnviron returns the environment of the process that becomes the command. It has the setup.
+// Of the caller it has only what the user of the task may know.
+func (spec Spec) setupEnviron(s setup) []string {
+	caller := spec.CallerEnv
+	if user, err := accountOf(s.As); err != nil || user.uid != os.Geteuid() && user.given {
+		caller = MachineVariables(caller)
+	} else if user.given { // HOME may be another one, and Become sets the right one
+		caller = slices.DeleteFunc(slices.Clone(caller), isAccountVariable)
+	}
+	text, _ := json.Marshal(s) // texts and numbers
+	return append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
 }
 
 // A Program describes a process that is about to be started.

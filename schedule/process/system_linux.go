@@ -128,8 +128,8 @@ func parseStat(line []byte) (s Stat) {
 // Other groups, which an earlier attempt left behind, are daemons and do not count.
 func LiveGroups(run string, group, attempt int) (left []int) {
 	for pid := range processes {
-		of, n := runOf(pid)
-		if of != run {
+		id, n := runOf(pid)
+		if id != run {
 			continue
 		}
 		m, living := readMember(pid)
@@ -144,8 +144,8 @@ func LiveGroups(run string, group, attempt int) (left []int) {
 // processes of the machine only if the first process of the group has ended.
 func HasGroup(run string, group int) bool {
 	if _, living := readMember(group); living {
-		of, _ := runOf(group)
-		return of == run
+		id, _ := runOf(group)
+		return id == run
 	}
 	return slices.Contains(LiveGroups(run, group, 0), group)
 }
@@ -158,7 +158,7 @@ func OpenInOtherRun(file *os.File, run string) bool {
 		return false
 	}
 	for pid := range processes {
-		if of, _ := runOf(pid); of == "" || of == run {
+		if id, _ := runOf(pid); id == "" || id == run {
 			continue
 		}
 		open, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))

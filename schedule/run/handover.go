@@ -157,14 +157,12 @@ func (h *Supervisors) startOne(storage Storage) (*link, error) {
 		return nil, errors.Join(err, owner.Release())
 	}
 	defer theirs.Close()
-	argv := []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)}
-	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
 	witness := process.Program{
 		Path:    h.Self,
-		Argv:    argv,
+		Argv:    []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)},
 		Dir:     "/",
-		Env:     env,
+		Env:     process.Environ(h.Environ, schedule.Task{}, storage.Variables()...),
 		Inherit: append(owner.Files(), theirs),
 		Attr:    &syscall.SysProcAttr{Setsid: true},
 	}

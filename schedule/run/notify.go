@@ -236,7 +236,7 @@ func (h *hooks) send() {
 // zone.
 func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
 	sender, zone := h.run.task.Sender, zoneOf(&h.run.task)
-	in := func(t time.Time) time.Time { // a zero time stays zero
+	local := func(t time.Time) time.Time { // a zero time stays zero
 		if t.IsZero() {
 			return t
 		}
@@ -245,7 +245,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 	m := notify.Message{
 		ID:          id,
 		Event:       event,
-		At:          in(clock.Now()),
+		At:          local(clock.Now()),
 		Schedule:    sender.Schedule,
 		Config:      sender.File,
 		Task:        result.Task,
@@ -258,9 +258,9 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 		Reason:      result.Reason,
 		ExitCode:    result.ExitCode,
 		Attempt:     result.Attempt.Number,
-		Slot:        in(result.Slot),
-		Started:     in(result.Started),
-		Ended:       in(result.Ended),
+		Slot:        local(result.Slot),
+		Started:     local(result.Started),
+		Ended:       local(result.Ended),
 		Duration:    result.Duration(),
 	}
 	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {

@@ -91,8 +91,8 @@ func (s Storage) Holders(
 }
 
 // SeatHolders returns who has the seats of a pool, in the order of the seats; see Holders.
-func (s Storage) SeatHolders(ctx context.Context, live []state.Row, of schedule.Pool) ([]mutex.Holder, error) {
-	need := mutex.Need{Pool: of.Name, Seats: of.Seats}
+func (s Storage) SeatHolders(ctx context.Context, live []state.Row, pool schedule.Pool) ([]mutex.Holder, error) {
+	need := mutex.Need{Pool: pool.Name, Seats: pool.Seats}
 	held, err := s.Holders(ctx, live, need)
 	return need.SeatHolders(held), err
 }

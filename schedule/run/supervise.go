@@ -34,28 +34,18 @@ const startDeliveryPatience = 5 * time.Second
 
 // superviseBackground supervises a background run to the end of its command, and calls finish to
 // start its trailing `sched finish`. finish returns nil when that process owns the run; after an
-// error the run is still ours. A run without hooks ends here. If the next attempt was deferred,
-// finish is not called. When terminate is done it stops the command, when kill is done too it kills
-// it.
+// error the run is still ours. A run without hooks ends here. When terminate is done it stops the
+// command, when kill is done too it kills it.
 func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*Run) error) {
 	r.Terminate = terminate
 	defer r.unreaped.reap()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
-	var err error
 	result := r.row.result()
 	// If the row is finishing, the supervisor before this one was killed before it could start the
 	// finish.
 	if r.row.Phase != state.Finishing {
-		var left bool
-		if result, left = r.awaitLock(terminate); left {
-			r.Close()
-			return
-		}
-		if result.Outcome == "" {
-			result = r.supervise(terminate, kill)
-		}
-		if result.Outcome == "" { // a later tick goes on with the deferred retry
-			r.leaveDeferred()
+		var leftToTick bool
+		if result, leftToTick = r.awaitResult(terminate, kill); leftToTick {
 			return
 		}
 		if endsAtOnce(&r.task) {
@@ -63,18 +53,36 @@ func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*
 			r.finish(result)
 			return
 		}
-		// If the result cannot be written, as on a full disk, this process alone knows it: the exit
-		// code alone is no proof of a result
-		// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
-		if err = r.recordResult(result); err == nil {
+		if r.recordResult(result) == nil {
 			r.unreaped.reap()
 		}
 		r.Sender.Wait(terminate, startDeliveryPatience)
 	}
-	if err != nil || finish(r) != nil { // this process finishes the run
+	// If the result could not be written, as on a full disk, this process alone knows it: the exit
+	// code alone is no proof of a result
+	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+	if r.resultUnrecorded || finish(r) != nil { // this process finishes the run
 		defer r.sendAlone()()
 		r.finish(result)
 	}
+}
+
+// awaitResult waits until a background run has its mutex and its seat, runs its command, and
+// returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
+// next attempt was deferred.
+func (r *Run) awaitResult(terminate, kill context.Context) (result state.Row, leftToTick bool) {
+	if result, leftToTick = r.awaitLock(terminate); leftToTick {
+		r.Close()
+		return result, true
+	}
+	if result.Outcome == "" {
+		result = r.supervise(terminate, kill)
+	}
+	if result.Outcome == "" {
+		r.leaveDeferred()
+		return result, true
+	}
+	return result, false
 }
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the

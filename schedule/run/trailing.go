@@ -46,26 +46,25 @@ func startFinish(self string, ended []*Run) error {
 		return err
 	}
 	defer owner.Close()
-	argv, files := []string{self, "finish"}, owner.Files()
-	var ids []string
+	var ids, arguments []string
+	var locks []*os.File
 	for _, r := range ended {
-		argv = append(argv, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
-		files = append(files, append(inherited(r.lock), null, null)[:descriptorsEach]...)
 		ids = append(ids, r.row.ID)
+		arguments = append(arguments, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
+		locks = append(locks, append(inherited(r.lock), null, null)[:descriptorsEach]...)
 	}
 	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
 		return err
 	}
-	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
 	// about the process itself, as when it crashes, have to go to one of the outputs.
 	finish := process.Program{
 		Path:    self,
-		Argv:    argv,
+		Argv:    append([]string{self, "finish"}, arguments...),
 		Dir:     "/",
-		Env:     env,
+		Env:     process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...),
 		Output:  first.output,
-		Inherit: files,
+		Inherit: append(owner.Files(), locks...),
 		Attr:    &unix.SysProcAttr{Setpgid: true},
 	}
 	if _, err := finish.Fork(); err != nil {

@@ -102,13 +102,11 @@ func StartTriggered(dir, file string, environ []string) error {
 		return err
 	}
 	defer next.Close()
-	argv := []string{"sched", "run", "--" + TriggeredFlag, "--config", file}
-	env := process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir)
 	_, err = process.Program{
 		Path:    process.Self(),
-		Argv:    argv,
+		Argv:    []string{"sched", "run", "--" + TriggeredFlag, "--config", file},
 		Dir:     "/",
-		Env:     env,
+		Env:     process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir),
 		Inherit: []*os.File{next},
 		Attr:    &unix.SysProcAttr{Setsid: true},
 	}.Fork()

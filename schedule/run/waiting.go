@@ -314,17 +314,17 @@ type queueView struct {
 const queueMaxAge = 50 * time.Millisecond
 
 // read returns the queue as it was at some moment after since. A nil queueView caches nothing.
-func (s *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
-	if s == nil {
+func (v *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
+	if v == nil {
 		return db.Queue(context.Background())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now := time.Now(); !s.readAt.After(since) || now.Sub(s.readAt) > queueMaxAge {
-		s.readAt = now
-		s.rows, s.err = db.Queue(context.Background())
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now := time.Now(); !v.readAt.After(since) || now.Sub(v.readAt) > queueMaxAge {
+		v.readAt = now
+		v.rows, v.err = db.Queue(context.Background())
 	}
-	return s.rows, s.err
+	return v.rows, v.err
 }
 
 // firstOf returns a *BehindError for the first of the rows that stands for one of the names.

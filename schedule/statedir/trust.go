@@ -33,9 +33,9 @@ func (e *FolderError) Error() string {
 	return fmt.Sprintf("others than root can write the folder %s", e.Folder)
 }
 
-// Hint says what to do about a schedule or a state folder, what, that is below such a folder.
-func (e *FolderError) Hint(what string) string {
-	elsewhere := "keep the " + what + " where root alone can change it, " +
+// Hint says what to do about a file or folder below such a folder: "schedule" or "state folder".
+func (e *FolderError) Hint(below string) string {
+	elsewhere := "keep the " + below + " where root alone can change it, " +
 		"as /etc/sched for a schedule and /var/lib/sched for its state"
 	if e.Owner != 0 {
 		return elsewhere + ", or run it from the crontab of that user"
