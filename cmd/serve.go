@@ -7,14 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
 	"sched/schedule/control"
-	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/serve"
@@ -130,7 +128,7 @@ func (a serveCommand) serve(o serveOptions) error {
 		a.offerSignIn(service, strings.TrimSuffix(url, o.basePath+"/"), o)
 	}
 	if err := serve.ServeUntil(terminate, listener, certificate, service.Handler); err != nil {
-		return failed("", "%w", err)
+		return err
 	}
 	return &exit{code: exitStopped}
 }
@@ -153,6 +151,20 @@ func (o serveOptions) check() error {
 		return usage("leave it out", "--link is for browsers, and they cannot open a socket")
 	}
 	return o.checkHeaderSignIn()
+}
+
+// checkHeaderSignIn refuses flags for users of a proxy that do not go together.
+func (o serveOptions) checkHeaderSignIn() error {
+	hasOthers := o.groupHeader != "" || len(o.proxies) > 0 || len(o.groupScopes) > 0
+	switch {
+	case o.userHeader == "" && hasOthers:
+		return usage("add --user-header, as X-Forwarded-User",
+			"--group-header, --group-scope and --proxy belong to --user-header")
+	case o.userHeader != "" && (!o.behindProxy || o.onSocket()):
+		return usage("listen at an address for the proxy, with --behind-proxy",
+			"--user-header is for a server behind a proxy")
+	}
+	return nil
 }
 
 // onSocket reports whether the server listens on a socket, which no browser can open.
@@ -200,6 +212,14 @@ func (a serveCommand) open(o serveOptions) (serve.Service, error) {
 	}, nil
 }
 
+// newHeaderSignIn returns how the headers of a proxy sign users in; nil without --user-header.
+func (o serveOptions) newHeaderSignIn() (*serve.HeaderSignIn, error) {
+	if o.userHeader == "" {
+		return nil, nil
+	}
+	return serve.NewHeaderSignIn(o.userHeader, o.groupHeader, o.proxies, o.groupScopes)
+}
+
 // loadWithStateDir loads the schedule as loadTrusted does, and makes its state folder if that is
 // missing.
 func (a serveCommand) loadWithStateDir() (*schedule.Schedule, error) {
@@ -208,7 +228,7 @@ func (a serveCommand) loadWithStateDir() (*schedule.Schedule, error) {
 		err = statedir.MakeDir(s.StateDir)
 	}
 	if errors.Is(err, os.ErrPermission) {
-		err = failed("", "%w", err)
+		err = failed("", "%w", err) // exit code 1: the call is right, the folder is not
 	}
 	return s, err
 }
@@ -275,98 +295,26 @@ func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedul
 	return s, nil
 }
 
-// A servedSchedule is one of several schedules that a site serves.
-type servedSchedule struct {
-	app      serveCommand // with the file as its --config
-	file     string
-	schedule *schedule.Schedule
+// offerSignIn prints how a browser signs in. The root is the URL without --base-path.
+func (a serveCommand) offerSignIn(service serve.Service, root string, o serveOptions) {
+	if o.link == "" && !a.stdout().IsTerminal() {
+		fmt.Fprintln(a.out, "sign in with a token of `sched serve token --scope read`")
+		return
+	}
+	scope := o.linkScope()
+	fmt.Fprintf(a.out, "sign in to %s, once and within 10 minutes: %s\n", scope, root+service.LoginPath(scope))
 }
 
-// openSite returns the service of several schedules. A schedule that cannot be read takes no other
-// one down.
-func (a serveCommand) openSite(o serveOptions, signIn *serve.HeaderSignIn) (serve.Service, error) {
-	served, broken, err := a.loadSeveral(o.configs)
-	if err != nil {
-		return serve.Service{}, err
+// linkScope returns the scope of the login link: the scope of --link, or else the highest scope
+// that the server has.
+func (o serveOptions) linkScope() serve.Scope {
+	switch {
+	case o.link != "":
+		return serve.Scope(o.link)
+	case o.readOnly:
+		return serve.ScopeRead
+	case o.edit != "":
+		return serve.ScopeEdit
 	}
-	names, err := siteNames(served)
-	if err != nil {
-		return serve.Service{}, err
-	}
-	var members []*serve.Server
-	for i, member := range served {
-		config := member.app.serveConfig(member.schedule, o, signIn)
-		config.Mount = "/s/" + names[i]
-		config.BasePath += config.Mount
-		server, err := serve.New(config)
-		if err != nil {
-			return serve.Service{}, err
-		}
-		members = append(members, server)
-	}
-	return serve.Service{
-		Names:     strings.Join(names, ", ") + " are",
-		Handler:   serve.NewSite(members, broken, web.ShowSchedules, web.New),
-		LoginPath: members[0].LoginPath,
-	}, nil
-}
-
-// loadSeveral loads the schedules of the files. broken has a text for each file that cannot be
-// read. The error is the last one, if no file can be read.
-func (a serveCommand) loadSeveral(files []string) (served []servedSchedule, broken []string, err error) {
-	var lastErr error
-	for _, file := range files {
-		copied := *a.app
-		copied.config = file
-		app := serveCommand{&copied}
-		s, err := app.loadWithStateDir()
-		if err != nil {
-			a.problem("%s is not served: %v", file, err)
-			broken = append(broken, fmt.Sprintf("%s is not served: `sched check -c %s` says why. "+
-				"Start `sched serve` again when it is right", file, file))
-			lastErr = err
-			continue
-		}
-		served = append(served, servedSchedule{app: app, file: file, schedule: s})
-	}
-	if len(served) == 0 {
-		return nil, nil, lastErr
-	}
-	return served, broken, nil
-}
-
-// siteNames returns the names of the schedules in paths: their names, or the names of their files
-// if two schedules have the same name.
-func siteNames(served []servedSchedule) ([]string, error) {
-	var names, stems []string
-	for _, member := range served {
-		base := filepath.Base(member.file)
-		names = append(names, member.schedule.Name)
-		stems = append(stems, strings.TrimSuffix(base, filepath.Ext(base)))
-	}
-	if firstRepeated(names) != "" {
-		names = stems
-	}
-	if name := firstRepeated(names); name != "" {
-		return nil, usage("give each a `name:` of its own", "two schedules are called %s", name)
-	}
-	for i, name := range names {
-		if !inPaths().MatchString(name) {
-			return nil, usage("give it a `name:` of letters, digits and . _ -",
-				"%s: %q cannot be a part of a path", served[i].file, name)
-		}
-	}
-	return names, nil
-}
-
-var inPaths = humanize.Pattern(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-
-// firstRepeated returns the first name that occurs twice; "" if the names differ.
-func firstRepeated(names []string) string {
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return name
-		}
-	}
-	return ""
+	return serve.ScopeOperate
 }

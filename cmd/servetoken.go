@@ -13,52 +13,6 @@ import (
 	"sched/schedule/view"
 )
 
-// checkHeaderSignIn refuses flags for users of a proxy that do not go together.
-func (o serveOptions) checkHeaderSignIn() error {
-	hasOthers := o.groupHeader != "" || len(o.proxies) > 0 || len(o.groupScopes) > 0
-	switch {
-	case o.userHeader == "" && hasOthers:
-		return usage("add --user-header, as X-Forwarded-User",
-			"--group-header, --group-scope and --proxy belong to --user-header")
-	case o.userHeader != "" && (!o.behindProxy || o.onSocket()):
-		return usage("listen at an address for the proxy, with --behind-proxy",
-			"--user-header is for a server behind a proxy")
-	}
-	return nil
-}
-
-// newHeaderSignIn returns how the headers of a proxy sign users in; nil without --user-header.
-func (o serveOptions) newHeaderSignIn() (*serve.HeaderSignIn, error) {
-	if o.userHeader == "" {
-		return nil, nil
-	}
-	return serve.NewHeaderSignIn(o.userHeader, o.groupHeader, o.proxies, o.groupScopes)
-}
-
-// offerSignIn prints how a browser signs in. The root is the URL without --base-path.
-func (a serveCommand) offerSignIn(service serve.Service, root string, o serveOptions) {
-	if o.link == "" && !a.stdout().IsTerminal() {
-		fmt.Fprintln(a.out, "sign in with a token of `sched serve token --scope read`")
-		return
-	}
-	scope := o.linkScope()
-	fmt.Fprintf(a.out, "sign in to %s, once and within 10 minutes: %s\n", scope, root+service.LoginPath(scope))
-}
-
-// linkScope returns the scope of the login link: the scope of --link, or else the highest scope
-// that the server has.
-func (o serveOptions) linkScope() serve.Scope {
-	switch {
-	case o.link != "":
-		return serve.Scope(o.link)
-	case o.readOnly:
-		return serve.ScopeRead
-	case o.edit != "":
-		return serve.ScopeEdit
-	}
-	return serve.ScopeOperate
-}
-
 type tokenOptions struct {
 	scope, name string
 	hook, badge string
@@ -131,47 +85,63 @@ func (o tokenOptions) check() error {
 	return nil
 }
 
-// makeToken makes a token for a person or a program, or a key for one task, and prints its secret.
+// makeToken makes the token that the flags ask for, and prints its secret.
 func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
-	token := serve.Token{Name: o.name, Made: a.now().UTC().Round(0)}
-	var description string
-	switch {
-	case o.hook != "":
-		token.Scope, token.Task = serve.ScopeHook, o.hook
-		description = "a key to trigger " + o.hook
-	case o.badge != "":
-		token.Scope, token.Task = serve.ScopeBadge, o.badge
-		description = "a key to show the badge of " + o.badge
-	default:
-		token.Scope = serve.Scope(o.scope)
-		description = "a token to " + o.scope
-		if !token.Scope.OfTokens() {
-			return usage("read, operate or edit", "--scope %q is not a scope", o.scope)
-		}
-	}
-	if token.Task != "" {
-		task, err := view.FindTask(s, token.Task)
-		if err != nil {
-			return err
-		}
-		if _, problem := task.CheckValues(nil); problem != nil && token.Scope == serve.ScopeHook {
-			return usage(serve.HookHint, "a hook sets no params: %w", problem)
-		}
-	}
-	if token.Name == "" {
-		token.Name = callerName()
-		if token.Task != "" {
-			token.Name = string(token.Scope) + ":" + token.Task
-		}
-	}
-	if !serve.IsName(token.Name) {
-		return usage("letters, digits, blanks and . _ @ + : / -, at most 64", "--name %q cannot be a name", token.Name)
+	token, err := a.newToken(s, o)
+	if err != nil {
+		return err
 	}
 	secret, err := serve.AddToken(s.StateDir, token)
 	if err != nil {
 		return err
 	}
+	description := "a token to " + string(token.Scope)
+	switch token.Scope {
+	case serve.ScopeHook:
+		description = "a key to trigger " + token.Task
+	case serve.ScopeBadge:
+		description = "a key to show the badge of " + token.Task
+	}
 	fmt.Fprintf(a.out, "%s, called %s; it is shown only now: %s\n", description, token.Name, secret)
+	return nil
+}
+
+// newToken returns a token for a person or a program, or a key for one task. A token without --name
+// is called like the caller, and a key like what it does.
+func (a serveCommand) newToken(s *schedule.Schedule, o tokenOptions) (serve.Token, error) {
+	token := serve.Token{Scope: serve.Scope(o.scope), Task: cmp.Or(o.hook, o.badge), Made: a.now().UTC().Round(0)}
+	name := callerName()
+	switch {
+	case o.hook != "":
+		token.Scope = serve.ScopeHook
+	case o.badge != "":
+		token.Scope = serve.ScopeBadge
+	case !token.Scope.OfTokens():
+		return token, usage("read, operate or edit", "--scope %q is not a scope", o.scope)
+	}
+	if token.Task != "" {
+		name = string(token.Scope) + ":" + token.Task
+		if err := checkKey(s, token); err != nil {
+			return token, err
+		}
+	}
+	token.Name = cmp.Or(o.name, name)
+	if !serve.IsName(token.Name) {
+		return token, usage("letters, digits, blanks and . _ @ + : / -, at most 64",
+			"--name %q cannot be a name", token.Name)
+	}
+	return token, nil
+}
+
+// checkKey refuses a key for a task that there is not, or that a hook cannot trigger.
+func checkKey(s *schedule.Schedule, key serve.Token) error {
+	task, err := view.FindTask(s, key.Task)
+	if err != nil {
+		return err
+	}
+	if _, problem := task.CheckValues(nil); problem != nil && key.Scope == serve.ScopeHook {
+		return usage(serve.HookHint, "a hook sets no params: %w", problem)
+	}
 	return nil
 }
 
