@@ -12,12 +12,15 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/humanize"
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -31,20 +34,6 @@ type Watch struct {
 	// Elsewhere returns when the newest success, after since, of a one_server task ended on another
 	// server; zero if there is no such success. Nil on a machine that stands alone.
 	Elsewhere func(task *schedule.Task, since time.Time) (time.Time, error)
-}
-
-// change changes the memory. It is written if the function returns true.
-func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) error {
-	return w.DB.Values().Change(context.Background(), keyExpect, func(text []byte) (any, error) {
-		s := &memory{}
-		if json.Unmarshal(text, s) != nil || s.Tasks == nil {
-			s = &memory{Tasks: map[string]*entry{}}
-		}
-		if !change(s, w.Now()) {
-			return nil, nil
-		}
-		return s, nil
-	})
 }
 
 // Look finds what is overdue, given the runs that live. It returns the incidents that began, and
@@ -61,26 +50,18 @@ func (w *Watch) Look(live []state.Row) (began, unreported []Incident, err error)
 	elsewhere, unknown := w.askElsewhere()
 	err = w.change(func(s *memory, now time.Time) bool {
 		began, unreported = nil, nil
-		changed, set := s.noteClock(now)
+		changed, clockWasSet := s.noteClock(now)
 		before := len(s.Tasks)
 		// The time of a task counts anew if something is expected of the task again.
 		maps.DeleteFunc(s.Tasks, func(name string, _ *entry) bool { return !w.expects(name) })
 		changed = changed || len(s.Tasks) < before
 		for _, t := range w.Tasks {
-			n, ended := successes(totals[t.Name])
-			e := s.Tasks[t.Name]
-			if e == nil {
-				e = &entry{Since: now.UTC(), Successes: n}
-				s.Tasks[t.Name], changed = e, true
-			}
-			changed = e.countSuccesses(n, ended, now, set) || changed
-			if at := elsewhere[t.Name]; !at.IsZero() {
-				changed = e.succeededAt(at, now) || changed
-			}
-			found, over := w.lookAt(s, t, e, live, now, unknown[t.Name] != nil)
-			began = append(began, found...)
-			changed = changed || over || len(found) > 0
-			for _, i := range e.Incidents {
+			success := successOf(totals[t.Name])
+			changed = s.noteSuccesses(t.Name, success, elsewhere[t.Name], now, clockWasSet) || changed
+			beganNow, over := w.lookAt(s, t, live, now, unknown[t.Name] != nil)
+			began = append(began, beganNow...)
+			changed = changed || over || len(beganNow) > 0
+			for _, i := range s.Tasks[t.Name].Incidents {
 				if !i.Reported {
 					unreported = append(unreported, i)
 				}
@@ -89,43 +70,6 @@ func (w *Watch) Look(live []state.Row) (began, unreported []Incident, err error)
 		return changed
 	})
 	return began, unreported, errors.Join(err, errors.Join(slices.Collect(maps.Values(unknown))...))
-}
-
-// successes returns how many runs of a task have succeeded, and when the newest of them ended.
-func successes(totals []state.Total) (n int64, ended time.Time) {
-	for _, total := range totals {
-		if total.Outcome == outcome.Succeeded {
-			return total.Slots, total.Ended
-		}
-	}
-	return 0, time.Time{}
-}
-
-// countSuccesses notes that a run has succeeded after the last look. When the clock was set after
-// the last look, the success counts as of now, because its row has the time of the old clock.
-func (e *entry) countSuccesses(n int64, ended, now time.Time, set bool) (changed bool) {
-	before := e.Successes
-	if e.Successes = n; n <= before {
-		return n != before
-	}
-	if set {
-		ended = now
-	}
-	e.succeededAt(ended, now)
-	return true
-}
-
-// succeededAt notes a success. If the clock was set back later, the time of the success may lie
-// ahead; then it counts as of now.
-func (e *entry) succeededAt(at, now time.Time) (changed bool) {
-	if at.After(now) {
-		at = now
-	}
-	if !at.After(e.Since) && e.Succeeded {
-		return false
-	}
-	e.Since, e.Succeeded = humanize.Later(e.Since, at).UTC(), true
-	return true
 }
 
 // askElsewhere asks the other servers for successes that this one does not know, for the tasks that
@@ -163,36 +107,14 @@ func (w *Watch) expects(task string) bool {
 // An incident that is over stays until it was reported. isUnknown says that nobody knows whether
 // the task has succeeded on another server.
 func (w *Watch) lookAt(
-	s *memory, t *schedule.Task, e *entry, live []state.Row, now time.Time, isUnknown bool,
+	s *memory, t *schedule.Task, live []state.Row, now time.Time, isUnknown bool,
 ) (began []Incident, over bool) {
-	ongoing := map[string]bool{} // incidents by their ids
-	for _, run := range live {
-		if run.Task != t.Name || t.Expect.Within == 0 || run.Started.IsZero() {
-			continue
-		}
-		if s.elapsed(run.Started, now) <= t.Expect.Within {
-			continue
-		}
-		ongoing[run.ID] = true
-		if !slices.ContainsFunc(e.Incidents, func(i Incident) bool { return i.ID == run.ID }) {
-			began = append(began, Incident{
-				ID:       run.ID,
-				Task:     t.Name,
-				Kind:     Within,
-				Since:    run.Started.UTC(),
-				Expected: t.Expect.Within,
-				Slot:     run.Slot,
-				Found:    now.UTC(),
-				Server:   w.Server,
-			})
-		}
-	}
-	switch goesOn := e.goesOn(t); {
-	case t.Expect.Every == 0:
-	case goesOn != nil:
-		ongoing[goesOn.ID] = true
-	case s.overdue(t, e, now) && !isUnknown:
-		began = append(began, Incident{
+	e := s.Tasks[t.Name]
+	current := w.tooLong(s, t, live, now)
+	if i := e.goesOn(t); i != nil {
+		current = append(current, *i)
+	} else if t.Expect.Every > 0 && s.overdue(t, e, now) && !isUnknown {
+		current = append(current, Incident{
 			ID:       outcome.NewIDAt(now),
 			Task:     t.Name,
 			Kind:     Every,
@@ -204,35 +126,87 @@ func (w *Watch) lookAt(
 			Server:   w.Server,
 		})
 	}
+	began = slices.DeleteFunc(slices.Clone(current), func(i Incident) bool { return contains(e.Incidents, i.ID) })
 	before := len(e.Incidents)
-	e.Incidents = slices.DeleteFunc(e.Incidents, func(i Incident) bool { return i.Reported && !ongoing[i.ID] })
+	e.Incidents = slices.DeleteFunc(e.Incidents, func(i Incident) bool {
+		return i.Reported && !contains(current, i.ID)
+	})
 	over = len(e.Incidents) < before
 	e.Incidents = append(e.Incidents, began...)
 	return began, over
 }
 
-// goesOn returns the open incident of a task without a success; nil if there is no such incident.
-// It goes on until the next success, whatever the clock shows meanwhile.
-func (e *entry) goesOn(t *schedule.Task) *Incident {
-	if i := e.open(); i != nil && i.Expected == t.Expect.Every {
-		return i
+// contains reports whether the incident with that id is among the incidents.
+func contains(incidents []Incident, id string) bool {
+	return slices.ContainsFunc(incidents, func(i Incident) bool { return i.ID == id })
+}
+
+// tooLong returns an incident for each live run of a task that takes too long.
+func (w *Watch) tooLong(s *memory, t *schedule.Task, live []state.Row, now time.Time) (incidents []Incident) {
+	for _, run := range live {
+		isWatched := run.Task == t.Name && t.Expect.Within > 0 && !run.Started.IsZero()
+		if !isWatched || s.elapsed(run.Started, now) <= t.Expect.Within {
+			continue
+		}
+		incidents = append(incidents, Incident{
+			ID:       run.ID,
+			Task:     t.Name,
+			Kind:     Within,
+			Since:    run.Started.UTC(),
+			Expected: t.Expect.Within,
+			Slot:     run.Slot,
+			Found:    now.UTC(),
+			Server:   w.Server,
+		})
 	}
-	return nil
+	return incidents
 }
 
-// overdue reports whether there was no success of a task for too long.
-func (s *memory) overdue(t *schedule.Task, e *entry, now time.Time) bool {
-	return e.goesOn(t) != nil || s.elapsed(e.Since, now) > t.Expect.Every
-}
-
-// open returns the incident that counts from the last success; nil if there is no such incident.
-func (e *entry) open() *Incident {
-	for n := range e.Incidents {
-		if i := &e.Incidents[n]; i.Kind == Every && i.Since.Equal(e.Since) {
-			return i
+// Tell fires the on_overdue hooks of an incident, and returns notes about hooks that failed. Each
+// hook is started once, whatever is killed; notifications are put into the outbox once. If a
+// one_server task had no success, one server reports that. If it is not known for now which server,
+// a later tick asks again.
+func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string, err error) {
+	if t.OneServer && i.Kind == Every && c.Store != nil {
+		err := claim(c.Storage, i)
+		if errors.As(err, new(*mutex.HeldError)) {
+			return nil, w.NoteReported(i)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	ours, err := w.takeOn(c, i)
+	if err != nil || !ours {
+		return nil, err
+	}
+	notes = c.Overdue(i.Record(), t)
+	if err = w.NoteReported(i); err == nil {
+		err = c.DB.ForgetHooks(context.Background(), i.ID)
+	}
+	return notes, err
+}
+
+// takeOn makes this process the one that reports an incident. It returns false when another process
+// reports it, or has reported it.
+func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
+	own, err := c.Self.Owned(context.Background())
+	if err != nil {
+		return false, err
+	}
+	err = w.change(func(s *memory, _ time.Time) (changed bool) {
+		known := s.incident(i.Task, i.ID)
+		if known == nil || known.Reported {
+			ours = false
+			return false
+		}
+		ours = known.Teller == 0 || known.Teller == own.ID || !w.DB.Owners().Alive(known.Teller)
+		if ours {
+			known.Teller = own.ID
+		}
+		return ours
+	})
+	return ours && err == nil, err
 }
 
 // NoteReported writes down that the on_overdue hooks of an incident have fired.
@@ -247,74 +221,48 @@ func (w *Watch) NoteReported(i Incident) error {
 	})
 }
 
-// StillOpen returns the incidents of a task that are not over: the run lives, or no run has
-// succeeded after the incident began.
-func StillOpen(all []Incident, live map[string]bool, success time.Time) (open []Incident) {
-	for _, i := range all {
-		if i.Kind == Within && live[i.ID] || i.Kind == Every && !success.After(i.Since) {
-			open = append(open, i)
+// change changes the memory. It is written if the function returns true.
+func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) error {
+	return w.DB.Values().Change(context.Background(), keyExpect, func(text []byte) (any, error) {
+		s := &memory{}
+		if json.Unmarshal(text, s) != nil || s.Tasks == nil {
+			s = &memory{Tasks: map[string]*entry{}}
 		}
-	}
-	return open
+		if !change(s, w.Now()) {
+			return nil, nil
+		}
+		return s, nil
+	})
 }
 
-// Open returns the incidents by task, as the last tick found them.
-func Open(ctx context.Context, db *state.DB) (map[string][]Incident, error) {
-	s, open := &memory{}, map[string][]Incident{}
-	_, err := db.Values().Get(ctx, keyExpect, s)
-	for name, e := range s.Tasks {
-		open[name] = e.Incidents
+// claim claims an incident, for all servers. Its key is made of the last success, because every
+// server knows the same last success.
+func claim(storage run.Storage, i Incident) error {
+	key := i.Task + "@overdue-" + i.Since.UTC().Format("20060102T150405Z")
+	until := i.Since.Add(i.Expected + schedule.LookBack)
+	if i.Never {
+		key, until = i.Task+"@overdue-never", i.Found.Add(schedule.LookBack)
 	}
-	return open, err
+	holder := mutex.Holder{Run: i.ID, PID: os.Getpid(), Host: i.Server, Since: i.Found}
+	return storage.Mutexes().Claim(context.Background(), key, until, holder)
 }
 
-// A Kind says which part of `expect` was not met.
-type Kind string
-
-const (
-	Within Kind = "within" // a run takes too long
-	Every  Kind = "every"  // there was no success for too long
-)
-
-// An Incident is a period in which a task was overdue. It ends with the end of the run, or with the
-// next success.
-type Incident struct {
-	ID       string        `json:"id"` // for Within, the id of the run
-	Task     string        `json:"task"`
-	Kind     Kind          `json:"kind"`
-	Since    time.Time     `json:"since"`           // the start of the run, the last success, or the first look
-	Never    bool          `json:"never,omitempty"` // there was no success before
-	Expected time.Duration `json:"expected"`
-	Slot     time.Time     `json:"slot"` // the slot of the run; for Every, when the time was over
-	Found    time.Time     `json:"found"`
-	Server   string        `json:"server"`
-	Teller   int64         `json:"teller,omitempty"` // the owner that fires on_overdue; 0 for nobody yet
-	Reported bool          `json:"told,omitempty"`   // on_overdue has fired
-}
-
-// Text says what is wrong, as it is at the time now.
-func (i Incident) Text(now time.Time) string {
-	took, expected := humanize.Duration(max(0, now.Sub(i.Since))), humanize.Duration(i.Expected)
-	switch {
-	case i.Kind == Within:
-		return "running for " + took + ", expected within " + expected
-	case i.Never:
-		return "no success yet, expected every " + expected
+// Elsewhere returns a function for Watch.Elsewhere that asks the store.
+func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (time.Time, error) {
+	return func(t *schedule.Task, since time.Time) (newest time.Time, err error) {
+		ctx := context.Background()
+		succeeded := state.Query{
+			Task:     t.Name,
+			Outcomes: []outcome.Outcome{outcome.Succeeded},
+			Since:    since.Add(-schedule.LookBack),
+			Limit:    10,
+		}
+		runs, err := cluster.Recent(ctx, store, self, succeeded, cluster.MaxRuns)
+		for _, r := range runs {
+			if r.Ended.After(since) && r.Ended.After(newest) {
+				newest = r.Ended
+			}
+		}
+		return newest, err
 	}
-	return "no success for " + took + ", expected every " + expected
-}
-
-// Record is what hooks are told of the incident.
-func (i Incident) Record() state.Row {
-	r := state.Row{
-		ID:     i.ID,
-		Task:   i.Task,
-		Slot:   i.Slot.UTC(),
-		Server: i.Server,
-		Result: state.Result{Reason: i.Text(i.Found)},
-	}
-	if i.Kind == Within {
-		r.Started = i.Since
-	}
-	return r
 }
