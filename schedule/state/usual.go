@@ -112,15 +112,10 @@ func costOf(runs [][3]int64) Cost {
 
 // FailuresBefore returns how many runs of the task failed in a row before the run, and ended after
 // since. It stops counting at limit. The run itself need not have a row.
-func (p Past) FailuresBefore(
-	ctx context.Context, task, run string, since time.Time, limit int,
-) (n int, err error) {
-	err = p.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
-			WHERE task = ?1 AND `+ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
-			WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
-				WHERE task = ?1 AND `+ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
-			task, run, since.UnixMicro(), limit).Scan(&n)
-	})
-	return n, err
+func (p Past) FailuresBefore(ctx context.Context, task, run string, since time.Time, limit int) (int, error) {
+	return askOne[int](ctx, p.store, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
+		WHERE task = ?1 AND `+ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
+		WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
+			WHERE task = ?1 AND `+ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
+		task, run, since.UnixMicro(), limit)
 }

@@ -106,9 +106,13 @@ type maintenance struct {
 	schedule *schedule.Schedule
 	problem  func(format string, a ...any)
 
-	mu       sync.Mutex
-	at       map[time.Time]string // the reason at each instant; "" for none
-	reported bool                 // the problem that nobody can find out was reported
+	mu        sync.Mutex
+	at        map[time.Time]string // the reason at each instant; "" for none
+	reporting sync.Once            // reports that nobody can find out
+}
+
+func newMaintenance(t *Tick) *maintenance {
+	return &maintenance{schedule: t.Schedule, problem: t.Report.Problem, at: map[time.Time]string{}}
 }
 
 // reason returns why there is maintenance at an instant; "" if there is no maintenance, or if
@@ -121,12 +125,8 @@ func (m *maintenance) reason(at time.Time) string {
 		return reason
 	}
 	reason, err := pause.Maintenance(m.schedule.Maintenance, filepath.Dir(m.schedule.File))
-	if err != nil && !m.reported {
-		m.reported = true
-		m.problem("%v; the tasks run", err)
-	}
-	if m.at == nil {
-		m.at = map[time.Time]string{}
+	if err != nil {
+		m.reporting.Do(func() { m.problem("%v; the tasks run", err) })
 	}
 	m.at[at] = reason
 	return reason

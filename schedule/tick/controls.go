@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/schedule"
@@ -29,11 +30,12 @@ type controlsCache struct {
 	source pause.Source
 	report Report
 
-	mu       sync.Mutex
-	last     pause.Controls
-	readAt   time.Time // zero: they were not read yet
-	isPolled bool      // watch reads them every second
-	problem  sync.Once // reports that they cannot be read
+	isPolled atomic.Bool // watch reads them every second
+	problem  sync.Once   // reports that they cannot be read
+
+	mu     sync.Mutex
+	last   pause.Controls
+	readAt time.Time // zero: they were not read yet
 }
 
 // now returns the controls, never older than maxAge or maxAgeFromStore. The first caller reads
@@ -43,7 +45,7 @@ func (c *controlsCache) now() pause.Controls {
 	defer c.mu.Unlock()
 	stale := time.Since(c.readAt) >= maxAge
 	if c.source.Store != nil {
-		stale = time.Since(c.readAt) >= maxAgeFromStore && !c.isPolled
+		stale = time.Since(c.readAt) >= maxAgeFromStore && !c.isPolled.Load()
 	}
 	if c.readAt.IsZero() || stale {
 		c.last, c.readAt = c.readSource(), time.Now()
@@ -84,12 +86,6 @@ func (c *controlsCache) poll() pause.Controls {
 	return controls
 }
 
-func (c *controlsCache) setPolled(isPolled bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.isPolled = isPolled
-}
-
 // readPauses returns which slots are paused, for the ledger.
 func (c *controlsCache) readPauses(zone *time.Location) Paused {
 	pauses := c.now().Pauses
@@ -114,8 +110,8 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= age() {
 		return i, true
 	}
-	c.setPolled(true)
-	defer c.setPolled(false)
+	c.isPolled.Store(true)
+	defer c.isPolled.Store(false)
 	for clock.Wait(ctx, controlsEvery) {
 		i := c.poll().Interrupt
 		c.source.DB.CloseIfIdle(0)

@@ -234,20 +234,9 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
 		return slots, nil
 	}
-	notEnded, err := l.plan.Runs().NotEnded(ctx)
+	catchingUp, err := l.countCatchingUp(ctx, live)
 	if err != nil {
 		return nil, err
-	}
-	catchingUp := map[string]int{} // how many runs of a task catch up
-	for _, row := range live {
-		if row.Slot.Before(l.Minute) {
-			catchingUp[row.Task]++
-		}
-	}
-	for _, row := range notEnded {
-		if row.CatchesUp() {
-			catchingUp[row.Task]++
-		}
 	}
 	server := ""
 	if l.Shared {
@@ -271,6 +260,24 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 		joined[i].Task = copies[task]
 	}
 	return joined, nil
+}
+
+// countCatchingUp returns how many runs of each task catch up: the missed slots that live ticks
+// have planned, and the runs that wait or go on.
+func (l *Ledger) countCatchingUp(ctx context.Context, live []state.Row) (map[string]int, error) {
+	notEnded, err := l.plan.Runs().NotEnded(ctx)
+	catchingUp := map[string]int{}
+	for _, row := range live {
+		if row.Slot.Before(l.Minute) {
+			catchingUp[row.Task]++
+		}
+	}
+	for _, row := range notEnded {
+		if row.CatchesUp() {
+			catchingUp[row.Task]++
+		}
+	}
+	return catchingUp, err
 }
 
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition

@@ -187,7 +187,7 @@ func (t *Tick) prepare(stops stops) *tickRun {
 		source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
 		report: t.Report,
 	}
-	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
+	r.admission = &admitter{tick: t, controls: r.controls, maintenance: newMaintenance(t)}
 	r.ledger = r.newLedger()
 	r.locks = &locks{
 		tick:        t,
