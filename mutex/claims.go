@@ -43,7 +43,7 @@ func (f Files) claim(key string, until time.Time, holder Holder) error {
 	if !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if claimant := readHolderAt(path); claimant.Run != holder.Run {
+	if claimant := claimantAt(path); claimant.Run != holder.Run {
 		return &HeldError{Name: key, Holder: claimant}
 	}
 	return nil
@@ -53,7 +53,7 @@ func (f Files) claim(key string, until time.Time, holder Holder) error {
 func (f Files) Claimed(key string, until time.Time) (holder Holder, claimed bool, err error) {
 	path := f.claimPath(key, until)
 	if _, err = os.Stat(path); err == nil {
-		return readHolderAt(path), true, nil
+		return claimantAt(path), true, nil
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
@@ -65,34 +65,25 @@ func (f Files) claimPath(key string, until time.Time) string {
 	return filepath.Join(f.Dir, "claims", until.UTC().Format(claimHour), fileName(key))
 }
 
-// makeHour makes the folder of an hour. If the folder is new, makeHour sweeps the folders of other
-// hours.
+// makeHour makes the folder of an hour. If the folder is new, makeHour sweeps the folders of the
+// other hours.
 func makeHour(folder string, now time.Time) error {
 	claims := filepath.Dir(folder)
 	if err := statedir.MakeDir(claims); err != nil {
 		return err
 	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return nil
-		}
+	if err := os.Mkdir(folder, 0o700); errors.Is(err, os.ErrExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
-	return sweepClaims(claims, folder, now)
-}
-
-// sweepClaims sweeps the folders of all hours but one.
-func sweepClaims(claims, but string, now time.Time) error {
 	hours, err := os.ReadDir(claims)
-	if err != nil {
-		return err
-	}
 	for _, hour := range hours {
-		if path := filepath.Join(claims, hour.Name()); path != but {
+		if path := filepath.Join(claims, hour.Name()); path != folder {
 			sweepHour(path, now)
 		}
 	}
-	return nil
+	return err
 }
 
 // outOfDate is a file with the time at which its folder was first found to be out of date.
@@ -116,12 +107,8 @@ func sweepHour(folder string, now time.Time) {
 	}
 }
 
-// readHolderAt is readHolder for a path; a file that cannot be opened has an empty holder.
-func readHolderAt(path string) Holder {
-	file, err := statedir.OpenPlain(path, os.O_RDONLY)
-	if err != nil {
-		return Holder{}
-	}
-	defer file.Close()
-	return readHolder(file)
+// claimantAt reads the file of a claim. The holder of a file that cannot be read is empty.
+func claimantAt(path string) Holder {
+	text, _ := statedir.ReadFile(path)
+	return HolderOf(text)
 }

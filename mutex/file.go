@@ -173,8 +173,8 @@ func unlock(file *os.File) error {
 	return unix.Flock(int(file.Fd()), unix.LOCK_UN)
 }
 
-// readHolder reads the first line of the file of a lock or claim. It leaves fields empty that it
-// cannot read.
+// readHolder reads the first line of the file of a lock. It leaves fields empty that it cannot
+// read.
 func readHolder(file *os.File) (holder Holder) {
 	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder)
 	return holder
@@ -201,13 +201,10 @@ func (l *fileLock) Inherit() []*os.File {
 	return []*os.File{l.file}
 }
 
-func (l *fileLock) Lease() time.Duration { return 0 }
-
-func (l *fileLock) LeaseBegan() time.Time { return time.Time{} }
-
+func (l *fileLock) Lease() time.Duration        { return 0 }
+func (l *fileLock) LeaseBegan() time.Time       { return time.Time{} }
 func (l *fileLock) Renew(context.Context) error { return nil }
-
-func (l *fileLock) Describe(holder Holder) { l.describe(holder) }
+func (l *fileLock) Describe(holder Holder)      { l.describe(holder) }
 
 func (l *fileLock) describe(holder Holder) error {
 	if l.file == nil {

@@ -47,17 +47,11 @@ func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 	return l
 }
 
-// Inherit returns nil: a lease does not depend on processes.
-func (l *lease) Inherit() []*os.File { return nil }
-
-// Describe does nothing: the holder stands in the value of the key, which does not change.
-func (l *lease) Describe(mutex.Holder) {}
-
-func (l *lease) Lease() time.Duration { return l.store.config.Lease }
-
+func (l *lease) Inherit() []*os.File   { return nil } // a lease does not depend on processes
+func (l *lease) Describe(mutex.Holder) {}             // the holder in the value does not change
+func (l *lease) Lease() time.Duration  { return l.store.config.Lease }
 func (l *lease) LeaseBegan() time.Time { return *l.began.Load() }
-
-func (l *lease) key() string { return l.store.key("lock", l.name) }
+func (l *lease) key() string           { return l.store.key("lock", l.name) }
 
 // Renew begins the lease anew. If a majority of the servers does not have the key, one of these is
 // true:

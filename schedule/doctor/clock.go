@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"maps"
@@ -181,13 +180,7 @@ func (s *Subject) zoneIsMissing(zone string) bool {
 // zoneVersion returns the version of the machine's zone data, as 2025b, and its year; 0 if it is
 // not known.
 func zoneVersion() (version string, year int) {
-	file, err := os.Open(filepath.Join(zoneFolder, "tzdata.zi"))
-	if err != nil {
-		return "", 0
-	}
-	defer file.Close()
-	line, _ := bufio.NewReader(file).ReadString('\n')
-	version, ok := strings.CutPrefix(strings.TrimSpace(line), "# version ")
+	version, ok := strings.CutPrefix(firstLine(filepath.Join(zoneFolder, "tzdata.zi")), "# version ")
 	if !ok || len(version) < 4 {
 		return "", 0
 	}
