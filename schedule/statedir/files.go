@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -112,6 +113,14 @@ func MakeDir(path string) error {
 		return fmt.Errorf("%s is a link that leads nowhere: %w", wrong.Path, unix.ENOTDIR)
 	}
 	return err
+}
+
+// Unwritable reports whether err says that a folder cannot be written.
+func Unwritable(err error) bool {
+	unwritable := []syscall.Errno{
+		syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.ENOTDIR, syscall.EIO,
+	}
+	return slices.ContainsFunc(unwritable, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
 // Replace makes text the content of the file at path, in one step: a kill or a power cut at any

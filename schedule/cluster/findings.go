@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/statedir"
+)
+
+// A Finding is one thing that a tick finds wrong with the servers of a store.
+type Finding struct{ Kind, Text, Hint string }
+
+// The kinds of findings.
+const (
+	KindName        = "name"        // another machine ticks under the name of this one
+	KindEnvironment = "environment" // others tick in another environment
+	KindZone        = "zone"        // others tick in another time zone (ZoneOf)
+	KindSilent      = "silent"      // silent servers (Server.Silent) where something ran
+)
+
+// findingsOf returns what is wrong with the servers, at the time now of the store.
+func findingsOf(self Server, servers map[string]Server, now time.Time) (found []Finding) {
+	affected := affectedBy(self, servers, now)
+	for _, f := range []Finding{
+		{
+			Kind: KindName,
+			Text: "another machine ticks under the name …, too",
+			Hint: "name each with `server:` or $SCHED_SERVER",
+		},
+		{
+			Kind: KindEnvironment,
+			Text: "servers of this schedule tick in another environment: … " +
+				"(" + self.Name + " is in " + self.Environment + ")",
+			Hint: "give each environment a `name` or a store of its own",
+		},
+		{
+			Kind: KindZone,
+			Text: "servers of this schedule are in another time zone: … " +
+				"(" + self.Name + " is in " + self.Zone + ")",
+			Hint: "write `timezone:` into the schedule: " +
+				"without it each server takes its own, and a task runs once in each zone",
+		},
+		{
+			Kind: KindSilent,
+			Text: "nothing was heard for three minutes or more of …, where tasks were running",
+		},
+	} {
+		names := affected[f.Kind]
+		slices.Sort(names)
+		names = slices.Compact(names)
+		names = names[:min(10, len(names))] // others may have written thousands
+		if f.Text = strings.Replace(f.Text, "…", strings.Join(names, ", "), 1); len(names) > 0 {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// affectedBy returns, for each kind of finding, the words that stand in its text: names of servers,
+// environments or zones.
+func affectedBy(self Server, servers map[string]Server, now time.Time) map[string][]string {
+	before, ticked := servers[self.place()]
+	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
+	affected := map[string][]string{}
+	for key, s := range servers {
+		silent := now.Sub(s.Seen) >= quietAfter
+		switch {
+		case key == self.place():
+		case s.Name == self.Name && s.Machine != self.Machine:
+			// A machine that was set up anew finds its own past. A machine that ticked later is
+			// another one.
+			if differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen) {
+				affected[KindName] = []string{self.Name}
+			}
+		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
+			affected[KindSilent] = append(affected[KindSilent], s.Name)
+		case !silent:
+			if differs(s.Environment, self.Environment) {
+				affected[KindEnvironment] = append(affected[KindEnvironment], s.Environment)
+			}
+			if differs(s.Zone, self.Zone) {
+				affected[KindZone] = append(affected[KindZone], s.Zone)
+			}
+		}
+	}
+	return affected
+}
+
+// ZoneOf returns the zone of the one_server tasks that name no zone, as offsets from UTC in January
+// and July; "" without such tasks. Servers with different zones would each run such a task.
+func ZoneOf(s *schedule.Schedule, year int) string {
+	depends := func(t *schedule.Task) bool { return t.OneServer && s.InUse(t) && t.When.Location == s.Location }
+	if s.Location == nil || !slices.ContainsFunc(s.Tasks, depends) {
+		return ""
+	}
+	offset := func(month time.Month) string {
+		return time.Date(year, month, 1, 12, 0, 0, 0, time.UTC).In(s.Location).Format("-07:00")
+	}
+	if january, july := offset(time.January), offset(time.July); january != july {
+		return january + "/" + july
+	}
+	return offset(time.January)
+}
+
+// Notes are what the last tick of this machine found out about the store and its servers.
+type Notes struct {
+	Findings []Finding `json:"findings,omitempty"`
+	Outage   *Outage   `json:"outage,omitempty"` // nil: the store answered
+}
+
+// An Outage is what ticks of this machine found: the store does not answer, or grants nothing.
+type Outage struct {
+	Since time.Time `json:"since"` // the first tick that found it
+	Why   string    `json:"why"`
+}
+
+// NotesIn returns the notes in a state folder. If the file cannot be read, the notes are empty.
+func NotesIn(dir string) (n Notes) {
+	text, _ := statedir.ReadFile(notesPath(dir))
+	_ = json.Unmarshal(text, &n)
+	return n
+}
+
+// Note notes what a tick found. The tick began in the given minute. An error means that the store
+// was of no use to the tick; then the findings of the last tick stay.
+func Note(dir string, minute time.Time, found []Finding, err error) {
+	before := NotesIn(dir)
+	after := Notes{Findings: found}
+	if err != nil {
+		after = Notes{before.Findings, &Outage{Since: minute.UTC(), Why: err.Error()}}
+		if before.Outage != nil {
+			after.Outage.Since = before.Outage.Since
+		}
+	}
+	if text := encode(after); !bytes.Equal(text, encode(before)) {
+		_ = statedir.Replace(notesPath(dir), append(text, '\n')) // the tick prints what it found, too
+	}
+}
+
+func notesPath(dir string) string { return filepath.Join(dir, "store.json") }
