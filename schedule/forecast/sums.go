@@ -80,21 +80,19 @@ func Sum(in Input) *Sums {
 	return c.result()
 }
 
-// Worst returns the latest start of all tasks; without a Task nothing is late.
-func (f *Sums) Worst() (worst Slot) {
-	for _, t := range f.Tasks {
-		if t.LateRuns > 0 && t.Latest.Late() > worst.Late() {
-			worst = t.Latest
-		}
-	}
-	return worst
-}
-
 // Late returns the tasks with late runs, the latest first.
 func (f *Sums) Late() []Task {
 	late := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.LateRuns == 0 })
 	slices.SortStableFunc(late, func(a, b Task) int { return cmp.Compare(b.Latest.Late(), a.Latest.Late()) })
 	return late
+}
+
+// Worst returns the latest start of all tasks; without a Task nothing is late.
+func (f *Sums) Worst() Slot {
+	if late := f.Late(); len(late) > 0 {
+		return late[0].Latest
+	}
+	return Slot{}
 }
 
 // Skipping returns the tasks with slots that are skipped, but not by a condition or a pause. The

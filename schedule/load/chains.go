@@ -48,33 +48,38 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 }
 
 // checkChains refuses triggers of tasks that do not exist or that only a person can start, chains
-// without an end, and tasks that have no time, are not triggered, and lack no value of a param.
+// without an end, and tasks that have no time, are not triggered, and lack no value of a param. It
+// warns of triggers that start nothing.
 func checkChains(l *loader) {
 	if len(l.chains.triggers)+len(l.chains.timeless) == 0 {
 		return
 	}
-	triggered, byHand := map[string]bool{}, map[string]bool{}
+	tasks, triggered := map[string]*schedule.Task{}, map[string]bool{}
 	for _, t := range l.schedule.Tasks {
-		byHand[t.Name] = t.OnlyByHand()
+		tasks[t.Name] = t
 	}
-	for _, t := range l.chains.triggers {
-		triggered[t.name] = true
-		if _, exists := l.names[t.name]; !exists {
-			l.problemOf(t, nearestTaskHint(l, t.name), "trigger: there is no task %q", t.name)
-		}
-		if byHand[t.name] {
-			l.problemOf(t, "give its params defaults",
-				"trigger: %s has a param without a default, and a hook gives it no value", t.name)
+	for _, trigger := range l.chains.triggers {
+		triggered[trigger.name] = true
+		switch t := tasks[trigger.name]; {
+		case t == nil:
+			l.problemOf(trigger, nearestTaskHint(l, trigger.name), "trigger: there is no task %q", trigger.name)
+		case t.OnlyByHand():
+			l.problemOf(trigger, "give its params defaults",
+				"trigger: %s has a param without a default, and a hook gives it no value", t.Name)
+		default:
+			warnOfSkippedTrigger(l, trigger, t, tasks[trigger.task])
 		}
 	}
 	for _, t := range l.chains.timeless {
-		if !triggered[t.name] && !byHand[t.name] {
+		if !triggered[t.name] && !tasks[t.name].OnlyByHand() {
 			l.problemOf(t, "add `cron:` or `every:`, or start it from another task with `{trigger: …}`",
 				"the task has no time: neither cron nor every is given")
 		}
 	}
-	refuseCycles(l)
-	warnOfSwitchedOff(l)
+	search := chainSearch{loader: l, tasks: tasks, seen: map[*schedule.Task]bool{}}
+	for _, t := range l.schedule.Tasks {
+		search.visit(t)
+	}
 }
 
 // problemOf records a problem of a use, wherever the loader is by now.
@@ -86,6 +91,22 @@ func (l *loader) problemOf(u use, hint, format string, args ...any) {
 		l.addWrong(before, u.in)
 	}
 	l.Task, l.Section = task, section
+}
+
+// warnOfSkippedTrigger warns if the task t is switched off, or is not for this server, so that each
+// slot that the trigger asks for is recorded as skipped. A triggered task starts on the server on
+// which its trigger ran. The task source has the trigger; it is nil if several tasks inherit it.
+func warnOfSkippedTrigger(l *loader, trigger use, t, source *schedule.Task) {
+	switch {
+	case !t.Enabled:
+		l.WarnAt(trigger.place, trigger.task, "switch it on, or take the trigger away",
+			"%strigger: %s is switched off, so it is skipped each time", trigger.section, t.Name)
+	case !l.schedule.Here(t) && source != nil && l.schedule.Active(source):
+		l.WarnAt(trigger.place, trigger.task,
+			"give both the same `servers`: a task is started where the one before it ran",
+			"%strigger: %s is %s; so it is skipped each time that %s ends here",
+			trigger.section, t.Name, l.schedule.Inactive(t), trigger.task)
+	}
 }
 
 // nearestTaskHint is the hint for the name of a task that does not exist.
@@ -100,23 +121,13 @@ func nearestTaskHint(l *loader, name string) string {
 	return "name a task of this schedule"
 }
 
-// A chainSearch follows the triggers of tasks, each task once, and refuses chains without an end.
+// A chainSearch follows the triggers of tasks, each task once. It refuses chains without an end,
+// each once, at the trigger that closes it.
 type chainSearch struct {
 	loader *loader
 	tasks  map[string]*schedule.Task
 	seen   map[*schedule.Task]bool
 	path   []schedule.Trigger // from the first task of the chain to the task that is visited
-}
-
-// refuseCycles refuses endless chains, each once, at the trigger that closes it.
-func refuseCycles(l *loader) {
-	search := chainSearch{loader: l, tasks: map[string]*schedule.Task{}, seen: map[*schedule.Task]bool{}}
-	for _, t := range l.schedule.Tasks {
-		search.tasks[t.Name] = t
-	}
-	for _, t := range l.schedule.Tasks {
-		search.visit(t)
-	}
 }
 
 func (s *chainSearch) visit(t *schedule.Task) {
@@ -149,38 +160,4 @@ func (s *chainSearch) refuse(chain []schedule.Trigger) {
 	s.loader.problemOf(use{place: last.Place, task: last.From, in: s.tasks[last.From]},
 		"take one of these triggers away; where it is inherited, `"+last.Key+": false` does",
 		"trigger: a chain without an end: %s", b.String())
-}
-
-// warnOfSwitchedOff warns of triggers of a task that is switched off: what they ask for is recorded
-// as skipped.
-func warnOfSwitchedOff(l *loader) {
-	for _, t := range l.schedule.Tasks {
-		if t.Enabled {
-			warnOfElsewhere(l, t)
-			continue
-		}
-		for _, trigger := range l.chains.triggers {
-			if trigger.name == t.Name {
-				l.WarnAt(trigger.place, trigger.task, "switch it on, or take the trigger away",
-					"%strigger: %s is switched off, so it is skipped each time", trigger.section, t.Name)
-			}
-		}
-	}
-}
-
-// warnOfElsewhere warns if a task of this server triggers a task that is not for this server. A
-// triggered task starts on the server on which its trigger ran.
-func warnOfElsewhere(l *loader, t *schedule.Task) {
-	if l.schedule.Here(t) {
-		return
-	}
-	for _, trigger := range l.chains.triggers {
-		source := func(other *schedule.Task) bool { return other.Name == trigger.task && l.schedule.Active(other) }
-		if trigger.name == t.Name && slices.ContainsFunc(l.schedule.Tasks, source) {
-			l.WarnAt(trigger.place, trigger.task,
-				"give both the same `servers`: a task is started where the one before it ran",
-				"%strigger: %s is %s; so it is skipped each time that %s ends here",
-				trigger.section, t.Name, l.schedule.Inactive(t), trigger.task)
-		}
-	}
 }

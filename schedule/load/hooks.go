@@ -247,6 +247,9 @@ func allowOnly(l *loader, n *node, h *hookDraft, kinds ...string) {
 	}
 }
 
+// momentWords are the moments at which a ping may be sent.
+var momentWords = []string{string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure)}
+
 // setOn reads the key `on`: at which moments a ping is sent.
 func setOn(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "ping")
@@ -259,7 +262,7 @@ func setOn(l *loader, h *hookDraft, n *node) {
 		return
 	}
 	n.Each(func(item *node) bool {
-		word, ok := l.OneOf(item, string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure))
+		word, ok := l.OneOf(item, momentWords...)
 		h.notify.On = append(h.notify.On, schedule.Moment(word))
 		return ok
 	})

@@ -10,23 +10,23 @@ import (
 	"sched/schedule/yamldoc"
 )
 
+const (
+	longestName    = 128 // bytes
+	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + punctuation
+	punctuation    = "._:/-" // no name begins with it
+)
+
 // nameOf returns a valid name for a folder that may be called anything.
 func nameOf(text string) string {
 	name := strings.Map(func(r rune) rune {
-		if r < 0x80 && inName(byte(r)) {
+		if strings.ContainsRune(nameCharacters, r) {
 			return r
 		}
 		return '-'
 	}, text)
-	name = strings.TrimLeft(name, "._:/-")
-	if name == "" {
-		return "sched"
-	}
+	name = cmp.Or(strings.TrimLeft(name, punctuation), "sched")
 	return name[:min(len(name), longestName)]
 }
-
-// longestName is in bytes.
-const longestName = 128
 
 func readName(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
@@ -38,10 +38,7 @@ func readName(r *reader, n *node) (string, bool) {
 
 // requireName refuses a text that cannot name a task, a group, a mutex or the schedule.
 func requireName(r *reader, n *node, text string) bool {
-	valid := text != "" && !strings.ContainsRune("._:/-", rune(text[0]))
-	for i := range len(text) {
-		valid = valid && inName(text[i])
-	}
+	valid := text != "" && strings.Trim(text, nameCharacters) == "" && !strings.ContainsRune(punctuation, rune(text[0]))
 	if valid && len(text) <= longestName {
 		return true
 	}
@@ -59,11 +56,6 @@ func requireName(r *reader, n *node, text string) bool {
 		r.Problemf(n, "", "%s is longer than 128 characters", subject)
 	}
 	return false
-}
-
-func inName(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-		c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
 }
 
 // readScheduleName reads the name of the schedule, which may be a variable.

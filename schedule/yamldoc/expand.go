@@ -134,20 +134,13 @@ func unreadableValue(path string, err error) *ExpandError {
 	return &ExpandError{Text: fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err))}
 }
 
-// IsVariable reports whether a text may be the name of a variable in a shell.
-func IsVariable(name string) bool {
-	for i := range len(name) {
-		if !inVariable(name[i], i) {
-			return false
-		}
-	}
-	return name != ""
-}
+var (
+	variable     = humanize.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	bareVariable = humanize.Pattern(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+)
 
-// inVariable reports whether c may be the i-th character of the name of a variable.
-func inVariable(c byte, i int) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || i > 0 && '0' <= c && c <= '9'
-}
+// IsVariable reports whether a text may be the name of a variable in a shell.
+func IsVariable(name string) bool { return variable().MatchString(name) }
 
 // Expanded reads a text and expands it (Expansion.Expand). It may be empty.
 func (r *Reader) Expanded(n *Node) (string, bool) {
@@ -182,23 +175,11 @@ func warnOfBareVariable(r *Reader, n *Node) {
 	if r.options.Getenv == nil {
 		return
 	}
-	for text := n.Value; ; {
-		_, after, some := strings.Cut(text, "$")
-		if !some {
+	for _, match := range bareVariable().FindAllStringSubmatch(n.Value, -1) {
+		if _, set := r.options.Getenv(match[1]); set {
+			r.Warnf(n, "write ${"+match[1]+"} for its value", "%s: %s is taken as it stands", r.Key, match[0])
 			return
 		}
-		name := after
-		for i := range len(after) {
-			if !inVariable(after[i], i) {
-				name = after[:i]
-				break
-			}
-		}
-		if _, set := r.options.Getenv(name); name != "" && set {
-			r.Warnf(n, "write ${"+name+"} for its value", "%s: $%s is taken as it stands", r.Key, name)
-			return
-		}
-		text = after
 	}
 }
 
