@@ -310,28 +310,24 @@ func (s span) startsBySecond(tasks []*Task) iter.Seq2[time.Time, int] {
 
 func (r gapRule) prove(s span) *Break {
 	return s.firstBreak(r.tasks, func(t *Task) *Break {
-		last := s.from
+		zone, last := t.When.Location, s.from
 		for at := range s.starts(t) {
-			if r.isTooLong(last, at, t.When.Location) {
-				return r.breakAfter(last, t)
+			if r.isTooLong(last, at, zone) {
+				break
 			}
 			last = at
 		}
-		if r.isTooLong(last, s.to, t.When.Location) {
-			return r.breakAfter(last, t)
+		if !r.isTooLong(last, s.to, zone) {
+			return nil
 		}
-		return nil
+		return breakAt(last, zone, "%s does not start in the %s after", t.Name, r.text)
 	})
 }
 
-// isTooLong reports whether more than the allowed time lies between two starts.
+// isTooLong reports whether more than the allowed time lies between two instants.
 func (r gapRule) isTooLong(last, next time.Time, zone *time.Location) bool {
 	if r.days > 0 {
 		return noon(next.In(zone)).After(noon(last.In(zone)).AddDate(0, 0, r.days))
 	}
 	return next.Sub(last) > r.longest
-}
-
-func (r gapRule) breakAfter(last time.Time, t *Task) *Break {
-	return breakAt(last, t.When.Location, "%s does not start in the %s after", t.Name, r.text)
 }

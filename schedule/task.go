@@ -183,11 +183,17 @@ func (r Retry) Wait(n int) time.Duration {
 // WaitOf is Wait with jitter. The jitter of one run is always the same. Runs that failed together
 // do not come back together.
 func (r Retry) WaitOf(run string, n int) time.Duration {
-	if r.Jitter == 0 {
-		return r.Wait(n)
-	}
 	fraction := float64(hash(fmt.Sprint(run, "\x00", n))>>11) / (1 << 53) // in [0, 1)
-	return r.capped(time.Duration(float64(r.Wait(n)) * (1 + r.Jitter*(2*fraction-1))))
+	return r.stretched(n, r.Jitter*(2*fraction-1))
+}
+
+// stretched returns the wait after attempt n, longer by a part of it: at most MaxDelay.
+func (r Retry) stretched(n int, part float64) time.Duration {
+	d := time.Duration(float64(r.Wait(n)) * (1 + part))
+	if r.MaxDelay > 0 {
+		return min(d, r.MaxDelay)
+	}
+	return d
 }
 
 // Longest returns the longest wait between two attempts.
@@ -195,7 +201,7 @@ func (r Retry) Longest() time.Duration {
 	if r.Attempts < 2 {
 		return 0
 	}
-	return r.capped(time.Duration(float64(r.Wait(r.Attempts-1)) * (1 + r.Jitter)))
+	return r.stretched(r.Attempts-1, r.Jitter)
 }
 
 // Longest returns how long a run can take with all its attempts and waits; 0 if unbounded.
@@ -206,17 +212,9 @@ func (t *Task) Longest() time.Duration {
 	}
 	total := time.Duration(t.Retry.Attempts) * (t.Timeout + t.KillAfter)
 	for n := 1; n < t.Retry.Attempts; n++ {
-		total += t.Retry.capped(time.Duration(float64(t.Retry.Wait(n)) * (1 + t.Retry.Jitter)))
+		total += t.Retry.stretched(n, t.Retry.Jitter)
 	}
 	return total
-}
-
-// capped returns the wait d, or MaxDelay if that is shorter.
-func (r Retry) capped(d time.Duration) time.Duration {
-	if r.MaxDelay > 0 {
-		return min(d, r.MaxDelay)
-	}
-	return d
 }
 
 // Expect says when a task counts as overdue.

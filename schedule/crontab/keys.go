@@ -154,38 +154,44 @@ func FormatOf(path, text string, system bool, isUser func(string) bool) (format 
 	}
 	inCronD := filepath.Base(folder) == "cron.d"
 	table := Parse(Source{Text: text})
-	entries, users := 0, 0
-	for _, e := range table.Entries {
-		if e.Off {
-			continue
-		}
-		entries++
-		if words := strings.Fields(e.Command); len(words) > 1 && isUser(words[0]) {
-			users++
-		}
-	}
-	if !inCronD && file != "crontab" && !strings.HasSuffix(file, ".crontab") && !strings.HasSuffix(file, ".cron") {
-		if entries == 0 {
-			return NotCrontab, "", ""
-		}
-		if yamldoc.IsMapping([]byte(text)) {
-			return Unclear, "the file may be a crontab or YAML", "call it " + file + ".crontab or " + file + ".yaml"
-		}
+	entries := slices.DeleteFunc(slices.Clone(table.Entries), func(e Entry) bool { return e.Off })
+	isNamed := inCronD || file == "crontab" || strings.HasSuffix(file, ".crontab") || strings.HasSuffix(file, ".cron")
+	switch {
+	case isNamed:
+	case len(entries) == 0:
+		return NotCrontab, "", ""
+	case yamldoc.IsMapping([]byte(text)):
+		return Unclear, "the file may be a crontab or YAML", "call it " + file + ".crontab or " + file + ".yaml"
 	}
 	for _, k := range table.Keys {
 		if isSystem, err := strconv.ParseBool(k.Value); k.Name == systemKey && err == nil {
 			return map[bool]Format{true: System, false: User}[isSystem], "", ""
 		}
 	}
-	atEtc := strings.HasSuffix(path, "/etc/crontab")
-	problem = "each command begins with the name of a user, as in /etc/crontab, or they are programs with such names"
-	switch {
-	case inCronD, system, atEtc && users > 0 && users == entries:
+	if inCronD || system {
 		return System, "", ""
-	case atEtc && users > 0:
-		problem = "some commands begin with the name of a user, and others do not"
-	case users == 0 || users < entries:
+	}
+	return formatByUsers(entries, isUser, strings.HasSuffix(path, "/etc/crontab"))
+}
+
+// formatByUsers applies rule 4 of FormatOf.
+func formatByUsers(entries []Entry, isUser func(string) bool, atEtc bool) (format Format, problem, hint string) {
+	users := 0
+	for _, e := range entries {
+		if words := strings.Fields(e.Command); len(words) > 1 && isUser(words[0]) {
+			users++
+		}
+	}
+	all := users == len(entries)
+	switch {
+	case users == 0 || !all && !atEtc:
 		return User, "", ""
+	case all && atEtc:
+		return System, "", ""
+	case all:
+		problem = "each command begins with the name of a user, as in /etc/crontab, or they are programs with such names"
+	default:
+		problem = "some commands begin with the name of a user, and others do not"
 	}
 	return Unclear, problem, "add --system if they are users, or say it at the top of the file: " +
 		"`# sched: system` or `# sched: system=false`, and an empty line below it"

@@ -128,40 +128,44 @@ func (b *Basis) add(kind, format string, args ...any) {
 	b.Notes = append(b.Notes, Note{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
+// note adds what the reader of a forecast has to know.
 func (b *Basis) note() {
-	s := b.Schedule
 	var unknown, stale, conditional []string
-	for t := range s.ActiveTasks() {
-		cost := b.costs[t.Name]
+	for t := range b.Schedule.ActiveTasks() {
+		slot := b.costs[t.Name].Slot
 		if b.Loads[t.Name].Runs == 0 {
 			unknown = append(unknown, t.Name)
 		}
-		if !cost.Slot.IsZero() && !slices.ContainsFunc(t.When.Slots(cost.Slot), cost.Slot.Equal) {
+		if !slot.IsZero() && !slices.ContainsFunc(t.When.Slots(slot), slot.Equal) {
 			stale = append(stale, t.Name)
 		}
 		if len(t.ConditionCommands) > 0 {
 			conditional = append(conditional, t.Name)
 		}
 	}
-	if len(unknown) > 0 {
-		b.add("unknown", "%s no successful run on record, so 1 s is assumed for each: %s",
-			tasks(unknown, "has", "have"), humanize.Names(unknown, mostNamed))
-	}
+	b.noteTasks("unknown", unknown, "has", "have", "no successful run on record, so 1 s is assumed for each")
 	b.noteRenamed(unknown)
-	if len(stale) > 0 {
-		b.add("other times", "%s due at other times when the history was made (cron, every or timezone changed): "+
-			"what runs took is of then: %s",
-			tasks(stale, "was", "were"), humanize.Names(stale, mostNamed))
+	b.noteTasks("other times", stale, "was", "were", "due at other times when the history was made "+
+		"(cron, every or timezone changed): what runs took is of then")
+	verb := "are"
+	if len(conditional) == 1 {
+		verb = "is"
 	}
-	if len(conditional) > 0 {
-		taken := "are"
-		if len(conditional) == 1 {
-			taken = "is"
-		}
-		b.add("conditions", "%s when or skip, which %s taken to let every run start: %s",
-			tasks(conditional, "has", "have"), taken, humanize.Names(conditional, mostNamed))
-	}
+	b.noteTasks("conditions", conditional, "has", "have", "when or skip, which "+verb+" taken to let every run start")
 	b.noteControls()
+}
+
+// noteTasks adds a note about tasks, if there are any: how many they are, a verb, what holds of
+// them, and their names.
+func (b *Basis) noteTasks(kind string, names []string, singular, plural, text string) {
+	verb := plural
+	if len(names) == 1 {
+		verb = singular
+	}
+	if len(names) > 0 {
+		b.add(kind, "%s %s %s: %s",
+			humanize.Count(len(names), "task"), verb, text, humanize.Names(names, mostNamed))
+	}
 }
 
 // noteRenamed notes tasks that only the history has, if a task of unknown duration has their
@@ -215,15 +219,6 @@ func (b *Basis) noteControls() {
 			Hint: "sched resume " + endless[0],
 		})
 	}
-}
-
-// tasks counts the tasks, with the singular or the plural of a verb.
-func tasks(names []string, singular, plural string) string {
-	verb := plural
-	if len(names) == 1 {
-		verb = singular
-	}
-	return humanize.Count(len(names), "task") + " " + verb
 }
 
 // A Cache makes reports, for one goroutine. It keeps the last one until the schedule, the tasks

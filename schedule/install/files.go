@@ -62,35 +62,38 @@ func (e FileEdit) Apply() error {
 			return err
 		}
 	}
-	var undo []File
-	err := func() error {
-		for _, file := range e.Files {
-			old, err := os.ReadFile(file.Path)
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-			undo = append(undo, File{file.Path, string(old)})
-			if err := file.put(); err != nil {
-				return err
-			}
-		}
-		for _, c := range e.After {
-			if err := c.run(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}()
+	old, err := e.change()
 	if err == nil {
 		return nil
 	}
-	for _, file := range slices.Backward(undo) {
+	for _, file := range slices.Backward(old) {
 		err = errors.Join(err, file.put())
 	}
 	for _, c := range e.Undo {
 		c.run() // its error would follow from the first error
 	}
 	return err
+}
+
+// change writes the files, and runs the commands after that. It returns the files as they were, as
+// far as it changed them.
+func (e FileEdit) change() (old []File, err error) {
+	for _, file := range e.Files {
+		text, err := os.ReadFile(file.Path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return old, err
+		}
+		old = append(old, File{file.Path, string(text)})
+		if err := file.put(); err != nil {
+			return old, err
+		}
+	}
+	for _, c := range e.After {
+		if err := c.run(); err != nil {
+			return old, err
+		}
+	}
+	return old, nil
 }
 
 // put writes or removes the file. The name of the draft has a dot: cron reads no such file, and

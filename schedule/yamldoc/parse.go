@@ -178,6 +178,7 @@ type extent struct {
 	open         bool // still being walked
 }
 
+// node walks a value, and returns its extent.
 func (r *resolver) node(n *yaml.Node, depth int) extent {
 	own := extent{size: valueCost + len(n.Value), height: 1}
 	if depth > deepest {
@@ -195,19 +196,13 @@ func (r *resolver) node(n *yaml.Node, depth int) extent {
 		}
 		r.anchors[n] = anchor
 	}
-	for i, child := range n.Content {
-		var e extent
-		if child.Kind == yaml.AliasNode {
-			n.Content[i] = child.Alias
-			e = r.alias(child, depth)
-		} else {
-			e = r.node(child, depth+1)
-		}
+	for i := range n.Content {
+		child := r.child(n, i, depth)
 		if r.stop {
 			return own
 		}
-		own.size += e.size
-		own.height = max(own.height, 1+e.height)
+		own.size += child.size
+		own.height = max(own.height, 1+child.height)
 	}
 	if n.Kind == yaml.MappingNode {
 		r.merge(n)
@@ -216,6 +211,16 @@ func (r *resolver) node(n *yaml.Node, depth int) extent {
 		*anchor = own
 	}
 	return own
+}
+
+// child walks the i-th child of a node, and puts its value in the place of an alias.
+func (r *resolver) child(n *yaml.Node, i, depth int) extent {
+	child := n.Content[i]
+	if child.Kind != yaml.AliasNode {
+		return r.node(child, depth+1)
+	}
+	n.Content[i] = child.Alias
+	return r.alias(child, depth)
 }
 
 // alias returns the extent of an alias. Its value was walked before, unless the alias is inside it.
@@ -234,6 +239,7 @@ func (r *resolver) alias(n *yaml.Node, depth int) extent {
 	return *e
 }
 
+// fail records a problem, and ends the walk.
 func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	r.stop = true
 	r.reader.Problemf((*Node)(n), "", format, args...)
