@@ -75,23 +75,15 @@ func (w When) Next(after time.Time) (next time.Time, ok bool) {
 }
 
 // Previous returns the last instant before before at which w was due, in UTC. It returns false if w
-// was not due within 41 years.
+// was not due within 41 years of before, or of Until if that is earlier.
 func (w When) Previous(before time.Time) (previous time.Time, ok bool) {
-	to := ceilSecond(before)
-	if !w.Until.IsZero() {
-		to = min(to, ceilSecond(w.Until))
+	if !w.Until.IsZero() && w.Until.Before(before) {
+		before = w.Until
 	}
-	end := to
-	for size := int64(hourSeconds); ; size *= 24 { // slots that come often are near
-		from := max(end-size, end-horizon)
-		if t, ok := w.next(from, to); ok {
-			return time.Unix(w.last(t, to), 0).UTC(), true
-		}
-		if from == end-horizon {
-			return time.Time{}, false
-		}
-		to = from
+	for at := range w.Backward(before.Add(-horizon*time.Second), before) {
+		return at, true
 	}
+	return time.Time{}, false
 }
 
 // Backward yields the instants of [from, to) at which w is due, in UTC, the newest first. It looks
@@ -213,19 +205,6 @@ func (w When) first(p offsetPeriod, from, end int64) int64 {
 		}
 	}
 	return end
-}
-
-// last returns the last second before to at which w is due. It is due at t.
-func (w When) last(t, to int64) int64 {
-	for t+1 < to {
-		middle := t + 1 + (to-t-1)/2
-		if later, ok := w.next(middle, to); ok {
-			t = later
-		} else {
-			to = middle
-		}
-	}
-	return t
 }
 
 func ceilSecond(t time.Time) int64 { return t.Add(time.Second - time.Nanosecond).Unix() }

@@ -189,7 +189,8 @@ func formatByUsers(entries []Entry, isUser func(string) bool, atEtc bool) (forma
 	case all && atEtc:
 		return System, "", ""
 	case all:
-		problem = "each command begins with the name of a user, as in /etc/crontab, or they are programs with such names"
+		problem = "each command begins with the name of a user, as in /etc/crontab, " +
+			"or they are programs with such names"
 	default:
 		problem = "some commands begin with the name of a user, and others do not"
 	}

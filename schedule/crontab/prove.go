@@ -19,7 +19,7 @@ const years = 28
 type Proof struct {
 	From, To    time.Time
 	Tasks       int   // that were compared
-	Minutes     int64 // that were looked at for each
+	Minutes     int64 // that were looked at for each; 0 without tasks
 	Changes     int   // of the clocks, in all zones
 	Zones       []string
 	Uncompared  []*Task // Debian's cron does not take the line, or not as it is meant
@@ -61,9 +61,10 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 			p.Zones, p.Changes = append(p.Zones, in.String()), p.Changes+calendar.Changes()
 		}
 		pairs = append(pairs, &pair{task: t, when: taken.When, calendar: calendar})
-		p.Minutes = calendar.Minutes()
 	}
-	p.Tasks = len(pairs)
+	if p.Tasks = len(pairs); p.Tasks > 0 {
+		p.Minutes = int64(p.To.Sub(p.From) / time.Minute)
+	}
 	compareAll(pairs, p.From, p.To)
 	for _, pair := range pairs {
 		if pair.difference != nil {

@@ -267,26 +267,25 @@ func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting]
 // keys returns what the line says beside the command, as lines of YAML: the keys from Tidy, and the
 // keys from flags.
 func (t *Task) keys() (lines []string) {
+	add := func(key, value string) {
+		if value != "" {
+			lines = append(lines, key+": "+value)
+		}
+	}
 	if t.Mutex != "" {
-		lines = append(lines, "mutex: "+scalar(t.Mutex))
+		add("mutex", scalar(t.Mutex))
 	}
 	switch {
 	case t.Waits:
-		lines = append(lines, "without_overlapping: wait")
+		add("without_overlapping", "wait")
 	case t.WithoutOverlapping && t.Mutex == "":
-		lines = append(lines, "without_overlapping: true")
+		add("without_overlapping", "true")
 	}
-	if t.WaitAtMost != "" {
-		lines = append(lines, "wait_at_most: "+t.WaitAtMost)
-	}
-	if t.Timeout != "" {
-		lines = append(lines, "timeout: "+t.Timeout)
-	}
-	if t.KillAfter != "" {
-		lines = append(lines, "kill_after: "+t.KillAfter)
-	}
+	add("wait_at_most", t.WaitAtMost)
+	add("timeout", t.Timeout)
+	add("kill_after", t.KillAfter)
 	if t.Output != "" {
-		lines = append(lines, fmt.Sprintf("output: {file: %s, append: %t}", flow(t.Output), t.Append))
+		add("output", fmt.Sprintf("{file: %s, append: %t}", flow(t.Output), t.Append))
 	}
 	return lines
 }

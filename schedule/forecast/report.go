@@ -67,17 +67,15 @@ func (r Report) crowded() string {
 // skipped says what is skipped, trouble first.
 func skipped(f *Sums) string {
 	words := humanize.Count(f.Skips(Overlap), "slot") + " for overlap"
-	if n := f.Skips(Full); n > 0 {
-		words += fmt.Sprintf(", %d since a pool is full", n)
-	}
-	if n := f.Skips(TooLate); n > 0 {
-		words += fmt.Sprintf(", %d too late", n)
-	}
-	if n := f.Skips(Paused); n > 0 {
-		words += fmt.Sprintf(", %d paused", n)
-	}
-	if n := f.Skips(Unmet); n > 0 {
-		words += fmt.Sprintf(", %d by days, between, except", n)
+	for _, skip := range []struct {
+		kind   Skip
+		reason string
+	}{
+		{Full, "since a pool is full"}, {TooLate, "too late"}, {Paused, "paused"}, {Unmet, "by days, between, except"},
+	} {
+		if n := f.Skips(skip.kind); n > 0 {
+			words += fmt.Sprintf(", %d %s", n, skip.reason)
+		}
 	}
 	return words
 }

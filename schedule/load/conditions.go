@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,21 +109,22 @@ func readDays(r *reader, n *node) (days schedule.Days, ok bool) {
 	return days, ok
 }
 
+// dayNames are the days of the week. Their first three letters are names, too.
+var dayNames = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+
 // daysOf returns the day or the days that the word stands for, or 0 if the word names no day.
 func daysOf(word string) schedule.Days {
 	word = strings.ToLower(word)
-	if len(word) == 1 && '0' <= word[0] && word[0] <= '7' {
-		return 1 << ((word[0] - '0') % 7)
-	}
 	switch word {
 	case "weekdays", "weekday":
 		return schedule.Weekdays
 	case "weekends", "weekend":
 		return schedule.Weekends
+	case "7":
+		return 1 << time.Sunday
 	}
-	for day := time.Sunday; day <= time.Saturday; day++ {
-		name := strings.ToLower(day.String())
-		if word == name || word == name+"s" || word == name[:3] {
+	for day, name := range dayNames {
+		if slices.Contains([]string{name, name + "s", name[:3], strconv.Itoa(day)}, word) {
 			return 1 << day
 		}
 	}
@@ -133,41 +135,34 @@ func daysOf(word string) schedule.Days {
 // returns "" if it knows no proposal.
 func dayHint(r *reader, word string) string {
 	if from, to, isRange := strings.Cut(word, "-"); isRange {
-		first, last := dayOf(from), dayOf(to)
-		if first < 0 || last < 0 {
-			return ""
-		}
-		if first == 1 && last == 5 {
-			return "write weekdays"
-		}
-		var names []string
-		for day := first; ; day = (day + 1) % 7 {
-			names = append(names, strings.ToLower(time.Weekday(day).String()[:3]))
-			if day == last {
-				return "write [" + strings.Join(names, ", ") + "]"
-			}
-		}
+		return rangeHint(daysOf(strings.TrimSpace(from)), daysOf(strings.TrimSpace(to)))
 	}
-	long, short := []string{"weekdays", "weekends"}, []string(nil)
-	for day := time.Sunday; day <= time.Saturday; day++ {
-		name := strings.ToLower(day.String())
-		long, short = append(long, name), append(short, name[:3])
-	}
-	near := r.Nearest(word, long)
+	near := r.Nearest(word, append([]string{"weekdays", "weekends"}, dayNames...))
 	if near == "" && len(word) <= 4 {
+		var short []string
+		for _, name := range dayNames {
+			short = append(short, name[:3])
+		}
 		near = r.Nearest(word, short)
 	}
 	return yamldoc.DidYouMean(near)
 }
 
-// dayOf returns the one day that the word stands for, with Sunday as 0. It returns -1 if the word
-// does not stand for one day.
-func dayOf(word string) int {
-	days := daysOf(strings.TrimSpace(word))
-	if bits.OnesCount8(uint8(days)) != 1 {
-		return -1
+// rangeHint proposes the days from one day to another. It returns "" if one of the two is not one
+// day.
+func rangeHint(from, to schedule.Days) string {
+	if bits.OnesCount8(uint8(from)) != 1 || bits.OnesCount8(uint8(to)) != 1 {
+		return ""
 	}
-	return bits.TrailingZeros8(uint8(days))
+	first, last := bits.TrailingZeros8(uint8(from)), bits.TrailingZeros8(uint8(to))
+	if first == int(time.Monday) && last == int(time.Friday) {
+		return "write weekdays"
+	}
+	var names []string
+	for day := first; day != last; day = (day + 1) % 7 {
+		names = append(names, dayNames[day][:3])
+	}
+	return "write [" + strings.Join(append(names, dayNames[last][:3]), ", ") + "]"
 }
 
 // setHolidays reads a date or a file of dates, or a list of both.

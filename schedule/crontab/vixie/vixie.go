@@ -325,9 +325,6 @@ func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
 	return c
 }
 
-// Minutes returns how many minutes the calendar has.
-func (c *Calendar) Minutes() int64 { return c.to - c.from }
-
 // Changes returns how often the clocks change in the calendar.
 func (c *Calendar) Changes() int { return len(c.ChangeTimes()) }
 
