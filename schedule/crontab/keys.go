@@ -58,19 +58,17 @@ func keysOf(raw string, line int) (keys []Key, ok bool) {
 // KeyHint returns what is wrong with the key of a comment at a place; "" if it looks like a key.
 // onlyOfTasks reports whether no whole file can have a key.
 func (s *Schedule) KeyHint(line, column int, onlyOfTasks func(key string) bool) (hint string) {
-	for _, k := range s.Keys {
-		if k.Line == line && k.Column == column && onlyOfTasks(k.Name) {
-			return "above an empty line a comment is about the whole file: take the empty line out, or write " +
-				"defaults." + k.Name + " for all lines"
-		}
-	}
 	all := slices.Clone(s.Keys)
 	for _, t := range s.Tasks {
 		all = append(all, t.Entry.Keys...)
 	}
-	for _, k := range all {
+	for i, k := range all {
+		isOfFile := i < len(s.Keys)
 		switch {
 		case k.Line != line || k.Column != column:
+		case isOfFile && onlyOfTasks(k.Name):
+			return "above an empty line a comment is about the whole file: take the empty line out, or write " +
+				"defaults." + k.Name + " for all lines"
 		case k.Name == systemKey:
 			return "it is about the whole file: leave the line below the comment empty"
 		case !keyName().MatchString(k.Name):
@@ -80,6 +78,8 @@ func (s *Schedule) KeyHint(line, column int, onlyOfTasks func(key string) bool) 
 	return ""
 }
 
+// endOfValue returns the index behind the value that begins at an index: at a blank or a comma that
+// is neither in quotes nor in brackets.
 func endOfValue(text string, at int) int {
 	depth, quote := 0, byte(0)
 	for from := at; at < len(text); at++ {

@@ -10,6 +10,7 @@ package forecast
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,28 +81,25 @@ func skipped(f *Sums) string {
 	return words
 }
 
+// known says of how many tasks the durations are known, and from how many runs.
 func (r Report) known() string {
-	known, unknown, least, most := 0, 0, 0, 0
+	var counts []int // of runs, of the tasks that have any
 	for _, t := range r.Tasks {
-		runs := r.Loads[t.Name].Runs
-		if runs == 0 {
-			unknown++
-			continue
+		if runs := r.Loads[t.Name].Runs; runs > 0 {
+			counts = append(counts, runs)
 		}
-		if known++; known == 1 || runs < least {
-			least = runs
-		}
-		most = max(most, runs)
 	}
 	var words []string
-	if known > 0 {
+	if len(counts) > 0 {
+		least, most := slices.Min(counts), slices.Max(counts)
 		runs := fmt.Sprintf("%d to %d runs each", least, most)
 		if least == most {
 			runs = humanize.Count(least, "run") + " each"
 		}
-		words = append(words, "of "+humanize.Count(known, "task")+" from their history, the median of "+runs)
+		tasks := humanize.Count(len(counts), "task")
+		words = append(words, "of "+tasks+" from their history, the median of "+runs)
 	}
-	if unknown > 0 {
+	if unknown := len(r.Tasks) - len(counts); unknown > 0 {
 		words = append(words, fmt.Sprintf("of %d unknown", unknown))
 	}
 	return strings.Join(words, "; ")
@@ -219,7 +217,7 @@ func (r Report) JSON() Forecast {
 	for _, t := range r.Tasks {
 		load := r.Loads[t.Name]
 		task := ForecastTask{
-			Name: t.Name, Duration: load.Took.Seconds(), Known: load.known(), Runs: load.Runs,
+			Name: t.Name, Duration: load.Took.Seconds(), Known: load.source(), Runs: load.Runs,
 			Starts: t.Starts, Skipped: countSkips(func(kind Skip) int { return t.Skips[kind] }), Late: t.LateRuns,
 		}
 		if !t.First.IsZero() {
@@ -237,7 +235,8 @@ func (r Report) JSON() Forecast {
 	return shown
 }
 
-func (l Load) known() string {
+// source says where the load comes from.
+func (l Load) source() string {
 	if l.Runs > 0 {
 		return "history"
 	}

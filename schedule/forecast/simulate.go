@@ -231,9 +231,9 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	case err == errClaimed:
 		return false
 	case err != nil:
-		skip, by := s.inTheWay(err)
-		if !s.wait(skip, by, s.freeAt(err)) {
-			s.slot.Skip, s.slot.By = skip, by
+		skip, blocker := s.blocker(err)
+		if !s.wait(skip, blocker) {
+			s.slot.Skip, s.slot.By = skip, blocker.task
 			s.observe(&s.slot)
 		}
 		return false
@@ -337,18 +337,17 @@ type waiter struct {
 }
 
 // wait has the run of the slot wait for its mutex or seat. It reports false if the slot is skipped
-// instead: its task does not wait, or another run of the task waits already. skip is Overlap or
-// Full, and free is when to ask again.
-func (s *simulation) wait(skip Skip, by *schedule.Task, free int64) bool {
+// instead: its task does not wait, or another run of the task waits already.
+func (s *simulation) wait(skip Skip, blocker holder) bool {
 	task := s.slot.Task
 	key := lockKey{task.Name, s.slot.Server}
 	if task.MaxWait == 0 || !task.Background || s.waiting[key] {
 		return false
 	}
 	w := &waiter{slot: s.slot, until: task.WaitUntil(s.slot.At, s.slot.Start).UnixNano()}
-	w.slot.Skip, w.slot.By = skip, by
+	w.slot.Skip, w.slot.By = skip, blocker.task
 	s.waiting[key] = true
-	s.push(min(free, w.until), w)
+	s.push(min(blocker.until, w.until), w)
 	return true
 }
 
@@ -357,11 +356,12 @@ func (w *waiter) run(s *simulation, at int64) {
 	s.slot.Start, s.slot.Skip = time.Unix(0, at).UTC(), Runs
 	until, err := s.acquireMutex()
 	if err != nil {
-		s.slot.Skip, _ = s.inTheWay(err)
+		skip, blocker := s.blocker(err)
 		if at < w.until {
-			s.push(min(s.freeAt(err), w.until), w)
+			s.push(min(blocker.until, w.until), w)
 			return
 		}
+		s.slot.Skip = skip
 	}
 	delete(s.waiting, lockKey{s.slot.Task.Name, s.slot.Server})
 	if err == nil {
@@ -374,18 +374,11 @@ func (w *waiter) run(s *simulation, at int64) {
 	s.observe(&s.slot)
 }
 
-// inTheWay returns why acquireMutex gave the slot nothing, and whose run is in the way.
-func (s *simulation) inTheWay(err error) (Skip, *schedule.Task) {
+// blocker returns why acquireMutex gave the slot nothing, and the holder for which it waits: the
+// holder of the mutex, or the first one to give a seat back.
+func (s *simulation) blocker(err error) (Skip, holder) {
 	if err == errFull {
-		return Full, s.firstToLeave().task
+		return Full, s.firstToLeave()
 	}
-	return Overlap, s.held[s.mutex()].task
-}
-
-// freeAt returns when the mutex or seat is free that acquireMutex did not give.
-func (s *simulation) freeAt(err error) int64 {
-	if err == errFull {
-		return s.firstToLeave().until
-	}
-	return s.held[s.mutex()].until
+	return Overlap, s.held[s.mutex()]
 }

@@ -145,18 +145,12 @@ func newCollector(in Input) *collector {
 	return c
 }
 
-// sinceFullHour returns how long the wall clock of a time is past its full hour.
-func sinceFullHour(at time.Time) time.Duration {
-	return time.Duration(at.Minute())*time.Minute +
-		time.Duration(at.Second())*time.Second +
-		time.Duration(at.Nanosecond())
-}
-
 // hours cuts a span at the full hours of a zone's wall clock, and at the changes of its clocks.
 func hours(from, to time.Time, zone *time.Location) (all []Hour) {
 	for at := from.In(zone); at.Before(to); {
 		all = append(all, Hour{Start: at})
-		next := at.Add(time.Hour - sinceFullHour(at))
+		past := time.Duration(at.Minute()*60+at.Second())*time.Second + time.Duration(at.Nanosecond())
+		next := at.Add(time.Hour - past)
 		if _, change := at.ZoneBounds(); !change.IsZero() && change.Before(next) {
 			next = change
 		}

@@ -111,14 +111,20 @@ func readShell(r *reader, n *node) ([]string, bool) {
 	return readArguments(r, n)
 }
 
+// requireNames refuses a value that is no mapping whose keys are names of the user's own. The hint
+// calls their values what.
+func requireNames(r *reader, n *node, what string) bool {
+	if n.IsList() {
+		r.Problemf(n, "write {NAME: "+what+"}, or a line `NAME: "+what+"` for each, without \"-\"",
+			"%s must be a mapping of keys and values, not a list", r.Key)
+		return false
+	}
+	return r.RequireMapping(n, r.Key)
+}
+
 // readVariables reads a mapping of variables, and returns them together with the inherited ones.
 func readVariables(r *reader, n *node, inherited map[string]string) map[string]string {
-	if n.IsList() {
-		r.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"",
-			"%s must be a mapping of keys and values, not a list", r.Key)
-		return inherited
-	}
-	if !r.RequireMapping(n, r.Key) {
+	if !requireNames(r, n, "value") {
 		return inherited
 	}
 	all := make(map[string]string, len(inherited)+8)
@@ -218,12 +224,7 @@ func setParams(l *loader, t *taskDraft, n *node) {
 		t.Params = nil
 		return
 	}
-	if n.IsList() {
-		l.Problemf(n, "write {NAME: default}, or a line `NAME: default` for each, without \"-\"",
-			"params must be a mapping of keys and values, not a list")
-		return
-	}
-	if !l.RequireMapping(n, "params") {
+	if !requireNames(l.Reader, n, "default") {
 		return
 	}
 	t.Params = slices.Clone(t.Params)
@@ -272,30 +273,30 @@ func readParam(l *loader, name string, n *node) (schedule.Param, bool) {
 	default:
 		setDefault(l, &p, n)
 	}
-	if l.ProblemCount() > before {
-		return p, false
-	}
-	above := l.Key
-	defer func() { l.Key = above }()
+	return p, l.ProblemCount() == before && checkParam(l, p, n)
+}
+
+// checkParam refuses values and a default that the param itself would refuse.
+func checkParam(l *loader, p schedule.Param, n *node) bool {
 	if len(p.Values) > 0 && p.Pattern != "" {
 		l.Problemf(n.Lookup("pattern"), "keep one of the two", "%s has values and a pattern", l.Key)
-		return p, false
+		return false
 	}
 	for _, value := range p.Values {
 		if problem := p.Refuses(value); problem != "" {
 			l.Problemf(n.Lookup("values"), "", "%s.values: %s", l.Key, problem)
-			return p, false
+			return false
 		}
 	}
 	if p.Default == nil {
-		return p, true
+		return true
 	}
-	if problem := p.Refuses(*p.Default); problem != "" {
+	problem := p.Refuses(*p.Default)
+	if problem != "" {
 		l.Problemf(firstOf(n, n, "default"), "the default must be a value that people may set, too",
 			"the default of %s: %s", l.Key, problem)
-		return p, false
 	}
-	return p, true
+	return problem == ""
 }
 
 // setDefault reads the default of a param. The default is not expanded, because everybody who may
