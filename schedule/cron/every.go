@@ -89,6 +89,7 @@ func readFrequency(text string) (frequency, error) {
 	return f, err
 }
 
+// readPhrase is readFrequency without hints that have the whole phrase.
 func readPhrase(text string) (frequency, error) {
 	p, err := splitPhrase(text)
 	if err != nil {

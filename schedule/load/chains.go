@@ -12,23 +12,23 @@ import (
 
 // chains holds the triggers that are found while a schedule is read. They are checked at the end.
 type chains struct {
-	triggers []use // each once, as the file has it, even if many tasks inherit it
-	timeless []use // the tasks without a time of their own
+	triggers []mention // each once, as the file has it, even if many tasks inherit it
+	timeless []mention // the tasks without a time of their own
 
 	reading *schedule.Task // the task that is read now; nil for none
 }
 
-// A use is a place at which the name of a task stands, or at which a task begins.
-type use struct {
+// A mention is a place at which the name of a task stands, or at which a task begins.
+type mention struct {
 	name          string // of a task
 	place         yamldoc.Place
 	task, section string         // for problems; see yamldoc.Reader
-	in            *schedule.Task // the task that has the use; nil if several tasks inherit it
+	entry         *schedule.Task // the task that has the mention; nil if several tasks inherit it
 }
 
-// useOf returns the use of a name at a node of the task that is read now.
-func (l *loader) useOf(name string, n *node) use {
-	return use{name: name, place: l.PlaceOf(n), task: l.Task, section: l.Section, in: l.chains.reading}
+// mentionOf returns the mention of a name at a node of the task that is read now.
+func (l *loader) mentionOf(name string, n *node) mention {
+	return mention{name: name, place: l.PlaceOf(n), task: l.Task, section: l.Section, entry: l.chains.reading}
 }
 
 func setTrigger(l *loader, h *hookDraft, n *node) {
@@ -43,7 +43,7 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 	}
 	if name, ok := readName(l.Reader, n); ok {
 		h.target = n
-		l.chains.triggers = append(l.chains.triggers, l.useOf(name, n))
+		l.chains.triggers = append(l.chains.triggers, l.mentionOf(name, n))
 	}
 }
 
@@ -82,13 +82,13 @@ func checkChains(l *loader) {
 	}
 }
 
-// problemOf records a problem of a use, wherever the loader is by now.
-func (l *loader) problemOf(u use, hint, format string, args ...any) {
+// problemOf records a problem of a mention, wherever the loader is by now.
+func (l *loader) problemOf(m mention, hint, format string, args ...any) {
 	task, section, before := l.Task, l.Section, l.ProblemCount()
-	l.Task, l.Section = u.task, u.section
-	l.ProblemAt(u.place, hint, format, args...)
-	if u.in != nil {
-		l.addWrong(before, u.in)
+	l.Task, l.Section = m.task, m.section
+	l.ProblemAt(m.place, hint, format, args...)
+	if m.entry != nil {
+		l.addWrong(before, m.entry)
 	}
 	l.Task, l.Section = task, section
 }
@@ -96,7 +96,7 @@ func (l *loader) problemOf(u use, hint, format string, args ...any) {
 // warnOfSkippedTrigger warns if the task t is switched off, or is not for this server, so that each
 // slot that the trigger asks for is recorded as skipped. A triggered task starts on the server on
 // which its trigger ran. The task source has the trigger; it is nil if several tasks inherit it.
-func warnOfSkippedTrigger(l *loader, trigger use, t, source *schedule.Task) {
+func warnOfSkippedTrigger(l *loader, trigger mention, t, source *schedule.Task) {
 	switch {
 	case !t.Enabled:
 		l.WarnAt(trigger.place, trigger.task, "switch it on, or take the trigger away",
@@ -157,7 +157,7 @@ func (s *chainSearch) refuse(chain []schedule.Trigger) {
 	for _, trigger := range chain {
 		fmt.Fprintf(&b, " → %s (%s at %s)", trigger.Task, trigger.Key, trigger.Place)
 	}
-	s.loader.problemOf(use{place: last.Place, task: last.From, in: s.tasks[last.From]},
+	s.loader.problemOf(mention{place: last.Place, task: last.From, entry: s.tasks[last.From]},
 		"take one of these triggers away; where it is inherited, `"+last.Key+": false` does",
 		"trigger: a chain without an end: %s", b.String())
 }

@@ -176,7 +176,7 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 		l.Problemf(n, "add `command:`", "the task has no command")
 	}
 	if !t.timing.isSet() && !tries("cron") && !tries("every") {
-		l.chains.timeless = append(l.chains.timeless, l.useOf(t.Name, n))
+		l.chains.timeless = append(l.chains.timeless, l.mentionOf(t.Name, n))
 	}
 }
 
