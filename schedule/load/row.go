@@ -153,9 +153,9 @@ const (
 )
 
 // Keys returns the keys that the mapping may have, as the loader reads them and in that order.
-func Keys(of Mapping) []yamldoc.Entry {
+func Keys(mapping Mapping) []yamldoc.Entry {
 	for _, m := range mappings() {
-		if m.name == of {
+		if m.name == mapping {
 			return m.keys
 		}
 	}

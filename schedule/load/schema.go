@@ -66,17 +66,17 @@ func entrySchema(task jsonObject) jsonObject {
 		"else", task)
 }
 
-// A mapping is a Mapping with its keys, and with the rules for keys that need or exclude each
+// mappingKeys are the keys of a Mapping, with the rules for keys that need or exclude each
 // other.
-type mapping struct {
+type mappingKeys struct {
 	name  Mapping
 	keys  []yamldoc.Entry
 	rules jsonObject
 }
 
-func mappings() []mapping {
+func mappings() []mappingKeys {
 	notEmpty := object("minProperties", 1)
-	return []mapping{
+	return []mappingKeys{
 		{Top, topKeys.Entries(0), object(
 			"patternProperties", object("^x-", true),
 			"dependentRequired", object("lease", list("store")))},
@@ -110,7 +110,7 @@ func mappings() []mapping {
 	}
 }
 
-func (m mapping) schema() jsonObject {
+func (m mappingKeys) schema() jsonObject {
 	properties := jsonObject{}
 	for _, key := range m.keys {
 		properties = append(properties, jsonMember{key.Name, propertySchema(m.name, key)})
@@ -119,9 +119,9 @@ func (m mapping) schema() jsonObject {
 }
 
 // propertySchema accepts the values of a key. It also has the texts that editors show for the key.
-func propertySchema(of Mapping, key yamldoc.Entry) jsonObject {
-	o := valueSchema(of, key)
-	if takesAway(of, key) {
+func propertySchema(mapping Mapping, key yamldoc.Entry) jsonObject {
+	o := valueSchema(mapping, key)
+	if takesAway(mapping, key) {
 		o = anyOf(o, object("const", false))
 	}
 	o = o.with(jsonMember{"description", describeKey(key)})
@@ -132,22 +132,22 @@ func propertySchema(of Mapping, key yamldoc.Entry) jsonObject {
 }
 
 // takesAway reports whether false takes an inherited value of the key away.
-func takesAway(of Mapping, key yamldoc.Entry) bool {
-	inherits := slices.Contains([]Mapping{InTask, InGroup, Defaults, InRetry, InExpect, InLimits, InOutput}, of)
-	isName := key.Type.Of == "group" && of == InGroup
+func takesAway(mapping Mapping, key yamldoc.Entry) bool {
+	inherits := slices.Contains([]Mapping{InTask, InGroup, Defaults, InRetry, InExpect, InLimits, InOutput}, mapping)
+	isName := key.Type.Of == "group" && mapping == InGroup
 	return inherits && !isName && !key.Type.NoFalse && key.Type.Of != "flag"
 }
 
-func valueSchema(of Mapping, key yamldoc.Entry) jsonObject {
+func valueSchema(mapping Mapping, key yamldoc.Entry) jsonObject {
 	t := key.Type
 	switch {
 	case t.Of == "":
 		return object("enum", t.Words)
-	case t.Of == "group" && of == InGroup:
+	case t.Of == "group" && mapping == InGroup:
 		return ref("name")
 	case t.Of == "group":
 		return ref("account")
-	case t.Of == "tasks" && of == Top:
+	case t.Of == "tasks" && mapping == Top:
 		return ref("topTasks")
 	case t.Of == "moments":
 		return oneOrMore(object("enum", t.Words), 1)
