@@ -6,6 +6,7 @@ import (
 
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // This file gives background runs to a supervisor, or runs them in this process if the database
@@ -146,4 +147,54 @@ func (s *launcher) watchHere(r *run.Run) {
 		s.records.keep(row)
 		s.records.done(row)
 	})
+}
+
+// A fallback is the storage that a tick uses when its own storage cannot be written, or belongs to
+// a newer sched: a database that ends with the tick, and the locks of the kernel as far as their
+// files can be opened. Safe for concurrent use.
+type fallback struct {
+	storage run.Storage
+	problem func(format string, a ...any)
+
+	mu   sync.Mutex
+	used *run.Storage // nil until it is needed
+}
+
+// storageFor returns the storage in memory if err means that the storage of the tick cannot be
+// written. The first time it reports that.
+func (m *fallback) storageFor(err error) (run.Storage, bool) {
+	var newer *state.NewerError
+	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {
+		return run.Storage{}, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.used == nil {
+		db, memoryErr := state.OpenMemory()
+		if memoryErr != nil {
+			return run.Storage{}, false
+		}
+		m.storage.DB.ShortenWaits()
+		m.used = &run.Storage{Dir: m.storage.Dir, DB: db, Store: m.storage.Store}
+		m.problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
+	}
+	return *m.used, true
+}
+
+// reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
+// tick goes on with a database in memory instead, which is reported once.
+func (m *fallback) reportOrFallBack(err error) {
+	if err == nil {
+		return
+	}
+	if _, fellBack := m.storageFor(err); !fellBack {
+		m.problem("%v", err)
+	}
+}
+
+// inUse reports whether the storage in memory was needed.
+func (m *fallback) inUse() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used != nil
 }

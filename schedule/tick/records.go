@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule/clock"
-	"sched/schedule/run"
+	"sched/schedule/cluster"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // records collects the rows of slots that have no run, for the history. Runs write their own rows.
@@ -112,6 +112,54 @@ func (r *records) collectAgain(notes map[string][]string) {
 	}
 }
 
+const (
+	publishBatch = 500             // how many runs are published at a time
+	publishFor   = 2 * time.Second // runs that are left then are for the next tick
+)
+
+// publish copies the runs that ended here to the store: the other servers find them there. If the
+// schedule has no store any more, the runs stop waiting. While the store fails they wait.
+func (r *records) publish() error {
+	if len(r.tick.Schedule.Store.Servers) == 0 {
+		return r.db.Runs().Unshare(context.Background())
+	}
+	if r.tick.Storage.Store == nil {
+		return nil
+	}
+	err := publishRuns(context.Background(), r.db, r.tick.Storage.Store)
+	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
+		r.tick.Report.detail("other servers are not told of the runs here: %v", err)
+		return nil
+	}
+	return err
+}
+
+// publishRuns copies runs until none is left, the store fails, or publishFor has passed. A run is
+// copied twice if a kill comes before the copy is noted; the other servers show it once.
+func publishRuns(ctx context.Context, db *state.DB, store mutex.Store) error {
+	for begun := time.Now(); time.Since(begun) < publishFor; {
+		rows, err := db.Runs().Unpublished(ctx, publishBatch)
+		if err != nil {
+			return err
+		}
+		var tasks, ids []string
+		for _, row := range rows {
+			tasks, ids = append(tasks, row.Task), append(ids, row.ID)
+		}
+		last, err := db.Runs().Last(ctx, tasks)
+		if err != nil {
+			return err
+		}
+		if err := cluster.Publish(ctx, store, rows, last); err != nil {
+			return err
+		}
+		if err := db.Runs().Published(ctx, ids); err != nil || len(rows) < publishBatch {
+			return err
+		}
+	}
+	return nil
+}
+
 // prune removes rows that the history need not keep, with their outputs, when that is due. It makes
 // a pass a day, in steps. A step has twice as many rows as this tick adds, so that the pass ends.
 // prune goes by the clock and not by the minute of the tick: a tick of a minute to come would
@@ -164,54 +212,4 @@ func sweepOutputs(db *state.DB, dir string, now time.Time, keep time.Duration) e
 	return output.Sweep(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
 		return db.Runs().Unknown(context.Background(), runs)
 	})
-}
-
-// A fallback is the storage that a tick uses when its own storage cannot be written, or belongs to
-// a newer sched: a database that ends with the tick, and the locks of the kernel as far as their
-// files can be opened. Safe for concurrent use.
-type fallback struct {
-	storage run.Storage
-	problem func(format string, a ...any)
-
-	mu   sync.Mutex
-	used *run.Storage // nil until it is needed
-}
-
-// storageFor returns the storage in memory if err means that the storage of the tick cannot be
-// written. The first time it reports that.
-func (m *fallback) storageFor(err error) (run.Storage, bool) {
-	var newer *state.NewerError
-	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {
-		return run.Storage{}, false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.used == nil {
-		db, memoryErr := state.OpenMemory()
-		if memoryErr != nil {
-			return run.Storage{}, false
-		}
-		m.storage.DB.ShortenWaits()
-		m.used = &run.Storage{Dir: m.storage.Dir, DB: db, Store: m.storage.Store}
-		m.problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
-	}
-	return *m.used, true
-}
-
-// reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
-// tick goes on with a database in memory instead, which is reported once.
-func (m *fallback) reportOrFallBack(err error) {
-	if err == nil {
-		return
-	}
-	if _, fellBack := m.storageFor(err); !fellBack {
-		m.problem("%v", err)
-	}
-}
-
-// inUse reports whether the storage in memory was needed.
-func (m *fallback) inUse() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.used != nil
 }

@@ -2,13 +2,11 @@ package tick
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"sched/mutex"
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
@@ -128,52 +126,4 @@ func OffsetText(offset time.Duration) string {
 		side = "behind"
 	}
 	return fmt.Sprintf("%s %s the store's", humanize.Duration(offset.Abs()), side)
-}
-
-const (
-	publishBatch = 500             // how many runs are published at a time
-	publishFor   = 2 * time.Second // runs that are left then are for the next tick
-)
-
-// publish copies the runs that ended here to the store: the other servers find them there. If the
-// schedule has no store any more, the runs stop waiting. While the store fails they wait.
-func (r *records) publish() error {
-	if len(r.tick.Schedule.Store.Servers) == 0 {
-		return r.db.Runs().Unshare(context.Background())
-	}
-	if r.tick.Storage.Store == nil {
-		return nil
-	}
-	err := publishRuns(context.Background(), r.db, r.tick.Storage.Store)
-	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
-		r.tick.Report.detail("other servers are not told of the runs here: %v", err)
-		return nil
-	}
-	return err
-}
-
-// publishRuns copies runs until none is left, the store fails, or publishFor has passed. A run is
-// copied twice if a kill comes before the copy is noted; the other servers show it once.
-func publishRuns(ctx context.Context, db *state.DB, store mutex.Store) error {
-	for begun := time.Now(); time.Since(begun) < publishFor; {
-		rows, err := db.Runs().Unpublished(ctx, publishBatch)
-		if err != nil {
-			return err
-		}
-		var tasks, ids []string
-		for _, row := range rows {
-			tasks, ids = append(tasks, row.Task), append(ids, row.ID)
-		}
-		last, err := db.Runs().Last(ctx, tasks)
-		if err != nil {
-			return err
-		}
-		if err := cluster.Publish(ctx, store, rows, last); err != nil {
-			return err
-		}
-		if err := db.Runs().Published(ctx, ids); err != nil || len(rows) < publishBatch {
-			return err
-		}
-	}
-	return nil
 }
