@@ -1,7 +1,7 @@
 package cmd
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -34,26 +34,20 @@ const usualPath = "/usr/local/bin:/usr/bin:/bin"
 // newSchedule returns the first schedule for the project.
 func (p project) newSchedule() firstSchedule {
 	var first firstSchedule
-	var body strings.Builder
+	body := ""
 	programs := []string{}
 	for _, kind := range projectKinds {
 		tasks := kind.tasks(p, first.kinds)
-		if len(tasks) == 0 {
+		if tasks == "" {
 			continue
 		}
+		body += "\n  # For " + kind.name + ". They are switched off: " +
+			"remove `enabled: false` from those that you want.\n" + tasks
 		first.kinds = append(first.kinds, kind.name)
-		first.offered += len(tasks)
-		fmt.Fprintf(&body, "\n  # For %s. They are switched off: "+
-			"remove `enabled: false` from those that you want.\n", kind.name)
-		for i, t := range tasks {
-			if i > 0 {
-				body.WriteString("\n")
-			}
-			body.WriteString(t.text())
-		}
+		first.offered += strings.Count(tasks, "- name: ")
 		programs = append(programs, kind.program)
 	}
-	first.text = fmt.Sprintf(firstHead, p.zone, p.path(programs)) + body.String()
+	first.text = firstText("head", p.zone, p.path(programs)) + body
 	return first
 }
 
@@ -74,33 +68,14 @@ func (p project) path(programs []string) string {
 	return strings.Join(folders, ":")
 }
 
-// firstHead is the beginning of a first schedule. It lacks the zone and the PATH.
-//
-//go:embed first.yaml.tmpl
-var firstHead string
+//go:embed first/*.yaml
+var firstTexts embed.FS
 
-// An offeredTask is a task that init writes switched off.
-type offeredTask struct {
-	name        string
-	description string
-	every       string // day at 03:10
-	command     string
-	more        []string // further lines of YAML, of keys or comments
-}
-
-// text is the task in YAML, switched off.
-func (t offeredTask) text() string {
-	lines := []string{
-		"- name: " + t.name,
-		"  description: " + t.description,
-		"  enabled: false",
-		"  every: " + t.every,
-		"  command: " + t.command,
-	}
-	for _, line := range t.more {
-		lines = append(lines, "  "+line)
-	}
-	return "  " + strings.Join(lines, "\n  ") + "\n"
+// firstText returns a part of a first schedule: its head, or tasks in YAML. The values replace the
+// verbs of fmt in it.
+func firstText(name string, values ...any) string {
+	text, _ := firstTexts.ReadFile("first/" + name + ".yaml") // the files are part of the program
+	return fmt.Sprintf(string(text), values...)
 }
 
 // has reports whether the folder has a file of that name.
@@ -135,9 +110,9 @@ func (p project) scripts() (names []string) {
 type projectKind struct {
 	name    string
 	program string // the tasks need this program
-	// tasks returns no tasks for a project of another kind. It gets the kinds before it in
-	// projectKinds that the project has: a Laravel project uses composer, too.
-	tasks func(p project, kinds []string) []offeredTask
+	// tasks returns the tasks in YAML; "" for a project of another kind. It gets the kinds before
+	// it in projectKinds that the project has: a Laravel project uses composer, too.
+	tasks func(p project, kinds []string) string
 }
 
 // projectKinds are the known kinds, in the order of the file that init writes.
@@ -149,102 +124,37 @@ var projectKinds = []projectKind{
 	{name: "Node", program: "node", tasks: nodeTasks},
 }
 
-func laravelTasks(p project, _ []string) []offeredTask {
+func laravelTasks(p project, _ []string) string {
 	if !p.has("artisan") || !p.mentions("composer.json", "laravel/framework") {
-		return nil
+		return ""
 	}
-	return []offeredTask{
-		{
-			name:        "laravel-schedule",
-			description: "Runs what routes/console.php schedules and this file does not have yet",
-			every:       "minute",
-			command:     "php artisan schedule:run",
-			more: []string{"# Take the line of schedule:run out of the crontab " +
-				"before you switch this on, or it runs twice."},
-		},
-		{
-			name:        "queue",
-			description: "Works on the queue, and ends when it is empty",
-			every:       "minute",
-			command:     "php artisan queue:work --stop-when-empty --max-time=50",
-			more:        []string{"background: true", "without_overlapping: true", "timeout: 5m"},
-		},
-		{
-			name:        "prune-models",
-			description: "Deletes what models call prunable",
-			every:       "day at 03:10",
-			command:     "php artisan model:prune",
-		},
-		{
-			name:        "prune-failed-jobs",
-			description: "Forgets jobs that failed a week ago",
-			every:       "day at 03:20",
-			command:     "php artisan queue:prune-failed --hours=168",
-		},
-	}
+	return firstText("laravel")
 }
 
-func railsTasks(p project, _ []string) []offeredTask {
+func railsTasks(p project, _ []string) string {
 	if !p.has("bin/rails") || !p.has("config/application.rb") {
-		return nil
+		return ""
 	}
-	production := []string{"env: {RAILS_ENV: production}"}
-	unattached := `ActiveStorage::Blob.unattached.where("active_storage_blobs.created_at < ?", 2.days.ago)`
-	return []offeredTask{
-		{
-			name:        "rails-purge-uploads",
-			description: "Deletes uploads that nothing refers to for two days",
-			every:       "day at 03:10",
-			command:     "bin/rails runner '" + unattached + ".find_each(&:purge_later)'",
-			more:        production,
-		},
-		{
-			name:        "rails-clear-tmp",
-			description: "Clears tmp/cache and tmp/sockets",
-			every:       "monday at 03:20",
-			command:     "bin/rails tmp:clear",
-			more:        production,
-		},
-	}
+	return firstText("rails")
 }
 
-func djangoTasks(p project, _ []string) []offeredTask {
-	if !p.has("manage.py") || !p.mentions("manage.py", "django") {
-		return nil
+func djangoTasks(p project, _ []string) string {
+	if !p.mentions("manage.py", "django") {
+		return ""
 	}
-	python := "python3"
-	for _, ofProject := range []string{".venv/bin/python", "venv/bin/python", "env/bin/python"} {
-		if p.has(ofProject) {
-			python = ofProject
-			break
+	for _, python := range []string{".venv/bin/python", "venv/bin/python", "env/bin/python"} {
+		if p.has(python) {
+			return firstText("django", python)
 		}
 	}
-	return []offeredTask{
-		{
-			name:        "django-clear-sessions",
-			description: "Deletes sessions that have expired",
-			every:       "day at 03:10",
-			command:     python + " manage.py clearsessions",
-		},
-		{
-			name:        "django-check-deploy",
-			description: "Warns of settings that are unsafe in production",
-			every:       "monday at 08:00",
-			command:     python + " manage.py check --deploy --fail-level WARNING",
-		},
-	}
+	return firstText("django", "python3")
 }
 
-func composerTasks(p project, kinds []string) []offeredTask {
+func composerTasks(p project, kinds []string) string {
 	if !p.has("composer.json") || slices.Contains(kinds, "Laravel") {
-		return nil
+		return ""
 	}
-	return []offeredTask{{
-		name:        "composer-audit",
-		description: "Fails when a package has a known hole",
-		every:       "monday at 08:10",
-		command:     "composer audit --no-interaction",
-	}}
+	return firstText("composer")
 }
 
 // periodicScript matches a script whose name sounds like something to do again and again.
@@ -255,34 +165,25 @@ var periodicScript = humanize.Pattern(`(?i)\b(` +
 // plainName matches a name that a task may have and that needs no quotes in a shell.
 var plainName = humanize.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
 
+// mostScripts is how many scripts of package.json become tasks.
 const mostScripts = 5
 
-func nodeTasks(p project, kinds []string) (tasks []offeredTask) {
+func nodeTasks(p project, kinds []string) string {
 	if !p.has("package.json") {
-		return nil
+		return ""
 	}
 	manager := packageManager(p)
+	var tasks []string
 	for _, script := range p.scripts() {
-		if !plainName().MatchString(script) || !periodicScript().MatchString(script) || len(tasks) == mostScripts {
-			continue
+		if plainName().MatchString(script) && periodicScript().MatchString(script) && len(tasks) < mostScripts {
+			words := strings.ReplaceAll(script, ":", " ")
+			tasks = append(tasks, firstText("node-script", script, words, manager))
 		}
-		tasks = append(tasks, offeredTask{
-			name:        "node-" + script,
-			description: "The script " + strings.ReplaceAll(script, ":", " ") + " of package.json",
-			every:       "day at 03:30",
-			command:     manager + " run " + script,
-			more:        []string{"without_overlapping: true"},
-		})
 	}
 	if len(tasks) == 0 && len(kinds) == 0 {
-		return []offeredTask{{
-			name:        "node-audit",
-			description: "Fails when a package has a known hole",
-			every:       "monday at 08:20",
-			command:     manager + " audit",
-		}}
+		return firstText("node-audit", manager)
 	}
-	return tasks
+	return strings.Join(tasks, "\n")
 }
 
 // packageManager is the program whose lock file the project has.

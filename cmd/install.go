@@ -186,12 +186,9 @@ func installedProgram() (string, error) {
 
 // samePath reports whether both paths lead to the same file.
 func samePath(a, b string) bool {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
+	first, firstErr := os.Stat(a)
+	second, secondErr := os.Stat(b)
+	return firstErr == nil && secondErr == nil && os.SameFile(first, second)
 }
 
 // These limits are for the wait for the first tick. Cron starts it within a second of the next
