@@ -168,41 +168,32 @@ func waitingRun(r state.Row) Run {
 	return shown
 }
 
+// runElsewhere returns the run of another server with that id, as far as the store knows it.
 func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
-	live, err := RunningElsewhere(ctx, s)
-	if err != nil || s.Controls.Store == nil {
+	if s.Controls.Store == nil {
 		return Run{}, false
 	}
-	if row, err := OneRow(live, name); err == nil && row.ID != "" {
-		r := Run{
-			Record:    RecordOf(row),
-			State:     RunRunning,
-			PID:       pidOrNil(row.Attempt.PID),
-			Since:     timeOrNil(row.Attempt.At),
-			Attempt:   1,
-			Hooks:     []string{},
-			Begin:     row,
-			elsewhere: true,
-		}
-		r.Ended = ""
-		return r, true
-	}
-	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
-	i := slices.IndexFunc(ended, func(r state.Row) bool {
-		id, _ := state.OneRun([]string{r.ID}, name)
-		return id != ""
-	})
-	if err != nil || i < 0 {
+	live, ended, err := runsElsewhere(ctx, s, state.Query{}, cluster.MaxRuns)
+	if err != nil {
 		return Run{}, false
 	}
-	return Run{
-		Record:    RecordOf(ended[i]),
+	row, _ := OneRow(live, name)
+	for i := 0; row.ID == "" && i < len(ended); i++ { // several ended runs may fit: the newest counts
+		row, _ = OneRow(ended[i:i+1], name)
+	}
+	r := Run{
+		Record:    RecordOf(row),
 		State:     RunEnded,
-		Attempt:   ended[i].Attempt.Number,
+		Attempt:   row.Attempt.Number,
 		Hooks:     []string{},
-		Begin:     ended[i],
+		Begin:     row,
 		elsewhere: true,
-	}, true
+	}
+	if row.Outcome == "" {
+		r.Ended, r.State = "", RunRunning
+		r.PID, r.Since = pidOrNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
+	}
+	return r, row.ID != ""
 }
 
 // Elsewhere returns the error for a command that only the run's own server can do; nil for a run of
@@ -277,37 +268,49 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 		return state.Row{}, err
 	}
 	defer all.Close()
-	last, err := all.Last(ctx, []string{name})
+	ended, err := newestEnded(ctx, s, all, name)
 	if err != nil {
 		return state.Row{}, err
 	}
-	ended, ran := last[name]
-	newest, err := all.Find(ctx, state.Query{Task: name, Outcomes: outcome.Ran, Limit: 1})
-	if err == nil && len(newest) > 0 && newest[0].ID > ended.ID {
-		ended, ran = newest[0], true // a test, which Last leaves out
+	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // the newest first
+		isMeant := row.Task == name || row.ID == name || humanize.ShortRun(row.ID) == name
+		isOld := row.Deferred() && row.Task == name && ended.ID > row.ID
+		if isMeant && !isOld && !row.Pending() {
+			s.reportWait(row)
+			return row.WithoutOutcome(), nil
+		}
 	}
-	ended = newestBefore(ctx, all.Runs, ended, s.Now())
-	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
-		if row.Task != name && row.ID != name && humanize.ShortRun(row.ID) != name || row.Pending() {
-			continue
-		}
-		if row.Queued() {
-			s.Problem("run %s waits for its turn", humanize.ShortRun(row.ID))
-		}
-		if row.Deferred() {
-			if row.Task == name && ran && ended.ID > row.ID {
-				continue // a newer one has ended
-			}
-			until := row.Wait.NotBefore
-			s.Problem("run %s waits for attempt %d, until %s", humanize.ShortRun(row.ID), row.Attempt.Number+1,
-				humanize.MinuteNear(FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
-		}
-		return row.WithoutOutcome(), nil
-	}
-	if !ran {
+	if ended.ID == "" {
 		return FindRun(ctx, s, name)
 	}
 	return ended, nil
+}
+
+// newestEnded returns the ended run of a task that began last. Its ID is empty if no run has ended.
+func newestEnded(ctx context.Context, s Source, all *Records, task string) (state.Row, error) {
+	last, err := all.Last(ctx, []string{task})
+	if err != nil {
+		return state.Row{}, err
+	}
+	newest := last[task]
+	found, err := all.Find(ctx, state.Query{Task: task, Outcomes: outcome.Ran, Limit: 1})
+	if err == nil && len(found) > 0 && found[0].ID > newest.ID {
+		newest = found[0] // a test, which Last leaves out
+	}
+	return newestBefore(ctx, all.Runs, newest, s.Now()), nil
+}
+
+// reportWait reports what a run waits for that has begun, if it waits.
+func (s Source) reportWait(row state.Row) {
+	id := humanize.ShortRun(row.ID)
+	if row.Queued() {
+		s.Problem("run %s waits for its turn", id)
+	}
+	if row.Deferred() {
+		until := row.Wait.NotBefore
+		s.Problem("run %s waits for attempt %d, until %s", id, row.Attempt.Number+1,
+			humanize.MinuteNear(FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
+	}
 }
 
 // OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
