@@ -2,11 +2,13 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -212,4 +214,39 @@ func (p taskList) strip(records []state.Row) {
 		p.bar(bar{100 - float64(i+1)*wide, wide * 0.75, height - high, high, class, p.recordURL(r), p.recordTitle(r)})
 	}
 	p.put(`</svg>`)
+}
+
+func tally(records []state.Row) string {
+	if len(records) == 0 {
+		return "no runs yet"
+	}
+	var sum counts
+	for _, r := range records {
+		sum[slices.Index(outcome.All, r.Outcome)]++
+	}
+	return "the last " + fmt.Sprint(len(records)) + ": " + sum.String()
+}
+
+// stateOf is the state of a task in one word. If the task runs now, it is running, however its last
+// run ended.
+func stateOf(r row) string {
+	trouble := ""
+	if r.trouble != nil {
+		trouble = r.trouble.Trouble
+	}
+	switch {
+	case !r.active:
+		return "off"
+	case r.running && trouble != "slow":
+		return "running"
+	case trouble != "":
+		return trouble
+	case r.paused:
+		return "paused"
+	case r.waiting:
+		return "waiting"
+	case r.Last != nil:
+		return r.LastRun.OutcomeText()
+	}
+	return "never ran"
 }

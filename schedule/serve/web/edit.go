@@ -1,7 +1,6 @@
 package web
 
 import (
-	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -75,11 +74,6 @@ func (p editPage) draftForm(d serve.Draft) {
 	}
 	p.put(`<label>Its keys, as in schedule.yaml <textarea name="keys" rows="16" spellcheck="false" required>
 %s</textarea></label><div class="buttons"><button>Show what changes</button> <small>Nothing is saved yet: the next page shows what changes, and when the task would run.</small></div></form>`, text(d.Keys))
-}
-
-// text is foreign text as it is, for a textarea.
-func text(foreign string) markup {
-	return markup(html.EscapeString(strings.ToValidUTF8(foreign, "\uFFFD")))
 }
 
 // showDraft shows what a form of showNew or showEdit says, and saves nothing.

@@ -17,7 +17,7 @@ import (
 // showForecast shows what a span of time will look like, by the parameters from (a day, or a time)
 // and for.
 func showForecast(p *page) error {
-	p.title, p.still = "Forecast", true // it takes seconds, and runs do not change it
+	p.title, p.isStatic = "Forecast", true // it takes seconds, and runs do not change it
 	from, err := p.day("since")
 	if err != nil {
 		return err

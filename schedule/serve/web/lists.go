@@ -85,7 +85,7 @@ func showPauses(p *page) error {
 	if p.Operates() && !everything {
 		p.put(`<div class="buttons" id="buttons" data-live>`)
 		p.button(button{id: "pause", label: "Pause everything",
-			reasoned: true, grave: true, more: howLong, action: p.base + "/pauses",
+			reasoned: true, grave: true, fields: howLong, action: p.base + "/pauses",
 			does: "No task will start, and slots will be skipped. Runs go on to their ends."})
 		p.put(`</div>`)
 	}

@@ -1,10 +1,13 @@
 package web
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/serve"
 	"sched/schedule/view"
 )
 
@@ -42,7 +45,7 @@ func (p *page) judged() view.Status { return p.View.Status(p.health()) }
 // verdict writes a status in one line: red if a task fails or nothing starts. The troubles of no
 // task come below it, but for those that the page tells as its problems.
 func (p *page) verdict(status view.Status) {
-	p.judges = true
+	p.hasStatus = true
 	class, sign := "good", "✓"
 	switch fails := func(t view.Trouble) bool { return outcome.Outcome(t.Trouble).Failure() }; {
 	case status.ExitCode == view.IsDown, slices.ContainsFunc(status.Troubles, fails):
@@ -137,4 +140,48 @@ func (p overviewPage) paused(all []view.TaskPause) {
 		p.put(`<p><a href="%s/pauses">All %d</a></p>`, p.base, len(all))
 	}
 	p.put(`</section>`)
+}
+
+// ShowSchedules answers with the page of a site: each schedule at which the visitor may look, with
+// its verdict. It is the menu of the site, too.
+func ShowSchedules(w http.ResponseWriter, site *serve.Site, seen []serve.Sighting) {
+	var out writer
+	base := seen[0].SitePath()
+	out.begin("All schedules", "sched", base)
+	out.put(`<a class="name" href="%s/" aria-current="page">All schedules</a><span id="live"></span>`, base)
+	out.visitor(seen[0].Who, base)
+	out.put(`</header><main id="main"><h1>All schedules</h1><div id="schedules" data-live>`)
+	for _, sighting := range seen {
+		out.summary(sighting)
+	}
+	out.put(`</div>`)
+	for _, text := range site.Broken {
+		out.put(`<p class="alert" role="status">✕ %s</p>`, text)
+	}
+	out.send(w, http.StatusOK)
+}
+
+// summary writes what is to be said of one schedule.
+func (w *writer) summary(sighting serve.Sighting) {
+	w.put(`<section><h2><a href="%s/">%s</a></h2>`, sighting.BasePath, strings.TrimPrefix(sighting.Mount, "/s/"))
+	defer w.put(`</section>`)
+	visit, leave, err := sighting.Visit(sighting.Request, serve.ScopeRead, serve.Quick)
+	if err != nil {
+		problem := serve.ProblemOf(err)
+		w.put(`<p class="verdict bad"><span aria-hidden="true">✕</span> %s</p>`, problem.Detail)
+		for _, text := range problem.Problems {
+			w.put(`<p><code>%s</code></p>`, text)
+		}
+		return
+	}
+	defer leave()
+	p := (&pages{Server: sighting.Server}).newPage(sighting.Request, visit)
+	p.verdict(p.judged())
+	if visit.Invalid != nil {
+		p.put(`<p class="alert">✕ The schedule is invalid; this is about %s.</p>`, visit.Schedule.InPlace())
+	}
+	for _, text := range visit.Problems() {
+		p.put(`<p class="alert">! %s</p>`, text)
+	}
+	w.put(`%s`, markup(p.String()))
 }

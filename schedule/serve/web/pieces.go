@@ -278,3 +278,31 @@ func sumOf(pieces []piece) counts {
 	}
 	return sum.counts
 }
+
+// counts are how often there is each outcome, in the order of outcome.All.
+type counts [7]int
+
+func countsOf(o outcome.Outcome, n int) (c counts) {
+	c[slices.Index(outcome.All, o)] = n
+	return c
+}
+
+// outcomes are those that there are.
+func (c counts) outcomes() (all []outcome.Outcome) {
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func (c counts) String() string {
+	var parts []string
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c[i], o))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

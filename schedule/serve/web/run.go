@@ -263,8 +263,8 @@ func (p runPage) runButtons(r view.Run) {
 			does: "The run of " + r.Task + " does not begin: it is skipped."})
 	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
 		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
-			more: paramFields(t, r.Record.Run, r.Begin.Params),
-			does: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
+			fields: paramFields(t, r.Record.Run, r.Begin.Params),
+			does:   "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
 	}
 	p.put(`</div>`)
 }

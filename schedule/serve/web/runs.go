@@ -26,8 +26,8 @@ func showRuns(p *page) error {
 	if task != "" {
 		p.put(` of <a href="%s">%s</a>`, p.taskURL(task), task)
 	}
-	list := runTable{p}
 	p.put(`</h1>`)
+	list := runTable{p}
 	list.form()
 	p.put(`<div id="runs" data-live>`)
 	list.serverChips()
@@ -52,8 +52,8 @@ func (p runTable) form() {
 	p.put(`<button>Filter</button></form>`)
 }
 
-// chosen is the query that the parameters state.
-func (p runTable) chosen(task string, limit int) (q state.Query, err error) {
+// listQuery is the query that the parameters state.
+func (p runTable) listQuery(task string, limit int) (q state.Query, err error) {
 	q = state.Query{Task: task, Limit: limit, Below: p.below()}
 	if o, ok := outcome.Parse(p.query("outcome")); ok {
 		q.Outcomes = []outcome.Outcome{o}
@@ -140,7 +140,7 @@ func (p runTable) outcomeChips() {
 }
 
 func (p runTable) runsOf(task string, limit int) error {
-	q, err := p.chosen(task, limit)
+	q, err := p.listQuery(task, limit)
 	if err != nil {
 		return err
 	}

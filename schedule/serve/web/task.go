@@ -201,11 +201,11 @@ func (p taskPage) taskButtons(t view.Task) {
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	if p.Schedule.Active(p.find(t.Name)) {
 		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
-			more: paramFields(p.find(t.Name), t.Name, nil),
-			does: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
+			fields: paramFields(p.find(t.Name), t.Name, nil),
+			does:   "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
 	}
 	if t.Paused == nil {
-		p.button(button{id: "pause", label: "Pause", reasoned: true, more: howLong, action: at + "/pause",
+		p.button(button{id: "pause", label: "Pause", reasoned: true, fields: howLong, action: at + "/pause",
 			does: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
 	} else if !t.Paused.Everything && !t.Paused.Raw.InFile {
 		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume",
@@ -275,7 +275,7 @@ func (p taskPage) editButtons(name string) {
 	tag := format(`<input type="hidden" name="tag" value="%s">`, written.Tag)
 	p.put(`<div class="buttons"><a class="button" href="%s/edit">Edit</a> `, p.taskURL(name))
 	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true,
-		action: p.taskURL(name) + "/delete", more: tag,
+		action: p.taskURL(name) + "/delete", fields: tag,
 		does: "The file of " + name + " is removed. " +
 			"It does not run any more; what runs goes on, and its history stays."})
 	p.put(`</div>`)

@@ -1,8 +1,9 @@
 package web
 
 import (
+	"bytes"
 	"fmt"
-	"slices"
+	"html"
 	"strings"
 
 	"sched/schedule/humanize"
@@ -10,6 +11,66 @@ import (
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
+
+// markup is HTML that this package has written. A constant becomes markup by itself. A string from
+// elsewhere does not: it reaches a page only through put, which escapes it.
+type markup string
+
+// A writer collects HTML.
+type writer struct{ bytes.Buffer }
+
+// put writes what format returns.
+func (w *writer) put(text markup, args ...any) { w.WriteString(string(format(text, args...))) }
+
+// format fills in a text with the verbs of fmt. It escapes all arguments but markup and numbers,
+// also for attributes in double quotes.
+func format(text markup, args ...any) markup {
+	safe := make([]any, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case markup, int, int64, float64:
+			safe[i] = arg
+		case string:
+			safe[i] = escaped(arg)
+		default:
+			safe[i] = escaped(fmt.Sprint(arg))
+		}
+	}
+	return markup(fmt.Sprintf(string(text), safe...))
+}
+
+// escaped makes HTML of foreign text: one line, without characters that turn the direction of the
+// text behind them.
+func escaped(foreign string) markup {
+	return markup(html.EscapeString(humanize.Line(strings.ToValidUTF8(foreign, "\uFFFD"))))
+}
+
+// text is foreign text as it is, for a textarea.
+func text(foreign string) markup {
+	return markup(html.EscapeString(strings.ToValidUTF8(foreign, "\uFFFD")))
+}
+
+func markupIf(wanted bool, text markup) markup {
+	if wanted {
+		return text
+	}
+	return ""
+}
+
+// here marks the link to what is shown now.
+func here(isHere bool) markup { return markupIf(isHere, ` aria-current="true"`) }
+
+// fact writes an entry of a list of facts.
+func (w *writer) fact(label, text markup, args ...any) {
+	w.put(`<dt>%s<dd>%s`, label, format(text, args...))
+}
+
+// factIfAny is fact for a text, and writes nothing for an empty one.
+func (w *writer) factIfAny(label markup, text string) {
+	if text != "" {
+		w.fact(label, `%s`, text)
+	}
+}
 
 // warned is the result of a success with a warning.
 var warned = state.Result{Outcome: outcome.Succeeded, Kind: outcome.Warning}
@@ -59,30 +120,6 @@ func ended(r state.Result) markup {
 
 func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), r.OutcomeText()) }
 
-// stateOf is the state of a task in one word. If the task runs now, it is running, however its last
-// run ended.
-func stateOf(r row) string {
-	trouble := ""
-	if r.trouble != nil {
-		trouble = r.trouble.Trouble
-	}
-	switch {
-	case !r.active:
-		return "off"
-	case r.running && trouble != "slow":
-		return "running"
-	case trouble != "":
-		return trouble
-	case r.paused:
-		return "paused"
-	case r.waiting:
-		return "waiting"
-	case r.Last != nil:
-		return r.LastRun.OutcomeText()
-	}
-	return "never ran"
-}
-
 // A bar is a run or a slot in a picture. across is in percent, up in pixels: styles are forbidden.
 type bar struct {
 	across, wide float64
@@ -124,43 +161,4 @@ func (p *page) recordURL(r state.Row) string {
 
 func (p *page) recordTitle(r state.Row) string {
 	return humanize.SlotZone(r.Slot, p.zoneOf(r.Task)) + ": " + view.Describe(r)
-}
-
-func tally(records []state.Row) string {
-	if len(records) == 0 {
-		return "no runs yet"
-	}
-	var sum counts
-	for _, r := range records {
-		sum[slices.Index(outcome.All, r.Outcome)]++
-	}
-	return "the last " + fmt.Sprint(len(records)) + ": " + sum.String()
-}
-
-// counts are how often there is each outcome, in the order of outcome.All.
-type counts [7]int
-
-func countsOf(o outcome.Outcome, n int) (c counts) {
-	c[slices.Index(outcome.All, o)] = n
-	return c
-}
-
-// outcomes are those that there are.
-func (c counts) outcomes() (all []outcome.Outcome) {
-	for i, o := range outcome.All {
-		if c[i] > 0 {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
-func (c counts) String() string {
-	var parts []string
-	for i, o := range outcome.All {
-		if c[i] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c[i], o))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
