@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"sched/schedule/humanize"
 )
@@ -166,4 +168,143 @@ func (a *access) calledByName(r *http.Request) bool {
 	}
 	host, _, _ := net.SplitHostPort(local.String())
 	return ip.Equal(net.ParseIP(host)) || ip.IsLoopback()
+}
+
+// A Who is a caller.
+type Who struct {
+	Name  string // for the history, the pauses and the audit log
+	From  string // the address, or that it came by the socket
+	Scope Scope
+	Task  string // for which a key is good; "" for other callers
+
+	ByHeader bool // the proxy has signed them in
+}
+
+type whoKey struct{}
+
+// withWho returns a context that names the caller who was let in.
+func withWho(ctx context.Context, who Who) context.Context {
+	return context.WithValue(ctx, whoKey{}, who)
+}
+
+// whoIs returns the caller who was let in.
+func whoIs(ctx context.Context) Who {
+	who, _ := ctx.Value(whoKey{}).(Who)
+	return who
+}
+
+// Caller identifies the caller. Wrong tokens may be answered later. The error is a *Problem.
+func (a *access) Caller(r *http.Request) (Who, error) {
+	who, isWrong, err := a.identify(r)
+	if isWrong {
+		a.slowDown(r, a.Address(r))
+	}
+	return who, err
+}
+
+// identify is Caller, but it says if a wrong token or session was given, and does not wait. A token
+// decides alone. The header of a proxy comes before a cookie.
+func (a *access) identify(r *http.Request) (who Who, isWrong bool, err error) {
+	if user, ok := peerOf(r.Context()); ok {
+		return Who{Name: user, From: "socket", Scope: ScopeEdit}, false, nil // the socket has mode 0600
+	}
+	from := a.Address(r)
+	if header := r.Header.Get("Authorization"); header != "" {
+		return a.byToken(header, from)
+	}
+	if a.HeaderSignIn != nil {
+		if who, ok, err := a.HeaderSignIn.user(r, from, a.Problem); ok || err != nil {
+			return who, false, err
+		}
+	}
+	return a.byCookie(r, from)
+}
+
+func (a *access) byToken(header, from string) (who Who, isWrong bool, err error) {
+	token, isBearer := strings.CutPrefix(header, "Bearer ")
+	if !isBearer {
+		return Who{}, true, wrongToken()
+	}
+	found, ok, err := a.tokens.find(token)
+	if err != nil {
+		return Who{}, false, ProblemOf(err)
+	}
+	if !ok || !found.Scope.Allows(ScopeRead) {
+		return Who{}, true, wrongToken()
+	}
+	return Who{Name: found.Name, From: from, Scope: found.Scope}, false, nil
+}
+
+func (a *access) byCookie(r *http.Request, from string) (who Who, isWrong bool, err error) {
+	cookies := r.CookiesNamed(a.cookieName(r)) // another port may have set one, too
+	for _, cookie := range cookies {
+		if session, ok := a.session(r, cookie.Value); ok {
+			return Who{Name: session.Session.By, From: from, Scope: session.Scope}, false, nil
+		}
+	}
+	if len(cookies) > 0 {
+		return Who{}, true, wrongToken()
+	}
+	return Who{}, false, NewProblem(http.StatusUnauthorized,
+		"send `Authorization: Bearer TOKEN`; `sched serve token --scope read` makes one", "a token is needed")
+}
+
+func wrongToken() *Problem {
+	return NewProblem(http.StatusUnauthorized, "make one with `sched serve token --scope read`",
+		"the token is not one of this server, or was revoked")
+}
+
+// Key returns who has a key of the scope, with the task of the key. The error is a *Problem.
+func (a *access) Key(r *http.Request, scope Scope, key string) (Who, error) {
+	found, ok, err := a.tokens.find(key)
+	if err != nil {
+		return Who{}, ProblemOf(err)
+	}
+	from := a.Address(r)
+	if peer, isPeer := peerOf(r.Context()); isPeer {
+		from = peer
+	}
+	if !ok || found.Scope != scope {
+		a.slowDown(r, from)
+		return Who{}, notFound("`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
+	}
+	return Who{Name: found.Name, From: from, Scope: scope, Task: found.Task}, nil
+}
+
+// slowDown delays the answer to a wrong token, key or link, when many came from its address lately.
+// The delayed connection takes no place among the answers, and makes room for other connections.
+func (a *access) slowDown(r *http.Request, from string) {
+	delay := a.attempts.wrong(from)
+	if delay == 0 {
+		return
+	}
+	makeWay(r.Context())
+	select {
+	case <-time.After(delay):
+	case <-r.Context().Done():
+	}
+}
+
+// Address is the address of the client. Behind a proxy it is the address that the proxy added.
+func (a *access) Address(r *http.Request) string {
+	if a.BehindProxy {
+		all := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		if ip := net.ParseIP(strings.TrimSpace(all[len(all)-1])); ip != nil {
+			return ip.String()
+		}
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// needs returns an error for a caller who may do less than the scope says.
+func (who Who) needs(scope Scope) error {
+	if who.Scope.Allows(scope) {
+		return nil
+	}
+	return forbidden("make a token with `sched serve token --scope "+string(scope)+"`",
+		"%s may %s, and this needs %s", who.Name, who.Scope, scope)
 }

@@ -355,7 +355,7 @@ func (b *box) listen(most int) (address string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	listener.(*bounded).most = most
+	listener.(*boundedListener).most = most
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- ServeUntil(ctx, listener, nil, b.server.Handler(nil)) }()

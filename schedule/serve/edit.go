@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"mime"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -23,10 +19,6 @@ import (
 // This file writes tasks: one YAML file for each task in the folder of --edit, which the schedule's
 // own include reads. The file stays the truth: people can change it by hand and commit it, and no
 // task is kept in any other place.
-
-// mayName matches the names that a task may have; the loader checks names, too. It is compiled when
-// it is needed, because each start of sched would pay for it.
-var mayName = humanize.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
 // A Folder is the folder of --edit, for a visitor who may edit.
 type Folder struct{ *Visit }
@@ -308,62 +300,69 @@ func unprocessable(err error) error {
 	return p
 }
 
-// taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
-// found when the schedule is read with them.
-func taskKeys(r *Visit, name string) ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch kind {
-	case "application/yaml", "application/x-yaml", "text/yaml":
-		return r.body, nil
-	case "application/json":
-		return yamlOf(r.body, name)
-	}
-	return nil, NewProblem(http.StatusUnsupportedMediaType,
-		"send it with `Content-Type: application/yaml` or application/json",
-		"the body is neither YAML nor JSON")
+// A Draft is a task of the folder of --edit as somebody wants it to be. It writes nothing: see
+// Save.
+type Draft struct {
+	Name, Keys string             // Keys is YAML, as PUT takes it
+	Old        string             // the keys that are written now; "" for a new task
+	Tag        string             // the ETag of Old; "" for a new task
+	Task       *schedule.Task     // as it would be; nil with problems
+	Problems   []schedule.Problem // lines and columns of problems in the task count in Keys
 }
 
-// yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in
-// the path, is left out.
-func yamlOf(body []byte, name string) ([]byte, error) {
-	badBody := func(err error) ([]byte, error) {
-		return nil, badRequest("send one object with the keys of the task",
-			"the body cannot be read: %s", plainJSON(err))
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return badBody(errors.Join(err, errors.New("it is no object")))
-	}
-	var out bytes.Buffer
-	for decoder.More() {
-		key, err := decoder.Token()
-		var value any
-		if err == nil {
-			err = decoder.Decode(&value)
-		}
-		if err != nil {
-			return badBody(err)
-		}
-		if key == "name" && value == name {
-			continue
-		}
-		fmt.Fprintf(&out, "%s: %s\n", oneLine(key), oneLine(value))
-	}
-	if _, err := decoder.Token(); err != nil {
-		return badBody(err)
-	}
-	if err := ended(decoder); err != nil {
-		return badBody(err)
-	}
-	return out.Bytes(), nil
+// Edits reports whether the visitor may write tasks here.
+func (r *Visit) Edits() bool {
+	return r.server.offers(route{scope: ScopeEdit}) && r.Who.Scope.Allows(ScopeEdit)
 }
 
-// oneLine is a value as JSON in one line, which is YAML, too.
-func oneLine(value any) string {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(value)
-	return strings.TrimSpace(out.String())
+// Written returns a task as it is written in the folder of --edit. The error says why it cannot be
+// edited.
+func (r Folder) Written(name string) (Draft, error) {
+	t, err := view.FindTask(r.Schedule, name)
+	if err != nil {
+		return Draft{}, err
+	}
+	path := r.server.taskFile(name)
+	if fileOf(r.Schedule, t) != path {
+		return Draft{}, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+	}
+	text, err := readOwn(r.Schedule, name, path)
+	keys, _ := keysIn(text, name)
+	return Draft{Name: name, Keys: string(keys), Old: string(keys), Tag: tagOf(text)}, err
+}
+
+// Draft says what would become of a task with these keys: it checks what PUT checks. Tag is the
+// ETag of what the visitor has seen; "" for a new task.
+func (r Folder) Draft(name, keys, tag string) (Draft, error) {
+	d := Draft{Name: name, Keys: keys, Tag: tag}
+	if err := checkName(name); err != nil {
+		return d, err
+	}
+	text, err := r.editable(name, tag)
+	if err != nil {
+		return d, err
+	}
+	old, _ := keysIn(text, name)
+	d.Old = string(old)
+	path := r.server.taskFile(name)
+	after, err := r.server.Schedules.Check(map[string][]byte{path: taskText(name, []byte(keys))})
+	if err == nil {
+		if err = mayWrite(after, name, path); err == nil {
+			d.Task, err = view.FindTask(after, name)
+		}
+		return d, err
+	}
+	var invalid *load.InvalidError
+	if !errors.As(err, &invalid) {
+		return d, err
+	}
+	for _, problem := range invalid.Problems {
+		if fileOf(r.Schedule, &schedule.Task{Place: problem.Place}) == path {
+			problem.Place.File = ""
+			problem.Place.Line = max(1, problem.Place.Line-headLines)
+			problem.Place.Column = max(1, problem.Place.Column-len(indent))
+		}
+		d.Problems = append(d.Problems, problem)
+	}
+	return d, nil
 }

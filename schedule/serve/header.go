@@ -71,16 +71,9 @@ func NewHeaderSignIn(users, groups string, proxies, scopes []string) (*HeaderSig
 		h.Proxies = append(h.Proxies, p)
 	}
 	for _, text := range scopes {
-		group, scope, _ := strings.Cut(text, "=")
-		switch group = strings.TrimSpace(group); {
-		case group == "" || strings.Contains(group, ",") || !Scope(scope).OfTokens():
-			return nil, view.Fail(view.Invalid, "write it as ops=edit; the scopes are read, operate and edit",
-				"--group-scope %q is not a group with a scope", text)
-		case group != Everybody && h.Groups == "":
-			return nil, view.Fail(view.Invalid, "add --group-header, or write *="+scope+" for every user",
-				"--group-scope %s: no header says who is in %s", text, group)
+		if err := h.addScope(text); err != nil {
+			return nil, err
 		}
-		h.Scopes[group] = Scope(scope)
 	}
 	switch {
 	case len(h.Proxies) == 0:
@@ -91,6 +84,22 @@ func NewHeaderSignIn(users, groups string, proxies, scopes []string) (*HeaderSig
 			"--user-header: nobody could do anything")
 	}
 	return h, nil
+}
+
+// addScope reads GROUP=SCOPE.
+func (h *HeaderSignIn) addScope(text string) error {
+	group, scope, _ := strings.Cut(text, "=")
+	group = strings.TrimSpace(group)
+	switch {
+	case group == "" || strings.Contains(group, ",") || !Scope(scope).OfTokens():
+		return view.Fail(view.Invalid, "write it as ops=edit; the scopes are read, operate and edit",
+			"--group-scope %q is not a group with a scope", text)
+	case group != Everybody && h.Groups == "":
+		return view.Fail(view.Invalid, "add --group-header, or write *="+scope+" for every user",
+			"--group-scope %s: no header says who is in %s", text, group)
+	}
+	h.Scopes[group] = Scope(scope)
+	return nil
 }
 
 // parseProxy reads IP or USER@IP. An address of this machine needs the user, because every user of
@@ -136,10 +145,10 @@ func isHere(ip netip.Addr) bool {
 	})
 }
 
-// who returns the user whom the proxy names; false if no header counts. The error is a *Problem.
-func (h *HeaderSignIn) who(r *http.Request, from string, report func(string, ...any)) (Who, bool, error) {
-	names := r.Header.Values(h.User)
-	if len(names) == 0 && (h.Groups == "" || len(r.Header.Values(h.Groups)) == 0) {
+// user returns the user whom the proxy names; false if no header counts. The error is a *Problem.
+func (h *HeaderSignIn) user(r *http.Request, from string, report func(string, ...any)) (Who, bool, error) {
+	names, groups := r.Header.Values(h.User), r.Header.Values(h.Groups)
+	if len(names) == 0 && len(groups) == 0 {
 		return Who{}, false, nil
 	}
 	if !h.fromProxy(r) {
@@ -149,25 +158,10 @@ func (h *HeaderSignIn) who(r *http.Request, from string, report func(string, ...
 	if len(names) == 0 {
 		return Who{}, false, nil // groups without a user: nobody has signed in
 	}
-	groups := r.Header.Values(h.Groups)
-	refuse := func(why string) (Who, bool, error) {
+	if why := h.malformed(r, names, groups); why != "" {
 		return Who{}, false, forbidden("the proxy must replace what clients send in this header", "%s", why)
 	}
-	switch {
-	case len(names) > 1 || len(groups) > 1:
-		return refuse("a header for signing in is there twice")
-	case !IsName(names[0]):
-		return refuse(h.User + " does not have the name of one user")
-	case h.hopByHop(r):
-		return refuse("Connection names a header for signing in, so that header is for one hop only")
-	}
-	who := Who{Name: names[0], From: from, ByHeader: true}
-	for _, group := range append(strings.Split(strings.Join(groups, ""), ","), Everybody) {
-		scope := h.Scopes[strings.TrimSpace(group)]
-		if scope.rank() > who.Scope.rank() {
-			who.Scope = scope
-		}
-	}
+	who := Who{Name: names[0], From: from, Scope: h.scopeOf(groups), ByHeader: true}
 	switch {
 	case !who.Scope.Allows(ScopeRead):
 		return who, false, forbidden("--group-scope of `sched serve` lets a group in",
@@ -178,6 +172,29 @@ func (h *HeaderSignIn) who(r *http.Request, from string, report func(string, ...
 			"nothing says that a page of this server has sent this")
 	}
 	return who, true, nil
+}
+
+// malformed says why the headers cannot be what a proxy sends; "" if they can.
+func (h *HeaderSignIn) malformed(r *http.Request, names, groups []string) string {
+	switch {
+	case len(names) > 1 || len(groups) > 1:
+		return "a header for signing in is there twice"
+	case !IsName(names[0]):
+		return h.User + " does not have the name of one user"
+	case h.hopByHop(r):
+		return "Connection names a header for signing in, so that header is for one hop only"
+	}
+	return ""
+}
+
+// scopeOf returns the highest scope that the groups of a user have.
+func (h *HeaderSignIn) scopeOf(groups []string) (highest Scope) {
+	for _, group := range append(strings.Split(strings.Join(groups, ""), ","), Everybody) {
+		if scope := h.Scopes[strings.TrimSpace(group)]; scope.rank() > highest.rank() {
+			highest = scope
+		}
+	}
+	return highest
 }
 
 func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }

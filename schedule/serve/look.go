@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"html"
 	"path/filepath"
@@ -11,10 +13,12 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
+	"sched/schedule/forecast"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 func getStatus(r *Visit) (any, error) {
@@ -324,4 +328,47 @@ func badgeOf(name, word, colour string) string {
 <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
 <text x="%[7]d" y="14">%[4]s</text><text x="%[8]d" y="14">%[5]s</text></g></svg>
 `, left+right, left, right, name, word, colour, left/2, left+right/2)
+}
+
+func getForecast(r *Visit) (any, error) {
+	since, until, length := r.query.times["since"], r.query.times["until"], r.query.Get("for")
+	made, err := r.Forecast(since, until, length)
+	if err != nil {
+		return nil, err
+	}
+	return made.JSON(), nil
+}
+
+// usualForecast is how long a forecast is by default, as for `sched forecast`.
+const usualForecast = 7 * 24 * time.Hour
+
+// Forecast returns a forecast to a time, or of a length as people write it; usualForecast if both
+// are empty. If from is zero, the forecast begins with this hour, so all requests of one hour get
+// the same forecast.
+func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Report, err error) {
+	if from.IsZero() {
+		from = r.server.Now().Truncate(time.Hour)
+	}
+	span := usualForecast
+	switch {
+	case !until.IsZero() && (length != "" || !until.After(from)):
+		return made, badRequest("", "until is not after since, or there is for, too")
+	case !until.IsZero():
+		span = until.Sub(from)
+	case length != "":
+		if span, err = yamldoc.ParseDuration(length); err != nil {
+			return made, badRequest("write it as 12h or 7d", "for %q is not a duration", Shortened(length))
+		}
+	}
+	select {
+	case cache := <-r.server.forecasts:
+		made, err = cache.Report(r.Context(), r.View, from.UTC(), span)
+		r.server.forecasts <- cache
+	case <-r.Context().Done():
+		err = r.Context().Err()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return made, unavailable("ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
+	}
+	return made, err
 }

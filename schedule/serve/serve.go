@@ -1,7 +1,7 @@
 // Package serve is the HTTP API of `sched serve`: the answers of package view and the actions of
 // package control. The mux and the OpenAPI document are made of routes, and an access guards them.
-// A watcher tells listeners what changes in the state folder.
-// bounded.go bounds the number of connections, and this file their time.
+// A watcher tells listeners what changes in the state folder. This file has the connections: it
+// bounds their number and their time.
 //
 // The package holds no lock that ticks would wait for, and opens the history for reading only.
 package serve
@@ -13,10 +13,12 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,20 +59,8 @@ func serveUntil(
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          quietLog,
 		BaseContext:       func(net.Listener) context.Context { return streams },
-		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			if c := countedOf(conn); c != nil {
-				ctx, conn = context.WithValue(ctx, countedKey{}, c), c.Conn
-			}
-			if socket, ok := conn.(*net.UnixConn); ok {
-				return context.WithValue(ctx, peerKey{}, peerName(socket))
-			}
-			return ctx
-		},
-		ConnState: func(conn net.Conn, state http.ConnState) {
-			if c := countedOf(conn); c != nil && state == http.StateIdle {
-				c.mark(false) // not when the handler returns: its last bytes may not be sent by then
-			}
-		},
+		ConnContext:       withConnection,
+		ConnState:         markIdle,
 	}
 	if certificate != nil {
 		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12,
@@ -88,6 +78,26 @@ func serveUntil(
 		return nil
 	}
 	return err
+}
+
+// withConnection returns the context of the requests of a connection: it has the counted connection
+// and, for a socket, the user at its other end.
+func withConnection(ctx context.Context, conn net.Conn) context.Context {
+	if c := countedOf(conn); c != nil {
+		ctx, conn = context.WithValue(ctx, countedKey{}, c), c.Conn
+	}
+	if socket, ok := conn.(*net.UnixConn); ok {
+		return context.WithValue(ctx, peerKey{}, peerName(socket))
+	}
+	return ctx
+}
+
+// markIdle marks a connection as not being answered, when its last answer is sent. When the handler
+// returns, its last bytes may not be sent yet.
+func markIdle(conn net.Conn, state http.ConnState) {
+	if c := countedOf(conn); c != nil && state == http.StateIdle {
+		c.mark(false)
+	}
 }
 
 // Listen listens at host:port or unix:PATH. It refuses an address that other machines reach unless
@@ -158,4 +168,166 @@ func URL(l net.Listener, name, base string, secure bool) string {
 		address = net.JoinHostPort(name, port)
 	}
 	return fmt.Sprintf("%s://%s%s/", scheme, address, base)
+}
+
+// MostConnections is how many connections there may be. A further connection takes the place of the
+// connection that has been idle for longest, so a client that opens thousands keeps nobody else
+// out. A connection is idle until all of a request has come. If all connections are being answered,
+// the new one waits.
+const MostConnections = 1024
+
+// filesOfOurs is how many descriptors connections leave for everything else: histories, logs, the
+// files of runs.
+const filesOfOurs = 256
+
+// A boundedListener has at most a number of connections at a time.
+type boundedListener struct {
+	net.Listener
+	most int
+
+	mu     sync.Mutex
+	freed  *sync.Cond // a connection has left, or is not answered any more
+	number int        // of the connection that came last
+	all    map[*countedConn]bool
+}
+
+func newBounded(l net.Listener) *boundedListener {
+	b := &boundedListener{Listener: l, most: room(), all: map[*countedConn]bool{}}
+	b.freed = sync.NewCond(&b.mu)
+	return b
+}
+
+// room is how many connections there may be under the limit of open files of the process.
+func room() int {
+	var limit unix.Rlimit // the soft limit is the hard one: Go has raised it
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return MostConnections
+	}
+	return min(MostConnections, max(int(limit.Cur)-filesOfOurs, 16))
+}
+
+func (b *boundedListener) Accept() (net.Conn, error) {
+	conn, err := b.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.all) >= b.most {
+		if idle := b.longestIdle(); idle != nil {
+			delete(b.all, idle)
+			idle.Conn.Close()
+		} else {
+			b.freed.Wait()
+		}
+	}
+	b.number++
+	c := &countedConn{Conn: conn, listener: b, since: b.number}
+	b.all[c] = true
+	return c, nil
+}
+
+// longestIdle returns the connection that has not been answered for longest; nil if all are being
+// answered.
+func (b *boundedListener) longestIdle() (longest *countedConn) {
+	for c := range b.all {
+		if !c.answered && (longest == nil || c.since < longest.since) {
+			longest = c
+		}
+	}
+	return longest
+}
+
+// A countedConn makes room for another one when it is closed.
+type countedConn struct {
+	net.Conn
+	listener *boundedListener
+	since    int  // it came, or was answered last, after so many
+	answered bool // at this moment
+}
+
+func (c *countedConn) Close() error {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	delete(c.listener.all, c)
+	c.listener.freed.Signal()
+	return c.Conn.Close()
+}
+
+func (c *countedConn) mark(answered bool) {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.answered, c.since = answered, c.listener.number
+	c.listener.freed.Signal()
+}
+
+type countedKey struct{}
+
+// countedOf is the countedConn beneath a connection of a server; nil if it has no such
+// connection.
+func countedOf(conn net.Conn) *countedConn {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	c, _ := conn.(*countedConn)
+	return c
+}
+
+// marking marks the connection of a request as being answered, when all of the request has come.
+// The server takes the mark away when the answer is sent.
+func marking(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(countedKey{}).(*countedConn); ok {
+			if r.Body == http.NoBody {
+				c.mark(true)
+			} else {
+				r.Body = &arrivingBody{r.Body, c}
+			}
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// An arrivingBody marks its connection as being answered when its end has come. Until then the
+// connection makes room for others, whichever handler reads the body.
+type arrivingBody struct {
+	io.ReadCloser
+	conn *countedConn
+}
+
+func (a *arrivingBody) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		a.conn.mark(true)
+	}
+	return n, err
+}
+
+// makeWay lets the connection of a request make room for others, though its answer is still to
+// come.
+func makeWay(ctx context.Context) {
+	if c, ok := ctx.Value(countedKey{}).(*countedConn); ok {
+		c.mark(false)
+	}
+}
+
+type peerKey struct{}
+
+// peerOf returns the user at the other end of a socket; false for a connection by TCP.
+func peerOf(ctx context.Context) (user string, ok bool) {
+	user, ok = ctx.Value(peerKey{}).(string)
+	return user, ok
+}
+
+// peerName returns the name of the user at the other end of a socket, if the system knows it.
+func peerName(socket *net.UnixConn) string {
+	uid, cerr := 0, error(nil)
+	raw, err := socket.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { uid, cerr = peerCredentials(int(fd)) })
+	}
+	if err != nil || cerr != nil {
+		return "socket"
+	}
+	return view.UserName(uid)
 }

@@ -204,7 +204,7 @@ type current struct {
 	invalid  error
 	err      error
 	read     time.Time // when the schedule was read
-	seen     string    // what its files looked like then (see looks)
+	seen     string    // what its files looked like then (see stampsOf)
 }
 
 // readAgainAfter is how old a schedule may be whose files look the same.
@@ -215,9 +215,9 @@ const readAgainAfter = 5 * time.Second
 func (c *current) get() (valid *schedule.Schedule, invalid, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.read) > readAgainAfter || c.seen != looks(c.schedule) {
+	if time.Since(c.read) > readAgainAfter || c.seen != stampsOf(c.schedule) {
 		c.schedule, c.invalid, c.err = c.load()
-		c.read, c.seen = time.Now(), looks(c.schedule)
+		c.read, c.seen = time.Now(), stampsOf(c.schedule)
 	}
 	return c.schedule, c.invalid, c.err
 }
@@ -228,9 +228,9 @@ func (c *current) forget() {
 	c.read = time.Time{}
 }
 
-// looks describes the files of the schedule by their sizes and times: it changes when one of them
-// does.
-func looks(s *schedule.Schedule) (all string) {
+// stampsOf describes the files of the schedule by their sizes and times: it changes when one of
+// them does.
+func stampsOf(s *schedule.Schedule) (all string) {
 	if s == nil {
 		return ""
 	}

@@ -1,13 +1,10 @@
 package serve
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"os"
 	"slices"
@@ -17,6 +14,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/forecast"
 	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
@@ -149,115 +147,66 @@ func (s *Server) admit(rt route, r *http.Request) (Who, error) {
 	return who, err
 }
 
-// needs returns an error for a caller who may do less than the scope says.
-func (who Who) needs(scope Scope) error {
-	if who.Scope.Allows(scope) {
-		return nil
-	}
-	return forbidden("make a token with `sched serve token --scope "+string(scope)+"`",
-		"%s may %s, and this needs %s", who.Name, who.Scope, scope)
-}
-
 // longestAnswer bounds the time in which an answer is made.
 const longestAnswer = 20 * time.Second
 
 // prepare waits for a place among the requests that are answered, and loads the schedule. A stream
 // gives its place back before it begins.
 func (r *Visit) prepare(rt route) (leave func(), err error) {
-	s := r.server
 	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
-	work, done := s.work, func() {}
-	switch rt.work {
-	case Foresees:
-		work = s.foreseeing
-		if done, err = s.foreseers.take(ctx, r.Who.Name); err != nil {
-			cancel()
-			return nil, tooMuch()
-		}
-	case Waits:
-		work = make(chan struct{}, 1)
-	}
-	select {
-	case work <- struct{}{}:
-	case <-ctx.Done():
+	giveBack, err := r.server.takePlace(ctx, rt.work, r.Who.Name)
+	if err != nil {
 		cancel()
-		done()
-		return nil, tooMuch()
+		return nil, err
 	}
-	leave = func() { <-work; done(); cancel() }
+	leave = func() { giveBack(); cancel() }
 	if rt.kind != eventStream {
 		r.Request = r.Request.WithContext(ctx)
 	}
-	if !rt.bare {
-		if r.Schedule, r.Invalid, err = s.current.get(); err != nil {
-			leave()
-			return nil, err
-		}
-		r.View = s.Schedules.View(r.Schedule)
-		r.View.Problem = r.noteMissing
+	if rt.bare {
+		return leave, nil
 	}
+	if r.Schedule, r.Invalid, err = r.server.current.get(); err != nil {
+		leave()
+		return nil, err
+	}
+	r.View = r.server.Schedules.View(r.Schedule)
+	r.View.Problem = r.noteMissing
 	return leave, nil
 }
 
+// takePlace waits for a place among the requests that do such work. If it returns no error, the
+// caller must call giveBack.
+func (s *Server) takePlace(ctx context.Context, work Work, caller string) (giveBack func(), err error) {
+	switch work {
+	case Waits:
+		return func() {}, nil
+	case Quick:
+		return take(ctx, s.work)
+	}
+	endTurn, err := s.foreseers.take(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	giveBack, err = take(ctx, s.foreseeing)
+	if err != nil {
+		endTurn()
+		return nil, err
+	}
+	return func() { giveBack(); endTurn() }, nil
+}
+
+// take waits for room in a channel that bounds something.
+func take(ctx context.Context, places chan struct{}) (giveBack func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, tooMuch()
+	}
+}
+
 func tooMuch() error { return tryAgain(1, "try again", "too much is asked at the same time") }
-
-// longest is the longest duration that is accepted, and how far ahead something can be asked for.
-const longest = 10 * 366 * 24 * time.Hour
-
-func duration(name string, seconds float64) (time.Duration, error) {
-	if !(seconds > 0 && seconds <= longest.Seconds()) {
-		return 0, badRequest("write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
-	}
-	return time.Duration(seconds * float64(time.Second)), nil
-}
-
-// taking returns the handler of a route that takes a body: handle gets it, read as JSON. A body
-// that is missing is the zero value.
-func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error) {
-	return func(r *Visit) (any, error) {
-		var body T
-		if len(bytes.TrimSpace(r.body)) == 0 {
-			return handle(r, body)
-		}
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			return nil, NewProblem(http.StatusUnsupportedMediaType,
-				"send it with `Content-Type: application/json`", "the body is not JSON")
-		}
-		decoder := json.NewDecoder(bytes.NewReader(r.body))
-		decoder.DisallowUnknownFields()
-		err := decoder.Decode(&body)
-		if err == nil {
-			err = ended(decoder)
-		}
-		if err != nil {
-			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
-		}
-		return handle(r, body)
-	}
-}
-
-// ended returns an error if something comes behind what was read.
-func ended(decoder *json.Decoder) error {
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind it")
-	}
-	return nil
-}
-
-// plainJSON says what is wrong with JSON, without names of Go.
-func plainJSON(err error) string {
-	var kind *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &kind):
-		return fmt.Sprintf("%s cannot be %s", kind.Field, kind.Value)
-	case errors.As(err, &syntax):
-		return fmt.Sprintf("it is no JSON at byte %d", syntax.Offset)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "it ends too soon"
-	}
-	return strings.TrimPrefix(err.Error(), "json: ")
-}
 
 // A Work is how busy an answer keeps the server.
 type Work int
@@ -300,4 +249,27 @@ func (r *Visit) Reported(t view.Trouble) bool {
 	return slices.ContainsFunc(r.problems, func(p missingPart) bool {
 		return p.store && t.Trouble == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
 	})
+}
+
+// mostForecasts is how many forecasts are made at the same time. The long forecasts of one caller
+// leave room for the forecasts of another.
+const mostForecasts = 2
+
+// newForecasts returns the caches that make forecasts. Each has the last forecast that it made.
+func newForecasts() chan *forecast.Cache {
+	all := make(chan *forecast.Cache, mostForecasts)
+	for range mostForecasts {
+		all <- &forecast.Cache{}
+	}
+	return all
+}
+
+// turns lets each caller have one forecast made at a time. It has a channel with room for one, by
+// the name of the caller: callers are few, and are not forgotten.
+type turns struct{ all sync.Map }
+
+// take waits until the caller has no other forecast made. The caller of take must call giveBack.
+func (t *turns) take(ctx context.Context, caller string) (giveBack func(), err error) {
+	turn, _ := t.all.LoadOrStore(caller, make(chan struct{}, 1))
+	return take(ctx, turn.(chan struct{}))
 }

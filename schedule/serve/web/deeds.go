@@ -10,9 +10,9 @@ import (
 	"sched/schedule/serve"
 )
 
-// A deed is something that can be done with tasks: with one task by a link in its row of the list, or
-// with several by the boxes before their names. Both lead to a page that says what will happen, and
-// asks for a reason. Nothing happens before its form is sent.
+// A deed is something that can be done with tasks: with one task by a link in its row of the list,
+// or with several by the boxes before their names. Both lead to a page that says what will happen,
+// and asks for a reason. Nothing happens before its form is sent.
 type deed struct {
 	name, label string
 	does        string                         // what will happen, after the names of the tasks
@@ -26,7 +26,8 @@ type deed struct {
 }
 
 var deeds = []deed{
-	{name: "trigger", label: "Trigger", does: "runs once more, now or with the next tick", whyNot: "it does not run here",
+	{name: "trigger", label: "Trigger", does: "runs once more, now or with the next tick",
+		whyNot: "it does not run here",
 		target: func(p taskList, r row) string {
 			if !r.active {
 				return ""
@@ -169,8 +170,8 @@ func showAct(made *page) error {
 	return nil
 }
 
-// ask writes what will happen to each row, with a form that makes it happen, and which rows are left
-// out.
+// ask writes what will happen to each row, with a form that makes it happen, and which rows are
+// left out.
 func (p taskList) ask(d deed, rows []row) {
 	isTarget := func(r row) bool { return d.target(p, r) != "" }
 	targets := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !isTarget(r) })

@@ -11,8 +11,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// A zoneChoice says in which zone a page shows times: in the zone of the schedule, until the visitor
-// chooses another one. A cookie keeps the choice.
+// A zoneChoice says in which zone a page shows times: in the zone of the schedule, until the
+// visitor chooses another one. A cookie keeps the choice.
 type zoneChoice struct {
 	zone         *time.Location // of the times on the page
 	scheduleZone *time.Location

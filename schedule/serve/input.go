@@ -1,7 +1,14 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -167,4 +174,62 @@ func readCursor(given string) (c cursor, err error) {
 
 func madeUp() error {
 	return badRequest("leave cursor out to begin at the first page", "the cursor is not one that this list gave")
+}
+
+// longest is the longest duration that is accepted, and how far ahead something can be asked for.
+const longest = 10 * 366 * 24 * time.Hour
+
+func duration(name string, seconds float64) (time.Duration, error) {
+	if !(seconds > 0 && seconds <= longest.Seconds()) {
+		return 0, badRequest("write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// taking returns the handler of a route that takes a body: handle gets it, read as JSON. A body
+// that is missing is the zero value.
+func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error) {
+	return func(r *Visit) (any, error) {
+		var body T
+		if len(bytes.TrimSpace(r.body)) == 0 {
+			return handle(r, body)
+		}
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			return nil, NewProblem(http.StatusUnsupportedMediaType,
+				"send it with `Content-Type: application/json`", "the body is not JSON")
+		}
+		decoder := json.NewDecoder(bytes.NewReader(r.body))
+		decoder.DisallowUnknownFields()
+		err := decoder.Decode(&body)
+		if err == nil {
+			err = ended(decoder)
+		}
+		if err != nil {
+			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+		}
+		return handle(r, body)
+	}
+}
+
+// ended returns an error if something comes behind what was read.
+func ended(decoder *json.Decoder) error {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind it")
+	}
+	return nil
+}
+
+// plainJSON says what is wrong with JSON, without names of Go.
+func plainJSON(err error) string {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind):
+		return fmt.Sprintf("%s cannot be %s", kind.Field, kind.Value)
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it is no JSON at byte %d", syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "it ends too soon"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
