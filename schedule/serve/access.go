@@ -52,15 +52,7 @@ const (
 
 // rank is higher for a scope that allows more; 0 if tokens cannot have the scope.
 func (s Scope) rank() int {
-	switch s {
-	case ScopeRead:
-		return 1
-	case ScopeOperate:
-		return 2
-	case ScopeEdit:
-		return 3
-	}
-	return 0
+	return slices.Index([]Scope{ScopeRead, ScopeOperate, ScopeEdit}, s) + 1
 }
 
 // Allows reports whether a caller with the scope may do things that need the other scope.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
@@ -90,10 +92,8 @@ func checkParam(params []param, name string, values []string) error {
 		}
 		hint := "it takes none"
 		if len(names) > 0 {
-			hint = view.DidYouMean(name, names)
-		}
-		if hint == "see `sched list`" {
-			hint = "the parameters are in openapi.json"
+			nearest := yamldoc.DidYouMean(humanize.Nearest(name, names))
+			hint = cmp.Or(nearest, "the parameters are in openapi.json")
 		}
 		return badRequest(hint, "there is no parameter %q", Shortened(name))
 	}

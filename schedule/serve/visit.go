@@ -188,12 +188,12 @@ func (s *Server) takePlace(ctx context.Context, work Work, caller string) (giveB
 	if err != nil {
 		return nil, err
 	}
-	giveBack, err = take(ctx, s.foreseeing)
+	leave, err := take(ctx, s.foreseeing)
 	if err != nil {
 		endTurn()
 		return nil, err
 	}
-	return func() { giveBack(); endTurn() }, nil
+	return func() { leave(); endTurn() }, nil
 }
 
 // take waits for room in a channel that bounds something.

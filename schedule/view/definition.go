@@ -69,18 +69,18 @@ func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition 
 		User:              t.As.User,
 		Environment:       listOf(slices.Sorted(maps.Keys(t.Env))),
 		EnvFiles:          []string{},
-		Timeout:           secondsOrNil(t.Timeout),
+		Timeout:           orNil(t.Timeout.Seconds()),
 		KillAfter:         t.KillAfter.Seconds(),
 		Attempts:          t.Retry.Attempts,
 		SuccessCodes:      listOf(t.SuccessCodes),
 		WarnCodes:         listOf(t.WarnCodes),
 		Limits:            Limits(t.Limits),
-		StartDeadline:     secondsOrNil(t.StartDeadline),
+		StartDeadline:     orNil(t.StartDeadline.Seconds()),
 		RunMissed:         t.RunMissed,
 		EvenInMaintenance: t.EvenInMaintenance,
 		EvenWhenPaused:    t.EvenWhenPaused,
 		Hooks:             []Hook{},
-		Usual:             secondsOrNil(usual),
+		Usual:             orNil(usual.Seconds()),
 	}
 	if t.RunAllMissed {
 		out.MissedAtMost = &t.MaxMissed

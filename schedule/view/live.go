@@ -36,15 +36,7 @@ func runningOf(holder mutex.Holder) Running {
 	if !holder.Since.IsZero() {
 		since = timeText(holder.Since)
 	}
-	return Running{Run: holder.Run, PID: pidOrNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
-}
-
-// pidOrNil is nil for 0, which stands for a command that has not started yet.
-func pidOrNil(pid int) *int {
-	if pid == 0 {
-		return nil
-	}
-	return &pid
+	return Running{Run: holder.Run, PID: orNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
 }
 
 // RunningText says how long a run has lived, and on which machine.

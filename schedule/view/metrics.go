@@ -94,114 +94,68 @@ var families = []struct {
 	name, kind, help string
 	samples          func(m *metrics, t *TaskHealth, now time.Time)
 }{
-	{
-		name: "sched_task_running_runs",
-		kind: gauge,
-		help: "Runs that live.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
-			m.sample(float64(len(t.Running)))
-		},
-	},
-	{
-		name: "sched_task_next_due_timestamp_seconds",
-		kind: gauge,
-		help: "When the task is due next.",
-		samples: func(m *metrics, t *TaskHealth, now time.Time) {
+	{"sched_task_running_runs", gauge, "Runs that live.", func(m *metrics, t *TaskHealth, _ time.Time) {
+		m.sample(float64(len(t.Running)))
+	}},
+	{"sched_task_next_due_timestamp_seconds", gauge, "When the task is due next.",
+		func(m *metrics, t *TaskHealth, now time.Time) {
 			if next, ok := t.When.Next(now); ok {
 				m.sample(seconds(next))
 			}
-		},
-	},
-	{
-		name: "sched_task_last_run_timestamp_seconds",
-		kind: gauge,
-		help: "When the last run ended.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_last_run_timestamp_seconds", gauge, "When the last run ended.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if t.Last.ID != "" {
 				m.sample(seconds(t.Last.Ended))
 			}
-		},
-	},
-	{
-		name: "sched_task_last_run_outcome",
-		kind: gauge,
-		help: "1 for the outcome of the last run.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if t.Last.ID != "" {
 				m.sampleOf(string(t.Last.Outcome), 1)
 			}
-		},
-	},
-	{
-		name: "sched_task_last_run_warning",
-		kind: gauge,
-		help: "1 when the last run succeeded with a warning (warn_codes), else 0.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_last_run_warning", gauge, "1 when the last run succeeded with a warning (warn_codes), else 0.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if len(t.WarnCodes) > 0 && t.Last.ID != "" {
 				m.sample(map[bool]float64{true: 1}[t.Last.Warned()])
 			}
-		},
-	},
-	{
-		name: "sched_task_last_run_exit_code",
-		kind: gauge,
-		help: "The exit code of the last run.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_last_run_exit_code", gauge, "The exit code of the last run.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if t.Last.ExitCode != nil {
 				m.sample(float64(*t.Last.ExitCode))
 			}
-		},
-	},
-	{
-		name: "sched_task_last_run_duration_seconds",
-		kind: gauge,
-		help: "How long the last run took.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_last_run_duration_seconds", gauge, "How long the last run took.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if !t.Last.Started.IsZero() {
 				m.sample(t.Last.Duration().Seconds())
 			}
-		},
-	},
-	{
-		name: "sched_task_last_run_lateness_seconds",
-		kind: gauge,
-		help: "How long after its slot the last run started.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_last_run_lateness_seconds", gauge, "How long after its slot the last run started.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if !t.Last.Started.IsZero() {
 				m.sample(t.Last.Started.Sub(t.Last.Slot).Seconds())
 			}
-		},
-	},
-	{
-		name: "sched_task_last_success_timestamp_seconds",
-		kind: gauge,
-		help: "When the last success ended.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_last_success_timestamp_seconds", gauge, "When the last success ended.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if !t.Success.IsZero() {
 				m.sample(seconds(t.Success))
 			}
-		},
-	},
-	{
-		name: "sched_task_overdue",
-		kind: gauge,
-		help: "1 while less came than expect says, else 0.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
+		}},
+	{"sched_task_overdue", gauge, "1 while less came than expect says, else 0.",
+		func(m *metrics, t *TaskHealth, _ time.Time) {
 			if t.Expect != (schedule.Expect{}) {
 				m.sample(map[bool]float64{true: 1}[len(t.Overdue) > 0])
 			}
-		},
-	},
-	{
-		name: "sched_task_slots_total",
-		kind: counter,
-		help: "Slots by what became of them.",
-		samples: func(m *metrics, t *TaskHealth, _ time.Time) {
-			for _, total := range t.Totals {
-				m.sampleOf(string(total.Outcome), float64(total.Slots))
-			}
-		},
-	},
+		}},
+	{"sched_task_slots_total", counter, "Slots by what became of them.", func(m *metrics, t *TaskHealth, _ time.Time) {
+		for _, total := range t.Totals {
+			m.sampleOf(string(total.Outcome), float64(total.Slots))
+		}
+	}},
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }

@@ -66,6 +66,7 @@ func RecordOf(r state.Row) Record {
 		Duration:   r.Duration().Seconds(),
 		UserCPU:    r.UserCPU.Seconds(),
 		SystemCPU:  r.SystemCPU.Seconds(),
+		PeakMemory: orNil(r.PeakMemory),
 		Warning:    r.Warned(),
 		Limits:     r.Limits,
 		Output:     r.Output,
@@ -73,9 +74,6 @@ func RecordOf(r state.Row) Record {
 		Cause:      r.Cause,
 		Triggered:  listOf(r.Triggered),
 		Params:     r.Params,
-	}
-	if r.PeakMemory > 0 {
-		shown.PeakMemory = &r.PeakMemory
 	}
 	if !r.Started.IsZero() {
 		shown.Lateness = new(r.Lateness().Seconds())

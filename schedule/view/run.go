@@ -97,7 +97,7 @@ func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 	r := runOf(dir, row.WithoutOutcome())
 	r.Ended, r.State, r.Attempt = "", RunRunning, max(1, row.Attempt.Number)
 	if row.Attempted() {
-		r.PID, r.Since = pidOrNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
+		r.PID, r.Since = orNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
 	}
 	switch {
 	case row.Queued():
@@ -191,7 +191,7 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 	}
 	if row.Outcome == "" {
 		r.Ended, r.State = "", RunRunning
-		r.PID, r.Since = pidOrNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
+		r.PID, r.Since = orNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
 	}
 	return r, row.ID != ""
 }

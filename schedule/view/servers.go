@@ -76,7 +76,7 @@ func ServersOf(all []cluster.Server) []Server {
 			Zone:        s.Zone,
 		}
 		for _, r := range s.Running {
-			running := ServerRun{Run: r.Run, Task: r.Task, PID: pidOrNil(r.PID), Since: timeText(r.Since)}
+			running := ServerRun{Run: r.Run, Task: r.Task, PID: orNil(r.PID), Since: timeText(r.Since)}
 			server.Running = append(server.Running, running)
 		}
 		shown = append(shown, server)

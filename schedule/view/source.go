@@ -152,12 +152,12 @@ func timeOrNil(t time.Time) *string {
 	return new(timeText(t))
 }
 
-// secondsOrNil returns the seconds of a duration, and nil for 0.
-func secondsOrNil(d time.Duration) *float64 {
-	if d == 0 {
+// orNil returns a pointer to a value, and nil for the zero value.
+func orNil[T comparable](value T) *T {
+	if value == *new(T) {
 		return nil
 	}
-	return new(d.Seconds())
+	return &value
 }
 
 // listOf returns an empty list for nil, because the lists of docs/json.md are never null.

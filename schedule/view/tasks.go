@@ -239,7 +239,7 @@ func expectOf(t *schedule.Task) *Expect {
 	if t.Expect == (schedule.Expect{}) {
 		return nil
 	}
-	return &Expect{secondsOrNil(t.Expect.Within), secondsOrNil(t.Expect.Every)}
+	return &Expect{orNil(t.Expect.Within.Seconds()), orNil(t.Expect.Every.Seconds())}
 }
 
 // overdueNow returns how tasks are overdue, as far as the last tick found it and it is still so. It
