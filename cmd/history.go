@@ -126,11 +126,11 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 		q.Outcomes = outcome.Failures
 	}
 	for _, word := range o.outcomes {
-		outcome, err := parseOutcome(word)
+		parsed, err := parseOutcome(word)
 		if err != nil {
 			return q, err
 		}
-		q.Outcomes = append(q.Outcomes, outcome)
+		q.Outcomes = append(q.Outcomes, parsed)
 	}
 	q.Since, q.Until, err = a.parseSpan(o.since, o.until, zone)
 	return q, err

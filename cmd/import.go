@@ -293,11 +293,11 @@ func (a importCommand) sources(o importOptions) (sources []crontab.Source, from 
 		return sources, filepath.Base(o.file), err
 	case o.system:
 		for _, path := range []string{systemCrontab, systemFolder} {
-			found, err := a.sourcesIn(path, true)
+			inPath, err := a.sourcesIn(path, true)
 			if err != nil && !os.IsNotExist(err) {
 				return nil, "", err
 			}
-			sources = append(sources, found...)
+			sources = append(sources, inPath...)
 		}
 		if len(sources) == 0 {
 			return nil, "", failed("", "there is neither %s nor a file in %s", systemCrontab, systemFolder)
@@ -358,7 +358,7 @@ func (a importCommand) sourcesIn(path string, system bool) (sources []crontab.So
 	return sources, nil
 }
 
-// sourceOf reads a file. If its lines may have users, it finds out whether they do.
+// sourceOf reads a file. If system is false, it finds out whether the lines have users.
 func (a importCommand) sourceOf(path string, system bool) (crontab.Source, error) {
 	content, err := os.ReadFile(path)
 	if os.IsNotExist(err) && (path == systemCrontab || path == systemFolder) {

@@ -37,12 +37,12 @@ const (
 // A discovery finds the outputs of all runs of a state folder that begin after it was made.
 type discovery struct {
 	dir     string
-	since   string            // the ids of runs sort by the time they were made
-	folders map[string]folder // by path
+	since   string                // the ids of runs sort by the time they were made
+	folders map[string]taskFolder // by path
 }
 
-// A folder has the outputs of the runs of a task.
-type folder struct {
+// A taskFolder has the outputs of the runs of a task.
+type taskFolder struct {
 	changed time.Time       // its time at the last look
 	paths   map[string]bool // of its outputs at the last look
 }
@@ -51,7 +51,7 @@ func discoverOutputs(stateDir string) *discovery {
 	return &discovery{
 		dir:     filepath.Join(stateDir, "output"),
 		since:   outcome.NewID(),
-		folders: map[string]folder{},
+		folders: map[string]taskFolder{},
 	}
 }
 
@@ -74,7 +74,7 @@ func (d *discovery) newFiles() (files []*followedFile) {
 		if err != nil {
 			continue
 		}
-		after := folder{changed: changed, paths: map[string]bool{}}
+		after := taskFolder{changed: changed, paths: map[string]bool{}}
 		for _, output := range outputs {
 			after.paths[output.path] = true
 			if !before.paths[output.path] {
