@@ -117,6 +117,7 @@ type storeURL struct {
 	fragment string
 }
 
+// parseURL takes a URL apart. The problem is as in serverOf.
 func parseURL(text string) (u storeURL, problem string) {
 	found := form().FindStringSubmatch(text)
 	if found == nil {
@@ -152,13 +153,18 @@ func parseURL(text string) (u storeURL, problem string) {
 	case "cluster":
 		u.name = "the Cluster of " + hosts
 	}
-	for _, name := range strings.Split(hosts, ",") {
-		host, err := url.Parse("redis://" + name)
+	return u.withHosts(hosts, port)
+}
+
+// withHosts sets the hosts of a list, each with its port.
+func (u storeURL) withHosts(list, defaultPort string) (_ storeURL, problem string) {
+	for _, text := range strings.Split(list, ",") {
+		host, err := url.Parse("redis://" + text)
 		if err != nil {
 			return u, "is not a URL"
 		}
 		u.noHost = u.noHost || host.Hostname() == ""
-		u.hosts = append(u.hosts, net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), port)))
+		u.hosts = append(u.hosts, net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), defaultPort)))
 	}
 	return u, ""
 }
