@@ -322,10 +322,10 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalid error, stops tic
 	if o.logs {
 		r.logs = a.newLogStream(t.Schedule.StateDir, r.width, o.json, nil)
 	}
-	t.Report.Started, t.Report.Flush = r.started, r.flush
+	t.Report.Started, t.Report.Flush = r.backgroundStarted, r.flush
 	t.Report.Done, t.Report.Skipped = r.done, r.skipped
 	if onTerminal != nil || o.logs {
-		t.Report.Begun = r.begun
+		t.Report.Begun = r.foregroundBegun
 	}
 	t.Valid = invalid == nil
 	t.Parse = func(text []byte) (*schedule.Schedule, error) {

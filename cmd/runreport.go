@@ -25,8 +25,8 @@ const longestName = 40
 const mostBuffered = 64 << 10
 
 // A reporter prints what a tick does: as text, as one JSON object, or in lines of JSON. Its methods
-// begun, started, flush, done and skipped are for tick.Report, whose callers may be several
-// goroutines.
+// foregroundBegun, backgroundStarted, flush, done and skipped are for tick.Report, whose callers
+// may be several goroutines.
 type reporter struct {
 	app      *app
 	tick     *tick.Tick
@@ -68,8 +68,8 @@ func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport)
 	return r
 }
 
-// begun shows that a foreground run goes on.
-func (r *reporter) begun(row state.Row) {
+// foregroundBegun shows that a foreground run goes on.
+func (r *reporter) foregroundBegun(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -80,8 +80,8 @@ func (r *reporter) begun(row state.Row) {
 	}
 }
 
-// started reports a run that went to the background.
-func (r *reporter) started(row state.Row) {
+// backgroundStarted reports a run that went to the background.
+func (r *reporter) backgroundStarted(row state.Row) {
 	if r.logs != nil {
 		r.logs.follower.addRun(row)
 	}
@@ -95,7 +95,7 @@ func (r *reporter) started(row state.Row) {
 	r.report(reportLine{row: row, text: text, isStart: true})
 }
 
-// flush writes what started has buffered.
+// flush writes what backgroundStarted has buffered.
 func (r *reporter) flush() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ type reportLine struct {
 	isWrong bool   // --quiet prints the line, too
 }
 
-// report prints a line, or collects it for --json.
+// report prints a line, or collects it for --json. --quiet leaves it out unless something is wrong.
 func (r *reporter) report(line reportLine) {
 	row := line.row
 	r.mu.Lock()
@@ -167,13 +167,17 @@ func (r *reporter) report(line reportLine) {
 	if r.terminal != nil {
 		r.terminal.hideIfShown(row)
 	}
-	if r.opts.json {
+	switch {
+	case r.opts.json:
 		r.tasks = append(r.tasks, line.toJSON())
-		return
+	case !r.opts.quiet || line.isWrong:
+		r.print(line)
 	}
-	if r.opts.quiet && !line.isWrong {
-		return
-	}
+}
+
+// print prints a line of text, the notes of its run, and where its output is. Its caller holds mu.
+func (r *reporter) print(line reportLine) {
+	row := line.row
 	if r.terminal != nil {
 		r.terminal.printRow(row)
 	} else {

@@ -201,7 +201,7 @@ func (a workCommand) reportLast(o runOptions) {
 	}
 	tick := a.tick(s, a.now().Truncate(time.Minute), runOptions{})
 	r := newReporter(a.app, tick, o, nil)
-	tick.Report.Started, tick.Report.Done = r.started, r.done
+	tick.Report.Started, tick.Report.Done = r.backgroundStarted, r.done
 	tick.Collect()
 	if len(r.tasks) > 0 {
 		printJSONLine(a.out, r.toJSON())
