@@ -89,7 +89,7 @@ func (f *file) connect() error {
 
 // checkVersion compares the version of a file with ours.
 func (f *file) checkVersion(version int) error {
-	switch known := len(migrations); {
+	switch known := newestVersion(); {
 	case version > known:
 		return &NewerError{Path: f.path(), Version: version, Known: known}
 	case version < known:

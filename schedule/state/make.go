@@ -126,7 +126,7 @@ func setJournal(conn *sql.DB, mode string) (got string, err error) {
 // network file system out of WAL mode.
 func (f *file) upgrade() error {
 	conn, version, mode, err := f.dial(f.path(), "rw")
-	if err == nil && version > len(migrations) {
+	if err == nil && version > newestVersion() {
 		err = f.checkVersion(version)
 	}
 	if err == nil && mode == "wal" && onNetwork(f.dir) {
@@ -140,7 +140,7 @@ func (f *file) upgrade() error {
 
 // migrate runs the migrations after version, in one transaction.
 func migrate(conn *sql.DB, version int) error {
-	if version >= len(migrations) {
+	if version >= newestVersion() {
 		return nil
 	}
 	tx, err := conn.BeginTx(context.Background(), nil)
@@ -148,12 +148,12 @@ func migrate(conn *sql.DB, version int) error {
 		return err
 	}
 	defer tx.Rollback()
-	for _, migration := range migrations[version:] {
+	for _, migration := range migrations[max(0, version-firstVersion+1):] {
 		if _, err := tx.Exec(migration); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.Exec("PRAGMA user_version = " + strconv.Itoa(len(migrations))); err != nil {
+	if _, err := tx.Exec("PRAGMA user_version = " + strconv.Itoa(newestVersion())); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -1,11 +1,18 @@
 package state
 
-// migrations are the versions of the tables, the oldest first. PRAGMA user_version counts the
-// migrations that a file has. A later version of sched adds entries and never changes one.
-var migrations = []string{tables, noChain, previousSlot, runParams, plannedPauses, limits, warnings}
+// migrations are the versions of the tables, the oldest first. A later version of sched adds
+// entries and never changes one.
+var migrations = []string{tables}
 
-// tables is version 1. docs/internals/state.md describes the columns for people who open the file
-// with sqlite3.
+// firstVersion is the version of the first entry. Those before it were never released.
+const firstVersion = 7
+
+// newestVersion returns the version of the last entry. A file has its version in PRAGMA
+// user_version.
+func newestVersion() int { return firstVersion + len(migrations) - 1 }
+
+// tables is the first version. docs/internals/state.md describes the columns for people who open
+// the file with sqlite3.
 const tables = `
 -- Definitions of tasks as they were when a run began: a run does not read the schedule again.
 CREATE TABLE definition (
@@ -32,12 +39,15 @@ CREATE TABLE run (
 	slot        INTEGER NOT NULL,           -- when it was due
 	last_slot   INTEGER,                    -- of a row that stands for several missed slots: the last
 	slots       INTEGER NOT NULL DEFAULT 1, -- how many slots it stands for
+	previous_slot INTEGER,                  -- the slot of the schedule before this one
 	scheduled   INTEGER NOT NULL,           -- 1: a slot of the schedule; 0: somebody or something asked for the run
 	origin      TEXT NOT NULL DEFAULT '',   -- what asked for it, in words; '' for the schedule
 	test        INTEGER NOT NULL DEFAULT 0, -- 1: sched test, which counts in no statistic
 	cause       TEXT,                       -- the run after which it came
 	cause_task  TEXT,
 	cause_outcome TEXT,
+	no_chain    INTEGER NOT NULL DEFAULT 0, -- 1: its hooks trigger no other task
+	params      TEXT,                       -- JSON: the values of params that somebody set for it
 	background  INTEGER NOT NULL DEFAULT 0,
 	server      TEXT NOT NULL DEFAULT '',
 	definition  INTEGER REFERENCES definition (id),
@@ -67,6 +77,7 @@ CREATE TABLE run (
 	user_cpu    INTEGER NOT NULL DEFAULT 0, -- of all attempts
 	system_cpu  INTEGER NOT NULL DEFAULT 0,
 	peak_memory INTEGER NOT NULL DEFAULT 0, -- bytes, of the largest process; 0 when it is not known
+	limits      TEXT NOT NULL DEFAULT '',   -- how its limits were kept, in words; '' without
 	output      TEXT NOT NULL DEFAULT '',   -- the file, below output/ in the state folder; '' when nothing was printed
 	notes       TEXT,                       -- JSON: a list of texts
 	triggered   TEXT,                       -- JSON: the runs that its hooks asked for, a task and a run each
@@ -79,13 +90,14 @@ CREATE UNIQUE INDEX run_once ON run (task, slot)                      -- a slot 
 	WHERE scheduled = 1 AND last_slot IS NULL;
 CREATE INDEX run_task  ON run (task, slot);                           -- the newest rows of a task
 CREATE INDEX run_slot  ON run (slot);                                 -- the newest rows of all
-CREATE INDEX run_hour  ON run                                         -- what hours add up, in the order of the groups
-	(slot / 3600000000, task, outcome, slot, ended - started, last_slot, test)
+CREATE INDEX run_sum   ON run                                         -- what hours and summaries add up
+	(task, outcome, slot, ended - started, iif(scheduled, started - slot, NULL), last_slot, test)
 	WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
 CREATE INDEX run_live  ON run (phase, owner) WHERE phase <> 'ended';  -- what is going on
 CREATE INDEX run_ran   ON run (task, id, outcome, ended - started, test) -- how a task's last runs ended
 	WHERE outcome NOT IN ('skipped', 'missed') AND test = 0;
 CREATE INDEX run_bad   ON run (outcome, slot) WHERE outcome <> 'succeeded';
+CREATE INDEX run_warned ON run (slot) WHERE kind = 'warning';         -- the successes with a warning
 CREATE INDEX run_mutex ON run (mutex, slot) WHERE mutex <> task;
 CREATE INDEX run_range ON run (last_slot, slot, task) WHERE last_slot IS NOT NULL;
 CREATE INDEX run_tail  ON run (substr(id, -4));                       -- a run by the end of its id
@@ -157,16 +169,20 @@ CREATE TABLE message (
 CREATE INDEX message_sender ON message (sender, status);
 CREATE INDEX message_due    ON message (not_before) WHERE status = 'due';
 
--- What people paused. A pause that is over stays: it says what was paused when.
+-- What people paused. A pause that is over stays: it says what was paused when. A task may have
+-- several, one of them at most begun by hand.
 CREATE TABLE pause (
-	task    TEXT NOT NULL PRIMARY KEY,      -- * for everything
+	task    TEXT NOT NULL,                  -- * for everything
+	planned INTEGER NOT NULL DEFAULT 0,     -- since when it was to begin; 0: it began when it was made
 	by      TEXT NOT NULL,
 	server  TEXT NOT NULL,
 	reason  TEXT NOT NULL,
 	since   INTEGER NOT NULL,
 	until   INTEGER,                        -- NULL: until somebody ends it
-	ended   INTEGER,                        -- when somebody ended it
-	version INTEGER NOT NULL                -- of two copies the one with the larger version counts
+	ended   INTEGER,                        -- when somebody ended it, or took it back
+	version INTEGER NOT NULL,               -- of two copies the one with the larger version counts
+	stop    INTEGER NOT NULL DEFAULT 0,     -- 1: runs that go on when it begins are stopped
+	PRIMARY KEY (task, planned)
 ) WITHOUT ROWID;
 
 -- The last valid text of each schedule of this folder, which runs while its file is not valid.
@@ -207,54 +223,4 @@ const addToTotal = `
 		started   = iif(excluded.run > run, excluded.started, started),
 		ended     = iif(excluded.run > run, excluded.ended, ended),
 		exit_code = iif(excluded.run > run, excluded.exit_code, exit_code);
-`
-
-// noChain is version 2. It adds no_chain, and run_sum replaces run_hour.
-const noChain = `
-ALTER TABLE run ADD COLUMN no_chain INTEGER NOT NULL DEFAULT 0;       -- 1: its hooks trigger no other task
-DROP INDEX run_hour;
-CREATE INDEX run_sum   ON run                                         -- what hours and summaries add up
-	(task, outcome, slot, ended - started, iif(scheduled, started - slot, NULL), last_slot, test)
-	WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
-`
-
-// previousSlot is version 3.
-const previousSlot = `
-ALTER TABLE run ADD COLUMN previous_slot INTEGER;                     -- the slot of the schedule before this one
-`
-
-// runParams is version 4.
-const runParams = `
-ALTER TABLE run ADD COLUMN params TEXT;              -- JSON: the values of params that somebody set for it
-`
-
-// plannedPauses is version 5: a task may have several pauses, one of them at most begun by hand.
-const plannedPauses = `
-ALTER TABLE pause RENAME TO pause_before;
-CREATE TABLE pause (
-	task    TEXT NOT NULL,                          -- * for everything
-	planned INTEGER NOT NULL DEFAULT 0,             -- since when it was to begin; 0: it began when it was made
-	by      TEXT NOT NULL,
-	server  TEXT NOT NULL,
-	reason  TEXT NOT NULL,
-	since   INTEGER NOT NULL,
-	until   INTEGER,                                -- NULL: until somebody ends it
-	ended   INTEGER,                                -- when somebody ended it, or took it back
-	version INTEGER NOT NULL,                       -- of two copies the one with the larger version counts
-	stop    INTEGER NOT NULL DEFAULT 0,             -- 1: runs that go on when it begins are stopped
-	PRIMARY KEY (task, planned)
-) WITHOUT ROWID;
-INSERT INTO pause (task, by, server, reason, since, until, ended, version)
-	SELECT task, by, server, reason, since, until, ended, version FROM pause_before;
-DROP TABLE pause_before;
-`
-
-// limits is version 6.
-const limits = `
-ALTER TABLE run ADD COLUMN limits TEXT NOT NULL DEFAULT '';           -- how its limits were kept, in words; '' without
-`
-
-// warnings is version 7.
-const warnings = `
-CREATE INDEX run_warned ON run (slot) WHERE kind = 'warning';         -- the successes with a warning
 `
