@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"sched/schedule"
@@ -25,32 +23,6 @@ type Asking struct {
 
 	NoChain bool              `json:"no_chain,omitempty"` // its hooks trigger no other task
 	Params  map[string]string `json:"params,omitempty"`   // values of params of the task, for this run
-}
-
-// A Reason is why something is done.
-type Reason struct {
-	Reason string `json:"reason,omitempty"`
-}
-
-// mostReason is the most characters of a reason.
-const mostReason = 500
-
-// checkReason refuses a reason that is too long, or that has a token in it. Every reason is
-// checked, in a body or in a header, because everybody who may look sees it.
-func checkReason(reason string) error {
-	if len([]rune(reason)) > mostReason {
-		return badRequest("", "the reason is longer than %d characters", mostReason)
-	}
-	return refuseToken(reason, "reason")
-}
-
-// refuseToken refuses a text with a token in it, because everybody who may look would see it. where
-// names the text.
-func refuseToken(text, where string) error {
-	if aToken().MatchString(text) {
-		return badRequest("leave it out, and revoke it if others have seen it", "a token is in the %s", where)
-	}
-	return nil
 }
 
 func (r *Visit) actor() control.Actor {
@@ -83,25 +55,25 @@ func later(r *Visit, in *float64, inName, at, atName string) (t time.Time, ok bo
 func postTrigger(r *Visit, a Asking) (any, error) { return r.Trigger(r.PathValue("name"), a) }
 
 // Trigger asks for a run of a task.
-func (r *Visit) Trigger(task string, a Asking) (asked view.Request, err error) {
-	at, atOnce, err := a.when(r)
+func (r *Visit) Trigger(task string, a Asking) (request view.Request, err error) {
+	at, err := a.when(r)
 	if err != nil {
-		return asked, err
+		return request, err
 	}
 	actor := r.actor()
-	request, err := actor.Trigger(task, at, a.Params, a.Reason)
+	row, err := actor.Trigger(task, at, a.Params, a.Reason)
 	if err != nil {
-		return asked, err
+		return request, err
 	}
-	return r.leave(actor, request, a, atOnce, "trigger", task)
+	return r.leave(actor, row, a, "trigger", task)
 }
 
 func postHook(r *Visit) (any, error) {
-	asked, err := r.Trigger(r.Who.Task, Asking{})
+	request, err := r.Trigger(r.Who.Task, Asking{})
 	if missing, ok := errors.AsType[*schedule.MissingValueError](err); ok {
 		return nil, badRequest(HookHint, "a hook sets no params: %v", missing)
 	}
-	return asked, err
+	return request, err
 }
 
 // HookHint says what to do if a hook cannot trigger a task, because a param has no default.
@@ -110,92 +82,145 @@ const HookHint = "give it a default, or trigger the task with a token of the sco
 func postRetry(r *Visit, a Asking) (any, error) { return r.Retry(r.PathValue("id"), a) }
 
 // Retry asks for a run again.
-func (r *Visit) Retry(id string, a Asking) (asked view.Request, err error) {
-	at, atOnce, err := a.when(r)
+func (r *Visit) Retry(id string, a Asking) (request view.Request, err error) {
+	at, err := a.when(r)
 	if err != nil {
-		return asked, err
+		return request, err
 	}
-	found, err := r.runToChange(id, "retry")
+	run, err := r.runToChange(id, "retry")
 	if err != nil {
-		return asked, err
+		return request, err
 	}
+	whole := run.Record.Run
 	actor := r.actor()
-	retry, err := actor.Retry(r.Context(), control.RetryWish{
-		Run:    found.Record.Run,
-		At:     at,
-		Params: a.Params,
-		Reason: a.Reason,
-	})
+	retry, err := actor.Retry(r.Context(), control.RetryWish{Run: whole, At: at, Params: a.Params, Reason: a.Reason})
 	if err != nil {
-		return asked, err
+		return request, err
 	}
 	if retry.WaitsAlready {
-		return asked, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already",
-			humanize.ShortRun(found.Record.Run), retry.Task)
+		return request, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already",
+			humanize.ShortRun(whole), retry.Task)
 	}
-	return r.leave(actor, retry.Row, a, atOnce, "retry", found.Record.Run)
+	return r.leave(actor, retry.Row, a, "retry", whole)
 }
 
-// when returns the time at which a run is to start, with the precision of the history. atOnce says
-// that the request names no time.
-func (a Asking) when(r *Visit) (at time.Time, atOnce bool, err error) {
-	at, given, err := later(r, a.In, "in", a.At, "at")
-	return at.UTC().Round(0).Truncate(time.Microsecond), !given, err
+// when returns the time at which a run is to start, with the precision of the history.
+func (a Asking) when(r *Visit) (time.Time, error) {
+	at, _, err := later(r, a.In, "in", a.At, "at")
+	return at.UTC().Round(0).Truncate(time.Microsecond), err
 }
 
 // leave stores a request for a run, which the next tick starts, and writes it into the audit log.
 func (r *Visit) leave(
-	actor control.Actor, request state.Row, a Asking, atOnce bool, action, target string,
-) (asked view.Request, err error) {
-	err = checkReason(a.Reason)
-	for name, value := range request.Params {
-		err = cmp.Or(err, refuseToken(value, "value of "+name))
+	actor control.Actor, row state.Row, a Asking, action, target string,
+) (request view.Request, err error) {
+	if err := checkReason(a.Reason); err != nil {
+		return request, err
 	}
-	if err != nil {
-		return asked, err
+	for name, value := range row.Params {
+		if err := refuseToken(value, "value of "+name); err != nil {
+			return request, err
+		}
 	}
-	request.NoChain = a.NoChain
-	if atOnce {
-		request = actor.AtOnce(request)
+	row.NoChain = a.NoChain
+	if a.In == nil && a.At == "" {
+		row = actor.AtOnce(row)
 	}
-	reason := control.Because(schedule.WithValues("", request.Params), a.Reason)
-	err = r.log(action, target, reason, func() error {
-		tick, err := actor.Leave(request)
-		asked = view.RequestOf(request, tick, r.View.Server)
+	reason := control.Because(schedule.WithValues("", row.Params), a.Reason)
+	err = r.audit(action, target, reason, func() error {
+		tick, err := actor.Leave(row)
+		request = view.RequestOf(row, tick, r.View.Server)
 		return err
 	})
-	return asked, err
+	return request, err
+}
+
+func postStop(r *Visit, body Reason) (any, error) {
+	whole, err := r.Stop(r.PathValue("id"), body.Reason)
+	return afterStop(r, whole, err)
+}
+
+// Stop stops a run that lives, and returns its whole id. It waits for stopPatience for the end.
+func (r *Visit) Stop(id, reason string) (whole string, err error) {
+	run, err := r.runToChange(id, "stop")
+	if err != nil {
+		return "", err
+	}
+	whole = run.Record.Run
+	actor := r.actor()
+	switch run.State {
+	case view.RunEnded:
+		return whole, actor.NotRunning(r.Context(), whole)
+	case view.RunWaiting:
+		waits, _ := view.OneWaiting(actor.Source, whole)
+		return whole, cmp.Or(view.StillWaits(actor.Source, waits), control.NotCancelled(waits))
+	}
+	return whole, r.stop(actor, run, reason)
+}
+
+func postCancel(r *Visit, body Reason) (any, error) {
+	whole, err := r.Cancel(r.PathValue("id"), body.Reason)
+	return afterStop(r, whole, err)
+}
+
+// Cancel ends a run that waits, and returns its whole id: a run that has not begun is skipped, and
+// a run that waits for its turn or for its next attempt is stopped.
+func (r *Visit) Cancel(id, reason string) (whole string, err error) {
+	run, err := r.runToChange(id, "stop")
+	if err != nil {
+		return "", err
+	}
+	whole = run.Record.Run
+	actor := r.actor()
+	switch run.State {
+	case view.RunWaiting:
+		return whole, r.skip(actor, whole, reason)
+	case view.RunQueued, view.RunDeferred:
+		return whole, r.stop(actor, run, reason)
+	case view.RunEnded:
+		return whole, actor.NotRunning(r.Context(), whole)
+	}
+	short := humanize.ShortRun(whole)
+	return whole, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it",
+		"run %s of %s does not wait: it is %s", short, run.Task, run.State)
+}
+
+// afterStop answers with a run that was asked to end: status 202 while it has not ended yet.
+func afterStop(r *Visit, whole string, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
+	defer cancel()
+	run, err := r.View.Run(ctx, whole)
+	c := content{value: run}
+	if run.State != view.RunEnded {
+		c.status = http.StatusAccepted
+	}
+	return c, err
+}
+
+// skip ends a run that has not begun.
+func (r *Visit) skip(actor control.Actor, whole, reason string) error {
+	waits, err := view.OneWaiting(actor.Source, whole)
+	if err != nil {
+		return err
+	}
+	return r.change("cancel", whole, reason, func() error {
+		done, err := actor.Cancel(waits, reason)
+		if err == nil && !done {
+			err = control.NotCancelled(waits)
+		}
+		return err
+	})
 }
 
 // stopPatience is how long the answer to a stop waits for the run to end.
 const stopPatience = 5 * time.Second
 
-func postStop(r *Visit, body Reason) (any, error) {
-	run, err := r.Stop(r.PathValue("id"), body.Reason)
-	return afterStop(r, run, err)
-}
-
-// Stop stops a run that lives, and returns its id. It waits for stopPatience for the end.
-func (r *Visit) Stop(id, reason string) (run string, err error) {
-	found, err := r.runToChange(id, "stop")
-	if err != nil {
-		return "", err
-	}
-	run = found.Record.Run
-	actor := r.actor()
-	switch found.State {
-	case view.RunEnded:
-		return run, actor.NotRunning(r.Context(), run)
-	case view.RunWaiting:
-		waits, _ := view.OneWaiting(actor.Source, run)
-		return run, cmp.Or(view.StillWaits(actor.Source, waits), control.NotCancelled(waits))
-	}
-	return run, r.stop(actor, found, reason)
-}
-
 // stop stops a run that has begun.
-func (r *Visit) stop(actor control.Actor, found view.Run, reason string) error {
-	done, err := r.beginStop(actor, found, reason)
+func (r *Visit) stop(actor control.Actor, run view.Run, reason string) error {
+	done, err := r.beginStop(actor, run, reason)
 	if err != nil {
 		return err
 	}
@@ -208,145 +233,27 @@ func (r *Visit) stop(actor control.Actor, found view.Run, reason string) error {
 	return nil
 }
 
-// afterStop answers with a run that was asked to end: status 202 while it has not ended yet.
-func afterStop(r *Visit, run string, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
-	defer cancel()
-	now, err := r.View.Run(ctx, run)
-	c := content{value: now}
-	if now.State != view.RunEnded {
-		c.status = http.StatusAccepted
-	}
-	return c, err
-}
-
-func postCancel(r *Visit, body Reason) (any, error) {
-	run, err := r.Cancel(r.PathValue("id"), body.Reason)
-	return afterStop(r, run, err)
-}
-
-// Cancel ends a run that waits, and returns its id: a run that has not begun is skipped, and a run
-// that waits for its turn or for its next attempt is stopped.
-func (r *Visit) Cancel(id, reason string) (run string, err error) {
-	found, err := r.runToChange(id, "stop")
-	if err != nil {
-		return "", err
-	}
-	run = found.Record.Run
-	actor, short := r.actor(), humanize.ShortRun(run)
-	switch found.State {
-	case view.RunWaiting:
-		waits, err := view.OneWaiting(actor.Source, run)
-		if err != nil {
-			return run, err
-		}
-		return run, r.change("cancel", run, reason, func() error {
-			done, err := actor.Cancel(waits, reason)
-			if err == nil && !done {
-				err = control.NotCancelled(waits)
-			}
-			return err
-		})
-	case view.RunQueued, view.RunDeferred:
-		return run, r.stop(actor, found, reason)
-	case view.RunEnded:
-		return run, actor.NotRunning(r.Context(), run)
-	}
-	return run, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it",
-		"run %s of %s does not wait: it is %s", short, found.Task, found.State)
-}
-
 // beginStop begins to stop a run. The stop goes on after the answer, and even if nobody waits for
 // the answer. done yields why the run was not stopped, or nil.
-func (r *Visit) beginStop(actor control.Actor, found view.Run, reason string) (done <-chan error, err error) {
+func (r *Visit) beginStop(actor control.Actor, run view.Run, reason string) (done <-chan error, err error) {
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:
 		return nil, unavailable("try again", "%d runs are being stopped already", mostStopping)
 	}
-	leave := func() { <-r.server.stopping }
+	giveBack := func() { <-r.server.stopping }
 	end := make(chan error, 1)
-	err = r.change("stop", found.Record.Run, reason, func() error {
+	err = r.change("stop", run.Record.Run, reason, func() error {
 		go func() {
-			defer leave()
+			defer giveBack()
 			caller := r.server.Schedules.Runs(r.Schedule)
-			stopping, err := caller.Stop(found.Record.Run, control.Because(actor.By, reason))
-			end <- control.NotStopped(found.Begin, stopping, err)
+			stopping, err := caller.Stop(run.Record.Run, control.Because(actor.By, reason))
+			end <- control.NotStopped(run.Begin, stopping, err)
 		}()
 		return nil
 	})
 	if err != nil {
-		leave()
+		giveBack()
 	}
 	return end, err
-}
-
-// change does something for a reason that somebody typed, and writes it into the audit log.
-func (r *Visit) change(action, target, reason string, do func() error) error {
-	if err := checkReason(reason); err != nil {
-		return err
-	}
-	return r.log(action, target, reason, do)
-}
-
-// log does something and writes it into the audit log. The line comes first: even if this
-// process is killed in between, nothing is changed that is not in the log. If do fails, the error
-// is added to the line.
-func (r *Visit) log(action, target, reason string, do func() error) error {
-	line := state.Change{
-		At: r.server.Now(), Who: r.Who.Name, From: r.Who.From, Action: action, Target: target,
-		Reason: control.Reason(reason),
-	}
-	err := r.server.writeAudit(func(log state.Audit) (err error) {
-		line.ID, err = log.Add(context.Background(), line)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("nothing was done, because the audit log cannot be written: %w", err)
-	}
-	if err = do(); err != nil {
-		werr := r.server.writeAudit(func(log state.Audit) error {
-			return log.Failed(context.Background(), line.ID, humanize.Line(err.Error()))
-		})
-		if werr != nil {
-			r.server.Problem("the audit log cannot be written: %v", werr)
-		}
-	}
-	return err
-}
-
-// writeAudit opens the log for a write.
-func (s *Server) writeAudit(write func(state.Audit) error) error {
-	db, err := state.Open(s.StateDir, state.Patience)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(write(db.Audit()), db.Close())
-	if path := db.SetAside(); path != "" {
-		s.Problem("the database was damaged; it is now %s, and a new one was begun", path)
-	}
-	return err
-}
-
-// Changes returns up to limit changes below an id ("" for all), newest first, and if more exist.
-func (s *Server) Changes(below string, limit int) (changes []view.Change, more bool, err error) {
-	var id int64
-	if below != "" {
-		if id, err = strconv.ParseInt(below, 10, 64); err != nil {
-			return nil, false, madeUp()
-		}
-	}
-	return view.ChangesBelow(context.Background(), s.StateDir, id, limit)
-}
-
-func getAudit(r *Visit) (any, error) {
-	changes, more, err := r.server.Changes(r.query.cursor.item, int(r.query.numbers["limit"]))
-	var next cursor
-	if more {
-		next.item = changes[len(changes)-1].ID
-	}
-	return pageOf(changes, next), err
 }
