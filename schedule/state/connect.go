@@ -1,7 +1,6 @@
 package state
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"net/url"
@@ -47,15 +46,16 @@ func (f *file) open() error {
 			err = f.connect()
 		}
 	}
-	if Damaged(err) {
-		if err = f.setFileAside(info, err); err == nil {
-			err = f.exclusively(f.make)
-		}
-		if err == nil {
-			err = f.connect()
-		}
+	if !Damaged(err) {
+		return err
 	}
-	return err
+	if err := f.setFileAside(info, err); err != nil {
+		return err
+	}
+	if err := f.exclusively(f.make); err != nil {
+		return err
+	}
+	return f.connect()
 }
 
 // errNotReady says that the file has to be made, or brought up to date.
@@ -67,24 +67,38 @@ func (f *file) connect() error {
 	if info == nil {
 		return errNotReady
 	}
-	conn, version, mode, err := f.dial(f.path(), "rw")
-	if err == nil {
-		err = f.checkVersion(version)
+	conn, err := f.dialReady()
+	if !sameFile(f.stat(), info) { // another process set the file aside meanwhile, so our result means nothing
+		if err == nil {
+			conn.Close()
+		}
+		return errNotReady
 	}
-	if err == nil && mode == "wal" && onNetwork(f.dir) {
+	if err == nil {
+		f.conn, f.info = conn, info
+	}
+	return err
+}
+
+// dialReady connects to the file if it has the tables of this version and a journal that the file
+// system bears.
+func (f *file) dialReady() (*sql.DB, error) {
+	conn, err := f.dial(f.path(), "rw")
+	if err != nil {
+		return nil, err
+	}
+	err = f.checkVersion(conn.version)
+	switch {
+	case err != nil:
+	case conn.journal != "wal":
+		_, err = setJournal(conn.DB, "TRUNCATE")
+	case onNetwork(f.dir):
 		err = errNotReady
 	}
-	if err == nil && mode != "wal" {
-		_, err = setJournal(conn, "TRUNCATE")
-	}
-	if !sameFile(f.stat(), info) {
-		err = errNotReady // another process set the file aside meanwhile, so our result means nothing
-	}
 	if err != nil {
-		return errors.Join(err, closeConn(conn))
+		return nil, errors.Join(err, conn.Close())
 	}
-	f.conn, f.info = conn, info
-	return nil
+	return conn.DB, nil
 }
 
 // checkVersion compares the version of a file with ours.
@@ -150,46 +164,59 @@ func (f *file) openForReading() error {
 	if _, err := os.Lstat(f.path() + "-wal"); err == nil || statedir.Check(f.dir) != nil {
 		mode = "ro"
 	}
-	conn, version, _, err := f.dial(f.path(), mode)
+	conn, err := f.dial(f.path(), mode)
 	if err != nil && !sameFile(f.stat(), info) { // a process set the file aside meanwhile
-		return errors.Join(closeConn(conn), f.openForReading())
+		return f.openForReading()
 	}
 	switch primary(err) {
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
-		closeConn(conn)
-		conn, version, _, err = f.dial(f.path(), "ro&immutable=1")
-	}
-	if err == nil {
-		if err = f.checkVersion(version); errors.Is(err, errNotReady) {
-			err = &olderError{f.path()}
-		}
+		conn, err = f.dial(f.path(), "ro&immutable=1")
 	}
 	if err != nil {
-		return errors.Join(err, closeConn(conn))
+		return err
 	}
-	f.conn, f.info = conn, info
+	err = f.checkVersion(conn.version)
+	if errors.Is(err, errNotReady) {
+		err = &olderError{f.path()}
+	}
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	f.conn, f.info = conn.DB, info
 	return nil
 }
 
 // readers bounds the queries that run at the same time in a database that OpenRead opened.
 const readers = 4
 
-// dial connects, and returns the version of the tables and the mode of the journal.
-func (f *file) dial(path, mode string) (conn *sql.DB, version int, journal string, err error) {
-	conn, err = sql.Open("sqlite", f.dsn(path, mode))
+// An openDB is an open database, with what the file said when it was opened.
+type openDB struct {
+	*sql.DB
+	version int    // of the tables; 0 in a new file
+	journal string // the mode of the journal: wal or another
+}
+
+// dial connects to the database at the path. The mode is the mode of a URI of SQLite: rw, rwc or
+// ro.
+func (f *file) dial(path, mode string) (openDB, error) {
+	db, err := sql.Open("sqlite", f.dsn(path, mode))
 	if err != nil {
-		return nil, 0, "", err
+		return openDB{}, err
 	}
-	conn.SetMaxOpenConns(1) // a second writer would only wait for the first
+	db.SetMaxOpenConns(1) // a second writer would only wait for the first
 	if f.access == reading {
-		conn.SetMaxOpenConns(readers)
-		conn.SetMaxIdleConns(readers)
+		db.SetMaxOpenConns(readers)
+		db.SetMaxIdleConns(readers)
 	}
-	err = conn.QueryRowContext(context.Background(), "PRAGMA user_version").Scan(&version)
+	conn := openDB{DB: db}
+	err = db.QueryRow("PRAGMA user_version").Scan(&conn.version)
 	if err == nil {
-		err = conn.QueryRowContext(context.Background(), "PRAGMA journal_mode").Scan(&journal)
+		err = db.QueryRow("PRAGMA journal_mode").Scan(&conn.journal)
 	}
-	return conn, version, journal, err
+	if err != nil {
+		return openDB{}, errors.Join(err, db.Close())
+	}
+	return conn, nil
 }
 
 // dsn is the address of the file. SQLite gives a new file the permissions 0600, and its log the
@@ -219,11 +246,4 @@ func (f *file) dsn(path, mode string) string {
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	return u.String() + "?mode=" + mode + "&" + strings.ReplaceAll(q.Encode(), "+", "%20")
-}
-
-func closeConn(conn *sql.DB) error {
-	if conn == nil {
-		return nil
-	}
-	return conn.Close()
 }

@@ -68,14 +68,14 @@ func (f *file) make() error {
 			}
 		}
 	}
-	conn, _, _, err := f.dial(draft, "rwc")
-	if err == nil {
-		err = f.newJournal(conn)
+	conn, err := f.dial(draft, "rwc")
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = migrate(conn, 0)
+	if err = f.newJournal(conn.DB); err == nil {
+		err = migrate(conn.DB, 0)
 	}
-	if err = errors.Join(err, closeConn(conn)); err != nil {
+	if err = errors.Join(err, conn.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(draft, f.path()); err != nil {
@@ -125,17 +125,20 @@ func setJournal(conn *sql.DB, mode string) (got string, err error) {
 // upgrade runs the migrations that the file does not have. It takes a file that was moved to a
 // network file system out of WAL mode.
 func (f *file) upgrade() error {
-	conn, version, mode, err := f.dial(f.path(), "rw")
-	if err == nil && version > newestVersion() {
-		err = f.checkVersion(version)
+	conn, err := f.dial(f.path(), "rw")
+	if err != nil {
+		return err
 	}
-	if err == nil && mode == "wal" && onNetwork(f.dir) {
-		_, err = setJournal(conn, "TRUNCATE")
+	if err = f.checkVersion(conn.version); errors.Is(err, errNotReady) { // older: that is why we are here
+		err = nil
+	}
+	if err == nil && conn.journal == "wal" && onNetwork(f.dir) {
+		_, err = setJournal(conn.DB, "TRUNCATE")
 	}
 	if err == nil {
-		err = migrate(conn, version)
+		err = migrate(conn.DB, conn.version)
 	}
-	return errors.Join(err, closeConn(conn))
+	return errors.Join(err, conn.Close())
 }
 
 // migrate runs the migrations after version, in one transaction.
