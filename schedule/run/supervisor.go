@@ -10,13 +10,11 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
-	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -41,7 +39,7 @@ type supervisor struct {
 	known        map[string]bool // the ids of the runs that it got
 	lastReceived time.Time       // when the newest of them came
 
-	unsent map[string]state.Row // the rows that restore has read, and whose messages have yet to come
+	unsent map[string]state.Row // the rows that takeUnsent has read, and whose messages have yet to come
 }
 
 // Supervise is the supervisor with the id: it watches the runs that it gets until the last of them
@@ -64,7 +62,7 @@ func Supervise(terminate, kill context.Context, caller Caller, self, id string, 
 	if takeOver {
 		s.runs.Go(func() {
 			s.takeOverAll(s.caller.hasStarted)
-			time.Sleep(onItsWayFor)
+			time.Sleep(messagePatience)
 			s.takeOverAll(func(state.Row) bool { return true })
 		})
 	}
@@ -129,22 +127,28 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 		if _, err := io.ReadFull(socket, message[n:]); err != nil {
 			return false
 		}
-		id := string(message[1:])
-		files := descriptors(rights[:extra])
-		if !s.register(id) { // it was taken over
-			closeAll(files)
-			continue
-		}
-		r, err := s.restore(id, files) // here, because each goroutine would have to grow a stack for it
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
-			closeAll(files)
-			s.unregister(id)
+		if !s.watch(string(message[1:]), descriptors(rights[:extra])) {
 			all = false
-			continue
 		}
-		s.watch(r)
 	}
+}
+
+// watch begins to supervise the run of a message, unless it was taken over. It reports false if the
+// run has yet to be taken over, because its row could not be read.
+func (s *supervisor) watch(id string, files []*os.File) bool {
+	if !s.register(id) {
+		closeAll(files)
+		return true
+	}
+	r, err := s.restore(id, files) // here, because each goroutine would have to grow a stack for it
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
+		closeAll(files)
+		s.unregister(id)
+		return false
+	}
+	s.runs.Go(func() { r.superviseBackground(s.terminate, s.kill, s.finishes.start) })
+	return true
 }
 
 // descriptors returns the files that came with a message.
@@ -166,29 +170,16 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// restore returns a run with its files, which belong to it then: its output, and then its locks. It
-// reads all rows together that this process was given.
+// restore returns a run with its files, which belong to it then: its output, and then its locks.
 func (s *supervisor) restore(id string, files []*os.File) (*Run, error) {
-	ctx := context.Background()
-	own, err := s.caller.Self.Owned(ctx)
+	own, err := s.caller.Self.Owned(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	row, ok := s.unsent[id]
-	if !ok {
-		rows, err := own.Rows(ctx, true)
-		if err != nil {
-			return nil, err
-		}
-		s.unsent = map[string]state.Row{}
-		for _, r := range rows {
-			s.unsent[r.ID] = r
-		}
-		if row, ok = s.unsent[id]; !ok {
-			return nil, fmt.Errorf("run %s was not given to this process", id)
-		}
+	row, err := s.takeUnsent(own, id)
+	if err != nil {
+		return nil, err
 	}
-	delete(s.unsent, id)
 	r, err := s.caller.restore(own, row)
 	if err != nil {
 		return nil, err
@@ -200,9 +191,25 @@ func (s *supervisor) restore(id string, files []*os.File) (*Run, error) {
 	return r, nil
 }
 
-// watch begins to supervise a run.
-func (s *supervisor) watch(r *Run) {
-	s.runs.Go(func() { r.superviseBackground(s.terminate, s.kill, s.finishes.start) })
+// takeUnsent takes the row of a run out of unsent. If the row is not there, it first reads all rows
+// that this process was given, in one step.
+func (s *supervisor) takeUnsent(own state.Owned, id string) (state.Row, error) {
+	if _, ok := s.unsent[id]; !ok {
+		rows, err := own.Rows(context.Background(), true)
+		if err != nil {
+			return state.Row{}, err
+		}
+		s.unsent = map[string]state.Row{}
+		for _, row := range rows {
+			s.unsent[row.ID] = row
+		}
+	}
+	row, ok := s.unsent[id]
+	if !ok {
+		return state.Row{}, fmt.Errorf("run %s was not given to this process", id)
+	}
+	delete(s.unsent, id)
+	return row, nil
 }
 
 const (
@@ -226,9 +233,9 @@ func (s *supervisor) awaitStarts() {
 	}
 }
 
-// onItsWayFor is how long a run that has not begun is left to the message of the tick, which brings
-// its descriptors.
-const onItsWayFor = time.Second
+// messagePatience is how long a run that has not begun is left to the message of the tick, which
+// brings its descriptors.
+const messagePatience = time.Second
 
 // takeOverAll goes on with the runs of this owner for which which(row) is true. The killed
 // supervisor had them, or the tick had written them down as given and was killed before it sent
@@ -287,46 +294,4 @@ func (s *supervisor) unregister(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, id)
-}
-
-// The descriptors that a witness and its supervisor inherit from the tick.
-const (
-	fileDescriptor   = 3 // the file of the supervisor, locked
-	socketDescriptor = 4
-)
-
-// WitnessCommand is the command of sched that is a witness. The id of the supervisor follows it.
-const WitnessCommand = "witness"
-
-// IsWitness reports whether a process was started as a witness: by its arguments after the path,
-// and by what it has inherited.
-func IsWitness(args []string) bool {
-	if len(args) != 2 || args[0] != WitnessCommand {
-		return false
-	}
-	var file, socket unix.Stat_t
-	if unix.Fstat(fileDescriptor, &file) != nil || unix.Fstat(socketDescriptor, &socket) != nil {
-		return false
-	}
-	return file.Mode&unix.S_IFMT == unix.S_IFREG && socket.Mode&unix.S_IFMT == unix.S_IFSOCK
-}
-
-// Witness starts the supervisor with the program at the path self, waits for it, and returns 0 when
-// it has ended well. Otherwise this process becomes a supervisor in its place. On Linux it is the
-// parent of the commands by then, because processes that its descendants leave behind become its
-// children. Witness returns 1 only if it cannot become a supervisor.
-//
-// A witness is no shell: a shell that waits takes the exit codes of all its children, also of the
-// commands that the supervisor had started (docs/internals/decisions.md#the-witness-is-no-shell).
-func Witness(self, id string, environ []string) (code int) {
-	process.BecomeSubreaper()
-	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{
-		Env: environ, Files: []uintptr{0, 1, 2, fileDescriptor, socketDescriptor},
-	})
-	if err == nil && process.AwaitChild(supervisor) {
-		return 0
-	}
-	err = syscall.Exec(self, []string{self, "finish", "--tick", id}, environ)
-	fmt.Fprintf(os.NewFile(fileDescriptor, ""), "sched: nobody goes on with these runs: exec %s: %v\n", self, err)
-	return 1
 }
