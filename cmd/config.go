@@ -1,11 +1,15 @@
 package cmd
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"sched/cmd/terminal"
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
@@ -159,6 +163,133 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 	opts.CheckNotification = nil
 	return load.Archive(text, file, opts)
 }
+
+// loadForTick loads the schedule of a tick. It refuses a state folder that other users can write.
+// If the file is invalid, it prints why, and returns the schedule that runs in its place, unless
+// --strict is given. invalid is then the exit of the tick.
+func (a runCommand) loadForTick(o runOptions) (s *schedule.Schedule, invalid, err error) {
+	var broken error
+	if o.strict {
+		s, err = a.load()
+	} else {
+		s, broken, err = a.loadLastValid()
+	}
+	switch {
+	case err != nil:
+		return nil, nil, a.reportNothingRuns(err, o)
+	case broken != nil:
+		a.reportReplaced(s, broken, o)
+	case len(s.BadLines) > 0:
+		broken = &load.InvalidError{Problems: s.BadLines, StateDir: s.StateDir}
+		if o.strict {
+			return nil, nil, broken
+		}
+		a.reportBadLines(s, broken, o)
+	}
+	if err := checkState(s); err != nil {
+		return nil, nil, err
+	}
+	if broken != nil {
+		return s, &exit{code: exitUsage}, nil
+	}
+	if !o.dryRun {
+		forgetPrinted(s)
+	}
+	return s, nil, nil
+}
+
+// reportNothingRuns prints why a tick has no schedule, and returns the exit of the tick. Each such
+// tick says in a line that nothing runs until the file is valid.
+func (a runCommand) reportNothingRuns(err error, o runOptions) error {
+	code, _ := a.reportHourly(err, o)
+	_, isInvalid := errors.AsType[*load.InvalidError](err)
+	file, fileErr := a.findConfig()
+	if isInvalid && fileErr == nil && !errors.Is(err, os.ErrNotExist) {
+		a.problem("nothing runs until %s is valid", filepath.Base(file))
+	}
+	return &exit{code: code}
+}
+
+// reportReplaced prints why the file is broken, and that s runs in its place. If s leaves out tasks
+// of the file, each tick says so.
+func (a runCommand) reportReplaced(s *schedule.Schedule, broken error, o runOptions) {
+	_, printed := a.reportHourly(broken, o)
+	if printed || s.Without != nil && !o.quiet {
+		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
+	}
+}
+
+// reportBadLines prints which lines of a crontab cannot run.
+func (a runCommand) reportBadLines(s *schedule.Schedule, broken error, o runOptions) {
+	if _, printed := a.reportHourly(broken, o); printed {
+		count := humanize.Count(len(s.BadLines), "line")
+		a.problem("%s of %s cannot run; the others do", count, filepath.Base(s.File))
+	}
+}
+
+// reportHourly prints an error of loading and returns its exit code. It does not print the problems
+// of an invalid schedule if a tick printed the same problems in the last hour.
+func (a runCommand) reportHourly(err error, o runOptions) (code int, printed bool) {
+	note := a.printedNote(o, err)
+	if note.isRecent(a.now()) {
+		return exitUsage, false
+	}
+	code = a.reportError(err)
+	note.write(a.now())
+	return code, true
+}
+
+// A printedNote says which problems of the schedule a tick printed last, and when. It is a file of
+// the state folder, until the schedule is valid again. cron mails what ticks print, so ticks print
+// the same problems only once an hour. The zero note is not recent, and cannot be written.
+type printedNote struct {
+	stateDir string
+	digest   string // of the problems of this tick
+}
+
+const (
+	printedFile   = "told-invalid"
+	repeatInvalid = time.Hour
+)
+
+// printedNote returns the note for the problems of an invalid schedule. It returns the zero note if
+// this tick shall print them in any case: to a terminal, with -v or --dry-run, and if no state
+// folder can be trusted.
+func (a runCommand) printedNote(o runOptions, err error) printedNote {
+	invalid, ok := errors.AsType[*load.InvalidError](err)
+	if !ok || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
+		return printedNote{}
+	}
+	sum := sha256.New()
+	for _, p := range invalid.Problems {
+		fmt.Fprintln(sum, p)
+	}
+	return printedNote{stateDir: invalid.StateDir, digest: fmt.Sprintf("%x", sum.Sum(nil))}
+}
+
+// isRecent reports whether a tick printed the same problems in the last hour.
+func (n printedNote) isRecent(now time.Time) bool {
+	if n.stateDir == "" {
+		return false
+	}
+	text, _ := statedir.ReadFile(filepath.Join(n.stateDir, printedFile))
+	digest, printed, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	at, err := time.Parse(time.RFC3339, printed)
+	return err == nil && digest == n.digest && !now.Before(at) && now.Before(at.Add(repeatInvalid))
+}
+
+// write notes that a tick prints the problems now. It makes no state folder, because an invalid
+// schedule may name the wrong one.
+func (n printedNote) write(now time.Time) {
+	if _, err := os.Stat(n.stateDir); err != nil {
+		return
+	}
+	line := fmt.Appendln(nil, n.digest, now.UTC().Format(time.RFC3339))
+	statedir.Replace(filepath.Join(n.stateDir, printedFile), line)
+}
+
+// forgetPrinted lets the next tick with problems print them, even if they are the same.
+func forgetPrinted(s *schedule.Schedule) { os.Remove(filepath.Join(s.StateDir, printedFile)) }
 
 // checkState refuses a state folder that other users can write. Call it before you use its files.
 func checkState(s *schedule.Schedule) error {

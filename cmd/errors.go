@@ -1,24 +1,19 @@
 package cmd
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strings"
-	"time"
 
-	"sched/cmd/terminal"
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
 
@@ -160,55 +155,3 @@ func asUser(uid int) string {
 	}
 	return strings.Join(words, " ")
 }
-
-// A printedNote says which problems of the schedule a tick printed last, and when. It is a file of
-// the state folder, until the schedule is valid again. cron mails what ticks print, so ticks print
-// the same problems only once an hour. The zero note is not recent, and cannot be written.
-type printedNote struct {
-	stateDir string
-	digest   string // of the problems of this tick
-}
-
-const (
-	printedFile   = "told-invalid"
-	repeatInvalid = time.Hour
-)
-
-// printedNote returns the note for the problems of an invalid schedule. It returns the zero note if
-// this tick shall print them in any case: to a terminal, with -v or --dry-run, and if no state
-// folder can be trusted.
-func (a runCommand) printedNote(o runOptions, err error) printedNote {
-	invalid, ok := errors.AsType[*load.InvalidError](err)
-	if !ok || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
-		return printedNote{}
-	}
-	sum := sha256.New()
-	for _, p := range invalid.Problems {
-		fmt.Fprintln(sum, p)
-	}
-	return printedNote{stateDir: invalid.StateDir, digest: fmt.Sprintf("%x", sum.Sum(nil))}
-}
-
-// isRecent reports whether a tick printed the same problems in the last hour.
-func (n printedNote) isRecent(now time.Time) bool {
-	if n.stateDir == "" {
-		return false
-	}
-	text, _ := statedir.ReadFile(filepath.Join(n.stateDir, printedFile))
-	digest, printed, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	at, err := time.Parse(time.RFC3339, printed)
-	return err == nil && digest == n.digest && !now.Before(at) && now.Before(at.Add(repeatInvalid))
-}
-
-// write notes that a tick prints the problems now. It makes no state folder, because an invalid
-// schedule may name the wrong one.
-func (n printedNote) write(now time.Time) {
-	if _, err := os.Stat(n.stateDir); err != nil {
-		return
-	}
-	line := fmt.Appendln(nil, n.digest, now.UTC().Format(time.RFC3339))
-	statedir.Replace(filepath.Join(n.stateDir, printedFile), line)
-}
-
-// forgetPrinted lets the next tick with problems print them, even if they are the same.
-func forgetPrinted(s *schedule.Schedule) { os.Remove(filepath.Join(s.StateDir, printedFile)) }

@@ -2,10 +2,8 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/doctor"
 	"sched/schedule/humanize"
-	"sched/schedule/load"
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -155,7 +152,7 @@ func (a runCommand) warnOfRepetition(t *tick.Tick) {
 // loadTick returns the tick that the flags ask for. If the tick runs the last valid schedule,
 // invalid is its exit.
 func (a runCommand) loadTick(o runOptions, now time.Time) (t *tick.Tick, invalid, err error) {
-	s, invalid, err := a.loadSchedule(o)
+	s, invalid, err := a.loadForTick(o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -189,7 +186,7 @@ func (a runCommand) runWorked(o runOptions) error {
 	stops.noNewStarts = link.NoNewStarts(stops.terminate)
 	for {
 		now := a.now()
-		s, invalid, err := a.loadSchedule(o)
+		s, invalid, err := a.loadForTick(o)
 		if err != nil {
 			return err
 		}
@@ -227,53 +224,6 @@ func (a runCommand) runTriggered(o runOptions) error {
 	answer.Report = tick.Report{Started: unread, Done: unread, Problem: func(string, ...any) {}}
 	answer.AnswerTriggered(stops.terminate, stops.kill)
 	return nil
-}
-
-// loadSchedule loads the schedule of a tick, whose state folder is ours. If the schedule is
-// invalid, loadSchedule prints why, the same text only once an hour. Then it returns the schedule
-// that runs in its place, unless --strict is given, and in invalid the exit of the tick.
-func (a runCommand) loadSchedule(o runOptions) (s *schedule.Schedule, invalid, err error) {
-	var broken error
-	if o.strict {
-		s, err = a.load()
-	} else {
-		s, broken, err = a.loadLastValid()
-	}
-	note := a.printedNote(o, errors.Join(broken, err))
-	printedLately := note.isRecent(a.now())
-	switch {
-	case err != nil:
-		err = a.reportNothingRuns(err, printedLately)
-	case broken != nil && !printedLately:
-		a.reportError(broken)
-	}
-	if !printedLately {
-		note.write(a.now())
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if broken != nil && (!printedLately || s.Without != nil && !o.quiet) {
-		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
-	}
-	if broken == nil && len(s.BadLines) > 0 {
-		left := &load.InvalidError{Problems: s.BadLines, StateDir: s.StateDir}
-		if o.strict {
-			return nil, nil, left
-		}
-		a.reportLeftLines(o, s, left)
-		broken = left
-	}
-	if err := checkState(s); err != nil {
-		return nil, nil, err
-	}
-	if broken != nil {
-		return s, &exit{code: exitUsage}, nil
-	}
-	if !o.dryRun {
-		forgetPrinted(s)
-	}
-	return s, nil, nil
 }
 
 // maxAhead is how far ahead the minute of --at may be without --force: clocks differ.
@@ -319,14 +269,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalid error, stops tic
 	onTerminal, restore := newTerminalReport(a.app, t, o, stops.terminate)
 	defer restore()
 	r := newReporter(a.app, t, o, onTerminal)
-	if o.logs {
-		r.logs = a.newLogStream(t.Schedule.StateDir, r.width, o.json, nil)
-	}
-	t.Report.Started, t.Report.Flush = r.backgroundStarted, r.flush
-	t.Report.Done, t.Report.Skipped = r.done, r.skipped
-	if onTerminal != nil || o.logs {
-		t.Report.Begun = r.foregroundBegun
-	}
+	r.attach()
 	t.Valid = invalid == nil
 	t.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, t.Schedule.File)
@@ -337,13 +280,9 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalid error, stops tic
 		doctor.Keep(t.Schedule.StateDir, ownEnvironment(), a.now())
 	}
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
-	r.logs.close()
 	r.end(result.Covered)
 	if result.Covered && !byPerson {
 		doctor.KeepDouble(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
-	}
-	if result.Covered {
-		a.sayCovered(t, o)
 	}
 	a.writeMetrics(t.Schedule, invalid != nil)
 	switch {

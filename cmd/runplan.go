@@ -90,7 +90,7 @@ const maxSpanSlots = 1000
 // runSpan runs the slots of one task from --from to before --to, one after another in the
 // foreground, the oldest first. Each is the tick of its minute, as with --at.
 func (a runCommand) runSpan(o runOptions) error {
-	s, invalid, err := a.loadSchedule(o)
+	s, invalid, err := a.loadForTick(o)
 	if err != nil {
 		return err
 	}

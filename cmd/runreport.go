@@ -1,17 +1,13 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/load"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -66,6 +62,19 @@ func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport)
 	}
 	r.width = min(r.width, longestName)
 	return r
+}
+
+// attach makes the tick report to r. With --logs it begins to print what runs print.
+func (r *reporter) attach() {
+	if r.opts.logs {
+		r.logs = r.app.newLogStream(r.tick.Schedule.StateDir, r.width, r.opts.json, nil)
+	}
+	report := &r.tick.Report
+	report.Started, report.Flush = r.backgroundStarted, r.flush
+	report.Done, report.Skipped = r.done, r.skipped
+	if r.terminal != nil || r.logs != nil {
+		report.Begun = r.foregroundBegun
+	}
 }
 
 // foregroundBegun shows that a foreground run goes on.
@@ -228,9 +237,10 @@ func (r *reporter) buffer(line reportLine) {
 	r.buffered = fmt.Appendf(r.buffered, "%s  %-*s  %s\n", slot, r.width, line.row.Task, text)
 }
 
-// end prints the JSON, that nothing was due, or the tallies. If another tick had covered the
-// minute, nobody knows what was due.
+// end prints the JSON, that nothing was due, or the tallies, below the last logs. If another tick
+// had covered the minute, nobody knows what was due.
 func (r *reporter) end(covered bool) {
+	r.logs.close()
 	nothingWasDue := r.lines == 0 && !covered
 	switch {
 	case r.opts.json:
@@ -239,6 +249,9 @@ func (r *reporter) end(covered bool) {
 		r.sayNothingDue()
 	case r.terminal != nil:
 		r.terminal.printTallies()
+	}
+	if covered {
+		r.sayCovered()
 	}
 }
 
@@ -293,9 +306,9 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text strin
 }
 
 // sayCovered says that another tick had the minute, and what to do.
-func (a runCommand) sayCovered(t *tick.Tick, o runOptions) {
+func (r *reporter) sayCovered() {
 	const doctorHint = "`sched doctor` says who else calls sched run"
-	zone := t.Schedule.Location
+	a, t, zone := r.app, r.tick, r.tick.Schedule.Location
 	minute := humanize.SlotOfDayZone(t.Minute, zone)
 	pid, works := work.Running(t.Schedule.StateDir)
 	switch {
@@ -305,36 +318,9 @@ func (a runCommand) sayCovered(t *tick.Tick, o runOptions) {
 	case works:
 		a.problemWithHint(doctorHint,
 			"sched work (process %d) had %s already, and nothing starts twice", pid, minute)
-	case !o.quiet:
+	case !r.opts.quiet:
 		hint := fmt.Sprintf("`sched test TASK` runs a task now, and `sched run --at %s` the minute once more",
 			t.Minute.In(zone).Format("15:04"))
 		a.problemWithHint(hint, "%s was ticked already, and nothing starts twice", minute)
 	}
-}
-
-// reportNothingRuns prints the error of a tick that has no schedule, unless it was printed lately,
-// and returns the exit of that tick. Each such tick says in a line that nothing runs.
-func (a runCommand) reportNothingRuns(err error, printedLately bool) error {
-	code := exitUsage
-	if !printedLately {
-		code = a.reportError(err)
-	}
-	_, isInvalid := errors.AsType[*load.InvalidError](err)
-	file, fileErr := a.findConfig()
-	if isInvalid && fileErr == nil && !errors.Is(err, os.ErrNotExist) {
-		a.problem("nothing runs until %s is valid", filepath.Base(file))
-	}
-	return &exit{code: code}
-}
-
-// reportLeftLines prints which lines of a crontab cannot run, the same text only once an hour.
-func (a runCommand) reportLeftLines(o runOptions, s *schedule.Schedule, left *load.InvalidError) {
-	note := a.printedNote(o, left)
-	if note.isRecent(a.now()) {
-		return
-	}
-	a.reportError(left)
-	count := humanize.Count(len(s.BadLines), "line")
-	a.problem("%s of %s cannot run; the others do", count, filepath.Base(s.File))
-	note.write(a.now())
 }
