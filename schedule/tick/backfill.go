@@ -102,8 +102,8 @@ func (b *backfill) addLeft(row state.Row) {
 		reason = killedAsking
 	}
 	fate := b.fateOf(row, task)
-	// If the run began unseen, the process that lives is the command of the run.
-	if fate != begunUnseen && (task == nil || reason == killedAsking) {
+	mayHaveConditions := task == nil || reason == killedAsking
+	if mayHaveConditions && fate != begunUnseen { // else the process that lives is the command of the run
 		endConditions(row.ID)
 	}
 	switch fate {
@@ -139,7 +139,13 @@ const resumedWithin = 3 * time.Minute
 // makes way for the next one instead
 // (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
 func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
-	if task == nil || !task.OneServer || task.GivesWay(row.Slot) && !task.RunAllMissed || !b.isAllowed(task, row.Slot) {
+	if task == nil || !task.OneServer {
+		return false
+	}
+	if task.GivesWay(row.Slot) && !task.RunAllMissed {
+		return false
+	}
+	if !b.isAllowed(task, row.Slot) {
 		return false
 	}
 	within := resumedWithin
@@ -186,7 +192,7 @@ func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
 // newestMissed returns the newest missed slots of the task that may run now, at most limit of them.
 func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) {
 	first := b.ledger.Minute.Add(-task.MissedWithin)
-	for key, row := range b.ledger.waiting { // such a slot runs when its pause is over, and older ones do not
+	for key, row := range b.ledger.waiting { // a slot that waits for the end of a pause stands for all older ones
 		if key.task == task.Name && row.Wait.For == state.ForPause && !key.slot.Before(first) {
 			first = key.slot.Add(time.Second)
 		}
@@ -197,20 +203,26 @@ func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) 
 			newest = append(newest, miss)
 		}
 	}
-	if b.gap.has(task.Name) {
-		n := 0
-		for at := range task.When.Backward(humanize.Later(b.gap.countedFrom, first), b.gap.end) {
-			if n == limit {
-				break
-			}
-			if !b.settled.has(task.Name, at) && b.isAllowed(task, at) {
-				newest = append(newest, miss{at, b.gap.reason(b.ledger.Schedule.Location)})
-				n++
-			}
-		}
-	}
+	newest = append(newest, b.newestInGap(task, first, limit)...)
 	slices.SortFunc(newest, func(x, y miss) int { return y.slot.Compare(x.slot) })
 	return newest[:min(limit, len(newest))]
+}
+
+// newestInGap is newestMissed for the slots of the gap from first on.
+func (b *backfill) newestInGap(task *schedule.Task, first time.Time, limit int) (newest []miss) {
+	if !b.gap.has(task.Name) {
+		return nil
+	}
+	reason := b.gap.reason(b.ledger.Schedule.Location)
+	for at := range task.When.Backward(humanize.Later(b.gap.countedFrom, first), b.gap.end) {
+		if len(newest) == limit {
+			break
+		}
+		if !b.settled.has(task.Name, at) && b.isAllowed(task, at) {
+			newest = append(newest, miss{at, reason})
+		}
+	}
+	return newest
 }
 
 // isAllowed reports whether a slot would have run if a tick had come.
@@ -248,92 +260,55 @@ func (b *backfill) task(name string) *schedule.Task {
 	return b.tasks[name]
 }
 
-// settled has the slots that have an outcome, or for which a live tick will account, by task.
-type settled map[string]*outcomes
-
-// outcomes are the settled slots of one task.
-type outcomes struct {
-	single map[time.Time]bool
-	ranges []state.Slot // each stands for several
-}
-
-// findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
-// left.
-func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, error) {
-	s := settled{}
-	from, to := b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
-	if b.gap != nil {
-		from = b.gap.countedFrom
+// catchUp has missed slots of tasks with missed: all run one after another (schedule.Task.CatchUp).
+// The slots of this minute join them while such runs wait or go on: no slot overtakes another, or
+// is skipped because of it. If too many wait, a slot of this minute starts like any other.
+func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []state.Row) ([]schedule.Slot, error) {
+	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
+		return slots, nil
 	}
-	for _, row := range left { // some may lie ahead: the clock was set back
-		if row.Slot.Before(from) {
-			from = row.Slot
+	catchingUp, err := l.countCatchingUp(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	server := ""
+	if l.Shared {
+		server = l.Server
+	}
+	joined := slices.Clone(slots)
+	copies := map[*schedule.Task]*schedule.Task{} // of tasks that catch up
+	for i, slot := range slots {
+		task, missed := slot.Task, slot.At.Before(l.Minute)
+		if missed {
+			catchingUp[task.Name]++
 		}
-		to = humanize.Later(to, row.Slot.Add(time.Second))
-	}
-	for key := range b.ledger.waiting {
-		s.add(key.task, key.slot, key.slot)
-	}
-	slots, err := b.ledger.plan.Runs().Slots(ctx, from, to)
-	for _, slot := range slots {
-		s.add(slot.Task, slot.At, slot.Until)
-	}
-	return s, err
-}
-
-// add adds the slots of a task from at through until.
-func (s settled) add(name string, at, until time.Time) {
-	o := s[name]
-	if o == nil {
-		o = &outcomes{single: map[time.Time]bool{}}
-		s[name] = o
-	}
-	if until.After(at) {
-		o.ranges = append(o.ranges, state.Slot{Task: name, At: at.UTC(), Until: until.UTC()})
-	} else {
-		o.single[at.UTC()] = true
-	}
-}
-
-// has reports whether a slot is settled.
-func (s settled) has(name string, at time.Time) bool {
-	return s.hasSingle(name, at) || s.hasInRange(name, at)
-}
-
-// hasSingle reports whether a slot is settled by a row of its own.
-func (s settled) hasSingle(name string, at time.Time) bool {
-	o := s[name]
-	return o != nil && o.single[at.UTC()]
-}
-
-// hasInRange reports whether a slot is settled by a row that stands for several slots.
-func (s settled) hasInRange(name string, at time.Time) bool {
-	o := s[name]
-	covers := func(r state.Slot) bool { return !at.Before(r.At) && !at.After(r.Until) }
-	return o != nil && slices.ContainsFunc(o.ranges, covers)
-}
-
-// firstOpen returns the first slot of the task at or after from that is not settled.
-func (s settled) firstOpen(task *schedule.Task, from time.Time) time.Time {
-	first, ok := task.When.Next(from.Add(-time.Second))
-	for ok && s.has(task.Name, first) {
-		first, ok = task.When.Next(first)
-	}
-	return first
-}
-
-// countInRanges returns how many slots of the task in [from, to) lie in ranges.
-func (s settled) countInRanges(task *schedule.Task, from, to time.Time) (n int) {
-	o := s[task.Name]
-	if o == nil {
-		return 0
-	}
-	for _, r := range o.ranges {
-		end := r.Until.Add(time.Second)
-		if to.Before(end) {
-			end = to
+		n := catchingUp[task.Name]
+		tooMany := n > schedule.MostMissed && !missed
+		if !task.RunAllMissed || n == 0 || tooMany {
+			continue
 		}
-		n += task.When.Count(humanize.Later(r.At, from), end)
+		if copies[task] == nil {
+			copies[task] = task.CatchUp(l.Schedule, server)
+		}
+		joined[i].Task = copies[task]
 	}
-	return n
+	return joined, nil
+}
+
+// countCatchingUp returns how many runs of each task catch up: the missed slots that live ticks
+// have planned, and the runs that wait or go on.
+func (l *Ledger) countCatchingUp(ctx context.Context, live []state.Row) (map[string]int, error) {
+	notEnded, err := l.plan.Runs().NotEnded(ctx)
+	catchingUp := map[string]int{}
+	for _, row := range live {
+		if row.Slot.Before(l.Minute) {
+			catchingUp[row.Task]++
+		}
+	}
+	for _, row := range notEnded {
+		if row.CatchesUp() {
+			catchingUp[row.Task]++
+		}
+	}
+	return catchingUp, err
 }

@@ -3,10 +3,13 @@ package tick
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/placement"
+	"sched/schedule/state"
 )
 
 // A gap is the time from began to before end in which no tick came. Slots before countedFrom are
@@ -74,6 +77,12 @@ func (l *Ledger) timesBefore(ctx context.Context) map[string]string {
 		}
 	}
 	return times
+}
+
+// machineOf returns the machine for which the schedule was kept.
+func machineOf(last state.ValidSchedule) placement.Machine {
+	words := strings.Split(last.Machine, " ")
+	return placement.Machine{Name: words[0], Labels: words[1:]}
 }
 
 // timesOf returns a text that is the same for two tasks that are due at the same times.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -227,59 +229,6 @@ func (l *Ledger) sortStarts(slots []schedule.Slot) {
 	})
 }
 
-// catchUp has missed slots of tasks with missed: all run one after another (schedule.Task.CatchUp).
-// The slots of this minute join them while such runs wait or go on: no slot overtakes another, or
-// is skipped because of it. If too many wait, a slot of this minute starts like any other.
-func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []state.Row) ([]schedule.Slot, error) {
-	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
-		return slots, nil
-	}
-	catchingUp, err := l.countCatchingUp(ctx, live)
-	if err != nil {
-		return nil, err
-	}
-	server := ""
-	if l.Shared {
-		server = l.Server
-	}
-	joined := slices.Clone(slots)
-	copies := map[*schedule.Task]*schedule.Task{} // of tasks that catch up
-	for i, slot := range slots {
-		task, missed := slot.Task, slot.At.Before(l.Minute)
-		if missed {
-			catchingUp[task.Name]++
-		}
-		n := catchingUp[task.Name]
-		tooMany := n > schedule.MostMissed && !missed
-		if !task.RunAllMissed || n == 0 || tooMany {
-			continue
-		}
-		if copies[task] == nil {
-			copies[task] = task.CatchUp(l.Schedule, server)
-		}
-		joined[i].Task = copies[task]
-	}
-	return joined, nil
-}
-
-// countCatchingUp returns how many runs of each task catch up: the missed slots that live ticks
-// have planned, and the runs that wait or go on.
-func (l *Ledger) countCatchingUp(ctx context.Context, live []state.Row) (map[string]int, error) {
-	notEnded, err := l.plan.Runs().NotEnded(ctx)
-	catchingUp := map[string]int{}
-	for _, row := range live {
-		if row.Slot.Before(l.Minute) {
-			catchingUp[row.Task]++
-		}
-	}
-	for _, row := range notEnded {
-		if row.CatchesUp() {
-			catchingUp[row.Task]++
-		}
-	}
-	return catchingUp, err
-}
-
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
 // commands if this tick is killed while they run.
 func (l *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
@@ -306,33 +255,39 @@ func (l *Ledger) add(ctx context.Context, slots []schedule.Slot) error {
 	}
 	var rows []state.Row
 	for _, slot := range slots {
-		key := keyOf(slot)
-		if w, waits := l.waiting[key]; waits {
-			if err := l.plan.Take(ctx, own, w.ID); err != nil {
+		if waiting, ok := l.waiting[keyOf(slot)]; ok {
+			if err := l.plan.Take(ctx, own, waiting.ID); err != nil {
 				return err
 			}
 			continue
 		}
-		if l.runs[key].run == "" {
-			l.runs[key] = plannedRun{run: outcome.NewID()}
-		}
-		rows = append(rows, state.Row{
-			ID:         l.runs[key].run,
-			Task:       key.task,
-			Mutex:      slot.Task.Mutex,
-			Slot:       key.slot,
-			Scheduled:  l.Covers,
-			Background: slot.Task.Background,
-			Server:     l.Server,
-			Phase:      state.Planned,
-			Owner:      own.ID,
-		})
+		rows = append(rows, l.newRow(slot, own))
 	}
 	added, err := l.plan.Add(ctx, rows)
 	if err != nil || len(added) == len(rows) {
 		return err
 	}
 	return l.addAgain(ctx, rows, added)
+}
+
+// newRow returns the row of a slot, which belongs to the owner. A slot that a dead tick had claimed
+// keeps its run; any other slot gets a new one.
+func (l *Ledger) newRow(slot schedule.Slot, own state.Owned) state.Row {
+	key := keyOf(slot)
+	if l.runs[key].run == "" {
+		l.runs[key] = plannedRun{run: outcome.NewID()}
+	}
+	return state.Row{
+		ID:         l.runs[key].run,
+		Task:       key.task,
+		Mutex:      slot.Task.Mutex,
+		Slot:       key.slot,
+		Scheduled:  l.Covers,
+		Background: slot.Task.Background,
+		Server:     l.Server,
+		Phase:      state.Planned,
+		Owner:      own.ID,
+	}
 }
 
 // addAgain adds the rows that were not added, because their slots have a row already. They
@@ -347,6 +302,33 @@ func (l *Ledger) addAgain(ctx context.Context, rows, added []state.Row) error {
 		l.runs[key] = plannedRun{run: row.ID, note: l.runs[key].note, hasRow: true}
 	}
 	_, err := l.plan.Add(ctx, again)
+	return err
+}
+
+// validSchedule returns what the database keeps of a valid schedule. Machine is kept because
+// `servers` of a task depends on it.
+func validSchedule(s *schedule.Schedule) state.ValidSchedule {
+	return state.ValidSchedule{
+		File: s.File, Digest: s.Digest, Since: clock.Now(),
+		Machine: strings.Join(append([]string{s.Machine.Name}, s.Machine.Labels...), " "),
+	}
+}
+
+// keepValid writes the schedule of this tick down as the last valid one, if it is valid. A schedule
+// whose text cannot be read is only a problem to report.
+func (l *Ledger) keepValid(ctx context.Context) error {
+	if !l.Valid {
+		return nil
+	}
+	var readError error
+	err := l.plan.Values().KeepValid(ctx, validSchedule(l.Schedule), func() (text []byte, err error) {
+		text, readError = l.Schedule.Archive()
+		return text, readError
+	})
+	if readError != nil {
+		l.addProblem("the last valid schedule is not kept: %v", readError)
+		return nil
+	}
 	return err
 }
 
@@ -378,4 +360,19 @@ func (l *Ledger) lastCovered(ctx context.Context) (time.Time, error) {
 func (l *Ledger) RunOf(slot schedule.Slot) (run, note string) {
 	p := l.runs[keyOf(slot)]
 	return p.run, p.note
+}
+
+// LastValid returns the last valid text of the schedule in file, for load.Archive. The error is
+// os.ErrNotExist if there is no such text. LastValid changes nothing in the folder.
+func LastValid(dir, file string) ([]byte, error) {
+	db, err := state.OpenRead(dir, state.Patience)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	last, err := db.Values().LastValid(context.Background(), file)
+	if err == nil && last.Digest == "" {
+		err = os.ErrNotExist
+	}
+	return last.Text, err
 }
