@@ -163,15 +163,30 @@ func FormatOf(path, text string, system bool, isUser func(string) bool) (format 
 	case yamldoc.IsMapping([]byte(text)):
 		return Unclear, "the file may be a crontab or YAML", "call it " + file + ".crontab or " + file + ".yaml"
 	}
-	for _, k := range table.Keys {
-		if isSystem, err := strconv.ParseBool(k.Value); k.Name == systemKey && err == nil {
-			return map[bool]Format{true: System, false: User}[isSystem], "", ""
-		}
+	if format, ok := table.formatOfComment(); ok {
+		return format, "", ""
 	}
 	if inCronD || system {
 		return System, "", ""
 	}
 	return formatByUsers(entries, isUser, strings.HasSuffix(path, "/etc/crontab"))
+}
+
+// formatOfComment returns the format that a comment names, by rule 3 of FormatOf.
+func (t *Table) formatOfComment() (Format, bool) {
+	for _, k := range t.Keys {
+		if k.Name != systemKey {
+			continue
+		}
+		switch isSystem, err := strconv.ParseBool(k.Value); {
+		case err != nil:
+		case isSystem:
+			return System, true
+		default:
+			return User, true
+		}
+	}
+	return NotCrontab, false
 }
 
 // formatByUsers applies rule 4 of FormatOf.

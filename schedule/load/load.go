@@ -24,6 +24,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/crontab"
+	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
 )
 
@@ -218,6 +219,22 @@ func (l *loader) readMain(text []byte) {
 	settlePauses(l, top.pauses)
 	if len(l.schedule.Tasks) == 0 && l.ProblemCount() == 0 {
 		l.Warnf(root, "nothing will ever run", "the schedule has no tasks")
+	}
+}
+
+// findMachine looks up the name and the labels of this machine, but only if a task asks for them.
+func findMachine(l *loader) {
+	var asks, asksLabels bool
+	for _, t := range l.schedule.Tasks {
+		asks = asks || len(t.Servers) > 0
+		asksLabels = asksLabels || slices.ContainsFunc(t.Servers, placement.IsLabel)
+	}
+	machine := &l.schedule.Machine
+	if asks && l.options.Server != nil {
+		machine.Name = l.options.Server(l.schedule.Server)
+	}
+	if asksLabels && l.options.Labels != nil {
+		machine.Labels, machine.Wrong = l.options.Labels()
 	}
 }
 

@@ -2,7 +2,6 @@ package load
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
 )
 
@@ -196,48 +194,6 @@ func readPool(l *loader, n *node) (schedule.Pool, bool) {
 	}
 	l.Problemf(n, hint, "pool %s is not among the pools of the file", yamldoc.Quote(text))
 	return schedule.Pool{}, false
-}
-
-// checkPrefer refuses prefer in a task without one_server, and preferred servers that are not among
-// the task's servers.
-func checkPrefer(l *loader, n *node, t *taskDraft) {
-	own := n.Lookup("prefer")
-	if own != nil && !own.IsFalse() && !t.OneServer {
-		l.Problemf(own, "add `one_server: true`, or remove it", "prefer is for tasks with one_server")
-		return
-	}
-	// Which servers have a label is unknown here.
-	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, placement.IsLabel) {
-		return
-	}
-	for _, name := range t.Prefer {
-		if (placement.Machine{Name: name}).IsAny(t.Servers) {
-			continue
-		}
-		at := placeText(l, n.Lookup("servers"))
-		if from, ok := t.Origins["servers"]; ok && at == "" {
-			at = fmt.Sprintf(" (at %s)", from.Place)
-		}
-		l.Problemf(firstOf(n, own, "servers"), "add it there, or prefer one of those",
-			"prefer contradicts servers%s: %s is not among %s", at, yamldoc.Quote(name), strings.Join(t.Servers, ", "))
-		return
-	}
-}
-
-// findMachine looks up the name and the labels of this machine, but only if a task asks for them.
-func findMachine(l *loader) {
-	var asks, asksLabels bool
-	for _, t := range l.schedule.Tasks {
-		asks = asks || len(t.Servers) > 0
-		asksLabels = asksLabels || slices.ContainsFunc(t.Servers, placement.IsLabel)
-	}
-	machine := &l.schedule.Machine
-	if asks && l.options.Server != nil {
-		machine.Name = l.options.Server(l.schedule.Server)
-	}
-	if asksLabels && l.options.Labels != nil {
-		machine.Labels, machine.Wrong = l.options.Labels()
-	}
 }
 
 // setAssertions reads the assertions of the file. Whether they hold is for sched check. No task is

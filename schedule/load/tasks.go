@@ -1,12 +1,15 @@
 package load
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/cron"
+	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
 )
 
@@ -278,5 +281,31 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 		t.impliedNoOver = t.impliedNoOver || !t.WithoutOverlapping
 		t.WithoutOverlapping = true
 		l.Origins.Same(l.Key, "without_overlapping")
+	}
+}
+
+// checkPrefer refuses prefer in a task without one_server, and preferred servers that are not among
+// the task's servers.
+func checkPrefer(l *loader, n *node, t *taskDraft) {
+	own := n.Lookup("prefer")
+	if own != nil && !own.IsFalse() && !t.OneServer {
+		l.Problemf(own, "add `one_server: true`, or remove it", "prefer is for tasks with one_server")
+		return
+	}
+	// Which servers have a label is unknown here.
+	if !t.OneServer || len(t.Servers) == 0 || slices.ContainsFunc(t.Servers, placement.IsLabel) {
+		return
+	}
+	for _, name := range t.Prefer {
+		if (placement.Machine{Name: name}).IsAny(t.Servers) {
+			continue
+		}
+		at := placeText(l, n.Lookup("servers"))
+		if from, ok := t.Origins["servers"]; ok && at == "" {
+			at = fmt.Sprintf(" (at %s)", from.Place)
+		}
+		l.Problemf(firstOf(n, own, "servers"), "add it there, or prefer one of those",
+			"prefer contradicts servers%s: %s is not among %s", at, yamldoc.Quote(name), strings.Join(t.Servers, ", "))
+		return
 	}
 }

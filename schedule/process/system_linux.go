@@ -2,14 +2,11 @@ package process
 
 import (
 	"bytes"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -150,6 +147,20 @@ func HasGroup(run string, group int) bool {
 	return slices.Contains(LiveGroups(run, group, 0), group)
 }
 
+// ChildGroup returns the process group that was started for the attempt of the run, and whose first
+// process is a child of this process; 0 if no such process lives.
+func ChildGroup(run string, attempt int) int {
+	for pid := range processes {
+		if stat := ReadStat(pid); stat.Parent != os.Getpid() || stat.Group != pid {
+			continue
+		}
+		if id, n := runOf(pid); id == run && n == attempt {
+			return pid
+		}
+	}
+	return 0
+}
+
 // OpenInOtherRun reports whether a process that was started for another run has the file open, as
 // far as this process may see.
 func OpenInOtherRun(file *os.File, run string) bool {
@@ -178,66 +189,6 @@ func ReadProc(pid int, name string) [][]byte {
 	return bytes.Split(text, []byte{0})
 }
 
-// hasSubreaper says that this system has BecomeSubreaper.
-const hasSubreaper = true
-
-// BecomeSubreaper makes this process, and the program that it may become, the parent of what its
-// descendants leave behind (PR_SET_CHILD_SUBREAPER in prctl(2)).
-func BecomeSubreaper() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
-
-// AwaitChild waits for a child of this process, and reports whether the child has ended with exit
-// code 0. Meanwhile it reaps orphans that end. It does not reap processes that the child itself had
-// started and has left behind: Adopt needs their exit codes.
-func AwaitChild(child int) (succeeded bool) {
-	for {
-		unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if exiting(child) {
-			return reapChild(child)
-		}
-		unix.Wait4(-1, nil, unix.WNOHANG, nil)
-	}
-}
-
-// exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in
-// proc_pid_stat(5)). As long as it is not, the kernel gives the children of other threads to it,
-// and none to other processes.
-func exiting(pid int) bool {
-	const flagExiting = 4
-	stat := ReadStat(pid)
-	return stat == (Stat{}) || stat.flags&flagExiting != 0
-}
-
-// Adopt returns a process that another process started, and that has become a child of this process
-// (BecomeSubreaper). A process that has ended is Ended at once. Adopt returns false for any other
-// process.
-func Adopt(pid int) (*Process, bool) {
-	stat := ReadStat(pid)
-	if stat.Parent != os.Getpid() {
-		return nil, false
-	}
-	const unknownPeak = math.MaxInt32 // another process forked it
-	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: unknownPeak}
-	go p.wait(nil)
-	if stat.State == 'Z' {
-		<-p.Done
-	}
-	return p, true
-}
-
-// ChildGroup returns the process group that was started for the attempt of the run, and whose first
-// process is a child of this process; 0 if no such process lives.
-func ChildGroup(run string, attempt int) int {
-	for pid := range processes {
-		if stat := ReadStat(pid); stat.Parent != os.Getpid() || stat.Group != pid {
-			continue
-		}
-		if id, n := runOf(pid); id == run && n == attempt {
-			return pid
-		}
-	}
-	return 0
-}
-
 // Age returns how long ago a process was started, by a clock that nobody sets; 0 if that cannot be
 // read.
 func Age(pid int) time.Duration {
@@ -248,72 +199,6 @@ func Age(pid int) time.Duration {
 		return 0
 	}
 	return max(0, time.Duration(now.Nano())-time.Duration(started)*time.Second/ticks)
-}
-
-// awaitEnd waits for the end of the process with a descriptor that stands for it (pidfd_open(2)): a
-// supervisor of a thousand commands would need a thousand threads to wait in wait4(2). It reports
-// whether it has waited; false before Linux 5.3.
-func (p *Process) awaitEnd() bool {
-	fd, err := unix.PidfdOpen(p.PID, 0)
-	if err != nil {
-		return false
-	}
-	syscall.SetNonblock(fd, true) // so that os.File waits without a thread
-	file := os.NewFile(uintptr(fd), "a process")
-	defer file.Close()
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return false
-	}
-	ended := false
-	conn.Read(func(uintptr) bool {
-		ended = p.tryWait(syscall.WNOHANG)
-		return ended
-	})
-	return ended
-}
-
-// tryWait sets how the process ended, and reaps it unless it is to stay a zombie. It reports
-// whether the process has ended, or whether that cannot be known. Without WNOHANG in the options it
-// waits for the end, and a signal may interrupt the wait.
-func (p *Process) tryWait(options int) (ended bool) {
-	if p.keepZombie {
-		return p.peek(options)
-	}
-	pid, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
-	return pid == p.PID || err != nil && err != syscall.EINTR
-}
-
-// peek is tryWait that leaves a zombie (waitid(2) with WNOWAIT), for the process that becomes its
-// parent.
-func (p *Process) peek(options int) (ended bool) {
-	// siginfo_t of SIGCHLD (sigaction(2)): three numbers, the gap that aligns a pointer, and the
-	// fields of SIGCHLD.
-	var info struct {
-		_, _, code       int32
-		_                [0]uintptr
-		pid, uid, status int32
-		_                [128]byte
-	}
-	siginfo, usage := (*unix.Siginfo)(unsafe.Pointer(&info)), (*unix.Rusage)(unsafe.Pointer(&p.Usage))
-	err := unix.Waitid(unix.P_PID, p.PID, siginfo, options|unix.WEXITED|unix.WNOWAIT, usage)
-	if err == unix.EINTR || err == nil && int(info.pid) != p.PID {
-		return false
-	}
-	p.status = waitStatus(info.code, info.status)
-	return true
-}
-
-// waitStatus returns the status of wait4(2) for the code and the status of waitid(2).
-func waitStatus(code, status int32) syscall.WaitStatus {
-	const exited, dumped, core = 1, 3, 0x80 // CLD_EXITED, CLD_DUMPED
-	switch code {
-	case exited:
-		return syscall.WaitStatus(status&0xff) << 8
-	case dumped:
-		return syscall.WaitStatus(status&0x7f) | core
-	}
-	return syscall.WaitStatus(status & 0x7f)
 }
 
 // Self is the program that runs here, also after another one was installed in its place.
