@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/pause"
-	"sched/schedule/view"
 )
 
 type resumeOptions struct {
@@ -91,44 +91,47 @@ func (a resumeCommand) sayTakenBack(s *schedule.Schedule, names []string, ended 
 // named task is still paused, because everything is, or because the schedule pauses it.
 func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, earlier pause.Pauses) error {
 	now := a.now()
-	resumesEverything := slices.Contains(names, pause.Everything)
-	general, stays := earlier.InEffect(pause.Everything, now)
-	stays = stays && !resumesEverything
 	byFile := a.sayFilePauses(s, names)
-	stillPaused := len(byFile) > 0
 	for _, name := range names {
-		switch {
-		case len(ended[name]) > 0:
-			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), ended[name][0].Text(now, s.Location))
-		case slices.Contains(byFile, name):
-		case name == pause.Everything && len(earlier.Tasks(now)) == 0:
-			fmt.Fprintln(a.out, "nothing is paused")
-		case name == pause.Everything:
-			fmt.Fprintln(a.out, "not everything is paused")
-		case stays:
-			fmt.Fprintf(a.out, "%s is not paused by its name\n", name)
-		default:
-			fmt.Fprintf(a.out, "%s is not paused\n", name)
+		if pauses := ended[name]; len(pauses) > 0 {
+			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pauses[0].Text(now, s.Location))
+		} else if !slices.Contains(byFile, name) {
+			fmt.Fprintln(a.out, notPaused(names, name, earlier, now))
 		}
 		for _, planned := range earlier.ToCome(name, now) {
 			fmt.Fprintf(a.out, "  it will be %s\n", planned.Text(now, s.Location))
 		}
-		t, notFound := view.FindTask(s, name)
-		if stays && notFound == nil && !t.EvenWhenPaused && len(ended[name]) == 0 {
-			stillPaused = true
-		}
 	}
-	if stays {
-		a.problem("everything is %s", general.Text(now, s.Location))
-		fmt.Fprintf(a.err, "hint: `sched resume%s` ends that\n", a.configFlag())
-	}
-	if resumesEverything {
+	stillPaused := len(byFile) > 0
+	if slices.Contains(names, pause.Everything) {
 		a.sayOwnPauses(s, earlier)
+	} else if everything, ok := earlier.InEffect(pause.Everything, now); ok {
+		a.problemWithHint(fmt.Sprintf("`sched resume%s` ends that", a.configFlag()),
+			"everything is %s", everything.Text(now, s.Location))
+		isHeldUp := func(name string) bool {
+			t := s.Task(name)
+			return t != nil && !t.EvenWhenPaused && len(ended[name]) == 0
+		}
+		stillPaused = stillPaused || slices.ContainsFunc(names, isHeldUp)
 	}
 	if stillPaused {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// notPaused says that there was no pause of the name to end. names are all that were to be resumed.
+func notPaused(names []string, name string, earlier pause.Pauses, now time.Time) string {
+	_, everythingPaused := earlier.InEffect(pause.Everything, now)
+	switch {
+	case name == pause.Everything && len(earlier.Tasks(now)) == 0:
+		return "nothing is paused"
+	case name == pause.Everything:
+		return "not everything is paused"
+	case everythingPaused && !slices.Contains(names, pause.Everything):
+		return name + " is not paused by its name"
+	}
+	return name + " is not paused"
 }
 
 // sayOwnPauses says which tasks stay paused by their own names.
@@ -151,8 +154,8 @@ func (a resumeCommand) sayFilePauses(s *schedule.Schedule, names []string) (byFi
 		for _, name := range names {
 			t := s.Task(name)
 			if name == pause.Everything && p.Everything || t != nil && p.IsFor(t) {
-				a.problem("%s is %s", pauseSubject(name), pause.OfFile(p, from, until).Text(a.now(), s.Location))
-				fmt.Fprintf(a.err, "hint: change that at %s\n", p.Place)
+				a.problemWithHint(fmt.Sprintf("change that at %s", p.Place),
+					"%s is %s", pauseSubject(name), pause.OfFile(p, from, until).Text(a.now(), s.Location))
 				byFile = append(byFile, name)
 			}
 		}

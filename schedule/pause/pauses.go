@@ -192,19 +192,6 @@ func (p Pauses) next(changed Pauses, now time.Time) Pauses {
 	return next
 }
 
-// withoutForgotten leaves out planned pauses that ended long ago (Pause.Forgotten).
-func (p Pauses) withoutForgotten(now time.Time) Pauses {
-	kept := Pauses{}
-	for name, pauses := range p {
-		for _, one := range pauses {
-			if !one.Forgotten(now) {
-				kept.put(name, one)
-			}
-		}
-	}
-	return kept
-}
-
 // Maintenance returns in words that the maintenance file of a schedule exists. It returns "" if the
 // file does not exist, or if file is "". The folder is the folder of the schedule. After an error
 // nobody knows whether the file exists.

@@ -27,9 +27,9 @@ type Source struct {
 // interruptValue is the value of the database with the last interrupt.
 const interruptValue = "interrupt"
 
-// of returns the name of the schedule whose controls the store has; "" for the controls of this
+// namespace returns the name under which the store has the controls; "" for the controls of this
 // machine alone.
-func (s Source) of() string {
+func (s Source) namespace() string {
 	if s.Store == nil {
 		return ""
 	}
@@ -39,87 +39,92 @@ func (s Source) of() string {
 // Read returns the controls as they are now, and keeps a copy of the store's pauses. After an error
 // (no answer, or an unreadable database) it returns the controls that this machine knew last.
 func (s Source) Read() (Controls, error) {
-	copied, err := s.local()
+	local, err := s.readLocal()
 	if s.Store == nil {
-		return copied, err
+		return local, err
 	}
-	current, now, err := readStore(context.Background(), s.Store, copied.Pauses, !s.ReadOnly)
+	current, now, err := readStore(context.Background(), s.Store, local.Pauses, !s.ReadOnly)
 	if err != nil {
-		return copied, err
+		return local, err
 	}
-	copied.Pauses.resetFutureVersions(now)
-	if !s.ReadOnly && len(copied.Pauses.newer(current.Pauses)) > 0 {
+	local.Pauses.resetFutureVersions(now)
+	if !s.ReadOnly && len(local.Pauses.newer(current.Pauses)) > 0 {
 		s.copyPauses(current.Pauses, now)
 	}
 	return current, nil
 }
 
-// local reads the database with the connection of the tick. Without such a connection, or if the
-// tick cannot write, it opens the database to read.
-func (s Source) local() (c Controls, err error) {
+// readLocal reads the database with the connection of the tick. Without such a connection, or if
+// the tick cannot write, it opens the database to read.
+func (s Source) readLocal() (Controls, error) {
 	if s.DB != nil {
-		if c, err = read(s.DB, s.of()); !state.Unwritable(err) {
+		if c, err := controlsIn(s.DB, s.namespace()); !state.Unwritable(err) {
 			return c, err
 		}
 	}
-	return look(s.Dir, s.of())
+	return controlsAt(s.Dir, s.namespace())
 }
 
 // ReadHere returns the controls in the database of a schedule's state folder. With a store that is
 // the copy of the pauses; ReadHere does not ask the store. It changes nothing.
 func ReadHere(s *schedule.Schedule) (Controls, error) {
-	of := ""
+	namespace := ""
 	if len(s.Store.Servers) > 0 {
-		of = s.Name
+		namespace = s.Name
 	}
-	return look(s.StateDir, of)
+	return controlsAt(s.StateDir, namespace)
 }
 
-func look(dir, of string) (c Controls, err error) {
+// controlsAt opens the database of a state folder, and returns the controls in it.
+func controlsAt(dir, namespace string) (Controls, error) {
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
-		return c, unknown(err)
+		return Controls{}, unknown(err)
 	}
 	defer db.Close()
-	return read(db, of)
+	return controlsIn(db, namespace)
 }
 
-func read(db *state.DB, of string) (c Controls, err error) {
+// controlsIn returns the controls in a database. The copy of a store's pauses has no interrupt.
+func controlsIn(db *state.DB, namespace string) (c Controls, err error) {
 	ctx := context.Background()
-	if c.Pauses, err = db.Pauses(of).All(ctx); err == nil && of == "" {
-		_, err = db.Values().Get(ctx, interruptValue, &c.Interrupt)
+	if c.Pauses, err = db.Pauses(namespace).All(ctx); err != nil {
+		return c, unknown(err)
+	}
+	if namespace == "" {
+		if _, err = db.Values().Get(ctx, interruptValue, &c.Interrupt); err != nil {
+			return c, unknown(err)
+		}
 	}
 	if c.Interrupt.By != "" {
 		c.Interrupt.Age = clock.Now().Sub(c.Interrupt.At)
 	}
-	return c, unknown(err)
+	return c, nil
 }
 
+// unknown says what follows from an error: without pauses, tasks run.
 func unknown(err error) error {
-	if err == nil {
-		return nil
-	}
 	return fmt.Errorf("nobody knows what is paused, so nothing is: %w", err)
 }
 
 // copyPauses writes a copy of pauses into the database. After an error the next tick tries again.
 func (s Source) copyPauses(pauses Pauses, now time.Time) {
-	_ = s.change(func(all Pauses) Pauses {
+	_ = s.changeLocal(func(all Pauses) Pauses {
 		all.resetFutureVersions(now)
 		return all.newer(pauses)
 	})
 }
 
-// change sets, in the database, the pauses that the function returns.
-func (s Source) change(change func(all Pauses) Pauses) error {
-	return s.write(func(db *state.DB) error {
+// changeLocal sets, in the database, the pauses that change returns.
+func (s Source) changeLocal(change func(all Pauses) Pauses) error {
+	return s.writeLocal(func(db *state.DB) error {
 		changeMap := func(all map[string][]Pause) map[string][]Pause { return change(all) }
-		return db.Pauses(s.of()).Change(context.Background(), clock.Now(), changeMap)
+		return db.Pauses(s.namespace()).Change(context.Background(), clock.Now(), changeMap)
 	})
 }
 
-// write writes with the connection of the tick, else with its own.
-func (s Source) write(op func(*state.DB) error) error {
+// writeLocal writes to the database with the connection of the tick, else with its own.
+func (s Source) writeLocal(op func(*state.DB) error) error {
 	if s.DB != nil {
 		return op(s.DB)
 	}
@@ -134,7 +139,7 @@ func (s Source) write(op func(*state.DB) error) error {
 // error the change may have been made or not; repeating is safe.
 func (s Source) Pause(change func(Pauses) Pauses) error {
 	if s.Store == nil {
-		return s.change(func(all Pauses) Pauses { return all.next(change(all), clock.Now()) })
+		return s.changeLocal(func(all Pauses) Pauses { return all.next(change(all), clock.Now()) })
 	}
 	current, err := s.Read()
 	if err != nil {
@@ -157,7 +162,7 @@ func (s Source) Pause(change func(Pauses) Pauses) error {
 func (s Source) Interrupt(i Interrupt) error {
 	ctx := context.Background()
 	if s.Store == nil {
-		return s.write(func(db *state.DB) error { return db.Values().Set(ctx, interruptValue, i) })
+		return s.writeLocal(func(db *state.DB) error { return db.Values().Set(ctx, interruptValue, i) })
 	}
 	now, err := s.Store.Now(ctx)
 	if err != nil {
@@ -200,40 +205,58 @@ type toldInterrupt struct {
 // is the time of the store.
 func readStore(
 	ctx context.Context, store mutex.Store, remembered Pauses, mend bool,
-) (found Controls, now time.Time, err error) {
+) (current Controls, now time.Time, err error) {
 	values, err := store.All(ctx, tableControls)
 	if err != nil {
-		return found, now, err
+		return current, now, err
 	}
 	if now, err = store.Now(ctx); err != nil {
-		return found, now, err
+		return current, now, err
 	}
 	if i, ok := mutex.Decode[toldInterrupt](values[interruptKey]); ok && i.By != "" {
-		found.Interrupt, found.Interrupt.Age = i.Interrupt, now.Sub(i.Told)
+		current.Interrupt, current.Interrupt.Age = i.Interrupt, now.Sub(i.Told)
 	}
-	found.Pauses = Pauses{}
-	for key, value := range values {
-		one, ok := mutex.Decode[Pause](value)
-		name, _, _ := strings.Cut(key, plannedFor)
-		isWrittenBySched := key != interruptKey && key == mutex.CleanText(key) && key == keyOf(name, one)
-		if ok && isWrittenBySched {
-			found.Pauses.put(name, one)
-		}
-	}
-	found.Pauses = found.Pauses.withoutForgotten(now)
-	found.Pauses.resetFutureVersions(now)
-	remembered = remembered.withoutForgotten(now)
-	remembered.resetFutureVersions(now)
-	newer := found.Pauses.newer(remembered)
+	current.Pauses = pausesIn(values).usable(now)
+	newer := current.Pauses.newer(remembered.usable(now))
 	for name, pauses := range newer {
 		for _, one := range pauses {
-			found.Pauses.put(name, one)
+			current.Pauses.put(name, one)
 		}
 	}
 	if mend {
 		_ = putPauses(ctx, store, newer) // after an error a later tick tries again
 	}
-	return found, now, nil
+	return current, now, nil
+}
+
+// pausesIn returns the pauses among the values of the store. It leaves out what sched has not
+// written.
+func pausesIn(values map[string][]byte) Pauses {
+	pauses := Pauses{}
+	for key, value := range values {
+		one, ok := mutex.Decode[Pause](value)
+		name, _, _ := strings.Cut(key, plannedFor)
+		isWrittenBySched := key != interruptKey && key == mutex.CleanText(key) && key == keyOf(name, one)
+		if ok && isWrittenBySched {
+			pauses.put(name, one)
+		}
+	}
+	return pauses
+}
+
+// usable returns a copy without the planned pauses that ended long ago (Pause.Forgotten), and
+// without versions in the future.
+func (p Pauses) usable(now time.Time) Pauses {
+	kept := Pauses{}
+	for name, pauses := range p {
+		for _, one := range pauses {
+			if !one.Forgotten(now) {
+				kept.put(name, one)
+			}
+		}
+	}
+	kept.resetFutureVersions(now)
+	return kept
 }
 
 // plannedFor stands between the name and the beginning in the key of a planned pause: no task can

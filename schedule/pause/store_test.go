@@ -112,7 +112,7 @@ func TestAForgedVersionKeepsNoCopyInEffect(t *testing.T) {
 	store := storetest.New()
 	store.Put(t.Context(), tableControls, "report", fmt.Appendf(nil, `{"version": %d, "by": "ann"}`, math.MaxInt64), time.Hour)
 	here, there := Source{Dir: t.TempDir(), Store: store}, Source{Dir: t.TempDir(), Store: store}
-	if err := there.change(func(Pauses) Pauses { return Pauses{"report": {{Version: math.MaxInt64, By: "ann"}}} }); err != nil {
+	if err := there.changeLocal(func(Pauses) Pauses { return Pauses{"report": {{Version: math.MaxInt64, By: "ann"}}} }); err != nil {
 		t.Fatal(err)
 	}
 	here.Read()
