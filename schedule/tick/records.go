@@ -94,12 +94,27 @@ func (r *records) write(recorded int) {
 	r.notes, r.ended = nil, 0
 	r.mu.Unlock()
 	if err == nil {
-		err = errors.Join(r.db.Runs().Note(context.Background(), notes), r.publish(), r.prune(added))
-	} else {
-		r.collectAgain(notes)
+		err = r.db.Runs().Note(context.Background(), notes)
 	}
-	if err != nil && !r.fallback.inUse() { // else that was reported already
-		r.tick.Report.Problem("the history is not written: %v", err)
+	if err != nil {
+		r.collectAgain(notes)
+		r.reportUnlessInMemory("the history is not written: %v", err)
+		return
+	}
+	if err := r.publish(); err != nil {
+		r.reportUnlessInMemory("runs here are not shown to other servers yet: %v", err)
+		return
+	}
+	if err := r.prune(added); err != nil {
+		r.reportUnlessInMemory("old runs are not removed: %v", err)
+	}
+}
+
+// reportUnlessInMemory reports a problem with the database, unless the tick has taken one in memory
+// in its place, which is reported then.
+func (r *records) reportUnlessInMemory(format string, err error) {
+	if !r.fallback.inUse() {
+		r.tick.Report.Problem(format, err)
 	}
 }
 

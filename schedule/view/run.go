@@ -259,9 +259,9 @@ func FindRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	return state.Row{}, Fail(NotFound, hint, "there is no task and no run %q", name)
 }
 
-// NewestRun returns the run of a task that began last, whatever its slot, or the run with the id
-// name. A run that has not ended has no outcome. If the run printed nothing, its output is empty or
-// names a file that is missing.
+// NewestRun returns the run of a task that began last, whatever its slot, or the run that name
+// stands for (see state.OneRun). A run that has not ended has no outcome. If the run printed
+// nothing, its output is empty or names a file that is missing.
 func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
@@ -272,18 +272,23 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	if err != nil {
 		return state.Row{}, err
 	}
-	for _, row := range slices.Backward(append(all.Lost, all.Live...)) { // the newest first
-		isMeant := row.Task == name || row.ID == name || humanize.ShortRun(row.ID) == name
-		isOld := row.Deferred() && row.Task == name && ended.ID > row.ID
-		if isMeant && !isOld && !row.Pending() {
+	begun := slices.DeleteFunc(append(all.Lost, all.Live...), state.Row.Pending)
+	for _, row := range slices.Backward(begun) { // the newest first
+		isOld := row.Deferred() && ended.ID > row.ID
+		if row.Task == name && !isOld {
 			s.reportWait(row)
 			return row.WithoutOutcome(), nil
 		}
 	}
-	if ended.ID == "" {
+	if ended.ID != "" {
+		return ended, nil
+	}
+	row, err := OneRow(begun, name)
+	if err != nil || row.ID == "" {
 		return FindRun(ctx, s, name)
 	}
-	return ended, nil
+	s.reportWait(row)
+	return row.WithoutOutcome(), nil
 }
 
 // newestEnded returns the ended run of a task that began last. Its ID is empty if no run has ended.

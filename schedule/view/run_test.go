@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -50,5 +51,38 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 			t.Errorf("after the run of %s list has that of %s, %v",
 				step.add.Started, tasks.Items[0].LastRun.Started, tasks.Err)
 		}
+	}
+}
+
+// A run is found by a beginning or an end of its id, while it lives as well as when it has ended.
+func TestALiveRunIsFoundByAnEndOfItsID(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
+	db, err := state.Open(dir, state.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	owner, err := db.Owners().Enroll(t.Context(), state.Supervisor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	row := state.Row{ID: outcome.NewIDAt(now), Task: "each", Mutex: "each", Slot: now.Truncate(time.Minute),
+		Phase: state.Ready, Owner: owner.ID}
+	_, err = db.Runs().Request(t.Context(), row)
+	attempt := state.Attempt{Number: 1, At: now}
+	if err := errors.Join(err, db.Owners().Owned(owner).Start(t.Context(), row.ID, attempt)); err != nil {
+		t.Fatal(err)
+	}
+	s := Source{Schedule: &schedule.Schedule{StateDir: dir, Location: time.UTC},
+		Controls: pause.Source{Dir: dir, ReadOnly: true}, Now: func() time.Time { return now }, Problem: t.Logf}
+	for _, name := range []string{"each", row.ID, row.ID[len(row.ID)-12:], row.ID[len(row.ID)-6:], row.ID[:20]} {
+		if got, err := NewestRun(t.Context(), s, name); err != nil || got.ID != row.ID {
+			t.Errorf("%s is %q, %v", name, got.ID, err)
+		}
+	}
+	if got, err := NewestRun(t.Context(), s, "nobody"); err == nil {
+		t.Errorf("nobody is %q", got.ID)
 	}
 }
