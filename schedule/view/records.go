@@ -3,11 +3,15 @@ package view
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/user"
 	"slices"
 	"time"
 
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // Records are the contents of a state folder at one moment. Close them after use.
@@ -224,7 +228,8 @@ func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.
 func find(ctx context.Context, all *Records, q state.Query, now time.Time) ([]state.Row, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
-	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
+	endsBefore := !q.Until.IsZero() && q.Until.Before(past.Until)
+	if endsBefore || q.Since.After(now) || !q.Slot.IsZero() {
 		return all.Find(ctx, q)
 	}
 	found, err := all.Find(ctx, past)
@@ -235,21 +240,23 @@ func find(ctx context.Context, all *Records, q state.Query, now time.Time) ([]st
 	if len(toCome) == 0 {
 		return found, err
 	}
-	cameAt := func(r state.Row) time.Time {
-		switch {
-		case !r.Slot.After(now):
-			return r.Slot
-		case !r.Ended.After(now):
-			return r.Ended
-		}
-		return time.Time{}
-	}
 	found = append(slices.DeleteFunc(toCome, func(r state.Row) bool { return !r.Slot.After(now) }), found...)
-	slices.SortStableFunc(found, func(x, y state.Row) int { return cameAt(y).Compare(cameAt(x)) })
+	slices.SortStableFunc(found, func(x, y state.Row) int { return listedAt(y, now).Compare(listedAt(x, now)) })
 	if q.Limit > 0 {
 		found = found[:min(q.Limit, len(found))]
 	}
 	return found, err
+}
+
+// listedAt returns the time at which find lists a record; zero for a record at the end.
+func listedAt(r state.Row, now time.Time) time.Time {
+	switch {
+	case !r.Slot.After(now):
+		return r.Slot
+	case !r.Ended.After(now):
+		return r.Ended
+	}
+	return time.Time{}
 }
 
 // MostOfAPage is the most records of one page.
@@ -272,4 +279,36 @@ func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next
 		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
 	}
 	return page, next, err
+}
+
+// A DeniedError says that the state folder of another user cannot be read.
+type DeniedError struct {
+	Dir   string
+	Owner int
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
+}
+
+// readable returns an error if we have no right to read the folder: a *DeniedError if it belongs to
+// another user. A folder that is not there can be read, and is empty.
+func readable(dir string) error {
+	var foreign *statedir.ForeignError
+	_, err := os.ReadDir(dir)
+	switch {
+	case !errors.Is(err, os.ErrPermission):
+		return nil
+	case errors.As(statedir.Check(dir), &foreign):
+		return &DeniedError{dir, foreign.Owner}
+	}
+	return err
+}
+
+// UserName returns the login name of a user, or "user 1000" for a user without a name.
+func UserName(uid int) string {
+	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("user %d", uid)
 }

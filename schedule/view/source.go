@@ -12,16 +12,12 @@ package view
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"path/filepath"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/pause"
-	"sched/schedule/statedir"
 )
 
 // A Source is what the answers are made of, as one machine sees it: a schedule, its state folder
@@ -71,38 +67,6 @@ func (s Source) Pauses() pause.Pauses {
 
 // LeftOut reports that an answer is about this machine alone.
 func (s Source) LeftOut(err error) { s.Problem("other servers are left out: %v", err) }
-
-// A DeniedError says that the state folder of another user cannot be read.
-type DeniedError struct {
-	Dir   string
-	Owner int
-}
-
-func (e *DeniedError) Error() string {
-	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
-}
-
-// readable returns an error if we have no right to read the folder: a *DeniedError if it belongs to
-// another user. A folder that is not there can be read, and is empty.
-func readable(dir string) error {
-	var foreign *statedir.ForeignError
-	_, err := os.ReadDir(dir)
-	switch {
-	case !errors.Is(err, os.ErrPermission):
-		return nil
-	case errors.As(statedir.Check(dir), &foreign):
-		return &DeniedError{dir, foreign.Owner}
-	}
-	return err
-}
-
-// UserName returns the login name of a user, or "user 1000" for a user without a name.
-func UserName(uid int) string {
-	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
-		return u.Username
-	}
-	return fmt.Sprintf("user %d", uid)
-}
 
 // An Error says what is wrong with a question or a request, and what to do about it.
 type Error struct {
