@@ -205,17 +205,20 @@ const stripRuns = 30
 
 // strip draws the last outcomes of a task, given newest first.
 func (p taskList) strip(records []state.Row) {
-	const height = 18.0
+	const stripHeight, width = 18.0, 100.0 / stripRuns
 	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tally(records))
-	wide := 100.0 / stripRuns
 	for i, r := range records {
-		class, high := shape(r.Result)
-		high *= height
-		p.bar(bar{100 - float64(i+1)*wide, wide * 0.75, height - high, high, class, p.recordURL(r), p.recordTitle(r)})
+		class, part := shape(r.Result)
+		height := part * stripHeight
+		p.bar(bar{
+			left: 100 - float64(i+1)*width, width: width * 0.75, top: stripHeight - height, height: height,
+			class: class, href: p.recordURL(r), title: p.recordTitle(r),
+		})
 	}
 	p.put(`</svg>`)
 }
 
+// tally says how often there is each outcome among the last records.
 func tally(records []state.Row) string {
 	if len(records) == 0 {
 		return "no runs yet"
@@ -225,6 +228,34 @@ func tally(records []state.Row) string {
 		sum[slices.Index(outcome.All, r.Outcome)]++
 	}
 	return "the last " + fmt.Sprint(len(records)) + ": " + sum.String()
+}
+
+// counts says how often there is each outcome, in the order of outcome.All.
+type counts [7]int
+
+func countsOf(o outcome.Outcome, n int) (c counts) {
+	c[slices.Index(outcome.All, o)] = n
+	return c
+}
+
+// outcomes returns the outcomes that there are.
+func (c counts) outcomes() (all []outcome.Outcome) {
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func (c counts) String() string {
+	var parts []string
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c[i], o))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // stateOf is the state of a task in one word. If the task runs now, it is running, however its last

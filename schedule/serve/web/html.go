@@ -120,23 +120,23 @@ func ended(r state.Result) markup {
 
 func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), r.OutcomeText()) }
 
-// A bar is a run or a slot in a picture. across is in percent, up in pixels: styles are forbidden.
+// A bar is a run or a slot in a picture. It has no style, because the pages forbid styles.
 type bar struct {
-	across, wide float64
-	top, high    float64
-	class, href  string
-	title        string
+	left, width float64 // percent
+	top, height float64 // pixels
+	class, href string
+	title       string
 }
 
 // bar draws a link that the tab key skips: a list has it, and a text describes the picture.
 func (w *writer) bar(b bar) {
 	w.put(`<a href="%s" tabindex="-1"><rect class="%s" x="%.2f%%" width="%.2f%%" y="%.1f" height="%.1f" rx="1"><title>%s</title></rect></a>`,
-		b.href, b.class, b.across, b.wide, b.top, b.high, b.title)
+		b.href, b.class, b.left, b.width, b.top, b.height, b.title)
 }
 
 // shape is the class of the bar of an outcome, and which part of the height it has: a failure is
 // tall, a slot that did not run is low.
-func shape(r state.Result) (class string, high float64) {
+func shape(r state.Result) (class string, height float64) {
 	switch r.Outcome {
 	case outcome.Succeeded:
 		if r.Warned() {

@@ -23,7 +23,7 @@ import (
 type piece struct {
 	from, to time.Time
 	class    string
-	high     float64 // part of the height
+	height   float64 // part of the height of the row
 	due      bool    // it is yet to come
 	href     string
 	title    func() string // a function, because few are shown
@@ -41,21 +41,26 @@ const (
 	coarseBars = 20  // of hours and of one kind; more are one drawing
 )
 
-// ofRecords are the pieces of records.
-func (t *timeline) ofRecords(all []state.Row) (pieces []piece) {
+// recordPieces returns the pieces of records.
+func (t *timeline) recordPieces(all []state.Row) (pieces []piece) {
 	for _, r := range all {
-		if from, to := reach(r); t.shows(r) {
-			class, high := shape(r.Result)
-			pieces = append(pieces, piece{from: from, to: to, class: class, high: high, href: t.recordURL(r),
-				title:  func() string { return t.recordTitle(r) },
-				counts: countsOf(r.Outcome, max(1, r.Slots)),
-				last:   humanize.Later(r.Slot, r.LastSlot).Truncate(time.Minute).Add(time.Minute)})
+		from, to := extentOf(r)
+		if !to.After(t.from) || !from.Before(t.to) {
+			continue
 		}
+		class, height := shape(r.Result)
+		pieces = append(pieces, piece{
+			from: from, to: to, class: class, height: height, href: t.recordURL(r),
+			title:  func() string { return t.recordTitle(r) },
+			counts: countsOf(r.Outcome, max(1, r.Slots)),
+			last:   humanize.Later(r.Slot, r.LastSlot).Truncate(time.Minute).Add(time.Minute),
+		})
 	}
 	return pieces
 }
 
-func reach(r state.Row) (from, to time.Time) {
+// extentOf returns when a run began and ended, or from when until when the slots of a record were.
+func extentOf(r state.Row) (from, to time.Time) {
 	from, to = r.Started, r.Ended
 	if r.Started.IsZero() {
 		from, to = r.Slot, r.Slot
@@ -66,39 +71,29 @@ func reach(r state.Row) (from, to time.Time) {
 	return from, to
 }
 
-func (t *timeline) shows(r state.Row) bool {
-	from, to := reach(r)
-	return to.After(t.from) && from.Before(t.to)
-}
-
-// ofHours are the pieces of hours: one for minutes with slots that follow each other.
-func (t *timeline) ofHours(hours []state.Hour) (pieces []piece) {
+// hourPieces returns the pieces of hours: one for minutes with slots that follow each other. Close
+// pieces become one at once, because there may be thousands.
+func (t *timeline) hourPieces(hours []state.Hour) (pieces []piece) {
 	newest := map[outcome.Outcome]int{}
 	for _, h := range hours {
-		class, high := shape(state.Result{Outcome: h.Outcome})
+		class, height := shape(state.Result{Outcome: h.Outcome})
 		if class == "good" && h.Took-h.Usual() > time.Hour { // about: one of them may have gone on after the hour
 			class += " over"
 		}
-		first := max(0, int(t.from.Sub(h.Begin)/time.Minute))
-		end := min(59, int(t.to.Sub(h.Begin)/time.Minute))
-		if first > end {
-			continue
-		}
-		inside := h.Minutes >> first << first << (63 - end) >> (63 - end)
 		all, seen := bits.OnesCount64(h.Minutes), 0
-		for begin, length := range stretches(inside) {
+		for begin, length := range stretches(t.shownMinutes(h)) {
 			runs := h.Runs*(seen+length)/all - h.Runs*seen/all // as if each minute had as many
 			seen += length
 			from := h.Begin.Add(time.Duration(begin) * time.Minute)
 			last := from.Add(time.Duration(length) * time.Minute)
 			p := piece{
 				from: from, to: last.Add(max(0, h.Usual()-time.Minute)), last: last,
-				class: class, high: high,
+				class: class, height: height,
 				several: true, ofHour: true, counts: countsOf(h.Outcome, max(1, runs)),
 			}
 			i, ok := newest[h.Outcome]
-			if ok && pieces[i].class == class && t.close(pieces[i], p) {
-				pieces[i].join(p) // else there would be thousands
+			if ok && pieces[i].class == class && t.isClose(pieces[i], p) {
+				pieces[i].join(p)
 				continue
 			}
 			newest[h.Outcome] = len(pieces)
@@ -108,8 +103,18 @@ func (t *timeline) ofHours(hours []state.Hour) (pieces []piece) {
 	return pieces
 }
 
+// shownMinutes returns the minutes of an hour that lie in the picture. The minutes of an hour are
+// bits.
+func (t *timeline) shownMinutes(h state.Hour) uint64 {
+	first := max(0, int(t.from.Sub(h.Begin)/time.Minute))
+	end := min(59, int(t.to.Sub(h.Begin)/time.Minute))
+	if first > end {
+		return 0
+	}
+	return h.Minutes >> first << first << (63 - end) >> (63 - end)
+}
+
 // stretches yields the beginning and the length of each stretch of minutes that follow each other.
-// The minutes of an hour are bits.
 func stretches(minutes uint64) iter.Seq2[int, int] {
 	return func(yield func(begin, length int) bool) {
 		for minutes != 0 {
@@ -123,22 +128,35 @@ func stretches(minutes uint64) iter.Seq2[int, int] {
 	}
 }
 
-// future are the slots to come, as long as runs usually take. A slot stands for those that follow
-// it so closely that they could not be told apart.
-func (t *timeline) future(task *schedule.Task, usual time.Duration) (pieces []piece) {
+// livePieces returns the pieces of runs that have begun and live.
+func (t *timeline) livePieces(running []view.Running) (pieces []piece) {
+	for _, r := range running {
+		if !r.Began.IsZero() {
+			pieces = append(pieces, piece{
+				from: r.Began, to: t.now, class: "live", height: 1, href: t.runURL(r.Run),
+				title: func() string { return "running for " + humanize.Duration(max(0, t.now.Sub(r.Began))) },
+			})
+		}
+	}
+	return pieces
+}
+
+// duePieces returns the pieces of slots to come, as long as runs usually take. A slot stands for
+// the slots that follow it so closely that they could not be told apart.
+func (t *timeline) duePieces(task *schedule.Task, usual time.Duration) (pieces []piece) {
 	from, href, step := humanize.Later(t.now, t.from), t.taskURL(task.Name), t.to.Sub(t.from)/300
 	for {
 		at, ok := task.When.Next(from)
 		if !ok || !at.Before(t.to) {
 			return pieces
 		}
-		p := piece{from: at, to: at.Add(max(usual, step)), class: "due", high: 0.6, due: true, href: href}
+		p := piece{from: at, to: at.Add(max(usual, step)), class: "due", height: 0.6, due: true, href: href}
 		unmet := task.UnmetCondition(at)
 		if unmet == "" && view.PauseOf(t.pauses, task, at) != nil {
 			unmet = "paused"
 		}
 		if unmet != "" {
-			p.class, p.high, p.to = "skip", 0.3, at.Add(step)
+			p.class, p.height, p.to = "skip", 0.3, at.Add(step)
 		}
 		p.title = func() string {
 			title := humanize.SlotZone(at, t.zoneOf(task.Name)) + ": due"
@@ -154,43 +172,46 @@ func (t *timeline) future(task *schedule.Task, usual time.Duration) (pieces []pi
 // draw draws pieces, one kind after another, and failures on top. Of a kind with very many pieces
 // it makes one drawing, which leads to the list of all.
 func (t *timeline) draw(pieces []piece, task string) {
-	for _, kind := range t.kinds(pieces) {
-		most := timelineBars
+	for _, kind := range t.groupByKind(pieces) {
+		maxBars := timelineBars
 		if kind[0].ofHour {
-			most = coarseBars
+			maxBars = coarseBars
 		}
-		if len(kind) > most {
-			t.drawing(kind, task)
+		if len(kind) > maxBars {
+			t.drawAsOne(kind, task)
 			continue
 		}
 		for _, p := range kind {
-			b := bar{class: p.class, href: p.href}
-			if b.across, b.wide, b.top, b.high = t.box(p); p.several {
+			b := t.barOf(p)
+			if p.several {
 				b.href = t.listURL(p, task, p.last)
-				b.title = fmt.Sprintf("%s (from %s to %s)", p.sum(), humanize.SlotZone(p.from, t.zone),
+				b.title = fmt.Sprintf("%s (from %s to %s)", p.words(), humanize.SlotZone(p.from, t.zone),
 					humanize.SlotZone(p.to, t.zone))
 			} else {
-				b.title = p.title()
+				b.href, b.title = p.href, p.title()
 			}
 			t.bar(b)
 		}
 	}
 }
 
-// box is the place of a piece in its row. A piece that overlaps another is lower, and outlined.
-func (t *timeline) box(p piece) (across, wide, top, high float64) {
-	high = p.high * (rowHeight - 8)
-	top = rowHeight - 6 - high
+// barOf returns the bar of a piece, at its place in the row. A piece that overlaps another is
+// lower, and outlined.
+func (t *timeline) barOf(p piece) bar {
+	b := bar{class: p.class, height: p.height * (rowHeight - 8)}
+	b.top = rowHeight - 6 - b.height
 	if strings.HasSuffix(p.class, " over") {
-		top += 5
+		b.top += 5
 	}
-	across = t.at(p.from)
-	wide = max(thinnest, t.at(p.to)-across)
-	return min(across, 100-wide), wide, top, high
+	left := t.percent(p.from)
+	b.width = max(thinnest, t.percent(p.to)-left)
+	b.left = min(left, 100-b.width)
+	return b
 }
 
-// kinds are the pieces by their kind. Those that are too close to be told apart are one piece.
-func (t *timeline) kinds(pieces []piece) (kinds [][]piece) {
+// groupByKind returns the pieces by their kind. Pieces that are too close to be told apart become
+// one piece.
+func (t *timeline) groupByKind(pieces []piece) (kinds [][]piece) {
 	slices.SortStableFunc(pieces, func(a, b piece) int { return a.from.Compare(b.from) })
 	var busy time.Time
 	for _, p := range pieces {
@@ -204,7 +225,7 @@ func (t *timeline) kinds(pieces []piece) (kinds [][]piece) {
 		i := slices.IndexFunc(kinds, isAlike)
 		if i < 0 {
 			kinds = append(kinds, []piece{p})
-		} else if last := &kinds[i][len(kinds[i])-1]; t.close(*last, p) {
+		} else if last := &kinds[i][len(kinds[i])-1]; t.isClose(*last, p) {
 			last.join(p)
 		} else {
 			kinds[i] = append(kinds[i], p)
@@ -219,10 +240,11 @@ func (t *timeline) kinds(pieces []piece) (kinds [][]piece) {
 	return kinds
 }
 
-// close reports whether a piece is too close to the piece of its kind before it.
-func (t *timeline) close(before, p piece) bool {
-	edge := max(t.at(before.to), t.at(before.from)+thinnest, t.at(before.last.Add(-time.Minute))+thinnest)
-	return t.at(p.from)-edge < closest && (p.ofHour || !p.from.Before(before.to))
+// isClose reports whether a piece is too close to the piece of its kind before it.
+func (t *timeline) isClose(before, p piece) bool {
+	begins := humanize.Later(before.from, before.last.Add(-time.Minute)) // its last slot, or itself
+	edge := max(t.percent(before.to), t.percent(begins)+thinnest)
+	return t.percent(p.from)-edge < closest && (p.ofHour || !p.from.Before(before.to))
 }
 
 func (p *piece) join(next piece) {
@@ -232,8 +254,8 @@ func (p *piece) join(next piece) {
 	}
 }
 
-// sum says for what a piece of several slots stands.
-func (p piece) sum() string {
+// words says for what a piece of several slots stands.
+func (p piece) words() string {
 	switch {
 	case p.class == "due":
 		return "due again and again"
@@ -243,19 +265,19 @@ func (p piece) sum() string {
 	return p.counts.String()
 }
 
-// drawing draws the pieces of a kind as one link.
-func (t *timeline) drawing(kind []piece, task string) {
+// drawAsOne draws the pieces of a kind as one link.
+func (t *timeline) drawAsOne(kind []piece, task string) {
 	var path []byte
 	all := kind[0]
 	for i, p := range kind {
-		across, wide, top, high := t.box(p)
-		path = fmt.Appendf(path, "M%.2f %.1fh%.2fv%.1fh-%.2fz", across, top, wide, high, wide)
+		b := t.barOf(p)
+		path = fmt.Appendf(path, "M%.2f %.1fh%.2fv%.1fh-%.2fz", b.left, b.top, b.width, b.height, b.width)
 		if i > 0 {
 			all.join(p)
 		}
 	}
 	t.put(`<a href="%s" tabindex="-1"><svg viewBox="0 0 100 27" preserveAspectRatio="none"><path class="%s" d="%s"><title>%s</title></path></svg></a>`,
-		t.listURL(all, task, t.to), all.class, markup(path), all.sum())
+		t.listURL(all, task, t.to), all.class, markup(path), all.words())
 }
 
 // listURL leads to the list of the runs for which a piece stands, from slots before a time on.
@@ -277,32 +299,4 @@ func sumOf(pieces []piece) counts {
 		sum.join(p)
 	}
 	return sum.counts
-}
-
-// counts are how often there is each outcome, in the order of outcome.All.
-type counts [7]int
-
-func countsOf(o outcome.Outcome, n int) (c counts) {
-	c[slices.Index(outcome.All, o)] = n
-	return c
-}
-
-// outcomes are those that there are.
-func (c counts) outcomes() (all []outcome.Outcome) {
-	for i, o := range outcome.All {
-		if c[i] > 0 {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
-func (c counts) String() string {
-	var parts []string
-	for i, o := range outcome.All {
-		if c[i] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c[i], o))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

@@ -98,7 +98,7 @@ func TestWhatIsToldOfHours(t *testing.T) {
 		to: controltest.Noon.Add(12 * time.Hour)}
 	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30,
 		Runs: 2, Took: 75 * time.Minute}
-	all := line.ofHours([]state.Hour{hour})
+	all := line.hourPieces([]state.Hour{hour})
 	if slices.ContainsFunc(all, func(p piece) bool { return p.class == "good over" }) {
 		t.Error("runs that did not overlap are outlined")
 	}
@@ -106,7 +106,7 @@ func TestWhatIsToldOfHours(t *testing.T) {
 		LastSlot: controltest.Noon.Add(-11 * time.Hour), Slots: 5}
 	before := missed
 	before.LastSlot = missed.Slot.Add(time.Hour)
-	if got, want := sumOf(append(all, line.ofRecords([]state.Row{missed, before})...)).String(),
+	if got, want := sumOf(append(all, line.recordPieces([]state.Row{missed, before})...)).String(),
 		"2 succeeded, 5 missed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -225,18 +225,21 @@ func (p taskPage) plot(records []state.Row, usual time.Duration) {
 		p.put(`<p class="quiet">No runs yet.</p>`)
 		return
 	}
-	up := func(d time.Duration) float64 { return max(2, float64(d)/float64(longest)*height) }
+	heightOf := func(d time.Duration) float64 { return max(2, float64(d)/float64(longest)*height) }
 	p.put(`<figure class="plot"><svg aria-hidden="true">`)
 	if usual > 0 {
-		p.put(`<line class="usual" x1="0" x2="100%%" y1="%.1f" y2="%.1f"/>`, height-up(usual), height-up(usual))
+		p.put(`<line class="usual" x1="0" x2="100%%" y1="%.1f" y2="%.1f"/>`, height-heightOf(usual), height-heightOf(usual))
 	}
-	wide := 100.0 / float64(max(len(records), 20))
+	width := 100.0 / float64(max(len(records), 20))
 	for i, r := range records {
 		class, _ := shape(r.Result)
-		p.bar(bar{100 - float64(i+1)*wide, wide * 0.8, height - up(r.Duration()), up(r.Duration()), class,
-			p.runURL(r.ID), p.recordTitle(r)})
+		up := heightOf(r.Duration())
+		p.bar(bar{
+			left: 100 - float64(i+1)*width, width: width * 0.8, top: height - up, height: up,
+			class: class, href: p.runURL(r.ID), title: p.recordTitle(r),
+		})
 		if class == "bad" {
-			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*wide, height-4)
+			p.put(`<text class="mark" x="%.2f%%" y="%.1f">✕</text>`, 100-(float64(i)+0.6)*width, height-4)
 		}
 	}
 	p.put(`</svg><figcaption>%s, the longest %s`, humanize.Count(len(records), "run"), humanize.Duration(longest))

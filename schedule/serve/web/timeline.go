@@ -36,9 +36,6 @@ func showTimeline(made *page) error {
 	t := newTimeline(p)
 	every := p.rows(p.judged())
 	rows := t.grouped(p.filtered(every))
-	all, _ := p.View.Records(p.request.Context()) // read tells of the error; slots to come are shown all the same
-	defer all.Close()
-	shown := p.read(pageOf(rows, p.number("page"), timelineRows), all)
 	p.put(`<h1 class="hidden">Timeline</h1>`)
 	p.filterForm("/timeline")
 	p.put(`<div id="timeline" data-live>`)
@@ -48,27 +45,34 @@ func showTimeline(made *page) error {
 		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/timeline">Show all</a></p></div>`, p.base)
 		return nil
 	}
-	p.put(`<div class="wide"><table class="timeline"><thead><tr><th>Task<th class="axis">`)
-	t.axis()
-	p.put(`</tr></thead><tbody>`)
-	var usual map[string]state.Usual
-	var past map[string]view.Past
-	if all.Err == nil {
-		var err error
-		if usual, past, err = t.read(all, names(shown)); err != nil {
-			return err
-		}
+	if err := t.table(rows); err != nil {
+		return err
 	}
+	t.legend()
+	p.pager(len(rows), timelineRows)
+	p.put(`</div>`)
+	return nil
+}
+
+// table draws the rows of this page of the list.
+func (t *timeline) table(rows []row) error {
+	all, _ := t.View.Records(t.request.Context()) // read tells of the error; slots to come are shown all the same
+	defer all.Close()
+	shown := t.read(pageOf(rows, t.number("page"), timelineRows), all)
+	usual, past, err := t.readPast(all, names(shown))
+	if err != nil {
+		return err
+	}
+	t.put(`<div class="wide"><table class="timeline"><thead><tr><th>Task<th class="axis">`)
+	t.axis()
+	t.put(`</tr></thead><tbody>`)
 	for i, r := range shown {
 		if i == 0 || t.group(r) != t.group(shown[i-1]) {
 			t.groupHead(t.group(r), i > 0)
 		}
 		t.row(r, past[r.Name], usual[r.Name].Duration)
 	}
-	p.put(`</tbody></table></div>`)
-	t.legend()
-	p.pager(len(rows), timelineRows)
-	p.put(`</div>`)
+	t.put(`</tbody></table></div>`)
 	return nil
 }
 
@@ -109,17 +113,23 @@ func (p *timeline) groupHead(tag string, others bool) {
 	}
 }
 
-// read also returns slots before the picture: their runs may reach into it.
-func (t *timeline) read(all *view.Records, tasks []string) (map[string]state.Usual, map[string]view.Past, error) {
-	usual, err := all.Usual(t.request.Context(), tasks)
-	if err != nil {
+// readPast returns how long runs usually take, and the slots of the picture, by task. There are
+// slots before the picture, too: their runs may reach into it. It returns nothing if the history
+// cannot be read.
+func (t *timeline) readPast(
+	all *view.Records, tasks []string,
+) (usual map[string]state.Usual, past map[string]view.Past, err error) {
+	if all.Err != nil {
+		return nil, nil, nil
+	}
+	if usual, err = all.Usual(t.request.Context(), tasks); err != nil {
 		return nil, nil, err
 	}
 	var spans []state.Span
 	for _, task := range tasks {
 		spans = append(spans, state.Span{Task: task, Since: t.from.Add(-min(3*usual[task].Duration, t.to.Sub(t.from)))})
 	}
-	past, err := all.PastOf(t.request.Context(), spans, t.to, timelineBars)
+	past, err = all.PastOf(t.request.Context(), spans, t.to, timelineBars)
 	return usual, past, err
 }
 
@@ -156,9 +166,9 @@ func (t *timeline) navigation() {
 	t.put(`</nav>`)
 }
 
-// at is the position of a time, in percent of the width.
-func (t *timeline) at(when time.Time) float64 {
-	return min(100, max(0, float64(when.Sub(t.from))/float64(t.to.Sub(t.from))*100))
+// percent returns the position of a time, in percent of the width.
+func (t *timeline) percent(at time.Time) float64 {
+	return min(100, max(0, float64(at.Sub(t.from))/float64(t.to.Sub(t.from))*100))
 }
 
 // ticks are the times of the lines of the axis: whole hours of the clock on the wall, or midnights.
@@ -187,45 +197,45 @@ func (t *timeline) axis() {
 		if label == "00:00" {
 			label = at.Format("Mon 2 Jan")
 		}
-		isSpare := t.hours == 168 && i%2 == 1 || t.hours < 168 && at.Hour()*int(time.Hour)%int(2*t.lines) != 0
-		class := markupIf(isSpare, "spare") // a phone has no room for it
-		switch across := t.at(at); {        // half of the label would be cut off at an edge
-		case across < 4:
+		class := markupIf(t.isSpare(i, at), "spare")
+		left := t.percent(at)
+		switch { // half of the label would be cut off at an edge
+		case left < 4:
 			class += " first"
-		case across > 96:
+		case left > 96:
 			class += " last"
 		}
-		t.put(`<text x="%.2f%%" y="15" class="%s">%s</text>`, t.at(at), class, label)
+		t.put(`<text x="%.2f%%" y="15" class="%s">%s</text>`, left, class, label)
 	}
 	t.put(`</svg>`)
 }
 
+// isSpare reports whether a phone has no room for the label of a line: for every second one.
+func (t *timeline) isSpare(i int, at time.Time) bool {
+	if t.lines == 24*time.Hour {
+		return i%2 == 1
+	}
+	return at.Hour()*int(time.Hour)%int(2*t.lines) != 0
+}
+
 func (t *timeline) row(r row, past view.Past, usual time.Duration) {
-	pieces := t.ofHours(past.Hours)
+	hours := t.hourPieces(past.Hours)
+	pieces := slices.Concat(hours, t.recordPieces(past.Records), t.livePieces(r.Running))
 	text := tally(past.Records) // for readers who cannot see the picture
-	hours := len(pieces) > 0
-	pieces = append(pieces, t.ofRecords(past.Records)...)
-	if hours {
+	if len(hours) > 0 {
 		text = "in this time: " + sumOf(pieces).String()
+	}
+	if t.Schedule.Active(r.definition) {
+		pieces = append(pieces, t.duePieces(r.definition, usual)...)
 	}
 	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
 		t.taskURL(r.Name), r.Name, r.Name, text)
 	for _, at := range t.ticks() {
-		t.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.at(at), t.at(at))
-	}
-	for _, running := range r.Running {
-		if !running.Began.IsZero() {
-			pieces = append(pieces, piece{from: running.Began, to: t.now, class: "live",
-				high: 1, href: t.runURL(running.Run),
-				title: func() string { return "running for " + humanize.Duration(max(0, t.now.Sub(running.Began))) }})
-		}
-	}
-	if t.Schedule.Active(r.definition) {
-		pieces = append(pieces, t.future(r.definition, usual)...)
+		t.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.percent(at), t.percent(at))
 	}
 	t.draw(pieces, r.Name)
 	if t.now.After(t.from) && t.now.Before(t.to) {
-		t.put(`<line class="now" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.at(t.now), t.at(t.now))
+		t.put(`<line class="now" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.percent(t.now), t.percent(t.now))
 	}
 	t.put(`</svg></td></tr>`)
 }
