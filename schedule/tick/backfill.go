@@ -23,18 +23,25 @@ const startedUnrecorded = "it ran while the state folder could not be written, a
 
 // A backfill collects outcomes for the slots that have none, and that nobody starts any more.
 type backfill struct {
-	ledger      *Ledger
-	settled     settled
-	missed      map[string][]miss // slots that dead ticks left, by task
-	gap         *gap              // nil for none
-	resumed     []schedule.Slot   // slots that dead ticks left and that run in this tick
-	begun       map[slotKey]bool  // slots whose runs dead ticks began, and could not write down
-	needsPauses bool              // it depends on pauses, which were not read yet
-	rows        []state.Row
-	runNow      int // how many missed slots run in this tick
-	stayMissed  int // how many missed slots do not
-	reasons     []reasonCount
-	tasks       map[string]*schedule.Task // the active tasks of the schedule, by name
+	ledger *Ledger
+	gap    *gap                      // nil for none
+	tasks  map[string]*schedule.Task // the active tasks of the schedule, by name; see task
+
+	// The slots before this tick, as they were found.
+	settled settledSlots
+	missed  map[string][]miss // slots that dead ticks left, by task
+	begun   map[slotKey]bool  // slots whose runs dead ticks began, and could not write down
+
+	// The results.
+	resumed    []schedule.Slot // slots that dead ticks left and that run in this tick
+	rows       []state.Row     // of the slots that do not run
+	runNow     int             // how many missed slots run in this tick
+	stayMissed int             // how many missed slots do not
+	reasons    []reasonCount
+
+	// needsPauses says that the results depend on pauses, which were not read yet. The ledger then
+	// drops the results, reads the pauses, and plans anew with another backfill (errPauses).
+	needsPauses bool
 }
 
 // A miss is a slot that was missed.
@@ -58,7 +65,7 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, left []s
 	}
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[keyOf(s)] })
 	starts := b.addMissedStarts(slots)
-	b.addRows()
+	b.recordMissed()
 	return starts, nil
 }
 
@@ -66,12 +73,12 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, left []s
 type fate int
 
 const (
-	missedNow   fate = iota
-	waitsAgain       // its row waited before that tick took it
-	begunUnseen      // its run began, and that could not be written down
-	yetToCome        // the clock was set back: the tick of its minute begins the run, which may have claimed the slot
-	accounted        // it has an outcome
-	resumedNow       // it runs in this tick
+	missedNow   fate = iota // its time is over
+	reclaimed               // Plan.Reclaim has done all: the row waits again, or it accounted for no slot
+	begunUnseen             // its run began, and that could not be written down
+	yetToCome               // the clock was set back: the tick of its minute begins the run, which may have a claim
+	accounted               // another row has its outcome
+	resumedNow              // it runs in this tick
 )
 
 // fateOf decides what becomes of a slot that a dead tick left. A slot that was to run may lie in
@@ -80,7 +87,7 @@ const (
 func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 	switch minute := b.ledger.Minute; {
 	case !row.Scheduled, row.Wait.For != state.ForNothing:
-		return waitsAgain
+		return reclaimed
 	case run.UnrecordedStarts(b.ledger.Dir, row) > 0 && row.Slot.Before(minute.Add(time.Minute)):
 		return begunUnseen
 	case !row.Slot.Before(minute):
@@ -97,35 +104,43 @@ func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 
 // addLeft adds a slot that a dead tick left, and ends the condition commands that the tick left.
 func (b *backfill) addLeft(row state.Row) {
-	task, slot, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, killedBefore
+	task, key, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, killedBefore
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason = killedAsking
 	}
-	fate := b.fateOf(row, task)
-	mayHaveConditions := task == nil || reason == killedAsking
-	if mayHaveConditions && fate != begunUnseen { // else the process that lives is the command of the run
-		endConditions(row.ID)
+	becomes := b.fateOf(row, task)
+	if becomes != begunUnseen { // else the process that lives is the command of the run
+		endLeftConditions(row.ID, task)
 	}
-	switch fate {
+	switch becomes {
+	case reclaimed, accounted:
 	case begunUnseen:
-		lost := b.endedRow(slot, row.ID, outcome.Lost, startedUnrecorded)
+		lost := b.endedRow(key, row.ID, outcome.Lost, startedUnrecorded)
 		lost.Unreported = true
 		b.rows = append(b.rows, lost)
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.begun[slotKey{row.Task, row.Slot.UTC()}] = true
 	case yetToCome:
-		b.ledger.runs[slot] = plannedRun{run: row.ID}
+		b.ledger.runs[key] = plannedRun{run: row.ID}
 	case resumedNow:
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.count(row.Task, 1, reason)
 		b.runNow++
-		b.ledger.runs[slot] = plannedRun{
+		b.ledger.runs[key] = plannedRun{
 			run:  row.ID,
 			note: "sched run was killed when it had claimed the slot, before the run began",
 		}
 	case missedNow:
 		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})
+	}
+}
+
+// endLeftConditions ends the condition commands of a run that a dead tick left. A task that the
+// schedule has no longer (nil) may have had some.
+func endLeftConditions(run string, task *schedule.Task) {
+	if task == nil || len(task.ConditionCommands) > 0 {
+		endConditions(run)
 	}
 }
 
@@ -159,10 +174,12 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 }
 
 // addMissedStarts adds the slots that run in this tick although they were missed to the slots that
-// are due. For a task with missed: once or after_pause that is the newest slot that its conditions
-// allow, unless the task is due anyway
-// (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute). With missed: all these are
-// the newest slots, as many as the task allows.
+// are due:
+//
+//   - for a task with missed: once or after_pause, or with every: boot, the newest slot that its
+//     conditions allow, unless the task is due anyway
+//     (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute)
+//   - for a task with missed: all, the newest such slots, at most MaxMissed
 func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
 	isDue := map[*schedule.Task]bool{}
 	for _, slot := range slots {
@@ -225,7 +242,8 @@ func (b *backfill) newestInGap(task *schedule.Task, first time.Time, limit int) 
 	return newest
 }
 
-// isAllowed reports whether a slot would have run if a tick had come.
+// isAllowed reports whether a slot would have run if a tick had come, or, with missed: after_pause,
+// would have waited for the end of a pause.
 func (b *backfill) isAllowed(task *schedule.Task, at time.Time) bool {
 	switch {
 	case task.UnmetCondition(at) != "":

@@ -15,7 +15,7 @@ func TestSlotsAreSettledByThemselvesOrInARange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, s := sched.Tasks[0], settled{}
+	task, s := sched.Tasks[0], settledSlots{}
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	minute := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
 	s.add("each", minute(0), minute(0))

@@ -21,8 +21,8 @@ const (
 	maxRows       = 1000 // of all tasks; not counting the rows for the older slots
 )
 
-// addRows makes the rows of the slots that stay missed.
-func (b *backfill) addRows() {
+// recordMissed makes the rows of the slots that stay missed.
+func (b *backfill) recordMissed() {
 	rowsOfTask := maxRowsOfTask
 	if b.gap != nil {
 		rowsOfTask = min(maxRows/len(b.gap.tasks), maxRowsOfTask)
@@ -30,11 +30,11 @@ func (b *backfill) addRows() {
 	for _, name := range b.tasksWithMisses() {
 		for _, miss := range b.missed[name] {
 			if !b.settled.has(name, miss.slot) { // else it runs in this tick
-				b.add(name, b.single(name, miss.slot), miss.reason)
+				b.record(name, b.oneSlot(name, miss.slot), miss.reason)
 			}
 		}
 		if b.gap.has(name) {
-			b.addGapRows(b.task(name), rowsOfTask)
+			b.recordGap(b.task(name), rowsOfTask)
 		}
 	}
 }
@@ -55,47 +55,50 @@ func (b *backfill) tasksWithMisses() (names []string) {
 	return names
 }
 
-// addGapRows adds rows for the slots in the gap: a row for each of the newest slots, as many as
-// rows, and rows that stand for several older slots (addRanges).
-func (b *backfill) addGapRows(task *schedule.Task, rows int) {
+// recordGap makes the rows of the slots in the gap: a row for each of the newest slots, at most
+// limit, and rows that stand for several older slots.
+func (b *backfill) recordGap(task *schedule.Task, limit int) {
 	from, reason := b.gap.countedFrom, b.gap.reason(b.ledger.Schedule.Location)
 	for at := range task.When.Backward(from, b.gap.end) {
 		if b.settled.has(task.Name, at) {
 			continue
 		}
-		if rows == 0 {
-			b.addRanges(task, b.settled.firstOpen(task, from), at, reason)
+		if limit == 0 {
+			b.recordOlder(task, b.settled.firstOpen(task, from), at, reason)
 			return
 		}
-		b.add(task.Name, b.single(task.Name, at), reason)
-		rows--
+		b.record(task.Name, b.oneSlot(task.Name, at), reason)
+		limit--
 	}
 }
 
-// addRanges adds rows for the slots of a task from first through last that are not settled: a row
-// for those that were missed or paused together.
-func (b *backfill) addRanges(task *schedule.Task, first, last time.Time, reason string) {
+// recordOlder makes the rows of the slots of a task from first through last that are not settled: a
+// row for those that were missed or paused together.
+func (b *backfill) recordOlder(task *schedule.Task, first, last time.Time, reason string) {
 	pauses := b.ledger.paused
 	if pauses == nil {
-		b.needsPauses = true // the plan begins anew
+		b.needsPauses = true
 		return
 	}
 	if !pauses.Touches(task, first, last) { // no look at each slot: there may be millions
 		end := last.Add(time.Second)
 		n := task.When.Count(first, end) - b.settled.countInRanges(task, first, end)
-		b.add(task.Name, slotRange{first: first, last: last, slots: n}, reason)
+		b.record(task.Name, slotRange{first: first, last: last, slots: n}, reason)
 		return
 	}
-	for _, r := range b.ranges(task, first, last) {
-		b.add(task.Name, r, reason)
+	for _, r := range b.pausedRanges(task, first, last) {
+		b.record(task.Name, r, reason)
 	}
 }
 
-// ranges returns the slots of a task from first through last that are not settled: one range for
-// those that were missed or paused together. A range counts all slots between its ends, also those
-// with rows of their own: Record subtracts these. So the slots between are counted when the range
-// goes on, and not when a new one begins.
-func (b *backfill) ranges(task *schedule.Task, first, last time.Time) (ranges []slotRange) {
+// pausedRanges returns the slots of a task from first through last that are not settled: one range
+// for those that were missed or paused together. A range counts every slot between its ends, also
+// slots with rows of their own: Record subtracts these. With m for a missed slot, p for a paused
+// one, and s for one with a row of its own:
+//
+//	m m s m p    a range of 4 missed slots, and one of 1 paused slot
+//	m s p        a range of 1 missed slot, and one of 1 paused slot: s lies in neither
+func (b *backfill) pausedRanges(task *schedule.Task, first, last time.Time) (ranges []slotRange) {
 	between := 0 // slots with rows of their own since the end of the last range
 	for at := range task.When.Forward(first, last.Add(time.Second)) {
 		if b.settled.hasInRange(task.Name, at) {
@@ -125,8 +128,8 @@ type slotRange struct {
 	pause       string // the text of the pause; "" if the slots were missed
 }
 
-// single returns the range of one slot. A task that the schedule no longer has is not paused.
-func (b *backfill) single(name string, at time.Time) slotRange {
+// oneSlot returns the range of one slot. A task that the schedule no longer has is not paused.
+func (b *backfill) oneSlot(name string, at time.Time) slotRange {
 	r := slotRange{first: at, last: at, slots: 1}
 	if task := b.task(name); task != nil {
 		r.pause = b.pauseOf(task, at)
@@ -134,9 +137,9 @@ func (b *backfill) single(name string, at time.Time) slotRange {
 	return r
 }
 
-// add adds the row of slots of a task that were missed for the reason, or skipped because they were
-// paused.
-func (b *backfill) add(name string, r slotRange, reason string) {
+// record makes the row of slots of a task that were missed for the reason, or skipped because they
+// were paused.
+func (b *backfill) record(name string, r slotRange, reason string) {
 	ended := outcome.Missed
 	if r.pause != "" {
 		ended, reason = outcome.Skipped, r.pause

@@ -10,19 +10,19 @@ import (
 	"sched/schedule/state"
 )
 
-// settled has the slots that have an outcome, or for which a live tick will account, by task.
-type settled map[string]*settledSlots
+// settledSlots are the slots that have an outcome, or for which a live tick will account, by task.
+type settledSlots map[string]*taskSlots
 
-// settledSlots are the settled slots of one task.
-type settledSlots struct {
+// taskSlots are the settled slots of one task.
+type taskSlots struct {
 	single map[time.Time]bool
 	ranges []state.Slot // each stands for several
 }
 
 // findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
 // left.
-func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, error) {
-	s := settled{}
+func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settledSlots, error) {
+	s := settledSlots{}
 	from, to := b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
 	if b.gap != nil {
 		from = b.gap.countedFrom
@@ -44,10 +44,10 @@ func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settled, 
 }
 
 // add adds the slots of a task from at through until.
-func (s settled) add(name string, at, until time.Time) {
+func (s settledSlots) add(name string, at, until time.Time) {
 	slots := s[name]
 	if slots == nil {
-		slots = &settledSlots{single: map[time.Time]bool{}}
+		slots = &taskSlots{single: map[time.Time]bool{}}
 		s[name] = slots
 	}
 	if until.After(at) {
@@ -58,25 +58,25 @@ func (s settled) add(name string, at, until time.Time) {
 }
 
 // has reports whether a slot is settled.
-func (s settled) has(name string, at time.Time) bool {
+func (s settledSlots) has(name string, at time.Time) bool {
 	return s.hasSingle(name, at) || s.hasInRange(name, at)
 }
 
 // hasSingle reports whether a slot is settled by a row of its own.
-func (s settled) hasSingle(name string, at time.Time) bool {
+func (s settledSlots) hasSingle(name string, at time.Time) bool {
 	slots := s[name]
 	return slots != nil && slots.single[at.UTC()]
 }
 
 // hasInRange reports whether a slot is settled by a row that stands for several slots.
-func (s settled) hasInRange(name string, at time.Time) bool {
+func (s settledSlots) hasInRange(name string, at time.Time) bool {
 	slots := s[name]
 	covers := func(r state.Slot) bool { return !at.Before(r.At) && !at.After(r.Until) }
 	return slots != nil && slices.ContainsFunc(slots.ranges, covers)
 }
 
 // firstOpen returns the first slot of the task at or after from that is not settled.
-func (s settled) firstOpen(task *schedule.Task, from time.Time) time.Time {
+func (s settledSlots) firstOpen(task *schedule.Task, from time.Time) time.Time {
 	first, ok := task.When.Next(from.Add(-time.Second))
 	for ok && s.has(task.Name, first) {
 		first, ok = task.When.Next(first)
@@ -85,7 +85,7 @@ func (s settled) firstOpen(task *schedule.Task, from time.Time) time.Time {
 }
 
 // countInRanges returns how many slots of the task in [from, to) lie in ranges.
-func (s settled) countInRanges(task *schedule.Task, from, to time.Time) (n int) {
+func (s settledSlots) countInRanges(task *schedule.Task, from, to time.Time) (n int) {
 	slots := s[task.Name]
 	if slots == nil {
 		return 0
