@@ -61,15 +61,12 @@ func (a unlockCommand) unlock(name, reason string) error {
 		return err
 	}
 	broken, err := a.breakLocks(s, append(locks, seats...))
-	if err != nil {
-		return err
-	}
-	if broken == 0 {
+	if broken > 0 { // also if another lock could not be broken
+		a.noteChange(s, "unlock", cmp.Or(name, pause.Everything), reason)
+	} else if err == nil {
 		fmt.Fprintln(a.out, "nothing is locked")
-		return nil
 	}
-	a.noteChange(s, "unlock", cmp.Or(name, pause.Everything), reason)
-	return nil
+	return err
 }
 
 // seatsOf returns the seats of pools that runs of the tasks have on this machine or in the store.
