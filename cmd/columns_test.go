@@ -21,8 +21,8 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 	}
 	objects := map[string]reflect.Type{
 		"Of a task in a tick": reflect.TypeFor[runJSON](),
-		"A plan":              reflect.TypeFor[planJSON](),
-		"Of a task in a plan": reflect.TypeFor[planTaskJSON](),
+		"A plan":              reflect.TypeFor[previewJSON](),
+		"Of a task in a plan": reflect.TypeFor[previewTaskJSON](),
 		"A task":              reflect.TypeFor[view.Task](),
 		"A run that lives":    reflect.TypeFor[view.Running](),
 		"A run that waits":    reflect.TypeFor[view.Waiting](),

@@ -85,29 +85,29 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 			return err
 		}
 	}
-	in, err := a.basis(s, from, o)
+	basis, err := a.basis(s, from, o)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.slots && o.json:
-		return a.printJSON(slotsJSON(in))
+		return a.printJSON(slotsJSON(basis))
 	case o.slots:
-		a.printSlots(in)
+		a.printSlots(basis)
 		return nil
 	case o.compare != "":
-		return a.compare(in, o)
+		return a.compare(basis, o)
 	}
-	r := forecast.Foresee(in)
+	report := forecast.Foresee(basis)
 	if o.json {
-		err = a.printJSON(r.JSON())
+		err = a.printJSON(report.JSON())
 	} else {
-		a.printForecast(r)
+		a.printForecast(report)
 	}
 	if err != nil {
 		return err
 	}
-	return o.checkLimit(r)
+	return o.checkLimit(report)
 }
 
 // check refuses flags that do not go together, and numbers out of range.
@@ -128,13 +128,13 @@ func (o forecastOptions) check() error {
 }
 
 // checkLimit returns an error if more runs are at once than --max-concurrent allows.
-func (o forecastOptions) checkLimit(r forecast.Report) error {
-	if !o.limitGiven || r.Peak.Most <= int64(o.maxConcurrent) {
+func (o forecastOptions) checkLimit(report forecast.Report) error {
+	if !o.limitGiven || report.Peak.Most <= int64(o.maxConcurrent) {
 		return nil
 	}
-	when := forecast.DayAndTime(r.Peak.At, r.Schedule.Location)
+	when := forecast.DayAndTime(report.Peak.At, report.Schedule.Location)
 	return failed("move some of them to other minutes: see `sched forecast --slots`",
-		"%d runs at once on %s, and --max-concurrent is %d", r.Peak.Most, when, o.maxConcurrent)
+		"%d runs at once on %s, and --max-concurrent is %d", report.Peak.Most, when, o.maxConcurrent)
 }
 
 // longestSlots is the longest time for --slots.
@@ -182,34 +182,34 @@ func (a forecastCommand) span(s *schedule.Schedule, from time.Time, o forecastOp
 }
 
 // slotsOf returns what becomes of each slot.
-func slotsOf(in *forecast.Basis) (slots []forecast.Slot) {
-	forecast.Simulate(in.Input, func(s *forecast.Slot) { slots = append(slots, *s) })
+func slotsOf(basis *forecast.Basis) (slots []forecast.Slot) {
+	forecast.Simulate(basis.Input, func(s *forecast.Slot) { slots = append(slots, *s) })
 	return slots
 }
 
-func (a forecastCommand) printSlots(in *forecast.Basis) {
-	zone := in.Schedule.Location
+func (a forecastCommand) printSlots(basis *forecast.Basis) {
+	zone := basis.Schedule.Location
 	t := a.stdout().Table()
 	t.Head("DUE", "TASK", "START", "")
-	for _, s := range slotsOf(in) {
-		start, words := "on time", ""
+	for _, s := range slotsOf(basis) {
+		start, remark := "on time", ""
 		switch {
 		case s.Skip == forecast.Overlap:
-			start, words = "skipped", s.By.Name+" still runs"
+			start, remark = "skipped", s.By.Name+" still runs"
 		case s.Skip == forecast.Full:
-			start, words = "skipped", "pool "+s.Task.Pool.Name+" is full"
+			start, remark = "skipped", "pool "+s.Task.Pool.Name+" is full"
 		case s.Skip != forecast.Runs:
-			start, words = "skipped", s.Reason
+			start, remark = "skipped", s.Reason
 		case s.Late() > 0 && s.By != nil:
-			start, words = humanize.Duration(s.Late())+" late", "behind "+s.By.Name
+			start, remark = humanize.Duration(s.Late())+" late", "behind "+s.By.Name
 		}
-		if in.Servers > 1 && s.Skip == forecast.Runs {
-			words = strings.TrimSpace(fmt.Sprintf("%s on server %d", words, s.Server+1))
+		if basis.Servers > 1 && s.Skip == forecast.Runs {
+			remark = strings.TrimSpace(fmt.Sprintf("%s on server %d", remark, s.Server+1))
 		}
-		t.Row(forecast.DayAndTime(s.At, zone), s.Task.Name, start, words)
+		t.Row(forecast.DayAndTime(s.At, zone), s.Task.Name, start, remark)
 	}
 	t.Flush()
-	a.printNotes(in.Notes)
+	a.printNotes(basis.Notes)
 }
 
 type slotJSON struct {
@@ -222,9 +222,9 @@ type slotJSON struct {
 	Server  int           `json:"server"`
 }
 
-func slotsJSON(in *forecast.Basis) []slotJSON {
+func slotsJSON(basis *forecast.Basis) []slotJSON {
 	slots := []slotJSON{}
-	for _, s := range slotsOf(in) {
+	for _, s := range slotsOf(basis) {
 		slot := slotJSON{
 			Task:    s.Task.Name,
 			Slot:    forecast.UTC(s.At),

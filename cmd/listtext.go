@@ -37,7 +37,8 @@ func when(row view.Task, s *schedule.Schedule) string {
 }
 
 // never says why a task has no next time: it is switched off, no slot meets its conditions, pauses
-// cover all slots, or no slot comes before its `until`. It is "-" for another reason.
+// cover all slots, no slot comes before its `until`, or it is due at the next boot. It is "-" for
+// another reason.
 func never(row view.Task, s *schedule.Schedule) string {
 	if row.Off != "" {
 		short, _, _ := strings.Cut(row.Off, ":")
@@ -72,37 +73,34 @@ func (a listCommand) lastText(s *schedule.Schedule, last state.Row) string {
 
 // nowText says what goes on with a task now: it runs, waits, is paused or overdue; "-" for nothing.
 func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
-	text, waiting := a.runningText(row.Running, serverName(s.Server)), row.Waiting
+	var parts []string
+	if len(row.Running) > 0 {
+		parts = append(parts, a.runningText(row.Running, serverName(s.Server)))
+	}
 	if row.Paused != nil {
-		text = strings.TrimPrefix(text+", "+row.Paused.Text(a.now(), s.Location), ", ")
+		parts = append(parts, row.Paused.Text(a.now(), s.Location))
 	}
 	for _, planned := range row.Planned {
 		if planned.Announced(a.now()) {
-			text = strings.TrimPrefix(text+", will be "+planned.Raw.Text(a.now(), s.Location), ", ")
+			parts = append(parts, "will be "+planned.Raw.Text(a.now(), s.Location))
 		}
 	}
 	for _, overdue := range row.Overdue {
-		text = strings.TrimPrefix(text+", overdue: "+overdue.Text, ", ")
+		parts = append(parts, "overdue: "+overdue.Text)
 	}
-	switch {
-	case len(waiting) == 0 && text == "":
-		return "-"
-	case len(waiting) == 0:
-		return text
-	case text == "":
-		text = waiting[0].Text(a.now(), s.Location)
+	waiting := row.Waiting
+	if len(parts) == 0 && len(waiting) > 0 {
+		parts = append(parts, waiting[0].Text(a.now(), s.Location))
 		waiting = waiting[1:]
 	}
 	if len(waiting) > 0 {
-		text += fmt.Sprintf(", and %d waiting", len(waiting))
+		parts = append(parts, fmt.Sprintf("and %d waiting", len(waiting)))
 	}
-	return text
+	return cmp.Or(strings.Join(parts, ", "), "-")
 }
 
+// runningText says of runs how the first one goes on, and how many more there are.
 func (a listCommand) runningText(running []view.Running, thisServer string) string {
-	if len(running) == 0 {
-		return ""
-	}
 	first := running[0]
 	text := "running"
 	if first.PID != nil {

@@ -88,7 +88,8 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	return nil
 }
 
-// flagPrefix begins the names of times in the errors of control.Actor.CheckPlanned: they are flags.
+// flagPrefix stands before the names of times in the errors of control.Actor.CheckPlanned, because
+// here they are flags.
 const flagPrefix = "--"
 
 // parseFlags returns the pause that the flags ask for.
@@ -249,14 +250,17 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, newPause 
 		}
 		runs = append(runs, run)
 	}
-	count, list := humanize.Count(len(runs), "run"), humanize.Names(runs, 5)
-	switch {
-	case len(runs) == 0:
-	case newPause.Stop:
-		fmt.Fprintf(a.out, "%s will be stopped by the next tick: %s\n", count, list)
-	case len(runs) == 1:
-		fmt.Fprintf(a.out, "%s goes on: %s; `sched stop TASK` ends what runs on its machine\n", count, list)
-	default:
-		fmt.Fprintf(a.out, "%s go on: %s; `sched stop TASK` ends what runs on its machine\n", count, list)
+	if len(runs) == 0 {
+		return
 	}
+	count, list := humanize.Count(len(runs), "run"), humanize.Names(runs, 5)
+	if newPause.Stop {
+		fmt.Fprintf(a.out, "%s will be stopped by the next tick: %s\n", count, list)
+		return
+	}
+	verb := "go"
+	if len(runs) == 1 {
+		verb = "goes"
+	}
+	fmt.Fprintf(a.out, "%s %s on: %s; `sched stop TASK` ends what runs on its machine\n", count, verb, list)
 }

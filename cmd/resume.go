@@ -56,11 +56,11 @@ func (a resumeCommand) resume(names []string, o resumeOptions) error {
 	if names, err = actor.ChooseTasks(orders.Pauses, names, o.tags); err != nil {
 		return err
 	}
-	isChosen, reason := actor.InEffect, o.reason
+	mayEnd, reason := actor.InEffect, o.reason
 	if o.planned {
-		isChosen, reason = actor.ToCome, control.Because(control.Planned, reason)
+		mayEnd, reason = actor.ToCome, control.Because(control.Planned, reason)
 	}
-	ended, err := actor.Resume(names, isChosen)
+	ended, err := actor.Resume(names, mayEnd)
 	if err != nil {
 		return failed("", "cannot resume: %w", err)
 	}
@@ -87,8 +87,8 @@ func (a resumeCommand) sayTakenBack(s *schedule.Schedule, names []string, ended 
 	}
 }
 
-// sayResumed says what became of each name, and which pauses stay. The error is an exit code: a
-// named task is still paused, because everything is, or because the schedule pauses it.
+// sayResumed says what became of each name, and which pauses stay. The error is an exit code:
+// resume has changed nothing for a named task, which is paused with everything or by the schedule.
 func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, earlier pause.Pauses) error {
 	now := a.now()
 	byFile := a.sayFilePauses(s, names)

@@ -132,7 +132,7 @@ func (a runCommand) run(o runOptions) error {
 		return err
 	}
 	if o.dryRun {
-		a.printPlan(t, o)
+		a.printPreview(t, o)
 		return invalid
 	}
 	if o.only != "" && o.at == "" && terminal.Is(a.err) {

@@ -15,15 +15,15 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is about ticks that are looked at before they run: the plan of --dry-run, and the span
-// of --from and --to, which people confirm.
+// This file is about ticks that are looked at before they run: the preview of --dry-run, and the
+// span of --from and --to, which people confirm.
 
-type planJSON struct {
-	Minute string         `json:"minute"`
-	Tasks  []planTaskJSON `json:"tasks"`
+type previewJSON struct {
+	Minute string            `json:"minute"`
+	Tasks  []previewTaskJSON `json:"tasks"`
 }
 
-type planTaskJSON struct {
+type previewTaskJSON struct {
 	Name       string   `json:"name"`
 	Slots      []string `json:"slots"`
 	Background bool     `json:"background"`
@@ -31,33 +31,33 @@ type planTaskJSON struct {
 	Reason     string   `json:"reason"` // why it would be skipped, or may wait
 }
 
-// planOf returns what the tick would do.
-func planOf(t *tick.Tick) planJSON {
-	plan := planJSON{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []planTaskJSON{}}
-	for _, preview := range t.DryRun() {
-		task := planTaskJSON{Name: preview.Task.Name, Background: preview.Task.Background}
-		if preview.Reason != "" {
-			task.Would, task.Reason = "skip", preview.Reason
+// previewOf returns what the tick would do.
+func previewOf(t *tick.Tick) previewJSON {
+	preview := previewJSON{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []previewTaskJSON{}}
+	for _, p := range t.DryRun() {
+		task := previewTaskJSON{Name: p.Task.Name, Background: p.Task.Background}
+		if p.Reason != "" {
+			task.Would, task.Reason = "skip", p.Reason
 		} else {
-			task.Would, task.Reason = "run", cmp.Or(preview.Waits, view.ConditionCommands(preview.Task))
+			task.Would, task.Reason = "run", cmp.Or(p.Waits, view.ConditionCommands(p.Task))
 		}
-		for _, slot := range preview.Slots {
+		for _, slot := range p.Slots {
 			task.Slots = append(task.Slots, slot.UTC().Format(time.RFC3339))
 		}
-		plan.Tasks = append(plan.Tasks, task)
+		preview.Tasks = append(preview.Tasks, task)
 	}
-	return plan
+	return preview
 }
 
-// printPlan prints what the tick would do, for people or as JSON.
-func (a runCommand) printPlan(t *tick.Tick, o runOptions) {
-	plan := planOf(t)
+// printPreview prints what the tick would do, for people or as JSON.
+func (a runCommand) printPreview(t *tick.Tick, o runOptions) {
+	preview := previewOf(t)
 	if o.json {
-		a.printJSON(plan)
+		a.printJSON(preview)
 		return
 	}
 	minute := humanize.MinuteZone(t.Minute, t.Schedule.Location)
-	if len(plan.Tasks) == 0 {
+	if len(preview.Tasks) == 0 {
 		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
 		return
 	}
@@ -65,7 +65,7 @@ func (a runCommand) printPlan(t *tick.Tick, o runOptions) {
 	out := a.stdout()
 	table := out.Table()
 	defer table.Flush()
-	for _, task := range plan.Tasks {
+	for _, task := range preview.Tasks {
 		text, tone := "would run", terminal.Good
 		if task.Background {
 			text, tone = "would run in the background", terminal.Active
@@ -116,7 +116,7 @@ func (a runCommand) runSpan(o runOptions) error {
 	if o.dryRun {
 		if o.json {
 			for _, t := range ticks {
-				a.printJSON(planOf(t))
+				a.printJSON(previewOf(t))
 			}
 		}
 		return invalid

@@ -61,41 +61,42 @@ func (a serversCommand) servers(asJSON bool) error {
 func (a serversCommand) printServers(servers []cluster.Server) {
 	table := a.stdout().Table()
 	defer table.Flush()
-	haveLabels := slices.ContainsFunc(servers, func(s cluster.Server) bool { return len(s.Labels) > 0 })
+	haveLabels := slices.ContainsFunc(servers, func(one cluster.Server) bool { return len(one.Labels) > 0 })
 	head := []string{"NAME", "VERSION", "LAST SEEN", "CLOCK", "RUNNING"}
 	if haveLabels {
 		head = append(head, "LABELS")
 	}
 	table.Head(head...)
-	for _, s := range servers {
-		row := []string{s.Name, s.Version, humanize.Duration(s.Age) + " ago", a.offsetText(s.Offset), tasksText(s)}
+	for _, server := range servers {
+		age, offset := humanize.Duration(server.Age)+" ago", a.offsetText(server.Offset)
+		row := []string{server.Name, server.Version, age, offset, tasksText(server)}
 		if haveLabels {
-			row = append(row, cmp.Or(strings.Join(s.Labels, ", "), "-"))
+			row = append(row, cmp.Or(strings.Join(server.Labels, ", "), "-"))
 		}
 		table.Row(row...)
 	}
 }
 
-// warnOfServers says what is wrong with servers, as seen from this one. own is its schedule.
-func (a serversCommand) warnOfServers(own *schedule.Schedule, servers []cluster.Server) {
-	ownZone := cluster.ZoneOf(own, a.now().Year())
-	for _, s := range servers {
-		if s.Offset.Abs() > tick.MostOffset {
-			a.problem("the clock of %s is %s", s.Name, tick.OffsetText(s.Offset))
+// warnOfServers says what is wrong with servers, as seen from this one, which has the schedule.
+func (a serversCommand) warnOfServers(s *schedule.Schedule, servers []cluster.Server) {
+	ownZone := cluster.ZoneOf(s, a.now().Year())
+	for _, server := range servers {
+		if server.Offset.Abs() > tick.MostOffset {
+			a.problem("the clock of %s is %s", server.Name, tick.OffsetText(server.Offset))
 		}
-		if s.SharedName {
-			a.problem("more than one machine ticks under the name %s", s.Name)
+		if server.SharedName {
+			a.problem("more than one machine ticks under the name %s", server.Name)
 		}
-		if s.Environment != "" && s.Environment != own.Environment {
-			a.problem("%s ticks in the environment %s; here it is %s", s.Name, s.Environment, own.Environment)
+		if server.Environment != "" && server.Environment != s.Environment {
+			a.problem("%s ticks in the environment %s; here it is %s", server.Name, server.Environment, s.Environment)
 		}
-		if s.Zone != "" && ownZone != "" && s.Zone != ownZone {
+		if server.Zone != "" && ownZone != "" && server.Zone != ownZone {
 			a.problem("%s is in the time zone %s; here it is %s, "+
-				"and a one_server task without `timezone` runs once in each", s.Name, s.Zone, ownZone)
+				"and a one_server task without `timezone` runs once in each", server.Name, server.Zone, ownZone)
 		}
-		if s.Silent() && len(s.Running) > 0 {
+		if server.Silent() && len(server.Running) > 0 {
 			a.problem("%s has said nothing for %s; what ran there then may have ended",
-				s.Name, humanize.Duration(s.Age))
+				server.Name, humanize.Duration(server.Age))
 		}
 	}
 }

@@ -106,8 +106,8 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	return nil
 }
 
-// newToken returns a token for a person or a program, or a key for one task. A token without --name
-// is called like the caller, and a key like what it does.
+// newToken returns a token for a person or a program, or a key for one task. Without --name, a
+// token has the name of the person who makes it, and a key the name of its scope and task.
 func (a serveCommand) newToken(s *schedule.Schedule, o tokenOptions) (serve.Token, error) {
 	token := serve.Token{Scope: serve.Scope(o.scope), Task: cmp.Or(o.hook, o.badge), Made: a.now().UTC().Round(0)}
 	name := callerName()
@@ -133,7 +133,7 @@ func (a serveCommand) newToken(s *schedule.Schedule, o tokenOptions) (serve.Toke
 	return token, nil
 }
 
-// checkKey refuses a key for a task that there is not, or that a hook cannot trigger.
+// checkKey refuses a key for a task that does not exist, or that a hook cannot trigger.
 func checkKey(s *schedule.Schedule, key serve.Token) error {
 	task, err := view.FindTask(s, key.Task)
 	if err != nil {

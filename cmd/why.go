@@ -55,48 +55,48 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	if o.at != "" && !ok {
 		return notATime("at", o.at)
 	}
-	w, err := a.view(s).Why(ctx, name, at)
+	q, err := a.view(s).Why(ctx, name, at)
 	if err != nil {
 		return err
 	}
 	if skipped != "" {
-		w.Answer.Minute.Clock = fmt.Sprintf(
+		q.Answer.Minute.Clock = fmt.Sprintf(
 			"%s did not exist on this day in %s: this is the end of the gap", skipped, s.Location)
 	}
 	if o.json {
-		return a.printJSON(w.Answer)
+		return a.printJSON(q.Answer)
 	}
-	a.printWhy(w)
+	a.printWhy(q)
 	return nil
 }
 
 // printWhy explains the minute of --at, or else the last and the next minute of the task.
-func (a whyCommand) printWhy(w *view.Inquiry) {
-	answer := w.Answer
+func (a whyCommand) printWhy(q *view.Inquiry) {
+	answer := q.Answer
 	if answer.Minute != nil {
-		a.printMinute(w, answer.Minute, answer.Off)
+		a.printMinute(q, answer.Minute, answer.Off)
 		return
 	}
 	if answer.Off != "" {
 		fmt.Fprintf(a.out, "%s is not due: it is %s\n", answer.Task, answer.Off)
 	}
 	if last := answer.Last; last != nil && (last.Due || len(last.Others) > 0) {
-		a.printMinute(w, last, answer.Off)
+		a.printMinute(q, last, answer.Off)
 	}
 	if answer.LastRun != nil {
-		ended := w.LastRun.Ended
+		ended := q.LastRun.Ended
 		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n",
-			answer.Task, w.Time(ended), humanize.Duration(w.Now.Sub(ended)))
-		a.printRecord(w, w.LastRun, "  ")
+			answer.Task, q.Time(ended), humanize.Duration(q.Now.Sub(ended)))
+		a.printRecord(q, q.LastRun, "  ")
 	}
-	a.printRunning(w)
+	a.printRunning(q)
 	if answer.Off != "" {
 		return
 	}
 	if next := answer.Next; next != nil && (answer.Last == nil || next.Minute != answer.Last.Minute) {
-		a.printMinute(w, next, "")
+		a.printMinute(q, next, "")
 	}
-	a.printObstacles(w)
+	a.printObstacles(q)
 	for _, overdue := range answer.Overdue {
 		fmt.Fprintf(a.out, "%s is overdue: %s\n", answer.Task, overdue.Text)
 	}
@@ -104,19 +104,19 @@ func (a whyCommand) printWhy(w *view.Inquiry) {
 		fmt.Fprintln(a.out, "changed in the last day:")
 	}
 	for _, c := range answer.Changes {
-		fmt.Fprintf(a.out, "  %s\n", c.Text(w.Task.When.Location))
+		fmt.Fprintf(a.out, "  %s\n", c.Text(q.Task.When.Location))
 	}
 }
 
 // printMinute explains one minute. off says why the task does not run at all; "" for a task that
 // runs.
-func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
+func (a whyCommand) printMinute(q *view.Inquiry, m *view.Minute, off string) {
 	suffix := ""
 	if off != "" {
 		suffix = ": it is " + off + " now"
 	}
-	verb, distance := tense(m, w.Now)
-	fmt.Fprintf(a.out, "%s %s due at %s (%s)%s\n", w.Task.Name, verb, w.Time(m.At), distance, suffix)
+	verb, distance := tense(m, q.Now)
+	fmt.Fprintf(a.out, "%s %s due at %s (%s)%s\n", q.Task.Name, verb, q.Time(m.At), distance, suffix)
 	for _, remark := range []string{m.Clock, m.Spread, m.Bounds} {
 		if remark != "" {
 			fmt.Fprintf(a.out, "  %s\n", remark)
@@ -128,13 +128,13 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 		}
 	}
 	for _, slot := range m.Slots {
-		a.printSlot(w, m, slot)
+		a.printSlot(q, m, slot)
 	}
 	if len(m.Others) > 0 {
 		fmt.Fprintln(a.out, "  recorded all the same, by hand or with the schedule of that time:")
-		a.printRecords(w, m, m.Others, "  ")
+		a.printRecords(q, m, m.Others, "  ")
 	}
-	a.printNeighbours(w, m)
+	a.printNeighbours(q, m)
 }
 
 // tense returns the verb of the sentence that the minute is due, and how far away the minute is:
@@ -151,18 +151,18 @@ func tense(m *view.Minute, now time.Time) (string, string) {
 }
 
 // printNeighbours prints at which times the task is due before and after the minute.
-func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
+func (a whyCommand) printNeighbours(q *view.Inquiry, m *view.Minute) {
 	if at := m.BeforeAt; !at.IsZero() {
-		fmt.Fprintf(a.out, "  due before it at %s%s\n", w.Time(at), insteadOf(w, at))
+		fmt.Fprintf(a.out, "  due before it at %s%s\n", q.Time(at), insteadOf(q, at))
 	}
 	if at := m.AfterAt; !at.IsZero() {
-		fmt.Fprintf(a.out, "  due after it at %s%s\n", w.Time(at), insteadOf(w, at))
+		fmt.Fprintf(a.out, "  due after it at %s%s\n", q.Time(at), insteadOf(q, at))
 	}
 }
 
 // insteadOf names the time that the clocks skipped, if the task is due at this time in its place.
-func insteadOf(w *view.Inquiry, at time.Time) string {
-	for _, verdict := range w.Task.When.Explain(at).Verdicts {
+func insteadOf(q *view.Inquiry, at time.Time) string {
+	for _, verdict := range q.Task.When.Explain(at).Verdicts {
 		if verdict.MadeUp {
 			return ", for " + verdict.Wall.Format("15:04") + ", which did not exist"
 		}
@@ -171,12 +171,12 @@ func insteadOf(w *view.Inquiry, at time.Time) string {
 }
 
 // printSlot names the second if the minute has several slots or the slot is not at its start.
-func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
+func (a whyCommand) printSlot(q *view.Inquiry, m *view.Minute, slot view.Slot) {
 	prefix := "  "
 	if len(m.Slots) > 1 || slot.At.Second() != 0 {
-		prefix += slot.At.In(w.Task.When.Location).Format("15:04:05") + "  "
+		prefix += slot.At.In(q.Task.When.Location).Format("15:04:05") + "  "
 	}
-	a.printRecords(w, m, slot.Records, prefix)
+	a.printRecords(q, m, slot.Records, prefix)
 	if slot.Says != "" {
 		fmt.Fprintf(a.out, "%s%s\n", prefix, slot.Says)
 	}
@@ -186,18 +186,18 @@ func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
 }
 
 // printRecords prints records of a minute.
-func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
+func (a whyCommand) printRecords(q *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
 	for _, record := range records {
-		a.printRecord(w, m.Ended[record.Run], prefix)
+		a.printRecord(q, m.Ended[record.Run], prefix)
 	}
 }
 
 // printRecord prints how a run ended, and then what else is known of it, a line for each fact.
-func (a whyCommand) printRecord(w *view.Inquiry, r state.Row, prefix string) {
+func (a whyCommand) printRecord(q *view.Inquiry, r state.Row, prefix string) {
 	ending := humanize.Line(view.Describe(r))
 	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Result), ending))
 	table := a.stdout().Table()
-	for _, f := range a.factsOf(w, r) {
+	for _, f := range a.factsOf(q, r) {
 		table.Row("    "+f.name, humanize.Line(f.value))
 	}
 	table.Flush()
@@ -207,21 +207,21 @@ func (a whyCommand) printRecord(w *view.Inquiry, r state.Row, prefix string) {
 type fact struct{ name, value string }
 
 // factsOf returns what is known of a run besides how it ended.
-func (a whyCommand) factsOf(w *view.Inquiry, r state.Row) (facts []fact) {
+func (a whyCommand) factsOf(q *view.Inquiry, r state.Row) (facts []fact) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, fact{name: name, value: fmt.Sprintf(format, args...)})
 	}
 	if r.IsRange() {
 		count := humanize.Count(r.Slots, "slot")
-		add("stands for", "%s, from %s to %s", count, w.Time(r.Slot), w.Time(r.LastSlot))
+		add("stands for", "%s, from %s to %s", count, q.Time(r.Slot), q.Time(r.LastSlot))
 	}
 	if !r.Started.IsZero() {
-		started := humanize.SecondZone(r.Started, w.Task.When.Location)
+		started := humanize.SecondZone(r.Started, q.Task.When.Location)
 		if late := r.Started.Sub(r.Slot) - r.Wait.Waited; r.Origin == "" && late > 0 {
 			started += ", " + humanize.Duration(late) + " late"
 		}
 		add("started", "%s", started)
-		add("ended", "%s", humanize.SecondZone(r.Ended, w.Task.When.Location))
+		add("ended", "%s", humanize.SecondZone(r.Ended, q.Task.When.Location))
 	}
 	if r.Wait.Waited > 0 {
 		add("waited", "%s for its turn", humanize.Duration(r.Wait.Waited))
@@ -250,59 +250,59 @@ func (a whyCommand) factsOf(w *view.Inquiry, r state.Row) (facts []fact) {
 }
 
 // printRunning prints live runs that are not of the last slot, and runs that wait for a tick.
-func (a whyCommand) printRunning(w *view.Inquiry) {
-	last := w.Answer.Last
-	for _, row := range w.Live {
+func (a whyCommand) printRunning(q *view.Inquiry) {
+	last := q.Answer.Last
+	for _, row := range q.Live {
 		ofLastSlot := last != nil && row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
-		if row.Task == w.Task.Name && !ofLastSlot {
-			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.Task.Name, w.Time(row.Slot), view.RunningText(row, w.Now))
+		if row.Task == q.Task.Name && !ofLastSlot {
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", q.Task.Name, q.Time(row.Slot), view.RunningText(row, q.Now))
 		}
 	}
-	for _, waiting := range w.Answer.Waiting {
-		fmt.Fprintf(a.out, "%s is %s\n", w.Task.Name, waiting.Text(a.now(), w.Task.When.Location))
+	for _, waiting := range q.Answer.Waiting {
+		fmt.Fprintf(a.out, "%s is %s\n", q.Task.Name, waiting.Text(a.now(), q.Task.When.Location))
 	}
 }
 
 // printObstacles prints how the task starts, and what could stop its next run.
-func (a whyCommand) printObstacles(w *view.Inquiry) {
-	answer := w.Answer
-	if w.Task.When.Boot {
+func (a whyCommand) printObstacles(q *view.Inquiry) {
+	answer := q.Answer
+	if q.Task.When.Boot {
 		fmt.Fprintf(a.out, "%s is due at the next boot of this machine\n", answer.Task)
 	}
-	lines := obstacles(w)
-	if starts := startsText(w); starts != "" {
+	lines := obstacles(q)
+	if starts := startsText(q); starts != "" {
 		lines = slices.Insert(lines, 0, starts)
 	}
 	for _, text := range lines {
 		fmt.Fprintf(a.out, "  %s\n", text)
 	}
-	if len(lines) == 0 && !nextSlotSaysWhy(w) {
+	if len(lines) == 0 && !nextSlotSaysWhy(q) {
 		fmt.Fprintln(a.out, "  nothing is known that would stop it")
 	}
 }
 
 // nextSlotSaysWhy reports whether the lines about the next slot say what will stop it, or that the
 // task is due only at boot.
-func nextSlotSaysWhy(w *view.Inquiry) bool {
-	if w.Answer.Next == nil {
-		return w.Task.When.Boot
+func nextSlotSaysWhy(q *view.Inquiry) bool {
+	if q.Answer.Next == nil {
+		return q.Task.When.Boot
 	}
-	isPaused := view.PauseOf(w.Pauses, w.Task, w.Next) != nil
-	return isPaused || w.Task.UnmetCondition(w.Next) != ""
+	isPaused := view.PauseOf(q.Pauses, q.Task, q.Next) != nil
+	return isPaused || q.Task.UnmetCondition(q.Next) != ""
 }
 
 // startsText says what starts the task besides its own times. It returns "" for a task that has
 // only such times, and for a task that is due at boot.
-func startsText(w *view.Inquiry) string {
-	answer := w.Answer
+func startsText(q *view.Inquiry) string {
+	answer := q.Answer
 	switch {
-	case w.Task.When.Boot:
+	case q.Task.When.Boot:
 		return ""
 	case len(answer.Triggers) > 0 && answer.Next == nil:
 		return "it has no time of its own: it starts " + chainText(answer.Triggers)
 	case len(answer.Triggers) > 0:
 		return "it also starts " + chainText(answer.Triggers)
-	case w.Task.OnlyByHand():
+	case q.Task.OnlyByHand():
 		return "it has no time of its own: `sched trigger " + answer.Task + " --env …` starts it"
 	case answer.Next == nil:
 		return answer.Task + " is never due again"
@@ -311,11 +311,11 @@ func startsText(w *view.Inquiry) string {
 }
 
 // obstacles returns what could stop the next run of the task, as far as it is known now.
-func obstacles(w *view.Inquiry) (lines []string) {
-	answer := w.Answer
+func obstacles(q *view.Inquiry) (lines []string) {
+	answer := q.Answer
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if !w.Free.IsZero() {
-		add("its conditions let it run again at %s", w.Time(w.Free))
+	if !q.Free.IsZero() {
+		add("its conditions let it run again at %s", q.Time(q.Free))
 	}
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)
@@ -325,19 +325,19 @@ func obstacles(w *view.Inquiry) (lines []string) {
 	}
 	if answer.Maintenance != "" {
 		consequence := "be skipped if that is so then"
-		if w.Task.WaitsForPause(w.Next) {
+		if q.Task.WaitsForPause(q.Next) {
 			consequence = "wait for the end of that"
 		}
 		add("%s; it will %s", answer.Maintenance, consequence)
 	}
 	if full := answer.Pool.Full(); full != "" {
-		add("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))
+		add("%s; it will %s if that goes on until then", full, heldUp(q.Task, q.Next))
 	}
-	if w.CatchesUp() {
+	if q.CatchesUp() {
 		add("slots that it missed still run; it will wait for its turn if that goes on until then")
 	} else if answer.Held != "" {
 		add("its mutex %s is held %s; it will %s if that goes on until then",
-			w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
+			q.Task.Mutex, answer.Held, heldUp(q.Task, q.Next))
 	}
 	switch {
 	case answer.Failures >= view.MostFailures:

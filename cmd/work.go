@@ -61,32 +61,32 @@ func (a workCommand) work(o workOptions) error {
 	}
 	a.surviveReaders()
 	a.startPrinters()
-	plan, err := a.plan(o)
+	setup, err := a.readSetup(o)
 	if err != nil {
 		return err
 	}
-	if o.run.json && !plan.logs {
+	if o.run.json && !setup.logs {
 		return usage("add --logs, or `logs: true` to the schedule", "--json is for what tasks print")
 	}
-	release, err := a.hold(plan.stateDir)
+	release, err := a.hold(setup.stateDir)
 	if err != nil {
 		return err
 	}
 	var logs *logStream
-	if plan.logs && plan.stateDir != "" {
-		logs = a.newLogStream(plan.stateDir, plan.nameWidth, o.run.json, discoverOutputs(plan.stateDir))
+	if setup.logs && setup.stateDir != "" {
+		logs = a.newLogStream(setup.stateDir, setup.nameWidth, o.run.json, discoverOutputs(setup.stateDir))
 	}
 	worker := work.Worker{
-		Argv:    plan.tick,
+		Argv:    setup.tick,
 		Environ: os.Environ(),
 		Output:  terminal.File(a.out),
 		Errors:  terminal.File(a.err),
 		Grace:   grace,
-		Zone:    plan.zone,
+		Zone:    setup.zone,
 		Problem: a.problem,
 	}
 	received := worker.Run(stopSignals(), func() {
-		run.HoldTriggered(plan.stateDir)
+		run.HoldTriggered(setup.stateDir)
 		release()
 	})
 	logs.close()
@@ -112,8 +112,8 @@ func (o workOptions) parse() (grace time.Duration, err error) {
 	return grace, nil
 }
 
-// A workPlan is what `sched work` reads from the schedule at its start.
-type workPlan struct {
+// A workSetup is what `sched work` reads from the schedule at its start.
+type workSetup struct {
 	options   runOptions
 	sched     string // the path of the program
 	file      string // the schedule
@@ -123,50 +123,50 @@ type workPlan struct {
 	nameWidth int  // of the names of tasks in these logs
 }
 
-// plan reads the schedule, and prints its mistakes. Only a missing file is an error. The ticks
+// readSetup reads the schedule, and prints its mistakes. Only a missing file is an error. The ticks
 // report every other mistake, until it is mended.
-func (a workCommand) plan(o workOptions) (workPlan, error) {
-	plan := workPlan{options: o.run, zone: localZone(), logs: o.run.logs}
+func (a workCommand) readSetup(o workOptions) (workSetup, error) {
+	setup := workSetup{options: o.run, zone: localZone(), logs: o.run.logs}
 	file, err := a.findConfig()
 	if err == nil {
-		plan.file, err = filepath.Abs(file)
+		setup.file, err = filepath.Abs(file)
 	}
 	if err != nil {
-		return plan, err
+		return setup, err
 	}
-	if plan.sched, err = executable(); err != nil {
-		return plan, err
+	if setup.sched, err = executable(); err != nil {
+		return setup, err
 	}
-	s, err := load.File(plan.file, a.options())
+	s, err := load.File(setup.file, a.options())
 	if errors.Is(err, os.ErrNotExist) {
-		return plan, err
+		return setup, err
 	}
 	if err != nil {
 		a.reportError(err) // and go on: the ticks report the error, too
 		if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
-			plan.stateDir = invalid.StateDir
+			setup.stateDir = invalid.StateDir
 		}
-		return plan, nil
+		return setup, nil
 	}
-	plan.stateDir, plan.zone = s.StateDir, s.Location
-	plan.logs = o.run.logs || s.Logs
+	setup.stateDir, setup.zone = s.StateDir, s.Location
+	setup.logs = o.run.logs || s.Logs
 	for _, t := range s.Tasks {
-		plan.nameWidth = min(max(plan.nameWidth, len(t.Name)), longestName)
+		setup.nameWidth = min(max(setup.nameWidth, len(t.Name)), longestName)
 	}
-	return plan, nil
+	return setup, nil
 }
 
 // tick returns the command line of the tick of a minute.
-func (p workPlan) tick(minute time.Time) []string {
-	argv := []string{p.sched, "run", "--work", minute.Format(time.RFC3339), "--config", p.file}
+func (setup workSetup) tick(minute time.Time) []string {
+	argv := []string{setup.sched, "run", "--work", minute.Format(time.RFC3339), "--config", setup.file}
 	for _, flag := range []struct {
 		name  string
 		isSet bool
 	}{
-		{"--quiet", p.options.quiet},
-		{"--verbose", p.options.verbose},
-		{"--strict", p.options.strict},
-		{"--json", p.options.json},
+		{"--quiet", setup.options.quiet},
+		{"--verbose", setup.options.verbose},
+		{"--strict", setup.options.strict},
+		{"--json", setup.options.json},
 	} {
 		if flag.isSet {
 			argv = append(argv, flag.name)

@@ -8,14 +8,14 @@ import (
 
 func TestSchedWorkStartsEachTickWithItsFlagsInTheSameOrder(t *testing.T) {
 	minute := time.Date(2026, 11, 21, 10, 44, 0, 0, time.UTC)
-	plan := workPlan{sched: "/usr/bin/sched", file: "/srv/shop/schedule.yaml"}
-	plan.options = runOptions{quiet: true, strict: true, json: true}
+	setup := workSetup{sched: "/usr/bin/sched", file: "/srv/shop/schedule.yaml"}
+	setup.options = runOptions{quiet: true, strict: true, json: true}
 	want := []string{
 		"/usr/bin/sched", "run", "--work", "2026-11-21T10:44:00Z", "--config", "/srv/shop/schedule.yaml",
 		"--quiet", "--strict", "--json",
 	}
 	for range 50 {
-		if got := plan.tick(minute); !slices.Equal(got, want) {
+		if got := setup.tick(minute); !slices.Equal(got, want) {
 			t.Fatal(got)
 		}
 	}
