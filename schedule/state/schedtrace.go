@@ -17,7 +17,7 @@ import (
 
 func init() {
 	sqlite.MustRegisterScalarFunction("monotonic", 0, monotonic)
-	migrations = append(migrations, traced)
+	migrations = append(migrations, traceTables)
 }
 
 func monotonic(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
@@ -27,14 +27,16 @@ func monotonic(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 }
 
 const (
-	// traceNew begins the addition of a change after which the row NEW is there.
+	// traceNew is the INSERT of the triggers for INSERT and UPDATE. Each of them adds the two
+	// values of the row before the change.
 	traceNew = `
 	INSERT INTO trace (at, run, task, slot, is_slot, phase,
 		owner, owner_kind, outcome, attempt, phase_before, owner_before)
 	SELECT monotonic(), NEW.id, NEW.task, NEW.slot, NEW.scheduled AND NEW.last_slot IS NULL, NEW.phase,
 		NEW.owner, (SELECT kind FROM owner WHERE id = NEW.owner), NEW.outcome, NEW.attempt, `
 
-	traced = `
+	// traceTables is the table of the changes, and the triggers that fill it.
+	traceTables = `
 CREATE TABLE trace (
 	seq          INTEGER PRIMARY KEY,
 	at           INTEGER NOT NULL,
@@ -70,8 +72,8 @@ type Traced struct {
 	At          int64 // nanoseconds by the monotonic clock of the machine
 	Run         string
 	Task        string
-	Slot        int64
-	IsSlot      bool // the row of one slot of the schedule
+	Slot        int64 // microseconds since 1970
+	IsSlot      bool  // the row of one slot of the schedule
 	PhaseBefore string
 	Phase       string
 	OwnerBefore int64

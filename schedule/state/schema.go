@@ -4,7 +4,7 @@ package state
 // entries and never changes one.
 var migrations = []string{tables}
 
-// firstVersion is the version of the first entry. Those before it were never released.
+// firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
 
 // newestVersion returns the version of the last entry. A file has its version in PRAGMA
@@ -12,7 +12,7 @@ const firstVersion = 7
 func newestVersion() int { return firstVersion + len(migrations) - 1 }
 
 // tables is the first version. docs/internals/state.md describes the columns for people who open
-// the file with sqlite3.
+// the file with sqlite3. Times are microseconds since 1970 in UTC, and durations are microseconds.
 const tables = `
 -- Definitions of tasks as they were when a run began: a run does not read the schedule again.
 CREATE TABLE definition (
@@ -34,8 +34,8 @@ CREATE TABLE owner (
 CREATE TABLE run (
 	id          TEXT NOT NULL PRIMARY KEY,  -- UUIDv7: sorts by the time at which it was made
 	task        TEXT NOT NULL,
-	mutex       TEXT NOT NULL,              -- that its task takes, or would take
-	pool        TEXT NOT NULL DEFAULT '',   -- in which its task takes a seat; '' for none
+	mutex       TEXT NOT NULL,              -- the mutex of its task, whether or not the task takes it
+	pool        TEXT NOT NULL DEFAULT '',   -- the pool in which its task takes a seat; '' for none
 	slot        INTEGER NOT NULL,           -- when it was due
 	last_slot   INTEGER,                    -- of a row that stands for several missed slots: the last
 	slots       INTEGER NOT NULL DEFAULT 1, -- how many slots it stands for
@@ -58,9 +58,9 @@ CREATE TABLE run (
 	until       INTEGER,                    -- waiting: afterwards it is too late
 	waits_for   TEXT NOT NULL DEFAULT '' CHECK (waits_for IN ('', 'time', 'pause', 'mutex', 'seat', 'store')),
 	waiting_since INTEGER,                  -- when it began to wait for what others have; NULL when it does not
-	waited      INTEGER NOT NULL DEFAULT 0, -- how long it waited for that, in all
+	waited      INTEGER NOT NULL DEFAULT 0, -- the time that it has waited for that, in all
 	locked      INTEGER NOT NULL DEFAULT 0, -- 1: it has its mutex
-	seat        TEXT NOT NULL DEFAULT '',   -- that it has in its pool
+	seat        TEXT NOT NULL DEFAULT '',   -- the seat that it has in its pool; '' for none
 	stop        TEXT,                       -- JSON: who asked to stop it, when and why
 
 	attempt     INTEGER NOT NULL DEFAULT 0, -- the last that began; 0: none
@@ -74,7 +74,7 @@ CREATE TABLE run (
 	kind        TEXT NOT NULL DEFAULT '',   -- why, for code: a closed list
 	reason      TEXT NOT NULL DEFAULT '',   -- why, for people; of a waiting row: for what it waits
 	exit_code   INTEGER,                    -- of the last attempt
-	user_cpu    INTEGER NOT NULL DEFAULT 0, -- of all attempts
+	user_cpu    INTEGER NOT NULL DEFAULT 0, -- the processor time of all attempts
 	system_cpu  INTEGER NOT NULL DEFAULT 0,
 	peak_memory INTEGER NOT NULL DEFAULT 0, -- bytes, of the largest process; 0 when it is not known
 	limits      TEXT NOT NULL DEFAULT '',   -- how its limits were kept, in words; '' without
@@ -173,7 +173,7 @@ CREATE INDEX message_due    ON message (not_before) WHERE status = 'due';
 -- several, one of them at most begun by hand.
 CREATE TABLE pause (
 	task    TEXT NOT NULL,                  -- * for everything
-	planned INTEGER NOT NULL DEFAULT 0,     -- since when it was to begin; 0: it began when it was made
+	planned INTEGER NOT NULL DEFAULT 0,     -- the time at which it was to begin; 0: it began when it was made
 	by      TEXT NOT NULL,
 	server  TEXT NOT NULL,
 	reason  TEXT NOT NULL,

@@ -34,7 +34,7 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	r.deliveries.start(kill)
 	r.requests.startTriggered()
 	r.launcher.supervisors.Close()
-	r.launcher.skipHooks.Wait()
+	r.launcher.hooks.Wait()
 	r.deliveries.sender.Wait(noNewStarts, notify.Patience)
 	r.records.write(0)
 }

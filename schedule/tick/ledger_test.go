@@ -308,7 +308,7 @@ func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
 	w.at("2026-01-01 10:44:01")
 	tick, slots := w.begin()
 	tick.launcher.skip(tick.launcher.newRow(slots[0]), slots[0].Task, "for the test")
-	tick.launcher.skipHooks.Wait()
+	tick.launcher.hooks.Wait()
 	tick.die()
 	w.run("2026-01-01 10:45:01")
 	records := w.records("each")
@@ -325,7 +325,7 @@ func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 	for range 60 {
 		tick.launcher.skip(tick.tick.rowOf(slots[0]), slots[0].Task, "for the test")
 	}
-	tick.launcher.skipHooks.Wait()
+	tick.launcher.hooks.Wait()
 	tick.end()
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(w.schedule.File), "seen"))
 	lines := strings.Fields(string(text))

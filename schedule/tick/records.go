@@ -33,14 +33,14 @@ func (r *records) keep(row state.Row) {
 	r.collected = append(r.collected, row)
 }
 
-// done reports the row of a run that has ended, or of a slot without a run. It collects the row of
-// a slot without a run for the history.
+// done reports the row of a run that has ended, or of a slot without a run, and adds it.
 func (r *records) done(row state.Row) {
 	r.add(row)
 	r.tick.Report.Done(row)
 }
 
-// add is done without the report.
+// add counts the row of a run that has ended: the run has written the row itself. It collects the
+// row of a slot without a run for the history.
 func (r *records) add(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +103,6 @@ func (r *records) write(recorded int) {
 	}
 	if err := r.publish(); err != nil {
 		r.reportUnlessInMemory("runs here are not shown to other servers yet: %v", err)
-		return
 	}
 	if err := r.prune(added); err != nil {
 		r.reportUnlessInMemory("old runs are not removed: %v", err)
@@ -185,7 +184,7 @@ func (r *records) prune(added int) error {
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
 	}
-	stale := db.Owners().RemoveStale(ctx)
+	staleErr := db.Owners().RemoveStale(ctx)
 	step := state.SmallStep
 	step.Least = 2 * added
 	keep := state.Keep{For: history.Keep, RunsPerTask: history.RunsPerTask, Failures: history.KeepFailures}
@@ -193,7 +192,7 @@ func (r *records) prune(added int) error {
 	for _, removed := range pruned.Removed {
 		output.Remove(dir, removed)
 	}
-	err = errors.Join(err, stale)
+	err = errors.Join(err, staleErr)
 	if n := pruned.Unpublished; n > 0 {
 		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", n)
 	}

@@ -3,6 +3,7 @@ package tick
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sched/schedule/outcome"
@@ -40,5 +41,21 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	defer db.Close()
 	if r, err := db.Runs().Get(t.Context(), skipped.ID); err != nil || len(r.Notes) != 1 {
 		t.Errorf("the record is %+v: %v", r, err)
+	}
+}
+
+// A reader of the message looked for runs that were lost, although only old rows stayed too long.
+func TestHistoryThatCannotBePrunedIsNotCalledUnwritten(t *testing.T) {
+	w := newWorld(t, 1, `
+- {name: t, cron: "* * * * *", command: "true"}
+`)
+	tick, _ := w.begin()
+	dir := tick.tick.Storage.Dir
+	if err := os.Rename(filepath.Join(dir, "locks"), filepath.Join(dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	tick.records.write(0)
+	if said := strings.Join(w.said, "\n"); !strings.HasPrefix(said, "old runs are not removed: ") {
+		t.Error(said)
 	}
 }

@@ -25,7 +25,8 @@ type Report struct {
 	Started func(state.Row)
 	// Flush shows what Started has collected, because no other run follows at once; may be nil.
 	Flush func()
-	// Done is called when a foreground run, or a skipped slot, has its outcome.
+	// Done is called when a foreground run, or a skipped slot, has its outcome, and with background
+	// runs that were lost or ended badly since an earlier tick.
 	Done func(state.Row)
 	// Skipped is called with slots of one task without on_skip hooks that were skipped together for
 	// one reason. If it is nil, Done is called for each.
@@ -133,7 +134,7 @@ func (r *tickRun) reportOverdue() {
 	}
 	for _, incident := range unreported {
 		task := r.tick.Schedule.Task(incident.Task)
-		r.launcher.skipHooks.Go(func() {
+		r.launcher.hooks.Go(func() {
 			notes, err := watch.Tell(r.launcher.caller(), task, incident)
 			for _, note := range notes {
 				r.tick.Report.Problem("%s: %s", incident.Task, note)

@@ -33,7 +33,7 @@ type launcher struct {
 	openInMemory  sync.Once
 	watchedHere   sync.WaitGroup // the background runs that this process watches itself
 	stops         stops
-	skipHooks     sync.WaitGroup // the on_skip hooks that run
+	hooks         sync.WaitGroup // the on_skip and on_overdue hooks that run
 	skipping      chan struct{}  // has an element for each slot whose on_skip hooks run
 	failed        atomic.Bool    // a run could not begin, or could not be handed over
 }
@@ -245,7 +245,7 @@ func skipped(row state.Row, reason string) state.Row {
 // fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside
 // everything else. It calls done afterwards.
 func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.Row)) {
-	s.skipHooks.Go(func() {
+	s.hooks.Go(func() {
 		s.skipping <- struct{}{}
 		defer func() { <-s.skipping }()
 		settled, err := s.caller().Skip(row, task)

@@ -282,7 +282,7 @@ func (r *tickRun) skipExpired() {
 // end waits for hooks and notifications, and writes the records that are left. Notifications are
 // left to the next tick if they take longer than notify.Patience, or if the tick is to terminate.
 func (r *tickRun) end() {
-	r.launcher.skipHooks.Wait()
+	r.launcher.hooks.Wait()
 	r.launcher.watchedHere.Wait()
 	if !r.nothingToDo {
 		// Now the tasks have run: their newer messages take over the number of messages that
