@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -51,10 +52,12 @@ var (
 	subcommand   = humanize.Pattern(`^[a-z][a-z:_-]{2,29}$`)
 	telling      = humanize.Pattern(`^[A-Za-z][\w.:-]{0,29}$`)
 	shortFlag    = humanize.Pattern(`^-[^-]`)
+	oneValue     = humanize.Pattern(`^\w+$`)
 	page         = humanize.Pattern(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
 	substitution = humanize.Pattern("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
 )
 
+// set returns the words of a text.
 func set(words string) map[string]bool {
 	names := map[string]bool{}
 	for _, word := range strings.Fields(words) {
@@ -128,8 +131,6 @@ func namesOf(command string) (short string, all []longName) {
 	return joinName(parts...), all
 }
 
-var single = humanize.Pattern(`^\w+$`)
-
 // rhythmOf says in a word how often a line is due; "" for times that have no word.
 func rhythmOf(when string) string {
 	switch when {
@@ -143,12 +144,12 @@ func rhythmOf(when string) string {
 	if word, ok := strings.CutPrefix(when, "@"); ok {
 		return word
 	}
-	shape := ""
+	shape := "" // of each field: * for any value, 1 for one value
 	for _, field := range strings.Fields(when) {
 		switch {
 		case field == "*":
 			shape += "*"
-		case single().MatchString(field):
+		case oneValue().MatchString(field):
 			shape += "1"
 		default:
 			return ""
@@ -159,17 +160,17 @@ func rhythmOf(when string) string {
 	}[shape]
 }
 
+// joinName makes a valid name of the bases of some paths: "backup-daily" of ./Backup.sh and daily.
 func joinName(parts ...string) string {
-	var all []string
+	const longest, marks = 60, "-._:" // no name begins or ends with a mark
+	var words []string
 	for _, part := range parts {
 		base := extension().ReplaceAllString(path.Base(part), "")
-		all = append(all, notInName().ReplaceAllString(strings.ToLower(base), "-"))
+		words = append(words, notInName().ReplaceAllString(strings.ToLower(base), "-"))
 	}
-	name := strings.Trim(strings.Join(all, "-"), "-._:")
-	if name = strings.TrimRight(name[:min(len(name), 60)], "-._:"); name == "" {
-		return "task"
-	}
-	return name
+	name := strings.Trim(strings.Join(words, "-"), marks)
+	name = strings.TrimRight(name[:min(len(name), longest)], marks)
+	return cmp.Or(name, "task")
 }
 
 // subject returns what a command line is about: the words that name its first program that is no
@@ -295,6 +296,8 @@ func doService(starter string, arguments []string) (parts []string) {
 	return parts[:2]
 }
 
+// withFolder puts the name of a folder before a program whose own name says nothing, such as
+// run.sh: the nearest folder above it that says something. Folder is where the program starts.
 func withFolder(parts []string, folder string) []string {
 	program := parts[0]
 	if !unspecific[extension().ReplaceAllString(path.Base(program), "")] {

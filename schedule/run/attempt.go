@@ -153,16 +153,11 @@ func (s *supervision) startLimited(n int, spec process.Spec) (*process.Process, 
 	spec.Limits = limits
 	var noCgroup error
 	if limits.NeedsCgroup() {
-		if s.cgroup, noCgroup = process.NewCgroup(s.row.ID, n, limits); noCgroup == nil {
-			spec.Cgroup = s.cgroup
-			p, err := spec.Start()
-			if err == nil {
-				s.result.Limits = process.LimitsText(limits, nil)
-				return p, nil
-			}
-			s.closeCgroup()
-			spec.Cgroup, noCgroup = nil, err
+		p, err := s.startInCgroup(n, spec)
+		if err == nil {
+			return p, nil
 		}
+		noCgroup = err
 	}
 	p, err := spec.Start()
 	if err == nil {
@@ -170,6 +165,23 @@ func (s *supervision) startLimited(n int, spec process.Spec) (*process.Process, 
 		s.noteLimits(noCgroup)
 	}
 	return p, err
+}
+
+// startInCgroup starts the command of attempt n in a cgroup of its own, which belongs to the
+// attempt then.
+func (s *supervision) startInCgroup(n int, spec process.Spec) (*process.Process, error) {
+	cgroup, err := process.NewCgroup(s.row.ID, n, spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	s.cgroup, spec.Cgroup = cgroup, cgroup
+	p, err := spec.Start()
+	if err != nil {
+		s.closeCgroup()
+		return nil, err
+	}
+	s.result.Limits = process.LimitsText(spec.Limits, nil)
+	return p, nil
 }
 
 // noteLimits notes that the command has no cgroup, and why. It does so only in the first run of the
