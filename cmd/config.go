@@ -73,6 +73,13 @@ func (f *scheduleFile) options() load.Options {
 func (f *scheduleFile) onlyReads() { f.readOnly = true }
 
 // load finds and loads the schedule. If the schedule is invalid, the error is a *load.InvalidError.
+// Most commands call a function that also knows what to do about an invalid file:
+//
+//	loadAnyway   commands that look    prints that the file is invalid
+//	loadTrusted  commands that change  the same, and checks the state folder
+//	loadForTick  ticks                 prints what is wrong, and checks the state folder
+//
+// These three go on with the schedule that runs in the place of the file (loadLastValid).
 func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	file, err := f.findConfig()
 	if err != nil {

@@ -311,7 +311,7 @@ func (a importCommand) sources(o importOptions) (sources []crontab.Source, from 
 func (a importCommand) userCrontab(name string) (sources []crontab.Source, from string, err error) {
 	whose := name
 	if whose == "" {
-		whose = callerName()
+		whose = personName()
 		if u, err := user.Current(); err == nil {
 			whose = u.Username
 		}

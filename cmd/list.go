@@ -64,19 +64,8 @@ func (a listCommand) list(o listOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.onlyReads()
-	a.wantOrigins = o.json
-	s, err := a.loadAnyway()
+	s, err := a.readSchedule(o)
 	if err != nil {
-		return err
-	}
-	if err := control.CheckTags(s, o.tags); err != nil {
-		return err
-	}
-	if err := checkTasks(s, o.tasks); err != nil {
-		return err
-	}
-	if s, err = shownIn(s, o.timezone); err != nil {
 		return err
 	}
 	at, err := a.parseAt(o.at, s.Location)
@@ -105,14 +94,24 @@ func (a listCommand) list(o listOptions) error {
 	return nil
 }
 
-// checkTasks refuses a name that no task has.
-func checkTasks(s *schedule.Schedule, names []string) error {
-	for _, name := range names {
+// readSchedule returns the schedule, shown in the zone of --timezone. It refuses tags and names
+// that no task has.
+func (a listCommand) readSchedule(o listOptions) (*schedule.Schedule, error) {
+	a.onlyReads()
+	a.wantOrigins = o.json
+	s, err := a.loadAnyway()
+	if err != nil {
+		return nil, err
+	}
+	if err := control.CheckTags(s, o.tags); err != nil {
+		return nil, err
+	}
+	for _, name := range o.tasks {
 		if _, err := view.FindTask(s, name); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return shownIn(s, o.timezone)
 }
 
 // check refuses values and flags that do not go together.
@@ -143,8 +142,8 @@ func (o listOptions) asksFor(t *schedule.Task) bool {
 }
 
 // sortByNext moves the tasks without a next time to the end.
-func sortByNext(rows []view.Task) {
-	slices.SortStableFunc(rows, func(a, b view.Task) int {
+func sortByNext(tasks []view.Task) {
+	slices.SortStableFunc(tasks, func(a, b view.Task) int {
 		if len(a.Times) == 0 || len(b.Times) == 0 {
 			return len(b.Times) - len(a.Times)
 		}
@@ -188,12 +187,12 @@ type listedTask struct {
 }
 
 // withSettings returns the tasks for --json.
-func withSettings(s *schedule.Schedule, rows []view.Task) []listedTask {
-	tasks := make([]listedTask, len(rows))
-	for i, row := range rows {
+func withSettings(s *schedule.Schedule, tasks []view.Task) []listedTask {
+	listed := make([]listedTask, len(tasks))
+	for i, task := range tasks {
 		settings := map[string]any{}
-		tasks[i] = listedTask{Task: row, Settings: settings}
-		t, err := view.FindTask(s, row.Name)
+		listed[i] = listedTask{Task: task, Settings: settings}
+		t, err := view.FindTask(s, task.Name)
 		if err != nil {
 			continue
 		}
@@ -208,16 +207,16 @@ func withSettings(s *schedule.Schedule, rows []view.Task) []listedTask {
 			settings[setting.Key] = value
 		}
 	}
-	return tasks
+	return listed
 }
 
 // printTasks prints the table of tasks, below the pauses of all tasks.
-func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
-	if len(rows.Items) == 0 {
+func (a listCommand) printTasks(s *schedule.Schedule, tasks view.Tasks, at time.Time) {
+	if len(tasks.Items) == 0 {
 		fmt.Fprintln(a.out, "no tasks")
 	} else {
-		a.printPauses(s, rows)
-		a.printTable(s, rows.Items, at)
+		a.printPauses(s, tasks)
+		a.printTable(s, tasks.Items, at)
 	}
 	if reason := a.view(s).Maintenance(); reason != "" {
 		a.problem("%s; only tasks with even_in_maintenance run", reason)
@@ -225,13 +224,13 @@ func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.T
 }
 
 // printPauses prints the pause of all tasks, and those that are planned.
-func (a listCommand) printPauses(s *schedule.Schedule, rows view.Tasks) {
+func (a listCommand) printPauses(s *schedule.Schedule, tasks view.Tasks) {
 	out, now := a.stdout(), a.now()
-	if everything := view.EverythingPaused(s, rows.Pauses, now); everything != nil {
+	if everything := view.EverythingPaused(s, tasks.Pauses, now); everything != nil {
 		text := "everything is " + everything.Raw.Text(now, s.Location)
 		fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))
 	}
-	for _, planned := range rows.Planned {
+	for _, planned := range tasks.Planned {
 		if planned.Everything && planned.Announced(now) {
 			text := "everything will be " + planned.Raw.Text(now, s.Location)
 			fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))

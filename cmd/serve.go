@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -317,4 +320,30 @@ func (o serveOptions) linkScope() serve.Scope {
 		return serve.ScopeEdit
 	}
 	return serve.ScopeOperate
+}
+
+// A liveStore connects the app with the store of the current schedule, which an edit may change
+// while requests are answered.
+type liveStore struct {
+	app *app
+
+	mu           sync.Mutex
+	scheduleName string         // app.remote is connected for this schedule
+	store        schedule.Store // app.remote is connected with this store
+}
+
+// longestUse is how long requests may go on to use the earlier store after an edit. A stop takes
+// that long only if the kill_after of its task does.
+const longestUse = time.Hour
+
+// use calls read when the app is connected with the store of s. Only one read runs at a time.
+func (l *liveStore) use(s *schedule.Schedule, read func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.scheduleName != s.Name || !reflect.DeepEqual(l.store, s.Store) {
+		earlier := l.app.connections
+		time.AfterFunc(longestUse, earlier.close)
+		l.scheduleName, l.store, l.app.connections = s.Name, s.Store, connections{}
+	}
+	read()
 }

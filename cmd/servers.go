@@ -177,7 +177,8 @@ func (a forgetCommand) forget(name, reason string) error {
 	return nil
 }
 
-// remove makes the store forget the name, unless a run holds the mutex with that name.
+// remove makes the store forget the name, unless a run holds the mutex with that name. If tasks of
+// the schedule have that mutex, its holder says nothing about the task that is gone.
 func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name string) error {
 	isMutexOfTask := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name })
 	if !isMutexOfTask {

@@ -110,7 +110,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 // token has the name of the person who makes it, and a key the name of its scope and task.
 func (a serveCommand) newToken(s *schedule.Schedule, o tokenOptions) (serve.Token, error) {
 	token := serve.Token{Scope: serve.Scope(o.scope), Task: cmp.Or(o.hook, o.badge), Made: a.now().UTC().Round(0)}
-	name := callerName()
+	name := personName()
 	switch {
 	case o.hook != "":
 		token.Scope = serve.ScopeHook

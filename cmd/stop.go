@@ -103,7 +103,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 		err      error
 	}
 	results := make([]result, len(chosen))
-	caller, because := a.caller(s), control.Because(callerName(), reason)
+	caller, because := a.caller(s), control.Because(personName(), reason)
 	var stops sync.WaitGroup
 	for i, row := range chosen {
 		stops.Go(func() {
@@ -163,7 +163,7 @@ func (a interruptCommand) interrupt(reason string) error {
 		return err
 	}
 	err = a.controls(s).Interrupt(pause.Interrupt{
-		By:     callerName(),
+		By:     personName(),
 		Server: serverName(s.Server),
 		At:     a.now().UTC().Round(0),
 		Reason: control.Reason(reason),

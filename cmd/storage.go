@@ -5,9 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"reflect"
 	"strconv"
-	"sync"
 	"time"
 
 	"sched/mutex"
@@ -42,7 +40,8 @@ func (c connections) close() {
 }
 
 // store returns the store of the schedule, which connects at its first request. It returns nil if
-// the schedule has no store.
+// the schedule has no store. After the first call the store stays the same, so all calls must be
+// for one schedule, until liveStore takes another one.
 func (a *app) store(s *schedule.Schedule) mutex.Store {
 	if a.remote == nil && len(s.Store.Servers) > 0 {
 		remote, err := stores.Open(mutex.Config{
@@ -69,32 +68,6 @@ func (a *app) caller(s *schedule.Schedule) run.Caller {
 	return *a.runCaller
 }
 
-// A liveStore connects the app with the store of the current schedule, which an edit may change
-// while requests are answered.
-type liveStore struct {
-	app *app
-
-	mu           sync.Mutex
-	scheduleName string         // app.remote is connected for this schedule
-	store        schedule.Store // app.remote is connected with this store
-}
-
-// longestUse is how long requests may go on to use the earlier store after an edit. A stop takes
-// that long only if the kill_after of its task does.
-const longestUse = time.Hour
-
-// use calls read when the app is connected with the store of s. Only one read runs at a time.
-func (l *liveStore) use(s *schedule.Schedule, read func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.scheduleName != s.Name || !reflect.DeepEqual(l.store, s.Store) {
-		earlier := l.app.connections
-		time.AfterFunc(longestUse, earlier.close)
-		l.scheduleName, l.store, l.app.connections = s.Name, s.Store, connections{}
-	}
-	read()
-}
-
 // controls returns where the pauses and interrupts of the schedule are kept.
 func (a *app) controls(s *schedule.Schedule) pause.Source {
 	return pause.Source{Dir: s.StateDir, Store: a.store(s), ReadOnly: a.readOnly}
@@ -114,7 +87,7 @@ func (a *app) view(s *schedule.Schedule) view.Source {
 
 // actor returns the person who called this process, as one who changes things.
 func (a *app) actor(s *schedule.Schedule) control.Actor {
-	return control.Actor{Source: a.view(s), By: callerName(), Environ: tickEnviron(s, ownEnvironment())}
+	return control.Actor{Source: a.view(s), By: personName(), Environ: tickEnviron(s, ownEnvironment())}
 }
 
 // tick returns the tick of a minute. Its callbacks are for the caller to set.
@@ -160,7 +133,7 @@ func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 	}
 	change := state.Change{
 		At:     a.now(),
-		Who:    callerName(),
+		Who:    personName(),
 		From:   view.FromCommand,
 		Action: action,
 		Target: target,
@@ -176,8 +149,8 @@ func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 	}
 }
 
-// callerName is the login name of the person who called sched, before sudo.
-func callerName() string {
+// personName is the login name of the person who called sched, before sudo.
+func personName() string {
 	if name := os.Getenv("SUDO_USER"); name != "" {
 		return name
 	}

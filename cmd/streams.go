@@ -122,13 +122,13 @@ func toneOf(r state.Result) terminal.Tone {
 
 // printDiff prints lines of a diff to stderr, in colours on a terminal.
 func (c *console) printDiff(lines []string) {
-	out := c.stderr()
+	errs := c.stderr()
 	for _, line := range lines {
 		switch {
 		case strings.HasPrefix(line, "+"):
-			line = out.Paint(terminal.Good, line)
+			line = errs.Paint(terminal.Good, line)
 		case strings.HasPrefix(line, "-"):
-			line = out.Paint(terminal.Bad, line)
+			line = errs.Paint(terminal.Bad, line)
 		}
 		fmt.Fprintln(c.err, line)
 	}

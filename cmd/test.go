@@ -83,7 +83,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 	row, err := ticking.Test(terminate, kill, tick.TestRun{
 		Task:   t,
 		Params: params,
-		Origin: schedule.WithValues("test by "+callerName(), params),
+		Origin: schedule.WithValues("test by "+personName(), params),
 		Output: a.out,
 	})
 	if err != nil {
