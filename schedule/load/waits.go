@@ -8,7 +8,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// This file reads for what the slots and runs of a task wait in place of being skipped: runs for
+// This file reads the keys that make a slot or a run wait instead of being skipped: runs wait for
 // locks, and slots for the store or for the end of a pause.
 
 // readWaitAtMost reads how long a run waits. false takes an inherited time away.
@@ -107,7 +107,8 @@ func noteQueues(l *loader) {
 	waited := map[string]bool{}
 	for _, t := range l.schedule.Tasks {
 		if t.MaxWait > 0 || t.RunAllMissed {
-			waited["mutex "+t.Mutex], waited["pool "+t.Pool.Name] = true, t.Pool.Name != ""
+			waited["mutex "+t.Mutex] = true
+			waited["pool "+t.Pool.Name] = t.Pool.Name != ""
 		}
 	}
 	for _, t := range l.schedule.Tasks {

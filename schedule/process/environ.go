@@ -80,8 +80,8 @@ const (
 )
 
 // MachineVariables returns the variables of an environment that say how the machine is set up:
-// where programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that
-// are not of sched's own user, or not sched's business, get only these: among the others there may
+// where programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs of
+// another user, and programs that need nothing of sched, get only these: among the others there may
 // be secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables
 // with the names of more are kept, too.
 func MachineVariables(env []string, more ...string) []string {

@@ -47,7 +47,10 @@ func (s *supervision) attempt(n int) {
 }
 
 // await waits for the end of the command. If the command must be ended instead, it sets the outcome
-// and the reason, as a killed supervisor had written them down, or after it has written them down.
+// and the reason:
+//
+//   - If a killed supervisor had begun to end the attempt, its outcome and reason count.
+//   - Otherwise await writes both into the row before the caller ends the command.
 func (s *supervision) await(p *process.Process, n int, age time.Duration) {
 	ending := s.run.leftover.endingOf(n)
 	s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason

@@ -33,32 +33,44 @@ func (s *supervision) deferRetry(wait time.Duration) bool {
 // leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex
 // is free.
 func (r *Run) leaveDeferred() {
+	r.releaseLock()
+	r.Close()
+}
+
+// releaseLock releases the lock of a run that has one.
+func (r *Run) releaseLock() {
 	if r.lock != nil {
 		r.lock.Release(context.Background())
 	}
-	r.Close()
 }
 
 // finishOrRetry finishes a run whose owner is dead. If the run has another attempt to come, it
 // leaves that attempt to a later tick instead, and deferred is true.
 func (o *orphan) finishOrRetry() (deferred bool) {
 	r, stage := o.run, stageOf(o.run.row.Row)
-	if stage == betweenAttempts && r.row.Stop == nil { // in the foreground: no process waits for it there any more
-		soFar := r.row.soFar()
-		soFar.Reason = r.row.Reason
-		deferred = r.row.deferTo(r.row.Wait.NotBefore, soFar.Result, soFar.Notes) == nil
+	if stage == betweenAttempts && r.deferNext() {
+		r.releaseLock()
+		return true
 	}
-	if !deferred {
-		result := o.settle(nil)
-		deferred = stage == commandStarted && r.deferAfterLost(result)
-		if !deferred {
-			r.finish(result)
-		}
+	result := o.settle(nil)
+	if stage == commandStarted && r.deferAfterLost(result) {
+		r.releaseLock()
+		return true
 	}
-	if deferred && r.lock != nil {
-		r.lock.Release(context.Background())
+	r.finish(result)
+	return false
+}
+
+// deferNext leaves the attempt for which a run waits to a later tick, unless somebody asked to stop
+// the run: no process waits for the attempt any more, also not in the foreground. It reports
+// whether it did.
+func (r *Run) deferNext() bool {
+	if r.row.Stop != nil {
+		return false
 	}
-	return deferred
+	soFar := r.row.soFar()
+	soFar.Reason = r.row.Reason
+	return r.row.deferTo(r.row.Wait.NotBefore, soFar.Result, soFar.Notes) == nil
 }
 
 // deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
@@ -108,10 +120,12 @@ func (c Caller) GiveUp(row state.Row) error {
 // MaxHeld is how long ticks try again to begin a request, or a deferred retry, whose mutex is held.
 const MaxHeld = 24 * time.Hour
 
-// Resume returns a run with its mutex for its next attempt. A run that waits for its turn is
-// returned as it is. The result is nil if another process has the run. If the mutex is held, the
-// run is left to a later tick, and the result is nil, too. If the mutex was held for too long, the
-// run ends.
+// Resume returns a run with its mutex for its next attempt, or as it is if it waits for its turn.
+// The run is nil without an error
+//
+//   - if another process has the run,
+//   - if its mutex is held: a later tick tries again,
+//   - or if its mutex was held for MaxHeld: the run has ended.
 func (c Caller) Resume(row state.Row) (*Run, error) {
 	o, err := c.take(row)
 	if err != nil {
@@ -170,7 +184,7 @@ func (o *orphan) reacquire() (reason string) {
 func (o *orphan) postpone(reason string) {
 	r := o.run
 	wait, now := r.row.Wait, clock.Now()
-	if first := wait.Since.IsZero(); first {
+	if wait.Since.IsZero() {
 		wait.Since = now.Truncate(time.Minute)
 		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
 	} else if now.Sub(wait.Since) >= MaxHeld {

@@ -39,7 +39,9 @@ type supervisor struct {
 	known        map[string]bool // the ids of the runs that it got
 	lastReceived time.Time       // when the newest of them came
 
-	unsent map[string]state.Row // the rows that takeUnsent has read, and whose messages have yet to come
+	// awaitingMessage has the rows that were read, and whose messages have yet to come. Only
+	// receive uses it.
+	awaitingMessage map[string]state.Row
 }
 
 // Supervise is the supervisor with the id: it watches the runs that it gets until the last of them
@@ -176,7 +178,7 @@ func (s *supervisor) restore(id string, files []*os.File) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := s.takeUnsent(own, id)
+	row, err := s.takeAwaiting(own, id)
 	if err != nil {
 		return nil, err
 	}
@@ -191,24 +193,24 @@ func (s *supervisor) restore(id string, files []*os.File) (*Run, error) {
 	return r, nil
 }
 
-// takeUnsent takes the row of a run out of unsent. If the row is not there, it first reads all rows
-// that this process was given, in one step.
-func (s *supervisor) takeUnsent(own state.Owned, id string) (state.Row, error) {
-	if _, ok := s.unsent[id]; !ok {
+// takeAwaiting takes the row of a run out of awaitingMessage. If the row is not there, it first
+// reads all rows that this process was given, in one step.
+func (s *supervisor) takeAwaiting(own state.Owned, id string) (state.Row, error) {
+	if _, ok := s.awaitingMessage[id]; !ok {
 		rows, err := own.Rows(context.Background(), true)
 		if err != nil {
 			return state.Row{}, err
 		}
-		s.unsent = map[string]state.Row{}
+		s.awaitingMessage = map[string]state.Row{}
 		for _, row := range rows {
-			s.unsent[row.ID] = row
+			s.awaitingMessage[row.ID] = row
 		}
 	}
-	row, ok := s.unsent[id]
+	row, ok := s.awaitingMessage[id]
 	if !ok {
 		return state.Row{}, fmt.Errorf("run %s was not given to this process", id)
 	}
-	delete(s.unsent, id)
+	delete(s.awaitingMessage, id)
 	return row, nil
 }
 
@@ -237,10 +239,9 @@ func (s *supervisor) awaitStarts() {
 // brings its descriptors.
 const messagePatience = time.Second
 
-// takeOverAll goes on with the runs of this owner for which which(row) is true. The killed
-// supervisor had them, or the tick had written them down as given and was killed before it sent
-// them.
-func (s *supervisor) takeOverAll(which func(state.Row) bool) {
+// takeOverAll takes over the runs of this owner that wanted accepts. The killed supervisor had
+// them, or the tick had written them down as given and was killed before it sent them.
+func (s *supervisor) takeOverAll(wanted func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row
 	if err == nil {
@@ -251,7 +252,7 @@ func (s *supervisor) takeOverAll(which func(state.Row) bool) {
 		return
 	}
 	for _, row := range rows {
-		if !which(row) || !s.register(row.ID) {
+		if !wanted(row) || !s.register(row.ID) {
 			continue
 		}
 		s.runs.Go(func() { // each by itself, because one may have to wait for its output
@@ -267,7 +268,7 @@ func (s *supervisor) takeOverAll(which func(state.Row) bool) {
 
 // reopenOutput opens the output of a run that has begun. While that is impossible, as on a
 // read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
-// print is lost. So it is at once when this process is asked to end.
+// print is lost. When this process is asked to end, it gives up at once.
 func (c Caller) reopenOutput(path string) (file *os.File, err error) {
 	persistence{ending: c.Terminate, patience: resultPatience}.try(func() bool {
 		file, err = output.Open(path)
@@ -289,7 +290,7 @@ func (s *supervisor) register(id string) bool {
 	return !known
 }
 
-// unregister notes that this process does not watch the run yet.
+// unregister forgets a run that could not be restored, so that takeOverAll may try it.
 func (s *supervisor) unregister(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -186,11 +186,12 @@ func (f *file) setFileAside(info os.FileInfo, damage error) error {
 	})
 }
 
-// freePath returns path, or path with a number behind it, so that nothing has the name yet.
+// freePath returns path, or path with a number behind it, so that nothing has the name yet. If it
+// cannot find that out, the rename to the path fails with the reason.
 func freePath(path string) string {
 	free := path
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(free); err != nil {
 			return free
 		}
 		free = fmt.Sprintf("%s.%d", path, n)

@@ -125,6 +125,18 @@ func (o *Owner) Release() error {
 	return errors.Join(os.Remove(o.path), o.file.Close())
 }
 
+// revive makes the file of the owner anew, if it is gone.
+func (o *Owner) revive() error {
+	if o.file == nil || statedir.IsAt(o.file, o.path) {
+		return nil
+	}
+	file, err := statedir.OpenLocked(o.path, os.O_RDWR|os.O_CREATE)
+	if err == nil {
+		o.file = file // the old one stays open: other processes may have it
+	}
+	return err
+}
+
 // Alive reports whether the owner lives. It returns true when nobody can tell, as when this process
 // can open no more files: nobody may take a row that may have an owner.
 func (o Owners) Alive(id int64) bool {
@@ -233,18 +245,6 @@ func forgetOwner(ctx context.Context, q querier, id int64) (forgotten int64, err
 		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND owner = ?1)`, id)
 }
 
-// revive makes the file of the owner anew, if it is gone.
-func (o *Owner) revive() error {
-	if o.file == nil || statedir.IsAt(o.file, o.path) {
-		return nil
-	}
-	file, err := statedir.OpenLocked(o.path, os.O_RDWR|os.O_CREATE)
-	if err == nil {
-		o.file = file // the old one stays open: other processes may have it
-	}
-	return err
-}
-
 // A Self is this process as an owner of rows. The process becomes an owner when it first needs to
 // be one. Safe for concurrent use.
 type Self struct {
@@ -318,7 +318,7 @@ func (s *Self) Close() {
 	})
 	if err == nil && forgotten == 1 {
 		s.owner.Release()
-	} else {
+	} else { // it has rows: its file stays as the proof that it is dead
 		s.owner.Close()
 	}
 	s.owner = nil

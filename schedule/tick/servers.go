@@ -24,9 +24,9 @@ const (
 )
 
 // announceWhile announces to the other servers that this one ticks and which runs it has, again and
-// again until end is called. Then it announces once more if another run was started. The tick does
-// not depend on it: a failure is only a detail, and an outage of the store is reported when locks
-// are taken.
+// again until end is called. Then it announces once more if its runs have changed since. The tick
+// does not depend on it: a failure is only a detail, and an outage of the store is reported when
+// locks are taken.
 func (r *tickRun) announceWhile() (end func()) {
 	if r.tick.Storage.Store == nil {
 		return func() {}
