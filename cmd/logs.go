@@ -231,7 +231,8 @@ func copyFile(w io.Writer, path string, lines int) error {
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has
 // no outcome if no process supervised the run to its end. follow begins with the last lines, or
-// with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f.
+// with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f. (A follower
+// prints lines of many runs, each with its task in front; follow copies the bytes of one run.)
 func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
 	tail, buffer := &outputReader{path: begun.Output}, make([]byte, 64<<10)
 	defer tail.close()

@@ -208,7 +208,9 @@ func (a workCommand) reportLast(o runOptions) {
 	}
 }
 
-// stopSignals receives signals that end sched, except signals that are ignored, as by nohup(1).
+// stopSignals receives signals that end sched, except signals that are ignored, as by nohup(1). In
+// contrast to signals, it lets SIGINT be ignored, too: no process of sched sends it to `sched
+// work`.
 func stopSignals() <-chan os.Signal {
 	arrived := make(chan os.Signal, 4)
 	for _, s := range endingSignals {
