@@ -208,6 +208,10 @@ func TestTheVariablesThatACommandTakesFromItsEnvironment(t *testing.T) {
 			t.Errorf("%q uses %q, not %q", test.line, got, test.want)
 		}
 	}
+	options := &schedule.Task{Command: schedule.Command{Line: "x $A", Shell: []string{"/bin/bash", "--posix", "-c"}}}
+	if got := strings.Join(usedVariables(options), " "); got != "A" {
+		t.Errorf("--posix reads no profile: %q", got)
+	}
 	login := &schedule.Task{Command: schedule.Command{Line: "x $A", Shell: []string{"/bin/bash", "-lc"}}}
 	list := &schedule.Task{Command: schedule.Command{List: []string{"x", "$A"}}}
 	if got := append(usedVariables(login), usedVariables(list)...); got != nil {

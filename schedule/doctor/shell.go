@@ -68,7 +68,8 @@ func usedVariables(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		shell := c.command.Shell
 		readsProfile := func(option string) bool {
-			return strings.HasPrefix(option, "-") && strings.ContainsAny(option, "il")
+			isShort := strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--")
+			return option == "--login" || isShort && strings.ContainsAny(option, "il")
 		}
 		if len(shell) == 0 || !isShell(shell[0]) || slices.ContainsFunc(shell[1:], readsProfile) {
 			continue

@@ -28,7 +28,10 @@ func AwaitChild(child int) (succeeded bool) {
 		if exiting(child) {
 			return reapChild(child)
 		}
-		unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		var status unix.WaitStatus
+		if reaped, _ := unix.Wait4(-1, &status, unix.WNOHANG, nil); reaped == child { // it has ended meanwhile
+			return status.Exited() && status.ExitStatus() == 0
+		}
 	}
 }
 

@@ -143,10 +143,10 @@ func (a *access) begin(r *http.Request, scope Scope, by, token string) (*http.Co
 		Session: &Session{By: by, Of: token, User: user, Until: now.Add(sessionLasts)}}
 	add := func(all []Token) ([]Token, error) { return withSession(all, session, now), nil }
 	if user == "" && !a.Secure {
-		a.tokens.remember(session) // who takes the port while the server is down must get nothing that works
+		a.tokens.remember(session, now) // who takes the port while the server is down must get nothing that works
 	} else if err := a.tokens.change(add); err != nil {
 		a.Problem("a session cannot be written down, and ends with the server: %v", err)
-		a.tokens.remember(session)
+		a.tokens.remember(session, now)
 	}
 	return a.cookie(r, value), nil
 }

@@ -139,7 +139,8 @@ type tokens struct {
 	mu     sync.Mutex
 	seen   string
 	byHash map[string]Token
-	ours   map[string]Token // sessions that end with the server, by their hash
+
+	inMemory []Token // sessions that end with the server
 }
 
 // find returns the token with the text. The error says why the file cannot be read: then nobody is
@@ -152,8 +153,10 @@ func (t *tokens) find(text string) (Token, bool, error) {
 func (t *tokens) findHash(hash string) (Token, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if token, ok := t.ours[hash]; ok {
-		return token, true, nil
+	for _, session := range t.inMemory {
+		if session.Hash == hash {
+			return session, true, nil
+		}
 	}
 	info, err := os.Stat(tokensPath(t.dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -177,27 +180,24 @@ func (t *tokens) findHash(hash string) (Token, bool, error) {
 }
 
 // remember keeps a session until the server ends.
-func (t *tokens) remember(session Token) {
+func (t *tokens) remember(session Token, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ours == nil || len(t.ours) >= mostSessions {
-		t.ours = map[string]Token{}
-	}
-	t.ours[session.Hash] = session
+	t.inMemory = withSession(t.inMemory, session, now)
 }
 
 // end forgets a session.
 func (t *tokens) end(session Token) error {
+	isMeant := func(token Token) bool { return token.Hash == session.Hash }
 	t.mu.Lock()
-	if _, ok := t.ours[session.Hash]; ok {
-		delete(t.ours, session.Hash)
-		t.mu.Unlock()
+	before := len(t.inMemory)
+	t.inMemory = slices.DeleteFunc(t.inMemory, isMeant)
+	forgotten := len(t.inMemory) < before
+	t.mu.Unlock()
+	if forgotten {
 		return nil
 	}
-	t.mu.Unlock()
-	return t.change(func(all []Token) ([]Token, error) {
-		return slices.DeleteFunc(slices.Clone(all), func(token Token) bool { return token.Hash == session.Hash }), nil
-	})
+	return t.change(func(all []Token) ([]Token, error) { return slices.DeleteFunc(slices.Clone(all), isMeant), nil })
 }
 
 // change changes the file, and has it read again.

@@ -21,14 +21,15 @@ func (db *DB) Runs() Runs { return Runs{db} }
 // A Query says which ended rows to find. A field that is zero restricts nothing. A row of several
 // slots is found when any slot of it may lie between Since and Until.
 type Query struct {
-	Task     string
-	Mutex    string
-	Outcomes []outcome.Outcome // of outcome.Filters
-	Since    time.Time         // slots at or after it
-	Until    time.Time         // slots before it
-	Slot     time.Time         // exactly this slot
-	Below    Position          // rows below it: older ones
-	Limit    int
+	Task      string
+	Mutex     string
+	Outcomes  []outcome.Outcome // of outcome.Filters
+	Since     time.Time         // slots at or after it
+	Until     time.Time         // slots before it
+	Slot      time.Time         // exactly this slot
+	Scheduled bool              // slots of the schedule alone: no runs that somebody or something asked for
+	Below     Position          // rows below it: older ones
+	Limit     int
 }
 
 // A Position is a place in the order of Find, just below one row. The zero Position is above all
@@ -46,6 +47,7 @@ func (q Query) Matches(r Row) bool {
 		(q.Since.IsZero() || !r.Slot.Before(q.Since)) &&
 		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
+		(!q.Scheduled || r.Scheduled) &&
 		(q.Below == Position{} || NewestFirst(Row{Slot: q.Below.Slot, ID: q.Below.ID}, r) < 0)
 }
 
@@ -130,6 +132,9 @@ func (q Query) where() (where string, args []any) {
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())
+	}
+	if q.Scheduled {
+		add("+scheduled = 1")
 	}
 	if !q.Until.IsZero() {
 		add("slot < ?", ceilMicro(q.Until))

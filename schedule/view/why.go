@@ -175,24 +175,20 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 // lastBoot explains the minute of the newest boot for which the task has a record; nil without such
 // a record.
 func (q *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
-	found, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Limit: 10})
-	for _, r := range found {
-		if r.Origin == "" {
-			return q.minute(ctx, r.Slot)
-		}
+	found, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Scheduled: true, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
-	return nil, err
+	return q.minute(ctx, found[0].Slot)
 }
 
 // atBoot returns the slots of a boot in a minute, which only records show.
 func (q *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Time) {
-	found, _ := q.records.Find(ctx, state.Query{Task: q.Task.Name, Since: minute, Limit: 100})
+	found, _ := q.records.Find(ctx, state.Query{Task: q.Task.Name, Slot: minute, Scheduled: true, Limit: 1})
 	for _, r := range found {
-		if r.Origin == "" && r.Slot.Equal(minute) {
-			return []time.Time{r.Slot}
-		}
+		slots = append(slots, r.Slot)
 	}
-	return nil
+	return slots
 }
 
 // freeAfter returns the first slot after next whose conditions hold. It is zero if there is no such
