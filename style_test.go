@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,8 +46,6 @@ const widestCode = 120
 // a line that begins with a text may be as wide as the text.
 func TestCodeIsOneHundredTwentyColumnsWideAtMost(t *testing.T) {
 	t.Parallel()
-	product := regexp.MustCompile(`^(main\.go|(cmd|schedule|mutex)/.*\.go)$`)
-	isProduct := func(name string) bool { return product.MatchString(name) && !strings.HasSuffix(name, "_test.go") }
 	for _, name := range files(t, isProduct) {
 		code := tokens.ReplaceAllStringFunc(text(t, name), func(token string) string {
 			if token[0] != '`' {
@@ -66,6 +65,38 @@ func TestCodeIsOneHundredTwentyColumnsWideAtMost(t *testing.T) {
 // tokens matches comments, texts and runes whole: a backquote inside a comment or a text begins
 // nothing.
 var tokens = regexp.MustCompile("//.*|\"(\\\\.|[^\"\\\\])*\"|'(\\\\.|[^'\\\\])+'|`[^`]*`")
+
+var product = regexp.MustCompile(`^(main\.go|(cmd|schedule|mutex)/.*\.go)$`)
+
+func isProduct(name string) bool {
+	return product.MatchString(name) && !strings.HasSuffix(name, "_test.go")
+}
+
+// methods matches the head of a method, and finds its type.
+var methods = regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)`)
+
+func TestNoTypeHasMoreThanTwentyFiveMethods(t *testing.T) {
+	t.Parallel()
+	const most = 25
+	count := map[string]int{}
+	for _, name := range files(t, isProduct) {
+		for _, method := range methods.FindAllStringSubmatch(text(t, name), -1) {
+			count[path.Dir(name)+"."+method[1]]++
+		}
+	}
+	for name, n := range count {
+		if n > most {
+			t.Errorf("%s has %d methods", name, n)
+		}
+	}
+}
+
+func TestTheProductHasAtMostThreeHundredTwentyFiles(t *testing.T) {
+	t.Parallel()
+	if n := len(files(t, isProduct)); n > 320 {
+		t.Errorf("it has %d", n)
+	}
+}
 
 // A row of a table and an address cannot be broken.
 func TestPagesAreOneHundredColumnsWideAtMost(t *testing.T) {

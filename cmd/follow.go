@@ -29,7 +29,7 @@ type logStream struct {
 
 // newLogStream prints the runs of a state folder that are added, and the runs that the discovery
 // finds, if it is not nil. Names of tasks take width columns.
-func (c *console) newLogStream(stateDir string, width int, asJSON bool, d *discovery) *logStream {
+func newLogStream(c *console, stateDir string, width int, asJSON bool, d *discovery) *logStream {
 	out := c.out
 	if printing, ok := out.(printerStream); ok {
 		out = printing.to // text that cannot be written yet stays in the files of its runs

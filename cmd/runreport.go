@@ -67,7 +67,7 @@ func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport)
 // attach makes the tick report to r. With --logs it begins to print what runs print.
 func (r *reporter) attach() {
 	if r.opts.logs {
-		r.logs = r.app.newLogStream(r.tick.Schedule.StateDir, r.width, r.opts.json, nil)
+		r.logs = newLogStream(&r.app.console, r.tick.Schedule.StateDir, r.width, r.opts.json, nil)
 	}
 	report := &r.tick.Report
 	report.Started, report.Flush = r.backgroundStarted, r.flush

@@ -74,7 +74,7 @@ func (a workCommand) work(o workOptions) error {
 	}
 	var logs *logStream
 	if setup.logs && setup.stateDir != "" {
-		logs = a.newLogStream(setup.stateDir, setup.nameWidth, o.run.json, discoverOutputs(setup.stateDir))
+		logs = newLogStream(&a.console, setup.stateDir, setup.nameWidth, o.run.json, discoverOutputs(setup.stateDir))
 	}
 	worker := work.Worker{
 		Argv:    setup.tick,

@@ -223,9 +223,10 @@ func historyQuery(r *Visit) (q state.Query, err error) {
 	return q, nil
 }
 
-func getRun(r *Visit) (any, error) { return r.run(r.PathValue("id")) }
+func getRun(r *Visit) (any, error) { return runOf(r, r.PathValue("id")) }
 
-func (r *Visit) run(id string) (view.Run, error) {
+// runOf returns the run that id stands for: the whole id, a beginning or an end.
+func runOf(r *Visit, id string) (view.Run, error) {
 	if len(id) < 4 {
 		return view.Run{}, notFound("write at least four characters of its id", "there is no run %q", id)
 	}
@@ -242,7 +243,7 @@ func (r *Visit) runToChange(id, command string) (view.Run, error) {
 		return view.Run{}, badRequest("write the whole id, as the list of runs has it",
 			"%q is too short for the id of a run to change", id)
 	}
-	found, err := r.run(id)
+	found, err := runOf(r, id)
 	if err == nil {
 		err = found.Elsewhere(command)
 	}
@@ -253,7 +254,7 @@ func (r *Visit) runToChange(id, command string) (view.Run, error) {
 const mostLog = 1 << 20
 
 func getLog(r *Visit) (any, error) {
-	found, err := r.run(r.PathValue("id"))
+	found, err := runOf(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

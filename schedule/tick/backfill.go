@@ -37,7 +37,7 @@ type backfill struct {
 	rows       []state.Row     // of the slots that do not run
 	runNow     int             // how many missed slots run in this tick
 	stayMissed int             // how many missed slots do not
-	reasons    []reasonCount
+	reasons    missReasons
 
 	// needsPauses says that the results depend on pauses, which were not read yet. The ledger then
 	// drops the results, reads the pauses, and plans anew with another backfill (errPauses).
@@ -125,7 +125,7 @@ func (b *backfill) addLeft(row state.Row) {
 	case resumedNow:
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
-		b.count(row.Task, 1, reason)
+		b.reasons.count(row.Task, 1, reason)
 		b.runNow++
 		b.ledger.runs[key] = plannedRun{
 			run:  row.ID,
@@ -198,7 +198,7 @@ func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
 		for _, miss := range b.newestMissed(task, limit) {
 			starts = append(starts, schedule.Slot{Task: task, At: miss.slot})
 			b.settled.add(task.Name, miss.slot, miss.slot)
-			b.count(task.Name, 1, miss.reason)
+			b.reasons.count(task.Name, 1, miss.reason)
 			b.runNow++
 		}
 	}

@@ -196,7 +196,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	}
 	l.Recorded = len(b.rows)
 	if b.runNow+b.stayMissed > 0 {
-		l.addProblem("%s", b.summary())
+		l.addProblem("%s", b.reasons.summary(b.runNow))
 	}
 
 	// 5. The rows of what starts, and of the slots that waited too long: this tick fires their

@@ -153,7 +153,7 @@ func (b *backfill) record(name string, r slotRange, reason string) {
 	b.rows = append(b.rows, row)
 	b.settled.add(name, r.first, r.last)
 	if r.pause == "" {
-		b.count(name, r.slots, reason)
+		b.reasons.count(name, r.slots, reason)
 		b.stayMissed += r.slots
 	}
 }
@@ -182,31 +182,34 @@ type reasonCount struct {
 	tasks  map[string]bool
 }
 
-// count counts missed slots of a task for the summary.
-func (b *backfill) count(name string, slots int, reason string) {
-	i := slices.IndexFunc(b.reasons, func(r reasonCount) bool { return r.reason == reason })
+// missReasons are the counts for each reason, in the order in which the reasons came.
+type missReasons []reasonCount
+
+// count counts missed slots of a task.
+func (m *missReasons) count(task string, slots int, reason string) {
+	i := slices.IndexFunc(*m, func(r reasonCount) bool { return r.reason == reason })
 	if i < 0 {
-		i = len(b.reasons)
-		b.reasons = append(b.reasons, reasonCount{reason: reason, tasks: map[string]bool{}})
+		i = len(*m)
+		*m = append(*m, reasonCount{reason: reason, tasks: map[string]bool{}})
 	}
-	b.reasons[i].slots += slots
-	b.reasons[i].tasks[name] = true
+	(*m)[i].slots += slots
+	(*m)[i].tasks[task] = true
 }
 
-// summary says in one line what was missed.
-func (b *backfill) summary() string {
+// summary says in one line what was missed, and how many of these slots run now.
+func (m missReasons) summary(runNow int) string {
 	var parts []string
-	for _, r := range b.reasons {
+	for _, r := range m {
 		slots, tasks := humanize.Count(r.slots, "slot"), humanize.Count(len(r.tasks), "task")
 		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, slots, tasks))
 	}
 	summary := "missed: " + strings.Join(parts, "; ")
-	switch b.runNow {
+	switch runNow {
 	case 0:
 	case 1:
 		summary += "; 1 of them runs now"
 	default:
-		summary += fmt.Sprintf("; %d of them run now", b.runNow)
+		summary += fmt.Sprintf("; %d of them run now", runNow)
 	}
 	return summary
 }

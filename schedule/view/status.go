@@ -58,7 +58,7 @@ func (s Source) Status(h *Health) Status {
 		return slices.ContainsFunc(h.Tasks, func(t TaskHealth) bool { return t.Name == task })
 	}, h.At)
 	down := judge.down()
-	troubles := slices.Concat(down, s.lesserTroubles(judge), judge.forgottenPauses(paused))
+	troubles := slices.Concat(down, judge.lesserTroubles(s), judge.forgottenPauses(paused))
 	answer := Status{
 		LastTick:    timeOrNil(h.LastTick),
 		Valid:       !h.Invalid,
@@ -88,7 +88,7 @@ func (s Source) Status(h *Health) Status {
 
 // lesserTroubles returns the troubles that make the exit code 1: with the machine and the store,
 // and then with tasks.
-func (s Source) lesserTroubles(h judgement) (rows []Trouble) {
+func (h judgement) lesserTroubles(s Source) (rows []Trouble) {
 	add := func(trouble, text, command string) {
 		rows = append(rows, Trouble{Trouble: trouble, Text: text, Next: command + s.Config})
 	}

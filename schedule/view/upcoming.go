@@ -25,7 +25,7 @@ type Upcoming struct {
 func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
 	pauses := s.Pauses()
 	slots = []Upcoming{}
-	next := s.firstSlots(from, after)
+	next := firstSlots(s.Schedule, from, after)
 	for {
 		next = slices.DeleteFunc(next, func(slot *schedule.Slot) bool { return !slot.At.Before(to) })
 		if len(next) == 0 || len(slots) == limit {
@@ -49,15 +49,15 @@ func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots [
 
 // firstSlots returns the first slot of each active task at or after from, and behind the slot that
 // after names, in file order.
-func (s Source) firstSlots(from time.Time, after Upcoming) (slots []*schedule.Slot) {
+func firstSlots(s *schedule.Schedule, from time.Time, after Upcoming) (slots []*schedule.Slot) {
 	from = humanize.Later(from, after.At)
-	last := slices.Index(TaskNames(s.Schedule), after.Task) // of those that are listed at after.At
-	for i, t := range s.Schedule.Tasks {
+	last := slices.Index(TaskNames(s), after.Task) // of those that are listed at after.At
+	for i, t := range s.Tasks {
 		start := from.Add(-1) // Next returns a slot at from, too
 		if i <= last && from.Equal(after.At) {
 			start = from
 		}
-		if at, ok := t.When.Next(start); ok && s.Schedule.Active(t) {
+		if at, ok := t.When.Next(start); ok && s.Active(t) {
 			slots = append(slots, &schedule.Slot{Task: t, At: at})
 		}
 	}

@@ -155,7 +155,7 @@ func showAct(made *page) error {
 	if !p.Operates() {
 		return serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
 	}
-	rows := p.filtered(p.rows(p.judged()))
+	rows := p.filtered(p.rows(p.View.Status(p.health())))
 	if p.query("all") == "" {
 		named := p.request.URL.Query()["task"]
 		rows = slices.DeleteFunc(slices.Clone(rows),
@@ -202,11 +202,11 @@ func (p taskList) askForm(d deed, rows []row) {
 		p.put(`<li><input type="hidden" name="target" value="%s"><a href="%s"><b>%s</b></a> %s`, d.target(p, r), p.taskURL(r.Name), r.Name, d.does)
 		switch d.name {
 		case "trigger":
-			p.put(`: <code>%s</code>%s`, r.Command, paramFields(p.find(r.Name), r.Name, nil))
+			p.put(`: <code>%s</code>%s`, r.Command, paramFields(p.tasks[r.Name], r.Name, nil))
 		case "retry":
 			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`,
 				p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), ended(r.LastRun.Result), details(r.LastRun))
-			p.put(`%s`, paramFields(p.find(r.Name), r.LastRun.ID, r.LastRun.Params))
+			p.put(`%s`, paramFields(p.tasks[r.Name], r.LastRun.ID, r.LastRun.Params))
 		}
 		p.put(`</li>`)
 	}

@@ -145,7 +145,7 @@ func showAudit(p *page) error {
 	for _, c := range changes {
 		p.put(`<tr><td data-label="when">%s</td><td data-label="who">%s</td><td data-label="from">%s</td><td data-label="did">%s</td><td data-label="to">`, p.exactly(stamp(c.At), p.zone), c.Who, c.From, c.Action)
 		switch {
-		case p.find(c.Target) != nil:
+		case p.tasks[c.Target] != nil:
 			p.put(`<a href="%s">%s</a>`, p.taskURL(c.Target), c.Target)
 		case c.Action == "stop" || c.Action == "retry" || c.Action == "cancel":
 			p.put(`<a href="%s"><code>%s</code></a>`, p.runURL(c.Target), humanize.ShortRun(c.Target))

@@ -40,8 +40,6 @@ func showOverview(made *page) error {
 
 func (p *page) health() *view.Health { return view.HealthOf(p.Schedule, p.Invalid != nil, p.now) }
 
-func (p *page) judged() view.Status { return p.View.Status(p.health()) }
-
 // verdict writes a status in one line: red if a task fails or nothing starts. The troubles of no
 // task come below it, but for those that the page tells as its problems.
 func (p *page) verdict(status view.Status) {
@@ -65,7 +63,7 @@ func (p overviewPage) incidents(o view.Overview) {
 	p.put(`<table class="incidents"><thead><tr><th>Task<th>What<th>How<th>It printed at last</tr></thead><tbody>`)
 	for _, i := range o.Incidents {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(i.Task), i.Task)
-		if t := p.find(i.Task); t != nil && t.Description != "" {
+		if t := p.tasks[i.Task]; t != nil && t.Description != "" {
 			p.put(`<small>%s</small>`, t.Description)
 		}
 		p.put(`</th><td data-label="what">%s</td><td data-label="how">`, badge(i.Trouble.Trouble))
@@ -176,7 +174,7 @@ func (w *writer) summary(sighting serve.Sighting) {
 	}
 	defer leave()
 	p := (&pages{Server: sighting.Server}).newPage(sighting.Request, visit)
-	p.verdict(p.judged())
+	p.verdict(p.View.Status(p.health()))
 	if visit.Invalid != nil {
 		p.put(`<p class="alert">✕ The schedule is invalid; this is about %s.</p>`, visit.Schedule.InPlace())
 	}

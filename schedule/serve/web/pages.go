@@ -277,8 +277,6 @@ func (w *writer) send(to http.ResponseWriter, status int) {
 	to.Write(w.Bytes())
 }
 
-func (p *page) find(task string) *schedule.Task { return p.tasks[task] }
-
 func etagOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return `"` + hex.EncodeToString(sum[:8]) + `"`

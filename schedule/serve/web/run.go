@@ -253,7 +253,7 @@ func (p runPage) runButtons(r view.Run) {
 	}
 	at := p.base + "/runs/" + r.Record.Run
 	p.put(`<div class="buttons" id="buttons" data-live>`)
-	switch t := p.find(r.Task); {
+	switch t := p.tasks[r.Task]; {
 	case r.State == view.RunStarting, r.State == view.RunRunning, r.State == view.RunQueued,
 		r.State == view.RunDeferred:
 		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",

@@ -199,9 +199,9 @@ func (p taskPage) taskButtons(t view.Task) {
 	}
 	at := p.taskURL(t.Name)
 	p.put(`<div class="buttons" id="buttons" data-live>`)
-	if p.Schedule.Active(p.find(t.Name)) {
+	if p.Schedule.Active(p.tasks[t.Name]) {
 		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
-			fields: paramFields(p.find(t.Name), t.Name, nil),
+			fields: paramFields(p.tasks[t.Name], t.Name, nil),
 			does:   "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
 	}
 	if t.Paused == nil {

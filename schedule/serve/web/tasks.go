@@ -42,7 +42,7 @@ type taskList struct{ *page }
 func showTasks(made *page) error {
 	p := taskList{made}
 	p.title = "Tasks"
-	judged := p.judged()
+	judged := p.View.Status(p.health())
 	rows := p.rows(judged)
 	chosen := p.filtered(rows)
 	all, _ := p.View.Records(p.request.Context()) // read tells of the error
@@ -143,7 +143,7 @@ func (p taskList) read(rows []row, all *view.Records) []row {
 	}
 	chosen := func(t *schedule.Task) bool { _, ok := index[t]; return ok }
 	for _, t := range p.View.TasksOf(p.request.Context(), all, chosen, p.now, 1).Items {
-		rows[index[p.find(t.Name)]].Task = t
+		rows[index[p.tasks[t.Name]]].Task = t
 	}
 	return rows
 }

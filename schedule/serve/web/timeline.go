@@ -34,7 +34,7 @@ func showTimeline(made *page) error {
 	p := taskList{made}
 	p.title = "Timeline"
 	t := newTimeline(p)
-	every := p.rows(p.judged())
+	every := p.rows(p.View.Status(p.health()))
 	rows := t.grouped(p.filtered(every))
 	p.put(`<h1 class="hidden">Timeline</h1>`)
 	p.filterForm("/timeline")

@@ -53,7 +53,7 @@ func zoneNamed(name string) *time.Location {
 
 // zoneOf is the zone in which times of a task are shown.
 func (p *page) zoneOf(task string) *time.Location {
-	if t := p.find(task); t != nil && p.eachTask {
+	if t := p.tasks[task]; t != nil && p.eachTask {
 		return t.When.Location
 	}
 	return p.zone
