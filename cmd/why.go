@@ -298,10 +298,10 @@ func startsText(q *view.Inquiry) string {
 	switch {
 	case q.Task.When.Boot:
 		return ""
-	case len(answer.Triggers) > 0 && answer.Next == nil:
-		return "it has no time of its own: it starts " + chainText(answer.Triggers)
-	case len(answer.Triggers) > 0:
-		return "it also starts " + chainText(answer.Triggers)
+	case len(answer.TriggeredBy) > 0 && answer.Next == nil:
+		return "it has no time of its own: it starts " + chainText(answer.TriggeredBy)
+	case len(answer.TriggeredBy) > 0:
+		return "it also starts " + chainText(answer.TriggeredBy)
 	case q.Task.OnlyByHand():
 		return "it has no time of its own: `sched trigger " + answer.Task + " --env …` starts it"
 	case answer.Next == nil:

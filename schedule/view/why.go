@@ -16,7 +16,7 @@ type Why struct {
 	Task        string    `json:"task"`
 	Cron        []string  `json:"cron"`
 	Timezone    string    `json:"timezone"`
-	Triggers    []Chained `json:"triggered_by"` // the tasks that start it
+	TriggeredBy []Chained `json:"triggered_by"` // the tasks that start it
 	Off         string    `json:"off"`          // why the task does not run here at all
 	Asks        []string  `json:"asks"`         // the commands that are asked whether it may run
 	Maintenance string    `json:"maintenance"`  // maintenance that keeps it from running at this moment
@@ -101,22 +101,22 @@ func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
 	q := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
 	waiting := s.Waiting(all.Live, func() pause.Pauses { return q.Pauses })
 	q.Answer = Why{
-		Task:     t.Name,
-		Cron:     listOf(t.When.Texts()),
-		Timezone: t.When.Location.String(),
-		Triggers: []Chained{},
-		Off:      s.Schedule.Inactive(t),
-		Asks:     conditionTexts(t),
-		Running:  []Running{},
-		Waiting:  listOf(waiting[t.Name]),
-		Paused:   PauseOf(q.Pauses, t, q.Now),
-		NoTicks:  s.TicksMissing(),
+		Task:        t.Name,
+		Cron:        listOf(t.When.Texts()),
+		Timezone:    t.When.Location.String(),
+		TriggeredBy: []Chained{},
+		Off:         s.Schedule.Inactive(t),
+		Asks:        conditionTexts(t),
+		Running:     []Running{},
+		Waiting:     listOf(waiting[t.Name]),
+		Paused:      PauseOf(q.Pauses, t, q.Now),
+		NoTicks:     s.TicksMissing(),
 	}
 	if !t.EvenInMaintenance {
 		q.Answer.Maintenance = s.Maintenance()
 	}
 	for _, trigger := range s.Schedule.Triggers()[t.Name] {
-		q.Answer.Triggers = append(q.Answer.Triggers, Chained{trigger.From, trigger.Key})
+		q.Answer.TriggeredBy = append(q.Answer.TriggeredBy, Chained{trigger.From, trigger.Key})
 	}
 	for _, row := range all.Live {
 		switch {
