@@ -125,32 +125,33 @@ func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holdin
 // takeSeat takes the first free seat.
 func (n Need) takeSeat(ctx context.Context, store Locks, holder Holder) (lock Lock, seat string, err error) {
 	full := &FullError{Pool: n.Pool, Seats: n.Seats}
-	taken := func(seat string) bool {
-		if n.Taken == nil {
-			return false
-		}
-		other, taken := n.Taken(seat)
-		if taken {
-			full.Holders = append(full.Holders, other)
-		}
-		return taken
-	}
 	for _, seat := range Seats(n.Pool, n.Seats) {
-		if taken(seat) {
+		if other, isTaken := n.takenElsewhere(seat); isTaken {
+			full.Holders = append(full.Holders, other)
 			continue
 		}
 		lock, err := store.Acquire(ctx, seat, holder)
-		var held *HeldError
-		switch {
-		case errors.As(err, &held):
+		if held, ok := errors.AsType[*HeldError](err); ok {
 			full.Holders = append(full.Holders, held.Holder)
-		case err != nil:
+			continue
+		}
+		if err != nil {
 			return nil, "", err
-		case taken(seat):
-			lock.Release(context.WithoutCancel(ctx))
-		default:
+		}
+		other, isTaken := n.takenElsewhere(seat) // meanwhile
+		if !isTaken {
 			return lock, seat, nil
 		}
+		full.Holders = append(full.Holders, other)
+		lock.Release(context.WithoutCancel(ctx))
 	}
 	return nil, "", full
+}
+
+// takenElsewhere asks Taken, if there is one.
+func (n Need) takenElsewhere(seat string) (holder Holder, isTaken bool) {
+	if n.Taken == nil {
+		return Holder{}, false
+	}
+	return n.Taken(seat)
 }

@@ -90,12 +90,15 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 	}}, nil
 }
 
+// closeTime is how long Close takes at most. Its undo waits for half of it.
+const closeTime = timeout / 4
+
 func (s *Store) Close() error {
 	db, err := s.open()
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout/4)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	s.undo(ctx)
 	if s.claimed.Load() {
 		s.run(ctx, s.target.pruneRows, maxPruned)

@@ -154,8 +154,8 @@ func (s *Store) takeAll(ctx context.Context, c *sql.Conn, batch []*attempt) ([]a
 	return s.query(ctx, c, fill(s.target.takeRows, len(names)), args...)
 }
 
-// undo removes the rows of attempts that failed without an answer. First it waits up to half of the
-// time of Close, because it does not find the rows of statements that are still to be executed.
+// undo removes the rows of attempts that failed without an answer. First it waits up to half of
+// closeTime, because it does not find the rows of statements that are still to be executed.
 func (s *Store) undo(ctx context.Context) {
 	var names, values []any
 	s.undos.Range(func(value, name any) bool {
@@ -165,7 +165,7 @@ func (s *Store) undo(ctx context.Context) {
 	if len(values) == 0 {
 		return
 	}
-	for half := time.Now().Add(timeout / 8); len(s.workers) > 0 && time.Now().Before(half); {
+	for deadline := time.Now().Add(closeTime / 2); len(s.workers) > 0 && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.silent.Store(nil) // the database is asked even if it was silent a moment ago

@@ -224,7 +224,7 @@ func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
 	if r.Wait.NotBefore.IsZero() { // after an error the next tick starts the run
 		_ = run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ)
 	}
-	return view.FirstTick(r.Slot, a.Now()), nil
+	return view.TickAt(humanize.Later(r.Slot, a.Now().Add(1))), nil // the tick of this minute has been
 }
 
 // Cancel takes back a run that waits and has not begun, and records it as skipped for the reason,

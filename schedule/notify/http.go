@@ -15,8 +15,7 @@ import (
 
 func (t Target) checkHTTP(address string) error {
 	u, err := url.Parse(address)
-	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return t.permanent("the URL does not begin with https:// or http:// and a host",
 			"write https://HOST/PATH; in a password %40 is @ and %2F is /")
 	}

@@ -65,7 +65,7 @@ func (r *Visit) Trigger(task string, a Asking) (request view.Request, err error)
 	if err != nil {
 		return request, err
 	}
-	return r.leave(actor, row, a, "trigger", task)
+	return r.submit(actor, row, a, "trigger", task)
 }
 
 func postHook(r *Visit) (any, error) {
@@ -101,7 +101,7 @@ func (r *Visit) Retry(id string, a Asking) (request view.Request, err error) {
 		return request, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already",
 			humanize.ShortRun(whole), retry.Task)
 	}
-	return r.leave(actor, retry.Row, a, "retry", whole)
+	return r.submit(actor, retry.Row, a, "retry", whole)
 }
 
 // when returns the time at which a run is to start, with the precision of the history.
@@ -110,8 +110,8 @@ func (a Asking) when(r *Visit) (time.Time, error) {
 	return at.UTC().Round(0).Truncate(time.Microsecond), err
 }
 
-// leave stores a request for a run, which the next tick starts, and writes it into the audit log.
-func (r *Visit) leave(
+// submit stores a request for a run, which the next tick starts, and writes it into the audit log.
+func (r *Visit) submit(
 	actor control.Actor, row state.Row, a Asking, action, target string,
 ) (request view.Request, err error) {
 	if err := checkReason(a.Reason); err != nil {

@@ -28,17 +28,17 @@ func (s *Server) taskFile(name string) string {
 	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
 }
 
-// fileOf is the file in which a task is defined, absolute.
-func fileOf(s *schedule.Schedule, t *schedule.Task) string {
-	if filepath.IsAbs(t.Place.File) {
-		return t.Place.File
+// fileOf returns the file of a place in a schedule, absolute.
+func fileOf(s *schedule.Schedule, place schedule.Place) string {
+	if filepath.IsAbs(place.File) {
+		return place.File
 	}
-	return filepath.Join(filepath.Dir(s.File), t.Place.File)
+	return filepath.Join(filepath.Dir(s.File), place.File)
 }
 
 // etag is the tag of the file of a task that may be edited; "" for any other.
 func (s *Server) etag(of *schedule.Schedule, t *schedule.Task) string {
-	if s.Config.Edit == "" || fileOf(of, t) != s.taskFile(t.Name) {
+	if s.Config.Edit == "" || fileOf(of, t.Place) != s.taskFile(t.Name) {
 		return ""
 	}
 	text, err := statedir.ReadFile(s.taskFile(t.Name))
@@ -102,7 +102,7 @@ func (r Folder) Save(name string, keys []byte, tag, reason string) (text []byte,
 		return nil, false, err
 	}
 	err = r.server.edit(func() error {
-		old, err := r.editable(name, tag)
+		old, err := r.readForEdit(name, tag)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func deleteTask(r *Visit) (any, error) {
 // Remove removes a task. Tag is the ETag of what the visitor has seen.
 func (r Folder) Remove(name, tag, reason string) error {
 	return r.server.edit(func() error {
-		old, err := r.editable(name, tag)
+		old, err := r.readForEdit(name, tag)
 		if err != nil {
 			return err
 		}
@@ -187,10 +187,10 @@ func (s *Server) edit(do func() error) error {
 	return err
 }
 
-// editable returns the text of the file of a task; nil for a new task. Tag is the ETag of what the
-// visitor has seen. The error says that the task is defined elsewhere, or that the file is not the
-// one that the visitor has seen.
-func (r Folder) editable(name, tag string) (old []byte, err error) {
+// readForEdit returns the text of the file of a task; nil for a new task. Tag is the ETag of what
+// the visitor has seen. The error says that the task is defined elsewhere, or that the file is not
+// the one that the visitor has seen. r.Schedule becomes the schedule as it is now.
+func (r Folder) readForEdit(name, tag string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
 		p := conflict("correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
@@ -199,7 +199,7 @@ func (r Folder) editable(name, tag string) (old []byte, err error) {
 	}
 	r.Schedule = now
 	path := r.server.taskFile(name)
-	if t, err := view.FindTask(now, name); err == nil && fileOf(now, t) != path {
+	if t, err := view.FindTask(now, name); err == nil && fileOf(now, t.Place) != path {
 		return nil, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
 	}
 	old, err = readOwn(now, name, path)
@@ -278,12 +278,12 @@ func mayWrite(after *schedule.Schedule, name, path string) error {
 		return forbidden("write it into the schedule itself", "a task that runs as another user cannot be written here")
 	}
 	for _, other := range after.Tasks {
-		if other != t && fileOf(after, other) == path {
+		if other != t && fileOf(after, other.Place) == path {
 			return NewProblem(http.StatusUnprocessableEntity, "write one task",
 				"there would be another task in the file: %s", other.Name)
 		}
 	}
-	if fileOf(after, t) != path {
+	if fileOf(after, t.Place) != path {
 		return view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
 	}
 	return nil
@@ -323,7 +323,7 @@ func (r Folder) Written(name string) (Draft, error) {
 		return Draft{}, err
 	}
 	path := r.server.taskFile(name)
-	if fileOf(r.Schedule, t) != path {
+	if fileOf(r.Schedule, t.Place) != path {
 		return Draft{}, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
 	}
 	text, err := readOwn(r.Schedule, name, path)
@@ -338,7 +338,7 @@ func (r Folder) Draft(name, keys, tag string) (Draft, error) {
 	if err := checkName(name); err != nil {
 		return d, err
 	}
-	text, err := r.editable(name, tag)
+	text, err := r.readForEdit(name, tag)
 	if err != nil {
 		return d, err
 	}
@@ -357,7 +357,7 @@ func (r Folder) Draft(name, keys, tag string) (Draft, error) {
 		return d, err
 	}
 	for _, problem := range invalid.Problems {
-		if fileOf(r.Schedule, &schedule.Task{Place: problem.Place}) == path {
+		if fileOf(r.Schedule, problem.Place) == path {
 			problem.Place.File = ""
 			problem.Place.Line = max(1, problem.Place.Line-headLines)
 			problem.Place.Column = max(1, problem.Place.Column-len(indent))

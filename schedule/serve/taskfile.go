@@ -83,7 +83,7 @@ func getSource(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := statedir.ReadFile(fileOf(r.Schedule, t))
+	text, err := statedir.ReadFile(fileOf(r.Schedule, t.Place))
 	if err != nil {
 		return nil, err
 	}

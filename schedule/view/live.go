@@ -256,13 +256,13 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 		return text + ", " + latest + ": " + w.why
 	case w.pause != nil && !w.pause.Raw.Until.IsZero():
 		until := w.pause.Raw.Until
-		text += " until " + humanize.MinuteNear(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
+		text += " until " + humanize.MinuteNear(TickAt(until), now, zone) + ", when its pause is over"
 	case w.pause != nil:
 		text += " until it is resumed"
 	case w.Held != nil:
 		text += " until " + needs + " is free"
 	default:
-		text += " until " + humanize.MinuteNear(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
+		text += " until " + humanize.MinuteNear(TickAt(w.Time), now, zone)
 	}
 	if w.Origin != "" {
 		text += " (" + w.Origin + ")"
@@ -270,11 +270,5 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	return text
 }
 
-// FirstTick returns the minute of the first tick after now for which at is in the past.
-func FirstTick(at, now time.Time) time.Time {
-	minute := at.Truncate(time.Minute)
-	if minute.Before(at) || !minute.After(now) {
-		minute = minute.Add(time.Minute)
-	}
-	return minute
-}
+// TickAt returns the minute of the first tick at or after a time.
+func TickAt(at time.Time) time.Time { return at.Add(time.Minute - 1).Truncate(time.Minute) }

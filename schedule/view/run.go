@@ -314,7 +314,7 @@ func (s Source) reportWait(row state.Row) {
 	if row.Deferred() {
 		until := row.Wait.NotBefore
 		s.Problem("run %s waits for attempt %d, until %s", id, row.Attempt.Number+1,
-			humanize.MinuteNear(FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
+			humanize.MinuteNear(TickAt(until), s.Now(), s.Schedule.Location))
 	}
 }
 
@@ -331,7 +331,7 @@ func StillWaits(s Source, r state.Row) error {
 	if r.ID == "" {
 		return nil
 	}
-	waits := "until " + humanize.MinuteNear(FirstTick(r.Slot, r.Slot.Add(-1)), s.Now(), s.Schedule.Location)
+	waits := "until " + humanize.MinuteNear(TickAt(r.Slot), s.Now(), s.Schedule.Location)
 	switch {
 	case r.DelayedSlot() && r.Wait.For == state.ForPause:
 		waits = "for the end of a pause"
