@@ -20,7 +20,8 @@ import (
 )
 
 // printSlots prints what waits, live runs, lost runs and records, in this order. In each of these
-// groups the newest is the first. The limit counts all rows together.
+// groups the newest is the first; what waits is sorted by task before that. The limit counts all
+// rows together.
 func (a historyCommand) printSlots(s *schedule.Schedule, o historyOptions, h slotHistory) {
 	if h.isEmpty() {
 		fmt.Fprintln(a.out, "nothing was recorded")

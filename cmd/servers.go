@@ -168,7 +168,7 @@ func (a forgetCommand) forget(name, reason string) error {
 	}
 	i := slices.IndexFunc(servers, func(s cluster.Server) bool { return s.Name == name })
 	if i >= 0 && !servers[i].Silent() {
-		return failed("stop its ticks first", "%s has ticked %s ago", name, humanize.Duration(servers[i].Age))
+		return failed("stop its ticks first", "%s ticked %s ago", name, humanize.Duration(servers[i].Age))
 	}
 	if err := a.remove(s, store, name); err != nil {
 		return err

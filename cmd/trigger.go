@@ -30,9 +30,9 @@ task trigger no other task, when this run has ended. --env sets variables that t
 params.
 
 Only the user of the ticks, with the variables of the ticks, can start it now. For others the next
-tick does, as it does with --next-tick; there a task without background: true has its turn.
+tick does, as it does with --next-tick. It runs a foreground task in its turn.
 
-It is this server that runs the task.
+The task runs on this server.
 
 With --cancel it takes back what waits: all of a task, or the runs that are named.`,
 		Example: `  sched trigger nightly-report

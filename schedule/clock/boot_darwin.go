@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// bootID returns the id of the session that this boot began; "" if it cannot be read.
 func bootID() string {
 	uuid, _ := unix.Sysctl("kern.bootsessionuuid")
 	return uuid

@@ -181,8 +181,8 @@ func readServers(ctx context.Context, store mutex.Store) (servers map[string]Ser
 }
 
 // List returns the servers of the last ten minutes, by name, the newest first. A machine has an
-// entry for each schedule that it ticks, and a new entry after a boot. Running does not have the
-// last thousand ended runs.
+// entry for each schedule that it ticks, and a new entry after a boot. Running leaves out the runs
+// that are among the last thousand ended ones.
 func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	announced, now, err := readServers(ctx, store)
 	if err != nil {

@@ -6,8 +6,8 @@ func processesAbove() []string { return nil }
 // processes returns nil: they are not known here.
 func processes() map[string]bool { return nil }
 
-// clockIsSynchronised: this system is not asked.
+// clockIsSynchronised does not know: this system has no call that says so.
 func clockIsSynchronised() (synchronised, known bool) { return false, false }
 
-// networkFileSystem: this system is not asked.
+// networkFileSystem returns "": only Linux says on which kind of file system a path is.
 func networkFileSystem(string) string { return "" }

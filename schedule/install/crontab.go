@@ -142,7 +142,8 @@ var ErrCarriageReturn = errors.New(`lines of the crontab end in CR LF, which cro
 
 // Apply makes the edit the crontab. It keeps a copy of the old crontab in a folder, and makes sure
 // that the crontab has not changed meanwhile. Then it replaces the crontab and reads it back. After
-// a kill at any moment, or an error, the crontab is the old one or the new one.
+// a kill at any moment, or an error, the crontab is the old one or the new one, unless the error
+// says that the old one could not be put back.
 func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (backup string, err error) {
 	if strings.Contains(e.Old, "\\r\n") {
 		return "", ErrCarriageReturn

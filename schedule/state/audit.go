@@ -32,7 +32,7 @@ type Change struct {
 // power cut.
 func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
 	err = a.store.read(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "PRAGMA synchronous = FULL") // of this connection, from now on
+		_, err := q.ExecContext(ctx, "PRAGMA synchronous = FULL") // of this, the only connection, from now on
 		return err
 	})
 	if err != nil {

@@ -190,11 +190,11 @@ const day = 24 * 60
 // larger step it goes on from the new time: it makes up for nothing and holds nothing back.
 const threeHours = 3 * 60
 
-// Due appends the minutes of [from, to) in which cron starts the line, and returns all. Both lie in
-// the calendar. If cron starts a line more than once in a minute, after a gap that had several of
-// its times, the minute counts once.
-func (t Times) Due(c *Calendar, from, to int64, due []int64) []int64 {
-	due, at := due[:0], from-settled
+// Due returns the minutes of [from, to) in which cron starts the line, in buffer if that is large
+// enough; what was in buffer is lost. Both minutes lie in the calendar. If cron starts a line more
+// than once in a minute, after a gap that had several of its times, the minute counts once.
+func (t Times) Due(c *Calendar, from, to int64, buffer []int64) (due []int64) {
+	due, at := buffer[:0], from-settled
 	offset, _ := c.at(at)
 	virtual := at + offset - 1 // the wall minute up to which everything has run
 	ofDay := t.ofDay()
