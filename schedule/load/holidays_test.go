@@ -30,7 +30,7 @@ tasks:
 		{"one of every year, without a name", "u", "2026-01-01 12:00:00", "it is a holiday: 2026-01-01"},
 		{"the date of a year has the better name", "u", "2027-01-01 12:00:00",
 			"it is a holiday: 2027-01-01 New   Year"},
-		{"that of every year in another year", "t", "2025-12-25 12:00:00",
+		{"a holiday of every year, in another year", "t", "2025-12-25 12:00:00",
 			"it is a holiday: 2025-12-25 every Christmas"},
 		{"a leap day", "u", "2028-02-29 12:00:00", "it is a holiday: 2028-02-29"},
 		{"no leap day", "t", "2027-03-01 12:00:00", ""},

@@ -12,8 +12,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// This file reads what becomes of the runs of a task: how often they are tried again, what is kept
-// of their output, and which bounds they have.
+// This file reads the keys about the runs of a task: retries, output, and bounds.
 
 // setRetry reads a mapping, key by key on top of the inherited retry. false takes the inherited
 // retry away.

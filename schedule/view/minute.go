@@ -331,8 +331,8 @@ func (q *Inquiry) isHere(at time.Time, records []Record) bool {
 		slices.ContainsFunc(slices.Concat(q.Live, q.lost, q.deferred), isOfSlot)
 }
 
-// claimElsewhere says whether another server has claimed a slot of which no run is known. It
-// returns "" while that can still happen, and if the store does not answer.
+// claimElsewhere says whether another server has claimed a slot that has no known run. It returns
+// "" while a server may still claim the slot, and if the store does not answer.
 func (q *Inquiry) claimElsewhere(ctx context.Context, at time.Time) string {
 	key := cluster.Key(schedule.Slot{Task: q.Task, At: at})
 	claims, err := q.source.Controls.Store.Claims(ctx, key)

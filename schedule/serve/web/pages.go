@@ -235,7 +235,7 @@ func (p *page) links(w *writer, name string) {
 	w.put(`</nav><span id="live"></span>`)
 }
 
-// alerts writes what is wrong with the schedule, and what the answers on the page lack.
+// alerts writes the problems of the schedule, and the parts that the answers on the page lack.
 func (p *page) alerts(w *writer) {
 	w.put(`<div id="problems"%s>`, markupIf(!p.isStatic, " data-live"))
 	if p.Invalid != nil {
