@@ -133,10 +133,11 @@ func (a runCommand) runSpan(o runOptions) error {
 }
 
 // withTaskHere returns the schedule with a copy of the task that runs here and in the foreground,
-// whatever another server has run.
+// whatever another server has run. A person sees its failures, so they do not pause the task: a
+// slot that fails does not keep the next ones from running.
 func withTaskHere(s *schedule.Schedule, task *schedule.Task) *schedule.Schedule {
 	foreground := *task
-	foreground.Background, foreground.OneServer = false, false
+	foreground.Background, foreground.OneServer, foreground.PauseAfter = false, false, 0
 	changed := *s
 	changed.Tasks = slices.Clone(s.Tasks)
 	changed.Tasks[slices.Index(s.Tasks, task)] = &foreground
