@@ -22,18 +22,23 @@ func BecomeSubreaper() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 // AwaitChild waits for a child of this process, and reports whether the child has ended with exit
 // code 0. Meanwhile it reaps orphans that end. It does not reap processes that the child itself had
 // started and has left behind: Adopt needs their exit codes.
+//
+// An orphan that had ended before the child began to exit was not left behind by the child. So the
+// orphan is found first, then the child is looked at, and then that orphan alone is reaped.
 func AwaitChild(child int) (succeeded bool) {
 	for {
-		unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if exiting(child) {
+		orphan, err := awaitState(unix.P_ALL, 0, 0, nil)
+		if err != nil && err != unix.EINTR || isExiting(child) {
 			return reapChild(child)
 		}
-		var status unix.WaitStatus
-		if reaped, _ := unix.Wait4(-1, &status, unix.WNOHANG, nil); reaped == child { // it has ended meanwhile
-			return status.Exited() && status.ExitStatus() == 0
+		if orphan.pid != 0 {
+			unix.Wait4(int(orphan.pid), nil, unix.WNOHANG, nil)
 		}
 	}
 }
+
+// isExiting is exiting; a test lets processes end just after the look.
+var isExiting = exiting
 
 // exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in
 // proc_pid_stat(5)). As long as it is not, the kernel gives the children of other threads to it,
@@ -95,24 +100,30 @@ func (p *Process) tryWait(options int) (ended bool) {
 	return pid == p.PID || err != nil && err != syscall.EINTR
 }
 
-// peek is tryWait that leaves a zombie (waitid(2) with WNOWAIT), for the process that becomes its
-// parent.
+// peek is tryWait that leaves a zombie, for the process that becomes its parent.
 func (p *Process) peek(options int) (ended bool) {
-	// siginfo_t of SIGCHLD (sigaction(2)): three numbers, the gap that aligns a pointer, and the
-	// fields of SIGCHLD.
-	var info struct {
-		_, _, code       int32
-		_                [0]uintptr
-		pid, uid, status int32
-		_                [128]byte
-	}
-	siginfo, usage := (*unix.Siginfo)(unsafe.Pointer(&info)), (*unix.Rusage)(unsafe.Pointer(&p.Usage))
-	err := unix.Waitid(unix.P_PID, p.PID, siginfo, options|unix.WEXITED|unix.WNOWAIT, usage)
+	info, err := awaitState(unix.P_PID, p.PID, options, (*unix.Rusage)(unsafe.Pointer(&p.Usage)))
 	if err == unix.EINTR || err == nil && int(info.pid) != p.PID {
 		return false
 	}
 	p.status = waitStatus(info.code, info.status)
 	return true
+}
+
+// A childState is siginfo_t of SIGCHLD (sigaction(2)): three numbers, the gap that aligns a
+// pointer, and the fields of SIGCHLD.
+type childState struct {
+	_, _, code       int32
+	_                [0]uintptr
+	pid, uid, status int32 // pid is 0 if no child has ended
+	_                [128]byte
+}
+
+// awaitState waits for the end of a child, and leaves it a zombie (waitid(2) with WNOWAIT). For the
+// kind of the id see waitid(2).
+func awaitState(kind, id, options int, usage *unix.Rusage) (state childState, err error) {
+	err = unix.Waitid(kind, id, (*unix.Siginfo)(unsafe.Pointer(&state)), options|unix.WEXITED|unix.WNOWAIT, usage)
+	return state, err
 }
 
 // waitStatus returns the status of wait4(2) for the code and the status of waitid(2).

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"os"
+	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -58,6 +60,58 @@ func TestWhatAKeptProcessHasUsed(t *testing.T) {
 	if looked.Utime.Nano() == 0 || looked.Utime != waited.Utime || looked.Stime != waited.Stime ||
 		looked.Maxrss != waited.Maxrss {
 		t.Errorf("%+v, and not %+v", looked, waited)
+	}
+}
+
+// Between the look at the supervisor and the reaping of an orphan the supervisor is killed, and this
+// process becomes the parent of its command. The test runs in a process of its own, because
+// AwaitChild waits for all children.
+func TestAWitnessReapsNoCommandOfASupervisorThatIsKilledAsAnOrphanEnds(t *testing.T) {
+	const inner = "SCHED_TEST_AWAIT_CHILD"
+	if os.Getenv(inner) == "" {
+		c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		c.Env = append(os.Environ(), inner+"=1")
+		if text, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return
+	}
+	start := func(command string, stdin *os.File) int {
+		t.Helper()
+		pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", command},
+			&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{stdin.Fd(), 1, 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pid
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.CloseOnExec(int(writer.Fd()))
+	command := start("read line; exit 7", reader)
+	supervisor := start("exec sleep 60", null)
+	start("exit 0", null)
+	isExiting = func(pid int) bool {
+		isExiting = exiting
+		syscall.Kill(supervisor, syscall.SIGKILL)
+		writer.Close()
+		for !isZombie(command) {
+			time.Sleep(time.Millisecond)
+		}
+		return false
+	}
+	if AwaitChild(supervisor) {
+		t.Error("the supervisor has succeeded")
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(command, &status, 0, nil); err != nil || status.ExitStatus() != 7 {
+		t.Errorf("the command has exit code %d, %v", status.ExitStatus(), err)
 	}
 }
 
