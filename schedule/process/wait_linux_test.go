@@ -63,8 +63,8 @@ func TestWhatAKeptProcessHasUsed(t *testing.T) {
 	}
 }
 
-// Between the look at the supervisor and the reaping of an orphan the supervisor is killed, and this
-// process becomes the parent of its command. The test runs in a process of its own, because
+// Between the look at the supervisor and the reaping of an orphan the supervisor is killed, and
+// this process becomes the parent of its command. The test runs in a process of its own, because
 // AwaitChild waits for all children.
 func TestAWitnessReapsNoCommandOfASupervisorThatIsKilledAsAnOrphanEnds(t *testing.T) {
 	const inner = "SCHED_TEST_AWAIT_CHILD"

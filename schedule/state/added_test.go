@@ -41,3 +41,16 @@ func TestAdded(t *testing.T) {
 		t.Errorf("of a history that began anew: %v", runs)
 	}
 }
+
+// A caller that began when there was no record gets the first one.
+func TestAddedToAnEmptyHistory(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	_, mark, err := db.Runs().Added(context.Background(), 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, db, rec(1, "a", outcome.Failed))
+	if rows, _, err := db.Runs().Added(context.Background(), mark, 10); err != nil || len(rows) != 1 {
+		t.Errorf("got %v, %v", rows, err)
+	}
+}

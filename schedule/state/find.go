@@ -296,21 +296,18 @@ func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err
 	})
 }
 
-// Added returns ended rows that were added after a mark, at most limit, in the order of adding, and
-// the next mark. The mark 0 returns no row and the newest mark. After the file was set aside marks
-// are smaller.
+// Added returns ended rows that were added from a mark on, at most limit, in the order of adding,
+// and the next mark. The mark 0 returns no row, and the mark of now, which is never 0. After the
+// file was set aside marks are smaller.
 func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
 	err = r.store.read(ctx, func(q querier) error {
-		var last sql.NullInt64
-		if err := q.QueryRowContext(ctx, "SELECT max(rowid) FROM run").Scan(&last); err != nil {
+		rows = nil
+		err := q.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) + 1 FROM run").Scan(&next)
+		if err != nil || mark == 0 || next <= mark {
 			return err
 		}
-		rows, next = nil, last.Int64
-		if mark == 0 || next <= mark {
-			return nil
-		}
 		next = min(next, mark+int64(limit))
-		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid > ? AND rowid <= ? AND phase = 'ended' ORDER BY rowid",
+		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid >= ? AND rowid < ? AND phase = 'ended' ORDER BY rowid",
 			mark, next)
 		return err
 	})
