@@ -87,7 +87,7 @@ func (r *Visit) Retry(id string, a Asking) (request view.Request, err error) {
 	if err != nil {
 		return request, err
 	}
-	run, err := r.runToChange(id, "retry")
+	run, err := runToChange(r, id, "retry")
 	if err != nil {
 		return request, err
 	}
@@ -142,7 +142,7 @@ func postStop(r *Visit, body Reason) (any, error) {
 
 // Stop stops a run that lives, and returns its whole id. It waits for stopPatience for the end.
 func (r *Visit) Stop(id, reason string) (whole string, err error) {
-	run, err := r.runToChange(id, "stop")
+	run, err := runToChange(r, id, "stop")
 	if err != nil {
 		return "", err
 	}
@@ -166,7 +166,7 @@ func postCancel(r *Visit, body Reason) (any, error) {
 // Cancel ends a run that waits, and returns its whole id: a run that has not begun is skipped, and
 // a run that waits for its turn or for its next attempt is stopped.
 func (r *Visit) Cancel(id, reason string) (whole string, err error) {
-	run, err := r.runToChange(id, "stop")
+	run, err := runToChange(r, id, "stop")
 	if err != nil {
 		return "", err
 	}

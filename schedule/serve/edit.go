@@ -2,13 +2,10 @@ package serve
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"sched/schedule"
 	"sched/schedule/load"
@@ -16,42 +13,10 @@ import (
 	"sched/schedule/view"
 )
 
-// This file writes tasks: one YAML file for each task in the folder of --edit, which the schedule's
-// own include reads. The file stays the truth: people can change it by hand and commit it, and no
-// task is kept in any other place.
+// This file writes and removes tasks, and checks drafts of tasks, in the folder of --edit.
 
 // A Folder is the folder of --edit, for a visitor who may edit.
 type Folder struct{ *Visit }
-
-// taskFile is the file of a task. No name has a +.
-func (s *Server) taskFile(name string) string {
-	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
-}
-
-// fileOf returns the file of a place in a schedule, absolute.
-func fileOf(s *schedule.Schedule, place schedule.Place) string {
-	if filepath.IsAbs(place.File) {
-		return place.File
-	}
-	return filepath.Join(filepath.Dir(s.File), place.File)
-}
-
-// etag is the tag of the file of a task that may be edited; "" for any other.
-func (s *Server) etag(of *schedule.Schedule, t *schedule.Task) string {
-	if s.Config.Edit == "" || fileOf(of, t.Place) != s.taskFile(t.Name) {
-		return ""
-	}
-	text, err := statedir.ReadFile(s.taskFile(t.Name))
-	if _, strange := keysIn(text, t.Name); err != nil || strange > 0 {
-		return ""
-	}
-	return tagOf(text)
-}
-
-func tagOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return `"` + hex.EncodeToString(sum[:16]) + `"`
-}
 
 // CheckEdit returns why tasks cannot be written into the folder: the schedule does not read the
 // folder, or would read drafts, too.
@@ -95,14 +60,15 @@ func putTask(r *Visit) (any, error) {
 	return answer, err
 }
 
-// Save writes a task with keys, which are YAML, and returns its file. Tag is the ETag of what the
-// visitor has seen; "" for a new task.
+// Save writes a task with keys, which are YAML, and returns the text of its file. Tag is the ETag
+// of what the visitor has seen; "" for a new task. The rest of the visit sees the schedule as it is
+// then.
 func (r Folder) Save(name string, keys []byte, tag, reason string) (text []byte, isNew bool, err error) {
 	if err := checkName(name); err != nil {
 		return nil, false, err
 	}
 	err = r.server.edit(func() error {
-		old, err := r.readForEdit(name, tag)
+		old, err := r.readSeen(name, tag)
 		if err != nil {
 			return err
 		}
@@ -115,8 +81,7 @@ func (r Folder) Save(name string, keys []byte, tag, reason string) (text []byte,
 		} else {
 			text = old
 		}
-		r.View = r.server.Schedules.View(after)
-		r.View.Problem, r.Schedule = r.noteMissing, after
+		r.setSchedule(after)
 		return nil
 	})
 	return text, isNew, err
@@ -150,12 +115,19 @@ func deleteTask(r *Visit) (any, error) {
 // Remove removes a task. Tag is the ETag of what the visitor has seen.
 func (r Folder) Remove(name, tag, reason string) error {
 	return r.server.edit(func() error {
-		old, err := r.readForEdit(name, tag)
+		old, err := r.readForEdit(name)
 		if err != nil {
 			return err
 		}
 		if old == nil {
 			_, err := view.FindTask(r.Schedule, name)
+			return err
+		}
+		if tag == "" {
+			return NewProblem(http.StatusPreconditionRequired, getFirst,
+				"If-Match does not say what to remove of %s", name)
+		}
+		if err := checkSeen(name, old, tag); err != nil {
 			return err
 		}
 		path := r.server.taskFile(name)
@@ -187,10 +159,26 @@ func (s *Server) edit(do func() error) error {
 	return err
 }
 
-// readForEdit returns the text of the file of a task; nil for a new task. Tag is the ETag of what
-// the visitor has seen. The error says that the task is defined elsewhere, or that the file is not
-// the one that the visitor has seen. r.Schedule becomes the schedule as it is now.
-func (r Folder) readForEdit(name, tag string) (old []byte, err error) {
+// readSeen returns the text of the file of a task that is to be written; nil for a new task. The
+// error also says that the file is not the one that the visitor has seen.
+func (r Folder) readSeen(name, tag string) (old []byte, err error) {
+	old, err = r.readForEdit(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case old != nil:
+		return old, checkSeen(name, old, tag)
+	case tag != "":
+		return nil, NewProblem(http.StatusPreconditionFailed, "leave If-Match out for a new task",
+			"there is no task %s in the folder", name)
+	}
+	return nil, nil
+}
+
+// readForEdit sets r.Schedule to the schedule as it is now, and returns the text of the file of a
+// task; nil if there is no such task. The error says that the schedule is invalid, or that the task
+// is defined elsewhere.
+func (r Folder) readForEdit(name string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
 		p := conflict("correct it first; `sched check` shows what is wrong", "the schedule is invalid now")
@@ -200,72 +188,31 @@ func (r Folder) readForEdit(name, tag string) (old []byte, err error) {
 	r.Schedule = now
 	path := r.server.taskFile(name)
 	if t, err := view.FindTask(now, name); err == nil && fileOf(now, t.Place) != path {
-		return nil, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+		return nil, definedElsewhere(t)
 	}
 	old, err = readOwn(now, name, path)
 	if errors.Is(err, os.ErrNotExist) {
-		if tag != "" {
-			return nil, NewProblem(http.StatusPreconditionFailed, "leave If-Match out for a new task",
-				"there is no task %s in the folder", name)
-		}
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
+	return old, err
+}
+
+func definedElsewhere(t *schedule.Task) error {
+	return view.Fail(view.Conflict, "edit it there", "%s is defined at %s", t.Name, view.Place(t))
+}
+
+const getFirst = "GET it, and send its ETag as If-Match"
+
+// checkSeen returns an error if tag is not the ETag of the text that the file of a task has.
+func checkSeen(name string, text []byte, tag string) error {
 	switch fileTag(tag) {
-	case tagOf(old):
-		return old, nil
-	case "":
-		return nil, NewProblem(http.StatusPreconditionRequired, "GET it, and send its ETag as If-Match",
-			"%s is there already", name)
-	}
-	return nil, NewProblem(http.StatusPreconditionFailed, "GET it again",
-		"somebody has changed %s since you have seen it", name)
-}
-
-// readOwn reads the file of a task. It refuses a file that `sched serve` did not write, or that
-// somebody has made their own.
-func readOwn(now *schedule.Schedule, name, path string) ([]byte, error) {
-	shown := path
-	if short, err := filepath.Rel(filepath.Dir(now.File), path); err == nil {
-		shown = short
-	}
-	foreign := func(line int, why string) error {
-		return view.Fail(view.Conflict, "edit it there", "%s:%d: %s, so it is left alone", shown, line, why)
-	}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, foreign(1, "this is no file, but a link or something else")
-	}
-	text, err := statedir.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if _, strange := keysIn(text, name); strange > 0 {
-		return nil, foreign(strange, "this is not as `sched serve` writes the task "+name)
-	}
-	if _, err := view.FindTask(now, name); err != nil {
-		return nil, foreign(1, "the schedule does not read this file")
-	}
-	return text, nil
-}
-
-// unchanged returns an error if the file has another text than old, or is there though old is nil.
-// People and their editors take no lock.
-func unchanged(path string, old []byte) error {
-	text, err := statedir.ReadFile(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && old == nil, err == nil && old != nil && bytes.Equal(text, old):
+	case tagOf(text):
 		return nil
-	case err == nil || errors.Is(err, os.ErrNotExist):
-		return NewProblem(http.StatusPreconditionFailed, "GET it again",
-			"somebody has changed %s at this moment", filepath.Base(path))
+	case "":
+		return NewProblem(http.StatusPreconditionRequired, getFirst, "%s is there already", name)
 	}
-	return err
+	return NewProblem(http.StatusPreconditionFailed, "GET it again",
+		"somebody has changed %s since you have seen it", name)
 }
 
 // mayWrite returns why a task may not be written, though the schedule would be valid with it.
@@ -284,7 +231,7 @@ func mayWrite(after *schedule.Schedule, name, path string) error {
 		}
 	}
 	if fileOf(after, t.Place) != path {
-		return view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+		return definedElsewhere(t)
 	}
 	return nil
 }
@@ -324,7 +271,7 @@ func (r Folder) Written(name string) (Draft, error) {
 	}
 	path := r.server.taskFile(name)
 	if fileOf(r.Schedule, t.Place) != path {
-		return Draft{}, view.Fail(view.Conflict, "edit it there", "%s is defined at %s", name, view.Place(t))
+		return Draft{}, definedElsewhere(t)
 	}
 	text, err := readOwn(r.Schedule, name, path)
 	keys, _ := keysIn(text, name)
@@ -338,7 +285,7 @@ func (r Folder) Draft(name, keys, tag string) (Draft, error) {
 	if err := checkName(name); err != nil {
 		return d, err
 	}
-	text, err := r.readForEdit(name, tag)
+	text, err := r.readSeen(name, tag)
 	if err != nil {
 		return d, err
 	}

@@ -115,6 +115,17 @@ func TestAFileThatWasChangedByHandMayBeWritten(t *testing.T) {
 	}
 }
 
+// A DELETE says what is wrong with it in its own words, not as if somebody wrote a task.
+func TestADeleteSaysWhatIsWrongWithIt(t *testing.T) {
+	b := newBox(t, shop)
+	seen := b.put("x", "every: day\ncommand: a\n", "").header.Get("ETag")
+	b.wants("without an ETag", b.remove("x", ""), 428, "does not say what to remove", "If-Match")
+	b.wants("of another text", b.remove("x", tagOf(nil)), 412, "somebody has changed x")
+	b.wants("of what was seen", b.remove("x", seen), 204)
+	b.wants("of what is gone", b.remove("x", seen), 404, "there is no task")
+	b.wants("of what is gone, without an ETag", b.remove("x", ""), 404, "there is no task")
+}
+
 // Only who may write tasks sees their sources, because secrets are in them.
 func TestSourcesAreForWhoMayWrite(t *testing.T) {
 	b := newBox(t, shop)

@@ -202,7 +202,7 @@ func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error
 		decoder.DisallowUnknownFields()
 		err := decoder.Decode(&body)
 		if err == nil {
-			err = ended(decoder)
+			err = cmp.Or(ended(decoder), checkKeys(json.NewDecoder(bytes.NewReader(r.body))))
 		}
 		if err != nil {
 			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
@@ -219,6 +219,33 @@ func ended(decoder *json.Decoder) error {
 	return nil
 }
 
+// checkKeys returns an error for a key that an object of valid JSON has twice: package json takes
+// the last one.
+func checkKeys(decoder *json.Decoder) error {
+	start, err := decoder.Token()
+	if _, isNested := start.(json.Delim); !isNested {
+		return err
+	}
+	seen := map[json.Token]bool{}
+	for decoder.More() {
+		if start == json.Delim('{') {
+			key, err := decoder.Token()
+			if err != nil {
+				return err
+			}
+			if seen[key] {
+				return fmt.Errorf("the key %s is there twice", oneLine(key))
+			}
+			seen[key] = true
+		}
+		if err := checkKeys(decoder); err != nil {
+			return err
+		}
+	}
+	_, err = decoder.Token() // the end of the object or the list
+	return err
+}
+
 // plainJSON says what is wrong with JSON, without names of Go.
 func plainJSON(err error) string {
 	var kind *json.UnmarshalTypeError
@@ -232,4 +259,64 @@ func plainJSON(err error) string {
 		return "it ends too soon"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
+// found when the schedule is read with them.
+func taskKeys(r *Visit, name string) ([]byte, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch kind {
+	case "application/yaml", "application/x-yaml", "text/yaml":
+		return r.body, nil
+	case "application/json":
+		return yamlOf(r.body, name)
+	}
+	return nil, NewProblem(http.StatusUnsupportedMediaType,
+		"send it with `Content-Type: application/yaml` or application/json",
+		"the body is neither YAML nor JSON")
+}
+
+// yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in
+// the path, is left out.
+func yamlOf(body []byte, name string) ([]byte, error) {
+	badBody := func(err error) ([]byte, error) {
+		return nil, badRequest("send one object with the keys of the task",
+			"the body cannot be read: %s", plainJSON(err))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return badBody(errors.Join(err, errors.New("it is no object")))
+	}
+	var out bytes.Buffer
+	for decoder.More() {
+		key, err := decoder.Token()
+		var value any
+		if err == nil {
+			err = decoder.Decode(&value)
+		}
+		if err != nil {
+			return badBody(err)
+		}
+		if key == "name" && value == name {
+			continue
+		}
+		fmt.Fprintf(&out, "%s: %s\n", oneLine(key), oneLine(value))
+	}
+	if _, err := decoder.Token(); err != nil {
+		return badBody(err)
+	}
+	if err := cmp.Or(ended(decoder), checkKeys(json.NewDecoder(bytes.NewReader(body)))); err != nil {
+		return badBody(err)
+	}
+	return out.Bytes(), nil
+}
+
+// oneLine is a value as JSON in one line, which is YAML, too.
+func oneLine(value any) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(value)
+	return strings.TrimSpace(out.String())
 }

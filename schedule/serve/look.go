@@ -238,7 +238,7 @@ func runOf(r *Visit, id string) (view.Run, error) {
 const leastID = 12
 
 // runToChange returns a run of this server that a command (retry, stop) is to change.
-func (r *Visit) runToChange(id, command string) (view.Run, error) {
+func runToChange(r *Visit, id, command string) (view.Run, error) {
 	if len(id) < leastID {
 		return view.Run{}, badRequest("write the whole id, as the list of runs has it",
 			"%q is too short for the id of a run to change", id)

@@ -2,18 +2,56 @@ package serve
 
 import (
 	"bytes"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
+
+// This file is about the files of tasks: one YAML file for each task in the folder of --edit, which
+// the schedule's own include reads. The file stays the truth: people can change it by hand and
+// commit it, and no task is kept in any other place.
+
+// taskFile is the file of a task. No name has a +.
+func (s *Server) taskFile(name string) string {
+	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
+}
+
+// fileOf returns the file of a place in a schedule, absolute.
+func fileOf(s *schedule.Schedule, place schedule.Place) string {
+	if filepath.IsAbs(place.File) {
+		return place.File
+	}
+	return filepath.Join(filepath.Dir(s.File), place.File)
+}
+
+// etag is the ETag of the file of a task of the schedule as it is now; "" for a task that cannot be
+// edited here.
+func (s *Server) etag(now *schedule.Schedule, t *schedule.Task) string {
+	if s.Config.Edit == "" || fileOf(now, t.Place) != s.taskFile(t.Name) {
+		return ""
+	}
+	text, err := statedir.ReadFile(s.taskFile(t.Name))
+	if _, strangeLine := keysIn(text, t.Name); err != nil || strangeLine > 0 {
+		return ""
+	}
+	return tagOf(text)
+}
+
+func tagOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
+}
 
 const (
 	indent    = "    " // before each key of a task in its file
@@ -40,9 +78,10 @@ func taskText(name string, keys []byte) []byte {
 	return []byte(b.String())
 }
 
-// keysIn returns what taskText made a file of. If taskText cannot have made it, strange is the
-// number of the first line that is different: another task, a group, or a comment of somebody else.
-func keysIn(text []byte, name string) (keys []byte, strange int) {
+// keysIn returns the keys of which taskText made a file. If taskText cannot have made it,
+// strangeLine is the number of the first line that is different: another task, a group, or a
+// comment of somebody else. Else strangeLine is 0.
+func keysIn(text []byte, name string) (keys []byte, strangeLine int) {
 	head := strings.SplitAfter(fileHead(name), "\n")
 	head = head[:len(head)-1]
 	n := 0
@@ -66,6 +105,50 @@ func keysIn(text []byte, name string) (keys []byte, strange int) {
 		return nil, n + 1
 	}
 	return keys, 0
+}
+
+// readOwn reads the file of a task. It refuses a file that `sched serve` did not write, or that
+// somebody has made their own.
+func readOwn(now *schedule.Schedule, name, path string) ([]byte, error) {
+	shown := path
+	if short, err := filepath.Rel(filepath.Dir(now.File), path); err == nil {
+		shown = short
+	}
+	foreign := func(line int, why string) error {
+		return view.Fail(view.Conflict, "edit it there", "%s:%d: %s, so it is left alone", shown, line, why)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, foreign(1, "this is no file, but a link or something else")
+	}
+	text, err := statedir.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, line := keysIn(text, name); line > 0 {
+		return nil, foreign(line, "this is not as `sched serve` writes the task "+name)
+	}
+	if _, err := view.FindTask(now, name); err != nil {
+		return nil, foreign(1, "the schedule does not read this file")
+	}
+	return text, nil
+}
+
+// unchanged returns an error if the file has another text than old, or is there though old is nil.
+// People and their editors take no lock.
+func unchanged(path string, old []byte) error {
+	text, err := statedir.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && old == nil, err == nil && old != nil && bytes.Equal(text, old):
+		return nil
+	case err == nil || errors.Is(err, os.ErrNotExist):
+		return NewProblem(http.StatusPreconditionFailed, "GET it again",
+			"somebody has changed %s at this moment", filepath.Base(path))
+	}
+	return err
 }
 
 // getSource answers with the keys of a task as they are written, without its name: putTask takes
@@ -107,66 +190,6 @@ func checkName(name string) error {
 			"%q cannot be a name", Shortened(name))
 	}
 	return nil
-}
-
-// taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
-// found when the schedule is read with them.
-func taskKeys(r *Visit, name string) ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch kind {
-	case "application/yaml", "application/x-yaml", "text/yaml":
-		return r.body, nil
-	case "application/json":
-		return yamlOf(r.body, name)
-	}
-	return nil, NewProblem(http.StatusUnsupportedMediaType,
-		"send it with `Content-Type: application/yaml` or application/json",
-		"the body is neither YAML nor JSON")
-}
-
-// yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in
-// the path, is left out.
-func yamlOf(body []byte, name string) ([]byte, error) {
-	badBody := func(err error) ([]byte, error) {
-		return nil, badRequest("send one object with the keys of the task",
-			"the body cannot be read: %s", plainJSON(err))
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return badBody(errors.Join(err, errors.New("it is no object")))
-	}
-	var out bytes.Buffer
-	for decoder.More() {
-		key, err := decoder.Token()
-		var value any
-		if err == nil {
-			err = decoder.Decode(&value)
-		}
-		if err != nil {
-			return badBody(err)
-		}
-		if key == "name" && value == name {
-			continue
-		}
-		fmt.Fprintf(&out, "%s: %s\n", oneLine(key), oneLine(value))
-	}
-	if _, err := decoder.Token(); err != nil {
-		return badBody(err)
-	}
-	if err := ended(decoder); err != nil {
-		return badBody(err)
-	}
-	return out.Bytes(), nil
-}
-
-// oneLine is a value as JSON in one line, which is YAML, too.
-func oneLine(value any) string {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(value)
-	return strings.TrimSpace(out.String())
 }
 
 // mayName matches the names that a task may have; the loader checks names, too. It is compiled when

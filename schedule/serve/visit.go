@@ -166,13 +166,21 @@ func (r *Visit) prepare(rt route) (leave func(), err error) {
 	if rt.bare {
 		return leave, nil
 	}
-	if r.Schedule, r.Invalid, err = r.server.current.get(); err != nil {
+	now, invalid, err := r.server.current.get()
+	if err != nil {
 		leave()
 		return nil, err
 	}
-	r.View = r.server.Schedules.View(r.Schedule)
-	r.View.Problem = r.noteMissing
+	r.Invalid = invalid
+	r.setSchedule(now)
 	return leave, nil
+}
+
+// setSchedule has the rest of the visit answer about a schedule.
+func (r *Visit) setSchedule(s *schedule.Schedule) {
+	r.Schedule = s
+	r.View = r.server.Schedules.View(s)
+	r.View.Problem = r.noteMissing
 }
 
 // takePlace waits for a place among the requests that do such work. If it returns no error, the

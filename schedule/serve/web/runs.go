@@ -70,12 +70,13 @@ func (p runTable) listQuery(task string, limit int) (q state.Query, err error) {
 // A recordPage is view.Source.Page or PageOfAll.
 type recordPage func(context.Context, state.Query) ([]state.Row, state.Position, error)
 
-// mostReads bounds how often with reads MostOfAPage records for one page.
+// mostReads bounds how often matching reads MostOfAPage records for one page.
 const mostReads = 10
 
-// with is a page of the records that have some words in their task, their reason, their origin or
-// their notes. If few have them, the page is short, and the next goes on where it stopped looking.
-func (page recordPage) with(
+// matching is a page of the records that have all of the words in their task, their reason, their
+// origin or their notes. If few records have them, the page is short, and the next page goes on
+// where this one stopped looking.
+func (page recordPage) matching(
 	ctx context.Context, q state.Query, words []string,
 ) (found []state.Row, next state.Position, err error) {
 	if len(words) == 0 {
@@ -89,12 +90,14 @@ func (page recordPage) with(
 			return nil, next, err
 		}
 		for _, r := range records {
-			if !says(r, words) {
+			if !hasWords(r, words) {
 				continue
 			}
-			if found = append(found, r); len(found) == limit {
-				return found, state.Position{Slot: r.Slot, ID: r.ID}, nil
+			if len(found) == limit { // so there is a next page
+				last := found[limit-1]
+				return found, state.Position{Slot: last.Slot, ID: last.ID}, nil
 			}
+			found = append(found, r)
 		}
 		if below.ID == "" {
 			return found, below, nil
@@ -104,7 +107,8 @@ func (page recordPage) with(
 	return found, next, nil
 }
 
-func says(r state.Row, words []string) bool {
+// hasWords reports whether a record has all of the words, which are in lower case.
+func hasWords(r state.Row, words []string) bool {
 	texts := append([]string{r.Task, view.Describe(r), r.Reason, r.Origin}, r.Notes...)
 	text := strings.ToLower(strings.Join(texts, " "))
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
@@ -148,7 +152,7 @@ func (p runTable) runsOf(task string, limit int) error {
 	if p.ofAll() {
 		page = p.View.PageOfAll
 	}
-	records, next, err := page.with(p.request.Context(), q, strings.Fields(strings.ToLower(p.query("q"))))
+	records, next, err := page.matching(p.request.Context(), q, strings.Fields(strings.ToLower(p.query("q"))))
 	if err != nil {
 		return err
 	}

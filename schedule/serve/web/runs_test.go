@@ -55,6 +55,22 @@ func TestASearchOfRunsIsBounded(t *testing.T) {
 	b.has("the next page", b.get("/runs"+strings.ReplaceAll(next[1], "&amp;", "&"), 200), "trigger by ada")
 }
 
+// A search leads to older runs only if one of them has the words.
+func TestASearchOfRunsEndsWithTheLastRunThatHasTheWords(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeRead)
+	all := []state.Row{b.Ended("hourly", 9999, outcome.Succeeded, "")}
+	for i := range runsOfAPage {
+		all = append(all, b.Ended("hourly", i+1, outcome.Failed, ""))
+		all[i+1].Origin = "trigger by ada"
+	}
+	b.Remember(all...)
+	b.has("all runs that have the words", b.get("/runs?q=ada", 200), "trigger by ada", "not older →")
+	one := b.Ended("hourly", 9998, outcome.Failed, "")
+	one.Origin = "retry by ada"
+	b.Remember(one)
+	b.has("one more run than a page has", b.get("/runs?q=ada", 200), "not retry by ada", "older →")
+}
+
 // Skips that follow each other are one line, which leads to each of them.
 func TestAStretchOfSkipsIsOneLine(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)

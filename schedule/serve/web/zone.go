@@ -16,7 +16,7 @@ import (
 type zoneChoice struct {
 	zone         *time.Location // of the times on the page
 	scheduleZone *time.Location
-	chosenZone   string // the name of the zone that the visitor has chosen; else ""
+	chosenZone   string // the name of another zone that the visitor has chosen; else ""
 	eachTask     bool   // the times of a task are in the zone of the task
 }
 
@@ -31,7 +31,7 @@ func (p *page) setZone() {
 	p.scheduleZone, p.zone = p.Schedule.Location, p.Schedule.Location
 	if cookie, err := p.request.Cookie(zoneCookie); err == nil {
 		p.eachTask = cookie.Value == zoneOfTask
-		if zone := zoneNamed(cookie.Value); zone != nil {
+		if zone := zoneNamed(cookie.Value); zone != nil && zone.String() != p.scheduleZone.String() {
 			shown := *p.Schedule
 			shown.Location, p.chosenZone, p.zone = zone, cookie.Value, zone
 			p.Schedule, p.View.Schedule = &shown, &shown

@@ -44,6 +44,7 @@ func TestAPageShowsTimesInTheZoneThatWasChosen(t *testing.T) {
 			"/tasks": {">13:00 UTC</time>", ">08:00 EST</time>", `aria-label="Times in each task&#39;s zone"`},
 			"/runs":  {"2026-03-01 06:00:00 EST"},
 		}},
+		{"UTC", map[string][]string{"/tasks": {`value="" aria-current="true">UTC <small>of the schedule`, `not value="UTC"`}}},
 		{"../nix", map[string][]string{"/tasks": {">13:00 UTC</time>", "not nix"}}},
 	} {
 		for path, texts := range tt.has {
