@@ -108,7 +108,7 @@ func (c *console) minuteText(t time.Time, zone *time.Location) string {
 
 // ago writes how long ago a time was. It is 0 for a time in the future: the clock of another server
 // may be ahead.
-func (c *console) ago(t time.Time) string { return humanize.Duration(max(0, c.now().Sub(t))) }
+func (c *console) ago(t time.Time) string { return humanize.Age(t, c.now()) }
 
 // localZone is the zone under its IANA name, which time.Local lacks, from $TZ or /etc/localtime.
 var localZone = sync.OnceValue(readLocalZone)

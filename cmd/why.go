@@ -86,7 +86,7 @@ func (a whyCommand) printWhy(q *view.Inquiry) {
 	if answer.LastRun != nil {
 		ended := q.LastRun.Ended
 		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n",
-			answer.Task, q.Time(ended), humanize.Duration(q.Now.Sub(ended)))
+			answer.Task, q.Time(ended), humanize.Age(ended, q.Now))
 		a.printRecord(q, q.LastRun, "  ")
 	}
 	a.printRunning(q)

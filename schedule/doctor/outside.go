@@ -23,7 +23,7 @@ func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 	if waiting := s.undelivered(ctx); waiting.Count > 0 {
 		found.add(Warning, "ticks try again for a day",
 			"%s could not be delivered, the first for %s, of %s: %s", humanize.Count(waiting.Count, "notification"),
-			humanize.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Error)
+			humanize.Age(waiting.Since, s.Now), waiting.Task, waiting.Error)
 	}
 	targets := s.mailServers()
 	for _, server := range slices.Sorted(maps.Keys(targets)) {

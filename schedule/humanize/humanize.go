@@ -314,6 +314,10 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
+// Age writes how much time has passed since a time, as Duration does. For a time that is to come it
+// writes "0 ms": the clock was set back since.
+func Age(since, now time.Time) string { return Duration(max(0, now.Sub(since))) }
+
 // DurationPrecise writes a duration for notifications, which people keep. Below a minute it is
 // precise to the tenth of a second, above to the second: "310 ms", "11.5 s", "1m15s", "20m",
 // "1h0m". The duration must not be negative.

@@ -143,7 +143,7 @@ type Incident struct {
 
 // Text says what is wrong, as it is at the time now.
 func (i Incident) Text(now time.Time) string {
-	took, expected := humanize.Duration(max(0, now.Sub(i.Since))), humanize.Duration(i.Expected)
+	took, expected := humanize.Age(i.Since, now), humanize.Duration(i.Expected)
 	switch {
 	case i.Kind == Within:
 		return "running for " + took + ", expected within " + expected

@@ -100,7 +100,7 @@ func stillRunning(holder mutex.Holder, now time.Time) string {
 	if holder.Since.IsZero() { // what the holder wrote down cannot be read
 		return "still running, held " + holder.String()
 	}
-	return fmt.Sprintf("still running for %s, %s", humanize.Duration(max(0, now.Sub(holder.Since))), holder)
+	return fmt.Sprintf("still running for %s, %s", humanize.Age(holder.Since, now), holder)
 }
 
 // A BehindError says that other runs have waited longer for a mutex, or for a seat. It wraps a

@@ -51,12 +51,12 @@ func RunningText(row state.Row, now time.Time) string {
 	if holder.PID == 0 {
 		return "it is starting " + holder.String()
 	}
-	return fmt.Sprintf("it has been running for %s, %s", humanize.Duration(now.Sub(holder.Since)), holder)
+	return fmt.Sprintf("it has been running for %s, %s", humanize.Age(holder.Since, now), holder)
 }
 
 // LastReportedText says when a silent server last reported. A run on that server may have ended.
 func LastReportedText(row state.Row, now time.Time) string {
-	return fmt.Sprintf("%s ago, when %s said something last", humanize.Duration(now.Sub(row.LastReported)), row.Server)
+	return fmt.Sprintf("%s ago, when %s said something last", humanize.Age(row.LastReported, now), row.Server)
 }
 
 // HeldBy says which of the live runs holds the mutex of a task. It returns "" when the mutex is
@@ -242,7 +242,7 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	if w.Attempt > 1 {
 		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
 	}
-	waited := humanize.Duration(max(0, now.Sub(w.since)))
+	waited := humanize.Age(w.since, now)
 	latest := "until " + humanize.MinuteNear(w.until, now, zone) + " at the latest"
 	needs := cmp.Or(w.needs, "its mutex")
 	switch {

@@ -132,7 +132,7 @@ func byTask(rows []state.Row) map[string][]state.Row {
 // failedLately returns the incident of runs of a task that failed, given newest first.
 func failedLately(rows []state.Row, now time.Time) Incident {
 	last := rows[0]
-	text := times(len(rows)) + ", the last " + humanize.Duration(max(0, now.Sub(last.Ended))) + " ago"
+	text := times(len(rows)) + ", the last " + humanize.Age(last.Ended, now) + " ago"
 	if last.Reason != "" {
 		text += " (" + last.Reason + ")"
 	}

@@ -237,7 +237,7 @@ func (h judgement) taskTrouble(t TaskTrouble) Trouble {
 	switch t.Kind {
 	case LastFailed:
 		row.Trouble = string(t.Run.Outcome)
-		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Duration(max(0, h.At.Sub(t.Run.Ended))))
+		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Age(t.Run.Ended, h.At))
 		if t.Run.Reason != "" {
 			row.Text += " (" + t.Run.Reason + ")"
 		}

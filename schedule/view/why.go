@@ -158,7 +158,7 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 		q.Answer.Last, err = q.minute(ctx, last)
 		return err
 	}
-	ran, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Limit: 1})
+	ran, err := find(ctx, q.records, state.Query{Task: q.Task.Name, Limit: 1}, q.Now)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 // lastBoot explains the minute of the newest boot for which the task has a record; nil without such
 // a record.
 func (q *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
-	found, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Scheduled: true, Limit: 1})
+	found, err := find(ctx, q.records, state.Query{Task: q.Task.Name, Scheduled: true, Limit: 1}, q.Now)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -205,7 +205,8 @@ func (q *Inquiry) freeAfter(next time.Time) time.Time {
 const MostFailures = 100
 
 func (q *Inquiry) failures(ctx context.Context) (n int, err error) {
-	ran, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
+	query := state.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures}
+	ran, err := find(ctx, q.records, query, q.Now)
 	for n < len(ran) && ran[n].Wrong() {
 		n++
 	}

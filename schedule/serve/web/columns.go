@@ -146,7 +146,7 @@ func (p taskList) stateCell(r row) {
 	p.put(`%s`, badge(stateOf(r)))
 	switch {
 	case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
-		p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), humanize.Duration(max(0, p.now.Sub(r.Running[0].Began))))
+		p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), humanize.Age(r.Running[0].Began, p.now))
 	case len(r.Waiting) > 0:
 		p.put(` <small><a href="%s">%s</a></small>`, p.runURL(r.Waiting[0].Run), r.Waiting[0].Text(p.now, p.zone))
 	}

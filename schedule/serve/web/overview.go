@@ -76,7 +76,7 @@ func (p overviewPage) incidents(o view.Overview) {
 		case i.Failures == view.MostFailures:
 			p.put(` <small>the last %d runs, or more, failed</small>`, i.Failures)
 		case i.Failures > 1:
-			p.put(` <small>%d in a row since %s, for %s</small>`, i.Failures, p.near(i.First, p.zoneOf(i.Task)), humanize.Duration(p.now.Sub(i.First)))
+			p.put(` <small>%d in a row since %s, for %s</small>`, i.Failures, p.near(i.First, p.zoneOf(i.Task)), humanize.Age(i.First, p.now))
 		case i.Over && i.Trouble.Trouble != string(view.RunsLong):
 			p.put(` <small>%s since</small>`, badge("well"))
 		}

@@ -134,7 +134,7 @@ func (t *timeline) livePieces(running []view.Running) (pieces []piece) {
 		if !r.Began.IsZero() {
 			pieces = append(pieces, piece{
 				from: r.Began, to: t.now, class: "live", height: 1, href: t.runURL(r.Run),
-				title: func() string { return "running for " + humanize.Duration(max(0, t.now.Sub(r.Began))) },
+				title: func() string { return "running for " + humanize.Age(r.Began, t.now) },
 			})
 		}
 	}

@@ -66,7 +66,7 @@ func (p runPage) state(r view.Run) {
 		p.put(`%s`, badge(string(r.State)))
 	}
 	if r.Since != nil {
-		p.put(` for %s`, humanize.Duration(max(0, p.now.Sub(stamp(*r.Since)))))
+		p.put(` for %s`, humanize.Age(stamp(*r.Since), p.now))
 	}
 }
 

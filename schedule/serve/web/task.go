@@ -253,7 +253,7 @@ func (p taskPage) live(t view.Task) {
 	for _, r := range t.Running {
 		p.put(`<p>%s <a href="%s"><code>%s</code></a>`, badge("running"), p.runURL(r.Run), humanize.ShortRun(r.Run))
 		if !r.Began.IsZero() {
-			p.put(` for %s`, humanize.Duration(max(0, p.now.Sub(r.Began))))
+			p.put(` for %s`, humanize.Age(r.Began, p.now))
 		}
 		if r.Host != "" {
 			p.put(` on %s`, r.Host)
