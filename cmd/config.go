@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/cmd/terminal"
@@ -384,4 +385,20 @@ func machineLabels() (labels []string, problem string) {
 	}
 	// The user counts also for a command that only reads: it gives the answer that ticks give.
 	return placement.Read(labelsFile, os.Geteuid())
+}
+
+// localZone is the zone under its IANA name, which time.Local lacks, from $TZ or /etc/localtime.
+var localZone = sync.OnceValue(readLocalZone)
+
+func readLocalZone() *time.Location {
+	name, set := os.LookupEnv("TZ")
+	name = strings.TrimPrefix(name, ":")
+	if !set {
+		link, _ := os.Readlink("/etc/localtime")
+		_, name, _ = strings.Cut(link, "zoneinfo/")
+	}
+	if zone, err := time.LoadLocation(name); err == nil && name != "" {
+		return zone
+	}
+	return time.Local
 }

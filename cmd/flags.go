@@ -6,12 +6,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
 
@@ -120,43 +122,6 @@ func readValues(env []string) (map[string]string, error) {
 	return values, nil
 }
 
-// requestOptions are the flags of trigger and retry. A requested run starts after --in, at --at,
-// with the next tick, or else at once.
-type requestOptions struct {
-	in       string
-	at       string
-	nextTick bool
-	env      []string
-	noChain  bool
-	reason   string
-	json     bool
-}
-
-// hasTime reports whether the flags name a time.
-func (o *requestOptions) hasTime() bool { return o.in != "" || o.at != "" }
-
-// check refuses flags that do not go together.
-func (o *requestOptions) check() error {
-	switch {
-	case o.in != "" && o.at != "":
-		return usage("", "--in and --at exclude each other")
-	case o.nextTick && o.hasTime():
-		return usage("", "--next-tick goes with neither --in nor --at")
-	}
-	return nil
-}
-
-func (o *requestOptions) addFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
-	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
-	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
-	addEnvFlag(c, &o.env)
-	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
-	addReasonFlag(c, &o.reason)
-	f.BoolVar(&o.json, "json", false, "print JSON")
-}
-
 // outcomeList names outcomes for a sentence: "succeeded, failed or skipped".
 func outcomeList(outcomes []outcome.Outcome) string {
 	return humanize.Or(outcome.Words(outcomes))
@@ -173,4 +138,67 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)
+}
+
+// timeForms lists for the help how a time can be written.
+const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"
+
+// parseAt reads --at as parseTime does; "" is now.
+func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
+	if text == "" {
+		return c.now(), nil
+	}
+	return c.parseTime("at", text, zone)
+}
+
+// parseTime reads the time of a flag, see view.ReadTime. It prints the time used for a skipped one.
+func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
+	at, skipped, ok := view.ReadTime(text, c.now(), zone, c.zones...)
+	if !ok {
+		return time.Time{}, notATime(flag, text)
+	}
+	c.saySkipped(text, skipped, at, zone)
+	return at, nil
+}
+
+// notATime is the error for a flag whose value is no time.
+func notATime(flag, text string) error {
+	return usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
+}
+
+// saySkipped says which time is taken for a skipped one: the clocks skip times when summer time
+// begins. It says nothing if skipped is empty.
+func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
+	if skipped != "" {
+		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
+	}
+}
+
+// parseSpan reads --since and --until. An empty one is the zero time.
+func (c *console) parseSpan(since, until string, zone *time.Location) (from, to time.Time, err error) {
+	if from, err = c.parsePast("since", since, zone); err != nil {
+		return from, to, err
+	}
+	if to, err = c.parsePast("until", until, zone); err != nil {
+		return from, to, err
+	}
+	if !to.IsZero() && !from.Before(to) {
+		return from, to, usage("", "--until %s is not after --since %s", until, since)
+	}
+	return from, to, nil
+}
+
+// parsePast reads a time, or a duration before now. It returns the zero time for "".
+func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := yamldoc.ParseDuration(text); err == nil && ago > 0 {
+		return c.now().Add(-ago), nil
+	}
+	if at, skipped, ok := view.ReadPast(text, c.now(), zone, c.zones...); ok {
+		c.saySkipped(text, skipped, at, zone)
+		return at, nil
+	}
+	return time.Time{}, usage("write it as 90m, 7d, "+timeForms, "--%s %q is neither a time nor a duration", flag, text)
 }

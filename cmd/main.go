@@ -49,7 +49,7 @@ type scheduleFile struct {
 
 // An app is one call of sched. Each command embeds it. It is built in three layers:
 //
-//	console       reads and prints            streams.go, times.go, errors.go
+//	console       reads and prints            streams.go, flags.go, errors.go
 //	scheduleFile  finds and reads a schedule  config.go
 //	app           opens what a schedule uses  storage.go
 type app struct {

@@ -3,10 +3,13 @@
 package cmd_test
 
 import (
+	"database/sql"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	_ "modernc.org/sqlite"
 )
 
 const requested = `
@@ -95,5 +98,32 @@ func TestARequestWaitsWhileItCannotBegin(t *testing.T) {
 	b.tick(2 * time.Minute)
 	if r := b.outcome("front", 1); r.Outcome != "succeeded" || b.count("ran.txt") != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A retry of several runs asks for all of them or, if the database fails in between, for none.
+func TestARetryOfSeveralRunsIsAllOrNone(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `
+tasks:
+  - {name: one, cron: "0 0 29 2 *", command: exit 1}
+  - {name: two, cron: "0 0 29 2 *", command: exit 1}
+`)
+	b.sched("run", "--at", "2024-02-29 00:00")
+	db, err := sql.Open("sqlite", b.path(".sched/sched.db"))
+	if err == nil {
+		_, err = db.Exec("CREATE TRIGGER full BEFORE INSERT ON run WHEN NEW.task = 'two' " +
+			"BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+		db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code := b.sched("retry", "one", "two", "--in", "1h")
+	if code != 1 || !strings.Contains(out, "one, two cannot be asked for: ") {
+		t.Errorf("%d: %s", code, out)
+	}
+	if out, _ := b.sched("history"); strings.Contains(out, "waiting") {
+		t.Errorf("one of them waits: %s", out)
 	}
 }

@@ -64,7 +64,9 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 	for _, retry := range retries {
 		rows = append(rows, retry.Row)
 	}
-	requests, err := a.storeRequests(s, rows, o)
+	actor := a.actor(s)
+	liveBefore := actor.Live()
+	requests, err := o.submit(actor, rows)
 	if err != nil {
 		return err
 	}
@@ -72,10 +74,15 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 		reason := control.Because(schedule.WithValues("", retry.Params), o.reason)
 		a.noteChange(s, "retry", retry.Original.ID, reason)
 	}
-	if o.json {
-		return a.printJSON(requests)
+	if !o.json {
+		a.sayRequests(actor.Source, requests, o, liveBefore)
+		return nil
 	}
-	return nil
+	answer := []view.Request{}
+	for _, r := range requests {
+		answer = append(answer, view.RequestOf(r.row, r.tick, actor.Server))
+	}
+	return a.printJSON(answer)
 }
 
 // retries returns a retry for each named run, but not for a run that has a retry waiting already.

@@ -14,6 +14,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -182,3 +183,12 @@ func cell(v reflect.Value) string {
 	}
 	return fmt.Sprint(v.Interface())
 }
+
+// minuteText writes a time to the minute with its zone, and with its date unless that is today.
+func (c *console) minuteText(t time.Time, zone *time.Location) string {
+	return humanize.MinuteNear(t, c.now(), zone)
+}
+
+// ago writes how long ago a time was. It is 0 for a time in the future: the clock of another server
+// may be ahead.
+func (c *console) ago(t time.Time) string { return humanize.Age(t, c.now()) }

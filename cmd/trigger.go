@@ -74,18 +74,21 @@ func (a triggerCommand) trigger(name string, o requestOptions) error {
 	if err != nil {
 		return err
 	}
-	row, err := a.actor(s).Trigger(name, at, params, o.reason)
+	actor := a.actor(s)
+	row, err := actor.Trigger(name, at, params, o.reason)
 	if err != nil {
 		return err
 	}
-	requests, err := a.storeRequests(s, []state.Row{row}, o)
+	liveBefore := actor.Live()
+	requests, err := o.submit(actor, []state.Row{row})
 	if err != nil {
 		return err
 	}
 	a.noteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
 	if o.json {
-		return a.printJSON(requests[0])
+		return a.printJSON(view.RequestOf(requests[0].row, requests[0].tick, actor.Server))
 	}
+	a.sayRequests(actor.Source, requests, o, liveBefore)
 	return nil
 }
 
@@ -154,95 +157,4 @@ func (a triggerCommand) waitingRows(s *schedule.Schedule, name string) ([]state.
 	}
 	return nil, failed("", "run %s of %s does not wait: it %s",
 		humanize.ShortRun(row.ID), row.Task, view.Describe(row))
-}
-
-// storeRequests writes the rows of requests into the state folder, and returns the requests for
-// --json. Without --json it prints when each of them runs.
-func (a *app) storeRequests(s *schedule.Schedule, rows []state.Row, o requestOptions) ([]view.Request, error) {
-	actor := a.actor(s)
-	liveBefore := actor.Live()
-	requests := []view.Request{}
-	for _, row := range rows {
-		row.NoChain = o.noChain
-		if !o.hasTime() && !o.nextTick {
-			row = actor.AtOnce(row)
-		}
-		tick, err := actor.Leave(row)
-		if err != nil {
-			return nil, err
-		}
-		requests = append(requests, view.RequestOf(row, tick, actor.Server))
-		if o.json {
-			continue
-		}
-		when := "the next tick, at " + humanize.SlotOfDayZone(tick, s.Location)
-		if o.hasTime() {
-			when = "the tick at " + a.minuteText(tick, s.Location)
-		}
-		a.sayStart(actor.Source, row, when, liveBefore)
-	}
-	return requests, nil
-}
-
-// sayStart waits for a run that starts at once, and says that it has started. Of another run it
-// says when it will run, and for what else it may have to wait. liveBefore are the runs from before
-// the request.
-func (a *app) sayStart(source view.Source, row state.Row, when string, liveBefore []state.Row) {
-	if started := a.awaitStart(source.Schedule, row); started != "" {
-		fmt.Fprintf(a.out, "%s %s (run %s)\n", row.Task, started, humanize.ShortRun(row.ID))
-		return
-	}
-	if obstacle := requestObstacle(source, row, liveBefore); obstacle != "" {
-		when += " or " + obstacle
-	}
-	fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", row.Task, when, humanize.ShortRun(row.ID))
-}
-
-// requestObstacle says for what a requested run may have to wait besides its tick; "" if nothing is
-// known.
-func requestObstacle(source view.Source, row state.Row, live []state.Row) string {
-	task, now := source.Schedule.Task(row.Task), source.Now()
-	if paused := view.PauseOf(source.Pauses(), task, humanize.Later(row.Slot, now)); paused != nil {
-		return "when it is resumed: it is " + paused.Raw.Text(now, source.Schedule.Location)
-	}
-	if maintenance := source.Maintenance(); maintenance != "" && !task.EvenInMaintenance {
-		return "when that is over: " + maintenance
-	}
-	if full := source.Pool(ctx, live, task.Pool).Full(); full != "" {
-		return "when a seat is free: " + full
-	}
-	if holder := view.HeldBy(live, task); holder != "" {
-		return "when its mutex is free: it is held " + holder
-	}
-	return ""
-}
-
-// startWithin is how long a command waits to see what starts at once.
-const startWithin = 3 * time.Second
-
-// awaitStart waits for a run that was asked to start at once, until it has begun, and returns what
-// became of it. It returns "" if the run waits for a tick, or for a mutex or a seat.
-func (a *app) awaitStart(s *schedule.Schedule, requested state.Row) (started string) {
-	if !requested.Wait.NotBefore.IsZero() {
-		return "" // it waits for a tick
-	}
-	db, err := state.OpenRead(s.StateDir, state.Patience)
-	if err != nil {
-		return ""
-	}
-	defer db.Close()
-	for end := time.Now().Add(startWithin); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		row, err := db.Runs().Row(ctx, requested.ID)
-		switch {
-		case err != nil:
-			return ""
-		case row.Phase == state.Ended:
-			return view.Describe(row)
-		case !row.Waits():
-			return "has started"
-		case !row.Wait.Since.IsZero():
-			return "" // other runs have its mutex or its seat
-		}
-	}
-	return ""
 }

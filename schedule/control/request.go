@@ -20,7 +20,7 @@ import (
 )
 
 // Trigger returns the request for one more run of a task at a time, with these values of its
-// params. Leave then leaves the request. The reason may be empty.
+// params. Submit then stores the request. The reason may be empty.
 func (a Actor) Trigger(task string, at time.Time, params map[string]string, reason string) (state.Row, error) {
 	t, err := view.FindTask(a.Schedule, task)
 	if err != nil {
@@ -46,12 +46,12 @@ type RetryWish struct {
 	At     time.Time
 	Params map[string]string // they replace the params of the run
 	Reason string            // may be empty
-	Others []state.Row       // the requests that are left together with this one
+	Others []state.Row       // the requests that are submitted together with this one
 }
 
 // Retry returns the request for one more run of the task of a run that has ended. The new run
 // starts as the task is defined then, with the params of the old run unless they are replaced.
-// Leave then leaves the request.
+// Submit then stores the request.
 func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	was, err := a.endedRun(ctx, wish.Run)
 	if err != nil {
@@ -200,8 +200,8 @@ func request(t *schedule.Task, at time.Time, params map[string]string, origin st
 	}
 }
 
-// AtOnce returns the request as one that starts as soon as it is left, if this process can start
-// runs as ticks do.
+// AtOnce returns the request as one that starts as soon as it is submitted, if this process can
+// start runs as ticks do.
 func (a Actor) AtOnce(r state.Row) state.Row {
 	if a.Environ != nil {
 		r.Wait.NotBefore = time.Time{}
@@ -209,22 +209,35 @@ func (a Actor) AtOnce(r state.Row) state.Row {
 	return r
 }
 
-// Leave leaves a request, and returns the minute of the tick that will answer it, unless it starts
-// at once (AtOnce).
-func (a Actor) Leave(r state.Row) (tick time.Time, err error) {
+// Submit stores requests: all, or after an error none. Runs that start at once (AtOnce) start then.
+// TickOf has the ticks that answer the others.
+func (a Actor) Submit(requests ...state.Row) error {
+	if len(requests) == 0 {
+		return nil
+	}
 	db, err := state.Open(a.Schedule.StateDir, state.Patience)
 	if err == nil {
-		_, err = db.Runs().Request(context.Background(), r)
+		_, err = db.Runs().Request(context.Background(), requests...)
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
-		hint := "`sched test " + r.Task + "` runs it now"
-		return tick, view.Fail(view.Conflict, hint, "%s cannot be asked for: %w", r.Task, err)
+		var tasks []string
+		for _, r := range requests {
+			tasks = append(tasks, r.Task)
+		}
+		hint := "`sched test " + tasks[0] + "` runs it now"
+		return view.Fail(view.Conflict, hint, "%s cannot be asked for: %w", strings.Join(tasks, ", "), err)
 	}
-	if r.Wait.NotBefore.IsZero() { // after an error the next tick starts the run
+	startsAtOnce := func(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
+	if slices.ContainsFunc(requests, startsAtOnce) { // after an error the next tick starts the run
 		_ = run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ)
 	}
-	return view.TickAt(humanize.Later(r.Slot, a.Now().Add(1))), nil // the tick of this minute has been
+	return nil
+}
+
+// TickOf returns the minute of the tick that will answer a request that is submitted now.
+func (a Actor) TickOf(r state.Row) time.Time {
+	return view.TickAt(humanize.Later(r.Slot, a.Now().Add(1))) // the tick of this minute has been
 }
 
 // Cancel takes back a run that waits and has not begun, and records it as skipped for the reason,

@@ -128,8 +128,8 @@ func (r *Visit) submit(
 	}
 	reason := control.Because(schedule.WithValues("", row.Params), a.Reason)
 	err = r.audit(action, target, reason, func() error {
-		tick, err := actor.Leave(row)
-		request = view.RequestOf(row, tick, r.View.Server)
+		err := actor.Submit(row)
+		request = view.RequestOf(row, actor.TickOf(row), r.View.Server)
 		return err
 	})
 	return request, err

@@ -1,9 +1,11 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"sched/schedule/outcome"
 )
@@ -11,16 +13,17 @@ import (
 // This file has what people ask for. It changes rows that other processes may be responsible for.
 // So it changes the phase only of rows that wait.
 
-// Request adds a run that somebody asked for. The run waits for the next tick, unless the row has
-// an owner already. Request returns false when the run is there: to ask for a run twice with one id
-// is to ask once.
-func (r Runs) Request(ctx context.Context, row Row) (added bool, err error) {
-	if row.Phase == "" {
-		row.Phase = Waiting
+// Request adds runs that somebody asked for: all of them, or after an error none. A run waits for
+// the next tick, unless its row has an owner already. Request returns false when all of the runs
+// are there: to ask for a run twice with one id is to ask once.
+func (r Runs) Request(ctx context.Context, rows ...Row) (added bool, err error) {
+	waiting := slices.Clone(rows)
+	for i := range waiting {
+		waiting[i].Phase = cmp.Or(waiting[i].Phase, Waiting)
 	}
 	err = r.store.write(ctx, func(q querier) error {
-		rows, err := insert(ctx, q, []Row{row})
-		added = len(rows) > 0
+		inserted, err := insert(ctx, q, waiting)
+		added = len(inserted) > 0
 		return err
 	})
 	return added, err

@@ -1,0 +1,180 @@
+package cmd
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/control"
+	"sched/schedule/humanize"
+	"sched/schedule/state"
+	"sched/schedule/view"
+	"sched/schedule/yamldoc"
+)
+
+// This file has what trigger and retry share: both ask for runs, which start at once or later.
+
+// requestOptions are the flags of trigger and retry. A requested run starts after --in, at --at,
+// with the next tick, or else at once.
+type requestOptions struct {
+	in       string
+	at       string
+	nextTick bool
+	env      []string
+	noChain  bool
+	reason   string
+	json     bool
+}
+
+// hasTime reports whether the flags name a time.
+func (o *requestOptions) hasTime() bool { return o.in != "" || o.at != "" }
+
+// check refuses flags that do not go together.
+func (o *requestOptions) check() error {
+	switch {
+	case o.in != "" && o.at != "":
+		return usage("", "--in and --at exclude each other")
+	case o.nextTick && o.hasTime():
+		return usage("", "--next-tick goes with neither --in nor --at")
+	}
+	return nil
+}
+
+func (o *requestOptions) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
+	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
+	f.BoolVar(&o.nextTick, "next-tick", false, "with the next tick, and not at once")
+	addEnvFlag(c, &o.env)
+	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
+	addReasonFlag(c, &o.reason)
+	f.BoolVar(&o.json, "json", false, "print JSON")
+}
+
+// parseRequestTime reads --in and --at. Without both it returns the present time. The time has the
+// precision of the history.
+func (c *console) parseRequestTime(o requestOptions, zone *time.Location) (time.Time, error) {
+	if err := o.check(); err != nil {
+		return time.Time{}, err
+	}
+	now := c.now()
+	at := now
+	switch {
+	case o.in != "":
+		wait, err := yamldoc.ParseDuration(o.in)
+		if err != nil || wait <= 0 {
+			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
+		}
+		at = now.Add(wait)
+	case o.at != "":
+		var err error
+		if at, err = c.parseTime("at", o.at, zone); err != nil {
+			return at, err
+		}
+		if !at.After(now) {
+			return at, usage("leave --at out to run it now",
+				"--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
+		}
+	}
+	return at.UTC().Round(0).Truncate(time.Microsecond), nil
+}
+
+// A request is a run that trigger or retry has asked for.
+type request struct {
+	row  state.Row
+	tick time.Time // the minute of the tick that answers it, unless the run starts at once
+}
+
+// submit stores requests with the flags that trigger and retry share: all, or after an error none.
+func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests []request, err error) {
+	for i := range rows {
+		rows[i].NoChain = o.noChain
+		if !o.hasTime() && !o.nextTick {
+			rows[i] = actor.AtOnce(rows[i])
+		}
+	}
+	if err := actor.Submit(rows...); err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		requests = append(requests, request{row: row, tick: actor.TickOf(row)})
+	}
+	return requests, nil
+}
+
+// sayRequests prints for each request when its run starts. liveBefore are the runs from before the
+// requests.
+func (a *app) sayRequests(source view.Source, requests []request, o requestOptions, liveBefore []state.Row) {
+	zone := source.Schedule.Location
+	for _, r := range requests {
+		when := "the next tick, at " + humanize.SlotOfDayZone(r.tick, zone)
+		if o.hasTime() {
+			when = "the tick at " + a.minuteText(r.tick, zone)
+		}
+		a.awaitAndSay(source, r.row, when, liveBefore)
+	}
+}
+
+// awaitAndSay waits for a run that starts at once, and says that it has started. Of another run it
+// says when it will run, and for what else it may have to wait.
+func (a *app) awaitAndSay(source view.Source, row state.Row, when string, liveBefore []state.Row) {
+	if started := awaitStart(source.Schedule, row); started != "" {
+		fmt.Fprintf(a.out, "%s %s (run %s)\n", row.Task, started, humanize.ShortRun(row.ID))
+		return
+	}
+	if obstacle := requestObstacle(source, row, liveBefore); obstacle != "" {
+		when += " or " + obstacle
+	}
+	fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", row.Task, when, humanize.ShortRun(row.ID))
+}
+
+// requestObstacle says for what a requested run may have to wait besides its tick; "" if nothing is
+// known.
+func requestObstacle(source view.Source, row state.Row, live []state.Row) string {
+	task, now := source.Schedule.Task(row.Task), source.Now()
+	if paused := view.PauseOf(source.Pauses(), task, humanize.Later(row.Slot, now)); paused != nil {
+		return "when it is resumed: it is " + paused.Raw.Text(now, source.Schedule.Location)
+	}
+	if maintenance := source.Maintenance(); maintenance != "" && !task.EvenInMaintenance {
+		return "when that is over: " + maintenance
+	}
+	if full := source.Pool(ctx, live, task.Pool).Full(); full != "" {
+		return "when a seat is free: " + full
+	}
+	if holder := view.HeldBy(live, task); holder != "" {
+		return "when its mutex is free: it is held " + holder
+	}
+	return ""
+}
+
+// startWithin is how long a command waits to see what starts at once.
+const startWithin = 3 * time.Second
+
+// awaitStart waits for a run that was asked to start at once, until it has begun, and returns what
+// became of it. It returns "" if the run waits for a tick, or for a mutex or a seat.
+func awaitStart(s *schedule.Schedule, requested state.Row) (started string) {
+	if !requested.Wait.NotBefore.IsZero() {
+		return "" // it waits for a tick
+	}
+	db, err := state.OpenRead(s.StateDir, state.Patience)
+	if err != nil {
+		return ""
+	}
+	defer db.Close()
+	for end := time.Now().Add(startWithin); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		row, err := db.Runs().Row(ctx, requested.ID)
+		switch {
+		case err != nil:
+			return ""
+		case row.Phase == state.Ended:
+			return view.Describe(row)
+		case !row.Waits():
+			return "has started"
+		case !row.Wait.Since.IsZero():
+			return "" // other runs have its mutex or its seat
+		}
+	}
+	return ""
+}
