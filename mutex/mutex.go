@@ -54,8 +54,8 @@ type Locks interface {
 	// unknown who has it.
 	Claim(ctx context.Context, key string, until time.Time, holder Holder) error
 
-	// Break frees name whoever has it, and returns who had. The run that had it goes on.
-	// The error is ErrFree when no run had it.
+	// Break frees name whoever has it, and returns who had. That run goes on. Another run that
+	// takes name while Break works keeps it. The error is ErrFree when no run had it.
 	Break(ctx context.Context, name string) (Holder, error)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sched/mutex"
 	"sched/testing/redistest"
+	"sched/testing/storetest"
 )
 
 // A request is sent again after its connection broke, whether it was executed or not. So is the
@@ -259,9 +260,24 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 			t.Errorf("%v: %v", garbage, err)
 		}
 	}
+	do(t, server.URL, "LPUSH", "sched:{shop}:lock:list", "x")
+	if _, err := s.Break(ctx, "list"); !errors.Is(err, mutex.ErrFree) {
+		t.Errorf("no run has it: %v", err)
+	}
+	acquire(t, s, "list", "run-1")
 	do(t, server.URL, "HSET", "sched:{shop}:board:servers", "web-1", "x", "web-2", "", "web-3", "99 1e9 x", "web-4",
 		"99 99999999999999999999999 x")
 	useAll(t, s)
+}
+
+func TestBreakLeavesTheLockOfALaterRunAlone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	slow := open(t, "shop", proxy.URL)
+	slow.Now(ctx) // it connects
+	proxy.Set(redistest.Fault{Delay: 300 * time.Millisecond})
+	storetest.BreakLate(t, slow, open(t, "shop", server.URL), proxy.Requests)
 }
 
 func TestForgedEntriesDelayNobody(t *testing.T) {

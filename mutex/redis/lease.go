@@ -151,25 +151,38 @@ func (l *lease) Release(ctx context.Context) error {
 // brokenFor is how long a mark of Break is kept after the end of the lease.
 const brokenFor = 24 * time.Hour
 
+// breakScript removes a key that has one of the values, or that is empty or no text.
+const breakScript = `local value = redis.pcall("GET", KEYS[1])
+local isGarbage = value == "" or type(value) == "table"
+for _, seen in ipairs(ARGV) do
+	if value == seen or isGarbage then return redis.call("DEL", KEYS[1]) end
+end`
+
 // Break frees name on all servers. A mark with the value tells the run that had it when it renews.
+// Break removes only values that it has read: another run may have the key by then.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	key := s.key("lock", name)
 	found, err := s.read(ctx, key)
 	if err != nil {
 		return mutex.Holder{}, err
 	}
-	text, servers := mostCommon(found[0])
-	free := len(found[0])-servers >= s.majority // a value on a minority is no lock; it is deleted, too
+	values := found[0]
+	text, servers := mostCommon(values)
+	isFree := len(values)-servers >= s.majority // a value on a minority is no lock; it is removed, too
+	var seen []any
+	for _, value := range values {
+		seen = append(seen, value)
+	}
 	_, err = query(ctx, s, func(ctx context.Context, c *server) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			if !free {
+			if !isFree {
 				p.Set(ctx, s.key("broken", name), text, s.config.Lease+brokenFor)
 			}
-			p.Del(ctx, key)
+			p.Eval(ctx, breakScript, []string{key}, seen...)
 			return nil
 		})
 	})
-	if err == nil && free {
+	if err == nil && isFree {
 		err = mutex.ErrFree
 	}
 	return mutex.HolderOf(text), err

@@ -17,6 +17,7 @@ import (
 	"sched/mutex/sqlstore"
 	"sched/testing/redistest"
 	"sched/testing/sqltest"
+	"sched/testing/storetest"
 )
 
 // proxyTo starts a proxy before a database, and returns the URL through it.
@@ -204,6 +205,16 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 			t.Error(err)
 		}
 		acquire(t, s, "task", "run-1")
+	})
+}
+
+func TestBreakLeavesTheLockOfALaterRunAlone(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		proxy, url := proxyTo(t, server)
+		slow := open(t, "shop", url)
+		slow.Now(ctx) // it connects, and makes the tables
+		proxy.Set(redistest.Fault{Delay: 300 * time.Millisecond})
+		storetest.BreakLate(t, slow, open(t, "shop", server.URL("")), proxy.Requests)
 	})
 }
 

@@ -266,20 +266,23 @@ func (l *lease) Release(ctx context.Context) error {
 	return err
 }
 
-// Break frees name. A mark tells the run that had it when it renews.
+// Break frees name. A mark tells the run that had it when it renews. Break removes the row only
+// with the value that it has read: another run may have the row by then.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
-	held, err := s.Held(ctx, name)
+	row := nameOf(kindLock, name)
+	answers, err := s.run(ctx, fill(selectNames, 1), s.config.Namespace, row)
 	if err != nil {
 		return mutex.Holder{}, err
 	}
-	had, isHeld := held[name]
-	if !isHeld {
-		return had, mutex.ErrFree
+	if len(answers) == 0 {
+		return mutex.Holder{}, mutex.ErrFree
 	}
+	value := answers[0].value
+	had := mutex.HolderOf(value)
 	mark := []byte(mutex.NewValue(had))
 	if err := s.Put(ctx, brokenTable, name, mark, s.config.Lease+time.Hour); err != nil {
 		return had, err
 	}
-	_, err = s.run(ctx, deleteRow, s.config.Namespace, nameOf(kindLock, name))
+	_, err = s.run(ctx, fill(deleteValues, 1), s.config.Namespace, row, value)
 	return had, err
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,6 +56,33 @@ func UseAll(t *testing.T, s mutex.Store) {
 	check("Release", second.Release(ctx))
 	_, err = s.Risks(ctx)
 	check("Risks", err)
+}
+
+// BreakLate lets a run take a mutex between the two requests of Break, and checks that it keeps the
+// mutex. The answers to the store slow must take a moment; requests counts what slow has sent.
+func BreakLate(t *testing.T, slow, fast mutex.Store, requests func() int) {
+	t.Helper()
+	first := Acquire(t, fast, "backup", "run-1")
+	slow.Held(ctx, "backup") // so the driver does not check its connection first
+	before, done := requests(), make(chan error)
+	go func() {
+		had, err := slow.Break(ctx, "backup")
+		if err == nil && had.Run != "run-1" {
+			err = fmt.Errorf("it was held by %q", had.Run)
+		}
+		done <- err
+	}()
+	Until(t, "Break has asked who has it", func() bool { return requests() > before })
+	time.Sleep(100 * time.Millisecond) // the request arrives
+	release(t, first)
+	second := Acquire(t, fast, "backup", "run-2")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	held(t, fast, "backup", "run-2")
+	if err := second.Renew(ctx); err != nil {
+		t.Errorf("the run that came later: %v", err)
+	}
 }
 
 // HeldBy checks that an error says that a run has it.
