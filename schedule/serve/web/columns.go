@@ -110,7 +110,7 @@ func (p taskList) table(rows []row) {
 	p.put(`</tr></thead><tbody>`)
 	for _, r := range rows {
 		p.put(`<tr><th scope="row">`)
-		p.pick(r)
+		p.choiceBox(r)
 		p.put(`<a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)
 		if r.Description != "" {
 			p.put(`<small>%s</small>`, r.Description)
@@ -123,7 +123,7 @@ func (p taskList) table(rows []row) {
 			c.put(p, r)
 			p.put(`</td>`)
 		}
-		p.acts(r)
+		p.actionLinks(r)
 		p.put(`</tr>`)
 	}
 	p.put(`</tbody></table>`)

@@ -13,7 +13,8 @@ import (
 // shown with the difference and the next times, or with its problems, and a second form saves what
 // was shown. Saving and removing are the routes PUT and DELETE, with the ETag of what was seen.
 
-func (p *pages) editor() {
+// addEditor adds the pages and the forms that write tasks.
+func (p *pages) addEditor() {
 	forms := map[string]func(*page) error{
 		"GET /new": showNew, "GET /tasks/{name}/edit": showEdit, "POST /edit": showDraft,
 	}
@@ -28,19 +29,16 @@ func (p *pages) editor() {
 			return show(page)
 		}, serve.Quick))
 	}
-	edit := func(does func(*serve.Visit) (string, error)) func(*http.Request) (string, error) {
-		return func(r *http.Request) (string, error) { return p.do(r, serve.ScopeEdit, serve.Quick, does) }
-	}
-	p.form("/tasks/{name}/save", edit(func(v *serve.Visit) (string, error) {
-		name := v.PathValue("name")
-		_, _, err := serve.Folder{Visit: v}.Save(name, []byte(v.PostFormValue("keys")), v.PostFormValue("tag"),
-			v.PostFormValue("reason"))
-		return "/tasks/" + url.PathEscape(name), err
-	}))
-	p.form("/tasks/{name}/delete", edit(func(v *serve.Visit) (string, error) {
-		return "/tasks", serve.Folder{Visit: v}.Remove(v.PathValue("name"), v.PostFormValue("tag"),
-			v.PostFormValue("reason"))
-	}))
+	p.addActionForm("/tasks/{id}/save", action{scope: serve.ScopeEdit,
+		perform: func(v *serve.Visit, task string) (string, error) {
+			_, _, err := serve.Folder{Visit: v}.Save(task, []byte(v.PostFormValue("keys")), v.PostFormValue("tag"),
+				v.PostFormValue("reason"))
+			return "/tasks/" + url.PathEscape(task), err
+		}})
+	p.addActionForm("/tasks/{id}/delete", action{scope: serve.ScopeEdit,
+		perform: func(v *serve.Visit, task string) (string, error) {
+			return "/tasks", serve.Folder{Visit: v}.Remove(task, v.PostFormValue("tag"), v.PostFormValue("reason"))
+		}})
 }
 
 type editPage struct{ *page }

@@ -85,8 +85,8 @@ func showPauses(p *page) error {
 	if p.Operates() && !everything {
 		p.put(`<div class="buttons" id="buttons" data-live>`)
 		p.button(button{id: "pause", label: "Pause everything",
-			reasoned: true, grave: true, fields: howLong, action: p.base + "/pauses",
-			does: "No task will start, and slots will be skipped. Runs go on to their ends."})
+			reasoned: true, grave: true, fields: howLong, path: p.base + "/pauses",
+			effect: "No task will start, and slots will be skipped. Runs go on to their ends."})
 		p.put(`</div>`)
 	}
 	p.put(`<div id="pauses" data-live>`)

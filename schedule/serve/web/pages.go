@@ -45,10 +45,10 @@ func New(server *serve.Server) http.Handler {
 	p.mux.HandleFunc("POST "+p.BasePath+"/zone", p.chooseZone)
 	p.mux.HandleFunc("GET "+p.BasePath+serve.Assets+"{file}", p.asset)
 	if !p.ReadOnly {
-		p.actions()
+		p.addForms()
 	}
 	if !p.ReadOnly && p.Edit != "" {
-		p.editor()
+		p.addEditor()
 	}
 	return p
 }

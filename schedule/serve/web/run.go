@@ -256,15 +256,15 @@ func (p runPage) runButtons(r view.Run) {
 	switch t := p.tasks[r.Task]; {
 	case r.State == view.RunStarting, r.State == view.RunRunning, r.State == view.RunQueued,
 		r.State == view.RunDeferred:
-		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
-			does: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
+		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, path: at + "/stop",
+			effect: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
 	case r.State == view.RunWaiting:
-		p.button(button{id: "cancel", label: "Cancel the run", reasoned: true, grave: true, action: at + "/cancel",
-			does: "The run of " + r.Task + " does not begin: it is skipped."})
+		p.button(button{id: "cancel", label: "Cancel the run", reasoned: true, grave: true, path: at + "/cancel",
+			effect: "The run of " + r.Task + " does not begin: it is skipped."})
 	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
-		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
+		p.button(button{id: "retry", label: "Retry", reasoned: true, path: at + "/retry",
 			fields: paramFields(t, r.Record.Run, r.Begin.Params),
-			does:   "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
+			effect: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
 	}
 	p.put(`</div>`)
 }

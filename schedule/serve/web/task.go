@@ -200,16 +200,16 @@ func (p taskPage) taskButtons(t view.Task) {
 	at := p.taskURL(t.Name)
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	if p.Schedule.Active(p.tasks[t.Name]) {
-		p.button(button{id: "trigger", label: "Trigger", reasoned: true, action: at + "/trigger",
+		p.button(button{id: "trigger", label: "Trigger", reasoned: true, path: at + "/trigger",
 			fields: paramFields(p.tasks[t.Name], t.Name, nil),
-			does:   "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
+			effect: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
 	}
 	if t.Paused == nil {
-		p.button(button{id: "pause", label: "Pause", reasoned: true, fields: howLong, action: at + "/pause",
-			does: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
+		p.button(button{id: "pause", label: "Pause", reasoned: true, fields: howLong, path: at + "/pause",
+			effect: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
 	} else if !t.Paused.Everything && !t.Paused.Raw.InFile {
-		p.button(button{id: "resume", label: "Resume", reasoned: true, action: at + "/resume",
-			does: t.Name + " will start again at its next slot."})
+		p.button(button{id: "resume", label: "Resume", reasoned: true, path: at + "/resume",
+			effect: t.Name + " will start again at its next slot."})
 	}
 	p.put(`</div>`)
 }
@@ -278,8 +278,8 @@ func (p taskPage) editButtons(name string) {
 	tag := format(`<input type="hidden" name="tag" value="%s">`, written.Tag)
 	p.put(`<div class="buttons"><a class="button" href="%s/edit">Edit</a> `, p.taskURL(name))
 	p.button(button{id: "delete", label: "Delete", reasoned: true, grave: true,
-		action: p.taskURL(name) + "/delete", fields: tag,
-		does: "The file of " + name + " is removed. " +
+		path: p.taskURL(name) + "/delete", fields: tag,
+		effect: "The file of " + name + " is removed. " +
 			"It does not run any more; what runs goes on, and its history stays."})
 	p.put(`</div>`)
 }

@@ -63,7 +63,7 @@ func showTasks(made *page) error {
 		p.table(shown)
 	}
 	p.pager(len(chosen), tasksOfAPage)
-	p.bulk(len(chosen))
+	p.bulkForm(len(chosen))
 	p.put(`</div>`)
 	return nil
 }

@@ -207,8 +207,8 @@ func (r *Visit) skip(actor control.Actor, whole, reason string) error {
 		return err
 	}
 	return r.change("cancel", whole, reason, func() error {
-		done, err := actor.Cancel(waits, reason)
-		if err == nil && !done {
+		cancelled, err := actor.Cancel(waits, reason)
+		if err == nil && !cancelled {
 			err = control.NotCancelled(waits)
 		}
 		return err
