@@ -197,7 +197,7 @@ func (a runCommand) runWorked(o runOptions) error {
 		if begun && !late {
 			return a.runTick(t, o, invalid, stops)
 		}
-		t.Leave()
+		t.Withdraw()
 		if !begun {
 			return nil
 		}
@@ -221,7 +221,7 @@ func (a runCommand) runTriggered(o runOptions) error {
 	}
 	answer := a.tick(s, a.now(), o)
 	unread := func(state.Row) {}
-	answer.Report = tick.Report{Started: unread, Done: unread, Problem: func(string, ...any) {}}
+	answer.Report = tick.Report{Started: unread, Problem: func(string, ...any) {}}
 	answer.AnswerTriggered(stops.terminate, stops.kill)
 	return nil
 }

@@ -21,24 +21,30 @@ type admitter struct {
 }
 
 // refusal returns the reason why a slot may not start at this moment; "" when it may. The result
-// paused says that the reason is a pause or a maintenance, which will end.
-func (a *admitter) refusal(slot schedule.Slot) (reason string, paused bool) {
-	now := clock.Now
+// byPause says that the reason is a pause or a maintenance, which will end.
+func (a *admitter) refusal(slot schedule.Slot) (reason string, byPause bool) {
+	now, pausedBy := clock.Now, ""
 	if a.neverTooLate(slot) {
 		now = func() time.Time { return slot.At }
 	}
-	pausedBy := func(task *schedule.Task, at time.Time) (reason string) {
-		if task.CatchesUp && at.Before(a.tick.Minute) { // its run waits for the end of a pause
-			return ""
-		}
-		if reason = a.paused(task, at); reason == "" {
-			reason = a.inMaintenance(task, at)
-		}
-		paused = reason != ""
+	reason = schedule.Refusal(slot, now, func(task *schedule.Task, at time.Time) string {
+		pausedBy = a.pausedBy(task, at)
+		return pausedBy
+	})
+	return reason, pausedBy != ""
+}
+
+// pausedBy returns the pause or the maintenance that keeps a slot from starting; "" if neither
+// does. The run of a missed slot begins nevertheless if its task catches up, and waits for the end
+// of the pause.
+func (a *admitter) pausedBy(task *schedule.Task, at time.Time) string {
+	if task.CatchesUp && at.Before(a.tick.Minute) {
+		return ""
+	}
+	if reason := a.pauseOf(task, at); reason != "" {
 		return reason
 	}
-	reason = schedule.Refusal(slot, now, pausedBy)
-	return reason, paused
+	return a.maintenanceOf(task, at)
 }
 
 // admits reports whether a slot may start at this moment.
@@ -47,28 +53,31 @@ func (a *admitter) admits(slot schedule.Slot) bool {
 	return reason == ""
 }
 
-// paused returns by whom and why a task is paused; "" if it is not. The task is to start at the
+// pauseOf returns by whom and why a task is paused; "" if it is not. The task is to start at the
 // given time, or now if that is later
 // (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start).
-func (a *admitter) paused(task *schedule.Task, at time.Time) string {
-	now := humanize.Later(at, clock.Now())
-	if p, ok := a.controls.now().Pauses.Of(task, now); ok {
-		return p.Text(now, a.tick.Schedule.Location)
+func (a *admitter) pauseOf(task *schedule.Task, at time.Time) string {
+	start := humanize.Later(at, clock.Now())
+	if p, ok := a.controls.current().Pauses.Of(task, start); ok {
+		return p.Text(start, a.tick.Schedule.Location)
 	}
 	return ""
 }
 
-// inMaintenance returns the reason why a task that is to start at the given time does not run in a
+// maintenanceOf returns the reason why a task that is to start at the given time does not run in a
 // maintenance; "" if it may run. If nobody can find out whether there is a maintenance, the task
 // runs.
-func (a *admitter) inMaintenance(task *schedule.Task, at time.Time) string {
+func (a *admitter) maintenanceOf(task *schedule.Task, at time.Time) string {
 	if a.tick.Schedule.Maintenance == "" {
 		return ""
 	}
-	if reason := a.maintenance.reason(at.UTC()); !task.EvenInMaintenance {
-		return reason
+	// This looks for every task: a task that runs in maintenance may end it, and later tasks of the
+	// same instant have to get the same answer.
+	reason := a.maintenance.reason(at.UTC())
+	if task.EvenInMaintenance {
+		return ""
 	}
-	return ""
+	return reason
 }
 
 // tooLate returns why it is too late for a slot to start; "" when it is not.
@@ -79,9 +88,9 @@ func (a *admitter) tooLate(slot schedule.Slot) string {
 	return schedule.TooLate(slot, clock.Now())
 }
 
-// waitsUntil returns the time until which a run of the slot waits at most if it begins to wait at
-// from.
-func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
+// latestStart returns until when a run of the slot waits for its mutex and its seat at most, if it
+// begins to wait at from.
+func (a *admitter) latestStart(slot schedule.Slot, from time.Time) time.Time {
 	if slot.Task.CatchesUp {
 		return humanize.Later(slot.At.Add(slot.Task.MissedWithin), from.Add(time.Minute))
 	}

@@ -21,7 +21,13 @@ const (
 // startedUnrecorded is the reason of a lost run that a dead tick had begun and could not record.
 const startedUnrecorded = "it ran while the state folder could not be written, and sched run ended before it could be"
 
-// A backfill collects outcomes for the slots that have none, and that nobody starts any more.
+// A backfill collects outcomes for the slots that have none, and that nobody starts any more. A
+// slot before this tick is
+//
+//   - left, if a dead tick had planned it;
+//   - settled, if it has an outcome, or if a live tick will give it one;
+//   - missed, if it is not settled, and it was left or lies in the gap;
+//   - resumed, if it was left and its run begins in this tick.
 type backfill struct {
 	ledger *Ledger
 	gap    *gap                      // nil for none
@@ -61,7 +67,7 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, left []s
 		return nil, err
 	}
 	for _, row := range left {
-		b.addLeft(row)
+		b.settleLeft(row)
 	}
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[keyOf(s)] })
 	starts := b.addMissedStarts(slots)
@@ -102,8 +108,9 @@ func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 	return missedNow
 }
 
-// addLeft adds a slot that a dead tick left, and ends the condition commands that the tick left.
-func (b *backfill) addLeft(row state.Row) {
+// settleLeft does what the fate of a slot that a dead tick left demands, and ends the condition
+// commands that the tick left.
+func (b *backfill) settleLeft(row state.Row) {
 	task, key, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, killedBefore
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason = killedAsking

@@ -29,13 +29,13 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, erro
 // Runs that may not start yet are left to ticks. When noNewStarts is done it starts no more runs.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().StartAhead(t.Storage)
-	r := t.prepare(stops{noNewStarts, noNewStarts, kill})
+	r := t.prepare(stopContexts{noNewStarts, noNewStarts, kill})
 	defer r.close()
-	r.deliveries.start(kill)
+	r.launcher.startSender(kill)
 	r.requests.startTriggered()
 	r.launcher.supervisors.Close()
 	r.launcher.hooks.Wait()
-	r.deliveries.sender.Wait(noNewStarts, notify.Patience)
+	r.launcher.sender.Wait(noNewStarts, notify.Patience)
 	r.records.write(0)
 }
 
@@ -44,9 +44,9 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 func (t *Tick) Collect() {
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := t.prepare(stops{noNewStarts: done, terminate: context.Background(), kill: done})
+	r := t.prepare(stopContexts{noNewStarts: done, terminate: context.Background(), kill: done})
 	defer r.close()
-	r.deliveries.start(done)
+	r.launcher.startSender(done)
 	r.collectLost()
 	r.launcher.supervisors.Close()
 	r.records.write(0)
@@ -65,7 +65,7 @@ type TestRun struct {
 // runs, and the row has the outcome skipped. When terminate is done, the command is stopped. When
 // kill is done, it is killed.
 func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, error) {
-	r := t.prepare(stops{terminate, terminate, kill})
+	r := t.prepare(stopContexts{terminate, terminate, kill})
 	defer r.close()
 	task := *test.Task
 	// The person who tests the task sees that it fails: no pause is needed.
@@ -78,7 +78,7 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 		row.Outcome, row.Reason, row.Ended = outcome.Skipped, refusal.reason, clock.Now()
 		return row, nil
 	}
-	r.deliveries.start(kill)
+	r.launcher.startSender(kill)
 	begun, err := r.launcher.caller().Begin(row, &task, lock)
 	if err != nil {
 		if lock != nil {
@@ -94,7 +94,7 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 		close(ended)
 		following.Wait()
 	})
-	r.deliveries.sender.Wait(terminate, notify.Patience)
+	r.launcher.sender.Wait(terminate, notify.Patience)
 	r.records.write(0)
 	return row, nil
 }

@@ -41,13 +41,13 @@ type prefetch struct {
 // background slots, side by side. Slots that share a mutex or a pool are locked in their order. If
 // this tick claims a slot and cannot start it, no other server runs the slot. If take does not
 // fetch a lock, releasePrefetched must.
-func (s *launcher) prefetch(slots []schedule.Slot) {
+func (l *launcher) prefetch(slots []schedule.Slot) {
 	last := map[string]*prefetch{} // the last background slot in each queue, by run.QueuesOf
 	for _, slot := range slots {
-		if !s.asksAhead(slot) {
+		if !l.asksAhead(slot) {
 			continue
 		}
-		p := &prefetch{locks: s.locks, slot: slot, row: s.newRow(slot)}
+		p := &prefetch{locks: l.locks, slot: slot, row: l.newRow(slot)}
 		p.claim, p.lock = sync.OnceValue(p.claimNow), sync.OnceValues(p.lockNow)
 		for _, name := range run.QueuesOf(run.NeedOf(slot.Task)) {
 			if other := last[name]; other != nil {
@@ -57,18 +57,18 @@ func (s *launcher) prefetch(slots []schedule.Slot) {
 				last[name] = p
 			}
 		}
-		s.locks.prefetches.Store(slot, p)
+		l.locks.prefetches.Store(slot, p)
 		go p.askStore()
 	}
 }
 
 // asksAhead reports whether the store is to be asked ahead for a slot: not for slots that may not
 // start at this moment, and not for slots with condition commands, which are claimed after a yes.
-func (s *launcher) asksAhead(slot schedule.Slot) bool {
+func (l *launcher) asksAhead(slot schedule.Slot) bool {
 	task := slot.Task
 	asks := task.OneServer || task.Background && task.HoldsWhileRunning()
-	return asks && s.tick.Storage.Store != nil && len(task.ConditionCommands) == 0 &&
-		s.locks.prefetched(slot) == nil && s.admission.admits(slot)
+	return asks && l.tick.Storage.Store != nil && len(task.ConditionCommands) == 0 &&
+		l.locks.prefetched(slot) == nil && l.admission.admits(slot)
 }
 
 // askStore asks the store for the claim and the locks.

@@ -16,7 +16,7 @@ import (
 )
 
 // This file is about runs that other ticks have begun: runs that wait and whose time has come, runs
-// of processes that were killed, and runs that a pause stops.
+// of processes that were killed, runs that have ended badly, and runs that a pause stops.
 
 // resumeQueued gives the runs that wait for their turn, and whose supervisor was killed, to the
 // supervisor of this tick, in their order. It comes before the slots of the minute, so that no slot
@@ -82,7 +82,7 @@ func (r *tickRun) collectLost() {
 		})
 	}
 	collecting.Wait()
-	r.deliveries.sender.SendWaiting()
+	r.launcher.sender.SendWaiting()
 }
 
 // collect finishes a run that no process looks after, or resumes it if it waits.
@@ -154,8 +154,29 @@ func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
 		return false
 	}
 	return r.tick.isEarly(row.Wait.NotBefore) ||
-		r.admission.paused(task, row.Wait.NotBefore) != "" ||
-		r.admission.inMaintenance(task, r.tick.Minute) != ""
+		r.admission.pauseOf(task, row.Wait.NotBefore) != "" ||
+		r.admission.maintenanceOf(task, r.tick.Minute) != ""
+}
+
+// reportEnded reports lost runs, and background runs that ended badly. No tick has reported them
+// (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this
+// tick handed over are for the next tick, however soon they end.
+func (r *tickRun) reportEnded() {
+	ctx := context.Background()
+	rows, err := r.tick.Storage.DB.Runs().Unreported(ctx)
+	for _, row := range rows {
+		if _, handedOver := r.launcher.handedOverIDs.Load(row.ID); handedOver {
+			continue
+		}
+		ours, rerr := r.tick.Storage.DB.Runs().Report(ctx, row.ID)
+		if ours {
+			r.tick.Report.done(row)
+		}
+		err = errors.Join(err, rerr)
+	}
+	if err != nil && !r.records.fallback.inUse() { // else that was reported already
+		r.tick.Report.Problem("which runs have ended is not known: %v", err)
+	}
 }
 
 // isEarly reports whether a request or a deferred retry for the given time has to wait. A tick of a
@@ -178,7 +199,7 @@ func (r *tickRun) stopPaused() {
 		return
 	}
 	var stopping sync.WaitGroup
-	pauses, now := r.controls.now().Pauses, clock.Now()
+	pauses, now := r.controls.current().Pauses, clock.Now()
 	for _, row := range live {
 		task := r.tick.Schedule.Task(row.Task)
 		if task == nil {

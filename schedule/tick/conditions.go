@@ -39,16 +39,17 @@ func newConditions(launcher *launcher) *conditions {
 	}
 }
 
-// enter waits until the commands of one more background slot may run, or until ctx is done.
-func (c *conditions) enter(ctx context.Context) (leave func()) {
+// enter waits until the commands of one more background slot may run, or until ctx is done. The
+// caller calls done when they have ended.
+func (c *conditions) enter(ctx context.Context) (done func()) {
 	select {
 	case c.places <- struct{}{}:
 	case <-ctx.Done():
 		return func() {}
 	}
-	leave = sync.OnceFunc(func() { <-c.places })
-	time.AfterFunc(conditionPatience, leave)
-	return leave
+	done = sync.OnceFunc(func() { <-c.places })
+	time.AfterFunc(conditionPatience, done)
+	return done
 }
 
 // A conditionalSlot is a slot whose task has condition commands.
@@ -57,7 +58,7 @@ type conditionalSlot struct {
 	ctx     context.Context // when done, the slot must not start any more
 	row     state.Row
 	verdict verdict
-	paused  bool // the verdict is to skip it because a pause or a maintenance keeps it
+	byPause bool // the verdict is to skip it because a pause or a maintenance keeps it
 	// previous is closed when the slot of the task before this one is decided. It is nil for the
 	// first slot of the task.
 	previous <-chan struct{}
@@ -91,13 +92,13 @@ func (c *conditions) ask(s *conditionalSlot) {
 		}
 	}
 	if s.slot.Task.Background {
-		leave := c.enter(ctx)
-		defer leave()
+		done := c.enter(ctx)
+		defer done()
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	if s.verdict.Skip, s.paused = c.launcher.admission.refusal(s.slot); s.verdict.Skip == "" {
+	if s.verdict.Skip, s.byPause = c.launcher.admission.refusal(s.slot); s.verdict.Skip == "" {
 		s.verdict = askConditions(ctx, s.slot.Task, c.launcher.tick.Host.Environ, run.TaskVariables(s.row))
 	}
 }
@@ -109,7 +110,7 @@ func (c *conditions) decide(s *conditionalSlot) (prepared *run.Prepared, failed 
 	late := c.launcher.admission.tooLate(s.slot) // the commands may have taken long
 	switch v := s.verdict; {
 	case v.Skip != "":
-		c.launcher.refuse(s.row, task, v.Skip, s.paused)
+		c.launcher.refuse(s.row, task, v.Skip, s.byPause)
 	case v.Broken != "":
 		c.failBroken(s)
 		return nil, true

@@ -38,9 +38,9 @@ type controlsCache struct {
 	readAt time.Time // zero: they were not read yet
 }
 
-// now returns the controls, never older than maxAge or maxAgeFromStore. The first caller reads
+// current returns the controls, never older than maxAge or maxAgeFromStore. The first caller reads
 // them, and the other callers wait until they were read.
-func (c *controlsCache) now() pause.Controls {
+func (c *controlsCache) current() pause.Controls {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stale := time.Since(c.readAt) >= maxAge
@@ -58,7 +58,7 @@ func (c *controlsCache) now() pause.Controls {
 func (c *controlsCache) readAhead(needed bool) (wait func()) {
 	var reading sync.WaitGroup
 	if needed {
-		reading.Go(func() { c.now() })
+		reading.Go(func() { c.current() })
 	}
 	return reading.Wait
 }
@@ -88,7 +88,7 @@ func (c *controlsCache) poll() pause.Controls {
 
 // readPauses returns which slots are paused, for the ledger.
 func (c *controlsCache) readPauses(zone *time.Location) Paused {
-	pauses := c.now().Pauses
+	pauses := c.current().Pauses
 	return Paused{
 		Touches: pauses.Touch,
 		By: func(task *schedule.Task, at time.Time) string {
@@ -106,7 +106,7 @@ func (c *controlsCache) readPauses(zone *time.Location) Paused {
 // An interrupt that was there at first counts if it is younger than the tick, because the tick may
 // have read an older schedule. An interrupt in the future comes from a clock that was wrong.
 func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pause.Interrupt, bool) {
-	first := c.now()
+	first := c.current()
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= age() {
 		return i, true
 	}
@@ -126,10 +126,10 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (pa
 // done
 //
 //   - when noNewStarts is done,
-//   - or when somebody interrupts this tick. The tick looks for interrupts until leave is called.
+//   - or when somebody interrupts this tick. The tick looks for interrupts until end is called.
 //
 // If no slot is due in a later second, nobody looks for interrupts.
-func (r *tickRun) stay(slots []schedule.Slot) (staying context.Context, leave func()) {
+func (r *tickRun) stay(slots []schedule.Slot) (staying context.Context, end func()) {
 	ctx := r.stops.noNewStarts
 	isLater := func(s schedule.Slot) bool { return s.At.After(r.tick.Minute) }
 	if !slices.ContainsFunc(slots, isLater) {

@@ -65,13 +65,13 @@ func (l *Ledger) mayWait(slot schedule.Slot) bool {
 	return waiting < most
 }
 
-// delay leaves a slot for which the store had no answer to later ticks. It reports false if the
-// slot cannot be left. The first tick that leaves the slot reports that.
-func (s *launcher) delay(slot schedule.Slot, why error) bool {
-	isNew, ok := s.ledger.Delay(slot, state.ForStore, why.Error())
+// waitForStore leaves a slot for which the store had no answer to later ticks. It reports false if
+// the slot cannot be left. The first tick that leaves the slot reports that.
+func (l *launcher) waitForStore(slot schedule.Slot, why error) bool {
+	isNew, ok := l.ledger.Delay(slot, state.ForStore, why.Error())
 	if isNew && ok {
-		latest := humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), s.tick.Schedule.Location)
-		s.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name, latest, why)
+		latest := humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), l.tick.Schedule.Location)
+		l.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name, latest, why)
 	}
 	return ok
 }
@@ -79,17 +79,17 @@ func (s *launcher) delay(slot schedule.Slot, why error) bool {
 // refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
 // keeps the slot, and its task says so, the slot waits for the end of the pause instead
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
-func (s *launcher) refuse(row state.Row, task *schedule.Task, reason string, paused bool) {
-	if paused && task.RunAfterPause {
-		isNew, ok := s.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, state.ForPause, reason)
+func (l *launcher) refuse(row state.Row, task *schedule.Task, reason string, byPause bool) {
+	if byPause && task.RunAfterPause {
+		isNew, ok := l.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, state.ForPause, reason)
 		if isNew && ok {
-			s.tick.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
+			l.tick.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
 		}
 		if ok {
 			return
 		}
 	}
-	s.skip(row, task, reason)
+	l.skip(row, task, reason)
 }
 
 // takeDelayed notes the slots that wait, and returns those that this tick tries again, the oldest
@@ -111,7 +111,7 @@ func (b *backfill) takeDelayed(ctx context.Context) (slots []schedule.Slot, err 
 		case task == nil:
 			b.skipDelayed(row, "", waitedFor(row)+", and is "+whyGone(l.Schedule, row.Task))
 		case l.Minute.Sub(row.Slot) > task.LateWithin():
-			b.skipExpired(row, humanize.Duration(task.LateWithin()))
+			b.skipTooOld(row, humanize.Duration(task.LateWithin()))
 		default:
 			l.runs[key] = plannedRun{run: row.ID, note: waitedFor(row) + ": " + row.Reason}
 			slots = append(slots, schedule.Slot{Task: task, At: row.Slot})
@@ -120,8 +120,8 @@ func (b *backfill) takeDelayed(ctx context.Context) (slots []schedule.Slot, err 
 	return slots, err
 }
 
-// skipExpired skips a slot that has waited for longer than its task allows.
-func (b *backfill) skipExpired(row state.Row, allowed string) {
+// skipTooOld skips a slot that has waited for longer than its task allows.
+func (b *backfill) skipTooOld(row state.Row, allowed string) {
 	if row.Wait.For == state.ForPause {
 		b.skipDelayed(row, "", fmt.Sprintf("%s; that took longer than %s", row.Reason, allowed))
 		return

@@ -1,7 +1,6 @@
 package tick
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -29,7 +28,7 @@ type Preview struct {
 // nothing.
 func (t *Tick) DryRun() []Preview {
 	never := context.Background()
-	r := t.prepare(stops{noNewStarts: never, terminate: never, kill: never})
+	r := t.prepare(stopContexts{noNewStarts: never, terminate: never, kill: never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	p := previewer{launcher: r.launcher, live: t.lockHolders(), now: clock.Now()}
@@ -62,8 +61,7 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return skip(reason)
 	}
-	pausedBy := cmp.Or(p.launcher.admission.paused(task, slot.At), p.launcher.admission.inMaintenance(task, slot.At))
-	if pausedBy != "" {
+	if pausedBy := p.launcher.admission.pausedBy(task, slot.At); pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
 			return wait("it would wait for the end of a pause: " + pausedBy)
 		}
@@ -83,7 +81,7 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	if already := p.launcher.waitsAlready(task); already != "" {
 		return skip(already)
 	}
-	longest := max(0, p.launcher.admission.waitsUntil(slot, p.now).Sub(p.now))
+	longest := max(0, p.launcher.admission.latestStart(slot, p.now).Sub(p.now))
 	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason))
 }
 

@@ -12,10 +12,6 @@ import (
 // This file gives background runs to a supervisor, or runs them in this process if the database
 // cannot be written.
 
-// handOverBatch hands over the runs of the batch. It comes before the report on a slot that does
-// not start, so that the report has the order of the slots.
-func (s *launcher) handOverBatch() { s.handOver(s.batch.take()...) }
-
 // A runBatch has runs that a supervisor is to begin together. Safe for concurrent use.
 type runBatch struct {
 	mu   sync.Mutex
@@ -26,52 +22,60 @@ type runBatch struct {
 const maxBatch = 32
 
 // add adds a run, and returns how many the batch has.
-func (r *runBatch) add(prepared *run.Prepared) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.runs = append(r.runs, prepared)
-	return len(r.runs)
+func (b *runBatch) add(prepared *run.Prepared) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.runs = append(b.runs, prepared)
+	return len(b.runs)
 }
 
 // take empties the batch, and returns its runs.
-func (r *runBatch) take() []*run.Prepared {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	runs := r.runs
-	r.runs = nil
+func (b *runBatch) take() []*run.Prepared {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	runs := b.runs
+	b.runs = nil
 	return runs
 }
 
-// handOver has a supervisor begin runs, all with one write if that is possible, and reports them.
-func (s *launcher) handOver(prepared ...*run.Prepared) {
-	defer s.tick.Report.flush()
-	var visible []*run.Prepared // to other processes
+// handOverBatch hands over the runs of the batch. It comes before the report on a slot that does
+// not start, so that the report has the order of the slots.
+func (l *launcher) handOverBatch() { l.handOver(l.batch.take()...) }
+
+// handOver hands over prepared runs, and reports them. A run in memory runs in this process: no
+// other process can see it.
+func (l *launcher) handOver(prepared ...*run.Prepared) {
+	defer l.tick.Report.flush()
+	var onDisk []*run.Prepared
 	for _, p := range prepared {
-		if p.InMemory() {
-			if r, ok := s.beginHere(p); ok {
-				s.watchHere(r)
-			}
-			continue
+		if !p.InMemory() {
+			onDisk = append(onDisk, p)
+		} else if r, ok := l.beginHere(p); ok {
+			l.watchHere(r)
 		}
-		s.handedOverIDs.Store(p.Row().ID, true)
-		visible = append(visible, p)
 	}
-	if len(visible) == 0 {
-		return
+	if len(onDisk) > 0 {
+		l.beginAtSupervisor(onDisk)
 	}
-	begun, err := s.supervisors.Begin(visible...)
+}
+
+// beginAtSupervisor has a supervisor begin runs with one write. If another process has one of the
+// runs, none has begun (run.Supervisors.Begin), and the supervisor begins each by itself.
+func (l *launcher) beginAtSupervisor(prepared []*run.Prepared) {
+	for _, p := range prepared { // first: a run may end before Begin returns
+		l.handedOverIDs.Store(p.Row().ID, true)
+	}
+	begun, err := l.supervisors.Begin(prepared...)
 	for _, r := range begun {
-		s.give(r)
+		l.give(r)
 	}
-	switch {
-	case err == nil:
-	case len(visible) > 1 && isStale(err): // another process has one of them
-		for _, p := range visible {
-			s.handOver(p)
+	if len(prepared) > 1 && isStale(err) {
+		for _, p := range prepared {
+			l.beginAtSupervisor([]*run.Prepared{p})
 		}
-	default:
-		for _, p := range visible {
-			s.cannotHandOver(p, err)
+	} else if err != nil {
+		for _, p := range prepared {
+			l.settleUnbegun(p, err)
 		}
 	}
 }
@@ -80,72 +84,75 @@ func (s *launcher) handOver(prepared ...*run.Prepared) {
 func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
 
 // handOverBegun gives a run that has begun to a supervisor, and reports the run.
-func (s *launcher) handOverBegun(r *run.Run) {
-	s.handOverBatch()
-	s.handedOverIDs.Store(r.Row().ID, true)
-	s.give(r)
-	s.tick.Report.flush()
+func (l *launcher) handOverBegun(r *run.Run) {
+	l.handOverBatch()
+	l.handedOverIDs.Store(r.Row().ID, true)
+	l.give(r)
+	l.tick.Report.flush()
 }
 
 // give gives a run that has begun to a supervisor, or fails it if there is no supervisor for it.
-func (s *launcher) give(r *run.Run) {
-	if err := s.supervisors.Give(r); err != nil {
-		s.failed.Store(true)
-		s.records.done(r.FailBeforeStart(err, nil))
+func (l *launcher) give(r *run.Run) {
+	if err := l.supervisors.Give(r); err != nil {
+		l.failed.Store(true)
+		l.records.done(r.FailBeforeStart(err, nil))
 		return
 	}
-	s.tick.Report.Started(r.Row())
+	l.tick.Report.Started(r.Row())
 }
 
-// cannotHandOver leaves a run to the process that has it. It runs the run in this process if the
-// database cannot be written, and fails it if there is no supervisor for it.
-func (s *launcher) cannotHandOver(p *run.Prepared, why error) {
+// settleUnbegun settles a run that no supervisor could begin, for the reason why:
+//
+//   - If another process has the run, it is left to that process.
+//   - If the database cannot be written, the run begins in this process.
+//   - Otherwise there is no supervisor for the run, and the run fails.
+func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 	if isStale(why) {
 		p.Abandon()
 		return
 	}
-	s.failed.Store(true)
-	memory, unwritable := s.fallback.storageFor(why)
-	if !unwritable {
-		s.records.done(p.FailBeforeStart(why, nil))
+	l.failed.Store(true)
+	memory, fellBack := l.fallback.openFor(why)
+	if !fellBack {
+		l.records.done(p.FailBeforeStart(why, nil))
 		return
 	}
-	r, err := p.BeginIn(s.callerIn(memory))
+	r, err := p.BeginIn(l.callerIn(memory))
 	if err != nil {
-		s.records.done(p.FailUnbegun(err))
+		l.records.done(p.FailUnbegun(err))
 		return
 	}
-	s.watchHere(r)
+	l.watchHere(r)
 }
 
 // beginHere begins a run in this process. It returns false if that failed, or if another process
 // has the run. If the state folder cannot be written, the run begins in memory.
-func (s *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
+func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	r, err := p.Begin()
-	if memory, ok := s.fallback.storageFor(err); ok {
-		s.failed.Store(true)
-		r, err = p.BeginIn(s.callerIn(memory))
+	if memory, fellBack := l.fallback.openFor(err); fellBack {
+		l.failed.Store(true)
+		r, err = p.BeginIn(l.callerIn(memory))
 	}
 	switch {
 	case err == nil:
 		return r, true
-	case isStale(err): // it records the run
+	case isStale(err): // that process records the run
 		p.Abandon()
 	default:
-		s.failed.Store(true)
-		s.handOverBatch()
-		s.records.done(p.FailUnbegun(err))
+		l.failed.Store(true)
+		l.handOverBatch()
+		l.records.done(p.FailUnbegun(err))
 	}
 	return nil, false
 }
 
 // watchHere runs a background run in this process.
-func (s *launcher) watchHere(r *run.Run) {
-	s.tick.Report.Started(r.Row())
-	s.watchedHere.Go(func() {
-		row := r.Execute(s.stops.terminate, s.stops.kill)
-		s.records.keep(row)
-		s.records.done(row)
+func (l *launcher) watchHere(r *run.Run) {
+	l.tick.Report.Started(r.Row())
+	l.watchedHere.Go(func() {
+		row := r.Execute(l.stops.terminate, l.stops.kill)
+		l.records.keep(row)
+		l.records.done(row)
 	})
 }
 
@@ -153,48 +160,50 @@ func (s *launcher) watchHere(r *run.Run) {
 // a newer sched: a database that ends with the tick, and the locks of the kernel as far as their
 // files can be opened. Safe for concurrent use.
 type fallback struct {
-	storage run.Storage
+	storage run.Storage // of the tick
 	problem func(format string, a ...any)
 
-	mu   sync.Mutex
-	used *run.Storage // nil until it is needed
+	mu     sync.Mutex
+	memory *run.Storage // nil until it is needed
 }
 
-// storageFor returns the storage in memory if err means that the storage of the tick cannot be
-// written. The first time it reports that.
-func (m *fallback) storageFor(err error) (run.Storage, bool) {
+// openFor returns the storage in memory if err means that the storage of the tick cannot be
+// written. The first call opens it, and reports err. If even a database in memory cannot be opened,
+// openFor reports that, and returns false.
+func (f *fallback) openFor(err error) (run.Storage, bool) {
 	var newer *state.NewerError
 	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {
 		return run.Storage{}, false
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.used == nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.memory == nil {
 		db, memoryErr := state.OpenMemory()
 		if memoryErr != nil {
+			f.problem("the state folder cannot be written, and no database can be opened in memory: %v", memoryErr)
 			return run.Storage{}, false
 		}
-		m.storage.DB.ShortenWaits()
-		m.used = &run.Storage{Dir: m.storage.Dir, DB: db, Store: m.storage.Store}
-		m.problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
+		f.storage.DB.ShortenWaits()
+		f.memory = &run.Storage{Dir: f.storage.Dir, DB: db, Store: f.storage.Store}
+		f.problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
 	}
-	return *m.used, true
+	return *f.memory, true
 }
 
 // reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
 // tick goes on with a database in memory instead, which is reported once.
-func (m *fallback) reportOrFallBack(err error) {
+func (f *fallback) reportOrFallBack(err error) {
 	if err == nil {
 		return
 	}
-	if _, fellBack := m.storageFor(err); !fellBack {
-		m.problem("%v", err)
+	if _, fellBack := f.openFor(err); !fellBack {
+		f.problem("%v", err)
 	}
 }
 
 // inUse reports whether the storage in memory was needed.
-func (m *fallback) inUse() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.used != nil
+func (f *fallback) inUse() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.memory != nil
 }

@@ -165,7 +165,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err != nil {
 		return nil, err
 	}
-	b := &backfill{ledger: l, gap: l.gap(ctx, last), missed: map[string][]miss{}, begun: map[slotKey]bool{}}
+	b := &backfill{ledger: l, gap: l.findGap(ctx, last), missed: map[string][]miss{}, begun: map[slotKey]bool{}}
 	delayed, err := b.takeDelayed(ctx)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	for _, refused := range l.Expired {
 		planned = append(planned, refused.Slot)
 	}
-	if err := l.add(ctx, planned); err != nil {
+	if err := l.addRows(ctx, planned); err != nil {
 		return nil, err
 	}
 
@@ -234,7 +234,7 @@ func (l *Ledger) sortStarts(slots []schedule.Slot) {
 func (l *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.Time) error {
 	isPlain := func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) == 0 }
 	conditional := slices.DeleteFunc(slices.Clone(slots), isPlain)
-	err := l.add(ctx, conditional)
+	err := l.addRows(ctx, conditional)
 	// If a tick has covered a minute, the schedule of that tick stays the last valid one: the next
 	// tick compares with it to find out which tasks are new.
 	if err == nil && last.IsZero() {
@@ -243,9 +243,9 @@ func (l *Ledger) planOnce(ctx context.Context, slots []schedule.Slot, last time.
 	return err
 }
 
-// add writes the rows of slots that this tick starts or skips. They are accounted for if the tick
-// covers its minute.
-func (l *Ledger) add(ctx context.Context, slots []schedule.Slot) error {
+// addRows writes the rows of slots that this tick starts or skips. They are accounted for if the
+// tick covers its minute.
+func (l *Ledger) addRows(ctx context.Context, slots []schedule.Slot) error {
 	if len(slots) == 0 {
 		return nil
 	}
@@ -267,7 +267,7 @@ func (l *Ledger) add(ctx context.Context, slots []schedule.Slot) error {
 	if err != nil || len(added) == len(rows) {
 		return err
 	}
-	return l.addAgain(ctx, rows, added)
+	return l.addSecondRows(ctx, rows, added)
 }
 
 // newRow returns the row of a slot, which belongs to the owner. A slot that a dead tick had claimed
@@ -290,9 +290,9 @@ func (l *Ledger) newRow(slot schedule.Slot, own state.Owned) state.Row {
 	}
 }
 
-// addAgain adds the rows that were not added, because their slots have a row already. They
+// addSecondRows adds the rows that were not added, because their slots have a row already. They
 // are not Scheduled, so both rows may stay.
-func (l *Ledger) addAgain(ctx context.Context, rows, added []state.Row) error {
+func (l *Ledger) addSecondRows(ctx context.Context, rows, added []state.Row) error {
 	again := slices.DeleteFunc(rows, func(row state.Row) bool {
 		return slices.ContainsFunc(added, func(a state.Row) bool { return a.ID == row.ID })
 	})

@@ -29,7 +29,7 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 	}
 	tick, slots := w.beginAs(t)
 	// it looks at the clock, which the next tick sets
-	defer tick.deliveries.sender.Wait(context.Background(), notify.Patience)
+	defer tick.launcher.sender.Wait(context.Background(), notify.Patience)
 	early := w.random.IntN(3) == 0
 	for _, slot := range slots {
 		if dies() {

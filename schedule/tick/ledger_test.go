@@ -57,7 +57,7 @@ func (w *world) parse(text []byte, file string) *schedule.Schedule {
 }
 
 // unstopped lets a tick go on to its end.
-var unstopped = stops{context.Background(), context.Background(), context.Background()}
+var unstopped = stopContexts{context.Background(), context.Background(), context.Background()}
 
 // A ticking is a tick that the test takes through its steps itself.
 type ticking struct{ *tickRun }
@@ -67,7 +67,7 @@ func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) 
 
 func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
 	r := t.prepare(unstopped)
-	r.deliveries.start(w.Context())
+	r.launcher.startSender(w.Context())
 	return ticking{r}, r.planSlots(t.dueSlots(t.Schedule.Due(t.Minute)))
 }
 
@@ -80,7 +80,7 @@ func (t ticking) run(slot schedule.Slot) {
 // end ends the tick with everything written down.
 func (t ticking) end() {
 	t.collectLost()
-	t.deliveries.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
+	t.launcher.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
 	t.records.write(0)
 	t.close()
 }
@@ -280,7 +280,7 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := skipped(tick.launcher.newRow(slots[0]), "for the test")
+	row := skippedRow(tick.launcher.newRow(slots[0]), "for the test")
 	row.Snapshot = snapshot
 	own, err := tick.owner.Owned(t.Context())
 	if err == nil {

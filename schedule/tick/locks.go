@@ -69,7 +69,7 @@ func (l *locks) takeNow(row *state.Row, slot schedule.Slot) (mutex.Lock, lockRef
 		return nil, lockRefusal{}
 	}
 	lock, err := l.claimAndAcquire(l.tick.Storage, row, slot)
-	if memory, ok := l.fallback.storageFor(err); ok {
+	if memory, fellBack := l.fallback.openFor(err); fellBack {
 		lock, err = l.claimAndAcquire(memory, row, slot)
 	}
 	refusal := refusalOf(task, err)

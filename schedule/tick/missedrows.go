@@ -30,7 +30,7 @@ func (b *backfill) recordMissed() {
 	for _, name := range b.tasksWithMisses() {
 		for _, miss := range b.missed[name] {
 			if !b.settled.has(name, miss.slot) { // else it runs in this tick
-				b.record(name, b.oneSlot(name, miss.slot), miss.reason)
+				b.recordRange(name, b.oneSlot(name, miss.slot), miss.reason)
 			}
 		}
 		if b.gap.has(name) {
@@ -67,7 +67,7 @@ func (b *backfill) recordGap(task *schedule.Task, limit int) {
 			b.recordOlder(task, b.settled.firstOpen(task, from), at, reason)
 			return
 		}
-		b.record(task.Name, b.oneSlot(task.Name, at), reason)
+		b.recordRange(task.Name, b.oneSlot(task.Name, at), reason)
 		limit--
 	}
 }
@@ -83,11 +83,11 @@ func (b *backfill) recordOlder(task *schedule.Task, first, last time.Time, reaso
 	if !pauses.Touches(task, first, last) { // no look at each slot: there may be millions
 		end := last.Add(time.Second)
 		n := task.When.Count(first, end) - b.settled.countInRanges(task, first, end)
-		b.record(task.Name, slotRange{first: first, last: last, slots: n}, reason)
+		b.recordRange(task.Name, slotRange{first: first, last: last, slots: n}, reason)
 		return
 	}
 	for _, r := range b.pausedRanges(task, first, last) {
-		b.record(task.Name, r, reason)
+		b.recordRange(task.Name, r, reason)
 	}
 }
 
@@ -137,14 +137,14 @@ func (b *backfill) oneSlot(name string, at time.Time) slotRange {
 	return r
 }
 
-// record makes the row of slots of a task that were missed for the reason, or skipped because they
-// were paused.
-func (b *backfill) record(name string, r slotRange, reason string) {
-	ended := outcome.Missed
+// recordRange makes the row of slots of a task that were missed for the reason, or skipped because
+// they were paused.
+func (b *backfill) recordRange(name string, r slotRange, reason string) {
+	became := outcome.Missed
 	if r.pause != "" {
-		ended, reason = outcome.Skipped, r.pause
+		became, reason = outcome.Skipped, r.pause
 	}
-	row := b.endedRow(slotKey{name, r.first}, outcome.MissedID(name, r.first), ended, reason)
+	row := b.endedRow(slotKey{name, r.first}, outcome.MissedID(name, r.first), became, reason)
 	if r.slots > 1 {
 		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, r.first), r.slots, r.last.UTC()
 		last := humanize.MinuteZone(r.last, b.ledger.Schedule.Location)
@@ -159,7 +159,7 @@ func (b *backfill) record(name string, r slotRange, reason string) {
 }
 
 // endedRow returns the row of a slot that does not run.
-func (b *backfill) endedRow(key slotKey, id string, ended outcome.Outcome, reason string) state.Row {
+func (b *backfill) endedRow(key slotKey, id string, became outcome.Outcome, reason string) state.Row {
 	row := state.Row{
 		ID:     id,
 		Task:   key.task,
@@ -167,7 +167,7 @@ func (b *backfill) endedRow(key slotKey, id string, ended outcome.Outcome, reaso
 		Slot:   key.slot.UTC(),
 		Server: b.ledger.Server,
 		Phase:  state.Ended,
-		Result: state.Result{Outcome: ended, Reason: reason, Ended: clock.Now()},
+		Result: state.Result{Outcome: became, Reason: reason, Ended: clock.Now()},
 	}
 	if task := b.task(key.task); task != nil {
 		row.Mutex, row.Background = task.Mutex, task.Background

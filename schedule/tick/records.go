@@ -26,22 +26,28 @@ type records struct {
 	ended     int                 // how many runs have ended in this tick
 }
 
-// keep collects the row of a run in memory: the folder may be writable again before this tick ends.
+// keep keeps the row of a run in memory for the history: the folder may be writable again before
+// this tick ends.
 func (r *records) keep(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.collected = append(r.collected, row)
 }
 
-// done reports the row of a run that has ended, or of a slot without a run, and adds it.
+// done counts or collects the row of a run that has ended, or of a slot without a run, and reports
+// it. The next tick does not report a background run again.
 func (r *records) done(row state.Row) {
-	r.add(row)
-	r.tick.Report.Done(row)
+	r.countOrKeep(row)
+	r.tick.Report.done(row)
+	isBad := row.Background && row.Outcome.Failure()
+	if isBad && r.tick.Report.Done != nil && !r.fallback.inUse() {
+		_, _ = r.db.Runs().Report(context.Background(), row.ID) // after an error it is reported twice
+	}
 }
 
-// add counts the row of a run that has ended: the run has written the row itself. It collects the
-// row of a slot without a run for the history.
-func (r *records) add(row state.Row) {
+// countOrKeep counts the row of a run that has ended: the run has written the row itself. It keeps
+// the row of a slot without a run for the history.
+func (r *records) countOrKeep(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if row.Ran() {

@@ -76,8 +76,7 @@ func inBackground(row state.Row, task *schedule.Task) bool {
 }
 
 // each calls start for each of the waiting requests whose time has come, and refuses requests that
-// can never run. Requests for tasks that are paused or in maintenance go on waiting
-// (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
+// can never run.
 func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task)) {
 	for _, row := range waiting {
 		if r.launcher.stops.noNewStarts.Err() != nil {
@@ -88,21 +87,34 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 			continue
 		}
 		task := r.tick.Schedule.Task(row.Task)
-		if task == nil {
-			r.refuse(row, "it is no longer in the schedule")
-			continue
-		}
-		switch _, problem := task.CheckValues(row.Params); {
-		case problem != nil: // the schedule has changed since
-			r.refuse(row, problem.Error())
-		case !r.tick.Schedule.Active(task):
-			r.refuse(row, "it is "+r.tick.Schedule.Inactive(task))
-		case r.launcher.admission.paused(task, row.Slot) != "": // it waits on
-		case r.launcher.admission.inMaintenance(task, r.tick.Minute) != "": // it waits on
-		default:
+		if reason := r.neverRuns(row, task); reason != "" {
+			r.refuse(row, reason)
+		} else if !r.waitsForPause(row, task) {
 			start(row, task)
 		}
 	}
+}
+
+// neverRuns returns why a request can never run now that the schedule has changed; "" if it can.
+// The task is nil if the schedule has it no longer.
+func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
+	if task == nil {
+		return "it is no longer in the schedule"
+	}
+	if _, problem := task.CheckValues(row.Params); problem != nil {
+		return problem.Error()
+	}
+	if !r.tick.Schedule.Active(task) {
+		return "it is " + r.tick.Schedule.Inactive(task)
+	}
+	return ""
+}
+
+// waitsForPause reports whether a request waits for the end of a pause or a maintenance
+// (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
+func (r requests) waitsForPause(row state.Row, task *schedule.Task) bool {
+	admission := r.launcher.admission
+	return admission.pauseOf(task, row.Slot) != "" || admission.maintenanceOf(task, r.tick.Minute) != ""
 }
 
 // begin begins the run of a request. While its mutex is held the request stays for a later tick.
@@ -116,15 +128,16 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	requested.OneServer, requested.Background = false, inBackground(row, task)
 	record := r.requestRow(row, &requested)
 	lock, refusal := r.launcher.locks.take(&record, schedule.Slot{Task: &requested, At: row.Slot})
+	mayQueue := refusal.cause == locksHeld && requested.Background && task.MaxWait > 0
 	switch {
 	case refusal.cause == noRefusal:
-	case refusal.cause == locksHeld && requested.Background && task.MaxWait > 0 && r.launcher.waitsAlready(task) == "":
+	case mayQueue && r.launcher.waitsAlready(task) == "":
 		record.Wait = waitOf(task)
-	case refusal.cause != storeUnknown:
-		r.putBack(row, task, refusal.reason)
-		return nil, false
-	default: // the store is down, which was reported: the request goes on waiting until the store answers
+	case refusal.cause == storeUnknown: // this was reported: the request waits until the store answers
 		r.launcher.locks.skippedUnknown.Store(true)
+		return nil, false
+	default:
+		r.putBack(row, task, refusal.reason)
 		return nil, false
 	}
 	begun := r.beginRow(record, task, lock)
@@ -171,7 +184,7 @@ func (r requests) refuse(row state.Row, reason string) {
 		r.launcher.skip(r.requestRow(row, task), task, reason)
 		return
 	}
-	record := skipped(r.requestRow(row, task), reason)
+	record := skippedRow(r.requestRow(row, task), reason)
 	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended}
 	waited, err := r.rows().Settle(context.Background(), row.ID, result)
 	if err != nil {

@@ -23,10 +23,9 @@ const (
 	MostOffset = 10 * time.Second
 )
 
-// announceWhile announces to the other servers that this one ticks and which runs it has, again and
-// again until end is called. Then it announces once more if its runs have changed since. The tick
-// does not depend on it: a failure is only a detail, and an outage of the store is reported when
-// locks are taken.
+// announceWhile begins to announce this server to the other servers (announce), until end is
+// called. The tick does not depend on it: a failure is only a detail, and an outage of the store is
+// reported when locks are taken.
 func (r *tickRun) announceWhile() (end func()) {
 	if r.tick.Storage.Store == nil {
 		return func() {}
@@ -40,33 +39,42 @@ func (r *tickRun) announceWhile() (end func()) {
 	}
 }
 
-// announce announces this server until ticking is done. In the end it notes what is wrong with the
-// servers, or why the store was of no use.
+// announce announces that this server ticks, and which runs it has, again and again until ticking
+// is done. Then it announces once more if the runs have changed since. In the end it notes what is
+// wrong with the servers, or why the store was of no use.
 func (r *tickRun) announce(ticking context.Context) {
-	var found []cluster.Finding
-	var last []cluster.Running
-	var err error
-	announce := func(self cluster.Server) {
-		var offset time.Duration
-		offset, found, err = cluster.Announce(context.Background(), r.tick.Storage.Store, clock.Now, self)
-		if err != nil {
-			r.tick.Report.detail("this server is not announced: %v", err)
-			return
-		}
-		r.tick.reportServers(offset, found)
-		last = self.Running
-	}
-	announce(r.self())
+	a := &announcer{tick: r.tick}
+	a.tell(r.self())
 	for clock.Wait(ticking, announceEvery) {
-		announce(r.self())
+		a.tell(r.self())
 	}
-	if self := r.self(); !slices.Equal(self.Running, last) {
-		announce(self)
+	if self := r.self(); !slices.Equal(self.Running, a.told) {
+		a.tell(self)
 	}
 	if outage := r.locks.outage.Load(); outage != nil { // the tasks of this tick met it
-		err = *outage
+		a.err = *outage
 	}
-	cluster.Note(r.tick.Storage.Dir, r.tick.Minute, found, err)
+	cluster.Note(r.tick.Storage.Dir, r.tick.Minute, a.findings, a.err)
+}
+
+// An announcer announces this server, and remembers what came of the last announcement.
+type announcer struct {
+	tick     *Tick
+	told     []cluster.Running // the runs that the other servers know of
+	findings []cluster.Finding // what is wrong with the servers
+	err      error             // why the store was of no use
+}
+
+// tell announces this server once, and reports what is wrong with the servers.
+func (a *announcer) tell(self cluster.Server) {
+	var offset time.Duration
+	offset, a.findings, a.err = cluster.Announce(context.Background(), a.tick.Storage.Store, clock.Now, self)
+	if a.err != nil {
+		a.tick.Report.detail("this server is not announced: %v", a.err)
+		return
+	}
+	a.tick.reportServers(offset, a.findings)
+	a.told = self.Running
 }
 
 // self returns the announcement of this server.
@@ -107,12 +115,12 @@ func (t *Tick) checkLabels() {
 
 // reportServers reports a clock that is off by more than MostOffset, and what is wrong with the
 // other servers of the store. A server that fell silent is for status: it may be back in a minute.
-func (t *Tick) reportServers(offset time.Duration, found []cluster.Finding) {
+func (t *Tick) reportServers(offset time.Duration, findings []cluster.Finding) {
 	if offset.Abs() > MostOffset {
 		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere"+
 			" (set it, or the store's, with NTP)", t.Host.Server, OffsetText(offset))
 	}
-	for _, f := range found {
+	for _, f := range findings {
 		if f.Kind != cluster.KindSilent {
 			t.problemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
 		}

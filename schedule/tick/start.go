@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -24,15 +25,15 @@ type launcher struct {
 	fallback      *fallback
 	ledger        *Ledger
 	records       *records
-	deliveries    *deliveries
+	sender        *notify.Sender // of messages; nil until startSender
 	supervisors   *run.Supervisors
 	batch         runBatch
-	handedOverIDs sync.Map    // of the runs that this tick has handed over; the values mean nothing
+	handedOverIDs sync.Map    // of the runs that this tick hands over; the values mean nothing
 	self          *state.Self // this tick in the database
 	inMemory      *state.Self // this tick in the database in memory; nil until that is used
 	openInMemory  sync.Once
 	watchedHere   sync.WaitGroup // the background runs that this process watches itself
-	stops         stops
+	stops         stopContexts
 	hooks         sync.WaitGroup // the on_skip and on_overdue hooks that run
 	skipping      chan struct{}  // has an element for each slot whose on_skip hooks run
 	failed        atomic.Bool    // a run could not begin, or could not be handed over
@@ -68,72 +69,72 @@ func (r *tickRun) startLater(staying context.Context, slots []schedule.Slot) {
 }
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
-func (s *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
-	s.prefetch(slots)
-	defer s.locks.releasePrefetched(slots)
-	defer s.tick.Report.flush()
-	defer s.handOverBatch()
+func (l *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
+	l.prefetch(slots)
+	defer l.locks.releasePrefetched(slots)
+	defer l.tick.Report.flush()
+	defer l.handOverBatch()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
-			s.skipAll(slots[i:], whyDone(ctx))
+			l.skipAll(slots[i:], whyDone(ctx))
 			return
 		}
-		if slot.Task.NeedsLocks() && s.tick.Storage.Store != nil { // the store may be slow
-			s.handOverBatch()
+		if slot.Task.NeedsLocks() && l.tick.Storage.Store != nil { // the store may be slow
+			l.handOverBatch()
 		}
-		if prepared, ok := s.prepare(slot); ok && s.batch.add(prepared) == maxBatch {
-			s.handOverBatch()
+		if prepared, ok := l.prepare(slot); ok && l.batch.add(prepared) == maxBatch {
+			l.handOverBatch()
 		}
 	}
 }
 
 // prepare prepares the run of a slot whose task has no condition commands. It returns false if
 // there is nothing to begin: the slot was skipped or failed, or its run waits already.
-func (s *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
-	row := s.newRow(slot)
-	if reason, paused := s.admission.refusal(slot); reason != "" {
-		s.refuse(row, slot.Task, reason, paused)
+func (l *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
+	row := l.newRow(slot)
+	if reason, byPause := l.admission.refusal(slot); reason != "" {
+		l.refuse(row, slot.Task, reason, byPause)
 		return nil, false
 	}
-	return s.prepareLocked(row, slot)
+	return l.prepareLocked(row, slot)
 }
 
 // prepareLocked takes the lock of a slot that may start, and prepares its run. If the run has to
 // wait for the lock, it begins without it.
-func (s *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
-	lock, refusal := s.locks.take(&row, slot)
-	if refusal.cause == storeUnknown && slot.Task.WaitWhenStoreDown && s.delay(slot, refusal.err) {
+func (l *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
+	lock, refusal := l.locks.take(&row, slot)
+	if refusal.cause == storeUnknown && slot.Task.WaitWhenStoreDown && l.waitForStore(slot, refusal.err) {
 		return nil, false
 	}
 	if refusal.cause == locksHeld && slot.Task.MaxWait > 0 && slot.Task.Background {
-		if waiting, ok := s.beginWaiting(row, slot, refusal); ok {
-			s.handOverBegun(waiting)
+		if waiting, ok := l.beginWaiting(row, slot, refusal); ok {
+			l.handOverBegun(waiting)
 		}
 		return nil, false
 	}
 	if refusal.cause != noRefusal {
-		s.locks.skippedUnknown.CompareAndSwap(false, refusal.cause == storeUnknown)
+		l.locks.skippedUnknown.CompareAndSwap(false, refusal.cause == storeUnknown)
 		row.Kind = refusal.kind
-		s.skip(row, slot.Task, refusal.reason)
+		l.skip(row, slot.Task, refusal.reason)
 		return nil, false
 	}
-	return s.prepareRun(row, slot.Task, lock)
+	return l.prepareRun(row, slot.Task, lock)
 }
 
 // beginWaiting begins the run of a slot whose mutex or seats other runs have: its supervisor waits
 // for them. While another run of the task waits already the slot is skipped, unless the task
 // catches up.
-func (s *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal lockRefusal) (*run.Run, bool) {
-	if reason := s.waitsAlready(slot.Task); reason != "" && !slot.Task.CatchesUp {
-		s.skip(row, slot.Task, reason)
+func (l *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal lockRefusal) (*run.Run, bool) {
+	if reason := l.waitsAlready(slot.Task); reason != "" && !slot.Task.CatchesUp {
+		l.skip(row, slot.Task, reason)
 		return nil, false
 	}
 	row.Wait = waitOf(slot.Task)
-	row.Wait.Until = s.admission.waitsUntil(slot, row.Wait.Since).UTC()
-	begun, err := s.caller().Begin(row, slot.Task, nil)
+	row.Wait.Until = l.admission.latestStart(slot, row.Wait.Since).UTC()
+	begun, err := l.caller().Begin(row, slot.Task, nil)
 	if err != nil {
 		row.Wait = state.Wait{}
-		s.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", refusal.reason, err))
+		l.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", refusal.reason, err))
 		return nil, false
 	}
 	return begun, true
@@ -147,8 +148,8 @@ func waitOf(task *schedule.Task) state.Wait {
 
 // waitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
 // task waits.
-func (s *launcher) waitsAlready(task *schedule.Task) string {
-	waiting, ok, err := s.tick.Storage.DB.Queued(context.Background(), task.Name)
+func (l *launcher) waitsAlready(task *schedule.Task) string {
+	waiting, ok, err := l.tick.Storage.DB.Queued(context.Background(), task.Name)
 	if !ok || err != nil {
 		return ""
 	}
@@ -160,38 +161,38 @@ func (s *launcher) waitsAlready(task *schedule.Task) string {
 
 // prepareRun prepares the run of a slot whose lock is taken. It returns false if that failed. If
 // the state folder cannot be written, it prepares the run in memory.
-func (s *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Prepared, bool) {
-	p, err := s.caller().Prepare(row, task, lock)
-	if memory, ok := s.fallback.storageFor(err); ok {
-		s.failed.Store(true)
-		p, err = s.callerIn(memory).Prepare(row, task, lock)
+func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Prepared, bool) {
+	p, err := l.caller().Prepare(row, task, lock)
+	if memory, fellBack := l.fallback.openFor(err); fellBack {
+		l.failed.Store(true)
+		p, err = l.callerIn(memory).Prepare(row, task, lock)
 	}
 	if err != nil {
-		s.failed.Store(true)
-		s.handOverBatch()
-		s.records.done(s.caller().FailUnbegun(row, task, lock, err))
+		l.failed.Store(true)
+		l.handOverBatch()
+		l.records.done(l.caller().FailUnbegun(row, task, lock, err))
 		return nil, false
 	}
 	return p, true
 }
 
 // caller returns the Caller of the runs of this tick.
-func (s *launcher) caller() run.Caller { return s.callerIn(s.tick.Storage) }
+func (l *launcher) caller() run.Caller { return l.callerIn(l.tick.Storage) }
 
 // callerIn is caller for the storage of the tick, or for the storage in memory.
-func (s *launcher) callerIn(storage run.Storage) run.Caller {
-	self := s.self
+func (l *launcher) callerIn(storage run.Storage) run.Caller {
+	self := l.self
 	if storage.DB.InMemory() {
-		s.openInMemory.Do(func() { s.inMemory = storage.DB.Self(state.Tick) })
-		self = s.inMemory
+		l.openInMemory.Do(func() { l.inMemory = storage.DB.Self(state.Tick) })
+		self = l.inMemory
 	}
 	return run.Caller{
 		Storage:   storage,
 		Self:      self,
-		Environ:   s.tick.Host.Environ,
-		Sender:    s.deliveries.sender,
-		Leases:    &s.locks.leases,
-		Terminate: s.stops.terminate,
+		Environ:   l.tick.Host.Environ,
+		Sender:    l.sender,
+		Leases:    &l.locks.leases,
+		Terminate: l.stops.terminate,
 	}
 }
 
@@ -211,12 +212,12 @@ func (t *Tick) rowOf(slot schedule.Slot) state.Row {
 
 // newRow returns the row of a run that is to begin for a slot. If a run was planned or prefetched
 // for the slot, the row has the id of that run.
-func (s *launcher) newRow(slot schedule.Slot) state.Row {
-	row := s.tick.rowOf(slot)
-	if p := s.locks.prefetched(slot); p != nil {
+func (l *launcher) newRow(slot schedule.Slot) state.Row {
+	row := l.tick.rowOf(slot)
+	if p := l.locks.prefetched(slot); p != nil {
 		row.ID = p.row.ID
 	}
-	if id, note := s.ledger.RunOf(slot); id != "" {
+	if id, note := l.ledger.RunOf(slot); id != "" {
 		row.ID = id
 		if note != "" {
 			row.Notes = []string{note}
@@ -226,39 +227,39 @@ func (s *launcher) newRow(slot schedule.Slot) state.Row {
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
-func (s *launcher) skip(row state.Row, task *schedule.Task, reason string) {
-	s.handOverBatch()
-	row = skipped(row, reason)
+func (l *launcher) skip(row state.Row, task *schedule.Task, reason string) {
+	l.handOverBatch()
+	row = skippedRow(row, reason)
 	if len(task.Hooks.OnSkip) == 0 {
-		s.records.done(row)
+		l.records.done(row)
 		return
 	}
-	s.fireSkip(row, task, s.tick.Report.Done)
+	l.fireSkip(row, task, l.tick.Report.done)
 }
 
-// skipped returns the row of a slot that is skipped now.
-func skipped(row state.Row, reason string) state.Row {
+// skippedRow returns the row of a slot that is skipped now.
+func skippedRow(row state.Row, reason string) state.Row {
 	row.Outcome, row.Reason, row.Ended = outcome.Skipped, reason, clock.Now()
 	return row
 }
 
 // fireSkip settles that a slot is skipped, and fires the on_skip hooks of its task beside
 // everything else. It calls done afterwards.
-func (s *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.Row)) {
-	s.hooks.Go(func() {
-		s.skipping <- struct{}{}
-		defer func() { <-s.skipping }()
-		settled, err := s.caller().Skip(row, task)
-		if memory, ok := s.fallback.storageFor(err); ok {
-			if settled, err = s.callerIn(memory).Skip(row, task); err == nil {
-				s.records.keep(settled)
+func (l *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.Row)) {
+	l.hooks.Go(func() {
+		l.skipping <- struct{}{}
+		defer func() { <-l.skipping }()
+		settled, err := l.caller().Skip(row, task)
+		if memory, fellBack := l.fallback.openFor(err); fellBack {
+			if settled, err = l.callerIn(memory).Skip(row, task); err == nil {
+				l.records.keep(settled)
 			}
 		}
 		if isStale(err) {
 			return
 		}
 		if err != nil {
-			s.tick.Report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
+			l.tick.Report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
 		}
 		done(settled)
 	})
@@ -269,23 +270,23 @@ const maxSkipping = 16
 
 // skipAll skips slots for one reason, and writes their rows. The slots of one task are reported
 // together: a minute may have sixty of them.
-func (s *launcher) skipAll(slots []schedule.Slot, reason string) {
-	s.handOverBatch()
+func (l *launcher) skipAll(slots []schedule.Slot, reason string) {
+	l.handOverBatch()
 	together := map[*schedule.Task][]state.Row{}
 	for _, slot := range slots {
 		if len(slot.Task.Hooks.OnSkip) > 0 {
-			s.skip(s.newRow(slot), slot.Task, reason)
+			l.skip(l.newRow(slot), slot.Task, reason)
 			continue
 		}
-		row := skipped(s.newRow(slot), reason)
-		s.records.add(row)
+		row := skippedRow(l.newRow(slot), reason)
+		l.records.countOrKeep(row)
 		together[slot.Task] = append(together[slot.Task], row)
 	}
 	for _, slot := range slots { // in their order
 		if rows := together[slot.Task]; len(rows) > 0 {
-			s.tick.Report.skipped(rows)
+			l.tick.Report.skipped(rows)
 			delete(together, slot.Task)
 		}
 	}
-	s.records.flushNow()
+	l.records.flushNow()
 }

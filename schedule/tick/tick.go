@@ -71,7 +71,7 @@ type Result struct {
 // terminate is done it stops the running one, and when kill is done too it kills it.
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.checkLabels()
-	r := t.prepare(stops{noNewStarts, terminate, kill})
+	r := t.prepare(stopContexts{noNewStarts, terminate, kill})
 	defer t.Storage.DB.Close()
 
 	// 1. The due slots. The supervisor starts beside that, and pauses are read.
@@ -81,7 +81,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 
 	// 2. The plan: one transaction writes down which slots this tick starts.
 	background, foreground := schedule.Split(r.planSlots(due))
-	r.deliveries.start(kill)
+	r.launcher.startSender(kill)
 
 	// 3. Slots that have waited too long are skipped. Their hooks may send messages.
 	r.skipExpired()
@@ -92,7 +92,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 5. Background tasks start first, so that no foreground task delays them. A run that has
 	// waited for its mutex comes before them.
 	now, later := schedule.UntilSecond(background, t.Minute)
-	staying, leave := r.stay(slices.Concat(later, foreground))
+	staying, endStay := r.stay(slices.Concat(later, foreground))
 	soon, _ := schedule.UntilSecond(foreground, t.Minute)
 	r.launcher.prefetch(soon)
 	if !r.nothingToDo {
@@ -136,7 +136,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		queue.runRequested()
 	}
 	laterStarts.Wait()
-	leave()
+	endStay()
 
 	// 10. The end: the tick waits for steps 4 and 8, and for messages, and prunes the database.
 	beside.Wait()
@@ -151,8 +151,8 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	}
 }
 
-// stops are the three ways to stop a tick, each stronger than the one before.
-type stops struct {
+// stopContexts are the three ways to stop a tick, each stronger than the one before.
+type stopContexts struct {
 	noNewStarts context.Context // when it is done, the tick starts no other task
 	terminate   context.Context // when it is done, the tick stops the running tasks that it watches
 	kill        context.Context // when it is done, the tick kills them
@@ -161,7 +161,7 @@ type stops struct {
 // A tickRun is a tick while it runs.
 type tickRun struct {
 	tick        *Tick
-	stops       stops
+	stops       stopContexts
 	began       time.Time
 	nothingToDo bool        // nothing is due, and the database has no work for this tick
 	owner       *state.Self // this tick in the database
@@ -170,19 +170,18 @@ type tickRun struct {
 	locks       *locks
 	ledger      *Ledger
 	records     *records
-	deliveries  *deliveries
 	launcher    *launcher
 	conditions  *conditions
 	requests    requests
 }
 
 // prepare returns the tick before it has done anything.
-func (t *Tick) prepare(stops stops) *tickRun {
+func (t *Tick) prepare(stops stopContexts) *tickRun {
 	r := &tickRun{tick: t, stops: stops, began: t.Began, owner: t.Storage.DB.Self(state.Tick)}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
-	fallback := &fallback{storage: t.Storage, problem: t.Report.Problem}
+	memory := &fallback{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{
 		source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
 		report: t.Report,
@@ -191,28 +190,26 @@ func (t *Tick) prepare(stops stops) *tickRun {
 	r.ledger = r.newLedger()
 	r.locks = &locks{
 		tick:        t,
-		fallback:    fallback,
+		fallback:    memory,
 		began:       r.began,
 		noNewStarts: stops.noNewStarts,
 		asking:      make(chan struct{}, mutex.MaxConcurrent),
 	}
-	r.records = &records{tick: t, db: t.Storage.DB, fallback: fallback}
-	r.deliveries = &deliveries{tick: t, records: r.records}
+	r.records = &records{tick: t, db: t.Storage.DB, fallback: memory}
 	r.launcher = &launcher{
 		tick:        t,
 		stops:       stops,
 		admission:   r.admission,
 		locks:       r.locks,
-		fallback:    fallback,
+		fallback:    memory,
 		ledger:      r.ledger,
 		records:     r.records,
-		deliveries:  r.deliveries,
 		supervisors: t.supervisors(),
 		self:        r.owner,
 		skipping:    make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.launcher)
-	r.requests = requests{t, r.launcher}
+	r.requests = requests{tick: t, launcher: r.launcher}
 	return r
 }
 
@@ -243,11 +240,11 @@ func (t *Tick) supervisors() *run.Supervisors {
 }
 
 // Await prepares a tick whose minute begins in a moment: if background tasks will be due, it starts
-// the supervisor. Run is to be called then, or Leave.
+// the supervisor. Run is to be called then, or Withdraw.
 func (t *Tick) Await() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute))) }
 
-// Leave ends a tick that will not run.
-func (t *Tick) Leave() { t.supervisors().Close() }
+// Withdraw ends a tick that will not run.
+func (t *Tick) Withdraw() { t.supervisors().Close() }
 
 // startSupervisor starts the supervisor beside everything else, if one of the slots belongs to a
 // background task.
@@ -263,7 +260,7 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.tick.Work.Covered()
 	slots, err := r.ledger.Open(due)
-	if _, fellBack := r.records.fallback.storageFor(err); err != nil && !fellBack {
+	if _, fellBack := r.records.fallback.openFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("this minute is not accounted for: %v", err)
 	}
 	r.nothingToDo = r.ledger.Idle && len(slots) == 0
@@ -273,7 +270,7 @@ func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 // skipExpired skips the slots that have waited until it was too late for them.
 func (r *tickRun) skipExpired() {
 	for _, refused := range r.ledger.Expired {
-		row := skipped(r.launcher.newRow(refused.Slot), refused.Reason)
+		row := skippedRow(r.launcher.newRow(refused.Slot), refused.Reason)
 		row.Kind = refused.Kind
 		r.launcher.fireSkip(row, refused.Slot.Task, func(state.Row) {})
 	}
@@ -287,9 +284,9 @@ func (r *tickRun) end() {
 	if !r.nothingToDo {
 		// Now the tasks have run: their newer messages take over the number of messages that
 		// at_most held back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
-		r.deliveries.sender.Release()
+		r.launcher.sender.Release()
 	}
-	r.deliveries.sender.Wait(r.stops.terminate, notify.Patience)
+	r.launcher.sender.Wait(r.stops.terminate, notify.Patience)
 	if !r.nothingToDo {
 		r.records.write(r.ledger.Recorded)
 		r.reportEnded()
