@@ -102,8 +102,11 @@ func readArguments(r *reader, n *node) ([]string, bool) {
 
 func readShell(r *reader, n *node) ([]string, bool) {
 	hint := ""
-	if n.IsScalar() {
-		hint = "write [" + yamldoc.Shorten(n.Value) + ", -c]"
+	if words := strings.Fields(n.Value); len(words) > 0 {
+		if words[len(words)-1] != "-c" {
+			words = append(words, "-c")
+		}
+		hint = "write [" + yamldoc.Shorten(strings.Join(words, ", ")) + "]"
 	}
 	if !r.RequireList(n, hint) {
 		return nil, false
@@ -111,15 +114,11 @@ func readShell(r *reader, n *node) ([]string, bool) {
 	return readArguments(r, n)
 }
 
-// requireNames refuses a value that is no mapping whose keys are names of the user's own. The hint
-// calls their values what.
-func requireNames(r *reader, n *node, what string) bool {
-	if n.IsList() {
-		r.Problemf(n, "write {NAME: "+what+"}, or a line `NAME: "+what+"` for each, without \"-\"",
-			"%s must be a mapping of keys and values, not a list", r.Key)
-		return false
-	}
-	return r.RequireMapping(n, r.Key)
+// requireNames refuses a value that is no mapping from names. The hint has `{NAME: value}`, with
+// the given word for the value.
+func requireNames(r *reader, n *node, value string) bool {
+	pair := "NAME: " + value
+	return r.RequireMapping(n, r.Key, "write {"+pair+"}, or a line `"+pair+"` for each, without \"-\"")
 }
 
 // readVariables reads a mapping of variables, and returns them together with the inherited ones.
@@ -194,7 +193,6 @@ func readUmask(r *reader, n *node) (*int, bool) {
 	digits, marked := strings.CutPrefix(text, "0o")
 	if !marked {
 		digits, marked = strings.CutPrefix(text, "0")
-		marked = marked || text == "0"
 	}
 	mask, err := strconv.ParseUint("0"+digits, 8, 32)
 	switch {

@@ -36,8 +36,8 @@ func TestUmask(t *testing.T) {
 		{"0_27", -1, "umask \"0_27\" is not an octal number\n  hint: write it in octal, as 027"},
 		{"-027", -1, "umask \"-027\" is not an octal number\n  hint: write it in octal, as 027"},
 		{"u=rwx,g=rx,o=", -1, "umask \"u=rwx,g=rx,o=\" is not an octal number\n  hint: write it in octal, as 027"},
-		{"[027]", -1, "umask must be text, not a list"},
-		{"", -1, "umask has no value"},
+		{"[027]", -1, "umask must be text, not a list\n  hint: write it as in `umask: '027'`"},
+		{"", -1, "umask has no value\n  hint: write it as in `umask: '027'`"},
 	} {
 		s, err := Text([]byte(one("umask: "+row.text)), "/srv/schedule.yaml", testOptions())
 		switch {

@@ -131,11 +131,12 @@ func daysOf(word string) schedule.Days {
 	return 0
 }
 
-// dayHint proposes the days of a range, or the nearest name, for a word that names no day. It
-// returns "" if it knows no proposal.
+// dayHint proposes the days of a range, or the nearest name, for a word that names no day. If it
+// finds neither, it shows how days are written.
 func dayHint(r *reader, word string) string {
+	const form = "days are written as monday or mon, weekdays, or [mon, wed]"
 	if from, to, isRange := strings.Cut(word, "-"); isRange {
-		return rangeHint(daysOf(strings.TrimSpace(from)), daysOf(strings.TrimSpace(to)))
+		return cmp.Or(rangeHint(daysOf(strings.TrimSpace(from)), daysOf(strings.TrimSpace(to))), form)
 	}
 	near := r.Nearest(word, append([]string{"weekdays", "weekends"}, dayNames...))
 	if near == "" && len(word) <= 4 {
@@ -145,7 +146,7 @@ func dayHint(r *reader, word string) string {
 		}
 		near = r.Nearest(word, short)
 	}
-	return yamldoc.DidYouMean(near)
+	return cmp.Or(yamldoc.DidYouMean(near), form)
 }
 
 // rangeHint proposes the days from one day to another. It returns "" if one of the two is not one

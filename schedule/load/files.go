@@ -165,12 +165,13 @@ func matches(l *loader, n *node) []string {
 		pattern = filepath.Join(escape.Replace(l.folder), pattern)
 	}
 	paths, err := filepath.Glob(pattern)
+	paths = afterEdit(l, pattern, paths)
 	if err != nil {
 		l.Problemf(n, "", "include %s: the pattern is broken", yamldoc.Quote(n.Value))
 	} else if len(paths) == 0 && !hasWildcard {
 		l.Problemf(n, "", "include %s: there is no such file", yamldoc.Quote(n.Value))
 	}
-	return afterEdit(l, pattern, paths)
+	return paths
 }
 
 // afterEdit returns the files that a pattern will stand for, sorted, after the edit in
@@ -197,7 +198,7 @@ func readInclude(l *loader, src *yamldoc.Source, base *taskDraft) {
 	}
 	if root.IsList() {
 		l.readEntries(root, base)
-	} else if l.RequireMapping(root, "an included file") {
+	} else if l.RequireMapping(root, "an included file", "write a list of tasks") {
 		includeKeys.Decode(l, new(struct{}), root, 0)
 		l.readEntries(root.Lookup("tasks"), base)
 	}

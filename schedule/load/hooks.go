@@ -108,7 +108,7 @@ type mailSettings struct{ url, from string }
 // setMail reads the settings that the mails of all tasks take over. It comes before defaults and
 // tasks.
 func setMail(l *loader, _ *settings, n *node) {
-	if !l.RequireMapping(n, l.Key) {
+	if !l.RequireMapping(n, l.Key, "") {
 		return
 	}
 	mailKeys.Decode(l, &l.mail, n, 0)

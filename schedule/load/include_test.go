@@ -75,7 +75,7 @@ func TestProblemsOfIncludes(t *testing.T) {
 			"a.yaml:1:1: the file is empty\n  hint: a schedule starts with `tasks:`"}},
 		{"an include that is a text", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask,
 			"a.yaml": "x\n"}, []string{
-			"a.yaml:1:1: an included file must be a mapping of keys and values, not the text \"x\""}},
+			"a.yaml:1:1: an included file must be a mapping of keys and values, not the text \"x\"\n  hint: write a list of tasks"}},
 		{"broken YAML", map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask,
 			"a.yaml": "tasks:\n- cron: @daily\n"}, []string{
 			"a.yaml:2:9: text cannot start with this character\n  hint: put the text in quotes, as in `cron: \"@daily\"`"}},
@@ -90,6 +90,31 @@ func TestProblemsOfIncludes(t *testing.T) {
 			}
 			noProgrammersWords(t, err.Error())
 		})
+	}
+}
+
+func TestIncludesAreThoseAfterAnEdit(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"schedule.yaml": "include: a.yaml\n" + mainTask, "a.yaml": "[]"})
+	main, include := filepath.Join(dir, "schedule.yaml"), filepath.Join(dir, "a.yaml")
+	options := testOptions()
+	for _, row := range []struct {
+		name  string
+		texts map[string][]byte
+		says  string // "" for a schedule that is valid
+	}{
+		{"an include that the edit takes away", map[string][]byte{include: nil},
+			"schedule.yaml:1:10: include \"a.yaml\": there is no such file"},
+		{"an include that the edit makes", map[string][]byte{
+			main:                         []byte("include: b.yaml\n" + mainTask),
+			filepath.Join(dir, "b.yaml"): []byte("[]")}, ""},
+		{"a main file that the edit takes away", map[string][]byte{main: nil},
+			"schedule.yaml: there is no file " + main},
+	} {
+		options.Texts = row.texts
+		_, err := File(main, options)
+		if err == nil && row.says != "" || err != nil && err.Error() != row.says {
+			t.Errorf("%s: %v, want %q", row.name, err, row.says)
+		}
 	}
 }
 

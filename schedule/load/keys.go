@@ -316,7 +316,9 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
 	case name == "then": // in a hook it stands for trigger
 		return "write `after: COMMAND`"
-	case slices.Contains([]string{"depends_on", "needs", "requires", "upstream"}, name):
+	case name == "hooks":
+		return "hooks are keys of the task itself, such as on_failure"
+	case slices.Contains([]string{"depends_on", "dependencies", "needs", "requires", "upstream"}, name):
 		return "one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file, ` +
@@ -361,7 +363,7 @@ var synonyms = map[string]string{
 	"memory_limit": "limits: {memory: 512MB}", "mem_limit": "limits: {memory: 512MB}",
 	"memory": "limits: {memory: 512MB}", "cpu": "limits: {cpu: 80%}", "resources": "limits", "ulimit": "limits",
 	"parameters": "params", "inputs": "params", "max_runtime": "timeout", "time_limit": "timeout",
-	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days", "server": "servers",
+	"jobs": "tasks", "log": "output", "log_file": "output", "disabled": "enabled", "weekdays": "days", "server": "servers",
 	"host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
 
 	// Methods of Laravel; docs/from-laravel.md has the same lines.

@@ -200,11 +200,11 @@ func (l *loader) readMain(text []byte) {
 	if root == nil {
 		return
 	}
+	hint := "a schedule starts with `tasks:`"
 	if root.IsList() {
-		l.Problemf(root, "put the list under `tasks:`", "the file must be a mapping of keys and values, not a list")
-		return
+		hint = "put the list under `tasks:`"
 	}
-	if !l.RequireMapping(root, "the file") {
+	if !l.RequireMapping(root, "the file", hint) {
 		return
 	}
 	top := l.readSettings(root)

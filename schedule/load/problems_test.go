@@ -62,7 +62,7 @@ var mistakes = []struct {
 	{"a list at the top", "- name: a\n", []string{
 		"schedule.yaml:1:1: the file must be a mapping of keys and values, not a list\n  hint: put the list under `tasks:`"}},
 	{"a text at the top", "hello\n", []string{
-		"schedule.yaml:1:1: the file must be a mapping of keys and values, not the text \"hello\""}},
+		"schedule.yaml:1:1: the file must be a mapping of keys and values, not the text \"hello\"\n  hint: a schedule starts with `tasks:`"}},
 	{"a null byte", "name: a\nb: \x00\n", []string{
 		"schedule.yaml:2:4: the file holds the control character 0x00: it is not text"}},
 	{"Latin-1", "name: a\nb: \xe9t\xe9\n", []string{
@@ -165,11 +165,11 @@ var mistakes = []struct {
 		"schedule.yaml:20:21: task \"t\": unknown key \"matches\" in params.J\n  hint: the keys here are default, values, pattern",
 		"schedule.yaml:21:8: task \"t\": the default of params.K: \"a\\nb\" is not one line of text\n  hint: the default must be a value that people may set, too",
 		"schedule.yaml:22:8: task \"t\": params.L has no default, and the task has a time: nobody gives it a value then\n  hint: give it a default, or take the time of the task away",
-		"schedule.yaml:24:5: task \"t\": params: \"M\" is given twice, first at line 23"}},
+		"schedule.yaml:24:5: task \"t\": params: \"M\" is given twice, first at line 23\n  hint: remove one of the two"}},
 	{"params as a list", one("params: [DAY]"), []string{
 		"schedule.yaml:5:11: task \"t\": params must be a mapping of keys and values, not a list\n  hint: write {NAME: default}, or a line `NAME: default` for each, without \"-\""}},
 	{"params as a text", one("params: DAY"), []string{
-		"schedule.yaml:5:11: task \"t\": params must be a mapping of keys and values, not the text \"DAY\""}},
+		"schedule.yaml:5:11: task \"t\": params must be a mapping of keys and values, not the text \"DAY\"\n  hint: write {NAME: default}, or a line `NAME: default` for each, without \"-\""}},
 	{"a variable in env and in params", one("env: {DAY: x}\nparams: {DAY: y}"), []string{
 		"schedule.yaml:6:17: task \"t\": DAY is in env and in params\n  hint: keep one of the two"}},
 	{"a param without a default in defaults, and a hook that gives it no value", "defaults: {params: {DAY: {}}}\ntasks:\n- {name: t, every: hour, command: x, params: {DAY: today}, after: {trigger: u}}\n- {name: u, command: y}\n- {name: v, command: y}\n", []string{
@@ -228,7 +228,7 @@ var mistakes = []struct {
 		"name: a\nenv: {A: b}\ntasks:\n- name: a\n  command: x\n\n- name: b\n command: x\n", []string{
 			"schedule.yaml:8:2: this line does not fit the ones above\n  hint: check the indentation, and the quotes and brackets"}},
 	{"quotes that are never closed", "tasks:\n- name: a\n  command: \"x\n  every: hour\n", []string{
-		"schedule.yaml:3:3: the quotes are not closed"}},
+		"schedule.yaml:3:3: the quotes are not closed\n  hint: close them where the text ends"}},
 	{"a bracket that is never closed", "tasks:\n- name: a\n  command: [x\n", []string{
 		"schedule.yaml:3:3: a comma or the closing bracket is missing"}},
 	{"a variable in a mapping in braces", "env: {A: b, C: ${HOME}/x}\n", []string{
@@ -277,11 +277,25 @@ var mistakes = []struct {
 		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, sentry, on, format, after, when, at_most",
 		"schedule.yaml:6:42: task \"t\": unknown key \"command\" in on_failure\n  hint: did you mean \"run\"?"}},
 	{"a key given twice", one("command: y"), []string{
-		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
+		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4\n  hint: remove one of the two"}},
 	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
-		"schedule.yaml:3:3: env: \"A\" is given twice, first at line 2"}},
+		"schedule.yaml:3:3: env: \"A\" is given twice, first at line 2\n  hint: remove one of the two"}},
 	{"a key that is a list", one("[a]: b"), []string{
 		"schedule.yaml:5:3: task \"t\": a key must be text, not a list"}},
+	{"hooks as one key, and a task that it depends on", one("hooks: {failure: x}\ndependencies: [a]\nlog_file: x"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"hooks\"\n  hint: hooks are keys of the task itself, such as on_failure",
+		"schedule.yaml:6:3: task \"t\": unknown key \"dependencies\"\n  hint: one task starts another: write `on_success: {trigger: NAME}` in the task that comes first",
+		"schedule.yaml:7:3: task \"t\": unknown key \"log_file\"\n  hint: did you mean \"output\"?"}},
+	{"a text that is not indented", "tasks:\n- name: t\n  command: |\n  echo a\n  echo b\n", []string{
+		"schedule.yaml:4:3: the text of the key above is not indented\n  hint: indent its lines further than the key"}},
+	{"times with their zones", one("from: 2026-12-24 18:00 CET\nuntil: 2026-12-25 18:00:00+01:00"), []string{
+		"schedule.yaml:5:9: task \"t\": from \"2026-12-24 18:00 CET\" is not a date, or a date with a time\n  hint: a time with its zone is written as 2026-12-24T18:00:00+01:00",
+		"schedule.yaml:6:10: task \"t\": until \"2026-12-25 18:00:00+01:00\" is not a date, or a date with a time\n  hint: a time with its zone is written as 2026-12-24T18:00:00+01:00"}},
+	{"days in one text", one("days: [mon fri, Mo]"), []string{
+		"schedule.yaml:5:10: task \"t\": days: the text \"mon fri\" is not a day of the week\n  hint: days are written as monday or mon, weekdays, or [mon, wed]",
+		"schedule.yaml:5:19: task \"t\": days: the text \"Mo\" is not a day of the week\n  hint: days are written as monday or mon, weekdays, or [mon, wed]"}},
+	{"metrics that are only wanted", "metrics: true\ntasks: []\n", []string{
+		"schedule.yaml:1:10: metrics must be a mapping of keys and values, not true\n  hint: write it as in `metrics: {textfile: /var/lib/node_exporter/textfile/shop.prom}`"}},
 	{"a name in the defaults", "defaults: {name: a}\ntasks: []\n", []string{
 		"schedule.yaml:1:12: defaults: \"name\" does not belong in defaults\n  hint: put it into the tasks themselves"}},
 	{"a command and a time in the defaults", "defaults: {command: a, cron: x, every: minute}\ntasks: []\n", []string{
@@ -301,8 +315,8 @@ var mistakes = []struct {
 	{"the zone of the machine by name", "timezone: local\ntasks: []\n", []string{
 		"schedule.yaml:1:11: timezone \"local\" is not a known time zone\n  hint: leave the key out for the zone of the machine"}},
 	{"a key without a value", "name:\ntasks:\n", []string{
-		"schedule.yaml:1:6: name has no value",
-		"schedule.yaml:2:7: tasks has no value"}},
+		"schedule.yaml:1:6: name has no value\n  hint: write it as in `name: shop`",
+		"schedule.yaml:2:7: tasks has no value\n  hint: begin each task with `- name: NAME`"}},
 	{"a variable that is not set", "environment: ${APP_ENV}\ntasks: []\n", []string{
 		"schedule.yaml:1:14: environment: the variable APP_ENV is not set\n  hint: set it (cron sets very few), or write ${APP_ENV:-default}"}},
 	{"a variable that is empty", "environment: ${EMPTY}\ntasks: []\n", []string{
@@ -326,7 +340,7 @@ var mistakes = []struct {
 		"history: {keep: 90d, keep_failures: 30d}\ntasks: []\n", []string{
 			"schedule.yaml:1:10: history.keep_failures is less than history.keep\n  hint: failures are kept at least as long as other runs"}},
 	{"history that is a text", "history: 30d\ntasks: []\n", []string{
-		"schedule.yaml:1:10: history must be a mapping of keys and values, not the text \"30d\""}},
+		"schedule.yaml:1:10: history must be a mapping of keys and values, not the text \"30d\"\n  hint: write it as in `history: {keep: 90d, runs_per_task: 200}`"}},
 	{"metrics without a textfile", "metrics: {}\ntasks: []\n", []string{
 		"schedule.yaml:1:10: metrics has no textfile\n  hint: write {textfile: PATH}"}},
 	{"metrics that are a path", "metrics: /var/x.prom\ntasks: []\n", []string{
@@ -367,7 +381,7 @@ var mistakes = []struct {
 	{"an empty list of times", "tasks:\n- {name: t, cron: [], command: x}\n", []string{
 		"schedule.yaml:2:19: task \"t\": cron is an empty list"}},
 	{"every as a list", "tasks:\n- {name: t, every: [hour], command: x}\n", []string{
-		"schedule.yaml:2:20: task \"t\": every must be text, not a list"}},
+		"schedule.yaml:2:20: task \"t\": every must be text, not a list\n  hint: write it as in `every: weekday at 02:30`"}},
 	{"yes and no and words", one("background: yes\nenabled: off\none_server: 'true'\nwithout_overlapping: maybe"), []string{
 		"schedule.yaml:5:15: task \"t\": background must be true or false, not the text \"yes\"\n  hint: write true",
 		"schedule.yaml:6:12: task \"t\": enabled must be true or false, not the text \"off\"\n  hint: write false",
@@ -419,7 +433,7 @@ var mistakes = []struct {
 	{"a timeout of nothing", one("timeout: 0s"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 0s would end every attempt at once\n  hint: write false for a task without a timeout"}},
 	{"a timeout that is a list", one("timeout: [1h]"), []string{
-		"schedule.yaml:5:12: task \"t\": timeout must be a duration such as 90s, not a list"}},
+		"schedule.yaml:5:12: task \"t\": timeout must be a duration such as 90s, not a list\n  hint: write it as in `timeout: 20m`"}},
 	{"retry as a number", one("retry: 3"), []string{
 		"schedule.yaml:5:10: task \"t\": retry must be a mapping, not the number 3\n  hint: write {attempts: 3}"}},
 	{"retry without attempts", one("retry: {delay: 1s}"), []string{
@@ -529,20 +543,22 @@ var mistakes = []struct {
 	{"pools of every kind of mistake", "pools: {-x: 1, a: two, a: 2, b: 1.5, c: 1001, [d]: 1}\n" + one(""), []string{
 		"schedule.yaml:1:9: pools \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit",
 		"schedule.yaml:1:19: pools.a must be a whole number, not the text \"two\"",
-		"schedule.yaml:1:24: pools: \"a\" is given twice, first at line 1",
+		"schedule.yaml:1:24: pools: \"a\" is given twice, first at line 1\n  hint: remove one of the two",
 		"schedule.yaml:1:33: pools.b must be a whole number, not the number 1.5",
 		"schedule.yaml:1:41: pools.c must be from 1 to 1000, not 1001",
 		"schedule.yaml:1:47: a key must be text, not a list"}},
 	{"pools that are a list", "pools: [db]\n" + one(""), []string{
-		"schedule.yaml:1:8: pools must be a mapping of keys and values, not a list"}},
+		"schedule.yaml:1:8: pools must be a mapping of keys and values, not a list\n  hint: write it as in `pools: {database: 2}`"}},
 	{"pools in a task", one("pools: {db: 2}"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"pools\"\n  hint: it belongs at the top of the file, not in a task"}},
 	{"a pool at the top", "pool: db\n" + one(""), []string{
 		"schedule.yaml:1:1: unknown key \"pool\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
+	{"a shell that is a text with its option", one("shell: /bin/bash -eu -c"), []string{
+		"schedule.yaml:5:10: task \"t\": shell must be a list, not the text \"/bin/bash -eu -c\"\n  hint: write [/bin/bash, -eu, -c]"}},
 	{"a shell that is a text", one("shell: /bin/bash"), []string{
 		"schedule.yaml:5:10: task \"t\": shell must be a list, not the text \"/bin/bash\"\n  hint: write [/bin/bash, -c]"}},
 	{"tags", one("tags: {a: b}"), []string{
-		"schedule.yaml:5:9: task \"t\": tags must be text, not a mapping"}},
+		"schedule.yaml:5:9: task \"t\": tags must be text, not a mapping\n  hint: write it as in `tags: [reports, slow]`"}},
 	{"environments that are none", one("environments: []"), []string{
 		"schedule.yaml:5:17: task \"t\": environments is an empty list\n  hint: leave the key out for every environment, or switch the task off with `enabled: false`"}},
 	{"an output without a file", one("output: {append: true}"), []string{
@@ -612,16 +628,16 @@ var mistakes = []struct {
 		"schedule.yaml:6:39: task \"t\": unless_between must be a pair of times, not the text \"x\"\n  hint: write [\"8:00\", \"17:00\"], or a list of such pairs"}},
 	{"days", one("days: [mon, tusday, 8]"), []string{
 		"schedule.yaml:5:15: task \"t\": days: the text \"tusday\" is not a day of the week\n  hint: did you mean \"tuesday\"?",
-		"schedule.yaml:5:23: task \"t\": days: the number 8 is not a day of the week"}},
+		"schedule.yaml:5:23: task \"t\": days: the number 8 is not a day of the week\n  hint: days are written as monday or mon, weekdays, or [mon, wed]"}},
 
 	// Hooks.
 	{"a hook that is a list", one("before: [[a, b]]"), []string{
 		"schedule.yaml:5:12: task \"t\": a hook of before must be text or a mapping, not a list\n  hint: a list to be run without a shell is written {run: […]}"}},
 	{"empty hooks", one("before: {}\nafter:\non_skip: ''\non_failure: {run: }"), []string{
 		"schedule.yaml:5:11: task \"t\": a hook of before is empty\n  hint: write {run: COMMAND}",
-		"schedule.yaml:6:9: task \"t\": after has no value",
+		"schedule.yaml:6:9: task \"t\": after has no value\n  hint: write it as in `after: {ping: 'https://hc-ping.com/uuid'}`",
 		"schedule.yaml:7:12: task \"t\": on_skip is empty",
-		"schedule.yaml:8:21: task \"t\": on_failure.run has no value"}},
+		"schedule.yaml:8:21: task \"t\": on_failure.run has no value\n  hint: write it as in `run: [logger, report ended]`"}},
 	{"hooks that are nothing, or two things", one("before: {at_most: 1 per 1h}\nafter: {ping: a, mail: b}\non_skip: {ping: ''}\non_failure: {mail: []}"), []string{
 		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, trigger, ping, webhook, mail or sentry",
 		"schedule.yaml:6:10: task \"t\": a hook of after is ping and mail at once\n  hint: make a list of them, each on its own",
@@ -632,7 +648,7 @@ var mistakes = []struct {
 		"schedule.yaml:6:23: task \"t\": a trigger comes after a run, and in on_skip none has ended\n  hint: move it to after, on_success, on_warning, on_failure or on_recovery",
 		"schedule.yaml:7:21: task \"t\": trigger: there is no task \"laod\"\n  hint: did you mean \"load\"?",
 		"schedule.yaml:7:38: task \"t\": after.trigger must be text, not true\n  hint: name the task that is started",
-		"schedule.yaml:7:55: task \"t\": after.trigger must be text, not a list",
+		"schedule.yaml:7:55: task \"t\": after.trigger must be text, not a list\n  hint: write it as in `trigger: load`",
 		"schedule.yaml:8:15: task \"t\": a hook of on_failure is run and trigger at once\n  hint: make a list of them, each on its own",
 		"schedule.yaml:9:34: task \"t\": on_success.when is for ping, webhook, mail, not for trigger"}},
 	{"chains without an end", "tasks:\n- {name: a, every: hour, command: x, on_success: {trigger: b}}\n- {name: b, command: x, after: [{trigger: c}, {trigger: d}]}\n- {name: c, command: x, on_failure: {trigger: a}}\n- {name: d, command: x, on_recovery: {trigger: d}}\n", []string{
@@ -646,7 +662,7 @@ var mistakes = []struct {
 		"schedule.yaml:5:18: task \"t\": after.ping: nobody can be told there\n  hint: take another",
 		"schedule.yaml:5:38: task \"t\": after.webhook: nobody can be told there\n  hint: take another",
 		"schedule.yaml:6:26: task \"t\": on_failure.mail: nobody can be told there\n  hint: take another",
-		"schedule.yaml:6:35: task \"t\": on_failure.mail must be text, not a list"}},
+		"schedule.yaml:6:35: task \"t\": on_failure.mail must be text, not a list\n  hint: write it as in `mail: [ops@example.com]`"}},
 	{"secrets that are not there", one("after: [{ping: 'https://x/${MISSING}'}, {webhook: '${file:/no/such/file}'}, {mail: '${file:}'}, {ping: '${file:/}'}]"), []string{
 		"schedule.yaml:5:18: task \"t\": after.ping: the variable MISSING is not set\n  hint: set it (cron sets very few), or write ${MISSING:-default}",
 		"schedule.yaml:5:53: task \"t\": after.webhook: there is no file /no/such/file\n  hint: a path is relative to the folder of the schedule",
@@ -705,7 +721,7 @@ var mistakes = []struct {
 		"schedule.yaml:6:10: task \"t\": group \"a b\" cannot be a name\n  hint: write a name as in /etc/passwd or /etc/group, or a number"}},
 	{"a user without a name", one("user: ''\ngroup:"), []string{
 		"schedule.yaml:5:9: task \"t\": user is empty",
-		"schedule.yaml:6:9: task \"t\": group has no value"}},
+		"schedule.yaml:6:9: task \"t\": group has no value\n  hint: write it as in `group: warehouse`"}},
 	{"a user of a variable that is not set", one("user: ${DEPLOY_USER}"), []string{
 		"schedule.yaml:5:9: task \"t\": user: the variable DEPLOY_USER is not set\n  hint: set it (cron sets very few), or write ${DEPLOY_USER:-default}"}},
 	{"nice beyond its ends", one("nice: 20"),
@@ -714,13 +730,13 @@ var mistakes = []struct {
 	{"no file of variables", one("env_file: [a.env, '']"),
 		[]string{"schedule.yaml:5:21: task \"t\": env_file is empty"}},
 	{"a mapping for a file of variables", one("env_file: {A: b}"),
-		[]string{"schedule.yaml:5:13: task \"t\": env_file must be text, not a mapping"}},
+		[]string{"schedule.yaml:5:13: task \"t\": env_file must be text, not a mapping\n  hint: write it as in `env_file: [.env]`"}},
 	{"a mistake in a group is told once", "tasks:\n- group: g\n  timeout: 1\n  tasks:\n  - {name: a, every: hour, command: x}\n  - {name: b, every: hour, command: x}\n", []string{
 		"schedule.yaml:3:12: group \"g\": timeout 1 has no unit\n  hint: write 1s, 1m or 1h"}},
 	{"a mistake in the defaults", "defaults: {timeout: x}\ntasks: []\n", []string{
 		"schedule.yaml:1:21: defaults: timeout \"x\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"defaults that are a list", "defaults: []\ntasks: []\n", []string{
-		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list"}},
+		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list\n  hint: write keys of tasks, as in {timeout: 1h}"}},
 	{"pauses", "pauses:\n- {reason: x}\n- {every: sunday at 2:00 for 4h, for: 4h}\n- {every: day at 2:00, until: 2026-01-01}\n- {from: 2026-01-02, until: 2026-01-01}\n" +
 		"- {from: 2026-01-01}\n- {from: 2026-01-01, until: 2026-01-02, for: 1d}\n- {every: boot, for: 1h, tasks: [u], tags: [x]}\n- 5\n" + one("tags: [y]"), []string{
 		"schedule.yaml:2:3: a pause does not say when it begins\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
@@ -730,7 +746,7 @@ var mistakes = []struct {
 		"schedule.yaml:6:3: a pause does not say how long it lasts\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
 		"schedule.yaml:7:46: until and for of a pause cannot both be given\n  hint: keep one of the two",
 		"schedule.yaml:8:11: every \"boot\": \"boot\" stands alone\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
-		"schedule.yaml:9:3: an entry of pauses must be a mapping of keys and values, not the number 5"}},
+		"schedule.yaml:9:3: an entry of pauses must be a mapping of keys and values, not the number 5\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}"}},
 	{"a pause of nothing", "pauses: [{every: day, for: 1h, tasks: []}, {every: day, for: 1h, tags: []}]\n" +
 		one("tags: y"), []string{
 		"schedule.yaml:1:39: pauses.tasks is an empty list\n  hint: leave the key out for all tasks",
@@ -757,14 +773,14 @@ var mistakes = []struct {
 		"schedule.yaml:1:20: holidays: there is no 2026-02-30",
 		"schedule.yaml:1:32: holidays is empty",
 		"schedule.yaml:1:36: holidays must be dates and files, not a mapping\n  hint: a date with its name is written as `- 2026-12-25 Christmas`",
-		"schedule.yaml:1:61: holidays has no value"}},
+		"schedule.yaml:1:61: holidays has no value\n  hint: write it as in `holidays: [2026-12-25 Christmas, 12-26]`"}},
 	{"a file of holidays in text alone", "holidays: days.txt\ntasks: []\n", []string{
 		"schedule.yaml:1:11: holidays cannot name a file here, where only text is read"}},
 	{"holidays in a task", one("holidays: [12-25]"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"holidays\"\n  hint: it belongs at the top of the file, not in a task"}},
 	{"a condition that is empty", one("when: ''\nskip: [[a]]"), []string{
 		"schedule.yaml:5:9: task \"t\": when is empty",
-		"schedule.yaml:6:10: task \"t\": skip must be text, not a list"}},
+		"schedule.yaml:6:10: task \"t\": skip must be text, not a list\n  hint: write it as in `skip: [pgrep, -x, rsync]`"}},
 	{"a condition that is a mapping", one("skip: {run: x}"), []string{
 		"schedule.yaml:5:9: task \"t\": skip must be text or a list, not a mapping"}},
 	{"a maintenance file of nothing", "maintenance_file: ${EMPTY}\ntasks: []\n", []string{

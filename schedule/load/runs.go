@@ -26,7 +26,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		t.Retry, t.retries = l.bare.Retry, false
 		return
 	}
-	if !l.RequireMapping(n, "retry") {
+	if !l.RequireMapping(n, "retry", "") {
 		return
 	}
 	if n.IsEmpty() {
@@ -129,9 +129,7 @@ func setMapping[T any](l *loader, n *node, table *keys[T], value *T, like string
 	case n.IsFalse():
 		l.Origins.Forget(name)
 		*value = *new(T)
-	case n.IsScalar() && !n.IsNull():
-		l.Problemf(n, "write "+like, "%s must be a mapping of keys and values, not %s", name, n.Describe())
-	case l.RequireMapping(n, name):
+	case l.RequireMapping(n, name, "write "+like):
 		table.Decode(l, value, n, 0)
 		if n.IsEmpty() {
 			l.Problemf(n, "write "+like, "%s is empty", name)

@@ -67,7 +67,7 @@ func defaultStateDir(file, name string, named bool) string {
 
 // setHistory reads a mapping. Keys that the mapping lacks keep their values.
 func setHistory(l *loader, s *settings, n *node) {
-	if l.RequireMapping(n, l.Key) {
+	if l.RequireMapping(n, l.Key, "") {
 		historyKeys.Decode(l, &s.History, n, 0)
 		if failures := s.History.KeepFailures; failures > 0 && failures < s.History.Keep {
 			l.Problemf(n, "failures are kept at least as long as other runs",
@@ -78,12 +78,11 @@ func setHistory(l *loader, s *settings, n *node) {
 
 // setMetrics reads a mapping with a textfile, which is all that there is.
 func setMetrics(l *loader, s *settings, n *node) {
-	if n.IsScalar() && !n.IsNull() {
-		l.Problemf(n, "write {textfile: "+yamldoc.Shorten(n.Value)+"}",
-			"metrics must be a mapping of keys and values, not %s", n.Describe())
-		return
+	hint := ""
+	if n.IsScalar() && !n.IsNull() && !n.IsBool() {
+		hint = "write {textfile: " + yamldoc.Shorten(n.Value) + "}"
 	}
-	if !l.RequireMapping(n, l.Key) {
+	if !l.RequireMapping(n, l.Key, hint) {
 		return
 	}
 	metricsKeys.Decode(l, s.Schedule, n, 0)
@@ -146,7 +145,7 @@ func checkStore(l *loader, s settings, root *node) {
 const mostSeats = 1000
 
 func setPools(l *loader, s *settings, n *node) {
-	if !l.RequireMapping(n, l.Key) {
+	if !l.RequireMapping(n, l.Key, "") {
 		return
 	}
 	for name, value := range yamldoc.Named(l.Reader, n) {
@@ -221,7 +220,7 @@ func setAssertions(l *loader, s *settings, n *node) {
 // settlePauses.
 func setPauses(l *loader, s *settings, n *node) {
 	n.Each(func(item *node) bool {
-		if !l.RequireMapping(item, "an entry of pauses") {
+		if !l.RequireMapping(item, "an entry of pauses", pauseForms) {
 			return false
 		}
 		before := l.ProblemCount()

@@ -59,7 +59,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	}
 	bare := *base
 	l.bare = &bare
-	if n != nil && l.RequireMapping(n, "defaults") {
+	if n != nil && l.RequireMapping(n, "defaults", "write keys of tasks, as in {timeout: 1h}") {
 		l.Section = "defaults: "
 		l.trace(base)
 		taskKeys.Decode(l, base, n, inDefaults)

@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -126,6 +127,9 @@ func (m moment) in(zone *time.Location) time.Time {
 	return m.at
 }
 
+// withZone matches a date and a time with more after them.
+var withZone = humanize.Pattern(`^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)? *[A-Z+-]`)
+
 // readMoment reads a date, a date and a time, or an instant.
 func readMoment(r *reader, n *node) (moment, bool) {
 	text, ok := r.NonEmptyText(n)
@@ -144,8 +148,11 @@ func readMoment(r *reader, n *node) (moment, bool) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		r.Problemf(n, "write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00",
-			"%s %s is not a date, or a date with a time", r.Key, yamldoc.Quote(text))
+		hint := "write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00"
+		if withZone().MatchString(text) {
+			hint = "a time with its zone is written as 2026-12-24T18:00:00+01:00"
+		}
+		r.Problemf(n, hint, "%s %s is not a date, or a date with a time", r.Key, yamldoc.Quote(text))
 	}
 	return moment{at: at}, err == nil
 }

@@ -34,7 +34,7 @@ func ExampleTable() {
 		source := l.Add("/srv/server.yaml", []byte(text))
 		l.File = source.Name
 		var s server
-		if root := l.Parse(source.Data); root != nil && l.RequireMapping(root, "the file") {
+		if root := l.Parse(source.Data); root != nil && l.RequireMapping(root, "the file", "") {
 			serverKeys.Decode(l, &s, root, 0)
 		}
 		problems, _ := l.Problems()
@@ -51,4 +51,5 @@ func ExampleTable() {
 	//   hint: did you mean "port"?
 	// server.yaml:2:7: host must be text, not a list
 	// server.yaml:3:1: "host" is given twice, first at line 2
+	//   hint: remove one of the two
 }

@@ -167,7 +167,8 @@ func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
 	if !r.RefuseBool(n, QuotesHint) {
 		return "", false
 	}
-	return nonEmpty(r, n, r.Expanded)
+	text, ok := r.Expanded(n)
+	return text, ok && refuseEmpty(r, n, text)
 }
 
 // warnOfBareVariable warns of $HOME, which is not expanded. Other dollars may be in passwords.

@@ -85,15 +85,16 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 // The caller may set r.Key for a value.
 func Named(r *Reader, n *Node) iter.Seq2[*Node, *Node] {
 	return func(yield func(*Node, *Node) bool) {
-		above, first := r.Key, map[string]*Node{}
-		defer func() { r.Key = above }()
+		above, exampleAbove, first := r.Key, r.example, map[string]*Node{}
+		defer func() { r.Key, r.example = above, exampleAbove }()
+		r.example = "" // it is a value of the key above
 		for name, value := range n.Pairs() {
 			r.Key = above
 			switch before := first[name.Value]; {
 			case !name.IsScalar():
 				r.Problemf(name, "", "a key must be text, not %s", name.Describe())
 			case before != nil:
-				r.Problemf(name, "", "%s: %s is given twice, first at line %d",
+				r.Problemf(name, "remove one of the two", "%s: %s is given twice, first at line %d",
 					above, Quote(name.Value), r.PlaceOf(before).Line)
 			default:
 				first[name.Value] = name

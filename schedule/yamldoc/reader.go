@@ -32,7 +32,8 @@ type Options struct {
 	// because that user would be root.
 	Root bool
 
-	// Texts are taken for what the files at those paths, absolute, hold: they are not opened.
+	// Texts are the texts of the files at those absolute paths, which are not opened; nil is a
+	// missing file.
 	Texts map[string][]byte
 
 	// Synonyms are words of other programs (lower case, "_" for "-") with our word or `key: value`.
@@ -53,6 +54,7 @@ type Reader struct {
 	// Misspelt are the known keys that unknown keys probably meant. The caller empties it.
 	Misspelt []string
 
+	example string // a value that Key may have, as YAML; empty if no table has the key
 	options Options
 }
 

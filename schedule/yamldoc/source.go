@@ -42,11 +42,8 @@ func (r *Reader) Add(path string, data []byte) *Source {
 
 // Open reads the file at an absolute path as the next source. It returns nil after a problem.
 func (r *Reader) Open(path string) *Source {
-	if text, ok := r.options.Texts[path]; ok && text != nil {
-		return r.Add(path, text)
-	}
 	src := r.Add(path, nil)
-	data, problem, err := readFile(path, r.options.Root)
+	data, problem, err := textOf(r, path)
 	if problem != nil {
 		problem.Place.File = src.Name
 		r.problems = append(r.problems, *problem)
@@ -57,6 +54,18 @@ func (r *Reader) Open(path string) *Source {
 	}
 	src.Data = data
 	return src
+}
+
+// textOf is readFile for a file that Options.Texts may have.
+func textOf(r *Reader, path string) ([]byte, *Problem, error) {
+	text, isEdited := r.options.Texts[path]
+	switch {
+	case !isEdited:
+		return readFile(path, r.options.Root)
+	case text == nil:
+		return nil, unreadable(path, fs.ErrNotExist), fs.ErrNotExist
+	}
+	return text, nil, nil
 }
 
 // readFile returns the text of a file, or a problem. The error comes from the system, and only

@@ -116,6 +116,7 @@ var syntaxErrors = []syntaxError{
 	{
 		message: "found unexpected end of stream",
 		text:    "the quotes are not closed",
+		hint:    "close them where the text ends",
 	},
 	{
 		message: "unknown escape character",
@@ -128,38 +129,71 @@ var syntaxErrors = []syntaxError{
 // reportSyntaxError records the error of the YAML parser, at its true place and in our words.
 func reportSyntaxError(r *Reader, data []byte, err error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	line, message := brokenLine(data, lines), strings.TrimPrefix(err.Error(), "yaml: ")
-	message = regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
-	text := string(lineOf(lines, line))
-	if strings.Contains(message, "mapping values are not allowed") {
+	message := regexp.MustCompile(`^yaml: (line \d+: )?`).ReplaceAllString(err.Error(), "")
+	line := brokenLine(data, lines)
+	problem := explainByLineAbove(lines, line, message)
+	if problem == nil {
+		problem = explain(lines, line, message)
+	}
+	problem.Place.File = r.File
+	r.ProblemAt(problem.Place, problem.Hint, "%s", problem.Text)
+}
+
+// explainByLineAbove explains an error whose cause is in a line above the broken one. It returns
+// nil for any other error.
+func explainByLineAbove(lines [][]byte, line int, message string) *Problem {
+	switch {
+	case strings.Contains(message, "could not find expected ':'"):
+		if regexp.MustCompile(`: *[|>][-+0-9]*\s*$`).Match(lineOf(lines, line-1)) {
+			return &Problem{
+				Place: Place{Line: line, Column: columnOfText(lineOf(lines, line))},
+				Text:  "the text of the key above is not indented",
+				Hint:  "indent its lines further than the key",
+			}
+		}
+	case strings.Contains(message, "mapping values are not allowed"):
 		if column := keyWithoutSpace(lineOf(lines, line-1)); column > 0 {
-			r.ProblemAt(Place{r.File, line - 1, column}, "write `key: value`", "a colon without a space after it")
-			return
+			return &Problem{
+				Place: Place{Line: line - 1, Column: column},
+				Text:  "a colon without a space after it",
+				Hint:  "write `key: value`",
+			}
 		}
 		if above, key, value := keyWithoutColon(lines, line); above > 0 {
-			at := Place{r.File, above, 1 + strings.Index(string(lineOf(lines, above)), key)}
-			hint := "write `" + strings.TrimSpace(key+": "+value) + "`; or check the indentation"
-			r.ProblemAt(at, hint, "a key without `:`")
-			return
+			return &Problem{
+				Place: Place{Line: above, Column: 1 + bytes.Index(lineOf(lines, above), []byte(key))},
+				Text:  "a key without `:`",
+				Hint:  "write `" + strings.TrimSpace(key+": "+value) + "`; or check the indentation",
+			}
 		}
 	}
-	at := Place{r.File, line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
+	return nil
+}
+
+// explain explains an error by the first of syntaxErrors that fits.
+func explain(lines [][]byte, line int, message string) *Problem {
+	text := lineOf(lines, line)
+	problem := &Problem{Place: Place{Line: line, Column: columnOfText(text)}}
 	for _, known := range syntaxErrors {
 		if !strings.Contains(message, known.message) {
 			continue
 		}
 		if known.line != "" {
-			match := regexp.MustCompile(known.line).FindStringSubmatchIndex(text)
+			match := regexp.MustCompile(known.line).FindSubmatchIndex(text)
 			if match == nil {
 				continue
 			}
-			at.Column = 1 + utf8.RuneCountInString(text[:match[2]])
+			problem.Place.Column = 1 + utf8.RuneCount(text[:match[2]])
 		}
-		r.ProblemAt(at, known.hint, "%s", known.text)
-		return
+		problem.Text, problem.Hint = known.text, known.hint
+		return problem
 	}
-	r.ProblemAt(at, "", "the YAML is broken: %s", message)
+	problem.Text = "the YAML is broken: " + message
+	return problem
 }
+
+// columnOfText returns the column of the first character of a line that is not a space.
+func columnOfText(line []byte) int { return 1 + len(line) - len(bytes.TrimLeft(line, " ")) }
 
 // keyWithoutSpace returns the column of the colon in a line such as "- name:a", which YAML takes
 // for a text. It returns 0 for any other line.

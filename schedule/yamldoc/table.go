@@ -91,18 +91,19 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 		}
 		if valueAt[j] != 0 {
 			first := (*Node)(n.Content[valueAt[j]-1])
-			r.Problemf(name, "", "%q is given twice, first at line %d", name.Value, r.PlaceOf(first).Line)
+			r.Problemf(name, "remove one of the two",
+				"%q is given twice, first at line %d", name.Value, r.PlaceOf(first).Line)
 			continue
 		}
 		valueAt[j] = i + 1
 	}
-	above := r.Key
+	above, exampleAbove := r.Key, r.example
 	for _, early := range []bool{true, false} { // first the early keys
 		for j, key := range keys {
 			if valueAt[j] == 0 || key.Early != early {
 				continue
 			}
-			r.Key = key.Name
+			r.Key, r.example = key.Name, key.Type.Example
 			if above != "" {
 				r.Key = above + "." + key.Name
 			}
@@ -111,7 +112,7 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 			key.Set(c, into, value)
 		}
 	}
-	r.Key = above
+	r.Key, r.example = above, exampleAbove
 }
 
 // Has reports whether the key may stand in the scope.

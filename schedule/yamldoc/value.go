@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,16 +14,51 @@ import (
 )
 
 // The methods of this file read the value of r.Key, or an item of it. They return false if the
-// value is wrong, and have recorded the problem then. A hint for that problem may be empty.
+// value is wrong, and have recorded the problem then. A hint for that problem may be empty: then a
+// value of the wrong kind gets the example of its key as a hint.
 
 // RequireValue refuses a key that has no value after it, because that is more often forgotten than
 // meant.
 func (r *Reader) RequireValue(n *Node, hint string) bool {
-	if n.IsNull() {
-		r.Problemf(n, hint, "%s has no value", r.Key)
-		return false
+	return require(r, true, n, r.Key, "", hint)
+}
+
+// RequireMapping refuses a value that is no mapping. The message calls the value by its name.
+func (r *Reader) RequireMapping(n *Node, name, hint string) bool {
+	return require(r, n.IsMapping(), n, name, "a mapping of keys and values", hint)
+}
+
+// RequireList refuses a value that is no list.
+func (r *Reader) RequireList(n *Node, hint string) bool {
+	return require(r, n.IsList(), n, r.Key, "a list", hint)
+}
+
+// requireScalar refuses a missing value, a list and a mapping. kind says what the value must be.
+func requireScalar(r *Reader, n *Node, kind string) bool {
+	return require(r, n.IsScalar(), n, r.Key, kind, "")
+}
+
+// require refuses a missing value, and a value that is not of the kind.
+func require(r *Reader, isOfKind bool, n *Node, name, kind, hint string) bool {
+	hint = cmp.Or(hint, exampleHint(r))
+	switch {
+	case n.IsNull():
+		r.Problemf(n, hint, "%s has no value", name)
+	case !isOfKind:
+		r.Problemf(n, hint, "%s must be %s, not %s", name, kind, n.Describe())
+	default:
+		return true
 	}
-	return true
+	return false
+}
+
+// exampleHint shows the current key with a value that it may have; "" if its table has no example.
+func exampleHint(r *Reader) string {
+	if r.example == "" {
+		return ""
+	}
+	name := r.Key[strings.LastIndexByte(r.Key, '.')+1:]
+	return "write it as in `" + name + ": " + r.example + "`"
 }
 
 // RefuseBool refuses an unquoted true or false. It is for texts that nobody means to be called
@@ -38,43 +74,6 @@ func (r *Reader) RefuseBool(n *Node, hint string) bool {
 // QuotesHint is the hint for a true or false that may be meant as a name.
 const QuotesHint = "write it in quotes if that is its name"
 
-// RequireMapping refuses a value that is no mapping. The message calls the value what.
-func (r *Reader) RequireMapping(n *Node, what string) bool {
-	if !n.IsMapping() {
-		if n.IsNull() {
-			r.Problemf(n, "", "%s has no value", what)
-		} else {
-			r.Problemf(n, "", "%s must be a mapping of keys and values, not %s", what, n.Describe())
-		}
-		return false
-	}
-	return true
-}
-
-// RequireList refuses a value that is no list.
-func (r *Reader) RequireList(n *Node, hint string) bool {
-	if !r.RequireValue(n, "") {
-		return false
-	}
-	if !n.IsList() {
-		r.Problemf(n, hint, "%s must be a list, not %s", r.Key, n.Describe())
-		return false
-	}
-	return true
-}
-
-// requireScalar refuses a missing value, a list and a mapping. what says what the value must be.
-func requireScalar(r *Reader, n *Node, what string) bool {
-	if !r.RequireValue(n, "") {
-		return false
-	}
-	if !n.IsScalar() {
-		r.Problemf(n, "", "%s must be %s, not %s", r.Key, what, n.Describe())
-		return false
-	}
-	return true
-}
-
 // Text reads any scalar as it is written: 123 and true are texts, too. It may be empty.
 func (r *Reader) Text(n *Node) (string, bool) {
 	if !requireScalar(r, n, "text") {
@@ -88,15 +87,18 @@ func (r *Reader) Text(n *Node) (string, bool) {
 }
 
 // NonEmptyText reads a text that is more than white space.
-func (r *Reader) NonEmptyText(n *Node) (string, bool) { return nonEmpty(r, n, r.Text) }
+func (r *Reader) NonEmptyText(n *Node) (string, bool) {
+	text, ok := r.Text(n)
+	return text, ok && refuseEmpty(r, n, text)
+}
 
-func nonEmpty(r *Reader, n *Node, read func(*Node) (string, bool)) (string, bool) {
-	text, ok := read(n)
-	if ok && strings.TrimSpace(text) == "" {
+// refuseEmpty refuses a text of n that is no more than white space.
+func refuseEmpty(r *Reader, n *Node, text string) bool {
+	if strings.TrimSpace(text) == "" {
 		r.Problemf(n, "", "%s is empty", r.Key)
-		return "", false
+		return false
 	}
-	return text, ok
+	return true
 }
 
 // RefuseEmptyList refuses an empty list. It is for values whose empty list could mean both
@@ -208,6 +210,8 @@ func (r *Reader) OneOf(n *Node, words ...string) (string, bool) {
 	}
 	return text, ok
 }
+
+// The rest of this file reads durations and sizes.
 
 // Duration reads a duration that is at least least (ParseDuration).
 func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
