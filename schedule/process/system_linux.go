@@ -74,7 +74,7 @@ func readMember(pid int) (m member, living bool) {
 // runOf returns the run and the attempt for which a process was started; none for a process that
 // was started for no run, or whose environment this process may not read.
 func runOf(pid int) (run string, attempt int) {
-	for _, pair := range ReadProc(pid, "environ") {
+	for _, pair := range Environment(pid) {
 		if value, ok := bytes.CutPrefix(pair, []byte("SCHED_RUN=")); ok {
 			run = string(value)
 		} else if value, ok := bytes.CutPrefix(pair, []byte("SCHED_ATTEMPT=")); ok {
@@ -91,6 +91,9 @@ type Stat struct {
 	Parent, Group int
 	flags         uint64
 	start         string // when it started, in ticks after boot
+	// hasEnvironment says that the process has memory for its environment, even if that is empty.
+	// It has none while it executes a program, and is false if this process may not read it.
+	hasEnvironment bool
 }
 
 // ReadStat returns the Stat of a process.
@@ -116,6 +119,8 @@ func parseStat(line []byte) (s Stat) {
 	s.Parent, _ = strconv.Atoi(field(4))
 	s.Group, _ = strconv.Atoi(field(5))
 	s.flags, _ = strconv.ParseUint(field(9), 10, 64)
+	envEnd := field(51)
+	s.hasEnvironment = envEnd != "" && envEnd != "0"
 	return s
 }
 
@@ -182,11 +187,46 @@ func OpenInOtherRun(file *os.File, run string) bool {
 	return false
 }
 
-// ReadProc returns the environment or the arguments of a process (name: environ or cmdline,
-// proc(5)); none if this process may not read them.
-func ReadProc(pid int, name string) [][]byte {
-	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
-	return bytes.Split(text, []byte{0})
+// Environment returns the environment with which a process was started, in the form NAME=VALUE;
+// none if this process may not read it. While a process executes another program, which takes less
+// than a millisecond, it has no environment: Environment looks again, for at most a tenth of a
+// second.
+func Environment(pid int) [][]byte {
+	const maxWait = 100 * time.Millisecond
+	pairs, err := readProc(pid, "environ")
+	for end := time.Now().Add(maxWait); len(pairs) == 0 && err == nil && time.Now().Before(end); {
+		executing := isExecuting(pid)
+		pairs, err = readProc(pid, "environ") // again in any case: it may just have executed one
+		if !executing {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return pairs
+}
+
+// isExecuting reports whether a process whose environment this process may read executes a program
+// at this moment.
+func isExecuting(pid int) bool {
+	const flagKernelThread = 0x200000 // PF_KTHREAD in proc_pid_stat(5)
+	stat := ReadStat(pid)
+	return !stat.hasEnvironment && !exiting(pid) && stat.flags&flagKernelThread == 0
+}
+
+// Arguments returns the arguments of a process, the name of its program first; none if this process
+// may not read them.
+func Arguments(pid int) [][]byte {
+	arguments, _ := readProc(pid, "cmdline")
+	return arguments
+}
+
+// readProc reads a file of a process that is a list of texts (proc(5)).
+func readProc(pid int, name string) ([][]byte, error) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
+	if len(text) == 0 {
+		return nil, err
+	}
+	return bytes.Split(text, []byte{0}), err
 }
 
 // Age returns how long ago a process was started, by a clock that nobody sets; 0 if that cannot be

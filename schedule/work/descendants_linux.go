@@ -26,8 +26,8 @@ func backgroundRuns() (runs []backgroundRun) {
 			continue
 		}
 		hasState := func(pair []byte) bool { return bytes.HasPrefix(pair, []byte(process.StateVariable+"=")) }
-		if slices.ContainsFunc(process.ReadProc(pid, "environ"), hasState) {
-			runs = append(runs, backgroundRun{pid, supervises(process.ReadProc(pid, "cmdline"))})
+		if slices.ContainsFunc(process.Environment(pid), hasState) {
+			runs = append(runs, backgroundRun{pid, supervises(process.Arguments(pid))})
 		}
 	}
 	return withoutForks(runs, parents)
