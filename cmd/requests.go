@@ -140,11 +140,12 @@ func requestObstacle(source view.Source, row state.Row, live []state.Row) string
 	if maintenance := source.Maintenance(); maintenance != "" && !task.EvenInMaintenance {
 		return "when that is over: " + maintenance
 	}
-	if full := source.Pool(ctx, live, task.Pool).Full(); full != "" {
+	mutexHeld, pool := source.Holders(ctx, live, task)
+	if full := pool.Full(); full != "" {
 		return "when a seat is free: " + full
 	}
-	if holder := view.HeldBy(live, task); holder != "" {
-		return "when its mutex is free: it is held " + holder
+	if mutexHeld != "" {
+		return "when its mutex is free: it is held " + mutexHeld
 	}
 	return ""
 }

@@ -59,20 +59,6 @@ func LastReportedText(row state.Row, now time.Time) string {
 	return fmt.Sprintf("%s ago, when %s said something last", humanize.Age(row.LastReported, now), row.Server)
 }
 
-// HeldBy says which of the live runs holds the mutex of a task. It returns "" when the mutex is
-// free, or the task needs no mutex.
-func HeldBy(live []state.Row, t *schedule.Task) string {
-	if !t.WithoutOverlapping {
-		return ""
-	}
-	for _, row := range live {
-		if row.Locked && row.Mutex == t.Mutex && !row.Waits() {
-			return "by " + row.Task + " " + run.HolderOf(row).String()
-		}
-	}
-	return ""
-}
-
 // A Pool says which runs have the seats of a pool at one moment.
 type Pool struct {
 	Name    string `json:"pool"`
@@ -88,18 +74,29 @@ type Seat struct {
 	Running
 }
 
-// Pool returns the runs that have the seats of a pool; nil for a task without a pool. The live runs
-// are runs of this machine. If the schedule's store does not answer, Pool reports that and leaves
-// out the runs of other servers.
-func (s Source) Pool(ctx context.Context, live []state.Row, pool schedule.Pool) *Pool {
-	if pool.Name == "" {
-		return nil
+// Holders says in words which run has the mutex of a task, and returns the pool of the task. The
+// words are empty if the mutex is free, or the task needs none; the pool is nil if it has none. The
+// live runs are runs of this machine. If the schedule's store does not answer, Holders reports that
+// and leaves out the runs of other servers.
+func (s Source) Holders(ctx context.Context, live []state.Row, t *schedule.Task) (mutexHeld string, pool *Pool) {
+	need := run.NeedOf(t)
+	if need.Mutex == "" && need.Pool == "" {
+		return "", nil
 	}
-	holders, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.SeatHolders(ctx, live, pool)
+	held, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.Holders(ctx, live, need)
 	if err != nil {
 		s.LeftOut(err)
 	}
-	return poolOf(pool, holders)
+	if holder, isHeld := held[need.Mutex]; isHeld {
+		mutexHeld = holder.String()
+		if holder.Task != "" {
+			mutexHeld = "by " + humanize.Line(holder.Task) + " " + mutexHeld
+		}
+	}
+	if need.Pool != "" {
+		pool = poolOf(t.Pool, need.SeatHolders(held))
+	}
+	return mutexHeld, pool
 }
 
 func poolOf(pool schedule.Pool, holders []mutex.Holder) *Pool {

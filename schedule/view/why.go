@@ -145,8 +145,7 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		q.Next, q.Free = next, q.freeAfter(next)
 		q.Answer.Free = q.timeOrNil(q.Free)
 	}
-	q.Answer.Held = HeldBy(q.Live, q.Task)
-	q.Answer.Pool = q.source.Pool(ctx, q.Live, q.Task.Pool)
+	q.Answer.Held, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
 	q.Answer.Failures, err = q.failures(ctx)
 	return err
 }
