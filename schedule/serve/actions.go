@@ -44,7 +44,7 @@ func later(r *Visit, in *float64, inName, at, atName string) (t time.Time, ok bo
 	case at != "":
 		t, err = r.readTime(atName, at, view.ReadTime)
 		if err == nil && (!t.After(now) || t.Sub(now) > longest) {
-			err = badRequest("leave it out for now",
+			err = badRequest("write a time that is yet to come, or leave it out",
 				"%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
 		}
 		return t, true, err

@@ -206,7 +206,7 @@ const getFirst = "GET it, and send its ETag as If-Match"
 // checkSeen returns an error if tag is not the ETag of the text that the file of a task has.
 func checkSeen(name string, text []byte, tag string) error {
 	switch fileTag(tag) {
-	case tagOf(text):
+	case tagOf(text), "*": // whatever is there (RFC 9110, 13.1.1)
 		return nil
 	case "":
 		return NewProblem(http.StatusPreconditionRequired, getFirst, "%s is there already", name)

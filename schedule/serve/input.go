@@ -252,7 +252,7 @@ func plainJSON(err error) string {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &kind):
-		return fmt.Sprintf("%s cannot be %s", kind.Field, kind.Value)
+		return fmt.Sprintf("%s cannot be %s", cmp.Or(kind.Field, "it"), kind.Value)
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("it is no JSON at byte %d", syntax.Offset)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
