@@ -300,7 +300,7 @@ func commentValue(value any) (string, bool) {
 	case bool, int, float64, schedule.Word:
 		return fmt.Sprint(v), true
 	case time.Duration:
-		return v.String(), true
+		return humanize.Setting(v), true
 	case string:
 		return word(v), true
 	case []int:
