@@ -203,6 +203,11 @@ func (a pauseCommand) list(asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if len(s.Store.Servers) == 0 { // else the store has the pauses
+		if err := view.Readable(s.StateDir); err != nil {
+			return err
+		}
+	}
 	inEffect, planned := view.PausesNow(s, a.view(s).Pauses(), view.InSchedule(s), a.now())
 	pauses := append(inEffect, planned...)
 	if asJSON {

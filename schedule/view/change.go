@@ -70,6 +70,9 @@ func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (c
 // Changes returns the changes that were made on this machine, the newest first.
 func (s Source) Changes(ctx context.Context, q ChangeQuery) ([]Change, error) {
 	found := []Change{}
+	if err := Readable(s.Schedule.StateDir); err != nil {
+		return found, err
+	}
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return found, err

@@ -204,7 +204,7 @@ const stale = 3 * time.Minute
 // LastTick returns the last minute that a tick covered with the state folder. It is zero when no
 // tick ever covered one. After an error nobody knows whether ticks come.
 func LastTick(dir string) (time.Time, error) {
-	if err := readable(dir); err != nil {
+	if err := Readable(dir); err != nil {
 		return time.Time{}, err
 	}
 	db, err := state.OpenRead(dir, state.Patience)

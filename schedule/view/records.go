@@ -195,7 +195,7 @@ func ended(rows []state.Row) []state.Row {
 
 // Records opens the records of the schedule.
 func (s Source) Records(ctx context.Context) (*Records, error) {
-	if err := readable(s.Schedule.StateDir); err != nil {
+	if err := Readable(s.Schedule.StateDir); err != nil {
 		return &Records{Err: err}, err
 	}
 	return Look(ctx, s.Schedule.StateDir)
@@ -291,9 +291,9 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
 }
 
-// readable returns an error if we have no right to read the folder: a *DeniedError if it belongs to
-// another user. A folder that is not there can be read, and is empty.
-func readable(dir string) error {
+// Readable returns an error if we have no right to read the state folder: a *DeniedError if it
+// belongs to another user. A folder that is not there can be read, and is empty.
+func Readable(dir string) error {
 	var foreign *statedir.ForeignError
 	_, err := os.ReadDir(dir)
 	switch {
