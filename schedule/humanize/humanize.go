@@ -296,16 +296,19 @@ func Later(a, b time.Time) time.Time {
 func zoneName(t time.Time, zone *time.Location) string { return t.In(zone).Format(" MST") }
 
 // Duration writes how long something takes, in the two largest units that matter: "310 ms", "9.5
-// s", "42 s", "1 m 15 s", "2 h 0 m", "3 d 4 h". Smaller units are left out. The duration must not
-// be negative.
+// s", "42 s", "1 m 15 s", "2 h 0 m", "3 d 4 h". Smaller units are left out; below a minute they are
+// rounded. The duration must not be negative.
 func Duration(d time.Duration) string {
+	tenths, seconds := d.Round(time.Second/10), d.Round(time.Second)
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+	case tenths < 10*time.Second:
+		return fmt.Sprintf("%.1f s", tenths.Seconds())
+	case seconds < time.Minute:
+		return fmt.Sprintf("%.0f s", seconds.Seconds())
 	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
+		return "1 m 0 s"
 	case d < time.Hour:
 		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
 	case d < 24*time.Hour:
@@ -325,7 +328,7 @@ func DurationPrecise(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
+	case d.Round(time.Second/10) < time.Minute:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	text := d.Round(time.Second).String()

@@ -32,7 +32,9 @@ func TestDuration(t *testing.T) {
 		// a tenth of a second matters if it takes seconds
 		{s, "1.0 s", "1.0 s"},
 		{9500 * ms, "9.5 s", "9.5 s"},
+		{9970 * ms, "10 s", "10.0 s"},
 		{11500 * ms, "12 s", "11.5 s"},
+		{m - ms, "1 m 0 s", "1m"},
 		// a second, if it takes minutes
 		{m, "1 m 0 s", "1m"},
 		{75 * s, "1 m 15 s", "1m15s"},
