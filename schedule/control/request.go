@@ -118,6 +118,10 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 		return state.Row{}, notEnded(row, lost)
 	}
 	if len(rows) > 0 {
+		if _, err := view.FindTask(a.Schedule, name); err != nil {
+			hint := "what is remembered of it is in `sched history " + name + "`"
+			return state.Row{}, view.Fail(view.NotFound, hint, "%w any more", err.(*view.Error).Err)
+		}
 		newest := humanize.ShortRun(rows[0].ID)
 		hint := fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", newest, name)
 		return state.Row{}, view.Fail(view.NotFound, hint, "no run of %s failed: name one of its runs", name)
