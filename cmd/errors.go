@@ -112,11 +112,11 @@ func (c *console) printProblems(problems []schedule.Problem) {
 const mostProblems = 10
 
 // printFirstProblems prints at most mostProblems, and how many more there are.
-func (c *console) printFirstProblems(problems []schedule.Problem) {
+func (f *scheduleFile) printFirstProblems(problems []schedule.Problem) {
 	first := problems[:min(mostProblems, len(problems))]
-	c.printProblems(first)
+	f.printProblems(first)
 	if more := len(problems) - len(first); more > 0 {
-		fmt.Fprintf(c.err, "and %s: see `sched check`\n", humanize.Count(more, "more problem"))
+		fmt.Fprintf(f.err, "and %s: see `sched check%s`\n", humanize.Count(more, "more problem"), f.configFlag())
 	}
 }
 

@@ -40,7 +40,7 @@ If a task has a user, each line has one, as in /etc/cron.d.`,
 func (a exportCommand) export(output string) error {
 	a.onlyReads()
 	a.wantOrigins = true
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}

@@ -1,24 +1,41 @@
 package cmd
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
 
+// This file reads what people type: arguments, flags that several commands share, their times, and
+// answers to questions.
+
 // unlimited is for commands that take as many arguments as a person writes.
 const unlimited = math.MaxInt
+
+// noArguments refuses arguments. The hint says what people may have meant.
+func noArguments(hint string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usage(hint, "%s takes no arguments", c.Name())
+		}
+		return nil
+	}
+}
 
 // arguments checks the number of arguments, and that none is empty.
 func arguments(least, most int) cobra.PositionalArgs {
@@ -151,7 +168,8 @@ func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
 	return c.parseTime("at", text, zone)
 }
 
-// parseTime reads the time of a flag, see view.ReadTime. It prints the time used for a skipped one.
+// parseTime reads the time of a flag, see view.ReadTime. If the clocks skip that time, it prints
+// which time it takes instead.
 func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
 	at, skipped, ok := view.ReadTime(text, c.now(), zone, c.zones...)
 	if !ok {
@@ -166,15 +184,15 @@ func notATime(flag, text string) error {
 	return usage("write it as "+timeForms, "--%s %q is not a time", flag, text)
 }
 
-// saySkipped says which time is taken for a skipped one: the clocks skip times when summer time
-// begins. It says nothing if skipped is empty.
+// saySkipped says which time is taken for a time that the clocks skip, as when summer time begins.
+// It says nothing if skipped is empty.
 func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
 	if skipped != "" {
 		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
 	}
 }
 
-// parseSpan reads --since and --until. An empty one is the zero time.
+// parseSpan reads --since and --until. A flag that is empty is the zero time.
 func (c *console) parseSpan(since, until string, zone *time.Location) (from, to time.Time, err error) {
 	if from, err = c.parsePast("since", since, zone); err != nil {
 		return from, to, err
@@ -201,4 +219,59 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 		return at, nil
 	}
 	return time.Time{}, usage("write it as 90m, 7d, "+timeForms, "--%s %q is neither a time nor a duration", flag, text)
+}
+
+// chooseTask returns the name, or for "" the name of the task whose number or name a person types.
+// If nobody can be asked, the error says how the command is called.
+func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	if !terminal.Is(a.in) || !terminal.Is(a.err) {
+		return "", usage("`sched list"+a.configFlag()+"` has the names", "name a task: sched %s", use)
+	}
+	if len(s.Tasks) == 0 {
+		return "", failed("", "the schedule has no tasks")
+	}
+	for i, t := range s.Tasks {
+		fmt.Fprintf(a.err, "%3d  %s\n", i+1, t.Name)
+	}
+	answer := a.ask("which one? ")
+	t, err := view.FindTask(s, answer)
+	if err == nil {
+		return t.Name, nil
+	}
+	const unknown = "no task has that name or number"
+	if answer == "" {
+		return "", usage("type a number or a name", unknown)
+	}
+	number, numberErr := strconv.Atoi(answer)
+	if numberErr != nil {
+		return "", err
+	}
+	if number < 1 || number > len(s.Tasks) {
+		return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), unknown)
+	}
+	return s.Tasks[number-1].Name, nil
+}
+
+// confirm asks a question on the terminal, and reports whether the answer was yes. With saidYes
+// (the flag --yes) it does not ask. It is an error if there is no terminal.
+func (c *console) confirm(question string, saidYes bool) (goOn bool, err error) {
+	if saidYes {
+		return true, nil
+	}
+	if !terminal.Is(c.in) {
+		return false, usage("say --yes, or --dry-run to look", "there is no terminal to ask on")
+	}
+	answer := strings.ToLower(c.ask(question + " [y/N] "))
+	return answer == "y" || answer == "yes", nil
+}
+
+// ask returns what a person types. It reads the whole line: the shell would take the rest for a
+// command.
+func (c *console) ask(question string) string {
+	fmt.Fprint(c.err, question)
+	line, _ := bufio.NewReader(c.in).ReadString('\n')
+	return strings.TrimSpace(line)
 }

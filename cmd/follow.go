@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-	captured "sched/schedule/run/output"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -125,7 +125,7 @@ func (f *follower) addRun(row state.Row) {
 	defer f.mu.Unlock()
 	f.added = append(f.added,
 		newFollowedFile(row.Output, row.Task, row.ID, ofCommand),
-		newFollowedFile(captured.HooksPath(row.Output), row.Task, row.ID, ofHooks))
+		newFollowedFile(output.HooksPath(row.Output), row.Task, row.ID, ofHooks))
 }
 
 // A catchUpRequest asks the follower to look at once, because a run has ended.

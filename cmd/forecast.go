@@ -75,7 +75,7 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 		return err
 	}
 	a.onlyReads()
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}

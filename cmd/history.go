@@ -1,8 +1,12 @@
 package cmd
 
 import (
+	"encoding/csv"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,7 +100,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 		return err
 	}
 	a.onlyReads()
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}
@@ -296,4 +300,53 @@ func (a historyCommand) sayCut(o historyOptions, cut bool) {
 		a.problemWithHint("-n 0 shows all; --since and --until narrow them",
 			"only the newest %d are shown", o.limit)
 	}
+}
+
+// printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
+// names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
+// codeAfterWriting reports errors of writing.
+func (c *console) printCSV(rows any) {
+	w := csv.NewWriter(c.out)
+	w.UseCRLF = true
+	list := reflect.ValueOf(rows)
+	rowType := list.Type().Elem()
+	var header []string
+	var fields []int // the field of the row for each column
+	for i := range rowType.NumField() {
+		if name, _, _ := strings.Cut(rowType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			header, fields = append(header, name), append(fields, i)
+		}
+	}
+	w.Write(header) // the output remembers an error
+	for i := range list.Len() {
+		var cells []string
+		for _, field := range fields {
+			cells = append(cells, cell(list.Index(i).Field(field)))
+		}
+		w.Write(cells)
+	}
+	w.Flush()
+}
+
+// cell writes a value as one cell of CSV.
+func cell(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return cell(v.Elem())
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case reflect.Map:
+		values, _ := v.Interface().(map[string]string)
+		return cell(reflect.ValueOf(schedule.Pairs(values)))
+	case reflect.Slice:
+		var parts []string
+		for i := range v.Len() {
+			parts = append(parts, cell(v.Index(i)))
+		}
+		return strings.Join(parts, "; ")
+	}
+	return fmt.Sprint(v.Interface())
 }

@@ -378,16 +378,3 @@ func (a importCommand) sourceOf(path string, system bool) (crontab.Source, error
 	}
 	return crontab.Source{Name: path, Text: string(content), System: system}, nil
 }
-
-// homeOf returns the home folder of a user of this machine. It is / if there is no such folder,
-// as for nobody on Debian: Debian's cron starts the lines of such users all the same.
-func homeOf(name string) (dir string, ok bool) {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return "", false
-	}
-	if _, err := os.Stat(u.HomeDir); errors.Is(err, os.ErrNotExist) {
-		return "/", true
-	}
-	return u.HomeDir, true
-}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -87,11 +86,11 @@ func (a installCommand) install(o installOptions) error {
 	if err != nil {
 		return err
 	}
-	t, err := a.target(s, o)
+	p, err := a.placesFor(s, o)
 	if err != nil {
 		return err
 	}
-	installation, err := t.installation()
+	installation, err := p.installation()
 	if err != nil {
 		return err
 	}
@@ -171,26 +170,6 @@ func withHint(err error) error {
 	return err
 }
 
-// installedProgram is the path of this program for cron and systemd. It prefers sched on PATH if it
-// is this program, because that path stays after an update.
-func installedProgram() (string, error) {
-	self, err := executable()
-	if err != nil {
-		return "", err
-	}
-	if found, err := exec.LookPath("sched"); err == nil && samePath(found, self) {
-		return filepath.Abs(found)
-	}
-	return self, nil
-}
-
-// samePath reports whether both paths lead to the same file.
-func samePath(a, b string) bool {
-	first, firstErr := os.Stat(a)
-	second, secondErr := os.Stat(b)
-	return firstErr == nil && secondErr == nil && os.SameFile(first, second)
-}
-
 // These limits are for the wait for the first tick. Cron starts it within a second of the next
 // minute, or later on a machine with much to do.
 const (
@@ -201,7 +180,7 @@ const (
 // awaitTick waits until a tick covers a minute that began after since. A signal ends the wait.
 func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 	next := since.Truncate(time.Minute).Add(time.Minute)
-	terminate, _, release := signals()
+	terminate, _, release := catchSignals()
 	defer release()
 	fmt.Fprintf(a.err, "waiting for the first tick, at %s\n", humanize.MinuteNear(next, a.now(), s.Location))
 	ticker := time.NewTicker(tickPoll)
@@ -256,11 +235,11 @@ func (a installCommand) uninstall(o installOptions) error {
 	if file, err = filepath.Abs(file); err != nil {
 		return err
 	}
-	t, err := a.targetOf(file, o)
+	p, err := a.placesForFile(file, o)
 	if err != nil {
 		return err
 	}
-	changes, err := t.removals()
+	changes, err := p.removals()
 	if err != nil {
 		return err
 	}

@@ -15,38 +15,38 @@ import (
 
 // refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule:
 // everything would run twice.
-func (t *target) refuseTwice() error {
-	if t.options.replace {
+func (p *places) refuseTwice() error {
+	if p.options.replace {
 		return nil
 	}
-	text, _, err := t.crontab.Read()
+	text, _, err := p.userCrontab.Read()
 	if err != nil {
 		return nil // without a crontab there are no lines; a later step says that it needs one
 	}
-	duplicates, _ := t.compareLines(text)
+	duplicates, _ := p.compareLines(text)
 	if len(duplicates) == 0 {
 		return nil
 	}
-	hint := "--replace comments them out, and `sched uninstall` brings them back"
-	if t.options.systemd != "" {
+	hint := "--replace comments them out, and `sched uninstall" + p.app.configFlag() + "` brings them back"
+	if p.options.systemd != "" {
 		hint = "comment them out first: crontab -e"
 	}
 	return failed(hint, "%s of %s would run twice: tasks of the schedule do the same",
-		lineNumbers(duplicates), t.crontabName())
+		lineNumbers(duplicates), p.crontabName())
 }
 
 // compareLines compares the lines of a crontab with the schedule. The lines of proven are tasks of
 // the schedule: they have the same command and folder, and are due in the same minutes for 28
 // years. The lines of others are not. Both are numbers from 1, in the order of the crontab.
-func (t *target) compareLines(text string) (proven, others []int) {
+func (p *places) compareLines(text string) (proven, others []int) {
 	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
-	m := newMatcher(t.app, t.schedule)
+	m := newMatcher(p.app, p.schedule)
 	for _, entry := range table.Entries {
 		switch {
 		case entry.Off:
 		case m.match(entry):
 			proven = append(proven, entry.Line)
-		case !t.cron.IsIn(entry.Raw):
+		case !p.cronLine.IsIn(entry.Raw):
 			others = append(others, entry.Line)
 		}
 	}

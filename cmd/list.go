@@ -89,7 +89,7 @@ func (a listCommand) list(o listOptions) error {
 	}
 	a.printTasks(s, tasks, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
-		a.problemWithHint(a.ticksHint(), "%s, so nothing starts (see `sched status`)", missing)
+		a.problemWithHint(a.ticksHint(), "%s, so nothing starts (see `sched status%s`)", missing, a.configFlag())
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (a listCommand) list(o listOptions) error {
 func (a listCommand) readSchedule(o listOptions) (*schedule.Schedule, error) {
 	a.onlyReads()
 	a.wantOrigins = o.json
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return nil, err
 	}

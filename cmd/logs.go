@@ -13,7 +13,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	captured "sched/schedule/run/output"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -96,7 +96,7 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 		return err
 	}
 	a.onlyReads()
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) 
 	if err != nil {
 		return err
 	}
-	if err := copyFile(a.err, captured.HooksPath(path), o.lines); err != nil {
+	if err := copyFile(a.err, output.HooksPath(path), o.lines); err != nil {
 		return err
 	}
 	switch {

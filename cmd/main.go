@@ -1,7 +1,7 @@
 // Package cmd is the command line of sched: it turns arguments into calls, and results into text
 // and exit codes. Only this package knows cobra, flags, the standard streams and the environment.
 // It decides nothing about schedules or runs; cmd/terminal knows how text looks. A command has a
-// file with its name, or stands beside its counterpart, as forget in servers.go; help and version
+// file with its name, or stands beside its counterpart, as retry in trigger.go; help and version
 // are in root.go. It is a constructor, its options, and a type that embeds app (listCommand) and
 // knows no cobra.
 package cmd
@@ -32,8 +32,8 @@ var ctx = context.Background()
 type console struct {
 	in       io.Reader
 	out, err io.Writer
-	results  *output    // what out writes to
-	printers []*printer // of out and err, after startPrinters
+	results  *resultWriter // what out writes to
+	printers []*printer    // of out and err, after startPrinters
 	now      func() time.Time
 	zones    []*time.Location // in which times of the schedule are printed; nil before it was read
 }
@@ -49,7 +49,7 @@ type scheduleFile struct {
 
 // An app is one call of sched. Each command embeds it. It is built in three layers:
 //
-//	console       reads and prints            streams.go, flags.go, errors.go
+//	console       reads and prints            flags.go, streams.go, errors.go
 //	scheduleFile  finds and reads a schedule  config.go
 //	app           opens what a schedule uses  storage.go
 type app struct {
@@ -66,7 +66,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if run.IsWitness(args) {
 		return run.Witness(os.Args[0], args[1], os.Environ())
 	}
-	results := &output{Writer: out}
+	results := &resultWriter{Writer: out}
 	a := &app{}
 	a.console = console{in: in, out: results, err: errs, results: results, now: clock.Now}
 	defer a.close()
@@ -118,7 +118,7 @@ func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
 	runs := run.Caller{Storage: storage, Environ: os.Environ(), Terminate: context.Background()}
 	switch {
 	case len(args) == 2 && args[0] == "start", len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
-		terminate, kill, release := signals()
+		terminate, kill, release := catchSignals()
 		defer release()
 		takeOver := args[0] == "finish"
 		err = run.Supervise(terminate, kill, runs, self(), args[len(args)-1], takeOver)
@@ -148,32 +148,29 @@ func runsToFinish(args []string) (ids []string) {
 	return ids
 }
 
-// executable returns the path of this program.
-func executable() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", failed("", "where is sched? %w", err)
+// newStartCommand is for people who call start by hand: superviseOrFinish runs the other calls.
+func newStartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "start TICK",
+		Short:  "Supervise the background runs of a tick (used by sched run)",
+		Hidden: true,
+		Args:   arguments(1, 1),
+		RunE: func(*cobra.Command, []string) error {
+			return usage("run a task by hand with `sched test TASK`",
+				"start is what sched run calls for background tasks")
+		},
 	}
-	return path, nil
 }
 
-// self is the path of this program, or the name by which it was called if its path is unknown.
-func self() string {
-	path, err := executable()
-	if err != nil {
-		return os.Args[0]
-	}
-	return path
-}
-
-// endingSignals tell sched to end.
+// endingSignals tell sched to end. catchSignals is for commands that run tasks or wait, and
+// workSignals for `sched work`. They differ in the signals that may stay ignored.
 var endingSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
 
-// signals returns two contexts. The first signal that tells sched to end ends terminate, and the
-// second ends kill. Their causes name the signal ("by SIGTERM"). Until release the signals do
-// nothing else. Ignored SIGHUPs stay ignored, as by nohup(1). SIGINT counts even if a shell ignores
-// it for &: `sched work` uses it.
-func signals() (terminate, kill context.Context, release func()) {
+// catchSignals returns two contexts. The first signal that tells sched to end ends terminate, and
+// the second ends kill. Their causes name the signal ("by SIGTERM"). Until release the signals do
+// nothing else. An ignored SIGHUP stays ignored, as by nohup(1). SIGINT counts even if a shell
+// ignores it for &, because `sched work` sends it to its ticks.
+func catchSignals() (terminate, kill context.Context, release func()) {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())
 	arrived := make(chan os.Signal, 2)
@@ -197,16 +194,28 @@ func signals() (terminate, kill context.Context, release func()) {
 	}
 }
 
-// newStartCommand is for people who call start by hand: superviseOrFinish runs the other calls.
-func newStartCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "start TICK",
-		Short:  "Supervise the background runs of a tick (used by sched run)",
-		Hidden: true,
-		Args:   arguments(1, 1),
-		RunE: func(*cobra.Command, []string) error {
-			return usage("run a task by hand with `sched test TASK`",
-				"start is what sched run calls for background tasks")
-		},
+// workSignals receives the signals that end `sched work`. Every ignored signal stays ignored, also
+// SIGINT: no process of sched sends it to `sched work`.
+func workSignals() <-chan os.Signal {
+	arrived := make(chan os.Signal, 4)
+	for _, s := range endingSignals {
+		if !signal.Ignored(s) {
+			signal.Notify(arrived, s)
+		}
 	}
+	return arrived
+}
+
+// tickStops are the stages in which a tick is stopped. Each context is done when its stage begins.
+type tickStops struct {
+	noNewStarts context.Context // nothing more may start
+	terminate   context.Context // running tasks are to end
+	kill        context.Context // running tasks are to end at once
+}
+
+// stopsBySignals returns stops that begin with the first and with the second signal. The signals
+// are never released, because this process ends after its ticks.
+func stopsBySignals() tickStops {
+	terminate, kill, _ := catchSignals()
+	return tickStops{noNewStarts: terminate, terminate: terminate, kill: kill}
 }

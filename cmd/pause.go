@@ -63,7 +63,7 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 }
 
 func (a pauseCommand) pause(names []string, o pauseOptions) error {
-	s, err := a.loadTrusted()
+	s, err := a.loadToChange()
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ A task that is called list is paused by sched pause -- list.`,
 
 func (a pauseCommand) list(asJSON bool) error {
 	a.onlyReads()
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}
@@ -268,4 +268,46 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, newPause 
 		verb = "goes"
 	}
 	fmt.Fprintf(a.out, "%s %s on: %s; `sched stop TASK` ends what runs on its machine\n", count, verb, list)
+}
+
+type interruptCommand struct{ *app }
+
+func newInterruptCommand(a *app) *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use:   "interrupt",
+		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
+		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
+with a store on all servers of the schedule. Within a second they start no further slot; these are
+recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still
+takes its turn. The tick of the next minute has the new schedule and the new sched.`,
+		Example: `  sched interrupt --reason "deploying 4.2"`,
+		Args:    arguments(0, 0),
+		RunE:    func(*cobra.Command, []string) error { return interruptCommand{a}.interrupt(reason) },
+	}
+	addReasonFlag(c, &reason)
+	return c
+}
+
+func (a interruptCommand) interrupt(reason string) error {
+	s, err := a.loadToChange()
+	if err != nil {
+		return err
+	}
+	err = a.controls(s).Interrupt(pause.Interrupt{
+		By:     personName(),
+		Server: serverName(s.Server),
+		At:     a.now().UTC().Round(0),
+		Reason: control.Reason(reason),
+	})
+	if err != nil {
+		return failed("", "cannot interrupt: %w", err)
+	}
+	a.noteChange(s, "interrupt", pause.Everything, reason)
+	where := "on this machine"
+	if a.store(s) != nil {
+		where = "on all servers"
+	}
+	fmt.Fprintf(a.out, "ticks that run %s start no further slot of their minute\n", where)
+	return nil
 }

@@ -2,12 +2,9 @@ package cmd
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,31 +13,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 )
-
-// An output is where results go. It remembers the first error of a write. Safe for concurrent use
-// as far as its Writer is.
-type output struct {
-	io.Writer
-	failed atomic.Pointer[error]
-}
-
-func (o *output) Write(text []byte) (int, error) {
-	n, err := o.Writer.Write(text)
-	if err != nil {
-		o.failed.CompareAndSwap(nil, &err)
-	}
-	return n, err
-}
-
-// firstError is nil when all was written, and for a nil output.
-func (o *output) firstError() error {
-	if o == nil || o.failed.Load() == nil {
-		return nil
-	}
-	return *o.failed.Load()
-}
-
-func (o *output) File() *os.File { return terminal.File(o.Writer) }
 
 // surviveReaders lets writes to a closed pipe fail without a SIGPIPE: a dead logger costs a tick
 // its report, and no task. Go ends a process only for descriptors 1 and 2 (package os/signal), so
@@ -130,17 +102,6 @@ func (c *console) finishOutput(code int) int {
 		p.drain()
 	}
 	return code
-}
-
-// codeAfterWriting returns the exit code of sched. If results could not be written, it says so, and
-// the code is no success. A reader that went away is no failure: the tasks of a tick ran.
-func (c *console) codeAfterWriting(code int) int {
-	err := c.results.firstError()
-	if err == nil || errors.Is(err, syscall.EPIPE) {
-		return code
-	}
-	c.problem("what was to be printed is lost: %v", humanize.WithoutPath(err))
-	return max(code, exitFailed)
 }
 
 // A printerStream is an output that goes through a printer.

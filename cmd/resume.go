@@ -44,7 +44,7 @@ With --planned it takes back the pauses that have not begun yet; without, these 
 }
 
 func (a resumeCommand) resume(names []string, o resumeOptions) error {
-	s, err := a.loadTrusted()
+	s, err := a.loadToChange()
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,11 @@ func (a resumeCommand) resume(names []string, o resumeOptions) error {
 	if names, err = actor.ChooseTasks(orders.Pauses, names, o.tags); err != nil {
 		return err
 	}
-	mayEnd, reason := actor.InEffect, o.reason
+	isChosen, reason := actor.InEffect, o.reason
 	if o.planned {
-		mayEnd, reason = actor.ToCome, control.Because(control.Planned, reason)
+		isChosen, reason = actor.ToCome, control.Because(control.Planned, reason)
 	}
-	ended, err := actor.Resume(names, mayEnd)
+	ended, err := actor.Resume(names, isChosen)
 	if err != nil {
 		return failed("", "cannot resume: %w", err)
 	}
@@ -87,37 +87,90 @@ func (a resumeCommand) sayTakenBack(s *schedule.Schedule, names []string, ended 
 	}
 }
 
-// sayResumed says what became of each name, and which pauses stay. The error is an exit code:
-// resume has changed nothing for a named task, which is paused with everything or by the schedule.
+// sayResumed says what became of each name, and which pauses stay. The error is an exit code. It
+// says that one of the names stays paused:
+//
+//   - by the schedule, whose pauses nobody can end, or
+//   - with everything, and there was no pause of the task that could end.
 func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, earlier pause.Pauses) error {
 	now := a.now()
-	byFile := a.sayFilePauses(s, names)
+	byFile := pausedByFile(s, names, now)
+	for _, p := range byFile {
+		a.problemWithHint(fmt.Sprintf("change that at %s", p.place),
+			"%s is %s", pauseSubject(p.name), p.pause.Text(now, s.Location))
+	}
 	for _, name := range names {
+		isOfName := func(p filePause) bool { return p.name == name }
 		if pauses := ended[name]; len(pauses) > 0 {
 			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pauses[0].Text(now, s.Location))
-		} else if !slices.Contains(byFile, name) {
+		} else if !slices.ContainsFunc(byFile, isOfName) {
 			fmt.Fprintln(a.out, notPaused(names, name, earlier, now))
 		}
 		for _, planned := range earlier.ToCome(name, now) {
 			fmt.Fprintf(a.out, "  it will be %s\n", planned.Text(now, s.Location))
 		}
 	}
-	stillPaused := len(byFile) > 0
-	if slices.Contains(names, pause.Everything) {
-		a.sayOwnPauses(s, earlier)
-	} else if everything, ok := earlier.InEffect(pause.Everything, now); ok {
-		a.problemWithHint(fmt.Sprintf("`sched resume%s` ends that", a.configFlag()),
-			"everything is %s", everything.Text(now, s.Location))
-		isHeldUp := func(name string) bool {
-			t := s.Task(name)
-			return t != nil && !t.EvenWhenPaused && len(ended[name]) == 0
-		}
-		stillPaused = stillPaused || slices.ContainsFunc(names, isHeldUp)
-	}
-	if stillPaused {
+	a.sayPausesThatStay(s, names, earlier)
+	if len(byFile) > 0 || staysWithEverything(s, names, ended, earlier, now) {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// A filePause is a pause of the schedule that covers a task, or everything, now.
+type filePause struct {
+	name  string // of the task, or pause.Everything
+	pause pause.Pause
+	place schedule.Place
+}
+
+// pausedByFile returns which of the names the schedule pauses now, and how.
+func pausedByFile(s *schedule.Schedule, names []string, now time.Time) (paused []filePause) {
+	for _, p := range s.Pauses {
+		from, until, ok := p.At(now)
+		if !ok {
+			continue
+		}
+		for _, name := range names {
+			t := s.Task(name)
+			if name == pause.Everything && p.Everything || t != nil && p.IsFor(t) {
+				paused = append(paused, filePause{name: name, pause: pause.OfFile(p, from, until), place: p.Place})
+			}
+		}
+	}
+	return paused
+}
+
+// sayPausesThatStay says which tasks stay paused by their own names when everything is resumed, or
+// that everything stays paused.
+func (a resumeCommand) sayPausesThatStay(s *schedule.Schedule, names []string, earlier pause.Pauses) {
+	now := a.now()
+	if !slices.Contains(names, pause.Everything) {
+		if everything, ok := earlier.InEffect(pause.Everything, now); ok {
+			a.problemWithHint(fmt.Sprintf("`sched resume%s` ends that", a.configFlag()),
+				"everything is %s", everything.Text(now, s.Location))
+		}
+		return
+	}
+	for _, name := range earlier.Tasks(now) {
+		p, _ := earlier.InEffect(name, now)
+		fmt.Fprintf(a.out, "%s stays %s\n", name, p.Text(now, s.Location))
+	}
+}
+
+// staysWithEverything reports whether everything stays paused, and with it a named task of which
+// resume has ended no pause.
+func staysWithEverything(
+	s *schedule.Schedule, names []string, ended, earlier pause.Pauses, now time.Time,
+) bool {
+	_, everythingPaused := earlier.InEffect(pause.Everything, now)
+	if !everythingPaused || slices.Contains(names, pause.Everything) {
+		return false
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		t := s.Task(name)
+		return t != nil && !t.EvenWhenPaused && len(ended[name]) == 0
+	})
 }
 
 // notPaused says that there was no pause of the name to end. names are all that were to be resumed.
@@ -132,33 +185,4 @@ func notPaused(names []string, name string, earlier pause.Pauses, now time.Time)
 		return name + " is not paused by its name"
 	}
 	return name + " is not paused"
-}
-
-// sayOwnPauses says which tasks stay paused by their own names.
-func (a resumeCommand) sayOwnPauses(s *schedule.Schedule, pauses pause.Pauses) {
-	now := a.now()
-	for _, name := range pauses.Tasks(now) {
-		p, _ := pauses.InEffect(name, now)
-		fmt.Fprintf(a.out, "%s stays %s\n", name, p.Text(now, s.Location))
-	}
-}
-
-// sayFilePauses says which of the names are paused by the schedule, which nobody can end, and
-// returns these names.
-func (a resumeCommand) sayFilePauses(s *schedule.Schedule, names []string) (byFile []string) {
-	for _, p := range s.Pauses {
-		from, until, ok := p.At(a.now())
-		if !ok {
-			continue
-		}
-		for _, name := range names {
-			t := s.Task(name)
-			if name == pause.Everything && p.Everything || t != nil && p.IsFor(t) {
-				a.problemWithHint(fmt.Sprintf("change that at %s", p.Place),
-					"%s is %s", pauseSubject(name), pause.OfFile(p, from, until).Text(a.now(), s.Location))
-				byFile = append(byFile, name)
-			}
-		}
-	}
-	return byFile
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,7 +19,6 @@ import (
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
-	"sched/schedule/work"
 )
 
 type runOptions struct {
@@ -55,13 +55,7 @@ yet, it runs the tasks that have no problem.`,
   sched run --dry-run          what would run in this minute
   sched run --at "2026-03-29 02:30" --dry-run --json
   sched run --only report --from "2026-01-05 00:00" --to "2026-01-12 00:00"`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("`sched test TASK` runs one task now; -c FILE names another schedule",
-					"run takes no arguments")
-			}
-			return nil
-		},
+		Args: noArguments("`sched test TASK` runs one task now; -c FILE names another schedule"),
 		RunE: func(*cobra.Command, []string) error { return runCommand{a}.run(o) },
 	}
 	f := c.Flags()
@@ -123,7 +117,7 @@ func (a runCommand) run(o runOptions) error {
 	if o.isSpan() {
 		return a.runSpan(o)
 	}
-	t, invalid, err := a.loadTick(o, now)
+	t, invalidExit, err := a.loadTick(o, now)
 	if err != nil {
 		if o.json {
 			minute := now.UTC().Truncate(time.Minute).Format(time.RFC3339)
@@ -133,12 +127,12 @@ func (a runCommand) run(o runOptions) error {
 	}
 	if o.dryRun {
 		a.printPreview(t, o)
-		return invalid
+		return invalidExit
 	}
 	if o.only != "" && o.at == "" && terminal.Is(a.err) {
 		a.warnOfRepetition(t)
 	}
-	return a.runTick(t, o, invalid, stopsBySignals())
+	return a.runTick(t, o, invalidExit, stopsBySignals())
 }
 
 // warnOfRepetition says that a tick of the same minute has come already, if one has.
@@ -146,61 +140,6 @@ func (a runCommand) warnOfRepetition(t *tick.Tick) {
 	if last, _ := view.LastTick(t.Storage.Dir); last.Equal(t.Minute) {
 		a.problem("a tick of %s has come already; what is due starts once more",
 			humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
-	}
-}
-
-// loadTick returns the tick that the flags ask for. If the tick runs the last valid schedule,
-// invalid is its exit.
-func (a runCommand) loadTick(o runOptions, now time.Time) (t *tick.Tick, invalid, err error) {
-	s, invalid, err := a.loadForTick(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	minute, err := a.parseMinute(o, now, s.Location)
-	if err != nil {
-		return nil, nil, err
-	}
-	if o.only != "" {
-		if _, err := view.FindTask(s, o.only); err != nil {
-			return nil, nil, err
-		}
-	}
-	t = a.tick(s, minute, o)
-	t.Began = now
-	return t, invalid, nil
-}
-
-// runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or
-// late. It reads the schedule before the minute begins. If that was long before, it reads the
-// schedule again.
-func (a runCommand) runWorked(o runOptions) error {
-	link, err := work.InheritLink()
-	if err != nil {
-		return usage("call `sched run` without --work", "%w", err)
-	}
-	minute, err := time.Parse(time.RFC3339, o.work)
-	if err != nil {
-		return usage("", "--work %q is not a time", o.work)
-	}
-	stops := stopsBySignals()
-	stops.noNewStarts = link.NoNewStarts(stops.terminate)
-	for {
-		now := a.now()
-		s, invalid, err := a.loadForTick(o)
-		if err != nil {
-			return err
-		}
-		t := a.tick(s, minute, o)
-		t.Began, t.Work = now, link
-		t.Await()
-		begun, late := work.Await(stops.noNewStarts, minute)
-		if begun && !late {
-			return a.runTick(t, o, invalid, stops)
-		}
-		t.Withdraw()
-		if !begun {
-			return nil
-		}
 	}
 }
 
@@ -220,63 +159,27 @@ func (a runCommand) runTriggered(o runOptions) error {
 		return err
 	}
 	answer := a.tick(s, a.now(), o)
-	unread := func(state.Row) {}
-	answer.Report = tick.Report{Started: unread, Problem: func(string, ...any) {}}
+	answer.Report = tick.Report{Started: func(state.Row) {}, Problem: func(string, ...any) {}}
 	answer.AnswerTriggered(stops.terminate, stops.kill)
 	return nil
 }
 
-// maxAhead is how far ahead the minute of --at may be without --force: clocks differ.
-const maxAhead = time.Minute
-
-// parseMinute returns the minute of the tick, from --at or from now. A future minute is usually a
-// mistake: the tick would run its tasks now, and the tick that cron starts then would run them
-// again.
-func (a runCommand) parseMinute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
-	if o.at == "" {
-		return now.Truncate(time.Minute), nil
-	}
-	at, err := a.parseAt(o.at, zone)
-	if err != nil {
-		return at, err
-	}
-	minute := at.Truncate(time.Minute)
-	if minute.Sub(now) > maxAhead && !o.force && !o.dryRun {
-		return minute, usage("see what it would run with --dry-run; --force runs it now",
-			"%s is yet to come: it is %s now", humanize.MinuteZone(minute, zone), humanize.MinuteZone(now, zone))
-	}
-	return minute, nil
-}
-
-// tickStops are the stages in which a tick is stopped. Each context is done when its stage begins.
-type tickStops struct {
-	noNewStarts context.Context // nothing more may start
-	terminate   context.Context // running tasks are to end
-	kill        context.Context // running tasks are to end at once
-}
-
-// stopsBySignals returns stops that begin with the first and with the second signal. The signals
-// are never released, because this process ends after its ticks.
-func stopsBySignals() tickStops {
-	terminate, kill, _ := signals()
-	return tickStops{noNewStarts: terminate, terminate: terminate, kill: kill}
-}
-
-// runTick runs the tick, reports what it does, and returns the exit of sched. invalid is the exit
-// of a tick that runs in the place of an invalid schedule; else nil.
-func (a runCommand) runTick(t *tick.Tick, o runOptions, invalid error, stops tickStops) error {
+// runTick runs the tick, reports what it does, and returns the exit of sched. invalidExit is the
+// exit of a tick that runs although the file is not all valid; else nil.
+func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops tickStops) error {
 	o.logs = (o.logs || t.Schedule.Logs) && t.Work == nil // sched work prints the logs of its ticks
 	onTerminal, restore := newTerminalReport(a.app, t, o, stops.terminate)
 	defer restore()
 	r := newReporter(a.app, t, o, onTerminal)
 	r.attach()
-	t.Valid = invalid == nil
+	t.Valid = invalidExit == nil
 	t.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, t.Schedule.File)
 	}
 	byPerson := a.isByPerson(t)
 	if !byPerson {
-		// Before a task can take long. A folder that cannot be written does no harm to the tick.
+		// The note is written before a task can take long. A folder that cannot be written does no
+		// harm to the tick.
 		doctor.Keep(t.Schedule.StateDir, ownEnvironment(), a.now())
 	}
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
@@ -284,12 +187,12 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalid error, stops tic
 	if result.Covered && !byPerson {
 		doctor.KeepDouble(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
-	a.writeMetrics(t.Schedule, invalid != nil)
+	a.writeMetrics(t.Schedule, invalidExit != nil)
 	switch {
 	case stops.terminate.Err() != nil:
 		return &exit{code: exitStopped, err: fmt.Errorf("stopped %v", context.Cause(stops.terminate))}
-	case invalid != nil:
-		return invalid
+	case invalidExit != nil:
+		return invalidExit
 	case result.Failed || result.SkippedUnknown:
 		return &exit{code: exitFailed}
 	}
@@ -310,5 +213,70 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 	if err := view.WriteTextfile(s.Textfile, view.HealthOf(s, invalid, a.now()).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
+	}
+}
+
+type previewJSON struct {
+	Minute string            `json:"minute"`
+	Tasks  []previewTaskJSON `json:"tasks"`
+}
+
+type previewTaskJSON struct {
+	Name       string   `json:"name"`
+	Slots      []string `json:"slots"`
+	Background bool     `json:"background"`
+	Would      string   `json:"would"`  // run or skip
+	Reason     string   `json:"reason"` // why it would be skipped, or may wait
+}
+
+// previewOf returns what the tick would do.
+func previewOf(t *tick.Tick) previewJSON {
+	preview := previewJSON{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []previewTaskJSON{}}
+	for _, p := range t.DryRun() {
+		task := previewTaskJSON{Name: p.Task.Name, Background: p.Task.Background}
+		if p.Reason != "" {
+			task.Would, task.Reason = "skip", p.Reason
+		} else {
+			task.Would, task.Reason = "run", cmp.Or(p.Waits, view.ConditionCommands(p.Task))
+		}
+		for _, slot := range p.Slots {
+			task.Slots = append(task.Slots, slot.UTC().Format(time.RFC3339))
+		}
+		preview.Tasks = append(preview.Tasks, task)
+	}
+	return preview
+}
+
+// printPreview prints what the tick would do, for people or as JSON.
+func (a runCommand) printPreview(t *tick.Tick, o runOptions) {
+	preview := previewOf(t)
+	if o.json {
+		a.printJSON(preview)
+		return
+	}
+	minute := humanize.MinuteZone(t.Minute, t.Schedule.Location)
+	if len(preview.Tasks) == 0 {
+		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
+		return
+	}
+	fmt.Fprintf(a.out, "at %s:\n", minute)
+	out := a.stdout()
+	table := out.Table()
+	defer table.Flush()
+	for _, task := range preview.Tasks {
+		text, tone := "would run", terminal.Good
+		if task.Background {
+			text, tone = "would run in the background", terminal.Active
+		}
+		switch {
+		case task.Would == "skip":
+			text, tone = "would be skipped: "+task.Reason, terminal.Caution
+		case task.Reason != "":
+			text += "; " + task.Reason
+		}
+		if len(task.Slots) > 1 {
+			text += fmt.Sprintf(" (%d times in this minute)", len(task.Slots))
+		}
+		table.Row(task.Name, out.Paint(tone, text))
 	}
 }

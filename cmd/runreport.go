@@ -28,13 +28,13 @@ type reporter struct {
 	tick     *tick.Tick
 	opts     runOptions
 	terminal *terminalReport // nil if the report is not for a terminal
-	logs     *logStream      // nil without --logs
+	logs     *logStream      // nil without --logs; never there with terminal
 
-	mu       sync.Mutex
-	width    int // of the longest name
-	lines    int
-	buffered []byte // lines about background runs, for a pipe: they are written together
-	tasks    []runJSON
+	mu        sync.Mutex
+	nameWidth int    // of the longest name; at most longestName
+	reported  int    // how many lines the report has, also those that --quiet leaves out
+	buffered  []byte // lines about background runs, for a pipe: they are written together
+	tasks     []runJSON
 }
 
 type tickJSON struct {
@@ -58,16 +58,15 @@ type runJSON struct {
 func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport) *reporter {
 	r := &reporter{app: a, tick: t, opts: o, terminal: onTerminal, tasks: []runJSON{}}
 	for _, task := range t.Schedule.Tasks {
-		r.width = max(r.width, len(task.Name))
+		r.nameWidth = min(max(r.nameWidth, len(task.Name)), longestName)
 	}
-	r.width = min(r.width, longestName)
 	return r
 }
 
 // attach makes the tick report to r. With --logs it begins to print what runs print.
 func (r *reporter) attach() {
 	if r.opts.logs {
-		r.logs = newLogStream(&r.app.console, r.tick.Schedule.StateDir, r.width, r.opts.json, nil)
+		r.logs = newLogStream(&r.app.console, r.tick.Schedule.StateDir, r.nameWidth, r.opts.json, nil)
 	}
 	report := &r.tick.Report
 	report.Started, report.Flush = r.backgroundStarted, r.flush
@@ -81,12 +80,10 @@ func (r *reporter) attach() {
 func (r *reporter) foregroundBegun(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.logs != nil:
+	if r.logs != nil {
 		r.logs.follower.addRun(row)
-	case r.terminal != nil:
-		r.terminal.showRunning(row)
 	}
+	r.terminal.showRunning(row)
 }
 
 // backgroundStarted reports a run that went to the background.
@@ -149,11 +146,9 @@ func (r *reporter) skipped(rows []state.Row) {
 		first.Reason += " (" + humanize.Count(len(rows), "slot") + ")"
 	}
 	r.done(first)
-	if r.terminal != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.terminal.count(string(first.Outcome), toneOf(first.Result), len(rows)-1)
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.terminal.count(string(first.Outcome), toneOf(first.Result), len(rows)-1)
 }
 
 // A reportLine is what the report says about one run or slot.
@@ -172,10 +167,8 @@ func (r *reporter) report(line reportLine) {
 	if !line.isStart {
 		r.logs.catchUp(row.ID)
 	}
-	r.lines++
-	if r.terminal != nil {
-		r.terminal.hideIfShown(row)
-	}
+	r.reported++
+	r.terminal.hideIfShown(row)
 	switch {
 	case r.opts.json:
 		r.tasks = append(r.tasks, line.toJSON())
@@ -234,20 +227,20 @@ func (r *reporter) buffer(line reportLine) {
 	if r.opts.isSpan() { // several days
 		slot = humanize.Slot(line.row.Slot, r.tick.Schedule.Location)
 	}
-	r.buffered = fmt.Appendf(r.buffered, "%s  %-*s  %s\n", slot, r.width, line.row.Task, text)
+	r.buffered = fmt.Appendf(r.buffered, "%s  %-*s  %s\n", slot, r.nameWidth, line.row.Task, text)
 }
 
 // end prints the JSON, that nothing was due, or the tallies, below the last logs. If another tick
 // had covered the minute, nobody knows what was due.
 func (r *reporter) end(covered bool) {
 	r.logs.close()
-	nothingWasDue := r.lines == 0 && !covered
+	nothingWasDue := r.reported == 0 && !covered
 	switch {
 	case r.opts.json:
 		r.endJSON()
 	case nothingWasDue && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
 		r.sayNothingDue()
-	case r.terminal != nil:
+	default:
 		r.terminal.printTallies()
 	}
 	if covered {
@@ -307,8 +300,9 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text strin
 
 // sayCovered says that another tick had the minute, and what to do.
 func (r *reporter) sayCovered() {
-	const doctorHint = "`sched doctor` says who else calls sched run"
 	a, t, zone := r.app, r.tick, r.tick.Schedule.Location
+	flag := a.configFlag()
+	doctorHint := "`sched doctor" + flag + "` says who else calls sched run"
 	minute := humanize.SlotOfDayZone(t.Minute, zone)
 	pid, works := work.Running(t.Schedule.StateDir)
 	switch {
@@ -319,8 +313,8 @@ func (r *reporter) sayCovered() {
 		a.problemWithHint(doctorHint,
 			"sched work (process %d) had %s already, and nothing starts twice", pid, minute)
 	case !r.opts.quiet:
-		hint := fmt.Sprintf("`sched test TASK` runs a task now, and `sched run --at %s` the minute once more",
-			t.Minute.In(zone).Format("15:04"))
+		hint := fmt.Sprintf("`sched test%[1]s TASK` runs a task now, and `sched run%[1]s --at %[2]s` "+
+			"the minute once more", flag, t.Minute.In(zone).Format("15:04"))
 		a.problemWithHint(hint, "%s was ticked already, and nothing starts twice", minute)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"sched/schedule/view"
 )
 
-// A terminalReport shows a tick on a terminal. The reporter calls its methods one at a time.
+// A terminalReport shows a tick on a terminal. The reporter calls its methods one at a time. For
+// nil showRunning, hideIfShown, count and printTallies do nothing.
 type terminalReport struct {
 	app      *app
 	out      terminal.Stream
@@ -27,14 +28,14 @@ type terminalReport struct {
 	live     *terminal.LiveLine
 	shownRun string // the run that the live line shows
 
-	width         int // of the longest name
+	nameWidth     int // of the longest name of a task that is due; at most longestName
 	begun         time.Time
 	minutePrinted bool
+	rows          int // how many were printed
 	tallies       []tally
-	lines         int
 }
 
-// A tally counts lines with the same words.
+// A tally counts slots that ended in the same way.
 type tally struct {
 	word string
 	tone terminal.Tone
@@ -53,7 +54,7 @@ func newTerminalReport(
 	r = &terminalReport{app: a, tick: t, opts: o, stopping: stopping, begun: time.Now()}
 	for _, slot := range t.Schedule.Due(t.Minute) {
 		if o.only == "" || o.only == slot.Task.Name {
-			r.width = min(max(r.width, len(slot.Task.Name)), longestName)
+			r.nameWidth = min(max(r.nameWidth, len(slot.Task.Name)), longestName)
 		}
 	}
 	restore = func() {}
@@ -77,33 +78,28 @@ func (r *terminalReport) printMinute() {
 
 // showRunning shows in the live line that a run goes on, unless --quiet is given.
 func (r *terminalReport) showRunning(row state.Row) {
-	if r.opts.quiet {
+	if r == nil || r.opts.quiet {
 		return
 	}
 	r.printMinute()
 	r.shownRun = row.ID
 	p := r.app.newProgress(row, r.tick.Storage.Dir, r.stopping)
-	p.name = terminal.Pad(row.Task, r.width)
+	p.name = terminal.Pad(row.Task, r.nameWidth)
 	r.live.Show(p.text)
 }
 
 // hideIfShown hides the live line if it shows the run.
 func (r *terminalReport) hideIfShown(row state.Row) {
-	if row.ID == r.shownRun {
+	if r != nil && row.ID == r.shownRun {
 		r.live.Hide()
 	}
 }
 
-// printRow prints what became of a slot. A row without an outcome went to the background.
+// printRow prints what became of a slot.
 func (r *terminalReport) printRow(row state.Row) {
 	r.printMinute()
-	tone, word := toneOf(row.Result), row.OutcomeText()
-	text := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(row))
-	if word == "" {
-		tone, word = terminal.Active, "in the background"
-		text = r.out.Paint(tone, inBackground(row))
-	}
-	r.lines++
+	tone, word, text := r.outcomeOf(row)
+	r.rows++
 	r.count(word, tone, 1)
 	if row.Reason != "" {
 		text += "  " + humanize.Line(row.Reason)
@@ -111,8 +107,20 @@ func (r *terminalReport) printRow(row state.Row) {
 	if details := r.details(row); details != "" {
 		text += "  " + r.out.Paint(terminal.Faint, details)
 	}
-	name := terminal.Pad(row.Task, r.width)
+	name := terminal.Pad(row.Task, r.nameWidth)
 	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), name, strings.TrimRight(text, " "))
+}
+
+// outcomeOf returns what became of a slot: the word for its tally, and a text for its row. A row
+// without an outcome went to the background.
+func (r *terminalReport) outcomeOf(row state.Row) (tone terminal.Tone, word, text string) {
+	word = row.OutcomeText()
+	if word == "" {
+		return terminal.Active, "in the background", r.out.Paint(terminal.Active, inBackground(row))
+	}
+	tone = toneOf(row.Result)
+	text = terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(row))
+	return tone, word, text
 }
 
 // took says how long a run took; "" if it has no end, or an unknown one.
@@ -126,27 +134,30 @@ func took(row state.Row) string {
 // details returns what is special about a run: a second or later attempt, who asked for it, or a
 // slot of another minute. With -v it also has the id.
 func (r *terminalReport) details(row state.Row) string {
-	var details []string
+	var parts []string
 	attempt := row.Attempt.Number
 	if row.Outcome == "" && attempt > 0 { // a deferred retry: the next attempt goes to the background
 		attempt++
 	}
 	if attempt > 1 {
-		details = append(details, fmt.Sprintf("attempt %d", attempt))
+		parts = append(parts, fmt.Sprintf("attempt %d", attempt))
 	}
 	if row.Origin != "" {
-		details = append(details, row.Origin)
+		parts = append(parts, row.Origin)
 	} else if slot := row.Slot; !slot.Equal(r.tick.Minute) {
-		details = append(details, "slot "+humanize.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
+		parts = append(parts, "slot "+humanize.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
 	}
 	if r.opts.verbose {
-		details = append(details, "run "+row.ID)
+		parts = append(parts, "run "+row.ID)
 	}
-	return strings.Join(details, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // count adds slots to the tally of a word.
 func (r *terminalReport) count(word string, tone terminal.Tone, slots int) {
+	if r == nil {
+		return
+	}
 	i := slices.IndexFunc(r.tallies, func(t tally) bool { return t.word == word })
 	if i < 0 {
 		i, r.tallies = len(r.tallies), append(r.tallies, tally{word: word, tone: tone})
@@ -154,9 +165,9 @@ func (r *terminalReport) count(word string, tone terminal.Tone, slots int) {
 	r.tallies[i].n += slots
 }
 
-// printTallies prints how many slots ended in which way, if there is more than one line.
+// printTallies prints how many slots ended in which way, if it printed more than one row.
 func (r *terminalReport) printTallies() {
-	if r.opts.quiet || r.lines < 2 {
+	if r == nil || r.opts.quiet || r.rows < 2 {
 		return
 	}
 	var parts []string

@@ -119,7 +119,7 @@ func (a serveCommand) serve(o serveOptions) error {
 	// The live heap is about 10 MiB. With a lower percentage, collecting takes more CPU than pages.
 	debug.SetGCPercent(200)
 	debug.SetMemoryLimit(48 << 20) // the collector works harder above it
-	terminate, _, release := signals()
+	terminate, _, release := catchSignals()
 	defer release()
 	name := "localhost"
 	if len(o.hosts) > 0 {
@@ -223,10 +223,10 @@ func (o serveOptions) newHeaderSignIn() (*serve.HeaderSignIn, error) {
 	return serve.NewHeaderSignIn(o.userHeader, o.groupHeader, o.proxies, o.groupScopes)
 }
 
-// loadWithStateDir loads the schedule as loadTrusted does, and makes its state folder if that is
+// loadWithStateDir loads the schedule as loadToChange does, and makes its state folder if that is
 // missing.
 func (a serveCommand) loadWithStateDir() (*schedule.Schedule, error) {
-	s, err := a.loadTrusted()
+	s, err := a.loadToChange()
 	if err == nil {
 		err = statedir.MakeDir(s.StateDir)
 	}

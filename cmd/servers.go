@@ -38,7 +38,7 @@ far their clocks are from the store's, and what ran there when they last said so
 
 func (a serversCommand) servers(asJSON bool) error {
 	a.onlyReads()
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ history of each server keeps what ran.`,
 }
 
 func (a forgetCommand) forget(name, reason string) error {
-	s, err := a.loadTrusted()
+	s, err := a.loadToChange()
 	if err != nil {
 		return err
 	}

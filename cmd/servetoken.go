@@ -37,7 +37,7 @@ A browser that has signed in has a session, which --list shows and --revoke ends
   sched serve token --hook nightly-report
   sched serve token --list
   sched serve token --revoke grafana`,
-		Args: arguments(0, 0),
+		Args: noArguments("its actions are flags: --scope, --hook, --badge, --list or --revoke"),
 		RunE: func(*cobra.Command, []string) error { return serveCommand{a}.token(o) },
 	}
 	f := c.Flags()
@@ -74,8 +74,8 @@ func (a serveCommand) token(o tokenOptions) error {
 // check refuses flags that name no action, or several.
 func (o tokenOptions) check() error {
 	actions := 0
-	for _, isAsked := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
-		if isAsked {
+	for _, isGiven := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
+		if isGiven {
 			actions++
 		}
 	}

@@ -39,7 +39,7 @@ Variables of env, notifications and ${file:…} stand as the file has them, so n
 func (a showCommand) show(name string, asJSON bool) error {
 	a.onlyReads()
 	a.wantOrigins = true
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,10 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 		if !isWorthShowing(setting) {
 			continue
 		}
-		for i, value := range valueLines(setting.Value) {
-			if i == 0 {
-				addRow(setting.Key, originText(setting), humanize.Line(value))
-			} else {
-				table.Row("  ", "", humanize.Line(value))
-			}
+		key, from := setting.Key, originText(setting)
+		for _, value := range valueLines(setting.Value) {
+			addRow(key, from, humanize.Line(value))
+			key, from = "", "" // in further lines of the value
 		}
 	}
 	for _, p := range t.Pauses {
@@ -94,7 +92,8 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 	}
 }
 
-// isWorthShowing leaves out what has no value, and defaults that nobody asks for (showsDefault).
+// isWorthShowing reports whether a setting has a value, and is not a default that nobody asks for
+// (showsDefault).
 func isWorthShowing(setting schedule.Setting) bool {
 	switch setting.Value.(type) {
 	case nil:
@@ -114,7 +113,7 @@ func placeText(p schedule.Place) string { return fmt.Sprintf("%s:%d", p.File, p.
 // originText says where a setting comes from: "schedule.yaml:8, defaults".
 func originText(setting schedule.Setting) string {
 	switch {
-	case setting.IsSet && levelOf(setting.From) == "task":
+	case setting.IsSet && isSetByTask(setting.From):
 		return placeText(setting.From.Place)
 	case setting.IsSet:
 		return placeText(setting.From.Place) + ", " + levelOf(setting.From)
@@ -126,16 +125,19 @@ func originText(setting schedule.Setting) string {
 	return "default"
 }
 
+// isSetByTask reports whether the task itself set a value, and not a part of the file above it.
+func isSetByTask(from schedule.Origin) bool { return from.Section == "" && from.Task != "" }
+
 // levelOf says which part of the file set a value: "task", "group warehouse", "defaults", or "file"
 // for its top.
 func levelOf(from schedule.Origin) string {
 	switch {
-	case from.Section != "":
-		return strings.ReplaceAll(from.Section, `"`, "")
-	case from.Task == "":
+	case isSetByTask(from):
+		return "task"
+	case from.Section == "":
 		return "file"
 	}
-	return "task"
+	return strings.ReplaceAll(from.Section, `"`, "")
 }
 
 // A shownJSON is a task with its settings, for --json.
@@ -281,7 +283,7 @@ func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	return parts
 }
 
-// valueLines writes the value of a setting for people, in one or several lines.
+// valueLines writes the value of a setting for people, in one line or in several lines.
 func valueLines(value any) []string {
 	switch v := value.(type) {
 	case time.Duration:

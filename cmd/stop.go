@@ -1,8 +1,10 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -10,7 +12,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
-	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -39,7 +40,7 @@ A run on another server of the store is stopped there: stop says on which.`,
 }
 
 func (a stopCommand) stop(names []string, reason string) error {
-	s, err := a.loadTrusted()
+	s, err := a.loadToChange()
 	if err != nil {
 		return err
 	}
@@ -138,44 +139,91 @@ func (a stopCommand) sayStopped(row state.Row, s run.Stopping) {
 	}
 }
 
-type interruptCommand struct{ *app }
+type finishCommand struct{ *app }
 
-func newInterruptCommand(a *app) *cobra.Command {
-	var reason string
+func newFinishCommand(a *app) *cobra.Command {
+	var runID string
 	c := &cobra.Command{
-		Use:   "interrupt",
-		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
-		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
-with a store on all servers of the schedule. Within a second they start no further slot; these are
-recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still
-takes its turn. The tick of the next minute has the new schedule and the new sched.`,
-		Example: `  sched interrupt --reason "deploying 4.2"`,
-		Args:    arguments(0, 0),
-		RunE:    func(*cobra.Command, []string) error { return interruptCommand{a}.interrupt(reason) },
+		Use:   "finish MUTEX [CODE]",
+		Short: "End a background run: fire its after-hooks and release its mutex",
+		Long: `A background run with hooks calls finish when its command has ended. By hand it ends the newest run
+of the mutex that no process watches any more. If no run of the mutex was ever recorded, it fires
+the after-hooks of the task that has it. A run that is finished stays as it is.
+
+CODE is the exit code of the command, if nobody wrote it down.`,
+		Example: `  sched finish nightly-report 0`,
+		Args:    arguments(1, 2),
+		RunE:    func(_ *cobra.Command, args []string) error { return finishCommand{a}.finish(args, runID) },
 	}
-	addReasonFlag(c, &reason)
+	c.Flags().StringVar(&runID, "run", "", "the id of the run")
 	return c
 }
 
-func (a interruptCommand) interrupt(reason string) error {
-	s, err := a.loadTrusted()
+// finish ends a run, and prints how it ended. The arguments are the mutex and maybe the exit code.
+func (a finishCommand) finish(args []string, runID string) error {
+	code, err := parseExitCode(args[1:])
 	if err != nil {
 		return err
 	}
-	err = a.controls(s).Interrupt(pause.Interrupt{
-		By:     personName(),
-		Server: serverName(s.Server),
-		At:     a.now().UTC().Round(0),
-		Reason: control.Reason(reason),
-	})
+	s, err := a.loadToChange()
 	if err != nil {
-		return failed("", "cannot interrupt: %w", err)
+		return err
 	}
-	a.noteChange(s, "interrupt", pause.Everything, reason)
-	where := "on this machine"
-	if a.store(s) != nil {
-		where = "on all servers"
+	row, err := a.endRun(s, args[0], runID, code)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(a.out, "ticks that run %s start no further slot of their minute\n", where)
+	for _, note := range row.Notes {
+		a.problem("%s: %s", row.Task, note)
+	}
+	fmt.Fprintf(a.out, "%s  run %s %s\n", row.Task, row.ID, view.Describe(row))
 	return nil
+}
+
+// parseExitCode reads the argument CODE. It returns nil if the argument is not given.
+func parseExitCode(args []string) (*int, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	code, err := strconv.Atoi(args[0])
+	if err != nil || code < 0 || code > 255 {
+		return nil, usage("write the exit code of the command: 0 is success",
+			"%q is not an exit code from 0 to 255", args[0])
+	}
+	return &code, nil
+}
+
+// endRun ends the run with the id, or else the newest run of the mutex that no process watches.
+func (a finishCommand) endRun(s *schedule.Schedule, mutex, id string, code *int) (state.Row, error) {
+	var row state.Row
+	var err error
+	if id != "" {
+		row, err = a.caller(s).FinishByHand(id, code)
+	} else {
+		row, err = a.caller(s).FinishNewest(mutex, code)
+	}
+	alive, isAlive := errors.AsType[*run.AliveError](err)
+	switch {
+	case id != "" && errors.Is(err, state.ErrNotFound):
+		// The run has ended already, or it ran on another server: show its record.
+		return view.FindRun(ctx, a.view(s), id)
+	case errors.Is(err, run.ErrNothing):
+		return a.finishUnrecorded(s, mutex, code)
+	case isAlive:
+		hint := "it finishes by itself when its command ends"
+		return row, failed(hint, "run %s of %s is still running", alive.Run, mutex)
+	}
+	return row, err
+}
+
+// finishUnrecorded fires the after-hooks of a task that never had a recorded run.
+func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (state.Row, error) {
+	var mutexes []string
+	for _, t := range s.Tasks {
+		if t.Mutex == mutex {
+			return a.tick(s, a.now(), runOptions{}).FinishUnrecorded(t, code)
+		}
+		mutexes = append(mutexes, t.Mutex)
+	}
+	return state.Row{}, failed(view.DidYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
 }

@@ -3,16 +3,13 @@ package cmd
 import (
 	"errors"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
 	"sched/schedule/control"
-	"sched/schedule/doctor"
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -112,19 +109,6 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.T
 	return t
 }
 
-// ownEnvironment returns the environment of this process.
-func ownEnvironment() doctor.Environment { return doctor.Here(os.Environ(), localZone().String()) }
-
-// tickEnviron returns the variables that ticks give to commands. It returns nil if this process
-// cannot reproduce them. own is the environment of this process.
-func tickEnviron(s *schedule.Schedule, own doctor.Environment) []string {
-	note, ok := doctor.Noted(s.StateDir)
-	if !ok {
-		return nil
-	}
-	return note.Environ(own, os.Environ())
-}
-
 // noteChange writes a change that was just made into the log of changes. If the log cannot be
 // written, it says so, and the change stays.
 func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
@@ -147,15 +131,4 @@ func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 	if err != nil {
 		a.problem("this is done, but `sched history --changes` will not show it: %v", err)
 	}
-}
-
-// personName is the login name of the person who called sched, before sudo.
-func personName() string {
-	if name := os.Getenv("SUDO_USER"); name != "" {
-		return name
-	}
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return "user " + strconv.Itoa(os.Getuid())
 }

@@ -1,24 +1,24 @@
 package cmd
 
 import (
-	"bufio"
-	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"reflect"
-	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
+
+// This file prints: it has the streams of sched, and the forms that several commands share.
 
 func (c *console) stdout() terminal.Stream { return terminal.Of(c.out, os.Getenv) }
 
@@ -35,58 +35,41 @@ func (c *console) liveLine(quietFor time.Duration) (line *terminal.LiveLine, res
 	}
 }
 
-// chooseTask returns the name, or for "" the name of the task whose number or name a person types.
-// If nobody can be asked, the error says how the command is called.
-func (a *app) chooseTask(s *schedule.Schedule, name, use string) (string, error) {
-	if name != "" {
-		return name, nil
-	}
-	if !terminal.Is(a.in) || !terminal.Is(a.err) {
-		return "", usage("`sched list` has the names", "name a task: sched %s", use)
-	}
-	if len(s.Tasks) == 0 {
-		return "", failed("", "the schedule has no tasks")
-	}
-	for i, t := range s.Tasks {
-		fmt.Fprintf(a.err, "%3d  %s\n", i+1, t.Name)
-	}
-	answer := a.ask("which one? ")
-	t, err := view.FindTask(s, answer)
-	if err == nil {
-		return t.Name, nil
-	}
-	const unknown = "no task has that name or number"
-	number, numberErr := strconv.Atoi(answer)
-	switch {
-	case answer == "":
-		return "", usage("type a number or a name", unknown)
-	case numberErr != nil:
-		return "", err
-	case number < 1 || number > len(s.Tasks):
-		return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), unknown)
-	}
-	return s.Tasks[number-1].Name, nil
+// A resultWriter writes what a command prints to stdout, and remembers the first error. It is safe
+// for concurrent use as far as its Writer is.
+type resultWriter struct {
+	io.Writer
+	failed atomic.Pointer[error]
 }
 
-// confirm asks a question on the terminal, and reports whether the answer was yes. It does not ask
-// if yes is true, as with --yes. It is an error if there is no terminal.
-func (c *console) confirm(question string, yes bool) (goOn bool, err error) {
-	switch {
-	case yes:
-		return true, nil
-	case !terminal.Is(c.in):
-		return false, usage("say --yes, or --dry-run to look", "there is no terminal to ask on")
+func (w *resultWriter) Write(text []byte) (int, error) {
+	n, err := w.Writer.Write(text)
+	if err != nil {
+		w.failed.CompareAndSwap(nil, &err)
 	}
-	answer := strings.ToLower(c.ask(question + " [y/N] "))
-	return answer == "y" || answer == "yes", nil
+	return n, err
 }
 
-// ask returns what a person types. It reads the whole line: the shell would take the rest for a
-// command.
-func (c *console) ask(question string) string {
-	fmt.Fprint(c.err, question)
-	line, _ := bufio.NewReader(c.in).ReadString('\n')
-	return strings.TrimSpace(line)
+// firstError is nil when all was written, and for a nil resultWriter.
+func (w *resultWriter) firstError() error {
+	if w == nil || w.failed.Load() == nil {
+		return nil
+	}
+	return *w.failed.Load()
+}
+
+func (w *resultWriter) File() *os.File { return terminal.File(w.Writer) }
+
+// codeAfterWriting returns the exit code of sched from the exit code of its command. If results
+// could not be written, it says so, and the code is no success. A reader that went away is no
+// failure: the tasks of a tick ran.
+func (c *console) codeAfterWriting(code int) int {
+	err := c.results.firstError()
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return code
+	}
+	c.problem("what was to be printed is lost: %v", humanize.WithoutPath(err))
+	return max(code, exitFailed)
 }
 
 // printJSON prints a value as indented JSON. codeAfterWriting reports errors of writing.
@@ -105,22 +88,6 @@ func printJSONLine(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// toneOf returns the colour of an outcome; "" for a run that has not ended.
-func toneOf(r state.Result) terminal.Tone {
-	if r.Warned() {
-		return terminal.Caution
-	}
-	switch r.Outcome {
-	case outcome.Succeeded:
-		return terminal.Good
-	case outcome.Failed, outcome.TimedOut, outcome.Lost:
-		return terminal.Bad
-	case outcome.Stopped, outcome.Skipped, outcome.Missed:
-		return terminal.Caution
-	}
-	return ""
-}
-
 // printDiff prints lines of a diff to stderr, in colours on a terminal.
 func (c *console) printDiff(lines []string) {
 	errs := c.stderr()
@@ -135,53 +102,20 @@ func (c *console) printDiff(lines []string) {
 	}
 }
 
-// printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
-// names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
-// codeAfterWriting reports errors of writing.
-func (c *console) printCSV(rows any) {
-	w := csv.NewWriter(c.out)
-	w.UseCRLF = true
-	list := reflect.ValueOf(rows)
-	rowType := list.Type().Elem()
-	var header []string
-	var fields []int // the field of the row for each column
-	for i := range rowType.NumField() {
-		if name, _, _ := strings.Cut(rowType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
-			header, fields = append(header, name), append(fields, i)
-		}
+// toneOf returns the colour of an outcome; "" for a run that has not ended.
+func toneOf(r state.Result) terminal.Tone {
+	if r.Warned() {
+		return terminal.Caution
 	}
-	w.Write(header) // the output remembers an error
-	for i := range list.Len() {
-		var cells []string
-		for _, field := range fields {
-			cells = append(cells, cell(list.Index(i).Field(field)))
-		}
-		w.Write(cells)
+	switch r.Outcome {
+	case outcome.Succeeded:
+		return terminal.Good
+	case outcome.Failed, outcome.TimedOut, outcome.Lost:
+		return terminal.Bad
+	case outcome.Stopped, outcome.Skipped, outcome.Missed:
+		return terminal.Caution
 	}
-	w.Flush()
-}
-
-// cell writes a value as one cell of CSV.
-func cell(v reflect.Value) string {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return ""
-		}
-		return cell(v.Elem())
-	case reflect.Float64:
-		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
-	case reflect.Map:
-		values, _ := v.Interface().(map[string]string)
-		return cell(reflect.ValueOf(schedule.Pairs(values)))
-	case reflect.Slice:
-		var parts []string
-		for i := range v.Len() {
-			parts = append(parts, cell(v.Index(i)))
-		}
-		return strings.Join(parts, "; ")
-	}
-	return fmt.Sprint(v.Interface())
+	return ""
 }
 
 // minuteText writes a time to the minute with its zone, and with its date unless that is today.

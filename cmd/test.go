@@ -71,7 +71,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 	ticking := a.tick(s, a.now(), runOptions{})
 	ticking.Report.Started, ticking.Report.Done = func(state.Row) {}, func(state.Row) {}
 	ticking.Report.Detail = a.problem // says who was notified
-	terminate, kill, release := signals()
+	terminate, kill, release := catchSignals()
 	defer release()
 	live, restore := a.liveLine(quietFor)
 	defer restore()

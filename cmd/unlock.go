@@ -29,7 +29,7 @@ drops the lock of a dead run by itself.`,
 		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return usage("see `sched list` for the names", "name one task, or say --all")
+				return usage("see `sched list"+a.configFlag()+"` for the names", "name one task, or say --all")
 			}
 			return unlockCommand{a}.unlock(optionalArgument(args), reason)
 		},
@@ -40,7 +40,7 @@ drops the lock of a dead run by itself.`,
 }
 
 func (a unlockCommand) unlock(name, reason string) error {
-	s, err := a.loadTrusted()
+	s, err := a.loadToChange()
 	if err != nil {
 		return err
 	}

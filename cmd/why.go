@@ -44,7 +44,7 @@ could stop it.`,
 
 func (a whyCommand) why(name string, o whyOptions) error {
 	a.onlyReads()
-	s, err := a.loadAnyway()
+	s, err := a.loadToShow()
 	if err != nil {
 		return err
 	}

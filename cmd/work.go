@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -85,7 +84,7 @@ func (a workCommand) work(o workOptions) error {
 		Zone:    setup.zone,
 		Problem: a.problem,
 	}
-	received := worker.Run(stopSignals(), func() {
+	received := worker.Run(workSignals(), func() {
 		run.HoldTriggered(setup.stateDir)
 		release()
 	})
@@ -199,24 +198,45 @@ func (a workCommand) reportLast(o runOptions) {
 	if err != nil || checkState(s) != nil {
 		return // the ticks have printed why
 	}
-	tick := a.tick(s, a.now().Truncate(time.Minute), runOptions{})
-	r := newReporter(a.app, tick, o, nil)
-	tick.Report.Started, tick.Report.Done = r.backgroundStarted, r.done
-	tick.Collect()
+	t := a.tick(s, a.now().Truncate(time.Minute), runOptions{})
+	r := newReporter(a.app, t, o, nil)
+	t.Report.Started, t.Report.Done = r.backgroundStarted, r.done
+	t.Collect()
 	if len(r.tasks) > 0 {
 		printJSONLine(a.out, r.toJSON())
 	}
 }
 
-// stopSignals receives signals that end sched, except signals that are ignored, as by nohup(1). In
-// contrast to signals, it lets SIGINT be ignored, too: no process of sched sends it to `sched
-// work`.
-func stopSignals() <-chan os.Signal {
-	arrived := make(chan os.Signal, 4)
-	for _, s := range endingSignals {
-		if !signal.Ignored(s) {
-			signal.Notify(arrived, s)
+// runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or
+// late. It reads the schedule before the minute begins. If that was long before, it reads the
+// schedule again.
+func (a runCommand) runWorked(o runOptions) error {
+	link, err := work.InheritLink()
+	if err != nil {
+		return usage("call `sched run` without --work", "%w", err)
+	}
+	minute, err := time.Parse(time.RFC3339, o.work)
+	if err != nil {
+		return usage("", "--work %q is not a time", o.work)
+	}
+	stops := stopsBySignals()
+	stops.noNewStarts = link.NoNewStarts(stops.terminate)
+	for {
+		now := a.now()
+		s, invalidExit, err := a.loadForTick(o)
+		if err != nil {
+			return err
+		}
+		t := a.tick(s, minute, o)
+		t.Began, t.Work = now, link
+		t.Await()
+		begun, late := work.Await(stops.noNewStarts, minute)
+		if begun && !late {
+			return a.runTick(t, o, invalidExit, stops)
+		}
+		t.Withdraw()
+		if !begun {
+			return nil
 		}
 	}
-	return arrived
 }

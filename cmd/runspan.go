@@ -1,12 +1,10 @@
 package cmd
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
-	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
@@ -15,82 +13,15 @@ import (
 	"sched/schedule/view"
 )
 
-// This file is about ticks that are looked at before they run: the preview of --dry-run, and the
-// span of --from and --to, which people confirm.
-
-type previewJSON struct {
-	Minute string            `json:"minute"`
-	Tasks  []previewTaskJSON `json:"tasks"`
-}
-
-type previewTaskJSON struct {
-	Name       string   `json:"name"`
-	Slots      []string `json:"slots"`
-	Background bool     `json:"background"`
-	Would      string   `json:"would"`  // run or skip
-	Reason     string   `json:"reason"` // why it would be skipped, or may wait
-}
-
-// previewOf returns what the tick would do.
-func previewOf(t *tick.Tick) previewJSON {
-	preview := previewJSON{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []previewTaskJSON{}}
-	for _, p := range t.DryRun() {
-		task := previewTaskJSON{Name: p.Task.Name, Background: p.Task.Background}
-		if p.Reason != "" {
-			task.Would, task.Reason = "skip", p.Reason
-		} else {
-			task.Would, task.Reason = "run", cmp.Or(p.Waits, view.ConditionCommands(p.Task))
-		}
-		for _, slot := range p.Slots {
-			task.Slots = append(task.Slots, slot.UTC().Format(time.RFC3339))
-		}
-		preview.Tasks = append(preview.Tasks, task)
-	}
-	return preview
-}
-
-// printPreview prints what the tick would do, for people or as JSON.
-func (a runCommand) printPreview(t *tick.Tick, o runOptions) {
-	preview := previewOf(t)
-	if o.json {
-		a.printJSON(preview)
-		return
-	}
-	minute := humanize.MinuteZone(t.Minute, t.Schedule.Location)
-	if len(preview.Tasks) == 0 {
-		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
-		return
-	}
-	fmt.Fprintf(a.out, "at %s:\n", minute)
-	out := a.stdout()
-	table := out.Table()
-	defer table.Flush()
-	for _, task := range preview.Tasks {
-		text, tone := "would run", terminal.Good
-		if task.Background {
-			text, tone = "would run in the background", terminal.Active
-		}
-		switch {
-		case task.Would == "skip":
-			text, tone = "would be skipped: "+task.Reason, terminal.Caution
-		case task.Reason != "":
-			text += "; " + task.Reason
-		}
-		if len(task.Slots) > 1 {
-			text += fmt.Sprintf(" (%d times in this minute)", len(task.Slots))
-		}
-		table.Row(task.Name, out.Paint(tone, text))
-	}
-}
-
 // maxSpanSlots is how many slots `sched run --from --to` runs at most: a slip in a date must not
 // run a task for weeks.
 const maxSpanSlots = 1000
 
-// runSpan runs the slots of one task from --from to before --to, one after another in the
-// foreground, the oldest first. Each is the tick of its minute, as with --at.
+// runSpan runs the slots of one task from --from to before --to, if the person who asks for them
+// confirms that. The slots run one after another in the foreground, the oldest first. Each is the
+// tick of its minute, as with --at.
 func (a runCommand) runSpan(o runOptions) error {
-	s, invalid, err := a.loadForTick(o)
+	s, invalidExit, err := a.loadForTick(o)
 	if err != nil {
 		return err
 	}
@@ -114,12 +45,12 @@ func (a runCommand) runSpan(o runOptions) error {
 	}
 	ticks := a.ticksOf(withTaskHere(s, task), slots, o)
 	if o.dryRun {
-		if o.json {
-			for _, t := range ticks {
+		for _, t := range ticks {
+			if o.json {
 				a.printJSON(previewOf(t))
 			}
 		}
-		return invalid
+		return invalidExit
 	}
 	goOn, err := a.confirm("run them?", o.yes)
 	if err != nil {
@@ -129,7 +60,7 @@ func (a runCommand) runSpan(o runOptions) error {
 		return &exit{code: exitFailed}
 	}
 	a.noteChange(s, "run", task.Name, count+" "+span)
-	return a.runTicks(ticks, o, invalid)
+	return a.runTicks(ticks, o, invalidExit)
 }
 
 // withTaskHere returns the schedule with a copy of the task that runs here and in the foreground,
@@ -146,10 +77,10 @@ func withTaskHere(s *schedule.Schedule, task *schedule.Task) *schedule.Schedule 
 
 // runTicks runs the ticks one after another, until a signal ends them. The error is the exit of the
 // last tick that failed.
-func (a runCommand) runTicks(ticks []*tick.Tick, o runOptions, invalid error) (lastErr error) {
+func (a runCommand) runTicks(ticks []*tick.Tick, o runOptions, invalidExit error) (lastErr error) {
 	stops := stopsBySignals()
 	for _, t := range ticks {
-		if err := a.runTick(t, o, invalid, stops); err != nil {
+		if err := a.runTick(t, o, invalidExit, stops); err != nil {
 			lastErr = err
 		}
 		if stops.terminate.Err() != nil {
@@ -202,7 +133,7 @@ func (a runCommand) slotsOfSpan(o runOptions, task *schedule.Task, zone *time.Lo
 		}
 	}
 	if len(slots) == 0 {
-		hint := fmt.Sprintf("`sched list %s --at %q` says when it is due", task.Name, o.from)
+		hint := fmt.Sprintf("`sched list%s %s --at %q` says when it is due", a.configFlag(), task.Name, o.from)
 		return nil, failed(hint, "%s is not due in that span", task.Name)
 	}
 	return slots, nil

@@ -1,0 +1,156 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/doctor"
+	"sched/schedule/placement"
+)
+
+// This file has what this process knows of its machine: the names of the machine and its users, its
+// time zone, the program and the environment.
+
+// serverVariable is the variable with the name of this machine. It helps if two containers or
+// clones have the same host name.
+const serverVariable = "SCHED_SERVER"
+
+// hostname is a variable because tests let one machine be several.
+var hostname = os.Hostname
+
+// serverName is $SCHED_SERVER if it is valid, else `server` of the schedule, else the host name. It
+// is empty if the host has no name.
+func serverName(fromSchedule string) string {
+	if name := os.Getenv(serverVariable); placement.ValidName(name) {
+		return name
+	}
+	if fromSchedule != "" {
+		return fromSchedule
+	}
+	name, _ := hostname()
+	return name
+}
+
+// checkServerName refuses a $SCHED_SERVER that is not valid. Otherwise ticks would use the name of
+// the host.
+func checkServerName() error {
+	if name := os.Getenv(serverVariable); name != "" && !placement.ValidName(name) {
+		return usage("use letters, digits and . _ -, and begin with a letter or a digit",
+			"$%s %q is not a valid name", serverVariable, name)
+	}
+	return nil
+}
+
+// labelsVariable is the variable with the labels of this machine. If it is not set, labelsFile has
+// the labels.
+const labelsVariable = "SCHED_LABELS"
+
+// labelsFile is a variable because tests have no /etc of their own.
+var labelsFile = "/etc/sched/labels"
+
+// machineLabels returns the labels of this machine, and the problem if they cannot be used.
+func machineLabels() (labels []string, problem string) {
+	if text, set := os.LookupEnv(labelsVariable); set {
+		return placement.Parse(text, "$"+labelsVariable)
+	}
+	// The user counts also for a command that only reads: it gives the answer that ticks give.
+	return placement.Read(labelsFile, os.Geteuid())
+}
+
+// personName is the login name of the person who called sched, before sudo.
+func personName() string {
+	if name := os.Getenv("SUDO_USER"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "user " + strconv.Itoa(os.Getuid())
+}
+
+// homeOf returns the home folder of a user of this machine. It is / if there is no such folder, as
+// for nobody on Debian: Debian's cron starts the lines of such users all the same.
+func homeOf(name string) (dir string, ok bool) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return "", false
+	}
+	if _, err := os.Stat(u.HomeDir); errors.Is(err, os.ErrNotExist) {
+		return "/", true
+	}
+	return u.HomeDir, true
+}
+
+// localZone is the zone of this machine under its IANA name, which time.Local lacks. It comes from
+// $TZ or /etc/localtime.
+var localZone = sync.OnceValue(func() *time.Location {
+	name, set := os.LookupEnv("TZ")
+	name = strings.TrimPrefix(name, ":")
+	if !set {
+		link, _ := os.Readlink("/etc/localtime")
+		_, name, _ = strings.Cut(link, "zoneinfo/")
+	}
+	if zone, err := time.LoadLocation(name); err == nil && name != "" {
+		return zone
+	}
+	return time.Local
+})
+
+// ownEnvironment returns the environment of this process.
+func ownEnvironment() doctor.Environment { return doctor.Here(os.Environ(), localZone().String()) }
+
+// tickEnviron returns the variables that ticks give to commands. It returns nil if this process
+// cannot reproduce them. own is the environment of this process.
+func tickEnviron(s *schedule.Schedule, own doctor.Environment) []string {
+	note, ok := doctor.Noted(s.StateDir)
+	if !ok {
+		return nil
+	}
+	return note.Environ(own, os.Environ())
+}
+
+// executable returns the path of this program.
+func executable() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", failed("", "where is sched? %w", err)
+	}
+	return path, nil
+}
+
+// self is the path of this program, or the name by which it was called if its path is unknown.
+func self() string {
+	path, err := executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return path
+}
+
+// installedProgram is the path of this program for cron and systemd. It prefers sched on PATH if it
+// is this program, because that path stays after an update.
+func installedProgram() (string, error) {
+	program, err := executable()
+	if err != nil {
+		return "", err
+	}
+	if onPath, err := exec.LookPath("sched"); err == nil && samePath(onPath, program) {
+		return filepath.Abs(onPath)
+	}
+	return program, nil
+}
+
+// samePath reports whether both paths lead to the same file.
+func samePath(a, b string) bool {
+	first, firstErr := os.Stat(a)
+	second, secondErr := os.Stat(b)
+	return firstErr == nil && secondErr == nil && os.SameFile(first, second)
+}

@@ -1,0 +1,197 @@
+package cmd
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sched/cmd/terminal"
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/load"
+	"sched/schedule/statedir"
+	"sched/schedule/tick"
+	"sched/schedule/view"
+)
+
+// This file reads what a tick needs: its schedule and its minute. It prints what is wrong with the
+// file, the same problems once an hour, because cron mails what ticks print.
+
+// loadTick returns the tick that the flags ask for. invalidExit is the exit of a tick that runs
+// although the file is not all valid; else nil.
+func (a runCommand) loadTick(o runOptions, now time.Time) (t *tick.Tick, invalidExit, err error) {
+	s, invalidExit, err := a.loadForTick(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	minute, err := a.parseMinute(o, now, s.Location)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.only != "" {
+		if _, err := view.FindTask(s, o.only); err != nil {
+			return nil, nil, err
+		}
+	}
+	t = a.tick(s, minute, o)
+	t.Began = now
+	return t, invalidExit, nil
+}
+
+// maxAhead is how far ahead the minute of --at may be without --force: clocks differ.
+const maxAhead = time.Minute
+
+// parseMinute returns the minute of the tick, from --at or from now. A future minute is usually a
+// mistake: the tick would run its tasks now, and the tick that cron starts then would run them
+// again.
+func (a runCommand) parseMinute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
+	if o.at == "" {
+		return now.Truncate(time.Minute), nil
+	}
+	at, err := a.parseAt(o.at, zone)
+	if err != nil {
+		return at, err
+	}
+	minute := at.Truncate(time.Minute)
+	if minute.Sub(now) > maxAhead && !o.force && !o.dryRun {
+		return minute, usage("see what it would run with --dry-run; --force runs it now",
+			"%s is yet to come: it is %s now", humanize.MinuteZone(minute, zone), humanize.MinuteZone(now, zone))
+	}
+	return minute, nil
+}
+
+// loadForTick loads the schedule of a tick, and prints what is wrong with it:
+//
+//   - The file is valid: loadForTick returns its schedule.
+//   - The file is invalid: it returns the schedule that runs in its place. If there is none, or
+//     with --strict, it returns an error.
+//   - Some lines of a crontab cannot run: it returns the schedule without them, or with --strict an
+//     error.
+//   - Other users can write the state folder: it returns an error.
+//
+// invalidExit is the exit of a tick that runs although the file is not all valid; else nil.
+func (a runCommand) loadForTick(o runOptions) (s *schedule.Schedule, invalidExit, err error) {
+	s, broken, err := a.loadLastValid()
+	if broken != nil && o.strict {
+		err = broken
+	}
+	switch {
+	case err != nil:
+		return nil, nil, a.reportNothingRuns(err, o)
+	case broken != nil:
+		a.reportReplaced(s, broken, o)
+	case len(s.BadLines) > 0:
+		broken = &load.InvalidError{Problems: s.BadLines, StateDir: s.StateDir}
+		if o.strict {
+			return nil, nil, broken
+		}
+		a.reportBadLines(s, broken, o)
+	}
+	if err := checkState(s); err != nil {
+		return nil, nil, err
+	}
+	if broken != nil {
+		return s, &exit{code: exitUsage}, nil
+	}
+	if !o.dryRun {
+		forgetPrinted(s)
+	}
+	return s, nil, nil
+}
+
+// reportNothingRuns prints why a tick has no schedule, and returns the exit of the tick. Each such
+// tick says in a line that nothing runs until the file is valid.
+func (a runCommand) reportNothingRuns(err error, o runOptions) error {
+	code, _ := a.reportHourly(err, o)
+	_, isInvalid := errors.AsType[*load.InvalidError](err)
+	file, fileErr := a.findConfig()
+	if isInvalid && fileErr == nil && !errors.Is(err, os.ErrNotExist) {
+		a.problem("nothing runs until %s is valid", filepath.Base(file))
+	}
+	return &exit{code: code}
+}
+
+// reportReplaced prints why the file is broken, and that s runs in its place. If s leaves out tasks
+// of the file, each tick says so.
+func (a runCommand) reportReplaced(s *schedule.Schedule, broken error, o runOptions) {
+	_, printed := a.reportHourly(broken, o)
+	if printed || s.Without != nil && !o.quiet {
+		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
+	}
+}
+
+// reportBadLines prints which lines of a crontab cannot run.
+func (a runCommand) reportBadLines(s *schedule.Schedule, broken error, o runOptions) {
+	if _, printed := a.reportHourly(broken, o); printed {
+		count := humanize.Count(len(s.BadLines), "line")
+		a.problem("%s of %s cannot run; the others do", count, filepath.Base(s.File))
+	}
+}
+
+// reportHourly prints an error of loading and returns its exit code. It does not print the problems
+// of an invalid schedule if a tick printed the same problems in the last hour.
+func (a runCommand) reportHourly(err error, o runOptions) (code int, printed bool) {
+	note := a.noteOf(err, o)
+	if note.isRecent(a.now()) {
+		return exitUsage, false
+	}
+	code = a.reportError(err)
+	note.write(a.now())
+	return code, true
+}
+
+// A printedNote says which problems of the schedule a tick printed last, and when. It is a file of
+// the state folder, until the schedule is valid again. The zero note is not recent, and write does
+// nothing.
+type printedNote struct {
+	stateDir string
+	digest   string // of the problems of this tick
+}
+
+const (
+	printedFile   = "told-invalid"
+	repeatInvalid = time.Hour
+)
+
+// noteOf returns the note for the problems of an invalid schedule. It returns the zero note if this
+// tick shall print them in any case: to a terminal, with -v or --dry-run, and if no state folder
+// can be trusted.
+func (a runCommand) noteOf(err error, o runOptions) printedNote {
+	invalid, ok := errors.AsType[*load.InvalidError](err)
+	if !ok || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
+		return printedNote{}
+	}
+	sum := sha256.New()
+	for _, p := range invalid.Problems {
+		fmt.Fprintln(sum, p)
+	}
+	return printedNote{stateDir: invalid.StateDir, digest: fmt.Sprintf("%x", sum.Sum(nil))}
+}
+
+// isRecent reports whether a tick printed the same problems in the last hour.
+func (n printedNote) isRecent(now time.Time) bool {
+	if n.stateDir == "" {
+		return false
+	}
+	text, _ := statedir.ReadFile(filepath.Join(n.stateDir, printedFile))
+	digest, printed, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	at, err := time.Parse(time.RFC3339, printed)
+	return err == nil && digest == n.digest && !now.Before(at) && now.Before(at.Add(repeatInvalid))
+}
+
+// write notes that a tick has printed the problems now. It makes no state folder, because an
+// invalid schedule may name the wrong one.
+func (n printedNote) write(now time.Time) {
+	if _, err := os.Stat(n.stateDir); err != nil {
+		return
+	}
+	line := fmt.Appendln(nil, n.digest, now.UTC().Format(time.RFC3339))
+	statedir.Replace(filepath.Join(n.stateDir, printedFile), line)
+}
+
+// forgetPrinted lets the next tick with problems print them, even if they are the same.
+func forgetPrinted(s *schedule.Schedule) { os.Remove(filepath.Join(s.StateDir, printedFile)) }
