@@ -77,7 +77,7 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 		if len(last.By) > 0 {
 			callers = ", the second time by " + callerOf(last.By)
 		}
-		found.add(Problem, "everything is due twice: keep one of crontab, timer and `sched work`",
+		found.add(Problem, "keep one of crontab, timer and `sched work`; two schedules need a state folder each",
 			"%d minutes of the last hour were ticked twice, the last %s%s",
 			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), callers)
 	}
