@@ -198,12 +198,12 @@ func (a forecastCommand) printSlots(basis *forecast.Basis) {
 			start, remark = "skipped", s.By.Name+" still runs"
 		case s.Skip == forecast.Full:
 			start, remark = "skipped", "pool "+s.Task.Pool.Name+" is full"
-		case s.Skip != forecast.Runs:
+		case s.Skip != forecast.NoSkip:
 			start, remark = "skipped", s.Reason
-		case s.Late() > 0 && s.By != nil:
-			start, remark = humanize.Duration(s.Late())+" late", "behind "+s.By.Name
+		case s.Lateness() > 0 && s.By != nil:
+			start, remark = humanize.Duration(s.Lateness())+" late", "behind "+s.By.Name
 		}
-		if basis.Servers > 1 && s.Skip == forecast.Runs {
+		if basis.Servers > 1 && s.Skip == forecast.NoSkip {
 			remark = strings.TrimSpace(fmt.Sprintf("%s on server %d", remark, s.Server+1))
 		}
 		t.Row(forecast.DayAndTime(s.At, zone), s.Task.Name, start, remark)
@@ -229,7 +229,7 @@ func slotsJSON(basis *forecast.Basis) []slotJSON {
 			Task:    s.Task.Name,
 			Slot:    forecast.UTC(s.At),
 			Skipped: s.Skip,
-			Late:    s.Late().Seconds(),
+			Late:    s.Lateness().Seconds(),
 			Reason:  s.Reason,
 			Server:  s.Server + 1,
 		}

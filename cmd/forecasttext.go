@@ -36,7 +36,7 @@ const mostRows = 10
 
 // printLate prints the foreground tasks that start late, and behind which tasks.
 func (a forecastCommand) printLate(r forecast.Report) {
-	late := r.Late()
+	late := r.LateTasks()
 	if len(late) == 0 {
 		return
 	}
@@ -45,9 +45,9 @@ func (a forecastCommand) printLate(r forecast.Report) {
 	t.Head("LATE", "RUNS", "AT MOST", "DUE", "BEHIND")
 	for _, task := range late[:min(mostRows, len(late))] {
 		runs := fmt.Sprintf("%d of %d", task.LateRuns, task.Starts)
-		due := forecast.DayAndTime(task.Latest.At, r.Schedule.Location)
+		due := forecast.DayAndTime(task.MostLate.At, r.Schedule.Location)
 		behind := cmp.Or(r.Behind(task), "-")
-		t.Row(task.Name, runs, humanize.Duration(task.Latest.Late()), due, behind)
+		t.Row(task.Name, runs, humanize.Duration(task.MostLate.Lateness()), due, behind)
 	}
 	t.Flush()
 	a.printMore(len(late))
@@ -55,7 +55,7 @@ func (a forecastCommand) printLate(r forecast.Report) {
 
 // printSkipping prints the tasks that skip slots because of another run.
 func (a forecastCommand) printSkipping(r forecast.Report) {
-	skipping := r.Skipping()
+	skipping := r.SkippingTasks()
 	if len(skipping) == 0 {
 		return
 	}
@@ -63,8 +63,8 @@ func (a forecastCommand) printSkipping(r forecast.Report) {
 	t := a.stdout().Table(terminal.Shrink{Column: 3, Least: 12}, terminal.Shrink{Column: 0, Least: 12})
 	t.Head("SKIPS", "SLOTS", "FIRST", "SINCE")
 	for _, task := range skipping[:min(mostRows, len(skipping))] {
-		slots := fmt.Sprintf("%d of %d", task.Trouble(), task.Trouble()+task.Starts)
-		first := forecast.DayAndTime(task.FirstSkip.At, r.Schedule.Location)
+		slots := fmt.Sprintf("%d of %d", task.TroubleSkips(), task.TroubleSkips()+task.Starts)
+		first := forecast.DayAndTime(task.FirstTroubleSkip.At, r.Schedule.Location)
 		t.Row(task.Name, slots, first, r.Since(task))
 	}
 	t.Flush()
@@ -106,7 +106,7 @@ func (a forecastCommand) printHeatmap(sums *forecast.Sums) {
 		line := terminal.Pad(day.Date.Format("Mon 01-02"), dayWidth)
 		for _, cell := range day.Hours {
 			line += heatCell(out, cell, width)
-			trouble = trouble || cell.Trouble()
+			trouble = trouble || cell.HasTrouble()
 		}
 		fmt.Fprintln(a.out, strings.TrimRight(line, " "))
 	}
@@ -146,7 +146,7 @@ func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	if cell.Most > 0 {
 		number = fmt.Sprint(cell.Most)
 	}
-	if cell.Trouble() {
+	if cell.HasTrouble() {
 		mark = out.Paint(terminal.Bad, "!")
 	}
 	return out.Paint(terminal.Heat(cell.Level), terminal.Blanks(width-len(number))+number) + mark
@@ -192,7 +192,7 @@ func (a forecastCommand) printComparison(before, after forecast.Report) {
 		return fmt.Sprintf("%d, %s", r.Peak.Most, r.Peak.At.In(zone).Format("Mon 15:04"))
 	})
 	row("late starts", func(r forecast.Report) string { return fmt.Sprint(r.LateRuns()) })
-	row("skipped slots", func(r forecast.Report) string { return fmt.Sprint(r.Troubles()) })
+	row("skipped slots", func(r forecast.Report) string { return fmt.Sprint(r.TroubleSkips()) })
 	t.Flush()
 	a.printChanges(before.Tasks, after.Tasks, zone)
 	a.printHeatmap(after.Sums)
@@ -216,7 +216,7 @@ func (a forecastCommand) printChanges(before, after []forecast.Task, zone *time.
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		before, after := tasksBefore[name], tasksAfter[name]
 		first := fromTo(dayText(before.First, zone), dayText(after.First, zone))
-		differs := before.Times != after.Times
+		differs := before.TimesHash != after.TimesHash
 		if differs && before.First.Equal(after.First) {
 			first += ", then other times"
 		}
@@ -241,7 +241,7 @@ func (a forecastCommand) printChanges(before, after []forecast.Task, zone *time.
 
 // numbersOf returns the cells of a task: its runs, late runs, latest start and skipped slots.
 func numbersOf(t forecast.Task) []string {
-	return []string{fmt.Sprint(t.Starts), fmt.Sprint(t.LateRuns), lateText(t), fmt.Sprint(t.Trouble())}
+	return []string{fmt.Sprint(t.Starts), fmt.Sprint(t.LateRuns), lateText(t), fmt.Sprint(t.TroubleSkips())}
 }
 
 func dayText(t time.Time, zone *time.Location) string {
@@ -255,7 +255,7 @@ func lateText(t forecast.Task) string {
 	if t.LateRuns == 0 {
 		return "-"
 	}
-	return humanize.Duration(t.Latest.Late())
+	return humanize.Duration(t.MostLate.Lateness())
 }
 
 // fromTo writes a value, or both values if it changes.

@@ -87,7 +87,7 @@ func (t *timeline) draw(s *forecast.Slot) {
 	first := int(s.Start.Sub(t.from) / t.step)
 	switch {
 	case s.Skip == forecast.Unmet:
-	case s.Skip != forecast.Runs:
+	case s.Skip != forecast.NoSkip:
 		steps[int(s.At.Sub(t.from)/t.step)].skips = true
 	case first < t.steps:
 		steps[first].starts++

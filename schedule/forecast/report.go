@@ -10,6 +10,7 @@ package forecast
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -48,15 +49,15 @@ func (r Report) Lines() (lines []Line) {
 		peak("memory", humanize.Bytes(r.Memory.Most), r.Memory)
 	}
 	if len(r.Crowded) > 0 {
-		lines = append(lines, Line{"crowded", r.crowded(), r.Crowded[0].At})
+		lines = append(lines, Line{"crowded", r.crowdedText(), r.Crowded[0].At})
 	}
 	add("late", fmt.Sprintf("%s by more than %s", humanize.Count(r.LateRuns(), "start"), humanize.Duration(LateAfter)))
-	add("skipped", skipped(r.Sums))
-	add("durations", r.known())
+	add("skipped", skippedText(r.Sums))
+	add("durations", r.durationsText())
 	return lines
 }
 
-func (r Report) crowded() string {
+func (r Report) crowdedText() string {
 	var words []string
 	for _, minute := range r.Crowded[:min(3, len(r.Crowded))] {
 		at := minute.At.In(r.Schedule.Location).Format("Mon 15:04")
@@ -65,24 +66,24 @@ func (r Report) crowded() string {
 	return strings.Join(words, ", ")
 }
 
-// skipped says what is skipped, trouble first.
-func skipped(f *Sums) string {
-	words := humanize.Count(f.Skips(Overlap), "slot") + " for overlap"
+// skippedText says what is skipped, trouble first.
+func skippedText(s *Sums) string {
+	words := humanize.Count(s.SkipsOf(Overlap), "slot") + " for overlap"
 	for _, skip := range []struct {
 		kind   Skip
 		reason string
 	}{
 		{Full, "since a pool is full"}, {TooLate, "too late"}, {Paused, "paused"}, {Unmet, "by days, between, except"},
 	} {
-		if n := f.Skips(skip.kind); n > 0 {
+		if n := s.SkipsOf(skip.kind); n > 0 {
 			words += fmt.Sprintf(", %d %s", n, skip.reason)
 		}
 	}
 	return words
 }
 
-// known says of how many tasks the durations are known, and from how many runs.
-func (r Report) known() string {
+// durationsText says of how many tasks the durations are known, and from how many runs.
+func (r Report) durationsText() string {
 	var counts []int // of runs, of the tasks that have any
 	for _, t := range r.Tasks {
 		if runs := r.Loads[t.Name].Runs; runs > 0 {
@@ -105,30 +106,91 @@ func (r Report) known() string {
 	return strings.Join(words, "; ")
 }
 
-// Behind says for which run the latest start of a task waits; "" if it waits for no run.
+// Behind says for which other run the MostLate run of a task waits; "" if it waits for no run.
 func (r Report) Behind(t Task) string {
-	by := t.Latest.By
+	by := t.MostLate.By
 	if by == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s, which takes %s", by.Name, humanize.Duration(r.Loads[by.Name].Took))
 }
 
-// Since says what the first slot of a task is skipped for.
+// Since says why the FirstTroubleSkip of a task is skipped.
 func (r Report) Since(t Task) string {
-	switch by := t.FirstSkip.By; t.FirstSkip.Skip {
+	switch by := t.FirstTroubleSkip.By; t.FirstTroubleSkip.Skip {
 	case Overlap:
 		return fmt.Sprintf("%s still runs, which takes %s", by.Name, humanize.Duration(r.Loads[by.Name].Took))
 	case Full:
 		return fmt.Sprintf("pool %s is full, with %s in it, which takes %s",
 			t.Pool.Name, by.Name, humanize.Duration(r.Loads[by.Name].Took))
 	}
-	return t.FirstSkip.Reason
+	return t.FirstTroubleSkip.Reason
 }
 
 // DayAndTime writes a time of the days to come: "Tue 2026-11-24 00:00 CET".
 func DayAndTime(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon ") + humanize.SlotZone(t.Truncate(time.Second), zone)
+}
+
+// A Day is a row of the heatmap: the hours of a day on the wall clock of the schedule's zone.
+type Day struct {
+	Date  time.Time // some time of it
+	Hours [24]Cell
+}
+
+// A Cell is an hour of a heatmap. If an hour comes twice, its cell has both together.
+type Cell struct {
+	Exists bool // it lies in the span, and the clocks do not skip it
+	Hour
+	Level int // 0 if nothing runs; else from 1, the emptiest hour, to at most Levels
+}
+
+// Levels is how many levels of a heatmap there are above 0.
+const Levels = 4
+
+// HasTrouble reports whether something of the hour is late or is skipped.
+func (c Cell) HasTrouble() bool { return c.Late > 0 || c.Skipped > 0 }
+
+// Text describes a cell in words.
+func (c Cell) Text() string {
+	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04 MST"),
+		humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
+	if c.Late > 0 {
+		words += fmt.Sprintf(", %d late", c.Late)
+	}
+	if c.Skipped > 0 {
+		words += fmt.Sprintf(", %d skipped", c.Skipped)
+	}
+	return words
+}
+
+// Days returns the rows of the heatmap. The levels divide the spread between its emptiest hour with
+// runs and its fullest hour, so hours that are alike look alike.
+func (s *Sums) Days() (days []Day) {
+	most, least := 0, math.MaxInt
+	for _, hour := range s.Hours {
+		if most = max(most, hour.Most); hour.Most > 0 {
+			least = min(least, hour.Most)
+		}
+		if n := len(days); n == 0 || days[n-1].Date.YearDay() != hour.Start.YearDay() {
+			days = append(days, Day{Date: hour.Start})
+		}
+		cell := &days[len(days)-1].Hours[hour.Start.Hour()]
+		if !cell.Exists {
+			cell.Start = hour.Start
+		}
+		cell.Exists = true
+		cell.Most = max(cell.Most, hour.Most)
+		cell.Starts, cell.Late, cell.Skipped = cell.Starts+hour.Starts, cell.Late+hour.Late, cell.Skipped+hour.Skipped
+	}
+	for i := range days {
+		for j := range days[i].Hours {
+			if cell := &days[i].Hours[j]; cell.Most > 0 {
+				cell.Level = 1 + (cell.Most-least)*Levels/(most-least+1)
+			}
+		}
+	}
+	return days
 }
 
 // A Forecast is a forecast as --json prints it and the API answers it.
@@ -225,9 +287,9 @@ func (r Report) JSON() Forecast {
 			task.First = &first
 		}
 		if t.LateRuns > 0 {
-			task.Latest = &ForecastLatest{Slot: UTC(t.Latest.At), Lateness: t.Latest.Late().Seconds()}
-			if t.Latest.By != nil {
-				task.Latest.Behind = &t.Latest.By.Name
+			task.Latest = &ForecastLatest{Slot: UTC(t.MostLate.At), Lateness: t.MostLate.Lateness().Seconds()}
+			if t.MostLate.By != nil {
+				task.Latest.Behind = &t.MostLate.By.Name
 			}
 		}
 		shown.Tasks = append(shown.Tasks, task)
@@ -243,10 +305,10 @@ func (l Load) source() string {
 	return "unknown"
 }
 
-func sumsOf(f *Sums) ForecastSums {
+func sumsOf(s *Sums) ForecastSums {
 	return ForecastSums{
-		Starts: f.Starts, Late: f.LateRuns(), Skipped: countSkips(f.Skips),
-		Runs: peakOf(f.Peak, 1), CPU: peakOf(f.CPU, 1000), Memory: peakOf(f.Memory, 1),
+		Starts: s.Starts, Late: s.LateRuns(), Skipped: countSkips(s.SkipsOf),
+		Runs: peakOf(s.Peak, 1), CPU: peakOf(s.CPU, 1000), Memory: peakOf(s.Memory, 1),
 	}
 }
 

@@ -43,7 +43,7 @@ type Load struct {
 type Skip string
 
 const (
-	Runs    Skip = ""          // it does run
+	NoSkip  Skip = ""          // the slot does run
 	Unmet   Skip = "condition" // a condition of time
 	Paused  Skip = "paused"
 	TooLate Skip = "too late" // past its start_deadline, or its next slot was due
@@ -69,8 +69,8 @@ type Slot struct {
 	By *schedule.Task
 }
 
-// Late is how long after its time the slot starts.
-func (s Slot) Late() time.Duration { return s.Start.Sub(s.At) }
+// Lateness is how long after its time the slot starts.
+func (s Slot) Lateness() time.Duration { return s.Start.Sub(s.At) }
 
 // Simulate calls observe with the outcome of each slot of the span, in the order of starts. If one
 // server has taken a slot, observe is not called for the others. observe must not keep the pointer
@@ -84,19 +84,19 @@ func Simulate(in Input, observe func(*Slot)) {
 		claimed: map[schedule.Slot]bool{},
 		waiting: map[lockKey]bool{},
 	}
-	s.checks = []schedule.SlotCheck{s.paused}
+	s.checks = []schedule.SlotCheck{s.checkPause}
 	s.clock, s.claim, s.acquire = s.readClock, s.claimSlot, s.acquireMutex
 	for minute, due := range in.Schedule.Minutes(in.From, in.To) {
 		if in.done() {
 			return
 		}
-		s.until(minute.UnixNano())
+		s.runUntil(minute.UnixNano())
 		due = slices.DeleteFunc(due, func(slot schedule.Slot) bool { return slot.At.Before(in.From) })
 		for server := range in.Servers {
 			s.tick(server, due)
 		}
 	}
-	s.until(1<<63 - 1)
+	s.runUntil(1<<63 - 1)
 }
 
 // A simulation is a span of time while it is simulated. Instants are nanoseconds since 1970.
@@ -112,7 +112,7 @@ type simulation struct {
 
 	// The slot that is decided, and the functions with which package schedule asks about it.
 	slot      Slot
-	lastCheck Skip // the kind of refusal that the last check gives
+	lastCheck Skip // the kind of reason that the check in progress may give
 	checks    []schedule.SlotCheck
 	clock     func() time.Time
 	claim     func() error
@@ -143,8 +143,8 @@ func (s *simulation) tick(server int, due []schedule.Slot) {
 	}
 }
 
-// until runs all events before an instant.
-func (s *simulation) until(end int64) {
+// runUntil runs all events before an instant.
+func (s *simulation) runUntil(end int64) {
 	for len(s.events) > 0 && s.events[0].at < end {
 		e := heap.Pop(&s.events).(event)
 		e.action.run(s, e.at)
@@ -176,8 +176,9 @@ type foregroundQueue struct {
 	next   int
 	order  schedule.ForegroundQueue
 
-	longest *schedule.Task // whose run took longest since the queue was last idle
-	took    time.Duration
+	// Since the queue was last idle, the run of longest took the longest time.
+	longest *schedule.Task
+	took    time.Duration // by the run of longest
 }
 
 // run decides the slots of the queue until one of them runs, or is yet to come.
@@ -245,13 +246,14 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	return true
 }
 
-func (s *simulation) paused(task *schedule.Task, at time.Time) string {
+// checkPause returns the pause that covers a slot of a task, in words; "" for none.
+func (s *simulation) checkPause(task *schedule.Task, at time.Time) string {
 	s.lastCheck = Paused
-	pause, ok := s.Pauses.Ending(task, s.slot.Start)
+	p, ok := s.Pauses.Ending(task, s.slot.Start)
 	if !ok {
 		return ""
 	}
-	return pause.Text(s.slot.Start, s.Schedule.Location)
+	return p.Text(s.slot.Start, s.Schedule.Location)
 }
 
 func (s *simulation) readClock() time.Time {
@@ -273,13 +275,13 @@ func (s *simulation) claimSlot() error {
 // acquireMutex returns when the run of the slot gives its mutex and its seat back.
 func (s *simulation) acquireMutex() (until int64, err error) {
 	task, now := s.slot.Task, s.slot.Start.UnixNano()
-	if held := s.held[s.mutex()]; task.WithoutOverlapping && held.until > now && !(task.Replace && held.task == task) {
+	if held := s.held[s.mutexKey()]; task.WithoutOverlapping && held.until > now && !(task.Replace && held.task == task) {
 		return 0, errHeld
 	}
 	if name := task.Pool.Name; name != "" {
 		hasLeft := func(h holder) bool { return h.until <= now }
-		taken := slices.DeleteFunc(s.seats[s.shared(name)], hasLeft)
-		s.seats[s.shared(name)] = taken
+		taken := slices.DeleteFunc(s.seats[s.keyOf(name)], hasLeft)
+		s.seats[s.keyOf(name)] = taken
 		if len(taken) >= task.Pool.Seats {
 			return 0, errFull
 		}
@@ -287,26 +289,27 @@ func (s *simulation) acquireMutex() (until int64, err error) {
 	return s.slot.Start.Add(s.slot.Load.Took).UnixNano(), nil
 }
 
+// hold gives the run of a holder its mutex and its seat.
 func (s *simulation) hold(h holder) {
 	if h.task.WithoutOverlapping {
-		s.held[s.mutex()] = h
+		s.held[s.mutexKey()] = h
 	}
 	if name := h.task.Pool.Name; name != "" {
-		s.seats[s.shared(name)] = append(s.seats[s.shared(name)], h)
+		s.seats[s.keyOf(name)] = append(s.seats[s.keyOf(name)], h)
 	}
 }
 
 // firstToLeave returns the holder of a seat, in the pool of the slot, that gives the seat back
 // first.
 func (s *simulation) firstToLeave() holder {
-	seats := s.seats[s.shared(s.slot.Task.Pool.Name)]
+	seats := s.seats[s.keyOf(s.slot.Task.Pool.Name)]
 	return slices.MinFunc(seats, func(a, b holder) int { return cmp.Compare(a.until, b.until) })
 }
 
-func (s *simulation) mutex() lockKey { return s.shared(s.slot.Task.Mutex) }
+func (s *simulation) mutexKey() lockKey { return s.keyOf(s.slot.Task.Mutex) }
 
-// shared is a mutex, or a pool, as the server of the slot knows it.
-func (s *simulation) shared(name string) lockKey {
+// keyOf is the key of a mutex, or of a pool, for the server of the slot.
+func (s *simulation) keyOf(name string) lockKey {
 	if len(s.Schedule.Store.Servers) > 0 {
 		return lockKey{name: name}
 	}
@@ -353,7 +356,7 @@ func (s *simulation) wait(skip Skip, blocker holder) bool {
 
 func (w *waiter) run(s *simulation, at int64) {
 	s.slot = w.slot
-	s.slot.Start, s.slot.Skip = time.Unix(0, at).UTC(), Runs
+	s.slot.Start, s.slot.Skip = time.Unix(0, at).UTC(), NoSkip
 	until, err := s.acquireMutex()
 	if err != nil {
 		skip, blocker := s.blocker(err)
@@ -365,7 +368,7 @@ func (w *waiter) run(s *simulation, at int64) {
 	}
 	delete(s.waiting, lockKey{s.slot.Task.Name, s.slot.Server})
 	if err == nil {
-		if s.slot.Reason = s.paused(s.slot.Task, s.slot.At); s.slot.Reason != "" {
+		if s.slot.Reason = s.checkPause(s.slot.Task, s.slot.At); s.slot.Reason != "" {
 			s.slot.Skip = Paused
 		} else {
 			s.hold(holder{s.slot.Task, until})
@@ -380,5 +383,5 @@ func (s *simulation) blocker(err error) (Skip, holder) {
 	if err == errFull {
 		return Full, s.firstToLeave()
 	}
-	return Overlap, s.held[s.mutex()]
+	return Overlap, s.held[s.mutexKey()]
 }

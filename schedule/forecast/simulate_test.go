@@ -46,10 +46,10 @@ func story(in Input) string {
 			fmt.Fprintf(&b, " full until %s", s.By.Name)
 		case s.Skip == Overlap:
 			fmt.Fprintf(&b, " overlap with %s", s.By.Name)
-		case s.Skip != Runs:
+		case s.Skip != NoSkip:
 			fmt.Fprintf(&b, " %s: %s", s.Skip, s.Reason)
-		case s.Late() > 0:
-			fmt.Fprintf(&b, " late by %s behind %s", s.Late(), s.By.Name)
+		case s.Lateness() > 0:
+			fmt.Fprintf(&b, " late by %s behind %s", s.Lateness(), s.By.Name)
 		}
 		if in.Servers > 1 {
 			fmt.Fprintf(&b, " on %d", s.Server+1)

@@ -3,14 +3,11 @@ package forecast
 import (
 	"cmp"
 	"container/heap"
-	"fmt"
 	"hash/maphash"
-	"math"
 	"slices"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
 )
 
 // LateAfter is how late a run may start before it counts as late: longer than a tick takes.
@@ -61,16 +58,17 @@ type Minute struct {
 type Task struct {
 	*schedule.Task
 	First     time.Time // its first slot; zero for none
-	Times     uint64    // a hash of all its slots: in one process, the same for the same times
+	TimesHash uint64    // of all its slots: in one process, the same for the same times
 	Starts    int
 	Skips     map[Skip]int
-	FirstSkip Slot // of kind Overlap, Full or TooLate; without a Task: no skip
 	LateRuns  int  // that start more than LateAfter after their slots
-	Latest    Slot // the latest of them
+	MostLate  Slot // the late run that starts furthest behind its slot; without a Task: no run is late
+
+	FirstTroubleSkip Slot // without a Task: TroubleSkips is 0
 }
 
-// Trouble returns how many slots are skipped, but not by a condition or a pause.
-func (t Task) Trouble() int { return t.Skips[Overlap] + t.Skips[Full] + t.Skips[TooLate] }
+// TroubleSkips returns how many slots are skipped, but not by a condition or a pause.
+func (t Task) TroubleSkips() int { return t.Skips[Overlap] + t.Skips[Full] + t.Skips[TooLate] }
 
 // Sum simulates the span and adds up what happens in it. If the input is done before the end, the
 // sums cover the beginning only.
@@ -80,67 +78,63 @@ func Sum(in Input) *Sums {
 	return c.result()
 }
 
-// Late returns the tasks with late runs, the latest first.
-func (f *Sums) Late() []Task {
-	late := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.LateRuns == 0 })
-	slices.SortStableFunc(late, func(a, b Task) int { return cmp.Compare(b.Latest.Late(), a.Latest.Late()) })
+// LateTasks returns the tasks with late runs. The task whose run starts furthest behind its slot
+// comes first.
+func (s *Sums) LateTasks() []Task {
+	late := slices.DeleteFunc(slices.Clone(s.Tasks), func(t Task) bool { return t.LateRuns == 0 })
+	slices.SortStableFunc(late, func(a, b Task) int { return cmp.Compare(b.MostLate.Lateness(), a.MostLate.Lateness()) })
 	return late
 }
 
-// Worst returns the latest start of all tasks; without a Task nothing is late.
-func (f *Sums) Worst() Slot {
-	if late := f.Late(); len(late) > 0 {
-		return late[0].Latest
-	}
-	return Slot{}
-}
-
-// Skipping returns the tasks with slots that are skipped, but not by a condition or a pause. The
-// tasks with the most such slots come first.
-func (f *Sums) Skipping() []Task {
-	skipping := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.Trouble() == 0 })
-	slices.SortStableFunc(skipping, func(a, b Task) int { return cmp.Compare(b.Trouble(), a.Trouble()) })
+// SkippingTasks returns the tasks with TroubleSkips. The task with the most of them comes first.
+func (s *Sums) SkippingTasks() []Task {
+	skipping := slices.DeleteFunc(slices.Clone(s.Tasks), func(t Task) bool { return t.TroubleSkips() == 0 })
+	slices.SortStableFunc(skipping, func(a, b Task) int { return cmp.Compare(b.TroubleSkips(), a.TroubleSkips()) })
 	return skipping
 }
 
-// Skips returns how many slots of all tasks are skipped for a kind of reason.
-func (f *Sums) Skips(kind Skip) (n int) {
-	for _, t := range f.Tasks {
+// SkipsOf returns how many slots of all tasks are skipped for a kind of reason.
+func (s *Sums) SkipsOf(kind Skip) (n int) {
+	for _, t := range s.Tasks {
 		n += t.Skips[kind]
 	}
 	return n
 }
 
 // LateRuns returns how many runs of all tasks start late.
-func (f *Sums) LateRuns() (n int) {
-	for _, t := range f.Tasks {
+func (s *Sums) LateRuns() (n int) {
+	for _, t := range s.Tasks {
 		n += t.LateRuns
 	}
 	return n
 }
 
-// Troubles returns how many slots of all tasks are skipped, but not by a condition or a pause.
-func (f *Sums) Troubles() int { return f.Skips(Overlap) + f.Skips(Full) + f.Skips(TooLate) }
+// TroubleSkips returns how many slots of all tasks are skipped, but not by a condition or a pause.
+func (s *Sums) TroubleSkips() int { return s.SkipsOf(Overlap) + s.SkipsOf(Full) + s.SkipsOf(TooLate) }
 
+// A collector adds up the outcomes of slots, which come in the order of their starts. Instants are
+// nanoseconds since 1970.
 type collector struct {
 	sums    *Sums
 	to      time.Time
 	tasks   map[*schedule.Task]*Task
 	minutes []int // starts by minute of the slot
 	first   int64 // the minute of minutes[0], in minutes since 1970
-	hour    int   // in sums.Hours
-	ends    heapOf[end]
-	cpu     int64
-	memory  int64
+
+	// The state at the instant to which the collector has come.
+	hour   int // the index in sums.Hours
+	live   heapOf[runEnd]
+	cpu    int64 // of the live runs together, as in Sums
+	memory int64
 }
 
 func newCollector(in Input) *collector {
-	f := &Sums{Hours: hours(in.From, in.To, in.Schedule.Location)}
-	c := &collector{sums: f, to: in.To, tasks: map[*schedule.Task]*Task{}, first: in.From.Unix() / 60}
+	sums := &Sums{Hours: hours(in.From, in.To, in.Schedule.Location)}
+	c := &collector{sums: sums, to: in.To, tasks: map[*schedule.Task]*Task{}, first: in.From.Unix() / 60}
 	c.minutes = make([]int, in.To.Add(time.Minute-1).Unix()/60-c.first) // the last one may hold To
 	for t := range in.Schedule.ActiveTasks() {
 		c.tasks[t] = &Task{Task: t, Skips: map[Skip]int{}}
-		f.Tasks = append(f.Tasks, *c.tasks[t])
+		sums.Tasks = append(sums.Tasks, *c.tasks[t])
 	}
 	return c
 }
@@ -163,58 +157,60 @@ func (c *collector) observe(slot *Slot) {
 	at := slot.Start.UnixNano()
 	c.advance(at)
 	task, hour := c.tasks[slot.Task], &c.sums.Hours[c.hour]
-	task.due(slot.At)
-	if slot.Skip != Runs {
-		task.skip(slot, hour)
+	task.addTime(slot.At)
+	if slot.Skip != NoSkip {
+		task.addSkip(slot, hour)
 		return
 	}
 	task.Starts++
 	hour.Starts++
 	c.sums.Starts++
 	c.minutes[slot.At.Unix()/60-c.first]++
-	if slot.Late() > LateAfter {
+	if slot.Lateness() > LateAfter {
 		hour.Late++
-		if task.LateRuns++; slot.Late() > task.Latest.Late() {
-			task.Latest = *slot
+		task.LateRuns++
+		if slot.Lateness() > task.MostLate.Lateness() {
+			task.MostLate = *slot
 		}
 	}
-	c.run(slot.Load, at)
+	c.addRun(slot.Load, at)
 }
 
 // timesSeed makes the hashes of one process comparable.
 var timesSeed = maphash.MakeSeed()
 
-// due adds a slot, in any order.
-func (t *Task) due(at time.Time) {
+// addTime adds the time of a slot. The order of the times makes no difference.
+func (t *Task) addTime(at time.Time) {
 	if t.First.IsZero() || at.Before(t.First) {
 		t.First = at
 	}
-	t.Times += maphash.Comparable(timesSeed, at.UnixNano())
+	t.TimesHash += maphash.Comparable(timesSeed, at.UnixNano())
 }
 
-func (t *Task) skip(slot *Slot, hour *Hour) {
+func (t *Task) addSkip(slot *Slot, hour *Hour) {
 	t.Skips[slot.Skip]++
 	if slot.Skip != Overlap && slot.Skip != Full && slot.Skip != TooLate {
 		return
 	}
 	hour.Skipped++
-	if t.FirstSkip.Task == nil {
-		t.FirstSkip = *slot
+	if t.FirstTroubleSkip.Task == nil {
+		t.FirstTroubleSkip = *slot
 	}
 }
 
-func (c *collector) run(load Load, at int64) {
-	e := end{at: at + int64(load.Took), memory: load.Memory}
+// addRun adds a run that starts at an instant.
+func (c *collector) addRun(load Load, at int64) {
+	e := runEnd{at: at + int64(load.Took), memory: load.Memory}
 	if load.Took > 0 {
 		e.cpu = int64(1000 * load.CPU.Seconds() / load.Took.Seconds())
 	}
-	heap.Push(&c.ends, e)
+	heap.Push(&c.live, e)
 	c.cpu, c.memory = c.cpu+e.cpu, c.memory+e.memory
-	c.sums.Peak.raise(int64(len(c.ends)), at)
+	c.sums.Peak.raise(int64(len(c.live)), at)
 	c.sums.CPU.raise(c.cpu, at)
 	c.sums.Memory.raise(c.memory, at)
 	hour := &c.sums.Hours[c.hour]
-	hour.Most = max(hour.Most, len(c.ends))
+	hour.Most = max(hour.Most, len(c.live))
 }
 
 // advance ends the runs that end until an instant, and enters the hour that holds it. Runs that go
@@ -226,42 +222,44 @@ func (c *collector) advance(at int64) {
 		if begins > at {
 			break
 		}
-		c.end(begins)
+		c.endRuns(begins)
 		c.hour++
-		next.Most = len(c.ends)
+		next.Most = len(c.live)
 	}
-	c.end(at)
+	c.endRuns(at)
 }
 
-func (c *collector) end(until int64) {
-	for len(c.ends) > 0 && c.ends[0].at <= until {
-		e := heap.Pop(&c.ends).(end)
+// endRuns ends the runs that end at an instant or before it.
+func (c *collector) endRuns(until int64) {
+	for len(c.live) > 0 && c.live[0].at <= until {
+		e := heap.Pop(&c.live).(runEnd)
 		c.cpu, c.memory = c.cpu-e.cpu, c.memory-e.memory
 	}
 }
 
 func (c *collector) result() *Sums {
-	f := c.sums
+	sums := c.sums
 	c.advance(c.to.UnixNano() - 1)
-	for i := range f.Tasks {
-		f.Tasks[i] = *c.tasks[f.Tasks[i].Task]
+	for i := range sums.Tasks {
+		sums.Tasks[i] = *c.tasks[sums.Tasks[i].Task]
 	}
 	for i, n := range c.minutes {
 		if n > 1 {
-			f.Crowded = append(f.Crowded, Minute{time.Unix((c.first+int64(i))*60, 0).UTC(), n})
+			sums.Crowded = append(sums.Crowded, Minute{time.Unix((c.first+int64(i))*60, 0).UTC(), n})
 		}
 	}
-	slices.SortStableFunc(f.Crowded, func(a, b Minute) int { return cmp.Compare(b.Starts, a.Starts) })
-	f.Crowded = f.Crowded[:min(len(f.Crowded), mostCrowded)]
-	return f
+	slices.SortStableFunc(sums.Crowded, func(a, b Minute) int { return cmp.Compare(b.Starts, a.Starts) })
+	sums.Crowded = sums.Crowded[:min(len(sums.Crowded), mostCrowded)]
+	return sums
 }
 
-type end struct {
+// A runEnd is the end of a run that lives, and what the run uses until then.
+type runEnd struct {
 	at          int64
 	cpu, memory int64
 }
 
-func (e end) Before(other end) bool { return e.at < other.at }
+func (e runEnd) Before(other runEnd) bool { return e.at < other.at }
 
 // A heapOf is a heap for package container/heap. Its first element comes before all others.
 type heapOf[T interface{ Before(T) bool }] []T
@@ -276,65 +274,4 @@ func (h *heapOf[T]) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
 	return last
-}
-
-// A Day is a row of the heatmap: the hours of a day on the wall clock of the schedule's zone.
-type Day struct {
-	Date  time.Time // some time of it
-	Hours [24]Cell
-}
-
-// A Cell is an hour of a heatmap. If an hour comes twice, its cell has both together.
-type Cell struct {
-	Exists bool // it lies in the span, and the clocks do not skip it
-	Hour
-	Level int // 0 if nothing runs; else from 1, the emptiest hour, to at most Levels
-}
-
-// Levels is how many levels of a heatmap there are above 0.
-const Levels = 4
-
-// Trouble reports whether something of the hour is late or is skipped.
-func (c Cell) Trouble() bool { return c.Late > 0 || c.Skipped > 0 }
-
-// Text describes a cell in words.
-func (c Cell) Text() string {
-	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04 MST"),
-		humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
-	if c.Late > 0 {
-		words += fmt.Sprintf(", %d late", c.Late)
-	}
-	if c.Skipped > 0 {
-		words += fmt.Sprintf(", %d skipped", c.Skipped)
-	}
-	return words
-}
-
-// Days returns the rows of the heatmap. The levels divide the spread between its emptiest hour with
-// runs and its fullest hour, so hours that are alike look alike.
-func (f *Sums) Days() (days []Day) {
-	most, least := 0, math.MaxInt
-	for _, hour := range f.Hours {
-		if most = max(most, hour.Most); hour.Most > 0 {
-			least = min(least, hour.Most)
-		}
-		if n := len(days); n == 0 || days[n-1].Date.YearDay() != hour.Start.YearDay() {
-			days = append(days, Day{Date: hour.Start})
-		}
-		cell := &days[len(days)-1].Hours[hour.Start.Hour()]
-		if !cell.Exists {
-			cell.Start = hour.Start
-		}
-		cell.Exists = true
-		cell.Most = max(cell.Most, hour.Most)
-		cell.Starts, cell.Late, cell.Skipped = cell.Starts+hour.Starts, cell.Late+hour.Late, cell.Skipped+hour.Skipped
-	}
-	for i := range days {
-		for j := range days[i].Hours {
-			if cell := &days[i].Hours[j]; cell.Most > 0 {
-				cell.Level = 1 + (cell.Most-least)*Levels/(most-least+1)
-			}
-		}
-	}
-	return days
 }

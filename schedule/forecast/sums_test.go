@@ -26,12 +26,12 @@ func TestAForecastAddsUp(t *testing.T) {
 		fmt.Fprintf(&b, "%s most %d, starts %d, skipped %d, late %d\n",
 			h.Start.Format("15:04"), h.Most, h.Starts, h.Skipped, h.Late)
 	}
-	for _, task := range f.Late() {
+	for _, task := range f.LateTasks() {
 		fmt.Fprintf(&b, "%s is late %d times, at most %s behind %s\n",
-			task.Name, task.LateRuns, task.Latest.Late(), task.Latest.By.Name)
+			task.Name, task.LateRuns, task.MostLate.Lateness(), task.MostLate.By.Name)
 	}
-	for _, task := range f.Skipping() {
-		fmt.Fprintf(&b, "%s skips %d, first at %s\n", task.Name, task.Skips[Overlap], task.FirstSkip.At.Format("15:04"))
+	for _, task := range f.SkippingTasks() {
+		fmt.Fprintf(&b, "%s skips %d, first at %s\n", task.Name, task.Skips[Overlap], task.FirstTroubleSkip.At.Format("15:04"))
 	}
 	fmt.Fprintf(&b, "%d tasks, fullest minute %s with %d\n", len(f.Tasks),
 		f.Crowded[0].At.Format("15:04"), f.Crowded[0].Starts)

@@ -112,7 +112,7 @@ func (p foreseen) heatmap() {
 		p.put(`<tr><th scope="row">%s</th>`, day.Date.Format("Mon 2 Jan"))
 		for _, cell := range day.Hours {
 			p.cell(cell)
-			trouble = trouble || cell.Trouble()
+			trouble = trouble || cell.HasTrouble()
 		}
 		p.put(`</tr>`)
 	}
@@ -128,10 +128,10 @@ func (p foreseen) cell(c forecast.Cell) {
 	switch {
 	case !c.Exists:
 		p.put(`<td></td>`)
-	case c.Most == 0 && !c.Trouble():
+	case c.Most == 0 && !c.HasTrouble():
 		p.put(`<td class="n level0" title="%s">·</td>`, c.Text())
 	default:
-		mark := markupIf(c.Trouble(), `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span>`)
+		mark := markupIf(c.HasTrouble(), `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span>`)
 		p.put(`<td class="n level%d"><a href="%s" title="%s">%d%s</a></td>`, c.Level, p.timelineURL(c.Start.Add(30*time.Minute)), c.Text(), c.Most, mark)
 	}
 }
@@ -140,14 +140,14 @@ func (p foreseen) cell(c forecast.Cell) {
 const rowsAhead = 50
 
 func (p foreseen) late() {
-	late := p.Late()
+	late := p.LateTasks()
 	if len(late) == 0 {
 		return
 	}
 	p.put(`<section><h2>Late starts</h2><table><thead><tr><th>Task<th class="n">Late runs<th class="n">At most<th>Due<th>Behind</tr></thead><tbody>`)
 	for _, t := range late[:min(rowsAhead, len(late))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="late runs">%d of %d</td><td class="n" data-label="at most">%s</td><td data-label="due">%s</td><td class="why" data-label="behind">%s</td></tr>`,
-			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts, humanize.Duration(t.Latest.Late()), p.ahead(t.Latest.At),
+			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts, humanize.Duration(t.MostLate.Lateness()), p.ahead(t.MostLate.At),
 			cmp.Or(p.Behind(t), "–"))
 	}
 	p.put(`</tbody></table>`)
@@ -155,14 +155,14 @@ func (p foreseen) late() {
 }
 
 func (p foreseen) skips() {
-	skipping := p.Skipping()
+	skipping := p.SkippingTasks()
 	if len(skipping) == 0 {
 		return
 	}
 	p.put(`<section><h2>Skipped slots</h2><table><thead><tr><th>Task<th class="n">Slots<th>First<th>Since</tr></thead><tbody>`)
 	for _, t := range skipping[:min(rowsAhead, len(skipping))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="slots">%d of %d</td><td data-label="first">%s</td><td class="why" data-label="since">%s</td></tr>`,
-			p.taskURL(t.Name), t.Name, t.Trouble(), t.Trouble()+t.Starts, p.ahead(t.FirstSkip.At), p.Since(t))
+			p.taskURL(t.Name), t.Name, t.TroubleSkips(), t.TroubleSkips()+t.Starts, p.ahead(t.FirstTroubleSkip.At), p.Since(t))
 	}
 	p.put(`</tbody></table>`)
 	p.more(len(skipping))
