@@ -275,7 +275,9 @@ func (s *simulation) claimSlot() error {
 // acquireMutex returns when the run of the slot gives its mutex and its seat back.
 func (s *simulation) acquireMutex() (until int64, err error) {
 	task, now := s.slot.Task, s.slot.Start.UnixNano()
-	if held := s.held[s.mutexKey()]; task.WithoutOverlapping && held.until > now && !(task.Replace && held.task == task) {
+	held := s.held[s.mutexKey()]
+	isReplaced := task.Replace && held.task == task
+	if task.WithoutOverlapping && held.until > now && !isReplaced {
 		return 0, errHeld
 	}
 	if name := task.Pool.Name; name != "" {

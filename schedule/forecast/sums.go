@@ -82,7 +82,8 @@ func Sum(in Input) *Sums {
 // comes first.
 func (s *Sums) LateTasks() []Task {
 	late := slices.DeleteFunc(slices.Clone(s.Tasks), func(t Task) bool { return t.LateRuns == 0 })
-	slices.SortStableFunc(late, func(a, b Task) int { return cmp.Compare(b.MostLate.Lateness(), a.MostLate.Lateness()) })
+	byLateness := func(a, b Task) int { return cmp.Compare(b.MostLate.Lateness(), a.MostLate.Lateness()) }
+	slices.SortStableFunc(late, byLateness)
 	return late
 }
 

@@ -19,7 +19,7 @@ import (
 // the threats. An access is safe for concurrent use.
 type access struct {
 	Config
-	tokens   *tokens
+	tokens   *keyring
 	links    sync.Map // link by the hash of its code
 	attempts attempts
 	cross    *http.CrossOriginProtection
@@ -29,37 +29,12 @@ type access struct {
 // newAccess returns the access to the server of a configuration.
 func newAccess(c Config) *access {
 	a := &access{
-		Config: c, tokens: &tokens{dir: c.StateDir}, attempts: attempts{now: c.Now, delay: attemptsDelay},
+		Config: c, tokens: &keyring{dir: c.StateDir}, attempts: attempts{now: c.Now, delay: attemptsDelay},
 		cross: http.NewCrossOriginProtection(),
 	}
 	a.all = []*access{a}
 	return a
 }
-
-// A Scope is what a caller may do. Operate includes read, and edit includes both.
-type Scope string
-
-// The scopes of tokens.
-const (
-	ScopeOpen    Scope = "open"    // of routes for which no token is needed
-	ScopeRead    Scope = "read"    // look at everything
-	ScopeOperate Scope = "operate" // trigger, retry, stop, pause, resume
-	ScopeEdit    Scope = "edit"    // write tasks
-
-	ScopeBadge Scope = "badge" // of a key: show the badge of one task
-	ScopeHook  Scope = "hook"  // of a key: trigger one task
-)
-
-// rank is higher for a scope that allows more; 0 if tokens cannot have the scope.
-func (s Scope) rank() int {
-	return slices.Index([]Scope{ScopeRead, ScopeOperate, ScopeEdit}, s) + 1
-}
-
-// Allows reports whether a caller with the scope may do things that need the other scope.
-func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
-
-// OfTokens reports whether tokens can have the scope: it is neither open nor the scope of a key.
-func (s Scope) OfTokens() bool { return s.rank() > 0 }
 
 // MostBody is the most bytes of a request's body.
 const MostBody = 64 << 10
@@ -266,7 +241,7 @@ func (a *access) Key(r *http.Request, scope Scope, key string) (Who, error) {
 // slowDown delays the answer to a wrong token, key or link, when many came from its address lately.
 // The delayed connection takes no place among the answers, and makes room for other connections.
 func (a *access) slowDown(r *http.Request, from string) {
-	delay := a.attempts.wrong(from)
+	delay := a.attempts.countWrong(from)
 	if delay == 0 {
 		return
 	}
@@ -275,6 +250,49 @@ func (a *access) slowDown(r *http.Request, from string) {
 	case <-time.After(delay):
 	case <-r.Context().Done():
 	}
+}
+
+// attempts counts wrong tokens and login links by address. It decides only how soon wrong ones are
+// answered: a right one is always let in at once, or any user of the machine could lock out all
+// others. A token is one of 2^256, so guessing is hopeless even without it.
+type attempts struct {
+	now   func() time.Time
+	delay time.Duration // attemptsDelay, but for tests
+
+	mu        sync.Mutex
+	byAddress map[string]wrongAttempts
+}
+
+// wrongAttempts are the attempts of one address in a span that begins with the first of them.
+type wrongAttempts struct {
+	count int
+	since time.Time
+}
+
+const (
+	mostAttempts  = 10 // of one address, in attemptsSpan
+	attemptsSpan  = time.Minute
+	attemptsDelay = time.Second
+	mostAddresses = 10_000 // more are forgotten together
+)
+
+// countWrong counts a wrong attempt from an address, and returns how long its answer must wait.
+func (a *attempts) countWrong(address string) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	wrong := a.byAddress[address]
+	if a.now().Sub(wrong.since) >= attemptsSpan {
+		wrong = wrongAttempts{since: a.now()}
+	}
+	if a.byAddress == nil || len(a.byAddress) >= mostAddresses {
+		a.byAddress = map[string]wrongAttempts{}
+	}
+	wrong.count++
+	a.byAddress[address] = wrong
+	if wrong.count <= mostAttempts {
+		return 0
+	}
+	return a.delay
 }
 
 // Address is the address of the client. Behind a proxy it is the address that the proxy added.

@@ -231,7 +231,7 @@ func TestForecastsOfOneTokenDoNotBlockThoseOfAnother(t *testing.T) {
 	var greedy sync.WaitGroup
 	defer greedy.Wait()
 	defer leave()
-	for n := range 3 * mostForeseeing {
+	for n := range 3 * mostForecastPlaces {
 		greedy.Go(func() {
 			// 45 million slots
 			r, _ := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s%s/forecast?for=%dm", b.web.URL, prefix, 31*24*60-n), nil)
@@ -301,7 +301,7 @@ func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) 
 		took("a guess", "GET", "/status", "guess", 401)
 	}
 	var guesses sync.WaitGroup
-	for range 5 * mostWork { // more than there are places for answers
+	for range 5 * mostPlaces { // more than there are places for answers
 		guesses.Go(func() {
 			if d := took("one more guess", "GET", "/status", "guess", 401); d < attemptsDelay {
 				t.Errorf("a guess was answered after %s", d)
@@ -327,7 +327,7 @@ func TestDelayedAnswersMakeWay(t *testing.T) {
 	b := newBox(t, shop)
 	address := b.listen(8)
 	guess := "GET " + prefix + "/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer guess\r\n\r\n"
-	b.server.access.attempts.failed = map[string]tries{"127.0.0.1": {count: 1000, since: b.server.Now()}}
+	b.server.access.attempts.byAddress = map[string]wrongAttempts{"127.0.0.1": {count: 1000, since: b.server.Now()}}
 	b.server.access.attempts.delay = time.Hour
 	for range 24 {
 		conn, err := net.Dial("tcp", address)
@@ -551,7 +551,7 @@ func TestManySlowBodies(t *testing.T) {
 	b := newBox(t, shop)
 	b.server.bodyTimeout = time.Hour
 	var all []net.Conn
-	for range 3 * mostWork {
+	for range 3 * mostPlaces {
 		conn, _ := slow(b)
 		all = append(all, conn)
 	}

@@ -373,3 +373,16 @@ func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Re
 	}
 	return made, err
 }
+
+// mostForecasts is how many forecasts are made at the same time. The long forecasts of one caller
+// leave room for the forecasts of another.
+const mostForecasts = 2
+
+// newForecasts returns the caches that make forecasts. Each has the last forecast that it made.
+func newForecasts() chan *forecast.Cache {
+	all := make(chan *forecast.Cache, mostForecasts)
+	for range mostForecasts {
+		all <- &forecast.Cache{}
+	}
+	return all
+}

@@ -125,7 +125,7 @@ func (d documenter) responses(r route) map[string]any {
 		good["content"].(map[string]any)[r.also] = map[string]any{"schema": map[string]any{"type": "object"}}
 	}
 	all := map[string]any{strconv.Itoa(r.status): good}
-	if r.work == Waits {
+	if r.work == Waiting {
 		all["202"] = good
 	}
 	if r.method == http.MethodPut {

@@ -58,44 +58,44 @@ type Schedules struct {
 // A Server answers HTTP requests about one schedule.
 type Server struct {
 	Config
-	current    current
-	access     *access
-	watcher    *watcher
-	forecasts  chan *forecast.Cache
-	foreseers  turns
-	stopping   chan struct{} // bounds the runs that are being stopped at the same time
-	foreseeing chan struct{} // has an element for each request for a forecast
-	work       chan struct{} // bounds the requests that are answered at the same time
-	routes     []route
-	process    string // tells a restarted server from this one
+	current        current
+	access         *access
+	watcher        *watcher
+	forecasts      chan *forecast.Cache
+	forecastTurns  turns
+	stopping       chan struct{} // bounds the runs that are being stopped at the same time
+	forecastPlaces chan struct{} // bounds the requests for forecasts that wait or are answered
+	places         chan struct{} // bounds the requests that are answered at the same time
+	routes         []route
+	process        string // tells a restarted server from this one
 
 	bodyTimeout time.Duration // longestBody, but for tests
 	mux         *http.ServeMux
 	openapi     []byte
 }
 
-// mostWork is how many requests are answered at the same time: each may have a history open, with a
-// cache of its own.
-const mostWork = 4
+// mostPlaces is how many requests are answered at the same time: each may have a history open, with
+// a cache of its own.
+const mostPlaces = 4
 
 // mostStopping is how many runs are being stopped at the same time: each is followed to its end,
 // also when nobody waits for the answer.
 const mostStopping = 64
 
-// mostForeseeing is how many requests for forecasts wait or are answered at the same time: an
+// mostForecastPlaces is how many requests for forecasts wait or are answered at the same time: an
 // answer may have half a megabyte.
-const mostForeseeing = 8
+const mostForecastPlaces = 8
 
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		Config:     c,
-		work:       make(chan struct{}, mostWork),
-		stopping:   make(chan struct{}, mostStopping),
-		foreseeing: make(chan struct{}, mostForeseeing),
-		mux:        http.NewServeMux(),
-		forecasts:  newForecasts(),
-		process:    rand.Text()[:8],
+		Config:         c,
+		places:         make(chan struct{}, mostPlaces),
+		stopping:       make(chan struct{}, mostStopping),
+		forecastPlaces: make(chan struct{}, mostForecastPlaces),
+		mux:            http.NewServeMux(),
+		forecasts:      newForecasts(),
+		process:        rand.Text()[:8],
 	}
 	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
 	s.access = newAccess(c)

@@ -80,7 +80,7 @@ func (a *access) logout(w http.ResponseWriter, r *http.Request) {
 	for _, member := range a.all {
 		for _, cookie := range r.CookiesNamed(member.cookieName(r)) {
 			if session, ok := member.session(r, cookie.Value); ok {
-				if err := member.tokens.end(session); err != nil {
+				if err := member.tokens.forget(session); err != nil {
 					writeProblem(w, ProblemOf(err))
 					return
 				}
@@ -118,10 +118,10 @@ func (a *access) form(w http.ResponseWriter, status int, code, problem string) {
 // A Session is what a Token has besides if it is for one browser, which sends it in a cookie. A
 // session ends by itself, and when the token with which it was begun is revoked.
 type Session struct {
-	By    string    `json:"by"`             // the name of that token, or "login link"
-	Of    string    `json:"of,omitempty"`   // the hash of that token
-	User  string    `json:"user,omitempty"` // the id of the only user of this machine who may use it; "" for everybody
-	Until time.Time `json:"until"`
+	By        string    `json:"by"`             // the name of that token, or "login link"
+	TokenHash string    `json:"of,omitempty"`   // of that token; "" for a login link
+	User      string    `json:"user,omitempty"` // the id of the only user of this machine who may use it; "" for everybody
+	Until     time.Time `json:"until"`
 }
 
 const (
@@ -131,16 +131,17 @@ const (
 	loginLink    = "login link"
 )
 
-// begin begins a session and returns its cookie. With too many sessions, it forgets the one that
-// ends first. A session that cannot be written down ends with the server.
-func (a *access) begin(r *http.Request, scope Scope, by, token string) (*http.Cookie, error) {
+// begin begins a session and returns its cookie. by names the token or the link with which the
+// session was begun; begunWith is the hash of the token. With too many sessions, begin forgets the
+// one that ends first. A session that cannot be written down ends with the server.
+func (a *access) begin(r *http.Request, scope Scope, by, begunWith string) (*http.Cookie, error) {
 	user, err := a.sessionUser(r)
 	if err != nil {
 		return nil, err
 	}
 	value, now := newSecret(), a.Now().UTC().Round(0)
 	session := Token{Name: "session-" + rand.Text()[:8], Scope: scope, Made: now, Hash: tokenHash(value),
-		Session: &Session{By: by, Of: token, User: user, Until: now.Add(sessionLasts)}}
+		Session: &Session{By: by, TokenHash: begunWith, User: user, Until: now.Add(sessionLasts)}}
 	add := func(all []Token) ([]Token, error) { return withSession(all, session, now), nil }
 	if user == "" && !a.Secure {
 		a.tokens.remember(session, now) // who takes the port while the server is down must get nothing that works
@@ -157,8 +158,8 @@ func (a *access) session(r *http.Request, value string) (Token, bool) {
 	if err != nil || !ok || found.Session == nil || !a.Now().Before(found.Session.Until) {
 		return Token{}, false
 	}
-	if of := found.Session.Of; of != "" {
-		if begun, ok, err := a.tokens.findHash(of); err != nil || !ok || begun.Scope != found.Scope {
+	if hash := found.Session.TokenHash; hash != "" {
+		if begunWith, ok, err := a.tokens.findHash(hash); err != nil || !ok || begunWith.Scope != found.Scope {
 			return Token{}, false
 		}
 	}
@@ -218,7 +219,8 @@ func (a *access) cookie(r *http.Request, value string) *http.Cookie {
 	return c
 }
 
-// withSession returns all tokens with a session, without the sessions that are over at a time.
+// withSession returns all tokens and one more session, without the sessions that are over now. If
+// there are mostSessions, the one that ends first is left out.
 func withSession(all []Token, session Token, now time.Time) []Token {
 	first, sessions := -1, 0
 	all = slices.DeleteFunc(slices.Clone(all),

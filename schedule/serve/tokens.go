@@ -19,7 +19,8 @@ import (
 	"sched/schedule/view"
 )
 
-// A Token is what is kept of a token: its hash. SHA-256 is enough for 32 random bytes.
+// A Token is the record of a secret, which is a token, a key or the cookie of a session. It has the
+// hash of the secret, never the secret. SHA-256 is enough for 32 random bytes.
 type Token struct {
 	Name  string    `json:"name"`
 	Scope Scope     `json:"scope"`
@@ -30,11 +31,36 @@ type Token struct {
 	Session *Session `json:"session,omitempty"` // of a browser; nil for other tokens
 }
 
+// A Scope is what a caller may do. Operate includes read, and edit includes both.
+type Scope string
+
+// The scopes of tokens.
+const (
+	ScopeOpen    Scope = "open"    // of routes for which no token is needed
+	ScopeRead    Scope = "read"    // look at everything
+	ScopeOperate Scope = "operate" // trigger, retry, stop, pause, resume
+	ScopeEdit    Scope = "edit"    // write tasks
+
+	ScopeBadge Scope = "badge" // of a key: show the badge of one task
+	ScopeHook  Scope = "hook"  // of a key: trigger one task
+)
+
+// rank is higher for a scope that allows more; 0 if tokens cannot have the scope.
+func (s Scope) rank() int {
+	return slices.Index([]Scope{ScopeRead, ScopeOperate, ScopeEdit}, s) + 1
+}
+
+// Allows reports whether a caller with the scope may do things that need the other scope.
+func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
+
+// OfTokens reports whether tokens can have the scope: it is neither open nor the scope of a key.
+func (s Scope) OfTokens() bool { return s.rank() > 0 }
+
 // tokenStart begins each token, so that one in a URL, a log or a repository is recognized.
 const tokenStart = "sched_"
 
-func tokenHash(token string) string {
-	sum := sha256.Sum256([]byte(token))
+func tokenHash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -47,14 +73,14 @@ func newSecret() string {
 // MostTokens is how many tokens there may be.
 const MostTokens = 1000
 
-// AddToken makes a token for the schedule of the state folder, and returns its text, which is kept
-// nowhere. The name must be new.
-func AddToken(dir string, t Token) (text string, err error) {
-	text = newSecret()
+// AddToken makes a token for the schedule of the state folder, and returns the secret, which is
+// kept nowhere. The name must be new.
+func AddToken(dir string, t Token) (secret string, err error) {
+	secret = newSecret()
 	if t.Scope != ScopeBadge && t.Scope != ScopeHook {
-		text = tokenStart + text
+		secret = tokenStart + secret
 	}
-	t.Hash = tokenHash(text)
+	t.Hash = tokenHash(secret)
 	err = changeTokens(dir, func(all []Token) ([]Token, error) {
 		if n := len(all) - sessionsIn(all); n >= MostTokens {
 			return nil, view.Fail(view.Conflict, "revoke some", "there are %d tokens already", n)
@@ -65,7 +91,7 @@ func AddToken(dir string, t Token) (text string, err error) {
 		}
 		return append(all, t), nil
 	})
-	return text, err
+	return secret, err
 }
 
 func sessionsIn(all []Token) (n int) {
@@ -91,9 +117,9 @@ func RevokeToken(dir, name string) error {
 				strings.ReplaceAll(view.DidYouMean(name, names), "sched list", "sched serve token --list"),
 				"there is no token called %q", name)
 		}
-		gone := all[i].Hash
+		revoked := all[i].Hash
 		return slices.DeleteFunc(slices.Clone(all),
-			func(t Token) bool { return t.Hash == gone || t.Session != nil && t.Session.Of == gone }), nil
+			func(t Token) bool { return t.Hash == revoked || t.Session != nil && t.Session.TokenHash == revoked }), nil
 	})
 }
 
@@ -132,121 +158,81 @@ func changeTokens(dir string, change func([]Token) ([]Token, error)) error {
 	})
 }
 
-// tokens are the tokens as they are in the file now: it is read again when it has changed.
-type tokens struct {
+// A keyring has the tokens and sessions as they are now. It reads their file again when the file
+// has changed.
+type keyring struct {
 	dir string
 
 	mu     sync.Mutex
-	seen   string
+	stamp  string // of the file that byHash was read from
 	byHash map[string]Token
 
 	inMemory []Token // sessions that end with the server
 }
 
-// find returns the token with the text. The error says why the file cannot be read: then nobody is
-// let in.
-func (t *tokens) find(text string) (Token, bool, error) {
-	found, ok, err := t.findHash(tokenHash(text))
+// find returns the token of a secret, which is no session. The error says why the file cannot be
+// read: then nobody is let in.
+func (k *keyring) find(secret string) (Token, bool, error) {
+	found, ok, err := k.findHash(tokenHash(secret))
 	return found, ok && found.Session == nil, err
 }
 
-func (t *tokens) findHash(hash string) (Token, bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, session := range t.inMemory {
+// findHash returns the token or the session with a hash.
+func (k *keyring) findHash(hash string) (Token, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, session := range k.inMemory {
 		if session.Hash == hash {
 			return session, true, nil
 		}
 	}
-	info, err := os.Stat(tokensPath(t.dir))
+	info, err := os.Stat(tokensPath(k.dir))
 	if errors.Is(err, os.ErrNotExist) {
 		return Token{}, false, nil
 	}
 	if err != nil {
 		return Token{}, false, err
 	}
-	if seen := fmt.Sprint(info.Size(), info.ModTime().UnixNano()); t.byHash == nil || seen != t.seen {
-		all, err := Tokens(t.dir)
+	if stamp := fmt.Sprint(info.Size(), info.ModTime().UnixNano()); k.byHash == nil || stamp != k.stamp {
+		all, err := Tokens(k.dir)
 		if err != nil {
 			return Token{}, false, err
 		}
-		t.byHash, t.seen = map[string]Token{}, seen
+		k.byHash, k.stamp = map[string]Token{}, stamp
 		for _, token := range all {
-			t.byHash[token.Hash] = token
+			k.byHash[token.Hash] = token
 		}
 	}
-	found, ok := t.byHash[hash]
+	found, ok := k.byHash[hash]
 	return found, ok, nil
 }
 
-// remember keeps a session until the server ends.
-func (t *tokens) remember(session Token, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.inMemory = withSession(t.inMemory, session, now)
+// remember keeps a session until the server ends, but for the limit of withSession.
+func (k *keyring) remember(session Token, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.inMemory = withSession(k.inMemory, session, now)
 }
 
-// end forgets a session.
-func (t *tokens) end(session Token) error {
+// forget ends a session.
+func (k *keyring) forget(session Token) error {
 	isMeant := func(token Token) bool { return token.Hash == session.Hash }
-	t.mu.Lock()
-	before := len(t.inMemory)
-	t.inMemory = slices.DeleteFunc(t.inMemory, isMeant)
-	forgotten := len(t.inMemory) < before
-	t.mu.Unlock()
-	if forgotten {
+	k.mu.Lock()
+	before := len(k.inMemory)
+	k.inMemory = slices.DeleteFunc(k.inMemory, isMeant)
+	wasInMemory := len(k.inMemory) < before
+	k.mu.Unlock()
+	if wasInMemory {
 		return nil
 	}
-	return t.change(func(all []Token) ([]Token, error) { return slices.DeleteFunc(slices.Clone(all), isMeant), nil })
+	return k.change(func(all []Token) ([]Token, error) { return slices.DeleteFunc(slices.Clone(all), isMeant), nil })
 }
 
 // change changes the file, and has it read again.
-func (t *tokens) change(change func([]Token) ([]Token, error)) error {
-	err := changeTokens(t.dir, change)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.byHash = nil
+func (k *keyring) change(change func([]Token) ([]Token, error)) error {
+	err := changeTokens(k.dir, change)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.byHash = nil
 	return err
-}
-
-// attempts counts wrong tokens and login links by address. It decides only how soon wrong ones are
-// answered: a right one is always let in at once, or any user of the machine could lock out all
-// others. A token is one of 2^256, so guessing is hopeless even without it.
-type attempts struct {
-	now   func() time.Time
-	delay time.Duration // attemptsDelay, but for tests
-
-	mu     sync.Mutex
-	failed map[string]tries
-}
-
-type tries struct {
-	count int
-	since time.Time
-}
-
-const (
-	mostAttempts  = 10 // of one address, in attemptsSpan
-	attemptsSpan  = time.Minute
-	attemptsDelay = time.Second
-	mostAddresses = 10_000 // more are forgotten together
-)
-
-// wrong counts a wrong attempt from an address, and returns how long its answer must wait.
-func (a *attempts) wrong(address string) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	t := a.failed[address]
-	if a.now().Sub(t.since) >= attemptsSpan {
-		t = tries{since: a.now()}
-	}
-	if a.failed == nil || len(a.failed) >= mostAddresses {
-		a.failed = map[string]tries{}
-	}
-	t.count++
-	a.failed[address] = t
-	if t.count <= mostAttempts {
-		return 0
-	}
-	return a.delay
 }

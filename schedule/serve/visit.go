@@ -14,7 +14,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/forecast"
 	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
@@ -43,11 +42,17 @@ type missingPart struct {
 	store bool   // the reason is the store
 }
 
-func (l missingPart) String() string {
-	if l.what == "" || l.why == "" {
-		return l.what + l.why
+func (p missingPart) String() string {
+	if p.what == "" || p.why == "" {
+		return p.what + p.why
 	}
-	return l.what + ": " + l.why
+	return p.what + ": " + p.why
+}
+
+// hasReasonOf reports whether both parts are missing for the same reason.
+func (p missingPart) hasReasonOf(other missingPart) bool {
+	isSameText := p.why == other.why && (p.why != "" || p.what == other.what)
+	return isSameText || p.store && other.store
 }
 
 // noteMissing notes what the answer lacks. If the last argument is an error, it is the reason: all
@@ -64,7 +69,7 @@ func (r *Visit) noteMissing(format string, args ...any) {
 		}
 	}
 	for i, known := range r.problems {
-		if part == known || part.why != "" && part.why == known.why || part.store && known.store {
+		if part.hasReasonOf(known) {
 			if !strings.Contains(known.what, part.what) {
 				r.problems[i].what = strings.TrimPrefix(known.what+"; "+part.what, "; ")
 			}
@@ -187,16 +192,16 @@ func (r *Visit) setSchedule(s *schedule.Schedule) {
 // caller must call giveBack.
 func (s *Server) takePlace(ctx context.Context, work Work, caller string) (giveBack func(), err error) {
 	switch work {
-	case Waits:
+	case Waiting:
 		return func() {}, nil
 	case Quick:
-		return take(ctx, s.work)
+		return take(ctx, s.places)
 	}
-	endTurn, err := s.foreseers.take(ctx, caller)
+	endTurn, err := s.forecastTurns.take(ctx, caller)
 	if err != nil {
 		return nil, err
 	}
-	leave, err := take(ctx, s.foreseeing)
+	leave, err := take(ctx, s.forecastPlaces)
 	if err != nil {
 		endTurn()
 		return nil, err
@@ -220,9 +225,9 @@ func tooMuch() error { return tryAgain(1, "try again", "too much is asked at the
 type Work int
 
 const (
-	Quick    Work = iota
-	Foresees      // it takes seconds of CPU; one such request of a caller at a time
-	Waits         // it waits for seconds, and takes no place of Server.work
+	Quick       Work = iota
+	Forecasting      // it takes seconds of CPU; one such request of a caller at a time
+	Waiting          // it waits for seconds, and takes no place of Server.places
 )
 
 // Visit prepares the answer to a request that came through Handler, by somebody who needs a scope.
@@ -257,19 +262,6 @@ func (r *Visit) Reported(t view.Trouble) bool {
 	return slices.ContainsFunc(r.problems, func(p missingPart) bool {
 		return p.store && t.Trouble == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
 	})
-}
-
-// mostForecasts is how many forecasts are made at the same time. The long forecasts of one caller
-// leave room for the forecasts of another.
-const mostForecasts = 2
-
-// newForecasts returns the caches that make forecasts. Each has the last forecast that it made.
-func newForecasts() chan *forecast.Cache {
-	all := make(chan *forecast.Cache, mostForecasts)
-	for range mostForecasts {
-		all <- &forecast.Cache{}
-	}
-	return all
 }
 
 // turns lets each caller have one forecast made at a time. It has a channel with room for one, by

@@ -63,7 +63,7 @@ var actions = []action{
 				}
 			}
 			return ""
-		}, onRun: true, work: serve.Waits, perform: func(v *serve.Visit, run string) (string, error) {
+		}, onRun: true, work: serve.Waiting, perform: func(v *serve.Visit, run string) (string, error) {
 			_, err := v.Stop(run, v.PostFormValue("reason"))
 			return endRun(v, run, err)
 		}},
@@ -75,7 +75,7 @@ var actions = []action{
 				return ""
 			}
 			return r.Waiting[0].Run
-		}, onRun: true, work: serve.Waits, perform: func(v *serve.Visit, run string) (string, error) {
+		}, onRun: true, work: serve.Waiting, perform: func(v *serve.Visit, run string) (string, error) {
 			_, err := v.Cancel(run, v.PostFormValue("reason"))
 			return endRun(v, run, err)
 		}},
@@ -211,7 +211,8 @@ func (p taskList) confirmForm(a action, rows []row) {
 			p.put(`: <code>%s</code>%s`, r.Command, paramFields(p.tasks[r.Name], r.Name, nil))
 		case "retry":
 			p.put(`. Its last run, <a href="%s"><code>%s</code></a>: %s%s`,
-				p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID), ended(r.LastRun.Result), details(r.LastRun))
+				p.runURL(r.LastRun.ID), humanize.ShortRun(r.LastRun.ID),
+				endedBadge(r.LastRun.Result), details(r.LastRun))
 			p.put(`%s`, paramFields(p.tasks[r.Name], r.LastRun.ID, r.LastRun.Params))
 		}
 		p.put(`</li>`)

@@ -14,11 +14,17 @@ import (
 // A pen is how a terminal would write at some point of a log: the colours of SGR sequences
 // (ECMA-48), as classes of the style.
 type pen struct {
-	fore, back int // 1 to 16; 0 is the usual colour
+	fore, back int // a colour of ECMA-48, 0 to 15, plus 1; 0 is the usual colour
 	bold, dim  bool
 	underline  bool
 }
 
+const (
+	red       = 1 + 1
+	brightRed = 9 + 1
+)
+
+// class is the pen as classes of the style; "" for usual text.
 func (p pen) class() string {
 	var classes []string
 	if p.fore > 0 {
@@ -132,6 +138,7 @@ func (w *printer) put(log string) {
 	flush()
 }
 
+// colours returns the codes of a sequence of SGR; false for any other sequence.
 func colours(sequence string) (codes []int, ok bool) {
 	inner, begins := strings.CutPrefix(sequence, "\x1b[")
 	inner, ends := strings.CutSuffix(inner, "m")

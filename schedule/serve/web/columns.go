@@ -95,7 +95,7 @@ func (p taskList) head(text string, class markup, name string) {
 	case given == "-"+name:
 		next, order = "", ` aria-sort="descending"`
 	}
-	p.put(`<th class="%s"%s><a href="%s">%s</a>`, class, order, p.with("sort", next, "page", ""), text)
+	p.put(`<th class="%s"%s><a href="%s">%s</a>`, class, order, p.urlWith("sort", next, "page", ""), text)
 }
 
 func (p taskList) table(rows []row) {
@@ -135,7 +135,7 @@ func (p taskList) tags(all []string) {
 		if i == 0 {
 			p.put(`<span class="tags">`)
 		}
-		p.put(`<a class="tag" href="%s">%s</a>`, p.with("tag", tag, "page", ""), tag)
+		p.put(`<a class="tag" href="%s">%s</a>`, p.urlWith("tag", tag, "page", ""), tag)
 		if i == len(all)-1 {
 			p.put(`</span>`)
 		}
@@ -160,7 +160,7 @@ func (p taskList) nextCell(r row) {
 		p.put(none)
 		return
 	}
-	p.put(`%s`, p.when(r.Times[0], p.zoneOf(r.Name)))
+	p.put(`%s`, p.timeAndDistance(r.Times[0], p.zoneOf(r.Name)))
 }
 
 func (p taskList) lastCell(r row) {
@@ -168,7 +168,7 @@ func (p taskList) lastCell(r row) {
 		p.put(none)
 		return
 	}
-	p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.ID), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
+	p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.ID), p.timeAndDistance(r.LastRun.Ended, p.zoneOf(r.Name)))
 }
 
 func (p taskList) usualCell(r row) {

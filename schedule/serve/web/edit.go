@@ -71,7 +71,7 @@ func (p editPage) draftForm(d serve.Draft) {
 		p.put(`<input type="hidden" name="name" value="%s"><input type="hidden" name="tag" value="%s">`, d.Name, d.Tag)
 	}
 	p.put(`<label>Its keys, as in schedule.yaml <textarea name="keys" rows="16" spellcheck="false" required>
-%s</textarea></label><div class="buttons"><button>Show what changes</button> <small>Nothing is saved yet: the next page shows what changes, and when the task would run.</small></div></form>`, text(d.Keys))
+%s</textarea></label><div class="buttons"><button>Show what changes</button> <small>Nothing is saved yet: the next page shows what changes, and when the task would run.</small></div></form>`, textareaText(d.Keys))
 }
 
 // showDraft shows what a form of showNew or showEdit says, and saves nothing.
@@ -126,7 +126,7 @@ func (p editPage) changes(d serve.Draft) {
 		if !ok {
 			break
 		}
-		p.put(`<span class="time">%s</span> `, p.exactly(next, p.zoneOf(d.Task.Name)))
+		p.put(`<span class="time">%s</span> `, p.timeExact(next, p.zoneOf(d.Task.Name)))
 		at = next
 	}
 	if at.Equal(p.now) {
@@ -134,7 +134,7 @@ func (p editPage) changes(d serve.Draft) {
 	}
 	p.put(`</dl><form method="post" action="%s/save" class="filter"><input type="hidden" name="tag" value="%s"><textarea name="keys" hidden aria-hidden="true">
 %s</textarea><input name="reason" maxlength="500" autocomplete="off" aria-label="Reason" placeholder="why, for the others"><button>Save</button></form></section>`,
-		p.taskURL(d.Name), d.Tag, text(d.Keys))
+		p.taskURL(d.Name), d.Tag, textareaText(d.Keys))
 }
 
 // difference returns the lines of two texts, each behind "+" if it is only in the second text, "-"

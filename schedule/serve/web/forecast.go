@@ -147,7 +147,8 @@ func (p foreseen) late() {
 	p.put(`<section><h2>Late starts</h2><table><thead><tr><th>Task<th class="n">Late runs<th class="n">At most<th>Due<th>Behind</tr></thead><tbody>`)
 	for _, t := range late[:min(rowsAhead, len(late))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="late runs">%d of %d</td><td class="n" data-label="at most">%s</td><td data-label="due">%s</td><td class="why" data-label="behind">%s</td></tr>`,
-			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts, humanize.Duration(t.MostLate.Lateness()), p.ahead(t.MostLate.At),
+			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts,
+			humanize.Duration(t.MostLate.Lateness()), p.ahead(t.MostLate.At),
 			cmp.Or(p.Behind(t), "–"))
 	}
 	p.put(`</tbody></table>`)
@@ -162,7 +163,8 @@ func (p foreseen) skips() {
 	p.put(`<section><h2>Skipped slots</h2><table><thead><tr><th>Task<th class="n">Slots<th>First<th>Since</tr></thead><tbody>`)
 	for _, t := range skipping[:min(rowsAhead, len(skipping))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="slots">%d of %d</td><td data-label="first">%s</td><td class="why" data-label="since">%s</td></tr>`,
-			p.taskURL(t.Name), t.Name, t.TroubleSkips(), t.TroubleSkips()+t.Starts, p.ahead(t.FirstTroubleSkip.At), p.Since(t))
+			p.taskURL(t.Name), t.Name, t.TroubleSkips(), t.TroubleSkips()+t.Starts,
+			p.ahead(t.FirstTroubleSkip.At), p.Since(t))
 	}
 	p.put(`</tbody></table>`)
 	p.more(len(skipping))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"time"
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -45,8 +46,8 @@ func escaped(foreign string) markup {
 	return markup(html.EscapeString(humanize.Line(strings.ToValidUTF8(foreign, "\uFFFD"))))
 }
 
-// text is foreign text as it is, for a textarea.
-func text(foreign string) markup {
+// textareaText is foreign text as it is, for a textarea.
+func textareaText(foreign string) markup {
 	return markup(html.EscapeString(strings.ToValidUTF8(foreign, "\uFFFD")))
 }
 
@@ -57,8 +58,8 @@ func markupIf(wanted bool, text markup) markup {
 	return ""
 }
 
-// here marks the link to what is shown now.
-func here(isHere bool) markup { return markupIf(isHere, ` aria-current="true"`) }
+// currentIf marks the link to what is shown now.
+func currentIf(isShown bool) markup { return markupIf(isShown, ` aria-current="true"`) }
 
 // fact writes an entry of a list of facts.
 func (w *writer) fact(label, text markup, args ...any) {
@@ -78,6 +79,7 @@ var warned = state.Result{Outcome: outcome.Succeeded, Kind: outcome.Warning}
 // A look is how a state or an outcome is shown: a sign and a word, never a colour alone.
 type look struct{ sign, class string }
 
+// looks are the looks of words: of outcomes, of runs, of tasks and of servers.
 var looks = map[string]look{
 	string(outcome.Succeeded): {"✓", "good"},
 	warned.OutcomeText():      {"!", "warn"},
@@ -87,21 +89,24 @@ var looks = map[string]look{
 	string(outcome.Lost):      {"✕", "bad"},
 	string(outcome.Missed):    {"!", "warn"},
 	string(outcome.Skipped):   {"–", "calm"},
-	"vanished":                {"!", "warn"},
-	"nowhere":                 {"!", "warn"},
-	"unserved":                {"!", "warn"},
-	"slow":                    {"!", "warn"},
-	"running":                 {"▶", "live"},
-	"starting":                {"▶", "live"},
-	"waiting":                 {"…", "calm"},
-	"deferred":                {"…", "calm"},
-	"paused":                  {"‖", "hold"},
-	"planned":                 {"…", "calm"},
-	"off":                     {"○", "calm"},
-	"never ran":               {"○", "calm"},
-	"as here":                 {"✓", "good"},
-	"well":                    {"✓", "good"},
-	"another text":            {"!", "warn"},
+
+	"vanished": {"!", "warn"},
+	"running":  {"▶", "live"},
+	"starting": {"▶", "live"},
+	"waiting":  {"…", "calm"},
+	"deferred": {"…", "calm"},
+
+	"nowhere":   {"!", "warn"}, // the newest slot of the task ran on no server
+	"unserved":  {"!", "warn"}, // no server that ticks may run the task
+	"slow":      {"!", "warn"},
+	"paused":    {"‖", "hold"},
+	"planned":   {"…", "calm"},
+	"off":       {"○", "calm"},
+	"never ran": {"○", "calm"},
+	"well":      {"✓", "good"},
+
+	"as here":      {"✓", "good"}, // the server has the schedule of this one
+	"another text": {"!", "warn"},
 }
 
 func badge(word string) markup { return looks[word].badge(word) }
@@ -110,14 +115,15 @@ func (l look) badge(word string) markup {
 	return format(`<span class="badge %s"><span aria-hidden="true">%s</span> %s</span>`, l.class, l.sign, word)
 }
 
-// ended shows how a run ended. A run that a planned pause stopped is no trouble.
-func ended(r state.Result) markup {
+// endedBadge shows how a run ended. A run that a planned pause stopped is no trouble.
+func endedBadge(r state.Result) markup {
 	if r.Kind == outcome.Paused {
 		return look{"■", "hold"}.badge(r.OutcomeText())
 	}
 	return badge(r.OutcomeText())
 }
 
+// details are the words for how a run ended, behind the outcome.
 func details(r state.Row) string { return strings.TrimPrefix(view.Describe(r), r.OutcomeText()) }
 
 // A bar is a run or a slot in a picture. It has no style, because the pages forbid styles.
@@ -162,3 +168,32 @@ func (p *page) recordURL(r state.Row) string {
 func (p *page) recordTitle(r state.Row) string {
 	return humanize.SlotZone(r.Slot, p.zoneOf(r.Task)) + ": " + view.Describe(r)
 }
+
+// timeAndDistance writes a time with how far away it is.
+func (p *page) timeAndDistance(at time.Time, zone *time.Location) markup {
+	away := humanize.Duration(at.Sub(p.now).Abs()) + " ago"
+	if at.After(p.now) {
+		away = "in " + humanize.Duration(at.Sub(p.now))
+	}
+	return format(`%s <small>%s</small>`, p.timeNear(at, zone), away)
+}
+
+// timeNear writes a time without a day that is obvious.
+func (p *page) timeNear(at time.Time, zone *time.Location) markup {
+	return format(`<time datetime="%s" title="%s · %s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
+		humanize.SecondZone(at, time.UTC), humanize.MinuteNear(at, p.now, zone))
+}
+
+// timeExact writes a time to the second.
+func (p *page) timeExact(at time.Time, zone *time.Location) markup {
+	return format(`<time datetime="%s" title="%s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, time.UTC), humanize.SecondZone(at, zone))
+}
+
+// parseTime reads a time of an object of package view; the zero time for none.
+func parseTime(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
+}
+
+// secondsText writes a duration in seconds, as objects of package view have it.
+func secondsText(s float64) string { return humanize.Duration(time.Duration(s * float64(time.Second))) }

@@ -44,14 +44,14 @@ func putServer(p *page, s view.Server, file, digest string) {
 		p.put(` %s`, badge("environment "+s.Environment))
 	}
 	p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td>`,
-		p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
+		p.timeAndDistance(parseTime(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
 	text := badge("as here")
 	if digest != p.Schedule.Digest {
 		text = badge("another text")
 	}
 	p.put(`<td data-label="schedule">%s <code title="%s">%s</code></td><td data-label="running">`, text, digest, file)
 	for _, r := range s.Running {
-		p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
+		p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.timeExact(parseTime(r.Since), p.zone))
 	}
 	switch {
 	case s.More > 0:
@@ -110,13 +110,13 @@ func putPause(p *page, pausing serve.Pausing) {
 	}
 	until := markup("somebody resumes it")
 	if pausing.Until != nil {
-		until = p.when(stamp(*pausing.Until), p.zone)
+		until = p.timeAndDistance(parseTime(*pausing.Until), p.zone)
 	}
 	planned := markup("")
 	if pausing.Planned {
 		planned = badge("planned")
 	}
-	p.put(`<td data-label="until">%s</td><td data-label="from">%s %s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, planned, p.when(stamp(pausing.Since), p.zone), pausing.By, pausing.Reason)
+	p.put(`<td data-label="until">%s</td><td data-label="from">%s %s</td><td data-label="by">%s</td><td data-label="reason">%s</td><td>`, until, planned, p.timeAndDistance(parseTime(pausing.Since), p.zone), pausing.By, pausing.Reason)
 	if p.Operates() && pausing.ID != "" {
 		label := "Resume"
 		if pausing.Planned {
@@ -143,7 +143,7 @@ func showAudit(p *page) error {
 	}
 	p.put(`<table><thead><tr><th>When<th>Who<th>From<th>Did<th>To<th>Reason</tr></thead><tbody>`)
 	for _, c := range changes {
-		p.put(`<tr><td data-label="when">%s</td><td data-label="who">%s</td><td data-label="from">%s</td><td data-label="did">%s</td><td data-label="to">`, p.exactly(stamp(c.At), p.zone), c.Who, c.From, c.Action)
+		p.put(`<tr><td data-label="when">%s</td><td data-label="who">%s</td><td data-label="from">%s</td><td data-label="did">%s</td><td data-label="to">`, p.timeExact(parseTime(c.At), p.zone), c.Who, c.From, c.Action)
 		switch {
 		case p.tasks[c.Target] != nil:
 			p.put(`<a href="%s">%s</a>`, p.taskURL(c.Target), c.Target)
@@ -160,7 +160,7 @@ func showAudit(p *page) error {
 	}
 	p.put(`</tbody></table>`)
 	if more {
-		p.put(`<nav class="pager" aria-label="Pages of the list"><a href="%s" rel="next">older →</a></nav>`, p.with("below", changes[len(changes)-1].ID))
+		p.put(`<nav class="pager" aria-label="Pages of the list"><a href="%s" rel="next">older →</a></nav>`, p.urlWith("below", changes[len(changes)-1].ID))
 	}
 	p.put(`</div>`)
 	return nil

@@ -65,7 +65,7 @@ func (p runPage) logHead(r view.Run, log view.Log, trouble view.Hit, found bool)
 			if log.Offset+int64(len(log.Text)) == log.Size {
 				p.put(`the end. `)
 			} else {
-				p.put(`from %s on. <a href="%s">To the end</a> `, humanize.Bytes(log.Offset), p.with("at", ""))
+				p.put(`from %s on. <a href="%s">To the end</a> `, humanize.Bytes(log.Offset), p.urlWith("at", ""))
 			}
 		}
 		p.put(`<a href="%s" download>Download all of it</a>`, p.base+"/runs/"+r.Record.Run+"/log")
@@ -87,7 +87,7 @@ func (p runPage) lineURL(log view.Log, hit view.Hit, mark string) string {
 	if hit.Offset >= log.Offset && hit.Offset < log.Offset+int64(len(log.Text)) && mark == "error" {
 		return "#" + mark
 	}
-	return p.with("at", strconv.FormatInt(hit.Offset, 10)) + "#line"
+	return p.urlWith("at", strconv.FormatInt(hit.Offset, 10)) + "#line"
 }
 
 // attempts leads to the beginning of each attempt that left a line of its own in the log.
@@ -126,7 +126,7 @@ func (p runPage) hits(r view.Run) {
 		p.put(`%s with `, humanize.Count(len(hits), "line"))
 	}
 	if err == nil {
-		p.put(`<b>%s</b>. <a href="%s">End the search</a></p>`, words, p.with("q", "", "at", ""))
+		p.put(`<b>%s</b>. <a href="%s">End the search</a></p>`, words, p.urlWith("q", "", "at", ""))
 	}
 	if r.Size > view.MaxSearched {
 		p.put(`<p class="quiet">The first %s were searched.</p>`, humanize.Bytes(view.MaxSearched))
@@ -136,7 +136,8 @@ func (p runPage) hits(r view.Run) {
 			p.put(`<ol class="hits">`)
 		}
 		at := strconv.FormatInt(hit.Offset, 10)
-		p.put(`<li><a href="%s"%s><span>%d</span> <code>%s</code></a></li>`, p.with("at", at)+"#line", here(p.query("at") == at), hit.Line, cut(humanize.Plain(hit.Text), 300))
+		p.put(`<li><a href="%s"%s><span>%d</span> <code>%s</code></a></li>`, p.urlWith("at", at)+"#line", currentIf(p.query("at") == at),
+			hit.Line, cut(humanize.Plain(hit.Text), 300))
 	}
 	if len(hits) > 0 {
 		p.put(`</ol>`)
@@ -144,7 +145,7 @@ func (p runPage) hits(r view.Run) {
 	p.put(`</div>`)
 }
 
-// cut shortens a text to so many bytes.
+// cut shortens a text to at most so many bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -167,12 +168,12 @@ func mentionsTrouble(line []byte) bool {
 
 // firstTrouble returns the first line of a failed run that is red, or else the first that has a
 // word of trouble.
-func (p runPage) firstTrouble(r view.Run) (view.Hit, bool) {
+func (p runPage) firstTrouble(r view.Run) (first view.Hit, found bool) {
 	if !r.Begin.Outcome.Failure() || r.Size == 0 {
 		return view.Hit{}, false
 	}
-	for _, fits := range []func([]byte) bool{isRed, mentionsTrouble} {
-		if hits, _, err := view.Search(p.View, r, 1, fits); err == nil && len(hits) > 0 {
+	for _, isTrouble := range []func([]byte) bool{isRed, mentionsTrouble} {
+		if hits, _, err := view.Search(p.View, r, 1, isTrouble); err == nil && len(hits) > 0 {
 			return hits[0], true
 		}
 	}
@@ -189,7 +190,8 @@ func isRed(line []byte) bool {
 		if n := humanize.Escape("\x1b[" + rest); n > 0 {
 			var now pen
 			codes, _ := colours(("\x1b[" + rest)[:n])
-			if now.set(codes); now.fore == 1+1 || now.fore == 9+1 {
+			now.set(codes)
+			if now.fore == red || now.fore == brightRed {
 				return true
 			}
 		}
@@ -199,18 +201,18 @@ func isRed(line []byte) bool {
 
 // marked writes a part of a log; lines at some offsets have an id.
 func (p runPage) marked(log view.Log, marks map[int64]string) {
-	print := printer{writer: &p.writer}
+	out := printer{writer: &p.writer}
 	at := log.Offset
 	lines := strings.SplitAfter(string(log.Text), "\n")
 	for i, line := range lines {
 		switch id := marks[at]; {
-		case i == 0 && at > 0 && id == "" && len(lines) > 1: // its beginning may be cut off
+		case i == 0 && at > 0 && id == "" && len(lines) > 1: // leave it out: its beginning may be cut off
 		case id != "":
 			p.put(`<mark id="%s">`, id)
-			print.put(line)
+			out.put(line)
 			p.put(`</mark>`)
 		default:
-			print.put(line)
+			out.put(line)
 		}
 		at += int64(len(line))
 	}

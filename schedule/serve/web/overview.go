@@ -76,7 +76,7 @@ func (p overviewPage) incidents(o view.Overview) {
 		case i.Failures == view.MostFailures:
 			p.put(` <small>the last %d runs, or more, failed</small>`, i.Failures)
 		case i.Failures > 1:
-			p.put(` <small>%d in a row since %s, for %s</small>`, i.Failures, p.near(i.First, p.zoneOf(i.Task)), humanize.Age(i.First, p.now))
+			p.put(` <small>%d in a row since %s, for %s</small>`, i.Failures, p.timeNear(i.First, p.zoneOf(i.Task)), humanize.Age(i.First, p.now))
 		case i.Over && i.Trouble.Trouble != string(view.RunsLong):
 			p.put(` <small>%s since</small>`, badge("well"))
 		}
@@ -102,7 +102,7 @@ func (p overviewPage) next(next []view.Upcoming) {
 	}
 	p.put(`<section aria-labelledby="next-h"><h2 id="next-h">Next</h2><dl class="facts">`)
 	for _, item := range next {
-		p.put(`<dt>%s<dd><a href="%s">%s</a>`, p.when(item.At, p.zoneOf(item.Task)), p.taskURL(item.Task), item.Task)
+		p.put(`<dt>%s<dd><a href="%s">%s</a>`, p.timeAndDistance(item.At, p.zoneOf(item.Task)), p.taskURL(item.Task), item.Task)
 	}
 	p.put(`</dl><p><a href="%s/timeline">All of the day</a></p></section>`, p.base)
 }

@@ -40,7 +40,7 @@ func New(server *serve.Server) http.Handler {
 	} {
 		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, serve.Quick))
 	}
-	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, serve.Foresees))
+	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, serve.Forecasting))
 	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", p.download)
 	p.mux.HandleFunc("POST "+p.BasePath+"/zone", p.chooseZone)
 	p.mux.HandleFunc("GET "+p.BasePath+serve.Assets+"{file}", p.asset)
@@ -161,9 +161,9 @@ func (p *page) number(name string) int {
 	return min(n, 1_000_000)
 }
 
-// with is a link to this page with some parameters changed: name, value and so on; "" takes one
+// urlWith is a link to this page with some parameters changed: name, value and so on; "" takes one
 // away.
-func (p *page) with(pairs ...string) string {
+func (p *page) urlWith(pairs ...string) string {
 	query := p.request.URL.Query()
 	for i := 0; i < len(pairs); i += 2 {
 		if query.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {

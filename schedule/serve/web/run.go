@@ -36,7 +36,7 @@ func showRun(made *page) error {
 	}
 	p.put(`<div id="run" data-live><p class="outcome">`)
 	if r.State == view.RunEnded {
-		p.put(`%s%s`, ended(r.Begin.Result), details(r.Begin))
+		p.put(`%s%s`, endedBadge(r.Begin.Result), details(r.Begin))
 	} else {
 		p.state(r)
 	}
@@ -59,14 +59,14 @@ func showRun(made *page) error {
 func (p runPage) state(r view.Run) {
 	switch {
 	case r.State == view.RunDeferred && r.At != nil:
-		p.put(`%s for attempt %d at %s`, badge("waiting"), r.Attempt, p.when(stamp(*r.At), p.zoneOf(r.Task)))
+		p.put(`%s for attempt %d at %s`, badge("waiting"), r.Attempt, p.timeAndDistance(parseTime(*r.At), p.zoneOf(r.Task)))
 	case r.State == view.RunQueued:
 		p.put(`%s for its turn`, badge("waiting"))
 	default:
 		p.put(`%s`, badge(string(r.State)))
 	}
 	if r.Since != nil {
-		p.put(` for %s`, humanize.Age(stamp(*r.Since), p.now))
+		p.put(` for %s`, humanize.Age(parseTime(*r.Since), p.now))
 	}
 }
 
@@ -75,14 +75,14 @@ func (p runPage) neighbours(r view.Run, all *view.Records) error {
 	p.put(`<nav class="neighbours" id="neighbours" data-live aria-label="Runs of the task">`)
 	earlier, ok, err := all.Previous(p.request.Context(), r.Task, r.Record.Run)
 	if ok {
-		p.put(`<a href="%s" rel="prev">← earlier %s</a>`, p.runURL(earlier.ID), ended(earlier.Result))
+		p.put(`<a href="%s" rel="prev">← earlier %s</a>`, p.runURL(earlier.ID), endedBadge(earlier.Result))
 	}
 	if err != nil {
 		return err
 	}
 	later, ok, err := all.Following(p.request.Context(), r.Task, r.Record.Run)
 	if ok {
-		p.put(`<a href="%s" rel="next">later %s →</a>`, p.runURL(later.ID), ended(later.Result))
+		p.put(`<a href="%s" rel="next">later %s →</a>`, p.runURL(later.ID), endedBadge(later.Result))
 	}
 	p.put(`<a href="%s">all runs</a></nav>`, p.runsURL(r.Task, ""))
 	return err
@@ -93,7 +93,7 @@ func (p runPage) progress(r view.Run, usual state.Usual) {
 	if usual.Runs == 0 {
 		return
 	}
-	took, long := max(0, p.now.Sub(stamp(*r.Since))), usual.Duration
+	took, long := max(0, p.now.Sub(parseTime(*r.Since))), usual.Duration
 	p.put(`<p><progress max="%d" value="%d" aria-label="Of its usual time"></progress> `, int64(long/time.Millisecond), int64(min(took, long)/time.Millisecond))
 	if took > long {
 		p.put(`%s longer than usual: it usually takes %s`, humanize.Duration(took-long), humanize.Duration(long))
@@ -108,9 +108,9 @@ func (p runPage) runFacts(r view.Run) {
 	p.timeFacts(r, p.zoneOf(r.Task))
 	p.causeFacts(r)
 	p.processFacts(r)
-	if other, ok := p.elsewhereOf(r); ok {
+	if other, ok := p.ranElsewhere(r); ok {
 		p.put(`<dt>This slot</dt><dd>`)
-		p.elsewhere(other)
+		p.runElsewhere(other)
 		p.put(`</dd>`)
 	}
 	p.factIfAny("Stopped by", r.StopBy)
@@ -126,27 +126,27 @@ func (p runPage) runFacts(r view.Run) {
 
 // timeFacts are the slot of the run, when it began and ended, and what it waits for.
 func (p runPage) timeFacts(r view.Run, zone *time.Location) {
-	p.fact("Slot", `%s`, p.exactly(r.Begin.Slot, zone))
+	p.fact("Slot", `%s`, p.timeExact(r.Begin.Slot, zone))
 	if r.Begin.IsRange() {
-		p.fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.exactly(r.Begin.LastSlot, zone))
+		p.fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.timeExact(r.Begin.LastSlot, zone))
 	}
 	switch {
 	case r.State == view.RunQueued:
-		p.fact("Waits for", `its turn, until %s at the latest`, p.exactly(r.Begin.Wait.Until, zone))
+		p.fact("Waits for", `its turn, until %s at the latest`, p.timeExact(r.Begin.Wait.Until, zone))
 	case r.At != nil:
-		p.fact("Waits for", `%s`, p.when(stamp(*r.At), zone))
+		p.fact("Waits for", `%s`, p.timeAndDistance(parseTime(*r.At), zone))
 	}
 	if r.Begin.Wait.Waited > 0 {
 		p.fact("Waited", `%s for its turn`, humanize.Duration(r.Begin.Wait.Waited))
 	}
 	if !r.Begin.Started.IsZero() {
-		p.fact("Started", `%s, %s after its slot`, p.exactly(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
+		p.fact("Started", `%s, %s after its slot`, p.timeExact(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
 	}
-	ended := r.State == view.RunEnded
-	if ended && !r.Begin.Ended.IsZero() {
-		p.fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
+	hasEnded := r.State == view.RunEnded
+	if hasEnded && !r.Begin.Ended.IsZero() {
+		p.fact("Ended", `%s`, p.timeExact(r.Begin.Ended, zone))
 	}
-	if ended && !r.Begin.Started.IsZero() {
+	if hasEnded && !r.Begin.Started.IsZero() {
 		p.factIfAny("Took", humanize.Duration(r.Begin.Duration()))
 	}
 }
@@ -184,7 +184,7 @@ func (p runPage) processFacts(r view.Run) {
 		p.fact("Process", `%d`, *r.PID)
 	}
 	if r.UserCPU+r.SystemCPU > 0 {
-		p.fact("CPU", `%s of the user, %s of the system`, seconds(r.UserCPU), seconds(r.SystemCPU))
+		p.fact("CPU", `%s of the user, %s of the system`, secondsText(r.UserCPU), secondsText(r.SystemCPU))
 	}
 	if r.PeakMemory != nil {
 		p.fact("Memory", `%s at most`, humanize.Bytes(*r.PeakMemory))
@@ -193,8 +193,8 @@ func (p runPage) processFacts(r view.Run) {
 	p.factIfAny("Server", r.Server)
 }
 
-// elsewhereOf returns the run of another server for the slot of a run that has ended.
-func (p runPage) elsewhereOf(r view.Run) (other state.Row, ok bool) {
+// ranElsewhere returns the run of another server for the slot of a run that has ended.
+func (p runPage) ranElsewhere(r view.Run) (other state.Row, ok bool) {
 	if r.State != view.RunEnded {
 		return other, false
 	}
@@ -202,6 +202,8 @@ func (p runPage) elsewhereOf(r view.Run) (other state.Row, ok bool) {
 	return other, ok
 }
 
+// download answers with all that a run, or with hooks=true its hooks, printed. It sends a part
+// before it reads the next.
 func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 	visit, leave, err := p.Visit(r, serve.ScopeRead, serve.Quick)
 	if err != nil {
@@ -213,7 +215,7 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 	hooks := r.URL.Query().Get("hooks") == "true"
 	var log view.Log
 	if err == nil {
-		log, err = visit.View.Log(shown, hooks, 0, 0, part)
+		log, err = visit.View.Log(shown, hooks, 0, 0, downloadPart)
 	}
 	if err != nil {
 		p.fail(w, r, err)
@@ -230,15 +232,16 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 		if sent += int64(len(log.Text)); sent >= size {
 			return
 		}
-		if log, err = visit.View.Log(shown, hooks, sent, 0, part); err != nil {
+		if log, err = visit.View.Log(shown, hooks, sent, 0, downloadPart); err != nil {
 			panic(http.ErrAbortHandler) // a download that is cut off does not look whole
 		}
 	}
 }
 
-// part is how many bytes of a download are read at a time.
-const part = 256 << 10
+// downloadPart is how many bytes of a download are read at a time.
+const downloadPart = 256 << 10
 
+// runButtons writes the buttons of the actions that the state of the run allows.
 func (p runPage) runButtons(r view.Run) {
 	command := "stop"
 	if r.State == view.RunEnded {

@@ -15,6 +15,7 @@ import (
 
 const runsOfAPage = 50
 
+// A runTable lists the outcomes of slots.
 type runTable struct{ *page }
 
 // showRuns lists the outcomes of slots, by the parameters task, outcome, since and until (days), q
@@ -32,7 +33,7 @@ func showRuns(p *page) error {
 	p.put(`<div id="runs" data-live>`)
 	list.serverChips()
 	list.outcomeChips()
-	if err := list.runsOf(task, runsOfAPage); err != nil {
+	if err := list.listRuns(task, runsOfAPage); err != nil {
 		return err
 	}
 	p.put(`</div>`)
@@ -114,28 +115,31 @@ func hasWords(r state.Row, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
-func (p runTable) ofAll() bool {
+// isOfAllServers reports whether the list has the runs of all servers of the store.
+func (p runTable) isOfAllServers() bool {
 	return p.View.Controls.Store != nil && p.query("all_servers") == "true"
 }
 
+// serverChips leads from the runs of this server to the runs of all servers, and back.
 func (p runTable) serverChips() {
 	if p.View.Controls.Store == nil {
 		return
 	}
 	p.put(`<nav class="chips" aria-label="Servers"><a class="chip" href="%s"%s>this server</a><a class="chip" href="%s"%s>all servers</a>`,
-		p.with("all_servers", "", "below", ""), here(!p.ofAll()),
-		p.with("all_servers", "true", "below", "", "outcome", ""), here(p.ofAll()))
-	if p.ofAll() {
+		p.urlWith("all_servers", "", "below", ""), currentIf(!p.isOfAllServers()),
+		p.urlWith("all_servers", "true", "below", "", "outcome", ""), currentIf(p.isOfAllServers()))
+	if p.isOfAllServers() {
 		p.put(`<span class="quiet">what they skipped or missed is on their own pages</span>`)
 	}
 	p.put(`</nav>`)
 }
 
+// outcomeChips leads to the records with one outcome.
 func (p runTable) outcomeChips() {
 	p.put(`<nav class="chips" aria-label="Filter by outcome">`)
 	p.chip("outcome", "", "all", 0)
 	for _, o := range outcome.Filters {
-		if p.ofAll() && (o == outcome.Skipped || o == outcome.Missed) {
+		if p.isOfAllServers() && (o == outcome.Skipped || o == outcome.Missed) {
 			continue
 		}
 		p.chip("outcome", outcome.Words([]outcome.Outcome{o})[0], string(o), 0)
@@ -143,13 +147,15 @@ func (p runTable) outcomeChips() {
 	p.put(`</nav>`)
 }
 
-func (p runTable) runsOf(task string, limit int) error {
+// listRuns writes a page of the list, and links to the pages before and behind it. task is the only
+// task of the list; "" for all.
+func (p runTable) listRuns(task string, limit int) error {
 	q, err := p.listQuery(task, limit)
 	if err != nil {
 		return err
 	}
 	page := recordPage(p.View.Page)
-	if p.ofAll() {
+	if p.isOfAllServers() {
 		page = p.View.PageOfAll
 	}
 	records, next, err := page.matching(p.request.Context(), q, strings.Fields(strings.ToLower(p.query("q"))))
@@ -160,17 +166,17 @@ func (p runTable) runsOf(task string, limit int) error {
 	case len(records) > 0:
 		p.recordTable(records, task == "")
 	case next.ID != "":
-		p.put(`<p class="empty">Nothing down to %s.</p>`, p.exactly(next.Slot, p.zone))
+		p.put(`<p class="empty">Nothing down to %s.</p>`, p.timeExact(next.Slot, p.zone))
 	default:
 		p.put(`<p class="empty">Nothing is recorded here.</p>`)
 		return nil
 	}
 	p.put(`<nav class="pager" aria-label="Pages of the list">`)
 	if p.query("below") != "" {
-		p.put(`<a href="%s">↑ the newest</a>`, p.with("below", ""))
+		p.put(`<a href="%s">↑ the newest</a>`, p.urlWith("below", ""))
 	}
 	if next.ID != "" {
-		p.put(`<a href="%s" rel="next">older →</a>`, p.with("below", strconv.FormatInt(next.Slot.UnixMicro(), 10)+"."+next.ID))
+		p.put(`<a href="%s" rel="next">older →</a>`, p.urlWith("below", strconv.FormatInt(next.Slot.UnixMicro(), 10)+"."+next.ID))
 	}
 	p.put(`</nav>`)
 	return nil
@@ -188,30 +194,32 @@ func (p runTable) below() state.Position {
 	return state.Position{Slot: slot, ID: run}
 }
 
-func (p runTable) recordTable(records []state.Row, named bool) {
+// recordTable writes a row for each record, and one row for skips that follow each other. Rows name
+// their task only withTask.
+func (p runTable) recordTable(records []state.Row, withTask bool) {
 	p.put(`<table class="runs"><thead><tr>`)
-	if named {
+	if withTask {
 		p.put(`<th>Task`)
 	}
 	p.put(`<th>Slot<th>Outcome<th class="n">Took<th>Why`)
-	if p.ofAll() {
+	if p.isOfAllServers() {
 		p.put(`<th>Server`)
 	}
 	p.put(`<th>Run</tr></thead><tbody>`)
 	elsewhere := view.RanElsewhere(p.request.Context(), p.View, records)
 	for len(records) > 0 {
 		if n := p.foldable(records, elsewhere); n >= fewestFolded {
-			p.folded(records[:n], named)
+			p.folded(records[:n], withTask)
 			records = records[n:]
 			continue
 		}
-		p.record(records[0], elsewhere[records[0].ID], named)
+		p.record(records[0], elsewhere[records[0].ID], withTask)
 		records = records[1:]
 	}
 	p.put(`</tbody></table>`)
 }
 
-// fewestFolded is how many slots that were skipped one after another are one line.
+// fewestFolded is the fewest skips in a row that become one line.
 const fewestFolded = 3
 
 // foldable is how many of the records, from the first on, are skips that can be one line: they are
@@ -220,10 +228,16 @@ func (p runTable) foldable(records []state.Row, elsewhere map[string]state.Row) 
 	if p.query("outcome") != "" {
 		return 0
 	}
-	first, oneTask, oneReason := records[0], true, true
-	for _, r := range records {
-		oneTask, oneReason = oneTask && r.Task == first.Task, oneReason && r.Reason == first.Reason
-		if _, ran := elsewhere[r.ID]; ran || r.Outcome != outcome.Skipped || !oneTask && !oneReason {
+	isSkip := func(r state.Row) bool {
+		_, ran := elsewhere[r.ID]
+		return r.Outcome == outcome.Skipped && !ran
+	}
+	first := records[0]
+	oneTask, oneReason := true, true
+	for n < len(records) && isSkip(records[n]) {
+		oneTask = oneTask && records[n].Task == first.Task
+		oneReason = oneReason && records[n].Reason == first.Reason
+		if !oneTask && !oneReason {
 			break
 		}
 		n++
@@ -232,7 +246,7 @@ func (p runTable) foldable(records []state.Row, elsewhere map[string]state.Row) 
 }
 
 // folded writes a line that stands for skips. It leads to a list that has each of them.
-func (p runTable) folded(records []state.Row, named bool) {
+func (p runTable) folded(records []state.Row, withTask bool) {
 	tasks, reasons, slots := map[string]int{}, map[string]int{}, 0
 	for _, r := range records {
 		tasks[r.Task]++
@@ -241,31 +255,32 @@ func (p runTable) folded(records []state.Row, named bool) {
 	}
 	newest, oldest := records[0], records[len(records)-1]
 	p.put(`<tr class="folded">`)
-	if named && len(tasks) == 1 {
+	if withTask && len(tasks) == 1 {
 		p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(newest.Task), newest.Task)
-	} else if named {
+	} else if withTask {
 		p.put(`<th scope="row">%s</th>`, humanize.Count(len(tasks), "task"))
 	}
 	p.put(`<td data-label="slot">%s to %s</td><td data-label="outcome">%s <small>%s</small></td><td class="n"></td><td class="why">%s`,
-		p.exactly(oldest.Slot, p.zone), p.exactly(newest.Slot, p.zone), badge(string(outcome.Skipped)),
+		p.timeExact(oldest.Slot, p.zone), p.timeExact(newest.Slot, p.zone), badge(string(outcome.Skipped)),
 		humanize.Count(slots, "slot"), newest.Reason)
 	if len(reasons) > 1 {
 		p.put(` <small>and %s</small>`, humanize.Count(len(reasons)-1, "other reason"))
 	}
 	p.put(`</td>`)
-	if p.ofAll() {
+	if p.isOfAllServers() {
 		p.put(`<td></td>`)
 	}
 	above := strconv.FormatInt(newest.Slot.UnixMicro()+1, 10) + "."
-	p.put(`<td data-label="run"><a href="%s">each</a></td></tr>`, p.with("outcome", string(outcome.Skipped), "below", above))
+	p.put(`<td data-label="run"><a href="%s">each</a></td></tr>`, p.urlWith("outcome", string(outcome.Skipped), "below", above))
 }
 
-func (p runTable) record(r, elsewhere state.Row, named bool) {
+// record writes a row. elsewhere is the run of another server for the slot; the zero Row for none.
+func (p runTable) record(r, elsewhere state.Row, withTask bool) {
 	p.put(`<tr>`)
-	if named {
+	if withTask {
 		p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(r.Task), r.Task)
 	}
-	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), ended(r.Result))
+	p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.timeExact(r.Slot, p.zoneOf(r.Task)), endedBadge(r.Result))
 	if r.IsRange() {
 		p.put(` <small>%s, to %s</small>`, humanize.Count(r.Slots, "slot"), humanize.SlotZone(r.LastSlot, p.zoneOf(r.Task)))
 	}
@@ -282,7 +297,7 @@ func (p runTable) record(r, elsewhere state.Row, named bool) {
 		p.put(` <small>%s</small>`, r.Origin)
 	}
 	p.put(`</td>`)
-	if p.ofAll() {
+	if p.isOfAllServers() {
 		p.put(`<td data-label="server">%s</td>`, r.Server)
 	}
 	p.put(`<td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.ID), humanize.ShortRun(r.ID))
@@ -298,10 +313,11 @@ func (p runTable) why(r, elsewhere state.Row) {
 	if r.Kind != outcome.Elsewhere {
 		p.put(`%s; `, r.Reason)
 	}
-	p.elsewhere(elsewhere)
+	p.runElsewhere(elsewhere)
 }
 
-func (p *page) elsewhere(r state.Row) {
+// runElsewhere writes a run of another server.
+func (p *page) runElsewhere(r state.Row) {
 	as, took := "running", ""
 	if r.Outcome != "" {
 		as, took = r.OutcomeText(), " in "+humanize.Duration(r.Duration())

@@ -72,7 +72,7 @@ func (p taskPage) runsSection(task string) error {
 	p.put(`<section id="runs" data-live aria-labelledby="runs-h"><h2 id="runs-h">Runs</h2>`)
 	list := runTable(p)
 	list.outcomeChips()
-	if err := list.runsOf(task, 20); err != nil {
+	if err := list.listRuns(task, 20); err != nil {
 		return err
 	}
 	if p.View.Controls.Store != nil {
@@ -104,7 +104,7 @@ func (p taskPage) why(w *view.Inquiry) {
 	p.minute("Last due", a.Last)
 	p.minute("Next", a.Next)
 	if a.Free != nil {
-		p.fact("Will run", `%s, the first slot that no condition of time keeps from running`, p.when(stamp(*a.Free), zone))
+		p.fact("Will run", `%s, the first slot that no condition of time keeps from running`, p.timeAndDistance(parseTime(*a.Free), zone))
 	}
 	p.put(`</dl>`)
 }
@@ -114,9 +114,9 @@ func (p taskPage) minute(label string, m *view.Minute) {
 		return
 	}
 	for _, slot := range m.Slots {
-		p.put(`<dt>%s<dd>%s`, label, p.when(slot.At, p.zoneOf(p.request.PathValue("name"))))
+		p.put(`<dt>%s<dd>%s`, label, p.timeAndDistance(slot.At, p.zoneOf(p.request.PathValue("name"))))
 		for _, r := range slot.Records {
-			p.put(` <a href="%s">%s%s</a>`, p.runURL(r.Run), ended(m.Ended[r.Run].Result), details(m.Ended[r.Run]))
+			p.put(` <a href="%s">%s%s</a>`, p.runURL(r.Run), endedBadge(m.Ended[r.Run].Result), details(m.Ended[r.Run]))
 		}
 		if slot.Says != "" {
 			p.put(` %s`, slot.Says)
@@ -160,7 +160,7 @@ func (p taskPage) whenFacts(d view.Definition, zone *time.Location) {
 		if i == 0 {
 			p.put(`<dt>Next times<dd>`)
 		}
-		p.put(`<span class="time">%s</span> `, p.exactly(at, zone))
+		p.put(`<span class="time">%s</span> `, p.timeExact(at, zone))
 	}
 	p.factIfAny("Conditions", d.Conditions)
 	p.factIfAny("Asks", strings.Join(d.Asks, "; "))
@@ -179,13 +179,13 @@ func (p taskPage) limitFacts(d view.Definition) {
 		p.fact("Servers", `one server runs each slot`)
 	}
 	if d.Timeout != nil {
-		p.fact("Timeout", `%s, then TERM, and KILL after %s`, seconds(*d.Timeout), seconds(d.KillAfter))
+		p.fact("Timeout", `%s, then TERM, and KILL after %s`, secondsText(*d.Timeout), secondsText(d.KillAfter))
 	}
 	if d.Attempts > 1 {
 		p.fact("Attempts", `up to %d`, d.Attempts)
 	}
 	if d.StartDeadline != nil {
-		p.factIfAny("Start deadline", seconds(*d.StartDeadline))
+		p.factIfAny("Start deadline", secondsText(*d.StartDeadline))
 	}
 	if !slices.Equal(d.SuccessCodes, []int{0}) {
 		p.factIfAny("Success codes", strings.Trim(fmt.Sprint(d.SuccessCodes), "[]"))

@@ -208,7 +208,7 @@ func (p taskList) filterForm(path string) {
 // chip writes a link that sets a parameter of a list, and begins the list anew.
 func (p *page) chip(name, value, label string, n int) {
 	count := markupIf(n > 0, format(" <b>%d</b>", n))
-	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.with(name, value, "page", "", "below", ""), here(p.query(name) == value), label, count)
+	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.urlWith(name, value, "page", "", "below", ""), currentIf(p.query(name) == value), label, count)
 }
 
 func (p taskList) chips(rows []row) {
@@ -251,11 +251,11 @@ func (p *page) pager(n, pages int) {
 	now := min(p.number("page"), last)
 	p.put(`<nav class="pager" aria-label="Pages of the list">`)
 	if now > 1 {
-		p.put(`<a href="%s" rel="prev">← before</a>`, p.with("page", strconv.Itoa(now-1)))
+		p.put(`<a href="%s" rel="prev">← before</a>`, p.urlWith("page", strconv.Itoa(now-1)))
 	}
 	p.put(`<span>page %d of %d</span>`, now, last)
 	if now < last {
-		p.put(`<a href="%s" rel="next">after →</a>`, p.with("page", strconv.Itoa(now+1)))
+		p.put(`<a href="%s" rel="next">after →</a>`, p.urlWith("page", strconv.Itoa(now+1)))
 	}
 	p.put(`</nav>`)
 }

@@ -107,7 +107,7 @@ func (p *timeline) grouped(rows []row) []row {
 func (p *timeline) groupHead(tag string, others bool) {
 	switch {
 	case tag != "":
-		p.put(`<tr class="group"><th colspan="2" scope="rowgroup"><a href="%s">%s</a></th></tr>`, p.with("tag", tag, "page", ""), tag)
+		p.put(`<tr class="group"><th colspan="2" scope="rowgroup"><a href="%s">%s</a></th></tr>`, p.urlWith("tag", tag, "page", ""), tag)
 	case others:
 		p.put(`<tr class="group"><th colspan="2" scope="rowgroup">without a tag</th></tr>`)
 	}
@@ -147,7 +147,7 @@ func newTimeline(p taskList) *timeline {
 	}
 	long := time.Duration(t.hours) * time.Hour
 	t.to = p.now.Add(time.Duration(ahead * float64(long)))
-	if at := stamp(p.query("at")); at.Year() >= 2 && at.Year() <= 9998 {
+	if at := parseTime(p.query("at")); at.Year() >= 2 && at.Year() <= 9998 {
 		t.to = at.Add(long / 2)
 	}
 	t.from = t.to.Add(-long)
@@ -156,12 +156,12 @@ func newTimeline(p taskList) *timeline {
 
 func (t *timeline) navigation() {
 	step := t.to.Sub(t.from) / 2
-	move := func(at time.Time) string { return t.with("at", at.UTC().Format(time.RFC3339)) }
+	move := func(at time.Time) string { return t.urlWith("at", at.UTC().Format(time.RFC3339)) }
 	middle := t.from.Add(step)
 	t.put(`<nav class="chips" aria-label="Time"><a class="chip" href="%s">← earlier</a><a class="chip" href="%s">now</a><a class="chip" href="%s">later →</a><span class="gap"></span>`,
-		move(middle.Add(-step)), t.with("at", ""), move(middle.Add(step)))
+		move(middle.Add(-step)), t.urlWith("at", ""), move(middle.Add(step)))
 	for _, s := range spans {
-		t.put(`<a class="chip" href="%s"%s>%s</a>`, t.with("hours", strconv.Itoa(s.hours)), here(s.hours == t.hours), s.label)
+		t.put(`<a class="chip" href="%s"%s>%s</a>`, t.urlWith("hours", strconv.Itoa(s.hours)), currentIf(s.hours == t.hours), s.label)
 	}
 	t.put(`</nav>`)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
 )
 
 // A zoneChoice says in which zone a page shows times: in the zone of the schedule, until the
@@ -70,7 +69,7 @@ func (p *page) zoneControl(head *writer) {
 <form method="post" action="%s/zone"><h2 id="zone-h">Show times in</h2><input type="hidden" name="back" value="%s">`, now, now, p.base, p.request.URL.RequestURI())
 	choice := func(value, label, of string) {
 		chosen := value == p.chosenZone && !p.eachTask || value == zoneOfTask && p.eachTask
-		head.put(`<button name="zone" value="%s"%s>%s <small>%s</small></button>`, value, here(chosen), label, of)
+		head.put(`<button name="zone" value="%s"%s>%s <small>%s</small></button>`, value, currentIf(chosen), label, of)
 	}
 	choice("", p.scheduleZone.String(), "of the schedule")
 	hasOther := func(t *schedule.Task) bool { return t.When.Location.String() != p.scheduleZone.String() }
@@ -103,31 +102,3 @@ func (p *pages) chooseZone(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, (&url.URL{Path: back.Path, RawPath: back.RawPath, RawQuery: back.RawQuery}).String(),
 		http.StatusSeeOther)
 }
-
-// when writes a time with how far away it is.
-func (p *page) when(at time.Time, zone *time.Location) markup {
-	away := humanize.Duration(at.Sub(p.now).Abs()) + " ago"
-	if at.After(p.now) {
-		away = "in " + humanize.Duration(at.Sub(p.now))
-	}
-	return format(`%s <small>%s</small>`, p.near(at, zone), away)
-}
-
-// near writes a time without a day that is obvious.
-func (p *page) near(at time.Time, zone *time.Location) markup {
-	return format(`<time datetime="%s" title="%s · %s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
-		humanize.SecondZone(at, time.UTC), humanize.MinuteNear(at, p.now, zone))
-}
-
-// exactly writes a time to the second.
-func (p *page) exactly(at time.Time, zone *time.Location) markup {
-	return format(`<time datetime="%s" title="%s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, time.UTC), humanize.SecondZone(at, zone))
-}
-
-// stamp reads a time of an object; the zero time for none.
-func stamp(text string) time.Time {
-	at, _ := time.Parse(time.RFC3339, text)
-	return at
-}
-
-func seconds(s float64) string { return humanize.Duration(time.Duration(s * float64(time.Second))) }
