@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"fmt"
 	"iter"
 	"runtime"
 	"time"
@@ -105,7 +106,8 @@ type pair struct {
 
 // key is the same for pairs that have the same result: many lines have the same few times.
 func (p *pair) key() string {
-	return p.task.Times.Key() + " " + p.when.String() + " " + p.when.Location.String()
+	w := p.when
+	return fmt.Sprint(p.task.Times.Key(), " ", w, w.Location, w.Shift, w.From.Unix(), w.Until.Unix())
 }
 
 func compareAll(pairs []*pair, from, to time.Time) {

@@ -139,6 +139,18 @@ func TestLinesThatDebianRefusesAreNotProven(t *testing.T) {
 	}
 }
 
+// Lines with the same five fields are proven once, unless comments make their tasks due at other
+// times.
+func TestALineWhoseCommentMovesItIsNotProvenByItsTwin(t *testing.T) {
+	for _, keys := range []string{"one_server spread=24h", "from=2030-01-01", "until=2030-01-01"} {
+		text := "0 3 * * * /bin/a\n# sched: " + keys + "\n0 3 * * * /bin/b\n"
+		if _, proof := imported(t, text, start, time.UTC); len(proof.Differences) != 1 ||
+			proof.Differences[0].Task.Command != "/bin/b" {
+			t.Errorf("%s: %d tasks, and these differ:\n%s", keys, proof.Tasks, differences(proof))
+		}
+	}
+}
+
 // imported converts a crontab, loads its YAML and proves it.
 func imported(t *testing.T, text string, from time.Time, in *time.Location) (*Schedule, *Proof) {
 	t.Helper()
