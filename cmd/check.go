@@ -132,7 +132,7 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	warnings := slices.Concat(
 		s.Warnings,
-		s.OutOfDate(now),
+		s.HolidaysOver(now),
 		s.NeverRuns(now),
 		s.OverdueAnyway(now),
 		s.PausesOver(now),

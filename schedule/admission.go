@@ -37,7 +37,7 @@ func Refusal(slot Slot, now func() time.Time, checks ...SlotCheck) string {
 func TooLate(slot Slot, now time.Time) string {
 	late, deadline := now.Sub(slot.At), slot.Task.StartDeadline
 	switch {
-	case overrun(slot, now):
+	case isOverrun(slot, now):
 		return "it could not start before its next slot"
 	case deadline > 0 && late > deadline:
 		return fmt.Sprintf("it could not start within %s of its time, and %s have passed",
@@ -46,9 +46,9 @@ func TooLate(slot Slot, now time.Time) string {
 	return ""
 }
 
-// overrun reports whether a slot of a task that is due several times in a minute is too late: the
+// isOverrun reports whether a slot of a task that is due several times in a minute is too late: the
 // next slot is due already.
-func overrun(slot Slot, now time.Time) bool {
+func isOverrun(slot Slot, now time.Time) bool {
 	if now.Sub(slot.At) < time.Second {
 		return false
 	}

@@ -126,16 +126,16 @@ type dailyWindow struct {
 	days   Days
 }
 
-// A windowRule says that tasks start only inside a window. If each is true, they also start at
+// A windowRule says that tasks start only inside a window. If onEachDay is true, they also start at
 // least once in the window of each of its days.
 type windowRule struct {
 	dailyWindow
-	each bool
+	onEachDay bool
 }
 
 func newWindowRule(words map[string]string) (rule, error) {
 	w, err := newDailyWindow(words)
-	return windowRule{w, words["days"] != ""}, err
+	return windowRule{dailyWindow: w, onEachDay: words["days"] != ""}, err
 }
 
 // A neverRule says that tasks start only outside a window.
@@ -143,7 +143,7 @@ type neverRule struct{ dailyWindow }
 
 func newNeverRule(words map[string]string) (rule, error) {
 	w, err := newDailyWindow(words)
-	return neverRule{w}, err
+	return neverRule{dailyWindow: w}, err
 }
 
 func newDailyWindow(words map[string]string) (w dailyWindow, err error) {

@@ -155,7 +155,7 @@ func (r neverRule) prove(s span) *Break {
 		zone := r.zoneOf(t)
 		for at := range s.starts(t) {
 			local := at.In(zone)
-			if r.window.Contains(local) && r.days.Contain(r.opened(local).Weekday()) {
+			if r.window.Contains(local) && r.days.Contains(r.opened(local).Weekday()) {
 				return breakAt(at, zone, "%s starts inside %s on", t.Name, r.window)
 			}
 		}
@@ -184,7 +184,7 @@ func (r windowRule) firstOutside(s span, t *Task) *Break {
 // does not. The first day is the one after from, and the last day the one before to, because their
 // windows lie in the span as a whole.
 func (r windowRule) firstMissed(s span, t *Task) *Break {
-	if !r.each {
+	if !r.onEachDay {
 		return nil
 	}
 	zone := r.zoneOf(t)
@@ -209,7 +209,7 @@ func (r windowRule) firstMissed(s span, t *Task) *Break {
 // if the rule has no such day. The break is at the end of that day's window.
 func (r windowRule) missed(t *Task, next, end time.Time) *Break {
 	for day := next; day.Before(end); day = day.AddDate(0, 0, 1) {
-		if !r.days.Contain(day.Weekday()) {
+		if !r.days.Contains(day.Weekday()) {
 			continue
 		}
 		year, month, date := day.Date()
@@ -326,8 +326,11 @@ func (r gapRule) prove(s span) *Break {
 
 // isTooLong reports whether more than the allowed time lies between two instants.
 func (r gapRule) isTooLong(last, next time.Time, zone *time.Location) bool {
-	if r.days > 0 {
-		return noon(next.In(zone)).After(noon(last.In(zone)).AddDate(0, 0, r.days))
+	if r.days == 0 {
+		return next.Sub(last) > r.longest
 	}
-	return next.Sub(last) > r.longest
+	if next.Sub(last) < time.Hour { // on the same day or the next; dates cost much for each second of 28 years
+		return false
+	}
+	return noon(next.In(zone)).After(noon(last.In(zone)).AddDate(0, 0, r.days))
 }

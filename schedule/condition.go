@@ -18,7 +18,7 @@ type Conditions struct {
 // FirstUnmet says in words which condition keeps the task from running at this instant, read on the
 // wall clock of at's own zone; "" if no condition does.
 func (c Conditions) FirstUnmet(at time.Time) string {
-	if !c.Days.Contain(at.Weekday()) {
+	if !c.Days.Contains(at.Weekday()) {
 		return "not on " + at.Weekday().String()
 	}
 	if holiday := c.Holidays.On(at); holiday != "" {
@@ -70,8 +70,8 @@ func (t *Task) NextRun(after time.Time) (time.Time, bool) {
 			return next, true
 		}
 		local := next.In(t.When.Location)
-		wholeDay := !t.Conditions.Days.Contain(local.Weekday()) || t.Conditions.Holidays.On(local) != ""
-		if wholeDay { // go on at the next midnight
+		isUnmetAllDay := !t.Conditions.Days.Contains(local.Weekday()) || t.Conditions.Holidays.On(local) != ""
+		if isUnmetAllDay { // go on at the next midnight
 			year, month, day := local.Date()
 			after = time.Date(year, month, day+1, 0, 0, 0, 0, t.When.Location).Add(-1)
 		} else { // go on at the next minute
@@ -129,8 +129,8 @@ const (
 	Weekdays Days = 1<<7 - 1 - Weekends
 )
 
-// Contain reports whether the day is one of them.
-func (d Days) Contain(day time.Weekday) bool { return d == 0 || d&(1<<day) != 0 }
+// Contains reports whether the day is one of them.
+func (d Days) Contains(day time.Weekday) bool { return d == 0 || d&(1<<day) != 0 }
 
 // A Window is a part of the day, in minutes since midnight.
 type Window struct{ From, To int }
@@ -196,19 +196,4 @@ func (h Holidays) On(at time.Time) string {
 		return ""
 	}
 	return strings.TrimSpace(day.String() + " " + name)
-}
-
-// OutOfDate warns when the newest holiday has passed at now and a task depends on them. Holidays of
-// every year never pass.
-func (s *Schedule) OutOfDate(now time.Time) []Problem {
-	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
-	newest, today := s.NewestHoliday, dateOf(now.In(s.Location))
-	if used && newest.Year > 0 && newest.Compare(today) < 0 {
-		return []Problem{{
-			Place: s.NewestHolidayAt,
-			Text:  fmt.Sprintf("the newest of the holidays, %s, has passed", newest),
-			Hint:  "add the days to come, or write a day of every year as 12-25",
-		}}
-	}
-	return nil
 }

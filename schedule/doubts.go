@@ -72,7 +72,7 @@ func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time)
 			warnings = append(warnings, t.Problem("background", hint,
 				"it usually takes %s in the foreground, and %s of the same time waits for it; "+
 					"cron would run them side by side",
-				humanize.Duration(took), listed(waiting)))
+				humanize.Duration(took), firstOfNames(waiting)))
 		case took >= tickEvery:
 			warnings = append(warnings, t.Problem("background", hint,
 				"it usually takes %s in the foreground, longer than there is between two ticks",
@@ -112,8 +112,8 @@ func dueWith(s *Schedule, t *Task, later []*Task, now time.Time) (names []string
 	return names
 }
 
-// listed returns the first of the names, and how many more there are.
-func listed(names []string) string {
+// firstOfNames returns the first of the names, and how many more there are.
+func firstOfNames(names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
@@ -195,6 +195,21 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 		}
 	}
 	return warnings
+}
+
+// HolidaysOver warns when the newest holiday has passed at now and a task depends on the holidays.
+// Holidays of every year never pass.
+func (s *Schedule) HolidaysOver(now time.Time) []Problem {
+	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
+	newest, today := s.NewestHoliday, dateOf(now.In(s.Location))
+	if used && newest.Year > 0 && newest.Compare(today) < 0 {
+		return []Problem{{
+			Place: s.NewestHolidayAt,
+			Text:  fmt.Sprintf("the newest of the holidays, %s, has passed", newest),
+			Hint:  "add the days to come, or write a day of every year as 12-25",
+		}}
+	}
+	return nil
 }
 
 // PausesOver warns of entries of `pauses` that will never come again.

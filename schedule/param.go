@@ -102,18 +102,18 @@ func (t *Task) CheckValues(values map[string]string) (hint string, problem error
 	return "", nil
 }
 
-// WithValues returns what somebody did with the values that they set, if they set any. Long values
-// are shortened.
-func WithValues(what string, values map[string]string) string {
+// WithValues returns the words for an action, followed by the values that somebody set with it, if
+// any. Long values are shortened.
+func WithValues(action string, values map[string]string) string {
 	var pairs []string
 	for _, pair := range Pairs(values) {
 		name, value, _ := strings.Cut(pair, "=")
 		pairs = append(pairs, name+"="+quoted(yamldoc.Shorten(value)))
 	}
 	if len(pairs) == 0 {
-		return what
+		return action
 	}
-	return strings.TrimSpace(what + " with " + strings.Join(pairs, ", "))
+	return strings.TrimSpace(action + " with " + strings.Join(pairs, ", "))
 }
 
 // Pairs returns values as the environment of a process has them, by name.

@@ -33,12 +33,15 @@ type Pause struct {
 	last atomic.Pointer[pauseSpan] // the last answer of At, which is asked for one slot after another
 }
 
-// A pauseSpan is the answer of At for all times from begins to before ends.
+// A pauseSpan is the answer of At for all times from begins to before ends. It is the answer for a
+// single time if begins and ends are zero.
 type pauseSpan struct {
 	begins, ends time.Time
 	from, until  time.Time
 	ok           bool
 }
+
+func (s *pauseSpan) holds(at time.Time) bool { return !at.Before(s.begins) && at.Before(s.ends) }
 
 // IsFor reports whether the pause is for the task.
 func (p *Pause) IsFor(t *Task) bool {
@@ -66,27 +69,34 @@ func (p *Pause) At(at time.Time) (from, until time.Time, ok bool) {
 	if p.Every == "" {
 		return p.From, p.Until, !at.Before(p.From) && at.Before(p.Until)
 	}
-	if last := p.last.Load(); last != nil && !at.Before(last.begins) && at.Before(last.ends) {
-		return last.from, last.until, last.ok
-	}
-	when := p.begins()
-	first, found := when.Next(at.Add(-p.For)) // of the pauses that may cover at
-	if !found || first.After(at) {
-		if found {
-			p.last.Store(&pauseSpan{begins: at, ends: first})
-		}
-		return time.Time{}, time.Time{}, false
-	}
-	newest, _ := when.Previous(at.Add(1))
-	from, until = first, newest.Add(p.For)
-	if next, again := when.Next(at); again && first.Equal(newest) {
-		span := &pauseSpan{begins: at, ends: next, from: from, until: until, ok: true}
-		if until.Before(next) {
-			span.ends = until
-		}
+	span := p.last.Load()
+	if span == nil || !span.holds(at) {
+		span = p.spanAt(at)
 		p.last.Store(span)
 	}
-	return from, until, true
+	return span.from, span.until, span.ok
+}
+
+// spanAt returns the answer of At for a pause that comes again. Pauses that overlap are one: it
+// lasts from the beginning of the first to the end of the last.
+func (p *Pause) spanAt(at time.Time) *pauseSpan {
+	when := p.begins()
+	first, found := when.Next(at.Add(-p.For)) // of the pauses that may cover at
+	if !found {
+		return &pauseSpan{}
+	}
+	if first.After(at) {
+		return &pauseSpan{begins: at, ends: first}
+	}
+	newest, _ := when.Previous(at.Add(1))
+	span := &pauseSpan{from: first, until: newest.Add(p.For), ok: true}
+	if next, again := when.Next(at); again && first.Equal(newest) {
+		span.begins, span.ends = at, next
+		if span.until.Before(next) {
+			span.ends = span.until
+		}
+	}
+	return span
 }
 
 // Next returns when the pause next begins after the time at, and when it ends then. ok is false if

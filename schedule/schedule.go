@@ -141,7 +141,7 @@ func (s *Schedule) Minutes(from, to time.Time) iter.Seq2[time.Time, []Slot] {
 	}
 }
 
-// collect fills in the slots of the minutes that begin with from, as far as they come before to.
+// collect sets minutes to the slots of the minutes from `from` on, as far as they come before to.
 func (s *Schedule) collect(minutes *[minutesAhead][]Slot, from, to time.Time) {
 	for i := range minutes {
 		minutes[i] = minutes[i][:0]

@@ -37,9 +37,8 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 		command, _ := readCommand(l.Reader, n, t.shell)
 		commands = append(commands, schedule.ConditionCommand{Key: l.Key, Command: command})
 	}
-	if len(commands) == 2 && commands[0].Key == "skip" {
-		commands[0], commands[1] = commands[1], commands[0]
-	}
+	// The word when comes after the word skip, so the words are compared the other way round.
+	slices.SortFunc(commands, func(a, b schedule.ConditionCommand) int { return strings.Compare(b.Key, a.Key) })
 	t.ConditionCommands = commands
 }
 
@@ -291,7 +290,7 @@ func checkParam(l *loader, p schedule.Param, n *node) bool {
 	}
 	problem := p.Refuses(*p.Default)
 	if problem != "" {
-		l.Problemf(firstOf(n, n, "default"), "the default must be a value that people may set, too",
+		l.Problemf(firstOf(n, "default"), "the default must be a value that people may set, too",
 			"the default of %s: %s", l.Key, problem)
 	}
 	return problem == ""
@@ -336,10 +335,7 @@ func settleParams(l *loader, n *node, t *taskDraft) {
 		t.Env = map[string]string{}
 	}
 	for _, p := range t.Params {
-		at := firstOf(n, n, "params")
-		if own := at.Lookup(p.Name); at != n && own != nil {
-			at = own
-		}
+		at := paramIn(n, p.Name)
 		t.EnvOverrides = append(slices.Clip(t.EnvOverrides), p.Name)
 		delete(t.Env, p.Name)
 		if p.Default != nil {
@@ -352,4 +348,13 @@ func settleParams(l *loader, n *node, t *taskDraft) {
 			l.Problemf(at, "keep one of the two", "%s is in env and in params", p.Name)
 		}
 	}
+}
+
+// paramIn returns the value of a param in a task, else the params of the task, else the task.
+func paramIn(task *node, name string) *node {
+	params := task.Lookup("params")
+	if params == nil {
+		return task
+	}
+	return firstOf(params, name)
 }

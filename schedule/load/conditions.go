@@ -18,6 +18,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
+// This file reads the conditions of time: windows of the day, days of the week, and holidays.
+
 func readWindows(r *reader, n *node) (all []schedule.Window, ok bool) {
 	if !r.RequireList(n, "write "+cmp.Or(pairOf(n), `["8:00", "17:00"]`)) || !r.RefuseEmptyList(n, "") {
 		return nil, false
@@ -36,8 +38,8 @@ func readWindows(r *reader, n *node) (all []schedule.Window, ok bool) {
 
 func readWindow(r *reader, n *node) (schedule.Window, bool) {
 	hint := `write ["8:00", "17:00"], or a list of such pairs`
-	if one := n.Items(); n.IsList() && len(one) == 1 && pairOf(one[0]) != "" {
-		hint = "write " + pairOf(one[0])
+	if items := n.Items(); n.IsList() && len(items) == 1 && pairOf(items[0]) != "" {
+		hint = "write " + pairOf(items[0])
 	}
 	if !n.IsList() {
 		r.Problemf(n, hint, "%s must be a pair of times, not %s", r.Key, n.Describe())
@@ -48,13 +50,13 @@ func readWindow(r *reader, n *node) (schedule.Window, bool) {
 		r.Problemf(n, hint, "%s must be a pair of times, not a list of %d", r.Key, len(times))
 		return schedule.Window{}, false
 	}
-	from, ok1 := readTimeOfDay(r, times[0])
-	to, ok2 := readTimeOfDay(r, times[1])
-	if ok1 && from == 24*60 {
+	from, fromOK := readTimeOfDay(r, times[0])
+	to, toOK := readTimeOfDay(r, times[1])
+	if fromOK && from == 24*60 {
 		r.Problemf(times[0], `the day begins at "0:00"`, "%s cannot begin at 24:00", r.Key)
 		return schedule.Window{}, false
 	}
-	return schedule.Window{From: from, To: to}, ok1 && ok2
+	return schedule.Window{From: from, To: to}, fromOK && toOK
 }
 
 var timeSpan = humanize.Pattern(`^\s*(\d{1,2})(:\d\d)?\s*(?:-|–|to|until|and|,)\s*(\d{1,2})(:\d\d)?\s*$`)
@@ -70,11 +72,12 @@ func pairOf(n *node) string {
 		}
 		text = strings.Join(both, "-")
 	}
-	found := timeSpan().FindStringSubmatch(text)
-	if found == nil {
+	match := timeSpan().FindStringSubmatch(text)
+	if match == nil {
 		return ""
 	}
-	return fmt.Sprintf(`["%s%s", "%s%s"]`, found[1], cmp.Or(found[2], ":00"), found[3], cmp.Or(found[4], ":00"))
+	fromHour, fromMinute, toHour, toMinute := match[1], match[2], match[3], match[4]
+	return fmt.Sprintf(`["%s%s", "%s%s"]`, fromHour, cmp.Or(fromMinute, ":00"), toHour, cmp.Or(toMinute, ":00"))
 }
 
 // readTimeOfDay reads a time of the day, 24:00 included, as minutes since midnight.
@@ -84,9 +87,9 @@ func readTimeOfDay(r *reader, n *node) (int, bool) {
 		return 0, false
 	}
 	h, m, _ := strings.Cut(n.Value, ":")
-	hour, err1 := strconv.ParseUint(h, 10, 8)
-	minute, err2 := strconv.ParseUint(m, 10, 8)
-	if err1 != nil || err2 != nil || len(h) > 2 || len(m) != 2 || minute > 59 || hour*60+minute > 24*60 {
+	hour, hourErr := strconv.ParseUint(h, 10, 8)
+	minute, minuteErr := strconv.ParseUint(m, 10, 8)
+	if hourErr != nil || minuteErr != nil || len(h) > 2 || len(m) != 2 || minute > 59 || hour*60+minute > 24*60 {
 		r.Problemf(n, `a time is written as "8:00" or "17:30"`, "%s: %s is not a time of the day", r.Key, n.Describe())
 		return 0, false
 	}
@@ -181,26 +184,26 @@ func setHolidays(l *loader, s *settings, n *node) {
 			return false
 		}
 		if text = strings.TrimSpace(text); '0' <= text[0] && text[0] <= '9' {
-			return l.holiday(l.PlaceOf(item), text)
+			return l.addHoliday(l.PlaceOf(item), text)
 		}
-		if src := holidayFile(l, item, named); src != nil {
-			holidaysOf(l, src)
+		if src := openHolidays(l, item, named); src != nil {
+			addHolidaysOf(l, src)
 		}
 		return true
 	})
 }
 
-// holidayFile returns the file that the item names, or nil and a problem. named are the files that
-// earlier items named.
-func holidayFile(l *loader, item *node, named map[string]bool) *yamldoc.Source {
-	if l.origin == fromArchive {
+// openHolidays opens the file that the item names. It returns nil after a problem. named are the
+// files that earlier items named.
+func openHolidays(l *loader, item *node, named map[string]bool) *yamldoc.Source {
+	if l.medium == inArchive {
 		return l.nextArchived(item)
 	}
 	path, ok := l.Path(item)
 	switch {
 	case !ok:
 		return nil
-	case l.origin == fromText:
+	case l.medium == inText:
 		l.Problemf(item, "", "%s cannot name a file here, where only text is read", l.Key)
 		return nil
 	case named[path]:
@@ -219,8 +222,8 @@ func holidayFile(l *loader, item *node, named map[string]bool) *yamldoc.Source {
 // lineComment is a comment of a file of dates: a # that begins a word, and what follows it.
 var lineComment = humanize.Pattern(`(^|[ \t])#.*`)
 
-// holidaysOf reads a file with one date a line.
-func holidaysOf(l *loader, src *yamldoc.Source) {
+// addHolidaysOf reads a file with one date a line.
+func addHolidaysOf(l *loader, src *yamldoc.Source) {
 	main := l.File
 	defer func() { l.File = main }()
 	l.File = src.Name
@@ -231,13 +234,14 @@ func holidaysOf(l *loader, src *yamldoc.Source) {
 	for line := range strings.Lines(strings.TrimPrefix(string(src.Data), "\ufeff")) {
 		number++
 		if text := strings.TrimSpace(lineComment().ReplaceAllString(line, "")); text != "" {
-			l.holiday(yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
+			l.addHoliday(yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
 		}
 	}
 }
 
-// holiday adds a date. The text after the date is its name.
-func (l *loader) holiday(at yamldoc.Place, text string) bool {
+// addHoliday adds a date to the holidays. The text after the date is its name. It reports whether
+// the text is right.
+func (l *loader) addHoliday(at yamldoc.Place, text string) bool {
 	word, name := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, name = text[:i], text[i:]
@@ -295,10 +299,10 @@ func parseDate(text string) (schedule.Date, bool) {
 	if len(parts) != 2 || len(parts[0]) != 2 || len(parts[1]) != 2 {
 		return d, false
 	}
-	month, err1 := strconv.ParseUint(parts[0], 10, 8)
-	day, err2 := strconv.ParseUint(parts[1], 10, 8)
+	month, monthErr := strconv.ParseUint(parts[0], 10, 8)
+	day, dayErr := strconv.ParseUint(parts[1], 10, 8)
 	d.Month, d.Day = time.Month(month), int(day)
-	return d, err1 == nil && err2 == nil
+	return d, monthErr == nil && dayErr == nil
 }
 
 // exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there

@@ -44,7 +44,7 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 			badLines = append(badLines, problems...)
 			continue
 		}
-		badLines = append(badLines, attempt.findings(main, lines)...)
+		badLines = append(badLines, attempt.reportFindings(main, lines)...)
 		s, err := attempt.result()
 		if invalid, ok := errors.AsType[*InvalidError](err); ok {
 			invalid.Problems = inOrder(append(problems, badLines...))
@@ -59,7 +59,7 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 // file.
 func isOnlyTaskKey(key string) bool {
 	key, _, _ = strings.Cut(key, ".")
-	return taskKeys.Has(key, inTask) && !topKeys.Has(key, 0)
+	return taskKeys.Has(key, taskScope) && !topKeys.Has(key, 0)
 }
 
 func inOrder(problems []schedule.Problem) []schedule.Problem {
@@ -74,15 +74,16 @@ func (l *loader) readLines(main *yamldoc.Source, lines *crontab.Schedule) (*load
 	if err != nil {
 		return nil, err
 	}
-	attempt.File, attempt.origin, attempt.archived = main.Name, l.origin, l.archived
+	attempt.File, attempt.medium, attempt.archived = main.Name, l.medium, l.archived
 	attempt.Lines = map[string][]schedule.Place{main.Name: places}
 	attempt.Add(l.schedule.File, main.Data)
 	attempt.readMain(text)
 	return attempt, nil
 }
 
-// findings returns the lines that cannot be tasks, and warns of what else was found in the crontab.
-func (l *loader) findings(main *yamldoc.Source, lines *crontab.Schedule) (badLines []schedule.Problem) {
+// reportFindings warns of what the crontab has besides tasks. It returns the lines that cannot be
+// tasks.
+func (l *loader) reportFindings(main *yamldoc.Source, lines *crontab.Schedule) (badLines []schedule.Problem) {
 	for _, f := range lines.Findings {
 		at := schedule.Place{File: main.Name, Line: f.Line, Column: 1}
 		if f.IsOmitted {
@@ -116,12 +117,12 @@ func (l *loader) readIncludes(n *node, base *taskDraft) {
 	}
 	l.Key = "include"
 	defer func() { l.Key = "" }()
-	switch l.origin {
-	case fromFiles:
+	switch l.medium {
+	case inFiles:
 		includeFiles(l, n, base)
-	case fromText:
+	case inText:
 		l.Problemf(n, "", "include cannot be used here, where only text is read")
-	case fromArchive: // what the patterns stood for then
+	case inArchive: // what the patterns stood for then
 		for len(l.archived) > 0 {
 			readInclude(l, l.nextArchived(n), base)
 		}

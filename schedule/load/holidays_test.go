@@ -116,7 +116,7 @@ func TestRootTakesNoHolidaysFromOthers(t *testing.T) {
 	}
 }
 
-func TestOutOfDate(t *testing.T) {
+func TestHolidaysOver(t *testing.T) {
 	load := func(holidays string) *schedule.Schedule {
 		return parseTest(t, "timezone: Asia/Tokyo\nholidays: ["+holidays+"]\ntasks: [{name: t, every: hour, command: x, except: holidays}]\n")
 	}
@@ -131,7 +131,7 @@ func TestOutOfDate(t *testing.T) {
 		{"none at all", "", "2099-12-26 15:00:00", ""},
 	} {
 		got := ""
-		for _, p := range load(row.holidays).OutOfDate(at(row.now)) {
+		for _, p := range load(row.holidays).HolidaysOver(at(row.now)) {
 			got += p.String()
 		}
 		if got != row.want {
@@ -139,7 +139,7 @@ func TestOutOfDate(t *testing.T) {
 		}
 	}
 	unused := parseTest(t, "holidays: [2001-01-01]\n"+mainTask)
-	if got := unused.OutOfDate(at("2026-01-01 00:00:00")); len(got) > 0 {
+	if got := unused.HolidaysOver(at("2026-01-01 00:00:00")); len(got) > 0 {
 		t.Errorf("nobody asks for them, and it says %v", got)
 	}
 }

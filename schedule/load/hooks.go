@@ -67,9 +67,9 @@ func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 		}
 		return finishHook(l, n, &h)
 	}
-	hint := "leave the key out for no hook, or write false against one that is inherited; " +
-		"the command is written \"" + n.Value + "\""
-	if !l.RefuseBool(n, hint) {
+	const hint = "leave the key out for no hook, or write false against one that is inherited; " +
+		`the command is written "`
+	if !l.RefuseBool(n, hint+n.Value+`"`) {
 		return schedule.Hook{}, false
 	}
 	command, ok := readCommand(l.Reader, n, shell)
@@ -316,10 +316,10 @@ func setAtMost(l *loader, h *hookDraft, n *node) {
 	}
 	const hint = "write it as `at_most: 1 per 1h`"
 	count, per, hasPer := strings.Cut(text, " per ")
-	number, err := strconv.Atoi(strings.TrimSpace(count))
-	d, derr := yamldoc.ParseDuration(strings.TrimSpace(per))
+	number, countErr := strconv.Atoi(strings.TrimSpace(count))
+	d, perErr := yamldoc.ParseDuration(strings.TrimSpace(per))
 	switch {
-	case !hasPer || err != nil || derr != nil:
+	case !hasPer || countErr != nil || perErr != nil:
 		l.Problemf(n, hint, "at_most %s is not a number per duration", yamldoc.Quote(text))
 	case number < 1 || number > mostInLimit:
 		l.Problemf(n, hint, "at_most %s: the number must be from 1 to %d", yamldoc.Quote(text), mostInLimit)

@@ -24,7 +24,7 @@ import (
 var topKeys = keys[settings]{
 	Extensions: true,
 	Misplaced: func(name string, _, _ scope) string {
-		if taskKeys.Has(name, inTask) {
+		if taskKeys.Has(name, taskScope) {
 			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
 		}
 		return ""
@@ -99,20 +99,21 @@ var taskKeys = keys[taskDraft]{
 
 func taskRows() []key[taskDraft] {
 	return []key[taskDraft]{
-		taskRow("name", inTask, by(setTaskName),
+		taskRow("name", taskScope, by(setTaskName),
 			"how commands and messages call the task; unique",
 			is{Of: "name", Example: "nightly-report", NoFalse: true}),
-		taskRow("tasks", inGroup, by(setLater[taskDraft]),
+		taskRow("tasks", groupScope, by(setLater[taskDraft]),
 			"the tasks of a group",
 			is{Of: "tasks", Example: "[{name: load, command: ./load.sh, every: hour}]", NoFalse: true}),
-		taskRow("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, readDescription),
+		taskRow("description", taskScope,
+			replaces(func(t *taskDraft) *string { return &t.Description }, readDescription),
 			"what the task is for", is{Of: "remark", Example: "The numbers of yesterday"}),
 		taskRow("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, listOf(readTag)),
 			"words by which commands choose tasks", is{Of: "words", Example: "[reports, slow]"}),
-		taskRow("every", inTask|inGroup,
+		taskRow("every", taskScope|groupScope,
 			by(setEvery).shows(func(t *taskDraft) any { return settingValue(t.When.Every) }),
 			"when it is due, in words", is{Of: "every", Example: "weekday at 02:30", NoFalse: true}),
-		taskRow("cron", inTask|inGroup,
+		taskRow("cron", taskScope|groupScope,
 			by(setCron).shows(func(t *taskDraft) any { return settingValue(t.When.Texts()) }).early(),
 			"when it is due, as one or more cron expressions", is{Of: "cron", Example: "'*/5 * * * *'", NoFalse: true}),
 		taskRow("timezone", anywhere,
@@ -132,7 +133,7 @@ func taskRows() []key[taskDraft] {
 				durationTo(shortestSpread, longestSpread, "a day")),
 			"over how long its due times are spread, each task and server having its own part",
 			is{Of: "duration", Without: "it is due when it says", Example: "10m"}),
-		taskRow("command", inTask|inGroup, by(setCommand).shows(func(t *taskDraft) any { return t.Command }),
+		taskRow("command", taskScope|groupScope, by(setCommand).shows(func(t *taskDraft) any { return t.Command }),
 			"what it runs", is{Of: "command", Example: "./report.sh --all", NoFalse: true}),
 		taskRow("shell", anywhere,
 			replaces(func(t *taskDraft) *[]string { return &t.shell }, readShell).shows(showShell).early(),
@@ -187,12 +188,11 @@ func taskRows() []key[taskDraft] {
 			is{Of: "serverNames", Example: "[web-1]"}),
 		taskRow("store_down", anywhere, by(setStoreDown).shows(showStoreDown),
 			"what happens when the store does not answer",
-			is{Words: []string{"skip", "run", "wait"}, Default: "skip", Example: "run"}),
+			is{Words: storeDownWords.words, Default: "skip", Example: "run"}),
 		taskRow("on_lost_lease", anywhere,
-			replaces(func(t *taskDraft) *bool { return &t.StopOnLostLease }, isWord("continue", "stop")).
-				shows(showOnLostLease),
+			by(setOnLostLease).shows(showOnLostLease),
 			"what happens to a run whose lock was lost",
-			is{Words: []string{"continue", "stop"}, Default: "continue", Example: "stop"}),
+			is{Words: lostLeaseWords.words, Default: "continue", Example: "stop"}),
 
 		taskRow("timeout", anywhere,
 			replaces(func(t *taskDraft) *time.Duration { return &t.Timeout },
@@ -264,7 +264,7 @@ func taskRows() []key[taskDraft] {
 			"how late after its slot it may start", is{Of: "durationOrNone", Default: "none", Example: "5m"}),
 		taskRow("missed", anywhere, by(setMissed).shows(showMissed),
 			"what happens to a slot that no tick covered, or that fell into a pause",
-			is{Words: []string{"skip", "once", "all", "after_pause"}, Default: "skip", Example: "once"}),
+			is{Words: missedWords.words, Default: "skip", Example: "once"}),
 		taskRow("missed_within", anywhere,
 			replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin },
 				durationTo(time.Minute, schedule.LookBack, "the 31 days that sched looks back")),
@@ -308,9 +308,9 @@ func taskRows() []key[taskDraft] {
 // misplacedTaskKey returns the hint for a key that a task, a group or defaults cannot have.
 func misplacedTaskKey(name string, in, known scope) string {
 	switch {
-	case name == "name" && in == inGroup:
+	case name == "name" && in == groupScope:
 		return "a group is named by `group: NAME`"
-	case known&inTask != 0:
+	case known&taskScope != 0:
 		return "put it into the tasks themselves"
 	case name == "ping" || name == "webhook" || name == "mail" || name == "trigger":
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"

@@ -204,8 +204,8 @@ func TestAMethodOfLaravelAsAKeyGetsTheLineThatSaysIt(t *testing.T) {
 			for _, k := range line.FindAllStringSubmatch(row[2], -1) {
 				keys = append(keys, k[1])
 			}
-			if taskKeys.Has(m[1], inTask) ||
-				!slices.ContainsFunc(keys, func(k string) bool { return taskKeys.Has(k, inTask) }) {
+			if taskKeys.Has(m[1], taskScope) ||
+				!slices.ContainsFunc(keys, func(k string) bool { return taskKeys.Has(k, taskScope) }) {
 				continue
 			}
 			tried++

@@ -129,7 +129,7 @@ func Text(data []byte, file string, opts Options) (*schedule.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.origin = fromText
+	l.medium = inText
 	l.Add(l.schedule.File, data)
 	l.readMain(data)
 	return l.result()
@@ -141,7 +141,7 @@ type loader struct {
 	*yamldoc.Reader
 	options  Options
 	folder   string // of the main file, absolute
-	origin   origin
+	medium   medium
 	archived []*yamldoc.Source // the sources of an archive that are still to be read
 
 	schedule *schedule.Schedule
@@ -154,13 +154,13 @@ type loader struct {
 	zones    map[string]*time.Location
 }
 
-// origin says how the files that a schedule names are found.
-type origin int
+// A medium is where the text of a schedule comes from, and of the files that it names.
+type medium int
 
 const (
-	fromFiles   origin = iota
-	fromText           // no files: to name a file is a problem
-	fromArchive        // each file is the next of loader.archived
+	inFiles   medium = iota
+	inText           // no files: to name a file is a problem
+	inArchive        // each file is the next of loader.archived
 )
 
 func newLoader(file string, opts Options) (*loader, error) {
@@ -214,9 +214,9 @@ func (l *loader) readMain(text []byte) {
 	l.readIncludes(root.Lookup("include"), base)
 	findMachine(l)
 	checkChains(l)
-	warnOfUnusedPools(l, top.pools)
-	noteQueues(l)
-	settlePauses(l, top.pauses)
+	warnOfUnusedPools(l, top.poolNames)
+	setMayQueue(l)
+	settlePauses(l, top.pauseEntries)
 	if len(l.schedule.Tasks) == 0 && l.ProblemCount() == 0 {
 		l.Warnf(root, "nothing will ever run", "the schedule has no tasks")
 	}
@@ -224,13 +224,13 @@ func (l *loader) readMain(text []byte) {
 
 // findMachine looks up the name and the labels of this machine, but only if a task asks for them.
 func findMachine(l *loader) {
-	var asks, asksLabels bool
+	var asksName, asksLabels bool
 	for _, t := range l.schedule.Tasks {
-		asks = asks || len(t.Servers) > 0
+		asksName = asksName || len(t.Servers) > 0
 		asksLabels = asksLabels || slices.ContainsFunc(t.Servers, placement.IsLabel)
 	}
 	machine := &l.schedule.Machine
-	if asks && l.options.Server != nil {
+	if asksName && l.options.Server != nil {
 		machine.Name = l.options.Server(l.schedule.Server)
 	}
 	if asksLabels && l.options.Labels != nil {
@@ -256,7 +256,7 @@ func (l *loader) finished() *schedule.Schedule {
 // invalidStateDir returns the state folder of an invalid schedule. If the folder was not read, it
 // looks only at the lines `state_dir:` and `name:`.
 func invalidStateDir(l *loader) string {
-	if l.schedule.StateDir != "" || l.origin != fromFiles {
+	if l.schedule.StateDir != "" || l.medium != inFiles {
 		return l.schedule.StateDir
 	}
 	var lines []byte
@@ -283,7 +283,7 @@ func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error)
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s is damaged: %w", file, err)
 	}
-	l.origin, l.archived = fromArchive, sources[1:]
+	l.medium, l.archived = inArchive, sources[1:]
 	return l.read(l.Add(l.schedule.File, sources[0].Data))
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
@@ -65,23 +64,6 @@ func readScheduleName(r *reader, n *node) (string, bool) {
 	}
 	text, ok := r.Expanded(n)
 	return text, ok && requireName(r, n, text)
-}
-
-// listOf returns the reader of one item or a list of them.
-func listOf[V any](read func(*reader, *node) (V, bool)) func(*reader, *node) ([]V, bool) {
-	return func(r *reader, n *node) ([]V, bool) {
-		return yamldoc.Collect(n, func(item *node) (V, bool) { return read(r, item) })
-	}
-}
-
-// someOf is listOf for a list that must not be empty. The hint is for an empty list.
-func someOf[V any](hint string, read func(*reader, *node) (V, bool)) func(*reader, *node) ([]V, bool) {
-	return func(r *reader, n *node) ([]V, bool) {
-		if !r.RefuseEmptyList(n, hint) {
-			return nil, false
-		}
-		return listOf(read)(r, n)
-	}
 }
 
 func readTag(r *reader, n *node) (string, bool) {
@@ -168,70 +150,4 @@ func asText(n *node) string {
 		pairs = append(pairs, key.Value+"="+value.Value)
 	}
 	return strings.Join(pairs, ", ")
-}
-
-// durationFrom returns the reader of a duration that is at least least.
-func durationFrom(least time.Duration) func(*reader, *node) (time.Duration, bool) {
-	return func(r *reader, n *node) (time.Duration, bool) { return r.Duration(n, least) }
-}
-
-// sizeFrom returns the reader of a number of bytes that is at least least.
-func sizeFrom(least int64) func(*reader, *node) (int64, bool) {
-	return func(r *reader, n *node) (int64, bool) { return r.Size(n, least) }
-}
-
-// durationTo is durationFrom with an upper bound, which has a name.
-func durationTo(least, most time.Duration, name string) func(*reader, *node) (time.Duration, bool) {
-	return func(r *reader, n *node) (time.Duration, bool) {
-		d, ok := r.Duration(n, least)
-		if ok && d > most {
-			r.Problemf(n, "", "%s %s is longer than %s", r.Key, n.Value, name)
-		}
-		return d, ok && d <= most
-	}
-}
-
-// durationOrNone returns the reader of a duration, or of none, an older word for false. A duration
-// that is shorter than least would do what effect says; false is for a task that without describes.
-func durationOrNone(
-	least time.Duration, without, effect string,
-) func(*reader, *node) (time.Duration, bool) {
-	return func(r *reader, n *node) (time.Duration, bool) {
-		if n.IsScalar() && n.Value == "none" {
-			return 0, true
-		}
-		d, ok := r.Duration(n, 0)
-		if ok && d < least {
-			r.Problemf(n, "write false for a task "+without, "%s %s would %s", r.Key, n.Value, effect)
-		}
-		return d, ok
-	}
-}
-
-// integerTo returns the reader of a whole number from least to most.
-func integerTo(least, most int) func(*reader, *node) (int, bool) {
-	return func(r *reader, n *node) (int, bool) { return r.Integer(n, least, most) }
-}
-
-// readWord reads one of several words. The first word is the default, and false means the default.
-// A wrong word is a problem and counts as fallback.
-func readWord(r *reader, n *node, fallback string, words ...string) (string, bool) {
-	if n.IsFalse() {
-		return words[0], true
-	}
-	if !n.IsScalar() || n.IsNull() {
-		return r.Text(n)
-	}
-	if word, ok := r.OneOf(n, words...); ok {
-		return word, true
-	}
-	return fallback, true
-}
-
-// isWord returns the reader of one of two words. The result is true for the second word.
-func isWord(first, second string) func(*reader, *node) (bool, bool) {
-	return func(r *reader, n *node) (bool, bool) {
-		word, ok := readWord(r, n, second, first, second)
-		return word == second, ok
-	}
 }

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"time"
+
 	"sched/schedule"
 	"sched/schedule/yamldoc"
 )
@@ -10,6 +12,7 @@ import (
 //   - row and taskRow make a row.
 //   - replaces and replacesBy say that the value of a key is a field of a type T.
 //   - by gives a key a setter of its own.
+//   - listOf, durationFrom and their neighbours make the reader of a value.
 
 type (
 	reader        = yamldoc.Reader
@@ -48,19 +51,19 @@ func (a access[T]) early() access[T] {
 
 // The scopes of taskKeys: the mappings that may have the key of a task.
 const (
-	inTask scope = 1 << iota
-	inGroup
-	inDefaults
+	taskScope scope = 1 << iota
+	groupScope
+	defaultsScope
 
-	anywhere = inTask | inGroup | inDefaults
+	anywhere = taskScope | groupScope | defaultsScope
 )
 
 // scopeName returns a scope as messages call it.
 func scopeName(in scope) string {
 	switch in {
-	case inGroup:
+	case groupScope:
 		return "a group"
-	case inDefaults:
+	case defaultsScope:
 		return "defaults"
 	}
 	return "a task"
@@ -128,36 +131,82 @@ func isBool(field any) bool {
 	return ok
 }
 
-// A Mapping is a kind of mapping in the files of a schedule, with keys of its own.
-type Mapping string
-
-// The mappings are a closed list. A mapping after Included is the value of the key of its name;
-// InHook is a value of each key of hooks.
-const (
-	Top      Mapping = "schedule"
-	InTask   Mapping = "task"
-	InGroup  Mapping = "taskGroup"
-	Defaults Mapping = "defaults"
-	Included Mapping = "included"
-
-	InHistory Mapping = "history"
-	InMetrics Mapping = "metrics"
-	InMail    Mapping = "mail"
-	InPause   Mapping = "pause"
-	InRetry   Mapping = "retry"
-	InParam   Mapping = "param"
-	InExpect  Mapping = "expect"
-	InLimits  Mapping = "limits"
-	InOutput  Mapping = "output"
-	InHook    Mapping = "hook"
-)
-
-// Keys returns the keys that the mapping may have, as the loader reads them and in that order.
-func Keys(mapping Mapping) []yamldoc.Entry {
-	for _, m := range mappings() {
-		if m.name == mapping {
-			return m.keys
-		}
+// listOf returns the reader of one item or a list of them.
+func listOf[V any](read func(*reader, *node) (V, bool)) func(*reader, *node) ([]V, bool) {
+	return func(r *reader, n *node) ([]V, bool) {
+		return yamldoc.Collect(n, func(item *node) (V, bool) { return read(r, item) })
 	}
-	return includeKeys.Entries(0)
+}
+
+// someOf is listOf for a list that must not be empty. The hint is for an empty list.
+func someOf[V any](hint string, read func(*reader, *node) (V, bool)) func(*reader, *node) ([]V, bool) {
+	return func(r *reader, n *node) ([]V, bool) {
+		if !r.RefuseEmptyList(n, hint) {
+			return nil, false
+		}
+		return listOf(read)(r, n)
+	}
+}
+
+// durationFrom returns the reader of a duration that is at least least.
+func durationFrom(least time.Duration) func(*reader, *node) (time.Duration, bool) {
+	return func(r *reader, n *node) (time.Duration, bool) { return r.Duration(n, least) }
+}
+
+// sizeFrom returns the reader of a number of bytes that is at least least.
+func sizeFrom(least int64) func(*reader, *node) (int64, bool) {
+	return func(r *reader, n *node) (int64, bool) { return r.Size(n, least) }
+}
+
+// durationTo is durationFrom with an upper bound, which has a name.
+func durationTo(least, most time.Duration, name string) func(*reader, *node) (time.Duration, bool) {
+	return func(r *reader, n *node) (time.Duration, bool) {
+		d, ok := r.Duration(n, least)
+		if ok && d > most {
+			r.Problemf(n, "", "%s %s is longer than %s", r.Key, n.Value, name)
+		}
+		return d, ok && d <= most
+	}
+}
+
+// durationOrNone returns the reader of a duration, or of none, an older word for false. A duration
+// that is shorter than least would do what effect says; false is for a task that without describes.
+func durationOrNone(
+	least time.Duration, without, effect string,
+) func(*reader, *node) (time.Duration, bool) {
+	return func(r *reader, n *node) (time.Duration, bool) {
+		if n.IsScalar() && n.Value == "none" {
+			return 0, true
+		}
+		d, ok := r.Duration(n, 0)
+		if ok && d < least {
+			r.Problemf(n, "write false for a task "+without, "%s %s would %s", r.Key, n.Value, effect)
+		}
+		return d, ok
+	}
+}
+
+// integerTo returns the reader of a whole number from least to most.
+func integerTo(least, most int) func(*reader, *node) (int, bool) {
+	return func(r *reader, n *node) (int, bool) { return r.Integer(n, least, most) }
+}
+
+// A wordList is the words that the value of a key may be. The first word is the default.
+type wordList struct {
+	words   []string
+	ifWrong string // the word that a wrong value counts as, besides being a problem
+}
+
+// read reads one of the words. false means the default.
+func (w wordList) read(r *reader, n *node) (string, bool) {
+	if n.IsFalse() {
+		return w.words[0], true
+	}
+	if !n.IsScalar() || n.IsNull() {
+		return r.Text(n)
+	}
+	if word, ok := r.OneOf(n, w.words...); ok {
+		return word, true
+	}
+	return w.ifWrong, true
 }

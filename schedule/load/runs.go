@@ -1,7 +1,6 @@
 package load
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +34,13 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	}
 	retryKeys.Decode(l, &t.Retry, n, 0)
 	t.retries = t.retries || n.Has("attempts")
-	if !t.retries && !n.Has("attempts") && l.Task != "" {
+	checkRetry(l, t, n)
+}
+
+// checkRetry refuses keys of retry that contradict each other. Only a task needs attempts: retry of
+// defaults or of a group may leave them to its tasks.
+func checkRetry(l *loader, t *taskDraft, n *node) {
+	if !t.retries && l.Task != "" {
 		l.Problemf(n, "add attempts: the first try and all that follow it", "retry has no attempts")
 	}
 	if lost := n.Lookup("lost"); lost != nil && t.Retry.Lost && t.Retry.Attempts < 2 && t.retries && l.Task != "" {
@@ -43,7 +48,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 			"retry.lost contradicts one attempt%s: nothing is tried again", placeText(l, n.Lookup("attempts")))
 	}
 	if r := t.Retry; r.MaxDelay > 0 && r.MaxDelay < r.Delay {
-		l.Problemf(firstOf(n, n, "max_delay", "delay"), "",
+		l.Problemf(firstOf(n, "max_delay", "delay"), "",
 			"retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
 	}
 }
@@ -145,7 +150,7 @@ func checkExpect(l *loader, n *node, t *taskDraft) {
 		l.Problemf(hooks, "add `expect: {every: 26h}`", "on_overdue never fires: nothing is expected of the task")
 	}
 	if longest := t.Longest(); t.Expect.Within > 0 && longest > 0 && t.Expect.Within >= longest {
-		at := firstOf(n, own, "timeout", "retry")
+		at := firstOf(n, "expect", "timeout", "retry")
 		l.Problemf(at, "make one of the two shorter",
 			"no run takes longer than expect.within, %s%s: timeout ends it after %s%s",
 			humanize.Duration(t.Expect.Within), placeText(l, own),
@@ -155,33 +160,11 @@ func checkExpect(l *loader, n *node, t *taskDraft) {
 		return
 	}
 	if least, ok := leastGap(t.When); ok && t.Expect.Every < least {
-		timing := firstOf(n, n, "every", "cron")
-		l.Problemf(firstOf(n, own, "expect"), "make it longer than the time between two runs and what a run takes",
+		timing := firstOf(n, "every", "cron")
+		l.Problemf(firstOf(n, "expect"), "make it longer than the time between two runs and what a run takes",
 			"expect.every %s is shorter than the time from one run to the next, %s%s: it would always be overdue",
 			humanize.Duration(t.Expect.Every), humanize.Duration(least), placeText(l, timing))
 	}
-}
-
-// firstOf returns preferred, else the first of the keys that the mapping has, else the mapping.
-func firstOf(n, preferred *node, keys ...string) *node {
-	if preferred != nil && preferred != n {
-		return preferred
-	}
-	for _, key := range keys {
-		if at := n.Lookup(key); at != nil {
-			return at
-		}
-	}
-	return n
-}
-
-// placeText names the place of a value, for a message about two values. It returns "" for an
-// inherited value, whose node is nil.
-func placeText(l *loader, n *node) string {
-	if n == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (at %s)", l.PlaceOf(n))
 }
 
 // gapsFrom is a fixed time from which slots are searched, so that the result does not depend on a

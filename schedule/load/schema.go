@@ -80,13 +80,13 @@ func mappings() []mappingKeys {
 		{Top, topKeys.Entries(0), object(
 			"patternProperties", object("^x-", true),
 			"dependentRequired", object("lease", list("store")))},
-		{InTask, taskKeys.Entries(inTask), object(
+		{InTask, taskKeys.Entries(taskScope), object(
 			"required", list("name"),
 			"not", required("cron", "every"))},
-		{InGroup, taskKeys.Entries(inGroup), object(
+		{InGroup, taskKeys.Entries(groupScope), object(
 			"required", list("group", "tasks"),
 			"not", required("cron", "every"))},
-		{Defaults, taskKeys.Entries(inDefaults), nil},
+		{Defaults, taskKeys.Entries(defaultsScope), nil},
 		{InHistory, historyKeys.Entries(0), nil},
 		{InMetrics, metricsKeys.Entries(0), notEmpty},
 		{InMail, mailKeys.Entries(0), notEmpty},

@@ -18,8 +18,8 @@ type settings struct {
 	*schedule.Schedule
 	ownName, ownStateDir string // empty: the key is not there
 	env                  map[string]string
-	pools                []*node // the names of Pools, in their order
-	pauses               []*node // the entries of Pauses, in their order
+	poolNames            []*node // the names of Pools, in their order
+	pauseEntries         []*node // the entries of Pauses, in their order
 }
 
 // readSettings reads the top-level keys into the schedule. It returns the schedule with the values
@@ -157,7 +157,7 @@ func setPools(l *loader, s *settings, n *node) {
 				pool.Seats = seats
 			}
 		}
-		s.Pools, s.pools = append(s.Pools, pool), append(s.pools, name)
+		s.Pools, s.poolNames = append(s.Pools, pool), append(s.poolNames, name)
 	}
 }
 
@@ -229,7 +229,7 @@ func setPauses(l *loader, s *settings, n *node) {
 		p.Place = l.PlaceOf(item)
 		setPauseTimes(l, &p, item)
 		if l.ProblemCount() == before {
-			s.Pauses, s.pauses = append(s.Pauses, &p.Pause), append(s.pauses, item)
+			s.Pauses, s.pauseEntries = append(s.Pauses, &p.Pause), append(s.pauseEntries, item)
 		}
 		return true
 	})
@@ -262,7 +262,7 @@ func checkPauseKeys(l *loader, n *node) bool {
 	has := func(keys ...string) bool { return slices.ContainsFunc(keys, n.Has) }
 	switch {
 	case has("every") && has("from", "until"):
-		l.Problemf(firstOf(n, n, "from", "until"), pauseForms,
+		l.Problemf(firstOf(n, "from", "until"), pauseForms,
 			"a pause with every comes again, and has neither from nor until")
 	case has("until") && has("for"):
 		l.Problemf(n.Lookup("for"), "keep one of the two", "until and for of a pause cannot both be given")
@@ -296,14 +296,14 @@ func setPauseEvery(l *loader, p *pauseDraft) {
 
 // settlePauses gives the tasks their pauses, and refuses pauses of tasks and tags that are not in
 // the schedule.
-func settlePauses(l *loader, items []*node) {
+func settlePauses(l *loader, entries []*node) {
 	var names, tags []string
 	for _, t := range l.schedule.Tasks {
 		names, tags = append(names, t.Name), append(tags, t.Tags...)
 	}
 	for i, p := range l.schedule.Pauses {
-		l.requireKnown(items[i], "tasks", "there is no task %s", p.Tasks, names)
-		l.requireKnown(items[i], "tags", "no task has the tag %s", p.Tags, tags)
+		l.requireKnown(entries[i], "tasks", "there is no task %s", p.Tasks, names)
+		l.requireKnown(entries[i], "tags", "no task has the tag %s", p.Tags, tags)
 	}
 	l.schedule.SettlePauses()
 }

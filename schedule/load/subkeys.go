@@ -7,8 +7,9 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// This file has the keys of values that are mappings themselves, at the top or in a task. keys.go
-// says how a key is added, and row.go has the functions that make the rows.
+// This file has the keys of values that are mappings themselves, at the top or in a task, and the
+// list of all mappings. keys.go says how a key is added, and row.go has the functions that make the
+// rows.
 
 var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	return []key[schedule.History]{
@@ -221,4 +222,38 @@ func hookRows() []key[hookDraft] {
 		row("at_most", by(setAtMost),
 			"how many notifications may be sent in a time", is{Of: "limit", Without: "no bound", Example: "1 per 6h"}),
 	}
+}
+
+// A Mapping is a kind of mapping in the files of a schedule, with keys of its own.
+type Mapping string
+
+// The mappings are a closed list. A mapping after Included is the value of the key of its name;
+// InHook is a value of each key of hooks.
+const (
+	Top      Mapping = "schedule"
+	InTask   Mapping = "task"
+	InGroup  Mapping = "taskGroup"
+	Defaults Mapping = "defaults"
+	Included Mapping = "included"
+
+	InHistory Mapping = "history"
+	InMetrics Mapping = "metrics"
+	InMail    Mapping = "mail"
+	InPause   Mapping = "pause"
+	InRetry   Mapping = "retry"
+	InParam   Mapping = "param"
+	InExpect  Mapping = "expect"
+	InLimits  Mapping = "limits"
+	InOutput  Mapping = "output"
+	InHook    Mapping = "hook"
+)
+
+// Keys returns the keys that the mapping may have, as the loader reads them and in that order.
+func Keys(mapping Mapping) []yamldoc.Entry {
+	for _, m := range mappings() {
+		if m.name == mapping {
+			return m.keys
+		}
+	}
+	return includeKeys.Entries(0)
 }

@@ -28,10 +28,10 @@ type taskDraft struct {
 
 	from, until moment // of the keys from and until, on a wall clock
 
-	retries       bool     // retry.attempts was given, here or above
-	ownEnv        []string // the variables that env of this level sets
-	waits         bool     // without_overlapping: wait
-	impliedNoOver bool     // a mutex set without_overlapping; if the mutex is taken away, so is this
+	retries          bool     // retry.attempts was given, here or above
+	ownEnv           []string // the variables that env of this level sets
+	waits            bool     // without_overlapping: wait
+	noOverlapByMutex bool     // a mutex set without_overlapping; if the mutex is taken away, so is this
 }
 
 // defaultLimit is how many bytes of an output are kept if the file does not say it.
@@ -62,7 +62,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	if n != nil && l.RequireMapping(n, "defaults", "write keys of tasks, as in {timeout: 1h}") {
 		l.Section = "defaults: "
 		l.trace(base)
-		taskKeys.Decode(l, base, n, inDefaults)
+		taskKeys.Decode(l, base, n, defaultsScope)
 		l.Section = ""
 	}
 	return base
@@ -115,7 +115,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	}
 	l.Misspelt = l.Misspelt[:0]
 	l.trace(t)
-	taskKeys.Decode(l, t, n, inTask)
+	taskKeys.Decode(l, t, n, taskScope)
 	l.setWhen(t, t.Name)
 	requireKeys(l, n, t)
 	settleTask(l, n, t)
@@ -152,7 +152,7 @@ func settleTask(l *loader, n *node, t *taskDraft) {
 // checkTask refuses keys that contradict each other, and warns of keys that hardly go together.
 func checkTask(l *loader, n *node, t *taskDraft) {
 	checkMissed(l, n, t)
-	checkWaits(l, n, t)
+	checkStoreDown(l, n, t)
 	checkPrefer(l, n, t)
 	checkExpect(l, n, t)
 	checkCodes(l, n, t)
@@ -187,7 +187,7 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 func checkCodes(l *loader, n *node, t *taskDraft) {
 	for _, code := range t.WarnCodes {
 		if slices.Contains(t.SuccessCodes, code) {
-			l.Problemf(firstOf(n, n, "warn_codes", "success_codes"), "take it out of one of the two",
+			l.Problemf(firstOf(n, "warn_codes", "success_codes"), "take it out of one of the two",
 				"warn_codes contradicts success_codes: both have %d", code)
 		}
 	}
@@ -195,7 +195,7 @@ func checkCodes(l *loader, n *node, t *taskDraft) {
 
 func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
-		l.Warnf(firstOf(n, n, "retry"), "with `background: true` a later tick goes on with it",
+		l.Warnf(firstOf(n, "retry"), "with `background: true` a later tick goes on with it",
 			"a foreground task waits up to %s for its next attempt, and its tick with it", longest)
 	}
 }
@@ -204,7 +204,7 @@ func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 func warnOfEarlyPause(l *loader, n *node, t *taskDraft) {
 	for _, hook := range t.Hooks.OnFailure {
 		if t.PauseAfter > 0 && hook.After > t.PauseAfter {
-			l.Warnf(firstOf(n, n, "pause_after", "on_failure"), "make pause_after larger, or after smaller",
+			l.Warnf(firstOf(n, "pause_after", "on_failure"), "make pause_after larger, or after smaller",
 				"on_failure fires from %d failures in a row on, and pause_after pauses the task after %d: "+
 					"it never fires", hook.After, t.PauseAfter)
 		}
@@ -221,7 +221,7 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 		l.Section = "group " + yamldoc.Quote(name.Value) + ": "
 	}
 	l.trace(&t)
-	taskKeys.Decode(l, &t, n, inGroup)
+	taskKeys.Decode(l, &t, n, groupScope)
 	l.setWhen(&t, t.group)
 	if !n.Has("group") {
 		l.Problemf(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
@@ -237,17 +237,17 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 
 // setTaskName reads the name of a task, which no other task may have. It is never inherited.
 func setTaskName(l *loader, t *taskDraft, n *node) {
-	text, ok := readName(l.Reader, n)
+	name, ok := readName(l.Reader, n)
 	if !ok {
 		return
 	}
-	t.Name = text
-	if first, taken := l.names[text]; taken {
+	t.Name = name
+	if first, isTaken := l.names[name]; isTaken {
 		l.Problemf(n, "names are unique in the whole schedule, groups and includes too",
 			"the name is already taken at %s", first)
 		return
 	}
-	l.names[text] = l.PlaceOf(n)
+	l.names[name] = l.PlaceOf(n)
 }
 
 // setGroup reads the name of a group of tasks, or the group that a task runs as.
@@ -266,8 +266,8 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 func setMutex(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		t.Mutex = ""
-		if t.impliedNoOver {
-			t.WithoutOverlapping, t.impliedNoOver = false, false
+		if t.noOverlapByMutex {
+			t.WithoutOverlapping, t.noOverlapByMutex = false, false
 			l.Origins.Same(l.Key, "without_overlapping")
 		}
 		return
@@ -278,7 +278,7 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 	}
 	if text, ok := readName(l.Reader, n); ok {
 		t.Mutex = text
-		t.impliedNoOver = t.impliedNoOver || !t.WithoutOverlapping
+		t.noOverlapByMutex = t.noOverlapByMutex || !t.WithoutOverlapping
 		t.WithoutOverlapping = true
 		l.Origins.Same(l.Key, "without_overlapping")
 	}
@@ -304,8 +304,27 @@ func checkPrefer(l *loader, n *node, t *taskDraft) {
 		if from, ok := t.Origins["servers"]; ok && at == "" {
 			at = fmt.Sprintf(" (at %s)", from.Place)
 		}
-		l.Problemf(firstOf(n, own, "servers"), "add it there, or prefer one of those",
+		l.Problemf(firstOf(n, "prefer", "servers"), "add it there, or prefer one of those",
 			"prefer contradicts servers%s: %s is not among %s", at, yamldoc.Quote(name), strings.Join(t.Servers, ", "))
 		return
 	}
+}
+
+// firstOf returns the value of the first of the keys that the mapping has, else the mapping.
+func firstOf(n *node, keys ...string) *node {
+	for _, key := range keys {
+		if at := n.Lookup(key); at != nil {
+			return at
+		}
+	}
+	return n
+}
+
+// placeText names the place of a value, for a message about two values. It returns "" for an
+// inherited value, whose node is nil.
+func placeText(l *loader, n *node) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (at %s)", l.PlaceOf(n))
 }

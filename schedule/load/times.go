@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"sched/schedule"
 	"sched/schedule/cron"
@@ -166,7 +167,7 @@ func setBounds(l *loader, n *node, t *taskDraft) {
 		t.When.Until = t.until.in(t.When.Location)
 	}
 	if !t.When.From.IsZero() && !t.When.Until.IsZero() && !t.When.From.Before(t.When.Until) {
-		l.Problemf(firstOf(n, n, "until", "from"), "make until later than from",
+		l.Problemf(firstOf(n, "until", "from"), "make until later than from",
 			"until contradicts from, which is not before it: it would never be due")
 	}
 }
@@ -180,9 +181,9 @@ func checkBoot(l *loader, n *node, t *taskDraft) {
 	if !t.When.Boot {
 		return
 	}
-	at := placeText(l, firstOf(n, n, "every", "cron"))
+	at := placeText(l, firstOf(n, "every", "cron"))
 	if t.OneServer {
-		l.Problemf(firstOf(n, n, "one_server", "every", "cron"),
+		l.Problemf(firstOf(n, "one_server", "every", "cron"),
 			"remove one_server, or write `one_server: false` against one that is inherited",
 			"one_server contradicts a boot%s, which only one machine has", at)
 	}
@@ -190,7 +191,7 @@ func checkBoot(l *loader, n *node, t *taskDraft) {
 		l.Problemf(spread, "keep one of the two", "spread contradicts a boot%s, which has no time", at)
 	}
 	if t.Expect.Every > 0 {
-		l.Problemf(firstOf(n, n.Lookup("expect"), "every", "cron"),
+		l.Problemf(firstOf(n, "expect", "every", "cron"),
 			"keep expect.within, and write `every: false` against one that is inherited",
 			"expect.every contradicts a boot%s: nobody knows when the next one is", at)
 	}
@@ -239,21 +240,12 @@ func zoneHint(name string) string {
 	if strings.EqualFold(name, "local") {
 		return "leave the key out for the zone of the machine"
 	}
-	parts := strings.Split(strings.ReplaceAll(strings.ToLower(name), " ", "_"), "/")
-	for i, part := range parts {
-		words := strings.Split(part, "_")
-		for j, w := range words {
-			if w != "" {
-				words[j] = strings.ToUpper(w[:1]) + w[1:]
-			}
-		}
-		parts[i] = strings.Join(words, "_")
-	}
-	candidates := []string{strings.Join(parts, "/"), strings.ToUpper(name)}
-	if len(parts) == 1 {
+	capitalized := capitalizedZone(name)
+	candidates := []string{capitalized, strings.ToUpper(name)}
+	if !strings.Contains(name, "/") {
 		regions := []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"}
 		for _, region := range regions {
-			candidates = append(candidates, region+"/"+parts[0])
+			candidates = append(candidates, region+"/"+capitalized)
 		}
 	}
 	for _, zone := range candidates {
@@ -262,6 +254,17 @@ func zoneHint(name string) string {
 		}
 	}
 	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`
+}
+
+// capitalizedZone writes "america/new york" as America/New_York.
+func capitalizedZone(name string) string {
+	zone := []byte(strings.ReplaceAll(strings.ToLower(name), " ", "_"))
+	for i := range zone {
+		if i == 0 || zone[i-1] == '/' || zone[i-1] == '_' {
+			zone[i] = byte(unicode.ToUpper(rune(zone[i])))
+		}
+	}
+	return string(zone)
 }
 
 // The bounds of spread. A spread of less than two minutes would leave one minute to choose from.

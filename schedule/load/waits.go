@@ -24,8 +24,8 @@ func readWaitAtMost(r *reader, n *node) (time.Duration, bool) {
 	return d, ok
 }
 
-// waitAtMost is how long a run waits if the file does not say it.
-const waitAtMost = time.Hour
+// defaultWait is how long a run waits if the file does not say it.
+const defaultWait = time.Hour
 
 // setOverlapping reads whether a run may overlap with another one. If not, it is skipped then, or
 // waits.
@@ -65,33 +65,50 @@ func overlappingHint(n *node) string {
 
 // settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
 func settleWait(l *loader, task *node, t *taskDraft) {
-	own := task.Lookup("wait_at_most")
 	if !t.waits || !t.WithoutOverlapping {
 		t.MaxWait, t.Replace = 0, false
-		if own != nil && !own.IsFalse() && !hasWrongOverlapping(task) {
-			l.Problemf(own, "add `without_overlapping: wait`, or remove it",
-				"wait_at_most is for tasks with without_overlapping: wait or replace")
-		}
+		refuseWaitAtMost(l, task)
 		return
 	}
-	if !t.Background {
-		word := "wait"
-		if t.Replace {
-			word = "replace"
-		}
-		l.Problemf(firstOf(task, nil, "without_overlapping"),
-			"add `background: true`, or write `without_overlapping: true`",
-			"without_overlapping: %s is for background tasks: all foreground tasks after it would wait with it", word)
+	refuseForegroundWait(l, task, t)
+	warnOfLongWait(l, task, t)
+	t.MaxWait = cmp.Or(t.MaxWait, defaultWait)
+	if !t.EvenInMaintenance {
+		t.Maintenance = l.schedule.Maintenance
 	}
+}
+
+// refuseWaitAtMost refuses wait_at_most in a task that does not wait.
+func refuseWaitAtMost(l *loader, task *node) {
+	own := task.Lookup("wait_at_most")
+	if own != nil && !own.IsFalse() && !hasWrongOverlapping(task) {
+		l.Problemf(own, "add `without_overlapping: wait`, or remove it",
+			"wait_at_most is for tasks with without_overlapping: wait or replace")
+	}
+}
+
+// refuseForegroundWait refuses a foreground task whose runs wait.
+func refuseForegroundWait(l *loader, task *node, t *taskDraft) {
+	if t.Background {
+		return
+	}
+	word := "wait"
+	if t.Replace {
+		word = "replace"
+	}
+	l.Problemf(firstOf(task, "without_overlapping"),
+		"add `background: true`, or write `without_overlapping: true`",
+		"without_overlapping: %s is for background tasks: all foreground tasks after it would wait with it", word)
+}
+
+// warnOfLongWait warns of a wait that start_deadline ends earlier.
+func warnOfLongWait(l *loader, task *node, t *taskDraft) {
+	own := task.Lookup("wait_at_most")
 	if own != nil && t.StartDeadline > 0 && t.MaxWait > t.StartDeadline {
 		l.Warnf(own, "make one of the two what you mean",
 			"no run waits for %s: it may not start later than start_deadline, %s%s",
 			humanize.Duration(t.MaxWait), humanize.Duration(t.StartDeadline),
 			placeText(l, task.Lookup("start_deadline")))
-	}
-	t.MaxWait = cmp.Or(t.MaxWait, waitAtMost)
-	if !t.EvenInMaintenance {
-		t.Maintenance = l.schedule.Maintenance
 	}
 }
 
@@ -102,49 +119,63 @@ func hasWrongOverlapping(task *node) bool {
 	return n != nil && !n.IsBool()
 }
 
-// noteQueues notes which tasks share a mutex or a pool with tasks whose runs wait.
-func noteQueues(l *loader) {
-	waited := map[string]bool{}
+// setMayQueue sets MayQueue of the tasks that share a mutex or a pool with tasks whose runs wait.
+func setMayQueue(l *loader) {
+	mutexes, pools := map[string]bool{}, map[string]bool{} // that runs wait for
 	for _, t := range l.schedule.Tasks {
 		if t.MaxWait > 0 || t.RunAllMissed {
-			waited["mutex "+t.Mutex] = true
-			waited["pool "+t.Pool.Name] = t.Pool.Name != ""
+			mutexes[t.Mutex], pools[t.Pool.Name] = true, true
 		}
 	}
 	for _, t := range l.schedule.Tasks {
-		t.MayQueue = t.WithoutOverlapping && waited["mutex "+t.Mutex] || waited["pool "+t.Pool.Name]
+		takesMutex, takesSeat := t.WithoutOverlapping, t.Pool.Name != ""
+		t.MayQueue = (takesMutex && mutexes[t.Mutex]) || (takesSeat && pools[t.Pool.Name])
 	}
 }
 
+// A wrong word counts as one that goes with the other keys about the store, or about missed slots,
+// so that these keys are not refused, too.
+var (
+	storeDownWords = wordList{words: []string{"skip", "run", "wait"}, ifWrong: "skip"}
+	lostLeaseWords = wordList{words: []string{"continue", "stop"}, ifWrong: "stop"}
+	missedWords    = wordList{words: []string{"skip", "once", "all", "after_pause"}, ifWrong: "all"}
+)
+
 func setStoreDown(l *loader, t *taskDraft, n *node) {
-	if word, ok := readWord(l.Reader, n, "skip", "skip", "run", "wait"); ok {
+	if word, ok := storeDownWords.read(l.Reader, n); ok {
 		t.RunWhenStoreDown, t.WaitWhenStoreDown = word == "run", word == "wait"
 	}
 }
 
-// checkWaits refuses store_down: wait in a task that sets it itself but never asks the store.
-func checkWaits(l *loader, task *node, t *taskDraft) {
-	n := task.Lookup("store_down")
+func setOnLostLease(l *loader, t *taskDraft, n *node) {
+	if word, ok := lostLeaseWords.read(l.Reader, n); ok {
+		t.StopOnLostLease = word == "stop"
+	}
+}
+
+// checkStoreDown refuses store_down: wait in a task that sets it itself but never asks the store.
+func checkStoreDown(l *loader, task *node, t *taskDraft) {
+	own := task.Lookup("store_down")
 	switch {
-	case n == nil || !t.WaitWhenStoreDown:
+	case own == nil || !t.WaitWhenStoreDown: // right
 	case !t.NeedsLocks():
-		l.Problemf(n, "add `one_server: true` or `without_overlapping: true`, or remove it",
+		l.Problemf(own, "add `one_server: true` or `without_overlapping: true`, or remove it",
 			"store_down: wait is for tasks that ask the store")
 	case !l.hasStore:
-		l.Problemf(n, "add `store:`, or remove it", "store_down: wait needs a store")
+		l.Problemf(own, "add `store:`, or remove it", "store_down: wait needs a store")
 	}
 }
 
 func setMissed(l *loader, t *taskDraft, n *node) {
-	if word, ok := readWord(l.Reader, n, "all", "skip", "once", "all", "after_pause"); ok {
+	if word, ok := missedWords.read(l.Reader, n); ok {
 		t.RunMissed, t.RunAllMissed, t.RunAfterPause = word != "skip", word == "all", word == "after_pause"
 	}
 }
 
 // checkMissed refuses bounds of what a task does not do.
 func checkMissed(l *loader, task *node, t *taskDraft) {
-	within, counts := task.Lookup("missed_within"), t.RunMissed || t.WaitWhenStoreDown
-	if within != nil && !within.IsFalse() && !counts {
+	runsLate := t.RunMissed || t.WaitWhenStoreDown
+	if within := task.Lookup("missed_within"); within != nil && !within.IsFalse() && !runsLate {
 		l.Problemf(within, "add `missed: once`, or remove it",
 			"missed_within is for tasks with missed: once, missed: all, missed: after_pause or store_down: wait")
 	}

@@ -102,6 +102,8 @@ func ValidName(name string) bool {
 	return consistsOf(name, "._-") && len(name) <= longest && !strings.ContainsRune("._-", rune(name[0]))
 }
 
+// consistsOf reports whether a text has only letters and digits of ASCII and the other characters,
+// and is not empty.
 func consistsOf(text, others string) bool {
 	for _, c := range text {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune(others, c)) {
@@ -111,15 +113,15 @@ func consistsOf(text, others string) bool {
 	return text != ""
 }
 
-// mostText is how long the labels of a machine may be, in bytes: the machine announces them to the
-// others with each tick.
-const mostText = 4 << 10
+// longestText is how long the labels of a machine may be, in bytes: the machine announces them to
+// the others with each tick.
+const longestText = 4 << 10
 
 // Parse reads labels between spaces, commas or lines; # begins a comment. It leaves out wrong
 // labels. From names the source in wrong.
 func Parse(text, from string) (labels []string, wrong string) {
-	if len(text) > mostText {
-		return nil, fmt.Sprintf("%s is longer than %d bytes", from, mostText)
+	if len(text) > longestText {
+		return nil, fmt.Sprintf("%s is longer than %d bytes", from, longestText)
 	}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
@@ -144,14 +146,16 @@ func words(text string) []string {
 // Read reads the labels in a file, which need not exist. It never blocks, and bounds how much it
 // reads. As root it refuses a file that another user could write.
 func Read(file string, uid int) (labels []string, wrong string) {
-	text, err := read(file, uid)
+	text, err := readTrusted(file, uid)
 	if err != nil {
 		return nil, err.Error()
 	}
 	return Parse(text, file)
 }
 
-func read(path string, uid int) (string, error) {
+// readTrusted returns the beginning of a file, one byte more than Parse takes; "" for a missing
+// file.
+func readTrusted(path string, uid int) (string, error) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if os.IsNotExist(err) {
 		return "", nil
@@ -161,17 +165,17 @@ func read(path string, uid int) (string, error) {
 	}
 	defer file.Close()
 	if uid == 0 {
-		if err := trusted(path, file); err != nil {
+		if err := checkTrust(path, file); err != nil {
 			return "", err
 		}
 	}
-	text, err := io.ReadAll(io.LimitReader(file, mostText+1))
+	text, err := io.ReadAll(io.LimitReader(file, longestText+1))
 	return string(text), err
 }
 
-// trusted returns why root should not trust the file, which says what root runs here; nil if root
-// can trust it.
-func trusted(path string, file *os.File) error {
+// checkTrust returns why root should not trust the file, which says what root runs here; nil if
+// root can trust it.
+func checkTrust(path string, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err

@@ -148,23 +148,23 @@ func (t *Table[C, T]) resolve(r *Reader, name *Node, in Scope) (int, bool) {
 	if t.Extensions && strings.HasPrefix(name.Value, "x-") {
 		return 0, false
 	}
-	i, known := t.index[name.Value]
-	var scopes Scope
-	if known {
-		scopes = t.keys[i].In
-		if scopes == 0 || scopes&in != 0 {
-			return i, true
-		}
+	i, isKnown := t.index[name.Value]
+	var known Scope
+	if isKnown {
+		known = t.keys[i].In
+	}
+	if isKnown && (known == 0 || known&in != 0) {
+		return i, true
 	}
 	hint := ""
 	if t.Misplaced != nil {
-		hint = t.Misplaced(name.Value, in, scopes)
+		hint = t.Misplaced(name.Value, in, known)
 	}
-	if known {
+	if isKnown {
 		r.Problemf(name, hint, "%q does not belong in %s", name.Value, t.Scopes(in))
-		return 0, false
+	} else {
+		t.reportUnknown(r, name, hint, in)
 	}
-	t.reportUnknown(r, name, hint, in)
 	return 0, false
 }
 
