@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -16,7 +17,12 @@ import (
 
 // An Exported is a schedule as a crontab.
 type Exported struct {
-	Text       string
+	Text string
+	Notes
+}
+
+// Notes say what is different in the crontab.
+type Notes struct {
 	Omitted    []schedule.Problem // what is not in the crontab
 	Warnings   []schedule.Problem // what is in it, and is read in another way by other crons or by sched
 	AsComments []schedule.Problem // what stands in comments, which sched reads and cron does not
@@ -29,77 +35,85 @@ func Export(
 	s *schedule.Schedule, zone, user string,
 	home func(user string) (string, bool), settings func(*schedule.Task) []schedule.Setting,
 ) *Exported {
-	e := &exporter{zone: zone, home: home, settings: settings,
-		current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
-	if e.system = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }); e.system {
-		fmt.Fprintln(&e.text, "# sched: system")
+	e := &exporter{
+		zone:     zone,
+		user:     user,
+		home:     home,
+		settings: settings,
+		isSystem: slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }),
+		common:   commonVariables(s.Tasks),
+		current:  Variables{"SHELL": "/bin/sh", "CRON_TZ": zone},
 	}
-	fmt.Fprintf(&e.text, "# Exported from %s by `sched export`. Comments `# sched:` are for sched alone.\n\n",
-		path.Base(s.File))
+	file := path.Base(s.File)
+	e.writeHead(file)
+	var notes Notes
 	if len(s.Store.Servers) > 0 {
-		e.Omitted = append(e.Omitted, schedule.Problem{
-			Place: schedule.Place{File: path.Base(s.File)},
+		notes.Omitted = append(notes.Omitted, schedule.Problem{
+			Place: schedule.Place{File: file},
 			Text:  "store: a crontab is for one machine",
 		})
 	}
-	e.common(s)
 	for _, t := range s.Tasks {
-		e.task = t
-		e.user = user
-		if t.As.User != "" {
-			e.user = t.As.User
+		j := e.jobOf(t)
+		notes.Omitted = append(notes.Omitted, j.notes.Omitted...)
+		notes.Warnings = append(notes.Warnings, j.notes.Warnings...)
+		notes.AsComments = append(notes.AsComments, j.notes.AsComments...)
+		if j.isStartable() {
+			e.write(j, s.Active(t))
 		}
-		e.write(s.Active(t))
 	}
-	e.Text = e.text.String()
-	return &e.Exported
+	return &Exported{Text: e.text.String(), Notes: notes}
 }
 
+// An exporter writes a crontab.
 type exporter struct {
-	Exported
 	text     strings.Builder
-	system   bool // lines have a user
 	zone     string
+	user     string // of tasks that name none
 	home     func(user string) (string, bool)
 	settings func(*schedule.Task) []schedule.Setting
-	current  map[string]string // the settings so far
-	task     *schedule.Task
-	user     string
+	isSystem bool      // lines have a user
+	common   Variables // all tasks have them: they stand above all lines
+	current  Variables // the settings at the end of the text
 }
 
-func (e *exporter) omit(key, hint, format string, args ...any) {
-	e.Omitted = append(e.Omitted, e.task.Problem(key, hint, format, args...))
-}
-
-func (e *exporter) warn(key, hint, format string, args ...any) {
-	e.Warnings = append(e.Warnings, e.task.Problem(key, hint, format, args...))
-}
-
-// common writes the variables that all tasks have to the top. A crontab cannot take a variable away
-// below that.
-func (e *exporter) common(s *schedule.Schedule) {
-	if len(s.Tasks) == 0 {
-		return
+// writeHead writes the comment at the top, and the common variables: below that a crontab cannot
+// take a variable away.
+func (e *exporter) writeHead(file string) {
+	if e.isSystem {
+		fmt.Fprintln(&e.text, "# sched: system")
 	}
-	for _, name := range Variables(s.Tasks[0].Env).names() {
-		value := s.Tasks[0].Env[name]
-		differs := func(t *schedule.Task) bool {
-			current, has := t.Env[name]
-			return !has || current != value || e.isExpanded(t, name)
-		}
-		isWritable := variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"")
-		if name != "SHELL" && isWritable && !slices.ContainsFunc(s.Tasks, differs) {
-			e.set(name, value)
-		}
+	fmt.Fprintf(&e.text, "# Exported from %s by `sched export`. Comments `# sched:` are for sched alone.\n\n", file)
+	for _, name := range e.common.names() {
+		e.writeSetting(name, e.common[name])
 	}
 }
 
-// isExpanded reports whether the value of a variable comes from elsewhere: it may be a secret.
-func (e *exporter) isExpanded(t *schedule.Task, name string) bool {
-	return strings.Contains(strings.ReplaceAll(t.Origins["env."+name].Text, "$${", ""), "${")
+// write writes a job: the settings that its lines need, its comment, and a line for each of its
+// times. The lines of a task that is not active are commented out.
+func (e *exporter) write(j *job, isActive bool) {
+	e.text.WriteByte('\n')
+	e.writeSetting("SHELL", j.shell)
+	e.writeSetting("CRON_TZ", j.task.When.Location.String())
+	e.writeSetting("MAILTO", strings.Join(j.mailTo, ","))
+	fmt.Fprintln(&e.text, "# sched:"+j.keys)
+	if j.task.Description != "" {
+		fmt.Fprintln(&e.text, "# "+strings.Join(strings.Fields(j.task.Description), " "))
+	}
+	for _, times := range j.times {
+		line := times + " "
+		if e.isSystem {
+			line += j.user + " "
+		}
+		if !isActive {
+			line = "#" + line
+		}
+		fmt.Fprintln(&e.text, line+j.command)
+	}
 }
 
-func (e *exporter) set(name, value string) {
+// writeSetting writes a setting, unless the lines above say it already.
+func (e *exporter) writeSetting(name, value string) {
 	if current, ok := e.current[name]; ok && current == value {
 		return
 	}
@@ -110,65 +124,88 @@ func (e *exporter) set(name, value string) {
 	fmt.Fprintf(&e.text, "%s=%s\n", name, value)
 }
 
-// write writes a task: the settings that its lines need, its comment, and a line for each of its
-// times.
-func (e *exporter) write(active bool) {
-	whens := e.times()
-	command, ok := e.command()
-	if len(whens) == 0 || !ok {
-		return
+// commonVariables returns the variables that all tasks have with the same value, as far as a
+// crontab can have them. Cron itself reads SHELL, MAILTO and CRON_TZ: these are settings of a task.
+func commonVariables(tasks []*schedule.Task) Variables {
+	common := Variables{}
+	if len(tasks) == 0 {
+		return common
 	}
-	if len(whens) > 1 {
-		e.warn("name", "give each a name in its comment",
+	for name, value := range tasks[0].Env {
+		differs := func(t *schedule.Task) bool {
+			current, has := t.Env[name]
+			return !has || current != value || isExpanded(t, name)
+		}
+		isWritable := variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"")
+		isCrons := name == "SHELL" || name == "MAILTO" || name == "CRON_TZ"
+		if isWritable && !isCrons && !slices.ContainsFunc(tasks, differs) {
+			common[name] = value
+		}
+	}
+	return common
+}
+
+// isExpanded reports whether the value of a variable comes from elsewhere: it may be a secret.
+func isExpanded(t *schedule.Task, name string) bool {
+	return strings.Contains(strings.ReplaceAll(t.Origins["env."+name].Text, "$${", ""), "${")
+}
+
+// A job is a task as lines of a crontab.
+type job struct {
+	task    *schedule.Task
+	user    string
+	times   []string // a line has one of them
+	shell   string
+	mailTo  []string
+	keys    string // of the comment for sched
+	command string // as percent reads it; "" if no line can have it
+	notes   Notes
+}
+
+// jobOf makes a job of a task. It writes nothing. Of a task that cron cannot start, the notes say
+// why, and nothing else.
+func (e *exporter) jobOf(t *schedule.Task) *job {
+	j := &job{task: t, user: cmp.Or(t.As.User, e.user), shell: "/bin/sh"}
+	if len(t.Command.List) == 0 && hasPosixShell(t.Command) {
+		j.shell = t.Command.Shell[0]
+	}
+	j.setTimes()
+	e.setCommand(j)
+	if !j.isStartable() {
+		return j
+	}
+	if len(j.times) > 1 {
+		j.warn("name", "give each a name in its comment",
 			"it has several times, and so several lines: sched takes each for a task of its own")
 	}
-	e.text.WriteByte('\n')
-	zone := e.task.When.Location.String()
-	e.set("CRON_TZ", zone)
-	if zone != e.zone {
-		e.warn("timezone", "write the times in the zone of the machine for them",
+	if t.When.Location.String() != e.zone {
+		j.warn("timezone", "write the times in the zone of the machine for them",
 			"its zone is a CRON_TZ, which cronie alone knows: other crons start it in the zone of the machine")
 	}
-	e.set("MAILTO", strings.Join(e.mail(), ","))
-	fmt.Fprintln(&e.text, "# sched:"+e.keys())
-	if e.task.Description != "" {
-		fmt.Fprintln(&e.text, "# "+strings.Join(strings.Fields(e.task.Description), " "))
-	}
-	for _, when := range whens {
-		if !active {
-			e.text.WriteByte('#')
-		}
-		e.text.WriteString(when + " ")
-		if e.system {
-			e.text.WriteString(e.user + " ")
-		}
-		e.text.WriteString(command + "\n")
-	}
+	j.setMailTo()
+	j.setKeys(e.settings(t))
+	return j
 }
 
-// times returns the times of the task that cron knows.
-func (e *exporter) times() (whens []string) {
-	for _, when := range e.task.When.Texts() {
+func (j *job) isStartable() bool { return len(j.times) > 0 && j.command != "" }
+
+func (j *job) omit(key, hint, format string, args ...any) {
+	j.notes.Omitted = append(j.notes.Omitted, j.task.Problem(key, hint, format, args...))
+}
+
+func (j *job) warn(key, hint, text string) {
+	j.notes.Warnings = append(j.notes.Warnings, j.task.Problem(key, hint, "%s", text))
+}
+
+// setTimes sets the times of the task that cron knows.
+func (j *job) setTimes() {
+	for _, when := range j.task.When.Texts() {
 		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !backwards().MatchString(when) {
-			whens = append(whens, when)
+			j.times = append(j.times, when)
 			continue
 		}
-		e.omit("cron", "", "cron does not know the times %q", when)
+		j.omit("cron", "", "cron does not know the times %q", when)
 	}
-	return whens
-}
-
-// mail returns to whom cron mails what the task prints. All other hooks are omitted.
-func (e *exporter) mail() (to []string) {
-	for key, hook := range e.task.Hooks.All() {
-		n := hook.Notify
-		if key == "after" && n != nil && len(n.Mail) > 0 && n.When == "output" && n.AtMost.N == 0 && to == nil {
-			to = n.Mail
-			continue
-		}
-		e.omit(key, "", "%s: cron has no hooks", key)
-	}
-	return to
 }
 
 var (
@@ -177,74 +214,67 @@ var (
 	backslashes  = humanize.Pattern(`\\{2,}|\\?%|\\$`)
 )
 
-// command returns the command as percent reads it, with the folder and the variables of the task in
-// front. It sets the shell for it.
-func (e *exporter) command() (string, bool) {
-	line, input := e.task.Command.Line, ""
-	switch c := e.task.Command; {
+// setCommand sets the command, with the folder and the variables of the task in front.
+func (e *exporter) setCommand(j *job) {
+	line, input := j.task.Command.Line, ""
+	switch c := j.task.Command; {
 	case len(c.List) > 0:
-		line = shellWords(c.List)
-	case !e.hasPosixShell():
-		line = shellWords(append(slices.Clone(c.Shell), line))
+		line = quoteWords(c.List...)
+	case !hasPosixShell(c):
+		line = quoteWords(append(slices.Clone(c.Shell), line)...)
 	}
 	if found := hereDocument().FindStringSubmatch(line); found != nil {
 		escaped := strings.ReplaceAll(strings.TrimSuffix(found[3], "\n"), "%", `\%`)
 		line, input = found[1], "%"+strings.ReplaceAll(escaped, "\n", "%")
 	}
-	line = e.changeFolder() + e.exports() + line
+	line = e.folderCommand(j) + e.exportCommands(j) + line
 	if strings.Contains(line, "\n") {
-		e.omit("command", "put it into a script, and call that", "its command has several lines, and a crontab has one")
-		return "", false
+		j.omit("command", "put it into a script, and call that", "its command has several lines, and a crontab has one")
+		return
 	}
-	e.set("SHELL", e.shell())
-	return backslashes().ReplaceAllStringFunc(line, func(found string) string {
+	j.command = backslashes().ReplaceAllStringFunc(line, func(found string) string {
 		return strings.ReplaceAll(strings.ReplaceAll(found, `\`, `\\`), "%", `\%`)
-	}) + input, true
+	}) + input
 }
 
 // hasPosixShell reports whether cron can give the command to the shell of the task (SHELL).
-func (e *exporter) hasPosixShell() bool {
-	shell := e.task.Command.Shell
-	return len(shell) == 2 && shell[1] == "-c" && posixShell().MatchString(path.Base(shell[0]))
+func hasPosixShell(c schedule.Command) bool {
+	return len(c.Shell) == 2 && c.Shell[1] == "-c" && posixShell().MatchString(path.Base(c.Shell[0]))
 }
 
-// shell returns the shell to which cron gives the command.
-func (e *exporter) shell() string {
-	if len(e.task.Command.List) == 0 && e.hasPosixShell() {
-		return e.task.Command.Shell[0]
+// folderCommand returns the command that goes to the folder of the task, or "" if cron starts
+// there.
+func (e *exporter) folderCommand(j *job) string {
+	home, ok := e.common["HOME"]
+	if !ok {
+		home, ok = e.home(j.user)
 	}
-	return "/bin/sh"
+	if ok && home == j.task.Dir {
+		return ""
+	}
+	return "cd " + quoteWords(j.task.Dir) + " || exit; "
 }
 
-// exports returns the commands that set the variables of the task, as far as no setting above does.
-func (e *exporter) exports() (commands string) {
-	for _, name := range slices.Sorted(maps.Keys(e.task.Env)) {
-		value := e.task.Env[name]
-		switch current, ok := e.current[name]; {
-		case ok && current == value || name == "SHELL" && value == e.shell():
-		case e.isExpanded(e.task, name):
-			e.omit("env."+name, "set it in the command",
+// exportCommands returns the commands that set the variables of the task that no setting sets.
+func (e *exporter) exportCommands(j *job) (commands string) {
+	for _, name := range slices.Sorted(maps.Keys(j.task.Env)) {
+		value := j.task.Env[name]
+		current, isCommon := e.common[name]
+		switch {
+		case isCommon && current == value, name == "SHELL" && value == j.shell:
+		case isExpanded(j.task, name):
+			j.omit("env."+name, "set it in the command",
 				"%s comes from a variable, which a crontab does not expand", name)
 		default:
-			commands += "export " + name + "=" + shellWords([]string{value}) + "; "
+			commands += "export " + name + "=" + quoteWords(value) + "; "
 		}
 	}
 	return commands
 }
 
-// changeFolder returns the command that goes to the folder of the task, or "" if cron starts there.
-func (e *exporter) changeFolder() string {
-	home, ok := e.current["HOME"]
-	if !ok {
-		home, ok = e.home(e.user)
-	}
-	if ok && home == e.task.Dir {
-		return ""
-	}
-	return "cd " + shellWords([]string{e.task.Dir}) + " || exit; "
-}
-
-func shellWords(words []string) string {
+// quoteWords writes words for a shell. humanize.ShellWord leaves "=" as it is, which would make an
+// assignment of the first word.
+func quoteWords(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		if quoted[i] = word; !plainWord().MatchString(word) {
@@ -254,41 +284,57 @@ func shellWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// said are the keys that the line itself says, or that are omitted in a way of their own.
-var said = set("cron every timezone command shell dir description enabled user background before after " +
+// setMailTo sets to whom cron mails what the task prints: a hook `after` that mails all output, the
+// first one if there are several. All other hooks are omitted.
+func (j *job) setMailTo() {
+	for key, hook := range j.task.Hooks.All() {
+		n := hook.Notify
+		mailsOutput := key == "after" && n != nil && len(n.Mail) > 0 && n.When == "output" && n.AtMost.N == 0
+		if mailsOutput && j.mailTo == nil {
+			j.mailTo = n.Mail
+			continue
+		}
+		j.omit(key, "", "%s: cron has no hooks", key)
+	}
+}
+
+// lineKeys are the keys that the line itself says, or that are omitted in a way of their own.
+var lineKeys = set("cron every timezone command shell dir description enabled user background before after " +
 	"on_success on_warning on_failure on_recovery on_skip on_overdue")
 
-func (e *exporter) keys() string {
-	keys := " name=" + e.task.Name
+// setKeys sets the keys of the comment. A setting that keeps the task from starting is omitted: cron
+// starts it all the same.
+func (j *job) setKeys(settings []schedule.Setting) {
+	j.keys = " name=" + j.task.Name
 	var asComments []string
-	for _, setting := range e.settings(e.task) {
-		if !setting.IsSet || said[setting.Key] || strings.HasPrefix(setting.Key, "env.") || setting.Value == nil {
+	for _, setting := range settings {
+		if !setting.IsSet || lineKeys[setting.Key] || strings.HasPrefix(setting.Key, "env.") || setting.Value == nil {
 			continue
 		}
 		value, ok := commentValue(setting.Value)
-		isOmitted := slices.Contains([]string{"pool", "days", "except"}, setting.Key) ||
+		limitsStarts := slices.Contains([]string{"pool", "days", "except"}, setting.Key) ||
 			strings.HasSuffix(setting.Key, "between")
-		if !ok || isOmitted {
-			e.omit(setting.Key, "", "%s: cron has no such key", setting.Key)
+		if !ok || limitsStarts {
+			j.omit(setting.Key, "", "%s: cron has no such key", setting.Key)
 			continue
 		}
-		keys += " " + setting.Key + "=" + value
+		j.keys += " " + setting.Key + "=" + value
 		asComments = append(asComments, setting.Key)
 	}
-	if !e.task.Background {
-		keys += " background=false"
+	if !j.task.Background {
+		j.keys += " background=false"
 		asComments = append(asComments, "background: false")
 	}
 	if len(asComments) > 0 {
-		e.AsComments = append(e.AsComments, schedule.Problem{
-			Place: e.task.Place,
-			Task:  e.task.Name,
+		j.notes.AsComments = append(j.notes.AsComments, schedule.Problem{
+			Place: j.task.Place,
+			Task:  j.task.Name,
 			Text:  strings.Join(asComments, ", ") + ": for sched alone, in a comment",
 		})
 	}
-	return keys
 }
 
+// commentValue writes a value for a comment; false for a value that a comment cannot have.
 func commentValue(value any) (string, bool) {
 	word := func(text string) string {
 		if plainWord().MatchString(text) && !looks().MatchString(text) {

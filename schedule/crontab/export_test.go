@@ -65,6 +65,23 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 	}
 }
 
+func TestAShellIsSetForTheTasksThatNeedIt(t *testing.T) {
+	const text = `tasks:
+  - {name: omitted, command: a, dir: /root, every: 10 seconds, shell: [/bin/ksh, -c]}
+  - {name: bash, command: b, dir: /root, every: day, shell: [/bin/bash, -c]}
+  - {name: list, command: [c], dir: /root, every: day, env: {SHELL: /bin/bash}}
+`
+	exported := Export(loadAs(t, "schedule.yaml", text), "UTC", "root", homeOfRoot, load.Settings)
+	if strings.Contains(exported.Text, "ksh") {
+		t.Errorf("a task that is omitted sets its shell:\n%s", exported.Text)
+	}
+	for _, want := range []string{"SHELL=/bin/bash\n", "SHELL=/bin/sh\n", " export SHELL=/bin/bash; c\n"} {
+		if !strings.Contains(exported.Text, want) {
+			t.Errorf("there is no %q in\n%s", want, exported.Text)
+		}
+	}
+}
+
 func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 	const head = "tasks:\n  - {name: a, command: x, background: true, dir: /root, "
 	for _, row := range []struct{ task, lost, asComments string }{
