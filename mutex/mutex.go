@@ -32,9 +32,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrFree says that there was nothing to break.
-var ErrFree = errors.New("nobody holds it")
-
 // Locks keeps the mutexes of a schedule. It is safe for concurrent use.
 type Locks interface {
 	// Acquire takes the mutex name for holder. It returns *HeldError at once when another run has
@@ -143,9 +140,6 @@ type Risk struct {
 	Evicts     bool // locks may be thrown away while all is well; other risks need a failure first
 }
 
-// ErrSplit says that several runs wanted the same at the same time, and that none got a majority.
-var ErrSplit = errors.New("the servers of the store do not agree: several runs wanted it at the same time")
-
 // MaxConcurrent is how many requests of one process a store gets at the same time.
 const MaxConcurrent = 32
 
@@ -178,6 +172,38 @@ type Config struct {
 // Format prints no URL, which may have a password.
 func (c Config) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "a store of %d servers for %s", len(c.Servers), c.Namespace)
+}
+
+// ErrFree says that there was nothing to break.
+var ErrFree = errors.New("nobody holds it")
+
+// ErrSplit says that several runs wanted the same at the same time, and that none got a majority.
+var ErrSplit = errors.New("the servers of the store do not agree: several runs wanted it at the same time")
+
+// A HeldError says that another run has the mutex or the key.
+type HeldError struct {
+	Name   string // of the mutex, or the key of the claim
+	Holder Holder // without a Run if its value cannot be read
+}
+
+func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Holder) }
+
+// A LostError says that a run no longer has its mutex, or did not have it all the time.
+type LostError struct {
+	Name   string
+	Holder Holder // who has it now; without a Run when no run has it, or the same one has it again
+	Broken bool   // by Break, before the lease ended
+}
+
+func (e *LostError) Error() string {
+	how := "the lease of %s ran out"
+	if e.Broken {
+		how = "the lock on %s was broken"
+	}
+	if e.Holder.Run == "" {
+		return fmt.Sprintf(how, e.Name)
+	}
+	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Holder)
 }
 
 // A StoreError says why a store cannot be used. It holds, and wraps, no password.

@@ -38,7 +38,7 @@ func Seats(pool string, seats int) (names []string) {
 type FullError struct {
 	Pool    string
 	Seats   int
-	Holders []Holder // of the seats, in their order
+	Holders []Holder // of the seats, in their order; at least one
 }
 
 const shownHolders = 3
@@ -111,8 +111,8 @@ func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holdin
 	if n.Pool != "" {
 		lock, seat, err := n.takeSeat(ctx, store, holder)
 		if err != nil {
-			for _, lock := range locks {
-				lock.Release(context.WithoutCancel(ctx))
+			if h.Mutex {
+				locks[0].Release(context.WithoutCancel(ctx))
 			}
 			return Holding{}, err
 		}
@@ -122,36 +122,44 @@ func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holdin
 	return h, nil
 }
 
-// takeSeat takes the first free seat.
+// takeSeat takes the first free seat. The error is *FullError if there is none.
 func (n Need) takeSeat(ctx context.Context, store Locks, holder Holder) (lock Lock, seat string, err error) {
 	full := &FullError{Pool: n.Pool, Seats: n.Seats}
 	for _, seat := range Seats(n.Pool, n.Seats) {
-		if other, isTaken := n.takenElsewhere(seat); isTaken {
-			full.Holders = append(full.Holders, other)
-			continue
+		lock, err := n.acquireSeat(ctx, store, seat, holder)
+		held, isHeld := errors.AsType[*HeldError](err)
+		if !isHeld {
+			return lock, seat, err
 		}
-		lock, err := store.Acquire(ctx, seat, holder)
-		if held, ok := errors.AsType[*HeldError](err); ok {
-			full.Holders = append(full.Holders, held.Holder)
-			continue
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		other, isTaken := n.takenElsewhere(seat) // meanwhile
-		if !isTaken {
-			return lock, seat, nil
-		}
-		full.Holders = append(full.Holders, other)
-		lock.Release(context.WithoutCancel(ctx))
+		full.Holders = append(full.Holders, held.Holder)
 	}
 	return nil, "", full
 }
 
-// takenElsewhere asks Taken, if there is one.
-func (n Need) takenElsewhere(seat string) (holder Holder, isTaken bool) {
-	if n.Taken == nil {
-		return Holder{}, false
+// acquireSeat takes a seat, and asks Taken before and after. The error is *HeldError if another run
+// has the seat, in the store or elsewhere.
+func (n Need) acquireSeat(ctx context.Context, store Locks, seat string, holder Holder) (Lock, error) {
+	if err := n.heldElsewhere(seat); err != nil {
+		return nil, err
 	}
-	return n.Taken(seat)
+	lock, err := store.Acquire(ctx, seat, holder)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.heldElsewhere(seat); err != nil {
+		lock.Release(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return lock, nil
+}
+
+// heldElsewhere returns a *HeldError if Taken knows the holder of a seat.
+func (n Need) heldElsewhere(seat string) error {
+	if n.Taken == nil {
+		return nil
+	}
+	if other, isTaken := n.Taken(seat); isTaken {
+		return &HeldError{Name: seat, Holder: other}
+	}
+	return nil
 }

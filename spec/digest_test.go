@@ -48,7 +48,7 @@ var sources = map[string][]source{
 	"claim": {onRedis, inSQL, redsync},
 	"lease": {onRedis, inSQL, redsync, {files: "schedule/run/lease.go",
 		functions: []string{"Renewer.renew", "Renewer.judge", "Renewer.stopInTime", "Renewer.HeldToStart"}}},
-	"wait":    {inState, {files: "mutex/pool.go", functions: []string{"Need.Acquire", "Need.takeSeat"}}},
+	"wait":    {inState, {files: "mutex/pool.go", functions: []string{"Need.Acquire", "Need.takeSeat", "Need.acquireSeat"}}},
 	"redlock": {onRedis, redsync},
 }
 

@@ -4,7 +4,7 @@
  * A model of:
  *   stand    run.waiter.enqueue, state.Owned.WaitFor
  *   behind   run.waiter.behind, state.DB.Queue, state.Row.InQueue
- *   try      run.waiter.try, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat
+ *   try      run.waiter.try, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat, acquireSeat
  *   queues   run.waiter.queues
  *   waiter   run.waiter.wait
  *

@@ -21,10 +21,10 @@ type lease struct {
 	store  *Store
 	name   string
 	holder mutex.Holder
-	began  atomic.Pointer[time.Time] // the lease, at the earliest
+	began  atomic.Pointer[time.Time] // when the lease began, or a moment earlier: the request was sent then
 
 	mu       sync.Mutex // one renewal or release at a time
-	value    string     // of the key; "" until learnValue has looked for an adopted lock
+	value    string     // of the key; "" until learnValue has set it, for an adopted lock
 	released bool
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"sched/mutex"
 	"sched/schedule/humanize"
@@ -38,6 +39,37 @@ type server struct {
 type silence struct {
 	err   error
 	until time.Time
+}
+
+// connect returns a client of the server. The client opens connections when it needs them.
+func (s *server) connect() goredis.UniversalClient {
+	o := *s.options
+
+	// A connection that is silent for half of the time is replaced once, and so is a broken one.
+	o.DialTimeout = timeout / 2
+	o.ReadTimeout = timeout / 2
+	o.WriteTimeout = timeout / 2
+	o.PoolTimeout = timeout
+	o.ContextTimeoutEnabled = true
+	o.MaxRetries = 1
+	o.DialerRetries = 1
+
+	// A run that waits has one connection, and should need little memory.
+	o.PoolSize = mutex.MaxConcurrent
+	o.ReadBufferSize = 4096
+	o.WriteBufferSize = 4096
+
+	// A new connection makes no extra requests.
+	o.Protocol = 2
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if s.kind == "cluster" {
+		c := o.Cluster() // the client of a Cluster repeats and redirects by itself
+		c.MaxRetries = 0
+		c.DisableRoutingPolicies = true
+		return goredis.NewClusterClient(c)
+	}
+	return goredis.NewUniversalClient(&o) // asks Sentinels for the primary if the options name one
 }
 
 // disable lets each request to the server fail at once. Tasks that need no store still run.

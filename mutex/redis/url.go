@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"sched/mutex"
 	"sched/schedule/humanize"
@@ -33,41 +32,41 @@ var form = humanize.Pattern(`(?s)^(?P<scheme>rediss?|unix|rediss?\+(?P<kind>sent
 
 // serversOf reads the URLs of a config, without connecting; see forms.
 func serversOf(c mutex.Config) (servers []*server, err error) {
-	refuse := func(hint, text string, args ...any) ([]*server, error) {
-		return nil, &mutex.StoreError{Text: fmt.Sprintf(text, args...), Hint: hint}
-	}
-	switch n := len(c.Servers); {
+	n := len(c.Servers)
+	switch {
 	case n == 0:
-		return refuse(forms, "the store has no server")
+		return nil, refusal(forms, "the store has no server")
 	case n%2 == 0:
-		return refuse("a majority decides: one server more would make it no safer; take one away, or add one",
+		return nil, refusal("a majority decides: one server more would make it no safer; take one away, or add one",
 			"the store has %d servers, and needs one or an odd number", n)
 	}
 	for i, text := range c.Servers {
 		s, problem := serverOf(text, c.Dir)
-		if problem == "" && s.kind != "" && len(c.Servers) > 1 {
+		if problem == "" && s.kind != "" && n > 1 {
 			problem = "is of Sentinels or of a Cluster, in a list of servers"
 		}
-		if problem != "" {
-			which := "the URL of the store"
-			if len(c.Servers) > 1 {
-				which = fmt.Sprintf("URL %d of the store", i+1)
-			}
-			return refuse(forms, "%s %s", which, problem)
+		if problem != "" && n > 1 {
+			return nil, refusal(forms, "URL %d of the store %s", i+1, problem)
+		} else if problem != "" {
+			return nil, refusal(forms, "the URL of the store %s", problem)
 		}
 		isSame := func(other *server) bool { return other.options.Addrs[0] == s.options.Addrs[0] }
 		if j := slices.IndexFunc(servers, isSame); j >= 0 {
-			return refuse(
+			return nil, refusal(
 				"each must be a server of its own, which fails alone; another database of the same one is not",
 				"URLs %d and %d of the store are of the same server, %s", j+1, i+1, s.options.Addrs[0])
 		}
 		s.limit = timeout
-		if len(c.Servers) > 1 {
+		if n > 1 {
 			s.limit = timeout / 2 // so a silent server leaves time for the others
 		}
 		servers = append(servers, s)
 	}
 	return servers, nil
+}
+
+func refusal(hint, format string, args ...any) error {
+	return &mutex.StoreError{Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // serverOf reads a URL. The problem follows "the URL of the store" and quotes nothing of the URL:
@@ -218,7 +217,8 @@ func (u storeURL) problem() string {
 	return ""
 }
 
-// readCertificates returns the settings of TLS. After an error they are of no use, but not nil.
+// readCertificates returns the settings of TLS. They are not nil even after an error: explain tells
+// by them that the URL asks for TLS.
 func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 	file := func(name string) string {
 		if path := query.Get(name); !filepath.IsAbs(path) {
@@ -249,35 +249,4 @@ func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
-}
-
-// connect returns a client of the server. The client opens connections when it needs them.
-func (s *server) connect() goredis.UniversalClient {
-	o := *s.options
-
-	// A connection that is silent for half of the time is replaced once, and so is a broken one.
-	o.DialTimeout = timeout / 2
-	o.ReadTimeout = timeout / 2
-	o.WriteTimeout = timeout / 2
-	o.PoolTimeout = timeout
-	o.ContextTimeoutEnabled = true
-	o.MaxRetries = 1
-	o.DialerRetries = 1
-
-	// A run that waits has one connection, and should need little memory.
-	o.PoolSize = mutex.MaxConcurrent
-	o.ReadBufferSize = 4096
-	o.WriteBufferSize = 4096
-
-	// A new connection makes no extra requests.
-	o.Protocol = 2
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	if s.kind == "cluster" {
-		c := o.Cluster() // the client of a Cluster repeats and redirects by itself
-		c.MaxRetries = 0
-		c.DisableRoutingPolicies = true
-		return goredis.NewClusterClient(c)
-	}
-	return goredis.NewUniversalClient(&o) // asks Sentinels for the primary if the options name one
 }

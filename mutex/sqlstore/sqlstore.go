@@ -12,6 +12,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +32,25 @@ const (
 	maxPruned      = 1000                   // how many rows that have ended one process removes
 	maxRead        = 10_000                 // how many rows of a table are read, whoever wrote them
 )
+
+// The kinds of rows. The name of a row begins with its kind.
+const (
+	kindLock  = "lock"
+	kindClaim = "claim"
+	kindBoard = "board/" // the name of a table follows
+)
+
+// brokenTable is the table of the board with the locks that Break took, and the runs that had them.
+const brokenTable = "broken"
+
+// rowName returns the name of a row. Databases take it whatever bytes the key has.
+func rowName(kind, key string) string { return kind + "/" + url.PathEscape(key) }
+
+// keyOf undoes rowName. The key of a name that rowName does not make is empty or a part of it.
+func keyOf(rowName string) (key string) {
+	key, _ = url.PathUnescape(rowName[strings.LastIndex(rowName, "/")+1:])
+	return key
+}
 
 // A Store keeps locks, claims and a board in a database. It is safe for concurrent use.
 type Store struct {
@@ -131,7 +151,7 @@ func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[
 	}
 	args := []any{s.config.Namespace}
 	for _, name := range names {
-		args = append(args, nameOf(kind, name))
+		args = append(args, rowName(kind, name))
 	}
 	answers, err := s.run(ctx, fill(selectNames, len(names)), args...)
 	holders := map[string]mutex.Holder{}
@@ -143,17 +163,17 @@ func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[
 
 func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
 	_, err := s.run(ctx, fill(s.target.putRow, 1),
-		s.config.Namespace, nameOf(kindBoard+table, key), "", value, keep.Milliseconds())
+		s.config.Namespace, rowName(kindBoard+table, key), "", value, keep.Milliseconds())
 	return err
 }
 
 func (s *Store) Delete(ctx context.Context, table, key string) error {
-	_, err := s.run(ctx, deleteRow, s.config.Namespace, nameOf(kindBoard+table, key))
+	_, err := s.run(ctx, deleteRow, s.config.Namespace, rowName(kindBoard+table, key))
 	return err
 }
 
 func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error) {
-	first := nameOf(kindBoard+table, "")
+	first := rowName(kindBoard+table, "")
 	end := strings.TrimSuffix(first, "/") + "0" // "0" follows the slash
 	answers, err := s.run(ctx, selectTable, s.config.Namespace, first, end, maxRead)
 	values := map[string][]byte{}

@@ -6,10 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,70 +15,52 @@ import (
 	"sched/mutex"
 )
 
-// The kinds of rows. The name of a row begins with its kind.
-const (
-	kindLock  = "lock"
-	kindClaim = "claim"
-	kindBoard = "board/" // the name of a table follows
-)
-
-// brokenTable is the table of the board that has the locks that Break took, with the runs that had
-// them.
-const brokenTable = "broken"
-
-// nameOf is the name of a row. Databases take it whatever bytes the key has.
-func nameOf(kind, key string) string { return kind + "/" + url.PathEscape(key) }
-
-// keyOf undoes nameOf. Other programs may have written a name that nameOf does not make.
-func keyOf(name string) (key string) {
-	key, _ = url.PathUnescape(name[strings.LastIndex(name, "/")+1:])
-	return key
-}
-
 // An attempt is a row that a call of take wants for a run.
 type attempt struct {
-	ctx       context.Context
-	name, run string
-	value     []byte
-	keep      time.Duration
-	done      chan error
-	found     []byte // set before done is sent: the value that the row has then; see sendTo
+	ctx   context.Context
+	row   string // its name
+	run   string
+	value []byte
+	keep  time.Duration
+
+	current []byte     // set before done is sent: the value that the row has after the attempt; see sendTo
+	done    chan error // has room for one error
 }
 
-// take gives a row to the run of a holder. The error is *HeldError when another run has it; after
-// any other error this is unknown.
+// take gives the row of a key to the run of a holder. The error is *HeldError when another run has
+// it; after any other error this is unknown.
 //
 // A claim that our run has already gets the value of this attempt. The process that set the earlier
 // value may have asked the database to remove it, and that may happen at any time from now on.
-func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration) error {
+func (s *Store) take(ctx context.Context, kind, key string, holder mutex.Holder, keep time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	text := mutex.NewValue(holder)
+	row, value := rowName(kind, key), mutex.NewValue(holder)
 	for {
 		a := &attempt{
 			ctx:   ctx,
-			name:  nameOf(kind, name),
+			row:   row,
 			run:   holder.Run,
-			value: []byte(text),
+			value: []byte(value),
 			keep:  keep,
 			done:  make(chan error, 1),
 		}
-		found, err := a.sendTo(s)
+		current, err := a.sendTo(s)
 		if err != nil {
-			s.undos.Store(text, a.name)
+			s.undos.Store(value, row)
 			return err
 		}
-		owner := mutex.HolderOf(found)
+		owner := mutex.HolderOf(current)
 		switch {
-		case found == nil: // the row was released at that moment: try again
+		case current == nil: // the row was released at that moment: try again
 		case owner.Run != holder.Run || owner.Run == "":
-			return &mutex.HeldError{Name: name, Holder: owner}
-		case kind == kindClaim && string(found) != text: // the next attempt says whether it has the new value
-			if _, err := s.run(ctx, updateValue, []byte(text), s.config.Namespace, a.name, found); err != nil {
+			return &mutex.HeldError{Name: key, Holder: owner}
+		case kind == kindClaim && string(current) != value: // the next attempt says whether it has the new value
+			if _, err := s.run(ctx, updateValue, []byte(value), s.config.Namespace, row, current); err != nil {
 				return err
 			}
 		default:
-			s.undos.Delete(string(found)) // an attempt that was executed late counts for the run now
+			s.undos.Delete(string(current)) // an attempt that was executed late counts for the run now
 			return nil
 		}
 	}
@@ -88,7 +68,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 
 // sendTo hands the attempt to a worker that collects a batch, or to a new one. It returns the value
 // that the row has then; nil if the row was released at that moment.
-func (a *attempt) sendTo(s *Store) (found []byte, err error) {
+func (a *attempt) sendTo(s *Store) (current []byte, err error) {
 	select {
 	case s.attempts <- a:
 	case s.workers <- struct{}{}:
@@ -97,7 +77,7 @@ func (a *attempt) sendTo(s *Store) (found []byte, err error) {
 	}
 	select {
 	case err := <-a.done:
-		return a.found, err
+		return a.current, err
 	case <-a.ctx.Done():
 		explained, _ := s.target.explain(a.ctx.Err())
 		return nil, explained
@@ -120,12 +100,12 @@ func (s *Store) work(batch []*attempt) {
 	answers, err := s.do(ctx, func(ctx context.Context, c *sql.Conn) ([]answer, error) {
 		return s.takeAll(ctx, c, batch)
 	})
-	found := map[string][]byte{}
+	values := map[string][]byte{} // by the names of their rows
 	for _, answer := range answers {
-		found[answer.text] = answer.value
+		values[answer.text] = answer.value
 	}
 	for _, a := range batch {
-		a.found = found[a.name]
+		a.current = values[a.row]
 		a.done <- err
 	}
 	<-s.workers
@@ -138,28 +118,28 @@ func (s *Store) takeAll(ctx context.Context, c *sql.Conn, batch []*attempt) ([]a
 	wanted := map[string]*attempt{}
 	for _, a := range batch {
 		if a.ctx.Err() == nil {
-			wanted[a.name] = a // one attempt on a row is enough: its answer says whose the row is
+			wanted[a.row] = a // one attempt on a row is enough: its answer says whose the row is
 		}
 	}
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	var args, names []any
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		a := wanted[name]
-		args = append(args, s.config.Namespace, name, a.run, a.value, a.keep.Milliseconds())
-		names = append(names, name)
+	var args, rows []any
+	for _, row := range slices.Sorted(maps.Keys(wanted)) {
+		a := wanted[row]
+		args = append(args, s.config.Namespace, row, a.run, a.value, a.keep.Milliseconds())
+		rows = append(rows, row)
 	}
-	args = slices.Concat(args, []any{s.config.Namespace}, names)
-	return s.query(ctx, c, fill(s.target.takeRows, len(names)), args...)
+	args = slices.Concat(args, []any{s.config.Namespace}, rows)
+	return s.query(ctx, c, fill(s.target.takeRows, len(rows)), args...)
 }
 
 // undo removes the rows of attempts that failed without an answer. First it waits up to half of
 // closeTime, because it does not find the rows of statements that are still to be executed.
 func (s *Store) undo(ctx context.Context) {
-	var names, values []any
-	s.undos.Range(func(value, name any) bool {
-		names, values = append(names, name), append(values, []byte(value.(string)))
+	var rows, values []any
+	s.undos.Range(func(value, row any) bool {
+		rows, values = append(rows, row), append(values, []byte(value.(string)))
 		return true
 	})
 	if len(values) == 0 {
@@ -169,7 +149,7 @@ func (s *Store) undo(ctx context.Context) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.silent.Store(nil) // the database is asked even if it was silent a moment ago
-	s.run(ctx, fill(deleteValues, len(values)), slices.Concat([]any{s.config.Namespace}, names, values)...)
+	s.run(ctx, fill(deleteValues, len(values)), slices.Concat([]any{s.config.Namespace}, rows, values)...)
 }
 
 // A lease is a lock: a row that ends unless it is renewed. It is safe for concurrent use.
@@ -177,7 +157,7 @@ type lease struct {
 	store  *Store
 	name   string
 	holder mutex.Holder
-	began  atomic.Pointer[time.Time] // the lease, at the earliest
+	began  atomic.Pointer[time.Time] // when the lease began, or a moment earlier: the request was sent then
 
 	mu       sync.Mutex // one renewal or release at a time
 	released bool
@@ -229,7 +209,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	}
 	begun, s := time.Now(), l.store
 	answers, err := s.run(ctx, s.target.renewLock,
-		s.config.Lease.Milliseconds(), s.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
+		s.config.Lease.Milliseconds(), s.config.Namespace, rowName(kindLock, l.name), l.holder.Run)
 	if err != nil {
 		return err
 	}
@@ -262,14 +242,14 @@ func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.released = true
-	_, err := l.store.run(ctx, deleteOfRun, l.store.config.Namespace, nameOf(kindLock, l.name), l.holder.Run)
+	_, err := l.store.run(ctx, deleteOfRun, l.store.config.Namespace, rowName(kindLock, l.name), l.holder.Run)
 	return err
 }
 
 // Break frees name. A mark tells the run that had it when it renews. Break removes the row only
 // with the value that it has read: another run may have the row by then.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
-	row := nameOf(kindLock, name)
+	row := rowName(kindLock, name)
 	answers, err := s.run(ctx, fill(selectNames, 1), s.config.Namespace, row)
 	if err != nil {
 		return mutex.Holder{}, err

@@ -11,6 +11,9 @@ import (
 	"sched/schedule/humanize"
 )
 
+// This file says what a store keeps: the values of locks and claims, and how to read a value that
+// another program may have written.
+
 // A Holder says which run has a mutex, or has claimed a key. Only Run decides anything; the rest is
 // for people.
 type Holder struct {
@@ -54,35 +57,9 @@ func NewValue(holder Holder) string {
 }
 
 // HolderOf reads a value. The holder of a value that cannot be read is empty.
-func HolderOf[V string | []byte](text V) Holder {
-	v, _ := Decode[storedValue]([]byte(text))
+func HolderOf[V string | []byte](value V) Holder {
+	v, _ := Decode[storedValue]([]byte(value))
 	return v.Holder
-}
-
-// A HeldError says that another run has the mutex or the key.
-type HeldError struct {
-	Name   string // of the mutex, or the key of the claim
-	Holder Holder // without a Run if its value cannot be read
-}
-
-func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Holder) }
-
-// A LostError says that a run no longer has its mutex, or did not have it all the time.
-type LostError struct {
-	Name   string
-	Holder Holder // who has it now; without a Run when no run has it, or the same one has it again
-	Broken bool   // by Break, before the lease ended
-}
-
-func (e *LostError) Error() string {
-	how := "the lease of %s ran out"
-	if e.Broken {
-		how = "the lock on %s was broken"
-	}
-	if e.Holder.Run == "" {
-		return fmt.Sprintf(how, e.Name)
-	}
-	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Holder)
 }
 
 // MaxValueSize is the size, in bytes, that the JSON of a value may have.
@@ -96,7 +73,6 @@ const MaxValueSize = 64 << 10
 //   - Times before 1970 or after 2200 become zero: they could not be printed, or would overflow.
 //   - A map[string]string is kept, with its keys and values cleaned. Any other map, and any
 //     interface, is emptied: no type of ours has one.
-//   - Bytes are kept as they are: no caller reads them.
 func Decode[T any](foreign []byte) (value T, ok bool) {
 	var none T
 	if len(foreign) > MaxValueSize || json.Unmarshal(foreign, &value) != nil {
@@ -116,8 +92,8 @@ func CleanText(foreign string) string {
 	return strings.ToValidUTF8(line[:longest], "") + "…"
 }
 
+// The times that Decode takes, both ends included.
 var (
-	timeType = reflect.TypeFor[time.Time]()
 	earliest = time.Unix(0, 0)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
@@ -132,33 +108,36 @@ func cleanValue(v reflect.Value) {
 			cleanValue(v.Elem())
 		}
 	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return // raw JSON, which no caller reads
-		}
 		for i := range v.Len() {
 			cleanValue(v.Index(i))
 		}
 	case reflect.Map, reflect.Interface:
-		texts, _ := v.Interface().(map[string]string)
-		v.SetZero()
-		if len(texts) > 0 {
-			cleaned := map[string]string{}
-			for name, text := range texts {
-				cleaned[CleanText(name)] = CleanText(text)
-			}
-			v.Set(reflect.ValueOf(cleaned))
-		}
+		cleanMap(v)
 	case reflect.Struct:
-		if v.Type() == timeType {
-			if t := v.Interface().(time.Time); t.Before(earliest) || t.After(latest) {
+		if at, isTime := v.Interface().(time.Time); isTime {
+			if at.Before(earliest) || at.After(latest) {
 				v.SetZero()
 			}
 			return
 		}
 		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
+			if v.Field(i).CanSet() { // not a private field, which JSON does not set either
 				cleanValue(v.Field(i))
 			}
 		}
 	}
+}
+
+// cleanMap cleans a map[string]string. It empties any other map, and any interface.
+func cleanMap(v reflect.Value) {
+	texts, _ := v.Interface().(map[string]string)
+	v.SetZero()
+	if len(texts) == 0 {
+		return
+	}
+	cleaned := map[string]string{}
+	for name, text := range texts {
+		cleaned[CleanText(name)] = CleanText(text)
+	}
+	v.Set(reflect.ValueOf(cleaned))
 }
