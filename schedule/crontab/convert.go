@@ -67,14 +67,14 @@ type converter struct {
 }
 
 func (c *converter) remark(hint, format string, args ...any) {
-	c.find(false, hint, format, args...)
+	c.addFinding(false, hint, format, args...)
 }
 
 func (c *converter) omit(hint, format string, args ...any) {
-	c.find(!c.entry.Off, hint, format, args...) // of a line that never runs nothing is lost
+	c.addFinding(!c.entry.Off, hint, format, args...) // of a line that never runs nothing is lost
 }
 
-func (c *converter) find(isOmitted bool, hint, format string, args ...any) {
+func (c *converter) addFinding(isOmitted bool, hint, format string, args ...any) {
 	f := Finding{c.table.Source.Name, c.entry.Line, fmt.Sprintf(format, args...), hint, isOmitted}
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
@@ -89,25 +89,25 @@ func (c *converter) convert() {
 		return
 	}
 	t := &Task{Entry: e, Source: c.table.Source.Name, Enabled: !e.Off, User: e.User, Env: maps.Clone(e.Set)}
-	if !c.isText() || !c.command(t) || !c.timesAndName(t) {
+	if !c.checkText() || !c.setCommand(t) || !c.setTimesAndName(t) {
 		return
 	}
 	t.Description, t.Comment = describe(e)
 	if e.Refused != "" && !e.Off {
 		c.remark("", "%s", e.Refused)
 	}
-	if !c.surroundings(t) {
+	if !c.setSurroundings(t) {
 		return
 	}
-	c.flags(t)
+	c.applyFlags(t)
 	if c.Tidy {
 		tidy(t)
 	}
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
 }
 
-// isText refuses a line with bytes that no schedule can have.
-func (c *converter) isText() bool {
+// checkText omits a line with bytes that no schedule can have.
+func (c *converter) checkText() bool {
 	switch {
 	case !utf8.ValidString(c.entry.Raw):
 		c.omit("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
@@ -119,14 +119,14 @@ func (c *converter) isText() bool {
 	return true
 }
 
-// timesAndName sets the times, which may depend on the name (H), and then the name: a line without
-// times takes no name.
-func (c *converter) timesAndName(t *Task) bool {
+// setTimesAndName sets the times, which may depend on the name (H), and then the name: a line
+// without times takes no name.
+func (c *converter) setTimesAndName(t *Task) bool {
 	short, all := namesOf(c.entry.Command)
 	if file := c.fileOfCronD(); movers[short] && file != "" {
 		short = joinName(file, short)
 	}
-	if !c.times(t, cmp.Or(t.ownName(), short)) {
+	if !c.setTimes(t, cmp.Or(t.ownName(), short)) {
 		return false
 	}
 	if t.Name = t.ownName(); t.Name == "" {
@@ -159,17 +159,18 @@ func (c *converter) around(short string) (all []longName) {
 	return all
 }
 
-func (c *converter) flags(t *Task) {
-	set := c.entry.Flags
-	if set == "" {
+// applyFlags does what the flags before the command of a BSD cron mean.
+func (c *converter) applyFlags(t *Task) {
+	flags := c.entry.Flags
+	if flags == "" {
 		return
 	}
-	t.MailFailures, t.WithoutOverlapping = strings.Contains(set, "n"), strings.Contains(set, "s")
+	t.MailFailures, t.WithoutOverlapping = strings.Contains(flags, "n"), strings.Contains(flags, "s")
 	var meanings []string
 	if t.MailFailures {
 		meanings = append(meanings, "-n mails only after a failure (on_failure)")
 	}
-	if strings.Contains(set, "q") {
+	if strings.Contains(flags, "q") {
 		meanings = append(meanings, "-q keeps the run out of the log of cron, and a schedule writes none there")
 	}
 	if t.WithoutOverlapping {
@@ -179,9 +180,9 @@ func (c *converter) flags(t *Task) {
 		strings.Join(meanings, "; "))
 }
 
-// command sets the command. The standard input of the entry, which a schedule does not have,
+// setCommand sets the command. The standard input of the entry, which a schedule does not have,
 // becomes a here-document.
-func (c *converter) command(t *Task) bool {
+func (c *converter) setCommand(t *Task) bool {
 	t.Shell = "/bin/sh"
 	if shell := t.Env["SHELL"]; shell != "" {
 		t.Shell = shell
@@ -215,9 +216,11 @@ func (c *converter) command(t *Task) bool {
 	return true
 }
 
-func (c *converter) surroundings(t *Task) bool {
-	set := t.Env
-	t.Timezone = set["CRON_TZ"]
+// setSurroundings sets what the settings above the line say: the zone, the mail, the variables, and
+// the folder. It omits a line with an unknown zone.
+func (c *converter) setSurroundings(t *Task) bool {
+	env := t.Env
+	t.Timezone = env["CRON_TZ"]
 	if _, err := time.LoadLocation(t.Timezone); err != nil {
 		c.omit("", "CRON_TZ %q is no time zone", t.Timezone)
 		return false
@@ -226,26 +229,27 @@ func (c *converter) surroundings(t *Task) bool {
 	if t.Timezone != "" && !slices.ContainsFunc(c.schedule.Tasks, hasZone) {
 		c.remark("", "CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it")
 	}
-	c.mail(t)
+	c.setMail(t)
 	for _, name := range []string{"MAILTO", "CRON_TZ", "LOGNAME"} { // cron itself sets LOGNAME
-		delete(set, name)
+		delete(env, name)
 	}
-	set["SHELL"] = t.Shell
-	if set["PATH"] == "" {
-		set["PATH"] = "/usr/bin:/bin"
+	env["SHELL"] = t.Shell
+	if env["PATH"] == "" {
+		env["PATH"] = "/usr/bin:/bin"
 	}
 	t.Dir = "${HOME}"
-	if home, ok := c.home(t.User); ok {
+	if home, ok := c.homeOf(t.User); ok {
 		t.Dir = escape(home)
 	}
-	if home := set["HOME"]; home != "" {
+	if home := env["HOME"]; home != "" {
 		t.Dir = escape(home)
 	}
 	return true
 }
 
-// home returns the home folder of the user of a system crontab.
-func (c *converter) home(user string) (dir string, ok bool) {
+// homeOf returns the home folder of the user of a system crontab, and remarks that there is no such
+// user.
+func (c *converter) homeOf(user string) (dir string, ok bool) {
 	if user == "" || c.Home == nil {
 		return "", false
 	}
@@ -260,11 +264,11 @@ func (c *converter) home(user string) (dir string, ok bool) {
 
 var address = humanize.Pattern(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
 
-// mail sets who gets the output: the addresses of MAILTO. A name without a host is a user of this
+// setMail sets who gets the output: the addresses of MAILTO. A name without a host is a user of this
 // machine.
-func (c *converter) mail(t *Task) {
-	to, set := t.Env["MAILTO"]
-	if !set {
+func (c *converter) setMail(t *Task) {
+	to, isSet := t.Env["MAILTO"]
+	if !isSet {
 		c.schedule.MailsTo = true
 	}
 	for _, name := range strings.FieldsFunc(to, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -282,12 +286,12 @@ func (c *converter) mail(t *Task) {
 // escape writes a text for a key in which ${VAR} is expanded.
 func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// percent applies the rules of cron for % and \ to the text after the fields:
+// splitAtPercent applies the rules of cron for % and \ to the text after the fields:
 //
 //   - The command ends at the first % without a \ before it. The text after that % is the command's
 //     standard input, in which % is a line break. input is nil if the command ends with the text.
 //   - \% is a %, and in the command \\ is a \.
-func percent(text string) (command string, input *string) {
+func splitAtPercent(text string) (command string, input *string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -319,9 +323,9 @@ func inputOf(text string) string {
 }
 
 var (
-	rule     = humanize.Pattern(`^[\s#=*_.~|+-]*$`)
-	heading  = humanize.Pattern(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
-	trailing = humanize.Pattern(`\s#\s+([^'"` + "`" + `]+)$`)
+	ruleLine        = humanize.Pattern(`^[\s#=*_.~|+-]*$`)
+	columnHeading   = humanize.Pattern(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
+	trailingComment = humanize.Pattern(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
 // mostDescription is the longest comment, in bytes, that becomes a description. A longer one stays
@@ -335,9 +339,9 @@ func describe(e Entry) (description string, comment []string) {
 	ended := false
 	for _, line := range e.Comment {
 		switch {
-		case heading().MatchString(line):
+		case columnHeading().MatchString(line):
 			about, comment = nil, nil
-		case rule().MatchString(line):
+		case ruleLine().MatchString(line):
 			ended = true
 			continue
 		case ended:
@@ -351,7 +355,7 @@ func describe(e Entry) (description string, comment []string) {
 	if len(joined) > mostDescription {
 		return "", append(comment, about...)
 	}
-	if found := trailing().FindStringSubmatch(e.Command); joined == "" && found != nil {
+	if found := trailingComment().FindStringSubmatch(e.Command); joined == "" && found != nil {
 		joined = strings.TrimSpace(found[1])
 	}
 	return printable(joined), comment

@@ -158,7 +158,7 @@ type job struct {
 	shell   string
 	mailTo  []string
 	keys    string // of the comment for sched
-	command string // as percent reads it; "" if no line can have it
+	command string // as splitAtPercent reads it; "" if no line can have it
 	notes   Notes
 }
 
@@ -302,8 +302,8 @@ func (j *job) setMailTo() {
 var lineKeys = set("cron every timezone command shell dir description enabled user background before after " +
 	"on_success on_warning on_failure on_recovery on_skip on_overdue")
 
-// setKeys sets the keys of the comment. A setting that keeps the task from starting is omitted: cron
-// starts it all the same.
+// setKeys sets the keys of the comment. A setting that keeps the task from starting is omitted:
+// cron starts it all the same.
 func (j *job) setKeys(settings []schedule.Setting) {
 	j.keys = " name=" + j.task.Name
 	var asComments []string
@@ -337,7 +337,7 @@ func (j *job) setKeys(settings []schedule.Setting) {
 // commentValue writes a value for a comment; false for a value that a comment cannot have.
 func commentValue(value any) (string, bool) {
 	word := func(text string) string {
-		if plainWord().MatchString(text) && !looks().MatchString(text) {
+		if plainWord().MatchString(text) && !otherType().MatchString(text) {
 			return text
 		}
 		return strconv.Quote(text)

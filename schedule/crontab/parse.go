@@ -66,7 +66,7 @@ func Parse(source Source) *Table {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		p.number++
-		p.line(line)
+		p.readLine(line)
 		p.before = line
 	}
 	p.endComment()
@@ -97,20 +97,21 @@ func (p *parser) omit(text, hint string) {
 	p.table.Findings = append(p.table.Findings, Finding{p.table.Source.Name, p.number, text, hint, true})
 }
 
-func (p *parser) line(raw string) {
+// readLine reads a line that is empty, a comment, a setting, or an entry.
+func (p *parser) readLine(raw string) {
 	text := strings.TrimLeft(raw, " \t")
 	switch {
 	case strings.TrimSpace(text) == "":
 		p.endComment()
 	case text[0] == '#':
-		p.commented(raw, text)
+		p.readComment(raw, text)
 	default:
-		if name, value, ok := setting(text); ok {
+		if name, value, ok := readSetting(text); ok {
 			p.endComment()
 			p.assign(name, value, text)
 			return
 		}
-		entry, problem, hint := p.entry(text)
+		entry, problem, hint := p.readEntry(text)
 		if problem != "" {
 			p.comment, p.keys = nil, nil
 			p.omit(problem, hint)
@@ -124,7 +125,8 @@ func (p *parser) line(raw string) {
 // exampleNext matches a comment whose last paragraph names an example and ends with a colon.
 var exampleNext = humanize.Pattern(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
 
-func (p *parser) commented(raw, text string) {
+// readComment reads a comment: the keys of `# sched:`, an entry that is commented out, or prose.
+func (p *parser) readComment(raw, text string) {
 	if keys, ok := keysOf(raw, p.number); ok {
 		p.keys = append(p.keys, keys...)
 		return
@@ -134,7 +136,7 @@ func (p *parser) commented(raw, text string) {
 	}
 	inner := strings.TrimLeft(text, "# \t")
 	example := exampleNext().MatchString(strings.Join(p.comment, "\n"))
-	if entry, problem, _ := p.entry(inner); problem == "" && !example && isCommand(entry.Command) {
+	if entry, problem, _ := p.readEntry(inner); problem == "" && !example && isCommand(entry.Command) {
 		entry.Raw, entry.Off = raw, true
 		p.add(entry)
 		return
@@ -163,8 +165,8 @@ var (
 	userName   = humanize.Pattern(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?$`) // DOMAIN\user comes from a directory
 )
 
-// entry reads times, user and command. An empty problem means that it is an entry.
-func (p *parser) entry(text string) (e Entry, problem, hint string) {
+// readEntry reads times, user and command. An empty problem means that it is an entry.
+func (p *parser) readEntry(text string) (e Entry, problem, hint string) {
 	var rest string
 	if found := nickname().FindStringSubmatch(text); found != nil {
 		e.When, rest = found[1], found[2]
@@ -173,10 +175,10 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	} else {
 		return e, "neither a setting nor five fields and a command", p.whyNoEntry(text)
 	}
-	if e.When, rest, e.Refused, problem = moreFields(e.When, rest, p.table.Source.System); problem != "" {
+	if e.When, rest, e.Refused, problem = readMoreFields(e.When, rest, p.table.Source.System); problem != "" {
 		return e, problem, ""
 	}
-	if quiet().MatchString(e.When) {
+	if quietMark().MatchString(e.When) {
 		e.When, e.Refused = e.When[1:], "Debian's cron refuses a - before the times, and with it the whole file; "+
 			"to SUSE's cron and cronie it keeps the run out of their log, and a schedule writes none there"
 	}
@@ -195,16 +197,16 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 		e.Refused = fmt.Sprintf("Debian's cron refuses a command of more than %d bytes, and with it the whole file; "+
 			"the schedule takes it as it stands", longestCommand)
 	}
-	e.Flags, rest = flags(rest)
-	e.Command, e.Input = percent(rest)
+	e.Flags, rest = cutFlags(rest)
+	e.Command, e.Input = splitAtPercent(rest)
 	if strings.TrimSpace(e.Command) == "" { // a lone vertical tab is no command: schedule.yaml could not have it
 		return e, "the line has no command", ""
 	}
 	return e, "", ""
 }
 
-// quiet matches the - of SUSE's cron and of cronie before the times.
-var quiet = humanize.Pattern(`^-[\d*]`)
+// quietMark matches the - of SUSE's cron and of cronie before the times.
+var quietMark = humanize.Pattern(`^-[\d*]`)
 
 var valueInQuotes = humanize.Pattern(`^[^\s=]+\s*=\s*["']`)
 
@@ -228,10 +230,10 @@ var (
 
 const days = `(?:sun|mon|tue|wed|thu|fri|sat)`
 
-// moreFields reads the further fields of supercronic before a command: a year after the five
+// readMoreFields reads the further fields of supercronic before a command: a year after the five
 // fields, or seconds before them and a year after them. To cron these are the command, and no
 // program has such a name.
-func moreFields(when, rest string, system bool) (fields, command, refused, problem string) {
+func readMoreFields(when, rest string, system bool) (fields, command, refused, problem string) {
 	year := ""
 	if system || when[0] == '@' {
 		return when, rest, "", ""
@@ -250,19 +252,19 @@ func moreFields(when, rest string, system bool) (fields, command, refused, probl
 	return when, command, refused, problem
 }
 
-// flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has
-// such a name.
-func flags(rest string) (set, command string) {
+// cutFlags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program
+// has such a name.
+func cutFlags(rest string) (flags, command string) {
 	for {
 		end := strings.IndexAny(rest, " \t")
 		if end < 0 {
-			return set, rest
+			return flags, rest
 		}
 		word, after := rest[:end], rest[end:]
 		if len(word) < 2 || word[0] != '-' || strings.Trim(word[1:], "nqs") != "" {
-			return set, rest
+			return flags, rest
 		}
-		set, rest = set+word[1:], strings.TrimLeft(after, " \t")
+		flags, rest = flags+word[1:], strings.TrimLeft(after, " \t")
 	}
 }
 
@@ -295,15 +297,15 @@ func (v Variables) names() []string {
 	return names
 }
 
-var secret = humanize.Pattern(`(?i)passw|secret|token|api_?key|credential`)
+var secretName = humanize.Pattern(`(?i)passw|secret|token|api_?key|credential`)
 
 var variableName = humanize.Pattern(`^[^\s="']+$`)
 
-// setting reads NAME = value. Name and value may be in quotes, blanks around them do not count, and
-// nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the line
-// no setting.
-func setting(text string) (name, value string, ok bool) {
-	name, rest, ok := quoted(text)
+// readSetting reads NAME = value. Name and value may be in quotes, blanks around them do not count,
+// and nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the
+// line no setting.
+func readSetting(text string) (name, value string, ok bool) {
+	name, rest, ok := cutQuoted(text)
 	if !ok {
 		end := strings.IndexAny(text, "= \t")
 		if end < 0 {
@@ -316,13 +318,14 @@ func setting(text string) (name, value string, ok bool) {
 		return "", "", false
 	}
 	rest = strings.TrimSpace(rest[1:])
-	if value, after, ok := quoted(rest); ok {
+	if value, after, ok := cutQuoted(rest); ok {
 		return name, value, strings.TrimSpace(after) == ""
 	}
 	return name, rest, !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "'")
 }
 
-func quoted(text string) (inner, rest string, ok bool) {
+// cutQuoted cuts a text in quotes off the beginning; inner is without the quotes.
+func cutQuoted(text string) (inner, rest string, ok bool) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		return "", "", false
 	}
@@ -333,6 +336,7 @@ func quoted(text string) (inner, rest string, ok bool) {
 	return text[1 : 1+end], text[2+end:], true
 }
 
+// assign sets a variable for the entries below, unless no schedule can have it.
 func (p *parser) assign(name, value, text string) {
 	switch {
 	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):
@@ -357,7 +361,7 @@ func (p *parser) assign(name, value, text string) {
 	case strings.Contains(value, " #") && strings.HasSuffix(strings.TrimSpace(text), value):
 		p.remark(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
 	}
-	if secret().MatchString(name) {
+	if secretName().MatchString(name) {
 		p.table.Secret = true
 		p.remark(p.number, name+" may be a secret: the env of a schedule is written down with every run",
 			"put it into a file that only its user can read, and name that with `env_file`")

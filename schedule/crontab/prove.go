@@ -46,22 +46,24 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 	p := &Proof{From: from, To: from.AddDate(years, 0, 0)}
 	var pairs []*pair
 	calendars := map[string]*vixie.Calendar{}
+	calendarOf := func(zone *time.Location) *vixie.Calendar {
+		name := zone.String()
+		if calendars[name] == nil {
+			calendars[name] = vixie.NewCalendar(zone, p.From, p.To)
+			p.Zones, p.Changes = append(p.Zones, name), p.Changes+calendars[name].Changes()
+		}
+		return calendars[name]
+	}
 	for _, t := range tasks {
-		taken := loaded.Task(t.Name)
-		if !p.hasTimes(t, taken) {
+		loadedTask := loaded.Task(t.Name)
+		if p.settle(t, loadedTask) {
 			continue
 		}
-		in := zone
+		taskZone := zone
 		if t.Timezone != "" {
-			in = taken.When.Location
+			taskZone = loadedTask.When.Location
 		}
-		calendar := calendars[in.String()]
-		if calendar == nil {
-			calendar = vixie.NewCalendar(in, p.From, p.To)
-			calendars[in.String()] = calendar
-			p.Zones, p.Changes = append(p.Zones, in.String()), p.Changes+calendar.Changes()
-		}
-		pairs = append(pairs, &pair{task: t, when: taken.When, calendar: calendar})
+		pairs = append(pairs, &pair{task: t, when: loadedTask.When, calendar: calendarOf(taskZone)})
 	}
 	if p.Tasks = len(pairs); p.Tasks > 0 {
 		p.Minutes = int64(p.To.Sub(p.From) / time.Minute)
@@ -75,25 +77,27 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 	return p
 }
 
-// hasTimes reports whether the times of a line and of the task taken from it are to be compared. If
-// not, it notes the result: the two differ, both start at a boot, or Debian's cron refuses the
-// line.
-func (p *Proof) hasTimes(t *Task, taken *schedule.Task) bool {
+// settle notes the result for a task whose times need no comparison, and reports whether it did:
+//
+//   - The commands differ, or one of the two starts at a boot and the other does not: a difference.
+//   - Both start at a boot.
+//   - Debian's cron refuses the line: nothing can be compared.
+func (p *Proof) settle(t *Task, loaded *schedule.Task) (isSettled bool) {
 	switch {
-	case taken == nil || taken.Command.Line != t.Command:
+	case loaded == nil || loaded.Command.Line != t.Command:
 		p.Differences = append(p.Differences, Difference{Task: t})
-	case t.Boot && (!taken.When.Boot || len(taken.When.Crons) > 0):
+	case t.Boot && (!loaded.When.Boot || len(loaded.When.Crons) > 0):
 		p.Differences = append(p.Differences, Difference{Task: t, Cron: true, Boot: true})
 	case t.Boot:
 		p.Boots = append(p.Boots, t)
-	case taken.When.Boot:
+	case loaded.When.Boot:
 		p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
 	case t.Times == nil || t.Entry.Refused != "" || t.Entry.When == everyMinute:
 		p.Uncompared = append(p.Uncompared, t)
 	default:
-		return true
+		return false
 	}
-	return false
+	return true
 }
 
 // A pair is a line, and the time at which its task is due.
@@ -110,6 +114,7 @@ func (p *pair) key() string {
 	return fmt.Sprint(p.task.Times.Key(), " ", w, w.Location, w.Shift, w.From.Unix(), w.Until.Unix())
 }
 
+// compareAll sets the difference of each pair. It compares pairs with the same key once.
 func compareAll(pairs []*pair, from, to time.Time) {
 	alike := map[string][]*pair{}
 	for _, p := range pairs {
@@ -120,11 +125,13 @@ func compareAll(pairs []*pair, from, to time.Time) {
 	for _, same := range alike {
 		group.Go(func() error {
 			found := Compare(*same[0].task.Times, same[0].calendar, same[0].when.Forward, from, to)
+			if found == nil {
+				return nil
+			}
 			for _, p := range same {
-				if found != nil {
-					of := *found
-					of.Task, p.difference = p.task, &of
-				}
+				difference := *found
+				difference.Task = p.task
+				p.difference = &difference
 			}
 			return nil
 		})
@@ -152,6 +159,8 @@ func Compare(
 	return nil
 }
 
+// compareMinutes returns the first minute of one year that only one of the two has, and how many
+// such minutes there are; nil if there is no such minute.
 func compareMinutes(cronStarts []int64, due iter.Seq[time.Time]) (d *Difference) {
 	note := func(at time.Time, byCron bool) {
 		if d == nil {

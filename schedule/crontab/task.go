@@ -109,7 +109,9 @@ func wrongTimes(when string) (problem, hint string) {
 	return fmt.Sprintf("%q: %v", when, err), hint
 }
 
-func (c *converter) times(t *Task, name string) bool {
+// setTimes sets the times of the entry, with H for a number made from the name. It omits an entry
+// that is never due.
+func (c *converter) setTimes(t *Task, name string) bool {
 	when := c.entry.When
 	switch {
 	case when == "@reboot":
@@ -127,7 +129,7 @@ func (c *converter) times(t *Task, name string) bool {
 			"and Debian's does not know it; the schedule always takes the same, made from the name (%s)", when)
 	}
 	if times, err := vixie.Parse(when); err == nil {
-		return c.cronTimes(t, when, name, times)
+		return c.setCronTimes(t, when, name, times)
 	}
 	e, err := cron.Parse(when, name)
 	if err != nil {
@@ -145,8 +147,9 @@ func (c *converter) times(t *Task, name string) bool {
 	return true
 }
 
-// cronTimes writes times out if sched refuses their text, or takes it otherwise.
-func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) bool {
+// setCronTimes sets times that cron takes. If sched refuses their text, or reads it in another way,
+// it sets plain numbers.
+func (c *converter) setCronTimes(t *Task, when, name string, times vixie.Times) bool {
 	if times.Never() {
 		hint := ""
 		if strings.Contains(when, "-") {

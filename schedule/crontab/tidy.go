@@ -18,7 +18,7 @@ func tidy(t *Task) {
 		return
 	}
 	changed := takeDir(t)
-	if all, ok := words(t.Command); ok && simple(all) {
+	if all, ok := words(t.Command); ok && isSimple(all) {
 		changed = takeRedirection(t) || changed
 		for takeWrapper(t) {
 			changed = true
@@ -27,8 +27,8 @@ func tidy(t *Task) {
 	t.Tidied = changed
 }
 
-// simple reports whether the words are one command, perhaps with redirections at its end.
-func simple(all []word) bool {
+// isSimple reports whether the words are one command, perhaps with redirections at its end.
+func isSimple(all []word) bool {
 	for i, w := range all {
 		if w.operator && (strings.Trim(w.text, ">&") != "" || w.text[0] == '&' && w.text != "&>" && w.text != "&>>") {
 			return false
@@ -60,7 +60,8 @@ func takeDir(t *Task) bool {
 	return true
 }
 
-// path accepts absolute paths, and paths below ${HOME}.
+// path returns the absolute path that a word is to the shell, or one below ${HOME}. It is not ok if
+// the shell expands something else in the word.
 func (t *Task) path(w word, command string) (string, bool) {
 	raw := command[w.start:w.end]
 	hasCronsHome := t.Env["HOME"] == "" && t.User == ""
@@ -115,7 +116,7 @@ func redirectionOf(all []word, shell string) (r redirection, ok bool) {
 	n := len(all)
 	switch {
 	case n >= 6 && all[n-1].text == "1" && all[n-2].text == ">&" && all[n-3].text == "2" &&
-		all[n-3].end == all[n-2].start && redirects(all[n-5]):
+		all[n-3].end == all[n-2].start && isRedirection(all[n-5]):
 		r = redirection{n - 5, all[n-4], all[n-5].text == ">>"}
 	case n >= 3 && (all[n-2].text == "&>" || all[n-2].text == "&>>") && all[n-2].operator:
 		if shell == "sh" || shell == "dash" { // there "&>" is "&" and ">"
@@ -135,12 +136,13 @@ func redirectionOf(all []word, shell string) (r redirection, ok bool) {
 	return r, true
 }
 
-func redirects(w word) bool { return w.operator && (w.text == ">" || w.text == ">>") }
+// isRedirection reports whether a word sends stdout to the next one.
+func isRedirection(w word) bool { return w.operator && (w.text == ">" || w.text == ">>") }
 
 // takeWrapper turns flock, timeout or chronic at the beginning into keys.
 func takeWrapper(t *Task) bool {
 	all, ok := words(t.Command)
-	if !ok || len(all) < 2 || !simple(all) || all[0].operator || !all[0].literal {
+	if !ok || len(all) < 2 || !isSimple(all) || all[0].operator || !all[0].literal {
 		return false
 	}
 	switch path.Base(all[0].text) {
@@ -227,55 +229,54 @@ type lockWay struct {
 func lockFlags(all []word) (lock lockWay, file int, ok bool) {
 	lock.waits = true
 	for i := 1; i < len(all); i++ {
-		flag, value, joined := strings.Cut(all[i].text, "=")
-		switch {
-		case !strings.HasPrefix(flag, "-"):
+		flag, value, hasValue := strings.Cut(all[i].text, "=")
+		if !strings.HasPrefix(flag, "-") {
 			return lock, i, lock.waits || lock.atMost == ""
-		case flag == "--nonblock" || flag == "--nb" || !joined && shortFlags(flag, "nxe") &&
-			strings.Contains(flag, "n"):
+		}
+		isShort := func(letters string) bool { return !hasValue && areShortFlags(flag, letters) }
+		switch {
+		case flag == "--exclusive" && !hasValue, isShort("xe"):
+			continue
+		case flag == "--nonblock", flag == "--nb", isShort("nxe"): // with an n: without it the case above took it
 			lock.waits = false
-		case !joined && (flag == "--exclusive" || shortFlags(flag, "xe")):
-		case !joined && strings.HasPrefix(flag, "-w") && flag != "-w":
-			lock.atMost = waitSeconds(flag[2:])
-		case flag == "--wait" || flag == "--timeout" || !joined && strings.HasSuffix(flag, "w") &&
-			shortFlags(flag, "xew"):
-			if !joined {
+			continue
+		case !hasValue && strings.HasPrefix(flag, "-w") && flag != "-w":
+			value = flag[2:]
+		case flag == "--wait", flag == "--timeout", isShort("xew") && strings.HasSuffix(flag, "w"):
+			if !hasValue {
 				if i++; i == len(all) {
 					return lock, i, false
 				}
 				value = all[i].text
 			}
-			lock.atMost = waitSeconds(value)
 		default:
 			return lock, i, false
 		}
-		if lock.atMost == notWhole {
+		if lock.atMost, ok = waitSeconds(value); !ok {
 			return lock, i, false
 		}
 	}
 	return lock, len(all), false
 }
 
-func shortFlags(word, letters string) bool {
+// areShortFlags reports whether a word is a - and some of the letters, as -xn is.
+func areShortFlags(word, letters string) bool {
 	return len(word) > 1 && word[0] == '-' && strings.Trim(word[1:], letters) == ""
 }
 
-// notWhole is the answer of waitSeconds to a text that is not a whole number of seconds from 1 to
-// 9999999.
-const notWhole = "?"
-
-// waitSeconds writes the seconds that flock waits as the schedule does.
-func waitSeconds(text string) string {
+// waitSeconds writes the seconds that flock waits as the schedule does. It takes whole numbers from
+// 1 to 9999999.
+func waitSeconds(text string) (duration string, ok bool) {
 	n, err := strconv.Atoi(text)
 	switch {
 	case err != nil || n <= 0 || n > 9999999:
-		return notWhole
+		return "", false
 	case n%3600 == 0:
-		return fmt.Sprintf("%dh", n/3600)
+		return fmt.Sprintf("%dh", n/3600), true
 	case n%60 == 0:
-		return fmt.Sprintf("%dm", n/60)
+		return fmt.Sprintf("%dm", n/60), true
 	}
-	return fmt.Sprintf("%ds", n)
+	return fmt.Sprintf("%ds", n), true
 }
 
 // shareMutexes gives tasks that took the same lock file one mutex, named after the file. Other

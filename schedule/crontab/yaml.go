@@ -72,9 +72,9 @@ func (s *Schedule) split(common *Task) (top, env, defaults []Key) {
 // Document writes the schedule that YAML writes, for the loader: each task says all that it has.
 // places has for each line of the text, the first at 0, its place in the crontab.
 func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
-	w := &writer{whole: true, place: schedule.Place{Line: 1, Column: 1}}
+	w := &writer{forLoader: true, place: schedule.Place{Line: 1, Column: 1}}
 	w.keys("", s.Keys)
-	w.from(1)
+	w.setPlace(1)
 	w.line("tasks:")
 	for _, t := range s.Tasks {
 		w.task(t, &Task{Shell: "/bin/sh"})
@@ -131,15 +131,16 @@ func most(tasks []*Task, valueOf func(*Task) string) (value string) {
 	return value
 }
 
+// A writer writes YAML. Its methods write what they are called.
 type writer struct {
 	strings.Builder
-	whole  bool             // tasks have no defaults
-	place  schedule.Place   // of what is written, in the crontab
-	places []schedule.Place // of the lines
+	forLoader bool             // tasks have no defaults
+	place     schedule.Place   // of what is written, in the crontab
+	places    []schedule.Place // of the lines
 }
 
-// from says which line of the crontab the next written lines come from.
-func (w *writer) from(line int) { w.place.Line, w.place.Column = line, 1 }
+// setPlace says which line of the crontab the next written lines come from.
+func (w *writer) setPlace(line int) { w.place.Line, w.place.Column = line, 1 }
 
 func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
@@ -148,17 +149,18 @@ func (w *writer) line(format string, args ...any) {
 
 func (w *writer) blank() { w.line("") }
 
-func (w *writer) keys(in string, keys []Key) {
+// keys writes keys, the keys inside of another one below it.
+func (w *writer) keys(indent string, keys []Key) {
 	done := map[string]bool{}
 	for i, k := range keys {
 		w.place.Line, w.place.Column = k.Line, k.Column
 		above, _, inside := strings.Cut(k.Name, ".")
 		if !inside {
-			w.line("%s%s: %s", in, scalar(k.Name), k.Value)
+			w.line("%s%s: %s", indent, scalar(k.Name), k.Value)
 		} else if !done[above] {
 			done[above] = true
-			w.line("%s%s:", in, scalar(above))
-			w.keys(in+"  ", inner(above, keys[i:]))
+			w.line("%s%s:", indent, scalar(above))
+			w.keys(indent+"  ", inner(above, keys[i:]))
 		}
 	}
 }
@@ -176,87 +178,87 @@ func inner(above string, keys []Key) (all []Key) {
 
 // task writes what the line says, and then the keys of its comments, which replace the others.
 func (w *writer) task(t *Task, common *Task) {
-	const in = "    "
+	const indent = "    "
 	for _, line := range t.Comment {
 		w.line("  # %s", printable(line))
 	}
-	w.from(t.Entry.Line)
-	w.taskHead(in, t)
-	w.surroundings(in, t, common)
+	w.setPlace(t.Entry.Line)
+	w.taskHead(indent, t)
+	w.surroundings(indent, t, common)
 	own := maps.Clone(t.Env)
 	maps.DeleteFunc(own, func(name, value string) bool {
 		shared, ok := common.Env[name]
 		return ok && shared == value
 	})
-	w.env(in, own, inner("env", t.Entry.Keys), t)
-	w.from(t.Entry.Line)
+	w.env(indent, own, inner("env", t.Entry.Keys), t)
+	w.setPlace(t.Entry.Line)
 	for _, line := range t.keys() {
 		if key, _, _ := strings.Cut(line, ":"); !t.sets(key) {
-			w.line(in+"%s", line)
+			w.line(indent+"%s", line)
 		}
 	}
-	w.keys(in, slices.DeleteFunc(slices.Clone(t.Entry.Keys), func(k Key) bool {
-		return strings.HasPrefix(k.Name, "env.") || k.Name == "name" && !w.whole
+	w.keys(indent, slices.DeleteFunc(slices.Clone(t.Entry.Keys), func(k Key) bool {
+		return strings.HasPrefix(k.Name, "env.") || k.Name == "name" && !w.forLoader
 	}))
-	w.from(t.Entry.Line)
-	w.command(in, t.Command)
+	w.setPlace(t.Entry.Line)
+	w.command(indent, t.Command)
 }
 
 // taskHead writes name, description and cron, and whether the task is enabled and in the
 // background. For the loader cron comes first: the loader takes the place of the first key for the
 // task's, and a name may stand in a comment.
-func (w *writer) taskHead(in string, t *Task) {
+func (w *writer) taskHead(indent string, t *Task) {
 	first, later := "name: "+scalar(t.Name), "cron: "+quote(t.Cron)
-	if w.whole {
+	if w.forLoader {
 		first, later = later, first
 	}
 	w.line("  - %s", first)
 	if t.Description != "" && !t.sets("description") {
-		w.line(in+"description: %s", scalar(t.Description))
+		w.line(indent+"description: %s", scalar(t.Description))
 	}
 	if !t.Enabled {
-		w.line(in + "enabled: false")
+		w.line(indent + "enabled: false")
 	}
-	if !w.whole || !t.sets("name") {
-		w.line(in+"%s", later)
+	if !w.forLoader || !t.sets("name") {
+		w.line(indent+"%s", later)
 	}
-	if w.whole && !t.sets("background") {
-		w.line(in + "background: true")
+	if w.forLoader && !t.sets("background") {
+		w.line(indent + "background: true")
 	}
 }
 
 // surroundings writes what differs from the common values.
-func (w *writer) surroundings(in string, t, common *Task) {
+func (w *writer) surroundings(indent string, t, common *Task) {
 	if t.Timezone != common.Timezone && !t.sets("timezone") {
-		w.from(t.lineOf("CRON_TZ"))
-		w.line(in+"timezone: %s", scalar(t.Timezone))
+		w.setPlace(t.lineOf("CRON_TZ"))
+		w.line(indent+"timezone: %s", scalar(t.Timezone))
 	}
 	if t.User != common.User {
-		w.from(t.Entry.Line)
-		w.line(in+"user: %s", scalar(t.User))
+		w.setPlace(t.Entry.Line)
+		w.line(indent+"user: %s", scalar(t.User))
 	}
 	if t.Dir != common.Dir && !t.sets("dir") {
-		w.from(t.lineOf("HOME"))
-		w.line(in+"dir: %s", scalar(t.Dir))
+		w.setPlace(t.lineOf("HOME"))
+		w.line(indent+"dir: %s", scalar(t.Dir))
 	}
 	if shell := t.Shell; shell != common.Shell && !(shell == "/bin/sh" && common.Shell == "") && !t.sets("shell") {
-		w.from(t.lineOf("SHELL"))
-		w.line(in+"shell: [%s, -c]", flow(shell))
+		w.setPlace(t.lineOf("SHELL"))
+		w.line(indent+"shell: [%s, -c]", flow(shell))
 	}
-	w.from(t.lineOf("MAILTO"))
+	w.setPlace(t.lineOf("MAILTO"))
 	switch {
 	case len(t.Mail) > 0 && t.MailFailures:
 		if len(common.Mail) > 0 {
-			w.line(in + "after: []")
+			w.line(indent + "after: []")
 		}
 		if !t.sets("on_failure") {
-			w.line(in+"on_failure: {mail: %s, when: output}", mailTo(t.Mail))
+			w.line(indent+"on_failure: {mail: %s, when: output}", mailTo(t.Mail))
 		}
 	case slices.Equal(t.Mail, common.Mail) || t.sets("after"):
 	case len(t.Mail) > 0:
-		w.line(in+"after: {mail: %s, when: output}", mailTo(t.Mail))
+		w.line(indent+"after: {mail: %s, when: output}", mailTo(t.Mail))
 	default:
-		w.line(in + "after: []")
+		w.line(indent + "after: []")
 	}
 }
 
@@ -303,59 +305,62 @@ func (t *Task) Diff() (lines []string) {
 }
 
 // env writes the variables of the settings above the task, and the variables that comments set.
-func (w *writer) env(in string, set Variables, keys []Key, t *Task) {
+func (w *writer) env(indent string, set Variables, keys []Key, t *Task) {
 	if len(set)+len(keys) == 0 {
 		return
 	}
-	w.line(in + "env:")
+	w.line(indent + "env:")
 	for _, name := range set.names() {
 		if !slices.ContainsFunc(keys, func(k Key) bool { return k.Name == name }) {
-			w.from(t.lineOf(name))
-			w.line(in+"  %s: %s", scalar(name), scalar(escape(set[name])))
+			w.setPlace(t.lineOf(name))
+			w.line(indent+"  %s: %s", scalar(name), scalar(escape(set[name])))
 		}
 	}
-	w.keys(in+"  ", keys)
+	w.keys(indent+"  ", keys)
 }
 
 // command writes one line, or a block if that line would need escapes.
-func (w *writer) command(in, command string) {
+func (w *writer) command(indent, command string) {
 	if text := scalar(command); !strings.HasPrefix(text, `"`) && !strings.Contains(text, "''") {
-		w.line(in+"command: %s", text)
+		w.line(indent+"command: %s", text)
 		return
 	}
 	isHidden := func(r rune) bool { return !showable(r) && r != '\n' }
 	if strings.ContainsFunc(command, isHidden) || strings.HasPrefix(command, " ") || strings.HasSuffix(command, "\n") {
-		w.line(in+"command: %s", quote(command))
+		w.line(indent+"command: %s", quote(command))
 		return
 	}
-	w.line(in + "command: |-")
+	w.line(indent + "command: |-")
 	for line := range strings.SplitSeq(command, "\n") {
 		if line == "" {
 			w.blank()
 			continue
 		}
-		w.line(in+"  %s", line)
+		w.line(indent+"  %s", line)
 	}
 }
 
+// Texts that YAML takes for text, for a number or the like, for a part of a list or a mapping, and
+// for a mark or a comment.
 var (
-	plain    = humanize.Pattern(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
-	looks    = humanize.Pattern(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
-	inFlow   = humanize.Pattern(`[\[\]{},]`)
-	needsOne = humanize.Pattern(`: |:$| #|\s$`)
+	plainText = humanize.Pattern(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
+	otherType = humanize.Pattern(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
+	flowMark  = humanize.Pattern(`[\[\]{},]`)
+	yamlMark  = humanize.Pattern(`: |:$| #|\s$`)
 )
 
 // scalar writes a text plain if YAML takes it for text, else in quotes.
 func scalar(text string) string {
 	isShowable := !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) })
-	if isShowable && plain().MatchString(text) && !looks().MatchString(text) && !needsOne().MatchString(text) {
+	if isShowable && plainText().MatchString(text) && !otherType().MatchString(text) && !yamlMark().MatchString(text) {
 		return text
 	}
 	return quote(text)
 }
 
+// flow is scalar for an element of a list or a mapping in one line.
 func flow(text string) string {
-	if inFlow().MatchString(text) {
+	if flowMark().MatchString(text) {
 		return quote(text)
 	}
 	return scalar(text)
@@ -378,6 +383,7 @@ func quote(text string) string {
 	return `"` + text + `"`
 }
 
+// mailTo writes one address or a list of them.
 func mailTo(to []string) string {
 	if len(to) == 1 {
 		return flow(to[0])
