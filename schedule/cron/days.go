@@ -13,8 +13,8 @@ import (
 // dayOf returns the day that holds a wall second.
 func dayOf(t int64) int64 { return (t - mod(t, daySeconds)) / daySeconds }
 
-// date returns a day as people write it: 2026-01-05.
-func date(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format(time.DateOnly) }
+// dateText returns a day as people write it: 2026-01-05.
+func dateText(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format(time.DateOnly) }
 
 // A month is one month of one year.
 type month struct {
@@ -51,6 +51,7 @@ const shapes = 4 * 7
 
 func (m month) shape() int { return (m.length-28)*7 + int(mod(m.first, 7)) }
 
+// dates are the days that match the fields for day, month and weekday.
 type dates struct {
 	months         set
 	days, weekdays *dayTable
@@ -99,20 +100,20 @@ func (c cycle) due(day int64) bool {
 	return ok && next == day
 }
 
-// start returns the first due day as people write it.
-func (c cycle) start() string { return date(c.from) }
+// startText returns the first due day as people write it.
+func (c cycle) startText() string { return dateText(c.from) }
 
 // why says in words whether a day is due. The day is since days after the first due day; since is
 // negative for earlier days.
 func (c cycle) why(since int64) string {
-	day := date(c.from + since)
+	day := dateText(c.from + since)
 	switch {
 	case since < 0:
-		return fmt.Sprintf("%s is before %s", day, c.start())
+		return fmt.Sprintf("%s is before %s", day, c.startText())
 	case since%c.days == 0:
-		return fmt.Sprintf("%s is %d days after %s, a multiple of %d", day, since, c.start(), c.days)
+		return fmt.Sprintf("%s is %d days after %s, a multiple of %d", day, since, c.startText(), c.days)
 	}
-	return fmt.Sprintf("%s is %d days after %s, not a multiple of %d", day, since, c.start(), c.days)
+	return fmt.Sprintf("%s is %d days after %s, not a multiple of %d", day, since, c.startText(), c.days)
 }
 
 const (
@@ -203,10 +204,11 @@ func (v interval) String() string {
 	if n > 1 {
 		unit = fmt.Sprintf("%d %ss", n, unit)
 	}
-	return unit + " from " + v.begin()
+	return unit + " from " + v.startText()
 }
 
-func (v interval) begin() string { return time.Unix(v.from, 0).UTC().Format("2006-01-02 15:04") }
+// startText returns the first due time as people write it.
+func (v interval) startText() string { return time.Unix(v.from, 0).UTC().Format("2006-01-02 15:04") }
 
 // compare says whether the minute that begins at an instant is due.
 func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
@@ -218,9 +220,9 @@ func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
 		not = ""
 	}
 	f.comparison = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d",
-		f.Value, v.begin(), not, v.every/minuteSeconds)
+		f.Value, v.startText(), not, v.every/minuteSeconds)
 	if f.Value < 0 {
-		f.comparison = "it is before " + v.begin()
+		f.comparison = "it is before " + v.startText()
 	}
 	return []Field{f}
 }

@@ -55,7 +55,7 @@ func ParseEvery(text string) ([]Expression, error) {
 		}
 		if f.days > 0 {
 			c.cycle = cycle{int64(f.days), f.from.Unix() / daySeconds}
-			c.text = f.words + " from " + c.cycle.start() + c.times.atTimes()
+			c.text = f.words + " from " + c.cycle.startText() + c.times.atTimes()
 		}
 		expressions[i] = c
 	}
@@ -151,6 +151,7 @@ func splitPhrase(text string) (p phrase, err error) {
 
 var clauseWords = []string{"from", "on", "at"}
 
+// clause returns the clause that a word begins; nil for any other word.
 func (p *phrase) clause(word string) *[]string {
 	switch word {
 	case "from":
@@ -322,6 +323,7 @@ func isWeekday(word string) bool { return weekdayWords()[word] != nil }
 var monthWords = []string{"january", "february", "march", "april", "may", "june", "july", "august",
 	"september", "october", "november", "december"}
 
+// foreignWords are words that people write for ours.
 var foreignWords = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"hourly": "hour", "daily": "day", "nightly": "day", "midnight": "day", "weekly": "week", "monthly": "month",

@@ -26,6 +26,8 @@ var countable = map[string]countableUnit{
 	"hour":   {24, "0 * * * *", "0 */%d * * *", "0 0 * * *", "at midnight"},
 }
 
+// counted returns the cron expressions of "5 minutes" and "2 hours at :15". n is the number that
+// the period begins with.
 func (p phrase) counted(n int) ([]string, error) {
 	if len(p.period) == 1 {
 		return nil, newError("%q lacks a unit", p.period[0]).SetHint("write \"%s minutes\", for example", p.period[0])

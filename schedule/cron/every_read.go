@@ -53,6 +53,8 @@ func (p phrase) monthly(months string) ([]string, error) {
 	return p.daily(field(inDayField) + " " + months + " " + field(inWeekdayField))
 }
 
+// lastOfQuarter returns the error about "quarter on last day": that is in the last month of the
+// quarter, and other days are counted in the first.
 func (p phrase) lastOfQuarter(day monthDay) error {
 	cron := "0 0 " + day.text + " 3,6,9,12 *"
 	if day.field == inWeekdayField {
@@ -85,6 +87,7 @@ func spreadWeekday(words []string) []string {
 	return spread
 }
 
+// readMonthDay reads one of the days of a month: see the grammar above.
 func readMonthDay(element string) (monthDay, error) {
 	nthWord, name, two := strings.Cut(element, " ")
 	weekdays := weekdayWords()[name]
@@ -136,6 +139,8 @@ func unknownOrdinal(nth, name string) error {
 	return e.SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
+// ofMonth makes "month on first monday" of "first monday of month", whose "of" is the word at an
+// index.
 func (p *phrase) ofMonth(of int) error {
 	days, month := p.period[:of], p.period[of+1:]
 	switch {

@@ -55,10 +55,10 @@ func TestABoundedWhenAgreesWithThePlainOne(t *testing.T) {
 		bounded.From, bounded.Until = day.Add(from), day.Add(9*time.Hour+7*time.Minute)
 		var want []time.Time
 		for at := range plain.Forward(day.Add(-24*time.Hour), day.Add(48*time.Hour)) {
-			if bounded.Bounds(at) {
+			if bounded.InBounds(at) {
 				want = append(want, at)
 			}
-			if is := len(bounded.Slots(at)) == 1; is != bounded.Bounds(at) {
+			if is := len(bounded.Slots(at)) == 1; is != bounded.InBounds(at) {
 				t.Errorf("%s: due %t", at, is)
 			}
 		}

@@ -149,8 +149,8 @@ func (w When) next(from, to int64) (int64, bool) {
 	return 0, false
 }
 
-// Bounds reports whether at is neither before From nor at or after Until.
-func (w When) Bounds(at time.Time) bool {
+// InBounds reports whether at is neither before From nor at or after Until.
+func (w When) InBounds(at time.Time) bool {
 	return !at.Before(w.From) && (w.Until.IsZero() || at.Before(w.Until))
 }
 
@@ -175,6 +175,7 @@ func (w When) forward(from, to int64) iter.Seq[int64] {
 	}
 }
 
+// unshifted is forward without From, Until and Shift.
 func (w When) unshifted(from, to int64) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for from < to {
@@ -207,6 +208,7 @@ func (w When) first(p offsetPeriod, from, end int64) int64 {
 	return end
 }
 
+// ceilSecond returns the first second that is not before t.
 func ceilSecond(t time.Time) int64 { return t.Add(time.Second - time.Nanosecond).Unix() }
 
 // Count returns how many instants Forward yields.

@@ -53,7 +53,7 @@ const freshBoot = 10 * time.Minute
 func (l *Ledger) addBootSlots(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	var boots []schedule.Slot
 	for _, task := range l.Schedule.Tasks {
-		if task.When.Boot && task.When.Bounds(l.Minute) && l.Schedule.Active(task) {
+		if task.When.Boot && task.When.InBounds(l.Minute) && l.Schedule.Active(task) {
 			boots = append(boots, schedule.Slot{Task: task, At: l.Minute.UTC()})
 		}
 	}

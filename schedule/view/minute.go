@@ -107,7 +107,7 @@ func boundsText(t *schedule.Task, minute time.Time) string {
 	switch {
 	case minute.Add(time.Minute - 1).Before(t.When.From):
 		return "it has no slots before " + schedule.MomentText(t.When.From, t.When.Location) + " (from)"
-	case !t.When.Bounds(humanize.Later(minute, t.When.From)):
+	case !t.When.InBounds(humanize.Later(minute, t.When.From)):
 		return "it has no slots from " + schedule.MomentText(t.When.Until, t.When.Location) + " on (until)"
 	}
 	return ""
