@@ -30,14 +30,14 @@ func (b *bench) lateness() {
 		time.Sleep(30 * time.Second) // in the middle of a minute: by then the machine has been idle, as before a tick
 		bare = append(bare, b.forks(100, strings.Replace(waits, "started", "forks", 1)))
 	})
-	figures := map[int][]float64{}
+	slower, bareLate := map[int][]float64{}, map[int][]float64{} // by percentile
 	for i, late := range byMinute(times(hundred, "started")) {
 		if len(late) != 100 {
 			log.Fatalf("%d of 100 tasks were started", len(late))
 		}
 		for _, p := range []int{50, 95, 100} {
-			figures[p] = append(figures[p], percentile(late, p)/percentile(bare[i], p))
-			figures[-p] = append(figures[-p], percentile(bare[i], p))
+			slower[p] = append(slower[p], percentile(late, p)/percentile(bare[i], p))
+			bareLate[p] = append(bareLate[p], percentile(bare[i], p))
 		}
 	}
 	for _, p := range []int{50, 95, 100} {
@@ -46,11 +46,15 @@ func (b *bench) lateness() {
 			limit = 1.3
 		}
 		b.row(fmt.Sprintf("100 background tasks of 2 s with `sched work`: %d have started after", p),
-			median(figures[p]), "× bare forks", limit)
+			median(slower[p]), "× bare forks", limit)
 		b.row(fmt.Sprintf("100 bare forks in the middle of these minutes: %d have started after", p),
-			median(figures[-p]), "ms", none)
+			median(bareLate[p]), "ms", none)
 	}
+	b.latenessOften()
+}
 
+// latenessOften is the part of lateness about tasks that are due more than once in a minute.
+func (b *bench) latenessOften() {
 	often := b.path("late-often")
 	must(os.Mkdir(often, 0o700))
 	must(os.WriteFile(filepath.Join(often, "schedule.yaml"), []byte(`timezone: UTC
@@ -66,14 +70,14 @@ tasks:
 			loop = append(loop, ms(time.Since(at))+b.forks(1, "date +%s%N >> forks")[0])
 		}
 	})
-	b.sub("every second, in the foreground", times(often, "started"), time.Second, 120)
-	b.sub("every 10 seconds, in the background", times(often, "background"), 10*time.Second, 12)
+	b.latenessRows("every second, in the foreground", times(often, "started"), time.Second, 120)
+	b.latenessRows("every 10 seconds, in the background", times(often, "background"), 10*time.Second, 12)
 	b.row("a bare loop beside it: lateness, 50th percentile", percentile(loop, 50), "ms", none)
 	b.row("a bare loop beside it: lateness, 99th percentile", percentile(loop, 99), "ms", none)
 }
 
-// sub adds the rows of a task that was due n times.
-func (b *bench) sub(what string, at []time.Time, every time.Duration, n int) {
+// latenessRows adds the rows of a task that was due n times.
+func (b *bench) latenessRows(what string, at []time.Time, every time.Duration, n int) {
 	if len(at) != n {
 		log.Fatalf("%s: started %d times and not %d", what, len(at), n)
 	}
@@ -92,7 +96,8 @@ func (b *bench) work(dir string, minutes int, beside func()) {
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
 		beside()
 	}
-	// A second before the minute ends: all tasks due in it have started, and the next tick has not.
+	// Half a second before the minute ends: all tasks due in it have started, and the next tick has
+	// not.
 	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(59*time.Second + 500*time.Millisecond)))
 	must(unix.Kill(pid, unix.SIGTERM))
 	var status unix.WaitStatus
@@ -145,21 +150,20 @@ func times(dir, name string) (all []time.Time) {
 	return all
 }
 
-// byMinute returns for each minute how many ms after it began its times are.
-func byMinute(all []time.Time) (minutes [][]float64) {
-	found := map[time.Time][]float64{}
-	var order []time.Time
+// byMinute returns how many ms after the beginning of their minute the times are: a list for each
+// minute, in the order in which the minutes come first.
+func byMinute(all []time.Time) (late [][]float64) {
+	index := map[time.Time]int{}
 	for _, t := range all {
 		minute := t.Truncate(time.Minute)
-		if found[minute] == nil {
-			order = append(order, minute)
+		if _, known := index[minute]; !known {
+			index[minute] = len(late)
+			late = append(late, nil)
 		}
-		found[minute] = append(found[minute], ms(t.Sub(minute)))
+		i := index[minute]
+		late[i] = append(late[i], ms(t.Sub(minute)))
 	}
-	for _, minute := range order {
-		minutes = append(minutes, found[minute])
-	}
-	return minutes
+	return late
 }
 
 // percentile is the smallest value that p percent of them do not exceed (the nearest rank).

@@ -176,11 +176,11 @@ func (b *bench) hundred() {
 	var fore, back []float64
 	for i := range 10 {
 		b.rest()
-		f := ratio(b.sched(foreground, "run").cpu, b.tree(b.dir, "loop").cpu)
+		inForeground := ratio(b.sched(foreground, "run").cpu, b.tree(b.dir, "loop").cpu)
 		b.rest()
-		g := ratio(b.sched(background, "run").cpu, b.tree(b.dir, "loop").cpu)
+		inBackground := ratio(b.sched(background, "run").cpu, b.tree(b.dir, "loop").cpu)
 		if i > 0 { // the first makes the state folders
-			fore, back = append(fore, f), append(back, g)
+			fore, back = append(fore, inForeground), append(back, inBackground)
 		}
 	}
 	b.row("100 foreground tasks: CPU", median(fore), "× a Go loop of `sh -c true`", 1.5)

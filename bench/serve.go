@@ -25,16 +25,12 @@ func (b *bench) serve() {
 	b.sched(dir, "run") // so that all is well for status, which has its runs to look at
 	url, token, server := b.startServe(dir)
 	defer func() { server.Process.Kill(); server.Wait() }()
-	deep, site := b.deep(url, token), strings.TrimSuffix(url, "/api/v1")
+	deep, site := deepPath(url, token), strings.TrimSuffix(url, "/api/v1")
 	for _, path := range []string{"/status", "/tasks", "/tasks?limit=1000", "/tasks/task-7", "/tasks/task-7/why",
 		"/upcoming", "/summary", "/runs", "/runs?limit=1",
 		deep, "/runs?task=task-7", "/runs?outcome=failed", "/runs?outcome=succeeded", "/metrics", "page /",
 		"page /tasks", "page /timeline", "page /timeline?hours=6", "page /timeline?hours=168", "page /tasks/task-7",
-		"page /runs", "/events"} {
-		if path == "/events" {
-			b.streams(url, token, 200)
-			continue
-		}
+		"page /runs"} {
 		at := url + path
 		if page, is := strings.CutPrefix(path, "page "); is {
 			at = site + page
@@ -54,6 +50,7 @@ func (b *bench) serve() {
 		}
 		b.row(fmt.Sprintf("a million runs, %d tasks: GET %s", tasks, path), median(ms), "ms", budget)
 	}
+	b.openStreams(url, token, 200)
 	b.crowd(site, token)
 	b.row("`sched serve` with them and 200 streams: memory", anonymous(server.Process.Pid), "MiB", 64)
 	b.beside(dir, url, token)
@@ -143,8 +140,8 @@ func (b *bench) startServe(dir string) (url, token string, server *exec.Cmd) {
 	return strings.TrimSuffix(line[strings.Index(line, "http://"):], "/\n") + "/api/v1", words[len(words)-1], server
 }
 
-// deep returns the path of a page in the middle of the history.
-func (b *bench) deep(url, token string) string {
+// deepPath returns the path of a page in the middle of the history.
+func deepPath(url, token string) string {
 	middle := time.Now().Add(-manyMinutes / 2 * time.Minute).UTC().Format(time.RFC3339)
 	body := get(url+"/runs?limit=1&until="+middle, token)
 	_, cursor, _ := strings.Cut(body, `"next": "`)
@@ -152,8 +149,8 @@ func (b *bench) deep(url, token string) string {
 	return "/runs?cursor=" + cursor
 }
 
-// streams opens streams, and leaves them open.
-func (b *bench) streams(url, token string, n int) {
+// openStreams opens streams, and leaves them open.
+func (b *bench) openStreams(url, token string, n int) {
 	for range n {
 		response := ask(url+"/events", token)
 		go io.Copy(io.Discard, response.Body)

@@ -36,29 +36,28 @@ func (b *bench) servers() {
 		must(os.WriteFile(dir+"/schedule.yaml", []byte("name: "+schedule+"\nstore: "+url+"\n"+string(text)), 0o600))
 		return dir
 	}
-	alone, first, second := b.due("alone", 100, `command: "true"`), shared("first", "two", "one_server: true"),
-		shared("second", "two", "one_server: true")
-	forkAlone, fork := b.due("fork-alone", 100, `command: "true", background: true`), shared("fork", "alone", "one_server: true, background: true")
-	var plain, claimed, taken, forkPlain, forkClaimed []float64
+	plain := b.due("alone", 100, `command: "true"`)
+	claiming, late := shared("first", "two", "one_server: true"), shared("second", "two", "one_server: true")
+	background := b.due("fork-alone", 100, `command: "true", background: true`)
+	claimingBackground := shared("fork", "alone", "one_server: true, background: true")
+	took := map[string][]float64{} // by folder, in ms
 	for i := range 12 {
 		at := time.Now().Add(time.Duration(i-30) * time.Minute).Format(time.RFC3339)
-		b.rest()
-		ms := []float64{b.took(alone, at), b.took(first, at), b.took(second, at)}
-		b.rest()
-		ms = append(ms, b.took(forkAlone, at))
-		b.rest()
-		ms = append(ms, b.took(fork, at))
-		if i == 0 { // the first makes the state folders
-			continue
+		for _, dir := range []string{plain, claiming, late, background, claimingBackground} {
+			if dir != claiming && dir != late { // these two come right after the one before
+				b.rest()
+			}
+			ms := b.took(dir, at)
+			if i > 0 { // the first makes the state folders
+				took[dir] = append(took[dir], ms)
+			}
 		}
-		plain, claimed, taken = append(plain, ms[0]), append(claimed, ms[1]), append(taken, ms[2])
-		forkPlain, forkClaimed = append(forkPlain, ms[3]), append(forkClaimed, ms[4])
 	}
-	b.row("100 foreground tasks: `sched run`", median(plain), "ms", none)
-	b.row("100 foreground one_server tasks: `sched run`", median(claimed), "ms", none)
-	b.row("100 one_server tasks that another server runs: `sched run`", median(taken), "ms", none)
-	b.row("100 background tasks: `sched run`", median(forkPlain), "ms", none)
-	b.row("100 background one_server tasks: `sched run`", median(forkClaimed), "ms", none)
+	b.row("100 foreground tasks: `sched run`", median(took[plain]), "ms", none)
+	b.row("100 foreground one_server tasks: `sched run`", median(took[claiming]), "ms", none)
+	b.row("100 one_server tasks that another server runs: `sched run`", median(took[late]), "ms", none)
+	b.row("100 background tasks: `sched run`", median(took[background]), "ms", none)
+	b.row("100 background one_server tasks: `sched run`", median(took[claimingBackground]), "ms", none)
 }
 
 // took runs the tick of a minute, and returns the milliseconds that it took.
@@ -71,13 +70,13 @@ func (b *bench) took(dir, at string) float64 {
 }
 
 // locks returns how many locks a second a number of goroutines take and release, for two seconds.
-func (b *bench) locks(url string, at int) float64 {
+func (b *bench) locks(url string, goroutines int) float64 {
 	store, err := stores.Open(mutex.Config{Servers: []string{url}, Namespace: "locks"})
 	must(err)
 	defer store.Close()
 	var all sync.WaitGroup
-	counts, end := make([]int, at), time.Now().Add(2*time.Second)
-	for i := range at {
+	counts, end := make([]int, goroutines), time.Now().Add(2*time.Second)
+	for i := range goroutines {
 		all.Go(func() {
 			for ; time.Now().Before(end); counts[i]++ {
 				name := fmt.Sprintf("task-%d", i)

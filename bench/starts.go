@@ -20,33 +20,32 @@ const waits = "date +%s%N >> started; sleep 2"
 // another Go program. While they run, it measures the memory of all processes of sched.
 func (b *bench) starts() {
 	dir := b.due("starts", 100, `background: true, after: "true", command: "`+waits+`"`)
-	figures := map[string][]float64{}
+	slower, bareLate := map[int][]float64{}, map[int][]float64{} // by percentile
+	var memory, returned []float64
 	for i := range 8 {
 		b.rest()
 		bare := b.bareForks(100, waits)
 		b.rest()
-		ours, memory, returned := b.startsOf(dir, 100)
+		ours, mib, took := b.startsOf(dir, 100)
 		if i == 0 {
 			continue // it makes the state folder
 		}
 		for _, p := range []int{50, 95, 100} {
-			name := strconv.Itoa(p)
-			figures[name] = append(figures[name], percentile(ours, p)/percentile(bare, p))
-			figures["bare"+name] = append(figures["bare"+name], percentile(bare, p))
+			slower[p] = append(slower[p], percentile(ours, p)/percentile(bare, p))
+			bareLate[p] = append(bareLate[p], percentile(bare, p))
 		}
-		figures["memory"], figures["returned"] = append(figures["memory"], memory),
-			append(figures["returned"], returned)
+		memory, returned = append(memory, mib), append(returned, took)
 	}
-	for _, p := range []string{"50", "95", "100"} {
+	for _, p := range []int{50, 95, 100} {
 		limit := float64(none)
-		if p == "50" {
+		if p == 50 {
 			limit = 1.5
 		}
-		b.row("100 background tasks of 2 s: "+p+" have started after", median(figures[p]), "× bare forks", limit)
-		b.row("100 bare forks of the same command: "+p+" have started after", median(figures["bare"+p]), "ms", none)
+		b.row(fmt.Sprintf("100 background tasks of 2 s: %d have started after", p), median(slower[p]), "× bare forks", limit)
+		b.row(fmt.Sprintf("100 bare forks of the same command: %d have started after", p), median(bareLate[p]), "ms", none)
 	}
-	b.row("100 background tasks of 2 s: `sched run` returns after", median(figures["returned"]), "ms", none)
-	b.row("100 waiting background runs: memory (PSS) of all that is ours", median(figures["memory"]), "MiB", 20)
+	b.row("100 background tasks of 2 s: `sched run` returns after", median(returned), "ms", none)
+	b.row("100 waiting background runs: memory (PSS) of all that is ours", median(memory), "MiB", 20)
 }
 
 // startsOf runs a tick of n tasks. It returns how many ms after the call each command ran, the

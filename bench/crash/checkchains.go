@@ -11,9 +11,9 @@ import (
 // cause and another origin.
 const triggeredBy = "triggered by "
 
-// chains checks that each run of a task that triggers another one has triggered exactly one run,
-// which says so, too.
-func (c *check) chains() {
+// checkChains checks that each run of a task that triggers another one has triggered exactly one
+// run, which says so, too.
+func (c *check) checkChains() {
 	caused := map[string][]record{}
 	recorded := map[string]record{}
 	for _, r := range c.records {
@@ -25,7 +25,7 @@ func (c *check) chains() {
 	for _, r := range c.records {
 		if t := c.tasks[r.Task]; t.triggers != "" && r.ran() && r.Slots <= 1 {
 			c.triggered++
-			c.chain(t, r, caused[r.Run])
+			c.checkChain(t, r, caused[r.Run])
 		}
 	}
 	for run, effects := range caused {
@@ -34,27 +34,27 @@ func (c *check) chains() {
 			if cause := c.traces[run]; cause != nil {
 				from = cause.first
 			}
-			c.wrongUnlessExcused(&effects[0], s, from, s.last, "run %s has triggered it, and has no record", short(run))
+			c.violateUnlessExcused(&effects[0], s, from, s.last, "run %s has triggered it, and has no record", short(run))
 		}
 	}
 }
 
-// chain checks what one run has triggered.
-func (c *check) chain(t task, r record, effects []record) {
+// checkChain checks what one run has triggered.
+func (c *check) checkChain(t task, r record, effects []record) {
 	s := c.traceOf(r)
 	refused := slices.ContainsFunc(r.Notes,
 		func(note string) bool { return strings.Contains(note, " is not triggered: ") })
 	switch {
 	case len(effects) > 1:
-		c.wrong(&r, s, "it has triggered %d runs", len(effects))
+		c.violate(&r, s, "it has triggered %d runs", len(effects))
 	case len(effects) == 0 && refused && c.anyFault():
 		c.excuse(fullDisk, "run %s of %s says that it could not trigger %s", short(r.Run), r.Task, t.triggers)
 	case len(effects) == 0:
-		c.wrongUnlessExcused(&r, s, s.first, len(c.events), "it has triggered no run")
+		c.violateUnlessExcused(&r, s, s.first, len(c.events), "it has triggered no run")
 	case effects[0].Task != t.triggers || effects[0].Cause.Task != r.Task || effects[0].Cause.Outcome != r.Outcome:
-		c.wrong(&effects[0], s, "it was triggered after %s %s", r.Task, r.Outcome)
+		c.violate(&effects[0], s, "it was triggered after %s %s", r.Task, r.Outcome)
 	case len(r.Triggered) != 1 || r.Triggered[0].Run != effects[0].Run:
-		c.wrongUnlessExcused(&r, s, s.first, s.last, "run %s was triggered by it, and it says %v",
+		c.violateUnlessExcused(&r, s, s.first, s.last, "run %s was triggered by it, and it says %v",
 			short(effects[0].Run), r.Triggered)
 	}
 }

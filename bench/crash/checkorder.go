@@ -15,16 +15,16 @@ type comer struct {
 	tick  int // the line in which its tick began
 }
 
-// order checks "first come, first served": no run passed another one that stood before it in the
-// queue for its mutex, or for a seat of its pool, from before it came until after it had begun.
+// checkOrder checks "first come, first served": no run passed another one that stood before it in
+// the queue for its mutex, or for a seat of its pool, from before it came until after it had begun.
 // sched promises no more than that. A run whose process was killed has no place until another
 // process waits in its stead. So only a place counts that one process has kept all the while.
 //
 // A run that waits comes when it is first seen in the queue. It may pass runs that have begun to
 // wait later than itself: it may have lost its place for a while. All other runs come with their
 // tick, and may pass no run.
-func (c *check) order() {
-	c.linesOfLooks()
+func (c *check) checkOrder() {
+	c.findLinesOfLooks()
 	ticks := map[string]int{}
 	for _, e := range c.events {
 		if e.what == tickBegan {
@@ -41,16 +41,16 @@ func (c *check) order() {
 	for _, b := range comers {
 		t := c.tasks[c.traces[b.run].task.name]
 		if t.lock() != "" {
-			c.passed(b, t.lock())
+			c.checkPassed(b, t.lock())
 		}
 		if t.pool {
-			c.passed(b, poolName+"#")
+			c.checkPassed(b, poolName+"#")
 		}
 	}
 }
 
-// linesOfLooks turns the lengths of the journal in looks into lines.
-func (c *check) linesOfLooks() {
+// findLinesOfLooks turns the lengths of the journal in looks into lines.
+func (c *check) findLinesOfLooks() {
 	ends := c.journal.ends()
 	line := func(size int64) int64 {
 		return int64(sort.Search(len(ends), func(i int) bool { return ends[i] > size })) + 1
@@ -60,9 +60,9 @@ func (c *check) linesOfLooks() {
 	}
 }
 
-// passed looks for a run that stood in a queue when the comer came, and still stood there when the
-// comer had begun.
-func (c *check) passed(b *comer, queue string) {
+// checkPassed looks for a run that stood in a queue when the comer came, and still stood there when
+// the comer had begun.
+func (c *check) checkPassed(b *comer, queue string) {
 	after, _ := slices.BinarySearchFunc(c.looks, int64(b.began)+1,
 		func(l look, line int64) int { return cmp.Compare(l.from, line) })
 	if after == len(c.looks) {
@@ -79,7 +79,7 @@ func (c *check) passed(b *comer, queue string) {
 		c.compared++
 		if stays := !slices.ContainsFunc(c.looks[came:after+1], func(l look) bool { return !l.standing[p] }); stays {
 			s := c.traces[b.run]
-			c.wrongUnlessExcused(nil, s, int(c.looks[came].from), b.began, "run %s began in line %d although run %s (%s), owner %d, stood before it in the queue for %s from line %d to %d",
+			c.violateUnlessExcused(nil, s, int(c.looks[came].from), b.began, "run %s began in line %d although run %s (%s), owner %d, stood before it in the queue for %s from line %d to %d",
 				short(b.run), b.began, short(p.run), p.since, p.owner, queue, c.looks[came].from, c.looks[after].to)
 		}
 	}

@@ -4,9 +4,10 @@ package main
 
 import "strings"
 
-// requested checks that every confirmed request has one record, and that no request ran that was
-// taken back. A request that was killed before sched confirmed it may have a record or no record.
-func (c *check) requested() {
+// checkRequests checks that every confirmed request has one record, and that no request ran that
+// was taken back. A request that was killed before sched confirmed it may have a record or no
+// record.
+func (c *check) checkRequests() {
 	records, traces := map[string][]record{}, c.traces
 	uncertain := map[string]int{}
 	for _, r := range c.records {
@@ -22,25 +23,25 @@ func (c *check) requested() {
 	}
 	for _, a := range c.requests.asked {
 		confirmed[a.run] = true
-		c.confirmed(a, lines[a.run], records[a.run], traces[a.run])
+		c.checkRequest(a, lines[a.run], records[a.run], traces[a.run])
 	}
 	for run, all := range records {
 		if !confirmed[run] {
 			uncertain[all[0].Task]++
 			if most := c.requests.uncertain[all[0].Task]; uncertain[all[0].Task] > most {
-				c.wrong(&all[0], traces[run],
+				c.violate(&all[0], traces[run],
 					"run %s was not asked for; %d commands that asked for %s were killed or failed",
 					short(run), most, all[0].Task)
 			}
 		}
 	}
 	for _, run := range c.waiting() {
-		c.wrong(nil, nil, "request %s waits still", run)
+		c.violate(nil, nil, "request %s waits still", run)
 	}
 }
 
-// confirmed checks one request that sched confirmed in the first of the lines of the journal.
-func (c *check) confirmed(a asked, lines []int, records []record, t *trace) {
+// checkRequest checks one request that sched confirmed in the first of the lines of the journal.
+func (c *check) checkRequest(a asked, lines []int, records []record, t *trace) {
 	c.asked++
 	last := len(c.events)
 	if t != nil {
@@ -50,15 +51,15 @@ func (c *check) confirmed(a asked, lines []int, records []record, t *trace) {
 	}
 	switch {
 	case len(records) == 0:
-		c.wrongUnlessExcused(nil, t, lines[0], last,
+		c.violateUnlessExcused(nil, t, lines[0], last,
 			"run %s of %s was asked for, and has no record", short(a.run), a.task)
 	case len(records) > 1:
-		c.wrong(&records[0], t, "run %s of %s was asked for once, and has %d records",
+		c.violate(&records[0], t, "run %s of %s was asked for once, and has %d records",
 			short(a.run), a.task, len(records))
 	case records[0].Task != a.task:
-		c.wrong(&records[0], t, "run %s was asked for of %s", short(a.run), a.task)
+		c.violate(&records[0], t, "run %s was asked for of %s", short(a.run), a.task)
 	case a.cancelled && !strings.HasPrefix(records[0].Reason, cancelledBy):
-		c.wrong(&records[0], t, "run %s of %s was taken back", short(a.run), a.task)
+		c.violate(&records[0], t, "run %s of %s was taken back", short(a.run), a.task)
 	}
 	if a.cancelled {
 		c.cancelled++

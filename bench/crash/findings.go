@@ -39,10 +39,10 @@ type window struct {
 	from, to int
 }
 
-// faultWindows finds the windows in which records may have been lost. A full or read-only folder
+// findWindows finds the windows in which records may have been lost. A full or read-only folder
 // counts until the last tick that saw it has ended. A damaged history counts from the last time it
 // was read until it was set aside: records of that time are lost with it.
-func (c *check) faultWindows() {
+func (c *check) findWindows() {
 	alive, known, reading, now := map[string]bool{}, 0, 0, 0
 	for _, e := range c.events {
 		switch e.what {
@@ -82,14 +82,14 @@ func (c *check) lastEnd(ticks map[string]bool, line int) int {
 	return line
 }
 
-// wrongUnlessExcused reports a violation. If a fault between the two lines of the journal explains
-// it, it counts as a loss instead.
-func (c *check) wrongUnlessExcused(r *record, s *trace, from, to int, format string, a ...any) {
+// violateUnlessExcused reports a violation. If a fault between the two lines of the journal
+// explains it, it counts as a loss instead.
+func (c *check) violateUnlessExcused(r *record, s *trace, from, to int, format string, a ...any) {
 	if why := c.excusedBy(from, to); why != "" {
 		c.excuse(why, format, a...)
 		return
 	}
-	c.wrong(r, s, format, a...)
+	c.violate(r, s, format, a...)
 }
 
 // excusedBy returns the fault between two lines of the journal; empty for none.
@@ -125,9 +125,9 @@ func (c *check) putAway(line int) int {
 	return len(c.events)
 }
 
-// wrong adds a violation with its evidence: the record, and the lines of the journal about the run
-// and its tick.
-func (c *check) wrong(r *record, s *trace, format string, a ...any) {
+// violate adds a violation with its evidence: the record, and the lines of the journal about the
+// run and its tick.
+func (c *check) violate(r *record, s *trace, format string, a ...any) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "VIOLATION: "+format+"\n", a...)
 	run := ""
@@ -152,13 +152,13 @@ func (c *check) wrong(r *record, s *trace, format string, a ...any) {
 	c.violations = append(c.violations, b.String())
 }
 
-// leftovers looks for things that should be gone: processes, held locks, runs without an end.
-func (c *check) leftovers() {
+// checkLeftovers looks for things that should be gone: processes, held locks, runs without an end.
+func (c *check) checkLeftovers() {
 	for _, p := range busy(c.processes()) {
-		c.wrong(nil, nil, "a process is left: %s", p)
+		c.violate(nil, nil, "a process is left: %s", p)
 	}
 	for p := range c.standing() {
-		c.wrong(nil, nil, "a run waits, and no process lives: %+v", p)
+		c.violate(nil, nil, "a run waits, and no process lives: %+v", p)
 	}
 	locks, _ := filepath.Glob(c.state() + "/locks/*")
 	for _, path := range locks {
@@ -167,17 +167,17 @@ func (c *check) leftovers() {
 			continue
 		}
 		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-			c.wrong(nil, nil, "a lock is held, and no run lives: %s", path)
+			c.violate(nil, nil, "a lock is held, and no run lives: %s", path)
 		}
 		file.Close()
 	}
 	more, _ := filepath.Glob(fmt.Sprintf("%s/locks/%s#[^1-%d]*.lock", c.state(), poolName, seats))
 	if len(more) > 0 {
-		c.wrong(nil, nil, "the pool has %d seats: %v", seats, more)
+		c.violate(nil, nil, "the pool has %d seats: %v", seats, more)
 	}
 	for _, row := range c.going() {
 		if !row.Requested() { // which requested looks for
-			c.wrong(nil, nil, "a run is left: %+v", row)
+			c.violate(nil, nil, "a run is left: %+v", row)
 		}
 	}
 }
@@ -193,20 +193,20 @@ func (c *campaign) going() []state.Row {
 	return append(live, lost...)
 }
 
-// tickExits checks how the ticks ended, and that no process of sched panicked.
-func (c *check) tickExits() {
+// checkTickExits checks how the ticks ended, and that no process of sched panicked.
+func (c *check) checkTickExits() {
 	for _, t := range c.ticks {
 		select {
 		case <-t.done:
 		default:
-			c.wrong(nil, nil, "tick %d of %s did not end", t.number, t.minute)
+			c.violate(nil, nil, "tick %d of %s did not end", t.number, t.minute)
 			continue
 		}
 		asked := slices.ContainsFunc(c.tickSignals[t.name()],
 			func(e event) bool { return e.detail == tickProcess && e.outcome != "stopped" })
 		if code := t.status.ExitStatus(); code != 0 && code != 1 && !asked {
 			text, _ := os.ReadFile(c.output(t))
-			c.wrong(nil, nil, "tick %d: %s, and it got no signal\n%s", t.number, ending(t.status), text)
+			c.violate(nil, nil, "tick %d: %s, and it got no signal\n%s", t.number, ending(t.status), text)
 		}
 	}
 	for _, dir := range []string{c.path("ticks"), c.state() + "/output"} {
@@ -216,7 +216,7 @@ func (c *check) tickExits() {
 			}
 			text, _ := os.ReadFile(path)
 			if i := strings.Index(string(text), "goroutine "); i >= 0 || strings.Contains(string(text), "panic: ") {
-				c.wrong(nil, nil, "%s: %.2000s", path, text)
+				c.violate(nil, nil, "%s: %.2000s", path, text)
 			}
 			return nil
 		})

@@ -69,7 +69,7 @@ func main() {
 	c.quiesce()
 	close(quiet)
 	watching.Wait()
-	found := c.check()
+	found := judge(c)
 	found.print(c)
 	if *keep || len(found.violations) > 0 {
 		c.save()

@@ -76,7 +76,7 @@ func (t *trial) folder(server int) string { return filepath.Join(t.dir, name(ser
 
 func name(server int) string { return fmt.Sprintf("web-%d", server+1) }
 
-// few is how many servers have a network of their own, a fifth.
+// few returns how many servers share a network of their own: a fifth of them.
 func (t *trial) few() int { return max(1, t.size.servers/5) }
 
 // The names of tasks begin with the promise that is checked.
@@ -144,28 +144,10 @@ func (t *trial) run() {
 	t.faultEnds = max(begins+1, t.size.minutes*3/5)
 	t.begun = time.Now().Add(t.size.minute)
 	t.trace("trial")
-	half := t.size.minute / 2
 	over := make(chan struct{})
 	go func() {
-		defer close(over)
-		if t.fault.begin == nil {
-			return
-		}
-		time.Sleep(time.Until(t.at(begins).Add(half)))
-		t.struck = time.Now()
-		if t.fault.forgets {
-			t.trace("forgets")
-		}
-		t.fault.begin(t)
-		if t.fault.forgets {
-			t.trace("forgot")
-		}
-		t.mended = time.Now()
-		if t.fault.end != nil {
-			time.Sleep(max(time.Until(t.at(t.faultEnds).Add(half)), t.fault.atLeast-time.Since(t.struck)))
-			t.fault.end(t)
-			t.mended = time.Now()
-		}
+		t.makeFault(begins)
+		close(over)
 	}()
 	minute := 0
 	for ; minute < t.size.minutes; minute++ {
@@ -176,6 +158,29 @@ func (t *trial) run() {
 		t.tickAll(minute)
 	}
 	t.ticks.Wait()
+}
+
+// makeFault begins the fault in the middle of a minute, and mends it.
+func (t *trial) makeFault(begins int) {
+	if t.fault.begin == nil {
+		return
+	}
+	half := t.size.minute / 2
+	time.Sleep(time.Until(t.at(begins).Add(half)))
+	t.struck = time.Now()
+	if t.fault.forgets {
+		t.trace("forgets")
+	}
+	t.fault.begin(t)
+	if t.fault.forgets {
+		t.trace("forgot")
+	}
+	t.mended = time.Now()
+	if t.fault.end != nil {
+		time.Sleep(max(time.Until(t.at(t.faultEnds).Add(half)), t.fault.atLeast-time.Since(t.struck)))
+		t.fault.end(t)
+		t.mended = time.Now()
+	}
 }
 
 // someWait reports whether a slot that waits for the store has not run yet.
