@@ -32,8 +32,8 @@ const (
 	picture = "docs/picture.svg"
 )
 
-// A session is what is typed, and what the clock shows then. The background task of the first has
-// ended before the second begins.
+// session is what is typed, and what the clock shows then. The background task of the first command
+// has ended before the second command begins.
 var session = []struct{ clock, command string }{
 	{"2026-11-21T09:10:00Z", "run"},
 	{"2026-11-21T09:10:24.3Z", "list"},
@@ -47,23 +47,24 @@ func main() {
 		log.Fatal("usage: go run ./docs/picture [--check]")
 	}
 	svg, err := draw()
+	if err == nil && check {
+		err = compare(svg)
+	} else if err == nil {
+		err = os.WriteFile(picture, svg, 0o644)
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	if !check {
-		if err := os.WriteFile(picture, svg, 0o644); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
+}
+
+// compare returns an error if the file has another picture.
+func compare(svg []byte) error {
 	old, err := os.ReadFile(picture)
-	if err != nil {
-		log.Fatal(err)
+	if err != nil || bytes.Equal(old, svg) {
+		return err
 	}
-	if !bytes.Equal(old, svg) {
-		log.Fatalf("%s is not what sched prints now: go run ./docs/picture\n%s",
-			picture, difference(string(old), string(svg)))
-	}
+	return fmt.Errorf("%s is not what sched prints now: go run ./docs/picture\n%s",
+		picture, difference(string(old), string(svg)))
 }
 
 // draw runs the session in a new folder and returns it as SVG.
@@ -88,7 +89,7 @@ func draw() ([]byte, error) {
 	for i, step := range session {
 		if i > 0 {
 			rows = append(rows, nil)
-			if err := settle(dir, binary, step.clock); err != nil {
+			if err := awaitBackgroundRun(dir, binary, step.clock); err != nil {
 				return nil, err
 			}
 		}
@@ -97,7 +98,7 @@ func draw() ([]byte, error) {
 			return nil, fmt.Errorf("sched %s: %w", step.command, err)
 		}
 		rows = append(rows, prompt("sched "+step.command))
-		rows = append(rows, screen(fixed(printed))...)
+		rows = append(rows, screen(withoutVariableParts(printed))...)
 	}
 	return render(rows), nil
 }
@@ -111,8 +112,8 @@ func command(dir, binary, clock string, args ...string) *exec.Cmd {
 	return c
 }
 
-// settle waits until the background run is in the history.
-func settle(dir, binary, clock string) error {
+// awaitBackgroundRun waits until the background run is in the history.
+func awaitBackgroundRun(dir, binary, clock string) error {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		out, err := command(dir, binary, clock, "history", "mail-queue").Output()
 		if err != nil {

@@ -27,9 +27,9 @@ func prompt(command string) (row []cell) {
 	return row
 }
 
-// variable are the parts that differ from run to run, and what stands in their place. A replacement
-// is padded to the width of what it replaces where a column follows.
-var variable = []struct {
+// variableParts are the parts that differ from run to run, and what stands in their place. A
+// replacement is padded to the width of what it replaces where a column follows.
+var variableParts = []struct {
 	pattern     *regexp.Regexp
 	replacement string
 }{
@@ -40,11 +40,11 @@ var variable = []struct {
 	{regexp.MustCompile(`in (?:\d+ ms|\d\.\d s)`), "in 449 ms"},
 }
 
-// fixed replaces what differs from run to run.
-func fixed(printed string) string {
+// withoutVariableParts replaces what differs from run to run.
+func withoutVariableParts(printed string) string {
 	lines := strings.Split(printed, "\n")
 	for i := range lines {
-		for _, v := range variable {
+		for _, v := range variableParts {
 			lines[i] = v.pattern.ReplaceAllString(lines[i], v.replacement)
 		}
 	}

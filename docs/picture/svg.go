@@ -16,6 +16,7 @@ const (
 	lineHeight = 20.0
 	margin     = 20.0
 	bar        = 34.0 // of the window, above the text
+	baseline   = 13.0 // of a text, below the top of its line
 )
 
 // classes are the names of the colours in the style sheet.
@@ -59,7 +60,7 @@ func render(rows [][]cell) []byte {
 		fmt.Fprintf(&b, `  <circle class="dot" cx="%g" cy="%g" r="6"/>`+"\n", margin+float64(i)*20, bar/2)
 	}
 	for i, row := range rows {
-		y := bar + margin + float64(i)*lineHeight + 13
+		y := bar + margin + float64(i)*lineHeight + baseline
 		for _, part := range parts(row) {
 			class := ""
 			if name := classes[part.colour]; name != "" {

@@ -53,40 +53,40 @@ type overlap struct {
 
 func keyOf(record state.Row) slotKey { return slotKey{record.Task, record.Slot.UTC()} }
 
-func (w *world) of(key slotKey) *slotLog {
+func (w *world) logOf(key slotKey) *slotLog {
 	if w.slots[key] == nil {
 		w.slots[key] = &slotLog{}
 	}
 	return w.slots[key]
 }
 
-// asked notes that a server asks for a slot.
-func (w *world) asked(record state.Row) {
+// noteAsked notes that a server asks for a slot.
+func (w *world) noteAsked(record state.Row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if log := w.of(keyOf(record)); log.asked.IsZero() {
+	if log := w.logOf(keyOf(record)); log.asked.IsZero() {
 		log.asked = time.Now()
 	}
 }
 
-// excuse notes why a slot may run nowhere.
-func (w *world) excuse(record state.Row, why string) {
+// noteExcuse notes why a slot may run nowhere.
+func (w *world) noteExcuse(record state.Row, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	log := w.of(keyOf(record))
+	log := w.logOf(keyOf(record))
 	log.excuses = append(log.excuses, why)
 }
 
-// silent notes that a server got no answer.
-func (w *world) silent(s *server) {
+// noteSilence notes that a server got no answer.
+func (w *world) noteSilence(s *server) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.silences = append(s.silences, time.Now())
 }
 
-// isLate notes that a request about a key was carried out in a later tick. Then a slot may run
+// noteLate notes that a request about a key was carried out in a later tick. Then a slot may run
 // nowhere: spec/README.md says so.
-func (w *world) isLate(key string) {
+func (w *world) noteLate(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.late[key] = true
@@ -110,7 +110,7 @@ func (w *world) start(s *server, record state.Row, task *schedule.Task, lock mut
 		}
 	}
 	w.commands = append(w.commands, c)
-	log := w.of(c.slot)
+	log := w.logOf(c.slot)
 	log.ran = append(log.ran, c)
 	return c
 }
@@ -130,8 +130,8 @@ func (w *world) judge() {
 	slices.Sort(w.broken)
 }
 
-// judgeOutcomes: each slot that was due has one outcome on each server that it was due for, and
-// none on others. A task that is not for one server runs once at most on each.
+// judgeOutcomes checks that each slot that was due has one outcome on each server that it was due
+// for, and none on others. A task that is not for one server runs once at most on each.
 func (w *world) judgeOutcomes() {
 	for _, s := range w.servers {
 		rows, _ := s.rows()
@@ -154,7 +154,8 @@ func (w *world) judgeOutcomes() {
 	}
 }
 
-// judgeClaims: a slot runs once, and it runs if a server has asked for it and all had answers.
+// judgeClaims checks that a slot runs once, and that it runs if a server has asked for it and all
+// had answers.
 func (w *world) judgeClaims() {
 	for key, log := range w.slots {
 		ran := map[string]int{} // by server
@@ -169,16 +170,16 @@ func (w *world) judgeClaims() {
 		case log.asked.IsZero(): // not a task of one_server
 		case len(log.ran) > 1 && !lostData:
 			w.fail("%s ran %d times", key, len(log.ran))
-		case len(log.ran) == 0 && len(log.excuses) == 0 && !w.late["claim "+key.claim()] && !w.settled(key):
+		case len(log.ran) == 0 && len(log.excuses) == 0 && !w.late["claim "+key.claim()] && !w.isExplained(key):
 			w.fail("%s ran nowhere", key)
 		}
 	}
 }
 
-// settled reports whether a server has an outcome for a slot that explains why no server ran it:
-// its run was lost with its process, the slot was missed because the server was killed and stayed
-// away, or the server got no answer for as long as the slot may wait.
-func (w *world) settled(key slotKey) bool {
+// isExplained reports whether a server has an outcome for a slot that explains why no server ran
+// it: its run was lost with its process, the slot was missed because the server was killed and
+// stayed away, or the server got no answer for as long as the slot may wait.
+func (w *world) isExplained(key slotKey) bool {
 	return slices.ContainsFunc(w.servers, func(s *server) bool {
 		_, last := s.rows()
 		row := last[key]
@@ -187,8 +188,9 @@ func (w *world) settled(key slotKey) bool {
 	})
 }
 
-// judgeOverlaps: of two commands with one mutex at once the first one had no answer for a lease, or
-// the store has lost its data. If a lost lease stops the command, no answer is no excuse.
+// judgeOverlaps checks that of two commands with one mutex at once the first one had no answer for
+// a lease, or the store has lost its data. If a lost lease stops the command, no answer is no
+// excuse.
 func (w *world) judgeOverlaps() {
 	for _, c := range w.commands {
 		for _, o := range c.suspicious {

@@ -113,7 +113,7 @@ func (p *process) line(about string, request func()) (answered bool) {
 			request()
 			w.note(p.server, "the store has done late: %s", about)
 			if _, key, _ := strings.Cut(about, " "); late > 50*time.Second {
-				w.isLate(key)
+				w.noteLate(key)
 			}
 		})
 	default:
@@ -126,7 +126,7 @@ func (p *process) line(about string, request func()) (answered bool) {
 	}
 	p.pause(2*time.Second + latency)
 	p.world.note(p.server, "no answer: %s", about)
-	p.world.silent(p.server)
+	p.world.noteSilence(p.server)
 	return false
 }
 
@@ -265,12 +265,12 @@ func (p *process) begin(slot schedule.Slot) {
 		p.run(record, task, lock)
 	case isHeld:
 		if held.Name == task.Mutex {
-			p.world.excuse(record, "another task has its mutex")
+			p.world.noteExcuse(record, "another task has its mutex")
 		}
 		p.skip(record, err.Error())
 	case task.WaitWhenStoreDown && p.delay(slot, err):
 	default:
-		p.world.excuse(record, "no answer")
+		p.world.noteExcuse(record, "no answer")
 		p.skip(record, err.Error())
 	}
 }
@@ -285,7 +285,7 @@ func (p *process) take(record state.Row, slot schedule.Slot) (mutex.Lock, error)
 		if defects["mutex"] {
 			key = cluster.Key(schedule.Slot{Task: &schedule.Task{Name: task.Mutex}, At: slot.At})
 		}
-		p.world.asked(record)
+		p.world.noteAsked(record)
 		err := p.locks.Claim(ctx, key, cluster.Until(slot), holder)
 		p.world.note(p.server, "claims %s of %s: %v", task.Name, slot.At.Format("15:04"), err)
 		if _, isHeld := errors.AsType[*mutex.HeldError](err); !isHeld && err != nil {
@@ -360,7 +360,7 @@ func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock
 	p.step("ready ", task.Name)
 	if why := renewer.HeldToStart(); why != "" && !p.world.defects["start"] {
 		p.world.note(p.server, "%s does not start: %s", task.Name, why)
-		p.world.excuse(record, why)
+		p.world.noteExcuse(record, why)
 		p.as(func() { p.end(record.ID, outcome.Failed, why) })
 		p.release(lock)
 		return

@@ -51,7 +51,7 @@ func simulate(t *testing.T, seed uint64, template string, d defects) (w *world) 
 	defer os.RemoveAll(dir)
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t, seed, dir, template, d)
-		w.sim()
+		w.run()
 	})
 	return w
 }

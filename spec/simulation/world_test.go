@@ -101,7 +101,7 @@ func newWorld(t *testing.T, seed uint64, dir string, template string, d defects)
 		w.slowness = between(r, time.Millisecond, 1500*time.Millisecond)
 	}
 	for range r.IntN(3) {
-		w.outages = append(w.outages, w.aSpan(r, 5*time.Second, 10*time.Minute))
+		w.outages = append(w.outages, w.randomSpan(r, 5*time.Second, 10*time.Minute))
 	}
 	if r.IntN(6) == 0 {
 		w.dataLoss = append(w.dataLoss, w.begun.Add(between(r, 0, time.Hour)))
@@ -119,14 +119,14 @@ func newWorld(t *testing.T, seed uint64, dir string, template string, d defects)
 	return w
 }
 
-// aSpan is a part of the hour.
-func (w *world) aSpan(r *rand.Rand, least, most time.Duration) span {
+// randomSpan is a part of the hour.
+func (w *world) randomSpan(r *rand.Rand, least, most time.Duration) span {
 	from := w.begun.Add(between(r, 0, 55*time.Minute))
 	return span{from, from.Add(between(r, least, min(most, w.begun.Add(time.Hour).Sub(from))))}
 }
 
-// sim does everything that happens in the world, and has the judge look at it.
-func (w *world) sim() {
+// run does everything that happens in the world, and has the judge look at it.
+func (w *world) run() {
 	now := clock.Now
 	clock.Now = func() time.Time { return w.current.Load().now() }
 	defer func() { clock.Now = now }()
@@ -195,14 +195,14 @@ func newServer(w *world, i int, dir, template, yaml string, r *rand.Rand) *serve
 		s.offset = between(r, -6*time.Minute, 6*time.Minute)
 	}
 	if r.IntN(3) == 0 {
-		s.jumps = append(s.jumps, jump{w.aSpan(r, 10*time.Second, 20*time.Minute),
+		s.jumps = append(s.jumps, jump{w.randomSpan(r, 10*time.Second, 20*time.Minute),
 			between(r, -15*time.Minute, 15*time.Minute)})
 	}
 	if r.IntN(3) == 0 {
-		s.off = append(s.off, w.aSpan(r, 10*time.Second, 25*time.Minute))
+		s.off = append(s.off, w.randomSpan(r, 10*time.Second, 25*time.Minute))
 	}
 	for range r.IntN(4) {
-		freeze := w.aSpan(r, time.Second, 3*time.Minute)
+		freeze := w.randomSpan(r, time.Second, 3*time.Minute)
 		if r.IntN(2) == 0 { // between the lock of a run and its command
 			begins := freeze.from.Truncate(10 * time.Minute).Add(between(r, 0, 6*time.Second) - s.offset)
 			freeze.from, freeze.to = begins, begins.Add(freeze.to.Sub(freeze.from))

@@ -45,9 +45,9 @@ func newTree(all []*shape) *tree {
 	return t
 }
 
-// include is what the model includes: a slot may do only what leads on in the tree, and a node is
-// printed when it is reached. The tree itself is in a file.
-func include() string {
+// traceInclude is what the model includes: a slot may do only what leads on in the tree, and a node
+// is printed when it is reached. The tree itself is in a file.
+func traceInclude() string {
 	var b strings.Builder
 	for i, event := range events {
 		fmt.Fprintf(&b, "#define E_%s %d\n", event, i)
@@ -109,12 +109,13 @@ func (t *tree) write(path string) {
 // The searches of spin, in time of a processor: first for all shapes together, which need not end,
 // and then for each that is left, which should.
 const (
-	together = 30 * time.Second
-	alone    = 20 * time.Second
+	togetherLimit = 30 * time.Second
+	aloneLimit    = 20 * time.Second
 )
 
-// accept finds out which shapes the model has, too, in the background or in the foreground. A run
-// that lost several supervisors needs more ticks: with them the search takes longer.
+// accept sets accepted for each shape that the model has, too, in the background or in the
+// foreground. A run that lost several supervisors needs more ticks: with them the search takes
+// longer.
 func accept(plan string, all []*shape) {
 	var open []*shape
 	for _, s := range all {
@@ -128,11 +129,11 @@ func accept(plan string, all []*shape) {
 			return
 		}
 		switches := slices.Concat(more, []string{"-DTRACE", "-DSLOTS=1", "-DKILLS=1", "-DRETRIES=3", "-DSTORE_WAITS"})
-		dir := compile(plan, []byte(include()), switches...)
-		search(dir, open, together)
+		dir := compile(plan, []byte(traceInclude()), switches...)
+		search(dir, open, togetherLimit)
 		sideBySide(open, func(s *shape) {
 			if !s.accepted {
-				s.searched = search(dir, []*shape{s}, alone)
+				s.searched = search(dir, []*shape{s}, aloneLimit)
 			}
 		})
 		open = slices.DeleteFunc(open, func(s *shape) bool { return s.accepted })

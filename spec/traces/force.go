@@ -65,7 +65,7 @@ const (
 //go:embed trace.pml
 var forcing []byte
 
-// force finds out which stories the models have, too.
+// force sets accepted for each story that the models have, too.
 func force(spec string, all []*story) {
 	dirs := map[string]string{}
 	for _, s := range all {
@@ -94,7 +94,7 @@ func compileForced(spec string, s *story) string {
 func (s *story) search(dir string) {
 	file := filepath.Join(dir, fmt.Sprintf("%p", s))
 	must(os.WriteFile(file, s.text(), 0o600))
-	out, ended := pan(dir, file, alone, "-w16")
+	out, ended := pan(dir, file, aloneLimit, "-w16")
 	s.searched, s.accepted = ended, bytes.Contains(out, []byte("accepted\n"))
 	for _, found := range regexp.MustCompile(`reached (\d+)\n`).FindAllSubmatch(out, -1) {
 		at, _ := strconv.Atoi(string(found[1]))
@@ -111,8 +111,9 @@ func (s *story) text() []byte {
 	return b.Bytes()
 }
 
-// same is the same for stories that are one for the model: times count for a mutex alone.
-func (s *story) same() string {
+// identity tells stories apart: the model cannot tell two stories with one identity apart, and one
+// of them is enough. Times count for a mutex alone.
+func (s *story) identity() string {
 	if s.model == "lease" {
 		return s.example
 	}
