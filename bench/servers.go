@@ -62,10 +62,8 @@ func (b *bench) servers() {
 
 // took runs the tick of a minute, and returns the milliseconds that it took.
 func (b *bench) took(dir, at string) float64 {
-	c := exec.Command(b.path("sched"), "run", "--at", at)
-	c.Dir, c.Stdout, c.Stderr = dir, b.out, os.Stderr
 	begun := time.Now()
-	must(c.Run())
+	b.wait(b.start(dir, "sched", "run", "--at", at))
 	return 1e3 * time.Since(begun).Seconds()
 }
 

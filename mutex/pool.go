@@ -122,7 +122,7 @@ func (n Need) Acquire(ctx context.Context, store Locks, holder Holder) (h Holdin
 	return h, nil
 }
 
-// takeSeat takes the first free seat. The error is *FullError if there is none.
+// takeSeat takes the first free seat. The error is *FullError if all seats are taken.
 func (n Need) takeSeat(ctx context.Context, store Locks, holder Holder) (lock Lock, seat string, err error) {
 	full := &FullError{Pool: n.Pool, Seats: n.Seats}
 	for _, seat := range Seats(n.Pool, n.Seats) {

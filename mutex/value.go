@@ -11,9 +11,6 @@ import (
 	"sched/schedule/humanize"
 )
 
-// This file says what a store keeps: the values of locks and claims, and how to read a value that
-// another program may have written.
-
 // A Holder says which run has a mutex, or has claimed a key. Only Run decides anything; the rest is
 // for people.
 type Holder struct {

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// checkSlots looks for the one outcome of every slot, beginning with the first tick. A slot whose minute
-// was ticked or replayed again may have as many outcomes as there were ticks, but no "missed".
+// checkSlots looks for the one outcome of every slot, beginning with the first tick. A slot whose
+// minute was ticked or replayed again may have as many outcomes as there were ticks, but no
+// "missed".
 func (c *check) checkSlots() {
 	byTask := map[string][]record{}
 	for _, r := range c.records {
@@ -71,8 +72,8 @@ func (c *check) ticksWithTrace() []*tick {
 	return c.ticks
 }
 
-// checkSlot compares the records of one slot with the commands that ran for it, and with the ticks of
-// its minute.
+// checkSlot compares the records of one slot with the commands that ran for it, and with the ticks
+// of its minute.
 func (c *check) checkSlot(t task, slot time.Time, ticks []*tick, records []record, traces []*trace) {
 	name := slotName(t.name, slot)
 	ran := slices.DeleteFunc(slices.Clone(traces), func(s *trace) bool { return len(s.attempts) == 0 })

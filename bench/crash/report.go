@@ -34,7 +34,7 @@ func (f findings) print(w *campaign) {
 		if t.replay {
 			replays++
 		}
-		if killed(t.status) {
+		if t.status.Signaled() {
 			dead++
 		}
 	}

@@ -201,6 +201,3 @@ func (s *trace) watchers() []string {
 	}
 	return []string{tickProcess, witness, supervisor, successor, finish, forked}
 }
-
-// killed reports whether a process was ended by a signal.
-func killed(status unix.WaitStatus) bool { return status.Signaled() }

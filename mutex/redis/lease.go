@@ -153,9 +153,8 @@ const brokenFor = 24 * time.Hour
 
 // breakScript removes a key that has one of the values, or that is empty or no text.
 const breakScript = `local value = redis.pcall("GET", KEYS[1])
-local isGarbage = value == "" or type(value) == "table"
 for _, seen in ipairs(ARGV) do
-	if value == seen or isGarbage then return redis.call("DEL", KEYS[1]) end
+	if value == seen or value == "" or type(value) == "table" then return redis.call("DEL", KEYS[1]) end
 end`
 
 // Break frees name on all servers. A mark with the value tells the run that had it when it renews.

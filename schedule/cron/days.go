@@ -95,11 +95,6 @@ func (c cycle) next(day, last int64) (int64, bool) {
 	return due, due <= last
 }
 
-func (c cycle) due(day int64) bool {
-	next, ok := c.next(day, day)
-	return ok && next == day
-}
-
 // startText returns the first due day as people write it.
 func (c cycle) startText() string { return dateText(c.from) }
 

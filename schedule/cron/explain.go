@@ -124,7 +124,7 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 			Name:       "date",
 			Text:       words,
 			Value:      int(since),
-			Matches:    c.cycle.due(c.cycle.from + since),
+			Matches:    since >= 0 && since%c.cycle.days == 0,
 			comparison: c.cycle.why(since),
 		},
 	}

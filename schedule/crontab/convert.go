@@ -264,8 +264,8 @@ func (c *converter) homeOf(user string) (dir string, ok bool) {
 
 var address = humanize.Pattern(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
 
-// setMail sets who gets the output: the addresses of MAILTO. A name without a host is a user of this
-// machine.
+// setMail sets who gets what the command prints: the addresses of MAILTO. A name without a host is
+// a user of this machine.
 func (c *converter) setMail(t *Task) {
 	to, isSet := t.Env["MAILTO"]
 	if !isSet {

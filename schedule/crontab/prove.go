@@ -50,7 +50,7 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 		name := zone.String()
 		if calendars[name] == nil {
 			calendars[name] = vixie.NewCalendar(zone, p.From, p.To)
-			p.Zones, p.Changes = append(p.Zones, name), p.Changes+calendars[name].Changes()
+			p.Zones, p.Changes = append(p.Zones, name), p.Changes+len(calendars[name].ChangeTimes())
 		}
 		return calendars[name]
 	}

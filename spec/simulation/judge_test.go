@@ -188,9 +188,9 @@ func (w *world) isExplained(key slotKey) bool {
 	})
 }
 
-// judgeOverlaps checks that of two commands with one mutex at once the first one had no answer for
-// a lease, or the store has lost its data. If a lost lease stops the command, no answer is no
-// excuse.
+// judgeOverlaps looks for two commands that live at once and have one mutex. The excuses are that
+// the first one had no answer for a lease, or that the store has lost its data. If a lost lease
+// stops the command, no answer is no excuse.
 func (w *world) judgeOverlaps() {
 	for _, c := range w.commands {
 		for _, o := range c.suspicious {

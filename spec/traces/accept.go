@@ -13,8 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // events are the events of the model, in the order of their numbers.
@@ -81,16 +82,12 @@ const mostNodes = 4000
 
 // sideBySide does something with each of several things, with one of them on each processor.
 func sideBySide[T any](all []T, do func(T)) {
-	var each sync.WaitGroup
-	room := make(chan bool, runtime.NumCPU())
+	var group errgroup.Group
+	group.SetLimit(runtime.NumCPU())
 	for _, one := range all {
-		each.Go(func() {
-			room <- true
-			do(one)
-			<-room
-		})
+		group.Go(func() error { do(one); return nil })
 	}
-	each.Wait()
+	group.Wait()
 }
 
 // write writes the tree into a file.

@@ -101,7 +101,6 @@ func (m *Memory) call(ctx context.Context, do func(now time.Time) error) error {
 
 func (m *Memory) now() time.Time { return time.Now().Add(m.ahead) }
 
-// Acquire implements mutex.Locks.
 func (m *Memory) Acquire(ctx context.Context, name string, holder mutex.Holder) (lock mutex.Lock, err error) {
 	err = m.call(ctx, func(now time.Time) error {
 		if has, ok := m.locks[name]; ok && has.until.After(now) && has.holder.Run != holder.Run {
@@ -118,12 +117,10 @@ func (m *Memory) Acquire(ctx context.Context, name string, holder mutex.Holder) 
 	return lock, nil
 }
 
-// Adopt implements mutex.Locks.
 func (m *Memory) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 	return &memoryLock{store: m, name: name, run: holder.Run, leased: holder.Since}
 }
 
-// Claim implements mutex.Locks.
 func (m *Memory) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
 	return m.call(ctx, func(now time.Time) error {
 		if has, ok := m.claims[key]; ok && has.until.After(now) && has.holder.Run != holder.Run {
@@ -137,7 +134,6 @@ func (m *Memory) Claim(ctx context.Context, key string, until time.Time, holder 
 	})
 }
 
-// Break implements mutex.Locks.
 func (m *Memory) Break(ctx context.Context, name string) (holder mutex.Holder, err error) {
 	err = m.call(ctx, func(now time.Time) error {
 		has, ok := m.locks[name]
@@ -152,7 +148,6 @@ func (m *Memory) Break(ctx context.Context, name string) (holder mutex.Holder, e
 	return holder, err
 }
 
-// Held implements mutex.Store.
 func (m *Memory) Held(ctx context.Context, names ...string) (held map[string]mutex.Holder, err error) {
 	held = map[string]mutex.Holder{}
 	err = m.call(ctx, func(now time.Time) error {
@@ -166,10 +161,8 @@ func (m *Memory) Held(ctx context.Context, names ...string) (held map[string]mut
 	return held, err
 }
 
-// Risks implements mutex.Store.
 func (m *Memory) Risks(context.Context) ([]mutex.Risk, error) { return nil, nil }
 
-// Claims implements mutex.Store.
 func (m *Memory) Claims(ctx context.Context, keys ...string) (taken map[string]mutex.Holder, err error) {
 	taken = map[string]mutex.Holder{}
 	err = m.call(ctx, func(now time.Time) error {
@@ -183,19 +176,15 @@ func (m *Memory) Claims(ctx context.Context, keys ...string) (taken map[string]m
 	return taken, err
 }
 
-// Now implements mutex.Store.
 func (m *Memory) Now(ctx context.Context) (now time.Time, err error) {
 	err = m.call(ctx, func(at time.Time) error { now = at; return nil })
 	return now, err
 }
 
-// Config implements mutex.Store.
 func (m *Memory) Config() mutex.Config { return mutex.Config{Namespace: "shop"} }
 
-// Close implements mutex.Store.
 func (m *Memory) Close() error { return nil }
 
-// Put implements mutex.Board.
 func (m *Memory) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
 	return m.call(ctx, func(now time.Time) error {
 		if m.tables[table] == nil {
@@ -206,7 +195,6 @@ func (m *Memory) Put(ctx context.Context, table, key string, value []byte, keep 
 	})
 }
 
-// All implements mutex.Board.
 func (m *Memory) All(ctx context.Context, table string) (all map[string][]byte, err error) {
 	all = map[string][]byte{}
 	err = m.call(ctx, func(now time.Time) error {
@@ -219,7 +207,6 @@ func (m *Memory) All(ctx context.Context, table string) (all map[string][]byte, 
 	return all, err
 }
 
-// Delete implements mutex.Board.
 func (m *Memory) Delete(ctx context.Context, table, key string) error {
 	return m.call(ctx, func(time.Time) error {
 		delete(m.tables[table], key)
@@ -227,7 +214,6 @@ func (m *Memory) Delete(ctx context.Context, table, key string) error {
 	})
 }
 
-// Append implements mutex.Board.
 func (m *Memory) Append(ctx context.Context, log string, keep int, values ...[]byte) error {
 	return m.call(ctx, func(time.Time) error {
 		for _, value := range values {
@@ -238,7 +224,6 @@ func (m *Memory) Append(ctx context.Context, log string, keep int, values ...[]b
 	})
 }
 
-// Tail implements mutex.Board.
 func (m *Memory) Tail(ctx context.Context, log string, skip, count int) (values [][]byte, err error) {
 	err = m.call(ctx, func(time.Time) error {
 		for i := len(m.logs[log]) - 1 - skip; i >= 0 && len(values) < count; i-- {

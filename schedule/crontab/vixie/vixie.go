@@ -325,9 +325,6 @@ func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
 	return c
 }
 
-// Changes returns how often the clocks change in the calendar.
-func (c *Calendar) Changes() int { return len(c.ChangeTimes()) }
-
 // ChangeTimes returns the first minutes after the changes of the clocks.
 func (c *Calendar) ChangeTimes() (times []time.Time) {
 	for _, change := range c.changes {
