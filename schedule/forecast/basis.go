@@ -83,7 +83,7 @@ func (b *Basis) With(s *schedule.Schedule) *Basis {
 	for _, t := range s.Tasks {
 		other.Loads[t.Name] = loadOf(t, b.costs[t.Name])
 	}
-	other.note()
+	other.addNotes()
 	return &other
 }
 
@@ -123,13 +123,13 @@ type Note struct {
 
 const mostNamed = 5
 
-// add adds a note without a hint.
-func (b *Basis) add(kind, format string, args ...any) {
+// addNote adds a note without a hint.
+func (b *Basis) addNote(kind, format string, args ...any) {
 	b.Notes = append(b.Notes, Note{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// note adds what the reader of a forecast has to know.
-func (b *Basis) note() {
+// addNotes adds what the reader of a forecast has to know.
+func (b *Basis) addNotes() {
 	var unknown, stale, conditional []string
 	for t := range b.Schedule.ActiveTasks() {
 		slot := b.costs[t.Name].Slot
@@ -143,34 +143,35 @@ func (b *Basis) note() {
 			conditional = append(conditional, t.Name)
 		}
 	}
-	b.noteTasks("unknown", unknown, "has", "have", "no successful run on record, so 1 s is assumed for each")
-	b.noteRenamed(unknown)
-	b.noteTasks("other times", stale, "was", "were", "due at other times when the history was made "+
+	b.addTasksNote("unknown", unknown, "has", "have", "no successful run on record, so 1 s is assumed for each")
+	b.addRenamedNotes(unknown)
+	b.addTasksNote("other times", stale, "was", "were", "due at other times when the history was made "+
 		"(cron, every or timezone changed): what runs took is of then")
 	verb := "are"
 	if len(conditional) == 1 {
 		verb = "is"
 	}
-	b.noteTasks("conditions", conditional, "has", "have", "when or skip, which "+verb+" taken to let every run start")
-	b.noteControls()
+	b.addTasksNote("conditions", conditional, "has", "have",
+		"when or skip, which "+verb+" taken to let every run start")
+	b.addControlsNotes()
 }
 
-// noteTasks adds a note about tasks, if there are any: how many they are, a verb, what holds of
+// addTasksNote adds a note about tasks, if there are any: how many they are, a verb, what holds of
 // them, and their names.
-func (b *Basis) noteTasks(kind string, names []string, singular, plural, text string) {
+func (b *Basis) addTasksNote(kind string, names []string, singular, plural, text string) {
 	verb := plural
 	if len(names) == 1 {
 		verb = singular
 	}
 	if len(names) > 0 {
-		b.add(kind, "%s %s %s: %s",
+		b.addNote(kind, "%s %s %s: %s",
 			humanize.Count(len(names), "task"), verb, text, humanize.Names(names, mostNamed))
 	}
 }
 
-// noteRenamed notes tasks that only the history has, if a task of unknown duration has their
+// addRenamedNotes notes tasks that only the history has, if a task of unknown duration has their
 // command. Only people know whether that is the same task under another name.
-func (b *Basis) noteRenamed(unknown []string) {
+func (b *Basis) addRenamedNotes(unknown []string) {
 	for _, name := range unknown {
 		task, err := view.FindTask(b.Schedule, name)
 		if err != nil {
@@ -186,7 +187,7 @@ func (b *Basis) noteRenamed(unknown []string) {
 				continue
 			}
 			if view.CommandText(former.Command) == view.CommandText(task.Command) {
-				b.add("renamed", "%s has the command of %s, which is in the history (%s, usually %s) "+
+				b.addNote("renamed", "%s has the command of %s, which is in the history (%s, usually %s) "+
 					"and not in the schedule",
 					name, old, humanize.Count(cost.Runs, "run"), humanize.Duration(cost.Median))
 			}
@@ -194,10 +195,10 @@ func (b *Basis) noteRenamed(unknown []string) {
 	}
 }
 
-// noteControls notes pauses and a maintenance without a known end: the simulation ignores them.
-func (b *Basis) noteControls() {
+// addControlsNotes notes pauses and a maintenance without a known end: the simulation ignores them.
+func (b *Basis) addControlsNotes() {
 	if b.inMaintenance {
-		b.add("maintenance", "there is maintenance now, and its end is not known: it does not count")
+		b.addNote("maintenance", "there is maintenance now, and its end is not known: it does not count")
 	}
 	if everything, ok := b.Pauses.InEffect(pause.Everything, b.From); ok && everything.Until.IsZero() {
 		b.Notes = append(b.Notes, Note{
@@ -224,8 +225,8 @@ func (b *Basis) noteControls() {
 // A Cache makes reports, for one goroutine. It keeps the last one until the schedule, the tasks
 // that this machine runs, the pauses or the hour changes. The zero Cache has nothing yet.
 type Cache struct {
-	made string // the id of the basis of the last report; "" for none
-	last Report
+	lastID string // the id of the basis of the last report; "" for none
+	last   Report
 }
 
 // Report returns the report of a span, as if one server ticked. The error comes from the context or
@@ -237,7 +238,7 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 	b := &Basis{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
 	b.readControls(source)
 	id := b.id(source.Now())
-	if id == c.made {
+	if id == c.lastID {
 		return c.last, nil
 	}
 	historyErr := b.readHistory(ctx, source)
@@ -247,7 +248,7 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 	}
 	r.Done = nil // nothing of the request is kept
 	if historyErr == nil {
-		c.made, c.last = id, r
+		c.lastID, c.last = id, r
 	}
 	return r, nil
 }

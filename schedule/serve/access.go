@@ -55,7 +55,7 @@ func (a *access) Guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if p := a.unwelcome(r); p != nil {
+		if p := a.refusal(r); p != nil {
 			writeProblem(w, p)
 			return
 		}
@@ -66,8 +66,8 @@ func (a *access) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// unwelcome returns why Guard refuses a request; nil if it does not.
-func (a *access) unwelcome(r *http.Request) *Problem {
+// refusal returns why Guard refuses a request; nil if it does not.
+func (a *access) refusal(r *http.Request) *Problem {
 	switch {
 	case !a.calledByName(r):
 		return forbidden("start `sched serve` with --host and that name, if it is right",
@@ -84,8 +84,8 @@ func (a *access) unwelcome(r *http.Request) *Problem {
 	return nil
 }
 
-// aToken matches tokens, and not the names of tasks that begin in the same way.
-var aToken = humanize.Pattern(tokenStart + `[A-Za-z0-9_-]{43}`)
+// tokenPattern matches tokens, and not the names of tasks that begin in the same way.
+var tokenPattern = humanize.Pattern(tokenStart + `[A-Za-z0-9_-]{43}`)
 
 // hasToken reports whether a URL has a token, however it is escaped, or a parameter for one.
 func hasToken(u *url.URL) bool {
@@ -96,18 +96,18 @@ func hasToken(u *url.URL) bool {
 	}
 	text := u.EscapedPath() + "?" + u.RawQuery
 	for range 3 { // a proxy may escape what is escaped
-		if aToken().MatchString(text) {
+		if tokenPattern().MatchString(text) {
 			return true
 		}
-		text = escaped().ReplaceAllStringFunc(text, func(code string) string {
+		text = percentCode().ReplaceAllStringFunc(text, func(code string) string {
 			n, _ := strconv.ParseUint(code[1:], 16, 8)
 			return string([]byte{byte(n)})
 		})
 	}
-	return aToken().MatchString(text)
+	return tokenPattern().MatchString(text)
 }
 
-var escaped = humanize.Pattern(`%[0-9A-Fa-f]{2}`)
+var percentCode = humanize.Pattern(`%[0-9A-Fa-f]{2}`)
 
 // calledByName reports whether the request names this server. A page of another site may have the
 // browser look up its own name, and get our address: DNS rebinding. Such a request has that name. A

@@ -14,6 +14,9 @@ import (
 	"sched/schedule/view"
 )
 
+// This file has the actions on runs: trigger, retry, stop and cancel. An action on a run of another
+// server is refused; servers tell each other only of runs that have begun.
+
 // An Asking is the body of a request for a run: when it is to start, and why. Without In and At it
 // starts now.
 type Asking struct {
@@ -31,19 +34,19 @@ func (r *Visit) actor() control.Actor {
 	return actor
 }
 
-// later returns the time that somebody names, as a number of seconds from now or as a time; ok is
-// false if they name no time.
-func later(r *Visit, in *float64, inName, at, atName string) (t time.Time, ok bool, err error) {
+// readFuture returns the time that somebody names, as a number of seconds from now or as a time; ok
+// is false if they name no time.
+func readFuture(r *Visit, in *float64, inName, at, atName string) (t time.Time, ok bool, err error) {
 	now := r.server.Now()
 	switch {
 	case in != nil && at != "":
 		return now, false, badRequest("", "%s and %s exclude each other", inName, atName)
 	case in != nil:
-		d, err := duration(inName, *in)
+		d, err := readDuration(inName, *in)
 		return now.Add(d), true, err
 	case at != "":
 		t, err = r.readTime(atName, at, view.ReadTime)
-		if err == nil && (!t.After(now) || t.Sub(now) > longest) {
+		if err == nil && (!t.After(now) || t.Sub(now) > longestWait) {
 			err = badRequest("write a time that is yet to come, or leave it out",
 				"%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
 		}
@@ -106,7 +109,7 @@ func (r *Visit) Retry(id string, a Asking) (request view.Request, err error) {
 
 // when returns the time at which a run is to start, with the precision of the history.
 func (a Asking) when(r *Visit) (time.Time, error) {
-	at, _, err := later(r, a.In, "in", a.At, "at")
+	at, _, err := readFuture(r, a.In, "in", a.At, "at")
 	return at.UTC().Round(0).Truncate(time.Microsecond), err
 }
 

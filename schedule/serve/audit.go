@@ -40,7 +40,7 @@ func checkReason(reason string) error {
 // refuseToken refuses a text with a token in it, because everybody who may look would see it. The
 // message calls the text by its name.
 func refuseToken(text, name string) error {
-	if aToken().MatchString(text) {
+	if tokenPattern().MatchString(text) {
 		return badRequest("leave it out, and revoke it if others have seen it", "a token is in the %s", name)
 	}
 	return nil
@@ -105,7 +105,7 @@ func (s *Server) Changes(below string, limit int) (changes []view.Change, more b
 	var id int64
 	if below != "" {
 		if id, err = strconv.ParseInt(below, 10, 64); err != nil {
-			return nil, false, madeUp()
+			return nil, false, badCursor()
 		}
 	}
 	return view.ChangesBelow(context.Background(), s.StateDir, id, limit)

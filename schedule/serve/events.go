@@ -30,19 +30,19 @@ const (
 	// heartbeat is the time between two signs of life: proxies end a connection on which nothing
 	// happens for a minute.
 	heartbeat = 15 * time.Second
-	// slowest is how long a reader may take for one event.
-	slowest = 10 * time.Second
+	// longestSend is how long a reader may take for one event.
+	longestSend = 10 * time.Second
 	// longestStream is how long a stream lasts: its token may have been revoked. Browsers connect
 	// again by themselves.
 	longestStream = time.Hour
 )
 
-var streams atomic.Int64
+var openStreams atomic.Int64
 
 // stream answers with a stream until it ends by itself, the reader goes away, or the server ends.
 func stream(w http.ResponseWriter, r *http.Request, follow func(*events)) {
-	defer streams.Add(-1)
-	if streams.Add(1) > mostStreams {
+	defer openStreams.Add(-1)
+	if openStreams.Add(1) > mostStreams {
 		writeProblem(w, tryAgain(10, "close some", "there are %d streams already", mostStreams))
 		return
 	}
@@ -91,7 +91,7 @@ func wait[T any](e *events, come <-chan T) bool {
 }
 
 func (e *events) write(text string) error {
-	e.controller.SetWriteDeadline(time.Now().Add(slowest))
+	e.controller.SetWriteDeadline(time.Now().Add(longestSend))
 	if _, err := e.w.Write([]byte(text)); err != nil {
 		return err
 	}
@@ -115,11 +115,11 @@ type Greeting struct {
 // followChanges sends what changes in the schedules of some servers of this process, until the
 // reader has gone away. If the event that the reader saw last is known to all, followChanges begins
 // behind it.
-func followChanges(e *events, last string, of ...*Server) {
+func followChanges(e *events, last string, servers ...*Server) {
 	wake := make(chan struct{}, 1)
 	var all []*watchListener
 	greeting := "ready"
-	for _, server := range of {
+	for _, server := range servers {
 		listener, known := server.watcher.Listen(last, wake)
 		defer listener.Leave()
 		if all = append(all, listener); last != "" && !known {
@@ -128,7 +128,7 @@ func followChanges(e *events, last string, of ...*Server) {
 	}
 	// The greeting has an id, so that a reader who is cut off before the first change misses
 	// nothing.
-	if e.send(all[0].ID(), greeting, Greeting{Changed: greeting == "reset", Server: of[0].process}) != nil {
+	if e.send(all[0].ID(), greeting, Greeting{Changed: greeting == "reset", Server: servers[0].process}) != nil {
 		return
 	}
 	for {

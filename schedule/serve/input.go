@@ -55,7 +55,7 @@ func (r *Visit) readQuery(params []param) error {
 		case "cursor":
 			r.query.cursor, err = readCursor(given)
 		case "integer":
-			r.query.numbers[p.name], err = p.number(given)
+			r.query.numbers[p.name], err = p.readNumber(given)
 		case "time":
 			r.query.times[p.name], err = r.readTime(p.name, given, view.ReadTime)
 		case "past": // a duration means that long ago
@@ -108,7 +108,7 @@ func checkParam(params []param, name string, values []string) error {
 	return nil
 }
 
-func (p param) number(given string) (int64, error) {
+func (p param) readNumber(given string) (int64, error) {
 	if given == "" {
 		return p.usual, nil
 	}
@@ -160,27 +160,28 @@ func readCursor(given string) (c cursor, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(given)
 	micros, item, ok := strings.Cut(string(text), "\x00")
 	if err != nil || !ok || item == "" || len(given) > 1000 {
-		return c, madeUp()
+		return c, badCursor()
 	}
 	if micros != "" {
 		n, err := strconv.ParseInt(micros, 10, 64)
 		if c.at = time.UnixMicro(n).UTC(); err != nil || c.at.Year() < 1 || c.at.Year() > 9999 {
-			return c, madeUp()
+			return c, badCursor()
 		}
 	}
 	c.item = item
 	return c, nil
 }
 
-func madeUp() error {
+func badCursor() error {
 	return badRequest("leave cursor out to begin at the first page", "the cursor is not one that this list gave")
 }
 
-// longest is the longest duration that is accepted, and how far ahead something can be asked for.
-const longest = 10 * 366 * 24 * time.Hour
+// longestWait is the longest duration that is accepted, and how far ahead something can be asked
+// for.
+const longestWait = 10 * 366 * 24 * time.Hour
 
-func duration(name string, seconds float64) (time.Duration, error) {
-	if !(seconds > 0 && seconds <= longest.Seconds()) {
+func readDuration(name string, seconds float64) (time.Duration, error) {
+	if !(seconds > 0 && seconds <= longestWait.Seconds()) {
 		return 0, badRequest("write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
@@ -202,7 +203,7 @@ func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error
 		decoder.DisallowUnknownFields()
 		err := decoder.Decode(&body)
 		if err == nil {
-			err = cmp.Or(ended(decoder), checkKeys(json.NewDecoder(bytes.NewReader(r.body))))
+			err = cmp.Or(expectEnd(decoder), checkKeys(json.NewDecoder(bytes.NewReader(r.body))))
 		}
 		if err != nil {
 			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
@@ -211,8 +212,8 @@ func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error
 	}
 }
 
-// ended returns an error if something comes behind what was read.
-func ended(decoder *json.Decoder) error {
+// expectEnd returns an error if something comes behind what was read.
+func expectEnd(decoder *json.Decoder) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is something behind it")
 	}
@@ -306,7 +307,7 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 	if _, err := decoder.Token(); err != nil {
 		return badBody(err)
 	}
-	if err := cmp.Or(ended(decoder), checkKeys(json.NewDecoder(bytes.NewReader(body)))); err != nil {
+	if err := cmp.Or(expectEnd(decoder), checkKeys(json.NewDecoder(bytes.NewReader(body)))); err != nil {
 		return badBody(err)
 	}
 	return out.Bytes(), nil

@@ -50,7 +50,7 @@ func taggedAfter(
 	if after.item != "" {
 		i := slices.IndexFunc(rest, func(t *schedule.Task) bool { return t.Name == after.item })
 		if i < 0 {
-			return nil, false, madeUp()
+			return nil, false, badCursor()
 		}
 		rest = rest[i+1:]
 	}
@@ -124,7 +124,7 @@ func getUpcoming(r *Visit) (any, error) {
 			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	if after != (cursor{}) && (after.at.Before(from) || !after.at.Before(to)) {
-		return nil, madeUp()
+		return nil, badCursor()
 	}
 	slots, more := r.View.Upcoming(from, to, view.Upcoming{At: after.at, Task: after.item},
 		int(r.query.numbers["limit"]))
@@ -205,7 +205,7 @@ func knownTask(r *Visit, name string) error {
 func historyQuery(r *Visit) (q state.Query, err error) {
 	below := r.query.cursor
 	if (below.item != "") == below.at.IsZero() {
-		return q, madeUp()
+		return q, badCursor()
 	}
 	q = state.Query{
 		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"],

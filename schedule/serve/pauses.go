@@ -104,11 +104,11 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 // pausing returns the pause that the request asks for.
 func (body PauseRequest) pausing(r *Visit, actor control.Actor) (asked control.Pausing, err error) {
 	asked = control.Pausing{Stop: body.Stop, Reason: body.Reason}
-	from, planned, err := later(r, nil, "from", body.From, "from")
+	from, planned, err := readFuture(r, nil, "from", body.From, "from")
 	if err != nil {
 		return asked, err
 	}
-	until, bounded, err := later(r, body.For, "for", body.Until, "until")
+	until, bounded, err := readFuture(r, body.For, "for", body.Until, "until")
 	if err != nil {
 		return asked, err
 	}
@@ -116,7 +116,7 @@ func (body PauseRequest) pausing(r *Visit, actor control.Actor) (asked control.P
 		asked.From = from.UTC().Truncate(time.Second)
 	}
 	if planned && body.For != nil {
-		d, _ := duration("for", *body.For) // later has seen it
+		d, _ := readDuration("for", *body.For) // readFuture has seen it
 		until = asked.From.Add(d)
 	}
 	if bounded {

@@ -176,9 +176,9 @@ func URL(l net.Listener, name, base string, secure bool) string {
 // the new one waits.
 const MostConnections = 1024
 
-// filesOfOurs is how many descriptors connections leave for everything else: histories, logs, the
+// reservedFiles is how many descriptors connections leave for everything else: histories, logs, the
 // files of runs.
-const filesOfOurs = 256
+const reservedFiles = 256
 
 // A boundedListener has at most a number of connections at a time.
 type boundedListener struct {
@@ -192,18 +192,19 @@ type boundedListener struct {
 }
 
 func newBounded(l net.Listener) *boundedListener {
-	b := &boundedListener{Listener: l, most: room(), all: map[*countedConn]bool{}}
+	b := &boundedListener{Listener: l, most: connectionLimit(), all: map[*countedConn]bool{}}
 	b.freed = sync.NewCond(&b.mu)
 	return b
 }
 
-// room is how many connections there may be under the limit of open files of the process.
-func room() int {
+// connectionLimit is how many connections there may be under the limit of open files of the
+// process.
+func connectionLimit() int {
 	var limit unix.Rlimit // the soft limit is the hard one: Go has raised it
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
 		return MostConnections
 	}
-	return min(MostConnections, max(int(limit.Cur)-filesOfOurs, 16))
+	return min(MostConnections, max(int(limit.Cur)-reservedFiles, 16))
 }
 
 func (b *boundedListener) Accept() (net.Conn, error) {

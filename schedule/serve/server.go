@@ -103,7 +103,7 @@ func New(c Config) (*Server, error) {
 	for _, r := range routes() {
 		if s.offers(r) {
 			s.routes = append(s.routes, r)
-			s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, s.answering(r))
+			s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, s.handlerOf(r))
 		}
 	}
 	if c.Mount == "" { // else the site does
@@ -140,18 +140,18 @@ func (s *Server) Handler(pages http.Handler) http.Handler {
 		case pattern != "":
 			s.mux.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, s.BasePath+prefix+"/") || pages == nil:
-			s.notThere(w, r)
+			s.answerNoRoute(w, r)
 		case strings.HasPrefix(r.URL.Path, s.BasePath+Assets):
 			pages.ServeHTTP(w, r) // the form for signing in needs the style
 		default:
-			s.showing(pages).ServeHTTP(w, r)
+			s.forReaders(pages).ServeHTTP(w, r)
 		}
 	}))
 }
 
-// showing lets callers through who may look. It sends browsers without a session to the form for
+// forReaders lets callers through who may look. It sends browsers without a session to the form for
 // signing in.
-func (s *Server) showing(pages http.Handler) http.Handler {
+func (s *Server) forReaders(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.mayLook(r)
 		if err == nil {
@@ -175,7 +175,7 @@ func (s *Server) mayLook(r *http.Request) (Who, error) {
 	return who, err
 }
 
-func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
+func (s *Server) answerNoRoute(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := r.Clone(r.Context())

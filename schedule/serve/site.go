@@ -19,7 +19,7 @@ type Site struct {
 	Broken  []string // schedules that cannot be served, and why: a line each
 
 	handlers []http.Handler
-	own      *http.ServeMux // of the addresses that belong to no schedule
+	siteMux  *http.ServeMux // of the addresses that belong to no schedule
 }
 
 // A Sighting is a schedule at which the sender of a request may look. The request is for its Visit.
@@ -36,7 +36,7 @@ type Overview func(http.ResponseWriter, *Site, []Sighting)
 // NewSite returns the site of one server or more, which have the same SitePath. broken are the
 // files that could not be loaded; pages makes the pages of one server.
 func NewSite(members []*Server, broken []string, overview Overview, pages func(*Server) http.Handler) *Site {
-	s := &Site{Members: members, Broken: broken, own: http.NewServeMux()}
+	s := &Site{Members: members, Broken: broken, siteMux: http.NewServeMux()}
 	var all []*access
 	for _, m := range members {
 		for _, other := range all {
@@ -51,17 +51,16 @@ func NewSite(members []*Server, broken []string, overview Overview, pages func(*
 		s.handlers = append(s.handlers, m.Handler(pages(m)))
 	}
 	first, base := members[0], members[0].SitePath()
-	first.access.SignIn(s.own)
-	s.own.HandleFunc("GET "+base+"/{$}", s.shown(func(w http.ResponseWriter, _ *http.Request, seen []Sighting) {
-		overview(w, s, seen)
-	}))
-	s.own.HandleFunc("GET "+base+prefix+"/events", s.shown(streamChanges))
-	s.own.HandleFunc("GET "+base+Assets+"{file}", func(w http.ResponseWriter, r *http.Request) {
+	first.access.SignIn(s.siteMux)
+	showOverview := func(w http.ResponseWriter, _ *http.Request, seen []Sighting) { overview(w, s, seen) }
+	s.siteMux.HandleFunc("GET "+base+"/{$}", s.forReaders(showOverview))
+	s.siteMux.HandleFunc("GET "+base+prefix+"/events", s.forReaders(streamChanges))
+	s.siteMux.HandleFunc("GET "+base+Assets+"{file}", func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.URL.Path = first.BasePath + strings.TrimPrefix(r.URL.Path, base)
 		s.handlers[0].ServeHTTP(w, r)
 	})
-	s.own.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	s.siteMux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, notFound("each schedule is below "+base+"/s/NAME/",
 			"there is nothing at %s", Shortened(r.URL.Path)))
 	})
@@ -80,12 +79,12 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.Members[0].access.Guard(s.own).ServeHTTP(w, r)
+	s.Members[0].access.Guard(s.siteMux).ServeHTTP(w, r)
 }
 
-// shown lets callers through who may look at one of the schedules at least. Others go to the form.
-// A token of another schedule of the site counts as no attempt.
-func (s *Site) shown(show func(http.ResponseWriter, *http.Request, []Sighting)) http.HandlerFunc {
+// forReaders lets callers through who may look at one of the schedules at least. Others go to the
+// form. A token of another schedule of the site counts as no attempt.
+func (s *Site) forReaders(show func(http.ResponseWriter, *http.Request, []Sighting)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var seen []Sighting
 		var denied error

@@ -79,7 +79,8 @@ func (r *Visit) noteMissing(format string, args ...any) {
 	r.problems = append(r.problems, part)
 }
 
-func (s *Server) answering(rt route) http.Handler {
+// handlerOf returns the handler of a route.
+func (s *Server) handlerOf(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &Visit{Request: hr, server: s}
 		value, err := r.answer(w, rt)
@@ -201,15 +202,15 @@ func (s *Server) takePlace(ctx context.Context, work Work, caller string) (giveB
 	if err != nil {
 		return nil, err
 	}
-	leave, err := take(ctx, s.forecastPlaces)
+	giveBackPlace, err := take(ctx, s.forecastPlaces)
 	if err != nil {
 		endTurn()
 		return nil, err
 	}
-	return func() { leave(); endTurn() }, nil
+	return func() { giveBackPlace(); endTurn() }, nil
 }
 
-// take waits for room in a channel that bounds something.
+// take waits for one of the places, which are as many as the channel has room for.
 func take(ctx context.Context, places chan struct{}) (giveBack func(), err error) {
 	select {
 	case places <- struct{}{}:

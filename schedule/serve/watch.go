@@ -25,7 +25,7 @@ type watcher struct {
 
 	mu        sync.Mutex
 	listeners map[*watchListener]bool
-	began     string // begins the ids; ids of other servers, or from before a pause in listening, begin otherwise
+	idStart   string // begins the ids; ids of other servers, or from before a pause in listening, begin otherwise
 	number    int    // of the newest event
 	recent    []watchEvent
 	running   bool
@@ -65,10 +65,10 @@ type Changed struct {
 
 // A watchListener is told what changes. It belongs to one goroutine.
 type watchListener struct {
-	w      *watcher
-	wake   chan<- struct{} // gets a value when there is something new; it has room for one
-	began  string
-	number int
+	w       *watcher
+	wake    chan<- struct{} // gets a value when there is something new; it has room for one
+	idStart string
+	number  int
 }
 
 // Listen returns a listener, and begins to watch if nobody watches yet. The listener goes on behind
@@ -80,14 +80,14 @@ func (w *watcher) Listen(last string, wake chan<- struct{}) (l *watchListener, k
 	defer w.mu.Unlock()
 	if !w.running {
 		w.running, w.recent, w.number = true, nil, 0
-		w.began, w.listeners = strconv.FormatInt(time.Now().UnixNano(), 36), map[*watchListener]bool{}
+		w.idStart, w.listeners = strconv.FormatInt(time.Now().UnixNano(), 36), map[*watchListener]bool{}
 		go w.watch()
 	}
-	l = &watchListener{w, wake, w.began, w.number}
+	l = &watchListener{w, wake, w.idStart, w.number}
 	w.listeners[l] = true
 	start, text, _ := strings.Cut(last, "-")
 	seen, err := strconv.Atoi(text)
-	if err != nil || start != w.began || seen < w.number-len(w.recent) || seen > w.number {
+	if err != nil || start != w.idStart || seen < w.number-len(w.recent) || seen > w.number {
 		return l, false
 	}
 	l.number = seen
@@ -102,16 +102,16 @@ func (l *watchListener) Leave() {
 }
 
 // ID is the id of the event that the listener heard last.
-func (l *watchListener) ID() string { return eventID(l.began, l.number) }
+func (l *watchListener) ID() string { return eventID(l.idStart, l.number) }
 
-func eventID(began string, number int) string { return began + "-" + strconv.Itoa(number) }
+func eventID(idStart string, number int) string { return idStart + "-" + strconv.Itoa(number) }
 
 // Next returns the events since the last call; false if some of the events are forgotten.
 func (l *watchListener) Next() (all []watchEvent, ok bool) {
 	w := l.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l.began != w.began || l.number < w.number-len(w.recent) {
+	if l.idStart != w.idStart || l.number < w.number-len(w.recent) {
 		return nil, false
 	}
 	all = w.recent[len(w.recent)-(w.number-l.number):]
@@ -124,7 +124,7 @@ func (w *watcher) publish(name string, value any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.number++
-	w.recent = append(w.recent, watchEvent{eventID(w.began, w.number), name, value})
+	w.recent = append(w.recent, watchEvent{eventID(w.idStart, w.number), name, value})
 	if surplus := len(w.recent) - mostRecentEvents; surplus > 0 {
 		w.recent = slices.Clone(w.recent[surplus:]) // listeners read the old array
 	}
@@ -143,7 +143,7 @@ func (w *watcher) watch() {
 	var before *sight // nil until the first look
 	for unheard := 0; unheard < patience; {
 		if s, invalid, err := w.Schedule(); err == nil {
-			now := look(s, invalid, before)
+			now := sightOf(s, invalid, before)
 			if before != nil {
 				w.publishChanges(*before, now)
 			}
@@ -172,8 +172,8 @@ type sight struct {
 	mark     int64                // see state.Runs.Added
 }
 
-// look returns the state now. A part that cannot be read stays as it was before.
-func look(s *schedule.Schedule, invalid error, before *sight) (now sight) {
+// sightOf returns the state now. A part that cannot be read stays as it was before.
+func sightOf(s *schedule.Schedule, invalid error, before *sight) (now sight) {
 	if before != nil {
 		now = *before
 	}
@@ -184,12 +184,12 @@ func look(s *schedule.Schedule, invalid error, before *sight) (now sight) {
 	if here, err := pause.ReadHere(s); err == nil {
 		now.pauses = fmt.Sprint(here.Pauses)
 	}
-	now.lookAtRuns(s.StateDir)
+	now.readRuns(s.StateDir)
 	return now
 }
 
-// lookAtRuns reads the runs that live and that have ended since the last look.
-func (s *sight) lookAtRuns(dir string) {
+// readRuns reads the runs that live and that have ended since the last look.
+func (s *sight) readRuns(dir string) {
 	s.ended = nil
 	ctx, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()

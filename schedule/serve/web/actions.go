@@ -161,7 +161,7 @@ func showConfirmation(made *page) error {
 	if !p.Operates() {
 		return serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
 	}
-	rows := p.filtered(p.rows(p.View.Status(p.health())))
+	rows := p.filtered(p.allRows(p.View.Status(p.health())))
 	if p.query("all") == "" {
 		named := p.request.URL.Query()["task"]
 		rows = slices.DeleteFunc(slices.Clone(rows),
@@ -172,7 +172,7 @@ func showConfirmation(made *page) error {
 		return err
 	}
 	defer all.Close()
-	p.confirm(a, p.read(rows, all))
+	p.confirm(a, p.readTasks(rows, all))
 	return nil
 }
 

@@ -182,7 +182,7 @@ func (p taskList) usualCell(r row) {
 // addPast reads what the table shows of the past of some rows. Usual is read already if the rows
 // were ordered by it.
 func (p taskList) addPast(rows []row, all *view.Records) error {
-	strips, err := all.NewestOf(p.request.Context(), names(rows), stripRuns)
+	strips, err := all.NewestOf(p.request.Context(), namesOf(rows), stripRuns)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (p taskList) addPast(rows []row, all *view.Records) error {
 
 func (p taskList) addUsual(rows []row, all *view.Records) error {
 	var usual map[string]state.Usual
-	usual, err := all.Usual(p.request.Context(), names(rows))
+	usual, err := all.Usual(p.request.Context(), namesOf(rows))
 	for i := range rows {
 		rows[i].usual = usual[rows[i].Name]
 	}

@@ -20,7 +20,7 @@ func (p *pages) addEditor() {
 	}
 	for route, show := range forms {
 		method, path, _ := strings.Cut(route, " ")
-		p.mux.Handle(method+" "+p.BasePath+path, p.showing(func(page *page) error {
+		p.mux.Handle(method+" "+p.BasePath+path, p.pageHandler(func(page *page) error {
 			if !page.Edits() {
 				return serve.NewProblem(http.StatusForbidden,
 					"sign in with a token of `sched serve token --scope edit`", "%s may %s, and this needs edit",

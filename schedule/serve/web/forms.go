@@ -44,7 +44,7 @@ const howLong markup = `<label>For <select name="for"><option value="3600">an ho
 
 // addForms adds the handlers of the forms of all actions.
 func (p *pages) addForms() {
-	p.mux.Handle("GET "+p.BasePath+"/act", p.showing(showConfirmation, serve.Quick))
+	p.mux.Handle("GET "+p.BasePath+"/act", p.pageHandler(showConfirmation, serve.Quick))
 	p.addForm("/act", p.performAll)
 	pauseAll := action{perform: func(v *serve.Visit, _ string) (string, error) { return "/pauses", pauseTasks(v, nil) }}
 	endPause := action{perform: func(v *serve.Visit, id string) (string, error) { return "/pauses", resume(v, id) }}

@@ -38,9 +38,9 @@ func New(server *serve.Server) http.Handler {
 		"/runs": showRuns, "/runs/{id}": showRun,
 		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
 	} {
-		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, serve.Quick))
+		p.mux.Handle("GET "+p.BasePath+path, p.pageHandler(show, serve.Quick))
 	}
-	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, serve.Forecasting))
+	p.mux.Handle("GET "+p.BasePath+"/forecast", p.pageHandler(showForecast, serve.Forecasting))
 	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", p.download)
 	p.mux.HandleFunc("POST "+p.BasePath+"/zone", p.chooseZone)
 	p.mux.HandleFunc("GET "+p.BasePath+serve.Assets+"{file}", p.asset)
@@ -62,9 +62,9 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// showing returns the handler of a page. It makes the page first and sends it then, so a slow
+// pageHandler returns the handler of a page. It makes the page first and sends it then, so a slow
 // reader takes no place from others.
-func (p *pages) showing(show func(*page) error, work serve.Work) http.Handler {
+func (p *pages) pageHandler(show func(*page) error, work serve.Work) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, err := p.makePage(r, show, work)
 		if err != nil {

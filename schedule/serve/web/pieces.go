@@ -28,10 +28,10 @@ type piece struct {
 	href     string
 	title    func() string // a function, because few are shown
 
-	several bool      // it stands for several slots: its list and its counts take the place of href and title
-	ofHour  bool      // it comes from an hour, which may begin before the hour before it has ended
-	counts  counts    // zero of what runs or is due
-	last    time.Time // the end of the minute of its last slot
+	several  bool      // it stands for several slots: its list and its counts take the place of href and title
+	fromHour bool      // it comes from an hour, which may begin before the hour before it has ended
+	counts   counts    // zero of what runs or is due
+	last     time.Time // the end of the minute of its last slot
 }
 
 const (
@@ -89,7 +89,7 @@ func (t *timeline) hourPieces(hours []state.Hour) (pieces []piece) {
 			p := piece{
 				from: from, to: last.Add(max(0, h.Usual()-time.Minute)), last: last,
 				class: class, height: height,
-				several: true, ofHour: true, counts: countsOf(h.Outcome, max(1, runs)),
+				several: true, fromHour: true, counts: countsOf(h.Outcome, max(1, runs)),
 			}
 			i, ok := newest[h.Outcome]
 			if ok && pieces[i].class == class && t.isClose(pieces[i], p) {
@@ -174,7 +174,7 @@ func (t *timeline) duePieces(task *schedule.Task, usual time.Duration) (pieces [
 func (t *timeline) draw(pieces []piece, task string) {
 	for _, kind := range t.groupByKind(pieces) {
 		maxBars := timelineBars
-		if kind[0].ofHour {
+		if kind[0].fromHour {
 			maxBars = coarseBars
 		}
 		if len(kind) > maxBars {
@@ -215,7 +215,7 @@ func (t *timeline) groupByKind(pieces []piece) (kinds [][]piece) {
 	slices.SortStableFunc(pieces, func(a, b piece) int { return a.from.Compare(b.from) })
 	var busy time.Time
 	for _, p := range pieces {
-		if !p.due && !p.ofHour {
+		if !p.due && !p.fromHour {
 			if p.from.Before(busy) && p.to.After(p.from) {
 				p.class += " over"
 			}
@@ -244,7 +244,7 @@ func (t *timeline) groupByKind(pieces []piece) (kinds [][]piece) {
 func (t *timeline) isClose(before, p piece) bool {
 	begins := humanize.Later(before.from, before.last.Add(-time.Minute)) // its last slot, or itself
 	edge := max(t.percent(before.to), t.percent(begins)+thinnest)
-	return t.percent(p.from)-edge < closest && (p.ofHour || !p.from.Before(before.to))
+	return t.percent(p.from)-edge < closest && (p.fromHour || !p.from.Before(before.to))
 }
 
 func (p *piece) join(next piece) {

@@ -43,11 +43,11 @@ func showTasks(made *page) error {
 	p := taskList{made}
 	p.title = "Tasks"
 	judged := p.View.Status(p.health())
-	rows := p.rows(judged)
+	rows := p.allRows(judged)
 	chosen := p.filtered(rows)
-	all, _ := p.View.Records(p.request.Context()) // read tells of the error
+	all, _ := p.View.Records(p.request.Context()) // readTasks tells of the error
 	defer all.Close()
-	shown, err := p.shown(chosen, all)
+	shown, err := p.pageRows(chosen, all)
 	if err != nil { // the rest is shown all the same
 		p.View.Problem("the history cannot be read: %v", err)
 	}
@@ -56,7 +56,7 @@ func showTasks(made *page) error {
 	p.put(`</div>`)
 	p.filterForm("/tasks")
 	p.put(`<div id="tasks" data-live>`)
-	p.chips(rows)
+	p.stateChips(rows)
 	if len(shown) == 0 {
 		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/tasks">Show all</a></p>`, p.base)
 	} else {
@@ -68,15 +68,15 @@ func showTasks(made *page) error {
 	return nil
 }
 
-// shown returns the rows of this page of the list, in their order, with all that the list shows.
-func (p taskList) shown(chosen []row, all *view.Records) (rows []row, err error) {
+// pageRows returns the rows of this page of the list, in their order, with all that the list shows.
+func (p taskList) pageRows(chosen []row, all *view.Records) (rows []row, err error) {
 	if p.readForOrder() {
-		if chosen = p.read(slices.Clone(chosen), all); all.Err == nil {
+		if chosen = p.readTasks(slices.Clone(chosen), all); all.Err == nil {
 			err = p.addUsual(chosen, all)
 		}
 		rows = pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage)
 	} else {
-		rows = p.read(pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage), all)
+		rows = p.readTasks(pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage), all)
 	}
 	if all.Err != nil || err != nil {
 		return rows, err
@@ -84,9 +84,9 @@ func (p taskList) shown(chosen []row, all *view.Records) (rows []row, err error)
 	return rows, p.addPast(rows, all)
 }
 
-// rows returns all tasks, those in trouble first, then those that run, then the others in file
+// allRows returns all tasks, those in trouble first, then those that run, then the others in file
 // order.
-func (p taskList) rows(judged view.Status) []row {
+func (p taskList) allRows(judged view.Status) []row {
 	troubles := map[string]*view.Trouble{}
 	for i, t := range slices.Backward(judged.Troubles) {
 		if t.Task != "" {
@@ -119,6 +119,7 @@ func (r *row) rank() int {
 	return 2
 }
 
+// running returns which tasks run, here or on another server, and which of their runs wait here.
 func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
 	live := p.View.Live()
 	elsewhere, err := view.RunningElsewhere(p.request.Context(), p.View)
@@ -134,9 +135,9 @@ func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting
 	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
 }
 
-// read reads what some rows show, from what View.Records has returned. If the history cannot be
-// read, it tells why.
-func (p taskList) read(rows []row, all *view.Records) []row {
+// readTasks reads what some rows show, from what View.Records has returned. If the history cannot
+// be read, it tells why.
+func (p taskList) readTasks(rows []row, all *view.Records) []row {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {
 		index[r.definition] = i
@@ -148,6 +149,7 @@ func (p taskList) read(rows []row, all *view.Records) []row {
 	return rows
 }
 
+// filtered returns the rows that the parameters q (words), tag and state choose.
 func (p taskList) filtered(rows []row) (chosen []row) {
 	words := strings.Fields(strings.ToLower(p.query("q")))
 	tag, state := p.query("tag"), p.query("state")
@@ -172,6 +174,7 @@ func hasAll(t *schedule.Task, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all, word) })
 }
 
+// inState reports whether a row is in a state of filters; true for any other word.
 func inState(r row, state string) bool {
 	for _, f := range filters {
 		if f.name == state {
@@ -186,7 +189,7 @@ func pageOf(rows []row, page, size int) []row {
 	return rows[first:min(first+size, len(rows))]
 }
 
-func names(rows []row) (all []string) {
+func namesOf(rows []row) (all []string) {
 	for _, r := range rows {
 		all = append(all, r.Name)
 	}
@@ -211,7 +214,8 @@ func (p *page) chip(name, value, label string, n int) {
 	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.urlWith(name, value, "page", "", "below", ""), currentIf(p.query(name) == value), label, count)
 }
 
-func (p taskList) chips(rows []row) {
+// stateChips leads to the tasks in a state, and to the tasks with a tag.
+func (p taskList) stateChips(rows []row) {
 	p.put(`<nav class="chips" aria-label="Filter by state">`)
 	p.chip("state", "", "all", len(rows))
 	for _, f := range filters {
@@ -243,8 +247,9 @@ func (p taskList) chips(rows []row) {
 	p.put(`</nav>`)
 }
 
-func (p *page) pager(n, pages int) {
-	last := max(1, (n+pages-1)/pages)
+// pager leads to the pages of a list of n items.
+func (p *page) pager(n, pageSize int) {
+	last := max(1, (n+pageSize-1)/pageSize)
 	if last == 1 {
 		return
 	}

@@ -34,13 +34,13 @@ func showTimeline(made *page) error {
 	p := taskList{made}
 	p.title = "Timeline"
 	t := newTimeline(p)
-	every := p.rows(p.View.Status(p.health()))
+	every := p.allRows(p.View.Status(p.health()))
 	rows := t.grouped(p.filtered(every))
 	p.put(`<h1 class="hidden">Timeline</h1>`)
 	p.filterForm("/timeline")
 	p.put(`<div id="timeline" data-live>`)
 	t.navigation()
-	p.chips(every)
+	p.stateChips(every)
 	if len(rows) == 0 {
 		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/timeline">Show all</a></p></div>`, p.base)
 		return nil
@@ -56,10 +56,10 @@ func showTimeline(made *page) error {
 
 // table draws the rows of this page of the list.
 func (t *timeline) table(rows []row) error {
-	all, _ := t.View.Records(t.request.Context()) // read tells of the error; slots to come are shown all the same
+	all, _ := t.View.Records(t.request.Context()) // readTasks tells of the error; slots to come are shown all the same
 	defer all.Close()
-	shown := t.read(pageOf(rows, t.number("page"), timelineRows), all)
-	usual, past, err := t.readPast(all, names(shown))
+	shown := t.readTasks(pageOf(rows, t.number("page"), timelineRows), all)
+	usual, past, err := t.readPast(all, namesOf(shown))
 	if err != nil {
 		return err
 	}

@@ -67,9 +67,9 @@ func (p *page) zoneControl(head *writer) {
 	}
 	head.put(`<button type="button" class="quiet zone" popovertarget="zone" aria-label="Times in %s"><span>Times in </span>%s</button><dialog popover id="zone" aria-labelledby="zone-h">
 <form method="post" action="%s/zone"><h2 id="zone-h">Show times in</h2><input type="hidden" name="back" value="%s">`, now, now, p.base, p.request.URL.RequestURI())
-	choice := func(value, label, of string) {
+	choice := func(value, label, whose string) {
 		chosen := value == p.chosenZone && !p.eachTask || value == zoneOfTask && p.eachTask
-		head.put(`<button name="zone" value="%s"%s>%s <small>%s</small></button>`, value, currentIf(chosen), label, of)
+		head.put(`<button name="zone" value="%s"%s>%s <small>%s</small></button>`, value, currentIf(chosen), label, whose)
 	}
 	choice("", p.scheduleZone.String(), "of the schedule")
 	hasOther := func(t *schedule.Task) bool { return t.When.Location.String() != p.scheduleZone.String() }
