@@ -54,7 +54,7 @@ func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) e
 	switch {
 	case errors.Is(err, errEnough):
 		a.problemWithHint("-n 0 prints all; --since and --until narrow them",
-			"only the first %s are shown", humanize.Count(g.printed, "line"))
+			"the search stopped after %s", humanize.Count(g.printed, "line"))
 		return nil
 	case err == nil && g.printed == 0:
 		return failed("", "no line of %s fits %s", humanize.Count(g.searched, "run"), o.grep)
