@@ -180,8 +180,10 @@ func matches(words []string, typed string, args []string) []string {
 // A completer finds words, with descriptions. It finds nothing if the schedule is broken.
 type completer struct{ *app }
 
+// schedule returns the schedule of --config, whose ~ no shell has expanded yet; the app keeps the
+// expanded path. It returns an empty schedule if there is none.
 func (c completer) schedule() *schedule.Schedule {
-	if rest, ok := strings.CutPrefix(c.config, "~/"); ok { // no shell expanded it yet
+	if rest, ok := strings.CutPrefix(c.config, "~/"); ok {
 		home, _ := os.UserHomeDir()
 		c.config = filepath.Join(home, rest)
 	}

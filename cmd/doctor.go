@@ -59,9 +59,9 @@ func (a doctorCommand) examine(asJSON bool) error {
 	}
 	switch doctor.Worst(results) {
 	case doctor.Warning:
-		return &exit{code: 1}
+		return &exit{code: exitFailed}
 	case doctor.Problem:
-		return &exit{code: 2}
+		return &exit{code: exitUsage}
 	}
 	return nil
 }

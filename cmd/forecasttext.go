@@ -153,7 +153,7 @@ func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 }
 
 // compare prints what would be different with the schedule of --compare.
-func (a forecastCommand) compare(in *forecast.Basis, o forecastOptions) error {
+func (a forecastCommand) compare(basis *forecast.Basis, o forecastOptions) error {
 	other, err := load.File(o.compare, a.options())
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (a forecastCommand) compare(in *forecast.Basis, o forecastOptions) error {
 	if o.servers > 1 && len(other.Store.Servers) == 0 {
 		return usage("leave --servers out", "--servers %d: %s has no store", o.servers, o.compare)
 	}
-	before, after := forecast.Foresee(in), forecast.Foresee(in.With(other))
+	before, after := forecast.Foresee(basis), forecast.Foresee(basis.With(other))
 	if o.json {
 		err = a.printJSON(map[string]forecast.Forecast{"before": before.JSON(), "after": after.JSON()})
 	} else {

@@ -85,18 +85,18 @@ func slotFormat(s *schedule.Schedule, o historyOptions) func(time.Time) string {
 
 // shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
 func (t *historyTable) shrinks() []terminal.Shrink {
-	const task = 1
-	outcome := serverColumn + 4
+	const taskColumn = 1
+	outcomeColumn := serverColumn + 4
 	if !t.servers {
-		outcome--
+		outcomeColumn--
 	}
-	memory, cpu := outcome-1, outcome-2
+	memoryColumn, cpuColumn := outcomeColumn-1, outcomeColumn-2
 	return []terminal.Shrink{
-		{Column: memory},
-		{Column: cpu},
-		{Column: outcome, Least: 28},
-		{Column: task, Least: 12},
-		{Column: outcome, Least: 16},
+		{Column: memoryColumn},
+		{Column: cpuColumn},
+		{Column: outcomeColumn, Least: 28},
+		{Column: taskColumn, Least: 12},
+		{Column: outcomeColumn, Least: 16},
 	}
 }
 

@@ -172,9 +172,9 @@ type schemaOptions struct {
 	prefix   string // of these tables
 }
 
+// A schemaCommand prints the schema that the files of init name.
 type schemaCommand struct{ *app }
 
-// newSchemaCommand prints the schema that the files of init name.
 func newSchemaCommand(a *app) *cobra.Command {
 	var o schemaOptions
 	c := &cobra.Command{

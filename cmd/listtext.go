@@ -14,9 +14,9 @@ import (
 	"sched/schedule/view"
 )
 
-// when says when a task is due: its cron expressions, its zone if that is another one than the
+// whenText says when a task is due: its cron expressions, its zone if that is another one than the
 // schedule's, and its conditions.
-func when(row view.Task, s *schedule.Schedule) string {
+func whenText(row view.Task, s *schedule.Schedule) string {
 	words := strings.Join(row.Cron, "; ")
 	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
 		return view.TriggeredBy(row.TriggeredBy)
@@ -36,24 +36,23 @@ func when(row view.Task, s *schedule.Schedule) string {
 	return words
 }
 
-// never says why a task has no next time: it is switched off, no slot meets its conditions, pauses
-// cover all slots, no slot comes before its `until`, or it is due at the next boot. It is "-" for
-// another reason.
-func never(row view.Task, s *schedule.Schedule) string {
+// neverText says why a task has no next time: it is switched off, no slot meets its conditions,
+// pauses cover all slots, no slot comes before its `until`, or it is due at the next boot. It is
+// "-" for another reason.
+func neverText(row view.Task, s *schedule.Schedule) string {
 	if row.Off != "" {
 		short, _, _ := strings.Cut(row.Off, ":")
 		return short
 	}
-	if t, err := view.FindTask(s, row.Name); err == nil && t.When.Boot {
+	t := s.Task(row.Name)
+	switch {
+	case t != nil && t.When.Boot:
 		return "at the next boot"
-	}
-	if len(row.Slots) > 0 && row.Slots[0].Unmet != "" {
+	case len(row.Slots) > 0 && row.Slots[0].Unmet != "":
 		return "never: " + row.Slots[0].Unmet
-	}
-	if row.PausedEachTime {
+	case row.PausedEachTime:
 		return "never: it is paused each time"
-	}
-	if t, err := view.FindTask(s, row.Name); err == nil && !t.When.Until.IsZero() {
+	case t != nil && !t.When.Until.IsZero():
 		return "never: until " + schedule.MomentText(t.When.Until, t.When.Location)
 	}
 	return "-"
@@ -164,12 +163,12 @@ func (a listCommand) printTable(s *schedule.Schedule, rows []view.Task, at time.
 	}
 	t.Head(columns("TASK", "WHEN", "NEXT", "", "LAST", nowHead, "DOES")...)
 	for _, row := range rows {
-		next, clock := out.Paint(terminal.Faint, never(row, s)), ""
+		next, clock := out.Paint(terminal.Faint, neverText(row, s)), ""
 		if len(row.Times) > 0 {
 			next, clock = nextCells(out, row, 0, at)
 		}
 		last, now := a.lastCell(s, row.LastRun), a.nowCell(s, row)
-		t.Row(columns(row.Name, when(row, s), next, clock, last, now, out.Paint(terminal.Faint, does(row)))...)
+		t.Row(columns(row.Name, whenText(row, s), next, clock, last, now, out.Paint(terminal.Faint, doesText(row)))...)
 		for i := 1; i < len(row.Times); i++ {
 			next, clock := nextCells(out, row, i, at)
 			t.Row(columns("", "", next, clock, "", "", "")...)
@@ -212,7 +211,7 @@ func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
 	return a.stdout().Paint(tone, humanize.Line(text))
 }
 
-// does says in one line what a task does: its description, or else its command.
-func does(row view.Task) string {
+// doesText says in one line what a task does: its description, or else its command.
+func doesText(row view.Task) string {
 	return strings.Join(strings.Fields(humanize.Line(cmp.Or(row.Description, row.Command))), " ")
 }

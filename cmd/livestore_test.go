@@ -3,20 +3,24 @@ package cmd
 import (
 	"testing"
 
-	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/run"
 )
 
-func TestAfterAnEditOfTheStoreServeStopsRunsWithTheNewStore(t *testing.T) {
-	dir := t.TempDir()
+func TestAfterAnEditServeStopsRunsWithTheNewStoreAndStateFolder(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
 	a := &app{}
 	live := &liveStore{app: a}
-	for _, server := range []string{"redis://old", "redis://new"} {
-		s := &schedule.Schedule{Name: "shop", StateDir: dir, Store: schedule.Store{Servers: []string{server}}}
-		var used mutex.Config
-		live.use(s, func() { used = a.caller(s).Store.Config() })
-		if used.Servers[0] != server {
-			t.Errorf("runs are stopped with %s, and the schedule has %s", used.Servers[0], server)
+	for _, row := range []struct{ dir, server string }{
+		{first, "redis://old"},
+		{first, "redis://new"},
+		{second, "redis://new"},
+	} {
+		s := &schedule.Schedule{Name: "shop", StateDir: row.dir, Store: schedule.Store{Servers: []string{row.server}}}
+		var used run.Caller
+		live.use(s, func() { used = a.caller(s) })
+		if server := used.Store.Config().Servers[0]; server != row.server || used.Dir != row.dir {
+			t.Errorf("runs are stopped with %s in %s, and the schedule has %s", server, used.Dir, row.server)
 		}
 	}
 	a.close()

@@ -104,30 +104,26 @@ func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests 
 	return requests, nil
 }
 
-// sayRequests prints for each request when its run starts. liveBefore are the runs from before the
-// requests.
+// sayRequests prints for each request that its run has started or, if the run does not start at
+// once, with which tick it will start and for what else it may have to wait. liveBefore are the
+// runs from before the requests.
 func (a *app) sayRequests(source view.Source, requests []request, o requestOptions, liveBefore []state.Row) {
-	zone := source.Schedule.Location
+	s := source.Schedule
 	for _, r := range requests {
-		when := "the next tick, at " + humanize.SlotOfDayZone(r.tick, zone)
-		if o.hasTime() {
-			when = "the tick at " + a.minuteText(r.tick, zone)
+		task, run := r.row.Task, humanize.ShortRun(r.row.ID)
+		if started := awaitStart(s, r.row); started != "" {
+			fmt.Fprintf(a.out, "%s %s (run %s)\n", task, started, run)
+			continue
 		}
-		a.awaitAndSay(source, r.row, when, liveBefore)
+		when := "the next tick, at " + humanize.SlotOfDayZone(r.tick, s.Location)
+		if o.hasTime() {
+			when = "the tick at " + a.minuteText(r.tick, s.Location)
+		}
+		if obstacle := requestObstacle(source, r.row, liveBefore); obstacle != "" {
+			when += " or " + obstacle
+		}
+		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", task, when, run)
 	}
-}
-
-// awaitAndSay waits for a run that starts at once, and says that it has started. Of another run it
-// says when it will run, and for what else it may have to wait.
-func (a *app) awaitAndSay(source view.Source, row state.Row, when string, liveBefore []state.Row) {
-	if started := awaitStart(source.Schedule, row); started != "" {
-		fmt.Fprintf(a.out, "%s %s (run %s)\n", row.Task, started, humanize.ShortRun(row.ID))
-		return
-	}
-	if obstacle := requestObstacle(source, row, liveBefore); obstacle != "" {
-		when += " or " + obstacle
-	}
-	fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", row.Task, when, humanize.ShortRun(row.ID))
 }
 
 // requestObstacle says for what a requested run may have to wait besides its tick; "" if nothing is

@@ -126,7 +126,11 @@ func (a serveCommand) serve(o serveOptions) error {
 		name = o.hosts[0]
 	}
 	url := serve.URL(listener, name, o.basePath, certificate != nil)
-	fmt.Fprintf(a.out, "%s served at %s\n", service.Names, url)
+	verb := "is"
+	if len(service.Names) > 1 {
+		verb = "are"
+	}
+	fmt.Fprintf(a.out, "%s %s served at %s\n", strings.Join(service.Names, ", "), verb, url)
 	if !o.onSocket() {
 		a.offerSignIn(service, strings.TrimSuffix(url, o.basePath+"/"), o)
 	}
@@ -209,7 +213,7 @@ func (a serveCommand) open(o serveOptions) (serve.Service, error) {
 		return serve.Service{}, err
 	}
 	return serve.Service{
-		Names:     s.Name + " is",
+		Names:     []string{s.Name},
 		Handler:   server.Handler(web.New(server)),
 		LoginPath: server.LoginPath,
 	}, nil
@@ -322,28 +326,27 @@ func (o serveOptions) linkScope() serve.Scope {
 	return serve.ScopeOperate
 }
 
-// A liveStore connects the app with the store of the current schedule, which an edit may change
-// while requests are answered.
+// A liveStore connects the app with the store and the database of the current schedule. An edit may
+// change both while requests are answered.
 type liveStore struct {
 	app *app
 
-	mu           sync.Mutex
-	scheduleName string         // app.remote is connected for this schedule
-	store        schedule.Store // app.remote is connected with this store
+	mu        sync.Mutex
+	connected schedule.Schedule // app.connections are for this one; the zero value before the first use
 }
 
-// longestUse is how long requests may go on to use the earlier store after an edit. A stop takes
+// longestUse is how long requests may use the earlier connections after an edit. A stop takes
 // that long only if the kill_after of its task does.
 const longestUse = time.Hour
 
-// use calls read when the app is connected with the store of s. Only one read runs at a time.
+// use calls read when the app has the connections of s. Only one read runs at a time.
 func (l *liveStore) use(s *schedule.Schedule, read func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.scheduleName != s.Name || !reflect.DeepEqual(l.store, s.Store) {
-		earlier := l.app.connections
-		time.AfterFunc(longestUse, earlier.close)
-		l.scheduleName, l.store, l.app.connections = s.Name, s.Store, connections{}
+	c := &l.connected
+	if c.Name != s.Name || c.StateDir != s.StateDir || !reflect.DeepEqual(c.Store, s.Store) {
+		time.AfterFunc(longestUse, l.app.connections.close)
+		l.connected, l.app.connections = *s, connections{}
 	}
 	read()
 }

@@ -61,7 +61,7 @@ func (a serversCommand) servers(asJSON bool) error {
 func (a serversCommand) printServers(servers []cluster.Server) {
 	table := a.stdout().Table()
 	defer table.Flush()
-	haveLabels := slices.ContainsFunc(servers, func(one cluster.Server) bool { return len(one.Labels) > 0 })
+	haveLabels := slices.ContainsFunc(servers, func(server cluster.Server) bool { return len(server.Labels) > 0 })
 	head := []string{"NAME", "VERSION", "LAST SEEN", "CLOCK", "RUNNING"}
 	if haveLabels {
 		head = append(head, "LABELS")
@@ -114,19 +114,17 @@ func (a serversCommand) offsetText(offset time.Duration) string {
 }
 
 // tasksText names the first tasks that run on a server, and counts the others.
-func tasksText(s cluster.Server) string {
+func tasksText(server cluster.Server) string {
 	const maxNames = 5
 	var names []string
-	for _, r := range s.Running[:min(maxNames, len(s.Running))] {
+	for _, r := range server.Running[:min(maxNames, len(server.Running))] {
 		names = append(names, r.Task)
 	}
-	switch more := len(s.Running) + s.More - len(names); {
-	case len(names) == 0:
-		return "-"
-	case more > 0:
-		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	text := strings.Join(names, ", ")
+	if more := len(server.Running) + server.More - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(text, "-")
 }
 
 type forgetCommand struct{ *app }
@@ -166,7 +164,7 @@ func (a forgetCommand) forget(name, reason string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(servers, func(s cluster.Server) bool { return s.Name == name })
+	i := slices.IndexFunc(servers, func(server cluster.Server) bool { return server.Name == name })
 	if i >= 0 && !servers[i].Silent() {
 		return failed("stop its ticks first", "%s ticked %s ago", name, humanize.Duration(servers[i].Age))
 	}

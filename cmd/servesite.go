@@ -42,7 +42,7 @@ func (a serveCommand) openSite(o serveOptions, signIn *serve.HeaderSignIn) (serv
 		members = append(members, server)
 	}
 	return serve.Service{
-		Names:     strings.Join(names, ", ") + " are",
+		Names:     names,
 		Handler:   serve.NewSite(members, broken, web.ShowSchedules, web.New),
 		LoginPath: members[0].LoginPath,
 	}, nil
@@ -51,23 +51,22 @@ func (a serveCommand) openSite(o serveOptions, signIn *serve.HeaderSignIn) (serv
 // loadSeveral loads the schedules of the files. broken has a text for each file that cannot be
 // read. The error is the last one, if no file can be read.
 func (a serveCommand) loadSeveral(files []string) (served []servedSchedule, broken []string, err error) {
-	var lastErr error
 	for _, file := range files {
 		copied := *a.app
 		copied.config = file
 		app := serveCommand{&copied}
-		s, err := app.loadWithStateDir()
-		if err != nil {
-			a.problem("%s is not served: %v", file, err)
+		s, loadErr := app.loadWithStateDir()
+		if loadErr != nil {
+			a.problem("%s is not served: %v", file, loadErr)
 			broken = append(broken, fmt.Sprintf("%s is not served: `sched check -c %s` says why. "+
 				"Start `sched serve` again when it is right", file, file))
-			lastErr = err
+			err = loadErr
 			continue
 		}
 		served = append(served, servedSchedule{app: app, file: file, schedule: s})
 	}
 	if len(served) == 0 {
-		return nil, nil, lastErr
+		return nil, nil, err
 	}
 	return served, broken, nil
 }

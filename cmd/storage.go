@@ -56,9 +56,9 @@ func (a *app) store(s *schedule.Schedule) mutex.Store {
 }
 
 // caller returns the caller with which this process begins, finishes and stops runs. It opens
-// nothing yet.
+// nothing yet. As with store, all calls must be for one schedule.
 func (a *app) caller(s *schedule.Schedule) run.Caller {
-	if a.runCaller == nil || a.runCaller.Dir != s.StateDir {
+	if a.runCaller == nil {
 		caller := run.NewCaller(run.StorageAt(s.StateDir, a.store(s)), state.Tick, os.Environ())
 		a.runCaller = &caller
 	}

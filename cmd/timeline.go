@@ -33,7 +33,7 @@ type timeStep struct {
 
 // printTimeline prints the timeline of the tasks for a span from a time on. It fits the terminal.
 func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
-	in, err := forecastCommand(a).basis(s, at, forecastOptions{span: span, servers: 1})
+	basis, err := forecastCommand(a).basis(s, at, forecastOptions{span: span, servers: 1})
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at ti
 	}
 	nameWidth := min(longest, max(12, width/3))
 	indent := nameWidth + terminal.Gap
-	t := newTimeline(in, max(24, width-indent))
+	t := newTimeline(basis, max(24, width-indent))
 	head := strings.TrimRight(terminal.Blanks(indent)+t.hoursLine(s.Location), " ")
 	fmt.Fprintln(a.out, out.Paint(terminal.Faint, head))
 	for _, row := range rows {
@@ -65,19 +65,19 @@ var stepMinutes = []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2
 
 // newTimeline simulates the tasks. It takes the shortest step with which the span has at most
 // maxSteps steps, or else the longest step.
-func newTimeline(in *forecast.Basis, maxSteps int) *timeline {
-	span := in.To.Sub(in.From)
-	t := &timeline{from: in.From, tasks: map[string][]timeStep{}}
+func newTimeline(basis *forecast.Basis, maxSteps int) *timeline {
+	span := basis.To.Sub(basis.From)
+	t := &timeline{from: basis.From, tasks: map[string][]timeStep{}}
 	for _, minutes := range stepMinutes {
 		if t.step = time.Duration(minutes) * time.Minute; span <= t.step*time.Duration(maxSteps) {
 			break
 		}
 	}
 	t.steps = int((span + t.step - 1) / t.step)
-	for _, task := range in.Schedule.Tasks {
+	for _, task := range basis.Schedule.Tasks {
 		t.tasks[task.Name] = make([]timeStep, t.steps)
 	}
-	forecast.Simulate(in.Input, t.draw)
+	forecast.Simulate(basis.Input, t.draw)
 	return t
 }
 

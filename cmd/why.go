@@ -139,7 +139,7 @@ func (a whyCommand) printMinute(q *view.Inquiry, m *view.Minute, off string) {
 
 // tense returns the verb of the sentence that the minute is due, and how far away the minute is:
 // "was not" and "5 m ago", or "will be" and "in 2 h".
-func tense(m *view.Minute, now time.Time) (string, string) {
+func tense(m *view.Minute, now time.Time) (verb, distance string) {
 	verb, negation, distance := "was", "was not", humanize.Duration(now.Sub(m.At))+" ago"
 	if m.At.After(now) {
 		verb, negation, distance = "will be", "will not be", "in "+humanize.Duration(m.At.Sub(now))

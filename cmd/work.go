@@ -238,5 +238,6 @@ func (a runCommand) runWorked(o runOptions) error {
 		if !begun {
 			return nil
 		}
+		a.connections = connections{} // the schedule may name another store and state folder now
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // A Service is what a process serves: one schedule, or a Site.
 type Service struct {
-	Names     string // for the greeting: "shop is", "shop, mail are"
+	Names     []string // of the schedules
 	Handler   http.Handler
 	LoginPath func(Scope) string
 }
