@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -74,15 +75,8 @@ func (f *scheduleFile) onlyReads() { f.readOnly = true }
 //	loadToChange  commands that change  the same, and checks the state folder
 //	loadForTick   ticks                 prints what is wrong, and checks the state folder
 func (f *scheduleFile) load() (*schedule.Schedule, error) {
-	file, err := f.findConfig()
-	if err != nil {
-		return nil, err
-	}
-	s, err := load.File(file, f.options())
-	if err == nil {
-		f.zones = view.Zones(s, localZone())
-	}
-	return s, err
+	s, invalid, err := f.loadLastValid()
+	return s, cmp.Or(err, invalid)
 }
 
 // loadLastValid finds and loads the schedule. If the file is invalid, it returns the schedule that

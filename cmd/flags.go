@@ -160,14 +160,6 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 // timeForms lists for the help how a time can be written.
 const timeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as sched prints it"
 
-// parseAt reads --at as parseTime does; "" is now.
-func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
-	if text == "" {
-		return c.now(), nil
-	}
-	return c.parseTime("at", text, zone)
-}
-
 // parseTime reads the time of a flag, see view.ReadTime. If the clocks skip that time, it prints
 // which time it takes instead.
 func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {

@@ -68,9 +68,11 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	at, err := a.parseAt(o.at, s.Location)
-	if err != nil {
-		return err
+	at := a.now()
+	if o.at != "" {
+		if at, err = a.parseTime("at", o.at, s.Location); err != nil {
+			return err
+		}
 	}
 	tasks := a.view(s).Tasks(ctx, o.asksFor, at, o.next)
 	if o.timezone != "" {

@@ -53,32 +53,36 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
-// parseRequestTime reads --in and --at. Without both it returns the present time. The time has the
-// precision of the history.
-func (c *console) parseRequestTime(o requestOptions, zone *time.Location) (time.Time, error) {
+// parseRequest reads --env, and --in or --at. Without both it returns the present time. The time has
+// the precision of the history.
+func (c *console) parseRequest(
+	o requestOptions, zone *time.Location,
+) (at time.Time, params map[string]string, err error) {
 	if err := o.check(); err != nil {
-		return time.Time{}, err
+		return at, nil, err
+	}
+	if params, err = readValues(o.env); err != nil {
+		return at, nil, err
 	}
 	now := c.now()
-	at := now
+	at = now
 	switch {
 	case o.in != "":
 		wait, err := yamldoc.ParseDuration(o.in)
 		if err != nil || wait <= 0 {
-			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
+			return at, nil, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
 		}
 		at = now.Add(wait)
 	case o.at != "":
-		var err error
 		if at, err = c.parseTime("at", o.at, zone); err != nil {
-			return at, err
+			return at, nil, err
 		}
 		if !at.After(now) {
-			return at, usage("leave --at out to run it now",
+			return at, nil, usage("leave --at out to run it now",
 				"--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
 		}
 	}
-	return at.UTC().Round(0).Truncate(time.Microsecond), nil
+	return at.UTC().Round(0).Truncate(time.Microsecond), params, nil
 }
 
 // A request is a run that trigger or retry has asked for.

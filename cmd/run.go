@@ -108,13 +108,12 @@ func (a runCommand) run(o runOptions) error {
 		a.surviveReaders()
 		a.startPrinters()
 	}
-	if o.work != "" {
+	switch {
+	case o.work != "":
 		return a.runWorked(o)
-	}
-	if o.triggered {
+	case o.triggered:
 		return a.runTriggered(o)
-	}
-	if o.isSpan() {
+	case o.isSpan():
 		return a.runSpan(o)
 	}
 	t, invalidExit, err := a.loadTick(o, now)

@@ -52,7 +52,7 @@ func (a runCommand) parseMinute(o runOptions, now time.Time, zone *time.Location
 	if o.at == "" {
 		return now.Truncate(time.Minute), nil
 	}
-	at, err := a.parseAt(o.at, zone)
+	at, err := a.parseTime("at", o.at, zone)
 	if err != nil {
 		return at, err
 	}

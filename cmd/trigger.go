@@ -68,11 +68,7 @@ func (a triggerCommand) trigger(name string, o requestOptions) error {
 	if name, err = a.chooseTask(s, name, "trigger TASK"); err != nil {
 		return err
 	}
-	at, err := a.parseRequestTime(o, s.Location)
-	if err != nil {
-		return err
-	}
-	params, err := readValues(o.env)
+	at, params, err := a.parseRequest(o, s.Location)
 	if err != nil {
 		return err
 	}
@@ -197,21 +193,13 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 		}
 		names = []string{name}
 	}
-	at, err := a.parseRequestTime(o, s.Location)
+	at, params, err := a.parseRequest(o, s.Location)
 	if err != nil {
 		return err
 	}
-	params, err := readValues(o.env)
+	retries, rows, err := a.retries(s, names, control.RetryWish{At: at, Params: params, Reason: o.reason})
 	if err != nil {
 		return err
-	}
-	retries, err := a.retries(s, names, control.RetryWish{At: at, Params: params, Reason: o.reason})
-	if err != nil {
-		return err
-	}
-	var rows []state.Row
-	for _, retry := range retries {
-		rows = append(rows, retry.Row)
 	}
 	actor := a.actor(s)
 	liveBefore := actor.Live()
@@ -234,18 +222,19 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 	return a.printJSON(answer)
 }
 
-// retries returns a retry for each named run, but not for a run that has a retry waiting already.
-// The wish says what all of them have in common.
+// retries returns a retry for each named run and the row of its request, but not for a run that has
+// a retry waiting already. The wish says what all of them have in common.
 func (a retryCommand) retries(
 	s *schedule.Schedule, names []string, wish control.RetryWish,
-) (retries []control.Retry, err error) {
+) (retries []control.Retry, rows []state.Row, err error) {
 	for _, name := range names {
 		if wish.Run, err = a.lastFailure(s, name); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		wish.Others = rows
 		retry, err := a.actor(s).Retry(ctx, wish)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		retried := humanize.ShortRun(retry.Original.ID)
 		if retry.WaitsAlready {
@@ -256,9 +245,9 @@ func (a retryCommand) retries(
 			a.problem("%s has changed since run %s (%s); it will run as it is now",
 				retry.Task, retried, strings.Join(retry.Changed, ", "))
 		}
-		wish.Others, retries = append(wish.Others, retry.Row), append(retries, retry)
+		retries, rows = append(retries, retry), append(rows, retry.Row)
 	}
-	return retries, nil
+	return retries, rows, nil
 }
 
 // lastFailure returns the id of the last run of a task that failed, and says which it is. A name
