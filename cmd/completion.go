@@ -181,7 +181,7 @@ func matches(words []string, typed string, args []string) []string {
 type completer struct{ *app }
 
 // schedule returns the schedule of --config, whose ~ no shell has expanded yet; the app keeps the
-// expanded path. It returns an empty schedule if there is none.
+// expanded path. If no schedule can be read, it returns an empty one.
 func (c completer) schedule() *schedule.Schedule {
 	if rest, ok := strings.CutPrefix(c.config, "~/"); ok {
 		home, _ := os.UserHomeDir()

@@ -202,41 +202,48 @@ func (a forecastCommand) printComparison(before, after forecast.Report) {
 // printChanges prints the tasks whose times or numbers differ. A task that is in one schedule alone
 // has no times and zeros for the other one.
 func (a forecastCommand) printChanges(before, after []forecast.Task, zone *time.Location) {
-	tasksBefore, tasksAfter := map[string]forecast.Task{}, map[string]forecast.Task{}
-	names := map[string]bool{}
-	for _, t := range before {
-		tasksBefore[t.Name], names[t.Name] = t, true
-	}
-	for _, t := range after {
-		tasksAfter[t.Name], names[t.Name] = t, true
-	}
-	t := a.stdout().Table()
-	t.Head("TASK", "FIRST DUE", "RUNS", "LATE", "AT MOST", "SKIPS")
+	tasksBefore, tasksAfter := tasksByName(before), tasksByName(after)
+	tasks := maps.Clone(tasksBefore)
+	maps.Copy(tasks, tasksAfter)
+	table := a.stdout().Table()
+	table.Head("TASK", "FIRST DUE", "RUNS", "LATE", "AT MOST", "SKIPS")
 	changed := false
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		before, after := tasksBefore[name], tasksAfter[name]
-		first := fromTo(dayText(before.First, zone), dayText(after.First, zone))
-		differs := before.TimesHash != after.TimesHash
-		if differs && before.First.Equal(after.First) {
-			first += ", then other times"
-		}
-		row := []string{name, first}
-		cellsBefore := numbersOf(before)
-		for i, cell := range numbersOf(after) {
-			differs = differs || cell != cellsBefore[i]
-			row = append(row, fromTo(cellsBefore[i], cell))
-		}
-		if differs {
+	for _, name := range slices.Sorted(maps.Keys(tasks)) {
+		if cells, differ := compareTasks(tasksBefore[name], tasksAfter[name], zone); differ {
 			changed = true
-			t.Row(row...)
+			table.Row(append([]string{name}, cells...)...)
 		}
-	}
-	if !changed {
-		fmt.Fprintln(a.out, "\nno task has other times, runs, late starts or skips")
-		return
 	}
 	fmt.Fprintln(a.out)
-	t.Flush()
+	if !changed {
+		fmt.Fprintln(a.out, "no task has other times, runs, late starts or skips")
+		return
+	}
+	table.Flush()
+}
+
+func tasksByName(tasks []forecast.Task) map[string]forecast.Task {
+	byName := map[string]forecast.Task{}
+	for _, t := range tasks {
+		byName[t.Name] = t
+	}
+	return byName
+}
+
+// compareTasks returns the cells for one task in two forecasts, and whether it differs.
+func compareTasks(before, after forecast.Task, zone *time.Location) (cells []string, differ bool) {
+	first := fromTo(dayText(before.First, zone), dayText(after.First, zone))
+	differ = before.TimesHash != after.TimesHash
+	if differ && before.First.Equal(after.First) {
+		first += ", then other times"
+	}
+	cells = []string{first}
+	numbersBefore := numbersOf(before)
+	for i, number := range numbersOf(after) {
+		differ = differ || number != numbersBefore[i]
+		cells = append(cells, fromTo(numbersBefore[i], number))
+	}
+	return cells, differ
 }
 
 // numbersOf returns the cells of a task: its runs, late runs, latest start and skipped slots.

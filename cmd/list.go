@@ -229,13 +229,11 @@ func (a listCommand) printTasks(s *schedule.Schedule, tasks view.Tasks, at time.
 func (a listCommand) printPauses(s *schedule.Schedule, tasks view.Tasks) {
 	out, now := a.stdout(), a.now()
 	if everything := view.EverythingPaused(s, tasks.Pauses, now); everything != nil {
-		text := "everything is " + everything.Raw.Text(now, s.Location)
-		fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))
+		fmt.Fprintln(a.out, out.Paint(terminal.Caution, "everything is "+everything.Raw.Text(now, s.Location)))
 	}
 	for _, planned := range tasks.Planned {
 		if planned.Everything && planned.Announced(now) {
-			text := "everything will be " + planned.Raw.Text(now, s.Location)
-			fmt.Fprintln(a.out, out.Paint(terminal.Caution, text))
+			fmt.Fprintln(a.out, out.Paint(terminal.Caution, "everything will be "+planned.Raw.Text(now, s.Location)))
 		}
 	}
 }

@@ -53,8 +53,8 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
-// parseRequest reads --env, and --in or --at. Without both it returns the present time. The time has
-// the precision of the history.
+// parseRequest reads --env, and --in or --at. Without both it returns the present time. The time
+// has the precision of the history.
 func (c *console) parseRequest(
 	o requestOptions, zone *time.Location,
 ) (at time.Time, params map[string]string, err error) {

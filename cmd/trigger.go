@@ -102,11 +102,14 @@ func (a triggerCommand) cancel(names []string, o requestOptions) error {
 	}
 	var rows []state.Row
 	for _, name := range names {
-		rowsOfName, err := a.waitingRows(s, name)
+		waiting, err := a.waitingRows(s, name)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, rowsOfName...)
+		isChosen := func(r state.Row) bool {
+			return slices.ContainsFunc(rows, func(other state.Row) bool { return other.ID == r.ID })
+		}
+		rows = append(rows, slices.DeleteFunc(waiting, isChosen)...) // by its task and by its id: once
 	}
 	cancelledAll := true
 	for _, row := range rows {
