@@ -37,8 +37,8 @@ func (c connections) close() {
 }
 
 // store returns the store of the schedule, which connects at its first request. It returns nil if
-// the schedule has no store. After the first call the store stays the same, so all calls must be
-// for one schedule, until liveStore takes another one.
+// the schedule has no store. After the first call the store stays the same. So all calls must be
+// for one schedule, until a.connections are empty again (liveStore, runWorked).
 func (a *app) store(s *schedule.Schedule) mutex.Store {
 	if a.remote == nil && len(s.Store.Servers) > 0 {
 		remote, err := stores.Open(mutex.Config{
