@@ -299,7 +299,7 @@ func (j *job) setMailTo() {
 }
 
 // lineKeys are the keys that the line itself says, or that are omitted in a way of their own.
-var lineKeys = set("cron every timezone command shell dir description enabled user background before after " +
+var lineKeys = wordSet("cron every timezone command shell dir description enabled user background before after " +
 	"on_success on_warning on_failure on_recovery on_skip on_overdue")
 
 // setKeys sets the keys of the comment. A setting that keeps the task from starting is omitted:

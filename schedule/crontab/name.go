@@ -45,20 +45,20 @@ func (n usedNames) unique(short string, all []longName) (name string) {
 }
 
 var (
-	assignment   = humanize.Pattern(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	extension    = humanize.Pattern(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
-	version      = humanize.Pattern(`[0-9.]+$`)
-	notInName    = humanize.Pattern(`[^a-z0-9._:]+`)
-	subcommand   = humanize.Pattern(`^[a-z][a-z:_-]{2,29}$`)
-	telling      = humanize.Pattern(`^[A-Za-z][\w.:-]{0,29}$`)
-	shortFlag    = humanize.Pattern(`^-[^-]`)
-	oneValue     = humanize.Pattern(`^\w+$`)
-	page         = humanize.Pattern(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
-	substitution = humanize.Pattern("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
+	assignment    = humanize.Pattern(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	extension     = humanize.Pattern(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
+	version       = humanize.Pattern(`[0-9.]+$`)
+	notInName     = humanize.Pattern(`[^a-z0-9._:]+`)
+	subcommand    = humanize.Pattern(`^[a-z][a-z:_-]{2,29}$`)
+	plainArgument = humanize.Pattern(`^[A-Za-z][\w.:-]{0,29}$`)
+	shortFlag     = humanize.Pattern(`^-[^-]`)
+	oneValue      = humanize.Pattern(`^\w+$`)
+	webPage       = humanize.Pattern(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
+	substitution  = humanize.Pattern("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
 )
 
-// set returns the words of a text.
-func set(words string) map[string]bool {
+// wordSet returns the words of a text.
+func wordSet(words string) map[string]bool {
 	names := map[string]bool{}
 	for _, word := range strings.Fields(words) {
 		names[word] = true
@@ -79,27 +79,27 @@ var operands = map[string]int{"timeout": 1, "flock": 1, "su": 1}
 
 var (
 	// keywords stand before a command. After a word of skipped no command follows.
-	keywords = set("if then else elif while until do ! { } time -")
-	skipped  = set("for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/[")
+	keywords = wordSet("if then else elif while until do ! { } time -")
+	skipped  = wordSet("for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/[")
 
 	// helpers prepare or follow the main command of a line.
-	helpers = set(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
+	helpers = wordSet(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
 		hash grep egrep fgrep zgrep pgrep ps cat head tail awk sed cut tr sort wc tee mkdir touch rm logger`)
 
-	fetchers = set("curl wget fetch lynx")
+	fetchers = wordSet("curl wget fetch lynx")
 
 	// services are programs with an action and a service.
-	services = set("systemctl service invoke-rc.d rc-service")
+	services = wordSet("systemctl service invoke-rc.d rc-service")
 
 	// movers say little without the files that they are about.
-	movers = set("find rm cp mv rsync touch chown chmod")
+	movers = wordSet("find rm cp mv rsync touch chown chmod")
 
 	// interpreters are programs whose script or task says what runs.
-	interpreters = set(`sh bash dash zsh ksh perl python php ruby node nodejs java Rscript bundle rake rails runner artisan console
+	interpreters = wordSet(`sh bash dash zsh ksh perl python php ruby node nodejs java Rscript bundle rake rails runner artisan console
 		manage.py npm npx yarn pnpm run run-parts make poetry pipenv uv composer wp drush`)
 
 	// unspecific scripts are named after their folder, too; unspecific folders say nothing.
-	unspecific = set(`cron cronjob index main run start job task script update gc bin sbin scripts tools src public public_html
+	unspecific = wordSet(`cron cronjob index main run start job task script update gc bin sbin scripts tools src public public_html
 		htdocs html www current local usr opt srv var etc home root lib libexec share tmp . .. ~ /`)
 )
 
@@ -119,7 +119,7 @@ func namesOf(command string) (short string, all []longName) {
 		command = substitution().ReplaceAllString(command, "$$")
 	}
 	shell, _ := words(strings.ReplaceAll(command, "\n", ";"))
-	parts, more := subject(shell)
+	parts, more := subjectOf(shell)
 	for _, word := range more {
 		all = append(all, longName{word, joinName(append(slices.Clone(parts), word)...)})
 	}
@@ -173,9 +173,9 @@ func joinName(parts ...string) string {
 	return cmp.Or(name, "task")
 }
 
-// subject returns what a command line is about: the words that name its first program that is no
+// subjectOf returns what a command line is about: the words that name its first program that is no
 // helper, and arguments that tell this program from another one.
-func subject(all []word) (parts, more []string) {
+func subjectOf(all []word) (parts, more []string) {
 	folder := ""
 	for len(all) > 0 {
 		var first []string
@@ -183,7 +183,7 @@ func subject(all []word) (parts, more []string) {
 		if len(first) > 1 && first[0] == "cd" {
 			folder = first[1]
 		}
-		found, arguments := program(first)
+		found, arguments := programOf(first)
 		if len(found) == 0 {
 			continue
 		}
@@ -213,8 +213,10 @@ func firstCommand(all []word) (first []string, rest []word) {
 	return first, nil
 }
 
-// program names the program of a simple command, or for an interpreter its script and a task.
-func program(args []string) (parts, more []string) {
+// programOf names the program of a simple command, or for an interpreter its script and a task. It
+// passes over keywords, assignments and wrappers, and descends into the text of sh -c '…'. It
+// returns nothing for a command that says nothing, such as cd or test.
+func programOf(args []string) (parts, more []string) {
 	for i := 0; i < len(args); i++ {
 		text := args[i]
 		base := path.Base(text)
@@ -232,7 +234,7 @@ func program(args []string) (parts, more []string) {
 		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(args):
 			// sh -c '…', flock FILE -c '…'
 			inner, _ := words(args[i+1])
-			return subject(inner)
+			return subjectOf(inner)
 		case strings.HasPrefix(text, "-"):
 		case interpreters[language], strings.HasPrefix(text, "$") && !strings.Contains(text, "/"):
 			from := i
@@ -256,7 +258,7 @@ func program(args []string) (parts, more []string) {
 // arguments that are words.
 func describeProgram(text string, arguments []string) (parts, more []string) {
 	for i, argument := range arguments {
-		if found := page().FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
+		if found := webPage().FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
 			return []string{found[1], found[2]}, nil
 		}
 		isPath := strings.HasPrefix(argument, "/") && strings.Count(argument, "/") > 1
@@ -265,13 +267,13 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 		if strings.Contains(argument, "://") || isFlag || isValueOfFlag {
 			continue // it may hold a secret
 		}
-		if word := path.Base(strings.TrimLeft(argument, "-")); telling().MatchString(word) {
+		if word := path.Base(strings.TrimLeft(argument, "-")); plainArgument().MatchString(word) {
 			more = append(more, word)
 		}
 	}
 	switch base := path.Base(text); {
 	case services[base]:
-		return doService(base, arguments), nil
+		return serviceAction(base, arguments), nil
 	case movers[base] && len(more) > 0:
 		return []string{text, more[0]}, more[1:]
 	case len(arguments) > 0 && text != "tar" && subcommand().MatchString(arguments[0]):
@@ -280,8 +282,8 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 	return []string{text}, more
 }
 
-// doService names what is done to a service: restart-nginx.
-func doService(starter string, arguments []string) (parts []string) {
+// serviceAction names what is done to a service: restart-nginx.
+func serviceAction(starter string, arguments []string) (parts []string) {
 	for _, argument := range arguments {
 		if !strings.HasPrefix(argument, "-") {
 			parts = append(parts, strings.TrimSuffix(argument, ".service"))
