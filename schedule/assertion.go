@@ -170,10 +170,8 @@ func newDailyWindow(words map[string]string) (w dailyWindow, err error) {
 
 // minuteOfDay reads a time of day such as 5:30, which the grammar has checked.
 func minuteOfDay(text string) int {
-	hour, minute, _ := strings.Cut(text, ":")
-	h, _ := strconv.Atoi(hour)
-	m, _ := strconv.Atoi(minute)
-	return h*60 + m
+	at, _ := time.Parse("15:04", text)
+	return at.Hour()*60 + at.Minute()
 }
 
 // An orderRule says that each start of the task second comes after a start of the task first: on

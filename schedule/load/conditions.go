@@ -86,14 +86,15 @@ func readTimeOfDay(r *reader, n *node) (int, bool) {
 		r.Problemf(n, "", "%s must be a pair of times, not %s", r.Key, n.Describe())
 		return 0, false
 	}
-	h, m, _ := strings.Cut(n.Value, ":")
-	hour, hourErr := strconv.ParseUint(h, 10, 8)
-	minute, minuteErr := strconv.ParseUint(m, 10, 8)
-	if hourErr != nil || minuteErr != nil || len(h) > 2 || len(m) != 2 || minute > 59 || hour*60+minute > 24*60 {
+	if n.Value == "24:00" {
+		return 24 * 60, true
+	}
+	at, err := time.Parse("15:04", n.Value)
+	if err != nil {
 		r.Problemf(n, `a time is written as "8:00" or "17:30"`, "%s: %s is not a time of the day", r.Key, n.Describe())
 		return 0, false
 	}
-	return int(hour*60 + minute), true
+	return at.Hour()*60 + at.Minute(), true
 }
 
 func readDays(r *reader, n *node) (days schedule.Days, ok bool) {
@@ -246,13 +247,13 @@ func (l *loader) addHoliday(at yamldoc.Place, text string) bool {
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, name = text[:i], text[i:]
 	}
-	date, ok := parseDate(word)
+	date, err := parseDate(word)
 	switch {
-	case !ok:
+	case errors.Is(err, errNoDate):
 		l.ProblemAt(at, "a date is written as 2026-12-25, or as 12-25 for every year",
 			"%s: %s is not a date", l.Key, yamldoc.Quote(word))
 		return false
-	case !exists(date):
+	case err != nil:
 		l.ProblemAt(at, "", "%s: there is no %s", l.Key, word)
 		return false
 	}
@@ -285,29 +286,23 @@ func readExcept(l *loader, n *node) (holidays schedule.Holidays, ok bool) {
 	return holidays, ok
 }
 
-// parseDate reads 2026-12-25 or 12-25. Whether there is such a day is left to exists.
-func parseDate(text string) (schedule.Date, bool) {
-	var d schedule.Date
-	parts := strings.Split(text, "-")
-	if len(parts) == 3 && len(parts[0]) == 4 {
-		year, err := strconv.ParseUint(parts[0], 10, 16)
-		if err != nil || year == 0 {
-			return d, false
-		}
-		d.Year, parts = int(year), parts[1:]
-	}
-	if len(parts) != 2 || len(parts[0]) != 2 || len(parts[1]) != 2 {
-		return d, false
-	}
-	month, monthErr := strconv.ParseUint(parts[0], 10, 8)
-	day, dayErr := strconv.ParseUint(parts[1], 10, 8)
-	d.Month, d.Day = time.Month(month), int(day)
-	return d, monthErr == nil && dayErr == nil
-}
+var errNoDate = errors.New("not a date")
 
-// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there
-// are leap years.
-func exists(d schedule.Date) bool {
-	year, month, day := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Date()
-	return schedule.Date{Year: year, Month: month, Day: day} == d
+// dateForm matches a date, also of a day that does not exist.
+var dateForm = humanize.Pattern(`^([0-9]{4}-)?[0-9]{2}-[0-9]{2}$`)
+
+// parseDate reads 2026-12-25, or 12-25 for every year. The year 0 stands for every year: it is a
+// leap year, so it has a February 29. An error that is not errNoDate means that there is no such
+// day.
+func parseDate(text string) (schedule.Date, error) {
+	if !dateForm().MatchString(text) || strings.HasPrefix(text, "0000") {
+		return schedule.Date{}, errNoDate
+	}
+	layout := time.DateOnly
+	if len(text) == len("12-25") {
+		layout = "01-02"
+	}
+	at, err := time.Parse(layout, text)
+	year, month, day := at.Date()
+	return schedule.Date{Year: year, Month: month, Day: day}, err
 }

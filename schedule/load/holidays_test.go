@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,10 +156,10 @@ func TestDates(t *testing.T) {
 		"2026-12-25T": "", "2026--1-01": "", "+1-01": "", "12-2x": "", "2026-12-25-01": "",
 	} {
 		got := ""
-		if date, ok := parseDate(text); ok && !exists(date) {
-			got = "none"
-		} else if ok {
+		if date, err := parseDate(text); err == nil {
 			got = date.String()
+		} else if !errors.Is(err, errNoDate) {
+			got = "none"
 		}
 		if got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
