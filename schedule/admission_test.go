@@ -77,3 +77,23 @@ func TestASlotIsClaimedBeforeItsMutexIsTaken(t *testing.T) {
 		}
 	}
 }
+
+func TestASlotHasOneKeyForAllServers(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	plain, late := &schedule.Task{Name: "a"}, &schedule.Task{Name: "b", RunMissed: true, MissedWithin: 24 * time.Hour}
+	for _, tt := range []struct {
+		slot  schedule.Slot
+		key   string
+		until time.Time
+	}{
+		{schedule.Slot{Task: plain, At: noon}, "a@20260301T120000Z", noon.Add(time.Hour)},
+		{schedule.Slot{Task: plain, At: noon.In(time.FixedZone("", 3600))}, "a@20260301T120000Z", noon.Add(time.Hour)},
+		{schedule.Slot{Task: plain, At: noon.Add(10 * time.Second)}, "a@20260301T120010Z",
+			noon.Add(time.Hour + 10*time.Second)},
+		{schedule.Slot{Task: late, At: noon}, "b@20260301T120000Z", noon.Add(25 * time.Hour)},
+	} {
+		if key, until := tt.slot.ClaimKey(), tt.slot.ClaimedUntil(); key != tt.key || !until.Equal(tt.until) {
+			t.Errorf("%s at %s: %s until %s", tt.slot.Task.Name, tt.slot.At, key, until)
+		}
+	}
+}

@@ -1,6 +1,5 @@
 // Package cluster is what the servers of one schedule tell each other through their store: which
-// servers tick, which runs live there, and which runs have ended. It also has the keys of the
-// claims of slots.
+// servers tick, which runs live there, and which runs have ended.
 //
 // No value that is read is proof: it may be old, and everybody who can write to the store can write
 // anything. So values are cleaned (mutex.Decode) and checked, and no value decides what runs.
@@ -32,7 +31,6 @@ import (
 	"time"
 
 	"sched/mutex"
-	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -49,30 +47,6 @@ const (
 func encode(v any) []byte {
 	text, _ := json.Marshal(v)
 	return text
-}
-
-// Key is the key of the claim of a slot. It does not contain the mutex, which tasks with other
-// slots may share.
-func Key(slot schedule.Slot) string {
-	return slot.Task.Name + "@" + slot.At.UTC().Format("20060102T150405Z")
-}
-
-// Until returns until when a slot's claim is kept, on every server: an hour after the last time at
-// which a tick may start it.
-func Until(slot schedule.Slot) time.Time {
-	last := slot.At
-	if slot.Task.RunMissed || slot.Task.WaitWhenStoreDown {
-		last = last.Add(slot.Task.MissedWithin)
-	}
-	return last.Add(time.Hour)
-}
-
-// Taken is the reason of a slot that was skipped because of a claim. The holder may be unknown.
-func Taken(holder mutex.Holder) string {
-	if holder.Run == "" {
-		return "another tick had this slot, some time ago"
-	}
-	return "another tick has this slot " + holder.String()
 }
 
 // Forget removes the last runs of a task with that name, and the announcements of a server with
@@ -127,9 +101,9 @@ type Running struct {
 	Since time.Time `json:"since"`
 }
 
-// place is the key in the table of servers. Each machine of a name, and each schedule of a machine,
-// has a key of its own.
-func (s Server) place() string {
+// tableKey is the key in the table of servers. Each machine of a name, and each schedule of a
+// machine, has a key of its own.
+func (s Server) tableKey() string {
 	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))
 	return s.Name + "@" + hex.EncodeToString(hash[:8])
 }
@@ -139,24 +113,24 @@ func (s Server) Silent() bool { return s.Age >= quietAfter }
 
 // Announce announces that a tick of self begins or goes on, and which runs live there. Offset is
 // how far the clock of this machine is ahead of the clock of the store (wrong by at most half a
-// round trip). Found is what is wrong with the servers. Announce takes three calls.
+// round trip). The findings are what is wrong with the servers. Announce takes three calls.
 func Announce(
-	ctx context.Context, store mutex.Store, clock func() time.Time, self Server,
-) (offset time.Duration, found []Finding, err error) {
-	servers, now, err := readServers(ctx, store)
+	ctx context.Context, store mutex.Store, now func() time.Time, self Server,
+) (offset time.Duration, findings []Finding, err error) {
+	servers, storeNow, err := readServers(ctx, store)
 	if err != nil {
 		return 0, nil, err
 	}
-	offset = clock().Sub(now)
-	found, self.Seen = findingsOf(self, servers, now), now.UTC()
-	self.SharedName = slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == KindName })
-	if last := servers[self.place()]; last.Minute.After(self.Minute) { // this tick began before the last one
+	offset = now().Sub(storeNow)
+	findings, self.Seen = findingsOf(self, servers, storeNow), storeNow.UTC()
+	self.SharedName = slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == KindName })
+	if last := servers[self.tableKey()]; last.Minute.After(self.Minute) { // this tick began before the last one
 		self.Minute, self.Version, self.Digest = last.Minute, last.Version, last.Digest
 	}
 	self.More = max(0, len(self.Running)-maxRunning)
 	self.Running = self.Running[:len(self.Running)-self.More]
 	self.Minute, self.Offset = self.Minute.UTC(), offset
-	return offset, found, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
+	return offset, findings, store.Put(ctx, tableServers, self.tableKey(), encode(self), listedFor)
 }
 
 // readServers returns the servers by key, with only such runs as sched can have made, and then the

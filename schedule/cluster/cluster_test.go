@@ -230,35 +230,6 @@ func TestAnOutageOfTheStoreIsAnError(t *testing.T) {
 	}
 }
 
-func TestASlotHasOneKeyForAllServers(t *testing.T) {
-	plain, late := &schedule.Task{Name: "a"}, &schedule.Task{Name: "b", RunMissed: true, MissedWithin: 24 * time.Hour}
-	for _, tt := range []struct {
-		slot  schedule.Slot
-		key   string
-		until time.Time
-	}{
-		{schedule.Slot{Task: plain, At: noon}, "a@20260301T120000Z", noon.Add(time.Hour)},
-		{schedule.Slot{Task: plain, At: noon.In(time.FixedZone("", 3600))}, "a@20260301T120000Z", noon.Add(time.Hour)},
-		{schedule.Slot{Task: plain, At: noon.Add(10 * time.Second)}, "a@20260301T120010Z",
-			noon.Add(time.Hour + 10*time.Second)},
-		{schedule.Slot{Task: late, At: noon}, "b@20260301T120000Z", noon.Add(25 * time.Hour)},
-	} {
-		if key, until := Key(tt.slot), Until(tt.slot); key != tt.key || !until.Equal(tt.until) {
-			t.Errorf("%s at %s: %s until %s", tt.slot.Task.Name, tt.slot.At, key, until)
-		}
-	}
-}
-
-func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
-	if got := Taken(mutex.Holder{Run: runID(1), Host: "web-2"}); !strings.HasPrefix(got,
-		"another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
-		t.Error(got)
-	}
-	if got := Taken(mutex.Holder{}); got != "another tick had this slot, some time ago" {
-		t.Error(got)
-	}
-}
-
 // forge writes a value, as anybody with the password of the store may.
 func forge(t *testing.T, store mutex.Board, table, key string, value any) {
 	t.Helper()

@@ -24,7 +24,7 @@ const (
 )
 
 // findingsOf returns what is wrong with the servers, at the time now of the store.
-func findingsOf(self Server, servers map[string]Server, now time.Time) (found []Finding) {
+func findingsOf(self Server, servers map[string]Server, now time.Time) (findings []Finding) {
 	affected := affectedBy(self, servers, now)
 	for _, f := range []Finding{
 		{
@@ -55,22 +55,22 @@ func findingsOf(self Server, servers map[string]Server, now time.Time) (found []
 		names = slices.Compact(names)
 		names = names[:min(10, len(names))] // others may have written thousands
 		if f.Text = strings.Replace(f.Text, "…", strings.Join(names, ", "), 1); len(names) > 0 {
-			found = append(found, f)
+			findings = append(findings, f)
 		}
 	}
-	return found
+	return findings
 }
 
 // affectedBy returns, for each kind of finding, the words that stand in its text: names of servers,
 // environments or zones.
 func affectedBy(self Server, servers map[string]Server, now time.Time) map[string][]string {
-	before, ticked := servers[self.place()]
+	before, ticked := servers[self.tableKey()]
 	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
 	affected := map[string][]string{}
 	for key, s := range servers {
 		silent := now.Sub(s.Seen) >= quietAfter
 		switch {
-		case key == self.place():
+		case key == self.tableKey():
 		case s.Name == self.Name && s.Machine != self.Machine:
 			// A machine that was set up anew finds its own past. A machine that ticked later is
 			// another one.
@@ -128,9 +128,9 @@ func NotesIn(dir string) (n Notes) {
 
 // Note notes what a tick found. The tick began in the given minute. An error means that the store
 // was of no use to the tick; then the findings of the last tick stay.
-func Note(dir string, minute time.Time, found []Finding, err error) {
+func Note(dir string, minute time.Time, findings []Finding, err error) {
 	before := NotesIn(dir)
-	after := Notes{Findings: found}
+	after := Notes{Findings: findings}
 	if err != nil {
 		after = Notes{before.Findings, &Outage{Since: minute.UTC(), Why: err.Error()}}
 		if before.Outage != nil {

@@ -18,16 +18,17 @@ import (
 // attempt runs the command once, and adds the outcome and what the command used to the result.
 func (s *supervision) attempt(n int) {
 	p, age := s.run.leftover.command(n)
-	if p == nil {
-		if p = s.start(n); p == nil {
-			return
-		}
-	} else {
+	if p != nil {
 		s.adoptCgroup(n)
+	} else if p = s.start(n); p == nil {
+		return
 	}
 	defer s.closeCgroup()
 	s.await(p, n, age)
-	if s.result.Outcome != "" || s.row.stopIfAsked(&s.result) {
+	if s.result.Outcome == "" {
+		s.row.stopIfAsked(&s.result)
+	}
+	if s.result.Outcome != "" {
 		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
 		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
 	}
@@ -57,7 +58,7 @@ func (s *supervision) await(p *process.Process, n int, age time.Duration) {
 	if ending.Outcome != "" {
 		return
 	}
-	s.result.Outcome, s.result.Reason = s.wait(p, age)
+	s.result.Outcome, s.result.Reason = s.waitForEnd(p, age)
 	if s.result.Outcome != "" {
 		s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
 	}
@@ -82,7 +83,7 @@ func (s *supervision) start(n int) *process.Process {
 		Command:    s.task.Command,
 		Dir:        s.task.Dir,
 		CallerEnv:  s.run.Environ,
-		Variables:  variables(s.run, n),
+		Variables:  runVariables(s.run, n),
 		Output:     s.run.output,
 		Locks:      inherited(s.run.lock),
 		KeepZombie: s.row.Background,
@@ -231,10 +232,10 @@ func (s *supervision) failUnstartable(code int, why string) {
 	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
 }
 
-// wait waits for the end of the command, of its time, or for terminate. The outcome is empty when
-// the command ended by itself; otherwise the caller must end the command. The age is how long the
-// command has run already.
-func (s *supervision) wait(p *process.Process, age time.Duration) (outcome.Outcome, string) {
+// waitForEnd waits for the end of the command, of its time, or for terminate. The outcome is empty
+// when the command ended by itself; otherwise the caller must end the command. The age is how long
+// the command has run already.
+func (s *supervision) waitForEnd(p *process.Process, age time.Duration) (outcome.Outcome, string) {
 	if p.Ended() { // it ended before this process looked, nobody knows when: that is no timeout
 		return "", ""
 	}

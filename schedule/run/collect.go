@@ -135,16 +135,16 @@ func (o *orphan) settle(code *int) state.Row {
 	case resultWritten:
 		return o.run.row.result()
 	case inQueue:
-		return o.neverStarted()
+		return o.resultUnstarted()
 	case betweenAttempts:
-		return o.giveUp(code)
+		return o.resultWithoutRetry(code)
 	}
 	return o.run.endUnwatched(code)
 }
 
-// neverStarted returns the result of a run that ends while it waits for its turn. It has no exit
+// resultUnstarted returns the result of a run that ends while it waits for its turn. It has no exit
 // code, whatever a person says.
-func (o *orphan) neverStarted() state.Row {
+func (o *orphan) resultUnstarted() state.Row {
 	result := o.run.row.soFar()
 	result.Ended = clock.Now()
 	if stop := o.run.row.Stop; stop != nil {
@@ -203,11 +203,13 @@ type AliveError struct {
 
 func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
 
-// FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry. If
-// there is no such run but another one is running, it returns *AliveError. Otherwise it returns the
-// row of the last run that has ended. If no run has ever ended, it ends the newest run that
-// waits for its turn and that no process watches. If there is no such run either, the error is
-// ErrNothing.
+// FinishNewest settles what `sched finish MUTEX CODE` is about. It takes the first of these cases:
+//
+//  1. A run of the mutex is lost, or waits for a deferred retry: it finishes the newest such run.
+//  2. A run of the mutex is running: the error is *AliveError.
+//  3. A run of the mutex has ended: it returns the row of the last one.
+//  4. A run of the mutex waits for its turn, and no process watches it: it ends the newest such run.
+//  5. The error is ErrNothing.
 func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 	ctx := context.Background()
 	live, lost, err := c.DB.LiveAndLost(ctx)

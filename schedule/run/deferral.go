@@ -85,9 +85,10 @@ func (r *Run) deferAfterLost(result state.Row) bool {
 	return r.row.deferTo(clock.Now().Truncate(time.Minute), result.Result, notes) == nil
 }
 
-// giveUp returns the result of a run whose next attempt will not start. It is the result of the
-// attempt before, unless the run was stopped, or a code is given (sched finish MUTEX CODE).
-func (o *orphan) giveUp(code *int) state.Row {
+// resultWithoutRetry returns the result of a run whose next attempt will not start. It is the
+// result of the attempt before, unless the run was stopped, or a code is given (sched finish MUTEX
+// CODE).
+func (o *orphan) resultWithoutRetry(code *int) state.Row {
 	r := o.run
 	result := r.row.soFar()
 	result.Ended = clock.Now()
@@ -188,7 +189,7 @@ func (o *orphan) postpone(reason string) {
 		wait.Since = now.Truncate(time.Minute)
 		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
 	} else if now.Sub(wait.Since) >= MaxHeld {
-		result := o.giveUp(nil)
+		result := o.resultWithoutRetry(nil)
 		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s",
 			r.row.Reason, r.row.Attempt.Number+1, MaxHeld.Hours(), reason)
 		r.finish(result)

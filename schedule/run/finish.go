@@ -28,10 +28,14 @@ func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 	return r.finish(result)
 }
 
-// finish copies the output, runs the commands of the hooks, releases the lock, puts the
-// notifications into the outbox, asks for the runs that the hooks trigger, ends the row, and begins
-// to send the notifications. It goes on after a step that failed. Foreground runs, `sched finish`
-// and lost runs share this code.
+// finish ends a run with the result, in these steps. It goes on after a step that failed.
+//
+//  1. It copies the output, and pauses the task if pause_after says so.
+//  2. It runs the commands of the hooks, and releases the lock.
+//  3. It puts the notifications into the outbox, and asks for the runs that the hooks trigger.
+//  4. It ends the row, and begins to send the notifications.
+//
+// Foreground runs, `sched finish` and lost runs share this code.
 //
 // This process owns the row, so no two processes finish the run at once. A process that is killed
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
@@ -46,15 +50,15 @@ func (r *Run) finish(result state.Row) state.Row {
 	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	f.keepOutput()
 	f.pauseAfter()
-	hooks := r.hooks.after(f.result)
-	for _, h := range hooks {
+	fired := r.hooks.after(f.result)
+	for _, h := range fired {
 		f.note(r.hooks.runCommands(h, f.result)...)
 	}
 	f.note(renewer.End()...)
 	if r.lock != nil {
 		f.noteError(r.lock.Release(context.Background()))
 	}
-	for _, h := range hooks {
+	for _, h := range fired {
 		r.hooks.queueMessages(h, f.result)
 		r.hooks.trigger(h, &f.result)
 	}

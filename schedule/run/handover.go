@@ -19,6 +19,10 @@ import (
 	"sched/schedule/state"
 )
 
+// This file brings the runs of a tick to a supervisor. The tick starts a witness, and sends the
+// runs through a socket (Supervisors). The witness starts the supervisor (Witness), which inherits
+// the other end of the socket (inherit).
+
 // Supervisors are the supervisors of one tick, to which it gives its background runs: one for all
 // runs, or more if one process may not have that many descriptors open. Safe for concurrent use.
 type Supervisors struct {
@@ -46,11 +50,11 @@ const sendPatience = 5 * time.Second
 // If no supervisor runs, Begin starts one. From here on the runs live as long as the supervisor or
 // its witness lives. The caller gives each of them next (Give). After an error all are still
 // prepared.
-func (h *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	ctx, first := context.Background(), prepared[0].run
-	l, err := h.linkFor(first.Storage)
+	l, err := s.linkFor(first.Storage)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +77,9 @@ func (h *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
 
 // Give gives a run that has begun to a supervisor. If no supervisor runs, Give starts one. The run
 // and its lock belong to the supervisor then. After an error both still belong to this process.
-func (h *Supervisors) Give(r *Run) (err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *Supervisors) Give(r *Run) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if r.output == nil { // a deferred retry: its output follows the output of the attempts before
 		if r.output, err = output.Open(r.row.Output); err != nil {
 			return err
@@ -83,7 +87,7 @@ func (h *Supervisors) Give(r *Run) (err error) {
 	}
 	for range 2 { // witness and supervisor may have been killed, or stand still
 		var l *link
-		if l, err = h.linkFor(r.Storage); err != nil {
+		if l, err = s.linkFor(r.Storage); err != nil {
 			break
 		}
 		if err = r.row.handOver(l.supervisor.ID); err != nil {
@@ -94,7 +98,7 @@ func (h *Supervisors) Give(r *Run) (err error) {
 			r.Close()
 			return nil
 		}
-		h.retire()
+		s.retire()
 	}
 	// If the row cannot be taken back, a witness has begun the run, or the database cannot be
 	// written: the run stays with the supervisor.
@@ -107,46 +111,46 @@ func (h *Supervisors) Give(r *Run) (err error) {
 
 // StartAhead starts the supervisor for the runs of the storage, so that it gets ready meanwhile.
 // The first Give returns the error.
-func (h *Supervisors) StartAhead(storage Storage) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.linkFor(storage)
+func (s *Supervisors) StartAhead(storage Storage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.linkFor(storage)
 }
 
 // Close tells the supervisors that they have all their runs. A supervisor ends with its last run.
-func (h *Supervisors) Close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.retire()
-	for _, l := range h.retired {
+func (s *Supervisors) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retire()
+	for _, l := range s.retired {
 		l.socket.SetWriteDeadline(time.Now().Add(sendPatience))
 		l.socket.Write([]byte{noMore})
 		l.socket.Close()
 	}
-	h.retired = nil
+	s.retired = nil
 }
 
 // retire keeps further runs from the current supervisor: the next run starts another one.
-func (h *Supervisors) retire() {
-	if h.current != nil {
-		h.retired, h.current = append(h.retired, h.current), nil
+func (s *Supervisors) retire() {
+	if s.current != nil {
+		s.retired, s.current = append(s.retired, s.current), nil
 	}
 }
 
 // linkFor returns the link to the supervisor for the next run. If there is no such supervisor, it
 // starts one.
-func (h *Supervisors) linkFor(storage Storage) (*link, error) {
-	if h.current != nil && h.current.given >= maxRuns() {
-		h.retire()
+func (s *Supervisors) linkFor(storage Storage) (*link, error) {
+	if s.current != nil && s.current.given >= maxRuns() {
+		s.retire()
 	}
-	if h.current == nil && h.startErr == nil {
-		h.current, h.startErr = h.startOne(storage)
+	if s.current == nil && s.startErr == nil {
+		s.current, s.startErr = s.startOne(storage)
 	}
-	return h.current, h.startErr
+	return s.current, s.startErr
 }
 
 // startOne starts a witness, which starts its supervisor.
-func (h *Supervisors) startOne(storage Storage) (*link, error) {
+func (s *Supervisors) startOne(storage Storage) (*link, error) {
 	owner, err := storage.DB.Owners().Enroll(context.Background(), state.Supervisor)
 	if err != nil {
 		return nil, err
@@ -159,10 +163,10 @@ func (h *Supervisors) startOne(storage Storage) (*link, error) {
 	defer theirs.Close()
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
 	witness := process.Program{
-		Path:    h.Self,
-		Argv:    []string{h.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)},
+		Path:    s.Self,
+		Argv:    []string{s.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)},
 		Dir:     "/",
-		Env:     process.Environ(h.Environ, schedule.Task{}, storage.Variables()...),
+		Env:     process.Environ(s.Environ, schedule.Task{}, storage.Variables()...),
 		Inherit: append(owner.Files(), theirs),
 		Attr:    &syscall.SysProcAttr{Setsid: true},
 	}
@@ -250,14 +254,14 @@ const WitnessCommand = "witness"
 // IsWitness reports whether a process was started as a witness: by its arguments after the path,
 // and by what it has inherited.
 func IsWitness(args []string) bool {
-	if len(args) != 2 || args[0] != WitnessCommand {
-		return false
-	}
-	var file, socket unix.Stat_t
-	if unix.Fstat(fileDescriptor, &file) != nil || unix.Fstat(socketDescriptor, &socket) != nil {
-		return false
-	}
-	return file.Mode&unix.S_IFMT == unix.S_IFREG && socket.Mode&unix.S_IFMT == unix.S_IFSOCK
+	return len(args) == 2 && args[0] == WitnessCommand &&
+		isOpenOn(unix.S_IFREG, fileDescriptor) && isOpenOn(unix.S_IFSOCK, socketDescriptor)
+}
+
+// isOpenOn reports whether the descriptor is open on a file of that type (unix.S_IFMT).
+func isOpenOn(fileType uint32, descriptor int) bool {
+	var info unix.Stat_t
+	return unix.Fstat(descriptor, &info) == nil && uint32(info.Mode)&unix.S_IFMT == fileType
 }
 
 // Witness starts the supervisor with the program at the path self, waits for it, and returns 0 when
@@ -278,4 +282,23 @@ func Witness(self, id string, environ []string) (code int) {
 	err = syscall.Exec(self, []string{self, "finish", "--tick", id}, environ)
 	fmt.Fprintf(os.NewFile(fileDescriptor, ""), "sched: nobody goes on with these runs: exec %s: %v\n", self, err)
 	return 1
+}
+
+// errNoWitness says that the process that started this one is no witness.
+var errNoWitness = errors.New("start is what sched run calls for background tasks")
+
+// inherit returns this process as the owner with the id, the file of that owner, and the socket to
+// the tick. It inherited both.
+func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return nil, nil, nil, errNoWitness
+	}
+	owner, ok := db.Owners().Inherited(n, state.Supervisor, fileDescriptor)
+	if !ok || !isOpenOn(unix.S_IFSOCK, socketDescriptor) {
+		return nil, nil, nil, errNoWitness
+	}
+	unix.CloseOnExec(socketDescriptor)
+	link, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
+	return owner, owner.Files()[0], link, err
 }

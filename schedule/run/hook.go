@@ -38,7 +38,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 		}
 		note, over := h.awaitStarted(terminate, i, started)
 		if !over {
-			note = h.runOne(terminate, name, hook, variables(h.run, 1))
+			note = h.runOne(terminate, name, hook, runVariables(h.run, 1))
 		}
 		if note != "" {
 			return note
@@ -55,15 +55,15 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 		return ""
 	}
 	defer func() { h.marks.ended(name, note) }()
-	before := strings.HasPrefix(name, "before ")
+	isBefore := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
 		Task:       &h.run.task,
 		Command:    hook.Run,
 		Dir:        h.hookDir(),
 		CallerEnv:  h.run.Environ,
 		Variables:  variables,
-		KeepZombie: before && h.run.row.Background,
-		Lenient:    !before, // the hooks after a run start even if the command could not
+		KeepZombie: isBefore && h.run.row.Background,
+		Lenient:    !isBefore, // the hooks after a run start even if the command could not
 	}
 	captured, err := output.Append(output.HooksPath(output.Path(h.run.Dir, h.run.row.Row)))
 	if err == nil { // without that file the hook runs nevertheless
@@ -109,7 +109,7 @@ func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(variables(h.run, result.Attempt.Number), outcomeVariables(result)...)
+		variables := append(runVariables(h.run, result.Attempt.Number), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
@@ -137,12 +137,12 @@ func (m hookMarks) begin(name string) bool {
 	if m.row.unstored {
 		return true
 	}
-	before := m.find(name)
-	if !before.Ended.IsZero() {
+	mark := m.find(name)
+	if !mark.Ended.IsZero() {
 		return false
 	}
-	if before.PID != 0 && process.HasGroup(m.row.ID, before.PID) {
-		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && process.HasGroup(m.row.ID, before.PID); {
+	if livesOn := func() bool { return process.HasGroup(m.row.ID, mark.PID) }; mark.PID != 0 && livesOn() {
+		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && livesOn(); {
 			time.Sleep(pollEvery)
 		}
 		m.ended(name, "")

@@ -25,10 +25,10 @@ type keyedHooks struct {
 
 // due yields the hooks that fire, with their places: not those that are to fire after more failures
 // in a row.
-func (f keyedHooks) due() iter.Seq2[int, schedule.Hook] {
+func (k keyedHooks) due() iter.Seq2[int, schedule.Hook] {
 	return func(yield func(int, schedule.Hook) bool) {
-		for i, hook := range f.hooks {
-			if hook.After <= f.failures && !yield(i, hook) {
+		for i, hook := range k.hooks {
+			if hook.After <= k.failures && !yield(i, hook) {
 				return
 			}
 		}
@@ -66,22 +66,22 @@ type hooks struct {
 
 // after returns the hooks that fire after a run that ended with the result, in their order.
 func (h *hooks) after(result state.Row) (all []keyedHooks) {
-	hooks := h.run.task.Hooks
+	keys := h.run.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
-		all = append(all, keyedHooks{key: "on_success", hooks: hooks.OnSuccess})
+		all = append(all, keyedHooks{key: "on_success", hooks: keys.OnSuccess})
 		if result.Warned() {
-			all = append(all, keyedHooks{key: "on_warning", hooks: hooks.OnWarning})
+			all = append(all, keyedHooks{key: "on_warning", hooks: keys.OnWarning})
 		}
-		if len(hooks.OnRecovery) > 0 && h.failedBefore() {
-			all = append(all, h.counted("on_recovery", hooks.OnRecovery, 0))
+		if len(keys.OnRecovery) > 0 && h.failedBefore() {
+			all = append(all, h.counted("on_recovery", keys.OnRecovery, 0))
 		}
 	case result.Outcome == outcome.Skipped: // it waited for its turn, and did not get it
-		return []keyedHooks{{key: "on_skip", hooks: hooks.OnSkip}}
+		return []keyedHooks{{key: "on_skip", hooks: keys.OnSkip}}
 	case result.Outcome.Failure():
-		all = append(all, h.counted("on_failure", hooks.OnFailure, 1))
+		all = append(all, h.counted("on_failure", keys.OnFailure, 1))
 	}
-	return append(all, keyedHooks{key: "after", hooks: hooks.After})
+	return append(all, keyedHooks{key: "after", hooks: keys.After})
 }
 
 // failedBefore reports whether the run before this one failed. It looks once.

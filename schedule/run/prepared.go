@@ -113,9 +113,7 @@ func (p *Prepared) FailBeforeStart(why error, printed []byte) state.Row {
 // Abandon releases the lock of a run that another process has.
 func (p *Prepared) Abandon() {
 	p.run.output.Close()
-	if p.run.lock != nil {
-		p.run.lock.Release(context.Background())
-	}
+	p.run.releaseLock()
 }
 
 // discardOutput removes the output of a run that does not begin here.

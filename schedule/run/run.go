@@ -156,8 +156,8 @@ func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	return notes
 }
 
-// variables returns the variables that sched sets for the command of a run at that attempt.
-func variables(r *Run, attempt int) []string {
+// runVariables returns the variables that sched sets for the command of a run at that attempt.
+func runVariables(r *Run, attempt int) []string {
 	variables := append(TaskVariables(r.row.Row),
 		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
 		"TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))

@@ -45,23 +45,26 @@ const (
 )
 
 // Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until
-// the run has ended. A run that waits for its next attempt ends at once. The error is
-// ErrNotRunning, with the result, if the command has ended already; ErrVanished if the run is lost;
-// state.ErrNotFound if there is no such run. Any other error says why the run goes on. The text by
-// names who stops it.
+// the run has ended. A run that waits for its next attempt ends at once. The text by names who
+// stops it. The error is
+//
+//   - ErrNotRunning, with the result, if the command has ended already;
+//   - ErrVanished if the run is lost;
+//   - state.ErrNotFound if there is no such run;
+//   - any other error, which says why the run goes on.
 func (c Caller) Stop(id, by string) (Stopping, error) {
 	defer c.DB.CloseIfIdle(0)
-	return c.stop(id, state.Stop{By: by, At: clock.Now().UTC()})
+	return c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC()})
 }
 
 // StopForPause is Stop by a pause, which the reason of the outcome names.
 func (c Caller) StopForPause(id, by, reason string) error {
-	_, err := c.stop(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused})
+	_, err := c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused})
 	return err
 }
 
-// stop is Stop for each reason: by a person, by a newer run, or by a pause.
-func (c Caller) stop(id string, why state.Stop) (Stopping, error) {
+// stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
+func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
 	ctx := context.Background()
 	row, err := c.DB.Runs().Row(ctx, id)
 	switch {
@@ -144,11 +147,13 @@ func (s *stopper) signal(a state.Attempt) {
 	if a.PID == 0 {
 		return
 	}
-	switch again := a.Number == s.attempt; {
-	case again && (s.Killed || time.Now().Before(s.killAt)), time.Now().Before(s.lookAt):
+	now, hasTerm := time.Now(), a.Number == s.attempt
+	switch {
+	case hasTerm && s.Killed, now.Before(s.lookAt):
+	case hasTerm && now.Before(s.killAt):
 	case !process.HasGroup(s.id, a.PID):
 		s.lookAt = time.Now().Add(lookAgainAfter)
-	case again:
+	case hasTerm:
 		s.Killed = true
 		process.SignalGroup(a.PID, syscall.SIGKILL)
 	default:

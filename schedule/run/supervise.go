@@ -197,14 +197,14 @@ func (s *supervision) waitUnlessStopped(d time.Duration) bool {
 // If this process were killed in between, nobody would know how they ended.
 type unreapedProcesses []*process.Process
 
-func (k *unreapedProcesses) add(p *process.Process) { *k = append(*k, p) }
+func (u *unreapedProcesses) add(p *process.Process) { *u = append(*u, p) }
 
 // reap reaps the processes: how they ended is written down now.
-func (k *unreapedProcesses) reap() {
-	for _, p := range *k {
+func (u *unreapedProcesses) reap() {
+	for _, p := range *u {
 		p.Reap()
 	}
-	*k = nil
+	*u = nil
 }
 
 // setStopped sets that the run was stopped, and when.

@@ -2,13 +2,11 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"time"
 
@@ -62,11 +60,7 @@ func Supervise(terminate, kill context.Context, caller Caller, self, id string, 
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishStarter{self: self, awaitStarts: s.awaitStarts}
 	if takeOver {
-		s.runs.Go(func() {
-			s.takeOverAll(s.caller.hasStarted)
-			time.Sleep(messagePatience)
-			s.takeOverAll(func(state.Row) bool { return true })
-		})
+		s.runs.Go(s.takeOverKilled)
 	}
 	if !s.receive(socket) { // there may be rows of this one that did not come, or could not be read
 		s.takeOverAll(func(state.Row) bool { return true })
@@ -90,26 +84,6 @@ func (s *supervisor) closeDatabaseWhileIdle(ctx context.Context) {
 	for clock.Wait(ctx, idle) {
 		s.caller.DB.CloseIfIdle(idle)
 	}
-}
-
-// errNoWitness says that the process that started this one is no witness.
-var errNoWitness = errors.New("start is what sched run calls for background tasks")
-
-// inherit returns this process as the owner with the id, the file of that owner, and the socket to
-// the tick. It inherited both.
-func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, error) {
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil {
-		return nil, nil, nil, errNoWitness
-	}
-	var socket unix.Stat_t
-	owner, ok := db.Owners().Inherited(n, state.Supervisor, fileDescriptor)
-	if !ok || unix.Fstat(socketDescriptor, &socket) != nil || socket.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return nil, nil, nil, errNoWitness
-	}
-	unix.CloseOnExec(socketDescriptor)
-	link, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
-	return owner, owner.Files()[0], link, err
 }
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and
@@ -238,6 +212,14 @@ func (s *supervisor) awaitStarts() {
 // messagePatience is how long a run that has not begun is left to the message of the tick, which
 // brings its descriptors.
 const messagePatience = time.Second
+
+// takeOverKilled takes over the runs of a killed supervisor: first the runs that it had started,
+// and after messagePatience the others.
+func (s *supervisor) takeOverKilled() {
+	s.takeOverAll(s.caller.hasStarted)
+	time.Sleep(messagePatience)
+	s.takeOverAll(func(state.Row) bool { return true })
+}
 
 // takeOverAll takes over the runs of this owner that wanted accepts. The killed supervisor had
 // them, or the tick had written them down as given and was killed before it sent them.

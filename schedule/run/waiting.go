@@ -43,9 +43,9 @@ type skipError struct{ reason string }
 func (e *skipError) Error() string { return e.reason }
 
 // awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
-// command will not start. If left is true, the run is to wait on: its owner ends, and the next tick
-// gives it to another supervisor.
-func (r *Run) awaitLock(terminate context.Context) (result state.Row, left bool) {
+// command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
+// tick gives it to another supervisor.
+func (r *Run) awaitLock(terminate context.Context) (result state.Row, leftToTick bool) {
 	if !r.row.Queued() {
 		return result, false
 	}
@@ -95,14 +95,14 @@ func (w *waiter) wait(ctx context.Context) error {
 	var blocked error // why the run does not start yet; nil while nothing was tried
 	queues := w.queues(nil)
 	for {
-		if err := w.over(ctx, blocked); err != nil {
+		if err := w.whyOver(ctx, blocked); err != nil {
 			return err
 		}
 		if isRefusal(blocked) && w.refusal() != "" {
 			if !w.run.task.CatchesUp { // else later runs wait with it
 				w.enqueue() // in no queue
 			}
-			w.pause(ctx, longestLook)
+			w.sleep(ctx, longestLook)
 			continue
 		}
 		blocked = w.enqueue(queues...)
@@ -117,12 +117,12 @@ func (w *waiter) wait(ctx context.Context) error {
 			return err
 		}
 		queues = w.queues(blocked)
-		w.pause(ctx, w.interval())
+		w.sleep(ctx, w.interval())
 	}
 }
 
-// over returns why the run must not wait any longer; nil if it may.
-func (w *waiter) over(ctx context.Context, blocked error) error {
+// whyOver returns why the run must not wait any longer; nil if it may.
+func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 	switch {
 	case w.run.row.stopRequest() != nil:
 		return errStopAsked
@@ -151,7 +151,7 @@ func (w *waiter) replace(blocked error) error {
 	}
 	w.replaced = held.Holder.Run
 	by := "run " + humanize.ShortRun(row.ID) + ", which replaces it"
-	go w.run.stop(w.replaced, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by})
+	go w.run.stopBecause(w.replaced, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by})
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.keep(held)
+		err = w.hold(held)
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))
@@ -238,8 +238,8 @@ func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bo
 	return func(string) (mutex.Holder, bool) { return behind.First, true }
 }
 
-// keep writes down that the run has what it acquired, and gives it the lock.
-func (w *waiter) keep(held mutex.Holding) error {
+// hold writes down that the run has what it acquired, and gives it the lock.
+func (w *waiter) hold(held mutex.Holding) error {
 	r, waited := w.run, w.waited()
 	if err := r.row.recordAcquired(held, waited); err != nil {
 		return err
@@ -290,8 +290,8 @@ func (w *waiter) interval() time.Duration {
 	return time.Until(time.Now().Truncate(each).Add(each))
 }
 
-// pause waits for that time, until the wait of the run is over, or until ctx is done.
-func (w *waiter) pause(ctx context.Context, d time.Duration) {
+// sleep waits for that time, until the wait of the run is over, or until ctx is done.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(min(d, w.maxWait-w.waited()+time.Millisecond))
 	defer timer.Stop()
 	select {

@@ -47,12 +47,6 @@ func (a *admitter) pausedBy(task *schedule.Task, at time.Time) string {
 	return a.maintenanceOf(task, at)
 }
 
-// admits reports whether a slot may start at this moment.
-func (a *admitter) admits(slot schedule.Slot) bool {
-	reason, _ := a.refusal(slot)
-	return reason == ""
-}
-
 // pauseOf returns by whom and why a task is paused; "" if it is not. The task is to start at the
 // given time, or now if that is later
 // (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start).
@@ -73,11 +67,10 @@ func (a *admitter) maintenanceOf(task *schedule.Task, at time.Time) string {
 	}
 	// This looks for every task: a task that runs in maintenance may end it, and later tasks of the
 	// same instant have to get the same answer.
-	reason := a.maintenance.reason(at.UTC())
-	if task.EvenInMaintenance {
-		return ""
+	if reason := a.maintenance.reason(at.UTC()); !task.EvenInMaintenance {
+		return reason
 	}
-	return reason
+	return ""
 }
 
 // tooLate returns why it is too late for a slot to start; "" when it is not.

@@ -193,9 +193,9 @@ func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
 		isDue[slot.Task] = isDue[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
 	starts := slices.Concat(slots, b.resumed)
-	for _, task := range b.ledger.Schedule.Tasks {
-		makesUp := (task.RunMissed || task.When.Boot) && (task.RunAllMissed || !isDue[task])
-		if !makesUp || !b.ledger.Schedule.Active(task) {
+	for task := range b.ledger.Schedule.ActiveTasks() {
+		makesUp := task.RunMissed || task.When.Boot
+		if !makesUp || isDue[task] && !task.RunAllMissed {
 			continue
 		}
 		limit := 1
@@ -276,10 +276,8 @@ func (b *backfill) pauseOf(task *schedule.Task, at time.Time) string {
 func (b *backfill) task(name string) *schedule.Task {
 	if b.tasks == nil {
 		b.tasks = map[string]*schedule.Task{}
-		for _, task := range b.ledger.Schedule.Tasks {
-			if b.ledger.Schedule.Active(task) {
-				b.tasks[task.Name] = task
-			}
+		for task := range b.ledger.Schedule.ActiveTasks() {
+			b.tasks[task.Name] = task
 		}
 	}
 	return b.tasks[name]

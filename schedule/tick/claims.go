@@ -10,7 +10,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -67,8 +66,11 @@ func (l *launcher) prefetch(slots []schedule.Slot) {
 func (l *launcher) asksAhead(slot schedule.Slot) bool {
 	task := slot.Task
 	asks := task.OneServer || task.Background && task.HoldsWhileRunning()
-	return asks && l.tick.Storage.Store != nil && len(task.ConditionCommands) == 0 &&
-		l.locks.prefetched(slot) == nil && l.admission.admits(slot)
+	if !asks || l.tick.Storage.Store == nil || len(task.ConditionCommands) > 0 || l.locks.prefetched(slot) != nil {
+		return false
+	}
+	reason, _ := l.admission.refusal(slot)
+	return reason == ""
 }
 
 // askStore asks the store for the claim and the locks.
@@ -118,11 +120,20 @@ func (l *locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) e
 	if l.noNewStarts.Err() != nil {
 		return notOursError{reason: whyDone(l.noNewStarts)}
 	}
-	err := storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*row))
+	err := storage.Mutexes().Claim(context.Background(), slot.ClaimKey(), slot.ClaimedUntil(), run.NewHolder(*row))
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
-		return notOursError{cluster.Taken(held.Holder), outcome.Elsewhere}
+		return notOursError{claimReason(held.Holder), outcome.Elsewhere}
 	}
 	return err
+}
+
+// claimReason is the reason of a slot that was skipped because the holder has claimed it. The
+// holder may be unknown.
+func claimReason(holder mutex.Holder) string {
+	if holder.Run == "" {
+		return "another tick had this slot, some time ago"
+	}
+	return "another tick has this slot " + holder.String()
 }
 
 // waitForPreferred returns how long this server still leaves a slot to the servers that its task

@@ -3,6 +3,7 @@ package tick
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex"
-	"sched/schedule/cluster"
+	"sched/schedule/outcome"
 	"sched/testing/redistest"
 )
 
@@ -69,8 +70,8 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 		if err := claim.claim(); err != nil {
 			t.Error(err)
 		}
-		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
-		holder, claimed := claims[cluster.Key(slots[i])]
+		claims, err := w.storage.Store.Claims(t.Context(), slots[i].ClaimKey())
+		holder, claimed := claims[slots[i].ClaimKey()]
 		if row := tick.launcher.newRow(slots[i]); !claimed || err != nil || row.ID != holder.Run {
 			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, row.ID, holder, err)
 		}
@@ -146,4 +147,14 @@ type claimCounter struct {
 func (c claimCounter) Claim(ctx context.Context, key string, until time.Time, by mutex.Holder) error {
 	c.asked()
 	return c.Store.Claim(ctx, key, until, by)
+}
+
+func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
+	if got := claimReason(mutex.Holder{Run: outcome.NewID(), Host: "web-2"}); !strings.HasPrefix(got,
+		"another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
+		t.Error(got)
+	}
+	if got := claimReason(mutex.Holder{}); got != "another tick had this slot, some time ago" {
+		t.Error(got)
+	}
 }

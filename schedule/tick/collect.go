@@ -103,10 +103,7 @@ func (r *tickRun) unwatched() ([]state.Row, error) {
 
 // resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
 func (r *tickRun) resume(row state.Row) {
-	task := r.tick.Schedule.Task(row.Task)
-	if task == nil { // the schedule no longer has the task; the run uses its snapshot
-		task = &schedule.Task{Name: row.Task}
-	}
+	task := r.tick.taskOf(row)
 	if row.Stop != nil {
 		r.records.fallback.reportOrFallBack(r.launcher.caller().GiveUp(row))
 		return
@@ -123,6 +120,15 @@ func (r *tickRun) resume(row state.Row) {
 		r.tick.Report.Started(begun.Row())
 		r.tick.Report.flush()
 	}
+}
+
+// taskOf returns the task of a row, or one with only its name if it is no longer in the schedule:
+// the run uses its snapshot.
+func (t *Tick) taskOf(row state.Row) *schedule.Task {
+	if task := t.Schedule.Task(row.Task); task != nil {
+		return task
+	}
+	return &schedule.Task{Name: row.Task, Mutex: row.Task}
 }
 
 // resumeNow gives a run that waits to the supervisor of this tick. The result is nil if the run

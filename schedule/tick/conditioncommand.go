@@ -51,30 +51,27 @@ func askConditions(ctx context.Context, task *schedule.Task, caller, variables [
 	return verdict{}
 }
 
-// askOne runs one condition command.
-func askOne(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v verdict) {
+// askOne runs one condition command. The verdict is empty if ctx is done.
+func askOne(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) verdict {
 	capture, output, err := newCapture()
 	if err != nil {
-		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
-		return v
+		return verdict{Broken: fmt.Sprintf("%s cannot be asked: %v", command.Key, err)}
 	}
 	spec.Output = output
 	p, err := spec.Start()
 	output.Close()
 	if err != nil {
 		capture.end()
-		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
-		return v
+		return verdict{Broken: fmt.Sprintf("%s cannot be asked: %v", command.Key, err)}
 	}
 	_, inTime := p.EndWithin(ctx, ConditionTimeout, killAfter)
 	printed := capture.end()
-	switch {
-	case ctx.Err() != nil:
-		return v
-	case !inTime:
-		v.Broken = withLast(fmt.Sprintf("%s gave no answer within %s", command.Key, ConditionTimeout), printed, "")
-		v.Output = printed
-		return v
+	if ctx.Err() != nil {
+		return verdict{}
+	}
+	if !inTime {
+		reason := fmt.Sprintf("%s gave no answer within %s", command.Key, ConditionTimeout)
+		return verdict{Broken: withLast(reason, printed, ""), Output: printed}
 	}
 	return judge(command, p, printed)
 }
@@ -101,15 +98,13 @@ func judge(command schedule.ConditionCommand, p *process.Process, printed []byte
 // may be empty.
 func withLast(reason string, printed []byte, ended string) string {
 	last := lastLine(printed)
-	switch {
-	case last == "" && ended == "":
-		return reason
-	case last == "":
-		return reason + ": " + ended
-	case ended == "":
-		return reason + ": " + last
+	if last != "" && ended != "" {
+		return fmt.Sprintf("%s: %s (%s)", reason, last, ended)
 	}
-	return fmt.Sprintf("%s: %s (%s)", reason, last, ended)
+	if last+ended == "" {
+		return reason
+	}
+	return reason + ": " + last + ended
 }
 
 // lastLine returns the last line that is not blank, safe to print and at most 200 characters long.

@@ -178,12 +178,6 @@ func (b *backfill) skipOutdated(waiting, starts []schedule.Slot, live []state.Ro
 	})
 }
 
-// wasDelayed reports whether a slot waited when this tick began.
-func (l *Ledger) wasDelayed(slot schedule.Slot) bool {
-	_, waits := l.waiting[keyOf(slot)]
-	return waits
-}
-
 // skipDelayed settles that a waiting slot does not run, and reports that.
 func (b *backfill) skipDelayed(row state.Row, kind outcome.Kind, reason string) {
 	b.settleDelayed(row, kind, reason)

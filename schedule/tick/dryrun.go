@@ -9,7 +9,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -96,8 +95,8 @@ func (p previewer) lockError(slot schedule.Slot) error {
 
 // peekClaim returns the error that a claim of the slot would have at this moment.
 func (p previewer) peekClaim(slot schedule.Slot) error {
-	store, key := p.launcher.tick.Storage.Store, cluster.Key(slot)
-	holder, claimed, err := mutex.Files{Dir: p.launcher.tick.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+	store, key := p.launcher.tick.Storage.Store, slot.ClaimKey()
+	holder, claimed, err := mutex.Files{Dir: p.launcher.tick.Storage.Locks()}.Claimed(key, slot.ClaimedUntil())
 	if !claimed && err == nil && store != nil {
 		var claims map[string]mutex.Holder
 		claims, err = store.Claims(context.Background(), key)
@@ -105,7 +104,7 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 	}
 	switch {
 	case claimed:
-		return notOursError{cluster.Taken(holder), outcome.Elsewhere}
+		return notOursError{claimReason(holder), outcome.Elsewhere}
 	case slot.Task.RunWhenStoreDown:
 		return nil
 	}

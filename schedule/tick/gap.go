@@ -43,8 +43,8 @@ func (l *Ledger) findGap(ctx context.Context, last time.Time) *gap {
 		tasks:       map[string]bool{},
 	}
 	times := l.timesBefore(ctx)
-	for _, task := range l.Schedule.Tasks {
-		if !l.Schedule.Active(task) || times[task.Name] != timesOf(task) {
+	for task := range l.Schedule.ActiveTasks() {
+		if times[task.Name] != timesOf(task) {
 			continue
 		}
 		if next, ok := task.When.Next(g.countedFrom.Add(-time.Second)); ok && next.Before(g.end) {
@@ -75,10 +75,8 @@ func (l *Ledger) timesBefore(ctx context.Context) map[string]string {
 		before.Machine = machineOf(last)
 	}
 	times := map[string]string{}
-	for _, task := range before.Tasks {
-		if before.Active(task) {
-			times[task.Name] = timesOf(task)
-		}
+	for task := range before.ActiveTasks() {
+		times[task.Name] = timesOf(task)
 	}
 	return times
 }

@@ -170,7 +170,8 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err != nil {
 		return nil, err
 	}
-	open = slices.DeleteFunc(slices.Clone(open), l.wasDelayed) // the clock was set back
+	waited := func(s schedule.Slot) bool { _, waited := l.waiting[keyOf(s)]; return waited }
+	open = slices.DeleteFunc(slices.Clone(open), waited) // the clock was set back
 	open, err = l.addBootSlots(ctx, open, last)
 	if err != nil {
 		return nil, err

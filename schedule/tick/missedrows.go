@@ -204,11 +204,9 @@ func (m missReasons) summary(runNow int) string {
 		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, slots, tasks))
 	}
 	summary := "missed: " + strings.Join(parts, "; ")
-	switch runNow {
-	case 0:
-	case 1:
+	if runNow == 1 {
 		summary += "; 1 of them runs now"
-	default:
+	} else if runNow > 1 {
 		summary += fmt.Sprintf("; %d of them run now", runNow)
 	}
 	return summary

@@ -57,14 +57,14 @@ func (r *records) countOrKeep(row state.Row) {
 	}
 }
 
-// note keeps a note for the row of a run.
-func (r *records) note(id, note string) {
+// note keeps notes for the row of a run.
+func (r *records) note(id string, notes ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.notes == nil {
 		r.notes = map[string][]string{}
 	}
-	r.notes[id] = append(r.notes[id], note)
+	r.notes[id] = append(r.notes[id], notes...)
 }
 
 // flush writes the collected rows into the history, so that a kill does not lose them. After an
@@ -92,7 +92,8 @@ func (r *records) flushNow() {
 }
 
 // write writes everything that was collected into the history, publishes runs to other servers, and
-// prunes. The parameter recorded is how many rows the ledger has added.
+// prunes. The parameter recorded is how many rows the ledger has added. Notes that could not be
+// written are kept.
 func (r *records) write(recorded int) {
 	flushed, err := r.flush()
 	r.mu.Lock()
@@ -103,7 +104,9 @@ func (r *records) write(recorded int) {
 		err = r.db.Runs().Note(context.Background(), notes)
 	}
 	if err != nil {
-		r.collectAgain(notes)
+		for id, notesOfRun := range notes {
+			r.note(id, notesOfRun...)
+		}
 		r.reportUnlessInMemory("the history is not written: %v", err)
 		return
 	}
@@ -120,15 +123,6 @@ func (r *records) write(recorded int) {
 func (r *records) reportUnlessInMemory(format string, err error) {
 	if !r.fallback.inUse() {
 		r.tick.Report.Problem(format, err)
-	}
-}
-
-// collectAgain takes back the notes that could not be written.
-func (r *records) collectAgain(notes map[string][]string) {
-	for id, notesOfRun := range notes {
-		for _, note := range notesOfRun {
-			r.note(id, note)
-		}
 	}
 }
 
@@ -208,19 +202,16 @@ func (r *records) prune(added int) error {
 	return err
 }
 
-// checkFor bounds how long checkPages takes once a day: meanwhile no other tick can write into the
-// database.
-const checkFor = 3 * time.Second
+// upkeepFor bounds how long checkPages and sweepOutputs each take once a day. While checkPages goes
+// on, no other tick can write into the database.
+const upkeepFor = 3 * time.Second
 
 // checkPages finds damage in pages that ticks do not read, before people need them.
 func checkPages(db *state.DB) error {
-	ctx, cancel := context.WithTimeout(context.Background(), checkFor)
+	ctx, cancel := context.WithTimeout(context.Background(), upkeepFor)
 	defer cancel()
 	return db.CheckPages(ctx)
 }
-
-// sweepFor bounds how long sweepOutputs takes once a day.
-const sweepFor = 3 * time.Second
 
 // sweepOutputs removes outputs of runs that the history does not have. It removes only outputs that
 // are older than the oldest run of the history may be.
@@ -229,7 +220,7 @@ func sweepOutputs(db *state.DB, dir string, now time.Time, keep time.Duration) e
 	if keep <= 0 {
 		return nil
 	}
-	return output.Sweep(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
+	return output.Sweep(dir, now.Add(-max(keep, least)), upkeepFor, func(runs []string) ([]string, error) {
 		return db.Runs().Unknown(context.Background(), runs)
 	})
 }

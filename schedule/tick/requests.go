@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
@@ -22,11 +21,9 @@ type requests struct {
 
 // waiting returns the requests that wait, the longest waiting first.
 func (r requests) waiting() ([]state.Row, error) {
-	rows, err := r.rows().Waiting(context.Background())
+	rows, err := r.tick.Storage.DB.Runs().Waiting(context.Background())
 	return slices.DeleteFunc(rows, func(row state.Row) bool { return !row.Requested() }), err
 }
-
-func (r requests) rows() state.Runs { return r.tick.Storage.DB.Runs() }
 
 // isTriggered reports whether a requested run is to start at once, as a hook or a person asked.
 func isTriggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
@@ -98,14 +95,11 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 // neverRuns returns why a request can never run now that the schedule has changed; "" if it can.
 // The task is nil if the schedule has it no longer.
 func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
-	if task == nil {
-		return "it is no longer in the schedule"
+	if task == nil || !r.tick.Schedule.Active(task) {
+		return "it is " + whyGone(r.tick.Schedule, row.Task)
 	}
 	if _, problem := task.CheckValues(row.Params); problem != nil {
 		return problem.Error()
-	}
-	if !r.tick.Schedule.Active(task) {
-		return "it is " + r.tick.Schedule.Inactive(task)
 	}
 	return ""
 }
@@ -121,7 +115,7 @@ func (r requests) waitsForPause(row state.Row, task *schedule.Task) bool {
 // Neither the task's conditions nor one_server count: a person asked for the run, and on this
 // server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
 func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
-	if current, err := r.rows().Row(context.Background(), row.ID); err != nil || !current.Requested() {
+	if current, err := r.tick.Storage.DB.Runs().Row(context.Background(), row.ID); err != nil || !current.Requested() {
 		return nil, false // another process has answered it: this one must not take its mutex, even for a moment
 	}
 	requested := *task
@@ -140,27 +134,17 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		r.putBack(row, task, refusal.reason)
 		return nil, false
 	}
-	begun := r.beginRow(record, task, lock)
-	if begun == nil {
-		if lock != nil {
-			lock.Release(context.Background())
-		}
-		return nil, false
+	begun, err := r.launcher.caller().Begin(record, task, lock)
+	if err == nil {
+		return begun, true
 	}
-	return begun, true
-}
-
-// beginRow begins a requested run, which takes the place of its row. If several ticks try that, one
-// succeeds, and the others get nil.
-func (r requests) beginRow(row state.Row, task *schedule.Task, lock mutex.Lock) *run.Run {
-	begun, err := r.launcher.caller().Begin(row, task, lock)
-	if err != nil && !isStale(err) {
+	if !isStale(err) { // else another tick has begun the run
 		r.tick.Report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
 	}
-	if err != nil {
-		return nil
+	if lock != nil {
+		lock.Release(context.Background())
 	}
-	return begun
+	return nil, false
 }
 
 // putBack leaves a request whose mutex is held to later ticks, and refuses it after run.MaxHeld.
@@ -169,7 +153,7 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 	switch {
 	case row.Wait.Since.IsZero():
 		row.Wait.For, row.Wait.Since = state.ForMutex, now
-		if err := r.rows().WaitOn(context.Background(), row.ID, row.Wait, reason); err != nil {
+		if err := r.tick.Storage.DB.Runs().WaitOn(context.Background(), row.ID, row.Wait, reason); err != nil {
 			r.tick.Report.Problem("%s waits on: %v", row.Task, err)
 		}
 	case clock.Now().Sub(row.Wait.Since) >= run.MaxHeld:
@@ -179,28 +163,19 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 
 // refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
-	task := r.taskOf(row)
+	task := r.tick.taskOf(row)
 	if len(task.Hooks.OnSkip) > 0 { // its row takes the place of this one
 		r.launcher.skip(r.requestRow(row, task), task, reason)
 		return
 	}
 	record := skippedRow(r.requestRow(row, task), reason)
 	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended}
-	waited, err := r.rows().Settle(context.Background(), row.ID, result)
+	waited, err := r.tick.Storage.DB.Runs().Settle(context.Background(), row.ID, result)
 	if err != nil {
 		r.tick.Report.Problem("%s waits on: %v", row.Task, err)
 	} else if waited {
 		r.launcher.skip(record, task, reason)
 	}
-}
-
-// taskOf returns the task of a request, or one with only its name if it is no longer in the
-// schedule.
-func (r requests) taskOf(row state.Row) *schedule.Task {
-	if task := r.tick.Schedule.Task(row.Task); task != nil {
-		return task
-	}
-	return &schedule.Task{Name: row.Task, Mutex: row.Task}
 }
 
 // requestRow returns the row of the run of a request.

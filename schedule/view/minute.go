@@ -334,7 +334,7 @@ func (q *Inquiry) isHere(at time.Time, records []Record) bool {
 // claimElsewhere says whether another server has claimed a slot that has no known run. It returns
 // "" while a server may still claim the slot, and if the store does not answer.
 func (q *Inquiry) claimElsewhere(ctx context.Context, at time.Time) string {
-	key := cluster.Key(schedule.Slot{Task: q.Task, At: at})
+	key := schedule.Slot{Task: q.Task, At: at}.ClaimKey()
 	claims, err := q.source.Controls.Store.Claims(ctx, key)
 	holder, claimed := claims[key]
 	switch {

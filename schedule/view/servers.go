@@ -153,7 +153,7 @@ func unclaimed(ctx context.Context, s Source, slots []schedule.Slot) []schedule.
 	}
 	var names, keys []string
 	for _, slot := range slots {
-		names, keys = append(names, slot.Task.Name), append(keys, cluster.Key(slot))
+		names, keys = append(names, slot.Task.Name), append(keys, slot.ClaimKey())
 	}
 	last, err := cluster.Last(ctx, s.Controls.Store, s.Server, names)
 	if err != nil {
@@ -168,7 +168,7 @@ func unclaimed(ctx context.Context, s Source, slots []schedule.Slot) []schedule.
 		return nil
 	}
 	return slices.DeleteFunc(slots, func(slot schedule.Slot) bool {
-		_, claimed := claims[cluster.Key(slot)]
+		_, claimed := claims[slot.ClaimKey()]
 		lives := slices.ContainsFunc(live, func(row state.Row) bool {
 			return row.Task == slot.Task.Name && !row.Slot.Before(slot.At)
 		})

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
-
-	"sched/schedule/clock"
 )
 
 // linkDescriptor is the descriptor of a tick's socket to the `sched work` that started it.
@@ -63,28 +60,4 @@ func (l *Link) Covered() {
 	if l != nil {
 		l.socket.Write([]byte{1})
 	}
-}
-
-const (
-	// leadTime is how long before its minute a tick starts, so that it can read its schedule.
-	leadTime = time.Second
-
-	// staleAfter is the wait after which the schedule is read again, because the clock was set back
-	// meanwhile.
-	staleAfter = 3 * leadTime
-)
-
-// Await waits for the minute of a tick that was started ahead of its minute. Reached is false when
-// ctx was done first, or the clock was set back so far that the minute will get another tick. Stale
-// says that the wait took so long that the tick must read its schedule again.
-func Await(ctx context.Context, minute time.Time) (reached, stale bool) {
-	begun := time.Now()
-	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {
-		left := minute.Sub(clock.Now())
-		if left <= 0 {
-			return true, time.Since(begun) > staleAfter
-		}
-		clock.WaitUntil(ctx, minute.Add(-left+min(left, clock.Recheck)))
-	}
-	return false, false
 }

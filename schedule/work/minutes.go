@@ -1,6 +1,11 @@
 package work
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"sched/schedule/clock"
+)
 
 // Bounds for a clock that does not go on evenly.
 const (
@@ -56,3 +61,27 @@ func (m *minutes) due(now time.Time) (due []time.Time) {
 
 // minuteOf cuts a time to its minute, in UTC and without Go's monotonic clock.
 func minuteOf(t time.Time) time.Time { return t.UTC().Truncate(time.Minute) }
+
+const (
+	// leadTime is how long before its minute a tick starts, so that it can read its schedule.
+	leadTime = time.Second
+
+	// staleAfter is the wait after which the schedule is read again, because the clock was set back
+	// meanwhile.
+	staleAfter = 3 * leadTime
+)
+
+// Await waits for the minute of a tick that was started ahead of its minute. Reached is false when
+// ctx was done first, or the clock was set back so far that the minute will get another tick. Stale
+// says that the wait took so long that the tick must read its schedule again.
+func Await(ctx context.Context, minute time.Time) (reached, stale bool) {
+	begun := time.Now()
+	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {
+		left := minute.Sub(clock.Now())
+		if left <= 0 {
+			return true, time.Since(begun) > staleAfter
+		}
+		clock.WaitUntil(ctx, minute.Add(-left+min(left, clock.Recheck)))
+	}
+	return false, false
+}

@@ -70,7 +70,7 @@ func (w *Worker) Run(signals <-chan os.Signal, announce func()) os.Signal {
 		w.startTicks()
 		select {
 		case <-clock.After(w.untilNextMinute()):
-		case <-w.covered():
+		case <-w.untilCovered():
 		case <-w.children:
 			w.reap()
 		case s := <-signals:
@@ -90,9 +90,9 @@ func (w *Worker) untilNextMinute() time.Duration {
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
 
-// covered returns a channel that is closed when a pending minute may get its tick; nil when no
+// untilCovered returns a channel that is closed when a pending minute may get its tick; nil when no
 // pending minute has to wait.
-func (w *Worker) covered() <-chan struct{} {
+func (w *Worker) untilCovered() <-chan struct{} {
 	if len(w.pending) == 0 || w.mayStartNext() {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (w *Worker) startTick(minute time.Time) error {
 		Files: []uintptr{null.Fd(), w.Output.Fd(), w.Errors.Fd(), theirs.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
-	runtime.KeepAlive(w)
+	runtime.KeepAlive(w) // with its files, whose descriptors the tick gets
 	if err != nil {
 		ours.Close()
 		return fmt.Errorf("%s: %w", argv[0], err)

@@ -8,7 +8,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -23,7 +22,7 @@ func (k slotKey) String() string { return k.task + " of " + k.at.Format("15:04")
 
 // claim is the key of the claim of the slot.
 func (k slotKey) claim() string {
-	return cluster.Key(schedule.Slot{Task: &schedule.Task{Name: k.task}, At: k.at})
+	return schedule.Slot{Task: &schedule.Task{Name: k.task}, At: k.at}.ClaimKey()
 }
 
 // A slotLog is what happened to a slot on all servers.

@@ -12,7 +12,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -281,12 +280,12 @@ func (p *process) take(record state.Row, slot schedule.Slot) (mutex.Lock, error)
 	var holder mutex.Holder
 	p.as(func() { holder = run.NewHolder(record) })
 	claim := func() error {
-		key := cluster.Key(slot)
+		key := slot.ClaimKey()
 		if defects["mutex"] {
-			key = cluster.Key(schedule.Slot{Task: &schedule.Task{Name: task.Mutex}, At: slot.At})
+			key = schedule.Slot{Task: &schedule.Task{Name: task.Mutex}, At: slot.At}.ClaimKey()
 		}
 		p.world.noteAsked(record)
-		err := p.locks.Claim(ctx, key, cluster.Until(slot), holder)
+		err := p.locks.Claim(ctx, key, slot.ClaimedUntil(), holder)
 		p.world.note(p.server, "claims %s of %s: %v", task.Name, slot.At.Format("15:04"), err)
 		if _, isHeld := errors.AsType[*mutex.HeldError](err); !isHeld && err != nil {
 			switch {

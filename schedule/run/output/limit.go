@@ -45,7 +45,7 @@ func (t *Trimmer) Trim() (again time.Duration) {
 		// Some file systems cannot make holes: then Cut cuts the output at the end of the run.
 		_ = statedir.PunchHole(t.Output, from, to)
 	}
-	if grew := size > t.seen; !grew {
+	if size <= t.seen {
 		return calmTrimEvery
 	}
 	t.seen = size
