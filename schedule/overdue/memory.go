@@ -1,13 +1,11 @@
 package overdue
 
 import (
-	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/clock"
-	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -16,7 +14,7 @@ import (
 const keyExpect = "expect"
 
 // A memory is what one tick leaves to the next. If it is missing, a new one begins, and all
-// expected times count from then on.
+// expected times count from then on. Its methods read no clock and no file.
 type memory struct {
 	Boot  string            `json:"boot,omitempty"`
 	Ahead time.Duration     `json:"ahead,omitempty"` // what the clock showed, minus the time from the boot to then
@@ -38,78 +36,158 @@ type entry struct {
 	Incidents []Incident `json:"incidents,omitempty"`
 }
 
-// incident returns the incident with that id; nil if there is no such incident.
-func (s *memory) incident(task, id string) *Incident {
-	e := s.Tasks[task]
-	if e == nil {
-		return nil
-	}
-	i := slices.IndexFunc(e.Incidents, func(i Incident) bool { return i.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return &e.Incidents[i]
+// A reading is what the clocks of the machine showed at one moment.
+type reading struct {
+	time      time.Time     // of the clock that people set
+	boot      string        // clock.BootID; "" if it is not known, or sinceBoot is not
+	sinceBoot time.Duration // of the clock that nobody sets
 }
 
-// Differences below leastSet are drift: the clock was not set. Only the last mostSets sets are
-// remembered.
+// A sight is what one look goes by, apart from the memory. Each map has tasks by name.
+type sight struct {
+	now       reading
+	tasks     []*schedule.Task // of which something is expected
+	server    string
+	live      []state.Row
+	totals    map[string][]state.Total
+	elsewhere map[string]time.Time // the newest success on another server
+	unknown   map[string]error     // why nobody knows whether another server had a success
+}
+
+// look brings the memory up to date. It returns the incidents that begin, and all incidents that
+// nobody has reported yet.
+func (m *memory) look(s sight) (began, unreported []Incident) {
+	clockWasSet := m.noteClock(s.now)
+	maps.DeleteFunc(m.Tasks, func(name string, _ *entry) bool {
+		isExpected := slices.ContainsFunc(s.tasks, func(t *schedule.Task) bool { return t.Name == name })
+		return !isExpected // its time counts anew if something is expected of the task again
+	})
+	for _, t := range s.tasks {
+		m.noteSuccesses(t.Name, successOf(s.totals[t.Name]), s.elsewhere[t.Name], s.now.time, clockWasSet)
+		e := m.Tasks[t.Name]
+		began = append(began, e.setIncidents(m.incidentsOf(t, s))...)
+		for _, i := range e.Incidents {
+			if !i.Reported {
+				unreported = append(unreported, i)
+			}
+		}
+	}
+	return began, unreported
+}
+
+// incidentsOf returns the incidents of a task that begin or go on: each live run that takes too
+// long, and that there was no success for too long. As long as nobody knows whether another server
+// had a success, no incident of the second kind begins.
+func (m *memory) incidentsOf(t *schedule.Task, s sight) (current []Incident) {
+	now, e := s.now.time, m.Tasks[t.Name]
+	for _, run := range s.live {
+		isWatched := run.Task == t.Name && t.Expect.Within > 0 && !run.Started.IsZero()
+		if !isWatched || m.elapsed(run.Started, now) <= t.Expect.Within {
+			continue
+		}
+		current = append(current, Incident{
+			ID:       run.ID,
+			Task:     t.Name,
+			Kind:     Within,
+			Since:    run.Started.UTC(),
+			Expected: t.Expect.Within,
+			Slot:     run.Slot,
+			Found:    now.UTC(),
+			Server:   s.server,
+		})
+	}
+	if i := e.openFor(t); i != nil {
+		return append(current, *i)
+	}
+	if t.Expect.Every == 0 || !m.isOverdue(t, e, now) || s.unknown[t.Name] != nil {
+		return current
+	}
+	return append(current, Incident{
+		ID:       outcome.NewIDAt(now),
+		Task:     t.Name,
+		Kind:     Every,
+		Since:    e.Since,
+		Never:    !e.Succeeded,
+		Expected: t.Expect.Every,
+		Slot:     e.Since.Add(t.Expect.Every),
+		Found:    now.UTC(),
+		Server:   s.server,
+	})
+}
+
+// setIncidents sets the incidents of a task that begin or go on, and returns those that begin. An
+// incident that is over stays until it was reported.
+func (e *entry) setIncidents(current []Incident) (began []Incident) {
+	began = slices.DeleteFunc(slices.Clone(current), func(i Incident) bool { return contains(e.Incidents, i.ID) })
+	e.Incidents = slices.DeleteFunc(e.Incidents, func(i Incident) bool {
+		return i.Reported && !contains(current, i.ID)
+	})
+	e.Incidents = append(e.Incidents, began...)
+	return began
+}
+
+// contains reports whether the incident with that id is among the incidents.
+func contains(incidents []Incident, id string) bool {
+	return slices.ContainsFunc(incidents, func(i Incident) bool { return i.ID == id })
+}
+
 const (
-	leastSet  = 20 * time.Second
-	mostSets  = 32
-	longUntil = 400 * 24 * time.Hour
+	leastSet = 20 * time.Second     // smaller differences are drift: the clock was not set
+	mostSets = 32                   // only the newest are remembered
+	setsKept = 400 * 24 * time.Hour // older sets are forgotten
 )
 
-// noteClock compares the clock with the time since the boot, as the tick before did. If the clock
-// was set, it remembers that. It reports whether the memory changed, and whether the clock was set.
-func (s *memory) noteClock(now time.Time) (changed, set bool) {
-	elapsed, ok := clock.SinceBoot()
-	if id := clock.BootID(); ok && id != "" {
-		ahead := time.Duration(now.UnixNano()) - elapsed
-		by := ahead - s.Ahead
+// noteClock compares the clock with the time since the boot, as the tick before did. It reports
+// whether the clock was set since then, and remembers that. A system without a known boot never
+// reports it.
+func (m *memory) noteClock(now reading) (wasSet bool) {
+	if now.boot != "" {
+		ahead := time.Duration(now.time.UnixNano()) - now.sinceBoot
+		by := ahead - m.Ahead
 		switch {
-		case s.Boot != id:
-			s.Boot, s.Ahead, changed = id, ahead, true
+		case m.Boot != now.boot:
+			m.Boot, m.Ahead = now.boot, ahead
 		case by.Abs() >= leastSet:
-			s.Ahead, changed, set = ahead, true, true
-			s.noteSet(now, by)
+			m.Ahead, wasSet = ahead, true
+			m.noteSet(now.time, by)
 		}
 	}
-	keep := slices.DeleteFunc(s.Set, func(one setForward) bool { return now.Sub(one.At).Abs() > longUntil })
-	s.Set = keep[max(0, len(keep)-mostSets):]
-	for _, e := range s.Tasks {
-		if e.Since.After(now) { // from a clock that was set back later
+	m.Set = slices.DeleteFunc(m.Set, func(s setForward) bool { return now.time.Sub(s.At).Abs() > setsKept })
+	m.Set = m.Set[max(0, len(m.Set)-mostSets):]
+	for _, e := range m.Tasks {
+		if e.Since.After(now.time) { // from a clock that was set back later
 			if i := e.open(); i != nil {
-				i.Since = now.UTC()
+				i.Since = now.time.UTC()
 			}
-			e.Since, changed = now.UTC(), true
+			e.Since = now.time.UTC()
 		}
 	}
-	return changed, set
+	return wasSet
 }
 
 // noteSet remembers that the clock was set. If the clock was set back, that undoes earlier sets
 // forward.
-func (s *memory) noteSet(now time.Time, by time.Duration) {
+func (m *memory) noteSet(now time.Time, by time.Duration) {
 	if by > 0 {
-		s.Set = append(s.Set, setForward{now.UTC(), by})
+		m.Set = append(m.Set, setForward{now.UTC(), by})
 		return
 	}
-	for by < 0 && len(s.Set) > 0 {
-		last := &s.Set[len(s.Set)-1]
+	for by < 0 && len(m.Set) > 0 {
+		last := &m.Set[len(m.Set)-1]
 		if last.By+by > 0 {
 			last.By += by
 			return
 		}
 		by += last.By
-		s.Set = s.Set[:len(s.Set)-1]
+		m.Set = m.Set[:len(m.Set)-1]
 	}
 }
 
 // elapsed returns how much time passed since a time that the clock showed. If the clock was set,
 // the result may be less than the time that passed, but never more.
-func (s *memory) elapsed(since, now time.Time) time.Duration {
+func (m *memory) elapsed(since, now time.Time) time.Duration {
 	d := now.Sub(since)
-	for _, set := range s.Set {
+	for _, set := range m.Set {
 		if set.At.After(since) {
 			d -= set.By
 		}
@@ -117,109 +195,53 @@ func (s *memory) elapsed(since, now time.Time) time.Duration {
 	return d
 }
 
-// A Kind says which part of `expect` was not met.
-type Kind string
-
-const (
-	Within Kind = "within" // a run takes too long
-	Every  Kind = "every"  // there was no success for too long
-)
-
-// An Incident is a period in which a task was overdue. It ends with the end of the run, or with the
-// next success.
-type Incident struct {
-	ID       string        `json:"id"` // for Within, the id of the run
-	Task     string        `json:"task"`
-	Kind     Kind          `json:"kind"`
-	Since    time.Time     `json:"since"`           // the start of the run, the last success, or the first look
-	Never    bool          `json:"never,omitempty"` // there was no success before
-	Expected time.Duration `json:"expected"`
-	Slot     time.Time     `json:"slot"` // the slot of the run; for Every, when the time was over
-	Found    time.Time     `json:"found"`
-	Server   string        `json:"server"`
-	Teller   int64         `json:"teller,omitempty"` // the owner that fires on_overdue; 0 for nobody yet
-	Reported bool          `json:"told,omitempty"`   // on_overdue has fired
-}
-
-// Text says what is wrong, as it is at the time now.
-func (i Incident) Text(now time.Time) string {
-	took, expected := humanize.Age(i.Since, now), humanize.Duration(i.Expected)
-	switch {
-	case i.Kind == Within:
-		return "running for " + took + ", expected within " + expected
-	case i.Never:
-		return "no success yet, expected every " + expected
-	}
-	return "no success for " + took + ", expected every " + expected
-}
-
-// Record is what hooks are told of the incident.
-func (i Incident) Record() state.Row {
-	r := state.Row{
-		ID:     i.ID,
-		Task:   i.Task,
-		Slot:   i.Slot.UTC(),
-		Server: i.Server,
-		Result: state.Result{Reason: i.Text(i.Found)},
-	}
-	if i.Kind == Within {
-		r.Started = i.Since
-	}
-	return r
-}
-
 // noteSuccesses notes the successes of a task: how many runs of this machine succeeded, with the
 // end of the newest one, and when the newest success on another server ended, if that is later
 // than what is known. If the clock was set after the last look, a new success counts as of now,
 // because its row has the time of the old clock.
-func (s *memory) noteSuccesses(
-	task string, own state.Total, elsewhere, now time.Time, clockWasSet bool,
-) (changed bool) {
-	e := s.Tasks[task]
+func (m *memory) noteSuccesses(task string, own state.Total, elsewhere, now time.Time, clockWasSet bool) {
+	e := m.Tasks[task]
 	if e == nil {
 		e = &entry{Since: now.UTC(), Successes: own.Slots}
-		s.Tasks[task], changed = e, true
+		m.Tasks[task] = e
 	}
-	before := e.Successes
+	hasNew := own.Slots > e.Successes
 	e.Successes = own.Slots
-	if own.Slots > before {
-		ended := own.Ended
-		if clockWasSet {
-			ended = now
-		}
-		e.succeededAt(ended, now)
+	switch {
+	case hasNew && clockWasSet:
+		e.succeededAt(now, now)
+	case hasNew:
+		e.succeededAt(own.Ended, now)
 	}
 	if !elsewhere.IsZero() {
-		changed = e.succeededAt(elsewhere, now) || changed
+		e.succeededAt(elsewhere, now)
 	}
-	return changed || own.Slots != before
 }
 
 // succeededAt notes a success. If the clock was set back later, the time of the success may lie
 // ahead; then it counts as of now.
-func (e *entry) succeededAt(at, now time.Time) (changed bool) {
+func (e *entry) succeededAt(at, now time.Time) {
 	if at.After(now) {
 		at = now
 	}
-	if !at.After(e.Since) && e.Succeeded {
-		return false
+	if at.After(e.Since) {
+		e.Since = at.UTC()
 	}
-	e.Since, e.Succeeded = humanize.Later(e.Since, at).UTC(), true
-	return true
+	e.Succeeded = true
 }
 
-// goesOn returns the open incident of a task without a success; nil if there is no such incident.
-// It goes on until the next success, whatever the clock shows meanwhile.
-func (e *entry) goesOn(t *schedule.Task) *Incident {
+// openFor returns the open incident if it is about the time that the task expects now; else nil.
+// The incident goes on until the next success, whatever the clock shows meanwhile.
+func (e *entry) openFor(t *schedule.Task) *Incident {
 	if i := e.open(); i != nil && i.Expected == t.Expect.Every {
 		return i
 	}
 	return nil
 }
 
-// overdue reports whether there was no success of a task for too long.
-func (s *memory) overdue(t *schedule.Task, e *entry, now time.Time) bool {
-	return e.goesOn(t) != nil || s.elapsed(e.Since, now) > t.Expect.Every
+// isOverdue reports whether there was no success of a task for too long.
+func (m *memory) isOverdue(t *schedule.Task, e *entry, now time.Time) bool {
+	return e.openFor(t) != nil || m.elapsed(e.Since, now) > t.Expect.Every
 }
 
 // open returns the incident that counts from the last success; nil if there is no such incident.
@@ -232,25 +254,17 @@ func (e *entry) open() *Incident {
 	return nil
 }
 
-// StillOpen returns the incidents of a task that are not over: the run lives, or no run has
-// succeeded after the incident began.
-func StillOpen(all []Incident, live map[string]bool, success time.Time) (open []Incident) {
-	for _, i := range all {
-		if i.Kind == Within && live[i.ID] || i.Kind == Every && !success.After(i.Since) {
-			open = append(open, i)
-		}
+// incident returns the incident with that id; nil if there is no such incident.
+func (m *memory) incident(task, id string) *Incident {
+	e := m.Tasks[task]
+	if e == nil {
+		return nil
 	}
-	return open
-}
-
-// Open returns the incidents by task, as the last tick found them.
-func Open(ctx context.Context, db *state.DB) (map[string][]Incident, error) {
-	s, open := &memory{}, map[string][]Incident{}
-	_, err := db.Values().Get(ctx, keyExpect, s)
-	for name, e := range s.Tasks {
-		open[name] = e.Incidents
+	i := slices.IndexFunc(e.Incidents, func(i Incident) bool { return i.ID == id })
+	if i < 0 {
+		return nil
 	}
-	return open, err
+	return &e.Incidents[i]
 }
 
 // successOf returns the total of the runs that have succeeded.

@@ -8,6 +8,7 @@
 package overdue
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,14 +19,15 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/cluster"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
-// A Watch looks, in one tick, for what is overdue. A nil Watch belongs to a tick that looks for
-// nothing, and costs nothing. Safe for concurrent use.
+// A Watch looks, in one tick, for what is overdue. Safe for concurrent use.
 type Watch struct {
 	DB     *state.DB
 	Tasks  []*schedule.Task // the tasks of which something is expected
@@ -40,36 +42,27 @@ type Watch struct {
 // the incidents whose on_overdue hooks have not fired yet: the new incidents, and the incidents
 // that killed ticks left.
 func (w *Watch) Look(live []state.Row) (began, unreported []Incident, err error) {
-	if w == nil {
-		return nil, nil, nil
-	}
 	totals, err := w.DB.Past().Totals(context.Background())
 	if err != nil {
 		return nil, nil, err
 	}
 	elsewhere, unknown := w.askElsewhere()
-	err = w.change(func(s *memory, now time.Time) bool {
-		began, unreported = nil, nil
-		changed, clockWasSet := s.noteClock(now)
-		before := len(s.Tasks)
-		// The time of a task counts anew if something is expected of the task again.
-		maps.DeleteFunc(s.Tasks, func(name string, _ *entry) bool { return !w.expects(name) })
-		changed = changed || len(s.Tasks) < before
-		for _, t := range w.Tasks {
-			success := successOf(totals[t.Name])
-			changed = s.noteSuccesses(t.Name, success, elsewhere[t.Name], now, clockWasSet) || changed
-			beganNow, over := w.lookAt(s, t, live, now, unknown[t.Name] != nil)
-			began = append(began, beganNow...)
-			changed = changed || over || len(beganNow) > 0
-			for _, i := range s.Tasks[t.Name].Incidents {
-				if !i.Reported {
-					unreported = append(unreported, i)
-				}
-			}
-		}
-		return changed
+	s := sight{tasks: w.Tasks, server: w.Server, live: live, totals: totals, elsewhere: elsewhere, unknown: unknown}
+	err = w.change(func(m *memory) {
+		s.now = w.readClock()
+		began, unreported = m.look(s)
 	})
 	return began, unreported, errors.Join(err, errors.Join(slices.Collect(maps.Values(unknown))...))
+}
+
+// readClock reads the clocks of this machine.
+func (w *Watch) readClock() reading {
+	now := reading{time: w.Now(), boot: clock.BootID()}
+	var ok bool
+	if now.sinceBoot, ok = clock.SinceBoot(); !ok {
+		now.boot = ""
+	}
+	return now
 }
 
 // askElsewhere asks the other servers for successes that this one does not know, for the tasks that
@@ -79,13 +72,13 @@ func (w *Watch) askElsewhere() (newest map[string]time.Time, unknown map[string]
 	if w.Elsewhere == nil {
 		return newest, unknown
 	}
-	s, now := &memory{}, w.Now()
-	if _, err := w.DB.Values().Get(context.Background(), keyExpect, s); err != nil {
+	m, now := &memory{}, w.Now()
+	if _, err := w.DB.Values().Get(context.Background(), keyExpect, m); err != nil {
 		return newest, unknown
 	}
 	for _, t := range w.Tasks {
-		e := s.Tasks[t.Name]
-		if e == nil || !t.OneServer || t.Expect.Every == 0 || !s.overdue(t, e, now) {
+		e := m.Tasks[t.Name]
+		if e == nil || !t.OneServer || t.Expect.Every == 0 || !m.isOverdue(t, e, now) {
 			continue
 		}
 		at, err := w.Elsewhere(t, e.Since)
@@ -98,77 +91,13 @@ func (w *Watch) askElsewhere() (newest map[string]time.Time, unknown map[string]
 	return newest, unknown
 }
 
-// expects reports whether something is expected of the task.
-func (w *Watch) expects(task string) bool {
-	return slices.ContainsFunc(w.Tasks, func(t *schedule.Task) bool { return t.Name == task })
-}
-
-// lookAt returns the incidents of a task that begin now, and reports whether an incident is over.
-// An incident that is over stays until it was reported. isUnknown says that nobody knows whether
-// the task has succeeded on another server.
-func (w *Watch) lookAt(
-	s *memory, t *schedule.Task, live []state.Row, now time.Time, isUnknown bool,
-) (began []Incident, over bool) {
-	e := s.Tasks[t.Name]
-	current := w.tooLong(s, t, live, now)
-	if i := e.goesOn(t); i != nil {
-		current = append(current, *i)
-	} else if t.Expect.Every > 0 && s.overdue(t, e, now) && !isUnknown {
-		current = append(current, Incident{
-			ID:       outcome.NewIDAt(now),
-			Task:     t.Name,
-			Kind:     Every,
-			Since:    e.Since,
-			Never:    !e.Succeeded,
-			Expected: t.Expect.Every,
-			Slot:     e.Since.Add(t.Expect.Every),
-			Found:    now.UTC(),
-			Server:   w.Server,
-		})
-	}
-	began = slices.DeleteFunc(slices.Clone(current), func(i Incident) bool { return contains(e.Incidents, i.ID) })
-	before := len(e.Incidents)
-	e.Incidents = slices.DeleteFunc(e.Incidents, func(i Incident) bool {
-		return i.Reported && !contains(current, i.ID)
-	})
-	over = len(e.Incidents) < before
-	e.Incidents = append(e.Incidents, began...)
-	return began, over
-}
-
-// contains reports whether the incident with that id is among the incidents.
-func contains(incidents []Incident, id string) bool {
-	return slices.ContainsFunc(incidents, func(i Incident) bool { return i.ID == id })
-}
-
-// tooLong returns an incident for each live run of a task that takes too long.
-func (w *Watch) tooLong(s *memory, t *schedule.Task, live []state.Row, now time.Time) (incidents []Incident) {
-	for _, run := range live {
-		isWatched := run.Task == t.Name && t.Expect.Within > 0 && !run.Started.IsZero()
-		if !isWatched || s.elapsed(run.Started, now) <= t.Expect.Within {
-			continue
-		}
-		incidents = append(incidents, Incident{
-			ID:       run.ID,
-			Task:     t.Name,
-			Kind:     Within,
-			Since:    run.Started.UTC(),
-			Expected: t.Expect.Within,
-			Slot:     run.Slot,
-			Found:    now.UTC(),
-			Server:   w.Server,
-		})
-	}
-	return incidents
-}
-
-// Tell fires the on_overdue hooks of an incident, and returns notes about hooks that failed. Each
+// Report fires the on_overdue hooks of an incident, and returns notes about hooks that failed. Each
 // hook is started once, whatever is killed; notifications are put into the outbox once. If a
 // one_server task had no success, one server reports that. If it is not known for now which server,
 // a later tick asks again.
-func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string, err error) {
+func (w *Watch) Report(c run.Caller, t *schedule.Task, i Incident) (notes []string, err error) {
 	if t.OneServer && i.Kind == Every && c.Store != nil {
-		err := claim(c.Storage, i)
+		err := claimInStore(c.Storage, i)
 		if errors.As(err, new(*mutex.HeldError)) {
 			return nil, w.NoteReported(i)
 		}
@@ -176,7 +105,7 @@ func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string
 			return nil, err
 		}
 	}
-	ours, err := w.takeOn(c, i)
+	ours, err := w.claimReport(c, i)
 	if err != nil || !ours {
 		return nil, err
 	}
@@ -187,57 +116,53 @@ func (w *Watch) Tell(c run.Caller, t *schedule.Task, i Incident) (notes []string
 	return notes, err
 }
 
-// takeOn makes this process the one that reports an incident. It returns false when another process
-// reports it, or has reported it.
-func (w *Watch) takeOn(c run.Caller, i Incident) (ours bool, err error) {
+// claimReport makes this process the one that reports an incident. It returns false when another
+// process reports it, or has reported it.
+func (w *Watch) claimReport(c run.Caller, i Incident) (ours bool, err error) {
 	own, err := c.Self.Owned(context.Background())
 	if err != nil {
 		return false, err
 	}
-	err = w.change(func(s *memory, _ time.Time) (changed bool) {
-		known := s.incident(i.Task, i.ID)
-		if known == nil || known.Reported {
-			ours = false
-			return false
-		}
-		ours = known.Teller == 0 || known.Teller == own.ID || !w.DB.Owners().Alive(known.Teller)
+	err = w.change(func(m *memory) {
+		known := m.incident(i.Task, i.ID)
+		ours = known != nil && !known.Reported &&
+			(known.Reporter == 0 || known.Reporter == own.ID || !w.DB.Owners().Alive(known.Reporter))
 		if ours {
-			known.Teller = own.ID
+			known.Reporter = own.ID
 		}
-		return ours
 	})
 	return ours && err == nil, err
 }
 
 // NoteReported writes down that the on_overdue hooks of an incident have fired.
 func (w *Watch) NoteReported(i Incident) error {
-	return w.change(func(s *memory, _ time.Time) (changed bool) {
-		known := s.incident(i.Task, i.ID)
-		if known == nil || known.Reported {
-			return false
+	return w.change(func(m *memory) {
+		if known := m.incident(i.Task, i.ID); known != nil {
+			known.Reported = true
 		}
-		known.Reported = true
-		return true
 	})
 }
 
-// change changes the memory. It is written if the function returns true.
-func (w *Watch) change(change func(s *memory, now time.Time) (changed bool)) error {
-	return w.DB.Values().Change(context.Background(), keyExpect, func(text []byte) (any, error) {
-		s := &memory{}
-		if json.Unmarshal(text, s) != nil || s.Tasks == nil {
-			s = &memory{Tasks: map[string]*entry{}}
+// change changes the memory, and writes it if it differs from what it was. It may call change
+// twice, each time with the memory as the database has it.
+func (w *Watch) change(change func(m *memory)) error {
+	return w.DB.Values().Change(context.Background(), keyExpect, func(before []byte) (any, error) {
+		m := &memory{}
+		if json.Unmarshal(before, m) != nil || m.Tasks == nil {
+			m = &memory{Tasks: map[string]*entry{}}
 		}
-		if !change(s, w.Now()) {
-			return nil, nil
+		change(m)
+		after, err := json.Marshal(m)
+		if err != nil || bytes.Equal(before, after) {
+			return nil, err
 		}
-		return s, nil
+		return json.RawMessage(after), nil
 	})
 }
 
-// claim claims an incident, for all servers. Its key is made of the last success, because every
-// server knows the same last success.
-func claim(storage run.Storage, i Incident) error {
+// claimInStore claims an incident, for all servers. Its key is made of the last success, because
+// every server knows the same last success.
+func claimInStore(storage run.Storage, i Incident) error {
 	key := i.Task + "@overdue-" + i.Since.UTC().Format("20060102T150405Z")
 	until := i.Since.Add(i.Expected + schedule.LookBack)
 	if i.Never {
@@ -265,4 +190,76 @@ func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (
 		}
 		return newest, err
 	}
+}
+
+// A Kind says which part of `expect` was not met.
+type Kind string
+
+const (
+	Within Kind = "within" // a run takes too long
+	Every  Kind = "every"  // there was no success for too long
+)
+
+// An Incident is a period in which a task was overdue. It ends with the end of the run, or with the
+// next success.
+type Incident struct {
+	ID       string        `json:"id"` // for Within, the id of the run
+	Task     string        `json:"task"`
+	Kind     Kind          `json:"kind"`
+	Since    time.Time     `json:"since"`           // the start of the run, the last success, or the first look
+	Never    bool          `json:"never,omitempty"` // there was no success before
+	Expected time.Duration `json:"expected"`
+	Slot     time.Time     `json:"slot"` // the slot of the run; for Every, when the time was over
+	Found    time.Time     `json:"found"`
+	Server   string        `json:"server"`
+	Reporter int64         `json:"teller,omitempty"` // the owner that fires on_overdue; 0 for nobody yet
+	Reported bool          `json:"told,omitempty"`   // on_overdue has fired
+}
+
+// Text says what is wrong, as it is at the time now.
+func (i Incident) Text(now time.Time) string {
+	took, expected := humanize.Age(i.Since, now), humanize.Duration(i.Expected)
+	switch {
+	case i.Kind == Within:
+		return "running for " + took + ", expected within " + expected
+	case i.Never:
+		return "no success yet, expected every " + expected
+	}
+	return "no success for " + took + ", expected every " + expected
+}
+
+// Record is what hooks are told of the incident.
+func (i Incident) Record() state.Row {
+	r := state.Row{
+		ID:     i.ID,
+		Task:   i.Task,
+		Slot:   i.Slot.UTC(),
+		Server: i.Server,
+		Result: state.Result{Reason: i.Text(i.Found)},
+	}
+	if i.Kind == Within {
+		r.Started = i.Since
+	}
+	return r
+}
+
+// StillOpen returns the incidents of a task that are not over: the run lives, or no run has
+// succeeded after the incident began.
+func StillOpen(all []Incident, live map[string]bool, success time.Time) (open []Incident) {
+	for _, i := range all {
+		if i.Kind == Within && live[i.ID] || i.Kind == Every && !success.After(i.Since) {
+			open = append(open, i)
+		}
+	}
+	return open
+}
+
+// Open returns the incidents by task, as the last tick found them.
+func Open(ctx context.Context, db *state.DB) (map[string][]Incident, error) {
+	m, open := &memory{}, map[string][]Incident{}
+	_, err := db.Values().Get(ctx, keyExpect, m)
+	for name, e := range m.Tasks {
+		open[name] = e.Incidents
+	}
+	return open, err
 }

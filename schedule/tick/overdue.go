@@ -27,7 +27,7 @@ func (r *tickRun) reportOverdue() {
 	for _, incident := range unreported {
 		task := r.tick.Schedule.Task(incident.Task)
 		r.launcher.hooks.Go(func() {
-			notes, err := watch.Tell(r.launcher.caller(), task, incident)
+			notes, err := watch.Report(r.launcher.caller(), task, incident)
 			for _, note := range notes {
 				r.tick.Report.Problem("%s: %s", incident.Task, note)
 			}

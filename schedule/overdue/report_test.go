@@ -32,10 +32,10 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 			}
 			for _, i := range unreported {
 				storage := run.Storage{Dir: t.TempDir(), DB: w.DB, Store: r}
-				if claim(storage, i) == nil {
+				if claimInStore(storage, i) == nil {
 					told++
 				}
-				if _, err := w.Tell(run.NewCaller(storage, state.Tick, nil), task, i); err != nil {
+				if _, err := w.Report(run.NewCaller(storage, state.Tick, nil), task, i); err != nil {
 					t.Fatal(err)
 				}
 			}
