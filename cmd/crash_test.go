@@ -83,7 +83,7 @@ func (b *box) untilHookWrittenDown(hook int) {
 		defer db.Close()
 		live, _, _ := db.LiveAndLost(context.Background())
 		return slices.ContainsFunc(live, func(r state.Row) bool {
-			hooks, _ := db.Runs().Hooks(context.Background(), r.ID)
+			hooks, _ := db.Hooks(context.Background(), r.ID)
 			return slices.ContainsFunc(hooks, func(h state.Hook) bool { return h.PID == hook })
 		})
 	})

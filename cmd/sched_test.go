@@ -440,7 +440,7 @@ func (b *box) hookForked(task string) bool {
 	defer db.Close()
 	live, _, _ := db.LiveAndLost(context.Background())
 	for _, row := range live {
-		hooks, _ := db.Runs().Hooks(context.Background(), row.ID)
+		hooks, _ := db.Hooks(context.Background(), row.ID)
 		if row.Task == task && slices.ContainsFunc(hooks, func(h state.Hook) bool { return h.PID != 0 }) {
 			return true
 		}

@@ -113,7 +113,7 @@ func (b *box) places() int {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.Queue(b.Context())
+	rows, err := db.LiveQueue(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,7 +3,7 @@
  *
  * A model of:
  *   stand    run.waiter.enqueue, state.Owned.WaitFor
- *   behind   run.waiter.behind, state.DB.Queue, state.Row.InQueue
+ *   behind   run.waiter.behind, state.DB.LiveQueue, state.Row.InQueue
  *   try      run.waiter.try, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat, acquireSeat
  *   queues   run.waiter.queues
  *   waiter   run.waiter.wait

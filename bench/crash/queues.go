@@ -49,7 +49,7 @@ func (c *campaign) standing() map[place]bool {
 		return all
 	}
 	defer db.Close()
-	rows, _ := db.Queue(context.Background())
+	rows, _ := db.LiveQueue(context.Background())
 	for _, row := range rows {
 		for _, name := range []string{row.Mutex, state.SeatQueue(row.Pool)} {
 			if row.InQueue(name) {

@@ -92,7 +92,7 @@ func (c Caller) hasStarted(row state.Row) bool {
 	if row.Attempted() || UnrecordedStarts(c.Dir, row) > 0 {
 		return true
 	}
-	hooks, err := c.DB.Runs().Hooks(context.Background(), row.ID)
+	hooks, err := c.DB.Hooks(context.Background(), row.ID)
 	return err == nil && len(hooks) > 0
 }
 

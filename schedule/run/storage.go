@@ -100,7 +100,7 @@ func (s Storage) SeatHolders(ctx context.Context, live []state.Row, pool schedul
 // Behind returns a *BehindError if runs wait for the mutex or for a seat that is needed. Any other
 // error says that this is not known.
 func (s Storage) Behind(need mutex.Need) error {
-	rows, err := s.DB.Queue(context.Background())
+	rows, err := s.DB.LiveQueue(context.Background())
 	if err != nil {
 		return err
 	}

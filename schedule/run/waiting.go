@@ -316,13 +316,13 @@ const queueMaxAge = 50 * time.Millisecond
 // read returns the queue as it was at some moment after since. A nil queueView caches nothing.
 func (v *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
 	if v == nil {
-		return db.Queue(context.Background())
+		return db.LiveQueue(context.Background())
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if now := time.Now(); !v.readAt.After(since) || now.Sub(v.readAt) > queueMaxAge {
 		v.readAt = now
-		v.rows, v.err = db.Queue(context.Background())
+		v.rows, v.err = db.LiveQueue(context.Background())
 	}
 	return v.rows, v.err
 }

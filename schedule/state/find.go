@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -156,114 +155,6 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosec
 // NewestFirst orders rows as Find does.
 func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
 
-// NotEnded returns the rows that wait, are ready, run or finish, but not the rows that are planned,
-// with their snapshots. It does not ask whether their owners live: see LiveAndLost. The oldest slot
-// comes first.
-func (r Runs) NotEnded(ctx context.Context) ([]Row, error) {
-	return r.list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY slot, id")
-}
-
-// LiveAndLost returns the rows of NotEnded in two parts, each with the oldest id first. A live row
-// waits, or a living process looks after it. The process of a lost row is dead, and the next tick
-// will finish the row.
-func (db *DB) LiveAndLost(ctx context.Context) (live, lost []Row, err error) {
-	rows, err := db.Runs().list(ctx, "phase <> 'ended' AND phase <> 'planned' ORDER BY id")
-	alive := db.Owners().aliveOnce()
-	for _, r := range rows {
-		if r.Owner == 0 || alive(r.Owner) || r.Waits() {
-			live = append(live, r)
-		} else {
-			lost = append(lost, r)
-		}
-	}
-	return live, lost, err
-}
-
-// Queue returns the rows that wait for a mutex or a seat (Row.Queued) and that a living process
-// looks after, with their snapshots. The row that has waited longest comes first.
-func (db *DB) Queue(ctx context.Context) ([]Row, error) {
-	rows, err := db.Runs().list(ctx,
-		"phase = 'ready' AND phase <> 'ended' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
-	alive := db.Owners().aliveOnce()
-	rows = slices.DeleteFunc(rows, func(r Row) bool { return !alive(r.Owner) })
-	slices.SortFunc(rows, InOrder)
-	return rows, err
-}
-
-// Queued returns the newest run of a task that waits for its turn (Row.Queued); false for none.
-func (db *DB) Queued(ctx context.Context, task string) (Row, bool, error) {
-	rows, err := db.Runs().list(ctx, `phase = 'ready' AND phase <> 'ended' AND attempt = 0
-		AND waits_for IN ('mutex', 'seat', 'pause') AND task = ? ORDER BY slot DESC, id DESC LIMIT 1`, task)
-	if err != nil || len(rows) == 0 {
-		return Row{}, false, err
-	}
-	return rows[0], true, nil
-}
-
-// InOrder orders rows that wait for a mutex or a seat: by the time at which each began to wait,
-// then by id.
-func InOrder(a, b Row) int {
-	return cmp.Or(cmp.Compare(a.Wait.Since.UnixMicro(), b.Wait.Since.UnixMicro()), strings.Compare(a.ID, b.ID))
-}
-
-// HasWork reports whether the database has work for a later tick: a run that has not ended, a run
-// that nobody has reported or published, or a message.
-func (r Runs) HasWork(ctx context.Context) (bool, error) {
-	return askOne[bool](ctx, r.store, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended')
-		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unreported WHERE unreported = 1)
-		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unpublished WHERE unpublished = 1)
-		OR EXISTS (SELECT 1 FROM message WHERE status <> 'sent')`)
-}
-
-// Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
-// which they ended.
-func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
-	return askRows(ctx, r.store, selectRows+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
-}
-
-// Report takes a run for printing. It reports false when another tick has taken it.
-func (r Runs) Report(ctx context.Context, run string) (ours bool, err error) {
-	err = r.store.write(ctx, func(q querier) error {
-		n, err := changed(ctx, q, "UPDATE run SET unreported = 0 WHERE id = ? AND unreported = 1", run)
-		ours = n > 0
-		return err
-	})
-	return ours, err
-}
-
-// Waiting returns the rows that wait, with their snapshots. The row that has waited longest comes
-// first.
-func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
-	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
-}
-
-// longestFirst orders rows that wait: by Wait.Since if it is set, else by when the row is due.
-const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
-
-// anyWaiting reports whether a row waits or is planned.
-func anyWaiting(ctx context.Context, q querier) (waits bool, err error) {
-	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live
-		WHERE phase IN ('waiting', 'planned') AND phase <> 'ended')`).Scan(&waits)
-	return waits, err
-}
-
-// list reads the index of rows that have not ended. Each query of that index repeats its condition,
-// phase <> 'ended': SQLite uses a partial index only for the very same words
-// (https://www.sqlite.org/partialindex.html).
-func (r Runs) list(ctx context.Context, where string, args ...any) ([]Row, error) {
-	return ask(ctx, r.store, func(q querier) ([]Row, error) {
-		return wholeRows(ctx, q, selectRows+"INDEXED BY run_live WHERE "+where, args...)
-	})
-}
-
-// ran is the condition of the index run_ran, in its very words.
-const ran = "outcome NOT IN ('skipped', 'missed') AND test = 0"
-
-// Hooks returns the hooks of a run that is finishing, as far as they have begun.
-func (r Runs) Hooks(ctx context.Context, run string) ([]Hook, error) {
-	return ask(ctx, r.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
-}
-
 // A Slot says that a slot of the schedule has a row. For a row of several slots it stands for the
 // slots from At through Until.
 type Slot struct {
@@ -312,25 +203,4 @@ func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, nex
 		return err
 	})
 	return rows, next, err
-}
-
-// wholeRows asks a query for rows, with their snapshots.
-func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row, error) {
-	rows, err := rowsOf(ctx, q, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	bodies := map[int64]json.RawMessage{}
-	for i, r := range rows {
-		if _, known := bodies[r.DefinitionID]; !known && r.DefinitionID != 0 {
-			var body string
-			err := q.QueryRowContext(ctx, "SELECT body FROM definition WHERE id = ?", r.DefinitionID).Scan(&body)
-			if err != nil {
-				return nil, err
-			}
-			bodies[r.DefinitionID] = json.RawMessage(body)
-		}
-		rows[i].Snapshot = bodies[r.DefinitionID]
-	}
-	return rows, nil
 }

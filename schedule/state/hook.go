@@ -64,6 +64,11 @@ func (o Owned) Hooks(ctx context.Context, run string) ([]Hook, error) {
 	return ask(ctx, o.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
 }
 
+// Hooks returns the hooks of a run that is finishing, as far as they have begun.
+func (db *DB) Hooks(ctx context.Context, run string) ([]Hook, error) {
+	return ask(ctx, db, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
+}
+
 // A Hook is a hook that has begun.
 type Hook struct {
 	Name  string

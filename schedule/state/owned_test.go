@@ -56,7 +56,7 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v\nwant\n%+v", r, want)
 	}
-	if hooks, err := db.Runs().Hooks(ctx, row.ID); len(hooks) != 0 || err != nil {
+	if hooks, err := db.Hooks(ctx, row.ID); len(hooks) != 0 || err != nil {
 		t.Errorf("hooks of a run that is over: %v, %v", hooks, err)
 	}
 }
@@ -76,7 +76,7 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 		}
 	}
 	must(t, ours.HookForked(ctx, row.ID, "on_skip 1", 12))
-	if hooks, err := db.Runs().Hooks(ctx, row.ID); err != nil || len(hooks) != 1 || hooks[0].PID != 12 ||
+	if hooks, err := db.Hooks(ctx, row.ID); err != nil || len(hooks) != 1 || hooks[0].PID != 12 ||
 		!hooks[0].Ended.IsZero() {
 		t.Errorf("%+v, %v", hooks, err)
 	}

@@ -242,7 +242,7 @@ func (o Owners) forgetDead(ctx context.Context) (left []int64, err error) {
 // forgetOwner forgets an owner, and returns 1, or 0 for an owner that has rows.
 func forgetOwner(ctx context.Context, q querier, id int64) (forgotten int64, err error) {
 	return changed(ctx, q, `DELETE FROM owner WHERE id = ?1
-		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND owner = ?1)`, id)
+		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+unended+` AND owner = ?1)`, id)
 }
 
 // A Self is this process as an owner of rows. The process becomes an owner when it first needs to

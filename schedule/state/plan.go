@@ -141,7 +141,7 @@ func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		planned, err := rowsOf(ctx, q, selectRows+`INDEXED BY run_live
-			WHERE phase = 'planned' AND phase <> 'ended' ORDER BY slot, id`)
+			WHERE `+unended+` AND phase = 'planned' ORDER BY slot, id`)
 		if err != nil {
 			return err
 		}

@@ -287,6 +287,23 @@ func (r Runs) Published(ctx context.Context, runs []string) error {
 		jsonList(runs))
 }
 
+// Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
+// which they ended.
+func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
+	return askRows(ctx, r.store, selectRows+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
+}
+
+// ClaimReport makes the caller the one that prints a run. It returns false when another tick has
+// done so.
+func (r Runs) ClaimReport(ctx context.Context, run string) (ours bool, err error) {
+	err = r.store.write(ctx, func(q querier) error {
+		n, err := changed(ctx, q, "UPDATE run SET unreported = 0 WHERE id = ? AND unreported = 1", run)
+		ours = n > 0
+		return err
+	})
+	return ours, err
+}
+
 // Note adds notes to rows, each once, by the ids of their runs. A run that is not there is left
 // out.
 func (r Runs) Note(ctx context.Context, notes map[string][]string) error {

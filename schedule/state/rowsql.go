@@ -91,6 +91,27 @@ func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Ro
 	return all, err
 }
 
+// wholeRows asks a query for rows, with their snapshots.
+func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row, error) {
+	rows, err := rowsOf(ctx, q, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	bodies := map[int64]json.RawMessage{}
+	for i, r := range rows {
+		if _, known := bodies[r.DefinitionID]; !known && r.DefinitionID != 0 {
+			var body string
+			err := q.QueryRowContext(ctx, "SELECT body FROM definition WHERE id = ?", r.DefinitionID).Scan(&body)
+			if err != nil {
+				return nil, err
+			}
+			bodies[r.DefinitionID] = json.RawMessage(body)
+		}
+		rows[i].Snapshot = bodies[r.DefinitionID]
+	}
+	return rows, nil
+}
+
 // packTime returns the microseconds of a time, and NULL for the zero time.
 func packTime(t time.Time) any {
 	if t.IsZero() {

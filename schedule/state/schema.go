@@ -214,6 +214,14 @@ CREATE TABLE meta (
 ) WITHOUT ROWID;
 `
 
+// Conditions of partial indexes. SQLite uses such an index only for a query that repeats its
+// condition in the very same words (https://www.sqlite.org/partialindex.html).
+const (
+	unended = "phase <> 'ended'"                                       // run_live
+	ran     = "outcome NOT IN ('skipped', 'missed') AND test = 0"      // run_ran: rows that say how a command went
+	single  = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0" // run_sum: one slot; statistics count it
+)
+
 // addToTotal adds a row to its total. It keeps the newest run, in whatever order runs end.
 const addToTotal = `
 	INSERT INTO total (task, outcome, slots, run, slot, started, ended, exit_code)

@@ -122,10 +122,6 @@ func addSingles(
 	return failed
 }
 
-// single is the condition of the index run_sum, in its very words: a row of one slot that counts in
-// statistics.
-const single = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0"
-
 // The fields of a text of sumSingles, with a tab between two fields. No task has a tab in its name.
 const (
 	fieldTask = iota

@@ -174,7 +174,7 @@ func (r *tickRun) reportEnded() {
 		if _, handedOver := r.launcher.handedOverIDs.Load(row.ID); handedOver {
 			continue
 		}
-		ours, rerr := r.tick.Storage.DB.Runs().Report(ctx, row.ID)
+		ours, rerr := r.tick.Storage.DB.Runs().ClaimReport(ctx, row.ID)
 		if ours {
 			r.tick.Report.done(row)
 		}

@@ -41,7 +41,7 @@ func (r *records) done(row state.Row) {
 	r.tick.Report.done(row)
 	isBad := row.Background && row.Outcome.Failure()
 	if isBad && r.tick.Report.Done != nil && !r.fallback.inUse() {
-		_, _ = r.db.Runs().Report(context.Background(), row.ID) // after an error it is reported twice
+		_, _ = r.db.Runs().ClaimReport(context.Background(), row.ID) // after an error it is reported twice
 	}
 }
 

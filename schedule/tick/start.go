@@ -149,7 +149,7 @@ func waitOf(task *schedule.Task) state.Wait {
 // waitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
 // task waits.
 func (l *launcher) waitsAlready(task *schedule.Task) string {
-	waiting, ok, err := l.tick.Storage.DB.Queued(context.Background(), task.Name)
+	waiting, ok, err := l.tick.Storage.DB.Runs().NewestQueued(context.Background(), task.Name)
 	if !ok || err != nil {
 		return ""
 	}
