@@ -33,7 +33,7 @@ func TestATaskIsPausedByItsNameOrWithEverything(t *testing.T) {
 		{"import", false, two.Add(-1), "ann"},
 		{"import", false, two, ""},
 	} {
-		pause, ok := all.Of(&schedule.Task{Name: tt.task, EvenWhenPaused: tt.even}, tt.at)
+		pause, ok := all.ForTask(&schedule.Task{Name: tt.task, EvenWhenPaused: tt.even}, tt.at)
 		if ok != (tt.by != "") || ok && pause.By != tt.by {
 			t.Errorf("%+v: by %q, %t", tt, pause.By, ok)
 		}
@@ -43,17 +43,17 @@ func TestATaskIsPausedByItsNameOrWithEverything(t *testing.T) {
 func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
 	later := two.Add(time.Hour).UnixMicro()
 	known := Pauses{"a": {{Version: later, By: "ann", Since: two}}}
-	next := known.next(Pauses{"a": {{By: "bob", Since: two.Add(-time.Hour)}}, "b": {{By: "bob"}}}, two)
+	next := known.withVersions(Pauses{"a": {{By: "bob", Since: two.Add(-time.Hour)}}, "b": {{By: "bob"}}}, two)
 	if next.Last("a").Version != later+1 || next.Last("b").Version != two.UnixMicro() {
 		t.Fatalf("%+v", next)
 	}
-	if newer := known.newer(next); newer.Last("a").By != "bob" || newer.Last("b").By != "bob" {
+	if newer := known.newerIn(next); newer.Last("a").By != "bob" || newer.Last("b").By != "bob" {
 		t.Errorf("%+v", newer)
 	}
-	if newer := next.newer(known); len(newer) > 0 {
+	if newer := next.newerIn(known); len(newer) > 0 {
 		t.Errorf("an older one is newer: %+v", newer)
 	}
-	if newer := next.newer(next); len(newer) > 0 {
+	if newer := next.newerIn(next); len(newer) > 0 {
 		t.Errorf("the same is newer: %+v", newer)
 	}
 }
@@ -172,7 +172,7 @@ func TestATaskHasPlannedPausesBesideOthers(t *testing.T) {
 		8: {"shop.yaml", ""}, 9: {"", ""}, 10: {"shop.yaml", ""}} {
 		for i, task := range s.Tasks {
 			at := two.Add(time.Duration(h) * time.Hour)
-			one, ok := all.Of(task, at)
+			one, ok := all.ForTask(task, at)
 			if one.By != want[i] || ok != (want[i] != "") {
 				t.Errorf("%s after %d h: by %q, not %q", task.Name, h, one.By, want[i])
 			}
@@ -181,7 +181,7 @@ func TestATaskHasPlannedPausesBesideOthers(t *testing.T) {
 			}
 		}
 	}
-	if to := all.ToCome("report", two.Add(2*time.Hour)); len(to) != 1 || !to[0].Is(planned(4)) {
+	if to := all.ToCome("report", two.Add(2*time.Hour)); len(to) != 1 || !to[0].Same(planned(4)) {
 		t.Errorf("to come: %+v", to)
 	}
 }

@@ -34,8 +34,8 @@ const BySched = "sched"
 // A Pause keeps tasks from starting.
 type Pause = state.Pause
 
-// Pauses are the pauses of each task and of Everything, by name: the last one that began when it
-// was made, and those that were planned. Pauses that are over stay, and replace older copies
+// Pauses are the pauses of each task and of Everything, by name: the newest pause that began when
+// it was made, and every planned pause. Pauses that are over stay, and replace older copies
 // (docs/internals/decisions.md#a-pause-that-is-over-is-kept).
 type Pauses map[string][]Pause
 
@@ -72,27 +72,27 @@ func (p Pauses) InEffect(name string, at time.Time) (Pause, bool) {
 	return p[name][i], true
 }
 
-// Last returns the pause of a name that was made last, without those that were planned.
-func (p Pauses) Last(name string) Pause { return p.like(name, Pause{}) }
+// Last returns the newest pause of a name that began when it was made; the zero Pause for none.
+func (p Pauses) Last(name string) Pause { return p.known(name, Pause{}) }
 
 // ToCome returns the pauses of a name that begin after at.
 func (p Pauses) ToCome(name string, at time.Time) []Pause {
 	return slices.DeleteFunc(slices.Clone(p[name]), func(one Pause) bool { return !one.ToCome(at) })
 }
 
-// Of returns the pause in effect for a task: its own pause, the pause of everything unless the task
-// has even_when_paused, or a pause of the schedule.
-func (p Pauses) Of(t *schedule.Task, at time.Time) (Pause, bool) {
+// ForTask returns the pause in effect for a task: its own pause, the pause of everything unless the
+// task has even_when_paused, or a pause of the schedule.
+func (p Pauses) ForTask(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(one Pause) bool { return one.InEffect(at) })
 }
 
-// Ending is Of for times to come: only pauses with an end count.
+// Ending is ForTask for times to come: only pauses with an end count.
 func (p Pauses) Ending(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(one Pause) bool { return one.InEffect(at) && !one.Until.IsZero() })
 }
 
-// Covering is Of for times of the past. It knows a pause that has ended meanwhile, as long as no
-// later pause of the same name was made.
+// Covering is ForTask for times of the past. It knows a pause that has ended meanwhile, as long as
+// no later pause of the same name was made.
 func (p Pauses) Covering(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(one Pause) bool { return one.Covers(at) })
 }
@@ -106,18 +106,21 @@ func (p Pauses) Touch(t *schedule.Task, from, until time.Time) bool {
 	return !t.EvenWhenPaused && slices.ContainsFunc(p[Everything], touches)
 }
 
-func (p Pauses) first(t *schedule.Task, at time.Time, is func(Pause) bool) (Pause, bool) {
-	if i := slices.IndexFunc(p[t.Name], is); i >= 0 {
+// first returns the first pause of a task that matches, in the order of ForTask. at is when a pause
+// of the schedule has to be in effect.
+func (p Pauses) first(t *schedule.Task, at time.Time, matches func(Pause) bool) (Pause, bool) {
+	if i := slices.IndexFunc(p[t.Name], matches); i >= 0 {
 		return p[t.Name][i], true
 	}
-	if i := slices.IndexFunc(p[Everything], is); i >= 0 && !t.EvenWhenPaused {
+	if i := slices.IndexFunc(p[Everything], matches); i >= 0 && !t.EvenWhenPaused {
 		one := p[Everything][i]
 		one.Everything = true
 		return one, true
 	}
 	for _, planned := range t.Pauses {
-		if from, until, ok := planned.At(at); ok && is(OfFile(planned, from, until)) {
-			return OfFile(planned, from, until), true
+		from, until, ok := planned.At(at)
+		if one := OfFile(planned, from, until); ok && matches(one) {
+			return one, true
 		}
 	}
 	return Pause{}, false
@@ -148,31 +151,30 @@ func (p Pauses) Tasks(at time.Time) (names []string) {
 	return names
 }
 
-// Stopping is Of for pauses that stop runs.
+// Stopping is ForTask for pauses that stop runs.
 func (p Pauses) Stopping(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(one Pause) bool { return one.Stop && one.InEffect(at) })
 }
 
-// like returns the pause of a name that is the same as another one, perhaps in another version; the
-// zero value without one.
-func (p Pauses) like(name string, other Pause) Pause {
-	if i := slices.IndexFunc(p[name], other.Is); i >= 0 {
+// known returns the version of a pause (Pause.Same) that p has; the zero Pause for none.
+func (p Pauses) known(name string, version Pause) Pause {
+	if i := slices.IndexFunc(p[name], version.Same); i >= 0 {
 		return p[name][i]
 	}
 	return Pause{}
 }
 
-// put sets a pause of a name, in place of the one that is the same.
+// put sets a pause of a name, in place of another version of it.
 func (p Pauses) put(name string, one Pause) {
-	p[name] = append(slices.DeleteFunc(slices.Clone(p[name]), one.Is), one)
+	p[name] = append(slices.DeleteFunc(slices.Clone(p[name]), one.Same), one)
 }
 
-// newer returns the pauses of others that are newer than the pauses in p, or not in p.
-func (p Pauses) newer(others Pauses) Pauses {
+// newerIn returns the pauses of others that are newer than the versions in p, or not in p.
+func (p Pauses) newerIn(others Pauses) Pauses {
 	newer := Pauses{}
 	for name, pauses := range others {
 		for _, other := range pauses {
-			if known := p.like(name, other); known.By == "" || other.Version > known.Version {
+			if known := p.known(name, other); known == (Pause{}) || other.Version > known.Version {
 				newer.put(name, other)
 			}
 		}
@@ -180,16 +182,17 @@ func (p Pauses) newer(others Pauses) Pauses {
 	return newer
 }
 
-// next gives changed pauses versions that replace the versions in p: now, or the next number.
-func (p Pauses) next(changed Pauses, now time.Time) Pauses {
-	next := Pauses{}
+// withVersions returns changed pauses with version numbers that replace the versions in p: now, or
+// the next number.
+func (p Pauses) withVersions(changed Pauses, now time.Time) Pauses {
+	numbered := Pauses{}
 	for name, pauses := range changed {
 		for _, one := range pauses {
-			one.Version = max(now.UnixMicro(), p.like(name, one).Version+1)
-			next.put(name, one)
+			one.Version = max(now.UnixMicro(), p.known(name, one).Version+1)
+			numbered.put(name, one)
 		}
 	}
-	return next
+	return numbered
 }
 
 // Maintenance returns in words that the maintenance file of a schedule exists. It returns "" if the

@@ -48,7 +48,7 @@ func (s Source) Read() (Controls, error) {
 		return local, err
 	}
 	local.Pauses.resetFutureVersions(now)
-	if !s.ReadOnly && len(local.Pauses.newer(current.Pauses)) > 0 {
+	if !s.ReadOnly && len(local.Pauses.newerIn(current.Pauses)) > 0 {
 		s.copyPauses(current.Pauses, now)
 	}
 	return current, nil
@@ -79,7 +79,7 @@ func ReadHere(s *schedule.Schedule) (Controls, error) {
 func controlsAt(dir, namespace string) (Controls, error) {
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
-		return Controls{}, unknown(err)
+		return Controls{}, unknownError(err)
 	}
 	defer db.Close()
 	return controlsIn(db, namespace)
@@ -89,11 +89,11 @@ func controlsAt(dir, namespace string) (Controls, error) {
 func controlsIn(db *state.DB, namespace string) (c Controls, err error) {
 	ctx := context.Background()
 	if c.Pauses, err = db.Pauses(namespace).All(ctx); err != nil {
-		return c, unknown(err)
+		return c, unknownError(err)
 	}
 	if namespace == "" {
 		if _, err = db.Values().Get(ctx, interruptValue, &c.Interrupt); err != nil {
-			return c, unknown(err)
+			return c, unknownError(err)
 		}
 	}
 	if c.Interrupt.By != "" {
@@ -102,8 +102,8 @@ func controlsIn(db *state.DB, namespace string) (c Controls, err error) {
 	return c, nil
 }
 
-// unknown says what follows from an error: without pauses, tasks run.
-func unknown(err error) error {
+// unknownError says what follows from an error: without pauses, tasks run.
+func unknownError(err error) error {
 	return fmt.Errorf("nobody knows what is paused, so nothing is: %w", err)
 }
 
@@ -111,7 +111,7 @@ func unknown(err error) error {
 func (s Source) copyPauses(pauses Pauses, now time.Time) {
 	_ = s.changeLocal(func(all Pauses) Pauses {
 		all.resetFutureVersions(now)
-		return all.newer(pauses)
+		return all.newerIn(pauses)
 	})
 }
 
@@ -139,7 +139,7 @@ func (s Source) writeLocal(op func(*state.DB) error) error {
 // error the change may have been made or not; repeating is safe.
 func (s Source) Pause(change func(Pauses) Pauses) error {
 	if s.Store == nil {
-		return s.changeLocal(func(all Pauses) Pauses { return all.next(change(all), clock.Now()) })
+		return s.changeLocal(func(all Pauses) Pauses { return all.withVersions(change(all), clock.Now()) })
 	}
 	current, err := s.Read()
 	if err != nil {
@@ -149,7 +149,7 @@ func (s Source) Pause(change func(Pauses) Pauses) error {
 	if err != nil {
 		return err
 	}
-	pauses := current.Pauses.next(change(current.Pauses), now)
+	pauses := current.Pauses.withVersions(change(current.Pauses), now)
 	if err := putPauses(context.Background(), s.Store, pauses); err != nil {
 		return fmt.Errorf("nobody knows whether this was heard, so say it again: %w", err)
 	}
@@ -168,7 +168,7 @@ func (s Source) Interrupt(i Interrupt) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(toldInterrupt{i, now})
+	text, err := json.Marshal(storedInterrupt{i, now})
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,8 @@ const (
 	// tableControls has the last pause of each task and of Everything, and the last interrupt.
 	tableControls = "controls"
 
-	// interruptKey is a key among the names of tasks: no task can have that name.
+	// interruptKey is the key of the interrupt. The other keys begin with names of tasks: no task
+	// can have this name.
 	interruptKey = "!"
 
 	// pauseFor is how long the store keeps a pause. Servers with a copy put it back after that.
@@ -193,16 +194,17 @@ const (
 	maxAhead = time.Hour
 )
 
-// A toldInterrupt is an interrupt with the store's time at which it was made, because the clock of
-// the server may be wrong.
-type toldInterrupt struct {
+// A storedInterrupt is an interrupt as the store has it: with the time of the store (Told) at which
+// it was made, because the clock of the server may be wrong.
+type storedInterrupt struct {
 	Interrupt
 	Told time.Time `json:"told"`
 }
 
-// readStore returns the controls: of each pause the newest version in the store or in remembered.
-// With mend it writes pauses that the store lacks back to it, as after a restart without data. now
-// is the time of the store.
+// readStore returns the controls, and the time of the store (now). Of each pause it returns the
+// newest version: the version in the store, or the version that this machine remembers. With mend
+// it writes remembered pauses that the store lacks back to the store, as after a restart without
+// data.
 func readStore(
 	ctx context.Context, store mutex.Store, remembered Pauses, mend bool,
 ) (current Controls, now time.Time, err error) {
@@ -213,11 +215,11 @@ func readStore(
 	if now, err = store.Now(ctx); err != nil {
 		return current, now, err
 	}
-	if i, ok := mutex.Decode[toldInterrupt](values[interruptKey]); ok && i.By != "" {
+	if i, ok := mutex.Decode[storedInterrupt](values[interruptKey]); ok && i.By != "" {
 		current.Interrupt, current.Interrupt.Age = i.Interrupt, now.Sub(i.Told)
 	}
 	current.Pauses = pausesIn(values).usable(now)
-	newer := current.Pauses.newer(remembered.usable(now))
+	newer := current.Pauses.newerIn(remembered.usable(now))
 	for name, pauses := range newer {
 		for _, one := range pauses {
 			current.Pauses.put(name, one)
@@ -271,8 +273,8 @@ func keyOf(name string, p Pause) string {
 	return name + plannedFor + p.Since.UTC().Format(time.RFC3339)
 }
 
-// resetFutureVersions sets versions in the future to 0. Versions are times (next), so no sched gave
-// such a version.
+// resetFutureVersions sets versions in the future to 0. Versions are times (withVersions), so no
+// sched gave such a version.
 func (p Pauses) resetFutureVersions(now time.Time) {
 	for _, pauses := range p {
 		for i, one := range pauses {

@@ -26,7 +26,7 @@ func change(t *testing.T, store *storetest.Memory, remembered Pauses, name strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := known.next(Pauses{name: {pause}}, now)
+	next := known.withVersions(Pauses{name: {pause}}, now)
 	if err := putPauses(t.Context(), store, next); err != nil {
 		t.Fatal(err)
 	}

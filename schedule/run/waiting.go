@@ -253,7 +253,7 @@ func (w *waiter) hold(held mutex.Holding) error {
 func (w *waiter) refusal() string {
 	r, now := w.run, clock.Now()
 	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
-	if p, ok := controls.Pauses.Of(&r.task, now); ok {
+	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
 		return p.Text(now, zoneOf(&r.task))
 	}
 	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)

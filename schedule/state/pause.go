@@ -8,25 +8,28 @@ import (
 	"sched/schedule/humanize"
 )
 
-// Pauses are the pauses of each task, by its name, and the pauses of Everything: the last one that
-// began when it was made, and all that were planned. A planned pause that was over for
-// PauseKept is forgotten.
+// Pauses are the pauses of a schedule. For each task, by its name, and for Everything they are:
+//
+//   - the newest pause that began when it was made;
+//   - every planned pause, until it was over for PauseKept.
 type Pauses struct {
-	store store
-	of    string
+	store     store
+	namespace string
 }
 
-// Pauses returns the pauses of a schedule. If of is empty, this machine alone ticks the schedule.
-// Otherwise they are the copy of the pauses in the store, of the schedules called of. A database
-// has one or the other: a machine that joins a store does not bring its own pauses with it, and a
-// machine that leaves takes none along.
-func (db *DB) Pauses(of string) Pauses { return Pauses{db, of} }
+// Pauses returns the pauses of a schedule. They are the own pauses of this machine if namespace is
+// empty, because then no other machine ticks the schedule. Otherwise they are a copy of the pauses
+// that the store has under that name.
+//
+// A database has pauses of one namespace only: a machine that joins a store does not bring its own
+// pauses with it, and a machine that leaves a store takes no pauses along.
+func (db *DB) Pauses(namespace string) Pauses { return Pauses{db, namespace} }
 
 // Everything stands for all tasks, in place of a task's name.
 const Everything = "*"
 
 // A Pause keeps tasks from starting. As JSON it is in the store that servers share. A pause that
-// was not planned began when it was made, by the clock of Server.
+// was not planned began when it was made, by the clock of Server. The zero Pause is no pause.
 type Pause struct {
 	Version int64     `json:"version"` // of two copies of a pause the larger version counts
 	By      string    `json:"by"`
@@ -45,14 +48,17 @@ type Pause struct {
 // PauseKept is how long a planned pause is known after its end: as long as ticks look back.
 const PauseKept = 32 * 24 * time.Hour
 
+// exists reports whether the pause is not the zero Pause.
+func (p Pause) exists() bool { return p.By != "" }
+
 // Forgotten reports whether a planned pause was over for so long that nobody asks for it any more.
 func (p Pause) Forgotten(now time.Time) bool {
 	return p.Planned && p.Until.Before(now.Add(-PauseKept))
 }
 
-// Is reports whether both are the same pause of a task: the one that began when it was made, or
-// the one that was planned for a time.
-func (p Pause) Is(other Pause) bool {
+// Same reports whether both are versions of one pause of a task: of the pause that began when it
+// was made, or of the pause that was planned for that time.
+func (p Pause) Same(other Pause) bool {
 	return p.Planned == other.Planned && (!p.Planned || p.Since.Equal(other.Since))
 }
 
@@ -61,18 +67,20 @@ func (p Pause) ToCome(at time.Time) bool {
 	return p.Planned && p.Ended.IsZero() && at.Before(p.Since)
 }
 
-// InEffect reports whether the pause keeps tasks from starting at that time.
+// InEffect reports whether the pause keeps tasks from starting at that time, which is now or later:
+// a pause that somebody has ended is over, whenever that was.
 func (p Pause) InEffect(at time.Time) bool {
-	return p.By != "" && p.Ended.IsZero() && !p.ToCome(at) && (p.Until.IsZero() || at.Before(p.Until))
+	return p.exists() && p.Ended.IsZero() && !p.ToCome(at) && (p.Until.IsZero() || at.Before(p.Until))
 }
 
-// Covers reports whether the pause was, or is, in effect at a time of the past.
+// Covers reports whether the pause was in effect at that time, which is now or earlier: a pause
+// that somebody has ended covers the time before its end.
 func (p Pause) Covers(at time.Time) bool { return p.Touches(at, at) }
 
 // Touches reports whether the pause covers a time from from through until.
 func (p Pause) Touches(from, until time.Time) bool {
-	over := !p.Ended.IsZero() && !from.Before(p.Ended) || !p.Until.IsZero() && !from.Before(p.Until)
-	return p.By != "" && !until.Before(p.Since) && !over
+	isOverBy := func(end time.Time) bool { return !end.IsZero() && !from.Before(end) }
+	return p.exists() && !until.Before(p.Since) && !isOverBy(p.Ended) && !isOverBy(p.Until)
 }
 
 // Text returns in words who paused since when, or from when on, and why, in the zone. The words
@@ -111,7 +119,7 @@ func (p Pauses) All(ctx context.Context) (map[string][]Pause, error) {
 	return ask(ctx, p.store, func(q querier) (map[string][]Pause, error) { return p.all(ctx, q) })
 }
 
-// keyPausesOf is the value that says whose pauses the database has.
+// keyPausesOf is the value with the namespace of the pauses that the database has.
 const keyPausesOf = "pauses_of"
 
 func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) {
@@ -124,12 +132,12 @@ func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) 
 		all[task] = append(all[task], pause)
 		return err
 	}, `SELECT task, by, server, reason, since, until, ended, version, planned > 0, stop FROM pause
-		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ? ORDER BY task, planned`, keyPausesOf, p.of)
+		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ? ORDER BY task, planned`, keyPausesOf, p.namespace)
 }
 
-// Change sets the pauses that change returns, and forgets planned ones that were over for long. No
-// other write comes between the pauses that change is given and the pauses that it sets. Change may
-// call it twice.
+// Change sets the pauses that change returns for the pauses as they are (all), and forgets planned
+// pauses that were over for PauseKept. Nobody else changes pauses meanwhile. Change may call change
+// twice.
 func (p Pauses) Change(
 	ctx context.Context, now time.Time, change func(all map[string][]Pause) map[string][]Pause,
 ) error {
@@ -139,11 +147,11 @@ func (p Pauses) Change(
 			return err
 		}
 		changed := change(all)
-		if len(all) == 0 && len(changed) > 0 { // the pauses that are there may be of another schedule
+		if len(all) == 0 && len(changed) > 0 { // the database may have pauses of another namespace
 			if _, err := q.ExecContext(ctx, "DELETE FROM pause"); err != nil {
 				return err
 			}
-			if err := writeValue(ctx, q, keyPausesOf, p.of); err != nil {
+			if err := writeValue(ctx, q, keyPausesOf, p.namespace); err != nil {
 				return err
 			}
 		}
@@ -160,7 +168,7 @@ func (p Pauses) Change(
 	})
 }
 
-// put writes the pause of a task. It replaces the same pause (Is).
+// put writes the pause of a task. It replaces the same pause (Same).
 func (p Pause) put(ctx context.Context, q querier, task string) error {
 	planned := int64(0)
 	if p.Planned {

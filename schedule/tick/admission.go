@@ -52,7 +52,7 @@ func (a *admitter) pausedBy(task *schedule.Task, at time.Time) string {
 // (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start).
 func (a *admitter) pauseOf(task *schedule.Task, at time.Time) string {
 	start := humanize.Later(at, clock.Now())
-	if p, ok := a.controls.current().Pauses.Of(task, start); ok {
+	if p, ok := a.controls.current().Pauses.ForTask(task, start); ok {
 		return p.Text(start, a.tick.Schedule.Location)
 	}
 	return ""

@@ -31,7 +31,7 @@ type TaskPause struct {
 
 // PauseOf returns the pause that keeps the task from starting at a time; nil if no pause does.
 func PauseOf(all pause.Pauses, t *schedule.Task, at time.Time) *Pause {
-	p, ok := all.Of(t, at)
+	p, ok := all.ForTask(t, at)
 	if !ok {
 		return nil
 	}
