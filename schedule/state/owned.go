@@ -326,6 +326,14 @@ func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 // named are the parameters of a statement, by their names.
 type named map[string]any
 
+// args returns the parameters as database/sql takes them.
+func (n named) args() (args []any) {
+	for name, value := range n {
+		args = append(args, sql.Named(name, value))
+	}
+	return args
+}
+
 // update makes one change in a transaction of its own.
 func (o Owned) update(ctx context.Context, run, text string, values named) error {
 	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, values) })
@@ -334,11 +342,7 @@ func (o Owned) update(ctx context.Context, run, text string, values named) error
 // change runs an UPDATE of one row, with the values and with :run and :owner. If it finds no such
 // row, its error says what has become of the row.
 func (o Owned) change(ctx context.Context, q querier, run, text string, values named) error {
-	args := []any{sql.Named("run", run), sql.Named("owner", o.ID)}
-	for name, value := range values {
-		args = append(args, sql.Named(name, value))
-	}
-	n, err := changed(ctx, q, text, args...)
+	n, err := changed(ctx, q, text, append(values.args(), sql.Named("run", run), sql.Named("owner", o.ID))...)
 	if err == nil && n == 0 {
 		err = staleError(ctx, q, run)
 	}

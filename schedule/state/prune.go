@@ -14,12 +14,11 @@ type Keep struct {
 	Failures    time.Duration // longer than For: failures stay so long, counted apart from successes; 0: no longer
 }
 
-// A Budget bounds one step of pruning. The step ends when it has removed so many rows, or after so
-// long.
+// A Budget bounds one step of pruning.
 type Budget struct {
-	Rows  int
-	Time  time.Duration
-	Least int // the step removes so many rows, however long that takes
+	Rows    int           // the step removes at most so many rows, or MinRows if those are more
+	Time    time.Duration // the step ends after so long
+	MinRows int           // the step removes so many rows before it ends, however long that takes
 }
 
 // SmallStep is the budget that a tick can spare.
@@ -54,16 +53,16 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error)
 //
 // One call is a small step. It removes something, even if its time is over, and goes on at the
 // place at which the last step stopped.
-func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (did Pruned, err error) {
+func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (result Pruned, err error) {
 	err = db.write(ctx, func(q querier) error {
 		p := &pruning{ctx: ctx, q: q, budget: budget, begun: time.Now()}
 		if err := p.step(now, keep); err != nil {
 			return err
 		}
-		did = p.did
+		result = p.result
 		return nil
 	})
-	return did, err
+	return result, err
 }
 
 // A pruning is one step of pruning.
@@ -72,13 +71,13 @@ type pruning struct {
 	q      querier
 	budget Budget
 	begun  time.Time
-	did    Pruned
+	result Pruned
 }
 
 // step removes rows that are too old, then rows beyond the number kept, then sent messages that no
 // limit counts any more.
 func (p *pruning) step(now time.Time, keep Keep) error {
-	p.did.More = true
+	p.result.More = true
 	if keep.For > 0 {
 		if done, err := p.removeOld(now.Add(-keep.For), now.Add(-max(keep.For, keep.Failures))); err != nil || !done {
 			return err
@@ -93,34 +92,35 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 	if err != nil {
 		return err
 	}
-	p.did.More = false
+	p.result.More = false
 	return writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())
 }
 
 // failure is the condition of rows that are failures.
 const failure = ran + " AND outcome <> 'succeeded'"
 
-// removeOld removes rows that ended before a time, failures before another, the oldest slot first.
+// removeOld removes rows that ended before a time, and failures that ended before another time, the
+// oldest slot first.
 func (p *pruning) removeOld(before, failures time.Time) (done bool, err error) {
 	return p.removeAll(`SELECT rowid FROM run AS old INDEXED BY run_slot
-		WHERE slot < ?1 AND phase = 'ended' AND coalesce(ended, slot) < ?1
-		AND (coalesce(ended, slot) < ?3 OR NOT (`+failure+`))
+		WHERE slot < :before AND phase = 'ended' AND coalesce(ended, slot) < :before
+		AND (coalesce(ended, slot) < :failures OR NOT (`+failure+`))
 		AND (outcome IN ('skipped', 'missed') OR test = 1
 			OR EXISTS (SELECT 1 FROM run WHERE task = old.task AND `+ran+` AND id > old.id))
-		ORDER BY slot LIMIT ?2`, before.UnixMicro(), failures.UnixMicro())
+		ORDER BY slot LIMIT :limit`, named{"before": before.UnixMicro(), "failures": failures.UnixMicro()})
 }
 
 // removeSurplus removes the rows of each task beyond the number kept. It begins after the last task
 // that an earlier step has done.
 func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
-	var past sql.NullString
-	if err := readValue(p.ctx, p.q, keyCursor, &past); err != nil {
+	var last sql.NullString // the last task that is done
+	if err := readValue(p.ctx, p.q, keyCursor, &last); err != nil {
 		return false, err
 	}
 	for {
 		var task string
 		err := p.q.QueryRowContext(p.ctx, `SELECT task FROM run INDEXED BY run_task
-			WHERE task > ? ORDER BY task LIMIT 1`, past.String).Scan(&task)
+			WHERE task > ? ORDER BY task LIMIT 1`, last.String).Scan(&task)
 		if errors.Is(err, sql.ErrNoRows) {
 			_, err = p.q.ExecContext(p.ctx, "DELETE FROM meta WHERE key = ?", keyCursor)
 			return true, err
@@ -133,10 +133,10 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 			return false, err
 		}
 		if done {
-			past.String = task
+			last.String = task
 		}
-		if !done || p.spent() {
-			return false, writeValue(p.ctx, p.q, keyCursor, past.String)
+		if !done || p.isSpent() {
+			return false, writeValue(p.ctx, p.q, keyCursor, last.String)
 		}
 	}
 }
@@ -144,14 +144,15 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 // removeSurplusOf removes the rows of a task beyond the number kept. A run that stays costs a step
 // in an index. The rows of other slots are read only when there are too many.
 func (p *pruning) removeSurplusOf(task string, keep Keep) (done bool, err error) {
-	perTask, counted := keep.RunsPerTask, []string{ran}
+	countedApart := []string{ran} // conditions of rows
 	if keep.Failures > 0 {
-		counted = []string{ran + " AND outcome = 'succeeded'", failure}
+		countedApart = []string{ran + " AND outcome = 'succeeded'", failure}
 	}
-	for _, which := range counted {
+	values := named{"task": task, "kept": keep.RunsPerTask}
+	for _, condition := range countedApart {
 		done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND unpublished = 0 AND rowid IN
-			(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+which+`
-				ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
+			(SELECT rowid FROM run INDEXED BY run_ran WHERE task = :task AND `+condition+`
+				ORDER BY id DESC LIMIT -1 OFFSET :kept) LIMIT :limit`, values)
 		if err != nil || !done {
 			return done, err
 		}
@@ -159,38 +160,41 @@ func (p *pruning) removeSurplusOf(task string, keep Keep) (done bool, err error)
 	var others int
 	err = p.q.QueryRowContext(p.ctx, `SELECT (SELECT count(*) FROM run INDEXED BY run_task WHERE task = ?1)
 		- (SELECT count(*) FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+`)`, task).Scan(&others)
-	if err != nil || others <= perTask {
+	if err != nil || others <= keep.RunsPerTask {
 		return true, err
 	}
-	return p.removeAll(`SELECT rowid FROM run INDEXED BY run_task WHERE task = ?1 AND phase = 'ended' AND NOT (`+ran+`)
-		ORDER BY slot DESC, rowid DESC LIMIT ?2 OFFSET ?3`, task, perTask)
+	return p.removeAll(`SELECT rowid FROM run INDEXED BY run_task
+		WHERE task = :task AND phase = 'ended' AND NOT (`+ran+`)
+		ORDER BY slot DESC, rowid DESC LIMIT :limit OFFSET :kept`, values)
 }
 
-// spent reports whether the step has to end.
-func (p *pruning) spent() bool {
-	return p.did.Rows >= p.maxRows() || p.did.Rows >= p.budget.Least && time.Since(p.begun) >= p.budget.Time
+// isSpent reports whether the step has to end.
+func (p *pruning) isSpent() bool {
+	return p.result.Rows >= p.maxRows() || p.result.Rows >= p.budget.MinRows && time.Since(p.begun) >= p.budget.Time
 }
 
 // maxRows returns how many rows the step may remove.
-func (p *pruning) maxRows() int { return max(p.budget.Rows, p.budget.Least) }
+func (p *pruning) maxRows() int { return max(p.budget.Rows, p.budget.MinRows) }
 
-// removeAll removes the rows that which selects, a chunk (?2) at a time. It ends when no such rows
-// are left (done), or the step has to end.
-func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
+// removeAll removes the rows that the selection with its values selects, a chunk (:limit) at a
+// time. It ends when no such rows are left (done), or the step has to end.
+func (p *pruning) removeAll(selection string, values named) (done bool, err error) {
 	for {
-		most := max(1, min(chunk, p.maxRows()-p.did.Rows))
-		removed, err := p.remove(which, append([]any{first, most}, others...)...)
-		if p.did.Rows += removed; err != nil || removed < most {
+		limit := max(1, min(chunk, p.maxRows()-p.result.Rows))
+		values["limit"] = limit
+		removed, err := p.remove(selection, values)
+		p.result.Rows += removed
+		if err != nil || removed < limit {
 			return true, err
 		}
-		if p.spent() {
+		if p.isSpent() {
 			return false, nil
 		}
 	}
 }
 
-// remove removes the rows that which selects, and the definitions that only they used.
-func (p *pruning) remove(which string, args ...any) (removed int, err error) {
+// remove removes the rows that are selected, and the definitions that only they used.
+func (p *pruning) remove(selection string, values named) (removed int, err error) {
 	definitions := map[int64]string{} // with their task
 	err = each(p.ctx, p.q, func(rows *sql.Rows) error {
 		var r Row
@@ -200,14 +204,15 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 			return err
 		}
 		removed++
-		p.did.Unpublished += unpublished
+		p.result.Unpublished += unpublished
 		r.Output = p.q.absolute(r.Output)
-		p.did.Removed = append(p.did.Removed, r)
+		p.result.Removed = append(p.result.Removed, r)
 		if definition.Valid {
 			definitions[definition.Int64] = r.Task
 		}
 		return nil
-	}, "DELETE FROM run WHERE rowid IN ("+which+") RETURNING id, task, output, definition, unpublished", args...)
+	}, "DELETE FROM run WHERE rowid IN ("+selection+") RETURNING id, task, output, definition, unpublished",
+		values.args()...)
 	return removed, errors.Join(err, p.removeDefinitions(definitions))
 }
 

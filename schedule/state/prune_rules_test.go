@@ -163,9 +163,9 @@ func TestAStepOfPruningEndsInTime(t *testing.T) {
 		want   int
 	}{
 		{"when the time is over it removes no more", state.Budget{Rows: 200}, 50},
-		{"but as many as it has to, so that no history grows for ever", state.Budget{Rows: 200, Least: 60}, 100},
+		{"but as many as it has to, so that no history grows for ever", state.Budget{Rows: 200, MinRows: 60}, 100},
 		{"with time it removes the most that it may", state.Budget{Rows: 200, Time: time.Hour}, 200},
-		{"or what it has to", state.Budget{Rows: 200, Time: time.Hour, Least: 230}, 230},
+		{"or what it has to", state.Budget{Rows: 200, Time: time.Hour, MinRows: 230}, 230},
 	} {
 		db := openTest(t, t.TempDir())
 		mustAdd(t, db, many...)

@@ -186,7 +186,7 @@ func (r *records) prune(added int) error {
 	}
 	staleErr := db.Owners().RemoveStale(ctx)
 	step := state.SmallStep
-	step.Least = 2 * added
+	step.MinRows = 2 * added
 	keep := state.Keep{For: history.Keep, RunsPerTask: history.RunsPerTask, Failures: history.KeepFailures}
 	pruned, err := db.Prune(ctx, now, keep, step)
 	for _, removed := range pruned.Removed {
