@@ -74,7 +74,7 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	row := request(t, wish.At, params, Because(schedule.WithValues(origin+" by "+a.By, params), wish.Reason))
 	row.Cause = was.Cause
 	records, err := a.Records(ctx)
-	if err != nil {
+	if err != nil { // then the records are empty
 		a.Problem("%v", err)
 	}
 	defer records.Close()
@@ -82,13 +82,13 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	return Retry{
 		Row:          row,
 		Original:     was,
-		Changed:      changes(was.Snapshot, t),
+		Changed:      changedKeys(was.Snapshot, t),
 		WaitsAlready: slices.ContainsFunc(append(records.Pending(), wish.Others...), isSame),
 	}, nil
 }
 
-// valuesOf returns the values of a retry: those that somebody sets now, and for the other params
-// the values of the run.
+// valuesOf returns the values of a retry: the values that somebody sets now, and for the other
+// params the values of the run.
 func valuesOf(t *schedule.Task, was state.Row, set map[string]string) (map[string]string, error) {
 	values := maps.Clone(was.Params)
 	if values == nil {
@@ -104,29 +104,30 @@ func valuesOf(t *schedule.Task, was state.Row, set map[string]string) (map[strin
 	return values, err
 }
 
-// endedRun returns the row of the run with that id, or an error that says why there is no run to
-// retry.
+// endedRun returns the row of the run that name stands for (see state.OneRun). Its error says why
+// there is no run to retry: the run has not ended, name is the name of a task, or no run fits.
 func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
-	live, lost, rows, err := a.History(ctx, state.Query{Task: name, Limit: 1})
+	live, lost, ofTask, err := a.History(ctx, state.Query{Task: name, Limit: 1})
 	if err != nil {
 		return state.Row{}, err
 	}
-	for _, row := range append(live, lost...) {
-		if id, err := state.OneRun([]string{row.ID}, name); err != nil || id == "" || row.Pending() {
-			continue
-		}
+	begun := slices.DeleteFunc(slices.Concat(live, lost), state.Row.Pending)
+	row, err := view.OneRow(begun, name)
+	switch {
+	case err != nil:
+		return state.Row{}, err
+	case row.ID != "":
 		return state.Row{}, notEnded(row, lost)
-	}
-	if len(rows) > 0 {
+	case len(ofTask) > 0:
 		if _, err := view.FindTask(a.Schedule, name); err != nil {
 			hint := "what is remembered of it is in `sched history " + name + "`"
 			return state.Row{}, view.Fail(view.NotFound, hint, "%w any more", err.(*view.Error).Err)
 		}
-		newest := humanize.ShortRun(rows[0].ID)
+		newest := humanize.ShortRun(ofTask[0].ID)
 		hint := fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", newest, name)
 		return state.Row{}, view.Fail(view.NotFound, hint, "no run of %s failed: name one of its runs", name)
 	}
-	row, err := view.FindRun(ctx, a.Source, name)
+	row, err = view.FindRun(ctx, a.Source, name)
 	if err != nil {
 		err = view.ElseThere(ctx, a.Source, "retry", name, err)
 	}
@@ -153,9 +154,9 @@ func notEnded(row state.Row, lost []state.Row) error {
 	return view.Fail(view.Conflict, hint, "run %s of %s %s", short, row.Task, problem)
 }
 
-// changes returns the keys of the task that differ from the snapshot. The snapshot is the task's
-// definition when the run began.
-func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
+// changedKeys returns the keys of the task that differ from the snapshot, sorted. The snapshot is
+// the definition of the task when the run began.
+func changedKeys(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
 	// The snapshot is read and written again, so that a key that an older sched did not know is no
 	// change.
 	var then schedule.Task
@@ -163,24 +164,24 @@ func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
 		return nil
 	}
 	was, is := fields(then), fields(*now)
-	for _, key := range slices.Sorted(maps.Keys(was)) {
+	for key := range was {
 		if string(was[key]) != string(is[key]) {
 			keys = append(keys, key)
 		}
 		delete(is, key)
 	}
-	return slices.Sorted(slices.Values(slices.AppendSeq(keys, maps.Keys(is))))
+	keys = slices.AppendSeq(keys, maps.Keys(is)) // keys that only the task has now
+	slices.Sort(keys)
+	return keys
 }
 
-func fields(t schedule.Task) (fields map[string]json.RawMessage) {
+// fields returns the JSON of each key of a task.
+func fields(t schedule.Task) (values map[string]json.RawMessage) {
 	text, err := json.Marshal(t)
-	if err == nil {
-		err = json.Unmarshal(text, &fields)
-	}
-	if err != nil {
+	if err != nil || json.Unmarshal(text, &values) != nil {
 		return nil
 	}
-	return fields
+	return values
 }
 
 // CheckValues returns an error for values that a run of the task cannot have.

@@ -94,7 +94,7 @@ func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, boo
 	}
 	if unix.Lstat(o.path(id), &there) == nil && (here.Ino != there.Ino || here.Dev != there.Dev) {
 		return nil, false
-	} // else somebody has deleted the folder
+	} // there is no file at the path if somebody has deleted the folder
 	unix.CloseOnExec(descriptor)
 	return &Owner{ID: id, Kind: kind, path: o.path(id), file: os.NewFile(uintptr(descriptor), o.path(id))}, true
 }
@@ -108,7 +108,8 @@ func (o *Owner) Files() []*os.File {
 	return []*os.File{o.file}
 }
 
-// Close ends the part of this process. The owner lives on in the processes that inherited it.
+// Close closes the file of the owner in this process. The owner lives on in the processes that
+// inherited the file.
 func (o *Owner) Close() error {
 	if o.file == nil {
 		return nil
@@ -203,15 +204,15 @@ func (o Owners) RemoveStale(ctx context.Context) error {
 	if o.db.file.access != writing {
 		return nil
 	}
-	left, err := o.forgetDead(ctx)
+	remaining, err := o.forgetDead(ctx)
 	if err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(o.db.file.locksDir())
 	for _, entry := range entries {
 		text, ok := strings.CutPrefix(entry.Name(), ownerPrefix)
-		id, perr := strconv.ParseInt(text, 10, 64)
-		if !ok || perr != nil || slices.Contains(left, id) {
+		id, notANumber := strconv.ParseInt(text, 10, 64)
+		if !ok || notANumber != nil || slices.Contains(remaining, id) {
 			continue
 		}
 		if file, err := statedir.OpenLocked(o.path(id), os.O_RDWR); err == nil {
@@ -222,8 +223,8 @@ func (o Owners) RemoveStale(ctx context.Context) error {
 	return err
 }
 
-// forgetDead forgets owners that are dead and have no rows. It returns the owners that are left.
-func (o Owners) forgetDead(ctx context.Context) (left []int64, err error) {
+// forgetDead forgets owners that are dead and have no rows. It returns the owners that remain.
+func (o Owners) forgetDead(ctx context.Context) (remaining []int64, err error) {
 	err = o.db.write(ctx, func(q querier) error {
 		all, err := column[int64](ctx, q, "SELECT id FROM owner")
 		for _, id := range all {
@@ -232,17 +233,18 @@ func (o Owners) forgetDead(ctx context.Context) (left []int64, err error) {
 			}
 		}
 		if err == nil {
-			left, err = column[int64](ctx, q, "SELECT id FROM owner")
+			remaining, err = column[int64](ctx, q, "SELECT id FROM owner")
 		}
 		return err
 	})
-	return left, err
+	return remaining, err
 }
 
-// forgetOwner forgets an owner, and returns 1, or 0 for an owner that has rows.
-func forgetOwner(ctx context.Context, q querier, id int64) (forgotten int64, err error) {
-	return changed(ctx, q, `DELETE FROM owner WHERE id = ?1
+// forgetOwner forgets an owner, and returns false for an owner that has rows.
+func forgetOwner(ctx context.Context, q querier, id int64) (forgotten bool, err error) {
+	n, err := changed(ctx, q, `DELETE FROM owner WHERE id = ?1
 		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+unended+` AND owner = ?1)`, id)
+	return n > 0, err
 }
 
 // A Self is this process as an owner of rows. The process becomes an owner when it first needs to
@@ -302,23 +304,24 @@ func (s *Self) Restore(ctx context.Context, r Row) error {
 	return s.db.Owners().Owned(s.owner).Restore(ctx, r)
 }
 
-// Close ends the owner, if this process became one. Rows that the owner still has are left to a
-// later tick.
+// Close ends the owner, if this process became one. Without rows the file of the owner goes, too.
+// If the owner has rows, the file stays as the proof that the owner is dead, and a later tick takes
+// the rows.
 func (s *Self) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner == nil {
 		return
 	}
-	var forgotten int64
+	var forgotten bool
 	ctx := context.Background()
 	err := s.db.write(ctx, func(q querier) (err error) {
 		forgotten, err = forgetOwner(ctx, q, s.owner.ID)
 		return err
 	})
-	if err == nil && forgotten == 1 {
+	if err == nil && forgotten {
 		s.owner.Release()
-	} else { // it has rows: its file stays as the proof that it is dead
+	} else {
 		s.owner.Close()
 	}
 	s.owner = nil
