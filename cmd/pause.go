@@ -78,7 +78,7 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}
-	a.noteChange(s, "pause", strings.Join(names, ", "), request.Because(s.Location))
+	a.noteChange(s, "pause", strings.Join(names, ", "), request.LogReason(s.Location))
 	for _, name := range names {
 		a.sayPaused(s, name, newPause, earlier)
 	}

@@ -58,7 +58,7 @@ func (a resumeCommand) resume(names []string, o resumeOptions) error {
 	}
 	isChosen, reason := actor.InEffect, o.reason
 	if o.planned {
-		isChosen, reason = actor.ToCome, control.Because(control.Planned, reason)
+		isChosen, reason = actor.ToCome, control.Because(control.PlannedEnded, reason)
 	}
 	ended, err := actor.Resume(names, isChosen)
 	if err != nil {

@@ -43,12 +43,13 @@ func CheckRunnable(s *schedule.Schedule, t *schedule.Task) error {
 // Reason returns a typed reason as it is kept: one line without control characters.
 func Reason(typed string) string { return humanize.Line(strings.Join(strings.Fields(typed), " ")) }
 
-// Because returns what somebody did, followed by the reason. Each of the two may be empty.
-func Because(what, reason string) string {
-	if reason = Reason(reason); what != "" && reason != "" {
-		return what + ": " + reason
+// Because returns what somebody did (action), followed by the reason. Each of the two may be empty.
+func Because(action, reason string) string {
+	reason = Reason(reason)
+	if action != "" && reason != "" {
+		return action + ": " + reason
 	}
-	return what + reason
+	return action + reason
 }
 
 // ChooseTasks returns the names of the given tasks and of the tasks with one of the tags, each
@@ -126,16 +127,16 @@ type Pausing struct {
 	Reason string
 }
 
-// Because returns the reason for the log of changes. It begins with the times of a planned pause.
-func (p Pausing) Because(zone *time.Location) string {
+// LogReason returns the reason for the log of changes. It begins with the times of a planned pause.
+func (p Pausing) LogReason(zone *time.Location) string {
 	if p.From.IsZero() {
 		return Reason(p.Reason)
 	}
 	return Because("from "+humanize.MinuteZone(p.From, zone)+" until "+humanize.MinuteZone(p.Until, zone), p.Reason)
 }
 
-// Planned begins the reason in the log of changes for which a planned pause was taken back.
-const Planned = "what was planned"
+// PlannedEnded begins the reason in the log of changes when a planned pause was taken back.
+const PlannedEnded = "what was planned"
 
 // Pause pauses the tasks of those names, or pause.Everything. A pause that begins now replaces the
 // pauses in effect of the same name. A planned pause replaces the pause that was planned for the

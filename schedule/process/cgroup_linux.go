@@ -36,14 +36,18 @@ const (
 // A Cgroup keeps the limits of one attempt of a run. A nil Cgroup keeps none.
 type Cgroup struct{ dir *os.File }
 
-// CgroupsHere returns the folder in which this process may make cgroups, or why it may make none.
-// It only looks.
+// CgroupsHere returns the folder in which this process may make cgroups with limits, or why it may
+// make none. It only looks.
 func CgroupsHere() (folder string, err error) {
-	defer func() {
-		if err == nil {
-			err = hasControllers(folder)
-		}
-	}()
+	folder, err = cgroupFolder()
+	if err == nil {
+		err = hasControllers(folder)
+	}
+	return folder, err
+}
+
+// cgroupFolder returns the folder in which this process may make cgroups.
+func cgroupFolder() (folder string, err error) {
 	own, top, err := ownCgroup()
 	if err != nil {
 		return "", err

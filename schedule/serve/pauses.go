@@ -85,7 +85,7 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	if err := checkReason(body.Reason); err != nil {
 		return nil, err
 	}
-	err = r.audit("pause", strings.Join(targets, ", "), p.Because(r.Schedule.Location), func() error {
+	err = r.audit("pause", strings.Join(targets, ", "), p.LogReason(r.Schedule.Location), func() error {
 		made, _, err := actor.Pause(names, p)
 		for _, id := range targets {
 			if made.Planned {
@@ -157,7 +157,7 @@ func (r *Visit) Resume(id, reason string) error {
 		return err
 	}
 	if actor.ToCome(read.Pauses[name][i]) {
-		reason = control.Because(control.Planned, reason)
+		reason = control.Because(control.PlannedEnded, reason)
 	}
 	return r.audit("resume", id, reason, func() error {
 		_, err := actor.Resume([]string{name}, isMeant)

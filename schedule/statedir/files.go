@@ -140,7 +140,7 @@ func Replace(path string, text []byte) error {
 }
 
 // WriteSynced writes a file that only we may read, and syncs it to disk. If its folder is missing,
-// it is made. After an error there is no file.
+// it is made. If the write fails, the file is removed; if the file cannot be opened, it stays.
 func WriteSynced(path string, text []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	file, err := Open(path, flags)
@@ -175,9 +175,10 @@ const (
 )
 
 // Lock takes the lock of a file (flock(2), exclusive) for as long as any process has this
-// descriptor open. It returns ErrLocked when another process holds the lock. Processes that only
-// look share the lock for a moment. Lock waits for them: otherwise `sched list` would make a tick
-// find a lost run alive.
+// descriptor open. It returns ErrLocked when another process holds the lock.
+//
+// A process that only looks who is alive, as `sched list` does, shares the lock for a moment. Lock
+// waits for such processes: otherwise a tick would take a lost run for alive.
 func Lock(file *os.File) error {
 	fd := int(file.Fd())
 	for range readerTries {
@@ -190,7 +191,7 @@ func Lock(file *os.File) error {
 		}
 		if unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil {
 			return ErrLocked
-		}
+		} // only readers have it, because they share it with us
 		_ = unix.Flock(fd, unix.LOCK_UN)
 		time.Sleep(readerPause)
 	}
