@@ -18,6 +18,25 @@ import (
 // This file makes the environment of a command, and reads the files of env_file, which are a part
 // of it.
 
+// The variables with which the processes of a background run find its storage. Commands and hooks
+// do not get them. StateVariable is the state folder; StoreVariable is the store as JSON
+// (mutex.Config), with its passwords.
+const (
+	StateVariable = "SCHED_STATE"
+	StoreVariable = "SCHED_STORE"
+)
+
+// runVariables are the variables that one run passes on to its own processes. A `sched` inside a
+// task passes none of them on to the processes of its runs: these would count as processes of the
+// outer run.
+var runVariables = []string{
+	StateVariable, StoreVariable, setupVariable,
+	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT",
+	"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS",
+	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
+	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
+}
+
 // Lookup returns a function that finds the value of a variable in an environment. If the
 // environment has the variable twice, the last value counts.
 func Lookup(env []string) func(string) (string, bool) {
@@ -71,14 +90,6 @@ func envOverFiles(t *schedule.Task) (pairs []string) {
 	return pairs
 }
 
-// The variables with which the processes of a background run find its storage. Commands and hooks
-// do not get them. StateVariable is the state folder; StoreVariable is the store as JSON
-// (mutex.Config), with its passwords.
-const (
-	StateVariable = "SCHED_STATE"
-	StoreVariable = "SCHED_STORE"
-)
-
 // MachineVariables returns the variables of an environment that say how the machine is set up:
 // where programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs of
 // another user, and programs that need nothing of sched, get only these: among the others there may
@@ -93,17 +104,6 @@ func MachineVariables(env []string, more ...string) []string {
 		}
 		return !strings.HasPrefix(name, "LC_") && !slices.Contains(more, name)
 	})
-}
-
-// runVariables are the variables that one run passes on to its own processes. A `sched` inside a
-// task passes none of them on to the processes of its runs: these would count as processes of the
-// outer run.
-var runVariables = []string{
-	StateVariable, StoreVariable, setupVariable,
-	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT",
-	"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS",
-	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
-	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
 }
 
 // largestEnvFile is more than the kernel takes as an environment.
@@ -292,7 +292,7 @@ func (p *envFileParser) plain() (string, error) {
 // quoted reads a value in quotes, and the rest of the line, which may only be a comment.
 func (p *envFileParser) quoted(quote byte) (string, error) {
 	var value strings.Builder
-	part := 1 // the index of the first byte that is not in value yet
+	part := 1 // where the part of rest begins that is not in value yet
 	for i := 1; i < len(p.rest); i++ {
 		switch c := p.rest[i]; {
 		case c == quote:

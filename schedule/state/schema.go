@@ -58,7 +58,7 @@ CREATE TABLE run (
 	until       INTEGER,                    -- waiting: afterwards it is too late
 	waits_for   TEXT NOT NULL DEFAULT '' CHECK (waits_for IN ('', 'time', 'pause', 'mutex', 'seat', 'store')),
 	waiting_since INTEGER,                  -- when it began to wait for what others have; NULL when it does not
-	waited      INTEGER NOT NULL DEFAULT 0, -- the time that it has waited for that, in all
+	waited      INTEGER NOT NULL DEFAULT 0, -- for how long it has waited for that, before waiting_since
 	locked      INTEGER NOT NULL DEFAULT 0, -- 1: it has its mutex
 	seat        TEXT NOT NULL DEFAULT '',   -- the seat that it has in its pool; '' for none
 	stop        TEXT,                       -- JSON: who asked to stop it, when and why
@@ -74,7 +74,7 @@ CREATE TABLE run (
 	kind        TEXT NOT NULL DEFAULT '',   -- why, for code: a closed list
 	reason      TEXT NOT NULL DEFAULT '',   -- why, for people; of a waiting row: for what it waits
 	exit_code   INTEGER,                    -- of the last attempt
-	user_cpu    INTEGER NOT NULL DEFAULT 0, -- the processor time of all attempts
+	user_cpu    INTEGER NOT NULL DEFAULT 0, -- the processor time of all attempts, in microseconds
 	system_cpu  INTEGER NOT NULL DEFAULT 0,
 	peak_memory INTEGER NOT NULL DEFAULT 0, -- bytes, of the largest process; 0 when it is not known
 	limits      TEXT NOT NULL DEFAULT '',   -- how its limits were kept, in words; '' without
@@ -158,8 +158,8 @@ CREATE TABLE message (
 	tried      INTEGER,                     -- the last attempt
 	failing    INTEGER,                     -- since when attempts fail
 	error      TEXT NOT NULL DEFAULT '',    -- of the last attempt
-	reported   INTEGER NOT NULL DEFAULT 0,  -- people have read of that
-	addresses  TEXT,                        -- JSON: what is left of the addresses; NULL for all
+	reported   INTEGER NOT NULL DEFAULT 0,  -- 1: a tick has printed that error
+	addresses  TEXT,                        -- JSON: indexes of the addresses that still need it; NULL for all
 	held_back  INTEGER NOT NULL DEFAULT 0,  -- how many messages before it were held back by at_most
 	held_since INTEGER,                     -- the first of them
 	sent       INTEGER,
