@@ -182,7 +182,12 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 		doctor.Keep(t.Schedule.StateDir, ownEnvironment(), a.now())
 	}
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
+	sharesFolder := result.Coverer != "" && result.Coverer != t.Schedule.File &&
+		!samePath(result.Coverer, t.Schedule.File)
 	r.end(result.Covered)
+	if result.Covered && !sharesFolder {
+		r.sayCovered()
+	}
 	if result.Covered && !byPerson {
 		doctor.KeepDouble(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
@@ -192,6 +197,9 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 		return &exit{code: exitStopped, err: fmt.Errorf("stopped %v", context.Cause(stops.terminate))}
 	case invalidExit != nil:
 		return invalidExit
+	case sharesFolder:
+		return usage("give each schedule a `state_dir` of its own", "nothing starts: %s has the same state folder, "+
+			"and had %s already", result.Coverer, humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
 	case result.Failed || result.SkippedUnknown:
 		return &exit{code: exitFailed}
 	}

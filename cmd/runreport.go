@@ -243,9 +243,6 @@ func (r *reporter) end(covered bool) {
 	default:
 		r.terminal.printTallies()
 	}
-	if covered {
-		r.sayCovered()
-	}
 }
 
 // endJSON prints the object of the tick. Among other lines of JSON it is a line, which a tick of

@@ -48,6 +48,7 @@ type Ledger struct {
 // Findings are what a plan has found.
 type Findings struct {
 	Covered  bool                   // another tick has covered the minute
+	Coverer  string                 // the file of the schedule that covered it
 	Idle     bool                   // nothing waited in the database for this tick
 	Recorded int                    // how many rows were added for slots that nobody starts
 	Expired  []expiredSlot          // the tick skips them, because their tasks have hooks for that
@@ -138,7 +139,8 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 	}
 	if l.Covers && last.Equal(l.Minute) {
 		l.Covered = true
-		return nil, nil
+		_, err := l.plan.Values().Get(ctx, keyCoverer, &l.Coverer)
+		return nil, err
 	}
 	if l.Covers {
 		starts, err = l.planMinute(ctx, slots, last)
@@ -214,8 +216,15 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err := l.keepValid(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.plan.Values().Set(ctx, keyCoverer, l.Schedule.File); err != nil {
+		return nil, err
+	}
 	return starts, l.plan.Values().Cover(ctx, l.Minute)
 }
+
+// keyCoverer names the value that has the file of the schedule of the last tick that covered a
+// minute. A second schedule in the same state folder would run nothing.
+const keyCoverer = "coverer"
 
 // sortStarts sorts slots in the order in which they start: by their instants, and then in the order
 // of the file. Slots of the past start with the full minute.
