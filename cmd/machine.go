@@ -110,7 +110,7 @@ func ownEnvironment() doctor.Environment { return doctor.Here(os.Environ(), loca
 // tickEnviron returns the variables that ticks give to commands. It returns nil if this process
 // cannot reproduce them. own is the environment of this process.
 func tickEnviron(s *schedule.Schedule, own doctor.Environment) []string {
-	note, ok := doctor.Noted(s.StateDir)
+	note, ok := doctor.ReadNote(s.StateDir)
 	if !ok {
 		return nil
 	}

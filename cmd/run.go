@@ -179,7 +179,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 	if !byPerson {
 		// The note is written before a task can take long. A folder that cannot be written does no
 		// harm to the tick.
-		doctor.Keep(t.Schedule.StateDir, ownEnvironment(), a.now())
+		doctor.KeepNote(t.Schedule.StateDir, ownEnvironment(), a.now())
 	}
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
 	sharesFolder := result.Coverer != "" && result.Coverer != t.Schedule.File &&

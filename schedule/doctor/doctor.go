@@ -1,7 +1,7 @@
 // Package doctor examines why a schedule works in a shell and not from cron: which program calls
 // it, in which environment, and what the machine lacks. Checks know nothing of each other, only
 // look, and have a deadline. Nothing is guessed: the environment is the one that a tick wrote down
-// (Keep).
+// (KeepNote).
 //
 // A Machine says what a task would lack if it ran now, also for `sched check`.
 package doctor
@@ -54,17 +54,17 @@ type Subject struct {
 
 	readNote sync.Once
 	note     Note
-	noted    bool
+	hasNote  bool
 
 	readCrontabs sync.Once
 	cronLines    []cronLine
 	crontabError error
 }
 
-// Tick returns the environment of the ticks, and whether one has written it down.
-func (s *Subject) Tick() (Note, bool) {
-	s.readNote.Do(func() { s.note, s.noted = Noted(s.Schedule.StateDir) })
-	return s.note, s.noted
+// tickNote returns the note with the environment of the ticks; false if no tick wrote one.
+func (s *Subject) tickNote() (Note, bool) {
+	s.readNote.Do(func() { s.note, s.hasNote = ReadNote(s.Schedule.StateDir) })
+	return s.note, s.hasNote
 }
 
 // A check looks at one thing. It returns a finding for each problem, or one finding that says what

@@ -37,10 +37,10 @@ func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
 		{first.Add(time.Hour), "/bin", first.Add(time.Hour)},
 	} {
 		e.Path = test.path
-		if err := Keep(dir, e, test.now); err != nil {
+		if err := KeepNote(dir, e, test.now); err != nil {
 			t.Fatal(err)
 		}
-		note, ok := Noted(dir)
+		note, ok := ReadNote(dir)
 		if !ok || !note.Since.Equal(test.want) || !reflect.DeepEqual(note.Environment, e) {
 			t.Errorf("%+v, not %+v since %s", note, e, test.want)
 		}
@@ -56,13 +56,13 @@ func TestALineThatWasTornIsNoNote(t *testing.T) {
 	if err := os.WriteFile(notePath(dir), []byte(`{"Names":["PATH"],"Path":"/usr`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if note, ok := Noted(dir); ok {
+	if note, ok := ReadNote(dir); ok {
 		t.Errorf("%+v", note)
 	}
-	if err := Keep(dir, Here([]string{"PATH=/bin"}, "UTC"), time.Now()); err != nil {
+	if err := KeepNote(dir, Here([]string{"PATH=/bin"}, "UTC"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := Noted(dir); !ok {
+	if _, ok := ReadNote(dir); !ok {
 		t.Error("the next tick does not write it again")
 	}
 }

@@ -30,7 +30,7 @@ import (
 func unknownYet() findings { return fine("not known before a tick has come that nobody typed") }
 
 func checkVariables(_ context.Context, s *Subject) (found findings) {
-	note, ok := s.Tick()
+	note, ok := s.tickNote()
 	if !ok {
 		return unknownYet()
 	}
@@ -83,7 +83,7 @@ func (s *Subject) missingVariables(note Note) (found findings) {
 }
 
 func checkPath(_ context.Context, s *Subject) (found findings) {
-	note, ok := s.Tick()
+	note, ok := s.tickNote()
 	if !ok {
 		return unknownYet()
 	}
@@ -111,7 +111,7 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 
 // checkZone compares the machine's zone in ticks and here, unless the schedule names its own.
 func checkZone(_ context.Context, s *Subject) findings {
-	note, ok := s.Tick()
+	note, ok := s.tickNote()
 	zone := s.Schedule.Location.String()
 	if ok && note.Zone != s.Zone && zone == s.Zone {
 		return finding(Problem, "name one in the schedule: timezone: "+zone,
@@ -125,7 +125,7 @@ func checkZone(_ context.Context, s *Subject) findings {
 const leastFiles = 256
 
 func checkLimits(_ context.Context, s *Subject) (found findings) {
-	note, ok := s.Tick()
+	note, ok := s.tickNote()
 	if !ok {
 		return unknownYet()
 	}
@@ -180,7 +180,7 @@ func checkServers(_ context.Context, s *Subject) (found findings) {
 // otherVariables names variables that make ticks take this machine for another one than this
 // process does.
 func (s *Subject) otherVariables() (found findings) {
-	note, ok := s.Tick()
+	note, ok := s.tickNote()
 	if !ok {
 		return nil
 	}
@@ -311,17 +311,17 @@ func (n Note) Environ(ours Environment, environ []string) (variables []string) {
 
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
 
-// Keep writes down the environment of a tick, in the state folder, if it differs from the one
+// KeepNote writes down the environment of a tick, in the state folder, if it differs from the one
 // before. Most ticks only read.
-func Keep(dir string, e Environment, now time.Time) error {
-	if before, ok := Noted(dir); ok && reflect.DeepEqual(before.Environment, e) {
+func KeepNote(dir string, e Environment, now time.Time) error {
+	if before, ok := ReadNote(dir); ok && reflect.DeepEqual(before.Environment, e) {
 		return nil
 	}
 	return writeJSON(notePath(dir), Note{e, now.UTC(), processesAbove()})
 }
 
-// Noted returns what the last ticks wrote down; false if no tick did, or the note is incomplete.
-func Noted(dir string) (note Note, ok bool) {
+// ReadNote returns what the last ticks wrote down; false if no tick did, or the note is incomplete.
+func ReadNote(dir string) (note Note, ok bool) {
 	text, err := statedir.ReadFile(notePath(dir))
 	return note, err == nil && json.Unmarshal(text, &note) == nil
 }

@@ -26,13 +26,13 @@ import (
 func checkTasks(_ context.Context, s *Subject) (found findings) {
 	machine := &Machine{Environ: s.Environ}
 	var problems []schedule.Problem
-	var ofOthers []string
+	var ofOtherUsers []string
 	active := 0
 	for t := range s.Schedule.ActiveTasks() {
 		active++
 		err := process.CheckAs(t.As)
 		if errors.Is(err, process.ErrNotRoot) {
-			ofOthers = append(ofOthers, t.Name)
+			ofOtherUsers = append(ofOtherUsers, t.Name)
 			continue
 		}
 		if err != nil {
@@ -44,8 +44,8 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		}
 		problems = append(problems, machine.Problems(t)...)
 	}
-	if len(ofOthers) > 0 {
-		found = append(found, s.needRoot(ofOthers)...)
+	if len(ofOtherUsers) > 0 {
+		found = append(found, s.needsRoot(ofOtherUsers)...)
 	}
 	for _, problem := range MergeSame(problems) {
 		level := Problem
@@ -57,11 +57,11 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
 }
 
-// needRoot is about tasks of other users, which only root's ticks can run. It is a problem only if
-// ticks have come: they came as this user, so the tasks fail.
-func (s *Subject) needRoot(tasks []string) findings {
+// needsRoot returns the finding for tasks of other users, which only root's ticks can run. It is a
+// problem only if ticks have come: they came as this user, so the tasks fail.
+func (s *Subject) needsRoot(tasks []string) findings {
 	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
-	if _, ok := s.Tick(); ok {
+	if _, ok := s.tickNote(); ok {
 		return finding(Problem, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
 			"%s; the ticks of this schedule are not root's", text)
 	}
@@ -69,7 +69,7 @@ func (s *Subject) needRoot(tasks []string) findings {
 		"%s; they are not looked at", text)
 }
 
-// checkCgroups is about tasks with limits that a cgroup keeps.
+// checkCgroups looks at tasks with limits that only a cgroup keeps.
 func checkCgroups(_ context.Context, s *Subject) findings {
 	var tasks []string
 	for t := range s.Schedule.ActiveTasks() {
@@ -95,8 +95,8 @@ const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate
 
 // A Machine is what tasks would find if they ran now.
 type Machine struct {
-	Environ []string // that sched would have
-	shells  map[string]bool
+	Environ      []string        // the variables that sched would have
+	shellAnswers map[string]bool // what knows was told, by shell and script
 }
 
 // Problems returns what the task lacks, but for users and env_file (process.CheckAs,
@@ -115,7 +115,7 @@ func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 		}
 	}
 	place := programPlace{dir: t.Dir}
-	place.path, place.known = m.Path(t)
+	place.path, place.pathKnown = m.Path(t)
 	for _, c := range commandsOf(t) {
 		for _, problem := range place.problems(c.command) {
 			report(c.key, problem.hint, "%s: %s", c.key, problem.text)
@@ -136,20 +136,20 @@ func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 // MergeSame makes one problem of problems that several tasks have in the same words: the problem of
 // the first task, with the names of the others.
 func MergeSame(all []schedule.Problem) (merged []schedule.Problem) {
-	more := map[schedule.Problem][]string{}
-	first := map[[2]string]schedule.Problem{}
+	type words struct{ text, hint string }
+	tasks := map[words][]string{}
 	for _, p := range all {
-		key := [2]string{p.Text, p.Hint}
-		if same, ok := first[key]; !ok {
-			first[key] = p
+		same := words{p.Text, p.Hint}
+		if tasks[same] == nil {
 			merged = append(merged, p)
-		} else if same.Task != p.Task && !slices.Contains(more[same], p.Task) {
-			more[same] = append(more[same], p.Task)
+		}
+		if !slices.Contains(tasks[same], p.Task) {
+			tasks[same] = append(tasks[same], p.Task)
 		}
 	}
 	for i, p := range merged {
-		if names := more[p]; len(names) > 0 {
-			merged[i].Text += "; the same for " + strings.Join(names, ", ")
+		if others := tasks[words{p.Text, p.Hint}][1:]; len(others) > 0 {
+			merged[i].Text += "; the same for " + strings.Join(others, ", ")
 		}
 	}
 	return merged
@@ -160,7 +160,7 @@ type keyedCommand struct {
 	command schedule.Command
 }
 
-// commandsOf returns all that the task may run.
+// commandsOf returns all commands that the task may run, with their keys in the schedule.
 func commandsOf(t *schedule.Task) []keyedCommand {
 	all := []keyedCommand{{"command", t.Command}}
 	for _, c := range t.ConditionCommands {
@@ -245,7 +245,7 @@ func programNames(t *schedule.Task) (names []string) {
 // A programPlace is the place in which the programs of a task are looked for.
 type programPlace struct {
 	dir, path string
-	known     bool // the path is
+	pathKnown bool // else an env_file, which may set it, cannot be read
 }
 
 // A defect says why a program cannot be started; its text is empty if it can be.
@@ -260,7 +260,7 @@ func (p programPlace) problems(c schedule.Command) (all []defect) {
 			if !filepath.IsAbs(file) {
 				file = filepath.Join(p.dir, file)
 			}
-		case !p.known:
+		case !p.pathKnown:
 			continue
 		default:
 			if file = process.Find(name, p.path, p.dir); file == "" {
@@ -304,7 +304,7 @@ func (p programPlace) interpreterProblem(name, file string) defect {
 	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
 		return defect{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
-	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && process.Find(words[1], p.path, p.dir) == "" {
+	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.pathKnown && process.Find(words[1], p.path, p.dir) == "" {
 		return defect{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path,
 			"set the PATH of the task"}
 	}

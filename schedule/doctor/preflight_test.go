@@ -78,9 +78,9 @@ func TestAShellThatCannotReadALine(t *testing.T) {
 }
 
 func TestBashismsAreSeen(t *testing.T) {
-	m := &Machine{shells: map[string]bool{}}
+	m := &Machine{shellAnswers: map[string]bool{}}
 	for _, b := range bashisms() {
-		m.shells["/bin/sh\x00-c\x00"+b.probe] = false // a shell that knows no bashism
+		m.shellAnswers["/bin/sh\x00-c\x00"+b.probe] = false // a shell that knows no bashism
 	}
 	for _, test := range []struct {
 		line string

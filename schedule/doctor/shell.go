@@ -18,7 +18,7 @@ import (
 // firstProgram returns the program with which a line for a shell begins, or "" if uncertain.
 func firstProgram(line string) string {
 	words := strings.Fields(line)
-	if len(words) == 0 || !isPlainWord(words[0]) || slices.Contains(shellWords, words[0]) ||
+	if len(words) == 0 || !isPlainWord(words[0]) || slices.Contains(builtins, words[0]) ||
 		len(words) > 1 && strings.HasPrefix(words[1], "(") {
 		return ""
 	}
@@ -30,16 +30,16 @@ func isPlainWord(word string) bool {
 	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/+@:,-") == ""
 }
 
-// shellWords are keywords and builtins, of which there need not be a file.
-var shellWords = strings.Fields(`if for while until case select function time coproc test command type hash export unset
+// builtins are the keywords and builtins of shells, of which there need not be a file.
+var builtins = strings.Fields(`if for while until case select function time coproc test command type hash export unset
 	alias unalias eval exec . source set trap return exit : true false echo printf cd pwd read shift times umask wait ulimit
 	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`)
 
 // A bashism is something that bash knows and POSIX does not. A shell that does not know it reads it
 // without a syntax error.
 type bashism struct {
-	seen  *regexp.Regexp // its first group is what the message names
-	probe string         // a script that succeeds in a shell that knows it
+	pattern *regexp.Regexp // finds it in a line; its first group is what the message names
+	probe   string         // a script that succeeds in a shell that knows it
 }
 
 // atCommand begins the pattern of a word at the beginning of a command.
@@ -61,34 +61,46 @@ var bashisms = sync.OnceValue(func() []bashism {
 var quoted = humanize.Pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 
 // usedVariables returns the names of the variables that the commands of the task take from their
-// environment, as far as their lines show. It leaves out variables with a default, and variables
-// that a line sets. A line that reads a file of variables, or whose shell reads a profile, may set
-// any variable.
+// environment, as far as their lines show. It leaves out commands whose shell reads a profile,
+// which may set any variable.
 func usedVariables(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		shell := c.command.Shell
-		readsProfile := func(option string) bool {
-			isShort := strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--")
-			return option == "--login" || isShort && strings.ContainsAny(option, "il")
-		}
 		if len(shell) == 0 || !isShell(shell[0]) || slices.ContainsFunc(shell[1:], readsProfile) {
 			continue
 		}
-		bare := expansions(c.command.Line)
-		if setsAny().MatchString(bare) {
-			continue
-		}
-		set := map[string]bool{}
-		for _, found := range setByLine().FindAllStringSubmatch(bare, -1) {
-			for _, word := range strings.Fields(found[1] + found[2]) {
-				set[word] = true
-			}
-		}
-		for _, found := range usedVariable().FindAllStringSubmatch(bare, -1) {
-			name := found[1] + found[2]
-			if !set[name] && !slices.Contains(shellVariables, name) && !slices.Contains(names, name) {
+		for _, name := range usedByLine(c.command.Line) {
+			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
+		}
+	}
+	return names
+}
+
+// readsProfile reports whether a shell with the option is a login shell, or an interactive one.
+func readsProfile(option string) bool {
+	isShort := strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--")
+	return option == "--login" || isShort && strings.ContainsAny(option, "il")
+}
+
+// usedByLine returns the variables that a line takes from its environment. It leaves out variables
+// with a default, and variables that the line sets. A line that reads a file of variables may set
+// any variable, so it returns none for such a line.
+func usedByLine(line string) (names []string) {
+	expanded := expansions(line)
+	if setsAny().MatchString(expanded) {
+		return nil
+	}
+	isSet := map[string]bool{}
+	for _, match := range setByLine().FindAllStringSubmatch(expanded, -1) {
+		for _, word := range strings.Fields(match[1] + match[2]) {
+			isSet[word] = true
+		}
+	}
+	for _, match := range usedVariable().FindAllStringSubmatch(expanded, -1) {
+		if name := match[1] + match[2]; !isSet[name] && !slices.Contains(shellVariables, name) {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -98,14 +110,14 @@ func usedVariables(t *schedule.Task) (names []string) {
 func expansions(line string) string {
 	return quoted().ReplaceAllStringFunc(line, func(part string) string {
 		if strings.HasPrefix(part, `"`) {
-			return escaped().ReplaceAllString(part, " ")
+			return escapes().ReplaceAllString(part, " ")
 		}
 		return " "
 	})
 }
 
 var (
-	escaped      = humanize.Pattern(`\\.`)
+	escapes      = humanize.Pattern(`\\.`) // a backslash and the character behind it
 	setsAny      = humanize.Pattern(atCommand + `(?:\.|source|eval|export\s+"?\$)`)
 	usedVariable = humanize.Pattern(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`)
 
@@ -124,31 +136,31 @@ func (m *Machine) unknownWords(c schedule.Command) (words []string) {
 	if len(c.Shell) == 0 || !isPosixShell(c.Shell[0]) {
 		return nil
 	}
-	bare := quoted().ReplaceAllStringFunc(c.Line, func(part string) string {
+	commands := quoted().ReplaceAllStringFunc(c.Line, func(part string) string {
 		if strings.HasPrefix(part, `"`) && strings.Contains(part, "${") {
 			return part // expansions in it count
 		}
 		return " "
 	})
 	for _, b := range bashisms() {
-		if found := b.seen.FindStringSubmatch(bare); found != nil && !m.knows(c.Shell, b.probe) {
-			words = append(words, found[1])
+		if match := b.pattern.FindStringSubmatch(commands); match != nil && !m.knows(c.Shell, b.probe) {
+			words = append(words, match[1])
 		}
 	}
 	return words
 }
 
-// knows reports whether the shell runs the script with success. It asks once.
+// knows reports whether the shell runs the script with success. It asks each shell once.
 func (m *Machine) knows(shell []string, script string) bool {
-	key := strings.Join(shell, "\x00") + "\x00" + script
-	if known, asked := m.shells[key]; asked {
-		return known
+	question := strings.Join(shell, "\x00") + "\x00" + script
+	if answer, asked := m.shellAnswers[question]; asked {
+		return answer
 	}
 	_, failed := askShell(shell[0], append(shell[1:len(shell):len(shell)], script)...)
-	if m.shells == nil {
-		m.shells = map[string]bool{}
+	if m.shellAnswers == nil {
+		m.shellAnswers = map[string]bool{}
 	}
-	m.shells[key] = !failed
+	m.shellAnswers[question] = !failed
 	return !failed
 }
 
@@ -158,11 +170,11 @@ func syntaxError(c schedule.Command) string {
 	if len(c.Shell) == 0 || !isShell(c.Shell[0]) {
 		return ""
 	}
-	said, failed := askShell(c.Shell[0], "-n", "-c", c.Line)
+	stderr, failed := askShell(c.Shell[0], "-n", "-c", c.Line)
 	if !failed {
 		return ""
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+	first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 	return first
 }
 
@@ -172,7 +184,7 @@ const shellPatience = 2 * time.Second
 // askShell runs a shell. It returns what the shell printed to stderr, and whether it failed. A
 // shell that is missing, or does not answer in time, has not failed: a missing shell has a message
 // of its own.
-func askShell(shell string, args ...string) (said string, failed bool) {
+func askShell(shell string, args ...string) (stderr string, failed bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), shellPatience)
 	defer cancel()
 	_, err := exec.CommandContext(ctx, shell, args...).Output()

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -188,26 +185,4 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 			"a damaged history was set aside: %s", aside[0])
 	}
 	return fine("%s, %s", path, humanize.Bytes(info.Size()))
-}
-
-// ownerOf returns the owner of a file or folder; false if it is missing.
-func ownerOf(path string) (uid int, ok bool) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
-}
-
-func userID(name string) int {
-	if u, err := user.Lookup(name); err == nil {
-		if uid, err := strconv.Atoi(u.Uid); err == nil {
-			return uid
-		}
-	}
-	return -1
 }

@@ -124,7 +124,7 @@ func TestLimitsThatTicksHaveAndTheShellHasNot(t *testing.T) {
 		e := Here(s.Environ, "UTC")
 		e.Limits["open files"] = 4096
 		test.change(&e)
-		if err := Keep(s.Schedule.StateDir, e, s.Now); err != nil {
+		if err := KeepNote(s.Schedule.StateDir, e, s.Now); err != nil {
 			t.Fatal(err)
 		}
 		found := checkLimits(context.Background(), s)

@@ -24,7 +24,7 @@ func (s *Subject) tickedBy() string {
 	if pid, works := work.Running(s.Schedule.StateDir); works {
 		return fmt.Sprintf("sched work (process %d)", pid)
 	}
-	if note, ok := s.Tick(); ok && len(note.By) > 0 {
+	if note, ok := s.tickNote(); ok && len(note.By) > 0 {
 		return callerOf(note.By)
 	}
 	return "something else"
@@ -65,6 +65,16 @@ func checkTicks(_ context.Context, s *Subject) findings {
 const recentDouble = time.Hour
 
 func checkDoubles(_ context.Context, s *Subject) (found findings) {
+	lines, _ := s.crontabs()
+	found = append(found, s.tickedTwice()...)
+	found = append(found, s.calledTwice(lines)...)
+	found = append(found, s.laravelTwice(lines)...)
+	found = append(found, s.linesBesideTasks(lines)...)
+	return found.orFine("no minute of the last hour was ticked twice")
+}
+
+// tickedTwice looks for minutes of the last hour that were ticked twice.
+func (s *Subject) tickedTwice() (found findings) {
 	var recent []Double
 	for _, d := range Doubles(s.Schedule.StateDir) {
 		if s.Now.Sub(d.Minute) < recentDouble {
@@ -80,55 +90,6 @@ func checkDoubles(_ context.Context, s *Subject) (found findings) {
 		found.add(Problem, "keep one of crontab, timer and `sched work`; two schedules need a state folder each",
 			"%d minutes of the last hour were ticked twice, the last %s%s",
 			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), callers)
-	}
-	lines, _ := s.crontabs()
-	ours := s.callingLines(lines)
-	if pid, works := work.Running(s.Schedule.StateDir); works && len(ours) > 0 {
-		found.add(Problem, "keep one of the two",
-			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())
-	}
-	for _, u := range s.units() {
-		if len(ours) > 0 && u.enabled() {
-			found.add(Problem, "keep one of the two: `sched uninstall` takes away what `sched install` wrote",
-				"%s is enabled, and %s calls this schedule, too", u.starter(), ours[0].place())
-		}
-	}
-	found = append(found, s.laravelTwice(lines)...)
-	found = append(found, s.linesBesideTasks(lines)...)
-	return found.orFine("no minute of the last hour was ticked twice")
-}
-
-// laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
-// scheduler.
-func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
-	for t := range s.Schedule.ActiveTasks() {
-		if !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
-			continue
-		}
-		for _, l := range lines {
-			if strings.Contains(l.Command, "artisan schedule:run") && strings.Contains(l.Command, t.Dir) {
-				found.add(Problem, "take the line out of the crontab",
-					"%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name)
-			}
-		}
-	}
-	return found
-}
-
-// linesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an
-// imported schedule is called without `sched install --replace`. Their times are not compared.
-func (s *Subject) linesBesideTasks(lines []cronLine) (found findings) {
-	tasks := map[string]string{}
-	for t := range s.Schedule.ActiveTasks() {
-		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
-	}
-	delete(tasks, "") // of a command that is a list
-	for _, l := range lines {
-		if task, ok := tasks[strings.TrimSpace(l.Command)]; ok {
-			found.add(Warning,
-				"comment the line out; `sched install --replace` does so where the times are the same, too",
-				"%s has the command of the task %s, too", l.place(), task)
-		}
 	}
 	return found
 }

@@ -17,6 +17,8 @@ import (
 	"sched/schedule/state"
 )
 
+// This file has the checks that ask other machines: the mail server, and the store.
+
 // checkNotifications asks which notifications could not be delivered, and whether mail can go out.
 // It sends nothing.
 func checkNotifications(ctx context.Context, s *Subject) (found findings) {
@@ -25,13 +27,13 @@ func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 			"%s could not be delivered, the first for %s, of %s: %s", humanize.Count(waiting.Count, "notification"),
 			humanize.Age(waiting.Since, s.Now), waiting.Task, waiting.Error)
 	}
-	targets := s.mailServers()
-	for _, server := range slices.Sorted(maps.Keys(targets)) {
+	tasks := s.mailServers()
+	for _, server := range slices.Sorted(maps.Keys(tasks)) {
 		if problem := mailProblem(ctx, server); problem != "" {
-			found.add(Problem, "see `mail:` in the schedule", "%s, for %s", problem, humanize.Names(targets[server], 3))
+			found.add(Problem, "see `mail:` in the schedule", "%s, for %s", problem, humanize.Names(tasks[server], 3))
 		}
 	}
-	if len(targets) > 0 {
+	if len(tasks) > 0 {
 		return found.orFine("nothing waits, and the way for mail is open")
 	}
 	return found.orFine("nothing waits")
@@ -47,7 +49,8 @@ func (s *Subject) undelivered(ctx context.Context) (waiting state.Undelivered) {
 	return waiting
 }
 
-// mailServers returns the tasks that send mail, by host:port, or empty for sendmail.
+// mailServers returns the tasks that send mail, by the host:port of their server. The tasks of
+// sendmail are at "".
 func (s *Subject) mailServers() map[string][]string {
 	expansion := schedule.Expansion{Getenv: process.Lookup(s.Environ), Folder: filepath.Dir(s.Schedule.File)}
 	tasks := map[string][]string{}
@@ -69,6 +72,7 @@ func (s *Subject) mailServers() map[string][]string {
 	return tasks
 }
 
+// dialTime is shorter than checkTime, so that the finding names the server.
 const dialTime = 3 * time.Second
 
 // mailProblem says why mail does not go out by a server; "" if it may go out.
@@ -87,10 +91,9 @@ func mailProblem(ctx context.Context, server string) string {
 	return ""
 }
 
-// The time after which a store in the same network is slow, and how far clocks may be apart.
 const (
-	slowStore   = 100 * time.Millisecond
-	clocksDrift = 2 * time.Second
+	slowStore = 100 * time.Millisecond // a store in the same network answers faster
+	mostDrift = 2 * time.Second        // how far the clock of a server may be off the clock of the store
 )
 
 func checkStore(ctx context.Context, s *Subject) (found findings) {
@@ -108,20 +111,21 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 			humanize.Duration(took))
 	}
 	for _, server := range all {
-		if server.Offset.Abs() > clocksDrift {
+		if server.Offset.Abs() > mostDrift {
 			found.add(Warning, "keep it right with chrony or systemd-timesyncd",
 				"the clock of %s is %s off the clock of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}
 	}
-	found = append(found, s.mixed(all)...)
-	found = append(found, risks(ctx, s.Store)...)
-	found = append(found, s.namesakes(all)...)
+	found = append(found, s.strayServers(all)...)
+	found = append(found, storeRisks(ctx, s.Store)...)
+	found = append(found, s.otherSchedules(all)...)
 	return found.orFine("it answers in %s; %s of this schedule",
 		humanize.Duration(took), humanize.Count(len(all), "server"))
 }
 
-// mixed are servers that share a name, or that tick in another environment than this one.
-func (s *Subject) mixed(all []cluster.Server) (found findings) {
+// strayServers finds servers that share a name, and servers that tick in another environment than
+// this one.
+func (s *Subject) strayServers(all []cluster.Server) (found findings) {
 	for _, server := range all {
 		if server.SharedName {
 			found.add(Warning, "name each with `server:` or $SCHED_SERVER",
@@ -136,10 +140,10 @@ func (s *Subject) mixed(all []cluster.Server) (found findings) {
 	return found
 }
 
-// namesakes finds other schedules that are ticked under the name of this one. They share its
-// claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
+// otherSchedules finds schedules that are ticked under the name of this schedule. They
+// share its claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
 // text that differs on another server may also be a deploy half-way.
-func (s *Subject) namesakes(all []cluster.Server) (found findings) {
+func (s *Subject) otherSchedules(all []cluster.Server) (found findings) {
 	for _, server := range all {
 		switch {
 		case server.Name == s.Server && !(call{config: server.File}).isOf(s.Schedule.File):
@@ -154,8 +158,8 @@ func (s *Subject) namesakes(all []cluster.Server) (found findings) {
 	return found
 }
 
-func risks(ctx context.Context, store mutex.Store) (found findings) {
-	all, _ := store.Risks(ctx) // that the store answers was found before
+func storeRisks(ctx context.Context, store mutex.Store) (found findings) {
+	all, _ := store.Risks(ctx) // checkStore has found that the store answers
 	for _, risk := range all {
 		level := Warning
 		if risk.Evicts {

@@ -6,16 +6,23 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
 	"sched/schedule/process"
 	"sched/schedule/view"
+	"sched/schedule/work"
 )
+
+// This file finds what calls the schedule: lines of crontabs, and units of systemd. Two callers are
+// one too many, because everything is due twice then.
 
 // A cronLine is a line of a crontab that starts a command.
 type cronLine struct {
@@ -192,6 +199,29 @@ func (s *Subject) lineFindings(l callingLine) (found findings) {
 	return found
 }
 
+// ownerOf returns the owner of a file or folder; false if it is missing.
+func ownerOf(path string) (uid int, ok bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}
+
+// userID returns the number of a user; -1 if there is no such user.
+func userID(name string) int {
+	if u, err := user.Lookup(name); err == nil {
+		if uid, err := strconv.Atoi(u.Uid); err == nil {
+			return uid
+		}
+	}
+	return -1
+}
+
 func checkCron(_ context.Context, s *Subject) findings {
 	running := processes()
 	for _, name := range []string{"cron", "crond", "fcron", "cronie"} {
@@ -209,4 +239,149 @@ func checkCron(_ context.Context, s *Subject) findings {
 	}
 	return finding(Problem, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
 		"%s calls this schedule, and no cron runs", ours[0].place())
+}
+
+// calledTwice looks for `sched work` and enabled units beside a line of a crontab that calls this
+// schedule, too.
+func (s *Subject) calledTwice(lines []cronLine) (found findings) {
+	ours := s.callingLines(lines)
+	if len(ours) == 0 {
+		return nil
+	}
+	if pid, works := work.Running(s.Schedule.StateDir); works {
+		found.add(Problem, "keep one of the two",
+			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())
+	}
+	for _, u := range s.units() {
+		if u.enabled() {
+			found.add(Problem, "keep one of the two: `sched uninstall` takes away what `sched install` wrote",
+				"%s is enabled, and %s calls this schedule, too", u.starter(), ours[0].place())
+		}
+	}
+	return found
+}
+
+// laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
+// scheduler.
+func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
+	for t := range s.Schedule.ActiveTasks() {
+		if !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
+			continue
+		}
+		for _, l := range lines {
+			if strings.Contains(l.Command, "artisan schedule:run") && strings.Contains(l.Command, t.Dir) {
+				found.add(Problem, "take the line out of the crontab",
+					"%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name)
+			}
+		}
+	}
+	return found
+}
+
+// linesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an
+// imported schedule is called without `sched install --replace`. Their times are not compared.
+func (s *Subject) linesBesideTasks(lines []cronLine) (found findings) {
+	tasks := map[string]string{}
+	for t := range s.Schedule.ActiveTasks() {
+		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
+	}
+	delete(tasks, "") // of a command that is a list
+	for _, l := range lines {
+		if task, ok := tasks[strings.TrimSpace(l.Command)]; ok {
+			found.add(Warning,
+				"comment the line out; `sched install --replace` does so where the times are the same, too",
+				"%s has the command of the task %s, too", l.place(), task)
+		}
+	}
+	return found
+}
+
+// unitFolders are where administrators and packages put units. Tests change them.
+var unitFolders = []string{
+	"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "~/.config/systemd/user",
+}
+
+// A unit is a service of systemd.
+type unit struct {
+	path     string
+	killMode string
+	call     call // of its ExecStart
+}
+
+// checkSystemd warns because by default systemd kills the background runs of a tick that has ended.
+func checkSystemd(_ context.Context, s *Subject) (found findings) {
+	var paths []string
+	for _, u := range s.units() {
+		paths = append(paths, u.path)
+		if u.killMode != "process" {
+			found.add(Problem, "add KillMode=process to [Service]; then systemctl daemon-reload",
+				"%s has no KillMode=process: systemd kills background runs when the tick has ended", u.path)
+		}
+	}
+	if len(paths) > 0 {
+		return found.orFine("%s calls this schedule, with KillMode=process", strings.Join(paths, " and "))
+	}
+	return found.orFine("no unit calls this schedule")
+}
+
+// units returns the units that call this schedule.
+func (s *Subject) units() (units []unit) {
+	home, _ := process.Lookup(s.Environ)("HOME")
+	seen := map[string]bool{} // /lib may be a link to /usr/lib
+	for _, folder := range unitFolders {
+		if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+			folder = filepath.Join(home, rest)
+		}
+		files, _ := filepath.Glob(filepath.Join(folder, "*.service"))
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil || seen[filepath.Base(file)] {
+				continue
+			}
+			if u := readUnit(file, string(text)); u.call.isOf(s.Schedule.File) {
+				seen[filepath.Base(file)] = true
+				units = append(units, u)
+			}
+		}
+	}
+	return units
+}
+
+// readUnit returns the unit of a text; its call is empty if the text does not call sched.
+func readUnit(path, text string) unit {
+	u := unit{path: path}
+	var folder, command string
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch strings.TrimSpace(key) {
+		case "KillMode":
+			u.killMode = strings.TrimSpace(value)
+		case "WorkingDirectory":
+			folder = strings.TrimSpace(value)
+		case "ExecStart":
+			command = value
+		}
+	}
+	u.call, _ = callOf(command, folder)
+	return u
+}
+
+// starter is the unit that starts the service: the timer of its name, if that exists, or the
+// service itself.
+func (u unit) starter() string {
+	timer := strings.TrimSuffix(u.path, ".service") + ".timer"
+	if _, err := os.Stat(timer); err == nil {
+		return timer
+	}
+	return u.path
+}
+
+// enabled reports whether `systemctl enable` linked the unit into a target's folder.
+func (u unit) enabled() bool {
+	for _, folder := range []string{filepath.Dir(u.path), unitFolders[0]} {
+		if links, _ := filepath.Glob(filepath.Join(folder, "*.wants", filepath.Base(u.starter()))); len(links) > 0 {
+			return true
+		}
+	}
+	return false
 }
