@@ -206,7 +206,7 @@ func (a finishCommand) endRun(s *schedule.Schedule, mutex, id string, code *int)
 	switch {
 	case id != "" && errors.Is(err, state.ErrNotFound):
 		// The run has ended already, or it ran on another server: show its record.
-		return view.FindRun(ctx, a.view(s), id)
+		return view.FindRecord(ctx, a.view(s), id)
 	case errors.Is(err, run.ErrNothing):
 		return a.finishUnrecorded(s, mutex, code)
 	case isAlive:

@@ -153,7 +153,7 @@ func (a triggerCommand) waitingRows(s *schedule.Schedule, name string) ([]state.
 		hint := "`sched stop" + a.configFlag() + " " + name + "` ends a run that goes on"
 		return nil, failed(hint, "no run of %s waits", name)
 	}
-	row, err := view.FindRun(ctx, a.view(s), name)
+	row, err := view.FindRecord(ctx, a.view(s), name)
 	if err != nil {
 		return nil, err
 	}

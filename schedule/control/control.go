@@ -210,7 +210,7 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	if _, err := view.FindTask(a.Schedule, name); err == nil {
 		return view.Fail(view.Conflict, "", "%s is not running", name)
 	}
-	row, err := view.FindRun(ctx, a.Source, name)
+	row, err := view.FindRecord(ctx, a.Source, name)
 	if err != nil {
 		return err
 	}

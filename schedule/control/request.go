@@ -127,7 +127,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 		hint := fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", newest, name)
 		return state.Row{}, view.Fail(view.NotFound, hint, "no run of %s failed: name one of its runs", name)
 	}
-	row, err = view.FindRun(ctx, a.Source, name)
+	row, err = view.FindRecord(ctx, a.Source, name)
 	if err != nil {
 		err = view.ElseThere(ctx, a.Source, "retry", name, err)
 	}

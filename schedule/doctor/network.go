@@ -140,8 +140,8 @@ func (s *Subject) strayServers(all []cluster.Server) (found findings) {
 	return found
 }
 
-// otherSchedules finds schedules that are ticked under the name of this schedule. They
-// share its claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
+// otherSchedules finds schedules that are ticked under the name of this schedule. They share its
+// claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
 // text that differs on another server may also be a deploy half-way.
 func (s *Subject) otherSchedules(all []cluster.Server) (found findings) {
 	for _, server := range all {

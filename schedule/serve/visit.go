@@ -261,7 +261,7 @@ func (r *Visit) Reported(t view.Trouble) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.problems, func(p missingPart) bool {
-		return p.store && t.Trouble == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
+		return p.store && t.Kind == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
 	})
 }
 

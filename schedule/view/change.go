@@ -128,30 +128,3 @@ func (c Change) Text(zone *time.Location) string {
 	}
 	return humanize.Line(words)
 }
-
-// A Request is a run that was asked for.
-type Request struct {
-	Run    string `json:"run"`
-	Task   string `json:"task"`
-	At     string `json:"at"`
-	Tick   string `json:"tick"`
-	Origin string `json:"origin"`
-	Server string `json:"server"` // the server that will run it
-
-	NoChain bool              `json:"no_chain"`         // its hooks trigger no other task
-	Params  map[string]string `json:"params,omitempty"` // the values that were set for it
-}
-
-// RequestOf returns a request that the tick of that minute, on that server, will answer.
-func RequestOf(r state.Row, tick time.Time, server string) Request {
-	return Request{
-		Run:     r.ID,
-		Task:    r.Task,
-		At:      timeText(r.Slot),
-		Tick:    timeText(tick),
-		Origin:  r.Origin,
-		Server:  server,
-		NoChain: r.NoChain,
-		Params:  r.Params,
-	}
-}

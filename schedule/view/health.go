@@ -260,8 +260,8 @@ const (
 	slowKnown  = 3
 )
 
-func slow(running time.Duration, usual state.Usual) bool {
-	return usual.Runs >= slowKnown && running > slowFactor*usual.Duration && running >= usual.Duration+slowLeast
+func isSlow(took time.Duration, usual state.Usual) bool {
+	return usual.Runs >= slowKnown && took > slowFactor*usual.Duration && took >= usual.Duration+slowLeast
 }
 
 // runningFor returns how long the present attempt of a run has taken so far; 0 while it starts.
@@ -280,7 +280,7 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 		all = append(all, TaskTrouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: t.missed, Final: t.missed})
 	}
 	for _, row := range t.Running {
-		if running := runningFor(row, now); slow(running, t.Usual) {
+		if running := runningFor(row, now); isSlow(running, t.Usual) {
 			text := fmt.Sprintf("running for %s, usually %s",
 				humanize.Duration(running), humanize.Duration(t.Usual.Duration))
 			all = append(all, TaskTrouble{Kind: RunsLong, Task: t.Name, Run: row, Text: text})

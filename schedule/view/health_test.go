@@ -159,7 +159,7 @@ func TestWhatIsSlow(t *testing.T) {
 		{"nobody knows what is usual", 99 * time.Hour, state.Usual{}, false},
 		{"two runs are not enough to know", 99 * time.Hour, state.Usual{Runs: 2, Duration: time.Second}, false},
 	} {
-		if got := slow(tt.running, tt.usual); got != tt.want {
+		if got := isSlow(tt.running, tt.usual); got != tt.want {
 			t.Errorf("%s: got %t", tt.rule, got)
 		}
 	}

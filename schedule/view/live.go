@@ -1,17 +1,14 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -35,11 +32,13 @@ func runningOfRow(row state.Row) Running {
 }
 
 func runningOf(holder mutex.Holder) Running {
-	since := ""
-	if !holder.Since.IsZero() {
-		since = timeText(holder.Since)
+	return Running{
+		Run:   holder.Run,
+		PID:   orNil(holder.PID),
+		Host:  holder.Host,
+		Since: timeOrEmpty(holder.Since),
+		Began: holder.Since,
 	}
-	return Running{Run: holder.Run, PID: orNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
 }
 
 // RunningText says how long a run has lived, and on which machine.
@@ -143,129 +142,3 @@ func poolsOf(h *Health) []Pool {
 	}
 	return pools
 }
-
-// A Waiting is a requested run, a next attempt, or a slot that was kept or is paused.
-type Waiting struct {
-	Run        string  `json:"run"`
-	At         string  `json:"at"`
-	Attempt    int     `json:"attempt"`
-	Origin     string  `json:"origin"`
-	Held       *string `json:"held"`        // when it began to wait for its mutex or a seat of its pool; else null
-	Until      *string `json:"until"`       // of a begun run: until when it waits for one of these at most; else null
-	Store      *string `json:"store"`       // until when it waits for the store at the latest; else null
-	AfterPause *string `json:"after_pause"` // of a slot: until when it waits for the end of a pause at most; else null
-
-	Time  time.Time `json:"-"` // At, exactly
-	Slot  time.Time `json:"-"` // the slot of the run; At for a run that was asked for
-	pause *Pause    // of its task; nil for none
-	needs string    // what its task needs, if that is not its mutex alone; else ""
-	turn  bool      // it waits for the runs of earlier slots, too
-	since time.Time // the time of Held, exactly
-	until time.Time // the time of Until, Store or AfterPause, exactly
-	why   string    // why the store was of no use, or who paused it
-}
-
-// Waiting returns what waits for a tick, by task, in the order of time. The live runs come from
-// Records. Waiting calls pauses only if something waits.
-func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
-	all := map[string][]Waiting{}
-	for _, row := range live {
-		if w, ok := waitingOf(s, row); ok {
-			all[row.Task] = append(all[row.Task], w)
-		}
-	}
-	for _, ofTask := range all {
-		slices.SortStableFunc(ofTask, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
-	}
-	if len(all) == 0 {
-		return all
-	}
-	paused := pauses()
-	for _, t := range s.Schedule.Tasks {
-		for i := range all[t.Name] {
-			all[t.Name][i].pause = PauseOf(paused, t, s.Now())
-		}
-	}
-	return all
-}
-
-// waitingOf returns what a run waits for, without the pause of its task; false if it waits for
-// nothing.
-func waitingOf(s Source, row state.Row) (w Waiting, ok bool) {
-	w = Waiting{
-		Run:     row.ID,
-		Attempt: 1,
-		Origin:  row.Origin,
-		Time:    row.Slot,
-		Slot:    row.Slot,
-		since:   row.Wait.Since,
-		until:   row.Wait.Until,
-	}
-	switch {
-	case row.Queued(), row.Deferred(), row.Requested():
-		w.Held, w.needs = timeOrNil(row.Wait.Since), needs(s, row.Task)
-	case row.DelayedSlot() && row.Wait.For == state.ForPause:
-		w.AfterPause, w.why = timeOrNil(row.Wait.Until), row.Reason
-	case row.DelayedSlot():
-		w.Store, w.why = timeOrNil(row.Wait.Until), row.Reason
-	default:
-		return w, false
-	}
-	switch {
-	case row.Queued():
-		w.Until, w.turn = timeOrNil(row.Wait.Until), row.CatchesUp()
-	case row.Deferred():
-		w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
-	}
-	w.At = timeText(w.Time)
-	return w, true
-}
-
-// needs says what a run of a task waits for if that may be a seat; "" if it can only be its mutex.
-func needs(s Source, name string) string {
-	t, err := FindTask(s.Schedule, name)
-	switch {
-	case err != nil || t.Pool.Name == "":
-		return ""
-	case t.WithoutOverlapping:
-		return "its mutex, or a seat of pool " + t.Pool.Name + ","
-	}
-	return "a seat of pool " + t.Pool.Name
-}
-
-// Text says what the run waits for, at the time now.
-func (w Waiting) Text(now time.Time, zone *time.Location) string {
-	text := "waiting"
-	if w.Attempt > 1 {
-		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
-	}
-	waited := humanize.Age(w.since, now)
-	latest := "until " + humanize.MinuteNear(w.until, now, zone) + " at the latest"
-	needs := cmp.Or(w.needs, "its mutex")
-	switch {
-	case w.Store != nil:
-		return text + " for the store, " + latest + ": " + w.why
-	case w.turn:
-		text += " for " + waited + " for its turn, " + latest
-	case w.Until != nil:
-		text += " for " + waited + " until " + needs + " is free, " + latest
-	case w.AfterPause != nil:
-		return text + ", " + latest + ": " + w.why
-	case w.pause != nil && !w.pause.Raw.Until.IsZero():
-		until := w.pause.Raw.Until
-		text += " until " + humanize.MinuteNear(TickAt(until), now, zone) + ", when its pause is over"
-	case w.pause != nil:
-		text += " until it is resumed"
-	case w.Held != nil:
-		text += " until " + needs + " is free"
-	default:
-		text += " until " + humanize.MinuteNear(TickAt(w.Time), now, zone)
-	}
-	if w.Origin != "" {
-		text += " (" + w.Origin + ")"
-	}
-	return text
-}
-
-// TickAt returns the minute of the first tick at or after a time.
-func TickAt(at time.Time) time.Time { return at.Add(time.Minute - 1).Truncate(time.Minute) }

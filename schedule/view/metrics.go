@@ -25,34 +25,34 @@ import (
 // docs/internals/decisions.md#metrics-without-the-library-of-prometheus.
 func (h *Health) Metrics() []byte {
 	m := &metrics{schedule: h.Schedule.Name}
-	m.family("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
+	m.begin("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
 	if !h.LastTick.IsZero() {
 		m.sample(seconds(h.LastTick))
 	}
-	m.family("sched_schedule_valid", gauge, "1, or 0 when the file is invalid and something else runs in its place.")
-	m.sample(map[bool]float64{false: 1}[h.Invalid])
-	m.family("sched_tasks", gauge, "The tasks that are active here.")
+	m.begin("sched_schedule_valid", gauge, "1, or 0 when the file is invalid and something else runs in its place.")
+	m.sample(oneIf(!h.Invalid))
+	m.begin("sched_tasks", gauge, "The tasks that are active here.")
 	m.sample(float64(len(h.Tasks)))
-	m.family("sched_troubles", gauge, "How many troubles sched status tells of tasks.")
+	m.begin("sched_troubles", gauge, "How many troubles sched status tells of tasks.")
 	m.sample(float64(len(h.Troubles)))
-	m.family("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
+	m.begin("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
 	m.sample(float64(h.Undelivered.Count))
 	if len(h.Schedule.Store.Servers) > 0 {
-		m.family("sched_store_up", gauge, "1, or 0 when the last tick found the store to be down, with the reason.")
+		m.begin("sched_store_up", gauge, "1, or 0 when the last tick found the store to be down, with the reason.")
 		if h.Outage == nil {
 			m.sample(1)
 		} else {
-			m.reason = h.Outage.Why
-			m.sample(0)
-			m.reason = ""
+			m.sample(0, label{"reason", h.Outage.Why})
 		}
 	}
 	h.poolMetrics(m)
 	for _, f := range families {
-		m.family(f.name, f.kind, f.help)
+		m.begin(f.name, f.kind, f.help)
 		for i := range h.Tasks {
-			m.task = h.Tasks[i].Name
-			f.samples(m, &h.Tasks[i], h.At)
+			t := &h.Tasks[i]
+			f.samples(func(value float64, more ...label) {
+				m.sample(value, append([]label{{"task", t.Name}}, more...)...)
+			}, t, h.At)
 		}
 	}
 	return m.out.Bytes()
@@ -70,17 +70,14 @@ func (h *Health) poolMetrics(m *metrics) {
 			}
 		}
 	}
-	m.family("sched_pool_seats", gauge, "How many runs of a pool may go on at once.")
+	m.begin("sched_pool_seats", gauge, "How many runs of a pool may go on at once.")
 	for _, p := range h.Schedule.Pools {
-		m.pool = p.Name
-		m.sample(float64(p.Seats))
+		m.sample(float64(p.Seats), label{"pool", p.Name})
 	}
-	m.family("sched_pool_seats_taken", gauge, "Seats of a pool that runs of this machine have.")
+	m.begin("sched_pool_seats_taken", gauge, "Seats of a pool that runs of this machine have.")
 	for _, p := range h.Schedule.Pools {
-		m.pool = p.Name
-		m.sample(taken[p.Name])
+		m.sample(taken[p.Name], label{"pool", p.Name})
 	}
-	m.pool = ""
 }
 
 const (
@@ -88,102 +85,109 @@ const (
 	counter = "counter"
 )
 
-// families are the metrics of each task. A value that is not known has no sample: a 0 would be a
-// time in 1970.
+// families are the metrics of each task; samples calls sample for each value of the task. A value
+// that is not known has no sample: a 0 would be a time in 1970.
 var families = []struct {
 	name, kind, help string
-	samples          func(m *metrics, t *TaskHealth, now time.Time)
+	samples          func(sample sampler, t *TaskHealth, now time.Time)
 }{
-	{"sched_task_running_runs", gauge, "Runs that live.", func(m *metrics, t *TaskHealth, _ time.Time) {
-		m.sample(float64(len(t.Running)))
+	{"sched_task_running_runs", gauge, "Runs that live.", func(sample sampler, t *TaskHealth, _ time.Time) {
+		sample(float64(len(t.Running)))
 	}},
 	{"sched_task_next_due_timestamp_seconds", gauge, "When the task is due next.",
-		func(m *metrics, t *TaskHealth, now time.Time) {
+		func(sample sampler, t *TaskHealth, now time.Time) {
 			if next, ok := t.When.Next(now); ok {
-				m.sample(seconds(next))
+				sample(seconds(next))
 			}
 		}},
 	{"sched_task_last_run_timestamp_seconds", gauge, "When the last run ended.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if t.Last.ID != "" {
-				m.sample(seconds(t.Last.Ended))
+				sample(seconds(t.Last.Ended))
 			}
 		}},
 	{"sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if t.Last.ID != "" {
-				m.sampleOf(string(t.Last.Outcome), 1)
+				sample(1, label{"outcome", string(t.Last.Outcome)})
 			}
 		}},
 	{"sched_task_last_run_warning", gauge, "1 when the last run succeeded with a warning (warn_codes), else 0.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if len(t.WarnCodes) > 0 && t.Last.ID != "" {
-				m.sample(map[bool]float64{true: 1}[t.Last.Warned()])
+				sample(oneIf(t.Last.Warned()))
 			}
 		}},
 	{"sched_task_last_run_exit_code", gauge, "The exit code of the last run.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if t.Last.ExitCode != nil {
-				m.sample(float64(*t.Last.ExitCode))
+				sample(float64(*t.Last.ExitCode))
 			}
 		}},
 	{"sched_task_last_run_duration_seconds", gauge, "How long the last run took.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if !t.Last.Started.IsZero() {
-				m.sample(t.Last.Duration().Seconds())
+				sample(t.Last.Duration().Seconds())
 			}
 		}},
 	{"sched_task_last_run_lateness_seconds", gauge, "How long after its slot the last run started.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if !t.Last.Started.IsZero() {
-				m.sample(t.Last.Started.Sub(t.Last.Slot).Seconds())
+				sample(t.Last.Started.Sub(t.Last.Slot).Seconds())
 			}
 		}},
 	{"sched_task_last_success_timestamp_seconds", gauge, "When the last success ended.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if !t.Success.IsZero() {
-				m.sample(seconds(t.Success))
+				sample(seconds(t.Success))
 			}
 		}},
 	{"sched_task_overdue", gauge, "1 while less came than expect says, else 0.",
-		func(m *metrics, t *TaskHealth, _ time.Time) {
+		func(sample sampler, t *TaskHealth, _ time.Time) {
 			if t.Expect != (schedule.Expect{}) {
-				m.sample(map[bool]float64{true: 1}[len(t.Overdue) > 0])
+				sample(oneIf(len(t.Overdue) > 0))
 			}
 		}},
-	{"sched_task_slots_total", counter, "Slots by what became of them.", func(m *metrics, t *TaskHealth, _ time.Time) {
+	{"sched_task_slots_total", counter, "Slots by what became of them.", func(sample sampler, t *TaskHealth, _ time.Time) {
 		for _, total := range t.Totals {
-			m.sampleOf(string(total.Outcome), float64(total.Slots))
+			sample(float64(total.Slots), label{"outcome", string(total.Outcome)})
 		}
 	}},
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-type metrics struct {
-	out                  bytes.Buffer
-	schedule, name, task string
-	reason, pool         string
+func oneIf(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }
 
-func (m *metrics) family(name, kind, help string) {
-	m.name, m.task = name, ""
+// metrics is the text of metrics that is being written.
+type metrics struct {
+	out      bytes.Buffer
+	schedule string
+	family   string // the name of the family of the next samples
+}
+
+// A label is one of the labels of a sample.
+type label struct{ name, value string }
+
+// A sampler writes a sample of one task, with more labels than the task.
+type sampler func(value float64, more ...label)
+
+// begin begins a family of samples.
+func (m *metrics) begin(name, kind, help string) {
+	m.family = name
 	m.out.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n")
 }
 
-func (m *metrics) sample(value float64) { m.sampleOf("", value) }
-
-func (m *metrics) sampleOf(outcome string, value float64) {
-	m.out.WriteString(m.name)
-	separator := byte('{')
-	for _, label := range []struct{ name, value string }{
-		{"schedule", m.schedule}, {"task", m.task}, {"pool", m.pool}, {"outcome", outcome}, {"reason", m.reason},
-	} {
-		if label.value != "" {
-			m.out.WriteByte(separator)
-			m.out.WriteString(label.name + `="` + escape.Replace(label.value) + `"`)
-			separator = ','
-		}
+// sample writes a sample of the family. The label of the schedule comes first.
+func (m *metrics) sample(value float64, labels ...label) {
+	m.out.WriteString(m.family + `{schedule="` + escape.Replace(m.schedule) + `"`)
+	for _, l := range labels {
+		m.out.WriteString("," + l.name + `="` + escape.Replace(l.value) + `"`)
 	}
 	m.out.WriteString("} ")
 	m.out.Write(strconv.AppendFloat(m.out.AvailableBuffer(), value, 'f', -1, 64))
@@ -224,7 +228,7 @@ func WriteTextfile(path string, text []byte) error {
 // draft. The exporter's user may own the folder and can put anything there. So lockDraft removes a
 // file that is not ours alone, and never writes it.
 func lockDraft(path string) (*os.File, error) {
-	for range 10 {
+	for range 10 { // somebody may put a file there again and again
 		draft, err := statedir.OpenLocked(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW)
 		switch {
 		case errors.Is(err, statedir.ErrLocked):
@@ -232,10 +236,11 @@ func lockDraft(path string) (*os.File, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("there is no folder %s", filepath.Dir(path))
 		case errors.As(err, new(*statedir.NotPlainError)), errors.Is(err, unix.ELOOP):
+			// It is not ours: remove it below, and try again.
 		case err != nil:
 			return nil, err
 		default:
-			if ours, err := draft.Stat(); err == nil && onlyOurs(ours) {
+			if info, err := draft.Stat(); err == nil && isOursAlone(info) {
 				return draft, nil
 			}
 			draft.Close()
@@ -247,8 +252,8 @@ func lockDraft(path string) (*os.File, error) {
 	return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
 }
 
-// onlyOurs reports whether a file is ours and has no second name.
-func onlyOurs(info fs.FileInfo) bool {
+// isOursAlone reports whether a file is ours and has no second name.
+func isOursAlone(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(stat.Uid) == os.Geteuid() && stat.Nlink == 1
 }

@@ -202,9 +202,7 @@ func (q *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 		i := slices.IndexFunc(q.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run })
 		return q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
-	isDelayed := func(waiting Waiting) bool {
-		return (waiting.Store != nil || waiting.AfterPause != nil) && waiting.Time.Equal(slot.At)
-	}
+	isDelayed := func(waiting Waiting) bool { return waiting.isDelayed() && waiting.Time.Equal(slot.At) }
 	if i := slices.IndexFunc(q.Answer.Waiting, isDelayed); i >= 0 {
 		return "it is " + q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}

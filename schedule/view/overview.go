@@ -25,7 +25,7 @@ type Overview struct {
 // An Incident is something that is wrong with a task, or that went wrong since the evening before.
 type Incident struct {
 	Trouble
-	Over     bool      // it is not so any more
+	IsPast   bool      // it is not so any more
 	Failures int       // how many of its last runs failed one after another, counted up to MostFailures
 	First    time.Time // when the first of these ended
 	Printed  []string  // the last lines that the run printed
@@ -37,7 +37,7 @@ const (
 	mostNext      = 8
 	printedLines  = 3
 	evening       = 18   // o'clock
-	mostLately    = 1000 // runs that failed after the evening, or slots that were missed
+	mostRecent    = 1000 // runs that failed since the evening, and slots that were missed
 )
 
 // Evening returns 18:00 of the last working day before today, in the zone.
@@ -63,13 +63,14 @@ func (s Source) Overview(ctx context.Context, h *Health) Overview {
 	}
 	all, err := s.Records(ctx)
 	if err != nil { // a trouble says so
+		o.add(nil)
 		return o
 	}
 	defer all.Close()
-	over, err := sinceEvening(ctx, all, h, o.Since)
+	past, err := pastIncidents(ctx, all, h, o.Since)
+	o.add(past)
 	if err == nil {
-		o.add(over)
-		err = explain(ctx, s, all, h, o.Incidents)
+		err = addDetails(ctx, s, all, h, o.Incidents)
 	}
 	if err != nil {
 		s.Problem("the history cannot be read: %v", err)
@@ -78,47 +79,48 @@ func (s Source) Overview(ctx context.Context, h *Health) Overview {
 }
 
 // add adds the incidents of tasks that are in no trouble now, and cuts the list.
-func (o *Overview) add(over []Incident) {
+func (o *Overview) add(past []Incident) {
 	inTrouble := map[string]bool{}
 	for _, i := range o.Incidents {
 		inTrouble[i.Task] = true
 	}
-	over = slices.DeleteFunc(over, func(i Incident) bool { return inTrouble[i.Task] })
-	o.Incidents = append(o.Incidents, over...)
+	past = slices.DeleteFunc(past, func(i Incident) bool { return inTrouble[i.Task] })
+	o.Incidents = append(o.Incidents, past...)
 	o.More = max(0, len(o.Incidents)-mostIncidents)
 	o.Incidents = o.Incidents[:len(o.Incidents)-o.More]
 }
 
-// sinceEvening returns what went wrong since a time, one incident for each task: runs that failed
-// come first, then slots that were missed, then last runs that were slow.
-func sinceEvening(ctx context.Context, all *Records, h *Health, since time.Time) ([]Incident, error) {
-	failed, err := failures(ctx, all, state.Query{Since: since, Limit: mostLately})
+// pastIncidents returns what went wrong since a time, at most one incident for each task. Tasks
+// with runs that failed come first, then tasks with slots that were missed, then tasks whose last
+// run was slow.
+func pastIncidents(ctx context.Context, all *Records, h *Health, since time.Time) ([]Incident, error) {
+	failures, err := findFailures(ctx, all, state.Query{Since: since, Limit: mostRecent})
 	if err != nil {
 		return nil, err
 	}
-	query := state.Query{Since: since, Limit: mostLately, Outcomes: []outcome.Outcome{outcome.Missed}}
+	query := state.Query{Since: since, Limit: mostRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
 	missed, err := all.Find(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	slow, err := tookLong(ctx, all, h, since)
+	slowTexts, err := slowLastRuns(ctx, all, h, since)
 	if err != nil {
 		return nil, err
 	}
-	failedOf, missedOf := byTask(failed), byTask(missed)
-	var ranks [3][]Incident
+	failuresOf, missedOf := byTask(failures), byTask(missed)
+	var withFailures, withMissed, withSlow []Incident
 	for _, t := range h.Tasks {
 		switch {
-		case len(failedOf[t.Name]) > 0:
-			ranks[0] = append(ranks[0], failedLately(failedOf[t.Name], h.At))
+		case len(failuresOf[t.Name]) > 0:
+			withFailures = append(withFailures, failureIncident(failuresOf[t.Name], h.At))
 		case len(missedOf[t.Name]) > 0:
-			ranks[1] = append(ranks[1], missedLately(missedOf[t.Name], h.Schedule.Location))
-		case slow[t.Name] != "":
-			trouble := Trouble{Task: t.Name, Trouble: string(RunsLong), Text: slow[t.Name], Run: t.Last.ID}
-			ranks[2] = append(ranks[2], Incident{Trouble: trouble, Over: true})
+			withMissed = append(withMissed, missedIncident(missedOf[t.Name], h.Schedule.Location))
+		case slowTexts[t.Name] != "":
+			trouble := Trouble{Task: t.Name, Kind: string(RunsLong), Text: slowTexts[t.Name], Run: t.Last.ID}
+			withSlow = append(withSlow, Incident{Trouble: trouble, IsPast: true})
 		}
 	}
-	return slices.Concat(ranks[:]...), nil
+	return slices.Concat(withFailures, withMissed, withSlow), nil
 }
 
 func byTask(rows []state.Row) map[string][]state.Row {
@@ -129,41 +131,43 @@ func byTask(rows []state.Row) map[string][]state.Row {
 	return tasks
 }
 
-// failedLately returns the incident of runs of a task that failed, given newest first.
-func failedLately(rows []state.Row, now time.Time) Incident {
+// failureIncident returns the incident of runs of a task that failed, given newest first.
+func failureIncident(rows []state.Row, now time.Time) Incident {
 	last := rows[0]
-	text := times(len(rows)) + ", the last " + humanize.Age(last.Ended, now) + " ago"
+	text := timesText(len(rows)) + ", the last " + humanize.Age(last.Ended, now) + " ago"
 	if last.Reason != "" {
 		text += " (" + last.Reason + ")"
 	}
-	trouble := Trouble{Task: last.Task, Trouble: string(last.Outcome), Text: text, Run: last.ID}
-	return Incident{Trouble: trouble, Over: true, failed: last}
+	trouble := Trouble{Task: last.Task, Kind: string(last.Outcome), Text: text, Run: last.ID}
+	return Incident{Trouble: trouble, IsPast: true, failed: last}
 }
 
-func times(n int) string {
+// timesText says how often something happened.
+func timesText(n int) string {
 	if n == 1 {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
 }
 
-// missedLately returns the incident of records of missed slots of a task, given newest first.
-func missedLately(rows []state.Row, zone *time.Location) Incident {
+// missedIncident returns the incident of records of missed slots of a task, given newest first.
+func missedIncident(rows []state.Row, zone *time.Location) Incident {
 	missed := TaskTrouble{Kind: HasMissed, Task: rows[0].Task}
 	missed.addMissed(rows)
-	trouble := Trouble{Task: missed.Task, Trouble: string(HasMissed), Text: missedText(missed, zone)}
-	return Incident{Trouble: trouble, Over: true}
+	trouble := Trouble{Task: missed.Task, Kind: string(HasMissed), Text: missedText(missed, zone)}
+	return Incident{Trouble: trouble, IsPast: true}
 }
 
-// failures returns the rows of a query that failed.
-func failures(ctx context.Context, all *Records, q state.Query) ([]state.Row, error) {
+// findFailures returns the failed runs among the rows of a query.
+func findFailures(ctx context.Context, all *Records, q state.Query) ([]state.Row, error) {
 	q.Outcomes = outcome.Failures
 	rows, err := all.Find(ctx, q)
 	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() }), err
 }
 
-// tookLong says of tasks whose last run has ended since a time how long it took, if it was slow.
-func tookLong(ctx context.Context, all *Records, h *Health, since time.Time) (map[string]string, error) {
+// slowLastRuns says how long the last runs took that were slow and have ended since a time, by
+// task.
+func slowLastRuns(ctx context.Context, all *Records, h *Health, since time.Time) (map[string]string, error) {
 	took := map[string]time.Duration{}
 	var names []string
 	for _, t := range h.Tasks {
@@ -175,45 +179,51 @@ func tookLong(ctx context.Context, all *Records, h *Health, since time.Time) (ma
 		return nil, nil
 	}
 	usual, err := all.Usual(ctx, names)
-	text := map[string]string{}
+	texts := map[string]string{}
 	for name, d := range took {
-		if slow(d, usual[name]) {
-			text[name] = fmt.Sprintf("its last run took %s, usually %s",
+		if isSlow(d, usual[name]) {
+			texts[name] = fmt.Sprintf("its last run took %s, usually %s",
 				humanize.Duration(d), humanize.Duration(usual[name].Duration))
 		}
 	}
-	return text, err
+	return texts, err
 }
 
-// explain adds to failures how many there are in a row, since when, and what the run printed.
-func explain(ctx context.Context, s Source, all *Records, h *Health, incidents []Incident) error {
+// addDetails adds to the incidents of failed runs what the last run printed. If the task is still
+// in trouble, it adds how many runs failed in a row, and since when.
+func addDetails(ctx context.Context, s Source, all *Records, h *Health, incidents []Incident) error {
 	tasks := map[string]TaskHealth{}
 	for _, t := range h.Tasks {
 		tasks[t.Name] = t
 	}
 	for n := range incidents {
 		i := &incidents[n]
-		if !outcome.Outcome(i.Trouble.Trouble).Failure() {
+		if !outcome.Outcome(i.Kind).Failure() {
 			continue
 		}
-		if !i.Over {
-			var success time.Time
-			for _, total := range tasks[i.Task].Totals {
-				if total.Outcome == outcome.Succeeded {
-					success = total.Slot.Add(time.Microsecond)
-				}
-			}
-			failed, err := failures(ctx, all, state.Query{Task: i.Task, Since: success, Limit: MostFailures})
-			if err != nil {
+		if !i.IsPast {
+			if err := i.addFailures(ctx, all, tasks[i.Task]); err != nil {
 				return err
-			}
-			if i.Failures = len(failed); len(failed) > 0 {
-				i.failed, i.First = failed[0], failed[len(failed)-1].Ended
 			}
 		}
 		i.Printed = lastLines(s, i.failed)
 	}
 	return nil
+}
+
+// addFailures adds the failures of a task since its last success.
+func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth) error {
+	query := state.Query{Task: i.Task, Limit: MostFailures}
+	for _, total := range t.Totals {
+		if total.Outcome == outcome.Succeeded {
+			query.Since = total.Slot.Add(time.Microsecond) // Since includes its time: not the success itself
+		}
+	}
+	failures, err := findFailures(ctx, all, query)
+	if i.Failures = len(failures); i.Failures > 0 {
+		i.failed, i.First = failures[0], failures[i.Failures-1].Ended
+	}
+	return err
 }
 
 // lastLines returns the last lines that a run printed, without those that are empty.

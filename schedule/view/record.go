@@ -26,7 +26,7 @@ type Record struct {
 	Started    *string  `json:"started"`
 	Lateness   *float64 `json:"lateness"` // seconds from the slot to the start
 	Waited     float64  `json:"waited"`   // seconds for which it waited for its mutex or for a seat of its pool
-	Ended      string   `json:"ended"`
+	Ended      string   `json:"ended"`    // empty while the run has not ended
 	Outcome    string   `json:"outcome"`
 	Reason     string   `json:"reason"`
 	ExitCode   *int     `json:"exit_code"`
@@ -58,7 +58,7 @@ func RecordOf(r state.Row) Record {
 		Server:     r.Server,
 		Started:    timeOrNil(r.Started),
 		Waited:     r.Wait.Waited.Seconds(),
-		Ended:      timeText(r.Ended),
+		Ended:      timeOrEmpty(r.Ended),
 		Outcome:    string(r.Outcome),
 		Reason:     r.Reason,
 		ExitCode:   r.ExitCode,

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,21 +58,23 @@ func (s Source) Run(ctx context.Context, name string) (Run, error) {
 		return Run{}, err
 	}
 	defer all.Close()
-	for i, rows := range [][]state.Row{all.Live, all.Lost} {
-		row, err := OneRow(rows, name)
-		switch {
-		case err != nil:
-			return Run{}, err
-		case row.Pending():
-			return waitingRun(row), nil
-		case row.ID != "":
-			hooks, err := all.Hooks(ctx, row.ID)
-			return liveRun(s.Schedule.StateDir, row, i == 0, hooks), err
-		}
+	row, err := OneRow(all.Live, name)
+	isAlive := row.ID != ""
+	if err == nil && !isAlive {
+		row, err = OneRow(all.Lost, name)
 	}
-	row, err := FindRun(ctx, s, name)
+	switch {
+	case err != nil:
+		return Run{}, err
+	case row.Pending():
+		return waitingRun(row), nil
+	case row.ID != "":
+		hooks, err := all.Hooks(ctx, row.ID)
+		return liveRun(s.Schedule.StateDir, row, isAlive, hooks), err
+	}
+	ended, err := FindRecord(ctx, s, name)
 	if err == nil {
-		return EndedRun(s, row), nil
+		return EndedRun(s, ended), nil
 	}
 	if elsewhere, ok := runElsewhere(ctx, s, name); ok {
 		return elsewhere, nil
@@ -79,23 +82,11 @@ func (s Source) Run(ctx context.Context, name string) (Run, error) {
 	return Run{}, err
 }
 
-// OneRow returns the row of the run that name stands for (see state.OneRun). Its ID is empty if no
-// row fits.
-func OneRow(rows []state.Row, name string) (state.Row, error) {
-	var ids []string
-	for _, row := range rows {
-		ids = append(ids, row.ID)
-	}
-	id, err := state.OneRun(ids, name)
-	if id == "" {
-		return state.Row{}, err
-	}
-	return rows[slices.Index(ids, id)], nil
-}
-
-func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
+// liveRun returns a run of this machine that has begun and has not ended. isAlive says that a
+// process watches it, or that it waits for one.
+func liveRun(dir string, row state.Row, isAlive bool, hooks []state.Hook) Run {
 	r := runOf(dir, row.WithoutOutcome())
-	r.Ended, r.State, r.Attempt = "", RunRunning, max(1, row.Attempt.Number)
+	r.State, r.Attempt = RunRunning, max(1, row.Attempt.Number)
 	if row.Attempted() {
 		r.PID, r.Since = orNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
 	}
@@ -105,7 +96,7 @@ func liveRun(dir string, row state.Row, alive bool, hooks []state.Hook) Run {
 	case row.Deferred():
 		r.State, r.Attempt, r.At = RunDeferred, row.Attempt.Number+1, timeOrNil(row.Wait.NotBefore)
 		r.PID, r.Since = nil, nil
-	case !alive:
+	case !isAlive:
 		r.State, r.PID = RunVanished, nil
 	case row.Attempt.PID == 0 && !row.BetweenAttempts():
 		r.State = RunStarting
@@ -156,7 +147,7 @@ func waitingRun(r state.Row) Run {
 		until = r.Wait.Until // at most
 	}
 	row := state.Row{ID: r.ID, Task: r.Task, Slot: r.Slot, Origin: r.Origin, Params: r.Params}
-	shown := Run{
+	return Run{
 		Record:  RecordOf(row),
 		State:   RunWaiting,
 		Attempt: 1,
@@ -164,8 +155,6 @@ func waitingRun(r state.Row) Run {
 		Hooks:   []string{},
 		Begin:   row,
 	}
-	shown.Ended = ""
-	return shown
 }
 
 // runElsewhere returns the run of another server with that id, as far as the store knows it.
@@ -190,7 +179,7 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 		elsewhere: true,
 	}
 	if row.Outcome == "" {
-		r.Ended, r.State = "", RunRunning
+		r.State = RunRunning
 		r.PID, r.Since = orNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
 	}
 	return r, row.ID != ""
@@ -208,7 +197,7 @@ func (r Run) Elsewhere(command string) error {
 // Poll returns the row of a run of this machine, and after how long to ask again. While the run
 // lives or waits, the row has no outcome. When the run is over, again is 0. If the row has no
 // outcome then, no process supervised the run to its end.
-func Poll(ctx context.Context, s Source, begun state.Row) (now state.Row, again time.Duration, err error) {
+func Poll(ctx context.Context, s Source, begun state.Row) (current state.Row, again time.Duration, err error) {
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return begun, 0, err
@@ -230,13 +219,36 @@ func Poll(ctx context.Context, s Source, begun state.Row) (now state.Row, again 
 
 // The times between two reads of the row of a live run.
 const (
-	pollEvery = 100 * time.Millisecond
-	waitEvery = time.Second
+	pollEvery = 100 * time.Millisecond // a process watches it
+	waitEvery = time.Second            // it waits for a tick
 )
 
-// FindRun returns the record of the run with that id (see state.Runs.Get). Otherwise its error says
-// why there is no record, with a hint.
-func FindRun(ctx context.Context, s Source, name string) (state.Row, error) {
+// A name stands for different runs in different functions:
+//
+//   - Run: the id of a run that waits, lives or has ended, also on another server.
+//   - FindRecord: the id of a run of this machine that has ended.
+//   - NewestRun: the id of a run of this machine that has begun, or a task.
+//   - OneWaiting: the id of a run of this machine that waits and has not begun.
+//   - OneRow: the id of a run among rows.
+//
+// All of them accept a part of an id, as state.OneRun does.
+
+// OneRow returns the row of the run that name stands for. Its ID is empty if no row fits.
+func OneRow(rows []state.Row, name string) (state.Row, error) {
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	id, err := state.OneRun(ids, name)
+	if id == "" {
+		return state.Row{}, err
+	}
+	return rows[slices.Index(ids, id)], nil
+}
+
+// FindRecord returns the record of the run with that id (see state.Runs.Get). Otherwise its error
+// says why there is no record, with a hint.
+func FindRecord(ctx context.Context, s Source, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return state.Row{}, err
@@ -253,8 +265,8 @@ func FindRun(ctx context.Context, s Source, name string) (state.Row, error) {
 		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
 	}
 	hint := DidYouMean(name, TaskNames(s.Schedule))
-	if newest, err := all.Find(ctx, state.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
-		hint = nearestRun(name, newest)
+	if newest, err := all.Find(ctx, state.Query{Limit: 1000}); err == nil {
+		hint = cmp.Or(nearestRun(name, newest), hint)
 	}
 	return state.Row{}, Fail(NotFound, hint, "there is no task and no run %q", name)
 }
@@ -274,8 +286,8 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	}
 	begun := slices.DeleteFunc(append(all.Lost, all.Live...), state.Row.Pending)
 	for _, row := range slices.Backward(begun) { // the newest first
-		isOld := row.Deferred() && ended.ID > row.ID
-		if row.Task == name && !isOld {
+		isOlder := row.Deferred() && row.ID < ended.ID // ids are in the order in which runs begin
+		if row.Task == name && !isOlder {
 			s.reportWait(row)
 			return row.WithoutOutcome(), nil
 		}
@@ -285,7 +297,7 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	}
 	row, err := OneRow(begun, name)
 	if err != nil || row.ID == "" {
-		return FindRun(ctx, s, name)
+		return FindRecord(ctx, s, name)
 	}
 	s.reportWait(row)
 	return row.WithoutOutcome(), nil
@@ -305,44 +317,7 @@ func newestEnded(ctx context.Context, s Source, all *Records, task string) (stat
 	return newestBefore(ctx, all.Runs, newest, s.Now()), nil
 }
 
-// reportWait reports what a run waits for that has begun, if it waits.
-func (s Source) reportWait(row state.Row) {
-	id := humanize.ShortRun(row.ID)
-	if row.Queued() {
-		s.Problem("run %s waits for its turn", id)
-	}
-	if row.Deferred() {
-		until := row.Wait.NotBefore
-		s.Problem("run %s waits for attempt %d, until %s", id, row.Attempt.Number+1,
-			humanize.MinuteNear(TickAt(until), s.Now(), s.Schedule.Location))
-	}
-}
-
-// OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
-// there is no such run, its ID is empty.
-func OneWaiting(s Source, name string) (state.Row, error) {
-	all, _ := s.Records(context.Background()) // a tick reports the error
-	defer all.Close()
-	return OneRow(all.Pending(), name)
-}
-
-// StillWaits is the error for a run that waits and has not begun; nil for an empty row.
-func StillWaits(s Source, r state.Row) error {
-	if r.ID == "" {
-		return nil
-	}
-	waits := "until " + humanize.MinuteNear(TickAt(r.Slot), s.Now(), s.Schedule.Location)
-	switch {
-	case r.DelayedSlot() && r.Wait.For == state.ForPause:
-		waits = "for the end of a pause"
-	case r.DelayedSlot():
-		waits = "for the store"
-	}
-	id := humanize.ShortRun(r.ID)
-	return Fail(Conflict, "`sched trigger --cancel "+id+"` takes it back",
-		"run %s of %s has not begun: it waits %s", id, r.Task, waits)
-}
-
+// nearestRun is the hint for an id that no run has: the nearest id among the rows, or "".
 func nearestRun(name string, rows []state.Row) string {
 	var ids []string
 	for _, r := range rows {

@@ -107,8 +107,8 @@ func unservedTasks(ctx context.Context, s Source, h *Health) (troubles []Trouble
 			continue
 		}
 		troubles = append(troubles, Trouble{
-			Task:    t.Name,
-			Trouble: "unserved",
+			Task: t.Name,
+			Kind: "unserved",
 			Text: fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s",
 				strings.Join(t.Servers, ", "), strings.Join(ticking, "; ")),
 			Next: "sched servers" + s.Config,
@@ -134,8 +134,8 @@ func unclaimedSlots(ctx context.Context, s Source, h *Health) (troubles []Troubl
 	for _, slot := range unclaimed(ctx, s, slots) {
 		total := open[slot.Task.Name]
 		troubles = append(troubles, Trouble{
-			Task:    slot.Task.Name,
-			Trouble: "nowhere",
+			Task: slot.Task.Name,
+			Kind: "nowhere",
 			Text: fmt.Sprintf("due at %s, and ran on no server: it was %s here",
 				humanize.MinuteZone(slot.At, h.Schedule.Location), total.Outcome),
 			Run:  total.Run,

@@ -108,6 +108,14 @@ func JSON(value any) ([]byte, error) {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// timeOrEmpty is timeText, and "" for the zero time.
+func timeOrEmpty(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return timeText(t)
+}
+
 // timeOrNil is timeText, and nil for the zero time.
 func timeOrNil(t time.Time) *string {
 	if t.IsZero() {

@@ -40,11 +40,11 @@ type Status struct {
 
 // A Trouble is one thing that is wrong.
 type Trouble struct {
-	Task    string `json:"task"`    // empty if no task is in trouble
-	Trouble string `json:"trouble"` // a TroubleKind, an outcome, or another word of docs/json.md
-	Text    string `json:"text"`
-	Run     string `json:"run"`
-	Next    string `json:"next"` // what to type
+	Task string `json:"task"`    // empty if no task is in trouble
+	Kind string `json:"trouble"` // a TroubleKind, an outcome, or another word of docs/json.md
+	Text string `json:"text"`
+	Run  string `json:"run"`
+	Next string `json:"next"` // what to type
 }
 
 // Status judges a health. The troubles that make the exit code 2 come first. It sets h.Err if the
@@ -88,37 +88,37 @@ func (s Source) Status(h *Health) Status {
 
 // lesserTroubles returns the troubles that make the exit code 1: with the machine and the store,
 // and then with tasks.
-func (h judgement) lesserTroubles(s Source) (rows []Trouble) {
-	add := func(trouble, text, command string) {
-		rows = append(rows, Trouble{Trouble: trouble, Text: text, Next: command + s.Config})
+func (j judgement) lesserTroubles(s Source) (troubles []Trouble) {
+	add := func(kind, text, command string) {
+		troubles = append(troubles, Trouble{Kind: kind, Text: text, Next: command + s.Config})
 	}
-	if left := h.Schedule.BadLines; len(left) > 0 {
-		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(h.Schedule.File)
+	if left := j.Schedule.BadLines; len(left) > 0 {
+		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(j.Schedule.File)
 		add("schedule", lines+" cannot run", "sched check")
 	}
-	if h.Err != nil {
-		add("history", fmt.Sprintf("not all can be read: %v", h.Err), "sched history")
+	if j.Err != nil {
+		add("history", fmt.Sprintf("not all can be read: %v", j.Err), "sched history")
 	}
-	if h.Undelivered.Count > 0 {
-		rows = append(rows, h.undeliveredTrouble())
+	if j.Undelivered.Count > 0 {
+		troubles = append(troubles, j.undeliveredTrouble())
 	}
 	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool {
 		return !r.DelayedSlot() || r.Wait.For == state.ForPause
 	})
-	if words := h.storeText(len(delayed)); words != "" {
+	if words := j.storeText(len(delayed)); words != "" {
 		add("store", words, "sched doctor")
 	}
-	for _, f := range h.Findings {
+	for _, f := range j.Findings {
 		add("servers", f.Text, "sched servers")
 	}
-	if wrong := h.Schedule.Machine.Wrong; wrong != "" {
+	if wrong := j.Schedule.Machine.Wrong; wrong != "" {
 		add("labels", wrong, "sched doctor")
 	}
-	for _, t := range h.Troubles {
-		rows = append(rows, h.taskTrouble(t))
+	for _, t := range j.Troubles {
+		troubles = append(troubles, j.taskTrouble(t))
 	}
-	rows = append(rows, unservedTasks(context.Background(), s, h.Health)...)
-	return append(rows, unclaimedSlots(context.Background(), s, h.Health)...)
+	troubles = append(troubles, unservedTasks(context.Background(), s, j.Health)...)
+	return append(troubles, unclaimedSlots(context.Background(), s, j.Health)...)
 }
 
 // NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
@@ -129,7 +129,7 @@ func NoSchedule(reason error, next string) Status {
 		Verdict:  "down",
 		ExitCode: IsDown,
 		First:    "down: " + words,
-		Troubles: []Trouble{{Trouble: "schedule", Text: words, Next: next}},
+		Troubles: []Trouble{{Kind: "schedule", Text: words, Next: next}},
 		Warnings: []string{},
 		Paused:   []TaskPause{},
 		Pools:    []Pool{},
@@ -188,31 +188,31 @@ type judgement struct {
 }
 
 // down returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
-func (h judgement) down() (rows []Trouble) {
-	if missing := h.tickTrouble(); missing != "" {
+func (j judgement) down() (troubles []Trouble) {
+	if missing := j.tickTrouble(); missing != "" {
 		next := "crontab -l"
 		switch {
-		case h.LastTick.After(h.At):
+		case j.LastTick.After(j.At):
 			next = "date"
-		case h.Err != nil:
-			next = "sched doctor" + h.config
+		case j.Err != nil:
+			next = "sched doctor" + j.config
 		}
-		rows = append(rows, Trouble{Trouble: "tick", Text: missing, Next: next})
+		troubles = append(troubles, Trouble{Kind: "tick", Text: missing, Next: next})
 	}
-	if h.Invalid {
-		words := filepath.Base(h.Schedule.File) + " is invalid, ticks run " + h.Schedule.InPlace()
-		rows = append(rows, Trouble{Trouble: "schedule", Text: words, Next: "sched check" + h.config})
+	if j.Invalid {
+		words := filepath.Base(j.Schedule.File) + " is invalid, ticks run " + j.Schedule.InPlace()
+		troubles = append(troubles, Trouble{Kind: "schedule", Text: words, Next: "sched check" + j.config})
 	}
-	return rows
+	return troubles
 }
 
 // storeText says that the store does not answer, and how many slots wait for it; "" if neither is
 // so.
-func (h judgement) storeText(waiting int) string {
+func (j judgement) storeText(waiting int) string {
 	var words []string
-	if h.Outage != nil {
-		since := humanize.MinuteZone(h.Outage.Since, h.Schedule.Location)
-		words = append(words, "down since "+since+": "+humanize.Line(h.Outage.Why))
+	if j.Outage != nil {
+		since := humanize.MinuteZone(j.Outage.Since, j.Schedule.Location)
+		words = append(words, "down since "+since+": "+humanize.Line(j.Outage.Why))
 	}
 	if waiting > 0 {
 		words = append(words, "kept until it answers: "+humanize.Count(waiting, "slot"))
@@ -220,26 +220,26 @@ func (h judgement) storeText(waiting int) string {
 	return strings.Join(words, "; ")
 }
 
-func (h judgement) undeliveredTrouble() Trouble {
-	u := h.Undelivered
+func (j judgement) undeliveredTrouble() Trouble {
+	u := j.Undelivered
 	wait, whose := " waits", ", of "
 	if u.Count > 1 {
 		wait, whose = " wait", ", the oldest of "
 	}
-	since := humanize.MinuteZone(u.Since, h.Schedule.Location)
+	since := humanize.MinuteZone(u.Since, j.Schedule.Location)
 	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Error
-	return Trouble{Trouble: "notifications", Text: words, Next: "sched history" + h.config + " " + u.Task}
+	return Trouble{Kind: "notifications", Text: words, Next: "sched history" + j.config + " " + u.Task}
 }
 
-func (h judgement) taskTrouble(t TaskTrouble) Trouble {
-	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Text: t.Text, Run: t.Run.ID}
+func (j judgement) taskTrouble(t TaskTrouble) Trouble {
+	trouble := Trouble{Task: t.Task, Kind: string(t.Kind), Text: t.Text, Run: t.Run.ID}
 	command, argument := "why", t.Task
 	switch t.Kind {
 	case LastFailed:
-		row.Trouble = string(t.Run.Outcome)
-		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Age(t.Run.Ended, h.At))
+		trouble.Kind = string(t.Run.Outcome)
+		trouble.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Age(t.Run.Ended, j.At))
 		if t.Run.Reason != "" {
-			row.Text += " (" + t.Run.Reason + ")"
+			trouble.Text += " (" + t.Run.Reason + ")"
 		}
 		if t.Run.Output != "" {
 			command, argument = "logs", humanize.ShortRun(t.Run.ID)
@@ -248,15 +248,15 @@ func (h judgement) taskTrouble(t TaskTrouble) Trouble {
 			command, argument = "retry", humanize.ShortRun(t.Run.ID) // the output does not say why it failed
 		}
 	case HasMissed:
-		row.Run = ""
-		row.Text = missedText(t, h.Schedule.Location)
+		trouble.Run = ""
+		trouble.Text = missedText(t, j.Schedule.Location)
 	case RunsLong, IsOverdue:
 		if t.Run.ID != "" {
 			command, argument = "logs", humanize.ShortRun(t.Run.ID)
 		}
 	}
-	row.Next = "sched " + command + h.config + " " + argument
-	return row
+	trouble.Next = "sched " + command + j.config + " " + argument
+	return trouble
 }
 
 func missedText(t TaskTrouble, zone *time.Location) string {
@@ -270,26 +270,26 @@ func missedText(t TaskTrouble, zone *time.Location) string {
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.
 const forgottenAfter = 24 * time.Hour
 
-func (h judgement) forgottenPauses(paused []TaskPause) (rows []Trouble) {
+func (j judgement) forgottenPauses(paused []TaskPause) (troubles []Trouble) {
 	for _, p := range paused {
-		if p.Raw.Until.IsZero() && h.At.Sub(p.Raw.Since) > forgottenAfter {
-			words, next := p.Raw.Text(h.At, h.Schedule.Location), "sched resume"+h.config
+		if p.Raw.Until.IsZero() && j.At.Sub(p.Raw.Since) > forgottenAfter {
+			words, next := p.Raw.Text(j.At, j.Schedule.Location), "sched resume"+j.config
 			if p.Task == "" {
 				words = "everything is " + words
 			} else {
 				next += " " + p.Task
 			}
-			rows = append(rows, Trouble{Task: p.Task, Trouble: "paused", Text: words, Next: next})
+			troubles = append(troubles, Trouble{Task: p.Task, Kind: "paused", Text: words, Next: next})
 		}
 	}
-	return rows
+	return troubles
 }
 
 // summary names the first troubles, for the first line: on a pager it may be all that people see.
 func summary(troubles []Trouble) string {
 	var parts []string
-	for _, r := range troubles {
-		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
+	for _, t := range troubles {
+		parts = append(parts, strings.TrimSpace(t.Task+" "+t.Kind))
 	}
 	return humanize.Names(parts, 3)
 }

@@ -44,9 +44,9 @@ type Task struct {
 	Params []schedule.Param `json:"params,omitempty"` // the variables that a person may set for one run
 
 	Times          []time.Time `json:"-"` // the times of Next, in the task's zone
-	PausedEachTime bool        `json:"-"` // it has times to come, and pauses cover all of them
+	PausedEachTime bool        `json:"-"` // it is due again, and pauses cover all its times
 	Conditions     string      `json:"-"` // the conditions of time, in words
-	LastRun        state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, Run is empty
+	LastRun        state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, its ID is empty
 }
 
 // A Chained is a task that another task starts, or that starts another task.
@@ -99,31 +99,31 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 func (s Source) TasksOf(
 	ctx context.Context, all *Records, chosen func(*schedule.Task) bool, at time.Time, n int,
 ) Tasks {
-	var tasks []*schedule.Task
+	var chosenTasks []*schedule.Task
 	var names []string
 	for _, t := range s.Schedule.Tasks {
 		if chosen(t) {
-			tasks, names = append(tasks, t), append(names, t.Name)
+			chosenTasks, names = append(chosenTasks, t), append(names, t.Name)
 		}
 	}
-	read, unread := s.Controls.Read()
-	if unread != nil && s.Controls.Store == nil { // with a store the same error is reported below
-		s.Problem("%v", unread)
+	read, pausesErr := s.Controls.Read()
+	if pausesErr != nil && s.Controls.Store == nil { // with a store withElsewhere reports the same error
+		s.Problem("%v", pausesErr)
 	}
 	facts, err := factsOf(ctx, s, all, names, read.Pauses)
 	facts = withElsewhere(ctx, s, names, facts)
-	rows := Tasks{Items: []Task{}, Pauses: facts.pauses, Err: cmp.Or(err, unread)}
-	_, rows.Planned = PausesNow(s.Schedule, facts.pauses, InSchedule(s.Schedule), facts.now)
+	answer := Tasks{Items: []Task{}, Pauses: facts.pauses, Err: cmp.Or(err, pausesErr)}
+	_, answer.Planned = PausesNow(s.Schedule, facts.pauses, InSchedule(s.Schedule), facts.now)
 	planned := map[string][]Pause{}
-	for _, p := range rows.Planned {
+	for _, p := range answer.Planned {
 		planned[p.Task] = append(planned[p.Task], p.Pause)
 	}
-	for _, t := range tasks {
-		row := taskOf(s.Schedule, t, at, n, facts)
-		row.Planned = planned[t.Name]
-		rows.Items = append(rows.Items, row)
+	for _, t := range chosenTasks {
+		shown := taskOf(s.Schedule, t, at, n, facts)
+		shown.Planned = planned[t.Name]
+		answer.Items = append(answer.Items, shown)
 	}
-	return rows
+	return answer
 }
 
 // taskFacts are what is known of tasks besides their definitions, by the name of the task.
@@ -169,9 +169,9 @@ func (facts taskFacts) addRunning(row state.Row) {
 	facts.running[row.Task] = append(facts.running[row.Task], runningOfRow(row))
 }
 
-// taskOf looks n times ahead after at.
+// taskOf returns a task with its next n times after at.
 func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts taskFacts) Task {
-	row := Task{
+	shown := Task{
 		Name:               t.Name,
 		Cron:               listOf(t.When.Texts()),
 		Timezone:           t.When.Location.String(),
@@ -195,18 +195,18 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts t
 		Conditions:         conditionsText(t),
 	}
 	for _, trigger := range t.Triggers() {
-		row.Triggers = append(row.Triggers, Chained{trigger.Task, trigger.Key})
+		shown.Triggers = append(shown.Triggers, Chained{trigger.Task, trigger.Key})
 	}
 	for _, trigger := range facts.triggers[t.Name] {
-		row.TriggeredBy = append(row.TriggeredBy, Chained{trigger.From, trigger.Key})
+		shown.TriggeredBy = append(shown.TriggeredBy, Chained{trigger.From, trigger.Key})
 	}
 	if s.Active(t) {
-		row.lookAhead(t, at, n, facts.pauses)
+		shown.addTimes(t, at, n, facts.pauses)
 	}
 	if last, ok := facts.last[t.Name]; ok {
-		row.Last, row.LastRun = new(RecordOf(last)), last
+		shown.Last, shown.LastRun = new(RecordOf(last)), last
 	}
-	return row
+	return shown
 }
 
 // conditionsText says in words at which of its times the task may run: its conditions of time, and
@@ -252,27 +252,28 @@ func overdueNow(ctx context.Context, s Source, all *Records, names []string) map
 	if err != nil {
 		s.Problem("what is overdue cannot be read: %v", err)
 	}
-	live := map[string]bool{}
+	isLive := map[string]bool{}
 	for _, row := range all.Live {
-		live[row.ID] = true
+		isLive[row.ID] = true
 	}
-	rows := map[string][]Overdue{}
+	overdueTasks := map[string][]Overdue{}
 	for _, name := range names {
 		t, err := FindTask(s.Schedule, name)
 		if err != nil || len(open[name]) == 0 || t.Expect == (schedule.Expect{}) || !s.Schedule.Active(t) {
 			continue
 		}
-		for _, i := range overdue.StillOpen(open[name], live, newestSuccess(ctx, all, name)) {
-			row := Overdue{Kind: string(i.Kind), Since: i.Since.UTC().Format(time.RFC3339), Text: i.Text(s.Now())}
+		for _, i := range overdue.StillOpen(open[name], isLive, newestSuccess(ctx, all, name)) {
+			shown := Overdue{Kind: string(i.Kind), Since: timeText(i.Since), Text: i.Text(s.Now())}
 			if i.Kind == overdue.Within {
-				row.Run = i.ID
+				shown.Run = i.ID
 			}
-			rows[name] = append(rows[name], row)
+			overdueTasks[name] = append(overdueTasks[name], shown)
 		}
 	}
-	return rows
+	return overdueTasks
 }
 
+// newestSuccess returns when the newest success of a task ended; zero without a success.
 func newestSuccess(ctx context.Context, all *Records, name string) (ended time.Time) {
 	found, _ := all.Find(ctx, state.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
 	for _, r := range found {

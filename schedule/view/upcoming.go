@@ -71,42 +71,43 @@ type Due struct {
 	Unmet string `json:"unmet"`
 }
 
-// lookAhead fills in the next n times at which the task will run, and the times at which it is due.
-func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
+// addTimes adds the next n times after at at which the task will run, and, if a condition keeps one
+// of the next n slots from running, these slots.
+func (t *Task) addTimes(task *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
 	from := at
 	for range n {
-		next, ok := nextRun(t, from, pauses)
+		next, ok := nextRun(task, from, pauses)
 		if !ok {
-			_, row.PausedEachTime = t.NextRun(from)
+			_, t.PausedEachTime = task.NextRun(from)
 			break
 		}
-		row.Times = append(row.Times, next.In(t.When.Location))
-		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
+		t.Times = append(t.Times, next.In(task.When.Location))
+		t.Next = append(t.Next, next.In(task.When.Location).Format(time.RFC3339))
 		from = next
 	}
 	from = at
 	for range n {
-		slot, ok := t.When.Next(from)
+		slot, ok := task.When.Next(from)
 		if !ok {
 			break
 		}
-		row.Slots = append(row.Slots, Due{slot.In(t.When.Location).Format(time.RFC3339), t.UnmetCondition(slot)})
+		t.Slots = append(t.Slots, Due{slot.In(task.When.Location).Format(time.RFC3339), task.UnmetCondition(slot)})
 		from = slot
 	}
-	if !slices.ContainsFunc(row.Slots, func(due Due) bool { return due.Unmet != "" }) {
-		row.Slots = nil
+	if !slices.ContainsFunc(t.Slots, func(due Due) bool { return due.Unmet != "" }) {
+		t.Slots = nil
 	}
 }
 
-// ShowIn shows the next times in a zone.
-func (row *Task) ShowIn(zone *time.Location) {
-	for i, at := range row.Times {
-		row.Times[i] = at.In(zone)
-		row.Next[i] = row.Times[i].Format(time.RFC3339)
+// ShowIn writes the next times, and the slots, in a zone.
+func (t *Task) ShowIn(zone *time.Location) {
+	for i, at := range t.Times {
+		t.Times[i] = at.In(zone)
+		t.Next[i] = t.Times[i].Format(time.RFC3339)
 	}
-	for i, due := range row.Slots {
+	for i, due := range t.Slots {
 		if at, err := time.Parse(time.RFC3339, due.Slot); err == nil {
-			row.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
+			t.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
 		}
 	}
 }
@@ -130,7 +131,7 @@ func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time,
 	return time.Time{}, false
 }
 
-// mostPaused is how many pauses nextRun looks behind.
+// mostPaused is how many pauses one after another nextRun looks behind.
 const mostPaused = 1000
 
 // nextOfEach returns the next run of each active task, as far as time and pauses decide: the first

@@ -263,7 +263,7 @@ func (c counts) String() string {
 func stateOf(r row) string {
 	trouble := ""
 	if r.trouble != nil {
-		trouble = r.trouble.Trouble
+		trouble = r.trouble.Kind
 	}
 	switch {
 	case !r.active:

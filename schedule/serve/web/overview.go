@@ -45,7 +45,7 @@ func (p *page) health() *view.Health { return view.HealthOf(p.Schedule, p.Invali
 func (p *page) verdict(status view.Status) {
 	p.hasStatus = true
 	class, sign := "good", "✓"
-	switch fails := func(t view.Trouble) bool { return outcome.Outcome(t.Trouble).Failure() }; {
+	switch fails := func(t view.Trouble) bool { return outcome.Outcome(t.Kind).Failure() }; {
 	case status.ExitCode == view.IsDown, slices.ContainsFunc(status.Troubles, fails):
 		class, sign = "bad", "✕"
 	case status.ExitCode != view.AllWell:
@@ -66,7 +66,7 @@ func (p overviewPage) incidents(o view.Overview) {
 		if t := p.tasks[i.Task]; t != nil && t.Description != "" {
 			p.put(`<small>%s</small>`, t.Description)
 		}
-		p.put(`</th><td data-label="what">%s</td><td data-label="how">`, badge(i.Trouble.Trouble))
+		p.put(`</th><td data-label="what">%s</td><td data-label="how">`, badge(i.Kind))
 		if i.Run != "" {
 			p.put(`<a href="%s">%s</a>`, p.runURL(i.Run), i.Text)
 		} else {
@@ -77,7 +77,7 @@ func (p overviewPage) incidents(o view.Overview) {
 			p.put(` <small>the last %d runs, or more, failed</small>`, i.Failures)
 		case i.Failures > 1:
 			p.put(` <small>%d in a row since %s, for %s</small>`, i.Failures, p.timeNear(i.First, p.zoneOf(i.Task)), humanize.Age(i.First, p.now))
-		case i.Over && i.Trouble.Trouble != string(view.RunsLong):
+		case i.IsPast && i.Kind != string(view.RunsLong):
 			p.put(` <small>%s since</small>`, badge("well"))
 		}
 		p.put(`</td><td>`)

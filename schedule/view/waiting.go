@@ -1,0 +1,239 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sched/schedule/humanize"
+	"sched/schedule/pause"
+	"sched/schedule/state"
+)
+
+// A Waiting is a run that waits: a requested run, a next attempt, or a slot that was delayed.
+type Waiting struct {
+	Run        string  `json:"run"`
+	At         string  `json:"at"`
+	Attempt    int     `json:"attempt"`
+	Origin     string  `json:"origin"`
+	LockSince  *string `json:"held"`        // since when it waits for its mutex or a seat of its pool; else null
+	LockUntil  *string `json:"until"`       // when that wait ends at the latest, once the run has begun; else null
+	StoreUntil *string `json:"store"`       // when its wait for the store ends at the latest; else null
+	PauseUntil *string `json:"after_pause"` // when the wait of a slot for the end of a pause ends at the latest; else null
+
+	Time time.Time `json:"-"` // At, exactly
+	Slot time.Time `json:"-"` // the slot of the run; At for a run that was asked for
+
+	kind   waitKind
+	since  time.Time // the time of LockSince, exactly
+	until  time.Time // the time of LockUntil, StoreUntil or PauseUntil, exactly
+	reason string    // forStore: why the store was of no use; forPauseEnd: who paused the task
+	lock   string    // forLock, forLockedTick: its mutex, a seat of its pool, or both, in words
+	pause  *Pause    // forResume: the pause of its task
+}
+
+// A waitKind says what a run waits for.
+type waitKind int
+
+const (
+	forTick       waitKind = iota // the tick of its time
+	forLockedTick                 // a tick that finds its mutex and a seat free
+	forResume                     // as forTick or forLockedTick, but first for the end of its task's pause
+	forLock                       // begun: its mutex or a seat, for which a process waits
+	forTurn                       // begun: its mutex or a seat, and the runs of earlier slots
+	forStore                      // a slot of the schedule: the store
+	forPauseEnd                   // a slot of the schedule: the end of a pause
+)
+
+// Waiting returns what waits for a tick, by task, in the order of time. The live runs come from
+// Records. Waiting calls pauses only if something waits.
+func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
+	all := map[string][]Waiting{}
+	for _, row := range live {
+		if row.Waits() {
+			all[row.Task] = append(all[row.Task], waitingOf(s, row))
+		}
+	}
+	if len(all) == 0 {
+		return all
+	}
+	paused := pauses()
+	for name, waits := range all {
+		slices.SortStableFunc(waits, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
+		t, err := FindTask(s.Schedule, name)
+		if err != nil {
+			continue
+		}
+		if pause := PauseOf(paused, t, s.Now()); pause != nil {
+			for i := range waits {
+				waits[i].pauseBy(pause)
+			}
+		}
+	}
+	return all
+}
+
+// waitingOf returns for what a run waits, if its task is not paused.
+func waitingOf(s Source, row state.Row) Waiting {
+	w := Waiting{
+		Run:     row.ID,
+		Attempt: 1,
+		Origin:  row.Origin,
+		Time:    row.Slot,
+		Slot:    row.Slot,
+		kind:    forTick,
+		since:   row.Wait.Since,
+		until:   row.Wait.Until,
+	}
+	until := timeOrNil(row.Wait.Until)
+	switch {
+	case row.DelayedSlot() && row.Wait.For == state.ForPause:
+		w.kind, w.PauseUntil, w.reason = forPauseEnd, until, row.Reason
+	case row.DelayedSlot():
+		w.kind, w.StoreUntil, w.reason = forStore, until, row.Reason
+	case row.Queued() && row.CatchesUp():
+		w.kind, w.LockUntil = forTurn, until
+	case row.Queued():
+		w.kind, w.LockUntil = forLock, until
+	case !row.Wait.Since.IsZero():
+		w.kind = forLockedTick
+	}
+	if !row.DelayedSlot() {
+		w.LockSince, w.lock = timeOrNil(row.Wait.Since), lockText(s, row.Task)
+	}
+	if row.Deferred() {
+		w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
+	}
+	w.At = timeText(w.Time)
+	return w
+}
+
+// pauseBy notes that the task of the run is paused. The pause matters only before a tick has begun
+// the run or its next attempt.
+func (w *Waiting) pauseBy(p *Pause) {
+	if w.kind == forTick || w.kind == forLockedTick {
+		w.kind, w.pause = forResume, p
+	}
+}
+
+// lockText says in words which locks a run of the task needs.
+func lockText(s Source, task string) string {
+	t, err := FindTask(s.Schedule, task)
+	switch {
+	case err != nil || t.Pool.Name == "":
+		return "its mutex"
+	case t.WithoutOverlapping:
+		return "its mutex, or a seat of pool " + t.Pool.Name + ","
+	}
+	return "a seat of pool " + t.Pool.Name
+}
+
+// Text says what the run waits for, at the time now.
+func (w Waiting) Text(now time.Time, zone *time.Location) string {
+	text := "waiting"
+	if w.Attempt > 1 {
+		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
+	}
+	waited := " for " + humanize.Age(w.since, now)
+	latest := ", until " + humanize.MinuteNear(w.until, now, zone) + " at the latest"
+	switch w.kind {
+	case forStore:
+		return text + " for the store" + latest + ": " + w.reason
+	case forPauseEnd:
+		return text + latest + ": " + w.reason
+	case forTurn:
+		text += waited + " for its turn" + latest
+	case forLock:
+		text += waited + " until " + w.lock + " is free" + latest
+	case forLockedTick:
+		text += " until " + w.lock + " is free"
+	case forResume:
+		text += " until " + resumeText(w.pause, now, zone)
+	case forTick:
+		text += " until " + humanize.MinuteNear(TickAt(w.Time), now, zone)
+	}
+	if w.Origin != "" {
+		text += " (" + w.Origin + ")"
+	}
+	return text
+}
+
+// resumeText says when a task that is paused goes on.
+func resumeText(p *Pause, now time.Time, zone *time.Location) string {
+	if p.Raw.Until.IsZero() {
+		return "it is resumed"
+	}
+	return humanize.MinuteNear(TickAt(p.Raw.Until), now, zone) + ", when its pause is over"
+}
+
+// isDelayed reports whether the run is a slot of the schedule that was delayed.
+func (w Waiting) isDelayed() bool { return w.kind == forStore || w.kind == forPauseEnd }
+
+// TickAt returns the minute of the first tick at or after a time.
+func TickAt(at time.Time) time.Time { return at.Add(time.Minute - 1).Truncate(time.Minute) }
+
+// reportWait reports what a run waits for that has begun, if it waits.
+func (s Source) reportWait(row state.Row) {
+	id := humanize.ShortRun(row.ID)
+	if row.Queued() {
+		s.Problem("run %s waits for its turn", id)
+	}
+	if row.Deferred() {
+		until := row.Wait.NotBefore
+		s.Problem("run %s waits for attempt %d, until %s", id, row.Attempt.Number+1,
+			humanize.MinuteNear(TickAt(until), s.Now(), s.Schedule.Location))
+	}
+}
+
+// OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
+// there is no such run, its ID is empty.
+func OneWaiting(s Source, name string) (state.Row, error) {
+	all, _ := s.Records(context.Background()) // a tick reports the error
+	defer all.Close()
+	return OneRow(all.Pending(), name)
+}
+
+// StillWaits is the error for a run that waits and has not begun; nil for an empty row.
+func StillWaits(s Source, r state.Row) error {
+	if r.ID == "" {
+		return nil
+	}
+	waits := "until " + humanize.MinuteNear(TickAt(r.Slot), s.Now(), s.Schedule.Location)
+	switch {
+	case r.DelayedSlot() && r.Wait.For == state.ForPause:
+		waits = "for the end of a pause"
+	case r.DelayedSlot():
+		waits = "for the store"
+	}
+	id := humanize.ShortRun(r.ID)
+	return Fail(Conflict, "`sched trigger --cancel "+id+"` takes it back",
+		"run %s of %s has not begun: it waits %s", id, r.Task, waits)
+}
+
+// A Request is a run that was asked for.
+type Request struct {
+	Run    string `json:"run"`
+	Task   string `json:"task"`
+	At     string `json:"at"`
+	Tick   string `json:"tick"`
+	Origin string `json:"origin"`
+	Server string `json:"server"` // the server that will run it
+
+	NoChain bool              `json:"no_chain"`         // its hooks trigger no other task
+	Params  map[string]string `json:"params,omitempty"` // the values that were set for it
+}
+
+// RequestOf returns a request that the tick of that minute, on that server, will answer.
+func RequestOf(r state.Row, tick time.Time, server string) Request {
+	return Request{
+		Run:     r.ID,
+		Task:    r.Task,
+		At:      timeText(r.Slot),
+		Tick:    timeText(tick),
+		Origin:  r.Origin,
+		Server:  server,
+		NoChain: r.NoChain,
+		Params:  r.Params,
+	}
+}
