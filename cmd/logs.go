@@ -112,7 +112,7 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 	}
 	row, err := view.NewestRun(ctx, a.view(s), name)
 	if err != nil {
-		return view.ElseThere(ctx, a.view(s), "logs", name, err)
+		return view.OrNotHere(ctx, a.view(s), "logs", name, err)
 	}
 	return a.logsOf(s, row, o)
 }

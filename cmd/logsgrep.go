@@ -103,7 +103,7 @@ func (g *logsGrep) tasksAndRuns(names []string) (tasks []string, runs []view.Run
 		row, err := view.NewestRun(ctx, g.view(g.schedule), name)
 		switch {
 		case err != nil:
-			return nil, nil, view.ElseThere(ctx, g.view(g.schedule), "logs", name, err)
+			return nil, nil, view.OrNotHere(ctx, g.view(g.schedule), "logs", name, err)
 		case row.Task == name:
 			tasks = append(tasks, name)
 		default:

@@ -129,7 +129,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 	}
 	row, err = view.FindRecord(ctx, a.Source, name)
 	if err != nil {
-		err = view.ElseThere(ctx, a.Source, "retry", name, err)
+		err = view.OrNotHere(ctx, a.Source, "retry", name, err)
 	}
 	return row, err
 }

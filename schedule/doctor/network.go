@@ -116,9 +116,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 				"the clock of %s is %s off the clock of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}
 	}
-	found = append(found, s.strayServers(all)...)
-	found = append(found, storeRisks(ctx, s.Store)...)
-	found = append(found, s.otherSchedules(all)...)
+	found = slices.Concat(found, s.strayServers(all), storeRisks(ctx, s.Store), s.otherSchedules(all))
 	return found.orFine("it answers in %s; %s of this schedule",
 		humanize.Duration(took), humanize.Count(len(all), "server"))
 }

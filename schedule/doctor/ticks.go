@@ -64,13 +64,10 @@ func checkTicks(_ context.Context, s *Subject) findings {
 // a tick that a script or a person started.
 const recentDouble = time.Hour
 
-func checkDoubles(_ context.Context, s *Subject) (found findings) {
+func checkDoubles(_ context.Context, s *Subject) findings {
 	lines, _ := s.crontabs()
-	found = append(found, s.tickedTwice()...)
-	found = append(found, s.calledTwice(lines)...)
-	found = append(found, s.laravelTwice(lines)...)
-	found = append(found, s.linesBesideTasks(lines)...)
-	return found.orFine("no minute of the last hour was ticked twice")
+	return slices.Concat(s.tickedTwice(), s.calledTwice(lines), s.laravelTwice(lines), s.linesBesideTasks(lines)).
+		orFine("no minute of the last hour was ticked twice")
 }
 
 // tickedTwice looks for minutes of the last hour that were ticked twice.

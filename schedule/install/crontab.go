@@ -153,7 +153,7 @@ func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (bac
 		if c.User != "" {
 			name = "crontab-" + c.User
 		}
-		if backup, err = keep(backups, name, e.Old, now); err != nil {
+		if backup, err = backUp(backups, name, e.Old, now); err != nil {
 			return "", err
 		}
 	}
@@ -199,8 +199,8 @@ func (c Crontab) restore(old string, existed bool) error {
 	return nil
 }
 
-// keep writes a copy that only its user can read.
-func keep(folder, name, text string, now time.Time) (path string, err error) {
+// backUp writes a copy of a crontab that only its user can read.
+func backUp(folder, name, text string, now time.Time) (path string, err error) {
 	stamp := name + "-" + now.UTC().Format("20060102T150405Z")
 	path = filepath.Join(folder, stamp)
 	for i := 2; ; i++ {
@@ -215,7 +215,7 @@ func keep(folder, name, text string, now time.Time) (path string, err error) {
 	return path, nil
 }
 
-// IsNone reports whether nothing changes.
+// IsNone reports whether the edit changes nothing.
 func (e Edit) IsNone() bool { return e.Old == e.New }
 
 // Add returns the crontab with the line at its end, or in the place of an older line of the same
@@ -231,7 +231,7 @@ func (l Line) Add(text string, replace map[int]bool) Edit {
 		case strings.HasSuffix(line, l.mark()):
 			e.drop(line)
 		case replace[i+1]:
-			e.change(line, l.replaced()+line)
+			e.change(line, l.replacedMark()+line)
 		default:
 			e.keep(line)
 		}
@@ -246,7 +246,7 @@ func (l Line) Add(text string, replace map[int]bool) Edit {
 func (l Line) Remove(text string) Edit {
 	e := &editor{}
 	for _, line := range split(text) {
-		if was, replaced := strings.CutPrefix(line, l.replaced()); replaced {
+		if was, replaced := strings.CutPrefix(line, l.replacedMark()); replaced {
 			e.change(line, was)
 		} else if strings.HasSuffix(line, l.mark()) {
 			e.drop(line)
@@ -311,7 +311,8 @@ func (l Line) ID() string {
 // mark ends the line in a crontab. To the shell it is a comment.
 func (l Line) mark() string { return " # sched install " + l.ID() }
 
-func (l Line) replaced() string { return "# replaced by sched " + l.ID() + ": " }
+// replacedMark begins a line of a crontab that the line of the schedule replaced.
+func (l Line) replacedMark() string { return "# replaced by sched " + l.ID() + ": " }
 
 // Command is the command that starts a tick, for a POSIX shell.
 func (l Line) Command() string {

@@ -26,7 +26,7 @@ func TestTheLineOfASchedule(t *testing.T) {
 func TestAddAndRemove(t *testing.T) {
 	old := "MAILTO=me\n\n1 1 * * * a\n# a comment\n2 2 * * *\tb  \n"
 	added := shop.Add(old, map[int]bool{3: true})
-	want := "MAILTO=me\n\n" + shop.replaced() + "1 1 * * * a\n# a comment\n2 2 * * *\tb  \n" + shop.Cron() + "\n"
+	want := "MAILTO=me\n\n" + shop.replacedMark() + "1 1 * * * a\n# a comment\n2 2 * * *\tb  \n" + shop.Cron() + "\n"
 	if added.New != want || len(added.Diff) != 3 {
 		t.Errorf("%q\n%q", added.New, added.Diff)
 	}

@@ -165,7 +165,7 @@ func (t Target) handToSendmail(ctx context.Context, e email) error {
 	if path == "" {
 		return t.temporary("this machine has no sendmail", "name a mail server: mail: {url: smtp://host}")
 	}
-	explainer := newExplainer(ctx, nil)
+	attempt := newExplainer(ctx, nil)
 	var stderr firstBytes
 	// -i: a line with a dot alone does not end the mail; -t: the mail has the addresses.
 	command := exec.CommandContext(ctx, path, "-i", "-t")
@@ -182,7 +182,7 @@ func (t Target) handToSendmail(ctx context.Context, e email) error {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil: // exit code 0, and a process left behind
 		return nil
 	case ctx.Err() != nil:
-		text, _ := explainer.explain(err)
+		text, _ := attempt.explain(err)
 		return t.temporary(path+": "+text, "")
 	case errors.As(err, &exit):
 		how := exit.String() // `signal: killed`

@@ -214,13 +214,13 @@ type Delivery struct {
 	attempts state.Attempts
 }
 
-// A place and a content are the two columns of a delivery in the outbox.
+// The JSON of two columns of the outbox.
 type (
-	place struct {
+	targetColumn struct {
 		Folder string                `json:"folder"`
 		To     schedule.Notification `json:"to"`
 	}
-	content struct {
+	bodyColumn struct {
 		Message Message `json:"message"`
 		Output  []byte  `json:"output,omitempty"` // any bytes: base64
 	}
@@ -242,14 +242,15 @@ func (d *Delivery) pack() (m state.Message, err error) {
 		Replaces: d.To.IsState(),
 		Limit:    state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
 	}
-	if m.Target, err = json.Marshal(place{d.Folder, d.To}); err != nil {
+	if m.Target, err = json.Marshal(targetColumn{d.Folder, d.To}); err != nil {
 		return m, err
 	}
-	m.Body, err = json.Marshal(content{d.Message, d.Output})
+	m.Body, err = json.Marshal(bodyColumn{d.Message, d.Output})
 	return m, err
 }
 
-// unpack returns the delivery of a message of the outbox.
+// unpack returns the delivery of a message of the outbox. After an error, the delivery has only
+// what a report of it needs.
 func unpack(m *state.Message) (*Delivery, error) {
 	d := &Delivery{
 		Run:      m.Run,
@@ -258,22 +259,23 @@ func unpack(m *state.Message) (*Delivery, error) {
 		stored:   true,
 		attempts: m.Attempts,
 	}
-	var to place
-	if err := json.Unmarshal(m.Target, &to); err != nil {
+	var target targetColumn
+	if err := json.Unmarshal(m.Target, &target); err != nil {
 		return d, err
 	}
-	var body content
+	var body bodyColumn
 	if err := json.Unmarshal(m.Body, &body); err != nil {
 		return d, err
 	}
-	d.Folder, d.To = to.Folder, to.To
+	d.Folder, d.To = target.Folder, target.To
 	d.Message, d.Output = body.Message, body.Output
-	d.tellHeldBack(m)
+	d.addHeldBack(m)
 	return d, nil
 }
 
-// tellHeldBack lets the message say what at_most held back before it, with times in its own zone.
-func (d *Delivery) tellHeldBack(m *state.Message) {
+// addHeldBack adds what at_most held back before the message, with times in the zone of the
+// message.
+func (d *Delivery) addHeldBack(m *state.Message) {
 	d.Message.HeldBack, d.Message.HeldSince = m.HeldBack, m.HeldSince
 	if m.HeldBack > 0 {
 		d.Message.HeldSince = m.HeldSince.In(d.Message.At.Location())

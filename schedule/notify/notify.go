@@ -51,9 +51,6 @@ import (
 //     appended to its URL.
 type Target schedule.Notification
 
-// IsSet reports whether there is a target. Its variable may be empty.
-func (t Target) IsSet() bool { return !schedule.Notification(t).Empty() }
-
 // Check reports what is wrong with the target itself, as an *Error that is permanent. It connects
 // to nothing, so nil does not mean that the target can be reached.
 func (t Target) Check() error {
@@ -64,7 +61,7 @@ func (t Target) Check() error {
 		return t.checkMail()
 	case t.Sentry != "":
 		return t.checkDSN()
-	case t.IsSet():
+	case !schedule.Notification(t).Empty():
 		return t.checkHTTP(cmp.Or(t.Ping, t.Webhook, t.OTLP))
 	}
 	return &Error{Text: "a notification without a target", Permanent: true}

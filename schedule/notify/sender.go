@@ -37,9 +37,9 @@ const (
 // beside everything else that the process does. Set its fields before the first Put. Its methods
 // may be called concurrently.
 type Sender struct {
-	// Undelivered reports a failed attempt to people, with what becomes of the delivery. Nil: a
-	// later tick reports it.
-	Undelivered func(d *Delivery, err error, what string)
+	// Undelivered reports a failed attempt to people, with the fate of the delivery in words. Nil:
+	// a later tick reports it.
+	Undelivered func(d *Delivery, err error, fate string)
 	// Lost is called instead if the outbox does not have the failed delivery: no later tick finds
 	// it.
 	Lost func(d *Delivery, err error)
@@ -74,7 +74,7 @@ func (s *Sender) Put(d *Delivery) (ours bool) {
 	m, err := d.pack()
 	if err == nil {
 		ours, err = s.put(&m)
-		d.tellHeldBack(&m)
+		d.addHeldBack(&m)
 	}
 	d.stored = err == nil
 	return ours || err != nil
@@ -204,7 +204,7 @@ func (s *Sender) attempt(d *Delivery) {
 		return
 	}
 	target, err := s.target(d)
-	if err == nil && !target.IsSet() {
+	if err == nil && schedule.Notification(target).Empty() {
 		s.drop(d) // its variables are empty now: no target any more
 		return
 	}
@@ -268,17 +268,18 @@ func (s *Sender) noteFailed(d *Delivery, target Target, err error) {
 	switch {
 	case a.Refused:
 		s.refuse(d)
-		return
-	case s.Undelivered == nil: // a later tick reports it
+	case s.Undelivered == nil:
+		s.putBack(d) // a later tick reports it
 	case a.Tried.Sub(a.Failing) >= giveUpAfter:
 		s.Undelivered(d, err, fmt.Sprintf("it is dropped, after a day and %d attempts", a.Tries))
 		s.drop(d)
-		return
-	case !a.Reported:
-		s.Undelivered(d, err, "it is tried again for a day")
-		a.Reported = true
+	default:
+		if !a.Reported {
+			s.Undelivered(d, err, "it is tried again for a day")
+			a.Reported = true
+		}
+		s.putBack(d)
 	}
-	s.putBack(d)
 }
 
 const noOutbox = "the outbox cannot be written either, so nobody will be told"

@@ -85,8 +85,8 @@ func parseMailURL(text string) (s smtpServer, problem string) {
 
 // MailServer returns the host:port of the URL of a mail; "" for an empty URL, which means sendmail,
 // and for a wrong one.
-func MailServer(url string) string {
-	if s, problem := parseMailURL(url); problem == "" {
+func MailServer(mailURL string) string {
+	if s, problem := parseMailURL(mailURL); problem == "" {
 		return s.address()
 	}
 	return ""

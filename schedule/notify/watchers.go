@@ -72,14 +72,14 @@ func (m Message) signal() (signal, body string) {
 // withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side
 // match start and end. If the URL has a rid already, that stays.
 func withSignal(u *url.URL, signal, run string) *url.URL {
-	with := *u
+	address := *u
 	if signal != "" {
-		with = *u.JoinPath(signal)
+		address = *u.JoinPath(signal)
 	}
 	if run != "" && !u.Query().Has("rid") {
-		with.RawQuery = strings.TrimPrefix(u.RawQuery+"&rid="+url.QueryEscape(run), "&")
+		address.RawQuery = strings.TrimPrefix(u.RawQuery+"&rid="+url.QueryEscape(run), "&")
 	}
-	return &with
+	return &address
 }
 
 // A check-in of Sentry (https://develop.sentry.dev/sdk/telemetry/check-ins/) makes or updates the
@@ -148,8 +148,8 @@ const longestSlug = 50
 // slug names the monitor of a task in the characters that Sentry takes: it makes one dash of
 // several, and takes dashes and underscores from both ends. If it must be cut, a hash keeps it
 // apart from others.
-func slug(schedule, task string) string {
-	name := strings.Trim(schedule+"-"+task, "-")
+func slug(scheduleName, task string) string {
+	name := strings.Trim(scheduleName+"-"+task, "-")
 	made := strings.Trim(notInSlugs.ReplaceAllString(strings.ToLower(name), "-"), "-_")
 	if len(made) > longestSlug {
 		made = made[:longestSlug-9] + "-" + hashID(name)[:8]

@@ -200,8 +200,8 @@ func (m Message) card() object {
 		run["type"] = "TextRun"
 		lines = append(lines, object{"type": "RichTextBlock", "spacing": "None", "inlines": []object{run}})
 	}
-	for i, line := range m.summary(func(text string) string { return text }) {
-		run := object{"text": strings.ReplaceAll(line, "`", "")}
+	for i, text := range m.summary(func(text string) string { return text }) {
+		run := object{"text": strings.ReplaceAll(text, "`", "")}
 		if i == 0 {
 			run["weight"] = "Bolder"
 		}
@@ -209,8 +209,8 @@ func (m Message) card() object {
 	}
 	if output := m.codeOf(maxOutput); output != "" {
 		printed := strings.Split(output, "\n")
-		for _, line := range printed[max(0, len(printed)-teamsLines):] {
-			add(object{"text": line + " ", "fontType": "Monospace"}) // an empty run is refused
+		for _, text := range printed[max(0, len(printed)-teamsLines):] {
+			add(object{"text": text + " ", "fontType": "Monospace"}) // an empty run is refused
 		}
 	}
 	card := object{"type": "AdaptiveCard", "version": "1.4", "body": lines}

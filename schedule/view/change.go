@@ -101,8 +101,8 @@ func concerns(c state.Change, task string) bool {
 	return task == "" || c.Target == Everything || slices.Contains(strings.Split(c.Target, ", "), task)
 }
 
-// lately returns the changes of a task in the last day that no run of it has in its record.
-func lately(ctx context.Context, s Source, task string) []Change {
+// recentChanges returns the changes of a task in the last day that no run of it has in its record.
+func recentChanges(ctx context.Context, s Source, task string) []Change {
 	const most = 5
 	all, err := s.Changes(ctx, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/notify"
 )
 
@@ -150,9 +151,5 @@ func TriggeredBy(by []Chained) string {
 			names = append(names, c.Task)
 		}
 	}
-	last := len(names) - 1
-	if last == 0 {
-		return "after " + names[0]
-	}
-	return fmt.Sprintf("after %s or %s", strings.Join(names[:last], ", "), names[last])
+	return "after " + humanize.Or(names)
 }

@@ -66,8 +66,8 @@ func isNamed(r state.Row, name string) bool {
 	return id != "" || r.Task == name
 }
 
-// ElseThere returns err or, if another server has a run of that name or id, the error of NotHere.
-func ElseThere(ctx context.Context, s Source, command, name string, err error) error {
+// OrNotHere returns err or, if another server has a run of that name or id, the error of NotHere.
+func OrNotHere(ctx context.Context, s Source, command, name string, err error) error {
 	rows := LiveElsewhere(ctx, s, name)
 	if s.Controls.Store != nil {
 		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
@@ -98,7 +98,7 @@ func NotHere(r state.Row, command string) error {
 // do not share what they skipped or missed. When the store does not answer, HistoryOfAll reports
 // that and covers this machine alone.
 func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, rows []state.Row, err error) {
-	if err := ofAll(s, &q, "call it on each server, without --all-servers"); err != nil {
+	if err := onlyRuns(s, &q, "call it on each server, without --all-servers"); err != nil {
 		return nil, nil, nil, err
 	}
 	live, lost, rows, err = s.History(ctx, q)
@@ -127,7 +127,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 // store keeps runs of other servers. If the store does not answer, PageOfAll reports that and
 // covers this machine alone.
 func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
-	if err := ofAll(s, &q, "ask each server for its own"); err != nil {
+	if err := onlyRuns(s, &q, "ask each server for its own"); err != nil {
 		return nil, next, err
 	}
 	page, next, err = s.Page(ctx, q)
@@ -148,9 +148,9 @@ func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []state.Row,
 	return page, next, nil
 }
 
-// ofAll limits a query to the slots that ran, which are all that servers tell each other. If
+// onlyRuns limits a query to the slots that ran, which are all that servers tell each other. If
 // nothing is left of the query, the error has the hint.
-func ofAll(s Source, q *state.Query, hint string) error {
+func onlyRuns(s Source, q *state.Query, hint string) error {
 	if _, err := s.Store(); err != nil {
 		return err
 	}

@@ -161,19 +161,11 @@ func (h *Health) addUsual(ctx context.Context, db *state.DB, index map[string]*T
 
 // addOverdue adds to each task the ways in which it was overdue at the last tick and still is.
 func (h *Health) addOverdue(ctx context.Context, db *state.DB, live []state.Row, index map[string]*TaskHealth) {
-	if len(h.Schedule.Expecting()) == 0 {
-		return
-	}
-	open, err := overdue.Open(ctx, db)
+	success := func(task string) time.Time { return index[task].Success }
+	open, err := stillOverdue(ctx, h.Schedule, db, live, success)
 	h.noteError(err)
-	alive := map[string]bool{}
-	for _, row := range live {
-		alive[row.ID] = true
-	}
 	for name, incidents := range open {
-		if t := index[name]; t != nil && t.Expect != (schedule.Expect{}) {
-			t.Overdue = overdue.StillOpen(incidents, alive, t.Success)
-		}
+		index[name].Overdue = incidents
 	}
 }
 
@@ -198,8 +190,8 @@ func (t *TaskHealth) rowOf(db *state.DB, total state.Total) state.Row {
 	return row
 }
 
-// stale is how old the last tick may be: if it is older, at least two ticks did not come.
-const stale = 3 * time.Minute
+// staleAfter is how old the last tick may be: if it is older, at least two ticks did not come.
+const staleAfter = 3 * time.Minute
 
 // LastTick returns the last minute that a tick covered with the state folder. It is zero when no
 // tick ever covered one. After an error nobody knows whether ticks come.
@@ -220,9 +212,9 @@ func TicksMissing(last, now time.Time) string {
 	switch age := now.Sub(last); {
 	case last.IsZero():
 		return "no tick ever came"
-	case age > stale:
+	case age > staleAfter:
 		return "no tick came for " + humanize.Duration(age)
-	case age < -stale:
+	case age < -staleAfter:
 		return "the last tick is " + humanize.Duration(-age) + " ahead of the clock, which was set back"
 	}
 	return ""

@@ -32,13 +32,8 @@ func runningOfRow(row state.Row) Running {
 }
 
 func runningOf(holder mutex.Holder) Running {
-	return Running{
-		Run:   holder.Run,
-		PID:   orNil(holder.PID),
-		Host:  holder.Host,
-		Since: timeOrEmpty(holder.Since),
-		Began: holder.Since,
-	}
+	since := timeOrEmpty(holder.Since)
+	return Running{Run: holder.Run, PID: orNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
 }
 
 // RunningText says how long a run has lived, and on which machine.

@@ -46,15 +46,7 @@ func (h *Health) Metrics() []byte {
 		}
 	}
 	h.poolMetrics(m)
-	for _, f := range families {
-		m.begin(f.name, f.kind, f.help)
-		for i := range h.Tasks {
-			t := &h.Tasks[i]
-			f.samples(func(value float64, more ...label) {
-				m.sample(value, append([]label{{"task", t.Name}}, more...)...)
-			}, t, h.At)
-		}
-	}
+	h.taskMetrics(m)
 	return m.out.Bytes()
 }
 
@@ -85,74 +77,69 @@ const (
 	counter = "counter"
 )
 
-// families are the metrics of each task; samples calls sample for each value of the task. A value
-// that is not known has no sample: a 0 would be a time in 1970.
-var families = []struct {
-	name, kind, help string
-	samples          func(sample sampler, t *TaskHealth, now time.Time)
+// taskFamilies are the metrics of each task with one value. A value that is not known has no
+// sample: a 0 would be a time in 1970.
+var taskFamilies = []struct {
+	name, help string
+	value      func(t *TaskHealth, now time.Time) (value float64, known bool)
 }{
-	{"sched_task_running_runs", gauge, "Runs that live.", func(sample sampler, t *TaskHealth, _ time.Time) {
-		sample(float64(len(t.Running)))
-	}},
-	{"sched_task_next_due_timestamp_seconds", gauge, "When the task is due next.",
-		func(sample sampler, t *TaskHealth, now time.Time) {
-			if next, ok := t.When.Next(now); ok {
-				sample(seconds(next))
-			}
+	{"sched_task_running_runs", "Runs that live.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) { return float64(len(t.Running)), true }},
+	{"sched_task_next_due_timestamp_seconds", "When the task is due next.",
+		func(t *TaskHealth, now time.Time) (float64, bool) {
+			next, ok := t.When.Next(now)
+			return seconds(next), ok
 		}},
-	{"sched_task_last_run_timestamp_seconds", gauge, "When the last run ended.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if t.Last.ID != "" {
-				sample(seconds(t.Last.Ended))
-			}
+	{"sched_task_last_run_timestamp_seconds", "When the last run ended.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) { return seconds(t.Last.Ended), t.Last.ID != "" }},
+	{"sched_task_last_run_warning", "1 when the last run succeeded with a warning (warn_codes), else 0.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) {
+			return oneIf(t.Last.Warned()), len(t.WarnCodes) > 0 && t.Last.ID != ""
 		}},
-	{"sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if t.Last.ID != "" {
-				sample(1, label{"outcome", string(t.Last.Outcome)})
+	{"sched_task_last_run_exit_code", "The exit code of the last run.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) {
+			if t.Last.ExitCode == nil {
+				return 0, false
 			}
+			return float64(*t.Last.ExitCode), true
 		}},
-	{"sched_task_last_run_warning", gauge, "1 when the last run succeeded with a warning (warn_codes), else 0.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if len(t.WarnCodes) > 0 && t.Last.ID != "" {
-				sample(oneIf(t.Last.Warned()))
+	{"sched_task_last_run_duration_seconds", "How long the last run took.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) {
+			return t.Last.Duration().Seconds(), !t.Last.Started.IsZero()
+		}},
+	{"sched_task_last_run_lateness_seconds", "How long after its slot the last run started.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) {
+			return t.Last.Lateness().Seconds(), !t.Last.Started.IsZero()
+		}},
+	{"sched_task_last_success_timestamp_seconds", "When the last success ended.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) { return seconds(t.Success), !t.Success.IsZero() }},
+	{"sched_task_overdue", "1 while less came than expect says, else 0.",
+		func(t *TaskHealth, _ time.Time) (float64, bool) {
+			return oneIf(len(t.Overdue) > 0), t.Expect != (schedule.Expect{})
+		}},
+}
+
+func (h *Health) taskMetrics(m *metrics) {
+	for _, f := range taskFamilies {
+		m.begin(f.name, gauge, f.help)
+		for i := range h.Tasks {
+			if value, known := f.value(&h.Tasks[i], h.At); known {
+				m.sample(value, label{"task", h.Tasks[i].Name})
 			}
-		}},
-	{"sched_task_last_run_exit_code", gauge, "The exit code of the last run.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if t.Last.ExitCode != nil {
-				sample(float64(*t.Last.ExitCode))
-			}
-		}},
-	{"sched_task_last_run_duration_seconds", gauge, "How long the last run took.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if !t.Last.Started.IsZero() {
-				sample(t.Last.Duration().Seconds())
-			}
-		}},
-	{"sched_task_last_run_lateness_seconds", gauge, "How long after its slot the last run started.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if !t.Last.Started.IsZero() {
-				sample(t.Last.Started.Sub(t.Last.Slot).Seconds())
-			}
-		}},
-	{"sched_task_last_success_timestamp_seconds", gauge, "When the last success ended.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if !t.Success.IsZero() {
-				sample(seconds(t.Success))
-			}
-		}},
-	{"sched_task_overdue", gauge, "1 while less came than expect says, else 0.",
-		func(sample sampler, t *TaskHealth, _ time.Time) {
-			if t.Expect != (schedule.Expect{}) {
-				sample(oneIf(len(t.Overdue) > 0))
-			}
-		}},
-	{"sched_task_slots_total", counter, "Slots by what became of them.", func(sample sampler, t *TaskHealth, _ time.Time) {
-		for _, total := range t.Totals {
-			sample(float64(total.Slots), label{"outcome", string(total.Outcome)})
 		}
-	}},
+	}
+	m.begin("sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.")
+	for _, t := range h.Tasks {
+		if t.Last.ID != "" {
+			m.sample(1, label{"task", t.Name}, label{"outcome", string(t.Last.Outcome)})
+		}
+	}
+	m.begin("sched_task_slots_total", counter, "Slots by what became of them.")
+	for _, t := range h.Tasks {
+		for _, total := range t.Totals {
+			m.sample(float64(total.Slots), label{"task", t.Name}, label{"outcome", string(total.Outcome)})
+		}
+	}
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
@@ -173,9 +160,6 @@ type metrics struct {
 
 // A label is one of the labels of a sample.
 type label struct{ name, value string }
-
-// A sampler writes a sample of one task, with more labels than the task.
-type sampler func(value float64, more ...label)
 
 // begin begins a family of samples.
 func (m *metrics) begin(name, kind, help string) {

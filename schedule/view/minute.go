@@ -64,7 +64,8 @@ type Slot struct {
 	At time.Time `json:"-"` // Slot, exactly
 }
 
-func (q *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
+// explain explains the minute of the task that holds at.
+func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
 	e := q.Task.When.Explain(at)
 	m := &Minute{
 		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
@@ -87,7 +88,7 @@ func (q *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 		m.AfterAt, _ = q.Task.When.Next(e.Minute.Add(time.Minute - 1))
 		m.Before, m.After = q.timeOrNil(m.BeforeAt), q.timeOrNil(m.AfterAt)
 	}
-	return m, q.outcomes(ctx, m, e.Slots)
+	return m, q.addSlots(ctx, m, e.Slots)
 }
 
 // spreadText says how much later than its expressions a task is due, and which time of the
@@ -114,11 +115,11 @@ func boundsText(t *schedule.Task, minute time.Time) string {
 }
 
 func toReason(v cron.Verdict) Reason {
-	out := Reason{Cron: v.Cron.String(), Due: v.Due, Why: v.Why()}
+	reason := Reason{Cron: v.Cron.String(), Due: v.Due, Why: v.Why()}
 	for _, f := range v.Fields {
-		out.Fields = append(out.Fields, Field{f.Name, f.Text, f.Value, f.Matches})
+		reason.Fields = append(reason.Fields, Field{f.Name, f.Text, f.Value, f.Matches})
 	}
-	return out
+	return reason
 }
 
 // clockText explains a change of the clocks at or right before the minute; "" if the clocks did not
@@ -145,7 +146,8 @@ func clockText(e cron.Explanation) string {
 	return ""
 }
 
-func (q *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
+// addSlots adds what became of the slots of the minute, and the other records of the minute.
+func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) error {
 	rows, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
 	if err != nil {
 		return err
@@ -154,20 +156,20 @@ func (q *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 	shown := map[string]bool{}
 	for _, at := range slots {
 		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: q.Task.UnmetCondition(at), Records: []Record{}, At: at}
-		hasRow := slices.ContainsFunc(rows, func(r state.Row) bool {
-			return r.Slot.Equal(at) && !r.IsRange() && r.Origin == ""
-		})
+		hasOwnRow := slices.ContainsFunc(rows, func(r state.Row) bool { return q.isOf(r, at) && !r.IsRange() })
 		for _, r := range rows {
-			around := r.IsRange() && !r.Slot.After(at) && !r.LastSlot.Before(at)
-			switch {
-			case around && hasRow:
-				shown[r.ID] = true // it stands for the slots around this one
-			case around || r.Slot.Equal(at):
-				slot.Records = append(slot.Records, RecordOf(r))
-				m.Ended[r.ID], shown[r.ID] = r, true
+			isAround := r.IsRange() && !r.Slot.After(at) && !r.LastSlot.Before(at)
+			if !isAround && !r.Slot.Equal(at) {
+				continue
 			}
+			shown[r.ID] = true
+			if isAround && hasOwnRow {
+				continue // the range stands for the slots around this one
+			}
+			slot.Records = append(slot.Records, RecordOf(r))
+			m.Ended[r.ID] = r
 		}
-		if slot.Says, err = q.says(ctx, slot); err != nil {
+		if slot.Says, err = q.slotText(ctx, slot); err != nil {
 			return err
 		}
 		slot.Elsewhere = q.slotElsewhere(ctx, at, slot.Records)
@@ -189,8 +191,8 @@ func (q *Inquiry) pausedText(at time.Time) string {
 	return paused.Ends() + ": " + paused.Raw.Text(q.Now, q.source.Schedule.Location)
 }
 
-// says returns what there is to say of a slot besides its records; "" if the records say all.
-func (q *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
+// slotText returns what there is to say of a slot besides its records; "" if the records say all.
+func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
 	ofSlot := func(row state.Row) bool {
 		return row.Task == q.Task.Name && row.Slot.Equal(slot.At)
 	}
@@ -214,7 +216,7 @@ func (q *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 	case slot.At.After(q.Now):
 		return q.foresee(slot), nil
 	}
-	return q.unrecorded(ctx, slot.At)
+	return q.unrecordedText(ctx, slot.At)
 }
 
 // foresee says what will become of a slot that is to come, as far as it is known now.
@@ -234,9 +236,10 @@ func (q *Inquiry) foresee(slot Slot) string {
 	return "none of its conditions is in the way"
 }
 
-// unrecorded says why nothing was recorded for a slot of the past: the first reason that suffices.
-func (q *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error) {
-	if waits := q.waitsFor(slot); waits != "" {
+// unrecordedText says why nothing was recorded for a slot of the past: the first reason that
+// suffices.
+func (q *Inquiry) unrecordedText(ctx context.Context, slot time.Time) (string, error) {
+	if waits := q.tickAtWork(slot); waits != "" {
 		return waits, nil
 	}
 	keep := q.source.Schedule.History
@@ -275,9 +278,9 @@ func (q *Inquiry) unrecorded(ctx context.Context, slot time.Time) (string, error
 		": no `sched run` came then, or it was killed", nil
 }
 
-// waitsFor says that the tick of the slot's minute is still at work, if a foreground run of that
+// tickAtWork says that the tick of the slot's minute is still at work, if a foreground run of that
 // minute lives; else "".
-func (q *Inquiry) waitsFor(slot time.Time) string {
+func (q *Inquiry) tickAtWork(slot time.Time) string {
 	minute := slot.Truncate(time.Minute)
 	i := slices.IndexFunc(q.Live, func(row state.Row) bool {
 		return !row.Background && row.Slot.Truncate(time.Minute).Equal(minute)

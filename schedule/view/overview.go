@@ -134,20 +134,16 @@ func byTask(rows []state.Row) map[string][]state.Row {
 // failureIncident returns the incident of runs of a task that failed, given newest first.
 func failureIncident(rows []state.Row, now time.Time) Incident {
 	last := rows[0]
-	text := timesText(len(rows)) + ", the last " + humanize.Age(last.Ended, now) + " ago"
+	text := "once"
+	if len(rows) > 1 {
+		text = fmt.Sprintf("%d times", len(rows))
+	}
+	text += ", the last " + humanize.Age(last.Ended, now) + " ago"
 	if last.Reason != "" {
 		text += " (" + last.Reason + ")"
 	}
 	trouble := Trouble{Task: last.Task, Kind: string(last.Outcome), Text: text, Run: last.ID}
 	return Incident{Trouble: trouble, IsPast: true, failed: last}
-}
-
-// timesText says how often something happened.
-func timesText(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // missedIncident returns the incident of records of missed slots of a task, given newest first.

@@ -83,40 +83,41 @@ func (p *Pause) Announced(now time.Time) bool { return !p.Raw.InFile || p.Raw.Si
 func PausesNow(
 	s *schedule.Schedule, all pause.Pauses, active func(task string) bool, now time.Time,
 ) (paused, planned []TaskPause) {
-	paused, planned = []TaskPause{}, []TaskPause{}
+	everything, planned := []TaskPause{}, []TaskPause{}
 	for _, p := range slices.Concat(fromPeople(all, active, now), fromSchedule(s, active, now)) {
 		switch {
+		case p.Raw.InEffect(now) && p.Everything:
+			everything = append(everything, p)
 		case p.Raw.InEffect(now):
 			paused = append(paused, p)
 		case p.Raw.ToCome(now):
 			planned = append(planned, p)
 		}
 	}
-	slices.SortStableFunc(paused, everythingFirst)
 	slices.SortStableFunc(planned, func(a, b TaskPause) int { return a.Raw.Since.Compare(b.Raw.Since) })
-	return paused, planned
+	return append(everything, paused...), planned
 }
 
 // fromPeople returns the pauses that people made. The pauses of everything come first, then the
 // pauses of each active task, by name.
-func fromPeople(all pause.Pauses, active func(task string) bool, now time.Time) (found []TaskPause) {
+func fromPeople(all pause.Pauses, active func(task string) bool, now time.Time) (pauses []TaskPause) {
 	for _, p := range all[pause.Everything] {
-		found = append(found, taskPauseOf("", p, now))
+		pauses = append(pauses, taskPauseOf("", p, now))
 	}
 	for _, task := range slices.Sorted(maps.Keys(all)) {
 		if task == pause.Everything || !active(task) {
 			continue
 		}
 		for _, p := range all[task] {
-			found = append(found, taskPauseOf(task, p, now))
+			pauses = append(pauses, taskPauseOf(task, p, now))
 		}
 	}
-	return found
+	return pauses
 }
 
 // fromSchedule returns each pause of the schedule that is in effect, or else the next time at which
 // that pause comes, once for each active task that it is for.
-func fromSchedule(s *schedule.Schedule, active func(task string) bool, now time.Time) (found []TaskPause) {
+func fromSchedule(s *schedule.Schedule, active func(task string) bool, now time.Time) (pauses []TaskPause) {
 	for _, inFile := range s.Pauses {
 		from, until, ok := inFile.At(now)
 		if !ok {
@@ -127,32 +128,22 @@ func fromSchedule(s *schedule.Schedule, active func(task string) bool, now time.
 		}
 		p := pause.OfFile(inFile, from, until)
 		if inFile.Everything {
-			found = append(found, taskPauseOf("", p, now))
+			pauses = append(pauses, taskPauseOf("", p, now))
 			continue
 		}
 		for _, t := range s.Tasks {
 			if active(t.Name) && inFile.IsFor(t) {
-				found = append(found, taskPauseOf(t.Name, p, now))
+				pauses = append(pauses, taskPauseOf(t.Name, p, now))
 			}
 		}
 	}
-	return found
+	return pauses
 }
 
 // taskPauseOf returns a pause of a task, or of everything for "".
 func taskPauseOf(task string, p pause.Pause, now time.Time) TaskPause {
 	p.Everything = task == ""
 	return TaskPause{task, pauseOf(p, now)}
-}
-
-func everythingFirst(a, b TaskPause) int {
-	switch {
-	case a.Everything && !b.Everything:
-		return -1
-	case b.Everything && !a.Everything:
-		return 1
-	}
-	return 0
 }
 
 // EverythingPaused returns the pause of everything that is in effect; nil without one.
@@ -166,9 +157,6 @@ func EverythingPaused(s *schedule.Schedule, all pause.Pauses, now time.Time) *Pa
 
 // InSchedule returns a function that reports whether the schedule has a task of a name.
 func InSchedule(s *schedule.Schedule) func(name string) bool {
-	names := map[string]bool{}
-	for _, t := range s.Tasks {
-		names[t.Name] = true
-	}
-	return func(name string) bool { return names[name] }
+	names := TaskNames(s)
+	return func(name string) bool { return slices.Contains(names, name) }
 }

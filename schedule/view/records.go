@@ -106,15 +106,15 @@ func Usual(dir string, tasks []string) map[string]time.Duration {
 	return took
 }
 
-// A Past is what became of the slots of a task in some time.
-type Past struct {
+// A TaskPast is what became of the slots of a task in some time.
+type TaskPast struct {
 	Records []state.Row  // the newest first, and Short; if there are too many, only records of several slots
 	Hours   []state.Hour // all other records, the earliest first; nil if Records has all
 }
 
 // PastOf returns what became of the slots of each span before until. A task with more than most
 // records in its span comes with its hours. The cost does not depend on how many records there are.
-func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Time, most int) (map[string]Past, error) {
+func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Time, most int) (map[string]TaskPast, error) {
 	few, many, err := r.split(ctx, spans, until, most)
 	if err != nil {
 		return nil, err
@@ -127,12 +127,12 @@ func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Tim
 	if err != nil {
 		return nil, err
 	}
-	past := map[string]Past{}
+	past := map[string]TaskPast{}
 	for _, s := range spans {
 		rows := slices.DeleteFunc(ended(single[s.Task]), state.Row.IsRange)
 		rows = append(rows, ranges[s.Task]...) // also earlier ranges that reach into the span
 		slices.SortStableFunc(rows, state.NewestFirst)
-		past[s.Task] = Past{Records: rows}
+		past[s.Task] = TaskPast{Records: rows}
 	}
 	return past, r.addHours(ctx, past, many, until)
 }
@@ -152,7 +152,7 @@ func (r *Records) split(
 	return few, many, err
 }
 
-func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []state.Span, until time.Time) error {
+func (r *Records) addHours(ctx context.Context, past map[string]TaskPast, spans []state.Span, until time.Time) error {
 	if len(spans) == 0 {
 		return nil
 	}
@@ -218,14 +218,14 @@ func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.
 		return nil, nil, nil, err
 	}
 	defer r.Close()
-	found, err = find(ctx, r, q, s.Now())
+	found, err = findByClock(ctx, r, q, s.Now())
 	return r.Live, r.Lost, found, err
 }
 
-// find returns the records that the query covers, newest first. A run of --at may have a slot that
-// is yet to come: its record stands at the time at which its outcome came. If that is yet to come,
-// too, the clock was wrong, and the record stands at the end.
-func find(ctx context.Context, all *Records, q state.Query, now time.Time) ([]state.Row, error) {
+// findByClock returns the records that the query covers, newest first. A run of --at may have a
+// slot that is yet to come: its record stands at the time at which its outcome came. If that is yet
+// to come, too, the clock was wrong, and the record stands at the end.
+func findByClock(ctx context.Context, all *Records, q state.Query, now time.Time) ([]state.Row, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
 	endsBefore := !q.Until.IsZero() && q.Until.Before(past.Until)
@@ -248,7 +248,7 @@ func find(ctx context.Context, all *Records, q state.Query, now time.Time) ([]st
 	return found, err
 }
 
-// listedAt returns the time at which find lists a record; zero for a record at the end.
+// listedAt returns the time at which findByClock lists a record; zero for a record at the end.
 func listedAt(r state.Row, now time.Time) time.Time {
 	switch {
 	case !r.Slot.After(now):

@@ -129,9 +129,6 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 		slices.SortFunc(live, state.NewestFirst)
 		seen := map[string]bool{} // a live run may end meanwhile
 		for _, row := range live {
-			if seen[row.ID] {
-				continue
-			}
 			seen[row.ID] = true
 			if !yield(EndedRun(s, row.WithoutOutcome()), nil) {
 				return

@@ -161,7 +161,7 @@ func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses
 	for name, last := range facts.last {
 		facts.last[name] = newestBefore(ctx, all.Runs, last, s.Now())
 	}
-	facts.overdue = overdueNow(ctx, s, all, names)
+	facts.overdue = overdueNow(ctx, s, all)
 	return facts, nil
 }
 
@@ -242,42 +242,52 @@ func expectOf(t *schedule.Task) *Expect {
 	return &Expect{orNil(t.Expect.Within.Seconds()), orNil(t.Expect.Every.Seconds())}
 }
 
-// overdueNow returns how tasks are overdue, as far as the last tick found it and it is still so. It
-// reads nothing if the schedule expects nothing.
-func overdueNow(ctx context.Context, s Source, all *Records, names []string) map[string][]Overdue {
-	if len(s.Schedule.Expecting()) == 0 {
-		return nil
+// overdueNow returns how tasks are overdue, as far as the last tick found it and it is still so.
+func overdueNow(ctx context.Context, s Source, all *Records) map[string][]Overdue {
+	success := func(task string) (ended time.Time) {
+		query := state.Query{Task: task, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1}
+		newest, _ := all.Find(ctx, query)
+		for _, r := range newest {
+			ended = r.Ended
+		}
+		return ended
 	}
-	open, err := overdue.Open(ctx, all.DB)
+	open, err := stillOverdue(ctx, s.Schedule, all.DB, all.Live, success)
 	if err != nil {
 		s.Problem("what is overdue cannot be read: %v", err)
 	}
-	isLive := map[string]bool{}
-	for _, row := range all.Live {
-		isLive[row.ID] = true
-	}
-	overdueTasks := map[string][]Overdue{}
-	for _, name := range names {
-		t, err := FindTask(s.Schedule, name)
-		if err != nil || len(open[name]) == 0 || t.Expect == (schedule.Expect{}) || !s.Schedule.Active(t) {
-			continue
-		}
-		for _, i := range overdue.StillOpen(open[name], isLive, newestSuccess(ctx, all, name)) {
-			shown := Overdue{Kind: string(i.Kind), Since: timeText(i.Since), Text: i.Text(s.Now())}
+	shown := map[string][]Overdue{}
+	for name, incidents := range open {
+		for _, i := range incidents {
+			o := Overdue{Kind: string(i.Kind), Since: timeText(i.Since), Text: i.Text(s.Now())}
 			if i.Kind == overdue.Within {
-				shown.Run = i.ID
+				o.Run = i.ID
 			}
-			overdueTasks[name] = append(overdueTasks[name], shown)
+			shown[name] = append(shown[name], o)
 		}
 	}
-	return overdueTasks
+	return shown
 }
 
-// newestSuccess returns when the newest success of a task ended; zero without a success.
-func newestSuccess(ctx context.Context, all *Records, name string) (ended time.Time) {
-	found, _ := all.Find(ctx, state.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
-	for _, r := range found {
-		ended = r.Ended
+// stillOverdue returns the incidents of active tasks, by task, that were open at the last tick and
+// still are. success returns when the newest success of a task ended. It reads nothing if the
+// schedule expects nothing.
+func stillOverdue(
+	ctx context.Context, s *schedule.Schedule, db *state.DB, live []state.Row, success func(task string) time.Time,
+) (map[string][]overdue.Incident, error) {
+	if len(s.Expecting()) == 0 {
+		return nil, nil
 	}
-	return ended
+	open, err := overdue.Open(ctx, db)
+	isLive := map[string]bool{}
+	for _, row := range live {
+		isLive[row.ID] = true
+	}
+	still := map[string][]overdue.Incident{}
+	for t := range s.ActiveTasks() {
+		if len(open[t.Name]) > 0 && t.Expect != (schedule.Expect{}) {
+			still[t.Name] = overdue.StillOpen(open[t.Name], isLive, success(t.Name))
+		}
+	}
+	return still, err
 }

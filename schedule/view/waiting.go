@@ -67,7 +67,9 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		}
 		if pause := PauseOf(paused, t, s.Now()); pause != nil {
 			for i := range waits {
-				waits[i].pauseBy(pause)
+				if w := &waits[i]; w.kind == forTick || w.kind == forLockedTick {
+					w.kind, w.pause = forResume, pause
+				}
 			}
 		}
 	}
@@ -109,14 +111,6 @@ func waitingOf(s Source, row state.Row) Waiting {
 	return w
 }
 
-// pauseBy notes that the task of the run is paused. The pause matters only before a tick has begun
-// the run or its next attempt.
-func (w *Waiting) pauseBy(p *Pause) {
-	if w.kind == forTick || w.kind == forLockedTick {
-		w.kind, w.pause = forResume, p
-	}
-}
-
 // lockText says in words which locks a run of the task needs.
 func lockText(s Source, task string) string {
 	t, err := FindTask(s.Schedule, task)
@@ -149,7 +143,11 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	case forLockedTick:
 		text += " until " + w.lock + " is free"
 	case forResume:
-		text += " until " + resumeText(w.pause, now, zone)
+		if end := w.pause.Raw.Until; end.IsZero() {
+			text += " until it is resumed"
+		} else {
+			text += " until " + humanize.MinuteNear(TickAt(end), now, zone) + ", when its pause is over"
+		}
 	case forTick:
 		text += " until " + humanize.MinuteNear(TickAt(w.Time), now, zone)
 	}
@@ -157,14 +155,6 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 		text += " (" + w.Origin + ")"
 	}
 	return text
-}
-
-// resumeText says when a task that is paused goes on.
-func resumeText(p *Pause, now time.Time, zone *time.Location) string {
-	if p.Raw.Until.IsZero() {
-		return "it is resumed"
-	}
-	return humanize.MinuteNear(TickAt(p.Raw.Until), now, zone) + ", when its pause is over"
 }
 
 // isDelayed reports whether the run is a slot of the schedule that was delayed.

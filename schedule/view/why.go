@@ -74,13 +74,13 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	if err != nil {
 		return nil, noLongerThere(ctx, all, task, err)
 	}
-	q := inquire(s, t, all)
-	q.Answer.Overdue = overdueNow(ctx, s, all, []string{t.Name})[t.Name]
-	q.Answer.Changes = lately(ctx, s, t.Name)
+	q := newInquiry(s, t, all)
+	q.Answer.Overdue = overdueNow(ctx, s, all)[t.Name]
+	q.Answer.Changes = recentChanges(ctx, s, t.Name)
 	if at.IsZero() {
 		err = q.lastAndNext(ctx)
 	} else {
-		q.Answer.Minute, err = q.minute(ctx, at)
+		q.Answer.Minute, err = q.explain(ctx, at)
 	}
 	return q, err
 }
@@ -96,8 +96,8 @@ func noLongerThere(ctx context.Context, all *Records, name string, err error) er
 	return err
 }
 
-// inquire returns what can be said of the task without a minute in mind.
-func inquire(s Source, t *schedule.Task, all *Records) *Inquiry {
+// newInquiry returns what can be said of the task without a minute in mind.
+func newInquiry(s Source, t *schedule.Task, all *Records) *Inquiry {
 	q := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
 	waiting := s.Waiting(all.Live, func() pause.Pauses { return q.Pauses })
 	q.Answer = Why{
@@ -139,14 +139,14 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		return err
 	}
 	if next, ok := q.Task.When.Next(q.Now); ok {
-		if q.Answer.Next, err = q.minute(ctx, next); err != nil {
+		if q.Answer.Next, err = q.explain(ctx, next); err != nil {
 			return err
 		}
 		q.Next, q.Free = next, q.freeAfter(next)
 		q.Answer.Free = q.timeOrNil(q.Free)
 	}
 	q.Answer.Held, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
-	q.Answer.Failures, err = q.failures(ctx)
+	q.Answer.Failures, err = q.countFailures(ctx)
 	return err
 }
 
@@ -154,10 +154,10 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 // due, it is the last boot; such a task has its last run in the answer, too.
 func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 	if last, ok := q.Task.When.Previous(q.Now.Add(1)); ok {
-		q.Answer.Last, err = q.minute(ctx, last)
+		q.Answer.Last, err = q.explain(ctx, last)
 		return err
 	}
-	ran, err := find(ctx, q.records, state.Query{Task: q.Task.Name, Limit: 1}, q.Now)
+	ran, err := findByClock(ctx, q.records, state.Query{Task: q.Task.Name, Limit: 1}, q.Now)
 	if err != nil {
 		return err
 	}
@@ -174,11 +174,11 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 // lastBoot explains the minute of the newest boot for which the task has a record; nil without such
 // a record.
 func (q *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
-	found, err := find(ctx, q.records, state.Query{Task: q.Task.Name, Scheduled: true, Limit: 1}, q.Now)
+	found, err := findByClock(ctx, q.records, state.Query{Task: q.Task.Name, Scheduled: true, Limit: 1}, q.Now)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return q.minute(ctx, found[0].Slot)
+	return q.explain(ctx, found[0].Slot)
 }
 
 // atBoot returns the slots of a boot in a minute, which only records show.
@@ -203,9 +203,9 @@ func (q *Inquiry) freeAfter(next time.Time) time.Time {
 // MostFailures is how many failures in a row are counted at most.
 const MostFailures = 100
 
-func (q *Inquiry) failures(ctx context.Context) (n int, err error) {
+func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
 	query := state.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures}
-	ran, err := find(ctx, q.records, query, q.Now)
+	ran, err := findByClock(ctx, q.records, query, q.Now)
 	for n < len(ran) && ran[n].Wrong() {
 		n++
 	}

@@ -118,7 +118,7 @@ func (p *timeline) groupHead(tag string, others bool) {
 // cannot be read.
 func (t *timeline) readPast(
 	all *view.Records, tasks []string,
-) (usual map[string]state.Usual, past map[string]view.Past, err error) {
+) (usual map[string]state.Usual, past map[string]view.TaskPast, err error) {
 	if all.Err != nil {
 		return nil, nil, nil
 	}
@@ -218,7 +218,7 @@ func (t *timeline) isSpare(i int, at time.Time) bool {
 	return at.Hour()*int(time.Hour)%int(2*t.lines) != 0
 }
 
-func (t *timeline) row(r row, past view.Past, usual time.Duration) {
+func (t *timeline) row(r row, past view.TaskPast, usual time.Duration) {
 	hours := t.hourPieces(past.Hours)
 	pieces := slices.Concat(hours, t.recordPieces(past.Records), t.livePieces(r.Running))
 	text := tally(past.Records) // for readers who cannot see the picture
