@@ -304,7 +304,8 @@ func (p programPlace) interpreterProblem(name, file string) defect {
 	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
 		return defect{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
-	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.pathKnown && process.Find(words[1], p.path, p.dir) == "" {
+	isEnv := filepath.Base(words[0]) == "env" && len(words) == 2
+	if isEnv && p.pathKnown && process.Find(words[1], p.path, p.dir) == "" {
 		return defect{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path,
 			"set the PATH of the task"}
 	}

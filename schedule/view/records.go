@@ -114,7 +114,9 @@ type TaskPast struct {
 
 // PastOf returns what became of the slots of each span before until. A task with more than most
 // records in its span comes with its hours. The cost does not depend on how many records there are.
-func (r *Records) PastOf(ctx context.Context, spans []state.Span, until time.Time, most int) (map[string]TaskPast, error) {
+func (r *Records) PastOf(
+	ctx context.Context, spans []state.Span, until time.Time, most int,
+) (map[string]TaskPast, error) {
 	few, many, err := r.split(ctx, spans, until, most)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ type Waiting struct {
 	LockSince  *string `json:"held"`        // since when it waits for its mutex or a seat of its pool; else null
 	LockUntil  *string `json:"until"`       // when that wait ends at the latest, once the run has begun; else null
 	StoreUntil *string `json:"store"`       // when its wait for the store ends at the latest; else null
-	PauseUntil *string `json:"after_pause"` // when the wait of a slot for the end of a pause ends at the latest; else null
+	PauseUntil *string `json:"after_pause"` // of a slot: when its wait for the end of a pause ends at the latest; else null
 
 	Time time.Time `json:"-"` // At, exactly
 	Slot time.Time `json:"-"` // the slot of the run; At for a run that was asked for
@@ -65,10 +65,10 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 		if err != nil {
 			continue
 		}
-		if pause := PauseOf(paused, t, s.Now()); pause != nil {
+		if inEffect := PauseOf(paused, t, s.Now()); inEffect != nil {
 			for i := range waits {
 				if w := &waits[i]; w.kind == forTick || w.kind == forLockedTick {
-					w.kind, w.pause = forResume, pause
+					w.kind, w.pause = forResume, inEffect
 				}
 			}
 		}
