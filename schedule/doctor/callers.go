@@ -11,7 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
@@ -39,7 +40,7 @@ var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
 // crontabs returns the lines of the crontabs that this user may read. The error says why the user's
 // own lines are not known.
 func (s *Subject) crontabs() ([]cronLine, error) {
-	s.readCrontabs.Do(func() { s.cronLines, s.crontabError = readCrontabs() })
+	s.crontabsOnce.Do(func() { s.cronLines, s.crontabError = readCrontabs() })
 	return s.cronLines, s.crontabError
 }
 
@@ -192,34 +193,15 @@ func (s *Subject) lineFindings(l callingLine) (found findings) {
 	case err == nil && !os.SameFile(info, ownInfo):
 		add(Warning, "call the same one in both", "calls %s, and this is %s", l.call.program, s.Self)
 	}
-	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.User != "" && userID(l.User) != owner {
-		add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s",
-			l.User, view.UserName(owner))
-	}
-	return found
-}
-
-// ownerOf returns the owner of a file or folder; false if it is missing.
-func ownerOf(path string) (uid int, ok bool) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
-}
-
-// userID returns the number of a user; -1 if there is no such user.
-func userID(name string) int {
-	if u, err := user.Lookup(name); err == nil {
-		if uid, err := strconv.Atoi(u.Uid); err == nil {
-			return uid
+	var folder unix.Stat_t
+	if l.User != "" && unix.Stat(s.Schedule.StateDir, &folder) == nil {
+		owner := int(folder.Uid)
+		if caller, err := user.Lookup(l.User); err != nil || caller.Uid != strconv.Itoa(owner) {
+			add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s",
+				l.User, view.UserName(owner))
 		}
 	}
-	return -1
+	return found
 }
 
 func checkCron(_ context.Context, s *Subject) findings {

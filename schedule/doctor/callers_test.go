@@ -119,7 +119,7 @@ func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
 	}
 	write("sched.service", "[Service]\nExecStart=/usr/bin/sched run -c "+s.Schedule.File+"\nKillMode=process\n")
 	write("sched.timer", "[Timer]\n")
-	s.readCrontabs.Do(func() {
+	s.crontabsOnce.Do(func() {
 		s.cronLines = cronLines("crontab -l", "* * * * * /usr/bin/sched run -c "+s.Schedule.File+"\n", false)
 	})
 	if found := checkDoubles(context.Background(), s); found[0].Level != OK {
@@ -142,7 +142,7 @@ func TestALineWithTheCommandOfATaskIsNamed(t *testing.T) {
   - {name: off, every: day, command: tidy, enabled: false}
   - {name: words, every: day, command: [tidy, --all]}
 `)
-	s.readCrontabs.Do(func() {
+	s.crontabsOnce.Do(func() {
 		s.cronLines = cronLines("crontab -l",
 			"0 3 * * * tar czf x-$(date +\\%F).tgz /srv\n0 4 * * * tidy\n0 5 * * * other\n", false)
 	})

@@ -52,18 +52,18 @@ type Subject struct {
 	// wrong with it.
 	LoadWith func(lookup func(string) (string, bool)) error
 
-	readNote sync.Once
+	noteOnce sync.Once
 	note     Note
 	hasNote  bool
 
-	readCrontabs sync.Once
+	crontabsOnce sync.Once
 	cronLines    []cronLine
 	crontabError error
 }
 
 // tickNote returns the note with the environment of the ticks; false if no tick wrote one.
 func (s *Subject) tickNote() (Note, bool) {
-	s.readNote.Do(func() { s.note, s.hasNote = ReadNote(s.Schedule.StateDir) })
+	s.noteOnce.Do(func() { s.note, s.hasNote = ReadNote(s.Schedule.StateDir) })
 	return s.note, s.hasNote
 }
 

@@ -207,14 +207,12 @@ func sequenceEnd(text string, i int, from, to byte) int {
 	return i
 }
 
-const (
-	date   = "2006-01-02"
-	minute = "15:04"
-	second = "15:04:05"
-)
+const hourMinute = "15:04"
 
 // Minute writes a time to the minute: "2026-03-29 10:00".
-func Minute(t time.Time, zone *time.Location) string { return t.In(zone).Format(date + " " + minute) }
+func Minute(t time.Time, zone *time.Location) string {
+	return t.In(zone).Format(time.DateOnly + " " + hourMinute)
+}
 
 // MinuteZone is Minute with the name of the zone, for readers who may think of another zone, or of
 // the hour before the clocks changed: "2026-03-29 10:00 CEST".
@@ -224,13 +222,13 @@ func MinuteZone(t time.Time, zone *time.Location) string { return Minute(t, zone
 // date of near: "10:00 CEST", or "2026-03-28 10:00 CET". For times around now, near is now.
 func MinuteNear(t, near time.Time, zone *time.Location) string {
 	if SameDay(t, near, zone) {
-		return t.In(zone).Format(minute) + zoneName(t, zone)
+		return t.In(zone).Format(hourMinute) + zoneName(t, zone)
 	}
 	return MinuteZone(t, zone)
 }
 
 // Second writes a time to the second: "2026-03-29 10:00:00".
-func Second(t time.Time, zone *time.Location) string { return t.In(zone).Format(date + " " + second) }
+func Second(t time.Time, zone *time.Location) string { return t.In(zone).Format(time.DateTime) }
 
 // SecondZone is Second with the name of the zone: "2026-03-29 10:00:00 CEST".
 func SecondZone(t time.Time, zone *time.Location) string { return Second(t, zone) + zoneName(t, zone) }
@@ -241,13 +239,13 @@ func SecondOffset(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.Format(date + " " + second + " -07:00")
+	return t.Format(time.DateTime + " -07:00")
 }
 
 // Slot writes the time at which a task is due: to the minute, or to the second if the time is not
 // at the start of a minute. "2026-03-29 10:00", "2026-03-29 10:00:30".
 func Slot(t time.Time, zone *time.Location) string {
-	return t.In(zone).Format(date) + " " + SlotOfDay(t, zone)
+	return t.In(zone).Format(time.DateOnly) + " " + SlotOfDay(t, zone)
 }
 
 // SlotZone is Slot with the name of the zone: "2026-03-29 10:00 CEST".
@@ -270,9 +268,9 @@ func SlotNearZone(t, near time.Time, zone *time.Location) string {
 // SlotOfDay is Slot without the date: "10:00", "10:00:30".
 func SlotOfDay(t time.Time, zone *time.Location) string {
 	if t.Second() != 0 {
-		return t.In(zone).Format(second)
+		return t.In(zone).Format(time.TimeOnly)
 	}
-	return t.In(zone).Format(minute)
+	return t.In(zone).Format(hourMinute)
 }
 
 // SlotOfDayZone is SlotOfDay with the name of the zone: "10:00 CEST".
@@ -282,7 +280,7 @@ func SlotOfDayZone(t time.Time, zone *time.Location) string {
 
 // SameDay reports whether two times have the same date in the zone.
 func SameDay(a, b time.Time, zone *time.Location) bool {
-	return a.In(zone).Format(date) == b.In(zone).Format(date)
+	return a.In(zone).Format(time.DateOnly) == b.In(zone).Format(time.DateOnly)
 }
 
 // Later returns the later of two times.

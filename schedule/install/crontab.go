@@ -239,7 +239,7 @@ func (l Line) Add(text string, replace map[int]bool) Edit {
 	if !present {
 		e.add(l.Cron())
 	}
-	return e.edit(text)
+	return e.editOf(text)
 }
 
 // Remove returns the crontab without the line. Lines that it replaced are as they were.
@@ -254,7 +254,7 @@ func (l Line) Remove(text string) Edit {
 			e.keep(line)
 		}
 	}
-	return e.edit(text)
+	return e.editOf(text)
 }
 
 // IsIn reports whether a crontab has the line, as any version of sched writes it.
@@ -294,7 +294,7 @@ func (e *editor) change(old, new string) {
 	e.add(new)
 }
 
-func (e *editor) edit(old string) Edit { return Edit{old, e.String(), e.diff} }
+func (e *editor) editOf(old string) Edit { return Edit{old, e.String(), e.diff} }
 
 // A Line is the one line of a schedule, which starts a tick each minute.
 type Line struct {

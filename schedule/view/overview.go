@@ -36,7 +36,7 @@ const (
 	mostIncidents = 20
 	mostNext      = 8
 	printedLines  = 3
-	evening       = 18   // o'clock
+	eveningHour   = 18
 	mostRecent    = 1000 // runs that failed since the evening, and slots that were missed
 )
 
@@ -45,7 +45,7 @@ func Evening(now time.Time, zone *time.Location) time.Time {
 	year, month, day := now.In(zone).Date()
 	for {
 		day--
-		at := time.Date(year, month, day, evening, 0, 0, 0, zone)
+		at := time.Date(year, month, day, eveningHour, 0, 0, 0, zone)
 		if at.Weekday() != time.Saturday && at.Weekday() != time.Sunday {
 			return at
 		}
