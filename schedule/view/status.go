@@ -53,12 +53,11 @@ func (s Source) Status(h *Health) Status {
 	if err := h.Explain(); err != nil && h.Err == nil {
 		h.Err = err
 	}
-	judge := judgement{h, s.Config}
 	paused, planned := PausesNow(h.Schedule, h.Pauses, func(task string) bool {
 		return slices.ContainsFunc(h.Tasks, func(t TaskHealth) bool { return t.Name == task })
 	}, h.At)
-	down := judge.down()
-	troubles := slices.Concat(down, judge.lesserTroubles(s), judge.forgottenPauses(paused))
+	down := downTroubles(s, h)
+	troubles := slices.Concat(down, lesserTroubles(s, h), forgottenPauses(s, h, paused))
 	answer := Status{
 		LastTick:    timeOrNil(h.LastTick),
 		Valid:       !h.Invalid,
@@ -88,37 +87,37 @@ func (s Source) Status(h *Health) Status {
 
 // lesserTroubles returns the troubles that make the exit code 1: with the machine and the store,
 // and then with tasks.
-func (j judgement) lesserTroubles(s Source) (troubles []Trouble) {
+func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 	add := func(kind, text, command string) {
 		troubles = append(troubles, Trouble{Kind: kind, Text: text, Next: command + s.Config})
 	}
-	if left := j.Schedule.BadLines; len(left) > 0 {
-		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(j.Schedule.File)
+	if left := h.Schedule.BadLines; len(left) > 0 {
+		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(h.Schedule.File)
 		add("schedule", lines+" cannot run", "sched check")
 	}
-	if j.Err != nil {
-		add("history", fmt.Sprintf("not all can be read: %v", j.Err), "sched history")
+	if h.Err != nil {
+		add("history", fmt.Sprintf("not all can be read: %v", h.Err), "sched history")
 	}
-	if j.Undelivered.Count > 0 {
-		troubles = append(troubles, j.undeliveredTrouble())
+	if h.Undelivered.Count > 0 {
+		troubles = append(troubles, undeliveredTrouble(s, h))
 	}
 	delayed := slices.DeleteFunc(s.Live(), func(r state.Row) bool {
 		return !r.DelayedSlot() || r.Wait.For == state.ForPause
 	})
-	if words := j.storeText(len(delayed)); words != "" {
+	if words := storeText(h, len(delayed)); words != "" {
 		add("store", words, "sched doctor")
 	}
-	for _, f := range j.Findings {
+	for _, f := range h.Findings {
 		add("servers", f.Text, "sched servers")
 	}
-	if wrong := j.Schedule.Machine.Wrong; wrong != "" {
+	if wrong := h.Schedule.Machine.Wrong; wrong != "" {
 		add("labels", wrong, "sched doctor")
 	}
-	for _, t := range j.Troubles {
-		troubles = append(troubles, j.taskTrouble(t))
+	for _, t := range h.Troubles {
+		troubles = append(troubles, shownTrouble(s, h, t))
 	}
-	troubles = append(troubles, unservedTasks(context.Background(), s, j.Health)...)
-	return append(troubles, unclaimedSlots(context.Background(), s, j.Health)...)
+	troubles = append(troubles, unservedTasks(context.Background(), s, h)...)
+	return append(troubles, unclaimedSlots(context.Background(), s, h)...)
 }
 
 // NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
@@ -181,38 +180,32 @@ func figuresOf(h *Health, answer Status) string {
 	return figures
 }
 
-// A judgement is a health whose troubles are being listed.
-type judgement struct {
-	*Health
-	config string // Source.Config, for what to type
-}
-
-// down returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
-func (j judgement) down() (troubles []Trouble) {
-	if missing := j.tickTrouble(); missing != "" {
+// downTroubles returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
+func downTroubles(s Source, h *Health) (troubles []Trouble) {
+	if missing := h.tickTrouble(); missing != "" {
 		next := "crontab -l"
 		switch {
-		case j.LastTick.After(j.At):
+		case h.LastTick.After(h.At):
 			next = "date"
-		case j.Err != nil:
-			next = "sched doctor" + j.config
+		case h.Err != nil:
+			next = "sched doctor" + s.Config
 		}
 		troubles = append(troubles, Trouble{Kind: "tick", Text: missing, Next: next})
 	}
-	if j.Invalid {
-		words := filepath.Base(j.Schedule.File) + " is invalid, ticks run " + j.Schedule.InPlace()
-		troubles = append(troubles, Trouble{Kind: "schedule", Text: words, Next: "sched check" + j.config})
+	if h.Invalid {
+		words := filepath.Base(h.Schedule.File) + " is invalid, ticks run " + h.Schedule.InPlace()
+		troubles = append(troubles, Trouble{Kind: "schedule", Text: words, Next: "sched check" + s.Config})
 	}
 	return troubles
 }
 
 // storeText says that the store does not answer, and how many slots wait for it; "" if neither is
 // so.
-func (j judgement) storeText(waiting int) string {
+func storeText(h *Health, waiting int) string {
 	var words []string
-	if j.Outage != nil {
-		since := humanize.MinuteZone(j.Outage.Since, j.Schedule.Location)
-		words = append(words, "down since "+since+": "+humanize.Line(j.Outage.Why))
+	if h.Outage != nil {
+		since := humanize.MinuteZone(h.Outage.Since, h.Schedule.Location)
+		words = append(words, "down since "+since+": "+humanize.Line(h.Outage.Why))
 	}
 	if waiting > 0 {
 		words = append(words, "kept until it answers: "+humanize.Count(waiting, "slot"))
@@ -220,24 +213,24 @@ func (j judgement) storeText(waiting int) string {
 	return strings.Join(words, "; ")
 }
 
-func (j judgement) undeliveredTrouble() Trouble {
-	u := j.Undelivered
+func undeliveredTrouble(s Source, h *Health) Trouble {
+	u := h.Undelivered
 	wait, whose := " waits", ", of "
 	if u.Count > 1 {
 		wait, whose = " wait", ", the oldest of "
 	}
-	since := humanize.MinuteZone(u.Since, j.Schedule.Location)
+	since := humanize.MinuteZone(u.Since, h.Schedule.Location)
 	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Error
-	return Trouble{Kind: "notifications", Text: words, Next: "sched history" + j.config + " " + u.Task}
+	return Trouble{Kind: "notifications", Text: words, Next: "sched history" + s.Config + " " + u.Task}
 }
 
-func (j judgement) taskTrouble(t TaskTrouble) Trouble {
+func shownTrouble(s Source, h *Health, t TaskTrouble) Trouble {
 	trouble := Trouble{Task: t.Task, Kind: string(t.Kind), Text: t.Text, Run: t.Run.ID}
 	command, argument := "why", t.Task
 	switch t.Kind {
 	case LastFailed:
 		trouble.Kind = string(t.Run.Outcome)
-		trouble.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Age(t.Run.Ended, j.At))
+		trouble.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Age(t.Run.Ended, h.At))
 		if t.Run.Reason != "" {
 			trouble.Text += " (" + t.Run.Reason + ")"
 		}
@@ -249,13 +242,13 @@ func (j judgement) taskTrouble(t TaskTrouble) Trouble {
 		}
 	case HasMissed:
 		trouble.Run = ""
-		trouble.Text = missedText(t, j.Schedule.Location)
+		trouble.Text = missedText(t, h.Schedule.Location)
 	case RunsLong, IsOverdue:
 		if t.Run.ID != "" {
 			command, argument = "logs", humanize.ShortRun(t.Run.ID)
 		}
 	}
-	trouble.Next = "sched " + command + j.config + " " + argument
+	trouble.Next = "sched " + command + s.Config + " " + argument
 	return trouble
 }
 
@@ -270,10 +263,10 @@ func missedText(t TaskTrouble, zone *time.Location) string {
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.
 const forgottenAfter = 24 * time.Hour
 
-func (j judgement) forgottenPauses(paused []TaskPause) (troubles []Trouble) {
+func forgottenPauses(s Source, h *Health, paused []TaskPause) (troubles []Trouble) {
 	for _, p := range paused {
-		if p.Raw.Until.IsZero() && j.At.Sub(p.Raw.Since) > forgottenAfter {
-			words, next := p.Raw.Text(j.At, j.Schedule.Location), "sched resume"+j.config
+		if p.Raw.Until.IsZero() && h.At.Sub(p.Raw.Since) > forgottenAfter {
+			words, next := p.Raw.Text(h.At, h.Schedule.Location), "sched resume"+s.Config
 			if p.Task == "" {
 				words = "everything is " + words
 			} else {
