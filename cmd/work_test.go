@@ -299,7 +299,7 @@ tasks:
 		t.Errorf("hooks: %q", b.read("hooks"))
 	}
 	if r := b.history("second"); len(r) == 0 || r[len(r)-1].Outcome != "skipped" ||
-		r[len(r)-1].Reason != "sched run was stopped since sched work ends" {
+		r[len(r)-1].Reason != "sched run was stopped by the end of sched work" {
 		t.Errorf("%+v", r)
 	}
 	if exists(b.path("second.runs")) {

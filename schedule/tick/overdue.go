@@ -17,7 +17,11 @@ func (r *tickRun) reportOverdue() {
 	if watch == nil {
 		return
 	}
-	began, unreported, err := watch.Look(r.liveRuns(watch.Tasks))
+	live, err := r.liveRuns(watch.Tasks)
+	if err != nil {
+		return // collectLost reports it; without the live runs what takes too long would look over
+	}
+	began, unreported, err := watch.Look(live)
 	if err != nil {
 		r.tick.problemHourly("overdue", "whether a task is overdue is not known: %v", err)
 	}
@@ -53,11 +57,11 @@ func (t *Tick) newOverdueWatch() *overdue.Watch {
 }
 
 // liveRuns returns the runs that live, if a task has a bound for how long a run may take.
-func (r *tickRun) liveRuns(tasks []*schedule.Task) []state.Row {
+func (r *tickRun) liveRuns(tasks []*schedule.Task) ([]state.Row, error) {
 	isBounded := func(t *schedule.Task) bool { return t.Expect.Within > 0 }
 	if r.nothingToDo || !slices.ContainsFunc(tasks, isBounded) {
-		return nil
+		return nil, nil
 	}
-	live, _, _ := r.tick.Storage.DB.LiveAndLost(context.Background()) // collectLost reports an error
-	return live
+	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
+	return live, err
 }

@@ -48,7 +48,7 @@ func (l *Link) NoNewStarts(ctx context.Context) context.Context {
 	noNewStarts, cancel := context.WithCancelCause(ctx)
 	go func() {
 		if n, _ := l.socket.Read(make([]byte, 1)); n > 0 {
-			cancel(errors.New("since sched work ends"))
+			cancel(errors.New("by the end of sched work"))
 		}
 	}()
 	return noNewStarts
