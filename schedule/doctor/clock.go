@@ -123,27 +123,32 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 			"install the newest tzdata; sched reads the zones of the machine, and its own where a zone is missing",
 			"the zone data of this machine are of %s: clock changes that were decided since are not in them", version)
 	}
-	if s.Zone == "Local" {
-		found = append(found, s.namelessZone()...)
-	}
+	found = append(found, s.namelessZone()...)
 	if version == "" {
 		return found.orFine("their version is not known on this system")
 	}
 	return found.orFine("of %s", version)
 }
 
-// namelessZone warns of a machine's zone without a name, unless the schedule has its own.
+// namelessZone warns of a machine's zone that has no name, or that TZ names wrongly, unless the
+// schedule has its own.
 func (s *Subject) namelessZone() findings {
-	if s.Schedule.Location.String() != "Local" {
-		return nil
+	const hint = "name it in the schedule: timezone: Europe/Berlin"
+	name, _ := process.Lookup(s.Environ)("TZ")
+	_, err := time.LoadLocation(strings.TrimPrefix(name, ":"))
+	switch zone := s.Schedule.Location; {
+	case s.Zone == "UTC" && zone == time.Local && err != nil && name != "UTC0":
+		return finding(Warning, hint, "TZ is %s, which names no time zone: times are in UTC", name)
+	case zone.String() == "Local":
+		why := "/etc/localtime is no link to it"
+		if name != "" {
+			why = "TZ is " + name
+		}
+		return finding(Warning, hint,
+			"the name of the machine's time zone is not known (%s): times have its present offset, %s", why,
+			s.Now.In(zone).Format("-07:00"))
 	}
-	offset := s.Now.In(s.Schedule.Location).Format("-07:00")
-	why := "/etc/localtime is no link to it"
-	if zone, _ := process.Lookup(s.Environ)("TZ"); zone != "" {
-		why = "TZ is " + zone
-	}
-	return finding(Warning, "name it in the schedule: timezone: Europe/Berlin",
-		"the name of the machine's time zone is not known (%s): times have its present offset, %s", why, offset)
+	return nil
 }
 
 func (s *Subject) unknownZones() []string {

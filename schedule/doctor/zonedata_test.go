@@ -31,6 +31,7 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 		{"a machine that does not tell", noZone, "UTC", "", ""},
 		{"a zone without a name", noZone, "Local", "2026a",
 			"the name of the machine's time zone is not known (TZ is Nowhere)"},
+		{"a zone that TZ names wrongly", noZone, "wrong TZ", "2026a", "TZ is Nowhere, which names no time zone: times are in UTC"},
 		{"a schedule that names its own", "{timezone: UTC, tasks: []}", "Local", "2026a", ""},
 	} {
 		folder, before := t.TempDir(), zoneFolder
@@ -46,11 +47,14 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 		}
 		s := subjectIn(t, test.yaml)
 		s.Now, s.Zone = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), test.machine
-		if test.machine == "Local" {
+		switch test.machine {
+		case "Local":
 			s.Environ = append(s.Environ, "TZ=Nowhere")
 			if !strings.Contains(test.yaml, "timezone") {
 				s.Schedule.Location = time.FixedZone("Local", 0) // as time.Local is, unless the tests have a TZ
 			}
+		case "wrong TZ": // package time takes it for UTC
+			s.Environ, s.Zone, s.Schedule.Location = append(s.Environ, "TZ=Nowhere"), "UTC", time.Local
 		}
 		found := checkZoneData(context.Background(), s)
 		if len(found) != 1 || (found[0].Level == OK) != (test.want == "") ||
