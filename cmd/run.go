@@ -126,6 +126,9 @@ func (a runCommand) run(o runOptions) error {
 	}
 	if o.dryRun {
 		a.printPreview(t, o)
+		if o.at == "" && o.only == "" {
+			a.sayWhatIsMadeUpFor(t)
+		}
 		return invalidExit
 	}
 	if o.only != "" && o.at == "" && terminal.Is(a.err) {
@@ -285,5 +288,26 @@ func (a runCommand) printPreview(t *tick.Tick, o runOptions) {
 			text += fmt.Sprintf(" (%d times in this minute)", len(task.Slots))
 		}
 		table.Row(task.Name, out.Paint(tone, text))
+	}
+}
+
+// sayWhatIsMadeUpFor names the tasks that may run slots between the last tick and this one. These
+// slots are no part of the preview: only the tick reads which of them have an outcome already.
+func (a runCommand) sayWhatIsMadeUpFor(t *tick.Tick) {
+	last, err := view.LastTick(t.Storage.Dir)
+	if err != nil || last.IsZero() {
+		return
+	}
+	var names []string
+	for task := range t.Schedule.ActiveTasks() {
+		from := humanize.Later(last.Add(time.Minute), t.Minute.Add(-task.MissedWithin))
+		slot, ok := task.When.Next(from.Add(-time.Second))
+		if ok && slot.Before(t.Minute) && task.RunMissed {
+			names = append(names, task.Name)
+		}
+	}
+	if len(names) > 0 {
+		a.problem("no tick came since %s, so slots that were missed may run, too: of %s",
+			humanize.MinuteZone(last, t.Schedule.Location), humanize.Names(names, 5))
 	}
 }
