@@ -6,12 +6,22 @@ import (
 	"time"
 )
 
-// Two ways say which days are due: dates, from fields, and cycle, counted from a date. times say
-// which times of the day are due, and interval says both. A day is a number of days of the wall
-// clock, counted from 1 January 1970.
+// dates and cycle say which days are due, by fields or counted from a date. times say which times
+// of the day are due. Package cron counts time in int64s of four units:
+//
+//	instant      seconds since 1970 in UTC
+//	wall second  what the clock on the wall shows, in seconds as if that were UTC
+//	day          days of the wall clock since 1 January 1970
+//	second       of a day, from 0
+
+const (
+	minuteSeconds = 60
+	hourSeconds   = 60 * minuteSeconds
+	daySeconds    = 24 * hourSeconds
+)
 
 // dayOf returns the day that holds a wall second.
-func dayOf(t int64) int64 { return (t - mod(t, daySeconds)) / daySeconds }
+func dayOf(wall int64) int64 { return (wall - mod(wall, daySeconds)) / daySeconds }
 
 // dateText returns a day as people write it: 2026-01-05.
 func dateText(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format(time.DateOnly) }
@@ -85,23 +95,23 @@ func (d dates) next(day, last int64) (int64, bool) {
 // A cycle is every so many days from a first day on, as in "2 weeks from 2026-01-05", which no cron
 // expression can say. The zero cycle means that dates decide.
 type cycle struct {
-	days int64 // from one due day to the next; 0 only in the zero cycle
-	from int64 // the first due day
+	days  int64 // from one due day to the next; 0 only in the zero cycle
+	first int64 // the first due day
 }
 
 // next returns the first due day from one day through another.
 func (c cycle) next(day, last int64) (int64, bool) {
-	due := c.from + max(0, ceil(day-c.from, c.days))
+	due := c.first + max(0, ceil(day-c.first, c.days))
 	return due, due <= last
 }
 
 // startText returns the first due day as people write it.
-func (c cycle) startText() string { return dateText(c.from) }
+func (c cycle) startText() string { return dateText(c.first) }
 
-// why says in words whether a day is due. The day is since days after the first due day; since is
-// negative for earlier days.
+// why says in words whether the day that lies so many days after the first due day is due. Earlier
+// days have a negative number.
 func (c cycle) why(since int64) string {
-	day := dateText(c.from + since)
+	day := dateText(c.first + since)
 	switch {
 	case since < 0:
 		return fmt.Sprintf("%s is before %s", day, c.startText())
@@ -110,12 +120,6 @@ func (c cycle) why(since int64) string {
 	}
 	return fmt.Sprintf("%s is %d days after %s, not a multiple of %d", day, since, c.startText(), c.days)
 }
-
-const (
-	minuteSeconds = 60
-	hourSeconds   = 60 * minuteSeconds
-	daySeconds    = 24 * hourSeconds
-)
 
 // times are the times of day, in seconds, that match the fields for second, minute and hour.
 type times struct{ seconds, minutes, hours set }
@@ -158,66 +162,4 @@ func (t times) atTimes() string {
 		return ""
 	}
 	return " at " + strings.Join(words, ", ")
-}
-
-// An interval ("90 minutes from 2026-01-05 06:00") is a time that comes every so many seconds of
-// elapsed time from a wall time on, whatever the clocks do. The zero interval means that the fields
-// of an expression decide.
-type interval struct {
-	every int64 // from one due instant to the next, in seconds; 0 only in the zero interval
-	from  int64 // the first due time, on the wall clock, in seconds as if that were UTC
-}
-
-// start returns the first due instant. If a wall time comes twice, the first time counts. A skipped
-// wall time lies the same distance after the gap.
-func (v interval) start(zone *time.Location) int64 {
-	before, after := v.from-offsetAt(zone, v.from-daySeconds), v.from-offsetAt(zone, v.from+daySeconds)
-	if before+offsetAt(zone, before) != v.from && after+offsetAt(zone, after) == v.from {
-		return after
-	}
-	return before
-}
-
-// offsetAt is how far the wall clock is ahead of UTC around an instant.
-func offsetAt(zone *time.Location, t int64) int64 {
-	_, offset := time.Unix(t, 0).In(zone).Zone()
-	return int64(offset)
-}
-
-// next returns the first due instant that is not before an instant.
-func (v interval) next(zone *time.Location, at int64) int64 {
-	start := v.start(zone)
-	return start + max(0, ceil(at-start, v.every))
-}
-
-// String returns the words that ParseEvery reads.
-func (v interval) String() string {
-	n, unit := v.every/minuteSeconds, "minute"
-	if v.every%hourSeconds == 0 {
-		n, unit = v.every/hourSeconds, "hour"
-	}
-	if n > 1 {
-		unit = fmt.Sprintf("%d %ss", n, unit)
-	}
-	return unit + " from " + v.startText()
-}
-
-// startText returns the first due time as people write it.
-func (v interval) startText() string { return time.Unix(v.from, 0).UTC().Format("2006-01-02 15:04") }
-
-// compare says whether the minute that begins at an instant is due.
-func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
-	since := minute + minuteSeconds - 1 - v.start(zone)
-	minutes := (since - mod(since, minuteSeconds)) / minuteSeconds
-	f := Field{Name: "interval", Text: v.String(), Value: int(minutes), Matches: due}
-	not := "not "
-	if due {
-		not = ""
-	}
-	f.comparison = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d",
-		f.Value, v.startText(), not, v.every/minuteSeconds)
-	if f.Value < 0 {
-		f.comparison = "it is before " + v.startText()
-	}
-	return []Field{f}
 }

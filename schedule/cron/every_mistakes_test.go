@@ -51,7 +51,7 @@ func TestMistakesInWords(t *testing.T) {
 		{"first monday", `"first monday" lacks its month`, `write "first monday of month"`},
 		{"last weekday", `"last weekday" lacks its month`, `write "last weekday of month"`},
 		{"every second monday", `"second monday" lacks its month`, `write "second monday of month", or "2 weeks from 2026-01-05" for every second week from a day on`},
-		{"second weekday of month", `"second weekday" cannot be told: of weekdays only the first and the last of a month can`, `write cron: "0 0 15W * *" for the one nearest to day 15`},
+		{"second weekday of month", `"second weekday" is not understood: only the first and the last weekday of a month have words`, `write cron: "0 0 15W * *" for the one nearest to day 15`},
 		{"last weekend of month", `"last weekend" is two days`, `write "last saturday" or "last sunday"`},
 		{"second day of month", `"second day" is not a day of the month`, `write it as "on 1, 16", "on last day" or "on first monday"`},
 		{"third minute", `"third minute" is not understood`, `write "3 minutes"`},

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// This file reads the days of months and quarters:
+// This file reads what is in a phrase: first the days of months and quarters, then times, dates and
+// weekdays, and lists of them.
 //
 //	monthday = number ["st" | "nd" | "rd" | "th"]
 //	         | "first day" | "last day"
@@ -27,8 +28,13 @@ type monthDay struct {
 	words string // of every:
 	field int    // inDayField or inWeekdayField
 	text  string // the element of that field
-	order int    // sorts the elements of that field
+	order int    // sorts the elements of that field: firstDay, lastDay, or between them
 }
+
+const (
+	firstDay = 1
+	lastDay  = 100 // more than any day, and any ordinal with its weekday
+)
 
 // monthly reads the days of a month or quarter. The argument is the text of the month field.
 func (p phrase) monthly(months string) ([]string, error) {
@@ -99,26 +105,34 @@ func readMonthDay(element string) (monthDay, error) {
 		e := newError("%q is not a day of the month", element)
 		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
-		return monthDay{element, inDayField, "L", 100}, nil
+		return monthDay{element, inDayField, "L", lastDay}, nil
 	case element == "first day":
-		return monthDay{element, inDayField, "1", 1}, nil
+		return monthDay{element, inDayField, "1", firstDay}, nil
 	case nth == 0 || weekdays == nil:
 		n, err := readDay(element)
 		return monthDay{element, inDayField, fmt.Sprint(n), n}, err
-	case len(weekdays) == 1 && nthWord == "last":
+	case len(weekdays) > 1:
+		return readSomeWeekday(element, nthWord, weekdays)
+	case nthWord == "last":
 		return monthDay{element, inWeekdayField, fmt.Sprintf("%dL", weekdays[0]), nth*7 + weekdays[0]}, nil
-	case len(weekdays) == 1:
-		return monthDay{element, inWeekdayField, fmt.Sprintf("%d#%d", weekdays[0], nth), nth*7 + weekdays[0]}, nil
+	}
+	return monthDay{element, inWeekdayField, fmt.Sprintf("%d#%d", weekdays[0], nth), nth*7 + weekdays[0]}, nil
+}
+
+// readSomeWeekday reads "first weekday" and "last weekday", and refuses "second weekday" and "first
+// weekend".
+func readSomeWeekday(element, nthWord string, weekdays []int) (monthDay, error) {
+	switch {
 	case slices.Equal(weekdays, weekdayWords()["weekend"]):
 		e := newError("%q is two days", element)
 		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
 	case nthWord == "first": // Quartz: the nearest weekday does not leave the month
-		return monthDay{element, inDayField, "1W", 1}, nil
+		return monthDay{element, inDayField, "1W", firstDay}, nil
 	case nthWord == "last":
-		return monthDay{element, inDayField, "LW", 101}, nil
+		return monthDay{element, inDayField, "LW", lastDay + 1}, nil
 	}
-	return monthDay{}, newError("%q cannot be told: of weekdays only the first and the last of a month can", element).
-		SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
+	e := newError("%q is not understood: only the first and the last weekday of a month have words", element)
+	return monthDay{}, e.SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
 }
 
 // unknownOrdinal returns the error about "fifth monday" and "3rd monday".
@@ -165,20 +179,20 @@ func (p *phrase) ofMonth(of int) error {
 func (p phrase) ordinalWithoutMonth() error {
 	nth, name := p.period[0], p.period[1]
 	n := 1 + slices.Index(ordinalWords, nth)
-	counts := n > 1 && nth != "last"
-	isDay := len(weekdayWords()[name]) == 1 || !counts && (isWeekday(name) || name == "day")
+	isNumber := n > 1 && nth != "last"
+	isDay := len(weekdayWords()[name]) == 1 || !isNumber && (isWeekday(name) || name == "day")
 	switch {
-	case !isDay && counts:
+	case !isDay && isNumber: // "second minute"
 		if _, err := p.counted(n); err != nil {
 			return err
 		}
 		e := newError("%q is not understood", nth+" "+name)
 		return e.SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
-	case !isDay:
+	case !isDay: // "first minute"
 		return newError("%q is not understood", nth+" "+name).SetHint(everyForms)
 	}
 	e := newError("%q lacks its month", nth+" "+name).SetHint(`write "%s %s of month"`, nth, name)
-	if counts {
+	if isNumber { // "second monday"
 		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, nth)
 	}
 	return e

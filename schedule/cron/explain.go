@@ -71,7 +71,7 @@ func (w When) explain(minute time.Time) Explanation {
 		_, due := When{Crons: []Expression{c}, Location: w.Location}.next(from, from+minuteSeconds)
 		v := Verdict{Cron: c, Due: due, Wall: wallTime(wall)}
 		if c.interval.every > 0 {
-			v.Fields = c.interval.compare(w.zone(), from, due)
+			v.Fields = c.interval.explain(w.zone(), from, due)
 			e.Verdicts = append(e.Verdicts, v)
 			continue
 		}
@@ -116,7 +116,7 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 		return Field{Name: cronFields[pos].name, Text: due.String(), Value: value, Matches: due.has(value)}
 	}
 	words, _, _ := strings.Cut(c.text, " at ")
-	since := dayOf(wall.Unix()) - c.cycle.from
+	since := dayOf(wall.Unix()) - c.cycle.first
 	return []Field{
 		field(minuteField, wall.Minute(), c.times.minutes),
 		field(hourField, wall.Hour(), c.times.hours),

@@ -20,6 +20,7 @@
 package cron
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ func (w When) Next(after time.Time) (next time.Time, ok bool) {
 		to = max(to, w.From.Unix()+horizon)
 	}
 	for i := range w.Crons {
-		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon, w.Crons[i].interval.from+horizon)
+		to = max(to, w.Crons[i].cycle.first*daySeconds+horizon, w.Crons[i].interval.from+horizon)
 	}
 	t, ok := w.next(from, to)
 	if !ok {
@@ -328,4 +329,66 @@ func WallClock(wall time.Time, zone *time.Location) (at time.Time, skipped bool)
 		period = next
 	}
 	return time.Unix(shown-period.offset, 0).In(zone), false
+}
+
+// An interval ("90 minutes from 2026-01-05 06:00") is a time that comes every so many seconds of
+// elapsed time from a wall time on, whatever the clocks do. The zero interval means that the fields
+// of an expression decide.
+type interval struct {
+	every int64 // from one due instant to the next, in seconds; 0 only in the zero interval
+	from  int64 // the first due time, a wall second
+}
+
+// start returns the first due instant. If a wall time comes twice, the first time counts. A wall
+// time that the clocks skip counts as so long after the gap as it lies in it: 02:30 as 03:30.
+func (v interval) start(zone *time.Location) int64 {
+	before, after := v.from-offsetAt(zone, v.from-daySeconds), v.from-offsetAt(zone, v.from+daySeconds)
+	if before+offsetAt(zone, before) != v.from && after+offsetAt(zone, after) == v.from {
+		return after
+	}
+	return before
+}
+
+// offsetAt is how far the wall clock is ahead of UTC around an instant.
+func offsetAt(zone *time.Location, instant int64) int64 {
+	_, offset := time.Unix(instant, 0).In(zone).Zone()
+	return int64(offset)
+}
+
+// next returns the first due instant that is not before another one.
+func (v interval) next(zone *time.Location, from int64) int64 {
+	start := v.start(zone)
+	return start + max(0, ceil(from-start, v.every))
+}
+
+// String returns the words that ParseEvery reads.
+func (v interval) String() string {
+	n, unit := v.every/minuteSeconds, "minute"
+	if v.every%hourSeconds == 0 {
+		n, unit = v.every/hourSeconds, "hour"
+	}
+	if n > 1 {
+		unit = fmt.Sprintf("%d %ss", n, unit)
+	}
+	return unit + " from " + v.startText()
+}
+
+// startText returns the first due time as people write it.
+func (v interval) startText() string { return time.Unix(v.from, 0).UTC().Format("2006-01-02 15:04") }
+
+// explain returns the field that tells people why the minute at an instant is due, or is not.
+func (v interval) explain(zone *time.Location, minute int64, due bool) []Field {
+	since := minute + minuteSeconds - 1 - v.start(zone)
+	minutes := (since - mod(since, minuteSeconds)) / minuteSeconds
+	f := Field{Name: "interval", Text: v.String(), Value: int(minutes), Matches: due}
+	not := "not "
+	if due {
+		not = ""
+	}
+	f.comparison = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d",
+		f.Value, v.startText(), not, v.every/minuteSeconds)
+	if f.Value < 0 {
+		f.comparison = "it is before " + v.startText()
+	}
+	return []Field{f}
 }

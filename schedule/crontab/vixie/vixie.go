@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Times are the five fields of a line, a bit for each value. The zero Times never come.
+// Times are the five fields of a line, a bit for each value. The zero Times never match.
 type Times struct {
 	minutes, hours, days, months, weekdays uint64
 
@@ -56,7 +56,7 @@ func Parse(text string) (Times, error) {
 	var sets [len(fields)]uint64
 	for i, word := range words {
 		var err error
-		if sets[i], err = fields[i].set(word); err != nil {
+		if sets[i], err = fields[i].parse(word); err != nil {
 			return Times{}, err
 		}
 	}
@@ -72,7 +72,8 @@ func Parse(text string) (Times, error) {
 	}, nil
 }
 
-func (f field) set(text string) (bits uint64, err error) {
+// parse returns a bit for each value that the text lists.
+func (f field) parse(text string) (bits uint64, err error) {
 	for _, part := range strings.Split(text, ",") {
 		if err := f.add(&bits, part); err != nil {
 			return 0, fmt.Errorf("%s %q: %w", f.name, text, err)
@@ -135,8 +136,8 @@ func (t Times) Never() bool {
 	if t.minutes == 0 || t.hours == 0 {
 		return true
 	}
-	for day := range int64(days) {
-		if t.onDay(day) {
+	for date := range int64(days) {
+		if t.onDay(date) {
 			return false
 		}
 	}
@@ -184,7 +185,71 @@ func (f field) list(bits uint64) string {
 // Key tells times apart: two with the same key come at the same minutes.
 func (t Times) Key() string { return fmt.Sprint(t) + fmt.Sprint(t.wild, t.either) }
 
-const day = 24 * 60
+const dayMinutes = 24 * 60
+
+// A Calendar is the offsets from UTC that a zone keeps during a span. Minutes are counted from
+// 1970, in UTC unless they are called wall minutes.
+type Calendar struct {
+	from, to int64
+	offset   int64    // in minutes, at the beginning
+	changes  []change // in order
+}
+
+type change struct{ at, offset int64 }
+
+// catchUpMinutes is longer than cron remembers a change of the clocks: after three hours it has
+// caught up.
+const catchUpMinutes = 24 * 60
+
+// NewCalendar looks at the clock of each hour of [from, to), and of each minute of an hour in which
+// the clocks change. So it finds changes that last an hour.
+func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
+	c := &Calendar{from: floor(from.Unix(), 60), to: floor(to.Unix(), 60)}
+	offset := func(minute int64) int64 {
+		_, seconds := time.Unix(minute*60, 0).In(zone).Zone()
+		return floor(int64(seconds), 60)
+	}
+	c.offset = offset(c.from - catchUpMinutes)
+	current := c.offset
+	for begin := c.from - catchUpMinutes; begin < c.to; begin += 60 {
+		end := min(begin+60, c.to)
+		if offset(end) == current {
+			continue
+		}
+		for minute := begin + 1; minute <= end; minute++ {
+			if changed := offset(minute); changed != current {
+				c.changes, current = append(c.changes, change{minute, changed}), changed
+			}
+		}
+	}
+	return c
+}
+
+// ChangeTimes returns the first minutes after the changes of the clocks.
+func (c *Calendar) ChangeTimes() (times []time.Time) {
+	for _, change := range c.changes {
+		if change.at >= c.from {
+			times = append(times, time.Unix(change.at*60, 0).UTC())
+		}
+	}
+	return times
+}
+
+// offsetAt returns the offset in a minute, and the first minute with the next offset.
+func (c *Calendar) offsetAt(minute int64) (offset, until int64) {
+	i, exact := slices.BinarySearchFunc(c.changes, minute, func(ch change, m int64) int { return int(ch.at - m) })
+	if exact {
+		i++
+	}
+	offset, until = c.offset, 1<<60
+	if i > 0 {
+		offset = c.changes[i-1].offset
+	}
+	if i < len(c.changes) {
+		until = c.changes[i].at
+	}
+	return offset, until
+}
 
 // threeHours is the largest step of the clock that cron takes for a change of the offset. After a
 // larger step it goes on from the new time: it makes up for nothing and holds nothing back.
@@ -194,13 +259,13 @@ const threeHours = 3 * 60
 // enough; what was in buffer is lost. Both minutes lie in the calendar. If cron starts a line more
 // than once in a minute, after a gap that had several of its times, the minute counts once.
 func (t Times) Due(c *Calendar, from, to int64, buffer []int64) (due []int64) {
-	due, at := buffer[:0], from-settled
-	offset, _ := c.at(at)
+	due, at := buffer[:0], from-catchUpMinutes
+	offset, _ := c.offsetAt(at)
 	virtual := at + offset - 1 // the wall minute up to which everything has run
-	ofDay := t.ofDay()
+	ofDay := t.minutesOfDay()
 	for at < to {
 		var until int64
-		offset, until = c.at(at)
+		offset, until = c.offsetAt(at)
 		until = min(until, to)
 		for ; at < until && at+offset != virtual+1; at++ { // the clocks have changed
 			var starts bool
@@ -243,15 +308,16 @@ func (t Times) between(after, last int64) bool {
 	return false
 }
 
+// matches reports whether a wall minute matches all fields.
 func (t Times) matches(wall int64) bool {
-	date := floor(wall, day)
-	minute := wall - date*day
+	date := floor(wall, dayMinutes)
+	minute := wall - date*dayMinutes
 	return t.minutes>>(minute%60)&1 == 1 && t.hours>>(minute/60)&1 == 1 && t.onDay(date)
 }
 
 // onDay reports whether month and days match a date, counted in days from 1970.
 func (t Times) onDay(date int64) bool {
-	at := time.Unix(date*day*60, 0).UTC()
+	at := time.Unix(date*dayMinutes*60, 0).UTC()
 	_, month, dom := at.Date()
 	inMonth, inWeek := t.days>>dom&1 == 1, t.weekdays>>int(at.Weekday())&1 == 1
 	if t.months>>int(month)&1 == 0 {
@@ -263,8 +329,9 @@ func (t Times) onDay(date int64) bool {
 	return inMonth && inWeek
 }
 
-func (t Times) ofDay() (minutes []int64) {
-	for minute := range int64(day) {
+// minutesOfDay returns the minutes of the day, from midnight, that match minute and hour.
+func (t Times) minutesOfDay() (minutes []int64) {
+	for minute := range int64(dayMinutes) {
 		if t.minutes>>(minute%60)&1 == 1 && t.hours>>(minute/60)&1 == 1 {
 			minutes = append(minutes, minute)
 		}
@@ -274,11 +341,11 @@ func (t Times) ofDay() (minutes []int64) {
 
 // onClock appends the matches in [from, to) while the offset is the same, by whole days.
 func (t Times) onClock(due, ofDay []int64, from, to, offset int64) []int64 {
-	for date := floor(from+offset, day); date*day < to+offset; date++ {
+	for date := floor(from+offset, dayMinutes); date*dayMinutes < to+offset; date++ {
 		if !t.onDay(date) {
 			continue
 		}
-		midnight := date*day - offset
+		midnight := date*dayMinutes - offset
 		for _, minute := range ofDay {
 			if at := midnight + minute; at >= from && at < to {
 				due = append(due, at)
@@ -286,69 +353,6 @@ func (t Times) onClock(due, ofDay []int64, from, to, offset int64) []int64 {
 		}
 	}
 	return due
-}
-
-// A Calendar is the offsets from UTC that a zone keeps during a span. Minutes are counted from
-// 1970, in UTC unless they are called wall minutes.
-type Calendar struct {
-	from, to int64
-	offset   int64    // in minutes, at the beginning
-	changes  []change // in order
-}
-
-type change struct{ at, offset int64 }
-
-// settled is longer than cron remembers a change of the clocks: after three hours it has caught up.
-const settled = 24 * 60
-
-// NewCalendar looks at the clock of each hour of [from, to), and of each minute of an hour in which
-// the clocks change. So it finds changes that last an hour.
-func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
-	c := &Calendar{from: floor(from.Unix(), 60), to: floor(to.Unix(), 60)}
-	offset := func(minute int64) int64 {
-		_, seconds := time.Unix(minute*60, 0).In(zone).Zone()
-		return floor(int64(seconds), 60)
-	}
-	c.offset = offset(c.from - settled)
-	current := c.offset
-	for begin := c.from - settled; begin < c.to; begin += 60 {
-		end := min(begin+60, c.to)
-		if offset(end) == current {
-			continue
-		}
-		for minute := begin + 1; minute <= end; minute++ {
-			if changed := offset(minute); changed != current {
-				c.changes, current = append(c.changes, change{minute, changed}), changed
-			}
-		}
-	}
-	return c
-}
-
-// ChangeTimes returns the first minutes after the changes of the clocks.
-func (c *Calendar) ChangeTimes() (times []time.Time) {
-	for _, change := range c.changes {
-		if change.at >= c.from {
-			times = append(times, time.Unix(change.at*60, 0).UTC())
-		}
-	}
-	return times
-}
-
-// at returns the offset in a minute, and the first minute of the next one.
-func (c *Calendar) at(minute int64) (offset, until int64) {
-	i, exact := slices.BinarySearchFunc(c.changes, minute, func(ch change, m int64) int { return int(ch.at - m) })
-	if exact {
-		i++
-	}
-	offset, until = c.offset, 1<<60
-	if i > 0 {
-		offset = c.changes[i-1].offset
-	}
-	if i < len(c.changes) {
-		until = c.changes[i].at
-	}
-	return offset, until
 }
 
 // floor divides and rounds down, also before 1970.
