@@ -145,7 +145,7 @@ func (g *logsGrep) print(r view.Run, hit view.Hit) error {
 			Text: text,
 		})
 	}
-	slot := humanize.SecondZone(r.Begin.Slot, g.schedule.Location)
+	slot := humanize.SecondZone(r.Row.Slot, g.schedule.Location)
 	where := fmt.Sprintf("%s  %s  %s:%d", slot, r.Task, humanize.ShortRun(r.Run), hit.Line)
 	_, err := fmt.Fprintf(g.out, "%s  %s\n", g.stdout().Paint(terminal.Faint, where), text)
 	return err

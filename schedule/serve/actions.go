@@ -251,7 +251,7 @@ func (r *Visit) beginStop(actor control.Actor, run view.Run, reason string) (don
 			defer giveBack()
 			caller := r.server.Schedules.Runs(r.Schedule)
 			stopping, err := caller.Stop(run.Record.Run, control.Because(actor.By, reason))
-			end <- control.NotStopped(run.Begin, stopping, err)
+			end <- control.NotStopped(run.Row, stopping, err)
 		}()
 		return nil
 	})

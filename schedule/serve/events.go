@@ -209,14 +209,14 @@ func followLog(e *events, source view.Source, shown view.Run, offset int64) {
 // up anew.
 func pollRun(e *events, source view.Source, shown *view.Run) (record state.Row, again time.Duration, err error) {
 	if shown.State != view.RunWaiting {
-		return view.Poll(e.ctx, source, shown.Begin)
+		return view.Poll(e.ctx, source, shown.Row)
 	}
-	now, err := source.Run(e.ctx, shown.Begin.ID)
+	now, err := source.Run(e.ctx, shown.Row.ID)
 	if err != nil {
 		return record, 0, err
 	}
 	*shown = now
-	return now.Begin, time.Second, nil
+	return now.Row, time.Second, nil
 }
 
 // sendLog sends the next part and returns its length. Unless over, it keeps back an incomplete

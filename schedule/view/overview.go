@@ -225,7 +225,7 @@ func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth) 
 // lastLines returns the last lines that a run printed, without those that are empty.
 func lastLines(s Source, r state.Row) (lines []string) {
 	const tail = 4 << 10
-	log, err := s.Log(Run{Begin: r}, false, 0, tail, tail)
+	log, err := s.Log(Run{Row: r}, false, 0, tail, tail)
 	if err != nil || r.Output == "" {
 		return nil
 	}

@@ -44,7 +44,7 @@ type Run struct {
 	Size    int64    `json:"log_size"` // bytes that its command printed
 	Hooked  int64    `json:"hook_log_size"`
 
-	Begin state.Row `json:"-"` // the record, exactly
+	Row state.Row `json:"-"` // the record, exactly
 
 	elsewhere bool // it comes from the store, not from this server
 }
@@ -119,7 +119,7 @@ func EndedRun(s Source, row state.Row) Run {
 }
 
 func runOf(dir string, row state.Row) Run {
-	r := Run{Record: RecordOf(row), Hooks: []string{}, Begin: row}
+	r := Run{Record: RecordOf(row), Hooks: []string{}, Row: row}
 	path := OutputOf(dir, row)
 	r.Size, r.Hooked = sizeOf(path), sizeOf(output.HooksPath(path))
 	return r
@@ -153,7 +153,7 @@ func waitingRun(r state.Row) Run {
 		Attempt: 1,
 		At:      timeOrNil(until),
 		Hooks:   []string{},
-		Begin:   row,
+		Row:     row,
 	}
 }
 
@@ -175,7 +175,7 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 		State:     RunEnded,
 		Attempt:   row.Attempt.Number,
 		Hooks:     []string{},
-		Begin:     row,
+		Row:       row,
 		elsewhere: true,
 	}
 	if row.Outcome == "" {
@@ -191,7 +191,7 @@ func (r Run) Elsewhere(command string) error {
 	if !r.elsewhere {
 		return nil
 	}
-	return NotHere(r.Begin, command)
+	return NotHere(r.Row, command)
 }
 
 // Poll returns the row of a run of this machine, and after how long to ask again. While the run
@@ -317,7 +317,7 @@ func newestEnded(ctx context.Context, s Source, all *Records, task string) (stat
 	return newestBefore(ctx, all.Runs, newest, s.Now()), nil
 }
 
-// nearestRun is the hint for an id that no run has: the nearest id among the rows, or "".
+// nearestRun returns the hint for an id that no run has: the nearest id among the rows, or "".
 func nearestRun(name string, rows []state.Row) string {
 	var ids []string
 	for _, r := range rows {

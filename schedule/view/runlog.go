@@ -29,7 +29,7 @@ func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := r.Elsewhere("logs"); err != nil {
 		return Log{}, err
 	}
-	path := OutputOf(s.Schedule.StateDir, r.Begin)
+	path := OutputOf(s.Schedule.StateDir, r.Row)
 	if hooks {
 		path = output.HooksPath(path)
 	}

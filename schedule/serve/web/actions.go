@@ -24,7 +24,7 @@ type action struct {
 
 	// target returns the task of a row, or its run, that the action changes. It returns "" if the
 	// task does not allow the action now, as whyNot says.
-	target func(p taskList, r row) string
+	target func(p taskList, r taskRow) string
 	whyNot string
 
 	perform func(v *serve.Visit, target string) (next string, err error) // next is the path of the next page
@@ -34,7 +34,7 @@ type action struct {
 var actions = []action{
 	{name: "trigger", label: "Trigger", effect: "runs once more, now or with the next tick",
 		whyNot: "it does not run here",
-		target: func(p taskList, r row) string {
+		target: func(p taskList, r taskRow) string {
 			if !r.active {
 				return ""
 			}
@@ -45,7 +45,7 @@ var actions = []action{
 		}},
 	{name: "retry", label: "Retry", effect: "runs again as it is defined now, at once or with the next tick",
 		whyNot: "its last run did not fail, or was on another server",
-		target: func(p taskList, r row) string {
+		target: func(p taskList, r taskRow) string {
 			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
 				return r.LastRun.ID
 			}
@@ -56,7 +56,7 @@ var actions = []action{
 		}},
 	{name: "stop", label: "Stop", effect: "is stopped: its command gets TERM, and KILL if it goes on",
 		whyNot: "it does not run on this server", grave: true,
-		target: func(p taskList, r row) string {
+		target: func(p taskList, r taskRow) string {
 			for _, running := range r.Running {
 				if p.isHere(running.Host) {
 					return running.Run
@@ -70,7 +70,7 @@ var actions = []action{
 	{name: "cancel", label: "Cancel",
 		effect: "will not begin the run that waits: it is skipped, or stopped if it had begun",
 		whyNot: "none of its runs waits", grave: true,
-		target: func(p taskList, r row) string {
+		target: func(p taskList, r taskRow) string {
 			if len(r.Waiting) == 0 {
 				return ""
 			}
@@ -81,7 +81,7 @@ var actions = []action{
 		}},
 	{name: "pause", label: "Pause", effect: "will not start, and its slots will be skipped; what runs goes on",
 		whyNot: "it is paused already", fields: howLong,
-		target: func(p taskList, r row) string {
+		target: func(p taskList, r taskRow) string {
 			if r.Paused != nil {
 				return ""
 			}
@@ -90,7 +90,7 @@ var actions = []action{
 			return "/tasks/" + url.PathEscape(task), pauseTasks(v, []string{task})
 		}},
 	{name: "resume", label: "Resume", effect: "will start again at its next slot", whyNot: "it is not paused by itself",
-		target: func(p taskList, r row) string {
+		target: func(p taskList, r taskRow) string {
 			if r.Paused == nil || r.Paused.Everything || r.Paused.Raw.InFile {
 				return ""
 			}
@@ -112,14 +112,14 @@ func actionNamed(name string) (action, error) {
 }
 
 // choiceBox writes the box that chooses a task for bulkForm.
-func (p taskList) choiceBox(r row) {
+func (p taskList) choiceBox(r taskRow) {
 	if p.Operates() {
 		p.put(`<input type="checkbox" class="pick" form="bulk" name="task" value="%s" aria-label="choose %s">`, r.Name, r.Name)
 	}
 }
 
 // actionLinks writes links to the actions that a task allows now.
-func (p taskList) actionLinks(r row) {
+func (p taskList) actionLinks(r taskRow) {
 	if !p.Operates() {
 		return
 	}
@@ -145,7 +145,7 @@ func (p taskList) bulkForm(chosen int) {
 	}
 	p.put(`<label><input type="checkbox" class="pick" name="all" value="yes"> all %d</label><input type="hidden" name="back" value="%s">`,
 		chosen, p.request.URL.RawQuery)
-	p.keep("q", "tag", "state")
+	p.keepParams("q", "tag", "state")
 	p.put(`</form>`)
 }
 
@@ -165,7 +165,7 @@ func showConfirmation(made *page) error {
 	if p.query("all") == "" {
 		named := p.request.URL.Query()["task"]
 		rows = slices.DeleteFunc(slices.Clone(rows),
-			func(r row) bool { return !slices.Contains(named, r.definition.Name) })
+			func(r taskRow) bool { return !slices.Contains(named, r.definition.Name) })
 	}
 	all, err := p.View.Records(p.request.Context())
 	if err != nil {
@@ -178,9 +178,9 @@ func showConfirmation(made *page) error {
 
 // confirm writes what will happen to the task of each row, with a form that performs the action,
 // and which rows are left out.
-func (p taskList) confirm(a action, rows []row) {
-	isTarget := func(r row) bool { return a.target(p, r) != "" }
-	targets := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !isTarget(r) })
+func (p taskList) confirm(a action, rows []taskRow) {
+	isTarget := func(r taskRow) bool { return a.target(p, r) != "" }
+	targets := slices.DeleteFunc(slices.Clone(rows), func(r taskRow) bool { return !isTarget(r) })
 	others := slices.DeleteFunc(slices.Clone(rows), isTarget)
 	p.title = a.label
 	if len(targets) > 0 {
@@ -201,7 +201,7 @@ func (p taskList) confirm(a action, rows []row) {
 }
 
 // confirmForm writes the form that performs an action on the tasks of all rows (see performAll).
-func (p taskList) confirmForm(a action, rows []row) {
+func (p taskList) confirmForm(a action, rows []taskRow) {
 	p.put(`<h1>%s %s</h1><form class="ask" method="post" action="%s/act"><input type="hidden" name="do" value="%s"><input type="hidden" name="back" value="%s"><ul>`,
 		a.label, humanize.Count(len(rows), "task"), p.base, a.name, p.query("back"))
 	for _, r := range rows {

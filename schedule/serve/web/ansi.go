@@ -12,19 +12,20 @@ import (
 )
 
 // A pen is how a terminal would write at some point of a log: the colours of SGR sequences
-// (ECMA-48), as classes of the style.
+// (ECMA-48), as CSS classes.
 type pen struct {
 	fore, back int // a colour of ECMA-48, 0 to 15, plus 1; 0 is the usual colour
 	bold, dim  bool
 	underline  bool
 }
 
+// The colours that mark the first error of a log, as a pen has them: plus 1.
 const (
 	red       = 1 + 1
 	brightRed = 9 + 1
 )
 
-// class is the pen as classes of the style; "" for usual text.
+// class returns the pen as CSS classes; "" for usual text.
 func (p pen) class() string {
 	var classes []string
 	if p.fore > 0 {
@@ -105,13 +106,13 @@ type printer struct {
 	now pen
 }
 
-// put writes a part. A lone \r begins a new line, as in `sched logs`.
-func (w *printer) put(log string) {
+// putLog writes a part. A lone \r begins a new line, as in `sched logs`.
+func (w *printer) putLog(log string) {
 	log = strings.ReplaceAll(strings.ToValidUTF8(log, "\uFFFD"), "\r\n", "\n")
 	var run strings.Builder
 	flush := func() {
 		if class := w.now.class(); run.Len() > 0 && class != "" {
-			w.writer.put(`<span class="%s">%s</span>`, class, markup(html.EscapeString(run.String())))
+			w.put(`<span class="%s">%s</span>`, class, markup(html.EscapeString(run.String())))
 		} else {
 			w.WriteString(html.EscapeString(run.String()))
 		}

@@ -24,7 +24,7 @@ func TestColoursOfALog(t *testing.T) {
 		{"\xff\u202e", "\uFFFD"},
 	} {
 		var w writer
-		if (&printer{writer: &w}).put(tt.printed); w.String() != tt.want {
+		if (&printer{writer: &w}).putLog(tt.printed); w.String() != tt.want {
 			t.Errorf("%q is %q, want %q", tt.printed, w.String(), tt.want)
 		}
 	}
@@ -39,7 +39,7 @@ func FuzzPrinted(f *testing.F) {
 	f.Add("\x1b[38;5;\"><b>m\x1b[48;2;1m")
 	f.Fuzz(func(t *testing.T, printed string) {
 		var w writer
-		(&printer{writer: &w}).put(printed)
+		(&printer{writer: &w}).putLog(printed)
 		rest := ours.ReplaceAllString(w.String(), "")
 		if strings.ContainsAny(rest, "<>\"\x1b\x00\a\r") ||
 			strings.Count(w.String(), "<span") != strings.Count(w.String(), "</span>") {

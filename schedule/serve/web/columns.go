@@ -18,42 +18,45 @@ import (
 type column struct {
 	head  string
 	class markup
-	sort  string                         // its name in the parameter sort; "" if it orders nothing
-	key   func(r row) (n int64, ok bool) // rows are ordered by n; a row that has none is last
-	put   func(p taskList, r row)
+	sort  string // its name in the parameter sort; "" if it orders nothing
+
+	// orderBy returns the number by which the rows are ordered. Rows without one are last.
+	orderBy func(r taskRow) (n int64, ok bool)
+
+	put func(p taskList, r taskRow)
 }
 
 var columns = []column{
 	{"State", "", "", nil, taskList.stateCell},
-	{"Next", "", "next", func(r row) (int64, bool) {
+	{"Next", "", "next", func(r taskRow) (int64, bool) {
 		if len(r.Times) == 0 {
 			return 0, false
 		}
 		return r.Times[0].Unix(), true
 	}, taskList.nextCell},
-	{"Last", "", "last", func(r row) (int64, bool) {
-		return -r.LastRun.Ended.Unix(), r.Last != nil
+	{"Last", "", "last", func(r taskRow) (int64, bool) {
+		return -r.LastRun.Ended.Unix(), r.Last != nil // the newest first
 	}, taskList.lastCell},
-	{"Usually", "n", "usually", func(r row) (int64, bool) {
+	{"Usually", "n", "usually", func(r taskRow) (int64, bool) {
 		return int64(r.usual.Duration), r.usual.Runs > 0
 	}, taskList.usualCell},
-	{"Last 30", "outcomes", "", nil, func(p taskList, r row) { p.strip(r.strip) }},
+	{"Last 30", "outcomes", "", nil, func(p taskList, r taskRow) { p.strip(r.lastOutcomes) }},
 }
 
 // none stands for what a task does not have. A narrow page leaves it out.
 const none markup = `<span class="none">–</span>`
 
 // ordered orders the rows by the parameter sort: the name of a column, after a minus the other way
-// round. Without it they stay as they are. Rows that are to be ordered by what was read of them
-// have been read.
-func (p taskList) ordered(rows []row) []row {
+// round. Without it they stay as they are. If readForOrder says so, the caller has read the rows
+// before.
+func (p taskList) ordered(rows []taskRow) []taskRow {
 	name, backwards := strings.CutPrefix(p.query("sort"), "-")
 	direction := 1
 	if backwards {
 		direction = -1
 	}
 	if name == "name" {
-		slices.SortStableFunc(rows, func(a, b row) int {
+		slices.SortStableFunc(rows, func(a, b taskRow) int {
 			return direction * strings.Compare(a.definition.Name, b.definition.Name)
 		})
 	}
@@ -61,9 +64,9 @@ func (p taskList) ordered(rows []row) []row {
 		if name == "" || c.sort != name {
 			continue
 		}
-		slices.SortStableFunc(rows, func(a, b row) int {
-			x, has := c.key(a)
-			y, hasToo := c.key(b)
+		slices.SortStableFunc(rows, func(a, b taskRow) int {
+			x, has := c.orderBy(a)
+			y, hasToo := c.orderBy(b)
 			switch {
 			case has != hasToo && has:
 				return -1
@@ -98,7 +101,7 @@ func (p taskList) head(text string, class markup, name string) {
 	p.put(`<th class="%s"%s><a href="%s">%s</a>`, class, order, p.urlWith("sort", next, "page", ""), text)
 }
 
-func (p taskList) table(rows []row) {
+func (p taskList) table(rows []taskRow) {
 	p.put(`<table class="tasks"><thead><tr>`)
 	p.head("Task", "", "name")
 	for _, c := range columns {
@@ -142,7 +145,7 @@ func (p taskList) tags(all []string) {
 	}
 }
 
-func (p taskList) stateCell(r row) {
+func (p taskList) stateCell(r taskRow) {
 	p.put(`%s`, badge(stateOf(r)))
 	switch {
 	case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
@@ -155,7 +158,7 @@ func (p taskList) stateCell(r row) {
 	}
 }
 
-func (p taskList) nextCell(r row) {
+func (p taskList) nextCell(r taskRow) {
 	if len(r.Times) == 0 {
 		p.put(none)
 		return
@@ -163,7 +166,7 @@ func (p taskList) nextCell(r row) {
 	p.put(`%s`, p.timeAndDistance(r.Times[0], p.zoneOf(r.Name)))
 }
 
-func (p taskList) lastCell(r row) {
+func (p taskList) lastCell(r taskRow) {
 	if r.Last == nil {
 		p.put(none)
 		return
@@ -171,7 +174,7 @@ func (p taskList) lastCell(r row) {
 	p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.ID), p.timeAndDistance(r.LastRun.Ended, p.zoneOf(r.Name)))
 }
 
-func (p taskList) usualCell(r row) {
+func (p taskList) usualCell(r taskRow) {
 	if r.usual.Runs == 0 {
 		p.put(none)
 		return
@@ -179,24 +182,24 @@ func (p taskList) usualCell(r row) {
 	p.put(`%s`, humanize.Duration(r.usual.Duration.Round(time.Millisecond)))
 }
 
-// addPast reads what the table shows of the past of some rows. Usual is read already if the rows
-// were ordered by it.
-func (p taskList) addPast(rows []row, all *view.Records) error {
-	strips, err := all.NewestOf(p.request.Context(), namesOf(rows), stripRuns)
-	if err != nil {
-		return err
+// readRows reads the tasks of some rows, and how long their runs usually take. Without a history it
+// returns no error: see readTasks.
+func (p taskList) readRows(rows []taskRow, all *view.Records) ([]taskRow, error) {
+	rows = p.readTasks(rows, all)
+	if all.Err != nil {
+		return rows, nil
 	}
-	for i := range rows {
-		rows[i].strip = strips[rows[i].Name]
-	}
-	return p.addUsual(rows, all)
-}
-
-func (p taskList) addUsual(rows []row, all *view.Records) error {
-	var usual map[string]state.Usual
 	usual, err := all.Usual(p.request.Context(), namesOf(rows))
 	for i := range rows {
 		rows[i].usual = usual[rows[i].Name]
+	}
+	return rows, err
+}
+
+func (p taskList) addLastOutcomes(rows []taskRow, all *view.Records) error {
+	newest, err := all.NewestOf(p.request.Context(), namesOf(rows), stripRuns)
+	for i := range rows {
+		rows[i].lastOutcomes = newest[rows[i].Name]
 	}
 	return err
 }
@@ -230,7 +233,7 @@ func tally(records []state.Row) string {
 	return "the last " + fmt.Sprint(len(records)) + ": " + sum.String()
 }
 
-// counts says how often there is each outcome, in the order of outcome.All.
+// counts says how often there is each outcome, in the order of outcome.All, which has seven.
 type counts [7]int
 
 func countsOf(o outcome.Outcome, n int) (c counts) {
@@ -260,7 +263,7 @@ func (c counts) String() string {
 
 // stateOf is the state of a task in one word. If the task runs now, it is running, however its last
 // run ended.
-func stateOf(r row) string {
+func stateOf(r taskRow) string {
 	trouble := ""
 	if r.trouble != nil {
 		trouble = r.trouble.Kind

@@ -14,8 +14,8 @@ import (
 	"sched/schedule/serve"
 )
 
-// showForecast shows what a span of time will look like, by the parameters from (a day, or a time)
-// and for.
+// showForecast shows what a span of time will look like, by the parameters since (a day, or a
+// time) and for.
 func showForecast(p *page) error {
 	p.title, p.isStatic = "Forecast", true // it takes seconds, and runs do not change it
 	from, err := p.day("since")
@@ -123,7 +123,8 @@ func (p foreseen) heatmap() {
 	p.put(`</section>`)
 }
 
-// cell writes an hour. Its number says how full it is, and so does its colour.
+// cell writes an hour: its number is how many runs there are at once, at most. Its colour tells,
+// too.
 func (p foreseen) cell(c forecast.Cell) {
 	switch {
 	case !c.Exists:

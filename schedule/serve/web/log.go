@@ -169,7 +169,7 @@ func mentionsTrouble(line []byte) bool {
 // firstTrouble returns the first line of a failed run that is red, or else the first that has a
 // word of trouble.
 func (p runPage) firstTrouble(r view.Run) (first view.Hit, found bool) {
-	if !r.Begin.Outcome.Failure() || r.Size == 0 {
+	if !r.Row.Outcome.Failure() || r.Size == 0 {
 		return view.Hit{}, false
 	}
 	for _, isTrouble := range []func([]byte) bool{isRed, mentionsTrouble} {
@@ -209,10 +209,10 @@ func (p runPage) marked(log view.Log, marks map[int64]string) {
 		case i == 0 && at > 0 && id == "" && len(lines) > 1: // leave it out: its beginning may be cut off
 		case id != "":
 			p.put(`<mark id="%s">`, id)
-			out.put(line)
+			out.putLog(line)
 			p.put(`</mark>`)
 		default:
-			out.put(line)
+			out.putLog(line)
 		}
 		at += int64(len(line))
 	}

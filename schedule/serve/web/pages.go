@@ -124,17 +124,17 @@ func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
 
 // A page is one page while it is made.
 type page struct {
-	writer
-	*serve.Visit // nil for a page that says only what is wrong
+	writer       // put
+	*serve.Visit // Schedule, View, Who and what the visitor may do; nil for a page that says only what is wrong
 	request      *http.Request
 	server       *serve.Server
 	base         string
 	now          time.Time
-	zoneChoice
-	title     string
-	isStatic  bool // the script does not load it again
-	hasStatus bool // it has the status, which says that no ticks come
-	tasks     map[string]*schedule.Task
+	zoneChoice   // zone
+	title        string
+	isStatic     bool // the script does not load it again
+	hasStatus    bool // it has the status, which says that no ticks come
+	tasks        map[string]*schedule.Task
 }
 
 func (p *pages) newPage(r *http.Request, visit *serve.Visit) *page {
@@ -161,13 +161,15 @@ func (p *page) number(name string) int {
 	return min(n, 1_000_000)
 }
 
-// urlWith is a link to this page with some parameters changed: name, value and so on; "" takes one
-// away.
+// urlWith returns a link to this page with some parameters changed. The pairs are name, value,
+// name, value; an empty value removes the parameter.
 func (p *page) urlWith(pairs ...string) string {
 	query := p.request.URL.Query()
 	for i := 0; i < len(pairs); i += 2 {
-		if query.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
-			query.Del(pairs[i])
+		name, value := pairs[i], pairs[i+1]
+		query.Set(name, value)
+		if value == "" {
+			query.Del(name)
 		}
 	}
 	return "?" + query.Encode()
@@ -176,8 +178,8 @@ func (p *page) urlWith(pairs ...string) string {
 func (p *page) taskURL(name string) string { return p.base + "/tasks/" + url.PathEscape(name) }
 func (p *page) runURL(id string) string    { return p.base + "/runs/" + url.PathEscape(id) }
 
-// keep writes hidden fields with which a form keeps parameters.
-func (p *page) keep(names ...string) {
+// keepParams writes hidden fields: with them a form sends the parameters that the page has.
+func (p *page) keepParams(names ...string) {
 	for _, name := range names {
 		if value := p.query(name); value != "" {
 			p.put(`<input type="hidden" name="%s" value="%s">`, name, value)
@@ -222,7 +224,7 @@ func (p *page) send(w http.ResponseWriter, status int) {
 	whole.send(w, status)
 }
 
-// links writes the links to all pages. Name is the name of the schedule.
+// links writes the links to all pages. The schedule is called name.
 func (p *page) links(w *writer, name string) {
 	if p.server.Mount != "" {
 		w.put(`<a href="%s/">All schedules</a>`, p.server.SitePath())
@@ -258,7 +260,7 @@ func (w *writer) begin(title, name, base string) {
 <body><a class="skip" href="#main">To the content</a><header>`, title, name, base, base, base, base)
 }
 
-// visitor says who looks at a page. Base is the path of the form to sign out.
+// visitor says who looks at a page, with a form to sign out that is sent to base.
 func (w *writer) visitor(who serve.Who, base string) {
 	switch {
 	case who.From == "socket":

@@ -36,7 +36,7 @@ func showRun(made *page) error {
 	}
 	p.put(`<div id="run" data-live><p class="outcome">`)
 	if r.State == view.RunEnded {
-		p.put(`%s%s`, endedBadge(r.Begin.Result), details(r.Begin))
+		p.put(`%s%s`, endedBadge(r.Row.Result), details(r.Row))
 	} else {
 		p.state(r)
 	}
@@ -126,28 +126,28 @@ func (p runPage) runFacts(r view.Run) {
 
 // timeFacts are the slot of the run, when it began and ended, and what it waits for.
 func (p runPage) timeFacts(r view.Run, zone *time.Location) {
-	p.fact("Slot", `%s`, p.timeExact(r.Begin.Slot, zone))
-	if r.Begin.IsRange() {
-		p.fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.timeExact(r.Begin.LastSlot, zone))
+	p.fact("Slot", `%s`, p.timeExact(r.Row.Slot, zone))
+	if r.Row.IsRange() {
+		p.fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.timeExact(r.Row.LastSlot, zone))
 	}
 	switch {
 	case r.State == view.RunQueued:
-		p.fact("Waits for", `its turn, until %s at the latest`, p.timeExact(r.Begin.Wait.Until, zone))
+		p.fact("Waits for", `its turn, until %s at the latest`, p.timeExact(r.Row.Wait.Until, zone))
 	case r.At != nil:
 		p.fact("Waits for", `%s`, p.timeAndDistance(parseTime(*r.At), zone))
 	}
-	if r.Begin.Wait.Waited > 0 {
-		p.fact("Waited", `%s for its turn`, humanize.Duration(r.Begin.Wait.Waited))
+	if r.Row.Wait.Waited > 0 {
+		p.fact("Waited", `%s for its turn`, humanize.Duration(r.Row.Wait.Waited))
 	}
-	if !r.Begin.Started.IsZero() {
-		p.fact("Started", `%s, %s after its slot`, p.timeExact(r.Begin.Started, zone), humanize.Duration(max(0, r.Begin.Lateness())))
+	if !r.Row.Started.IsZero() {
+		p.fact("Started", `%s, %s after its slot`, p.timeExact(r.Row.Started, zone), humanize.Duration(max(0, r.Row.Lateness())))
 	}
 	hasEnded := r.State == view.RunEnded
-	if hasEnded && !r.Begin.Ended.IsZero() {
-		p.fact("Ended", `%s`, p.timeExact(r.Begin.Ended, zone))
+	if hasEnded && !r.Row.Ended.IsZero() {
+		p.fact("Ended", `%s`, p.timeExact(r.Row.Ended, zone))
 	}
-	if hasEnded && !r.Begin.Started.IsZero() {
-		p.factIfAny("Took", humanize.Duration(r.Begin.Duration()))
+	if hasEnded && !r.Row.Started.IsZero() {
+		p.factIfAny("Took", humanize.Duration(r.Row.Duration()))
 	}
 }
 
@@ -198,7 +198,7 @@ func (p runPage) ranElsewhere(r view.Run) (other state.Row, ok bool) {
 	if r.State != view.RunEnded {
 		return other, false
 	}
-	other, ok = view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Begin})[r.Begin.ID]
+	other, ok = view.RanElsewhere(p.request.Context(), p.View, []state.Row{r.Row})[r.Row.ID]
 	return other, ok
 }
 
@@ -266,7 +266,7 @@ func (p runPage) runButtons(r view.Run) {
 			effect: "The run of " + r.Task + " does not begin: it is skipped."})
 	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
 		p.button(button{id: "retry", label: "Retry", reasoned: true, path: at + "/retry",
-			fields: paramFields(t, r.Record.Run, r.Begin.Params),
+			fields: paramFields(t, r.Record.Run, r.Row.Params),
 			effect: "Run " + r.Task + " again, now or with the next tick, as it is defined then."})
 	}
 	p.put(`</div>`)

@@ -49,7 +49,7 @@ func (p runTable) form() {
 		p.put(`<option value="%s">`, t.Name)
 	}
 	p.put(`</datalist>`)
-	p.keep("outcome", "all_servers")
+	p.keepParams("outcome", "all_servers")
 	p.put(`<button>Filter</button></form>`)
 }
 

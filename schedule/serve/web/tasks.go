@@ -14,27 +14,27 @@ import (
 
 const tasksOfAPage = 40
 
-// A row is a task on the list. Task is read only for rows that are shown.
-type row struct {
+// A taskRow is a task on the list. Task is read only for rows that are shown.
+type taskRow struct {
 	view.Task
 	definition               *schedule.Task
 	active                   bool
 	running, waiting, paused bool
 	trouble                  *view.Trouble
 	usual                    state.Usual
-	strip                    []state.Row // its last outcomes
+	lastOutcomes             []state.Row // the newest first
 }
 
 var filters = []struct {
 	name    string
-	accepts func(row) bool
+	accepts func(taskRow) bool
 }{
-	{"trouble", func(r row) bool { return r.trouble != nil }},
-	{"running", func(r row) bool { return r.running }},
-	{"waiting", func(r row) bool { return r.waiting }},
-	{"paused", func(r row) bool { return r.paused }},
-	{"off", func(r row) bool { return !r.active }},
-	{"ok", func(r row) bool { return r.trouble == nil && !r.paused && r.active }},
+	{"trouble", func(r taskRow) bool { return r.trouble != nil }},
+	{"running", func(r taskRow) bool { return r.running }},
+	{"waiting", func(r taskRow) bool { return r.waiting }},
+	{"paused", func(r taskRow) bool { return r.paused }},
+	{"off", func(r taskRow) bool { return !r.active }},
+	{"ok", func(r taskRow) bool { return r.trouble == nil && !r.paused && r.active }},
 }
 
 type taskList struct{ *page }
@@ -45,7 +45,7 @@ func showTasks(made *page) error {
 	judged := p.View.Status(p.health())
 	rows := p.allRows(judged)
 	chosen := p.filtered(rows)
-	all, _ := p.View.Records(p.request.Context()) // readTasks tells of the error
+	all, _ := p.View.Records(p.request.Context()) // readTasks reports all.Err as a problem of the page
 	defer all.Close()
 	shown, err := p.pageRows(chosen, all)
 	if err != nil { // the rest is shown all the same
@@ -69,24 +69,22 @@ func showTasks(made *page) error {
 }
 
 // pageRows returns the rows of this page of the list, in their order, with all that the list shows.
-func (p taskList) pageRows(chosen []row, all *view.Records) (rows []row, err error) {
+func (p taskList) pageRows(chosen []taskRow, all *view.Records) (rows []taskRow, err error) {
 	if p.readForOrder() {
-		if chosen = p.readTasks(slices.Clone(chosen), all); all.Err == nil {
-			err = p.addUsual(chosen, all)
-		}
+		chosen, err = p.readRows(chosen, all)
 		rows = pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage)
 	} else {
-		rows = p.readTasks(pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage), all)
+		rows, err = p.readRows(pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage), all)
 	}
 	if all.Err != nil || err != nil {
 		return rows, err
 	}
-	return rows, p.addPast(rows, all)
+	return rows, p.addLastOutcomes(rows, all)
 }
 
 // allRows returns all tasks, those in trouble first, then those that run, then the others in file
 // order.
-func (p taskList) allRows(judged view.Status) []row {
+func (p taskList) allRows(judged view.Status) []taskRow {
 	troubles := map[string]*view.Trouble{}
 	for i, t := range slices.Backward(judged.Troubles) {
 		if t.Task != "" {
@@ -94,10 +92,10 @@ func (p taskList) allRows(judged view.Status) []row {
 		}
 	}
 	pauses := p.View.Pauses()
-	running, waiting := p.running(pauses)
-	var ranks [4][]row
+	running, waiting := p.runningTasks(pauses)
+	var ranks [4][]taskRow
 	for _, t := range p.Schedule.Tasks {
-		r := row{
+		r := taskRow{
 			definition: t, active: p.Schedule.Active(t), trouble: troubles[t.Name], running: running[t.Name],
 			waiting: len(waiting[t.Name]) > 0, paused: view.PauseOf(pauses, t, p.now) != nil,
 		}
@@ -107,7 +105,7 @@ func (p taskList) allRows(judged view.Status) []row {
 }
 
 // rank orders the tasks of a list: lower ranks come first.
-func (r *row) rank() int {
+func (r *taskRow) rank() int {
 	switch {
 	case r.trouble != nil:
 		return 0
@@ -119,25 +117,26 @@ func (r *row) rank() int {
 	return 2
 }
 
-// running returns which tasks run, here or on another server, and which of their runs wait here.
-func (p taskList) running(pauses pause.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
+// runningTasks returns which tasks run, here or on another server, and which of their runs wait
+// here.
+func (p taskList) runningTasks(pauses pause.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
 	live := p.View.Live()
 	elsewhere, err := view.RunningElsewhere(p.request.Context(), p.View)
 	if err != nil {
 		p.View.LeftOut(err)
 	}
 	running = map[string]bool{}
-	for _, row := range append(elsewhere, live...) {
-		if !row.Waits() {
-			running[row.Task] = true
+	for _, run := range append(elsewhere, live...) {
+		if !run.Waits() {
+			running[run.Task] = true
 		}
 	}
 	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
 }
 
-// readTasks reads what some rows show, from what View.Records has returned. If the history cannot
-// be read, it tells why.
-func (p taskList) readTasks(rows []row, all *view.Records) []row {
+// readTasks reads the tasks of some rows from the records that View.Records returned. If the
+// records have an error, the page gets it as a problem.
+func (p taskList) readTasks(rows []taskRow, all *view.Records) []taskRow {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {
 		index[r.definition] = i
@@ -150,7 +149,7 @@ func (p taskList) readTasks(rows []row, all *view.Records) []row {
 }
 
 // filtered returns the rows that the parameters q (words), tag and state choose.
-func (p taskList) filtered(rows []row) (chosen []row) {
+func (p taskList) filtered(rows []taskRow) (chosen []taskRow) {
 	words := strings.Fields(strings.ToLower(p.query("q")))
 	tag, state := p.query("tag"), p.query("state")
 	if len(words) == 0 && tag == "" && state == "" {
@@ -175,7 +174,7 @@ func hasAll(t *schedule.Task, words []string) bool {
 }
 
 // inState reports whether a row is in a state of filters; true for any other word.
-func inState(r row, state string) bool {
+func inState(r taskRow, state string) bool {
 	for _, f := range filters {
 		if f.name == state {
 			return f.accepts(r)
@@ -184,12 +183,7 @@ func inState(r row, state string) bool {
 	return true
 }
 
-func pageOf(rows []row, page, size int) []row {
-	first := min((page-1)*size, len(rows))
-	return rows[first:min(first+size, len(rows))]
-}
-
-func namesOf(rows []row) (all []string) {
+func namesOf(rows []taskRow) (all []string) {
 	for _, r := range rows {
 		all = append(all, r.Name)
 	}
@@ -200,7 +194,7 @@ func namesOf(rows []row) (all []string) {
 func (p taskList) filterForm(path string) {
 	p.put(`<form class="filter" role="search" method="get" action="%s%s"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
 		p.base, path, p.query("q"))
-	p.keep("state", "tag", "sort", "hours", "at")
+	p.keepParams("state", "tag", "sort", "hours", "at")
 	p.put(`<button>Filter</button>`)
 	if path == "/tasks" && p.Edits() {
 		p.put(`<a class="button" href="%s/new">New task</a>`, p.base)
@@ -215,7 +209,7 @@ func (p *page) chip(name, value, label string, n int) {
 }
 
 // stateChips leads to the tasks in a state, and to the tasks with a tag.
-func (p taskList) stateChips(rows []row) {
+func (p taskList) stateChips(rows []taskRow) {
 	p.put(`<nav class="chips" aria-label="Filter by state">`)
 	p.chip("state", "", "all", len(rows))
 	for _, f := range filters {
@@ -247,9 +241,19 @@ func (p taskList) stateChips(rows []row) {
 	p.put(`</nav>`)
 }
 
+// pageOf returns the rows of a page of a list. A page after the last one is the last one: the list
+// may have become shorter.
+func pageOf(rows []taskRow, page, size int) []taskRow {
+	page = min(page, lastPage(len(rows), size))
+	return rows[(page-1)*size : min(page*size, len(rows))]
+}
+
+// lastPage returns the number of the last page of a list of n rows.
+func lastPage(n, size int) int { return max(1, (n+size-1)/size) }
+
 // pager leads to the pages of a list of n items.
-func (p *page) pager(n, pageSize int) {
-	last := max(1, (n+pageSize-1)/pageSize)
+func (p *page) pager(n, size int) {
+	last := lastPage(n, size)
 	if last == 1 {
 		return
 	}

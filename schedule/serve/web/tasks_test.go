@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -42,6 +43,20 @@ func TestTheTasksAreOrderedByAColumn(t *testing.T) {
 	}
 	b.has("the head", b.get("/tasks?sort=next", 200), `aria-sort="ascending"><a href="?sort=-next">Next</a>`)
 	b.has("the tags", b.get("/tasks?sort=next", 200), `<a class="tag" href="?sort=next&amp;tag=x">x</a>`)
+}
+
+// A list may become shorter while somebody looks at its last page.
+func TestAPageAfterTheLastOneIsTheLastOne(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("timezone: UTC\ntasks:\n")
+	for i := range tasksOfAPage + 1 {
+		fmt.Fprintf(&text, "  - {name: task-%02d, every: day, command: \"true\"}\n", i)
+	}
+	b := newBox(t, text.String(), serve.ScopeRead)
+	for _, path := range []string{"/tasks?page=", "/tasks?sort=last&page=", "/timeline?page="} {
+		b.has(path+"1", b.get(path+"1", 200), ">task-00</a>", "not >task-40</a>", "page 1 of 2")
+		b.has(path+"9", b.get(path+"9", 200), ">task-40</a>", "not >task-00</a>", "page 2 of 2")
+	}
 }
 
 // A row offers what can be done with its task now, and nothing else.

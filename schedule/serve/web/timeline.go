@@ -16,31 +16,31 @@ const (
 	timelineBars = 120 // of a task before now, and of one kind; more runs come as hours, more bars are one drawing
 )
 
-// spans are how much time a timeline can show, each with the time between the lines of its axis.
+// spans are how much time a timeline can show, each with the hours between two lines of its axis.
 var spans = []struct {
-	hours, lines int
-	label        string
+	hours, lineEvery int
+	label            string
 }{{6, 1, "6 hours"}, {24, 2, "a day"}, {168, 24, "a week"}}
 
 type timeline struct {
 	taskList
-	from, to time.Time
-	hours    int
-	lines    time.Duration
-	pauses   pause.Pauses
+	from, to  time.Time
+	hours     int           // from from to to
+	lineEvery time.Duration // between two lines of the axis
+	pauses    pause.Pauses
 }
 
 func showTimeline(made *page) error {
 	p := taskList{made}
 	p.title = "Timeline"
 	t := newTimeline(p)
-	every := p.allRows(p.View.Status(p.health()))
-	rows := t.grouped(p.filtered(every))
+	all := p.allRows(p.View.Status(p.health()))
+	rows := t.grouped(p.filtered(all))
 	p.put(`<h1 class="hidden">Timeline</h1>`)
 	p.filterForm("/timeline")
 	p.put(`<div id="timeline" data-live>`)
 	t.navigation()
-	p.stateChips(every)
+	p.stateChips(all)
 	if len(rows) == 0 {
 		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/timeline">Show all</a></p></div>`, p.base)
 		return nil
@@ -55,8 +55,8 @@ func showTimeline(made *page) error {
 }
 
 // table draws the rows of this page of the list.
-func (t *timeline) table(rows []row) error {
-	all, _ := t.View.Records(t.request.Context()) // readTasks tells of the error; slots to come are shown all the same
+func (t *timeline) table(rows []taskRow) error {
+	all, _ := t.View.Records(t.request.Context()) // readTasks reports all.Err; slots to come are shown all the same
 	defer all.Close()
 	shown := t.readTasks(pageOf(rows, t.number("page"), timelineRows), all)
 	usual, past, err := t.readPast(all, namesOf(shown))
@@ -67,18 +67,18 @@ func (t *timeline) table(rows []row) error {
 	t.axis()
 	t.put(`</tr></thead><tbody>`)
 	for i, r := range shown {
-		if i == 0 || t.group(r) != t.group(shown[i-1]) {
-			t.groupHead(t.group(r), i > 0)
+		if i == 0 || t.groupOf(r) != t.groupOf(shown[i-1]) {
+			t.groupHead(t.groupOf(r), i > 0)
 		}
-		t.row(r, past[r.Name], usual[r.Name].Duration)
+		t.drawRow(r, past[r.Name], usual[r.Name].Duration)
 	}
 	t.put(`</tbody></table></div>`)
 	return nil
 }
 
-// group is the tag by which a row is grouped: its first, or the tag that the filter asks for; ""
-// for a task without tags.
-func (p *timeline) group(r row) string {
+// groupOf returns the tag by which a row is grouped: the tag that the filter asks for, or else its
+// first; "" for a task without tags.
+func (p *timeline) groupOf(r taskRow) string {
 	switch {
 	case p.query("tag") != "":
 		return p.query("tag")
@@ -90,15 +90,15 @@ func (p *timeline) group(r row) string {
 
 // grouped orders the rows by their groups, in the order in which the file names the groups. Rows
 // without a tag are last.
-func (p *timeline) grouped(rows []row) []row {
+func (p *timeline) grouped(rows []taskRow) []taskRow {
 	rank := map[string]int{"": len(p.Schedule.Tasks)}
 	for i, t := range p.Schedule.Tasks {
-		if group := p.group(row{definition: t}); group != "" && rank[group] == 0 {
+		if group := p.groupOf(taskRow{definition: t}); group != "" && rank[group] == 0 {
 			rank[group] = i + 1
 		}
 	}
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b row) int { return rank[p.group(a)] - rank[p.group(b)] })
+	slices.SortStableFunc(rows, func(a, b taskRow) int { return rank[p.groupOf(a)] - rank[p.groupOf(b)] })
 	return rows
 }
 
@@ -133,20 +133,20 @@ func (t *timeline) readPast(
 	return usual, past, err
 }
 
-// ahead is which part of a timeline is yet to come, unless it shows another time than now: what has
-// happened is asked for more often.
-const ahead = 0.2
+// partToCome is the part of a timeline after now: people ask more often about the past. A timeline
+// around another time than now does not use it.
+const partToCome = 0.2
 
 // newTimeline reads the parameters hours and at (the middle; unless given, now is at the right).
 func newTimeline(p taskList) *timeline {
-	t := &timeline{taskList: p, hours: 24, lines: 2 * time.Hour, pauses: p.View.Pauses()}
+	t := &timeline{taskList: p, hours: 24, lineEvery: 2 * time.Hour, pauses: p.View.Pauses()}
 	for _, s := range spans {
 		if p.query("hours") == strconv.Itoa(s.hours) {
-			t.hours, t.lines = s.hours, time.Duration(s.lines)*time.Hour
+			t.hours, t.lineEvery = s.hours, time.Duration(s.lineEvery)*time.Hour
 		}
 	}
 	long := time.Duration(t.hours) * time.Hour
-	t.to = p.now.Add(time.Duration(ahead * float64(long)))
+	t.to = p.now.Add(time.Duration(partToCome * float64(long)))
 	if at := parseTime(p.query("at")); at.Year() >= 2 && at.Year() <= 9998 {
 		t.to = at.Add(long / 2)
 	}
@@ -171,11 +171,12 @@ func (t *timeline) percent(at time.Time) float64 {
 	return min(100, max(0, float64(at.Sub(t.from))/float64(t.to.Sub(t.from))*100))
 }
 
-// ticks are the times of the lines of the axis: whole hours of the clock on the wall, or midnights.
-func (t *timeline) ticks() (all []time.Time) {
+// axisLines returns the times of the lines of the axis: whole hours of the clock on the wall, or
+// midnights.
+func (t *timeline) axisLines() (all []time.Time) {
 	from := t.from.In(t.zone)
 	at := time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, t.zone)
-	for ; at.Before(t.to); at = t.after(at) {
+	for ; at.Before(t.to); at = t.nextLine(at) {
 		if at.After(t.from) {
 			all = append(all, at)
 		}
@@ -183,16 +184,16 @@ func (t *timeline) ticks() (all []time.Time) {
 	return all
 }
 
-func (t *timeline) after(at time.Time) time.Time {
-	if t.lines == 24*time.Hour {
+func (t *timeline) nextLine(at time.Time) time.Time {
+	if t.lineEvery == 24*time.Hour {
 		return time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, t.zone)
 	}
-	return at.Add(t.lines)
+	return at.Add(t.lineEvery)
 }
 
 func (t *timeline) axis() {
 	t.put(`<svg role="img" aria-label="from %s to %s">`, humanize.MinuteZone(t.from, t.zone), humanize.MinuteZone(t.to, t.zone))
-	for i, at := range t.ticks() {
+	for i, at := range t.axisLines() {
 		label := at.Format("15:04")
 		if label == "00:00" {
 			label = at.Format("Mon 2 Jan")
@@ -212,13 +213,13 @@ func (t *timeline) axis() {
 
 // isSpare reports whether a phone has no room for the label of a line: for every second one.
 func (t *timeline) isSpare(i int, at time.Time) bool {
-	if t.lines == 24*time.Hour {
+	if t.lineEvery == 24*time.Hour {
 		return i%2 == 1
 	}
-	return at.Hour()*int(time.Hour)%int(2*t.lines) != 0
+	return at.Hour()*int(time.Hour)%int(2*t.lineEvery) != 0
 }
 
-func (t *timeline) row(r row, past view.TaskPast, usual time.Duration) {
+func (t *timeline) drawRow(r taskRow, past view.TaskPast, usual time.Duration) {
 	hours := t.hourPieces(past.Hours)
 	pieces := slices.Concat(hours, t.recordPieces(past.Records), t.livePieces(r.Running))
 	text := tally(past.Records) // for readers who cannot see the picture
@@ -230,7 +231,7 @@ func (t *timeline) row(r row, past view.TaskPast, usual time.Duration) {
 	}
 	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
 		t.taskURL(r.Name), r.Name, r.Name, text)
-	for _, at := range t.ticks() {
+	for _, at := range t.axisLines() {
 		t.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.percent(at), t.percent(at))
 	}
 	t.draw(pieces, r.Name)
