@@ -3,9 +3,9 @@
  *
  * A model of:
  *   stand    run.waiter.enqueue, state.Owned.WaitFor
- *   behind   run.waiter.behind, state.DB.LiveQueue, state.Row.InQueue
- *   try      run.waiter.try, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat, acquireSeat
- *   queues   run.waiter.queues
+ *   behind   run.waiter.checkFirst, state.DB.LiveQueue, state.Row.InQueue
+ *   try      run.waiter.tryToAcquire, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat, acquireSeat
+ *   queues   run.waiter.queueNames
  *   waiter   run.waiter.wait
  *
  * Runs 0 and 1 need the mutex and a seat, run 2 a seat alone. There is one seat. Each begins to

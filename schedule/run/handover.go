@@ -264,23 +264,23 @@ func isOpenOn(fileType uint32, descriptor int) bool {
 	return unix.Fstat(descriptor, &info) == nil && uint32(info.Mode)&unix.S_IFMT == fileType
 }
 
-// Witness starts the supervisor with the program at the path self, waits for it, and returns 0 when
-// it has ended well. Otherwise this process becomes a supervisor in its place. On Linux it is the
-// parent of the commands by then, because processes that its descendants leave behind become its
-// children. Witness returns 1 only if it cannot become a supervisor.
+// Witness starts the supervisor with the sched at the path program, waits for it, and returns 0
+// when it has ended well. Otherwise this process becomes a supervisor in its place. On Linux it is
+// the parent of the commands by then, because processes that its descendants leave behind become
+// its children. Witness returns 1 only if it cannot become a supervisor.
 //
 // A witness is no shell: a shell that waits takes the exit codes of all its children, also of the
 // commands that the supervisor had started (docs/internals/decisions.md#the-witness-is-no-shell).
-func Witness(self, id string, environ []string) (code int) {
+func Witness(program, id string, environ []string) (code int) {
 	process.BecomeSubreaper()
-	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{
+	supervisor, err := syscall.ForkExec(program, []string{program, "start", id}, &syscall.ProcAttr{
 		Env: environ, Files: []uintptr{0, 1, 2, fileDescriptor, socketDescriptor},
 	})
 	if err == nil && process.AwaitChild(supervisor) {
 		return 0
 	}
-	err = syscall.Exec(self, []string{self, "finish", "--tick", id}, environ)
-	fmt.Fprintf(os.NewFile(fileDescriptor, ""), "sched: nobody goes on with these runs: exec %s: %v\n", self, err)
+	err = syscall.Exec(program, []string{program, "finish", "--tick", id}, environ)
+	fmt.Fprintf(os.NewFile(fileDescriptor, ""), "sched: nobody goes on with these runs: exec %s: %v\n", program, err)
 	return 1
 }
 

@@ -28,7 +28,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 	defer h.send()
 	h.queueStartPings()
 	hooks := h.run.task.Hooks.Before
-	started := h.startedBefore(hooks)
+	started := h.lastBeforeHook(hooks)
 	for i, hook := range hooks {
 		name := hookName("before", i)
 		if hook.Notify != nil {

@@ -3,11 +3,13 @@ package run
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -38,7 +40,7 @@ func (c Caller) takeOver(row state.Row) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.output, err = c.reopenOutput(r.row.Output); err != nil {
+	if err := r.reopenOutput(); err != nil {
 		return nil, err
 	}
 	r.adopt(nil)
@@ -46,7 +48,23 @@ func (c Caller) takeOver(row state.Row) (*Run, error) {
 	return r, nil
 }
 
-// newLeftover finds the command of the last attempt among the children of this process.
+// reopenOutput opens the output of the run, which has begun. While that is impossible, as on a
+// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
+// print is lost. When this process is asked to end, it gives up at once.
+func (r *Run) reopenOutput() (err error) {
+	persistence{ending: r.Terminate, patience: resultPatience}.try(func() bool {
+		r.output, err = output.Open(r.row.Output)
+		return err == nil
+	})
+	if err != nil {
+		r.complain("what the next attempts of a run print is lost: %v", err)
+		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return err
+}
+
+// newLeftover finds the command of the last attempt, and the before-hook that was started last,
+// among the children of this process. It writes down the process of that hook.
 func newLeftover(r *Run) *leftover {
 	l := &leftover{}
 	for _, hook := range r.hooks.marks.all() {
@@ -77,7 +95,8 @@ func newLeftover(r *Run) *leftover {
 	return l
 }
 
-// The kinds with which a row says that its command is about to be ended (state.Owned.Ending).
+// endedBy returns the outcome of a run whose row says that its command is about to be ended, and
+// why (state.Owned.Ending). endingKind returns the kind for an outcome.
 func endedBy(kind outcome.Kind) outcome.Outcome {
 	if kind == outcome.Timeout {
 		return outcome.TimedOut
@@ -116,8 +135,8 @@ type startedHook struct {
 	mark  state.Hook
 }
 
-// startedBefore returns which of the before-hooks the killed supervisor had started last.
-func (h *hooks) startedBefore(before []schedule.Hook) (last startedHook) {
+// lastBeforeHook returns which of the before-hooks the killed supervisor had started last.
+func (h *hooks) lastBeforeHook(before []schedule.Hook) (last startedHook) {
 	last.index = -1
 	if h.run.leftover == nil {
 		return last

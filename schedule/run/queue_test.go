@@ -90,7 +90,7 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 // before it, and soon each run sees which have left.
 func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 	caller := callerIn(t, t.TempDir())
-	caller.queues = &queueView{}
+	caller.queueCache = &queueView{}
 	for range 20 { // each has its place a moment after the one before has looked
 		before := waits(t, caller, database("before"), 2*time.Minute)
 		place := waits(t, caller, database("place"), time.Minute)

@@ -14,6 +14,9 @@ import (
 
 // An ownRow is the row of a run that this process owns: as the database has it, as far as this
 // process knows.
+//
+// Methods that return no error lose no run when they fail: a process that goes on with the run
+// after a kill knows less, or the next write of the row fails, too.
 type ownRow struct {
 	state.Row
 	self     *state.Self
@@ -194,7 +197,7 @@ func (r *ownRow) deferTo(until time.Time, soFar state.Result, notes []string) er
 	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.ID, soFar, until, notes) }, func() {
 		r.Result, r.Notes = soFar, notes
 		r.Phase, r.Owner = state.Waiting, 0
-		r.Attempt.Number = max(1, r.Attempt.Number)
+		r.Attempt.Number = max(1, r.Attempt.Number) // a run lost before its first attempt has lost that one
 		r.Wait = state.Wait{For: state.ForTime, NotBefore: until, Waited: r.Wait.Waited}
 	})
 }

@@ -82,7 +82,7 @@ func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
 		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
 	}
 	err = c.DB.Runs().AskStop(ctx, id, why)
-	if err != nil && !errors.As(err, new(*state.OverError)) {
+	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
 		return Stopping{}, err
 	}
 	s := stopper{caller: c, id: id, killAfter: task.KillAfter}
@@ -120,8 +120,8 @@ func (s *stopper) follow() (Stopping, error) {
 		case row.Phase == state.Ended:
 			s.Over = true
 			return s.Stopping, nil
-		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner):
-		case row.Waits():
+		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner): // it ends the run: wait
+		case row.Waits(): // if another process takes it first, that process ends it: wait
 			if o, err := s.caller.take(row); err == nil {
 				s.Record, s.Over = o.finishAlone(nil), true
 				return s.Stopping, nil
@@ -149,8 +149,8 @@ func (s *stopper) signal(a state.Attempt) {
 	}
 	now, hasTerm := time.Now(), a.Number == s.attempt
 	switch {
-	case hasTerm && s.Killed, now.Before(s.lookAt):
-	case hasTerm && now.Before(s.killAt):
+	case hasTerm && s.Killed, now.Before(s.lookAt): // wait
+	case hasTerm && now.Before(s.killAt): // wait
 	case !process.HasGroup(s.id, a.PID):
 		s.lookAt = time.Now().Add(lookAgainAfter)
 	case hasTerm:

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -45,9 +44,10 @@ type supervisor struct {
 // Supervise is the supervisor with the id: it watches the runs that it gets until the last of them
 // has ended. With takeOver it stands in the place of a killed supervisor, whose commands are now
 // children of this process: first it takes over the runs of that supervisor. When terminate is done
-// it stops their commands, when kill is done too it kills them. An error says that no witness
-// started this process.
-func Supervise(terminate, kill context.Context, caller Caller, self, id string, takeOver bool) error {
+// it stops their commands, when kill is done too it kills them. The path program is sched itself.
+// An error says that this process cannot become that supervisor: it has not inherited what a
+// witness leaves it.
+func Supervise(terminate, kill context.Context, caller Caller, program, id string, takeOver bool) error {
 	owner, file, socket, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
@@ -55,10 +55,10 @@ func Supervise(terminate, kill context.Context, caller Caller, self, id string, 
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases, caller.queues, caller.Terminate = &Leases{}, &queueView{}, terminate
+	caller.Leases, caller.queueCache, caller.Terminate = &Leases{}, &queueView{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
-	s.finishes = &finishStarter{self: self, awaitStarts: s.awaitStarts}
+	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(s.takeOverKilled)
 	}
@@ -70,8 +70,9 @@ func Supervise(terminate, kill context.Context, caller Caller, self, id string, 
 	s.runs.Wait()
 	stop()
 	socket.Close()
-	if info, err := file.Stat(); err != nil || info.Size() > 0 { // what it has said stays
-		return owner.Close()
+	if info, err := file.Stat(); err != nil || info.Size() > 0 {
+		owner.Close() // but it does not resign: the file has messages for people, and stays
+		return nil
 	}
 	caller.Self.Close()
 	return nil
@@ -246,21 +247,6 @@ func (s *supervisor) takeOverAll(wanted func(state.Row) bool) {
 			r.superviseBackground(s.terminate, s.kill, s.finishes.start)
 		})
 	}
-}
-
-// reopenOutput opens the output of a run that has begun. While that is impossible, as on a
-// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
-// print is lost. When this process is asked to end, it gives up at once.
-func (c Caller) reopenOutput(path string) (file *os.File, err error) {
-	persistence{ending: c.Terminate, patience: resultPatience}.try(func() bool {
-		file, err = output.Open(path)
-		return err == nil
-	})
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "sched: what the next attempts of a run print is lost: %v\n", err)
-		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	return file, nil
 }
 
 // register notes that this process has a run, and reports whether the run is new to it.

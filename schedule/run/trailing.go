@@ -32,9 +32,9 @@ const (
 )
 
 // startFinish starts one `sched finish` for runs of one state folder whose results are written
-// down, with the program at the path self. The part of this process in the runs ends with that.
+// down, with the sched at the path program. The part of this process in the runs ends with that.
 // After an error no process was started.
-func startFinish(self string, ended []*Run) error {
+func startFinish(program string, ended []*Run) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func startFinish(self string, ended []*Run) error {
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
 	// about the process itself, as when it crashes, have to go to one of the outputs.
 	finish := process.Program{
-		Path:    self,
-		Argv:    append([]string{self, "finish"}, arguments...),
+		Path:    program,
+		Argv:    append([]string{program, "finish"}, arguments...),
 		Dir:     "/",
 		Env:     process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...),
 		Output:  first.output,
@@ -170,7 +170,7 @@ func (r *Run) complain(format string, args ...any) {
 // A finishStarter starts the trailing `sched finish` of runs: one process for the runs that have
 // ended since it started the last one. Safe for concurrent use.
 type finishStarter struct {
-	self        string // the path of sched
+	program     string // the path of sched
 	awaitStarts func() // waits while other runs are being started
 
 	mu      sync.Mutex
@@ -189,8 +189,8 @@ const (
 	// meanwhile share the second process: a process for each took half of the CPU of a short
 	// background run.
 	finishInterval = 10 * time.Millisecond
-	// maxSharing is how many runs share one process: each run has three descriptors and four
-	// arguments, and is finished again by a tick when the process is killed.
+	// maxSharing is how many runs share one process: each run takes descriptorsEach descriptors
+	// and four arguments, and is finished again by a tick when the process is killed.
 	maxSharing = 32
 )
 
@@ -221,7 +221,7 @@ func (f *finishStarter) startAll() {
 		for _, ended := range sharing {
 			runs = append(runs, ended.run)
 		}
-		err := startFinish(f.self, runs)
+		err := startFinish(f.program, runs)
 		for _, ended := range sharing {
 			ended.started <- err
 		}

@@ -26,12 +26,12 @@ import (
 // A waiter is a run that waits for its mutex, a seat of its pool, or both.
 type waiter struct {
 	run          *Run
-	need         mutex.Need
+	need         mutex.Need    // what it waits for
 	began        time.Time     // when this process began to wait
 	waitedBefore time.Duration // how long earlier processes have waited
 	maxWait      time.Duration // total, including waitedBefore
 	queuedAt     time.Time     // when the run came into its present queue, as its row says (enqueue)
-	replaced     string        // the run that replace has asked to stop
+	replaced     string        // the run that stopReplaced has asked to stop
 }
 
 // errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
@@ -57,11 +57,13 @@ func (r *Run) awaitLock(terminate context.Context) (result state.Row, leftToTick
 	}
 	result = r.row.soFar()
 	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
+	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result) {
+		return result, false
+	}
 	var skip *skipError
 	switch {
 	case errors.As(err, &skip):
 		result.Outcome, result.Reason = outcome.Skipped, skip.reason
-	case errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result):
 	case r.task.CatchesUp && terminate.Err() != nil:
 		return result, true
 	default:
@@ -89,11 +91,12 @@ func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.b
 //
 //  1. It ends the wait if that is over.
 //  2. While a pause or a maintenance refuses the run, it does no more.
-//  3. If it is the turn of the run, it tries to acquire what the run needs.
+//  3. It tries to acquire what the run needs, unless another run is first in a queue. If the queues
+//     cannot be read, it tries, too: one broken row must not stop all runs.
 //  4. It asks the run that has the mutex to stop, if the task replaces it.
 func (w *waiter) wait(ctx context.Context) error {
 	var blocked error // why the run does not start yet; nil while nothing was tried
-	queues := w.queues(nil)
+	queues := w.queueNames(nil)
 	for {
 		if err := w.whyOver(ctx, blocked); err != nil {
 			return err
@@ -107,16 +110,16 @@ func (w *waiter) wait(ctx context.Context) error {
 		}
 		blocked = w.enqueue(queues...)
 		if !errors.As(blocked, new(*BehindError)) {
-			blocked = w.try(ctx, queues)
+			blocked = w.tryToAcquire(ctx, queues)
 		}
 		waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp
 		if blocked == nil || isRefusal(blocked) && !waitsForPause {
 			return blocked
 		}
-		if err := w.replace(blocked); err != nil {
+		if err := w.stopReplaced(blocked); err != nil {
 			return err
 		}
-		queues = w.queues(blocked)
+		queues = w.queueNames(blocked)
 		w.sleep(ctx, w.interval())
 	}
 }
@@ -134,13 +137,14 @@ func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 	return nil
 }
 
-// isRefusal reports whether a pause or a maintenance was the reason why a run did not start (try).
+// isRefusal reports whether a pause or a maintenance was the reason why a run did not start
+// (tryToAcquire).
 func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
 
-// replace ends the run of the same task that has the mutex, if the task says without_overlapping:
-// replace. The error is a *skipError if that run goes on at another server: only that server can
-// end it.
-func (w *waiter) replace(blocked error) error {
+// stopReplaced asks the run of the same task that has the mutex to stop, if the task says
+// without_overlapping: replace. The error is a *skipError if that run goes on at another server:
+// only that server can end it.
+func (w *waiter) stopReplaced(blocked error) error {
 	row := w.run.row.Row
 	held, ok := errors.AsType[*mutex.HeldError](blocked)
 	if !w.run.task.Replace || !ok || held.Holder.Task != row.Task || held.Holder.Run == w.replaced {
@@ -155,10 +159,10 @@ func (w *waiter) replace(blocked error) error {
 	return nil
 }
 
-// queues returns the names of the queues for a run that does not start for the reason blocked. The
-// run is in the queue for its mutex from the beginning. It is in the queue for the seats while it
-// has no seat for that reason, or if it needs no mutex.
-func (w *waiter) queues(blocked error) (names []string) {
+// queueNames returns the names of the queues for a run that does not start for the reason blocked.
+// The run is in the queue for its mutex from the beginning. It is in the queue for the seats while
+// it has no seat for that reason, or if it needs no mutex.
+func (w *waiter) queueNames(blocked error) (names []string) {
 	if w.need.Mutex != "" {
 		names = append(names, w.need.Mutex)
 	}
@@ -193,12 +197,12 @@ func (w *waiter) enqueue(names ...string) error {
 		}
 		w.queuedAt = time.Now()
 	}
-	return w.behind(names...)
+	return w.checkFirst(names...)
 }
 
-// behind returns the errors of enqueue, but leaves the run in the queues in which it is.
-func (w *waiter) behind(names ...string) error {
-	rows, err := w.run.queues.read(w.run.DB, w.queuedAt)
+// checkFirst returns the errors of enqueue, but leaves the run in the queues in which it is.
+func (w *waiter) checkFirst(names ...string) error {
+	rows, err := w.run.queueCache.read(w.run.DB, w.queuedAt)
 	if err != nil {
 		return err
 	}
@@ -206,9 +210,9 @@ func (w *waiter) behind(names ...string) error {
 	return firstOf(rows[:end], names)
 }
 
-// try acquires the mutex and the seat of the run, if they are free and the run may start. If the
-// run may not start, the error is a *skipError. The run is in the queues.
-func (w *waiter) try(ctx context.Context, queues []string) error {
+// tryToAcquire acquires the mutex and the seat of the run, if they are free and the run may start.
+// If the run may not start, the error is a *skipError. The run is in the queues.
+func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 	need := w.need
 	need.Taken = w.seatsTaken(queues)
 	held, err := need.Acquire(ctx, w.run.Mutexes(), NewHolder(w.run.row.Row))
@@ -218,12 +222,14 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.hold(held)
+		err = w.run.row.recordAcquired(held, w.waited())
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))
+		return err
 	}
-	return err
+	w.run.lock = held.Lock
+	return nil
 }
 
 // seatsTaken returns a function for mutex.Need.Taken. While other runs wait for seats, and this run
@@ -232,20 +238,10 @@ func (w *waiter) try(ctx context.Context, queues []string) error {
 func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bool) {
 	seats := state.SeatQueue(w.need.Pool)
 	var behind *BehindError
-	if w.need.Pool == "" || slices.Contains(queues, seats) || !errors.As(w.behind(seats), &behind) {
+	if w.need.Pool == "" || slices.Contains(queues, seats) || !errors.As(w.checkFirst(seats), &behind) {
 		return nil
 	}
 	return func(string) (mutex.Holder, bool) { return behind.First, true }
-}
-
-// hold writes down that the run has what it acquired, and gives it the lock.
-func (w *waiter) hold(held mutex.Holding) error {
-	r, waited := w.run, w.waited()
-	if err := r.row.recordAcquired(held, waited); err != nil {
-		return err
-	}
-	r.lock = held.Lock
-	return nil
 }
 
 // refusal returns the reason why the run must not start although its mutex and its seat are free: a
