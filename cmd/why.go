@@ -86,7 +86,7 @@ func (a whyCommand) printWhy(q *view.Inquiry) {
 	if answer.LastRun != nil {
 		ended := q.LastRun.Ended
 		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n",
-			answer.Task, q.Time(ended), humanize.Age(ended, q.Now))
+			answer.Task, q.TimeText(ended), humanize.Age(ended, q.Now))
 		a.printRecord(q, q.LastRun, "  ")
 	}
 	a.printRunning(q)
@@ -116,7 +116,7 @@ func (a whyCommand) printMinute(q *view.Inquiry, m *view.Minute, off string) {
 		suffix = ": it is " + off + " now"
 	}
 	verb, distance := tense(m, q.Now)
-	fmt.Fprintf(a.out, "%s %s due at %s (%s)%s\n", q.Task.Name, verb, q.Time(m.At), distance, suffix)
+	fmt.Fprintf(a.out, "%s %s due at %s (%s)%s\n", q.Task.Name, verb, q.TimeText(m.At), distance, suffix)
 	for _, remark := range []string{m.Clock, m.Spread, m.Bounds} {
 		if remark != "" {
 			fmt.Fprintf(a.out, "  %s\n", remark)
@@ -153,10 +153,10 @@ func tense(m *view.Minute, now time.Time) (verb, distance string) {
 // printNeighbours prints at which times the task is due before and after the minute.
 func (a whyCommand) printNeighbours(q *view.Inquiry, m *view.Minute) {
 	if at := m.BeforeAt; !at.IsZero() {
-		fmt.Fprintf(a.out, "  due before it at %s%s\n", q.Time(at), insteadOf(q, at))
+		fmt.Fprintf(a.out, "  due before it at %s%s\n", q.TimeText(at), insteadOf(q, at))
 	}
 	if at := m.AfterAt; !at.IsZero() {
-		fmt.Fprintf(a.out, "  due after it at %s%s\n", q.Time(at), insteadOf(q, at))
+		fmt.Fprintf(a.out, "  due after it at %s%s\n", q.TimeText(at), insteadOf(q, at))
 	}
 }
 
@@ -213,7 +213,7 @@ func (a whyCommand) factsOf(q *view.Inquiry, r state.Row) (facts []fact) {
 	}
 	if r.IsRange() {
 		count := humanize.Count(r.Slots, "slot")
-		add("stands for", "%s, from %s to %s", count, q.Time(r.Slot), q.Time(r.LastSlot))
+		add("stands for", "%s, from %s to %s", count, q.TimeText(r.Slot), q.TimeText(r.LastSlot))
 	}
 	if !r.Started.IsZero() {
 		started := humanize.SecondZone(r.Started, q.Task.When.Location)
@@ -255,7 +255,7 @@ func (a whyCommand) printRunning(q *view.Inquiry) {
 	for _, row := range q.Live {
 		ofLastSlot := last != nil && row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
 		if row.Task == q.Task.Name && !ofLastSlot {
-			fmt.Fprintf(a.out, "%s, due at %s: %s\n", q.Task.Name, q.Time(row.Slot), view.RunningText(row, q.Now))
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", q.Task.Name, q.TimeText(row.Slot), view.RunningText(row, q.Now))
 		}
 	}
 	for _, waiting := range q.Answer.Waiting {
@@ -314,8 +314,8 @@ func startsText(q *view.Inquiry) string {
 func obstacles(q *view.Inquiry) (lines []string) {
 	answer := q.Answer
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if !q.Free.IsZero() {
-		add("its conditions let it run again at %s", q.Time(q.Free))
+	if !q.NextAllowed.IsZero() {
+		add("its conditions let it run again at %s", q.TimeText(q.NextAllowed))
 	}
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)

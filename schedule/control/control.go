@@ -204,7 +204,7 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	defer records.Close()
 	for _, r := range records.Pending() {
 		if r.Task == name {
-			return view.StillWaits(a.Source, r)
+			return view.RefuseWaiting(a.Source, r)
 		}
 	}
 	if _, err := view.FindTask(a.Schedule, name); err == nil {

@@ -156,7 +156,7 @@ func (r *Visit) Stop(id, reason string) (whole string, err error) {
 		return whole, actor.NotRunning(r.Context(), whole)
 	case view.RunWaiting:
 		waits, _ := view.OneWaiting(actor.Source, whole)
-		return whole, cmp.Or(view.StillWaits(actor.Source, waits), control.NotCancelled(waits))
+		return whole, cmp.Or(view.RefuseWaiting(actor.Source, waits), control.NotCancelled(waits))
 	}
 	return whole, r.stop(actor, run, reason)
 }

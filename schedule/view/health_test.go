@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -305,5 +306,22 @@ func TestTicksMissing(t *testing.T) {
 	}
 	if got := TicksMissing(time.Time{}, now); got != "no tick ever came" {
 		t.Errorf("never: %q", got)
+	}
+}
+
+// A run that somebody asked for may have the time of a slot. It is not the run of the slot.
+func TestARequestedRunSaysNothingOfTheSlotOfItsTime(t *testing.T) {
+	s := scheduleIn(t, "a")
+	begun(t, s, "a")
+	source := Source{Schedule: s, Now: func() time.Time { return noon }, Problem: func(string, ...any) {}}
+	q, err := source.Why(t.Context(), "a", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if says := q.Answer.Minute.Slots[0].Says; !strings.HasPrefix(says, "nothing is recorded yet") {
+		t.Errorf("of the slot it says %q", says)
+	}
+	if q.isHere(noon, []Record{{Origin: "by a test", Outcome: "succeeded"}}) {
+		t.Error("the requested run counts as the run of the slot")
 	}
 }

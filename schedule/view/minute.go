@@ -184,8 +184,8 @@ func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) er
 	return nil
 }
 
-// pausedText says what may let the slot of a task run all the same that is paused, and who paused
-// it.
+// pausedText returns the end of a sentence about a paused slot: what may end the pause early, and
+// who made it.
 func (q *Inquiry) pausedText(at time.Time) string {
 	paused := PauseOf(q.Pauses, q.Task, at)
 	return paused.Ends() + ": " + paused.Raw.Text(q.Now, q.source.Schedule.Location)
@@ -193,15 +193,13 @@ func (q *Inquiry) pausedText(at time.Time) string {
 
 // slotText returns what there is to say of a slot besides its records; "" if the records say all.
 func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
-	ofSlot := func(row state.Row) bool {
-		return row.Task == q.Task.Name && row.Slot.Equal(slot.At)
-	}
+	ofSlot := func(row state.Row) bool { return q.isOf(row, slot.At) }
 	if i := slices.IndexFunc(q.Live, ofSlot); i >= 0 {
 		return RunningText(q.Live[i], q.Now), nil
 	}
 	if i := slices.IndexFunc(q.deferred, ofSlot); i >= 0 {
 		run := q.deferred[i].ID
-		i := slices.IndexFunc(q.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run })
+		i := slices.IndexFunc(q.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run }) // it has each
 		return q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
 	isDelayed := func(waiting Waiting) bool { return waiting.isDelayed() && waiting.Time.Equal(slot.At) }
@@ -257,24 +255,24 @@ func (q *Inquiry) unrecordedText(ctx context.Context, slot time.Time) (string, e
 	case keep.Keep > 0 && slot.Before(q.Now.Add(-keep.Keep)):
 		return "nothing is recorded any more: it is longer ago than history.keep", nil
 	case slot.Before(around.First):
-		return "nothing is recorded: the history begins at " + q.Time(around.First), nil
+		return "nothing is recorded: the history begins at " + q.TimeText(around.First), nil
 	case keep.RunsPerTask > 0 && around.TaskSince >= keep.RunsPerTask:
 		return fmt.Sprintf("nothing is recorded any more: the %d records that history.runs_per_task keeps are newer",
 			keep.RunsPerTask), nil
 	case around.After.IsZero():
-		return "nothing was recorded since " + q.Time(around.Before) +
+		return "nothing was recorded since " + q.TimeText(around.Before) +
 			": no `sched run` came since, or one that did is still at work or was killed", nil
 	case around.TaskFirst.IsZero():
 		return "nothing was ever recorded of this task: it is new, " +
 			"or was switched off or called something else then", nil
 	case slot.Before(around.TaskFirst):
-		return "nothing is recorded: the first record of this task is of " + q.Time(around.TaskFirst) +
+		return "nothing is recorded: the first record of this task is of " + q.TimeText(around.TaskFirst) +
 			"; it was not in the schedule yet, switched off, or called something else", nil
 	case around.After.Before(minute.Add(time.Minute)):
 		return "nothing is recorded, though a tick of this minute recorded other tasks: " +
 			"it was killed before this one, or the schedule was another one then", nil
 	}
-	return "nothing was recorded between " + q.Time(around.Before) + " and " + q.Time(around.After) +
+	return "nothing was recorded between " + q.TimeText(around.Before) + " and " + q.TimeText(around.After) +
 		": no `sched run` came then, or it was killed", nil
 }
 
@@ -291,8 +289,8 @@ func (q *Inquiry) tickAtWork(slot time.Time) string {
 	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + q.Live[i].Task + " now"
 }
 
-// Time writes a time in the zone of texts.
-func (q *Inquiry) Time(t time.Time) string { return humanize.SlotZone(t, q.zone()) }
+// TimeText writes a time for people, in the zone that they chose or else in the zone of the task.
+func (q *Inquiry) TimeText(t time.Time) string { return humanize.SlotZone(t, q.zone()) }
 
 func (q *Inquiry) zone() *time.Location {
 	return cmp.Or(q.source.Zone, q.Task.When.Location)
@@ -326,7 +324,7 @@ func (q *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 
 // isHere reports whether a slot ran on this machine, runs, or will.
 func (q *Inquiry) isHere(at time.Time, records []Record) bool {
-	ran := func(r Record) bool { return slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) }
+	ran := func(r Record) bool { return r.Origin == "" && slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) }
 	isOfSlot := func(row state.Row) bool { return q.isOf(row, at) }
 	return slices.ContainsFunc(records, ran) ||
 		slices.ContainsFunc(slices.Concat(q.Live, q.lost, q.deferred), isOfSlot)

@@ -259,7 +259,7 @@ func FindRecord(ctx context.Context, s Source, name string) (state.Row, error) {
 		return row, err
 	}
 	if r, err := OneRow(all.Pending(), name); err != nil || r.ID != "" {
-		return state.Row{}, errors.Join(err, StillWaits(s, r))
+		return state.Row{}, errors.Join(err, RefuseWaiting(s, r))
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
 		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)

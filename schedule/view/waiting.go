@@ -29,7 +29,7 @@ type Waiting struct {
 	since  time.Time // the time of LockSince, exactly
 	until  time.Time // the time of LockUntil, StoreUntil or PauseUntil, exactly
 	reason string    // forStore: why the store was of no use; forPauseEnd: who paused the task
-	lock   string    // forLock, forLockedTick: its mutex, a seat of its pool, or both, in words
+	free   string    // forLock, forLockedTick: that its mutex and a seat of its pool are free, in words
 	pause  *Pause    // forResume: the pause of its task
 }
 
@@ -102,7 +102,7 @@ func waitingOf(s Source, row state.Row) Waiting {
 		w.kind = forLockedTick
 	}
 	if !row.DelayedSlot() {
-		w.LockSince, w.lock = timeOrNil(row.Wait.Since), lockText(s, row.Task)
+		w.LockSince, w.free = timeOrNil(row.Wait.Since), locksFreeText(s, row.Task)
 	}
 	if row.Deferred() {
 		w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
@@ -111,16 +111,16 @@ func waitingOf(s Source, row state.Row) Waiting {
 	return w
 }
 
-// lockText says in words which locks a run of the task needs.
-func lockText(s Source, task string) string {
+// locksFreeText says that the locks that a run of the task needs are free.
+func locksFreeText(s Source, task string) string {
 	t, err := FindTask(s.Schedule, task)
 	switch {
 	case err != nil || t.Pool.Name == "":
-		return "its mutex"
+		return "its mutex is free"
 	case t.WithoutOverlapping:
-		return "its mutex, or a seat of pool " + t.Pool.Name + ","
+		return "its mutex, or a seat of pool " + t.Pool.Name + ", is free"
 	}
-	return "a seat of pool " + t.Pool.Name
+	return "a seat of pool " + t.Pool.Name + " is free"
 }
 
 // Text says what the run waits for, at the time now.
@@ -129,32 +129,35 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	if w.Attempt > 1 {
 		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
 	}
-	waited := " for " + humanize.Age(w.since, now)
-	latest := ", until " + humanize.MinuteNear(w.until, now, zone) + " at the latest"
-	switch w.kind {
-	case forStore:
-		return text + " for the store" + latest + ": " + w.reason
-	case forPauseEnd:
-		return text + latest + ": " + w.reason
-	case forTurn:
-		text += waited + " for its turn" + latest
-	case forLock:
-		text += waited + " until " + w.lock + " is free" + latest
-	case forLockedTick:
-		text += " until " + w.lock + " is free"
-	case forResume:
-		if end := w.pause.Raw.Until; end.IsZero() {
-			text += " until it is resumed"
-		} else {
-			text += " until " + humanize.MinuteNear(TickAt(end), now, zone) + ", when its pause is over"
-		}
-	case forTick:
-		text += " until " + humanize.MinuteNear(TickAt(w.Time), now, zone)
-	}
+	text += w.waitsFor(now, zone)
 	if w.Origin != "" {
 		text += " (" + w.Origin + ")"
 	}
 	return text
+}
+
+// waitsFor returns what Text says behind the word waiting.
+func (w Waiting) waitsFor(now time.Time, zone *time.Location) string {
+	minute := func(t time.Time) string { return humanize.MinuteNear(t, now, zone) }
+	latest := ", until " + minute(w.until) + " at the latest"
+	switch w.kind {
+	case forStore:
+		return " for the store" + latest + ": " + w.reason
+	case forPauseEnd:
+		return latest + ": " + w.reason
+	case forTurn:
+		return " for " + humanize.Age(w.since, now) + " for its turn" + latest
+	case forLock:
+		return " for " + humanize.Age(w.since, now) + " until " + w.free + latest
+	case forLockedTick:
+		return " until " + w.free
+	case forResume:
+		if end := w.pause.Raw.Until; !end.IsZero() {
+			return " until " + minute(TickAt(end)) + ", when its pause is over"
+		}
+		return " until it is resumed"
+	}
+	return " until " + minute(TickAt(w.Time))
 }
 
 // isDelayed reports whether the run is a slot of the schedule that was delayed.
@@ -178,14 +181,15 @@ func (s Source) reportWait(row state.Row) {
 
 // OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
 // there is no such run, its ID is empty.
-func OneWaiting(s Source, name string) (state.Row, error) {
+func OneWaiting(s Source, id string) (state.Row, error) {
 	all, _ := s.Records(context.Background()) // a tick reports the error
 	defer all.Close()
-	return OneRow(all.Pending(), name)
+	return OneRow(all.Pending(), id)
 }
 
-// StillWaits is the error for a run that waits and has not begun; nil for an empty row.
-func StillWaits(s Source, r state.Row) error {
+// RefuseWaiting returns the error of a command for a run that waits and has not begun; nil for an
+// empty row.
+func RefuseWaiting(s Source, r state.Row) error {
 	if r.ID == "" {
 		return nil
 	}

@@ -26,7 +26,7 @@ type Why struct {
 	Last        *Minute   `json:"last"`         // without --at: when it was due last,
 	Next        *Minute   `json:"next"`         // and when it is due next
 	LastRun     *Record   `json:"last_run"`     // of a task that is never due
-	Free        *string   `json:"free"`         // if the next slots would be skipped: the first that would not
+	NextAllowed *string   `json:"free"`         // if the next slots would be skipped: the first that would not
 	Held        string    `json:"held"`         // who has its mutex now
 	Pool        *Pool     `json:"pool"`         // who has the seats of its pool now; null without one
 	Failures    int       `json:"failures"`
@@ -39,14 +39,14 @@ type Why struct {
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
 // said of the task at one moment.
 type Inquiry struct {
-	Answer  Why
-	Task    *schedule.Task
-	Now     time.Time
-	Next    time.Time   // the next slot; zero for an inquiry about one minute
-	Free    time.Time   // Answer.Free, exactly; zero for none
-	Live    []state.Row // the runs that live, of all tasks
-	Pauses  pause.Pauses
-	LastRun state.Row // Answer.LastRun, exactly
+	Answer      Why
+	Task        *schedule.Task
+	Now         time.Time
+	Next        time.Time   // the next slot; zero for an inquiry about one minute
+	NextAllowed time.Time   // Answer.NextAllowed, exactly; zero for none
+	Live        []state.Row // the runs that live, of all tasks
+	Pauses      pause.Pauses
+	LastRun     state.Row // Answer.LastRun, exactly
 
 	source   Source
 	records  *Records
@@ -142,8 +142,8 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		if q.Answer.Next, err = q.explain(ctx, next); err != nil {
 			return err
 		}
-		q.Next, q.Free = next, q.freeAfter(next)
-		q.Answer.Free = q.timeOrNil(q.Free)
+		q.Next, q.NextAllowed = next, q.nextAllowed(next)
+		q.Answer.NextAllowed = q.timeOrNil(q.NextAllowed)
 	}
 	q.Answer.Held, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
 	q.Answer.Failures, err = q.countFailures(ctx)
@@ -190,14 +190,14 @@ func (q *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Ti
 	return slots
 }
 
-// freeAfter returns the first slot after next whose conditions hold. It is zero if there is no such
-// slot, or if next itself may run.
-func (q *Inquiry) freeAfter(next time.Time) time.Time {
+// nextAllowed returns the first slot after next whose conditions hold. It is zero if there is no
+// such slot, or if next itself may run.
+func (q *Inquiry) nextAllowed(next time.Time) time.Time {
 	if q.Task.UnmetCondition(next) == "" {
 		return time.Time{}
 	}
-	free, _ := q.Task.NextRun(next)
-	return free
+	allowed, _ := q.Task.NextRun(next)
+	return allowed
 }
 
 // MostFailures is how many failures in a row are counted at most.
@@ -212,7 +212,8 @@ func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// timeOrNil writes a time in the zone of the task. It returns nil for the zero time.
+// timeOrNil writes a time for JSON, in the zone of the task: programs get the same answer whatever
+// zone a person chose. It returns nil for the zero time.
 func (q *Inquiry) timeOrNil(t time.Time) *string {
 	if t.IsZero() {
 		return nil

@@ -103,8 +103,8 @@ func (p taskPage) why(w *view.Inquiry) {
 	p.put(`<dl class="facts">`)
 	p.minute("Last due", a.Last)
 	p.minute("Next", a.Next)
-	if a.Free != nil {
-		p.fact("Will run", `%s, the first slot that no condition of time keeps from running`, p.timeAndDistance(parseTime(*a.Free), zone))
+	if a.NextAllowed != nil {
+		p.fact("Will run", `%s, the first slot that no condition of time keeps from running`, p.timeAndDistance(parseTime(*a.NextAllowed), zone))
 	}
 	p.put(`</dl>`)
 }
