@@ -64,7 +64,7 @@ with the first time that breaks it.`,
 	return c
 }
 
-// provenYears is for how long assertions are proven: after 28 years the calendar repeats.
+// provenYears is for how long assertions and times are proven: after 28 years the calendar repeats.
 const provenYears = 28
 
 // A judgement is what check says about a schedule.
@@ -174,8 +174,8 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 	add := func(text, hint string) {
 		risks = append(risks, s.Tasks[i].Problem("one_server", hint, "one_server: %s", text))
 	}
-	storeRisks, err := a.store(s).Risks(ctx)
-	for _, risk := range storeRisks {
+	ofStore, err := a.store(s).Risks(noDeadline)
+	for _, risk := range ofStore {
 		add(risk.Text, risk.Hint)
 	}
 	for _, finding := range cluster.NotesIn(s.StateDir).Findings {

@@ -273,7 +273,7 @@ func (c completer) live() (words []string) {
 // withRecords calls find with the records of the schedule, if they can be read in time.
 func (c completer) withRecords(find func(context.Context, *schedule.Schedule, *view.Records)) {
 	s := c.schedule()
-	bounded, cancel := context.WithTimeout(ctx, completionTimeout)
+	bounded, cancel := context.WithTimeout(noDeadline, completionTimeout)
 	defer cancel()
 	records, err := view.Look(bounded, s.StateDir)
 	if err != nil {

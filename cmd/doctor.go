@@ -48,7 +48,7 @@ func (a doctorCommand) examine(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	results := doctor.Examine(ctx, subject)
+	results := doctor.Examine(noDeadline, subject)
 	if asJSON {
 		err = a.printJSON(examinationJSON{Result: doctor.Worst(results), Results: results})
 	} else {

@@ -34,7 +34,7 @@ func newLogStream(c *console, stateDir string, width int, asJSON bool, d *discov
 	if printing, ok := out.(printerStream); ok {
 		out = printing.to // text that cannot be written yet stays in the files of its runs
 	}
-	ctx, end := context.WithCancel(context.Background())
+	untilEnd, end := context.WithCancel(context.Background())
 	l := &logStream{end: end, ended: make(chan struct{})}
 	l.follower = newFollower(stateDir, d, func(line outputLine) error {
 		if asJSON {
@@ -44,7 +44,7 @@ func newLogStream(c *console, stateDir string, width int, asJSON bool, d *discov
 	})
 	go func() {
 		defer close(l.ended)
-		l.follower.follow(ctx)
+		l.follower.follow(untilEnd)
 	}()
 	return l
 }
@@ -60,6 +60,13 @@ func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputL
 	return err
 }
 
+// addRun prints what the run prints from now on. It is safe for concurrent use.
+func (l *logStream) addRun(row state.Row) {
+	if l != nil {
+		l.follower.addRun(row)
+	}
+}
+
 // catchUp lets the output of an ended run come before its outcome, unless the reader is slow.
 func (l *logStream) catchUp(run string) {
 	if l != nil && !l.slow {
@@ -67,7 +74,7 @@ func (l *logStream) catchUp(run string) {
 	}
 }
 
-// close prints what is left, as long as the reader takes any of it.
+// close prints what is left. It gives up when the reader took no line during drainWait.
 func (l *logStream) close() {
 	if l == nil {
 		return
@@ -160,14 +167,14 @@ func (f *follower) follow(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			f.look("")
+			f.look(noRun)
 			for _, file := range f.files {
 				file.end(f.print)
 			}
 			f.files = nil
 			return
 		case <-ticker.C:
-			f.look("")
+			f.look(noRun)
 		case request := <-f.requests:
 			f.look(request.run)
 			close(request.done)
@@ -175,8 +182,10 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// look reads all files to their ends, and closes the files of ended runs. The caller knows that the
-// run endedRun has ended; it is empty if the caller knows of no run.
+const noRun = ""
+
+// look reads all files to their ends, and closes the files of ended runs. endedRun is a run that
+// the caller knows to have ended, or noRun.
 func (f *follower) look(endedRun string) {
 	f.mu.Lock()
 	f.files = append(f.files, f.added...)
@@ -220,7 +229,7 @@ func (f *follower) checkEnded() {
 			file.hasRow = true
 			file.ended = row.Phase == state.Ended
 		case errors.Is(err, state.ErrNotFound):
-			file.ended = file.hasRow || now.Sub(file.since) > unknownFor
+			file.ended = file.hasRow || now.Sub(file.foundAt) > unknownFor
 		}
 	}
 }

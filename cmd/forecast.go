@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
+	"sched/schedule/load"
 	"sched/schedule/yamldoc"
 )
 
@@ -110,6 +111,27 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	return o.checkLimit(report)
 }
 
+// compare prints what would be different with the schedule of --compare.
+func (a forecastCommand) compare(basis *forecast.Basis, o forecastOptions) error {
+	other, err := load.File(o.compare, a.options())
+	if err != nil {
+		return err
+	}
+	if o.servers > 1 && len(other.Store.Servers) == 0 {
+		return usage("leave --servers out", "--servers %d: %s has no store", o.servers, o.compare)
+	}
+	before, after := forecast.Foresee(basis), forecast.Foresee(basis.With(other))
+	if o.json {
+		err = a.printJSON(map[string]forecast.Forecast{"before": before.JSON(), "after": after.JSON()})
+	} else {
+		a.printComparison(before, after)
+	}
+	if err != nil {
+		return err
+	}
+	return o.checkLimit(after)
+}
+
 // check refuses flags that do not go together, and numbers out of range.
 func (o forecastOptions) check() error {
 	switch {
@@ -157,7 +179,7 @@ func (a forecastCommand) basis(s *schedule.Schedule, from time.Time, o forecastO
 		return nil, usage("ask for 24h, or leave --slots out",
 			"%s is too long for a line a slot", humanize.Duration(span))
 	}
-	return forecast.Read(ctx, a.view(s), forecast.Input{
+	return forecast.Read(noDeadline, a.view(s), forecast.Input{
 		Schedule: s,
 		From:     from,
 		To:       from.Add(span),

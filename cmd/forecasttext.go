@@ -12,7 +12,6 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
-	"sched/schedule/load"
 )
 
 func (a forecastCommand) printForecast(r forecast.Report) {
@@ -150,27 +149,6 @@ func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 		mark = out.Paint(terminal.Bad, "!")
 	}
 	return out.Paint(terminal.Heat(cell.Level), terminal.Blanks(width-len(number))+number) + mark
-}
-
-// compare prints what would be different with the schedule of --compare.
-func (a forecastCommand) compare(basis *forecast.Basis, o forecastOptions) error {
-	other, err := load.File(o.compare, a.options())
-	if err != nil {
-		return err
-	}
-	if o.servers > 1 && len(other.Store.Servers) == 0 {
-		return usage("leave --servers out", "--servers %d: %s has no store", o.servers, o.compare)
-	}
-	before, after := forecast.Foresee(basis), forecast.Foresee(basis.With(other))
-	if o.json {
-		err = a.printJSON(map[string]forecast.Forecast{"before": before.JSON(), "after": after.JSON()})
-	} else {
-		a.printComparison(before, after)
-	}
-	if err != nil {
-		return err
-	}
-	return o.checkLimit(after)
 }
 
 func (a forecastCommand) printComparison(before, after forecast.Report) {

@@ -1,12 +1,8 @@
 package cmd
 
 import (
-	"encoding/csv"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -175,7 +171,7 @@ func (a historyCommand) readSlots(s *schedule.Schedule, q state.Query, o history
 	if o.allServers {
 		read = a.view(s).HistoryOfAll
 	}
-	live, lost, records, err := read(ctx, q)
+	live, lost, records, err := read(noDeadline, q)
 	if err != nil {
 		return h, err
 	}
@@ -235,7 +231,7 @@ func (a historyCommand) printRecords(records []state.Row, o historyOptions) erro
 
 // showSummary prints a line for each task with what its slots add up to.
 func (a historyCommand) showSummary(s *schedule.Schedule, q state.Query, o historyOptions) error {
-	summaries, err := a.view(s).Summaries(ctx, q.Task, q.Since, q.Until)
+	summaries, err := a.view(s).Summaries(noDeadline, q.Task, q.Since, q.Until)
 	if err != nil {
 		return err
 	}
@@ -262,7 +258,7 @@ func (a historyCommand) printRows(rows any, o historyOptions) error {
 
 // showChanges prints what people changed.
 func (a historyCommand) showChanges(s *schedule.Schedule, q state.Query, o historyOptions) error {
-	changes, err := a.view(s).Changes(ctx, view.ChangeQuery{
+	changes, err := a.view(s).Changes(noDeadline, view.ChangeQuery{
 		Target: q.Task,
 		Since:  q.Since,
 		Until:  q.Until,
@@ -300,53 +296,4 @@ func (a historyCommand) sayCut(o historyOptions, cut bool) {
 		a.problemWithHint("-n 0 shows all; --since and --until narrow them",
 			"only the newest %d are shown", o.limit)
 	}
-}
-
-// printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
-// names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
-// codeAfterWriting reports errors of writing.
-func (c *console) printCSV(rows any) {
-	w := csv.NewWriter(c.out)
-	w.UseCRLF = true
-	list := reflect.ValueOf(rows)
-	rowType := list.Type().Elem()
-	var header []string
-	var fields []int // the field of the row for each column
-	for i := range rowType.NumField() {
-		if name, _, _ := strings.Cut(rowType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
-			header, fields = append(header, name), append(fields, i)
-		}
-	}
-	w.Write(header) // the output remembers an error
-	for i := range list.Len() {
-		var cells []string
-		for _, field := range fields {
-			cells = append(cells, cell(list.Index(i).Field(field)))
-		}
-		w.Write(cells)
-	}
-	w.Flush()
-}
-
-// cell writes a value as one cell of CSV.
-func cell(v reflect.Value) string {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return ""
-		}
-		return cell(v.Elem())
-	case reflect.Float64:
-		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
-	case reflect.Map:
-		values, _ := v.Interface().(map[string]string)
-		return cell(reflect.ValueOf(schedule.Pairs(values)))
-	case reflect.Slice:
-		var parts []string
-		for i := range v.Len() {
-			parts = append(parts, cell(v.Index(i)))
-		}
-		return strings.Join(parts, "; ")
-	}
-	return fmt.Sprint(v.Interface())
 }

@@ -94,14 +94,14 @@ func newMatcher(a *app, s *schedule.Schedule) *matcher {
 		schedule:  s,
 		matched:   map[*schedule.Task]bool{},
 		from:      from,
-		to:        from.AddDate(28, 0, 0), // the calendar repeats after 28 years
+		to:        from.AddDate(provenYears, 0, 0),
 		calendars: map[string]*vixie.Calendar{},
 		proven:    map[string]bool{},
 	}
 }
 
-// match finds a task for the line, as import would write the line, with --tidy or without. It
-// reports whether there is such a task, and does not find that task again.
+// match reports whether a task that no earlier line matched does the same as the line, and marks
+// that task. The line is taken as import would write it, with --tidy or without.
 func (m *matcher) match(entry crontab.Entry) bool {
 	for _, tidy := range []bool{false, true} {
 		table := &crontab.Table{Entries: []crontab.Entry{entry}}

@@ -74,7 +74,7 @@ func (a listCommand) list(o listOptions) error {
 			return err
 		}
 	}
-	tasks := a.view(s).Tasks(ctx, o.asksFor, at, o.next)
+	tasks := a.view(s).Tasks(noDeadline, o.asksFor, at, o.next)
 	if o.timezone != "" {
 		for i := range tasks.Items {
 			tasks.Items[i].ShowIn(s.Location)

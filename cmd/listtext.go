@@ -14,6 +14,97 @@ import (
 	"sched/schedule/view"
 )
 
+// The columns of list. On a terminal the column NOW is there only if it has text.
+const (
+	listTask = iota
+	listWhen
+	listNext
+	listClock // of the next time
+	listLast
+	listNow
+	listDoes
+)
+
+// listShrinks says in which order columns shrink on a narrow terminal.
+var listShrinks = []terminal.Shrink{
+	{Column: listDoes, Least: 16},
+	{Column: listClock},
+	{Column: listDoes},
+	{Column: listNow, Least: 14},
+	{Column: listWhen, Least: 9},
+	{Column: listLast, Least: 11},
+	{Column: listTask, Least: 12},
+	{Column: listNow, Least: 7},
+	{Column: listWhen},
+}
+
+// printTable prints the tasks. In a pipe the clock has no column of its own.
+func (a listCommand) printTable(s *schedule.Schedule, rows []view.Task, at time.Time) {
+	out := a.stdout()
+	t := out.Table(listShrinks...)
+	defer t.Flush()
+	columns := func(cells ...string) []string {
+		if !out.IsTerminal() {
+			return slices.Delete(cells, listClock, listClock+1)
+		}
+		return cells
+	}
+	nowHead := ""
+	for _, row := range rows {
+		if a.nowCell(s, row) != "" {
+			nowHead = "NOW"
+		}
+	}
+	t.Head(columns("TASK", "WHEN", "NEXT", "", "LAST", nowHead, "DOES")...)
+	for _, row := range rows {
+		next, clock := out.Paint(terminal.Faint, neverText(row, s)), ""
+		if len(row.Times) > 0 {
+			next, clock = nextCells(out, row, 0, at)
+		}
+		last, now := a.lastCell(s, row.LastRun), a.nowCell(s, row)
+		t.Row(columns(row.Name, whenText(row, s), next, clock, last, now, out.Paint(terminal.Faint, doesText(row)))...)
+		for i := 1; i < len(row.Times); i++ {
+			next, clock := nextCells(out, row, i, at)
+			t.Row(columns("", "", next, clock, "", "", "")...)
+		}
+	}
+}
+
+// nextCells returns the cells for the i-th next time: how far it is, and its time, with the date if
+// it is on another day. In a pipe the first cell has both, always with the date.
+func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
+	t := row.Times[i]
+	far := "in " + humanize.Duration(t.Sub(at))
+	if !out.IsTerminal() {
+		return fmt.Sprintf("%s (%s)", humanize.SlotZone(t, t.Location()), far), ""
+	}
+	clock = humanize.SlotNearZone(t, at, t.Location())
+	if !humanize.SameDay(t, at, t.Location()) {
+		clock = t.Format("Mon ") + clock
+	}
+	return far, out.Paint(terminal.Faint, clock)
+}
+
+func (a listCommand) lastCell(s *schedule.Schedule, last state.Row) string {
+	out, tone := a.stdout(), toneOf(last.Result)
+	if tone == "" || !out.IsTerminal() {
+		return out.Paint(terminal.Faint, a.lastText(s, last))
+	}
+	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
+}
+
+func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
+	text := a.nowText(s, row)
+	if text == "-" && a.stdout().IsTerminal() {
+		return ""
+	}
+	tone := terminal.Active
+	if row.Paused != nil && len(row.Running) == 0 {
+		tone = terminal.Caution
+	}
+	return a.stdout().Paint(tone, humanize.Line(text))
+}
+
 // whenText says when a task is due: its cron expressions, its zone if that is another one than the
 // schedule's, and its conditions.
 func whenText(row view.Task, s *schedule.Schedule) string {
@@ -118,97 +209,6 @@ func (a listCommand) runningText(running []view.Running, thisServer string) stri
 		text += fmt.Sprintf(" and %d more", len(running)-1)
 	}
 	return text
-}
-
-// The columns of list. On a terminal the column NOW is there only if it has text.
-const (
-	listTask = iota
-	listWhen
-	listNext
-	listClock // of the next time
-	listLast
-	listNow
-	listDoes
-)
-
-// listShrinks says in which order columns shrink on a narrow terminal.
-var listShrinks = []terminal.Shrink{
-	{Column: listDoes, Least: 16},
-	{Column: listClock},
-	{Column: listDoes},
-	{Column: listNow, Least: 14},
-	{Column: listWhen, Least: 9},
-	{Column: listLast, Least: 11},
-	{Column: listTask, Least: 12},
-	{Column: listNow, Least: 7},
-	{Column: listWhen},
-}
-
-// printTable prints the tasks. In a pipe the clock has no column of its own.
-func (a listCommand) printTable(s *schedule.Schedule, rows []view.Task, at time.Time) {
-	out := a.stdout()
-	t := out.Table(listShrinks...)
-	defer t.Flush()
-	columns := func(cells ...string) []string {
-		if !out.IsTerminal() {
-			return slices.Delete(cells, listClock, listClock+1)
-		}
-		return cells
-	}
-	nowHead := ""
-	for _, row := range rows {
-		if a.nowCell(s, row) != "" {
-			nowHead = "NOW"
-		}
-	}
-	t.Head(columns("TASK", "WHEN", "NEXT", "", "LAST", nowHead, "DOES")...)
-	for _, row := range rows {
-		next, clock := out.Paint(terminal.Faint, neverText(row, s)), ""
-		if len(row.Times) > 0 {
-			next, clock = nextCells(out, row, 0, at)
-		}
-		last, now := a.lastCell(s, row.LastRun), a.nowCell(s, row)
-		t.Row(columns(row.Name, whenText(row, s), next, clock, last, now, out.Paint(terminal.Faint, doesText(row)))...)
-		for i := 1; i < len(row.Times); i++ {
-			next, clock := nextCells(out, row, i, at)
-			t.Row(columns("", "", next, clock, "", "", "")...)
-		}
-	}
-}
-
-// nextCells returns the cells for the i-th next time: how far it is, and its time, with the date if
-// it is on another day. In a pipe the first cell has both, always with the date.
-func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
-	t := row.Times[i]
-	far := "in " + humanize.Duration(t.Sub(at))
-	if !out.IsTerminal() {
-		return fmt.Sprintf("%s (%s)", humanize.SlotZone(t, t.Location()), far), ""
-	}
-	clock = humanize.SlotNearZone(t, at, t.Location())
-	if !humanize.SameDay(t, at, t.Location()) {
-		clock = t.Format("Mon ") + clock
-	}
-	return far, out.Paint(terminal.Faint, clock)
-}
-
-func (a listCommand) lastCell(s *schedule.Schedule, last state.Row) string {
-	out, tone := a.stdout(), toneOf(last.Result)
-	if tone == "" || !out.IsTerminal() {
-		return out.Paint(terminal.Faint, a.lastText(s, last))
-	}
-	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
-}
-
-func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
-	text := a.nowText(s, row)
-	if text == "-" && a.stdout().IsTerminal() {
-		return ""
-	}
-	tone := terminal.Active
-	if row.Paused != nil && len(row.Running) == 0 {
-		tone = terminal.Caution
-	}
-	return a.stdout().Paint(tone, humanize.Line(text))
 }
 
 // doesText says in one line what a task does: its description, or else its command.

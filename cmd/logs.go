@@ -110,9 +110,9 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 	if o.since != "" || o.until != "" {
 		return a.logsOfSpan(s, name, o)
 	}
-	row, err := view.NewestRun(ctx, a.view(s), name)
+	row, err := view.NewestRun(noDeadline, a.view(s), name)
 	if err != nil {
-		return view.OrNotHere(ctx, a.view(s), "logs", name, err)
+		return view.OrNotHere(noDeadline, a.view(s), "logs", name, err)
 	}
 	return a.logsOf(s, row, o)
 }
@@ -153,7 +153,7 @@ func (a logsCommand) runsInSpan(s *schedule.Schedule, name string, o logsOptions
 	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
 		return nil, err
 	}
-	live, lost, rows, err := a.view(s).History(ctx, q)
+	live, lost, rows, err := a.view(s).History(noDeadline, q)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (a logsCommand) sayNoRuns(s *schedule.Schedule, name string) error {
 		a.problem("no run of %s in this time", name)
 		return nil
 	}
-	if _, notRun := view.NewestRun(ctx, a.view(s), name); notRun == nil {
+	if _, notRun := view.NewestRun(noDeadline, a.view(s), name); notRun == nil {
 		return usage("leave them out for one run", "--since and --until are for all runs of a task")
 	}
 	return err
@@ -242,7 +242,7 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 	for {
 		// The end of the run is asked for first. Then everything that it printed is there to be
 		// read.
-		row, again, err := view.Poll(ctx, a.view(s), begun)
+		row, again, err := view.Poll(noDeadline, a.view(s), begun)
 		if err != nil {
 			return begun, err
 		}

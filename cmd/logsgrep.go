@@ -81,7 +81,7 @@ func (g *logsGrep) search(names []string) (err error) {
 	if len(tasks) == 0 && len(runs) > 0 {
 		return nil
 	}
-	for r, err := range view.RunsOf(ctx, g.view(g.schedule), q, tasks...) {
+	for r, err := range view.RunsOf(noDeadline, g.view(g.schedule), q, tasks...) {
 		if err != nil {
 			return err
 		}
@@ -100,10 +100,10 @@ func (g *logsGrep) tasksAndRuns(names []string) (tasks []string, runs []view.Run
 			tasks = append(tasks, name)
 			continue
 		}
-		row, err := view.NewestRun(ctx, g.view(g.schedule), name)
+		row, err := view.NewestRun(noDeadline, g.view(g.schedule), name)
 		switch {
 		case err != nil:
-			return nil, nil, view.OrNotHere(ctx, g.view(g.schedule), "logs", name, err)
+			return nil, nil, view.OrNotHere(noDeadline, g.view(g.schedule), "logs", name, err)
 		case row.Task == name:
 			tasks = append(tasks, name)
 		default:

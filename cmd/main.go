@@ -25,8 +25,8 @@ import (
 	"sched/schedule/run"
 )
 
-// ctx is for calls that need no deadline of ours: databases and stores have their own time limits.
-var ctx = context.Background()
+// noDeadline is for calls that need no deadline of ours: databases and stores have their own.
+var noDeadline = context.Background()
 
 // A console is what a command shares with the person who typed it: the streams and a clock.
 type console struct {

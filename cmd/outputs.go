@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
@@ -37,7 +38,7 @@ const (
 // A discovery finds the outputs of all runs of a state folder that begin after it was made.
 type discovery struct {
 	dir     string
-	since   string                // the ids of runs sort by the time they were made
+	firstID string                // older runs have smaller ids
 	folders map[string]taskFolder // by path
 }
 
@@ -50,7 +51,7 @@ type taskFolder struct {
 func discoverOutputs(stateDir string) *discovery {
 	return &discovery{
 		dir:     filepath.Join(stateDir, "output"),
-		since:   outcome.NewID(),
+		firstID: outcome.NewID(),
 		folders: map[string]taskFolder{},
 	}
 }
@@ -100,7 +101,7 @@ func (d *discovery) outputsIn(path string) (outputs []*followedFile, err error) 
 		if run, ok := strings.CutSuffix(id, ".hooks"); ok {
 			id, stream = run, ofHooks
 		}
-		if isLog && id >= d.since {
+		if isLog && id >= d.firstID {
 			outputs = append(outputs, newFollowedFile(filepath.Join(path, entry.Name()), task, id, stream))
 		}
 	}
@@ -118,10 +119,10 @@ type followedFile struct {
 	outputReader
 	task, run, stream string
 
-	line   []byte    // the beginning of a line whose end was not printed yet
-	since  time.Time // when the file was found
-	hasRow bool      // the database had the run
-	ended  bool      // nothing more will be printed
+	line    []byte    // the beginning of a line whose end was not printed yet
+	foundAt time.Time // when the file was found
+	hasRow  bool      // the database had the run
+	ended   bool      // nothing more will be printed
 }
 
 func newFollowedFile(path, task, run, stream string) *followedFile {
@@ -130,7 +131,7 @@ func newFollowedFile(path, task, run, stream string) *followedFile {
 		task:         task,
 		run:          run,
 		stream:       stream,
-		since:        time.Now(),
+		foundAt:      time.Now(),
 	}
 }
 
@@ -152,19 +153,31 @@ func (f *followedFile) printNew(print func(outputLine)) {
 
 // printLines prints the whole lines among the bytes, and keeps the beginning of the last line.
 func (f *followedFile) printLines(bytesRead []byte, print func(outputLine)) {
-	for {
-		line, rest, isWhole := bytes.Cut(bytesRead, []byte("\n"))
-		if !isWhole {
-			break
+	for isWhole := true; isWhole; {
+		var line []byte
+		line, bytesRead, isWhole = bytes.Cut(bytesRead, []byte("\n"))
+		f.line = append(f.line, line...)
+		for len(f.line) > longestLine {
+			piece := firstPiece(f.line)
+			print(f.lineOf(string(piece)))
+			f.line = append(f.line[:0], f.line[len(piece):]...)
 		}
-		print(f.lineOf(string(f.line) + string(line)))
-		f.line, bytesRead = f.line[:0], rest
+		if isWhole {
+			print(f.lineOf(string(f.line)))
+			f.line = f.line[:0]
+		}
 	}
-	f.line = append(f.line, bytesRead...)
-	for len(f.line) > longestLine {
-		print(f.lineOf(string(f.line[:longestLine])))
-		f.line = append(f.line[:0], f.line[longestLine:]...)
+}
+
+// firstPiece returns the first longestLine bytes of a longer line, or a few less: a character of
+// UTF-8 stays whole.
+func firstPiece(line []byte) []byte {
+	for end := longestLine; end > longestLine-utf8.UTFMax; end-- {
+		if utf8.RuneStart(line[end]) {
+			return line[:end]
+		}
 	}
+	return line[:longestLine]
 }
 
 // end prints the beginning of a line that has no end, and closes the file.
@@ -209,14 +222,14 @@ func (r *outputReader) read(buffer []byte) (text []byte, cut int64, err error) {
 		return nil, 0, err
 	}
 	from, to := statedir.NextData(r.file, r.at, info.Size())
-	if from < to { // else a hole without data behind it is left
-		cut = from - r.at
+	if from >= to { // a hole: what comes behind it is not here yet
+		return nil, 0, nil
 	}
 	n, err := r.file.ReadAt(buffer[:min(int64(len(buffer)), to-from)], from)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	r.at = from + int64(n)
+	cut, r.at = from-r.at, from+int64(n)
 	return buffer[:n], cut, err
 }
 

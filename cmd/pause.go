@@ -238,7 +238,7 @@ func pauseSubject(name string) string {
 // answer are left out: it says which.
 func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string, newPause pause.Pause) {
 	live := a.view(s).Live()
-	elsewhere, err := view.RunningElsewhere(ctx, a.view(s))
+	elsewhere, err := view.RunningElsewhere(noDeadline, a.view(s))
 	if err != nil {
 		a.view(s).LeftOut(err)
 	}

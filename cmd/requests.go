@@ -140,7 +140,7 @@ func requestObstacle(source view.Source, row state.Row, live []state.Row) string
 	if maintenance := source.Maintenance(); maintenance != "" && !task.EvenInMaintenance {
 		return "when that is over: " + maintenance
 	}
-	mutexHeld, pool := source.Holders(ctx, live, task)
+	mutexHeld, pool := source.Holders(noDeadline, live, task)
 	if full := pool.Full(); full != "" {
 		return "when a seat is free: " + full
 	}
@@ -165,7 +165,7 @@ func awaitStart(s *schedule.Schedule, requested state.Row) (started string) {
 	}
 	defer db.Close()
 	for end := time.Now().Add(startWithin); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		row, err := db.Runs().Row(ctx, requested.ID)
+		row, err := db.Runs().Row(noDeadline, requested.ID)
 		switch {
 		case err != nil:
 			return ""

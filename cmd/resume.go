@@ -72,7 +72,8 @@ func (a resumeCommand) resume(names []string, o resumeOptions) error {
 		a.sayTakenBack(s, names, ended)
 		return nil
 	}
-	return a.sayResumed(s, names, ended, orders.Pauses)
+	r := resumption{names: names, ended: ended, earlier: orders.Pauses, now: a.now()}
+	return a.sayResumed(s, r)
 }
 
 // sayTakenBack says which planned pauses were taken back.
@@ -87,31 +88,38 @@ func (a resumeCommand) sayTakenBack(s *schedule.Schedule, names []string, ended 
 	}
 }
 
-// sayResumed says what became of each name, and which pauses stay. The error is an exit code. It
-// says that one of the names stays paused:
+// A resumption is what resume without --planned has done.
+type resumption struct {
+	names   []string     // all that were to be resumed
+	ended   pause.Pauses // the pauses that it has ended
+	earlier pause.Pauses // the pauses before it
+	now     time.Time
+}
+
+// sayResumed says what became of each name, and which pauses stay. It returns exit 1 if one of the
+// names stays paused:
 //
 //   - by the schedule, whose pauses nobody can end, or
 //   - with everything, and there was no pause of the task that could end.
-func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, ended, earlier pause.Pauses) error {
-	now := a.now()
-	byFile := pausedByFile(s, names, now)
+func (a resumeCommand) sayResumed(s *schedule.Schedule, r resumption) error {
+	byFile := pausedByFile(s, r.names, r.now)
 	for _, p := range byFile {
 		a.problemWithHint(fmt.Sprintf("change that at %s", p.place),
-			"%s is %s", pauseSubject(p.name), p.pause.Text(now, s.Location))
+			"%s is %s", pauseSubject(p.name), p.pause.Text(r.now, s.Location))
 	}
-	for _, name := range names {
+	for _, name := range r.names {
 		isOfName := func(p filePause) bool { return p.name == name }
-		if pauses := ended[name]; len(pauses) > 0 {
-			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pauses[0].Text(now, s.Location))
+		if pauses := r.ended[name]; len(pauses) > 0 {
+			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pauses[0].Text(r.now, s.Location))
 		} else if !slices.ContainsFunc(byFile, isOfName) {
-			fmt.Fprintln(a.out, notPaused(names, name, earlier, now))
+			fmt.Fprintln(a.out, r.notPaused(name))
 		}
-		for _, planned := range earlier.ToCome(name, now) {
-			fmt.Fprintf(a.out, "  it will be %s\n", planned.Text(now, s.Location))
+		for _, planned := range r.earlier.ToCome(name, r.now) {
+			fmt.Fprintf(a.out, "  it will be %s\n", planned.Text(r.now, s.Location))
 		}
 	}
-	a.sayPausesThatStay(s, names, earlier)
-	if len(byFile) > 0 || staysWithEverything(s, names, ended, earlier, now) {
+	a.sayPausesThatStay(s, r)
+	if len(byFile) > 0 || r.staysWithEverything(s) {
 		return &exit{code: exitFailed}
 	}
 	return nil
@@ -143,45 +151,46 @@ func pausedByFile(s *schedule.Schedule, names []string, now time.Time) (paused [
 
 // sayPausesThatStay says which tasks stay paused by their own names when everything is resumed, or
 // that everything stays paused.
-func (a resumeCommand) sayPausesThatStay(s *schedule.Schedule, names []string, earlier pause.Pauses) {
-	now := a.now()
-	if !slices.Contains(names, pause.Everything) {
-		if everything, ok := earlier.InEffect(pause.Everything, now); ok {
+func (a resumeCommand) sayPausesThatStay(s *schedule.Schedule, r resumption) {
+	if !slices.Contains(r.names, pause.Everything) {
+		if everything, ok := r.earlier.InEffect(pause.Everything, r.now); ok {
 			a.problemWithHint(fmt.Sprintf("`sched resume%s` ends that", a.configFlag()),
-				"everything is %s", everything.Text(now, s.Location))
+				"everything is %s", everything.Text(r.now, s.Location))
 		}
 		return
 	}
-	for _, name := range earlier.Tasks(now) {
-		p, _ := earlier.InEffect(name, now)
-		fmt.Fprintf(a.out, "%s stays %s\n", name, p.Text(now, s.Location))
+	for _, name := range r.earlier.Tasks(r.now) {
+		p, _ := r.earlier.InEffect(name, r.now)
+		fmt.Fprintf(a.out, "%s stays %s\n", name, p.Text(r.now, s.Location))
 	}
 }
 
 // staysWithEverything reports whether everything stays paused, and with it a named task of which
 // resume has ended no pause.
-func staysWithEverything(
-	s *schedule.Schedule, names []string, ended, earlier pause.Pauses, now time.Time,
-) bool {
-	_, everythingPaused := earlier.InEffect(pause.Everything, now)
-	if !everythingPaused || slices.Contains(names, pause.Everything) {
+func (r resumption) staysWithEverything(s *schedule.Schedule) bool {
+	if !r.leavesEverythingPaused() {
 		return false
 	}
-	return slices.ContainsFunc(names, func(name string) bool {
+	return slices.ContainsFunc(r.names, func(name string) bool {
 		t := s.Task(name)
-		return t != nil && !t.EvenWhenPaused && len(ended[name]) == 0
+		return t != nil && !t.EvenWhenPaused && len(r.ended[name]) == 0
 	})
 }
 
-// notPaused says that there was no pause of the name to end. names are all that were to be resumed.
-func notPaused(names []string, name string, earlier pause.Pauses, now time.Time) string {
-	_, everythingPaused := earlier.InEffect(pause.Everything, now)
+// leavesEverythingPaused reports whether everything is paused, and resume was not to end that.
+func (r resumption) leavesEverythingPaused() bool {
+	_, everythingPaused := r.earlier.InEffect(pause.Everything, r.now)
+	return everythingPaused && !slices.Contains(r.names, pause.Everything)
+}
+
+// notPaused says that there was no pause of the name to end.
+func (r resumption) notPaused(name string) string {
 	switch {
-	case name == pause.Everything && len(earlier.Tasks(now)) == 0:
+	case name == pause.Everything && len(r.earlier.Tasks(r.now)) == 0:
 		return "nothing is paused"
 	case name == pause.Everything:
 		return "not everything is paused"
-	case everythingPaused && !slices.Contains(names, pause.Everything):
+	case r.leavesEverythingPaused():
 		return name + " is not paused by its name"
 	}
 	return name + " is not paused"

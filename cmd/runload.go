@@ -75,26 +75,26 @@ func (a runCommand) parseMinute(o runOptions, now time.Time, zone *time.Location
 //
 // invalidExit is the exit of a tick that runs although the file is not all valid; else nil.
 func (a runCommand) loadForTick(o runOptions) (s *schedule.Schedule, invalidExit, err error) {
-	s, broken, err := a.loadLastValid()
-	if broken != nil && o.strict {
-		err = broken
+	s, invalid, err := a.loadLastValid()
+	if err != nil {
+		return nil, nil, a.reportNothingRuns(err, o)
+	}
+	isReplaced := invalid != nil
+	if !isReplaced && len(s.BadLines) > 0 {
+		invalid = &load.InvalidError{Problems: s.BadLines, StateDir: s.StateDir}
 	}
 	switch {
-	case err != nil:
-		return nil, nil, a.reportNothingRuns(err, o)
-	case broken != nil:
-		a.reportReplaced(s, broken, o)
-	case len(s.BadLines) > 0:
-		broken = &load.InvalidError{Problems: s.BadLines, StateDir: s.StateDir}
-		if o.strict {
-			return nil, nil, broken
-		}
-		a.reportBadLines(s, broken, o)
+	case invalid != nil && o.strict:
+		return nil, nil, a.reportNothingRuns(invalid, o)
+	case isReplaced:
+		a.reportReplaced(s, invalid, o)
+	case invalid != nil:
+		a.reportBadLines(s, invalid, o)
 	}
 	if err := checkState(s); err != nil {
 		return nil, nil, err
 	}
-	if broken != nil {
+	if invalid != nil {
 		return s, &exit{code: exitUsage}, nil
 	}
 	if !o.dryRun {
@@ -115,18 +115,18 @@ func (a runCommand) reportNothingRuns(err error, o runOptions) error {
 	return &exit{code: code}
 }
 
-// reportReplaced prints why the file is broken, and that s runs in its place. If s leaves out tasks
-// of the file, each tick says so.
-func (a runCommand) reportReplaced(s *schedule.Schedule, broken error, o runOptions) {
-	_, printed := a.reportHourly(broken, o)
+// reportReplaced prints why the file is invalid, and that s runs in its place. If s leaves out
+// tasks of the file, each tick says so.
+func (a runCommand) reportReplaced(s *schedule.Schedule, invalid error, o runOptions) {
+	_, printed := a.reportHourly(invalid, o)
 	if printed || s.Without != nil && !o.quiet {
 		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
 	}
 }
 
 // reportBadLines prints which lines of a crontab cannot run.
-func (a runCommand) reportBadLines(s *schedule.Schedule, broken error, o runOptions) {
-	if _, printed := a.reportHourly(broken, o); printed {
+func (a runCommand) reportBadLines(s *schedule.Schedule, invalid error, o runOptions) {
+	if _, printed := a.reportHourly(invalid, o); printed {
 		count := humanize.Count(len(s.BadLines), "line")
 		a.problem("%s of %s cannot run; the others do", count, filepath.Base(s.File))
 	}
@@ -153,7 +153,7 @@ type printedNote struct {
 }
 
 const (
-	printedFile   = "told-invalid"
+	printedFile   = "told-invalid" // older versions read it, too
 	repeatInvalid = time.Hour
 )
 

@@ -27,8 +27,8 @@ type reporter struct {
 	app      *app
 	tick     *tick.Tick
 	opts     runOptions
-	terminal *terminalReport // nil if the report is not for a terminal
-	logs     *logStream      // nil without --logs; never there with terminal
+	terminal *terminalReport // nil if the report is not for a terminal; then most of its methods do nothing
+	logs     *logStream      // nil without --logs: its methods do nothing; never there with terminal
 
 	mu        sync.Mutex
 	nameWidth int    // of the longest name; at most longestName
@@ -78,19 +78,15 @@ func (r *reporter) attach() {
 
 // foregroundBegun shows that a foreground run goes on.
 func (r *reporter) foregroundBegun(row state.Row) {
+	r.logs.addRun(row)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.logs != nil {
-		r.logs.follower.addRun(row)
-	}
 	r.terminal.showRunning(row)
 }
 
 // backgroundStarted reports a run that went to the background.
 func (r *reporter) backgroundStarted(row state.Row) {
-	if r.logs != nil {
-		r.logs.follower.addRun(row)
-	}
+	r.logs.addRun(row)
 	text := inBackground(row)
 	if row.Attempt.Number > 0 { // a deferred retry: the next attempt
 		text = fmt.Sprintf("attempt %d %s", row.Attempt.Number+1, text)

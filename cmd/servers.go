@@ -42,7 +42,7 @@ func (a serversCommand) servers(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	servers, err := a.view(s).Servers(ctx)
+	servers, err := a.view(s).Servers(noDeadline)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (a forgetCommand) forget(name, reason string) error {
 	if s.Task(name) != nil {
 		return usage("take it out of the file first, on every server", "%s is a task of this schedule", name)
 	}
-	servers, err := cluster.List(ctx, store)
+	servers, err := cluster.List(noDeadline, store)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (a forgetCommand) forget(name, reason string) error {
 func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name string) error {
 	isMutexOfTask := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name })
 	if !isMutexOfTask {
-		holders, err := store.Held(ctx, name)
+		holders, err := store.Held(noDeadline, name)
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name stri
 				"a run of %s goes on: its mutex is held %s", name, holder)
 		}
 	}
-	found, err := cluster.Forget(ctx, store, name)
+	found, err := cluster.Forget(noDeadline, store, name)
 	switch {
 	case err != nil:
 		return err

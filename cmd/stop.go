@@ -44,7 +44,7 @@ func (a stopCommand) stop(names []string, reason string) error {
 	if err != nil {
 		return err
 	}
-	records, err := a.view(s).Records(ctx)
+	records, err := a.view(s).Records(noDeadline)
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, records *view.Records, name 
 			return nil, failed("", "run %s of %s: %w", humanize.ShortRun(row.ID), row.Task, run.ErrVanished)
 		}
 	}
-	elsewhere := view.LiveElsewhere(ctx, a.view(s), name)
+	elsewhere := view.LiveElsewhere(noDeadline, a.view(s), name)
 	if len(elsewhere) == 0 {
-		return nil, a.actor(s).NotRunning(ctx, name)
+		return nil, a.actor(s).NotRunning(noDeadline, name)
 	}
 	for _, r := range elsewhere[1:] {
 		a.problem("%v", view.NotHere(r, "stop"))
@@ -206,7 +206,7 @@ func (a finishCommand) endRun(s *schedule.Schedule, mutex, id string, code *int)
 	switch {
 	case id != "" && errors.Is(err, state.ErrNotFound):
 		// The run has ended already, or it ran on another server: show its record.
-		return view.FindRecord(ctx, a.view(s), id)
+		return view.FindRecord(noDeadline, a.view(s), id)
 	case errors.Is(err, run.ErrNothing):
 		return a.finishUnrecorded(s, mutex, code)
 	case isAlive:

@@ -87,7 +87,8 @@ func (a *app) actor(s *schedule.Schedule) control.Actor {
 	return control.Actor{Source: a.view(s), By: personName(), Environ: tickEnviron(s, ownEnvironment())}
 }
 
-// tick returns the tick of a minute. Its callbacks are for the caller to set.
+// tick returns the tick of a minute. It reports problems and, with -v, details to a; the caller
+// sets the other callbacks.
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.Tick {
 	t := &tick.Tick{
 		Schedule: s,
@@ -125,7 +126,7 @@ func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 	}
 	db, err := state.Open(s.StateDir, state.Patience)
 	if err == nil {
-		_, err = db.Audit().Add(ctx, change)
+		_, err = db.Audit().Add(noDeadline, change)
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {

@@ -1,17 +1,21 @@
 package cmd
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -86,6 +90,55 @@ func printJSONLine(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
+}
+
+// printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
+// names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
+// codeAfterWriting reports errors of writing.
+func (c *console) printCSV(rows any) {
+	w := csv.NewWriter(c.out)
+	w.UseCRLF = true
+	list := reflect.ValueOf(rows)
+	rowType := list.Type().Elem()
+	var header []string
+	var fields []int // the field of the row for each column
+	for i := range rowType.NumField() {
+		if name, _, _ := strings.Cut(rowType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			header, fields = append(header, name), append(fields, i)
+		}
+	}
+	w.Write(header) // the output remembers an error
+	for i := range list.Len() {
+		var cells []string
+		for _, field := range fields {
+			cells = append(cells, cell(list.Index(i).Field(field)))
+		}
+		w.Write(cells)
+	}
+	w.Flush()
+}
+
+// cell writes a value as one cell of CSV.
+func cell(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return cell(v.Elem())
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case reflect.Map:
+		values, _ := v.Interface().(map[string]string)
+		return cell(reflect.ValueOf(schedule.Pairs(values)))
+	case reflect.Slice:
+		var parts []string
+		for i := range v.Len() {
+			parts = append(parts, cell(v.Index(i)))
+		}
+		return strings.Join(parts, "; ")
+	}
+	return fmt.Sprint(v.Interface())
 }
 
 // printDiff prints lines of a diff to stderr, in colours on a terminal.

@@ -136,7 +136,7 @@ func (a triggerCommand) cancel(names []string, o requestOptions) error {
 // waitingRows returns the runs of a task, or the run with an id, that wait and have not begun: at
 // least one, or an error.
 func (a triggerCommand) waitingRows(s *schedule.Schedule, name string) ([]state.Row, error) {
-	records, err := a.view(s).Records(ctx)
+	records, err := a.view(s).Records(noDeadline)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (a triggerCommand) waitingRows(s *schedule.Schedule, name string) ([]state.
 		hint := "`sched stop" + a.configFlag() + " " + name + "` ends a run that goes on"
 		return nil, failed(hint, "no run of %s waits", name)
 	}
-	row, err := view.FindRecord(ctx, a.view(s), name)
+	row, err := view.FindRecord(noDeadline, a.view(s), name)
 	if err != nil {
 		return nil, err
 	}
@@ -200,13 +200,13 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 	if err != nil {
 		return err
 	}
-	retries, rows, err := a.retries(s, names, control.RetryWish{At: at, Params: params, Reason: o.reason})
+	retries, err := a.retries(s, names, control.RetryWish{At: at, Params: params, Reason: o.reason})
 	if err != nil {
 		return err
 	}
 	actor := a.actor(s)
 	liveBefore := actor.Live()
-	requests, err := o.submit(actor, rows)
+	requests, err := o.submit(actor, rowsOf(retries))
 	if err != nil {
 		return err
 	}
@@ -225,19 +225,20 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 	return a.printJSON(answer)
 }
 
-// retries returns a retry for each named run and the row of its request, but not for a run that has
-// a retry waiting already. The wish says what all of them have in common.
+// retries returns a retry for each named run, but not for a run that has a retry waiting already.
+// common says what all of them have in common.
 func (a retryCommand) retries(
-	s *schedule.Schedule, names []string, wish control.RetryWish,
-) (retries []control.Retry, rows []state.Row, err error) {
+	s *schedule.Schedule, names []string, common control.RetryWish,
+) (retries []control.Retry, err error) {
 	for _, name := range names {
+		wish := common
 		if wish.Run, err = a.lastFailure(s, name); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		wish.Others = rows
-		retry, err := a.actor(s).Retry(ctx, wish)
+		wish.Others = rowsOf(retries)
+		retry, err := a.actor(s).Retry(noDeadline, wish)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		retried := humanize.ShortRun(retry.Original.ID)
 		if retry.WaitsAlready {
@@ -248,9 +249,17 @@ func (a retryCommand) retries(
 			a.problem("%s has changed since run %s (%s); it will run as it is now",
 				retry.Task, retried, strings.Join(retry.Changed, ", "))
 		}
-		retries, rows = append(retries, retry), append(rows, retry.Row)
+		retries = append(retries, retry)
 	}
-	return retries, rows, nil
+	return retries, nil
+}
+
+// rowsOf returns the requests of the retries.
+func rowsOf(retries []control.Retry) (rows []state.Row) {
+	for _, retry := range retries {
+		rows = append(rows, retry.Row)
+	}
+	return rows
 }
 
 // lastFailure returns the id of the last run of a task that failed, and says which it is. A name
@@ -259,7 +268,7 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	if _, err := view.FindTask(s, name); err != nil {
 		return name, nil
 	}
-	_, _, failures, err := a.view(s).History(ctx, state.Query{Task: name, Outcomes: outcome.Failures, Limit: 1})
+	_, _, failures, err := a.view(s).History(noDeadline, state.Query{Task: name, Outcomes: outcome.Failures, Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -77,7 +77,7 @@ func (a unlockCommand) seatsOf(s *schedule.Schedule, tasks []*schedule.Task) (se
 		if pool.Name == "" {
 			continue
 		}
-		holders, err := a.caller(s).Holders(ctx, live, mutex.Need{Pool: pool.Name, Seats: pool.Seats})
+		holders, err := a.caller(s).Holders(noDeadline, live, mutex.Need{Pool: pool.Name, Seats: pool.Seats})
 		if err != nil {
 			return nil, failed("", "cannot unlock pool %s: %w", pool.Name, err)
 		}
@@ -96,7 +96,7 @@ func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken 
 		if slices.Contains(names[:i], name) {
 			continue
 		}
-		holder, err := a.caller(s).Mutexes().Break(ctx, name)
+		holder, err := a.caller(s).Mutexes().Break(noDeadline, name)
 		if errors.Is(err, mutex.ErrFree) {
 			continue
 		}

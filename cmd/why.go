@@ -55,7 +55,7 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	if o.at != "" && !ok {
 		return notATime("at", o.at)
 	}
-	q, err := a.view(s).Why(ctx, name, at)
+	q, err := a.view(s).Why(noDeadline, name, at)
 	if err != nil {
 		return err
 	}

@@ -58,10 +58,10 @@ tasks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Runs().Record(ctx, []state.Row{night, failure, retry,
+	err = db.Runs().Record(noDeadline, []state.Row{night, failure, retry,
 		record("often", "2026-03-06 09:59:20", outcome.Failed), record("often", "2026-03-06 09:59:40", outcome.Failed),
 		record("yearly", "2025-01-01 00:00:00", outcome.Succeeded)}, false)
-	err = errors.Join(err, db.Values().Cover(ctx, at("2026-03-06 09:59:00")), db.Close())
+	err = errors.Join(err, db.Values().Cover(noDeadline, at("2026-03-06 09:59:00")), db.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
