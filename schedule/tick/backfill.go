@@ -34,9 +34,9 @@ type backfill struct {
 	tasks  map[string]*schedule.Task // the active tasks of the schedule, by name; see task
 
 	// The slots before this tick, as they were found.
-	settled settledSlots
-	missed  map[string][]miss // slots that dead ticks left, by task
-	begun   map[slotKey]bool  // slots whose runs dead ticks began, and could not write down
+	settled    settledSlots
+	leftMissed map[string][]miss // missed slots that dead ticks left, by task; the gap has the others
+	begun      map[slotKey]bool  // slots whose runs dead ticks began, and could not write down
 
 	// The results.
 	resumed    []schedule.Slot // slots that dead ticks left and that run in this tick
@@ -56,9 +56,9 @@ type miss struct {
 	reason string
 }
 
-// takeOver finds out what became of the slots in the gap, and of the slots that dead ticks left. It
-// returns the slots that this tick starts: due slots, and missed slots that run after all.
-func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, left []state.Row) ([]schedule.Slot, error) {
+// settlePast finds out what became of the slots in the gap, and of the slots that dead ticks
+// left. It returns the slots that this tick starts: due slots, and missed slots that run after all.
+func (b *backfill) settlePast(ctx context.Context, slots []schedule.Slot, left []state.Row) ([]schedule.Slot, error) {
 	if b.gap == nil && len(left) == 0 {
 		return slots, nil
 	}
@@ -79,12 +79,12 @@ func (b *backfill) takeOver(ctx context.Context, slots []schedule.Slot, left []s
 type fate int
 
 const (
-	missedNow   fate = iota // its time is over
-	reclaimed               // Plan.Reclaim has done all: the row waits again, or it accounted for no slot
-	begunUnseen             // its run began, and that could not be written down
-	yetToCome               // the clock was set back: the tick of its minute begins the run, which may have a claim
-	accounted               // another row has its outcome
-	resumedNow              // it runs in this tick
+	fateMissed      fate = iota // its time is over
+	fateReclaimed               // Plan.Reclaim has done all: the row waits again, or it accounted for no slot
+	fateBegunUnseen             // its run began, and that could not be written down
+	fateYetToCome               // the clock was set back: the tick of its minute begins the run, which may have a claim
+	fateAccounted               // another row has its outcome
+	fateResumed                 // it runs in this tick
 )
 
 // fateOf decides what becomes of a slot that a dead tick left. A slot that was to run may lie in
@@ -93,19 +93,19 @@ const (
 func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 	switch minute := b.ledger.Minute; {
 	case !row.Scheduled, row.Wait.For != state.ForNothing:
-		return reclaimed
+		return fateReclaimed
 	case run.UnrecordedStarts(b.ledger.Dir, row) > 0 && row.Slot.Before(minute.Add(time.Minute)):
-		return begunUnseen
+		return fateBegunUnseen
 	case !row.Slot.Before(minute):
-		return yetToCome
+		return fateYetToCome
 	case b.settled.hasSingle(row.Task, row.Slot):
-		return accounted
+		return fateAccounted
 	case b.settled.hasInRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
-		return accounted
+		return fateAccounted
 	case b.resumes(row, task):
-		return resumedNow
+		return fateResumed
 	}
-	return missedNow
+	return fateMissed
 }
 
 // settleLeft does what the fate of a slot that a dead tick left demands, and ends the condition
@@ -116,20 +116,20 @@ func (b *backfill) settleLeft(row state.Row) {
 		reason = killedAsking
 	}
 	becomes := b.fateOf(row, task)
-	if becomes != begunUnseen { // else the process that lives is the command of the run
+	if becomes != fateBegunUnseen { // else the process that lives is the command of the run
 		endLeftConditions(row.ID, task)
 	}
 	switch becomes {
-	case reclaimed, accounted:
-	case begunUnseen:
+	case fateReclaimed, fateAccounted: // all is done
+	case fateBegunUnseen:
 		lost := b.endedRow(key, row.ID, outcome.Lost, startedUnrecorded)
 		lost.Unreported = true
 		b.rows = append(b.rows, lost)
 		b.settled.add(row.Task, row.Slot, row.Slot)
-		b.begun[slotKey{row.Task, row.Slot.UTC()}] = true
-	case yetToCome:
+		b.begun[key] = true
+	case fateYetToCome:
 		b.ledger.runs[key] = plannedRun{run: row.ID}
-	case resumedNow:
+	case fateResumed:
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.reasons.count(row.Task, 1, reason)
@@ -138,8 +138,8 @@ func (b *backfill) settleLeft(row state.Row) {
 			run:  row.ID,
 			note: "sched run was killed when it had claimed the slot, before the run began",
 		}
-	case missedNow:
-		b.missed[row.Task] = append(b.missed[row.Task], miss{row.Slot, reason})
+	case fateMissed:
+		b.leftMissed[row.Task] = append(b.leftMissed[row.Task], miss{row.Slot, reason})
 	}
 }
 
@@ -221,7 +221,7 @@ func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) 
 			first = key.slot.Add(time.Second)
 		}
 	}
-	for _, miss := range b.missed[task.Name] {
+	for _, miss := range b.leftMissed[task.Name] {
 		isOpen := !miss.slot.Before(first) && !b.settled.hasSingle(task.Name, miss.slot)
 		if isOpen && b.isAllowed(task, miss.slot) {
 			newest = append(newest, miss)
@@ -281,57 +281,4 @@ func (b *backfill) task(name string) *schedule.Task {
 		}
 	}
 	return b.tasks[name]
-}
-
-// catchUp has missed slots of tasks with missed: all run one after another (schedule.Task.CatchUp).
-// The slots of this minute join them while such runs wait or go on: no slot overtakes another, or
-// is skipped because of it. If too many wait, a slot of this minute starts like any other.
-func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []state.Row) ([]schedule.Slot, error) {
-	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
-		return slots, nil
-	}
-	catchingUp, err := l.countCatchingUp(ctx, live)
-	if err != nil {
-		return nil, err
-	}
-	server := ""
-	if l.Shared {
-		server = l.Server
-	}
-	joined := slices.Clone(slots)
-	copies := map[*schedule.Task]*schedule.Task{} // of tasks that catch up
-	for i, slot := range slots {
-		task, missed := slot.Task, slot.At.Before(l.Minute)
-		if missed {
-			catchingUp[task.Name]++
-		}
-		n := catchingUp[task.Name]
-		tooMany := n > schedule.MostMissed && !missed
-		if !task.RunAllMissed || n == 0 || tooMany {
-			continue
-		}
-		if copies[task] == nil {
-			copies[task] = task.CatchUp(l.Schedule, server)
-		}
-		joined[i].Task = copies[task]
-	}
-	return joined, nil
-}
-
-// countCatchingUp returns how many runs of each task catch up: the missed slots that live ticks
-// have planned, and the runs that wait or go on.
-func (l *Ledger) countCatchingUp(ctx context.Context, live []state.Row) (map[string]int, error) {
-	notEnded, err := l.plan.Runs().NotEnded(ctx)
-	catchingUp := map[string]int{}
-	for _, row := range live {
-		if row.Slot.Before(l.Minute) {
-			catchingUp[row.Task]++
-		}
-	}
-	for _, row := range notEnded {
-		if row.CatchesUp() {
-			catchingUp[row.Task]++
-		}
-	}
-	return catchingUp, err
 }

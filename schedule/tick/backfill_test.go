@@ -42,7 +42,7 @@ func TestSlotsAreSettledByThemselvesOrInARange(t *testing.T) {
 func TestATaskThatIsSwitchedOffIsNamedOnce(t *testing.T) {
 	off := &schedule.Task{Name: "off"}
 	missed := map[string][]miss{"off": {{}}, "gone": {{}}}
-	b := &backfill{ledger: &Ledger{Schedule: &schedule.Schedule{Tasks: []*schedule.Task{off}}}, missed: missed}
+	b := &backfill{ledger: &Ledger{Schedule: &schedule.Schedule{Tasks: []*schedule.Task{off}}}, leftMissed: missed}
 	if names := b.tasksWithMisses(); !slices.Equal(names, []string{"off", "gone"}) {
 		t.Error(names)
 	}

@@ -32,11 +32,11 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	r := t.prepare(stopContexts{noNewStarts, noNewStarts, kill})
 	defer r.close()
 	r.launcher.startSender(kill)
-	r.requests.startTriggered()
+	r.requests.startAtOnce()
 	r.launcher.supervisors.Close()
 	r.launcher.hooks.Wait()
 	r.launcher.sender.Wait(noNewStarts, notify.Patience)
-	r.records.write(0)
+	r.records.writeAll(0)
 }
 
 // Collect finishes lost runs, and reports them and the background runs that failed, unless a tick
@@ -49,7 +49,7 @@ func (t *Tick) Collect() {
 	r.launcher.startSender(done)
 	r.collectLost()
 	r.launcher.supervisors.Close()
-	r.records.write(0)
+	r.records.writeAll(0)
 	r.reportEnded()
 }
 
@@ -95,7 +95,7 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 		following.Wait()
 	})
 	r.launcher.sender.Wait(terminate, notify.Patience)
-	r.records.write(0)
+	r.records.writeAll(0)
 	return row, nil
 }
 

@@ -132,7 +132,7 @@ func (c *conditions) failBroken(s *conditionalSlot) {
 	if !ok {
 		return
 	}
-	c.launcher.records.done(prepared.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
+	c.launcher.records.ended(prepared.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
 }
 
 // start asks the conditions of a background slot, and hands its run over if they allow it. It does

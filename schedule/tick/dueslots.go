@@ -8,10 +8,12 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/state"
 )
 
 // The due times of the tasks say which slots a minute has. This file corrects that: a slot with an
-// outcome is not due again when the clock was set back, and a boot of the machine makes tasks due.
+// outcome is not due again when the clock was set back, a boot of the machine makes tasks due, and
+// slots join the runs that catch up. The parameter last is the minute that the last tick covered.
 
 // dropSettled leaves out slots of this minute that have an outcome already. This happens when a
 // tick covered this minute or a later one before the clock was set back
@@ -19,15 +21,19 @@ import (
 // wrong runs.
 func (l *Ledger) dropSettled(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	newest, err := l.plan.Values().NewestCovered(ctx)
-	setBack := l.Minute.Before(newest) || l.Minute.Equal(newest) && last.Before(newest)
-	if err != nil || !setBack || len(slots) == 0 {
+	laterCovered := l.Minute.Before(newest)
+	thisCovered := l.Minute.Equal(newest) && last.Before(newest) // and then ticks of earlier minutes came
+	if err != nil || !laterCovered && !thisCovered || len(slots) == 0 {
 		return slots, err
 	}
-	settled := map[slotKey]bool{}
 	recorded, err := l.plan.Runs().Slots(ctx, l.Minute, l.Minute.Add(time.Minute))
+	if err != nil {
+		return nil, err
+	}
+	settled := map[slotKey]bool{}
 	for _, slot := range recorded {
 		if !slot.Missed {
-			settled[slotKey{slot.Task, slot.At.UTC()}] = true
+			settled[slotKey{slot.Task, slot.At}] = true
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return settled[keyOf(s)] })
@@ -36,7 +42,7 @@ func (l *Ledger) dropSettled(ctx context.Context, slots []schedule.Slot, last ti
 		l.addProblem("the clock was set back: %s of %s had an outcome before,"+
 			" and `sched run --at` alone runs them again", humanize.Count(n, "slot"), minute)
 	}
-	return open, err
+	return open, nil
 }
 
 // keyBoot is the key of the value that names the boot of the machine at which tasks with
@@ -93,4 +99,57 @@ func isFirstSinceBoot(last time.Time) bool {
 		return elapsed <= freshBoot
 	}
 	return last.Before(clock.Now().Add(-elapsed).Truncate(time.Minute))
+}
+
+// catchUp has missed slots of tasks with missed: all run one after another (schedule.Task.CatchUp).
+// The slots of this minute join them while such runs wait or go on: no slot overtakes another, or
+// is skipped because of it. If too many wait, a slot of this minute starts like any other.
+func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []state.Row) ([]schedule.Slot, error) {
+	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
+		return slots, nil
+	}
+	catchingUp, err := l.countCatchingUp(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	server := ""
+	if l.Shared {
+		server = l.Server
+	}
+	joined := slices.Clone(slots)
+	copies := map[*schedule.Task]*schedule.Task{} // of tasks that catch up
+	for i, slot := range slots {
+		task, missed := slot.Task, slot.At.Before(l.Minute)
+		if missed {
+			catchingUp[task.Name]++
+		}
+		n := catchingUp[task.Name]
+		tooMany := n > schedule.MostMissed && !missed
+		if !task.RunAllMissed || n == 0 || tooMany {
+			continue
+		}
+		if copies[task] == nil {
+			copies[task] = task.CatchUp(l.Schedule, server)
+		}
+		joined[i].Task = copies[task]
+	}
+	return joined, nil
+}
+
+// countCatchingUp returns how many runs of each task catch up: the missed slots that live ticks
+// have planned, and the runs that wait or go on.
+func (l *Ledger) countCatchingUp(ctx context.Context, live []state.Row) (map[string]int, error) {
+	notEnded, err := l.plan.Runs().NotEnded(ctx)
+	catchingUp := map[string]int{}
+	for _, row := range live {
+		if row.Slot.Before(l.Minute) {
+			catchingUp[row.Task]++
+		}
+	}
+	for _, row := range notEnded {
+		if row.CatchesUp() {
+			catchingUp[row.Task]++
+		}
+	}
+	return catchingUp, err
 }

@@ -84,13 +84,13 @@ func (q *foregroundQueue) start(prepared *run.Prepared, task *schedule.Task) {
 func (q *foregroundQueue) execute(begun *run.Run) {
 	q.launcher.tick.Report.begun(begun.Row())
 	// The command may take hours: what is known is written, and the database is closed meanwhile.
-	q.launcher.records.flushNow()
+	q.launcher.records.flushQuietly()
 	q.launcher.tick.Storage.DB.CloseIfIdle(0)
 	row := begun.Execute(q.launcher.stops.terminate, q.launcher.stops.kill)
 	if begun.DB.InMemory() {
-		q.launcher.records.keep(row)
+		q.launcher.records.collect(row)
 	}
-	q.launcher.records.done(row)
+	q.launcher.records.ended(row)
 	q.failed = q.failed || row.Outcome.Failure()
 }
 

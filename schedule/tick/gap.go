@@ -81,7 +81,8 @@ func (l *Ledger) timesBefore(ctx context.Context) map[string]string {
 	return times
 }
 
-// machineOf returns the machine for which the schedule was kept.
+// machineOf returns the machine for which the schedule was kept: validSchedule joins its name and
+// its labels with spaces.
 func machineOf(last state.ValidSchedule) placement.Machine {
 	words := strings.Split(last.Machine, " ")
 	return placement.Machine{Name: words[0], Labels: words[1:]}
@@ -181,7 +182,8 @@ func (s settledSlots) hasInRange(name string, at time.Time) bool {
 	return slots != nil && slices.ContainsFunc(slots.ranges, covers)
 }
 
-// firstOpen returns the first slot of the task at or after from that is not settled.
+// firstOpen returns the first slot of the task at or after from that is not settled; the zero
+// time for none.
 func (s settledSlots) firstOpen(task *schedule.Task, from time.Time) time.Time {
 	first, ok := task.When.Next(from.Add(-time.Second))
 	for ok && s.has(task.Name, first) {

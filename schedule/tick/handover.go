@@ -95,7 +95,7 @@ func (l *launcher) handOverBegun(r *run.Run) {
 func (l *launcher) give(r *run.Run) {
 	if err := l.supervisors.Give(r); err != nil {
 		l.failed.Store(true)
-		l.records.done(r.FailBeforeStart(err, nil))
+		l.records.ended(r.FailBeforeStart(err, nil))
 		return
 	}
 	l.tick.Report.Started(r.Row())
@@ -114,12 +114,12 @@ func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 	l.failed.Store(true)
 	memory, fellBack := l.fallback.openFor(why)
 	if !fellBack {
-		l.records.done(p.FailBeforeStart(why, nil))
+		l.records.ended(p.FailBeforeStart(why, nil))
 		return
 	}
 	r, err := p.BeginIn(l.callerIn(memory))
 	if err != nil {
-		l.records.done(p.FailUnbegun(err))
+		l.records.ended(p.FailUnbegun(err))
 		return
 	}
 	l.watchHere(r)
@@ -141,7 +141,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	default:
 		l.failed.Store(true)
 		l.handOverBatch()
-		l.records.done(p.FailUnbegun(err))
+		l.records.ended(p.FailUnbegun(err))
 	}
 	return nil, false
 }
@@ -151,8 +151,8 @@ func (l *launcher) watchHere(r *run.Run) {
 	l.tick.Report.Started(r.Row())
 	l.watchedHere.Go(func() {
 		row := r.Execute(l.stops.terminate, l.stops.kill)
-		l.records.keep(row)
-		l.records.done(row)
+		l.records.collect(row)
+		l.records.ended(row)
 	})
 }
 

@@ -167,7 +167,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err != nil {
 		return nil, err
 	}
-	b := &backfill{ledger: l, gap: l.findGap(ctx, last), missed: map[string][]miss{}, begun: map[slotKey]bool{}}
+	b := &backfill{ledger: l, gap: l.findGap(ctx, last), leftMissed: map[string][]miss{}, begun: map[slotKey]bool{}}
 	delayed, err := b.takeDelayed(ctx)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 
 	// 4. The slots that start: the slots that waited come first, and missed slots may join. The
 	// slots that nobody starts get outcomes.
-	starts, err := b.takeOver(ctx, open, left)
+	starts, err := b.settlePast(ctx, open, left)
 	if err != nil {
 		return nil, err
 	}

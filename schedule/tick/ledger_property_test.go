@@ -39,7 +39,7 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		tick.run(slot)
 		if early {
 			tick.collectLost()
-			tick.records.write(0)
+			tick.records.writeAll(0)
 		}
 	}
 	if dies() {
@@ -47,7 +47,7 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		return
 	}
 	tick.collectLost()
-	tick.records.write(0)
+	tick.records.writeAll(0)
 	if dies() {
 		tick.die()
 		return

@@ -81,7 +81,7 @@ func (t ticking) run(slot schedule.Slot) {
 func (t ticking) end() {
 	t.collectLost()
 	t.launcher.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
-	t.records.write(0)
+	t.records.writeAll(0)
 	t.close()
 }
 

@@ -28,7 +28,7 @@ func (b *backfill) recordMissed() {
 		rowsOfTask = min(maxRows/len(b.gap.tasks), maxRowsOfTask)
 	}
 	for _, name := range b.tasksWithMisses() {
-		for _, miss := range b.missed[name] {
+		for _, miss := range b.leftMissed[name] {
 			if !b.settled.has(name, miss.slot) { // else it runs in this tick
 				b.recordRange(name, b.oneSlot(name, miss.slot), miss.reason)
 			}
@@ -43,11 +43,11 @@ func (b *backfill) recordMissed() {
 // then tasks that are no longer in it.
 func (b *backfill) tasksWithMisses() (names []string) {
 	for _, task := range b.ledger.Schedule.Tasks {
-		if len(b.missed[task.Name]) > 0 || b.gap.has(task.Name) {
+		if len(b.leftMissed[task.Name]) > 0 || b.gap.has(task.Name) {
 			names = append(names, task.Name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.missed)) {
+	for _, name := range slices.Sorted(maps.Keys(b.leftMissed)) {
 		if b.ledger.Schedule.Task(name) == nil {
 			names = append(names, name)
 		}

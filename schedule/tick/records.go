@@ -23,21 +23,21 @@ type records struct {
 	mu        sync.Mutex
 	collected []state.Row         // rows of slots without a run, and of runs in memory
 	notes     map[string][]string // by run, for rows that are in the history or collected
-	ended     int                 // how many runs have ended in this tick
+	added     int                 // how many rows this tick has added to the history
 }
 
-// keep keeps the row of a run in memory for the history: the folder may be writable again before
-// this tick ends.
-func (r *records) keep(row state.Row) {
+// collect collects the row of a run in memory for the history: the folder may be writable again
+// before this tick ends.
+func (r *records) collect(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.collected = append(r.collected, row)
 }
 
-// done counts or collects the row of a run that has ended, or of a slot without a run, and reports
+// ended counts or collects the row of a run that has ended, or of a slot without a run, and reports
 // it. The next tick does not report a background run again.
-func (r *records) done(row state.Row) {
-	r.countOrKeep(row)
+func (r *records) ended(row state.Row) {
+	r.countOrCollect(row)
 	r.tick.Report.done(row)
 	isBad := row.Background && row.Outcome.Failure()
 	if isBad && r.tick.Report.Done != nil && !r.fallback.inUse() {
@@ -45,19 +45,19 @@ func (r *records) done(row state.Row) {
 	}
 }
 
-// countOrKeep counts the row of a run that has ended: the run has written the row itself. It keeps
-// the row of a slot without a run for the history.
-func (r *records) countOrKeep(row state.Row) {
+// countOrCollect counts the row of a run that has ended: the run has written the row itself. It
+// collects the row of a slot without a run for the history.
+func (r *records) countOrCollect(row state.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if row.Ran() {
-		r.ended++
+		r.added++
 	} else {
 		r.collected = append(r.collected, row)
 	}
 }
 
-// note keeps notes for the row of a run.
+// note collects notes for the row of a run.
 func (r *records) note(id string, notes ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,36 +69,39 @@ func (r *records) note(id string, notes ...string) {
 
 // flush writes the collected rows into the history, so that a kill does not lose them. After an
 // error they stay collected, for the next flush of this tick.
-func (r *records) flush() (flushed int, err error) {
+func (r *records) flush() error {
 	r.mu.Lock()
 	collected := r.collected
 	r.collected = nil
 	r.mu.Unlock()
-	if err := r.db.Runs().Record(context.Background(), collected, r.tick.Storage.Store != nil); err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.collected = append(collected, r.collected...)
-		return 0, err
-	}
-	return len(collected), nil
-}
-
-// flushNow is flush before something that takes long. Once the folder could not be written, only
-// write tries again, at the end of the tick: a database that is locked would make each task wait.
-func (r *records) flushNow() {
-	if !r.fallback.inUse() {
-		_, _ = r.flush() // write tries again, and reports an error
-	}
-}
-
-// write writes everything that was collected into the history, publishes runs to other servers, and
-// prunes. The parameter recorded is how many rows the ledger has added. Notes that could not be
-// written are kept.
-func (r *records) write(recorded int) {
-	flushed, err := r.flush()
+	err := r.db.Runs().Record(context.Background(), collected, r.tick.Storage.Store != nil)
 	r.mu.Lock()
-	notes, added := r.notes, r.ended+flushed+recorded
-	r.notes, r.ended = nil, 0
+	defer r.mu.Unlock()
+	if err != nil {
+		r.collected = append(collected, r.collected...)
+		return err
+	}
+	r.added += len(collected)
+	return nil
+}
+
+// flushQuietly is flush before something that takes long. Once the folder could not be written,
+// only writeAll tries again, at the end of the tick: a database that is locked would make each task
+// wait.
+func (r *records) flushQuietly() {
+	if !r.fallback.inUse() {
+		_ = r.flush() // writeAll tries again, and reports an error
+	}
+}
+
+// writeAll writes everything that was collected into the history, publishes runs to other servers,
+// and prunes. The ledger has added addedByLedger rows. Notes that could not be written stay
+// collected.
+func (r *records) writeAll(addedByLedger int) {
+	err := r.flush()
+	r.mu.Lock()
+	notes, added := r.notes, r.added+addedByLedger
+	r.notes = nil
 	r.mu.Unlock()
 	if err == nil {
 		err = r.db.Runs().Note(context.Background(), notes)
@@ -187,8 +190,8 @@ func (r *records) prune(added int) error {
 	staleErr := db.Owners().RemoveStale(ctx)
 	step := state.SmallStep
 	step.MinRows = 2 * added
-	keep := state.Keep{For: history.Keep, RunsPerTask: history.RunsPerTask, Failures: history.KeepFailures}
-	pruned, err := db.Prune(ctx, now, keep, step)
+	bounds := state.Keep{For: history.Keep, RunsPerTask: history.RunsPerTask, Failures: history.KeepFailures}
+	pruned, err := db.Prune(ctx, now, bounds, step)
 	for _, removed := range pruned.Removed {
 		output.Remove(dir, removed)
 	}

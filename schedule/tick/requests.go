@@ -25,13 +25,13 @@ func (r requests) waiting() ([]state.Row, error) {
 	return slices.DeleteFunc(rows, func(row state.Row) bool { return !row.Requested() }), err
 }
 
-// isTriggered reports whether a requested run is to start at once, as a hook or a person asked.
-func isTriggered(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
+// startsAtOnce reports whether a hook or a person asked for a run that does not wait for its time.
+func startsAtOnce(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
 
-// startTriggered hands over the runs that are to start at once.
-func (r requests) startTriggered() {
+// startAtOnce hands over the runs that are to start at once.
+func (r requests) startAtOnce() {
 	waiting, _ := r.waiting()
-	r.handOverAll(slices.DeleteFunc(waiting, func(row state.Row) bool { return !isTriggered(row) }))
+	r.handOverAll(slices.DeleteFunc(waiting, func(row state.Row) bool { return !startsAtOnce(row) }))
 }
 
 // startBackground hands over the requested background runs whose time has come.
@@ -65,11 +65,11 @@ func (q *foregroundQueue) runRequested() {
 	})
 }
 
-// inBackground reports whether a requested run does not wait for its turn in the foreground: a run
-// that is triggered starts at once, and no tick waits for it
+// inBackground reports whether a requested run does not wait for its turn in the foreground: no
+// tick waits for a run that starts at once, or that a hook asked for
 // (docs/internals/decisions.md#what-is-triggered-runs-in-the-background).
 func inBackground(row state.Row, task *schedule.Task) bool {
-	return task.Background || row.Cause != nil || isTriggered(row)
+	return task.Background || row.Cause != nil || startsAtOnce(row)
 }
 
 // each calls start for each of the waiting requests whose time has come, and refuses requests that
@@ -79,7 +79,7 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 		if r.launcher.stops.noNewStarts.Err() != nil {
 			return
 		}
-		isEarly := !isTriggered(row) && r.tick.isEarly(row.Wait.NotBefore)
+		isEarly := !startsAtOnce(row) && r.tick.isEarly(row.Wait.NotBefore)
 		if isEarly || r.tick.Only != "" && r.tick.Only != row.Task {
 			continue
 		}
@@ -115,18 +115,19 @@ func (r requests) waitsForPause(row state.Row, task *schedule.Task) bool {
 // Neither the task's conditions nor one_server count: a person asked for the run, and on this
 // server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
 func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
-	if current, err := r.tick.Storage.DB.Runs().Row(context.Background(), row.ID); err != nil || !current.Requested() {
+	current, err := r.tick.Storage.DB.Runs().Row(context.Background(), row.ID)
+	if err != nil || !current.Requested() {
 		return nil, false // another process has answered it: this one must not take its mutex, even for a moment
 	}
-	requested := *task
+	requested := *task // for its locks and its row; the snapshot has the task of the schedule
 	requested.OneServer, requested.Background = false, inBackground(row, task)
-	record := r.requestRow(row, &requested)
-	lock, refusal := r.launcher.locks.take(&record, schedule.Slot{Task: &requested, At: row.Slot})
+	runRow := r.requestRow(row, &requested)
+	lock, refusal := r.launcher.locks.take(&runRow, schedule.Slot{Task: &requested, At: row.Slot})
 	mayQueue := refusal.cause == locksHeld && requested.Background && task.MaxWait > 0
 	switch {
 	case refusal.cause == noRefusal:
 	case mayQueue && r.launcher.waitsAlready(task) == "":
-		record.Wait = waitOf(task)
+		runRow.Wait = waitOf(task)
 	case refusal.cause == storeUnknown: // this was reported: the request waits until the store answers
 		r.launcher.locks.skippedUnknown.Store(true)
 		return nil, false
@@ -134,7 +135,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		r.putBack(row, task, refusal.reason)
 		return nil, false
 	}
-	begun, err := r.launcher.caller().Begin(record, task, lock)
+	begun, err := r.launcher.caller().Begin(runRow, task, lock)
 	if err == nil {
 		return begun, true
 	}
@@ -168,21 +169,21 @@ func (r requests) refuse(row state.Row, reason string) {
 		r.launcher.skip(r.requestRow(row, task), task, reason)
 		return
 	}
-	record := skippedRow(r.requestRow(row, task), reason)
-	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: record.Ended}
-	waited, err := r.tick.Storage.DB.Runs().Settle(context.Background(), row.ID, result)
+	runRow := skippedRow(r.requestRow(row, task), reason)
+	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: runRow.Ended}
+	settled, err := r.tick.Storage.DB.Runs().Settle(context.Background(), row.ID, result)
 	if err != nil {
 		r.tick.Report.Problem("%s waits on: %v", row.Task, err)
-	} else if waited {
-		r.launcher.skip(record, task, reason)
+	} else if settled {
+		r.launcher.skip(runRow, task, reason) // to report it: the history has the row already
 	}
 }
 
 // requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
-	record := r.tick.rowOf(schedule.Slot{Task: task, At: row.Slot})
-	record.ID = row.ID
-	record.Origin, record.Cause = row.Origin, row.Cause
-	record.NoChain, record.Params = row.NoChain, row.Params
-	return record
+	runRow := r.tick.rowOf(schedule.Slot{Task: task, At: row.Slot})
+	runRow.ID = row.ID
+	runRow.Origin, runRow.Cause = row.Origin, row.Cause
+	runRow.NoChain, runRow.Params = row.NoChain, row.Params
+	return runRow
 }

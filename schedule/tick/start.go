@@ -63,7 +63,7 @@ func (r *tickRun) startLater(staying context.Context, slots []schedule.Slot) {
 		}
 		now, later := schedule.UntilSecond(slots, slots[0].At)
 		r.startBackground(staying, now)
-		r.records.flushNow()
+		r.records.flushQuietly()
 		slots = later
 	}
 }
@@ -170,7 +170,7 @@ func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 	if err != nil {
 		l.failed.Store(true)
 		l.handOverBatch()
-		l.records.done(l.caller().FailUnbegun(row, task, lock, err))
+		l.records.ended(l.caller().FailUnbegun(row, task, lock, err))
 		return nil, false
 	}
 	return p, true
@@ -231,7 +231,7 @@ func (l *launcher) skip(row state.Row, task *schedule.Task, reason string) {
 	l.handOverBatch()
 	row = skippedRow(row, reason)
 	if len(task.Hooks.OnSkip) == 0 {
-		l.records.done(row)
+		l.records.ended(row)
 		return
 	}
 	l.fireSkip(row, task, l.tick.Report.done)
@@ -252,7 +252,7 @@ func (l *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 		settled, err := l.caller().Skip(row, task)
 		if memory, fellBack := l.fallback.openFor(err); fellBack {
 			if settled, err = l.callerIn(memory).Skip(row, task); err == nil {
-				l.records.keep(settled)
+				l.records.collect(settled)
 			}
 		}
 		if isStale(err) {
@@ -279,7 +279,7 @@ func (l *launcher) skipAll(slots []schedule.Slot, reason string) {
 			continue
 		}
 		row := skippedRow(l.newRow(slot), reason)
-		l.records.countOrKeep(row)
+		l.records.countOrCollect(row)
 		together[slot.Task] = append(together[slot.Task], row)
 	}
 	for _, slot := range slots { // in their order
@@ -288,5 +288,5 @@ func (l *launcher) skipAll(slots []schedule.Slot, reason string) {
 			delete(together, slot.Task)
 		}
 	}
-	l.records.flushNow()
+	l.records.flushQuietly()
 }

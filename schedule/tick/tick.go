@@ -109,7 +109,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	if !r.nothingToDo {
 		r.requests.startBackground()
 	}
-	r.records.flushNow()
+	r.records.flushQuietly()
 
 	// 7. Background tasks of later seconds of this minute start on time while foreground tasks run.
 	var laterStarts sync.WaitGroup
@@ -291,7 +291,7 @@ func (r *tickRun) end() {
 	}
 	r.launcher.sender.Wait(r.stops.terminate, notify.Patience)
 	if !r.nothingToDo {
-		r.records.write(r.ledger.Recorded)
+		r.records.writeAll(r.ledger.Recorded)
 		r.reportEnded()
 	}
 	r.close()
