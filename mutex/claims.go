@@ -23,6 +23,7 @@ func (f Files) Claim(_ context.Context, key string, until time.Time, holder Hold
 	return err
 }
 
+// claim makes the claim at holder.Since.
 func (f Files) claim(key string, until time.Time, holder Holder) error {
 	path := f.claimPath(key, until)
 	folder := filepath.Dir(path)

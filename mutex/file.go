@@ -133,7 +133,8 @@ func (f Files) Break(_ context.Context, name string) (Holder, error) {
 	return f.breakIf(name, func(*os.File, Holder) bool { return true })
 }
 
-// breakIf is Break, if mayBreak allows it for the file of the lock and its holder.
+// breakIf is Break if mayBreak allows it for the file of the lock and its holder. Else it returns
+// ErrFree, with the holder.
 func (f Files) breakIf(name string, mayBreak func(*os.File, Holder) bool) (Holder, error) {
 	folder, err := f.lockFolder()
 	if err != nil {

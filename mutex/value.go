@@ -81,12 +81,15 @@ func Decode[T any](foreign []byte) (value T, ok bool) {
 
 // CleanText makes one line of foreign text, without control characters, of at most 1,000 bytes.
 func CleanText(foreign string) string {
-	const longest = 1000 // bytes
+	const (
+		longest = 1000 // bytes
+		more    = "…"
+	)
 	line := strings.TrimSpace(humanize.Line(humanize.Plain(foreign)))
 	if len(line) <= longest {
 		return line
 	}
-	return strings.ToValidUTF8(line[:longest], "") + "…"
+	return strings.ToValidUTF8(line[:longest-len(more)], "") + more
 }
 
 // The times that Decode takes, both ends included.

@@ -3,10 +3,10 @@
  *
  * A model of:
  *   request  what becomes of one request to the store
- *   set      redis.call.SetNX; with -DSQL sqlstore.Store.takeAll, whose statement is dialect.take
+ *   set      redis.call.SetNX; with -DSQL sqlstore.Store.takeAll, whose statement is dialect.takeRows
  *   del      redis.call.Eval, redis.Store.Close; with -DSQL sqlstore.Store.undo
- *   confirm  redis.Store.confirm; with -DSQL a statement of sqlstore.Store.take
- *   take     redis.Store.attempt and redis.Store.ownValue with one node; with -DSQL sqlstore.Store.take
+ *   confirm  redis.Store.confirm; with -DSQL a statement of sqlstore.Store.takeRow
+ *   take     redis.Store.attempt and redis.Store.ownValue with one node; with -DSQL sqlstore.Store.takeRow
  *   server   tick.locks.claim, tick.locks.takeNow, tick.Ledger.Delay
  *
  * SERVERS servers are due to run one slot. A server asks ASKS times at most, for the same run:

@@ -37,7 +37,7 @@ var (
 			"call.SetNX", "call.Eval", "Store.Close", "lease.Renew", "lease.wasBroken", "lease.extend"},
 		texts: regexp.MustCompile(`redis\.call`)}
 	inSQL = source{files: "mutex/sqlstore/*.go",
-		functions: []string{"Store.take", "attempt.sendTo", "Store.undo", "lease.Renew", "lease.takeAgain"},
+		functions: []string{"Store.takeRow", "attempt.await", "Store.undo", "lease.Renew", "lease.takeAgain"},
 		texts:     regexp.MustCompile(`^ ?(INSERT INTO|UPDATE|DELETE FROM|WITH taken|WITH renewed|SELECT name|ON )`)}
 )
 

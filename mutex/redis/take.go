@@ -190,10 +190,10 @@ type call struct {
 	err               error         // there was no answer: the server may have done it or not
 }
 
-// A pool is a call where redsync wants a pool of connections.
-type pool struct{ *call }
+// A connector is a call where redsync wants a pool of connections.
+type connector struct{ *call }
 
-func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, nil }
+func (c connector) Get(context.Context) (redsyncredis.Conn, error) { return c.call, nil }
 
 func (c *call) Close() error { return nil }
 
@@ -202,16 +202,16 @@ func (c *call) Close() error { return nil }
 func redsyncMutex(
 	ctx context.Context, servers []*server, key, value string, keep time.Duration, asked order,
 ) (*redsync.Mutex, []*call) {
-	var pools []redsyncredis.Pool
+	var connectors []redsyncredis.Pool
 	var calls []*call
 	for _, server := range servers {
 		c := &call{ctx: ctx, server: server, settled: make(chan struct{})}
 		if asked == inTurn {
 			c.previous = calls
 		}
-		calls, pools = append(calls, c), append(pools, pool{c})
+		calls, connectors = append(calls, c), append(connectors, connector{c})
 	}
-	lock := redsync.New(pools...).NewMutex(key,
+	lock := redsync.New(connectors...).NewMutex(key,
 		redsync.WithExpiry(keep),
 		redsync.WithTries(1),
 		redsync.WithTimeoutFactor(1),
@@ -228,9 +228,11 @@ func (c *call) SetNX(key, value string, keep time.Duration) (bool, error) {
 	defer close(c.settled)
 	c.tried = true
 	for _, previous := range c.previous {
-		if <-previous.settled; previous.wasSet {
+		<-previous.settled
+		if previous.wasSet {
 			break
-		} else if previous.err == nil {
+		}
+		if previous.err == nil { // this server refused: another run came first
 			return false, nil
 		}
 	}

@@ -49,7 +49,7 @@ type dialect struct {
 }
 
 // MySQL changes the values of a row in this order, and each assignment sees the ones before it. In
-// both dialects a run that has the row already keeps its value: see Store.undo and Store.take.
+// both dialects a run that has the row already keeps its value: see Store.undo and Store.takeRow.
 var mysqlDialect = &dialect{
 	name: "MySQL",
 	now:  "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",

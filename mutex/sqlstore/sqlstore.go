@@ -134,7 +134,7 @@ const shortestClaim = 2 * time.Hour
 
 func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
 	s.claimed.Store(true)
-	return s.take(ctx, kindClaim, key, holder, max(time.Until(until), shortestClaim))
+	return s.takeRow(ctx, kindClaim, key, holder, max(time.Until(until), shortestClaim))
 }
 
 func (s *Store) Claims(ctx context.Context, keys ...string) (map[string]mutex.Holder, error) {

@@ -15,7 +15,8 @@ import (
 	"sched/mutex"
 )
 
-// An attempt is a row that a call of take wants for a run.
+// An attempt is a row that a call of takeRow wants for a run. A worker collects attempts from
+// Store.attempts and takes all their rows at once; Store.workers bounds the number of workers.
 type attempt struct {
 	ctx   context.Context
 	row   string // its name
@@ -23,16 +24,16 @@ type attempt struct {
 	value []byte
 	keep  time.Duration
 
-	current []byte     // set before done is sent: the value that the row has after the attempt; see sendTo
+	current []byte     // set before done is sent: the value that the row has after the attempt; see await
 	done    chan error // has room for one error
 }
 
-// take gives the row of a key to the run of a holder. The error is *HeldError when another run has
-// it; after any other error this is unknown.
+// takeRow gives the row of a key to the run of a holder. The error is *HeldError when another run
+// has it; after any other error this is unknown.
 //
 // A claim that our run has already gets the value of this attempt. The process that set the earlier
 // value may have asked the database to remove it, and that may happen at any time from now on.
-func (s *Store) take(ctx context.Context, kind, key string, holder mutex.Holder, keep time.Duration) error {
+func (s *Store) takeRow(ctx context.Context, kind, key string, holder mutex.Holder, keep time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	row, value := rowName(kind, key), mutex.NewValue(holder)
@@ -45,7 +46,7 @@ func (s *Store) take(ctx context.Context, kind, key string, holder mutex.Holder,
 			keep:  keep,
 			done:  make(chan error, 1),
 		}
-		current, err := a.sendTo(s)
+		current, err := a.await(s)
 		if err != nil {
 			s.undos.Store(value, row)
 			return err
@@ -66,9 +67,10 @@ func (s *Store) take(ctx context.Context, kind, key string, holder mutex.Holder,
 	}
 }
 
-// sendTo hands the attempt to a worker that collects a batch, or to a new one. It returns the value
-// that the row has then; nil if the row was released at that moment.
-func (a *attempt) sendTo(s *Store) (current []byte, err error) {
+// await hands the attempt to a worker that collects a batch, or to a new one, and waits for the end
+// of the batch. It returns the value that the row has then; nil if the row was released at that
+// moment.
+func (a *attempt) await(s *Store) (current []byte, err error) {
 	select {
 	case s.attempts <- a:
 	case s.workers <- struct{}{}:
@@ -87,12 +89,13 @@ func (a *attempt) sendTo(s *Store) (current []byte, err error) {
 // work collects a batch for a millisecond, and takes its rows with one statement. Attempts that
 // come while all workers wait for the database are in the next batch.
 func (s *Store) work(batch []*attempt) {
-	for full := time.After(time.Millisecond); full != nil; {
+	timeIsOver := time.After(time.Millisecond)
+	for collects := true; collects; {
 		select {
 		case a := <-s.attempts:
 			batch = append(batch, a)
-		case <-full:
-			full = nil
+		case <-timeIsOver:
+			collects = false
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout*9/10) // callers still wait for the error
@@ -166,7 +169,7 @@ type lease struct {
 // Acquire takes name with a lease. A run that has it gets it again: its answer may have been lost.
 func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
 	l := &lease{store: s, name: name, holder: holder}
-	if err := l.take(ctx); err != nil {
+	if err := l.takeRow(ctx); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -184,11 +187,12 @@ func (l *lease) Describe(mutex.Holder) {}             // the holder in the row d
 func (l *lease) Lease() time.Duration  { return l.store.config.Lease }
 func (l *lease) LeaseBegan() time.Time { return *l.began.Load() }
 
-func (l *lease) take(ctx context.Context) error {
-	begun := time.Now()
-	err := l.store.take(ctx, kindLock, l.name, l.holder, l.store.config.Lease)
+// takeRow takes the row of the lock, and begins the lease.
+func (l *lease) takeRow(ctx context.Context) error {
+	sent := time.Now()
+	err := l.store.takeRow(ctx, kindLock, l.name, l.holder, l.store.config.Lease)
 	if err == nil {
-		l.began.Store(&begun)
+		l.began.Store(&sent)
 	}
 	return err
 }
@@ -207,14 +211,14 @@ func (l *lease) Renew(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
-	begun, s := time.Now(), l.store
+	sent, s := time.Now(), l.store
 	answers, err := s.run(ctx, s.target.renewLock,
 		s.config.Lease.Milliseconds(), s.config.Namespace, rowName(kindLock, l.name), l.holder.Run)
 	if err != nil {
 		return err
 	}
 	if renewed := answers[0].text; renewed != "0" {
-		l.began.Store(&begun)
+		l.began.Store(&sent)
 		return nil
 	}
 	return l.takeAgain(ctx)
@@ -231,7 +235,7 @@ func (l *lease) takeAgain(ctx context.Context) error {
 		held, _ := l.store.Held(ctx, l.name)
 		return &mutex.LostError{Name: l.name, Holder: held[l.name], Broken: true}
 	}
-	err = l.take(ctx)
+	err = l.takeRow(ctx)
 	if held, isHeld := errors.AsType[*mutex.HeldError](err); isHeld {
 		return &mutex.LostError{Name: l.name, Holder: held.Holder}
 	}
