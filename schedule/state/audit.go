@@ -32,7 +32,9 @@ type Change struct {
 // power cut.
 func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
 	err = a.store.read(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "PRAGMA synchronous = FULL") // of this, the only connection, from now on
+		// Of this, the only connection, from now on. A transaction, as of write, could not change
+		// it.
+		_, err := q.ExecContext(ctx, "PRAGMA synchronous = FULL")
 		return err
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ type file struct {
 	access   access
 	patience time.Duration
 
-	mu       sync.RWMutex // protects the fields below, which opening the file anew replaces
+	mu       sync.RWMutex // protects conn to closed, which opening the file anew replaces
 	conn     *sql.DB      // nil when the file could not be opened anew
 	info     os.FileInfo  // the file open in conn; nil for memory, and when there was no file
 	setAside string
@@ -28,12 +28,12 @@ type file struct {
 }
 
 // An access says what may be done with a file.
-type access string
+type access int
 
 const (
-	writing access = "write the file, and make it"
-	reading access = "read the file, and change nothing"
-	memory  access = "write to memory"
+	writing access = iota // write the file, and make it
+	reading               // read the file, and change nothing
+	memory                // write to memory
 )
 
 func newFile(dir string, may access, patience time.Duration) *file {

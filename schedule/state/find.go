@@ -68,13 +68,16 @@ func (r Runs) Find(ctx context.Context, q Query) ([]Row, error) {
 func (q Query) sql() (string, []any) {
 	var arms []string
 	var args []any
-	where, values := q.where()
-	arm := func(condition string, value ...any) {
-		if !q.Since.IsZero() {
-			condition, value = condition+" AND slot >= ?", append(value, ceilMicro(q.Since))
-		}
+	where, whereArgs := q.where()
+	add := func(condition string, armArgs []any) {
 		arms = append(arms, selectRows+condition+where)
-		args = append(append(args, value...), values...)
+		args = slices.Concat(args, armArgs, whereArgs)
+	}
+	arm := func(condition string, armArgs ...any) {
+		if !q.Since.IsZero() {
+			condition, armArgs = condition+" AND slot >= ?", append(armArgs, ceilMicro(q.Since))
+		}
+		add(condition, armArgs)
 	}
 	switch {
 	case q.Task != "":
@@ -97,12 +100,12 @@ func (q Query) sql() (string, []any) {
 		arm("INDEXED BY run_slot WHERE TRUE")
 	}
 	if !q.Since.IsZero() {
-		condition, value := "last_slot >= ? AND slot < ?", []any{ceilMicro(q.Since), ceilMicro(q.Since)}
+		condition := "INDEXED BY run_range WHERE last_slot >= ? AND slot < ?"
+		armArgs := []any{ceilMicro(q.Since), ceilMicro(q.Since)}
 		if q.Task != "" {
-			condition, value = condition+" AND task = ?", append(value, q.Task)
+			condition, armArgs = condition+" AND task = ?", append(armArgs, q.Task)
 		}
-		arms = append(arms, selectRows+"INDEXED BY run_range WHERE "+condition+where)
-		args = append(append(args, value...), values...)
+		add(condition, armArgs)
 	}
 	text := strings.Join(arms, " UNION ALL ") + " ORDER BY slot DESC, id DESC"
 	if q.Limit > 0 {
@@ -155,27 +158,27 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosec
 // NewestFirst orders rows as Find does.
 func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
 
-// A Slot says that a slot of the schedule has a row. For a row of several slots it stands for the
-// slots from At through Until.
-type Slot struct {
+// A RecordedSlot says that a slot of the schedule has a row. For a row of several slots it stands
+// for the slots from At through Until.
+type RecordedSlot struct {
 	Task      string
 	At, Until time.Time // UTC
 	Missed    bool      // whether the outcome is missed
 }
 
-// Slots returns the slots from from to before to that have a row, in no order. It leaves out slots
-// that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
-func (r Runs) Slots(ctx context.Context, from, to time.Time) ([]Slot, error) {
+// Slots returns the slots from start to before end that have a row, in no order. It leaves out
+// slots that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
+func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, error) {
 	const slotsBy = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
-	scan := func(rows *sql.Rows) (s Slot, err error) {
+	scan := func(rows *sql.Rows) (s RecordedSlot, err error) {
 		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed)
 		return s, err
 	}
-	return ask(ctx, r.store, func(q querier) ([]Slot, error) {
+	return ask(ctx, r.store, func(q querier) ([]RecordedSlot, error) {
 		return listed(ctx, q, scan, slotsBy+`run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = ''
 				AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1)
 			UNION ALL `+slotsBy+`run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL`,
-			ceilMicro(from), ceilMicro(to))
+			ceilMicro(start), ceilMicro(end))
 	})
 }
 

@@ -53,8 +53,8 @@ func (o Owned) HandOver(ctx context.Context, to int64, runs ...string) error {
 	})
 }
 
-// Wait lets a ready row wait without an owner. The first w.Since stays until the row starts, so
-// that the row that has waited longest goes first.
+// Wait lets a planned or ready row wait without an owner. The first w.Since stays until the row
+// starts, so that the row that has waited longest goes first.
 func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = :for,
 			not_before = :not_before, until = :until,
@@ -273,7 +273,7 @@ type End struct {
 }
 
 // Restore adds our row as it is to a database that has lost it (ErrGone). It does nothing when the
-// row is there. A tick may have found meanwhile that the slot left no trace; that row gives way.
+// row is there. If a tick has recorded the slot as missed meanwhile, that row is removed.
 func (o Owned) Restore(ctx context.Context, r Row) error {
 	return o.store.write(ctx, func(q querier) error {
 		r.Owner = o.ID

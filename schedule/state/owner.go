@@ -52,16 +52,18 @@ func (db *DB) Owners() Owners { return Owners{db} }
 // A process that finds the new file before it is locked may lock it and remove it
 // (Owners.RemoveStale). New then tries the next id.
 func (o Owners) New(kind OwnerKind) (*Owner, error) {
-	if o.db.file.access != memory {
-		if err := statedir.Check(o.db.file.dir); err != nil {
-			return nil, err
+	file := o.db.file
+	if file.access != memory {
+		if err := statedir.Check(file.dir); err != nil {
+			return nil, file.explain(err)
 		}
-		if err := o.db.file.ready(); err != nil { // the folder of the locks is made with the database
-			return nil, o.db.file.explain(err)
+		if err := file.ready(); err != nil { // the folder of the locks is made with the database
+			return nil, file.explain(err)
 		}
-		o.db.file.mu.RUnlock()
+		file.mu.RUnlock() // ready has locked it
 	}
-	return o.lockNew(kind)
+	owner, err := o.lockNew(kind)
+	return owner, file.explain(err)
 }
 
 // lockNew is New for a folder that is checked and ready.
@@ -109,7 +111,7 @@ func (o *Owner) Files() []*os.File {
 }
 
 // Close closes the file of the owner in this process. The owner lives on in the processes that
-// inherited the file.
+// inherited the file. Without such a process it is dead, and the file at its path proves that.
 func (o *Owner) Close() error {
 	if o.file == nil {
 		return nil
@@ -174,7 +176,7 @@ func (o Owners) path(id int64) string {
 func (o Owners) Enroll(ctx context.Context, kind OwnerKind) (*Owner, error) {
 	owner, err := o.New(kind)
 	if err != nil {
-		return nil, o.db.file.explain(err)
+		return nil, err
 	}
 	if err := owner.enroll(ctx, o.db); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,4 +141,19 @@ func TestStaleLocksAreRemoved(t *testing.T) {
 		t.Errorf("the one that lives: %v", err)
 	}
 	must(t, lives.Release())
+}
+
+// The error named the file twice.
+func TestTheErrorOfAnOwnerNamesTheFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	db, err := Open(dir, Patience)
+	must(t, err)
+	defer db.Close()
+	inTheWay := filepath.Join(dir, "sched.db")
+	must(t, os.Remove(inTheWay))
+	must(t, os.Mkdir(inTheWay, 0o700))
+	_, err = db.Owners().Enroll(t.Context(), Tick)
+	if err == nil || strings.Count(err.Error(), "sched.db: ") != 1 {
+		t.Error(err)
+	}
 }

@@ -76,10 +76,12 @@ func (p *Plan) failed(err error) error {
 	return p.db.file.explain(err)
 }
 
-// read and write run op in the plan's transaction. An error of the database ends the plan.
-func (p *Plan) read(ctx context.Context, op func(querier) error) error { return p.write(ctx, op) }
+// read and write make a plan a store: both are a part of its transaction.
+func (p *Plan) read(_ context.Context, op func(querier) error) error  { return p.apply(op) }
+func (p *Plan) write(_ context.Context, op func(querier) error) error { return p.apply(op) }
 
-func (p *Plan) write(_ context.Context, op func(querier) error) error {
+// apply runs op in the plan's transaction. An error of the database ends the plan.
+func (p *Plan) apply(op func(querier) error) error {
 	err := op(querierOf(p.db.file, p.tx))
 	if primary(err) != 0 {
 		return p.failed(err)
@@ -124,12 +126,12 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 // Take makes a waiting slot one that the owner has planned. The row still notes what it waited for,
 // in case the owner dies before it comes to the slot.
 func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
-	return owner.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner
+	return Owned{p, owner.ID}.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner
 		WHERE id = :run AND phase = 'waiting'`, nil)
 }
 
 // Reclaim takes the slots that dead ticks have planned out of the plan, because none of them was
-// begun. End is the end of the minute that is planned now.
+// begun. The minute that is planned now ends at end.
 //
 //   - A row that waited before waits again.
 //   - A row of a slot at or after end stays planned: the clock was set back, and the slot is yet to

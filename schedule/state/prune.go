@@ -141,8 +141,8 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 	}
 }
 
-// removeSurplusOf removes the rows of a task beyond the number kept. A run that stays costs a step
-// in an index. The rows of other slots are read only when there are too many.
+// removeSurplusOf removes the rows of a task beyond the number kept. The query steps over each
+// run that stays, in an index alone. The rows of other slots are read only when there are too many.
 func (p *pruning) removeSurplusOf(task string, keep Keep) (done bool, err error) {
 	countedApart := []string{ran} // conditions of rows
 	if keep.Failures > 0 {
@@ -176,8 +176,8 @@ func (p *pruning) isSpent() bool {
 // maxRows returns how many rows the step may remove.
 func (p *pruning) maxRows() int { return max(p.budget.Rows, p.budget.MinRows) }
 
-// removeAll removes the rows that the selection with its values selects, a chunk (:limit) at a
-// time. It ends when no such rows are left (done), or the step has to end.
+// removeAll removes the rows that the selection with its values selects, a chunk at a time: it sets
+// :limit in values. It ends when no such rows are left (done), the step has to end, or it fails.
 func (p *pruning) removeAll(selection string, values named) (done bool, err error) {
 	for {
 		limit := max(1, min(chunk, p.maxRows()-p.result.Rows))
@@ -185,7 +185,7 @@ func (p *pruning) removeAll(selection string, values named) (done bool, err erro
 		removed, err := p.remove(selection, values)
 		p.result.Rows += removed
 		if err != nil || removed < limit {
-			return true, err
+			return err == nil, err
 		}
 		if p.isSpent() {
 			return false, nil

@@ -11,7 +11,9 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file adds rows that have ended already, such as slots that did not run.
+// This file adds rows that have ended already, such as slots that did not run. It also notes who
+// was told of a row: other servers (Published), and the people who read what a tick prints
+// (ClaimReport).
 
 // Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for
 // new notes, so a process that was killed may record it again.
@@ -19,8 +21,8 @@ import (
 //   - A row that waits gives way to the end of its run, and to any other row of its slot.
 //   - A slot that left no trace (GivesWay) gives way to any other row of the slot, whichever
 //     comes first.
-//   - A row of several slots stands for the slots without a row of their own: it loses a slot when
-//     the slot gets a row.
+//   - A range, a row of several slots (IsRange), stands for the slots without a row of their own: it
+//     loses a slot when the slot gets a row.
 //   - A second run of a slot is a row that the schedule did not ask for.
 //
 // When share is true, and from then on, runs wait for Published.
@@ -62,14 +64,14 @@ func recordFirst(a, b Row) int {
 	return rank(a) - rank(b)
 }
 
-// A recorder is one call of Record. Its statements end with their transaction.
+// A recorder adds rows in one transaction. Its statements end with that.
 type recorder struct {
 	*inserter
-	known       *sql.Stmt
-	waiting     *sql.Stmt  // removes the row that waits for a run, or was planned for it
-	waitingSlot *sql.Stmt  // removes the row that waits for a slot
-	ranges      []rangeRow // the shortest first: it counts a slot that several of them hold
-	waits       bool       // a row waits, or is planned
+	findKnown         *sql.Stmt
+	deleteWaiting     *sql.Stmt  // of the row that waits for a run, or was planned for it
+	deleteWaitingSlot *sql.Stmt  // of the row that waits for a slot
+	ranges            []rangeRow // the shortest first: it counts a slot that several of them hold
+	anyWaits          bool       // a row waits, or is planned
 }
 
 func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
@@ -77,27 +79,27 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	if err != nil {
 		return nil, err
 	}
-	waits, err := anyWaiting(ctx, q)
+	anyWaits, err := anyWaiting(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	rec := &recorder{ranges: ranges, waits: waits}
+	rec := &recorder{ranges: ranges, anyWaits: anyWaits}
 	if rec.inserter, err = newInserter(ctx, q); err != nil {
 		return nil, err
 	}
-	rec.known, err = q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
+	rec.findKnown, err = q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
 		EXISTS (SELECT 1 FROM run INDEXED BY run_task
 			WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
 			AND (phase <> 'planned' OR scheduled = 1))`)
 	if err != nil {
 		return nil, err
 	}
-	rec.waiting, err = q.PrepareContext(ctx, `DELETE FROM run
+	rec.deleteWaiting, err = q.PrepareContext(ctx, `DELETE FROM run
 		WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0`)
 	if err != nil {
 		return nil, err
 	}
-	rec.waitingSlot, err = q.PrepareContext(ctx, `DELETE FROM run INDEXED BY run_task
+	rec.deleteWaitingSlot, err = q.PrepareContext(ctx, `DELETE FROM run INDEXED BY run_task
 		WHERE task = ? AND slot = ? AND scheduled = 1 AND phase = 'waiting' AND attempt = 0`)
 	return rec, err
 }
@@ -108,7 +110,7 @@ func (rec *recorder) record(row Row) error {
 		return err
 	}
 	var known, slotKnown bool // the run has a row; the slot has a row of its own
-	err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown)
+	err := rec.findKnown.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown)
 	if err != nil {
 		return err
 	}
@@ -131,15 +133,16 @@ func (rec *recorder) record(row Row) error {
 // replaceSlot makes room for the row of a slot, and reports false if the slot has a better row.
 // slotKnown says that the slot has a row of its own.
 func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err error) {
-	several := rec.rangeOf(*row)
+	counting := rec.rangeOf(*row)
 	switch {
-	case slotKnown && row.GivesWay(), several != nil && row.Outcome == outcome.Missed:
+	case slotKnown && row.GivesWay(), counting != nil && row.Outcome == outcome.Missed:
 		return false, nil
-	case slotKnown: // a second run of the slot, unless its row gives way
-		row.Scheduled, err = rec.remove(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
+	case slotKnown:
+		gaveWay, err := rec.removeGivenWay(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
+		row.Scheduled = gaveWay // else this is a second run of the slot
 		return true, err
-	case several != nil:
-		err = rec.shrink(several)
+	case counting != nil:
+		err = rec.shrink(counting)
 	}
 	row.Scheduled = true
 	return true, err
@@ -148,29 +151,30 @@ func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err err
 // endWaiting removes the row that was planned for the run or has waited for it. It also removes a
 // row that has waited for another run of the slot.
 func (rec *recorder) endWaiting(row Row) error {
-	if !rec.waits {
+	if !rec.anyWaits {
 		return nil
 	}
-	_, err := rec.waiting.ExecContext(rec.ctx, row.ID)
+	_, err := rec.deleteWaiting.ExecContext(rec.ctx, row.ID)
 	if err != nil || row.Origin != "" || row.IsRange() {
 		return err
 	}
-	_, err = rec.waitingSlot.ExecContext(rec.ctx, row.Task, row.Slot.UnixMicro())
+	_, err = rec.deleteWaitingSlot.ExecContext(rec.ctx, row.Task, row.Slot.UnixMicro())
 	return err
 }
 
-// remove takes back a row that gives way, and reports whether there was one.
-func (rec *recorder) remove(id, condition string) (removed bool, err error) {
+// removeGivenWay removes a row that has given way, and reports whether there was one. The trigger
+// total_changed subtracts its slots from the total of the task.
+func (rec *recorder) removeGivenWay(id, condition string) (removed bool, err error) {
 	where := " WHERE id = ? AND " + condition
-	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil { // its total goes down
+	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil {
 		return false, err
 	}
 	n, err := changed(rec.ctx, rec.q, "DELETE FROM run"+where, id)
 	return n > 0, err
 }
 
-// leaveOut takes the slots that have a row of their own out of a row of several slots. A planned
-// slot is taken out when it begins. Slots that lie in another row of several slots are not counted.
+// leaveOut takes the slots that have a row of their own out of a range. A planned slot is taken out
+// when it begins. Slots that lie in another range are not counted.
 func (rec *recorder) leaveOut(row *Row) error {
 	var known int
 	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS known INDEXED BY run_task
@@ -183,7 +187,7 @@ func (rec *recorder) leaveOut(row *Row) error {
 	return err
 }
 
-// A rangeRow has some fields of a row of several slots (IsRange).
+// A rangeRow has some fields of a range.
 type rangeRow struct {
 	id, task    string
 	first, last time.Time
@@ -196,8 +200,7 @@ func (r rangeRow) has(row Row) bool {
 	return r.task == row.Task && !row.Slot.Before(r.first) && !row.Slot.After(r.last)
 }
 
-// rangesOver returns the rows of several slots that reach into the time of the new rows. There is
-// hardly ever such a row.
+// rangesOver returns the ranges that reach into the time of the new rows. There is hardly ever one.
 func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) {
 	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
 	first, last := slices.MinFunc(news, bySlot).Slot, slices.MaxFunc(news, bySlot).Slot
@@ -208,7 +211,7 @@ func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) 
 		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
 }
 
-// rangeOf returns the row of several slots that counts the slot of a row; nil for none.
+// rangeOf returns the range that counts the slot of a row; nil for none.
 func (rec *recorder) rangeOf(row Row) *rangeRow {
 	i := slices.IndexFunc(rec.ranges, func(r rangeRow) bool { return r.slots > 0 && r.has(row) })
 	if i < 0 {
@@ -217,18 +220,18 @@ func (rec *recorder) rangeOf(row Row) *rangeRow {
 	return &rec.ranges[i]
 }
 
-// shrink takes a slot out of a row of several slots. A row whose last slot is taken out is removed.
+// shrink takes a slot out of a range. A range whose last slot is taken out is removed.
 func (rec *recorder) shrink(r *rangeRow) error {
 	r.reason, r.slots = fewer(r.reason, r.slots, r.slots-1), r.slots-1
 	if r.slots == 0 {
-		_, err := rec.remove(r.id, "last_slot IS NOT NULL")
+		_, err := rec.removeGivenWay(r.id, "last_slot IS NOT NULL")
 		return err
 	}
 	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
 	return err
 }
 
-// fewer returns the reason of a row of so many slots when only some are left.
+// fewer returns the reason of a range of so many slots when only some are left.
 func fewer(reason string, slots, left int) string {
 	if rest, ok := strings.CutPrefix(reason, outcome.Several(slots)); ok {
 		return outcome.Several(left) + rest

@@ -91,8 +91,8 @@ func (p Past) Summaries(
 	return all, err
 }
 
-// everyTask begins a query with the table name, which has each task that has rows. Its last row is
-// NULL.
+// everyTask begins a query with a table called "name": each task that has rows, and NULL at the
+// end.
 const everyTask = `WITH RECURSIVE name (task) AS (SELECT min(task) FROM run
 	UNION ALL SELECT (SELECT min(task) FROM run WHERE run.task > name.task) FROM name WHERE name.task IS NOT NULL)`
 
@@ -103,13 +103,13 @@ func addSingles(
 ) error {
 	var mu sync.Mutex // protects sums and failed
 	var failed error
-	var all sync.WaitGroup
+	var reading sync.WaitGroup
 	parts := make([][]string, min(runtime.GOMAXPROCS(0), readers, len(tasks)))
 	for i, task := range tasks {
 		parts[i%len(parts)] = append(parts[i%len(parts)], task)
 	}
 	for _, part := range parts {
-		all.Go(func() {
+		reading.Go(func() {
 			added := map[string]*Summary{}
 			err := addPart(ctx, q, added, part, from, to)
 			mu.Lock()
@@ -118,7 +118,7 @@ func addSingles(
 			failed = cmp.Or(failed, err)
 		})
 	}
-	all.Wait()
+	reading.Wait()
 	return failed
 }
 
@@ -206,13 +206,13 @@ func addRanges(
 	ctx context.Context, q querier, sums map[string]*Summary, task string, from, to int64,
 ) error {
 	return each(ctx, q, func(rows *sql.Rows) error {
-		var task string
+		var name string // of the task
 		var became outcome.Outcome
 		var slots int
-		if err := rows.Scan(&task, &became, &slots); err != nil {
+		if err := rows.Scan(&name, &became, &slots); err != nil {
 			return err
 		}
-		sumOf(sums, task).Slots[became] += slots
+		sumOf(sums, name).Slots[became] += slots
 		return nil
 	}, `SELECT task, outcome, slots FROM run INDEXED BY run_range
 		WHERE last_slot >= ?2 AND slot >= ?2 AND slot < ?3 AND ?1 IN ('', task)
@@ -286,7 +286,7 @@ func (p Past) Totals(ctx context.Context) (map[string][]Total, error) {
 }
 
 // LastRan returns the newest total of a task that is neither skipped nor missed; nil if there is no
-// such total.
+// such total. The ids of runs sort by the time at which they began.
 func LastRan(totals []Total) (last *Total) {
 	for i, t := range totals {
 		if t.Outcome != outcome.Skipped && t.Outcome != outcome.Missed && (last == nil || t.Run > last.Run) {

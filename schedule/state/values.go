@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Values are single values by name. Each writer chooses the names of its values; this package
-// itself writes covered, newest_covered, pruned and prune_cursor.
+// Values are single values by name. Each writer chooses the names of its values; the names of this
+// package are its constants key….
 type Values struct{ store store }
 
 // Values returns the single values of the database.

@@ -123,7 +123,7 @@ type settledSlots map[string]*taskSlots
 // taskSlots are the settled slots of one task.
 type taskSlots struct {
 	single map[time.Time]bool
-	ranges []state.Slot // each stands for several
+	ranges []state.RecordedSlot // each stands for several
 }
 
 // findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
@@ -158,7 +158,7 @@ func (s settledSlots) add(name string, at, until time.Time) {
 		s[name] = slots
 	}
 	if until.After(at) {
-		slots.ranges = append(slots.ranges, state.Slot{Task: name, At: at.UTC(), Until: until.UTC()})
+		slots.ranges = append(slots.ranges, state.RecordedSlot{Task: name, At: at.UTC(), Until: until.UTC()})
 	} else {
 		slots.single[at.UTC()] = true
 	}
@@ -178,7 +178,7 @@ func (s settledSlots) hasSingle(name string, at time.Time) bool {
 // hasInRange reports whether a slot is settled by a row that stands for several slots.
 func (s settledSlots) hasInRange(name string, at time.Time) bool {
 	slots := s[name]
-	covers := func(r state.Slot) bool { return !at.Before(r.At) && !at.After(r.Until) }
+	covers := func(r state.RecordedSlot) bool { return !at.Before(r.At) && !at.After(r.Until) }
 	return slots != nil && slices.ContainsFunc(slots.ranges, covers)
 }
 
