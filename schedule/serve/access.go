@@ -15,13 +15,13 @@ import (
 )
 
 // An access decides what each caller may do: by token, session, key in a path, or user of a socket.
-// Guard comes before every route. The methods Caller and Key identify the caller. docs/serve.md has
-// the threats. An access is safe for concurrent use.
+// Guard comes before every route. The methods Caller and Holder identify the caller. docs/serve.md
+// has the threats. An access is safe for concurrent use.
 type access struct {
 	Config
 	tokens   *keyring
 	links    sync.Map // link by the hash of its code
-	attempts attempts
+	throttle throttle
 	cross    *http.CrossOriginProtection
 	all      []*access // of the schedules to which a browser signs in at once, this one included
 }
@@ -29,7 +29,7 @@ type access struct {
 // newAccess returns the access to the server of a configuration.
 func newAccess(c Config) *access {
 	a := &access{
-		Config: c, tokens: &keyring{dir: c.StateDir}, attempts: attempts{now: c.Now, delay: attemptsDelay},
+		Config: c, tokens: &keyring{dir: c.StateDir}, throttle: throttle{now: c.Now, delay: wrongDelay},
 		cross: http.NewCrossOriginProtection(),
 	}
 	a.all = []*access{a}
@@ -221,8 +221,9 @@ func wrongToken() *Problem {
 		"the token is not one of this server, or was revoked")
 }
 
-// Key returns who has a key of the scope, with the task of the key. The error is a *Problem.
-func (a *access) Key(r *http.Request, scope Scope, key string) (Who, error) {
+// Holder returns the holder of a key of the scope, with the task of the key. The error is a
+// *Problem.
+func (a *access) Holder(r *http.Request, scope Scope, key string) (Who, error) {
 	found, ok, err := a.tokens.find(key)
 	if err != nil {
 		return Who{}, ProblemOf(err)
@@ -241,7 +242,7 @@ func (a *access) Key(r *http.Request, scope Scope, key string) (Who, error) {
 // slowDown delays the answer to a wrong token, key or link, when many came from its address lately.
 // The delayed connection takes no place among the answers, and makes room for other connections.
 func (a *access) slowDown(r *http.Request, from string) {
-	delay := a.attempts.countWrong(from)
+	delay := a.throttle.countWrong(from)
 	if delay == 0 {
 		return
 	}
@@ -252,12 +253,12 @@ func (a *access) slowDown(r *http.Request, from string) {
 	}
 }
 
-// attempts counts wrong tokens and login links by address. It decides only how soon wrong ones are
-// answered: a right one is always let in at once, or any user of the machine could lock out all
+// A throttle counts wrong tokens and login links by address. It decides only how soon wrong ones
+// are answered: a right one is always let in at once, or any user of the machine could lock out all
 // others. A token is one of 2^256, so guessing is hopeless even without it.
-type attempts struct {
+type throttle struct {
 	now   func() time.Time
-	delay time.Duration // attemptsDelay, but for tests
+	delay time.Duration // wrongDelay, but for tests
 
 	mu        sync.Mutex
 	byAddress map[string]wrongAttempts
@@ -270,29 +271,29 @@ type wrongAttempts struct {
 }
 
 const (
-	mostAttempts  = 10 // of one address, in attemptsSpan
-	attemptsSpan  = time.Minute
-	attemptsDelay = time.Second
+	mostWrong     = 10 // wrong attempts of one address in wrongSpan; each further one is delayed
+	wrongSpan     = time.Minute
+	wrongDelay    = time.Second
 	mostAddresses = 10_000 // more are forgotten together
 )
 
 // countWrong counts a wrong attempt from an address, and returns how long its answer must wait.
-func (a *attempts) countWrong(address string) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	wrong := a.byAddress[address]
-	if a.now().Sub(wrong.since) >= attemptsSpan {
-		wrong = wrongAttempts{since: a.now()}
+func (t *throttle) countWrong(address string) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wrong := t.byAddress[address]
+	if t.now().Sub(wrong.since) >= wrongSpan {
+		wrong = wrongAttempts{since: t.now()}
 	}
-	if a.byAddress == nil || len(a.byAddress) >= mostAddresses {
-		a.byAddress = map[string]wrongAttempts{}
+	if t.byAddress == nil || len(t.byAddress) >= mostAddresses {
+		t.byAddress = map[string]wrongAttempts{}
 	}
 	wrong.count++
-	a.byAddress[address] = wrong
-	if wrong.count <= mostAttempts {
+	t.byAddress[address] = wrong
+	if wrong.count <= mostWrong {
 		return 0
 	}
-	return a.delay
+	return t.delay
 }
 
 // Address is the address of the client. Behind a proxy it is the address that the proxy added.

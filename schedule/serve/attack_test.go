@@ -297,13 +297,13 @@ func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) 
 		}
 		return time.Since(begin)
 	}
-	for range mostAttempts {
+	for range mostWrong {
 		took("a guess", "GET", "/status", "guess", 401)
 	}
 	var guesses sync.WaitGroup
 	for range 5 * mostPlaces { // more than there are places for answers
 		guesses.Go(func() {
-			if d := took("one more guess", "GET", "/status", "guess", 401); d < attemptsDelay {
+			if d := took("one more guess", "GET", "/status", "guess", 401); d < wrongDelay {
 				t.Errorf("a guess was answered after %s", d)
 			}
 			took("a guess of a hook", "POST", "/hooks/guess", "", 404)
@@ -327,8 +327,8 @@ func TestDelayedAnswersMakeWay(t *testing.T) {
 	b := newBox(t, shop)
 	address := b.listen(8)
 	guess := "GET " + prefix + "/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer guess\r\n\r\n"
-	b.server.access.attempts.byAddress = map[string]wrongAttempts{"127.0.0.1": {count: 1000, since: b.server.Now()}}
-	b.server.access.attempts.delay = time.Hour
+	b.server.access.throttle.byAddress = map[string]wrongAttempts{"127.0.0.1": {count: 1000, since: b.server.Now()}}
+	b.server.access.throttle.delay = time.Hour
 	for range 24 {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {

@@ -18,6 +18,11 @@ import (
 // A Folder is the folder of --edit, for a visitor who may edit.
 type Folder struct{ *Visit }
 
+// Edits reports whether the visitor may write tasks here.
+func (r *Visit) Edits() bool {
+	return r.server.offers(route{scope: ScopeEdit}) && r.Who.Scope.Allows(ScopeEdit)
+}
+
 // CheckEdit returns why tasks cannot be written into the folder: the schedule does not read the
 // folder, or would read drafts, too.
 func (s *Server) CheckEdit() error {
@@ -52,17 +57,17 @@ func putTask(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	definition, _, err := definition(r, name)
-	answer := content{value: definition, header: map[string]string{"ETag": tagOf(text)}}
+	shown, _, err := definition(r, name)
+	answer := content{value: shown, header: map[string]string{"ETag": tagOf(text)}}
 	if isNew {
 		answer.status = http.StatusCreated
 	}
 	return answer, err
 }
 
-// Save writes a task with keys, which are YAML, and returns the text of its file. Tag is the ETag
-// of what the visitor has seen; "" for a new task. The rest of the visit sees the schedule as it is
-// then.
+// Save writes a task with keys, which are YAML, and returns the text of its file. The visitor has
+// seen the file with the ETag tag; "" for a new task. The rest of the visit sees the schedule as it
+// is then.
 func (r Folder) Save(name string, keys []byte, tag, reason string) (text []byte, isNew bool, err error) {
 	if err := checkName(name); err != nil {
 		return nil, false, err
@@ -73,27 +78,26 @@ func (r Folder) Save(name string, keys []byte, tag, reason string) (text []byte,
 			return err
 		}
 		text, isNew = taskText(name, keys), old == nil
-		after := r.Schedule
-		if before, _ := keysIn(old, name); isNew || !bytes.Equal(taskText(name, before), text) {
-			if after, err = r.write(name, old, text, reason); err != nil {
-				return err
-			}
-		} else {
-			text = old
+		if before, _ := keysIn(old, name); !isNew && bytes.Equal(taskText(name, before), text) {
+			text = old // the file says the same already, perhaps in other words
+			return nil
 		}
-		r.setSchedule(after)
-		return nil
+		after, err := r.write(name, old, text, reason)
+		if err == nil {
+			r.setSchedule(after)
+		}
+		return err
 	})
 	return text, isNew, err
 }
 
-// write replaces the file of a task, and returns the schedule with it. Old is the text that the
-// caller has seen; nil for none.
+// write replaces the file of a task, and returns the schedule with it. The caller has seen the text
+// old; nil for none.
 func (r Folder) write(name string, old, text []byte, reason string) (after *schedule.Schedule, err error) {
 	path := r.server.taskFile(name)
 	after, err = r.server.Schedules.Check(map[string][]byte{path: text})
 	if err == nil {
-		err = mayWrite(after, name, path)
+		err = refuseWrite(after, name, path)
 	}
 	if err != nil {
 		return nil, unprocessable(err)
@@ -112,7 +116,7 @@ func deleteTask(r *Visit) (any, error) {
 	return nil, Folder{r}.Remove(r.PathValue("name"), r.Header.Get("If-Match"), r.Header.Get("Sched-Reason"))
 }
 
-// Remove removes a task. Tag is the ETag of what the visitor has seen.
+// Remove removes a task. The visitor has seen the file with the ETag tag.
 func (r Folder) Remove(name, tag, reason string) error {
 	return r.server.edit(func() error {
 		old, err := r.readForEdit(name)
@@ -175,9 +179,9 @@ func (r Folder) readSeen(name, tag string) (old []byte, err error) {
 	return nil, nil
 }
 
-// readForEdit sets r.Schedule to the schedule as it is now, and returns the text of the file of a
-// task; nil if there is no such task. The error says that the schedule is invalid, or that the task
-// is defined elsewhere.
+// readForEdit has the rest of the visit see the schedule as it is now, and returns the text of the
+// file of a task; nil if there is no such task. The error says that the schedule is invalid, or
+// that the task is defined elsewhere.
 func (r Folder) readForEdit(name string) (old []byte, err error) {
 	now, err := r.server.Schedules.Check(nil)
 	if err != nil {
@@ -185,7 +189,7 @@ func (r Folder) readForEdit(name string) (old []byte, err error) {
 		p.Problems = ProblemOf(err).Problems
 		return nil, p
 	}
-	r.Schedule = now
+	r.setSchedule(now)
 	path := r.server.taskFile(name)
 	if t, err := view.FindTask(now, name); err == nil && fileOf(now, t.Place) != path {
 		return nil, definedElsewhere(t)
@@ -215,8 +219,8 @@ func checkSeen(name string, text []byte, tag string) error {
 		"somebody has changed %s since you have seen it", name)
 }
 
-// mayWrite returns why a task may not be written, though the schedule would be valid with it.
-func mayWrite(after *schedule.Schedule, name, path string) error {
+// refuseWrite returns why a task may not be written, though the schedule would be valid with it.
+func refuseWrite(after *schedule.Schedule, name, path string) error {
 	t, err := view.FindTask(after, name)
 	if err != nil {
 		return view.Fail(view.Conflict, "let include read it", "the schedule would not read %s", path)
@@ -257,11 +261,6 @@ type Draft struct {
 	Problems   []schedule.Problem // lines and columns of problems in the task count in Keys
 }
 
-// Edits reports whether the visitor may write tasks here.
-func (r *Visit) Edits() bool {
-	return r.server.offers(route{scope: ScopeEdit}) && r.Who.Scope.Allows(ScopeEdit)
-}
-
 // Written returns a task as it is written in the folder of --edit. The error says why it cannot be
 // edited.
 func (r Folder) Written(name string) (Draft, error) {
@@ -278,9 +277,9 @@ func (r Folder) Written(name string) (Draft, error) {
 	return Draft{Name: name, Keys: string(keys), Old: string(keys), Tag: tagOf(text)}, err
 }
 
-// Draft says what would become of a task with these keys: it checks what PUT checks. Tag is the
-// ETag of what the visitor has seen; "" for a new task.
-func (r Folder) Draft(name, keys, tag string) (Draft, error) {
+// Check returns the draft of a task with these keys, with the problems that PUT would find. The
+// visitor has seen the file with the ETag tag; "" for a new task.
+func (r Folder) Check(name, keys, tag string) (Draft, error) {
 	d := Draft{Name: name, Keys: keys, Tag: tag}
 	if err := checkName(name); err != nil {
 		return d, err
@@ -294,7 +293,7 @@ func (r Folder) Draft(name, keys, tag string) (Draft, error) {
 	path := r.server.taskFile(name)
 	after, err := r.server.Schedules.Check(map[string][]byte{path: taskText(name, []byte(keys))})
 	if err == nil {
-		if err = mayWrite(after, name, path); err == nil {
+		if err = refuseWrite(after, name, path); err == nil {
 			d.Task, err = view.FindTask(after, name)
 		}
 		return d, err

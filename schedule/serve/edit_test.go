@@ -210,6 +210,15 @@ func stat(b *box, name string) string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
 }
 
+// The members of JSON stay in their order, also inside of values: people see params in it.
+func TestAPutAsJSONKeepsItsOrder(t *testing.T) {
+	body := `{"name": "x", "params": {"z": {"b": 1.50, "a": [1, "<\u2028", null]}, "a": {}}, "command": "true"}`
+	want := `"params": {"z": {"b": 1.50, "a": [1, "<\u2028", null]}, "a": {}}` + "\n" + `"command": "true"` + "\n"
+	if got, err := yamlOf([]byte(body), "x"); err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // Two servers write into one folder at the same time. Each change that was answered with success is
 // in the file: nobody writes over what they have not seen.
 func TestTwoServersLoseNoEdit(t *testing.T) {

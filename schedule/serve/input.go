@@ -23,17 +23,33 @@ import (
 
 // A param is a parameter that a route knows.
 type param struct {
-	name, kind, about string // kind: string, cursor, integer, time, past, boolean
-	many              bool   // it may be there several times
+	name  string
+	kind  paramKind
+	about string
+	many  bool // it may be there several times
 
-	usual, least, most int64 // of an integer; usual: unless it is given
+	byDefault, least, most int64 // of kindInteger; byDefault: unless it is given
 }
 
-func limitParam(usual, most int64) param {
-	return param{name: "limit", kind: "integer", about: "at most so many items", usual: usual, least: 1, most: most}
+// A paramKind says how the values of a parameter are read.
+type paramKind string
+
+const (
+	kindString  paramKind = "string"
+	kindBoolean paramKind = "boolean"
+	kindInteger paramKind = "integer" // from least to most
+	kindBytes   paramKind = "bytes"   // a number of bytes
+	kindTime    paramKind = "time"
+	kindPast    paramKind = "past" // a time; a duration means that long ago
+	kindCursor  paramKind = "cursor"
+)
+
+func limitParam(byDefault, most int64) param {
+	return param{name: "limit", kind: kindInteger, about: "at most so many items",
+		byDefault: byDefault, least: 1, most: most}
 }
 
-var cursorParam = param{name: "cursor", kind: "cursor", about: "where to go on: `next` of the page before"}
+var cursorParam = param{name: "cursor", kind: kindCursor, about: "where to go on: `next` of the page before"}
 
 // A query has the values of the parameters of a request, read as their kinds say.
 type query struct {
@@ -52,13 +68,13 @@ func (r *Visit) readQuery(params []param) error {
 	for _, p := range params {
 		given, err := r.query.Get(p.name), error(nil)
 		switch p.kind {
-		case "cursor":
+		case kindCursor:
 			r.query.cursor, err = readCursor(given)
-		case "integer":
+		case kindInteger, kindBytes:
 			r.query.numbers[p.name], err = p.readNumber(given)
-		case "time":
+		case kindTime:
 			r.query.times[p.name], err = r.readTime(p.name, given, view.ReadTime)
-		case "past": // a duration means that long ago
+		case kindPast:
 			if ago, derr := yamldoc.ParseDuration(given); derr == nil && ago > 0 {
 				r.query.times[p.name] = r.server.Now().Add(-ago).UTC()
 			} else {
@@ -100,9 +116,9 @@ func checkParam(params []param, name string, values []string) error {
 	switch p := params[i]; {
 	case len(values) > 1 && !p.many:
 		return badRequest("", "the parameter %s is there %d times", name, len(values))
-	case values[0] == "" && p.kind != "boolean":
+	case values[0] == "" && p.kind != kindBoolean:
 		return badRequest("leave it out, or give it a value", "the parameter %s is empty", name)
-	case p.kind == "boolean" && !slices.Contains([]string{"", "true", "false"}, values[0]):
+	case p.kind == kindBoolean && !slices.Contains([]string{"", "true", "false"}, values[0]):
 		return badRequest("true or false", "%s %q is neither true nor false", name, Shortened(values[0]))
 	}
 	return nil
@@ -110,13 +126,13 @@ func checkParam(params []param, name string, values []string) error {
 
 func (p param) readNumber(given string) (int64, error) {
 	if given == "" {
-		return p.usual, nil
+		return p.byDefault, nil
 	}
 	n, err := strconv.ParseInt(given, 10, 64)
 	switch {
-	case p.most == 0 && (err != nil || n < 0):
+	case p.kind == kindBytes && (err != nil || n < 0):
 		return 0, badRequest("", "%s %q is not a number of bytes", p.name, Shortened(given))
-	case p.most > 0 && (err != nil || n < p.least || n > p.most):
+	case p.kind == kindInteger && (err != nil || n < p.least || n > p.most):
 		return 0, badRequest("", "%s %q is not a number from %d to %d", p.name, Shortened(given), p.least, p.most)
 	}
 	return n, nil
@@ -203,7 +219,10 @@ func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error
 		decoder.DisallowUnknownFields()
 		err := decoder.Decode(&body)
 		if err == nil {
-			err = cmp.Or(expectEnd(decoder), checkKeys(json.NewDecoder(bytes.NewReader(r.body))))
+			err = expectEnd(decoder)
+		}
+		if err == nil {
+			err = copyValue(&bytes.Buffer{}, json.NewDecoder(bytes.NewReader(r.body))) // finds a key given twice
 		}
 		if err != nil {
 			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
@@ -218,33 +237,6 @@ func expectEnd(decoder *json.Decoder) error {
 		return errors.New("there is something behind it")
 	}
 	return nil
-}
-
-// checkKeys returns an error for a key that an object of valid JSON has twice: package json takes
-// the last one.
-func checkKeys(decoder *json.Decoder) error {
-	start, err := decoder.Token()
-	if _, isNested := start.(json.Delim); !isNested {
-		return err
-	}
-	seen := map[json.Token]bool{}
-	for decoder.More() {
-		if start == json.Delim('{') {
-			key, err := decoder.Token()
-			if err != nil {
-				return err
-			}
-			if seen[key] {
-				return fmt.Errorf("the key %s is there twice", oneLine(key))
-			}
-			seen[key] = true
-		}
-		if err := checkKeys(decoder); err != nil {
-			return err
-		}
-	}
-	_, err = decoder.Token() // the end of the object or the list
-	return err
 }
 
 // plainJSON says what is wrong with JSON, without names of Go.
@@ -277,8 +269,8 @@ func taskKeys(r *Visit, name string) ([]byte, error) {
 		"the body is neither YAML nor JSON")
 }
 
-// yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in
-// the path, is left out.
+// yamlOf writes the members of a JSON object as keys of YAML. They stay in their order, also inside
+// of their values. The name, which is in the path, is left out.
 func yamlOf(body []byte, name string) ([]byte, error) {
 	badBody := func(err error) ([]byte, error) {
 		return nil, badRequest("send one object with the keys of the task",
@@ -290,30 +282,67 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 		return badBody(errors.Join(err, errors.New("it is no object")))
 	}
 	var out bytes.Buffer
+	seen := map[string]bool{}
 	for decoder.More() {
-		key, err := decoder.Token()
-		var value any
-		if err == nil {
-			err = decoder.Decode(&value)
-		}
-		if err != nil {
+		var line bytes.Buffer
+		if err := copyMember(&line, decoder, seen); err != nil {
 			return badBody(err)
 		}
-		if key == "name" && value == name {
-			continue
+		if line.String() != `"name": `+oneLine(name) {
+			out.WriteString(line.String() + "\n")
 		}
-		fmt.Fprintf(&out, "%s: %s\n", oneLine(key), oneLine(value))
 	}
 	if _, err := decoder.Token(); err != nil {
 		return badBody(err)
 	}
-	if err := cmp.Or(expectEnd(decoder), checkKeys(json.NewDecoder(bytes.NewReader(body)))); err != nil {
+	if err := expectEnd(decoder); err != nil {
 		return badBody(err)
 	}
 	return out.Bytes(), nil
 }
 
-// oneLine is a value as JSON in one line, which is YAML, too.
+// copyMember writes a member of an object as copyValue does. The error also says that its key is
+// there twice: package json takes the last one.
+func copyMember(out *bytes.Buffer, decoder *json.Decoder, seen map[string]bool) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return err
+	}
+	key := oneLine(token)
+	if seen[key] {
+		return fmt.Errorf("the key %s is there twice", key)
+	}
+	seen[key] = true
+	out.WriteString(key + ": ")
+	return copyValue(out, decoder)
+}
+
+// copyValue reads a value and writes it in one line. Members of objects stay in their order.
+func copyValue(out *bytes.Buffer, decoder *json.Decoder) error {
+	start, err := decoder.Token()
+	if _, isNested := start.(json.Delim); !isNested || err != nil {
+		out.WriteString(oneLine(start))
+		return err
+	}
+	fmt.Fprint(out, start)
+	seen := map[string]bool{}
+	for comma := ""; decoder.More(); comma = ", " {
+		out.WriteString(comma)
+		if start == json.Delim('{') {
+			err = copyMember(out, decoder, seen)
+		} else {
+			err = copyValue(out, decoder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	end, err := decoder.Token()
+	fmt.Fprint(out, end)
+	return err
+}
+
+// oneLine returns a value as JSON in one line, which is YAML, too.
 func oneLine(value any) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -37,12 +37,13 @@ func (s *Server) document() ([]byte, error) {
 	})
 }
 
-// A documenter collects the schemas of types by their names.
+// A documenter makes objects of OpenAPI, and collects the schemas of types by their names.
 type documenter struct{ schemas map[string]any }
 
 // everyError are the statuses of problems that any route may answer with.
 var everyError = []int{400, 403, 503}
 
+// operation returns the Operation Object of a route.
 func (d documenter) operation(r route) map[string]any {
 	operation := map[string]any{"summary": r.about, "operationId": operationID(r), "responses": d.responses(r)}
 	if parameters := d.parameters(r); len(parameters) > 0 {
@@ -64,7 +65,7 @@ func (d documenter) operation(r route) map[string]any {
 	return operation
 }
 
-// operationID is the name of a route for programs: getTasksWhy.
+// operationID returns the name of a route for programs: getTasksWhy.
 func operationID(r route) string {
 	id := strings.ToLower(r.method)
 	for _, word := range strings.FieldsFunc(r.path, func(c rune) bool { return strings.ContainsRune("/{}.", c) }) {
@@ -73,6 +74,7 @@ func operationID(r route) string {
 	return id
 }
 
+// parameters returns the Parameter Objects of a route: of its path, its query and its headers.
 func (d documenter) parameters(r route) (all []any) {
 	for _, name := range r.pathParams() {
 		all = append(all, map[string]any{"name": name, "in": "path",
@@ -81,10 +83,12 @@ func (d documenter) parameters(r route) (all []any) {
 	for _, p := range r.params {
 		schema := map[string]any{"type": p.kind}
 		switch p.kind {
-		case "time", "past":
+		case kindTime, kindPast:
 			schema = map[string]any{"type": "string", "example": "2h ago"}
-		case "cursor":
+		case kindCursor:
 			schema["type"] = "string"
+		case kindBytes:
+			schema["type"] = "integer"
 		}
 		if p.many {
 			schema = map[string]any{"type": "array", "items": schema}
@@ -109,30 +113,31 @@ func (d documenter) parameters(r route) (all []any) {
 	return all
 }
 
+// responses returns the Response Objects of a route by their statuses.
 func (d documenter) responses(r route) map[string]any {
-	good := map[string]any{"description": r.about}
+	success := map[string]any{"description": r.about}
 	kind := r.kind
 	if kind == "" {
 		kind = "application/json"
 	}
 	switch {
 	case r.value != nil:
-		good["content"] = map[string]any{kind: map[string]any{"schema": d.schema(reflect.TypeOf(r.value))}}
+		success["content"] = d.content(kind, reflect.TypeOf(r.value))
 	case r.kind != "":
-		good["content"] = map[string]any{kind: map[string]any{"schema": map[string]any{"type": "string"}}}
+		success["content"] = d.content(kind, reflect.TypeFor[string]())
 	}
-	if r.also != "" {
-		good["content"].(map[string]any)[r.also] = map[string]any{"schema": map[string]any{"type": "object"}}
+	if r.alsoKind != "" {
+		success["content"].(map[string]any)[r.alsoKind] = map[string]any{"schema": map[string]any{"type": "object"}}
 	}
-	all := map[string]any{strconv.Itoa(r.status): good}
+	byStatus := map[string]any{strconv.Itoa(r.status): success}
 	if r.work == Waiting {
-		all["202"] = good
+		byStatus["202"] = success
 	}
 	if r.method == http.MethodPut {
-		all["201"] = good
+		byStatus["201"] = success
 	}
 	if r.cached() {
-		all["304"] = map[string]any{"description": "It is as it was"}
+		byStatus["304"] = map[string]any{"description": "It is as it was"}
 	}
 	statuses := append(slices.Clone(everyError), r.errors...)
 	if r.scope.OfTokens() {
@@ -142,13 +147,13 @@ func (d documenter) responses(r route) map[string]any {
 		statuses = append(statuses, 408)
 	}
 	for _, status := range statuses {
-		all[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),
+		byStatus[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),
 			"content": d.content("application/problem+json", reflect.TypeFor[Problem]())}
 	}
-	return all
+	return byStatus
 }
 
-// content is the part of a body's description that says how it is encoded.
+// content returns the Media Type Object of a body of a type, by its content type.
 func (d documenter) content(kind string, body reflect.Type) map[string]any {
 	return map[string]any{kind: map[string]any{"schema": d.schema(body)}}
 }
@@ -190,8 +195,8 @@ func (d documenter) schema(t reflect.Type) map[string]any {
 	return map[string]any{}
 }
 
-// object returns the schema of a struct: its fields as they are encoded. Fields without omitempty
-// are always there.
+// object returns the schema of a struct: its fields as they are encoded. Fields that are never
+// omitted are required.
 func (d documenter) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -200,7 +205,7 @@ func (d documenter) object(t reflect.Type) map[string]any {
 			continue
 		}
 		properties[name] = d.schema(field.Type)
-		if !strings.Contains(options, "omitempty") {
+		if !strings.Contains(options, "omit") {
 			required = append(required, name)
 		}
 	}
@@ -212,7 +217,7 @@ func (d documenter) object(t reflect.Type) map[string]any {
 	return object
 }
 
-// schemaName is the name of a type in the document: its name in Go, and TaskPage for a page of
+// schemaName returns the name of a type in the document: its name in Go, and TaskPage for a page of
 // tasks.
 func schemaName(t reflect.Type) string {
 	name := t.Name()

@@ -16,14 +16,15 @@ type route struct {
 	about        string
 	params       []param
 	body         any    // a value of the type of the JSON body; nil for none
-	kind         string // of the answer; "" for JSON
-	also         string // another kind that the answer may have, an object, too; "" for none
+	kind         string // the content type of the answer; "" for JSON
+	alsoKind     string // a second content type of the answer; "" for none
 	status       int
 	value        any   // a value of the type of the answer
 	errors       []int // statuses of problems, besides everyError
-	bare         bool  // it needs no schedule
 	work         Work
 	handle       func(*Visit) (any, error)
+
+	needsNoSchedule bool
 }
 
 const (
@@ -58,28 +59,28 @@ func routes() []route {
 			params: []param{
 				cursorParam,
 				limitParam(200, 1000),
-				{name: "tag", kind: "string", about: "only tasks with one of these tags", many: true},
-				{name: "times", kind: "integer", usual: 1, most: 100,
+				{name: "tag", kind: kindString, about: "only tasks with one of these tags", many: true},
+				{name: "times", kind: kindInteger, byDefault: 1, most: 100,
 					about: "how many of the next times: 1 unless given, at most 100"},
 			}},
 		{method: "GET", path: "/tasks/{name}", scope: ScopeRead, handle: getTask,
 			about:  "A task, and how it is defined",
-			status: 200, value: view.Definition{}, also: yamlText, errors: []int{404},
+			status: 200, value: view.Definition{}, alsoKind: yamlText, errors: []int{404},
 			params: []param{
-				{name: "source", kind: "boolean",
+				{name: "source", kind: kindBoolean,
 					about: "true: the keys of the task as they are written, in YAML, which PUT takes. " +
 						"It needs --edit, and a token of the scope edit"},
 			}},
 		{method: "GET", path: "/tasks/{name}/why", scope: ScopeRead, handle: getWhy,
 			about:  "When it ran, or why it did not, and what could stop it",
 			status: 200, value: view.Why{}, errors: []int{404},
-			params: []param{{name: "at", kind: "time", about: "a time in the minute that is to be explained"}}},
+			params: []param{{name: "at", kind: kindTime, about: "a time in the minute that is to be explained"}}},
 		{method: "GET", path: "/upcoming", scope: ScopeRead, handle: getUpcoming,
 			about:  "The slots between two times",
 			status: 200, value: page[view.Upcoming]{},
 			params: []param{
-				{name: "since", kind: "time", about: "now unless given"},
-				{name: "until", kind: "time", about: "a day after since unless given"},
+				{name: "since", kind: kindTime, about: "now unless given"},
+				{name: "until", kind: kindTime, about: "a day after since unless given"},
 				cursorParam,
 				limitParam(200, 1000),
 			}},
@@ -87,19 +88,19 @@ func routes() []route {
 			about:  "A forecast of a span of time",
 			status: 200, value: forecast.Forecast{},
 			params: []param{
-				{name: "since", kind: "time", about: "the beginning of this hour unless given"},
-				{name: "until", kind: "time", about: "where it ends, unless for is given"},
-				{name: "for", kind: "string", about: "how long it is: 12h, 7d unless given, at most 31d"},
+				{name: "since", kind: kindTime, about: "the beginning of this hour unless given"},
+				{name: "until", kind: kindTime, about: "where it ends, unless for is given"},
+				{name: "for", kind: kindString, about: "how long it is: 12h, 7d unless given, at most 31d"},
 			}},
 		{method: "GET", path: "/runs", scope: ScopeRead, handle: getRuns,
 			about:  "Records of slots, the newest first",
 			status: 200, value: page[view.Record]{}, errors: []int{404},
 			params: []param{
-				{name: "task", kind: "string", about: "only of this task"},
-				{name: "outcome", kind: "string", about: "only these outcomes", many: true},
-				{name: "since", kind: "past", about: "only slots at or after it"},
-				{name: "until", kind: "past", about: "only slots before it"},
-				{name: "all_servers", kind: "boolean",
+				{name: "task", kind: kindString, about: "only of this task"},
+				{name: "outcome", kind: kindString, about: "only these outcomes", many: true},
+				{name: "since", kind: kindPast, about: "only slots at or after it"},
+				{name: "until", kind: kindPast, about: "only slots before it"},
+				{name: "all_servers", kind: kindBoolean,
 					about: "true: what ran on all servers of the store, without slots that were skipped or missed"},
 				cursorParam,
 				limitParam(100, view.MostOfAPage),
@@ -108,10 +109,10 @@ func routes() []route {
 			about:  "Sums over slots, by task",
 			status: 200, value: page[view.Summary]{}, errors: []int{404},
 			params: []param{
-				{name: "task", kind: "string", about: "only of this task"},
-				{name: "tag", kind: "string", about: "only of tasks with one of these tags", many: true},
-				{name: "since", kind: "past", about: "only slots at or after it: 24 hours ago unless given"},
-				{name: "until", kind: "past", about: "only slots before it"},
+				{name: "task", kind: kindString, about: "only of this task"},
+				{name: "tag", kind: kindString, about: "only of tasks with one of these tags", many: true},
+				{name: "since", kind: kindPast, about: "only slots at or after it: 24 hours ago unless given"},
+				{name: "until", kind: kindPast, about: "only slots before it"},
 			}},
 		{method: "GET", path: "/runs/{id}", scope: ScopeRead, handle: getRun,
 			about:  "A run that waits, lives or has ended",
@@ -121,16 +122,16 @@ func routes() []route {
 				"Sched-Log-Size is the size of all of it, Sched-Log-Offset where this part begins",
 			status: 200, kind: plainText, errors: []int{404, 409},
 			params: []param{
-				{name: "offset", kind: "integer", about: "from this byte on"},
-				{name: "tail", kind: "integer", about: "only the last bytes"},
-				{name: "hooks", kind: "boolean", about: "true: what its hooks printed"},
+				{name: "offset", kind: kindBytes, about: "from this byte on"},
+				{name: "tail", kind: kindBytes, about: "only the last bytes"},
+				{name: "hooks", kind: kindBoolean, about: "true: what its hooks printed"},
 			}},
 		{method: "GET", path: "/runs/{id}/log/stream", scope: ScopeRead, handle: getLogStream,
 			about: "The output of a run, as it comes: " +
 				"events `log` {offset, text} and, when it has ended, `end` (a run)",
 			status: 200, kind: eventStream, errors: []int{404, 409},
 			params: []param{
-				{name: "offset", kind: "integer", about: "from this byte on, unless there is a Last-Event-ID"},
+				{name: "offset", kind: kindBytes, about: "from this byte on, unless there is a Last-Event-ID"},
 			}},
 		{method: "GET", path: "/events", scope: ScopeRead, handle: getEvents,
 			about: "Changes as they come: events `run`, `tick`, `pauses`, `waiting`, `schedule`; " +
@@ -142,18 +143,18 @@ func routes() []route {
 		{method: "GET", path: "/pauses", scope: ScopeRead, handle: getPauses,
 			about:  "The pauses in effect, and then those that are planned",
 			status: 200, value: page[Pausing]{}},
-		{method: "GET", path: "/audit", scope: ScopeRead, handle: getAudit, bare: true,
+		{method: "GET", path: "/audit", scope: ScopeRead, handle: getAudit, needsNoSchedule: true,
 			about:  "Changes by people, here and with commands, the newest first",
 			status: 200, value: page[view.Change]{},
 			params: []param{cursorParam, limitParam(100, 1000)}},
 
-		{method: "GET", path: "/schema", scope: ScopeRead, handle: getSchema, bare: true,
+		{method: "GET", path: "/schema", scope: ScopeRead, handle: getSchema, needsNoSchedule: true,
 			about:  "The JSON Schema of schedule.yaml, as `sched schema` prints it",
 			status: 200, kind: schemaJSON},
-		{method: "GET", path: "/healthz", scope: ScopeOpen, handle: getHealth, bare: true,
+		{method: "GET", path: "/healthz", scope: ScopeOpen, handle: getHealth, needsNoSchedule: true,
 			about:  "Whether the server answers; it says nothing of the tasks",
 			status: 200, value: health{}},
-		{method: "GET", path: "/openapi.json", scope: ScopeOpen, handle: getDocument, bare: true,
+		{method: "GET", path: "/openapi.json", scope: ScopeOpen, handle: getDocument, needsNoSchedule: true,
 			about:  "This document",
 			status: 200, value: map[string]any{}},
 		{method: "GET", path: "/metrics", scope: ScopeRead, handle: getMetrics,

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -430,7 +431,7 @@ func (b *box) everyRouteRefuses() {
 					endless: true}), 408, "the body did not come")
 			b.server.bodyTimeout = longestBody
 		}
-		if !r.bare {
+		if !r.needsNoSchedule {
 			b.wants(r.path+" of an invalid schedule", b.call(c), 503, "the schedule is invalid", "schedule.yaml:1:")
 		}
 		if !r.scope.OfTokens() {
@@ -455,7 +456,7 @@ func (b *box) everyStatusWasSeen(but ...string) {
 				var code int
 				fmt.Sscan(status, &code)
 				what := method + " " + path + " " + http.StatusText(code)
-				bare := slices.ContainsFunc(b.server.routes, func(r route) bool { return r.path == path && r.bare })
+				bare := slices.ContainsFunc(b.server.routes, func(r route) bool { return r.path == path && r.needsNoSchedule })
 				if !b.called[what] && !slices.Contains(but, what) && !(bare && code == http.StatusServiceUnavailable) {
 					b.Errorf("%s is documented, and no test has seen it", what)
 				}
@@ -625,5 +626,18 @@ func TestReadOnlyHasNoSuchRoutes(t *testing.T) {
 	}
 	if _, err := load.File(b.Path("schedule.yaml"), load.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A field that may be left out is not required.
+func TestAFieldThatMayBeLeftOutIsNotRequired(t *testing.T) {
+	type value struct {
+		Always string    `json:"always"`
+		Empty  string    `json:"empty,omitempty"`
+		Zero   time.Time `json:"zero,omitzero"`
+	}
+	got := documenter{schemas: map[string]any{}}.object(reflect.TypeFor[value]())
+	if required := fmt.Sprint(got["required"]); required != "[always]" {
+		t.Error(required)
 	}
 }

@@ -37,38 +37,52 @@ func (s *Server) LoginPath(scope Scope) string {
 	return s.SitePath() + "/login/" + code
 }
 
-// login begins a session of each schedule that knows the link or the token.
+// login begins a session of each schedule that knows the link or the token. After an error it has
+// begun none.
 func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	code, text := r.PostFormValue("code"), r.PostFormValue("token")
-	var cookies []*http.Cookie
-	for _, member := range a.all {
-		found, ok, err := Token{Name: loginLink}, false, error(nil)
-		if code != "" {
-			found.Scope, ok = member.useLink(code)
-		} else {
-			found, ok, err = member.tokens.find(text)
+	user, err := a.sessionUser(r)
+	credentials := make([]Token, len(a.all))
+	for i, member := range a.all {
+		if err == nil {
+			credentials[i], err = member.credential(code, text)
 		}
-		if err == nil && ok && found.Scope.Allows(ScopeRead) {
-			var cookie *http.Cookie
-			cookie, err = member.begin(r, found.Scope, found.Name, found.Hash)
-			cookies = append(cookies, cookie)
-		}
-		if err != nil {
-			writeProblem(w, ProblemOf(err))
-			return
+	}
+	if err != nil {
+		writeProblem(w, ProblemOf(err))
+		return
+	}
+	isSignedIn := false
+	for i, member := range a.all {
+		if credentials[i].Scope.Allows(ScopeRead) {
+			http.SetCookie(w, member.begin(r, user, credentials[i]))
+			isSignedIn = true
 		}
 	}
 	switch {
-	case len(cookies) > 0:
-		for _, cookie := range cookies {
-			http.SetCookie(w, cookie)
-		}
+	case isSignedIn:
 		http.Redirect(w, r, a.SitePath()+"/", http.StatusSeeOther)
 	case code != "":
 		a.refuse(w, r, "This link was used before, or is not of this server.")
 	default:
 		a.refuse(w, r, "This token is not one of this server, or was revoked.")
 	}
+}
+
+// credential returns the token with the text, or, if there is a code, a Token that stands for the
+// login link. It returns the zero Token if the server knows neither. A link is used up.
+func (a *access) credential(code, text string) (Token, error) {
+	if code != "" {
+		if scope, ok := a.useLink(code); ok {
+			return Token{Name: loginLink, Scope: scope}, nil
+		}
+		return Token{}, nil
+	}
+	found, ok, err := a.tokens.find(text)
+	if !ok || err != nil {
+		return Token{}, err
+	}
+	return found, nil
 }
 
 func (a *access) refuse(w http.ResponseWriter, r *http.Request, problem string) {
@@ -131,25 +145,23 @@ const (
 	loginLink    = "login link"
 )
 
-// begin begins a session and returns its cookie. by names the token or the link with which the
-// session was begun; begunWith is the hash of the token. With too many sessions, begin forgets the
-// one that ends first. A session that cannot be written down ends with the server.
-func (a *access) begin(r *http.Request, scope Scope, by, begunWith string) (*http.Cookie, error) {
-	user, err := a.sessionUser(r)
-	if err != nil {
-		return nil, err
-	}
+// begin begins a session with a credential and returns its cookie. The session is bound to user:
+// see sessionUser. With too many sessions, begin forgets the one that ends first. A session that
+// cannot be written down ends with the server.
+func (a *access) begin(r *http.Request, user string, with Token) *http.Cookie {
 	value, now := newSecret(), a.Now().UTC().Round(0)
-	session := Token{Name: "session-" + rand.Text()[:8], Scope: scope, Made: now, Hash: tokenHash(value),
-		Session: &Session{By: by, TokenHash: begunWith, User: user, Until: now.Add(sessionLasts)}}
+	session := Token{Name: "session-" + rand.Text()[:8], Scope: with.Scope, Made: now, Hash: tokenHash(value),
+		Session: &Session{By: with.Name, TokenHash: with.Hash, User: user, Until: now.Add(sessionLasts)}}
 	add := func(all []Token) ([]Token, error) { return withSession(all, session, now), nil }
 	if user == "" && !a.Secure {
-		a.tokens.remember(session, now) // who takes the port while the server is down must get nothing that works
+		// Another user who takes our port while we are down gets this cookie. It must not work
+		// later, so the session is never on disk.
+		a.tokens.remember(session, now)
 	} else if err := a.tokens.change(add); err != nil {
 		a.Problem("a session cannot be written down, and ends with the server: %v", err)
 		a.tokens.remember(session, now)
 	}
-	return a.cookie(r, value), nil
+	return a.cookie(r, value)
 }
 
 // session returns the session of a cookie, if it is still valid and the sender may use it.

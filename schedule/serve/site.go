@@ -22,7 +22,7 @@ type Site struct {
 	siteMux  *http.ServeMux // of the addresses that belong to no schedule
 }
 
-// A Sighting is a schedule at which the sender of a request may look. The request is for its Visit.
+// A Sighting is a schedule that the caller may read, with the request for its Visit.
 type Sighting struct {
 	*Server
 	Who     Who
@@ -38,10 +38,10 @@ type Overview func(http.ResponseWriter, *Site, []Sighting)
 func NewSite(members []*Server, broken []string, overview Overview, pages func(*Server) http.Handler) *Site {
 	s := &Site{Members: members, Broken: broken, siteMux: http.NewServeMux()}
 	var all []*access
-	for _, m := range members {
+	for _, m := range members { // schedules with one state folder have one keyring
 		for _, other := range all {
 			if other.StateDir == m.StateDir {
-				m.access.tokens = other.tokens // one file
+				m.access.tokens = other.tokens
 			}
 		}
 		all = append(all, m.access)
@@ -83,7 +83,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // forReaders lets callers through who may look at one of the schedules at least. Others go to the
-// form. A token of another schedule of the site counts as no attempt.
+// form. A token of another schedule of the site is not counted as a
+// wrong attempt.
 func (s *Site) forReaders(show func(http.ResponseWriter, *http.Request, []Sighting)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var seen []Sighting

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,23 @@ func TestOneSignInForASite(t *testing.T) {
 	if response, err := http.PostForm(at+"/jobs/login", url.Values{"token": {"sched_x"}}); err != nil ||
 		response.StatusCode != 401 {
 		t.Errorf("a wrong token: %v, %v", response, err)
+	}
+}
+
+// If the tokens of one schedule cannot be read, no schedule has a session that no browser knows.
+func TestASignInThatFailsBeginsNoSession(t *testing.T) {
+	one, two, at := newSite(t)
+	both := tokenOf(one, two)
+	if err := os.WriteFile(tokensPath(two.State()), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if response, err := http.PostForm(at+"/jobs/login", url.Values{"token": {both}}); err != nil ||
+		response.StatusCode < 500 {
+		t.Fatal(response, err)
+	}
+	all, err := Tokens(one.State())
+	if n := sessionsIn(all) + len(one.server.access.tokens.inMemory); n != 0 || err != nil {
+		t.Errorf("%d sessions, %v", n, err)
 	}
 }
 

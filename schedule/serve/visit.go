@@ -144,7 +144,7 @@ func (s *Server) admit(rt route, r *http.Request) (Who, error) {
 	case ScopeOpen:
 		return Who{From: s.access.Address(r)}, nil
 	case ScopeBadge, ScopeHook:
-		return s.access.Key(r, rt.scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
+		return s.access.Holder(r, rt.scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
 	}
 	who, err := s.access.Caller(r)
 	if err == nil {
@@ -169,7 +169,7 @@ func (r *Visit) prepare(rt route) (leave func(), err error) {
 	if rt.kind != eventStream {
 		r.Request = r.Request.WithContext(ctx)
 	}
-	if rt.bare {
+	if rt.needsNoSchedule {
 		return leave, nil
 	}
 	now, invalid, err := r.server.current.get()

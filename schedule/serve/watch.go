@@ -25,7 +25,7 @@ type watcher struct {
 
 	mu        sync.Mutex
 	listeners map[*watchListener]bool
-	idStart   string // begins the ids; ids of other servers, or from before a pause in listening, begin otherwise
+	idStart   string // begins the ids; an id of another server, or from before the watcher stopped, begins otherwise
 	number    int    // of the newest event
 	recent    []watchEvent
 	running   bool
@@ -139,9 +139,9 @@ func (w *watcher) publish(name string, value any) {
 // watch looks until nobody has listened for a while, so that a browser that connects again finds
 // what it has missed.
 func (w *watcher) watch() {
-	const patience = 30
+	const patientLooks = 30
 	var before *sight // nil until the first look
-	for unheard := 0; unheard < patience; {
+	for unheard := 0; unheard < patientLooks; {
 		if s, invalid, err := w.Schedule(); err == nil {
 			now := sightOf(s, invalid, before)
 			if before != nil {
@@ -151,10 +151,11 @@ func (w *watcher) watch() {
 		}
 		time.Sleep(watchEvery)
 		w.mu.Lock()
-		if unheard++; len(w.listeners) > 0 {
+		unheard++
+		if len(w.listeners) > 0 {
 			unheard = 0
 		}
-		if unheard == patience {
+		if unheard == patientLooks {
 			w.running = false
 		}
 		w.mu.Unlock()

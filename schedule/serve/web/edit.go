@@ -78,7 +78,7 @@ func (p editPage) draftForm(d serve.Draft) {
 func showDraft(made *page) error {
 	p := editPage{made}
 	form := p.request.PostFormValue
-	d, err := serve.Folder{Visit: p.Visit}.Draft(form("name"),
+	d, err := serve.Folder{Visit: p.Visit}.Check(form("name"),
 		strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))
 	p.title = "Save " + d.Name
 	p.put(`<h1>%s</h1>`, d.Name)
