@@ -17,19 +17,36 @@ import (
 // when it may.
 type SlotCheck func(task *Task, at time.Time) string
 
-// Refusal returns the first reason why a slot may not start at the moment now, "" if it may start.
-// It asks for the conditions of time, then the checks in their order, then whether it is too late.
-// It reads the clock when it needs the time, because checks may take long.
-func Refusal(slot Slot, now func() time.Time, checks ...SlotCheck) string {
+// A Refusal says why a slot may not start. It is the zero Refusal if the slot may start.
+type Refusal struct {
+	Kind   RefusalKind
+	Reason string // in words
+}
+
+// A RefusalKind is the kind of reason of a Refusal. The set is closed.
+type RefusalKind int
+
+const (
+	NotRefused         RefusalKind = iota
+	RefusedByCondition             // a condition of time of the task does not hold
+	RefusedByCheck
+	RefusedTooLate
+)
+
+// Refuse returns the first reason why a slot may not start at the moment now. It asks for the
+// conditions of time, then the check, then whether it is too late. It reads the clock after the
+// check, because the check may take long.
+func Refuse(slot Slot, now func() time.Time, check SlotCheck) Refusal {
 	if reason := slot.Task.UnmetCondition(slot.At); reason != "" {
-		return reason
+		return Refusal{RefusedByCondition, reason}
 	}
-	for _, check := range checks {
-		if reason := check(slot.Task, slot.At); reason != "" {
-			return reason
-		}
+	if reason := check(slot.Task, slot.At); reason != "" {
+		return Refusal{RefusedByCheck, reason}
 	}
-	return TooLate(slot, now())
+	if reason := TooLate(slot, now()); reason != "" {
+		return Refusal{RefusedTooLate, reason}
+	}
+	return Refusal{}
 }
 
 // TooLate returns why it is too late at the moment now for a slot of the tick's own minute to

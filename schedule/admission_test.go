@@ -32,21 +32,24 @@ func TestTheFirstReasonCounts(t *testing.T) {
 		task   *schedule.Task
 		late   time.Duration
 		paused string
+		kind   schedule.RefusalKind
 		want   string
 	}{
-		{"nothing is in the way", plain, time.Hour, "", ""},
-		{"a condition comes before a pause", mondays, time.Hour, "paused", "not on Sunday"},
-		{"a pause comes before a deadline", soon, time.Hour, "paused", "paused"},
-		{"within its deadline", soon, 5 * time.Second, "", ""},
-		{"past its deadline", soon, 6 * time.Second, "",
+		{"nothing is in the way", plain, time.Hour, "", schedule.NotRefused, ""},
+		{"a condition comes before a pause", mondays, time.Hour, "paused", schedule.RefusedByCondition, "not on Sunday"},
+		{"a pause comes before a deadline", soon, time.Hour, "paused", schedule.RefusedByCheck, "paused"},
+		{"within its deadline", soon, 5 * time.Second, "", schedule.NotRefused, ""},
+		{"past its deadline", soon, 6 * time.Second, "", schedule.RefusedTooLate,
 			"it could not start within 5.0 s of its time, and 6.0 s have passed"},
-		{"before its next slot", often, 9 * time.Second, "", ""},
-		{"at its next slot", often, 10 * time.Second, "", "it could not start before its next slot"},
+		{"before its next slot", often, 9 * time.Second, "", schedule.NotRefused, ""},
+		{"at its next slot", often, 10 * time.Second, "", schedule.RefusedTooLate,
+			"it could not start before its next slot"},
 	} {
 		now := func() time.Time { return noon.Add(row.late) }
 		pause := func(*schedule.Task, time.Time) string { return row.paused }
-		if got := schedule.Refusal(schedule.Slot{Task: row.task, At: noon}, now, pause); got != row.want {
-			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		if got := schedule.Refuse(schedule.Slot{Task: row.task, At: noon}, now, pause); got.Reason != row.want ||
+			got.Kind != row.kind {
+			t.Errorf("%s: %+v, want %d, %q", row.name, got, row.kind, row.want)
 		}
 	}
 }

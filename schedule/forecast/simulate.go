@@ -63,9 +63,11 @@ type Slot struct {
 	Skip   Skip
 	Reason string // of the skip, in the words that a tick would use; "" for Overlap and Full
 
-	// By is the task of the run that is in the way; nil for none. For Overlap that run has the
-	// mutex. For Full it is the run that gives its seat back first. A late run waited longest for
-	// it.
+	// By is the task of the run that is in the way; nil for none:
+	//
+	//   - Overlap: the run that has the mutex.
+	//   - Full: the run that gives its seat back first.
+	//   - For a slot that starts late: the task for which it waited longest.
 	By *schedule.Task
 }
 
@@ -84,8 +86,8 @@ func Simulate(in Input, observe func(*Slot)) {
 		claimed: map[schedule.Slot]bool{},
 		waiting: map[lockKey]bool{},
 	}
-	s.checks = []schedule.SlotCheck{s.checkPause}
-	s.clock, s.claim, s.acquire = s.readClock, s.claimSlot, s.acquireMutex
+	s.clock = func() time.Time { return s.slot.Start }
+	s.pausedBy, s.claim, s.locksUntil = s.pauseText, s.claimSlot, s.untilFree
 	for minute, due := range in.Schedule.Minutes(in.From, in.To) {
 		if in.done() {
 			return
@@ -111,12 +113,11 @@ type simulation struct {
 	waiting map[lockKey]bool       // of a task, by its name
 
 	// The slot that is decided, and the functions with which package schedule asks about it.
-	slot      Slot
-	lastCheck Skip // the kind of reason that the check in progress may give
-	checks    []schedule.SlotCheck
-	clock     func() time.Time
-	claim     func() error
-	acquire   func() (int64, error)
+	slot       Slot
+	clock      func() time.Time
+	pausedBy   schedule.SlotCheck
+	claim      func() error
+	locksUntil func() (int64, error)
 }
 
 // A lockKey names a mutex or a pool. Without a store each server has its own.
@@ -219,21 +220,21 @@ var (
 // foreground task that it waited for.
 func (s *simulation) start(server int, slot schedule.Slot, at int64, before *schedule.Task) bool {
 	s.slot = Slot{Slot: slot, Server: server, Start: time.Unix(0, at).UTC(), Load: s.Loads[slot.Task.Name]}
-	s.lastCheck = Unmet
-	if s.slot.Reason = schedule.Refusal(slot, s.clock, s.checks...); s.slot.Reason != "" {
-		s.slot.Skip = s.lastCheck
+	refusal := schedule.Refuse(slot, s.clock, s.pausedBy)
+	s.slot.Skip, s.slot.Reason = skipOf[refusal.Kind], refusal.Reason
+	if s.slot.Skip != NoSkip {
 		if server == 0 || !slot.Task.OneServer { // else the first server has passed it on
 			s.observe(&s.slot)
 		}
 		return false
 	}
-	until, err := schedule.TakeLocks(slot.Task, s.claim, s.acquire)
+	until, err := schedule.TakeLocks(slot.Task, s.claim, s.locksUntil)
 	switch {
 	case err == errClaimed:
 		return false
 	case err != nil:
 		skip, blocker := s.blocker(err)
-		if !s.wait(skip, blocker) {
+		if !s.wait(blocker) {
 			s.slot.Skip, s.slot.By = skip, blocker.task
 			s.observe(&s.slot)
 		}
@@ -246,19 +247,22 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	return true
 }
 
-// checkPause returns the pause that covers a slot of a task, in words; "" for none.
-func (s *simulation) checkPause(task *schedule.Task, at time.Time) string {
-	s.lastCheck = Paused
+// skipOf is the kind of skip for each kind of refusal. The only check is for pauses.
+var skipOf = [...]Skip{
+	schedule.NotRefused:         NoSkip,
+	schedule.RefusedByCondition: Unmet,
+	schedule.RefusedByCheck:     Paused,
+	schedule.RefusedTooLate:     TooLate,
+}
+
+// pauseText returns the pause of a task at the start of the slot, in words; "" for none. A pause
+// counts at the start of a run, and not at the time of its slot.
+func (s *simulation) pauseText(task *schedule.Task, _ time.Time) string {
 	p, ok := s.Pauses.Ending(task, s.slot.Start)
 	if !ok {
 		return ""
 	}
 	return p.Text(s.slot.Start, s.Schedule.Location)
-}
-
-func (s *simulation) readClock() time.Time {
-	s.lastCheck = TooLate
-	return s.slot.Start
 }
 
 func (s *simulation) claimSlot() error {
@@ -272,8 +276,9 @@ func (s *simulation) claimSlot() error {
 	return nil
 }
 
-// acquireMutex returns when the run of the slot gives its mutex and its seat back.
-func (s *simulation) acquireMutex() (until int64, err error) {
+// untilFree returns when the run of the slot would give its mutex and its seat back, or why it
+// cannot have them now. It takes nothing: see hold.
+func (s *simulation) untilFree() (until int64, err error) {
 	task, now := s.slot.Task, s.slot.Start.UnixNano()
 	held := s.held[s.mutexKey()]
 	isReplaced := task.Replace && held.task == task
@@ -343,14 +348,14 @@ type waiter struct {
 
 // wait has the run of the slot wait for its mutex or seat. It reports false if the slot is skipped
 // instead: its task does not wait, or another run of the task waits already.
-func (s *simulation) wait(skip Skip, blocker holder) bool {
+func (s *simulation) wait(blocker holder) bool {
 	task := s.slot.Task
 	key := lockKey{task.Name, s.slot.Server}
 	if task.MaxWait == 0 || !task.Background || s.waiting[key] {
 		return false
 	}
 	w := &waiter{slot: s.slot, until: task.WaitUntil(s.slot.At, s.slot.Start).UnixNano()}
-	w.slot.Skip, w.slot.By = skip, blocker.task
+	w.slot.By = blocker.task
 	s.waiting[key] = true
 	s.push(min(blocker.until, w.until), w)
 	return true
@@ -358,8 +363,8 @@ func (s *simulation) wait(skip Skip, blocker holder) bool {
 
 func (w *waiter) run(s *simulation, at int64) {
 	s.slot = w.slot
-	s.slot.Start, s.slot.Skip = time.Unix(0, at).UTC(), NoSkip
-	until, err := s.acquireMutex()
+	s.slot.Start = time.Unix(0, at).UTC()
+	until, err := s.untilFree()
 	if err != nil {
 		skip, blocker := s.blocker(err)
 		if at < w.until {
@@ -370,7 +375,7 @@ func (w *waiter) run(s *simulation, at int64) {
 	}
 	delete(s.waiting, lockKey{s.slot.Task.Name, s.slot.Server})
 	if err == nil {
-		if s.slot.Reason = s.checkPause(s.slot.Task, s.slot.At); s.slot.Reason != "" {
+		if s.slot.Reason = s.pauseText(s.slot.Task, s.slot.At); s.slot.Reason != "" {
 			s.slot.Skip = Paused
 		} else {
 			s.hold(holder{s.slot.Task, until})
@@ -379,7 +384,7 @@ func (w *waiter) run(s *simulation, at int64) {
 	s.observe(&s.slot)
 }
 
-// blocker returns why acquireMutex gave the slot nothing, and the holder for which it waits: the
+// blocker returns the skip for an error of untilFree, and the holder for which it waits: the
 // holder of the mutex, or the first one to give a seat back.
 func (s *simulation) blocker(err error) (Skip, holder) {
 	if err == errFull {

@@ -23,15 +23,12 @@ type admitter struct {
 // refusal returns the reason why a slot may not start at this moment; "" when it may. The result
 // byPause says that the reason is a pause or a maintenance, which will end.
 func (a *admitter) refusal(slot schedule.Slot) (reason string, byPause bool) {
-	now, pausedBy := clock.Now, ""
+	now := clock.Now
 	if a.neverTooLate(slot) {
 		now = func() time.Time { return slot.At }
 	}
-	reason = schedule.Refusal(slot, now, func(task *schedule.Task, at time.Time) string {
-		pausedBy = a.pausedBy(task, at)
-		return pausedBy
-	})
-	return reason, pausedBy != ""
+	refusal := schedule.Refuse(slot, now, a.pausedBy)
+	return refusal.Reason, refusal.Kind == schedule.RefusedByCheck
 }
 
 // pausedBy returns the pause or the maintenance that keeps a slot from starting; "" if neither
