@@ -49,11 +49,11 @@ func Convert(tables []*Table, o Options) *Schedule {
 	if o.Tidy {
 		shareMutexes(c.schedule.Tasks)
 	}
+	order := func(f Finding) int { // crontabs stay in their order
+		return slices.IndexFunc(tables, func(t *Table) bool { return t.Source.Name == f.File })
+	}
 	slices.SortStableFunc(c.schedule.Findings, func(a, b Finding) int {
-		if a.File != b.File {
-			return 0
-		}
-		return a.Line - b.Line
+		return cmp.Or(order(a)-order(b), a.Line-b.Line)
 	})
 	return c.schedule
 }
@@ -71,7 +71,7 @@ func (c *converter) remark(hint, format string, args ...any) {
 }
 
 func (c *converter) omit(hint, format string, args ...any) {
-	c.addFinding(!c.entry.Off, hint, format, args...) // of a line that never runs nothing is lost
+	c.addFinding(!c.entry.Off, hint, format, args...) // a line that is switched off loses nothing
 }
 
 func (c *converter) addFinding(isOmitted bool, hint, format string, args ...any) {
@@ -81,7 +81,7 @@ func (c *converter) addFinding(isOmitted bool, hint, format string, args ...any)
 
 var ownLine = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
 
-// convert makes a task of the entry, unless one of its steps omits it.
+// convert makes a task of the entry, unless one of its steps omits it. Such a step returns false.
 func (c *converter) convert() {
 	e := c.entry
 	if ownLine().MatchString(e.Command) {
@@ -119,18 +119,21 @@ func (c *converter) checkText() bool {
 	return true
 }
 
-// setTimesAndName sets the times, which may depend on the name (H), and then the name: a line
-// without times takes no name.
+// setTimesAndName sets the times and the name:
+//
+//  1. Propose a name.
+//  2. Set the times. H is made from the proposed name.
+//  3. Take the name. An entry that step 2 omits uses up no name.
 func (c *converter) setTimesAndName(t *Task) bool {
-	short, all := namesOf(c.entry.Command)
-	if file := c.fileOfCronD(); movers[short] && file != "" {
+	short, longer := namesOf(c.entry.Command)
+	if file := c.fileOfCronD(); vagueCommands[short] && file != "" {
 		short = joinName(file, short)
 	}
 	if !c.setTimes(t, cmp.Or(t.ownName(), short)) {
 		return false
 	}
 	if t.Name = t.ownName(); t.Name == "" {
-		t.Name = c.names.unique(short, append(all, c.around(short)...))
+		t.Name = c.names.unique(short, append(longer, c.longerNames(short)...))
 	} else {
 		c.names.taken[t.Name]++
 	}
@@ -147,16 +150,16 @@ func (c *converter) fileOfCronD() string {
 	return file
 }
 
-// around returns the longer names that do not come from the command, but from the file of a folder
-// cron.d, how often the line is due, and its user.
-func (c *converter) around(short string) (all []longName) {
+// longerNames returns the longer names that do not come from the command, but from the file of a
+// folder cron.d, how often the line is due, and its user.
+func (c *converter) longerNames(short string) (longer []longName) {
 	if file := c.fileOfCronD(); file != "" {
-		all = append(all, longName{file, joinName(file, short)})
+		longer = append(longer, longName{file, joinName(file, short)})
 	}
 	for _, word := range []string{rhythmOf(c.entry.When), c.entry.User} {
-		all = append(all, longName{word, joinName(short, word)})
+		longer = append(longer, longName{word, joinName(short, word)})
 	}
-	return all
+	return longer
 }
 
 // applyFlags does what the flags before the command of a BSD cron mean.
@@ -247,8 +250,8 @@ func (c *converter) setSurroundings(t *Task) bool {
 	return true
 }
 
-// homeOf returns the home folder of the user of a system crontab, and remarks that there is no such
-// user.
+// homeOf returns the home folder of the user of a system crontab. If there is no such user, it
+// returns "/" and adds a remark.
 func (c *converter) homeOf(user string) (dir string, ok bool) {
 	if user == "" || c.Home == nil {
 		return "", false
@@ -311,7 +314,8 @@ func splitAtPercent(text string) (command string, input *string) {
 	return b.String(), nil
 }
 
-// inputOf adds a line break at the end unless there is nothing to write.
+// inputOf turns each % into a line break and each \% into %. It adds a line break at the end unless
+// there is nothing to write.
 func inputOf(text string) string {
 	text = strings.ReplaceAll(text, `\%`, "\x00")
 	text = strings.ReplaceAll(text, "%", "\n")
@@ -335,30 +339,28 @@ const mostDescription = 160
 // describe takes the last paragraph of the comment above an entry for its description, and returns
 // the other paragraphs. Lines about a crontab's columns end a comment that is about the file.
 func describe(e Entry) (description string, comment []string) {
-	var about []string
-	ended := false
-	for _, line := range e.Comment {
+	paragraphs := [][]string{nil}
+	for i, line := range e.Comment {
+		last := len(paragraphs) - 1
 		switch {
 		case columnHeading().MatchString(line):
-			about, comment = nil, nil
+			paragraphs = [][]string{nil}
 		case ruleLine().MatchString(line):
-			ended = true
-			continue
-		case ended:
-			comment, about = append(comment, about...), []string{strings.TrimSpace(line)}
+		case i > 0 && ruleLine().MatchString(e.Comment[i-1]):
+			paragraphs = append(paragraphs, []string{strings.TrimSpace(line)})
 		default:
-			about = append(about, strings.TrimSpace(line))
+			paragraphs[last] = append(paragraphs[last], strings.TrimSpace(line))
 		}
-		ended = false
 	}
-	joined := strings.TrimSuffix(strings.Join(about, " "), ":")
+	last := len(paragraphs) - 1
+	joined := strings.TrimSuffix(strings.Join(paragraphs[last], " "), ":")
 	if len(joined) > mostDescription {
-		return "", append(comment, about...)
+		return "", slices.Concat(paragraphs...)
 	}
 	if found := trailingComment().FindStringSubmatch(e.Command); joined == "" && found != nil {
 		joined = strings.TrimSpace(found[1])
 	}
-	return printable(joined), comment
+	return printable(joined), slices.Concat(paragraphs[:last]...)
 }
 
 // printable leaves out what YAML cannot show.

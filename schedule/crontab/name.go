@@ -91,8 +91,8 @@ var (
 	// services are programs with an action and a service.
 	services = wordSet("systemctl service invoke-rc.d rc-service")
 
-	// movers say little without the files that they are about.
-	movers = wordSet("find rm cp mv rsync touch chown chmod")
+	// vagueCommands say little without the files that they are about.
+	vagueCommands = wordSet("find rm cp mv rsync touch chown chmod")
 
 	// interpreters are programs whose script or task says what runs.
 	interpreters = wordSet(`sh bash dash zsh ksh perl python php ruby node nodejs java Rscript bundle rake rails runner artisan console
@@ -274,7 +274,7 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 	switch base := path.Base(text); {
 	case services[base]:
 		return serviceAction(base, arguments), nil
-	case movers[base] && len(more) > 0:
+	case vagueCommands[base] && len(more) > 0:
 		return []string{text, more[0]}, more[1:]
 	case len(arguments) > 0 && text != "tar" && subcommand().MatchString(arguments[0]):
 		return []string{text, arguments[0]}, more[1:]

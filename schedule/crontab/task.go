@@ -16,6 +16,7 @@
 package crontab
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,13 +88,15 @@ func (s *Schedule) TaskOf(line int, name string) *Task {
 
 var (
 	tilde     = humanize.Pattern(`(\d+)?~(\d+)?`)
-	fieldTops = []string{"59", "23", "28", "12", "6"}
+	fieldLows = []string{"0", "0", "1", "1", "0"}
+	fieldTops = []string{"59", "23", "28", "12", "6"} // each month has a day 28
 )
 
 // everyMinute is a nickname of FreeBSD's cron.
 const everyMinute = "@every_minute"
 
-// wrongTimes returns no problem for times that Debian's cron, another cron or sched takes.
+// wrongTimes returns what is wrong with times that neither a cron nor sched takes. For other times
+// the problem is "".
 func wrongTimes(when string) (problem, hint string) {
 	if strings.Contains(when, "_") && when != everyMinute {
 		return fmt.Sprintf("%q has _, which is no value of a field", when), `write * for _: formatters of Markdown turn "* *" into "_ _"`
@@ -136,11 +139,14 @@ func (c *converter) setTimes(t *Task, name string) bool {
 		c.omit("", "%q: %v", when, err)
 		return false
 	}
-	if strings.ContainsAny(when, "Hh~") && when == c.entry.When {
+	isRewritten := when != c.entry.When // a remark above says so
+	switch {
+	case strings.ContainsAny(when, "Hh~") && !isRewritten:
 		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
-	} else if len(strings.Fields(when)) == 6 && !c.entry.Off {
+	case c.entry.Off: // cron does not read the line
+	case len(strings.Fields(when)) == 6:
 		c.remark("", "seconds are supercronic's: cron would take the last fields for the command")
-	} else if when == c.entry.When && !c.entry.Off {
+	case !isRewritten:
 		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
 	}
 	t.Cron = when
@@ -185,11 +191,8 @@ func untilde(when string) string {
 			if low == "" && high == "" {
 				return "H"
 			}
-			if low == "" {
-				low = map[bool]string{true: "1", false: "0"}[i == 2 || i == 3]
-			}
-			if high == "" && i < len(fieldTops) {
-				high = fieldTops[i]
+			if i < len(fieldTops) {
+				low, high = cmp.Or(low, fieldLows[i]), cmp.Or(high, fieldTops[i])
 			}
 			return "H(" + low + "-" + high + ")"
 		})

@@ -27,10 +27,12 @@ func tidy(t *Task) {
 	t.Tidied = changed
 }
 
+var redirections = []string{">", ">>", ">&", "&>", "&>>"}
+
 // isSimple reports whether the words are one command, perhaps with redirections at its end.
 func isSimple(all []word) bool {
 	for i, w := range all {
-		if w.operator && (strings.Trim(w.text, ">&") != "" || w.text[0] == '&' && w.text != "&>" && w.text != "&>>") {
+		if w.operator && !slices.Contains(redirections, w.text) {
 			return false
 		}
 		if !w.operator && i == 0 && slices.Contains([]string{"{", "!", "if", "for", "while", "case"}, w.text) {
@@ -114,26 +116,33 @@ func takeRedirection(t *Task) bool {
 // it.
 func redirectionOf(all []word, shell string) (r redirection, ok bool) {
 	n := len(all)
-	switch {
-	case n >= 6 && all[n-1].text == "1" && all[n-2].text == ">&" && all[n-3].text == "2" &&
-		all[n-3].end == all[n-2].start && isRedirection(all[n-5]):
+	if n < 3 {
+		return r, false
+	}
+	switch both, file := all[n-2], all[n-1]; {
+	case n >= 6 && isStderrToStdout(all[n-3:]) && isRedirection(all[n-5]): // ">> file 2>&1"
 		r = redirection{n - 5, all[n-4], all[n-5].text == ">>"}
-	case n >= 3 && (all[n-2].text == "&>" || all[n-2].text == "&>>") && all[n-2].operator:
+	case both.operator && (both.text == "&>" || both.text == "&>>"): // "&> file"
 		if shell == "sh" || shell == "dash" { // there "&>" is "&" and ">"
 			return r, false
 		}
-		r = redirection{n - 2, all[n-1], all[n-2].text == "&>>"}
+		r = redirection{n - 2, file, both.text == "&>>"}
 	default:
 		return r, false
 	}
-	switch descriptor := all[r.begin-1]; { // the 1 of "1>> log", without a blank
-	case descriptor.end != all[r.begin].start:
-	case descriptor.text == "2":
+	switch before := all[r.begin-1]; { // the 1 of "1>> log", without a blank
+	case before.end != all[r.begin].start: // it belongs to the command
+	case before.text == "2":
 		return r, false
-	case descriptor.text == "1":
+	case before.text == "1":
 		r.begin--
 	}
 	return r, true
+}
+
+// isStderrToStdout reports whether three words are "2>&1".
+func isStderrToStdout(w []word) bool {
+	return w[0].text == "2" && w[0].end == w[1].start && w[1].text == ">&" && w[2].text == "1"
 }
 
 // isRedirection reports whether a word sends stdout to the next one.
@@ -160,11 +169,14 @@ func takeWrapper(t *Task) bool {
 	return false
 }
 
-var seconds = humanize.Pattern(`^[1-9][0-9]{0,6}[smhd]?$`)
+var (
+	timeoutValue = humanize.Pattern(`^[1-9][0-9]{0,6}[smhd]?$`)
+	descriptor   = humanize.Pattern(`^[0-9]+$`)
+)
 
 // duration writes what timeout(1) takes for a duration as the schedule does.
 func duration(text string) (string, bool) {
-	if !seconds().MatchString(text) {
+	if !timeoutValue().MatchString(text) {
 		return "", false
 	}
 	if last := text[len(text)-1]; last >= '0' && last <= '9' {
@@ -200,7 +212,7 @@ func takeLock(t *Task, all []word) bool {
 		return false
 	}
 	file, next := all[i].text, all[i+1]
-	if seconds().MatchString(file) { // a descriptor
+	if descriptor().MatchString(file) {
 		return false
 	}
 	switch {

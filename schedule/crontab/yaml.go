@@ -25,12 +25,13 @@ func (s *Schedule) YAML(header []string) []byte {
 		w.keys("", top)
 		w.blank()
 	}
-	if w.env("", common.Env, env, &Task{}); len(common.Env)+len(env) > 0 {
+	w.env("", common.Env, env, &Task{})
+	if len(common.Env)+len(env) > 0 {
 		w.blank()
 	}
 	w.line("defaults:")
 	w.line("  background: true")
-	w.surroundings("  ", common, &Task{})
+	w.keys("  ", common.surroundings(&Task{}))
 	w.keys("  ", defaults)
 	w.blank()
 	if len(s.Tasks) == 0 {
@@ -55,12 +56,10 @@ func (s *Schedule) YAML(header []string) []byte {
 // It leaves out keys whose values the tasks have in common: those values come from the lines, which
 // come first.
 func (s *Schedule) split(common *Task) (top, env, defaults []Key) {
-	var lines writer
-	lines.line("background: true")
-	lines.surroundings("", common, &Task{})
+	shared := common.surroundings(&Task{})
 	isCommon := func(k Key) bool {
 		above, _, _ := strings.Cut(k.Name, ".")
-		return strings.Contains("\n"+lines.String(), "\n"+above+":")
+		return above == "background" || slices.ContainsFunc(shared, func(k Key) bool { return k.Name == above })
 	}
 	top = slices.DeleteFunc(slices.Clone(s.Keys), func(k Key) bool {
 		return strings.HasPrefix(k.Name, "env.") || strings.HasPrefix(k.Name, "defaults.")
@@ -74,7 +73,6 @@ func (s *Schedule) split(common *Task) (top, env, defaults []Key) {
 func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
 	w := &writer{forLoader: true, place: schedule.Place{Line: 1, Column: 1}}
 	w.keys("", s.Keys)
-	w.setPlace(1)
 	w.line("tasks:")
 	for _, t := range s.Tasks {
 		w.task(t, &Task{Shell: "/bin/sh"})
@@ -95,13 +93,13 @@ func (s *Schedule) common() *Task {
 	}
 	for name := range s.Tasks[0].Env { // a task can give a variable another value, and cannot be without it
 		if !slices.ContainsFunc(s.Tasks, func(t *Task) bool { _, has := t.Env[name]; return !has }) {
-			all.Env[name] = most(s.Tasks, func(t *Task) string { return t.Env[name] })
+			all.Env[name] = mostCommon(s.Tasks, func(t *Task) string { return t.Env[name] })
 		}
 	}
-	all.Dir = most(s.Tasks, func(t *Task) string { return t.Dir })
-	all.User = most(s.Tasks, func(t *Task) string { return t.User })
-	all.Shell = most(s.Tasks, func(t *Task) string { return t.Shell })
-	zone := most(s.Tasks, func(t *Task) string { return t.Timezone })
+	all.Dir = mostCommon(s.Tasks, func(t *Task) string { return t.Dir })
+	all.User = mostCommon(s.Tasks, func(t *Task) string { return t.User })
+	all.Shell = mostCommon(s.Tasks, func(t *Task) string { return t.Shell })
+	zone := mostCommon(s.Tasks, func(t *Task) string { return t.Timezone })
 	if !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone != zone }) {
 		all.Timezone = zone
 	}
@@ -110,41 +108,43 @@ func (s *Schedule) common() *Task {
 	if slices.ContainsFunc(s.Tasks, setsAfter) || slices.ContainsFunc(s.Keys, ownHooks) {
 		return all // hooks of a task add to the hooks of the defaults, and these replace MAILTO
 	}
-	mail := most(s.Tasks, func(t *Task) string { return strings.Join(t.Mail, ",") })
+	mail := mostCommon(s.Tasks, func(t *Task) string { return strings.Join(t.Mail, ",") })
 	if mail != "" && len(s.Tasks) > 1 {
 		all.Mail = strings.Split(mail, ",")
 	}
 	return all
 }
 
-// most returns the value that most tasks have, the first of several.
-func most(tasks []*Task, valueOf func(*Task) string) (value string) {
+// mostCommon returns the value that most tasks have, the first of several. There is a task.
+func mostCommon(tasks []*Task, valueOf func(*Task) string) string {
 	counts := map[string]int{}
 	for _, t := range tasks {
 		counts[valueOf(t)]++
 	}
+	value := valueOf(tasks[0])
 	for _, t := range tasks {
-		if counts[valueOf(t)] > counts[value] || value == "" && counts[""] == 0 {
+		if counts[valueOf(t)] > counts[value] {
 			value = valueOf(t)
 		}
 	}
 	return value
 }
 
-// A writer writes YAML. Its methods write what they are called.
+// A writer writes YAML. Its methods write what they are called. Each line has its place in the
+// crontab.
 type writer struct {
 	strings.Builder
 	forLoader bool             // tasks have no defaults
-	place     schedule.Place   // of what is written, in the crontab
+	place     schedule.Place   // of the task that is written; of the crontab before the first one
 	places    []schedule.Place // of the lines
 }
 
-// setPlace says which line of the crontab the next written lines come from.
-func (w *writer) setPlace(line int) { w.place.Line, w.place.Column = line, 1 }
+// line writes a line that comes from the task.
+func (w *writer) line(format string, args ...any) { w.lineAt(w.place, format, args...) }
 
-func (w *writer) line(format string, args ...any) {
+func (w *writer) lineAt(place schedule.Place, format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
-	w.places = append(w.places, w.place)
+	w.places = append(w.places, place)
 }
 
 func (w *writer) blank() { w.line("") }
@@ -153,13 +153,13 @@ func (w *writer) blank() { w.line("") }
 func (w *writer) keys(indent string, keys []Key) {
 	done := map[string]bool{}
 	for i, k := range keys {
-		w.place.Line, w.place.Column = k.Line, k.Column
+		place := schedule.Place{Line: k.Line, Column: k.Column}
 		above, _, inside := strings.Cut(k.Name, ".")
 		if !inside {
-			w.line("%s%s: %s", indent, scalar(k.Name), k.Value)
+			w.lineAt(place, "%s%s: %s", indent, scalar(k.Name), k.Value)
 		} else if !done[above] {
 			done[above] = true
-			w.line("%s%s:", indent, scalar(above))
+			w.lineAt(place, "%s%s:", indent, scalar(above))
 			w.keys(indent+"  ", inner(above, keys[i:]))
 		}
 	}
@@ -182,17 +182,16 @@ func (w *writer) task(t *Task, common *Task) {
 	for _, line := range t.Comment {
 		w.line("  # %s", printable(line))
 	}
-	w.setPlace(t.Entry.Line)
+	w.place = schedule.Place{Line: t.Entry.Line, Column: 1}
 	w.taskHead(indent, t)
-	w.surroundings(indent, t, common)
+	w.keys(indent, t.surroundings(common))
 	own := maps.Clone(t.Env)
 	maps.DeleteFunc(own, func(name, value string) bool {
 		shared, ok := common.Env[name]
 		return ok && shared == value
 	})
 	w.env(indent, own, inner("env", t.Entry.Keys), t)
-	w.setPlace(t.Entry.Line)
-	for _, line := range t.keys() {
+	for _, line := range t.keyLines() {
 		if key, _, _ := strings.Cut(line, ":"); !t.sets(key) {
 			w.line(indent+"%s", line)
 		}
@@ -200,7 +199,6 @@ func (w *writer) task(t *Task, common *Task) {
 	w.keys(indent, slices.DeleteFunc(slices.Clone(t.Entry.Keys), func(k Key) bool {
 		return strings.HasPrefix(k.Name, "env.") || k.Name == "name" && !w.forLoader
 	}))
-	w.setPlace(t.Entry.Line)
 	w.command(indent, t.Command)
 }
 
@@ -227,48 +225,48 @@ func (w *writer) taskHead(indent string, t *Task) {
 	}
 }
 
-// surroundings writes what differs from the common values.
-func (w *writer) surroundings(indent string, t, common *Task) {
+// surroundings returns the keys by which the task differs from the common values.
+func (t *Task) surroundings(common *Task) (keys []Key) {
+	add := func(line int, name, format string, args ...any) {
+		keys = append(keys, Key{Name: name, Value: fmt.Sprintf(format, args...), Line: line, Column: 1})
+	}
 	if t.Timezone != common.Timezone && !t.sets("timezone") {
-		w.setPlace(t.lineOf("CRON_TZ"))
-		w.line(indent+"timezone: %s", scalar(t.Timezone))
+		add(t.lineOf("CRON_TZ"), "timezone", "%s", scalar(t.Timezone))
 	}
 	if t.User != common.User {
-		w.setPlace(t.Entry.Line)
-		w.line(indent+"user: %s", scalar(t.User))
+		add(t.Entry.Line, "user", "%s", scalar(t.User))
 	}
 	if t.Dir != common.Dir && !t.sets("dir") {
-		w.setPlace(t.lineOf("HOME"))
-		w.line(indent+"dir: %s", scalar(t.Dir))
+		add(t.lineOf("HOME"), "dir", "%s", scalar(t.Dir))
 	}
 	if shell := t.Shell; shell != common.Shell && !(shell == "/bin/sh" && common.Shell == "") && !t.sets("shell") {
-		w.setPlace(t.lineOf("SHELL"))
-		w.line(indent+"shell: [%s, -c]", flow(shell))
+		add(t.lineOf("SHELL"), "shell", "[%s, -c]", flow(shell))
 	}
-	w.setPlace(t.lineOf("MAILTO"))
+	mailLine := t.lineOf("MAILTO")
 	switch {
 	case len(t.Mail) > 0 && t.MailFailures:
 		if len(common.Mail) > 0 {
-			w.line(indent + "after: []")
+			add(mailLine, "after", "[]")
 		}
 		if !t.sets("on_failure") {
-			w.line(indent+"on_failure: {mail: %s, when: output}", mailTo(t.Mail))
+			add(mailLine, "on_failure", "{mail: %s, when: output}", mailTo(t.Mail))
 		}
-	case slices.Equal(t.Mail, common.Mail) || t.sets("after"):
+	case slices.Equal(t.Mail, common.Mail) || t.sets("after"): // the key stays as it is
 	case len(t.Mail) > 0:
-		w.line(indent+"after: {mail: %s, when: output}", mailTo(t.Mail))
+		add(mailLine, "after", "{mail: %s, when: output}", mailTo(t.Mail))
 	default:
-		w.line(indent + "after: []")
+		add(mailLine, "after", "[]")
 	}
+	return keys
 }
 
 // lineOf returns the line of a setting above the entry, or the line of the entry if the setting has
 // no line.
 func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting], t.Entry.Line) }
 
-// keys returns what the line says beside the command, as lines of YAML: the keys from Tidy, and the
-// keys from flags.
-func (t *Task) keys() (lines []string) {
+// keyLines returns what the line says beside the command, as lines of YAML: the keys from Tidy, and
+// the keys from flags.
+func (t *Task) keyLines() (lines []string) {
 	add := func(key, value string) {
 		if value != "" {
 			lines = append(lines, key+": "+value)
@@ -280,7 +278,7 @@ func (t *Task) keys() (lines []string) {
 	switch {
 	case t.Waits:
 		add("without_overlapping", "wait")
-	case t.WithoutOverlapping && t.Mutex == "":
+	case t.WithoutOverlapping && t.Mutex == "": // mutex implies it
 		add("without_overlapping", "true")
 	}
 	add("wait_at_most", t.WaitAtMost)
@@ -298,7 +296,7 @@ func (t *Task) Diff() (lines []string) {
 	if strings.HasPrefix(strings.TrimLeft(t.Entry.Command, " "), "cd ") && !strings.HasPrefix(t.Command, "cd ") {
 		lines = append(lines, "+ dir: "+t.Dir)
 	}
-	for _, key := range t.keys() {
+	for _, key := range t.keyLines() {
 		lines = append(lines, "+ "+key)
 	}
 	return append(lines, "+ command: "+t.Command)
@@ -312,8 +310,8 @@ func (w *writer) env(indent string, set Variables, keys []Key, t *Task) {
 	w.line(indent + "env:")
 	for _, name := range set.names() {
 		if !slices.ContainsFunc(keys, func(k Key) bool { return k.Name == name }) {
-			w.setPlace(t.lineOf(name))
-			w.line(indent+"  %s: %s", scalar(name), scalar(escape(set[name])))
+			place := schedule.Place{Line: t.lineOf(name), Column: 1}
+			w.lineAt(place, indent+"  %s: %s", scalar(name), scalar(escape(set[name])))
 		}
 	}
 	w.keys(indent+"  ", keys)
