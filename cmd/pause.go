@@ -93,8 +93,8 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 const flagPrefix = "--"
 
 // parseFlags returns the pause that the flags ask for.
-func (a pauseCommand) parseFlags(o pauseOptions, s *schedule.Schedule) (request control.Pausing, err error) {
-	request = control.Pausing{Stop: o.stop, Reason: o.reason}
+func (a pauseCommand) parseFlags(o pauseOptions, s *schedule.Schedule) (request control.PauseWish, err error) {
+	request = control.PauseWish{Stop: o.stop, Reason: o.reason}
 	begin := a.now()
 	if o.from != "" {
 		if begin, err = a.parseTime("from", o.from, s.Location); err != nil {

@@ -111,8 +111,8 @@ func (s Server) tableKey() string {
 // Silent reports whether the server has said nothing for three minutes.
 func (s Server) Silent() bool { return s.Age >= quietAfter }
 
-// Announce announces that a tick of self begins or goes on, and which runs live there. Offset is
-// how far the clock of this machine is ahead of the clock of the store (wrong by at most half a
+// Announce announces that a tick of self begins or goes on, and which runs live there. The offset
+// is how far the clock of this machine is ahead of the clock of the store (wrong by at most half a
 // round trip). The findings are what is wrong with the servers. Announce takes three calls.
 func Announce(
 	ctx context.Context, store mutex.Store, now func() time.Time, self Server,

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,38 +27,24 @@ const (
 // findingsOf returns what is wrong with the servers, at the time now of the store.
 func findingsOf(self Server, servers map[string]Server, now time.Time) (findings []Finding) {
 	affected := affectedBy(self, servers, now)
-	for _, f := range []Finding{
-		{
-			Kind: KindName,
-			Text: "another machine ticks under the name …, too",
-			Hint: "name each with `server:` or $SCHED_SERVER",
-		},
-		{
-			Kind: KindEnvironment,
-			Text: "servers of this schedule tick in another environment: … " +
-				"(" + self.Name + " is in " + self.Environment + ")",
-			Hint: "give each environment a `name` or a store of its own",
-		},
-		{
-			Kind: KindZone,
-			Text: "servers of this schedule are in another time zone: … " +
-				"(" + self.Name + " is in " + self.Zone + ")",
-			Hint: "write `timezone:` into the schedule: " +
-				"without it each server takes its own, and a task runs once in each zone",
-		},
-		{
-			Kind: KindSilent,
-			Text: "nothing was heard for three minutes or more of …, where tasks were running",
-		},
-	} {
-		names := affected[f.Kind]
-		slices.Sort(names)
-		names = slices.Compact(names)
-		names = names[:min(10, len(names))] // others may have written thousands
-		if f.Text = strings.Replace(f.Text, "…", strings.Join(names, ", "), 1); len(names) > 0 {
-			findings = append(findings, f)
+	// add adds a finding, unless it affects nobody. The names of the affected come first in the
+	// text.
+	add := func(kind, hint, format string, more ...any) {
+		names := slices.Compact(slices.Sorted(slices.Values(affected[kind])))
+		if len(names) == 0 {
+			return
 		}
+		names = names[:min(10, len(names))] // others may have written thousands
+		text := fmt.Sprintf(format, append([]any{strings.Join(names, ", ")}, more...)...)
+		findings = append(findings, Finding{kind, text, hint})
 	}
+	add(KindName, "name each with `server:` or $SCHED_SERVER", "another machine ticks under the name %s, too")
+	add(KindEnvironment, "give each environment a `name` or a store of its own",
+		"servers of this schedule tick in another environment: %s (%s is in %s)", self.Name, self.Environment)
+	add(KindZone, "write `timezone:` into the schedule: "+
+		"without it each server takes its own, and a task runs once in each zone",
+		"servers of this schedule are in another time zone: %s (%s is in %s)", self.Name, self.Zone)
+	add(KindSilent, "", "nothing was heard for three minutes or more of %s, where tasks were running")
 	return findings
 }
 
@@ -73,7 +60,7 @@ func affectedBy(self Server, servers map[string]Server, now time.Time) map[strin
 		case key == self.tableKey():
 		case s.Name == self.Name && s.Machine != self.Machine:
 			// A machine that was set up anew finds its own past. A machine that ticked later is
-			// another one.
+			// another one. A server that does not know its machine says nothing about this.
 			if differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen) {
 				affected[KindName] = []string{self.Name}
 			}

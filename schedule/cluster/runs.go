@@ -21,8 +21,9 @@ const (
 	lastFor = 400 * 24 * time.Hour // how long the last run of a task is kept
 )
 
-// Publish publishes ended runs of one server. Publishing them again is harmless. Last has the last
-// run of each task in records. Snapshots, which may hold secrets, and outputs stay on the server.
+// Publish publishes ended runs of one server. Publishing them again is harmless. In last is the
+// last run of each task in records. Snapshots, which may hold secrets, and outputs stay on the
+// server.
 func Publish(ctx context.Context, store mutex.Store, records []state.Row, last map[string]state.Row) error {
 	if len(records) == 0 {
 		return nil
@@ -144,21 +145,21 @@ func (s sharedRun) row() state.Row {
 	}
 }
 
-// foreign reads a run of a server other than self.
-func foreign(value []byte, self string) (state.Row, bool) {
+// foreign reads a run of a server other than thisServer.
+func foreign(value []byte, thisServer string) (state.Row, bool) {
 	s, ok := mutex.Decode[sharedRun](value)
 	isRun := outcome.IsID(s.Run) && s.Task != "" && !s.Slot.IsZero() && slices.Contains(outcome.Ran, s.Outcome)
-	isForeign := s.Server != "" && s.Server != self
+	isForeign := s.Server != "" && s.Server != thisServer
 	return s.row(), ok && isRun && isForeign
 }
 
-// Recent returns the ended runs of servers other than self that match q, in the order of
+// Recent returns the ended runs of servers other than thisServer that match q, in the order of
 // state.Runs.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
 // that must not wait. Skipped and missed slots are only in the histories of their servers.
 //
 // It cannot stop sooner, because the log is not in the order of slots: a server publishes late what
 // it could not publish in an outage.
-func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]state.Row, error) {
+func Recent(ctx context.Context, store mutex.Store, thisServer string, q state.Query, most int) ([]state.Row, error) {
 	runs := map[string]state.Row{}
 	for read := 0; read < most; read += PageSize {
 		values, err := store.Tail(ctx, logRuns, read, PageSize)
@@ -166,7 +167,7 @@ func Recent(ctx context.Context, store mutex.Store, self string, q state.Query, 
 			return nil, err
 		}
 		for _, value := range values {
-			if r, ok := foreign(value, self); ok && q.Matches(r) {
+			if r, ok := foreign(value, thisServer); ok && q.Matches(r) {
 				runs[r.ID] = r
 			}
 		}
@@ -186,16 +187,16 @@ func Newest(runs map[string]state.Row, limit int) []state.Row {
 	return sorted
 }
 
-// Last returns, by task, the ended run that began last on a server other than self.
-func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]state.Row, error) {
+// Last returns, by task, the ended run that began last on a server other than thisServer.
+func Last(ctx context.Context, store mutex.Store, thisServer string, tasks []string) (map[string]state.Row, error) {
 	values, err := store.All(ctx, tableLast)
 	last, newest := map[string]state.Row{}, map[string][]byte{}
 	for key, value := range values {
 		task, server, _ := strings.Cut(key, "@")
-		if !slices.Contains(tasks, task) || server == self || bytes.Compare(value, newest[task]) <= 0 {
+		if !slices.Contains(tasks, task) || server == thisServer || bytes.Compare(value, newest[task]) <= 0 {
 			continue // each begins with the id of its run, and ids sort by the time at which the runs began
 		}
-		if r, ok := foreign(value, self); ok && r.Task == task {
+		if r, ok := foreign(value, thisServer); ok && r.Task == task {
 			last[task], newest[task] = r, value
 		}
 	}

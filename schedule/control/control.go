@@ -66,13 +66,13 @@ func (a Actor) ChooseTasks(paused pause.Pauses, names, tags []string) ([]string,
 			return nil, err
 		}
 	}
+	if err := CheckTags(a.Schedule, tags); err != nil {
+		return nil, err
+	}
 	for _, t := range a.Schedule.Tasks {
 		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
 			names = append(names, t.Name)
 		}
-	}
-	if err := CheckTags(a.Schedule, tags); err != nil {
-		return nil, err
 	}
 	var chosen []string
 	for _, name := range names {
@@ -119,8 +119,8 @@ func (a Actor) CheckPlanned(from, until time.Time, flag string) error {
 	return nil
 }
 
-// A Pausing says what a pause is to be.
-type Pausing struct {
+// A PauseWish says what a pause is to be.
+type PauseWish struct {
 	From   time.Time // when it begins; zero for now
 	Until  time.Time // when it ends by itself; zero: it lasts until somebody resumes
 	Stop   bool      // the runs that go on when it begins are stopped
@@ -128,11 +128,11 @@ type Pausing struct {
 }
 
 // LogReason returns the reason for the log of changes. It begins with the times of a planned pause.
-func (p Pausing) LogReason(zone *time.Location) string {
-	if p.From.IsZero() {
-		return Reason(p.Reason)
+func (w PauseWish) LogReason(zone *time.Location) string {
+	if w.From.IsZero() {
+		return Reason(w.Reason)
 	}
-	return Because("from "+humanize.MinuteZone(p.From, zone)+" until "+humanize.MinuteZone(p.Until, zone), p.Reason)
+	return Because("from "+humanize.MinuteZone(w.From, zone)+" until "+humanize.MinuteZone(w.Until, zone), w.Reason)
 }
 
 // PlannedEnded begins the reason in the log of changes when a planned pause was taken back.
@@ -141,18 +141,18 @@ const PlannedEnded = "what was planned"
 // Pause pauses the tasks of those names, or pause.Everything. A pause that begins now replaces the
 // pauses in effect of the same name. A planned pause replaces the pause that was planned for the
 // same time. Pause returns the new pause, and the pauses as they were before.
-func (a Actor) Pause(names []string, p Pausing) (made pause.Pause, before pause.Pauses, err error) {
+func (a Actor) Pause(names []string, wish PauseWish) (made pause.Pause, before pause.Pauses, err error) {
 	now := a.Now().UTC().Round(0)
 	made = pause.Pause{
 		By:     a.By,
 		Server: a.Server,
 		Since:  now,
-		Until:  p.Until.UTC(),
-		Reason: Reason(p.Reason),
-		Stop:   p.Stop,
+		Until:  wish.Until.UTC(),
+		Reason: Reason(wish.Reason),
+		Stop:   wish.Stop,
 	}
-	if !p.From.IsZero() {
-		made.Planned, made.Since = true, p.From.UTC()
+	if !wish.From.IsZero() {
+		made.Planned, made.Since = true, wish.From.UTC()
 	}
 	err = a.Controls.Pause(func(all pause.Pauses) pause.Pauses {
 		before = maps.Clone(all)
@@ -222,8 +222,14 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", short, row.Task, became)
 }
 
-// NotStopped returns why a run was not stopped, given what run.Caller.Stop returned; nil if it was
-// stopped.
+// NotStopped returns the answer to what run.Caller.Stop returned; nil if the run was stopped.
+//
+//	error           outcome            answer
+//	ErrNotFound                        the run had ended
+//	nil             none               the run had ended
+//	ErrNotRunning                      it was not stopped, and how it ended
+//	nil             not stopped        it was not stopped, and how it ended
+//	another                            the error, which says why the run goes on
 func NotStopped(r state.Row, s run.Stopping, err error) error {
 	short := humanize.ShortRun(r.ID)
 	switch {

@@ -65,41 +65,47 @@ func (i Interrupt) String() string {
 
 // InEffect returns the pause of a name, a task's or Everything, that is in effect.
 func (p Pauses) InEffect(name string, at time.Time) (Pause, bool) {
-	i := slices.IndexFunc(p[name], func(one Pause) bool { return one.InEffect(at) })
+	i := slices.IndexFunc(p[name], func(pause Pause) bool { return pause.InEffect(at) })
 	if i < 0 {
 		return Pause{}, false
 	}
 	return p[name][i], true
 }
 
-// Last returns the newest pause of a name that began when it was made; the zero Pause for none.
+// Last returns the newest pause of a name that began when it was made; the zero Pause for none. All
+// such pauses are versions of one (Pause.Same), and so is the zero Pause.
 func (p Pauses) Last(name string) Pause { return p.known(name, Pause{}) }
 
 // ToCome returns the pauses of a name that begin after at.
 func (p Pauses) ToCome(name string, at time.Time) []Pause {
-	return slices.DeleteFunc(slices.Clone(p[name]), func(one Pause) bool { return !one.ToCome(at) })
+	return slices.DeleteFunc(slices.Clone(p[name]), func(pause Pause) bool { return !pause.ToCome(at) })
 }
 
 // ForTask returns the pause in effect for a task: its own pause, the pause of everything unless the
 // task has even_when_paused, or a pause of the schedule.
 func (p Pauses) ForTask(t *schedule.Task, at time.Time) (Pause, bool) {
-	return p.first(t, at, func(one Pause) bool { return one.InEffect(at) })
+	return p.first(t, at, func(pause Pause) bool { return pause.InEffect(at) })
+}
+
+// Stopping is ForTask for pauses that stop runs.
+func (p Pauses) Stopping(t *schedule.Task, at time.Time) (Pause, bool) {
+	return p.first(t, at, func(pause Pause) bool { return pause.Stop && pause.InEffect(at) })
 }
 
 // Ending is ForTask for times to come: only pauses with an end count.
 func (p Pauses) Ending(t *schedule.Task, at time.Time) (Pause, bool) {
-	return p.first(t, at, func(one Pause) bool { return one.InEffect(at) && !one.Until.IsZero() })
+	return p.first(t, at, func(pause Pause) bool { return pause.InEffect(at) && !pause.Until.IsZero() })
 }
 
 // Covering is ForTask for times of the past. It knows a pause that has ended meanwhile, as long as
 // no later pause of the same name was made.
 func (p Pauses) Covering(t *schedule.Task, at time.Time) (Pause, bool) {
-	return p.first(t, at, func(one Pause) bool { return one.Covers(at) })
+	return p.first(t, at, func(pause Pause) bool { return pause.Covers(at) })
 }
 
 // Touch reports whether a pause of the task may cover a time between from and until, both included.
 func (p Pauses) Touch(t *schedule.Task, from, until time.Time) bool {
-	touches := func(one Pause) bool { return one.Touches(from, until) }
+	touches := func(pause Pause) bool { return pause.Touches(from, until) }
 	if len(t.Pauses) > 0 || slices.ContainsFunc(p[t.Name], touches) {
 		return true
 	}
@@ -113,14 +119,14 @@ func (p Pauses) first(t *schedule.Task, at time.Time, matches func(Pause) bool) 
 		return p[t.Name][i], true
 	}
 	if i := slices.IndexFunc(p[Everything], matches); i >= 0 && !t.EvenWhenPaused {
-		one := p[Everything][i]
-		one.Everything = true
-		return one, true
+		pause := p[Everything][i]
+		pause.Everything = true
+		return pause, true
 	}
 	for _, planned := range t.Pauses {
 		from, until, ok := planned.At(at)
-		if one := OfFile(planned, from, until); ok && matches(one) {
-			return one, true
+		if pause := OfFile(planned, from, until); ok && matches(pause) {
+			return pause, true
 		}
 	}
 	return Pause{}, false
@@ -151,11 +157,6 @@ func (p Pauses) Tasks(at time.Time) (names []string) {
 	return names
 }
 
-// Stopping is ForTask for pauses that stop runs.
-func (p Pauses) Stopping(t *schedule.Task, at time.Time) (Pause, bool) {
-	return p.first(t, at, func(one Pause) bool { return one.Stop && one.InEffect(at) })
-}
-
 // known returns the version of a pause (Pause.Same) that p has; the zero Pause for none.
 func (p Pauses) known(name string, version Pause) Pause {
 	if i := slices.IndexFunc(p[name], version.Same); i >= 0 {
@@ -165,8 +166,8 @@ func (p Pauses) known(name string, version Pause) Pause {
 }
 
 // put sets a pause of a name, in place of another version of it.
-func (p Pauses) put(name string, one Pause) {
-	p[name] = append(slices.DeleteFunc(slices.Clone(p[name]), one.Same), one)
+func (p Pauses) put(name string, pause Pause) {
+	p[name] = append(slices.DeleteFunc(slices.Clone(p[name]), pause.Same), pause)
 }
 
 // newerIn returns the pauses of others that are newer than the versions in p, or not in p.
@@ -187,9 +188,9 @@ func (p Pauses) newerIn(others Pauses) Pauses {
 func (p Pauses) withVersions(changed Pauses, now time.Time) Pauses {
 	numbered := Pauses{}
 	for name, pauses := range changed {
-		for _, one := range pauses {
-			one.Version = max(now.UnixMicro(), p.known(name, one).Version+1)
-			numbered.put(name, one)
+		for _, pause := range pauses {
+			pause.Version = max(now.UnixMicro(), p.known(name, pause).Version+1)
+			numbered.put(name, pause)
 		}
 	}
 	return numbered

@@ -1,9 +1,9 @@
 // Package placement says which machines `servers:` of a task means, by their names and by their
 // labels.
 //
-// A label is NAME=VALUE; no name of a machine has a `=`. Labels come from a variable or a file of
-// the machine. A wrong label is left out and reported (Machine.Wrong). A task that asks for a wrong
-// label does not run there.
+// A label is NAME=VALUE; no name of a machine has a `=`. Labels come from $SCHED_LABELS or a file
+// of the machine. A wrong label is left out and reported (Machine.Wrong). A task that asks for a
+// wrong label does not run there.
 package placement
 
 import (
@@ -61,9 +61,14 @@ func Match(pattern, text string) bool {
 	return matches
 }
 
+// The characters beside letters and digits: of a name or a value, and of a pattern.
+const (
+	inNames    = "._-"
+	inPatterns = inNames + "*?"
+)
+
 // Check returns what is wrong with a pattern, and what to do; empty if the pattern is right.
 func Check(pattern string) (problem, hint string) {
-	const names, globs = "._-", "._-*?"
 	name, value, isLabel := strings.Cut(pattern, "=")
 	switch {
 	case strings.ContainsAny(pattern, ", "):
@@ -74,10 +79,10 @@ func Check(pattern string) (problem, hint string) {
 	case strings.Contains(pattern, ":") && !isLabel:
 		name, value, _ := strings.Cut(pattern, ":")
 		return "is not the name of a server", "a label is written " + name + "=" + strings.TrimSpace(value)
-	case !isLabel && !consistsOf(pattern, globs):
+	case !isLabel && !consistsOf(pattern, inPatterns):
 		return "is not the name of a server",
 			"use letters, digits and . _ -; * stands for any characters, and ? for one"
-	case isLabel && (!consistsOf(name, names) || !consistsOf(value, globs)):
+	case isLabel && (!consistsOf(name, inNames) || !consistsOf(value, inPatterns)):
 		return "is not a label",
 			"write NAME=VALUE of letters, digits and . _ -, as role=db; " +
 				"in VALUE * stands for any characters, and ? for one"
@@ -87,7 +92,7 @@ func Check(pattern string) (problem, hint string) {
 
 // CheckName is Check for the name of one server.
 func CheckName(name string) (problem, hint string) {
-	if consistsOf(name, "._-") {
+	if consistsOf(name, inNames) {
 		return "", ""
 	}
 	if problem, hint = Check(name); problem == "" {
@@ -99,7 +104,7 @@ func CheckName(name string) (problem, hint string) {
 // ValidName reports whether a machine can have this name.
 func ValidName(name string) bool {
 	const longest = 128 // bytes
-	return consistsOf(name, "._-") && len(name) <= longest && !strings.ContainsRune("._-", rune(name[0]))
+	return consistsOf(name, inNames) && len(name) <= longest && !strings.ContainsRune(inNames, rune(name[0]))
 }
 
 // consistsOf reports whether a text has only letters and digits of ASCII and the other characters,
@@ -118,7 +123,7 @@ func consistsOf(text, others string) bool {
 const longestText = 4 << 10
 
 // Parse reads labels between spaces, commas or lines; # begins a comment. It leaves out wrong
-// labels. From names the source in wrong.
+// labels. The text of wrong names their source, from.
 func Parse(text, from string) (labels []string, wrong string) {
 	if len(text) > longestText {
 		return nil, fmt.Sprintf("%s is longer than %d bytes", from, longestText)
@@ -127,7 +132,7 @@ func Parse(text, from string) (labels []string, wrong string) {
 		line, _, _ = strings.Cut(line, "#")
 		for _, word := range words(line) {
 			name, value, _ := strings.Cut(word, "=")
-			if consistsOf(name, "._-") && consistsOf(value, "._-") {
+			if consistsOf(name, inNames) && consistsOf(value, inNames) {
 				labels = append(labels, word)
 			} else if wrong == "" {
 				wrong = fmt.Sprintf("%s: %s is not a label: write NAME=VALUE of letters, digits and . _ -, as role=db",

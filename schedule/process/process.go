@@ -6,12 +6,6 @@
 // priority. It finds the processes of a run by the run's id in their environment, and not by their
 // numbers: the kernel gives numbers away again.
 //
-// It reads the files of env_file: NAME=value lines as Laravel, Ruby and Node write them. It expands
-// only ${NAME} in them, and no error repeats what a file holds, which may be secret. The reader is
-// our own: joho/godotenv drops the $27 of SECRET=xTvDqw$27 and quotes the file in its errors, which
-// would put passwords into the history. The tests read a typical file with both, and say when that
-// has changed.
-//
 // Non-goals: when a command starts, how long it may take, and what its exit code means for its run
 // (package run).
 package process
@@ -36,13 +30,13 @@ import (
 // what the kernel can do first, which costs every background run a process more.
 type Process struct {
 	PID  int
-	Done chan struct{} // closed when the command has ended; then the next three fields are set
+	Done chan struct{} // closed when the command has ended; then status, Usage and Refusal are set
 
 	status  syscall.WaitStatus
 	Usage   syscall.Rusage
 	Refusal string // why a process that was to become the command (Become) did not; "" if it did
 
-	ownPeak    int64 // the peak memory that is not the command's, in units of ru_maxrss
+	peakBefore int64 // the peak memory from before it was the command, in units of ru_maxrss
 	keepZombie bool  // it stays a zombie when it has ended, until Reap
 
 	mu        sync.Mutex
@@ -110,7 +104,7 @@ func reapChild(child int) (succeeded bool) {
 func (p *Process) PeakMemory() int64 {
 	const rounding = 1 << 20 // the kernel counts memory by processor, and adds that up now and then
 	peak := int64(p.Usage.Maxrss) * maxrssUnit
-	if peak <= p.ownPeak*maxrssUnit+rounding {
+	if peak <= p.peakBefore*maxrssUnit+rounding {
 		return 0
 	}
 	return peak
@@ -131,7 +125,7 @@ func (p *Process) readPeak(text string) (rest string) {
 	if err != nil {
 		return text
 	}
-	p.ownPeak = max(p.ownPeak, peak)
+	p.peakBefore = max(p.peakBefore, peak)
 	return rest
 }
 

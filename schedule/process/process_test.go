@@ -144,12 +144,12 @@ func TestThePeakMemoryBeforeTheCommandIsTakenOff(t *testing.T) {
 		{"123456\n", ""},
 		{"123456\nexec /x: permission denied", "exec /x: permission denied"},
 	} {
-		p := &Process{ownPeak: 5}
+		p := &Process{peakBefore: 5}
 		if got := p.readPeak(row.said); got != row.refusal {
 			t.Errorf("%q: %q", row.said, got)
 		}
-		if strings.HasPrefix(row.said, "123456\n") != (p.ownPeak == 123456) {
-			t.Errorf("%q: %d", row.said, p.ownPeak)
+		if strings.HasPrefix(row.said, "123456\n") != (p.peakBefore == 123456) {
+			t.Errorf("%q: %d", row.said, p.peakBefore)
 		}
 	}
 }

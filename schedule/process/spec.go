@@ -211,7 +211,7 @@ func (p Program) Fork() (*Process, error) {
 	started := &Process{
 		PID:        pid,
 		Done:       make(chan struct{}),
-		ownPeak:    ownPeak(),
+		peakBefore: ownPeak(),
 		keepZombie: p.keepZombie && hasSubreaper,
 	}
 	go started.wait(p.refusal)

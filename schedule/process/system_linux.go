@@ -64,7 +64,7 @@ func processes(yield func(pid int) bool) {
 	}
 }
 
-// readMember finds a process by its id. Living is false for what has ended, zombies included.
+// readMember finds a process by its id. A process that has ended is not living, nor is a zombie.
 func readMember(pid int) (m member, living bool) {
 	stat := ReadStat(pid)
 	living = stat.Group != 0 && stat.State != 'Z' && stat.State != 'X'
@@ -195,10 +195,10 @@ func Environment(pid int) [][]byte {
 	const maxWait = 100 * time.Millisecond
 	pairs, err := readProc(pid, "environ")
 	for end := time.Now().Add(maxWait); len(pairs) == 0 && err == nil && time.Now().Before(end); {
-		executing := isExecuting(pid)
-		pairs, err = readProc(pid, "environ") // again in any case: it may just have executed one
-		if !executing {
-			break
+		wasExecuting := isExecuting(pid)
+		pairs, err = readProc(pid, "environ") // if it was not, it may have begun and ended since the first read
+		if !wasExecuting {
+			break // it has no environment
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -58,7 +58,7 @@ func Adopt(pid int) (*Process, bool) {
 		return nil, false
 	}
 	const unknownPeak = math.MaxInt32 // another process forked it
-	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: unknownPeak}
+	p := &Process{PID: pid, Done: make(chan struct{}), peakBefore: unknownPeak}
 	go p.wait(nil)
 	if stat.State == 'Z' {
 		<-p.Done

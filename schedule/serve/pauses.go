@@ -102,8 +102,8 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 }
 
 // pausing returns the pause that the request asks for.
-func (body PauseRequest) pausing(r *Visit, actor control.Actor) (asked control.Pausing, err error) {
-	asked = control.Pausing{Stop: body.Stop, Reason: body.Reason}
+func (body PauseRequest) pausing(r *Visit, actor control.Actor) (asked control.PauseWish, err error) {
+	asked = control.PauseWish{Stop: body.Stop, Reason: body.Reason}
 	from, planned, err := readFuture(r, nil, "from", body.From, "from")
 	if err != nil {
 		return asked, err

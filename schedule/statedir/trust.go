@@ -1,13 +1,3 @@
-// Package statedir has what all files in a state folder need: who may own the folder, file locks
-// with a bound, and writes that a kill leaves done or undone.
-//
-// It knows no file by name but the folder itself; only the package that owns a file knows what it
-// holds.
-//
-// It is our own because no library does what runs need. Other programs must inherit the descriptor
-// of a lock, and the wait for it must have a bound: rogpeppe/go-internal/lockedfile waits for ever
-// and keeps the descriptor. A draft must have one name, so that many kills leave one draft:
-// google/renameio makes a new name for each draft.
 package statedir
 
 import (
@@ -20,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 )
+
+// This file says whom the files of sched are safe from: Check for a state folder, CheckAbove for
+// each path that root believes.
 
 // Check refuses a state folder in which another user can write
 // (docs/internals/decisions.md#a-state-folder-that-others-can-write-is-refused): the files in it
@@ -73,12 +66,6 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to user %d, not to us (%d)", e.Dir, e.Owner, os.Geteuid())
 }
 
-// The rest of this file says which paths root may believe: paths at which no other user can put
-// something else.
-//
-// It judges the folders above a file, as StrictModes of sshd does (sshd_config(5)). The package
-// that opens the file checks who owns it and who can write it.
-
 // mostLinks bounds the symbolic links on the way to one path, as the kernel does
 // (path_resolution(7)).
 const mostLinks = 40
@@ -108,8 +95,9 @@ func (e *FolderError) Hint(below string) string {
 
 // CheckAbove returns a *FolderError when a folder on the way to path belongs to another user than
 // root, or can be written by others and is not sticky: such a user can rename what is in it. At the
-// path itself there may be anything, or nothing. The path must be absolute; other errors are of the
-// system.
+// path itself there may be anything, or nothing: the package that opens the file checks who owns it
+// and who can write it. Folders are judged as by StrictModes of sshd (sshd_config(5)). The path
+// must be absolute; other errors are of the system.
 //
 // It goes the way of the kernel, from / on, and takes one name of the path after the other:
 //

@@ -42,15 +42,17 @@ type ending struct {
 func (w *Worker) shutDown(signals <-chan os.Signal) {
 	e := &ending{worker: w, sent: map[int]int{}}
 	for _, t := range w.ticks {
-		t.link.Write([]byte{1})
+		t.link.Write([]byte{1}) // any byte tells the tick to start nothing more (Link)
 	}
 	grace := time.After(w.Grace)
-	empty := 0 // how many looks in a row have found nothing
-	for looks := 0; w.reap(); looks++ {
+	empty := 0                          // how many looks in a row have found nothing
+	for looks := 0; w.reap(); looks++ { // reap returns false when no child is left
 		runs := backgroundRuns()
+		empty++
 		if len(w.ticks) > 0 || len(runs) > 0 {
 			empty = 0
-		} else if empty++; empty == emptyLooks {
+		}
+		if empty == emptyLooks {
 			return
 		}
 		// Not at the first look: most of what ends at once has ended by the second.
@@ -103,8 +105,8 @@ func (e *ending) await(grace <-chan time.Time, signals <-chan os.Signal) {
 	}
 }
 
-// A backgroundRun is a process of background runs other than a command: a witness, a supervisor, or
-// `sched finish`.
+// A backgroundRun is a process of background runs other than a command (backgroundRuns): a witness,
+// a supervisor, or `sched finish`.
 type backgroundRun struct {
 	pid        int
 	supervisor bool
