@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -228,6 +229,35 @@ func TestATickReportsWhatAFinishCouldNotDeliver(t *testing.T) {
 	}
 	if server.asked["/refuse"] != 1 || server.asked["/down"] != 1 || waiting(t, dir) != 1 {
 		t.Errorf("%v, %d wait", server.asked, waiting(t, dir))
+	}
+}
+
+// A message that cannot be read is left to a tick by a process that cannot report it.
+func TestAnUnreadableMessageIsReportedByATick(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), ".sched")
+	finish := senderIn(dir)
+	m, err := ping("http://localhost", "1").pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Target = json.RawMessage("[]")
+	dead := senderIn(dir) // it puts the message in, and ends before its attempt
+	if _, err := dead.put(&m); err != nil {
+		t.Fatal(err)
+	}
+	dead.Wait(context.Background(), 0)
+	finish.SendWaiting()
+	finish.Wait(context.Background(), Patience)
+
+	var told []string
+	tick := senderIn(dir)
+	tick.Undelivered = func(d *Delivery, err error, what string) {
+		told = append(told, fmt.Sprintf("%s %s: %v; %s", d.Run, d.Hook, err, what))
+	}
+	tick.SendWaiting()
+	tick.Wait(context.Background(), Patience)
+	if want := []string{"1 after 1: it cannot be read; it is dropped"}; !reflect.DeepEqual(told, want) {
+		t.Errorf("%q, not %q", told, want)
 	}
 }
 

@@ -40,13 +40,13 @@ type Sender struct {
 	// Undelivered reports a failed attempt to people, with the fate of the delivery in words. Nil:
 	// a later tick reports it.
 	Undelivered func(d *Delivery, err error, fate string)
-	// Lost is called instead if the outbox does not have the failed delivery: no later tick finds
-	// it.
+	// Lost reports a failed delivery that the outbox does not have: no later tick finds it. It is
+	// called only if Undelivered is nil.
 	Lost func(d *Delivery, err error)
 	// Delivered is called after an attempt that succeeded; it may be nil.
 	Delivered func(d *Delivery, target string)
 
-	db  *state.DB // nil for none
+	db  *state.DB // nil for none: then only Put and Send are called
 	env []string  // the variables for ${VAR} in targets
 
 	ctx      context.Context
@@ -179,8 +179,8 @@ func (s *Sender) take(sender string) *Delivery {
 		return nil
 	}
 	d, err := unpack(m)
-	if err != nil {
-		d.attempts.Refused, d.attempts.Error = true, "it cannot be read"
+	if err != nil { // the delivery has only what a report needs
+		d.addFailure(Target{}, &Error{Text: "it cannot be read", Permanent: true}, clock.Now().UTC())
 	}
 	return d
 }
