@@ -60,7 +60,7 @@ func (a doctorCommand) examine(asJSON bool) error {
 	switch doctor.Worst(results) {
 	case doctor.Warning:
 		return &exit{code: exitFailed}
-	case doctor.Problem:
+	case doctor.Bad:
 		return &exit{code: exitUsage}
 	}
 	return nil
@@ -118,7 +118,7 @@ func (a doctorCommand) printExamination(results []doctor.Result) {
 	tones := map[doctor.Level]terminal.Tone{
 		doctor.OK:      terminal.Good,
 		doctor.Warning: terminal.Caution,
-		doctor.Problem: terminal.Bad,
+		doctor.Bad:     terminal.Bad,
 	}
 	table := out.Table()
 	defer table.Flush()

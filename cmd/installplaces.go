@@ -185,7 +185,7 @@ func (p *places) addition() (change, error) {
 				lineNumbers(others))
 		}
 	}
-	return p.crontabChange(p.cronLine.Add(text, replace), exists), nil
+	return p.crontabChange(p.cronLine.AddTo(text, replace), exists), nil
 }
 
 // removals returns the changes that take the schedule out of every place that has it.
@@ -194,7 +194,7 @@ func (p *places) removals() (changes []change, err error) {
 	if err != nil && !errors.As(err, new(*install.ProgramError)) {
 		return nil, err
 	}
-	if edit := p.cronLine.Remove(text); err == nil && !edit.IsNone() {
+	if edit := p.cronLine.RemoveFrom(text); err == nil && !edit.IsNone() {
 		changes = append(changes, p.crontabChange(edit, exists))
 	}
 	for _, path := range p.cronLine.Find() {

@@ -143,7 +143,7 @@ func checkCrontab(_ context.Context, s *Subject) (found findings) {
 		return s.noLine(err)
 	}
 	if len(ours) > 1 {
-		found.add(Problem, "remove one of them",
+		found.add(Bad, "remove one of them",
 			"%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place())
 	}
 	for _, line := range ours {
@@ -163,7 +163,7 @@ func (s *Subject) noLine(err error) findings {
 	} else if err != nil {
 		text = err.Error()
 	}
-	return finding(Problem, "`sched install -c "+s.Schedule.File+"` adds it, or let `sched work` tick", "%s", text)
+	return finding(Bad, "`sched install -c "+s.Schedule.File+"` adds it, or let `sched work` tick", "%s", text)
 }
 
 // lineFindings says what is wrong with a line that calls this schedule.
@@ -172,13 +172,13 @@ func (s *Subject) lineFindings(l callingLine) (found findings) {
 		found.add(level, hint, "%s %s", l.place(), fmt.Sprintf(format, args...))
 	}
 	if l.When != "* * * * *" && l.When != "*/1 * * * *" {
-		add(Problem, "write * * * * *", "calls it at %s, and not each minute", l.When)
+		add(Bad, "write * * * * *", "calls it at %s, and not each minute", l.When)
 	}
 	if l.unended {
-		add(Problem, "add a line break at its end", "is the last line and does not end: cron passes it over")
+		add(Bad, "add a line break at its end", "is the last line and does not end: cron passes it over")
 	}
 	if l.Input != nil {
-		add(Problem, `write \%`, "has a %%, at which cron ends the command")
+		add(Bad, `write \%`, "has a %%, at which cron ends the command")
 	}
 	if strings.HasPrefix(l.source, "/etc/cron.d/") && strings.Contains(filepath.Base(l.source), ".") {
 		add(Warning, "rename the file", "is in a file with a dot in its name, which cron of Debian passes over")
@@ -189,7 +189,7 @@ func (s *Subject) lineFindings(l callingLine) (found findings) {
 		add(Warning, "write its whole path: "+s.Self,
 			"calls %s without its path, and cron's PATH is short", l.call.program)
 	case missing != nil:
-		add(Problem, "this one is "+s.Self, "calls %s, which is not there", l.call.program)
+		add(Bad, "this one is "+s.Self, "calls %s, which is not there", l.call.program)
 	case err == nil && !os.SameFile(info, ownInfo):
 		add(Warning, "call the same one in both", "calls %s, and this is %s", l.call.program, s.Self)
 	}
@@ -197,7 +197,7 @@ func (s *Subject) lineFindings(l callingLine) (found findings) {
 	if l.User != "" && unix.Stat(s.Schedule.StateDir, &folder) == nil {
 		owner := int(folder.Uid)
 		if caller, err := user.Lookup(l.User); err != nil || caller.Uid != strconv.Itoa(owner) {
-			add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s",
+			add(Bad, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s",
 				l.User, view.UserName(owner))
 		}
 	}
@@ -219,7 +219,7 @@ func checkCron(_ context.Context, s *Subject) findings {
 	case len(ours) == 0:
 		return fine("no cron runs, and no crontab calls this schedule")
 	}
-	return finding(Problem, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
+	return finding(Bad, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
 		"%s calls this schedule, and no cron runs", ours[0].place())
 }
 
@@ -231,12 +231,12 @@ func (s *Subject) calledTwice(lines []cronLine) (found findings) {
 		return nil
 	}
 	if pid, works := work.Running(s.Schedule.StateDir); works {
-		found.add(Problem, "keep one of the two",
+		found.add(Bad, "keep one of the two",
 			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())
 	}
 	for _, u := range s.units() {
 		if u.enabled() {
-			found.add(Problem, "keep one of the two: `sched uninstall` takes away what `sched install` wrote",
+			found.add(Bad, "keep one of the two: `sched uninstall` takes away what `sched install` wrote",
 				"%s is enabled, and %s calls this schedule, too", u.starter(), ours[0].place())
 		}
 	}
@@ -252,7 +252,7 @@ func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
 		}
 		for _, l := range lines {
 			if strings.Contains(l.Command, "artisan schedule:run") && strings.Contains(l.Command, t.Dir) {
-				found.add(Problem, "take the line out of the crontab",
+				found.add(Bad, "take the line out of the crontab",
 					"%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name)
 			}
 		}
@@ -296,7 +296,7 @@ func checkSystemd(_ context.Context, s *Subject) (found findings) {
 	for _, u := range s.units() {
 		paths = append(paths, u.path)
 		if u.killMode != "process" {
-			found.add(Problem, "add KillMode=process to [Service]; then systemctl daemon-reload",
+			found.add(Bad, "add KillMode=process to [Service]; then systemctl daemon-reload",
 				"%s has no KillMode=process: systemd kills background runs when the tick has ended", u.path)
 		}
 	}

@@ -130,7 +130,7 @@ func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
 		os.Symlink("../sched.timer", filepath.Join(wants, "sched.timer"))); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkDoubles(context.Background(), s); found[0].Level != Problem ||
+	if found := checkDoubles(context.Background(), s); found[0].Level != Bad ||
 		!strings.Contains(found[0].Text, "sched.timer is enabled, and crontab -l:1 calls") {
 		t.Errorf("%v", found)
 	}
@@ -168,7 +168,7 @@ func TestUnitsNeedTheirKillMode(t *testing.T) {
 	for _, test := range []struct {
 		mode string
 		want Level
-	}{{"", Problem}, {"KillMode=mixed\n", Problem}, {"KillMode=process\n", OK}} {
+	}{{"", Bad}, {"KillMode=mixed\n", Bad}, {"KillMode=process\n", OK}} {
 		write(test.mode)
 		if found := checkSystemd(context.Background(), s); found[0].Level != test.want {
 			t.Errorf("%q: %v", test.mode, found)

@@ -19,7 +19,7 @@ func TestLittleRoomOnTheDiskOfTheStateFolder(t *testing.T) {
 		want          string
 	}{
 		{"room for everything", "size=1g", OK, " free"},
-		{"too little for the history", "size=5m", Problem, "is full"},
+		{"too little for the history", "size=5m", Bad, "is full"},
 		{"enough for some days", "size=100m", Warning, " left"},
 		{"no files but a few hundred", "size=1g,nr_inodes=500", Warning, "inodes left"},
 	} {

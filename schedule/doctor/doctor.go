@@ -24,7 +24,7 @@ type Level string
 const (
 	OK      Level = "ok"
 	Warning Level = "warning"
-	Problem Level = "problem"
+	Bad     Level = "problem"
 )
 
 // A Result is what a check found.
@@ -160,7 +160,7 @@ var checks = []check{
 
 // Worst returns the worst level of the results, without results of the host.
 func Worst(results []Result) Level {
-	for _, level := range []Level{Problem, Warning} {
+	for _, level := range []Level{Bad, Warning} {
 		if slices.ContainsFunc(results, func(r Result) bool { return r.Level == level && !r.OfHost }) {
 			return level
 		}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -29,6 +30,7 @@ import (
 // unknownYet is the finding of checks that need the note of a tick.
 func unknownYet() findings { return fine("not known before a tick has come that nobody typed") }
 
+// checkVariables looks for variables that the schedule or its commands name and that ticks lack.
 func checkVariables(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.tickNote()
 	if !ok {
@@ -47,7 +49,7 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
 			if strings.Contains(p.Text, "is not set") {
-				found.add(Problem, "set it in the crontab, or write ${VAR:-default} or ${file:PATH}",
+				found.add(Bad, "set it in the crontab, or write ${VAR:-default} or ${file:PATH}",
 					"ticks lack a variable: %s: %s", p.Place.String(), p.Text)
 			}
 		}
@@ -68,43 +70,47 @@ func (s *Subject) missingVariables(note Note) (found findings) {
 		given, known := ticks.Variables(t)
 		theirs := process.Lookup(given)
 		for _, name := range usedVariables(t) {
-			_, isHere := ours(name)
-			if _, there := theirs(name); known && isHere && !there {
+			_, inShell := ours(name)
+			if _, inTicks := theirs(name); known && inShell && !inTicks {
 				uses[name] = append(uses[name], t.Name)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(uses)) {
-		found.add(Problem, "set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab",
+		found.add(Bad, "set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab",
 			"your shell has the variable %s, and ticks have not; commands use it: %s",
 			name, humanize.Names(uses[name], 3))
 	}
 	return found
 }
 
+// checkPath looks for programs of tasks that the PATH of this shell has, and not the PATH of ticks.
 func checkPath(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.tickNote()
 	if !ok {
 		return unknownYet()
 	}
 	ticks, ours := &Machine{Environ: []string{"PATH=" + note.Path}}, &Machine{Environ: s.Environ}
-	needs := map[string][]string{} // tasks, by what is said of a program
-	folders := map[string]string{}
+	type missing struct{ name, program, path string } // path: the PATH of the ticks
+	users := map[missing][]string{}                   // tasks
 	for t := range s.Schedule.ActiveTasks() {
 		path, known := ticks.Path(t)
 		ourPath, _ := ours.Path(t)
 		for _, name := range programNames(t) {
 			program := process.Find(name, ourPath, t.Dir)
 			if known && program != "" && process.Find(name, path, t.Dir) == "" {
-				text := fmt.Sprintf("%s is %s in your shell, and not in the PATH of ticks, %s", name, program, path)
-				needs[text] = append(needs[text], t.Name)
-				folders[text] = filepath.Dir(program) + ":" + path
+				m := missing{name, program, path}
+				users[m] = append(users[m], t.Name)
 			}
 		}
 	}
-	for _, text := range slices.Sorted(maps.Keys(needs)) {
-		found.add(Problem, "add to the top of the schedule: env: {PATH: "+folders[text]+"}",
-			"%s: %s", text, humanize.Names(needs[text], 3))
+	byName := func(a, b missing) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.program, b.program), cmp.Compare(a.path, b.path))
+	}
+	for _, m := range slices.SortedFunc(maps.Keys(users), byName) {
+		found.add(Bad, "add to the top of the schedule: env: {PATH: "+filepath.Dir(m.program)+":"+m.path+"}",
+			"%s is %s in your shell, and not in the PATH of ticks, %s: %s",
+			m.name, m.program, m.path, humanize.Names(users[m], 3))
 	}
 	return found.orFine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
 }
@@ -114,7 +120,7 @@ func checkZone(_ context.Context, s *Subject) findings {
 	note, ok := s.tickNote()
 	zone := s.Schedule.Location.String()
 	if ok && note.Zone != s.Zone && zone == s.Zone {
-		return finding(Problem, "name one in the schedule: timezone: "+zone,
+		return finding(Bad, "name one in the schedule: timezone: "+zone,
 			"ticks take the machine to be in %s, and your shell in %s (TZ)", note.Zone, s.Zone)
 	}
 	return fine("the schedule is in %s", zone)
@@ -124,6 +130,8 @@ func checkZone(_ context.Context, s *Subject) findings {
 // programs.
 const leastFiles = 256
 
+// checkLimits looks for a limit of ticks that is less than half of the limit of this shell, for too
+// few open files, and for another umask.
 func checkLimits(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.tickNote()
 	if !ok {
@@ -134,10 +142,10 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 		theirs := note.Limits[name]
 		our, limited := ours.Limits[name]
 		switch {
-		case name == "open files" && theirs < leastFiles:
+		case name == openFiles && theirs < leastFiles:
 			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
 				"commands of ticks may open %d files at once", theirs)
-		case name != "open files" && (!limited || theirs < our/2):
+		case name != openFiles && (!limited || theirs < our/2):
 			found.add(Warning, "see limits.conf(5)",
 				"ticks have a limit for %s, %d, that your shell has not", name, theirs)
 		}
@@ -147,7 +155,7 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 			"files of ticks get the umask %s, yours %s", note.Umask, ours.Umask)
 	}
 	files := "any number of"
-	if most, limited := note.Limits["open files"]; limited {
+	if most, limited := note.Limits[openFiles]; limited {
 		files = fmt.Sprintf("up to %d", most)
 	}
 	return found.orFine("commands of ticks may open %s files, with umask %s", files, note.Umask)
@@ -155,13 +163,15 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 
 var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
 
+// checkServers says for which server this machine takes itself, and which tasks it leaves to
+// others.
 func checkServers(_ context.Context, s *Subject) (found findings) {
 	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if !slices.ContainsFunc(s.Schedule.Tasks, asks) {
 		return nil
 	}
 	if problem := s.Schedule.Machine.Wrong; problem != "" {
-		found.add(Problem, "tasks that ask for labels in `servers` do not run here until it is mended", "%s", problem)
+		found.add(Bad, "tasks that ask for labels in `servers` do not run here until it is mended", "%s", problem)
 	}
 	found = append(found, s.otherVariables()...)
 	var elsewhere []string
@@ -186,10 +196,10 @@ func (s *Subject) otherVariables() (found findings) {
 	}
 	ours := process.Lookup(s.Environ)
 	for _, name := range machineVariables {
-		_, ticks := slices.BinarySearch(note.Names, name)
-		if _, isHere := ours(name); isHere != ticks {
+		_, inTicks := slices.BinarySearch(note.Names, name)
+		if _, inShell := ours(name); inShell != inTicks {
 			who := "ticks have $" + name + ", and this shell has not"
-			if isHere {
+			if inShell {
 				who = "this shell has $" + name + ", and ticks have not"
 			}
 			found.add(Warning, "set it in both, or let the file /etc/sched/labels and the host name say it",
@@ -220,12 +230,15 @@ type Note struct {
 	By    []string  // the processes above it then, the nearest first: sh, cron; empty if they are not known
 }
 
+// openFiles is the name of a limit in Environment.Limits.
+const openFiles = "open files"
+
 // limits are the limits that end commands, or keep them from starting.
 var limits = []struct {
 	name     string
 	resource int
 }{
-	{"open files", unix.RLIMIT_NOFILE},
+	{openFiles, unix.RLIMIT_NOFILE},
 	{"file size", unix.RLIMIT_FSIZE},
 	{"memory", unix.RLIMIT_AS},
 	{"cpu seconds", unix.RLIMIT_CPU},

@@ -30,7 +30,7 @@ func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 	tasks := s.mailServers()
 	for _, server := range slices.Sorted(maps.Keys(tasks)) {
 		if problem := mailProblem(ctx, server); problem != "" {
-			found.add(Problem, "see `mail:` in the schedule", "%s, for %s", problem, humanize.Names(tasks[server], 3))
+			found.add(Bad, "see `mail:` in the schedule", "%s, for %s", problem, humanize.Names(tasks[server], 3))
 		}
 	}
 	if len(tasks) > 0 {
@@ -104,7 +104,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	all, err := cluster.List(ctx, s.Store)
 	took := time.Since(began)
 	if err != nil {
-		return finding(Problem, "one_server and without_overlapping need it: see `store_down:`", "%s", err.Error())
+		return finding(Bad, "one_server and without_overlapping need it: see `store_down:`", "%s", err.Error())
 	}
 	if took > slowStore {
 		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer",
@@ -145,7 +145,7 @@ func (s *Subject) otherSchedules(all []cluster.Server) (found findings) {
 	for _, server := range all {
 		switch {
 		case server.Name == s.Server && !(call{config: server.File}).isOf(s.Schedule.File):
-			found.add(Problem, "give each a `name:` of its own",
+			found.add(Bad, "give each a `name:` of its own",
 				"%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses",
 				server.File, s.Schedule.Name)
 		case server.Name != s.Server && server.Digest != s.Schedule.Digest:
@@ -161,7 +161,7 @@ func storeRisks(ctx context.Context, store mutex.Store) (found findings) {
 	for _, risk := range all {
 		level := Warning
 		if risk.Evicts {
-			level = Problem
+			level = Bad
 		}
 		found.add(level, risk.Hint, "%s", risk.Text)
 	}

@@ -36,11 +36,11 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 			continue
 		}
 		if err != nil {
-			found.add(Problem, "create it, or change `user:` and `group:`", "%s: %s", t.Name, err.Error())
+			found.add(Bad, "create it, or change `user:` and `group:`", "%s: %s", t.Name, err.Error())
 			continue
 		}
 		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
-			found.add(Problem, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
+			found.add(Bad, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
 		}
 		problems = append(problems, machine.Problems(t)...)
 	}
@@ -48,7 +48,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		found = append(found, s.needsRoot(ofOtherUsers)...)
 	}
 	for _, problem := range MergeSame(problems) {
-		level := Problem
+		level := Bad
 		if strings.HasPrefix(problem.Text, "output: ") {
 			level = Warning // the task runs all the same
 		}
@@ -62,7 +62,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 func (s *Subject) needsRoot(tasks []string) findings {
 	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
 	if _, ok := s.tickNote(); ok {
-		return finding(Problem, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
+		return finding(Bad, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
 			"%s; the ticks of this schedule are not root's", text)
 	}
 	return finding(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
@@ -105,24 +105,24 @@ func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 	report := func(key, hint, format string, args ...any) {
 		problems = append(problems, t.Problem(key, hint, format, args...))
 	}
-	if problem := folderProblem(t.Dir); problem != "" {
-		report("dir", "the task fails with 126 when it is not there in time", "dir: %s", problem)
+	if text := folderDefect(t.Dir); text != "" {
+		report("dir", "the task fails with 126 when it is not there in time", "dir: %s", text)
 		return problems // the programs are looked for in it
 	}
 	if t.Output.File != "" {
-		if problem := makeProblem(filepath.Dir(t.Output.File)); problem != "" {
-			report("output", "the copy is not made then; the task runs", "output: %s", problem)
+		if text := makeDefect(filepath.Dir(t.Output.File)); text != "" {
+			report("output", "the copy is not made then; the task runs", "output: %s", text)
 		}
 	}
 	place := programPlace{dir: t.Dir}
 	place.path, place.pathKnown = m.Path(t)
 	for _, c := range commandsOf(t) {
-		for _, problem := range place.problems(c.command) {
-			report(c.key, problem.hint, "%s: %s", c.key, problem.text)
+		for _, defect := range place.defects(c.command) {
+			report(c.key, defect.hint, "%s: %s", c.key, defect.text)
 		}
-		if problem := syntaxError(c.command); problem != "" {
+		if text := syntaxError(c.command); text != "" {
 			report(c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s",
-				c.key, c.command.Shell[0], problem)
+				c.key, c.command.Shell[0], text)
 			continue
 		}
 		for _, word := range m.unknownWords(c.command) {
@@ -199,9 +199,9 @@ func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
 	return append(env, more...), true
 }
 
-// folderProblem says why the path is no folder; "" if it is a folder, or if we have no right to
+// folderDefect says why the path is no folder; "" if it is a folder, or if we have no right to
 // look.
-func folderProblem(path string) string {
+func folderDefect(path string) string {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -216,12 +216,12 @@ func folderProblem(path string) string {
 	return ""
 }
 
-// makeProblem says why the path is no folder and cannot become one, as the copy of an output makes
+// makeDefect says why the path is no folder and cannot become one, as the copy of an output makes
 // it; else "".
-func makeProblem(path string) string {
+func makeDefect(path string) string {
 	there := firstExisting(path)
-	if problem := folderProblem(there); problem != "" || there == path {
-		return problem
+	if text := folderDefect(there); text != "" || there == path {
+		return text
 	}
 	if unix.Access(there, unix.W_OK|unix.X_OK) != nil {
 		return fmt.Sprintf("the folder %s cannot be made: this user may not write in %s", path, there)
@@ -251,8 +251,8 @@ type programPlace struct {
 // A defect says why a program cannot be started; its text is empty if it can be.
 type defect struct{ text, hint string }
 
-// problems says which programs of the command are missing, or cannot be started.
-func (p programPlace) problems(c schedule.Command) (all []defect) {
+// defects says which programs of the command are missing, or cannot be started.
+func (p programPlace) defects(c schedule.Command) (all []defect) {
 	for _, name := range programsOf(c) {
 		file := name
 		switch {
@@ -269,14 +269,14 @@ func (p programPlace) problems(c schedule.Command) (all []defect) {
 				continue
 			}
 		}
-		if problem := p.startProblem(name, file); problem.text != "" {
-			all = append(all, problem)
+		if found := p.startDefect(name, file); found.text != "" {
+			all = append(all, found)
 		}
 	}
 	return all
 }
 
-func (p programPlace) startProblem(name, file string) defect {
+func (p programPlace) startDefect(name, file string) defect {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -288,11 +288,11 @@ func (p programPlace) startProblem(name, file string) defect {
 	case info.Mode()&0o111 == 0:
 		return defect{name + " is not executable", "chmod +x " + name}
 	}
-	return p.interpreterProblem(name, file)
+	return p.interpreterDefect(name, file)
 }
 
-// interpreterProblem says why the interpreter of a script, in its first line, cannot be started.
-func (p programPlace) interpreterProblem(name, file string) defect {
+// interpreterDefect says why the interpreter of a script, in its first line, cannot be started.
+func (p programPlace) interpreterDefect(name, file string) defect {
 	line := firstLine(file)
 	words := strings.Fields(strings.TrimPrefix(line, "#!"))
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {

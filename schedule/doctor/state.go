@@ -22,12 +22,12 @@ func checkSchedule(_ context.Context, s *Subject) (found findings) {
 	file := s.Schedule.File
 	if s.Broken != nil {
 		first, _, _ := strings.Cut(s.Broken.Error(), "\n")
-		found.add(Problem, "see `sched check`", "the schedule is invalid, and ticks run %s: %s",
+		found.add(Bad, "see `sched check`", "the schedule is invalid, and ticks run %s: %s",
 			s.Schedule.InPlace(), first)
 	}
 	if left := s.Schedule.BadLines; len(left) > 0 {
 		first, _, _ := strings.Cut(left[0].String(), "\n")
-		found.add(Problem, "see `sched check`", "%s of the crontab cannot run: %s",
+		found.add(Bad, "see `sched check`", "%s of the crontab cannot run: %s",
 			humanize.Count(len(left), "line"), first)
 	}
 	for _, part := range s.Schedule.Files() {
@@ -39,7 +39,7 @@ func checkSchedule(_ context.Context, s *Subject) (found findings) {
 		found.add(Warning, "chmod o-w "+folder, "every user can write %s, and put another schedule there", folder)
 	}
 	if err := statedir.CheckAbove(file); err != nil && os.Geteuid() == 0 {
-		found.add(Problem, "", "%s, and root would run what is put there in place of the schedule", err.Error())
+		found.add(Bad, "", "%s, and root would run what is put there in place of the schedule", err.Error())
 	}
 	return found.orFine("%s is valid: %s", file, humanize.Count(len(s.Schedule.Tasks), "task"))
 }
@@ -60,10 +60,10 @@ func openFolder(path string) string {
 func checkState(_ context.Context, s *Subject) (found findings) {
 	dir := s.Schedule.StateDir
 	if problem := StateDirProblem(s.Schedule); problem != nil {
-		return finding(Problem, problem.Hint, "%s", problem.Text)
+		return finding(Bad, problem.Hint, "%s", problem.Text)
 	}
 	if err := tryLock(filepath.Join(dir, "locks", ".making")); err != nil {
-		found.add(Problem, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
+		found.add(Bad, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
 	}
 	if name := networkFileSystem(dir); name != "" {
 		found.add(Warning,
@@ -134,7 +134,7 @@ func checkDisk(_ context.Context, s *Subject) findings {
 	const hint = "free some; `history: {keep: 7d}` keeps less"
 	switch {
 	case free < noSpace:
-		return finding(Problem, hint, "the disk of %s is full", dir)
+		return finding(Bad, hint, "the disk of %s is full", dir)
 	case free < leastSpace:
 		return finding(Warning, hint, "the disk of %s has %s left", dir, humanize.Bytes(free))
 	case disk.Files > 0 && disk.Ffree < leastInodes:
@@ -177,7 +177,7 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 		err = db.CheckPages(bounded)
 	}
 	if err != nil {
-		return finding(Problem, "the next tick sets a damaged one aside and begins another",
+		return finding(Bad, "the next tick sets a damaged one aside and begins another",
 			"%s cannot be read: %v", path, err)
 	}
 	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) > 0 {

@@ -54,7 +54,7 @@ func TestHistoryIsReadPageByPage(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if found := checkHistory(context.Background(), s); found[0].Level != Problem ||
+	if found := checkHistory(context.Background(), s); found[0].Level != Bad ||
 		!strings.Contains(found[0].Text, "cannot be read") {
 		t.Errorf("a damaged one: %v", found)
 	}
@@ -89,7 +89,7 @@ func fillHistory(t *testing.T, dir string) string {
 
 func TestAFullDiskAndAStateFolderWithoutLocks(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
-	if found := checkDisk(context.Background(), s); found[0].Level == Problem {
+	if found := checkDisk(context.Background(), s); found[0].Level == Bad {
 		t.Errorf("%v", found)
 	}
 	if found := checkState(context.Background(), s); found[0].Level != OK {
@@ -100,7 +100,7 @@ func TestAFullDiskAndAStateFolderWithoutLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Schedule.StateDir = file
-	if found := checkState(context.Background(), s); found[0].Level != Problem {
+	if found := checkState(context.Background(), s); found[0].Level != Bad {
 		t.Errorf("a file in its place: %v", found)
 	}
 }

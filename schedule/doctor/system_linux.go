@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mostAbove is how many processes above this one are named at most.
 const mostAbove = 6
 
 // processesAbove returns the names of the processes above this one, the nearest first. The process
@@ -36,6 +37,7 @@ func processStat(pid int) (name string, parent int, ok bool) {
 	return strings.TrimSpace(string(text[open+1 : end])), parent, err == nil
 }
 
+// processes returns the names of all processes.
 func processes() map[string]bool {
 	names := map[string]bool{}
 	entries, _ := os.ReadDir("/proc")
@@ -61,8 +63,8 @@ func clockIsSynchronised() (synchronised, known bool) {
 	return state != unix.TIME_ERROR && clock.Status&unix.STA_UNSYNC == 0, true
 }
 
-// networks are the magic numbers of file systems on other machines (statfs(2)).
-var networks = map[int64]string{
+// networkFileSystems are file systems on other machines, by their magic numbers (statfs(2)).
+var networkFileSystems = map[int64]string{
 	unix.NFS_SUPER_MAGIC:  "NFS",
 	unix.SMB_SUPER_MAGIC:  "SMB",
 	unix.CIFS_SUPER_MAGIC: "CIFS",
@@ -80,5 +82,5 @@ func networkFileSystem(dir string) string {
 	if unix.Statfs(firstExisting(dir), &disk) != nil {
 		return ""
 	}
-	return networks[int64(disk.Type)]
+	return networkFileSystems[int64(disk.Type)]
 }

@@ -56,7 +56,7 @@ func checkTicks(_ context.Context, s *Subject) findings {
 	if !last.IsZero() {
 		missing += ", the last at " + humanize.MinuteZone(last, s.Schedule.Location)
 	}
-	return finding(Problem, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog",
+	return finding(Bad, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog",
 		"%s", missing)
 }
 
@@ -84,7 +84,7 @@ func (s *Subject) tickedTwice() (found findings) {
 		if len(last.By) > 0 {
 			callers = ", the second time by " + callerOf(last.By)
 		}
-		found.add(Problem, "keep one of crontab, timer and `sched work`; two schedules need a state folder each",
+		found.add(Bad, "keep one of crontab, timer and `sched work`; two schedules need a state folder each",
 			"%d minutes of the last hour were ticked twice, the last %s%s",
 			n, humanize.MinuteZone(last.Minute, s.Schedule.Location), callers)
 	}

@@ -32,6 +32,126 @@ import (
 	"sched/schedule/statedir"
 )
 
+// This file has the line of a schedule, the edits of a crontab's text, and last the program
+// crontab(1).
+
+// A Line is the one line of a schedule, which starts a tick each minute.
+type Line struct {
+	Program string // sched, absolute
+	File    string // the schedule, absolute
+}
+
+// ID tells the lines of schedules apart. It is made from the path of the schedule alone.
+func (l Line) ID() string {
+	sum := sha256.Sum256([]byte(l.File))
+	return hex.EncodeToString(sum[:4])
+}
+
+// mark ends the line in a crontab. To the shell it is a comment.
+func (l Line) mark() string { return " # sched install " + l.ID() }
+
+// replacedMark begins a line of a crontab that the line of the schedule replaced.
+func (l Line) replacedMark() string { return "# replaced by sched " + l.ID() + ": " }
+
+// Command returns the command that starts a tick, for a POSIX shell.
+func (l Line) Command() string {
+	return humanize.ShellWord(l.Program) + " run -q -c " + humanize.ShellWord(l.File)
+}
+
+// Cron returns the line in the crontab of a user.
+func (l Line) Cron() string { return "* * * * * " + percents(l.Command()) + l.mark() }
+
+// percents escapes each % for a crontab, because a plain % ends the command there.
+func percents(text string) string { return strings.ReplaceAll(text, "%", `\%`) }
+
+// An Edit is a crontab before and after.
+type Edit struct {
+	Old, New string
+	Diff     []string // the lines that change, with - before old ones and + before new ones
+}
+
+// IsNone reports whether the edit changes nothing.
+func (e Edit) IsNone() bool { return e.Old == e.New }
+
+// AddTo returns the crontab with the line at its end, or in the place of an older line of the same
+// schedule. It comments out the lines of these numbers, which count from 1.
+func (l Line) AddTo(text string, replace map[int]bool) Edit {
+	e := &editor{}
+	present := false
+	for i, line := range split(text) {
+		switch {
+		case strings.HasSuffix(line, l.mark()) && !present:
+			present = true
+			e.change(line, l.Cron())
+		case strings.HasSuffix(line, l.mark()):
+			e.drop(line)
+		case replace[i+1]:
+			e.change(line, l.replacedMark()+line)
+		default:
+			e.keep(line)
+		}
+	}
+	if !present {
+		e.add(l.Cron())
+	}
+	return e.editOf(text)
+}
+
+// RemoveFrom returns the crontab without the line. Lines that it replaced are as they were.
+func (l Line) RemoveFrom(text string) Edit {
+	e := &editor{}
+	for _, line := range split(text) {
+		if was, replaced := strings.CutPrefix(line, l.replacedMark()); replaced {
+			e.change(line, was)
+		} else if strings.HasSuffix(line, l.mark()) {
+			e.drop(line)
+		} else {
+			e.keep(line)
+		}
+	}
+	return e.editOf(text)
+}
+
+// IsIn reports whether a crontab has the line, as any version of sched writes it.
+func (l Line) IsIn(text string) bool {
+	return slices.ContainsFunc(split(text), func(line string) bool { return strings.HasSuffix(line, l.mark()) })
+}
+
+// split returns the lines of a text without their line breaks. A last line without a line break
+// does not matter: no cron takes such a crontab.
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// An editor writes the new text of a crontab line by line, and keeps the diff.
+type editor struct {
+	strings.Builder
+	diff []string
+}
+
+func (e *editor) keep(line string) { e.WriteString(line + "\n") }
+
+func (e *editor) drop(line string) { e.diff = append(e.diff, "- "+line) }
+
+func (e *editor) add(line string) {
+	e.diff = append(e.diff, "+ "+line)
+	e.keep(line)
+}
+
+func (e *editor) change(old, new string) {
+	if old == new {
+		e.keep(old)
+		return
+	}
+	e.drop(old)
+	e.add(new)
+}
+
+func (e *editor) editOf(old string) Edit { return Edit{old, e.String(), e.diff} }
+
 // A Crontab is the crontab of a user, as crontab(1) reads and replaces it.
 type Crontab struct {
 	User string // "" for the user of this process; only root may name another
@@ -127,12 +247,6 @@ func (c Crontab) run(input *os.File, arguments ...string) (out, errs string, err
 	return stdout.String(), stderr.String(), err
 }
 
-// An Edit is a crontab before and after.
-type Edit struct {
-	Old, New string
-	Diff     []string // the lines that change, with - before old ones and + before new ones
-}
-
 // ErrChanged says that somebody else changed the crontab after it was read. Nothing was written.
 var ErrChanged = errors.New("the crontab was changed meanwhile by somebody else")
 
@@ -214,113 +328,3 @@ func backUp(folder, name, text string, now time.Time) (path string, err error) {
 	}
 	return path, nil
 }
-
-// IsNone reports whether the edit changes nothing.
-func (e Edit) IsNone() bool { return e.Old == e.New }
-
-// Add returns the crontab with the line at its end, or in the place of an older line of the same
-// schedule. It comments out the lines of these numbers, which count from 1.
-func (l Line) Add(text string, replace map[int]bool) Edit {
-	e := &editor{}
-	present := false
-	for i, line := range split(text) {
-		switch {
-		case strings.HasSuffix(line, l.mark()) && !present:
-			present = true
-			e.change(line, l.Cron())
-		case strings.HasSuffix(line, l.mark()):
-			e.drop(line)
-		case replace[i+1]:
-			e.change(line, l.replacedMark()+line)
-		default:
-			e.keep(line)
-		}
-	}
-	if !present {
-		e.add(l.Cron())
-	}
-	return e.editOf(text)
-}
-
-// Remove returns the crontab without the line. Lines that it replaced are as they were.
-func (l Line) Remove(text string) Edit {
-	e := &editor{}
-	for _, line := range split(text) {
-		if was, replaced := strings.CutPrefix(line, l.replacedMark()); replaced {
-			e.change(line, was)
-		} else if strings.HasSuffix(line, l.mark()) {
-			e.drop(line)
-		} else {
-			e.keep(line)
-		}
-	}
-	return e.editOf(text)
-}
-
-// IsIn reports whether a crontab has the line, as any version of sched writes it.
-func (l Line) IsIn(text string) bool {
-	return slices.ContainsFunc(split(text), func(line string) bool { return strings.HasSuffix(line, l.mark()) })
-}
-
-// split returns the lines of a text without their line breaks. A last line without a line break
-// does not matter: no cron takes such a crontab.
-func split(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-type editor struct {
-	strings.Builder
-	diff []string
-}
-
-func (e *editor) keep(line string) { e.WriteString(line + "\n") }
-
-func (e *editor) drop(line string) { e.diff = append(e.diff, "- "+line) }
-
-func (e *editor) add(line string) {
-	e.diff = append(e.diff, "+ "+line)
-	e.keep(line)
-}
-
-func (e *editor) change(old, new string) {
-	if old == new {
-		e.keep(old)
-		return
-	}
-	e.drop(old)
-	e.add(new)
-}
-
-func (e *editor) editOf(old string) Edit { return Edit{old, e.String(), e.diff} }
-
-// A Line is the one line of a schedule, which starts a tick each minute.
-type Line struct {
-	Program string // sched, absolute
-	File    string // the schedule, absolute
-}
-
-// ID tells the lines of schedules apart. It is made from the path of the schedule alone.
-func (l Line) ID() string {
-	sum := sha256.Sum256([]byte(l.File))
-	return hex.EncodeToString(sum[:4])
-}
-
-// mark ends the line in a crontab. To the shell it is a comment.
-func (l Line) mark() string { return " # sched install " + l.ID() }
-
-// replacedMark begins a line of a crontab that the line of the schedule replaced.
-func (l Line) replacedMark() string { return "# replaced by sched " + l.ID() + ": " }
-
-// Command is the command that starts a tick, for a POSIX shell.
-func (l Line) Command() string {
-	return humanize.ShellWord(l.Program) + " run -q -c " + humanize.ShellWord(l.File)
-}
-
-// Cron is the line in the crontab of a user.
-func (l Line) Cron() string { return "* * * * * " + percents(l.Command()) + l.mark() }
-
-// percents escapes each % for a crontab, because a plain % ends the command there.
-func percents(text string) string { return strings.ReplaceAll(text, "%", `\%`) }

@@ -25,23 +25,23 @@ func TestTheLineOfASchedule(t *testing.T) {
 
 func TestAddAndRemove(t *testing.T) {
 	old := "MAILTO=me\n\n1 1 * * * a\n# a comment\n2 2 * * *\tb  \n"
-	added := shop.Add(old, map[int]bool{3: true})
+	added := shop.AddTo(old, map[int]bool{3: true})
 	want := "MAILTO=me\n\n" + shop.replacedMark() + "1 1 * * * a\n# a comment\n2 2 * * *\tb  \n" + shop.Cron() + "\n"
 	if added.New != want || len(added.Diff) != 3 {
 		t.Errorf("%q\n%q", added.New, added.Diff)
 	}
-	if again := shop.Add(added.New, nil); !again.IsNone() {
+	if again := shop.AddTo(added.New, nil); !again.IsNone() {
 		t.Errorf("%q", again.Diff)
 	}
-	if removed := shop.Remove(added.New); removed.New != old {
+	if removed := shop.RemoveFrom(added.New); removed.New != old {
 		t.Errorf("%q", removed.New)
 	}
 }
 
 // A newer sched at another place takes over the line and leaves it at its place.
 func TestTheLineMovesWithTheProgram(t *testing.T) {
-	text := shop.Add("1 1 * * * a\n", nil).New + "2 2 * * * b\n"
-	moved := Line{"/opt/sched/bin/sched", shop.File}.Add(text, nil)
+	text := shop.AddTo("1 1 * * * a\n", nil).New + "2 2 * * * b\n"
+	moved := Line{"/opt/sched/bin/sched", shop.File}.AddTo(text, nil)
 	if want := strings.Replace(text, "/usr/local/bin/sched", "/opt/sched/bin/sched", 1); moved.New != want {
 		t.Errorf("%q", moved.New)
 	}
@@ -51,14 +51,14 @@ func TestTheLineMovesWithTheProgram(t *testing.T) {
 func TestTwoSchedulesInOneCrontab(t *testing.T) {
 	other := Line{"/usr/local/bin/sched", "/srv/blog/schedule.yaml"}
 	old := "1 1 * * * a\n2 2 * * * b\n"
-	both := other.Add(shop.Add(old, map[int]bool{1: true}).New, map[int]bool{2: true}).New
+	both := other.AddTo(shop.AddTo(old, map[int]bool{1: true}).New, map[int]bool{2: true}).New
 	if strings.Count(both, "sched run") != 2 || !shop.IsIn(both) || !other.IsIn(both) {
 		t.Fatalf("%q", both)
 	}
-	if got := other.Remove(shop.Remove(both).New).New; got != old {
+	if got := other.RemoveFrom(shop.RemoveFrom(both).New).New; got != old {
 		t.Errorf("%q", got)
 	}
-	if got := shop.Remove(both).New; got != other.Add(old, map[int]bool{2: true}).New {
+	if got := shop.RemoveFrom(both).New; got != other.AddTo(old, map[int]bool{2: true}).New {
 		t.Errorf("%q", got)
 	}
 }
@@ -75,8 +75,8 @@ func FuzzAddAndRemove(f *testing.F) {
 		for i := range 64 {
 			replace[i+1] = lines>>i&1 == 1
 		}
-		added := shop.Add(text, replace)
-		if got := shop.Remove(added.New).New; got != text {
+		added := shop.AddTo(text, replace)
+		if got := shop.RemoveFrom(added.New).New; got != text {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})
