@@ -107,7 +107,8 @@ func longestRun(t *schedule.Task) (longest time.Duration) {
 		return 0
 	}
 	for attempt := 1; attempt <= max(t.Retry.Attempts, 1); attempt++ {
-		if longest += t.Timeout; attempt < t.Retry.Attempts {
+		longest += t.Timeout
+		if attempt < t.Retry.Attempts {
 			longest += t.Retry.Wait(attempt)
 		}
 	}

@@ -169,7 +169,8 @@ func (c Cell) Text() string {
 func (s *Sums) Days() (days []Day) {
 	most, least := 0, math.MaxInt
 	for _, hour := range s.Hours {
-		if most = max(most, hour.Most); hour.Most > 0 {
+		most = max(most, hour.Most)
+		if hour.Most > 0 {
 			least = min(least, hour.Most)
 		}
 		if n := len(days); n == 0 || days[n-1].Date.YearDay() != hour.Start.YearDay() {

@@ -199,7 +199,8 @@ func (q *foregroundQueue) run(s *simulation, at int64) {
 		}
 		q.order.Ran(slot.Task)
 		took := s.slot.Load.Took
-		if q.next++; q.next == len(q.slots) {
+		q.next++
+		if q.next == len(q.slots) {
 			return
 		}
 		if took > q.took {
@@ -375,7 +376,8 @@ func (w *waiter) run(s *simulation, at int64) {
 	}
 	delete(s.waiting, lockKey{s.slot.Task.Name, s.slot.Server})
 	if err == nil {
-		if s.slot.Reason = s.pauseText(s.slot.Task, s.slot.At); s.slot.Reason != "" {
+		s.slot.Reason = s.pauseText(s.slot.Task, s.slot.At)
+		if s.slot.Reason != "" {
 			s.slot.Skip = Paused
 		} else {
 			s.hold(holder{s.slot.Task, until})

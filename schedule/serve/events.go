@@ -122,7 +122,8 @@ func followChanges(e *events, last string, servers ...*Server) {
 	for _, server := range servers {
 		listener, known := server.watcher.Listen(last, wake)
 		defer listener.Leave()
-		if all = append(all, listener); last != "" && !known {
+		all = append(all, listener)
+		if last != "" && !known {
 			greeting = "reset"
 		}
 	}

@@ -180,7 +180,8 @@ func readCursor(given string) (c cursor, err error) {
 	}
 	if micros != "" {
 		n, err := strconv.ParseInt(micros, 10, 64)
-		if c.at = time.UnixMicro(n).UTC(); err != nil || c.at.Year() < 1 || c.at.Year() > 9999 {
+		c.at = time.UnixMicro(n).UTC()
+		if err != nil || c.at.Year() < 1 || c.at.Year() > 9999 {
 			return c, badCursor()
 		}
 	}

@@ -241,7 +241,8 @@ func withSession(all []Token, session Token, now time.Time) []Token {
 		if t.Session == nil {
 			continue
 		}
-		if sessions++; first < 0 || t.Session.Until.Before(all[first].Session.Until) {
+		sessions++
+		if first < 0 || t.Session.Until.Before(all[first].Session.Until) {
 			first = i
 		}
 	}

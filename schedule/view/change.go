@@ -53,7 +53,7 @@ type ChangeQuery struct {
 }
 
 // ChangesBelow returns the changes in a state folder below an id (0: all), at most limit, the
-// newest first. More says whether there are others.
+// newest first. The result more reports whether there are others.
 func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (changes []Change, more bool, err error) {
 	db, err := state.OpenRead(folder, state.Patience)
 	if err != nil {

@@ -121,7 +121,7 @@ func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 }
 
 // NoSchedule returns the status for a machine without a schedule to run, not even an earlier one.
-// Next is the command to type.
+// The command to type is next.
 func NoSchedule(reason error, next string) Status {
 	words := "there is no schedule to run: " + humanize.Line(reason.Error())
 	return Status{

@@ -21,7 +21,8 @@ type Upcoming struct {
 
 // Upcoming returns the slots at or after from and before to, ordered by time; slots of the same
 // time come in file order. It returns at most limit slots. It begins after the slot of the task
-// that after names; the zero value is before all slots. More reports whether there are others.
+// that after names; the zero value is before all slots. The result more reports whether there are
+// others.
 func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
 	pauses := s.Pauses()
 	slots = []Upcoming{}

@@ -136,7 +136,7 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	return text
 }
 
-// waitsFor returns what Text says behind the word waiting.
+// waitsFor returns what Text writes after the word waiting.
 func (w Waiting) waitsFor(now time.Time, zone *time.Location) string {
 	minute := func(t time.Time) string { return humanize.MinuteNear(t, now, zone) }
 	latest := ", until " + minute(w.until) + " at the latest"
@@ -166,7 +166,7 @@ func (w Waiting) isDelayed() bool { return w.kind == forStore || w.kind == forPa
 // TickAt returns the minute of the first tick at or after a time.
 func TickAt(at time.Time) time.Time { return at.Add(time.Minute - 1).Truncate(time.Minute) }
 
-// reportWait reports what a run waits for that has begun, if it waits.
+// reportWait reports what a run waits for, if it has begun and waits.
 func (s Source) reportWait(row state.Row) {
 	id := humanize.ShortRun(row.ID)
 	if row.Queued() {

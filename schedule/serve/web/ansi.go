@@ -77,7 +77,8 @@ func (p *pen) set(codes []int) {
 			p.back = 0
 		case code == 38 || code == 48:
 			colour, skip := extended(codes[i+1:])
-			if i += skip; code == 38 {
+			i += skip
+			if code == 38 {
 				p.fore = colour
 			} else {
 				p.back = colour

@@ -2,13 +2,11 @@ package web
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -146,7 +144,7 @@ func (p taskList) tags(all []string) {
 }
 
 func (p taskList) stateCell(r taskRow) {
-	p.put(`%s`, badge(stateOf(r)))
+	p.put(`%s`, badge(r.stateText()))
 	switch {
 	case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
 		p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), humanize.Age(r.Running[0].Began, p.now))
@@ -209,7 +207,7 @@ const stripRuns = 30
 // strip draws the last outcomes of a task, given newest first.
 func (p taskList) strip(records []state.Row) {
 	const stripHeight, width = 18.0, 100.0 / stripRuns
-	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tally(records))
+	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tallyText(records))
 	for i, r := range records {
 		class, part := shape(r.Result)
 		height := part * stripHeight
@@ -219,68 +217,4 @@ func (p taskList) strip(records []state.Row) {
 		})
 	}
 	p.put(`</svg>`)
-}
-
-// tally says how often there is each outcome among the last records.
-func tally(records []state.Row) string {
-	if len(records) == 0 {
-		return "no runs yet"
-	}
-	var sum counts
-	for _, r := range records {
-		sum[slices.Index(outcome.All, r.Outcome)]++
-	}
-	return "the last " + fmt.Sprint(len(records)) + ": " + sum.String()
-}
-
-// counts says how often there is each outcome, in the order of outcome.All, which has seven.
-type counts [7]int
-
-func countsOf(o outcome.Outcome, n int) (c counts) {
-	c[slices.Index(outcome.All, o)] = n
-	return c
-}
-
-// outcomes returns the outcomes that there are.
-func (c counts) outcomes() (all []outcome.Outcome) {
-	for i, o := range outcome.All {
-		if c[i] > 0 {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
-func (c counts) String() string {
-	var parts []string
-	for i, o := range outcome.All {
-		if c[i] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c[i], o))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// stateOf is the state of a task in one word. If the task runs now, it is running, however its last
-// run ended.
-func stateOf(r taskRow) string {
-	trouble := ""
-	if r.trouble != nil {
-		trouble = r.trouble.Kind
-	}
-	switch {
-	case !r.active:
-		return "off"
-	case r.running && trouble != "slow":
-		return "running"
-	case trouble != "":
-		return trouble
-	case r.paused:
-		return "paused"
-	case r.waiting:
-		return "waiting"
-	case r.Last != nil:
-		return r.LastRun.OutcomeText()
-	}
-	return "never ran"
 }

@@ -154,8 +154,10 @@ func difference(before, after string) (lines []string) {
 	}
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == b[j] {
+			if a[i] == b[j] {
 				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
 			}
 		}
 	}

@@ -149,7 +149,7 @@ func (p foreseen) late() {
 	for _, t := range late[:min(rowsAhead, len(late))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="late runs">%d of %d</td><td class="n" data-label="at most">%s</td><td data-label="due">%s</td><td class="why" data-label="behind">%s</td></tr>`,
 			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts,
-			humanize.Duration(t.MostLate.Lateness()), p.ahead(t.MostLate.At),
+			humanize.Duration(t.MostLate.Lateness()), p.timeLink(t.MostLate.At),
 			cmp.Or(p.Behind(t), "–"))
 	}
 	p.put(`</tbody></table>`)
@@ -165,7 +165,7 @@ func (p foreseen) skips() {
 	for _, t := range skipping[:min(rowsAhead, len(skipping))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="slots">%d of %d</td><td data-label="first">%s</td><td class="why" data-label="since">%s</td></tr>`,
 			p.taskURL(t.Name), t.Name, t.TroubleSkips(), t.TroubleSkips()+t.Starts,
-			p.ahead(t.FirstTroubleSkip.At), p.Since(t))
+			p.timeLink(t.FirstTroubleSkip.At), p.Since(t))
 	}
 	p.put(`</tbody></table>`)
 	p.more(len(skipping))
@@ -178,7 +178,7 @@ func (p foreseen) more(rows int) {
 	p.put(`</section>`)
 }
 
-func (p foreseen) ahead(at time.Time) markup {
+func (p foreseen) timeLink(at time.Time) markup {
 	return format(`<a href="%s">%s</a>`, p.timelineURL(at), forecast.DayAndTime(at, p.zone))
 }
 

@@ -300,3 +300,43 @@ func sumOf(pieces []piece) counts {
 	}
 	return sum.counts
 }
+
+// tallyText says how often there is each outcome among the last records.
+func tallyText(records []state.Row) string {
+	if len(records) == 0 {
+		return "no runs yet"
+	}
+	var sum counts
+	for _, r := range records {
+		sum[slices.Index(outcome.All, r.Outcome)]++
+	}
+	return "the last " + fmt.Sprint(len(records)) + ": " + sum.String()
+}
+
+// counts says how often there is each outcome, in the order of outcome.All, which has seven.
+type counts [7]int
+
+func countsOf(o outcome.Outcome, n int) (c counts) {
+	c[slices.Index(outcome.All, o)] = n
+	return c
+}
+
+// outcomes returns the outcomes that there are.
+func (c counts) outcomes() (all []outcome.Outcome) {
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func (c counts) String() string {
+	var parts []string
+	for i, o := range outcome.All {
+		if c[i] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c[i], o))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -117,6 +117,30 @@ func (r *taskRow) rank() int {
 	return 2
 }
 
+// stateText returns the state of the task in one word. If the task runs now, it is running, however
+// its last run ended.
+func (r *taskRow) stateText() string {
+	trouble := ""
+	if r.trouble != nil {
+		trouble = r.trouble.Kind
+	}
+	switch {
+	case !r.active:
+		return "off"
+	case r.running && trouble != "slow":
+		return "running"
+	case trouble != "":
+		return trouble
+	case r.paused:
+		return "paused"
+	case r.waiting:
+		return "waiting"
+	case r.Last != nil:
+		return r.LastRun.OutcomeText()
+	}
+	return "never ran"
+}
+
 // runningTasks returns which tasks run, here or on another server, and which of their runs wait
 // here.
 func (p taskList) runningTasks(pauses pause.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {

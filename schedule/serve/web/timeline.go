@@ -222,7 +222,7 @@ func (t *timeline) isSpare(i int, at time.Time) bool {
 func (t *timeline) drawRow(r taskRow, past view.TaskPast, usual time.Duration) {
 	hours := t.hourPieces(past.Hours)
 	pieces := slices.Concat(hours, t.recordPieces(past.Records), t.livePieces(r.Running))
-	text := tally(past.Records) // for readers who cannot see the picture
+	text := tallyText(past.Records) // for readers who cannot see the picture
 	if len(hours) > 0 {
 		text = "in this time: " + sumOf(pieces).String()
 	}
