@@ -182,12 +182,12 @@ func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 	next := since.Truncate(time.Minute).Add(time.Minute)
 	terminate, _, release := catchSignals()
 	defer release()
-	fmt.Fprintf(a.err, "waiting for the first tick, at %s\n", humanize.MinuteNear(next, a.now(), s.Location))
+	fmt.Fprintf(a.err, "waiting for the first tick, at %s\n", humanize.MinuteNearZone(next, a.now(), s.Location))
 	ticker := time.NewTicker(tickPoll)
 	defer ticker.Stop()
 	for end := time.Now().Add(tickPatience); time.Now().Before(end); {
 		if last, err := view.LastTick(s.StateDir); err == nil && !last.Before(next) {
-			fmt.Fprintf(a.out, "the first tick came at %s\n", humanize.MinuteNear(last, a.now(), s.Location))
+			fmt.Fprintf(a.out, "the first tick came at %s\n", humanize.MinuteNearZone(last, a.now(), s.Location))
 			fmt.Fprintf(a.err, "hint: `sched status%[1]s` says whether all is well, "+
 				"`sched list%[1]s` what is due when\n", a.configFlag())
 			return nil

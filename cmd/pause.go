@@ -154,7 +154,7 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, newPause paus
 		end = newPause.End(now, s.Location) + ", or " + end
 	}
 	if newPause.Planned {
-		begin := humanize.MinuteNear(newPause.Since, now, s.Location)
+		begin := humanize.MinuteNearZone(newPause.Since, now, s.Location)
 		fmt.Fprintf(a.out, "%s will be paused from %s until %s\n", pauseSubject(name), begin, end)
 	} else {
 		fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)

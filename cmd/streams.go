@@ -173,7 +173,7 @@ func toneOf(r state.Result) terminal.Tone {
 
 // minuteText writes a time to the minute with its zone, and with its date unless that is today.
 func (c *console) minuteText(t time.Time, zone *time.Location) string {
-	return humanize.MinuteNear(t, c.now(), zone)
+	return humanize.MinuteNearZone(t, c.now(), zone)
 }
 
 // ago writes how long ago a time was. It is 0 for a time in the future: the clock of another server

@@ -123,7 +123,7 @@ type dailyWindow struct {
 	tasks  string
 	window Window
 	zone   *time.Location // nil: the zone of each task
-	days   Days
+	days   Days           // zero for every day
 }
 
 // A windowRule says that tasks start only inside a window. If onEachDay is true, they also start at

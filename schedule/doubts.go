@@ -49,20 +49,22 @@ func (t *Task) boundsKey() string {
 	return "until"
 }
 
-// A foreground task that takes makesLate makes others late. A foreground task that takes tickEvery
-// still runs when the next tick comes.
+// A foreground task is slow from slowFrom on: later tasks start noticeably late. If it takes
+// tickEvery, it still runs when the next tick comes.
 const (
-	makesLate   = 5 * time.Second
-	tickEvery   = time.Minute
-	slotsToLook = 200 // how many slots of a task the warnings look at
+	slowFrom  = 5 * time.Second
+	tickEvery = time.Minute
 )
+
+// slotsToLook is how many slots of a task the warnings look at.
+const slotsToLook = 200
 
 // SlowForeground warns of each active foreground task that usually takes so long that later tasks
 // start late, or its tick takes over a minute. usual are the usual durations of tasks.
 func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
 	for i, t := range s.Tasks {
 		took := usual[t.Name]
-		if t.Background || !s.Active(t) || took < makesLate {
+		if t.Background || !s.Active(t) || took < slowFrom {
 			continue
 		}
 		const hint = "with `background: true` nothing waits for it"
@@ -86,8 +88,11 @@ func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time)
 // from one slot to the next: once it is late, it stays late.
 func (s *Schedule) NeverCatchesUp(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
-		first, _ := t.NextRun(now)
-		if second, due := t.NextRun(first); t.RunAllMissed && due && usual[t.Name] >= second.Sub(first) {
+		first, due := t.NextRun(now)
+		if !due || !t.RunAllMissed {
+			continue
+		}
+		if second, due := t.NextRun(first); due && usual[t.Name] >= second.Sub(first) {
 			warnings = append(warnings, t.Problem("missed", "write `missed: once`",
 				"it usually takes %s, and is due each %s: with missed: all it never catches up",
 				humanize.Duration(usual[t.Name]), humanize.Duration(second.Sub(first))))
@@ -172,10 +177,10 @@ func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
 }
 
 // longGap returns two slots after now between which more time passes than Expect.Every. It looks at
-// 100 slots.
+// slotsToLook slots.
 func (t *Task) longGap(now time.Time) (last, next time.Time, found bool) {
 	last, ok := t.NextRun(now)
-	for n := 0; ok && n < 100; n++ {
+	for n := 0; ok && n < slotsToLook; n++ {
 		if next, ok = t.NextRun(last); ok && next.Sub(last) > t.Expect.Every {
 			return last, next, true
 		}

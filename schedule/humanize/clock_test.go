@@ -57,10 +57,10 @@ func TestTheDateIsWrittenWhereItIsNotTodays(t *testing.T) {
 		at    string
 		want  string
 	}{
-		{"today", MinuteNear, "2026-03-29T09:30:15Z", "11:30 CEST"},
-		{"the first minute of today there", MinuteNear, "2026-03-28T23:00:00Z", "00:00 CET"},
-		{"yesterday there, though today in UTC", MinuteNear, "2026-03-29T22:00:00Z", "2026-03-30 00:00 CEST"},
-		{"the same day of another year", MinuteNear, "2025-03-29T08:00:00Z", "2025-03-29 09:00 CET"},
+		{"today", MinuteNearZone, "2026-03-29T09:30:15Z", "11:30 CEST"},
+		{"the first minute of today there", MinuteNearZone, "2026-03-28T23:00:00Z", "00:00 CET"},
+		{"yesterday there, though today in UTC", MinuteNearZone, "2026-03-29T22:00:00Z", "2026-03-30 00:00 CEST"},
+		{"the same day of another year", MinuteNearZone, "2025-03-29T08:00:00Z", "2025-03-29 09:00 CET"},
 		{"a slot of today", SlotNear, "2026-03-29T09:30:00Z", "11:30"},
 		{"a slot of today within a minute", SlotNear, "2026-03-29T09:30:15Z", "11:30:15"},
 		{"a slot of tomorrow within a minute", SlotNear, "2026-03-30T09:30:15Z", "2026-03-30 11:30:15"},

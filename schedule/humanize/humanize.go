@@ -155,7 +155,7 @@ func Plain(printed string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	for text != "" {
-		if n := Escape(text); n > 0 {
+		if n := EscapeLen(text); n > 0 {
 			text = text[n:]
 			continue
 		}
@@ -171,9 +171,9 @@ func Plain(printed string) string {
 	return b.String()
 }
 
-// Escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 if it
-// begins with no such sequence.
-func Escape(text string) int {
+// EscapeLen is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 if
+// it begins with no such sequence.
+func EscapeLen(text string) int {
 	if len(text) < 2 || text[0] != 0x1b {
 		return 0
 	}
@@ -218,9 +218,9 @@ func Minute(t time.Time, zone *time.Location) string {
 // the hour before the clocks changed: "2026-03-29 10:00 CEST".
 func MinuteZone(t time.Time, zone *time.Location) string { return Minute(t, zone) + zoneName(t, zone) }
 
-// MinuteNear writes a time to the minute with its zone. It adds the date only if that is not the
-// date of near: "10:00 CEST", or "2026-03-28 10:00 CET". For times around now, near is now.
-func MinuteNear(t, near time.Time, zone *time.Location) string {
+// MinuteNearZone writes a time to the minute with its zone. It adds the date only if that is not
+// the date of near: "10:00 CEST", or "2026-03-28 10:00 CET". For times around now, near is now.
+func MinuteNearZone(t, near time.Time, zone *time.Location) string {
 	if SameDay(t, near, zone) {
 		return t.In(zone).Format(hourMinute) + zoneName(t, zone)
 	}
@@ -336,7 +336,7 @@ func DurationPrecise(d time.Duration) string {
 	return text
 }
 
-// Setting writes a duration as a schedule has it: "30d", "1h30m", "90s", "50ms".
+// Setting writes a duration as a schedule has it: "30d", "1h30m", "1m30s", "50ms".
 func Setting(d time.Duration) string {
 	const day = 24 * time.Hour
 	days := ""

@@ -37,8 +37,10 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 		command, _ := readCommand(l.Reader, n, t.shell)
 		commands = append(commands, schedule.ConditionCommand{Key: l.Key, Command: command})
 	}
-	// The word when comes after the word skip, so the words are compared the other way round.
-	slices.SortFunc(commands, func(a, b schedule.ConditionCommand) int { return strings.Compare(b.Key, a.Key) })
+	order := []string{"when", "skip"}
+	slices.SortFunc(commands, func(a, b schedule.ConditionCommand) int {
+		return slices.Index(order, a.Key) - slices.Index(order, b.Key)
+	})
 	t.ConditionCommands = commands
 }
 
@@ -58,7 +60,7 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 }
 
 // setEnvFiles replaces inherited files, with [] by no file. The files win over inherited variables,
-// but not over env of the same level.
+// but not over env of the same level: env has its row before env_file, so ownEnv is complete.
 func setEnvFiles(l *loader, t *taskDraft, n *node) {
 	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, listOf(readEnvFile)).set(l, t, n)
 	t.EnvOverrides = t.ownEnv
@@ -133,7 +135,7 @@ func readVariables(r *reader, n *node, inherited map[string]string) map[string]s
 			r.Problemf(name, "", "%s: %s cannot name a variable", above, yamldoc.Quote(name.Value))
 			continue
 		}
-		r.Key = above + "." + yamldoc.Shorten(name.Value)
+		r.Key = above + "." + yamldoc.Shorten(name.Value) // until Table.Decode sets the next key
 		r.Trace(name, value)
 		if text, ok := readVariable(r, value); ok {
 			all[name.Value] = text

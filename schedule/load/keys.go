@@ -12,10 +12,13 @@ import (
 //
 //  1. add the field to the type that it belongs to, such as schedule.Schedule or schedule.Task;
 //  2. add a row to its table: its name, the scopes that may have it, how its value is read and
-//     shown, what it means, and which values it may have (is). A value replaces an inherited one, or
-//     has a setter of its own, called set…. With any key, false takes the inherited value away;
+//     shown, what it means, and which values it may have (is). row.go has the words of a row. A
+//     value replaces an inherited one, or has a setter of its own, called set…. With any key, false
+//     takes the inherited value away;
 //  3. write the reader, if no reader of yamldoc.Reader or of this package will do;
-//  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of
+//  4. give a new kind of value its schema in schema.go, and write the schema anew with
+//     `go run . schema -o docs/schedule.schema.json`;
+//  5. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of
 //     problems_test.go.
 //
 // The rows are in the order of the docs. Values are set in this order, after the values of the keys
@@ -329,8 +332,8 @@ func misplacedTaskKey(name string, in, known scope) string {
 	return ""
 }
 
-// isTopKey reports whether a key belongs at the top of the file. It asks for the rows, because
-// topKeys asks taskKeys in turn.
+// isTopKey reports whether a key belongs at the top of the file. It calls topRows, because topKeys
+// calls taskKeys: Go refuses such a cycle of variables.
 func isTopKey(name string) bool {
 	return slices.ContainsFunc(topRows(), func(k key[settings]) bool { return k.Name == name })
 }
@@ -347,7 +350,8 @@ var includeKeys = keys[struct{}]{
 	},
 }
 
-// synonyms are keys that users of other schedulers write, with our key for each.
+// synonyms are keys that users of other schedulers write, with our key for each. Those of
+// "command", "run" and "then" are for hooks.
 var synonyms = map[string]string{
 	"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
 	"schedule": "cron", "interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",

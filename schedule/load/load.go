@@ -328,13 +328,13 @@ func (l *loader) rest() *schedule.Schedule {
 		return nil
 	}
 	s := l.finished()
-	stays := map[string]bool{"": true} // the names of which a task stays; the empty one is not listed
-	for _, t := range s.Tasks {
-		stays[t.Name] = stays[t.Name] || !l.wrong.tasks[t]
+	staysByName := map[string]bool{"": true} // an entry without a name cannot be listed
+	for _, t := range s.Tasks {              // two entries may have one name
+		staysByName[t.Name] = staysByName[t.Name] || !l.wrong.tasks[t]
 	}
 	s.Without = []string{}
 	s.Tasks = slices.DeleteFunc(s.Tasks, func(t *schedule.Task) bool {
-		if l.wrong.tasks[t] && !stays[t.Name] {
+		if l.wrong.tasks[t] && !staysByName[t.Name] {
 			s.Without = append(s.Without, t.Name)
 		}
 		return l.wrong.tasks[t]

@@ -3,16 +3,16 @@ package load
 import (
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/yamldoc"
 )
 
 // The rows of keys.go and subkeys.go are made with the functions of this file:
 //
 //   - row and taskRow make a row.
-//   - replaces and replacesBy say that the value of a key is a field of a type T.
-//   - by gives a key a setter of its own.
+//   - replaces and replacesBy read the value of a key, and put it into a field of a type T.
+//   - by gives a key a setter of its own, which reads the value.
 //   - listOf, durationFrom and their neighbours make the reader of a value.
+//   - is says which values there are: Of is their kind, Without what holds if the key is not there.
 
 type (
 	reader        = yamldoc.Reader
@@ -104,22 +104,15 @@ func taskRow(name string, in scope, a access[taskDraft], doc string, valueType i
 }
 
 // takenAway reports whether n is the word false in a mapping that can inherit. bare is a mapping of
-// the same kind that neither sets nor inherits anything.
+// the same kind that has only the defaults of sched and the env of the top.
 func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 	if !n.IsFalse() || l.bare == nil {
 		return nil, false
 	}
-	switch any(into).(type) {
-	case *taskDraft:
-		bare, ok = any(l.bare).(*T)
-	case *schedule.Retry:
-		bare, ok = any(&l.bare.Retry).(*T)
-	case *schedule.Expect:
-		bare, ok = any(&l.bare.Expect).(*T)
-	case *schedule.Limits:
-		bare, ok = any(&l.bare.Limits).(*T)
-	case *schedule.Output:
-		bare, ok = any(&l.bare.Output).(*T)
+	for _, mapping := range []any{l.bare, &l.bare.Retry, &l.bare.Expect, &l.bare.Limits, &l.bare.Output} {
+		if bare, ok = mapping.(*T); ok {
+			break
+		}
 	}
 	return bare, ok
 }
@@ -170,7 +163,8 @@ func durationTo(least, most time.Duration, name string) func(*reader, *node) (ti
 }
 
 // durationOrNone returns the reader of a duration, or of none, an older word for false. A duration
-// that is shorter than least would do what effect says; false is for a task that without describes.
+// that is shorter than least would do what effect says; the hint says that false is for "a task",
+// and then without.
 func durationOrNone(
 	least time.Duration, without, effect string,
 ) func(*reader, *node) (time.Duration, bool) {

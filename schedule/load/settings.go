@@ -238,8 +238,10 @@ func setPauses(l *loader, s *settings, n *node) {
 // setPauseTimes sets when a pause is: from and until or for, or every and for.
 func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 	p.When.Location = l.schedule.Location
+	if !checkPauseKeys(l, n) {
+		return
+	}
 	switch {
-	case !checkPauseKeys(l, n):
 	case p.every != nil:
 		setPauseEvery(l, p)
 	case p.from != (moment{}):

@@ -255,5 +255,8 @@ func Keys(mapping Mapping) []yamldoc.Entry {
 			return m.keys
 		}
 	}
+	if mapping != Included {
+		panic("load: there is no mapping " + string(mapping))
+	}
 	return includeKeys.Entries(0)
 }

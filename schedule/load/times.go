@@ -49,8 +49,9 @@ func setEvery(l *loader, t *taskDraft, n *node) {
 	t.ownTiming.every = n
 }
 
-// setWhen sets t.When from the level's own timing, or from the inherited timing. The seed is for H
-// in cron, so inherited expressions are read anew for each task.
+// setWhen sets t.When from the level's own timing, or from the inherited timing. Inherited
+// expressions are read anew for each task, because H in cron comes from the seed. Inherited times
+// of every: are in t.When already, and the problems of an inherited timing were told at its level.
 func (l *loader) setWhen(t *taskDraft, seed string) {
 	isOwn := t.ownTiming.isSet()
 	if isOwn {

@@ -95,7 +95,7 @@ func (p Pause) Text(near time.Time, zone *time.Location) string {
 	} else {
 		words += " since "
 	}
-	words += humanize.MinuteNear(p.Since, near, zone)
+	words += humanize.MinuteNearZone(p.Since, near, zone)
 	if !p.Until.IsZero() {
 		words += ", until " + p.End(near, zone)
 	}
@@ -111,7 +111,7 @@ func (p Pause) End(near time.Time, zone *time.Location) string {
 	if p.Until.Sub(p.Since) < 2*time.Minute {
 		return humanize.SlotNearZone(p.Until, near, zone)
 	}
-	return humanize.MinuteNear(p.Until, near, zone)
+	return humanize.MinuteNearZone(p.Until, near, zone)
 }
 
 // All returns the pauses, even those that are over, so that readers can say what was paused when.

@@ -167,7 +167,7 @@ func figuresOf(h *Health, answer Status) string {
 	}
 	if planned := answer.Planned; len(planned) > 0 {
 		figures += fmt.Sprintf(", %s planned, the next from %s", humanize.Count(len(planned), "pause"),
-			humanize.MinuteNear(planned[0].Raw.Since, h.At, h.Schedule.Location))
+			humanize.MinuteNearZone(planned[0].Raw.Since, h.At, h.Schedule.Location))
 	}
 	for _, p := range answer.Pools {
 		if p.Full() != "" {

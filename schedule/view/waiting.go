@@ -138,7 +138,7 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 
 // waitsFor returns what Text writes after the word waiting.
 func (w Waiting) waitsFor(now time.Time, zone *time.Location) string {
-	minute := func(t time.Time) string { return humanize.MinuteNear(t, now, zone) }
+	minute := func(t time.Time) string { return humanize.MinuteNearZone(t, now, zone) }
 	latest := ", until " + minute(w.until) + " at the latest"
 	switch w.kind {
 	case forStore:
@@ -175,7 +175,7 @@ func (s Source) reportWait(row state.Row) {
 	if row.Deferred() {
 		until := row.Wait.NotBefore
 		s.Problem("run %s waits for attempt %d, until %s", id, row.Attempt.Number+1,
-			humanize.MinuteNear(TickAt(until), s.Now(), s.Schedule.Location))
+			humanize.MinuteNearZone(TickAt(until), s.Now(), s.Schedule.Location))
 	}
 }
 
@@ -193,7 +193,7 @@ func RefuseWaiting(s Source, r state.Row) error {
 	if r.ID == "" {
 		return nil
 	}
-	waits := "until " + humanize.MinuteNear(TickAt(r.Slot), s.Now(), s.Schedule.Location)
+	waits := "until " + humanize.MinuteNearZone(TickAt(r.Slot), s.Now(), s.Schedule.Location)
 	switch {
 	case r.DelayedSlot() && r.Wait.For == state.ForPause:
 		waits = "for the end of a pause"

@@ -155,12 +155,12 @@ const (
 // resolve replaces each alias by its value and each merge key (<<) by its keys. Values are shared,
 // not copied. It records problems, and reports whether the tree is fit to walk.
 func resolve(r *Reader, root *yaml.Node, data []byte) bool {
-	resolver := resolver{reader: r}
+	tree := resolver{reader: r}
 	if bytes.Contains(data, []byte("! ")) {
-		resolver.lines = bytes.Split(data, []byte("\n"))
+		tree.lines = bytes.Split(data, []byte("\n"))
 	}
 	before := r.ProblemCount()
-	resolver.node(root, 1)
+	tree.walk(root, 1)
 	return r.ProblemCount() == before
 }
 
@@ -178,8 +178,8 @@ type extent struct {
 	open         bool // still being walked
 }
 
-// node walks a value, and returns its extent.
-func (r *resolver) node(n *yaml.Node, depth int) extent {
+// walk walks a value, and returns its extent.
+func (r *resolver) walk(n *yaml.Node, depth int) extent {
 	own := extent{size: valueCost + len(n.Value), height: 1}
 	if depth > deepest {
 		r.fail(n, "this is nested more than %d deep", deepest)
@@ -197,7 +197,7 @@ func (r *resolver) node(n *yaml.Node, depth int) extent {
 		r.anchors[n] = anchor
 	}
 	for i := range n.Content {
-		child := r.child(n, i, depth)
+		child := r.walkChild(n, i, depth)
 		if r.stop {
 			return own
 		}
@@ -213,18 +213,19 @@ func (r *resolver) node(n *yaml.Node, depth int) extent {
 	return own
 }
 
-// child walks the i-th child of a node, and puts its value in the place of an alias.
-func (r *resolver) child(n *yaml.Node, i, depth int) extent {
+// walkChild walks the i-th child of a node, and puts its value in the place of an alias.
+func (r *resolver) walkChild(n *yaml.Node, i, depth int) extent {
 	child := n.Content[i]
 	if child.Kind != yaml.AliasNode {
-		return r.node(child, depth+1)
+		return r.walk(child, depth+1)
 	}
 	n.Content[i] = child.Alias
-	return r.alias(child, depth)
+	return r.aliasExtent(child, depth)
 }
 
-// alias returns the extent of an alias. Its value was walked before, unless the alias is inside it.
-func (r *resolver) alias(n *yaml.Node, depth int) extent {
+// aliasExtent returns the extent of an alias. Its value was walked before, unless the alias is
+// inside it.
+func (r *resolver) aliasExtent(n *yaml.Node, depth int) extent {
 	e := r.anchors[n.Alias]
 	if e == nil || e.open {
 		r.fail(n, "the alias *%s is inside the value it stands for", n.Value)

@@ -56,7 +56,7 @@ func (r *Reader) Open(path string) *Source {
 	return src
 }
 
-// textOf is readFile for a file that Options.Texts may have.
+// textOf is readFile for a file that Options.Texts may have: nil there means that it was removed.
 func textOf(r *Reader, path string) ([]byte, *Problem, error) {
 	text, isEdited := r.options.Texts[path]
 	switch {
@@ -93,7 +93,7 @@ func readFile(path string, root bool) ([]byte, *Problem, error) {
 		return nil, unreadable(path, err), err
 	}
 	if data.Len() > LargestFile {
-		return nil, &Problem{Text: "the file is larger than 16 MiB"}, nil
+		return nil, &Problem{Text: fmt.Sprintf("the file is larger than %d MiB", LargestFile>>20)}, nil
 	}
 	return data.Bytes(), nil, nil
 }
@@ -149,11 +149,11 @@ func refuseFolders(path string) *Problem {
 	return nil
 }
 
-// An archive is the texts of several files, each after a line with its name and length. The archive
-// of one file is YAML.
+// archiveHeader is the line before each file in an archive, with its name and length.
 const archiveHeader = "# file %q, %d bytes\n"
 
-// Pack returns the archive of the sources.
+// Pack returns the archive of the sources: their texts, each after its header. The archive of one
+// file is YAML.
 func Pack(sources []*Source) []byte {
 	var b bytes.Buffer
 	for _, src := range sources {

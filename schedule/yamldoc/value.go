@@ -255,7 +255,7 @@ var (
 	errTooLong    = errors.New("longer than 100 years")
 )
 
-// longestDuration is the longest duration. The days of a duration have the same limit.
+// longestDuration is the longest duration: two of them can be added without an overflow.
 const longestDuration = 100 * 365 * 24 * time.Hour
 
 // goDuration matches the form of a duration of Go. If time.ParseDuration refuses such a text, the
@@ -291,11 +291,14 @@ func ParseDuration(text string) (time.Duration, error) {
 		return 0, errNoDuration
 	}
 	clock, err := parseGoDuration(rest)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case strings.HasPrefix(text, "-"):
-		return d - clock, nil
+	}
+	if strings.HasPrefix(text, "-") {
+		clock = -clock
+	}
+	if (d + clock).Abs() > longestDuration {
+		return 0, errTooLong
 	}
 	return d + clock, nil
 }

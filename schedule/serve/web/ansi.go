@@ -120,7 +120,7 @@ func (w *printer) putLog(log string) {
 		run.Reset()
 	}
 	for log != "" {
-		if n := humanize.Escape(log); n > 0 {
+		if n := humanize.EscapeLen(log); n > 0 {
 			if codes, ok := colours(log[:n]); ok {
 				flush()
 				w.now.set(codes)

@@ -181,7 +181,7 @@ func (p *page) timeAndDistance(at time.Time, zone *time.Location) markup {
 // timeNear writes a time without a day that is obvious.
 func (p *page) timeNear(at time.Time, zone *time.Location) markup {
 	return format(`<time datetime="%s" title="%s · %s">%s</time>`, at.UTC().Format(time.RFC3339), humanize.SecondZone(at, zone),
-		humanize.SecondZone(at, time.UTC), humanize.MinuteNear(at, p.now, zone))
+		humanize.SecondZone(at, time.UTC), humanize.MinuteNearZone(at, p.now, zone))
 }
 
 // timeExact writes a time to the second.

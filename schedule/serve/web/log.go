@@ -187,7 +187,7 @@ func isRed(line []byte) bool {
 		if !ok {
 			return false
 		}
-		if n := humanize.Escape("\x1b[" + rest); n > 0 {
+		if n := humanize.EscapeLen("\x1b[" + rest); n > 0 {
 			var now pen
 			codes, _ := colours(("\x1b[" + rest)[:n])
 			now.set(codes)
