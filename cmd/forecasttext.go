@@ -133,7 +133,8 @@ func hourHeads(width int) string {
 	return heads.String()
 }
 
-// heatCell marks an hour with late or skipped runs with "!". Width 0 prints the sign of the level.
+// heatCell marks an hour with late or skipped runs with "!". If width is 0, it prints the
+// sign of the level.
 func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	switch {
 	case !cell.Exists:

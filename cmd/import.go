@@ -343,8 +343,10 @@ func (a importCommand) sourcesIn(path string, system bool) (sources []crontab.So
 	for _, entry := range entries {
 		inner := filepath.Join(path, entry.Name())
 		info, err := os.Stat(inner)
+		if err != nil || !info.Mode().IsRegular() || entry.Name() == ".placeholder" {
+			continue
+		}
 		switch {
-		case err != nil || !info.Mode().IsRegular() || entry.Name() == ".placeholder":
 		case !crontab.IsFileName(entry.Name()):
 			a.problem("%s is not read: cron takes only names of letters, digits, _ and -", inner)
 		default:

@@ -43,7 +43,7 @@ func (p *places) compareLines(text string) (proven, others []int) {
 	m := newMatcher(p.app, p.schedule)
 	for _, entry := range table.Entries {
 		switch {
-		case entry.Off:
+		case entry.Off: // it starts nothing
 		case m.match(entry):
 			proven = append(proven, entry.Line)
 		case !p.cronLine.IsIn(entry.Raw):

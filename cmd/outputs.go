@@ -273,7 +273,8 @@ func lastLines(file *os.File, lines int) int64 {
 			if piece[i] != '\n' || isLast {
 				continue
 			}
-			if lines--; lines == 0 {
+			lines--
+			if lines == 0 {
 				return end + int64(i) + 1
 			}
 		}

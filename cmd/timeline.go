@@ -86,7 +86,7 @@ func (t *timeline) draw(s *forecast.Slot) {
 	steps := t.tasks[s.Task.Name]
 	first := int(s.Start.Sub(t.from) / t.step)
 	switch {
-	case s.Skip == forecast.Unmet:
+	case s.Skip == forecast.Unmet: // as if it were not due
 	case s.Skip != forecast.NoSkip:
 		steps[int(s.At.Sub(t.from)/t.step)].skips = true
 	case first < t.steps:

@@ -218,7 +218,8 @@ func (s *Schedule) Here(t *Task) bool { return len(t.Servers) == 0 || s.Machine.
 func (s *Schedule) Files() []string {
 	paths := make([]string, len(s.Sources))
 	for i, source := range s.Sources {
-		if paths[i] = source.Name; !filepath.IsAbs(source.Name) {
+		paths[i] = source.Name
+		if !filepath.IsAbs(source.Name) {
 			paths[i] = filepath.Join(filepath.Dir(s.File), source.Name)
 		}
 	}

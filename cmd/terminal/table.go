@@ -112,8 +112,10 @@ func fit(widths []int, shrinks []Shrink, limit int) []int {
 	// 1. Columns shrink in their order while the row is too wide.
 	for _, s := range shrinks {
 		width := widths[s.Column]
+		if excess <= 0 || width == 0 {
+			continue
+		}
 		switch {
-		case excess <= 0 || width == 0:
 		case s.Least == 0:
 			widths[s.Column] = 0
 			excess -= width + Gap

@@ -84,7 +84,8 @@ func readTable(ctx context.Context, c *server, table string, cleanBefore int64) 
 		key := fields.Val()
 		fields.Next(ctx) // its value
 		e := entryOf(fields.Val())
-		if entries[key] = e; max(e.at, e.until) < cleanBefore {
+		entries[key] = e
+		if max(e.at, e.until) < cleanBefore {
 			old = append(old, key)
 		}
 	}

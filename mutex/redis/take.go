@@ -162,7 +162,8 @@ func count[T any](answers []T, matches func(T) bool) (servers int) {
 func mostCommon(found []string) (text string, servers int) {
 	counts := map[string]int{}
 	for _, value := range found {
-		if counts[value]++; value != "" && counts[value] > servers {
+		counts[value]++
+		if value != "" && counts[value] > servers {
 			text, servers = value, counts[value]
 		}
 	}

@@ -125,7 +125,7 @@ func splitPhrase(text string) (p phrase, err error) {
 			return p, newError("%q comes twice", word)
 		case opened != nil:
 			clause, *opened = opened, []string{}
-		case slices.Contains(fillers, word):
+		case slices.Contains(fillers, word): // it is left out
 		case word != "and":
 			*clause = append(*clause, word)
 		case len(*clause) == 0 || (*clause)[len(*clause)-1] != ",": // not after "monday, wednesday,"

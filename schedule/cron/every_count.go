@@ -144,7 +144,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	}
 	days = n
 	switch unit {
-	case "day":
+	case "day": // n is the number of days
 	case "week":
 		days = 7 * n
 	default:

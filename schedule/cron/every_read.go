@@ -272,7 +272,8 @@ func clock24(text string) string {
 	if isPM == isAM || !okHour || !okMinute || hour < 1 || hour > 12 || minute > 59 || len(minuteText) != 2 {
 		return ""
 	}
-	if hour %= 12; isPM {
+	hour %= 12
+	if isPM {
 		hour += 12
 	}
 	return fmt.Sprintf("%d:%s", hour, minuteText)

@@ -261,7 +261,7 @@ func (e *exporter) exportCommands(j *job) (commands string) {
 		value := j.task.Env[name]
 		current, isCommon := e.common[name]
 		switch {
-		case isCommon && current == value, name == "SHELL" && value == j.shell:
+		case isCommon && current == value, name == "SHELL" && value == j.shell: // a setting has it
 		case isExpanded(j.task, name):
 			j.omit("env."+name, "set it in the command",
 				"%s comes from a variable, which a crontab does not expand", name)
@@ -277,7 +277,8 @@ func (e *exporter) exportCommands(j *job) (commands string) {
 func quoteWords(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		if quoted[i] = word; !plainWord().MatchString(word) {
+		quoted[i] = word
+		if !plainWord().MatchString(word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}

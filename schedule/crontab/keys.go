@@ -63,9 +63,11 @@ func (s *Schedule) KeyHint(line, column int, onlyOfTasks func(key string) bool) 
 		all = append(all, t.Entry.Keys...)
 	}
 	for i, k := range all {
+		if k.Line != line || k.Column != column {
+			continue
+		}
 		isOfFile := i < len(s.Keys)
 		switch {
-		case k.Line != line || k.Column != column:
 		case isOfFile && onlyOfTasks(k.Name):
 			return "above an empty line a comment is about the whole file: take the empty line out, or write " +
 				"defaults." + k.Name + " for all lines"
@@ -157,7 +159,7 @@ func FormatOf(path, text string, system bool, isUser func(string) bool) (format 
 	entries := slices.DeleteFunc(slices.Clone(table.Entries), func(e Entry) bool { return e.Off })
 	isNamed := inCronD || file == "crontab" || strings.HasSuffix(file, ".crontab") || strings.HasSuffix(file, ".cron")
 	switch {
-	case isNamed:
+	case isNamed: // it is a crontab, whatever its text is
 	case len(entries) == 0:
 		return NotCrontab, "", ""
 	case yamldoc.IsMapping([]byte(text)):
@@ -179,7 +181,7 @@ func (t *Table) formatOfComment() (Format, bool) {
 			continue
 		}
 		switch isSystem, err := strconv.ParseBool(k.Value); {
-		case err != nil:
+		case err != nil: // another key may say it
 		case isSystem:
 			return System, true
 		default:

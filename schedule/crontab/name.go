@@ -225,7 +225,7 @@ func programOf(args []string) (parts, more []string) {
 		switch {
 		case skipped[text]:
 			return nil, nil
-		case text == "", keywords[text], assignment().MatchString(text):
+		case text == "", keywords[text], assignment().MatchString(text): // no program
 		case isWrapper:
 			i = skipFlags(args, i, valued)
 			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
@@ -235,7 +235,7 @@ func programOf(args []string) (parts, more []string) {
 			// sh -c '…', flock FILE -c '…'
 			inner, _ := words(args[i+1])
 			return subjectOf(inner)
-		case strings.HasPrefix(text, "-"):
+		case strings.HasPrefix(text, "-"): // a flag of what came before
 		case interpreters[language], strings.HasPrefix(text, "$") && !strings.Contains(text, "/"):
 			from := i
 			i = skipFlags(args, i, "Cd")
@@ -299,7 +299,7 @@ func serviceAction(starter string, arguments []string) (parts []string) {
 }
 
 // withFolder puts the name of a folder before a program whose own name says nothing, such as
-// run.sh: the nearest folder above it that says something. Folder is where the program starts.
+// run.sh: the nearest folder above it that says something. The program starts in folder.
 func withFolder(parts []string, folder string) []string {
 	program := parts[0]
 	if !unspecific[extension().ReplaceAllString(path.Base(program), "")] {

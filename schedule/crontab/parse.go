@@ -301,8 +301,8 @@ var secretName = humanize.Pattern(`(?i)passw|secret|token|api_?key|credential`)
 
 var variableName = humanize.Pattern(`^[^\s="']+$`)
 
-// readSetting reads NAME = value. Name and value may be in quotes, blanks around them do not count,
-// and nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the
+// readSetting reads NAME = value. Both may be in quotes, blanks around them do not count, and
+// nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the
 // line no setting.
 func readSetting(text string) (name, value string, ok bool) {
 	name, rest, ok := cutQuoted(text)

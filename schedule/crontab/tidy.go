@@ -256,7 +256,8 @@ func lockFlags(all []word) (lock lockWay, file int, ok bool) {
 			value = flag[2:]
 		case flag == "--wait", flag == "--timeout", isShort("xew") && strings.HasSuffix(flag, "w"):
 			if !hasValue {
-				if i++; i == len(all) {
+				i++
+				if i == len(all) {
 					return lock, i, false
 				}
 				value = all[i].text
@@ -300,10 +301,9 @@ func shareMutexes(tasks []*Task) {
 	}
 	for _, t := range tasks {
 		switch {
-		case t.Mutex == "":
 		case users[t.Mutex] == 1:
 			t.Mutex = ""
-		default:
+		case t.Mutex != "":
 			t.Mutex = nameOf(strings.TrimSuffix(strings.TrimSuffix(t.Mutex, ".lock"), ".lck"))
 		}
 	}

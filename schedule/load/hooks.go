@@ -287,8 +287,10 @@ func setAfter(l *loader, h *hookDraft, n *node) {
 func setWhen(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "ping", "webhook", "mail")
 	word, ok := l.OneOf(n, string(schedule.Changed), string(schedule.Printed))
+	if !ok {
+		return
+	}
 	switch {
-	case !ok:
 	case h.key == "before" || h.key == "on_skip" || h.key == "on_overdue":
 		l.Problemf(n, "", "when is about how a run ended, and in %s none has", h.key)
 	case h.after > 1 && h.key == "on_failure" && word == string(schedule.Changed):

@@ -127,7 +127,8 @@ func setExpect(l *loader, t *taskDraft, n *node) {
 	setMapping(l, n, &expectKeys, &t.Expect, "{within: 30m, every: 26h}, or one of the two")
 }
 
-// setMapping reads a mapping of the keys on top of the inherited value. Like says how to write it.
+// setMapping reads a mapping of the keys on top of the inherited value. The hint says
+// "write", and then like.
 func setMapping[T any](l *loader, n *node, table *keys[T], value *T, like string) {
 	name := l.Key
 	switch {

@@ -146,9 +146,9 @@ func IsID(id string) bool {
 // RangeID is like MissedID, for the record of all slots from first on (state.Row.IsRange).
 func RangeID(task string, first time.Time) string { return MissedID(task+"\x00range", first) }
 
-// TriggeredID returns the id of the run that a hook of the run cause asks for. Hook is its key,
-// such as `on_success 1`; ended is when cause ended. The id is the same whenever somebody asks for
-// it, and sorts as if it were made at the time ended.
+// TriggeredID returns the id of the run that a hook of the run cause asks for. The hook is named by
+// its key, such as `on_success 1`; ended is when cause ended. The id is the same whenever somebody
+// asks for it, and sorts as if it were made at the time ended.
 func TriggeredID(cause, hook string, ended time.Time) string {
 	return MissedID(cause+"\x00"+hook, ended)
 }
