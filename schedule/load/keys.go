@@ -350,8 +350,8 @@ var includeKeys = keys[struct{}]{
 	},
 }
 
-// synonyms are keys that users of other schedulers write, with our key for each. Those of
-// "command", "run" and "then" are for hooks.
+// synonyms are keys that users of other schedulers write, with our key for each. The keys
+// "command" and "then" are meant in hooks.
 var synonyms = map[string]string{
 	"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
 	"schedule": "cron", "interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",
