@@ -57,7 +57,7 @@ func affectedBy(self Server, servers map[string]Server, now time.Time) map[strin
 	for key, s := range servers {
 		silent := now.Sub(s.Seen) >= quietAfter
 		switch {
-		case key == self.tableKey():
+		case key == self.tableKey(): // this server
 		case s.Name == self.Name && s.Machine != self.Machine:
 			// A machine that was set up anew finds its own past. A machine that ticked later is
 			// another one. A server that does not know its machine says nothing about this.

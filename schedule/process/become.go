@@ -143,7 +143,7 @@ func LimitsText(l schedule.Limits, noCgroup error) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch memory := humanize.Bytes(l.Memory); {
-	case l.Memory == 0:
+	case l.Memory == 0: // no limit
 	case noCgroup == nil:
 		add("memory %s (cgroup)", memory)
 	case memoryResource != 0:
@@ -152,7 +152,7 @@ func LimitsText(l schedule.Limits, noCgroup error) string {
 		add("memory %s cannot be kept", memory)
 	}
 	switch {
-	case l.CPU == 0:
+	case l.CPU == 0: // no limit
 	case noCgroup == nil:
 		add("cpu %d%% (cgroup)", l.CPU)
 	default:

@@ -211,7 +211,7 @@ func (p *envFileParser) quoted(quote byte) (string, error) {
 		case c == quote:
 			value.WriteString(p.rest[part:i])
 			return value.String(), p.endLine(i + 1)
-		case quote == '\'':
+		case quote == '\'': // between single quotes each character stands for itself
 		case c == '\\' && i+1 < len(p.rest):
 			if escaped, ok := envFileEscapes[p.rest[i+1]]; ok {
 				value.WriteString(p.rest[part:i] + escaped)

@@ -222,7 +222,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 	slices.SortFunc(rows, func(a, b state.Row) int { return cmp.Compare(b.ID, a.ID) }) // the newest first
 	for _, row := range rows {
 		switch {
-		case row.Mutex != mutex || row.Pending():
+		case row.Mutex != mutex || row.Pending(): // none of these runs, or not begun
 		case row.Owner != 0 && c.DB.Owners().Alive(row.Owner):
 			alive = &AliveError{row.ID}
 		case row.Queued(): // its command has not started: the code belongs to another run

@@ -14,9 +14,7 @@ import (
 
 // An ownRow is the row of a run that this process owns: as the database has it, as far as this
 // process knows.
-//
-// Methods that return no error lose no run when they fail: a process that goes on with the run
-// after a kill knows less, or the next write of the row fails, too.
+// Methods without an error lose no run when they fail: its next owner only knows less.
 type ownRow struct {
 	state.Row
 	self     *state.Self

@@ -150,11 +150,14 @@ func (s *supervision) firstAttempt() (attempt int) {
 		return s.goOn()
 	}
 	attempt = s.row.Attempt.Number + 1
-	switch {
-	case attempt > 1 && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())):
+	if attempt > 1 && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())) {
 		setStopped(&s.result, "before attempt %d", attempt)
-	case attempt == 1 && s.stopIfLockLost(1):
-	case s.row.Started.IsZero():
+		return attempt
+	}
+	if attempt == 1 && s.stopIfLockLost(1) {
+		return attempt
+	}
+	if s.row.Started.IsZero() {
 		note := s.run.hooks.before(s.terminate)
 		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
 			setStopped(&s.result, "before attempt 1: %s", note)

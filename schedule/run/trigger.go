@@ -143,7 +143,8 @@ func AwaitTriggered(dir string) (release func(), err error) {
 // isOpenAs reports whether the descriptor is open on the file at the path.
 func isOpenAs(descriptor int, path string) bool {
 	var open, file unix.Stat_t
-	return unix.Fstat(descriptor, &open) == nil && unix.Lstat(path, &file) == nil && file.Ino == open.Ino
+	return unix.Fstat(descriptor, &open) == nil && unix.Lstat(path, &file) == nil &&
+		file.Ino == open.Ino && file.Dev == open.Dev
 }
 
 // holdPatience bounds how long HoldTriggered waits for a process whose turn comes in a moment.

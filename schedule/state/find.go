@@ -86,7 +86,7 @@ func (q Query) sql() (string, []any) {
 		arm("INDEXED BY run_task WHERE task = ?", q.Mutex)
 		arm("INDEXED BY run_mutex WHERE mutex = ? AND mutex <> task", q.Mutex)
 	case len(q.Outcomes) > 0 && q.Slot.IsZero():
-		for _, o := range distinct(q.Outcomes) {
+		for _, o := range slices.Compact(slices.Sorted(slices.Values(q.Outcomes))) {
 			switch {
 			case o == outcome.Succeeded:
 				arm("INDEXED BY run_slot WHERE outcome = ?", string(o))
@@ -146,10 +146,6 @@ func (q Query) where() (where string, args []any) {
 		add("slot <= ? AND (slot < ? OR id < ?)", at, at, q.Below.ID)
 	}
 	return where, args
-}
-
-func distinct(outcomes []outcome.Outcome) []outcome.Outcome {
-	return slices.Compact(slices.Sorted(slices.Values(outcomes)))
 }
 
 // ceilMicro returns the first microsecond that is not before t.

@@ -136,8 +136,8 @@ func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) 
 }
 
 // Change sets the pauses that change returns for the pauses as they are (all), and forgets planned
-// pauses that were over for PauseKept. Nobody else changes pauses meanwhile. Change may call change
-// twice.
+// pauses that were over for PauseKept. Nobody else changes pauses meanwhile. The function may be
+// called twice.
 func (p Pauses) Change(
 	ctx context.Context, now time.Time, change func(all map[string][]Pause) map[string][]Pause,
 ) error {

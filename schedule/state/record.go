@@ -87,19 +87,19 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	if rec.inserter, err = newInserter(ctx, q); err != nil {
 		return nil, err
 	}
-	rec.findKnown, err = q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
+	prepare := func(text string) (statement *sql.Stmt) {
+		if err == nil {
+			statement, err = q.PrepareContext(ctx, text)
+		}
+		return statement
+	}
+	rec.findKnown = prepare(`SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
 		EXISTS (SELECT 1 FROM run INDEXED BY run_task
 			WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
 			AND (phase <> 'planned' OR scheduled = 1))`)
-	if err != nil {
-		return nil, err
-	}
-	rec.deleteWaiting, err = q.PrepareContext(ctx, `DELETE FROM run
+	rec.deleteWaiting = prepare(`DELETE FROM run
 		WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0`)
-	if err != nil {
-		return nil, err
-	}
-	rec.deleteWaitingSlot, err = q.PrepareContext(ctx, `DELETE FROM run INDEXED BY run_task
+	rec.deleteWaitingSlot = prepare(`DELETE FROM run INDEXED BY run_task
 		WHERE task = ? AND slot = ? AND scheduled = 1 AND phase = 'waiting' AND attempt = 0`)
 	return rec, err
 }

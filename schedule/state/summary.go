@@ -66,9 +66,7 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 // Rows of one slot are read from an index alone. The database joins the values of a task and an
 // outcome into one text, because reading a million rows in columns takes seconds. Parts of the
 // tasks are read side by side.
-func (p Past) Summaries(
-	ctx context.Context, task string, since, until time.Time,
-) (all []Summary, err error) {
+func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
 	sums := map[string]*Summary{}
 	from, to := sinceMicro(since), untilMicro(until)
 	err = p.store.read(ctx, func(q querier) error {
@@ -98,9 +96,7 @@ const everyTask = `WITH RECURSIVE name (task) AS (SELECT min(task) FROM run
 
 // addSingles adds the rows of one slot, on as many connections as there are processors. Each takes
 // every n-th task, because tasks with much history often have names that are alike.
-func addSingles(
-	ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64,
-) error {
+func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64) error {
 	var mu sync.Mutex // protects sums and failed
 	var failed error
 	var reading sync.WaitGroup
@@ -147,9 +143,7 @@ const singleRows = ` FROM run INDEXED BY run_sum
 	WHERE task = name.value AND outcome = became.value AND slot >= ?2 AND slot < ?3 AND ` + single
 
 // addPart adds the rows of one slot of some tasks.
-func addPart(
-	ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64,
-) error {
+func addPart(ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64) error {
 	var spreads durations
 	err := each(ctx, q, func(rows *sql.Rows) error {
 		var text sql.NullString
@@ -202,9 +196,7 @@ func (d *durations) settle() {
 }
 
 // addRanges adds the rows of several slots: none of these slots ran.
-func addRanges(
-	ctx context.Context, q querier, sums map[string]*Summary, task string, from, to int64,
-) error {
+func addRanges(ctx context.Context, q querier, sums map[string]*Summary, task string, from, to int64) error {
 	return each(ctx, q, func(rows *sql.Rows) error {
 		var name string // of the task
 		var became outcome.Outcome

@@ -71,8 +71,8 @@ func (v Values) Set(ctx context.Context, name string, value any) error {
 }
 
 // Change replaces a value by the value that next returns; if that is nil, the value stays as it
-// is. Text is the old value as it was written as JSON; nil when there is no such value. Nobody else
-// changes it meanwhile. Change may call next twice.
+// is. The function next gets the old value as JSON, or nil when there is no such value. Nobody else
+// changes the value meanwhile. Change may call next twice.
 func (v Values) Change(ctx context.Context, name string, next func(text []byte) (any, error)) error {
 	return v.store.write(ctx, func(q querier) error {
 		var text sql.NullString

@@ -159,7 +159,8 @@ func (l *locks) releasePrefetched(slots []schedule.Slot) {
 	mutex.Concurrently(len(slots), func(i int) {
 		if p := l.prefetched(slots[i]); p != nil {
 			lock, _ := p.lock()
-			if l.prefetches.Delete(slots[i]); lock != nil {
+			l.prefetches.Delete(slots[i])
+			if lock != nil {
 				l.leases.Drop(lock)
 				lock.Release(context.Background())
 			}

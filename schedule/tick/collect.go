@@ -222,10 +222,8 @@ func (r *tickRun) stopPaused() {
 func (r *tickRun) stopForPause(row state.Row, p pause.Pause, now time.Time) {
 	reason := "because it is " + p.Text(now, r.tick.Schedule.Location)
 	err := r.launcher.caller().StopForPause(row.ID, p.By, reason)
-	switch {
-	case err == nil:
-	case errors.Is(err, run.ErrNotRunning), errors.Is(err, run.ErrVanished), errors.Is(err, state.ErrNotFound):
-	default:
+	isErr := func(ended error) bool { return errors.Is(err, ended) }
+	if err != nil && !slices.ContainsFunc([]error{run.ErrNotRunning, run.ErrVanished, state.ErrNotFound}, isErr) {
 		r.tick.Report.Problem("%s is not stopped: %v", row.Task, err)
 	}
 }

@@ -67,11 +67,9 @@ func (c *controlsCache) readAhead(needed bool) (wait func()) {
 // machine. The outage itself is reported when locks are taken.
 func (c *controlsCache) readSource() pause.Controls {
 	controls, err := c.source.Read()
-	switch {
-	case err == nil:
-	case c.source.Store != nil:
+	if err != nil && c.source.Store != nil {
 		c.report.detail("what is paused is what this machine knew last: %v", err)
-	default:
+	} else if err != nil {
 		c.problem.Do(func() { c.report.Problem("%v", err) })
 	}
 	return controls

@@ -18,7 +18,7 @@ import (
 const maxDelayed = 60
 
 // Delay has a slot wait for the end of a pause or for the store, for the reason why
-// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). IsNew is false if the slot waited
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). It is not new if the slot waited
 // before. If the slot may not wait (mayWait), or if the database cannot be written, Delay is not
 // ok, and the slot is to be skipped.
 func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) (isNew, ok bool) {
@@ -107,7 +107,7 @@ func (b *backfill) takeDelayed(ctx context.Context) (slots []schedule.Slot, err 
 		l.waiting[key] = row
 		task := b.task(row.Task)
 		switch {
-		case task == nil && mayBeHere(l.Schedule, row.Task) && !l.Minute.After(row.Wait.Until):
+		case task == nil && mayBeHere(l.Schedule, row.Task) && !l.Minute.After(row.Wait.Until): // it waits on
 		case task == nil:
 			b.skipDelayed(row, "", waitedFor(row)+", and is "+whyGone(l.Schedule, row.Task))
 		case l.Minute.Sub(row.Slot) > task.LateWithin():

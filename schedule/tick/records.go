@@ -86,8 +86,7 @@ func (r *records) flush() error {
 }
 
 // flushQuietly is flush before something that takes long. Once the folder could not be written,
-// only writeAll tries again, at the end of the tick: a database that is locked would make each task
-// wait.
+// only writeAll tries again: a database that is locked would make each task wait.
 func (r *records) flushQuietly() {
 	if !r.fallback.inUse() {
 		_ = r.flush() // writeAll tries again, and reports an error
@@ -95,8 +94,7 @@ func (r *records) flushQuietly() {
 }
 
 // writeAll writes everything that was collected into the history, publishes runs to other servers,
-// and prunes. The ledger has added addedByLedger rows. Notes that could not be written stay
-// collected.
+// and prunes. The ledger has added addedByLedger rows. After an error notes stay collected.
 func (r *records) writeAll(addedByLedger int) {
 	err := r.flush()
 	r.mu.Lock()

@@ -44,25 +44,13 @@ func (r requests) startBackground() {
 }
 
 func (r requests) handOverAll(waiting []state.Row) {
-	r.each(waiting, func(row state.Row, task *schedule.Task) {
-		if inBackground(row, task) {
-			if begun, ok := r.begin(row, task); ok {
-				r.launcher.handOverBegun(begun)
-			}
-		}
-	})
+	r.beginAll(waiting, true, r.launcher.handOverBegun)
 }
 
 // runRequested runs the requested foreground runs, the longest waiting first.
 func (q *foregroundQueue) runRequested() {
 	waiting, _ := q.requests.waiting() // again: the tasks of the minute may have taken long
-	q.requests.each(waiting, func(row state.Row, task *schedule.Task) {
-		if !inBackground(row, task) {
-			if begun, ok := q.requests.begin(row, task); ok {
-				q.execute(begun)
-			}
-		}
-	})
+	q.requests.beginAll(waiting, false, q.execute)
 }
 
 // inBackground reports whether a requested run does not wait for its turn in the foreground: no
@@ -72,9 +60,9 @@ func inBackground(row state.Row, task *schedule.Task) bool {
 	return task.Background || row.Cause != nil || startsAtOnce(row)
 }
 
-// each calls start for each of the waiting requests whose time has come, and refuses requests that
-// can never run.
-func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task)) {
+// beginAll begins the runs of the waiting requests whose time has come, in the background or the
+// foreground, and has start go on with each. It refuses requests that can never run.
+func (r requests) beginAll(waiting []state.Row, background bool, start func(*run.Run)) {
 	for _, row := range waiting {
 		if r.launcher.stops.noNewStarts.Err() != nil {
 			return
@@ -86,8 +74,10 @@ func (r requests) each(waiting []state.Row, start func(state.Row, *schedule.Task
 		task := r.tick.Schedule.Task(row.Task)
 		if reason := r.neverRuns(row, task); reason != "" {
 			r.refuse(row, reason)
-		} else if !r.waitsForPause(row, task) {
-			start(row, task)
+		} else if inBackground(row, task) == background && !r.waitsForPause(row, task) {
+			if begun, ok := r.begin(row, task); ok {
+				start(begun)
+			}
 		}
 	}
 }
@@ -125,7 +115,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	lock, refusal := r.launcher.locks.take(&runRow, schedule.Slot{Task: &requested, At: row.Slot})
 	mayQueue := refusal.cause == locksHeld && requested.Background && task.MaxWait > 0
 	switch {
-	case refusal.cause == noRefusal:
+	case refusal.cause == noRefusal: // it has the lock
 	case mayQueue && r.launcher.waitsAlready(task) == "":
 		runRow.Wait = waitOf(task)
 	case refusal.cause == storeUnknown: // this was reported: the request waits until the store answers

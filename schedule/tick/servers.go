@@ -44,12 +44,12 @@ func (r *tickRun) announceWhile() (end func()) {
 // wrong with the servers, or why the store was of no use.
 func (r *tickRun) announce(ticking context.Context) {
 	a := &announcer{tick: r.tick}
-	a.tell(r.self())
+	a.tell(r.announcement())
 	for clock.Wait(ticking, announceEvery) {
-		a.tell(r.self())
+		a.tell(r.announcement())
 	}
-	if self := r.self(); !slices.Equal(self.Running, a.told) {
-		a.tell(self)
+	if server := r.announcement(); !slices.Equal(server.Running, a.told) {
+		a.tell(server)
 	}
 	if outage := r.locks.outage.Load(); outage != nil { // the tasks of this tick met it
 		a.err = *outage
@@ -66,21 +66,21 @@ type announcer struct {
 }
 
 // tell announces this server once, and reports what is wrong with the servers.
-func (a *announcer) tell(self cluster.Server) {
+func (a *announcer) tell(server cluster.Server) {
 	var offset time.Duration
-	offset, a.findings, a.err = cluster.Announce(context.Background(), a.tick.Storage.Store, clock.Now, self)
+	offset, a.findings, a.err = cluster.Announce(context.Background(), a.tick.Storage.Store, clock.Now, server)
 	if a.err != nil {
-		a.tick.Report.detail("this server is not announced: %v", a.err)
+		a.tick.Report.detail("this server is not server: %v", a.err)
 		return
 	}
 	a.tick.reportServers(offset, a.findings)
-	a.told = self.Running
+	a.told = server.Running
 }
 
-// self returns the announcement of this server.
-func (r *tickRun) self() cluster.Server {
+// announcement returns the announcement of this server.
+func (r *tickRun) announcement() cluster.Server {
 	s := r.tick.Schedule
-	self := cluster.Server{
+	server := cluster.Server{
 		Name:        r.tick.Host.Server,
 		Machine:     cluster.Machine(r.tick.Storage.Dir),
 		Version:     r.tick.Host.Version,
@@ -94,7 +94,7 @@ func (r *tickRun) self() cluster.Server {
 	live, _, _ := r.tick.Storage.DB.LiveAndLost(context.Background())
 	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
 		holder := run.HolderOf(row)
-		self.Running = append(self.Running, cluster.Running{
+		server.Running = append(server.Running, cluster.Running{
 			Run:   holder.Run,
 			Task:  row.Task,
 			Slot:  row.Slot,
@@ -102,7 +102,7 @@ func (r *tickRun) self() cluster.Server {
 			Since: holder.Since.UTC(),
 		})
 	}
-	return self
+	return server
 }
 
 // checkLabels reports labels of this machine that cannot be used: tasks that ask for them do not
