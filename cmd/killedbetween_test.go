@@ -86,6 +86,10 @@ func TestASupervisorIsKilledBeforeItWritesDownWhatItHasSeen(t *testing.T) {
 			b.sched("run")
 			supervisor := b.pidIn("supervisor.pid")
 			witness := parent(t, supervisor)
+			b.until("its process is written down", func() bool {
+				rows := openRows(b.path(".sched"))
+				return len(rows) == 1 && rows[0].Attempt.PID != 0 || b.hookForked("job")
+			})
 			killBeforeItWrites(t, supervisor, func() { b.write("go", "") })
 			b.gone(witness)
 			if row.about == deferred {
