@@ -119,11 +119,15 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 		warnings: fileWarnings(s, now),
 		proofs:   proofs,
 	}
+	if len(s.Assertions) > 0 && len(s.Pauses) > 0 {
+		note := "the assertions are proven as if nothing were paused"
+		j.notes = []schedule.Problem{{Place: s.Pauses[0].Place, Text: note}}
+	}
 	if !o.fileOnly {
 		problems, warnings := unfitTasks(s)
 		j.problems = append(j.problems, problems...)
 		j.machineWarnings = append(warnings, a.machineWarnings(s, now)...)
-		j.notes = tasksElsewhere(s)
+		j.notes = append(j.notes, tasksElsewhere(s)...)
 	}
 	return j, nil
 }
@@ -144,7 +148,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{
 			Place: schedule.Place{File: ignored},
-			Text:  "it is not read, since " + filepath.Base(s.File) + " is beside it",
+			Text:  "it is not read, because " + filepath.Base(s.File) + " is beside it",
 			Hint:  "remove one of the two",
 		})
 	}

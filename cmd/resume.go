@@ -165,8 +165,8 @@ func (a resumeCommand) sayPausesThatStay(s *schedule.Schedule, r resumption) {
 	}
 }
 
-// staysWithEverything reports whether everything stays paused, and with it a named task of which
-// resume has ended no pause.
+// staysWithEverything reports whether everything stays paused, and a named task with it: resume has
+// ended no pause of that task alone.
 func (r resumption) staysWithEverything(s *schedule.Schedule) bool {
 	if !r.leavesEverythingPaused() {
 		return false

@@ -127,7 +127,7 @@ func (a runCommand) run(o runOptions) error {
 	if o.dryRun {
 		a.printPreview(t, o)
 		if o.at == "" && o.only == "" {
-			a.sayWhatIsMadeUpFor(t)
+			a.completePreview(t)
 		}
 		return invalidExit
 	}
@@ -185,8 +185,8 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 		doctor.KeepNote(t.Schedule.StateDir, ownEnvironment(), a.now())
 	}
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
-	sharesFolder := result.Coverer != "" && result.Coverer != t.Schedule.File &&
-		!samePath(result.Coverer, t.Schedule.File)
+	sharesFolder := result.CoveredBy != "" && result.CoveredBy != t.Schedule.File &&
+		!samePath(result.CoveredBy, t.Schedule.File)
 	r.end(result.Covered)
 	if result.Covered && !sharesFolder {
 		r.sayCovered()
@@ -198,11 +198,11 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 	switch {
 	case stops.terminate.Err() != nil:
 		return &exit{code: exitStopped, err: fmt.Errorf("stopped %v", context.Cause(stops.terminate))}
-	case invalidExit != nil:
-		return invalidExit
 	case sharesFolder:
 		return usage("give each schedule a `state_dir` of its own", "nothing starts: %s has the same state folder, "+
-			"and had %s already", result.Coverer, humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
+			"and had %s already", result.CoveredBy, humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
+	case invalidExit != nil:
+		return invalidExit
 	case result.Failed || result.SkippedUnknown:
 		return &exit{code: exitFailed}
 	}
@@ -291,12 +291,17 @@ func (a runCommand) printPreview(t *tick.Tick, o runOptions) {
 	}
 }
 
-// sayWhatIsMadeUpFor names the tasks that may run slots between the last tick and this one. These
-// slots are no part of the preview: only the tick reads which of them have an outcome already.
-func (a runCommand) sayWhatIsMadeUpFor(t *tick.Tick) {
+// completePreview says what the preview leaves out: that a tick has had this minute already, or
+// which tasks may run slots between the last tick and this one. Only a tick reads which of those
+// slots have an outcome.
+func (a runCommand) completePreview(t *tick.Tick) {
 	last, err := view.LastTick(t.Storage.Dir)
 	if err != nil || last.IsZero() {
 		return
+	}
+	if last.Equal(t.Minute) {
+		a.problem("%s was ticked already: another tick starts nothing",
+			humanize.SlotOfDayZone(last, t.Schedule.Location))
 	}
 	var names []string
 	for task := range t.Schedule.ActiveTasks() {
@@ -307,7 +312,7 @@ func (a runCommand) sayWhatIsMadeUpFor(t *tick.Tick) {
 		}
 	}
 	if len(names) > 0 {
-		a.problem("no tick came since %s, so slots that were missed may run, too: of %s",
+		a.problem("no tick came since %s, so slots that were missed may run, too, of %s",
 			humanize.MinuteZone(last, t.Schedule.Location), humanize.Names(names, 5))
 	}
 }

@@ -153,7 +153,7 @@ type printedNote struct {
 }
 
 const (
-	printedFile   = "told-invalid" // older versions read it, too
+	printedFile   = "printed-problems"
 	repeatInvalid = time.Hour
 )
 

@@ -53,7 +53,7 @@ func (c *check) checkSlots() {
 	}
 	for _, r := range c.records {
 		if n := max(1, r.Slots); r.Origin == "" && (n > due[r.Run] || n < open[r.Run]) {
-			c.violate(&r, nil, "it stands for %d slots, of which %d were due, and %d have no other record",
+			c.violate(&r, nil, "it stands for %d slots; %d were due, and %d have no other record",
 				n, due[r.Run], open[r.Run])
 		}
 	}

@@ -32,8 +32,8 @@ const (
 	picture = "docs/picture.svg"
 )
 
-// session is what is typed, and what the clock shows then. The background task of the first command
-// has ended before the second command begins.
+// session has the commands that are typed, each with the time that the clock shows. The background
+// task of the first command has ended before the second command begins.
 var session = []struct{ clock, command string }{
 	{"2026-11-21T09:10:00Z", "run"},
 	{"2026-11-21T09:10:24.3Z", "list"},

@@ -10,8 +10,8 @@ import (
 // This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
 // that the slots are evenly spaced. "2 weeks" needs a date to count from (below).
 
-// A countableUnit is a unit of which a whole number makes the next larger unit. Its texts are cron
-// expressions.
+// A countableUnit is a unit that fits into the next larger unit a whole number of times. Its texts
+// are cron expressions.
 type countableUnit struct {
 	whole   int    // how many make the next larger unit
 	every   string // each one

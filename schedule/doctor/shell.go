@@ -30,7 +30,7 @@ func isPlainWord(word string) bool {
 	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/+@:,-") == ""
 }
 
-// builtins are the keywords and builtins of shells, of which there need not be a file.
+// builtins are the keywords and builtins of shells: they need no file.
 var builtins = strings.Fields(`if for while until case select function time coproc test command type hash export unset
 	alias unalias eval exec . source set trap return exit : true false echo printf cd pwd read shift times umask wait ulimit
 	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`)

@@ -747,6 +747,8 @@ var mistakes = []struct {
 		"schedule.yaml:7:46: until and for of a pause cannot both be given\n  hint: keep one of the two",
 		"schedule.yaml:8:11: every \"boot\": \"boot\" stands alone\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}",
 		"schedule.yaml:9:3: an entry of pauses must be a mapping of keys and values, not the number 5\n  hint: write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}"}},
+	{"a pause with its length in the wrong key", "pauses: [{every: sunday at 2:00 for 4h}]\ntasks: []\n", []string{
+		"schedule.yaml:1:10: a pause does not say how long it lasts\n  hint: write {every: sunday at 2:00, for: 4h}"}},
 	{"a pause of nothing", "pauses: [{every: day, for: 1h, tasks: []}, {every: day, for: 1h, tags: []}]\n" +
 		one("tags: y"), []string{
 		"schedule.yaml:1:39: pauses.tasks is an empty list\n  hint: leave the key out for all tasks",

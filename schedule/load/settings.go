@@ -238,7 +238,7 @@ func setPauses(l *loader, s *settings, n *node) {
 // setPauseTimes sets when a pause is: from and until or for, or every and for.
 func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 	p.When.Location = l.schedule.Location
-	if !checkPauseKeys(l, n) {
+	if !checkPauseKeys(l, p, n) {
 		return
 	}
 	switch {
@@ -260,7 +260,7 @@ const pauseForms = "write from and until, or every and for, as in {every: sunday
 
 // checkPauseKeys refuses keys that do not say when a pause begins and how long it lasts, or that
 // say it twice.
-func checkPauseKeys(l *loader, n *node) bool {
+func checkPauseKeys(l *loader, p *pauseDraft, n *node) bool {
 	has := func(keys ...string) bool { return slices.ContainsFunc(keys, n.Has) }
 	switch {
 	case has("every") && has("from", "until"):
@@ -271,11 +271,24 @@ func checkPauseKeys(l *loader, n *node) bool {
 	case !has("from", "every"):
 		l.Problemf(n, pauseForms, "a pause does not say when it begins")
 	case !has("until", "for"):
-		l.Problemf(n, pauseForms, "a pause does not say how long it lasts")
+		hint := pauseForms
+		if p.every != nil {
+			hint = pauseHint(p.every.Value)
+		}
+		l.Problemf(n, hint, "a pause does not say how long it lasts")
 	default:
 		return true
 	}
 	return false
+}
+
+// pauseHint says how to write a pause that comes again. In "sunday at 2:00 for 4h" the length
+// stands in the wrong key.
+func pauseHint(every string) string {
+	if words, length, ok := strings.Cut(every, " for "); ok {
+		return "write {every: " + yamldoc.Shorten(words) + ", for: " + yamldoc.Shorten(length) + "}"
+	}
+	return pauseForms
 }
 
 // setPauseEvery sets the beginnings of a pause that comes again.
@@ -284,11 +297,8 @@ func setPauseEvery(l *loader, p *pauseDraft) {
 	crons, err := cron.ParseEvery(text)
 	if cronError, ok := errors.AsType[*cron.Error](err); ok {
 		hint := cronError.Hint
-		if isBoot(text, "boot") {
-			hint = pauseForms
-		}
-		if words, length, ok := strings.Cut(text, " for "); ok {
-			hint = "write {every: " + yamldoc.Shorten(words) + ", for: " + yamldoc.Shorten(length) + "}"
+		if isBoot(text, "boot") || strings.Contains(text, " for ") {
+			hint = pauseHint(text)
 		}
 		l.Problemf(p.every, hint, "every %s: %v", yamldoc.Quote(text), err)
 	}

@@ -75,7 +75,7 @@ func TestWhatALookFinds(t *testing.T) {
 			t.Errorf("%s: %v began, %d are unreported, the memory has %v", test.name, kinds, len(unreported), after)
 		}
 		if len(m.Tasks) != 1 {
-			t.Errorf("%s: the memory has a task of which nothing is expected", test.name)
+			t.Errorf("%s: the memory has a task without `expect`", test.name)
 		}
 	}
 }

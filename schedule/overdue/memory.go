@@ -46,7 +46,7 @@ type reading struct {
 // A sight is what one look goes by, apart from the memory. Each map has tasks by name.
 type sight struct {
 	now       reading
-	tasks     []*schedule.Task // of which something is expected
+	tasks     []*schedule.Task // the tasks with `expect`
 	server    string
 	live      []state.Row
 	totals    map[string][]state.Total

@@ -30,7 +30,7 @@ import (
 // A Watch looks, in one tick, for what is overdue. Safe for concurrent use.
 type Watch struct {
 	DB     *state.DB
-	Tasks  []*schedule.Task // the tasks of which something is expected
+	Tasks  []*schedule.Task // the tasks with `expect`
 	Server string
 	Now    func() time.Time
 	// Elsewhere returns when the newest success, after since, of a one_server task ended on another

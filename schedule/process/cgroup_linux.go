@@ -210,8 +210,8 @@ func moveProcesses(folder string) {
 	}
 }
 
-// cpuPeriod is the time of which the command may have a part, in microseconds, as the kernel has
-// it.
+// cpuPeriod is the kernel's default period for limits of CPU, in microseconds. The command may use
+// a part of each period.
 const cpuPeriod = 100_000
 
 // limit sets the limits. At the limit of memory the kernel ends all processes of the cgroup, and

@@ -284,7 +284,7 @@ func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) 
 	return r.finish(result), nil
 }
 
-// join joins two reasons, of which the first may be empty.
+// join joins two reasons. The first may be empty.
 func join(a, b string) string {
 	if a == "" {
 		return b

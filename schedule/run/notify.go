@@ -35,8 +35,8 @@ func (k keyedHooks) due() iter.Seq2[int, schedule.Hook] {
 	}
 }
 
-// counted returns the hooks of a key with the number of failures in a row, of which the run itself
-// is one or not.
+// counted returns the hooks of a key with the number of failures in a row. itself is 1 if the run
+// is one of them, else 0.
 func (h *hooks) counted(key string, list []schedule.Hook, itself int) keyedHooks {
 	most := 0
 	for _, hook := range list {

@@ -73,7 +73,7 @@ func (a *access) refusal(r *http.Request) *Problem {
 		return forbidden("start `sched serve` with --host and that name, if it is right",
 			"this server is not called %q", Shortened(r.Host))
 	case hasToken(r.URL):
-		return badRequest("revoke it, since URLs are written to logs, and send `Authorization: Bearer TOKEN`",
+		return badRequest("revoke it, because URLs are written to logs, and send `Authorization: Bearer TOKEN`",
 			"a token is in the URL")
 	case r.ContentLength > MostBody:
 		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", MostBody>>10)

@@ -78,7 +78,7 @@ func taskText(name string, keys []byte) []byte {
 	return []byte(b.String())
 }
 
-// keysIn returns the keys of which taskText made a file. If taskText cannot have made it,
+// keysIn returns the keys from which taskText made a file. If taskText cannot have made it,
 // strangeLine is the number of the first line that is different: another task, a group, or a
 // comment of somebody else. Else strangeLine is 0.
 func keysIn(text []byte, name string) (keys []byte, strangeLine int) {

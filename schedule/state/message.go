@@ -317,7 +317,7 @@ func (m Messages) Waiting(ctx context.Context) (int, error) {
 	return askOne[int](ctx, m.db, "SELECT count(*) FROM message WHERE status <> 'sent'")
 }
 
-// Undelivered sums up the messages of which an attempt has failed.
+// Undelivered sums up the messages with a failed attempt.
 type Undelivered struct {
 	Count int
 	Since time.Time // the first attempt for the oldest
@@ -325,7 +325,7 @@ type Undelivered struct {
 	Error string    // of its last attempt
 }
 
-// Undelivered returns the messages of which an attempt has failed.
+// Undelivered returns the messages with a failed attempt.
 func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 	err = m.db.read(ctx, func(q querier) error {
 		// SQLite takes task and error from the row with the minimum

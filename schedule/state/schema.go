@@ -206,7 +206,7 @@ CREATE TABLE audit (
 	error  TEXT NOT NULL                    -- why it was not done; '' when it was
 );
 
--- Single values: covered (the last minute that a tick covered), coverer (the file of its schedule),
+-- Single values: covered (the last minute that a tick covered), covered_by (the file of its schedule),
 -- newest_covered (the newest ever), boot, pauses_of (the store whose pauses these are), interrupt, …
 CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,

@@ -47,14 +47,14 @@ type Ledger struct {
 
 // Findings are what a plan has found.
 type Findings struct {
-	Covered  bool                   // another tick has covered the minute
-	Coverer  string                 // the file of the schedule that covered it
-	Idle     bool                   // nothing waited in the database for this tick
-	Recorded int                    // how many rows were added for slots that nobody starts
-	Expired  []expiredSlot          // the tick skips them, because their tasks have hooks for that
-	runs     map[slotKey]plannedRun // the runs that this tick begins or skips
-	waiting  map[slotKey]state.Row  // the slots that waited when this tick began
-	problems []string               // the texts for Problem
+	Covered   bool                   // another tick has covered the minute
+	CoveredBy string                 // the file of the schedule of that tick
+	Idle      bool                   // nothing waited in the database for this tick
+	Recorded  int                    // how many rows were added for slots that nobody starts
+	Expired   []expiredSlot          // the tick skips them, because their tasks have hooks for that
+	runs      map[slotKey]plannedRun // the runs that this tick begins or skips
+	waiting   map[slotKey]state.Row  // the slots that waited when this tick began
+	problems  []string               // the texts for Problem
 }
 
 // An expiredSlot is a slot that waited until it was too late, so it does not run.
@@ -139,7 +139,7 @@ func (l *Ledger) tryToPlan(slots []schedule.Slot) (starts []schedule.Slot, err e
 	}
 	if l.Covers && last.Equal(l.Minute) {
 		l.Covered = true
-		_, err := l.plan.Values().Get(ctx, keyCoverer, &l.Coverer)
+		_, err := l.plan.Values().Get(ctx, keyCoveredBy, &l.CoveredBy)
 		return nil, err
 	}
 	if l.Covers {
@@ -216,15 +216,15 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	if err := l.keepValid(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.plan.Values().Set(ctx, keyCoverer, l.Schedule.File); err != nil {
+	if err := l.plan.Values().Set(ctx, keyCoveredBy, l.Schedule.File); err != nil {
 		return nil, err
 	}
 	return starts, l.plan.Values().Cover(ctx, l.Minute)
 }
 
-// keyCoverer names the value that has the file of the schedule of the last tick that covered a
+// keyCoveredBy names the value that has the file of the schedule of the last tick that covered a
 // minute. A second schedule in the same state folder would run nothing.
-const keyCoverer = "coverer"
+const keyCoveredBy = "covered_by"
 
 // sortStarts sorts slots in the order in which they start: by their instants, and then in the order
 // of the file. Slots of the past start with the full minute.

@@ -64,8 +64,8 @@ type Result struct {
 	Failed         bool // a foreground task failed, or a background one before a supervisor had it
 	SkippedUnknown bool // a slot was skipped because the store did not answer
 	Covered        bool // another tick had the minute, so this one has started none of its slots
-	// Coverer is the file of the schedule of that other tick; empty if nobody knows.
-	Coverer string
+	// CoveredBy is the file of the schedule of that other tick; empty if nobody knows.
+	CoveredBy string
 }
 
 // Run runs the tick, in ten steps. It returns when the foreground tasks have ended and the
@@ -150,7 +150,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		Failed:         queue.failed || r.launcher.failed.Load(),
 		SkippedUnknown: r.locks.skippedUnknown.Load(),
 		Covered:        r.ledger.Covered,
-		Coverer:        r.ledger.Coverer,
+		CoveredBy:      r.ledger.CoveredBy,
 	}
 }
 
