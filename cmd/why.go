@@ -215,6 +215,9 @@ func (a whyCommand) factsOf(q *view.Inquiry, r state.Row) (facts []fact) {
 		count := humanize.Count(r.Slots, "slot")
 		add("stands for", "%s, from %s to %s", count, q.TimeText(r.Slot), q.TimeText(r.LastSlot))
 	}
+	if !r.Repeats.IsZero() {
+		add("repeats", "the slot of %s", q.TimeText(r.Repeats))
+	}
 	if !r.Started.IsZero() {
 		started := humanize.SecondZone(r.Started, q.Task.When.Location)
 		if late := r.Started.Sub(r.Slot) - r.Wait.Waited; r.Origin == "" && late > 0 {

@@ -50,7 +50,8 @@ type RetryWish struct {
 }
 
 // Retry returns the request for one more run of the task of a run that has ended. The new run
-// starts as the task is defined then, with the params of the old run unless they are replaced.
+// starts as the task is defined then, for the slot of the old run, and with its params unless they
+// are replaced.
 // Submit then stores the request.
 func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	was, err := a.endedRun(ctx, wish.Run)
@@ -72,7 +73,7 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	}
 	origin := "retry of " + humanize.ShortRun(was.ID)
 	row := request(t, wish.At, params, Because(schedule.WithValues(origin+" by "+a.By, params), wish.Reason))
-	row.Cause = was.Cause
+	row.Cause, row.Repeats = was.Cause, humanize.Later(was.CommandSlot(), was.LastSlot)
 	records, err := a.Records(ctx)
 	if err != nil { // then the records are empty
 		a.Problem("%v", err)

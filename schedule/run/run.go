@@ -161,7 +161,7 @@ func runVariables(r *Run, attempt int) []string {
 	variables := append(TaskVariables(r.row.Row),
 		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
 		"TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))
-	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.Slot); !last.IsZero() {
+	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.CommandSlot()); !last.IsZero() {
 		variables = append(variables, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
 	}
 	return variables
@@ -173,7 +173,7 @@ func TaskVariables(row state.Row) []string {
 	variables := []string{
 		"SCHED_TASK=" + row.Task,
 		"SCHED_RUN=" + row.ID,
-		"SCHED_SLOT=" + row.Slot.UTC().Format(time.RFC3339),
+		"SCHED_SLOT=" + row.CommandSlot().UTC().Format(time.RFC3339),
 		"SCHED_MUTEX=" + row.Mutex,
 	}
 	if !row.PreviousSlot.IsZero() {

@@ -230,12 +230,16 @@ func untilMicro(t time.Time) int64 {
 	return ceilMicro(t)
 }
 
-// LastSuccess returns the newest slot of the task before a slot whose run succeeded; zero if there
-// is no such run.
+// LastSuccess returns the newest slot of the task before a slot for which a command succeeded; zero
+// without such a slot. Retries count for the slot that they repeat.
 func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (slot time.Time, err error) {
 	err = p.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT (SELECT max(slot) FROM run INDEXED BY run_sum
-			WHERE task = ? AND outcome = 'succeeded' AND slot < ? AND `+single+`)`, task, before.UnixMicro()).
+		return q.QueryRowContext(ctx, `SELECT max(slot) FROM (
+			SELECT * FROM (SELECT slot FROM run INDEXED BY run_sum
+				WHERE task = ?1 AND outcome = 'succeeded' AND slot < ?2 AND `+single+` AND repeats IS NULL
+				ORDER BY slot DESC LIMIT 1)
+			UNION ALL SELECT max(repeats) FROM run INDEXED BY run_repeats
+				WHERE task = ?1 AND outcome = 'succeeded' AND repeats < ?2 AND `+single+`)`, task, before.UnixMicro()).
 			Scan(asTime(&slot))
 	})
 	return slot, err

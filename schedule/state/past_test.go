@@ -95,3 +95,21 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 		t.Errorf("one that was over: %v %v", ranges, err)
 	}
 }
+
+// A retry that succeeds at 20:17 did the work of 2:30: the next run goes on from there.
+func TestTheLastSuccessOfARetryIsTheSlotThatItRepeats(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	regular, retry, test := rec(1, "a", outcome.Succeeded), rec(9, "a", outcome.Succeeded), rec(4, "a", outcome.Succeeded)
+	retry.Repeats, test.Repeats, test.Test = rec(3, "a", outcome.Failed).Slot, retry.Slot, true
+	mustAdd(t, db, regular, rec(3, "a", outcome.Failed), retry, test)
+	for before, want := range map[int]int{1: 0, 2: 1, 3: 1, 4: 3, 20: 3} {
+		got, err := db.Past().LastSuccess(t.Context(), "a", rec(before, "a", outcome.Failed).Slot)
+		var slot time.Time
+		if want > 0 {
+			slot = rec(want, "a", outcome.Failed).Slot
+		}
+		if err != nil || !got.Equal(slot) {
+			t.Errorf("before %d: %s, %v; not %d", before, got, err, want)
+		}
+	}
+}

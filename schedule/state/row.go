@@ -40,7 +40,8 @@ type Row struct {
 	Slot         time.Time
 	LastSlot     time.Time // of several missed slots: the last; zero for one slot
 	Slots        int       // how many slots it stands for; 0 is 1
-	PreviousSlot time.Time // of the schedule, before Slot; zero if the task was never due before
+	PreviousSlot time.Time // of the schedule, before CommandSlot; zero if the task was never due before
+	Repeats      time.Time // of a retry: the CommandSlot of the run that failed; else zero
 	Scheduled    bool      // a slot of the schedule; else somebody or something asked for it
 	Origin       string    // what asked for it, in words; empty for the schedule
 	Test         bool      // sched test: it counts in no statistic
@@ -193,6 +194,15 @@ func SeatQueue(pool string) string { return pool + "#" }
 //	BetweenAttempts  its supervisor    some       the time of its next attempt
 //
 // If the supervisor is killed, a tick gives the run to another supervisor.
+
+// CommandSlot returns the slot that the command is for, its SCHED_SLOT. A retry is due when
+// somebody asks for it, and its command does the work of an earlier slot.
+func (r Row) CommandSlot() time.Time {
+	if r.Repeats.IsZero() {
+		return r.Slot
+	}
+	return r.Repeats
+}
 
 // Requested reports whether somebody, or a hook, has asked for the run, and no tick has begun it
 // yet.

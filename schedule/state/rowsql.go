@@ -19,7 +19,7 @@ import (
 // columns are the columns of a row. The lists in values and scan have the same order and the same
 // lines.
 const columns = `id, task, mutex, pool, background, server,
-	slot, last_slot, slots, previous_slot,
+	slot, last_slot, slots, previous_slot, repeats,
 	scheduled, origin, test, no_chain, params,
 	cause, cause_task, cause_outcome,
 	phase, owner, locked, seat, stop,
@@ -48,7 +48,7 @@ func (r Row) values(q querier) ([]any, error) {
 	wait, waited, attempt := r.Wait, r.Wait.Waited.Microseconds(), r.Attempt
 	return []any{
 		r.ID, r.Task, r.Mutex, r.Pool, r.Background, r.Server,
-		r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), packTime(r.PreviousSlot),
+		r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), packTime(r.PreviousSlot), packTime(r.Repeats),
 		r.Scheduled, r.Origin, r.Test, r.NoChain, params,
 		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)),
 		string(r.Phase), orNull(r.Owner), r.Locked, r.Seat, stop,
@@ -66,7 +66,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	wait := &r.Wait
 	err = rows.Scan(
 		&r.ID, &r.Task, &r.Mutex, &r.Pool, &r.Background, &r.Server,
-		asTime(&r.Slot), asTime(&r.LastSlot), &r.Slots, asTime(&r.PreviousSlot),
+		asTime(&r.Slot), asTime(&r.LastSlot), &r.Slots, asTime(&r.PreviousSlot), asTime(&r.Repeats),
 		&r.Scheduled, &r.Origin, &r.Test, &r.NoChain, asJSON(&r.Params),
 		orZero(&cause.Run), orZero(&cause.Task), orZero(&cause.Outcome),
 		&r.Phase, orZero(&r.Owner), &r.Locked, &r.Seat, asJSON(&r.Stop),

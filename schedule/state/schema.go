@@ -2,7 +2,13 @@ package state
 
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one.
-var migrations = []string{tables}
+var migrations = []string{tables, repeats}
+
+// repeats is the version in which a retry keeps the slot of its run.
+const repeats = `
+ALTER TABLE run ADD COLUMN repeats INTEGER; -- of a retry: the slot that its command is for; NULL: slot
+CREATE INDEX run_repeats ON run (task, outcome, repeats) WHERE repeats IS NOT NULL;
+`
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7

@@ -171,8 +171,8 @@ func (r requests) refuse(row state.Row, reason string) {
 
 // requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
-	runRow := r.tick.rowOf(schedule.Slot{Task: task, At: row.Slot})
-	runRow.ID = row.ID
+	runRow := r.tick.rowOf(schedule.Slot{Task: task, At: row.CommandSlot()})
+	runRow.ID, runRow.Slot, runRow.Repeats = row.ID, row.Slot, row.Repeats
 	runRow.Origin, runRow.Cause = row.Origin, row.Cause
 	runRow.NoChain, runRow.Params = row.NoChain, row.Params
 	return runRow

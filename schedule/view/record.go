@@ -20,7 +20,8 @@ type Record struct {
 	Slot       string   `json:"slot"`
 	Slots      int      `json:"slots"` // how many slots it stands for, from slot through until
 	Until      *string  `json:"until"`
-	Origin     string   `json:"origin"` // what asked for the run; empty for its schedule
+	Repeats    *string  `json:"repeats"` // of a retry: the slot that its command is for; else null
+	Origin     string   `json:"origin"`  // what asked for the run; empty for its schedule
 	Background bool     `json:"background"`
 	Server     string   `json:"server"`
 	Started    *string  `json:"started"`
@@ -53,6 +54,7 @@ func RecordOf(r state.Row) Record {
 		Mutex:      r.Mutex,
 		Slot:       timeText(r.Slot),
 		Slots:      max(r.Slots, 1),
+		Repeats:    timeOrNil(r.Repeats),
 		Origin:     r.Origin,
 		Background: r.Background,
 		Server:     r.Server,
