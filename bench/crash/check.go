@@ -51,6 +51,7 @@ func judge(w *campaign) findings {
 	c.joinRecords(records)
 	c.findWindows()
 	c.collectTraces()
+	c.placeRequests()
 	c.checkTickExits()
 	c.checkSlots()
 	c.checkTruth()

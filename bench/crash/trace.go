@@ -19,6 +19,7 @@ type record struct {
 	Slot     time.Time `json:"slot"`
 	Until    time.Time `json:"until"`
 	Slots    int       `json:"slots"`
+	Repeats  time.Time `json:"repeats"` // the slot, of a retry
 	Origin   string    `json:"origin"`
 	Outcome  string    `json:"outcome"`
 	Reason   string    `json:"reason"`
@@ -74,9 +75,9 @@ func (c *campaign) recorded(args ...string) (records []record, err error) {
 type trace struct {
 	run      string
 	task     task
-	slot     time.Time
-	tick     string // the number of the tick that started it
-	first    int    // line
+	slot     time.Time // that its commands saw; of a request: of its record, zero without one
+	tick     string    // the number of the tick that started it
+	first    int       // line
 	last     int
 	attempts map[int]*attempt
 	hooks    map[string][]event
@@ -169,6 +170,30 @@ func (s *trace) add(c *check, e event) {
 		a.began++
 	case attemptEnded:
 		a.code = e.detail
+	}
+}
+
+// placeRequests takes requests from the slots of their commands, so that no retry counts as a run
+// of the slot that it repeats. Before, it checks that the commands of a retry saw that slot.
+func (c *check) placeRequests() {
+	asked := map[string]time.Time{} // and the slots of their records
+	for _, a := range c.requests.asked {
+		asked[a.run] = time.Time{}
+	}
+	for _, r := range c.records {
+		if r.Origin == "" {
+			continue
+		}
+		asked[r.Run] = r.Slot
+		s := c.traces[r.Run]
+		if s != nil && s.task.name != "" && !r.Repeats.IsZero() && !s.slot.Equal(r.Repeats) {
+			c.violate(&r, s, "it repeats %s, and its commands saw %s", r.Repeats, s.slot)
+		}
+	}
+	for run, slot := range asked {
+		if s := c.traces[run]; s != nil {
+			s.slot = slot
+		}
 	}
 }
 

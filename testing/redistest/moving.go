@@ -41,7 +41,7 @@ func StartSentinels(t testing.TB, args ...string) *Sentinels {
 		s := start(t, "+monitor master", func(_ *Server, dir, _ string) []string {
 			conf := filepath.Join(dir, "sentinel.conf")
 			os.WriteFile(conf, []byte("sentinel monitor mymaster "+host+" "+port+" 2\n"+
-				"sentinel down-after-milliseconds mymaster 500\nsentinel failover-timeout mymaster 5000\n"), 0o600)
+				"sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n"), 0o600)
 			return []string{conf, "--sentinel"}
 		})
 		g.Sentinels, addresses = append(g.Sentinels, s), append(addresses, s.Address)
