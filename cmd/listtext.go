@@ -167,6 +167,9 @@ func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
 	if len(row.Running) > 0 {
 		parts = append(parts, a.runningText(row.Running, serverName(s.Server)))
 	}
+	if row.Vanished > 0 {
+		parts = append(parts, humanize.Count(row.Vanished, "run")+" vanished, for the next tick to finish")
+	}
 	if row.Paused != nil {
 		parts = append(parts, row.Paused.Text(a.now(), s.Location))
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -311,6 +312,8 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
 	case d < 24*time.Hour:
 		return fmt.Sprintf("%d h %d m", int(d.Hours()), int(d.Minutes())%60)
+	case d == math.MaxInt64: // where time.Time.Sub ends
+		return "over 292 years"
 	}
 	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
 }

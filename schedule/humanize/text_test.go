@@ -2,6 +2,7 @@ package humanize
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 )
@@ -46,6 +47,8 @@ func TestDuration(t *testing.T) {
 		// an hour, if it takes days
 		{24 * h, "1 d 0 h", "24h0m"},
 		{76*h + 59*m, "3 d 4 h", "76h59m"},
+		// as far as a duration goes
+		{math.MaxInt64, "over 292 years", "2562047h47m16.854775807s"},
 	} {
 		if got := Duration(row.d); got != row.want {
 			t.Errorf("%v is %q, not %q", row.d, got, row.want)

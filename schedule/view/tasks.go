@@ -36,6 +36,7 @@ type Task struct {
 	TriggeredBy        []Chained `json:"triggered_by"` // the tasks whose hooks start it
 	Running            []Running `json:"running"`
 	Waiting            []Waiting `json:"waiting"`
+	Vanished           int       `json:"vanished,omitempty"` // runs whose process is dead; the next tick finishes them
 	Paused             *Pause    `json:"paused"`
 	Planned            []Pause   `json:"planned_pauses,omitempty"` // of this task by its name, that begin later
 	Expect             *Expect   `json:"expect,omitempty"`
@@ -128,12 +129,13 @@ func (s Source) TasksOf(
 
 // taskFacts are what is known of tasks besides their definitions, by the name of the task.
 type taskFacts struct {
-	last    map[string]state.Row
-	overdue map[string][]Overdue
-	running map[string][]Running
-	waiting map[string][]Waiting
-	pauses  pause.Pauses
-	now     time.Time
+	last     map[string]state.Row
+	overdue  map[string][]Overdue
+	running  map[string][]Running
+	waiting  map[string][]Waiting
+	vanished map[string]int
+	pauses   pause.Pauses
+	now      time.Time
 
 	triggers map[string][]schedule.Trigger // by the task that they start
 }
@@ -142,13 +144,17 @@ type taskFacts struct {
 // returns the error, and still fills in the runs that live and wait.
 func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses pause.Pauses) (taskFacts, error) {
 	facts := taskFacts{
-		running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }),
-		pauses: pauses, now: s.Now(), triggers: s.Schedule.Triggers(),
+		running: map[string][]Running{}, vanished: map[string]int{},
+		waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }),
+		pauses:  pauses, now: s.Now(), triggers: s.Schedule.Triggers(),
 	}
 	for _, row := range all.Live {
 		if !row.Waits() {
 			facts.addRunning(row)
 		}
+	}
+	for _, row := range all.Lost {
+		facts.vanished[row.Task]++
 	}
 	err := all.Err
 	if err == nil {
@@ -188,6 +194,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts t
 		TriggeredBy:        []Chained{},
 		Running:            listOf(facts.running[t.Name]),
 		Waiting:            listOf(facts.waiting[t.Name]),
+		Vanished:           facts.vanished[t.Name],
 		Paused:             PauseOf(facts.pauses, t, facts.now),
 		Expect:             expectOf(t),
 		Overdue:            facts.overdue[t.Name],

@@ -127,6 +127,9 @@ func (p runPage) runFacts(r view.Run) {
 // timeFacts are the slot of the run, when it began and ended, and what it waits for.
 func (p runPage) timeFacts(r view.Run, zone *time.Location) {
 	p.fact("Slot", `%s`, p.timeExact(r.Row.Slot, zone))
+	if !r.Row.Repeats.IsZero() {
+		p.fact("Repeats", `the slot of %s`, p.timeExact(r.Row.Repeats, zone))
+	}
 	if r.Row.IsRange() {
 		p.fact("Stands for", `%s, to %s`, humanize.Count(r.Slots, "slot"), p.timeExact(r.Row.LastSlot, zone))
 	}

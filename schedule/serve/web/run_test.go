@@ -71,6 +71,16 @@ func TestARunLeadsToItsNeighbours(t *testing.T) {
 	b.has("the last", b.get("/runs/"+three.ID, 200), `not rel="next"`)
 }
 
+// A retry is asked for at one time and repeats the slot of another.
+func TestTheSlotThatARetryRepeatsIsShown(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeRead)
+	failed, retry := b.Ended("hourly", 180, outcome.Failed, ""), b.Ended("hourly", 60, outcome.Succeeded, "")
+	retry.Origin, retry.Repeats = "retry by ada", failed.Slot
+	b.Remember(failed, retry)
+	b.has("the retry", b.get("/runs/"+retry.ID, 200), `<dt>Repeats<dd>`, failed.Slot.UTC().Format("15:04"))
+	b.has("the first", b.get("/runs/"+failed.ID, 200), `not <dt>Repeats<dd>`)
+}
+
 // The attempts of a run are parts of its log, each with a link.
 func TestEachAttemptHasALink(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
