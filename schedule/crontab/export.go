@@ -97,8 +97,8 @@ func (e *exporter) write(j *job, isActive bool) {
 	e.writeSetting("CRON_TZ", j.task.When.Location.String())
 	e.writeSetting("MAILTO", strings.Join(j.mailTo, ","))
 	fmt.Fprintln(&e.text, "# sched:"+j.keys)
-	if j.task.Description != "" {
-		fmt.Fprintln(&e.text, "# "+strings.Join(strings.Fields(j.task.Description), " "))
+	if j.comment != "" {
+		fmt.Fprintln(&e.text, "# "+j.comment)
 	}
 	for _, times := range j.times {
 		line := times + " "
@@ -158,6 +158,7 @@ type job struct {
 	shell   string
 	mailTo  []string
 	keys    string // of the comment for sched
+	comment string // the description, if it is read as one
 	command string // as splitAtPercent reads it; "" if no line can have it
 	notes   Notes
 }
@@ -307,6 +308,11 @@ var lineKeys = wordSet("cron every timezone command shell dir description enable
 // cron starts it all the same.
 func (j *job) setKeys(settings []schedule.Setting) {
 	j.keys = " name=" + j.task.Name
+	if text := strings.Join(strings.Fields(j.task.Description), " "); isDescription(text) {
+		j.comment = text
+	} else if text != "" {
+		j.keys += " description=" + strconv.Quote(text)
+	}
 	var asComments []string
 	for _, setting := range settings {
 		if !setting.IsSet || lineKeys[setting.Key] || strings.HasPrefix(setting.Key, "env.") || setting.Value == nil {
@@ -333,6 +339,17 @@ func (j *job) setKeys(settings []schedule.Setting) {
 			Text:  strings.Join(asComments, ", ") + ": for sched alone, in a comment",
 		})
 	}
+}
+
+// isDescription reports whether a comment above a line is read as this description: not as keys,
+// not as a line that is commented out, and not as a heading.
+func isDescription(text string) bool {
+	table := Parse(Source{Text: "# " + text + "\n@daily x\n"})
+	if len(table.Entries) != 1 || len(table.Findings) > 0 {
+		return false
+	}
+	description, _ := describe(table.Entries[0])
+	return description == text
 }
 
 // commentValue writes a value for a comment; false for a value that a comment cannot have.

@@ -2,6 +2,7 @@ package crontab_test
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,6 +66,18 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 	}
 }
 
+func TestADescriptionIsReadBackAsItWas(t *testing.T) {
+	for _, description := range []string{"About it", "sched: timeout=5m", "sched timeout=5m", "* * * * * echo hi",
+		"For example:", "m h dom mon dow", "----", strings.Repeat("long ", 40) + "end", `it's "so" \ % ${x}`} {
+		text := "tasks: [{name: a, every: day, dir: /root, command: x, description: " + strconv.Quote(description) + "}]\n"
+		exported := Export(loadAs(t, "schedule.yaml", text), "UTC", "root", homeOfRoot, load.Settings)
+		after := loadAs(t, "x.crontab", exported.Text)
+		if len(after.Tasks) != 1 || after.Tasks[0].Description != description {
+			t.Errorf("%q is not the description of\n%s", description, exported.Text)
+		}
+	}
+}
+
 func TestAShellIsSetForTheTasksThatNeedIt(t *testing.T) {
 	const text = `tasks:
   - {name: omitted, command: a, dir: /root, every: 10 seconds, shell: [/bin/ksh, -c]}
@@ -101,8 +114,10 @@ func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 			"warning: it has several times, and so several lines: sched takes each for a task of its own", ""},
 	} {
 		text := head + row.task + "\n"
-		if strings.Contains(row.task, "command") {
+		if strings.Contains(row.task, `command: "`) {
 			text = strings.Replace(text, "command: x, ", "", 1)
+		}
+		if strings.Contains(row.task, "shell") {
 			row.lost = "its command has several lines, and a crontab has one"
 		}
 		exported := Export(loadAs(t, "schedule.yaml", text), "UTC", "root", homeOfRoot, load.Settings)
