@@ -212,6 +212,7 @@ func (j *job) setTimes() {
 var (
 	hereDocument = humanize.Pattern(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
 	plainWord    = humanize.Pattern(`^[A-Za-z0-9_./:@+,-]+$`)
+	shellName    = humanize.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	backslashes  = humanize.Pattern(`\\{2,}|\\?%|\\$`)
 )
 
@@ -266,6 +267,9 @@ func (e *exporter) exportCommands(j *job) (commands string) {
 		case isExpanded(j.task, name):
 			j.omit("env."+name, "set it in the command",
 				"%s comes from a variable, which a crontab does not expand", name)
+		case !shellName().MatchString(name):
+			j.omit("env."+name, "give it a name of letters, digits and _",
+				"no shell can set a variable with the name %q", name)
 		default:
 			commands += "export " + name + "=" + quoteWords(value) + "; "
 		}
