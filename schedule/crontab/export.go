@@ -218,7 +218,7 @@ var (
 
 // setCommand sets the command, with the folder and the variables of the task in front.
 func (e *exporter) setCommand(j *job) {
-	line, input := j.task.Command.Line, ""
+	line, input := strings.TrimRight(j.task.Command.Line, "\n"), ""
 	switch c := j.task.Command; {
 	case len(c.List) > 0:
 		line = quoteWords(c.List...)

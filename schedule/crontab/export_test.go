@@ -108,6 +108,7 @@ func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 		{"cron: '0 3 * * FRI-SUN'}", "cron does not know the times \"0 3 * * FRI-SUN\"", ""},
 		{"every: day, env: {A: '${HOME}x'}}", "A comes from a variable, which a crontab does not expand", ""},
 		{"every: day, shell: [bash], command: \"a\\nb\"}", "", ""},
+		{"every: day, command: \"a\\n\"}", "", ""},
 		{"every: day, env: {A-B: x}}\n  - {name: b, command: y, background: true, dir: /root, every: day}", "no shell can set a variable with the name \"A-B\"", ""},
 		{"every: day, pool: p}\npools: {p: 2}", "pool: cron has no such key", ""},
 		{"every: day, timezone: Europe/Berlin}", "warning: its zone is a CRON_TZ, which cronie alone knows: other crons start it in the zone of the machine", ""},
