@@ -49,6 +49,9 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 func setEnv(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		l.Origins.Forget(l.Key)
+		for name := range l.bare.Env {
+			l.Origins.Recall(l.Key+"."+name, l.bare.Origins)
+		}
 		t.Env, t.EnvOverrides = l.bare.Env, nil
 		return
 	}

@@ -88,3 +88,27 @@ func TestEachSettingSaysWhereItWasSet(t *testing.T) {
 		t.Errorf("the target is %s", hooks[0].Notify.Webhook)
 	}
 }
+
+func TestAVariableOfTheFileStaysSecretBelowAnEnvThatIsFalse(t *testing.T) {
+	const text = `env: {TOKEN: "${TOKEN}"}
+defaults: {env: {TOKEN: other, LANG: de}}
+tasks:
+  - {name: load, every: hour, command: x, env: false}
+  - {group: night, env: false, tasks: [{name: save, every: hour, command: x, env: {MORE: 1}}]}
+`
+	getenv := func(name string) (string, bool) { return "s3cret", name == "TOKEN" }
+	s, err := load.Text([]byte(text), "/srv/schedule.yaml", load.Options{Getenv: getenv, Origins: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range s.Tasks {
+		for _, got := range load.Settings(task) {
+			if got.Key == "env.TOKEN" && (got.Value != "${TOKEN}" || got.From.Place.Line != 1 || got.From.Section != "") {
+				t.Errorf("%s: TOKEN is %v of line %d", task.Name, got.Value, got.From.Place.Line)
+			}
+		}
+		if task.Env["TOKEN"] != "s3cret" || task.Env["LANG"] != "" {
+			t.Errorf("%s has %v", task.Name, task.Env)
+		}
+	}
+}

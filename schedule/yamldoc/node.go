@@ -187,6 +187,13 @@ func (o Origins) Same(key, other string) {
 	}
 }
 
+// Recall records for a key what earlier origins have for it.
+func (o Origins) Recall(key string, earlier Origins) {
+	if o != nil {
+		o[key] = earlier[key]
+	}
+}
+
 // Forget removes the records of the keys below a key whose value is about to be replaced as a
 // whole.
 func (o Origins) Forget(key string) {
