@@ -75,7 +75,7 @@ func (f *file) connect() error {
 		return errNotReady
 	}
 	if err == nil {
-		f.conn, f.info = conn, info
+		f.conn, f.info, f.opened = conn, info, true
 	}
 	return err
 }
@@ -101,10 +101,11 @@ func (f *file) dialReady() (*sql.DB, error) {
 	return conn.DB, nil
 }
 
-// checkVersion compares the version of a file with ours.
+// checkVersion compares the version of a file with ours. A newer version is refused, unless a newer
+// sched brought the file up to date while this process was using it: its runs must end.
 func (f *file) checkVersion(version int) error {
 	switch known := newestVersion(); {
-	case version > known:
+	case version > known && !f.opened:
 		return &NewerError{Path: f.path(), Version: version, Known: known}
 	case version < known:
 		return errNotReady

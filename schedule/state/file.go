@@ -24,6 +24,7 @@ type file struct {
 	info     os.FileInfo  // the file open in conn; nil for memory, and when there was no file
 	setAside string
 	closed   bool
+	opened   bool         // conn had it open, so its version suits this process (checkVersion)
 	used     atomic.Int64 // when a call began last, in nanoseconds since 1970
 }
 

@@ -150,6 +150,20 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
+// The supervisor of a run that takes hours closes the file meanwhile. If a newer sched has upgraded
+// the file by then, the result of the run is written all the same.
+func TestAProcessThatHadTheFileOpenGoesOnWithANewerOne(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	_, err := db.file.conn.Exec("PRAGMA user_version = 99")
+	must(t, err)
+	db.CloseIfIdle(0)
+	must(t, request(db))
+	if n := count(t, db); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
 // A tick upgrades the file of an earlier version once, and its runs stay. Before that, readers say
 // so. The test is not parallel: others wait until it has taken its migration back.
 func TestTheFileOfAnEarlierSchedIsUpgraded(t *testing.T) {

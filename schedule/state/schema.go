@@ -1,7 +1,8 @@
 package state
 
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
-// entries and never changes one.
+// entries and never changes one. An entry only adds to the tables: processes of an older sched that
+// watch runs go on writing the columns that they know.
 var migrations = []string{tables, repeats}
 
 // repeats is the version in which a retry keeps the slot of its run.
