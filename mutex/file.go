@@ -231,10 +231,14 @@ func (l *fileLock) describe(holder Holder) error {
 }
 
 // Release unlocks for all processes of the run, so a daemon that the command left behind keeps
-// nothing. Without the descriptor it breaks the lock if it still names the run.
+// nothing. The file names nobody then: a run that cannot write its end yet, as on a full disk, does
+// not go on for GoesOn. Without the descriptor it breaks the lock if it still names the run.
 func (l *fileLock) Release(context.Context) error {
 	l.released = true
 	if l.file != nil {
+		if readHolder(l.file).Run == l.run {
+			l.describe(Holder{})
+		}
 		err := unlock(l.file)
 		l.file = nil
 		return err
