@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"path/filepath"
@@ -103,8 +104,14 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	began := time.Now()
 	all, err := cluster.List(ctx, s.Store)
 	took := time.Since(began)
-	if err != nil {
-		return finding(Bad, "one_server and without_overlapping need it: see `store_down:`", "%s", err.Error())
+	if refusal, ok := errors.AsType[*mutex.StoreError](err); ok {
+		return finding(Bad, refusal.Hint, "%s", refusal.Text)
+	} else if err != nil {
+		return finding(Bad, "", "%s", err.Error())
+	}
+	if outage := cluster.NotesIn(s.Schedule.StateDir).Outage; outage != nil {
+		found.add(Bad, "it answers here: compare its URL there and here, and what its user may write",
+			"it is of no use to ticks since %s: %s", humanize.MinuteZone(outage.Since, s.Schedule.Location), outage.Why)
 	}
 	if took > slowStore {
 		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer",
