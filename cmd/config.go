@@ -18,7 +18,8 @@ import (
 	"sched/schedule/view"
 )
 
-// findConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml.
+// findConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml. A
+// process looks once: if the file is gone later, no other file takes its place.
 func (f *scheduleFile) findConfig() (string, error) {
 	if err := checkServerName(); err != nil {
 		return "", err
@@ -29,6 +30,9 @@ func (f *scheduleFile) findConfig() (string, error) {
 	if file := os.Getenv("SCHED_CONFIG"); file != "" {
 		return file, nil
 	}
+	if f.found != "" {
+		return f.found, nil
+	}
 	places := []string{"schedule.yaml"}
 	if home, err := os.UserHomeDir(); err == nil {
 		places = append(places, filepath.Join(home, ".config/sched/schedule.yaml"))
@@ -37,6 +41,7 @@ func (f *scheduleFile) findConfig() (string, error) {
 	for _, place := range places {
 		for _, spelling := range []string{place, strings.TrimSuffix(place, ".yaml") + ".yml"} {
 			if _, err := os.Stat(spelling); err == nil {
+				f.found = spelling
 				return spelling, nil
 			}
 		}

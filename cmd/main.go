@@ -42,6 +42,7 @@ type console struct {
 type scheduleFile struct {
 	console
 	config      string // --config
+	found       string // by findConfig, without --config: a process looks for its schedule once
 	system      bool   // --system
 	readOnly    bool   // see onlyReads
 	wantOrigins bool   // the command says from which key or file a value comes

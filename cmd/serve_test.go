@@ -269,6 +269,28 @@ func TestServeFollowsTheStoreOfTheSchedule(t *testing.T) {
 	}
 }
 
+// If the file of the schedule is gone, no other usual file is served in its place.
+func TestServeTakesNoOtherFile(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, served)
+	os.MkdirAll(b.path(".config/sched"), 0o700)
+	b.write(".config/sched/schedule.yaml", "tasks: [{name: mine, every: hour, command: 'true'}]\n")
+	s := b.serve(func(*exec.Cmd) {})
+	os.Remove(b.path("schedule.yaml"))
+	b.until("the schedule is gone", func() bool {
+		status, body := s.ask("GET", "/tasks", "")
+		return status != http.StatusOK || strings.Contains(body, "mine")
+	})
+	if status, body := s.ask("GET", "/tasks", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("%d: %s", status, body)
+	}
+	b.write("schedule.yaml", served)
+	b.until("the schedule is back", func() bool {
+		_, body := s.ask("GET", "/tasks", "")
+		return strings.Contains(body, "hourly")
+	})
+}
+
 // announce makes a server known to the store at that address.
 func (b *box) announce(address, server string) {
 	b.Helper()
