@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,5 +151,28 @@ func TestAParamWithoutAValueIsAskedForAsTheAPITakesIt(t *testing.T) {
 		if p := decode[Problem](b, answer.body); answer.status != 400 || p.Detail != tt.detail || p.Hint != tt.hint {
 			t.Errorf("%d %s", answer.status, answer.body)
 		}
+	}
+}
+
+// A task may have the name that stands for the pause of all tasks.
+func TestThePauseOfATaskCalledEverything(t *testing.T) {
+	b := newBox(t, "tasks: [{name: everything, every: hour, command: 'true'}]\n")
+	pauses := func() (ids []string) {
+		all := b.call(call{scope: ScopeRead, method: "GET", route: "/pauses"}).body
+		for _, p := range decode[page[Pausing]](t, all).Items {
+			ids = append(ids, p.ID)
+		}
+		return ids
+	}
+	for _, body := range []string{"", `{"tasks": ["everything"]}`} {
+		b.wants("a pause", b.call(call{scope: ScopeOperate, method: "POST", route: "/pauses", body: body}), 201, "everything")
+	}
+	if ids := pauses(); !slices.Equal(ids, []string{"everything", "task everything"}) {
+		t.Errorf("the ids are %q", ids)
+	}
+	b.wants("its end", b.call(call{scope: ScopeOperate, method: "DELETE", route: "/pauses/{id}",
+		values: []string{"task everything"}}), 204)
+	if ids := pauses(); !slices.Equal(ids, []string{"everything"}) {
+		t.Errorf("the ids are %q", ids)
 	}
 }

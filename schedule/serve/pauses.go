@@ -32,8 +32,30 @@ type Pausing struct {
 	view.TaskPause
 }
 
-// everything is the id of the pause of all tasks.
-const everything = "everything"
+// PauseID returns the id of a pause that is not planned: the name of the task, or everything. A
+// task may be called everything, too.
+func PauseID(name string) string {
+	switch name {
+	case pause.Everything:
+		return everything
+	case everything:
+		return taskEverything
+	}
+	return name
+}
+
+const everything, taskEverything = "everything", "task everything"
+
+// pausedBy returns the name that PauseID made an id of.
+func pausedBy(id string) string {
+	switch id {
+	case everything:
+		return pause.Everything
+	case taskEverything:
+		return everything
+	}
+	return id
+}
 
 func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil }
 
@@ -41,7 +63,7 @@ func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil
 func (r *Visit) Pauses() (all []Pausing) {
 	paused, planned := view.PausesNow(r.Schedule, r.View.Pauses(), view.InSchedule(r.Schedule), r.server.Now())
 	for _, p := range append(paused, planned...) {
-		id := cmp.Or(p.Task, everything)
+		id := PauseID(cmp.Or(p.Task, pause.Everything))
 		switch {
 		case p.Raw.InFile:
 			id = ""
@@ -80,7 +102,7 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	ids := map[string]bool{}
 	var targets []string
 	for _, name := range names {
-		targets = append(targets, pauseID(name))
+		targets = append(targets, PauseID(name))
 	}
 	if err := checkReason(body.Reason); err != nil {
 		return nil, err
@@ -134,10 +156,8 @@ func deletePause(r *Visit) (any, error) {
 
 // Resume ends a pause, or takes back a planned one.
 func (r *Visit) Resume(id, reason string) error {
-	name, begins, planned := strings.Cut(id, "@")
-	if name == everything {
-		name = pause.Everything
-	}
+	short, begins, planned := strings.Cut(id, "@")
+	name := pausedBy(short)
 	actor := r.actor()
 	read, err := actor.Controls.Read()
 	if err != nil {
@@ -163,11 +183,4 @@ func (r *Visit) Resume(id, reason string) error {
 		_, err := actor.Resume([]string{name}, isMeant)
 		return err
 	})
-}
-
-func pauseID(name string) string {
-	if name == pause.Everything {
-		return everything
-	}
-	return name
 }

@@ -96,7 +96,7 @@ var actions = []action{
 			}
 			return r.Name
 		}, perform: func(v *serve.Visit, task string) (string, error) {
-			return "/tasks/" + url.PathEscape(task), resume(v, task)
+			return "/tasks/" + url.PathEscape(task), resume(v, serve.PauseID(task))
 		}},
 }
 
