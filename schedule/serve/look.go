@@ -119,6 +119,9 @@ func getUpcoming(r *Visit) (any, error) {
 	if to.IsZero() {
 		to = from.Add(24 * time.Hour)
 	}
+	if !r.query.Has("since") && after.at.Before(from) && to.Sub(after.at) <= longestAhead {
+		from = after.at // the page before began when it was earlier
+	}
 	if !from.Before(to) || to.Sub(from) > longestAhead {
 		return nil, badRequest("", "the time from %s to %s is empty, or longer than a year",
 			from.Format(time.RFC3339), to.Format(time.RFC3339))

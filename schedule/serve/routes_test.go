@@ -523,6 +523,9 @@ func TestPagesAreTheList(t *testing.T) {
 		slots[13] != "2026-03-02T00:00:00Z a/b" {
 		t.Errorf("%d slots: %v", len(slots), slots)
 	}
+	passed := cursor{controltest.Noon.Add(-time.Hour), "hourly"}
+	b.wants("what is to come, behind a slot that has passed", b.call(call{scope: ScopeRead, method: "GET",
+		route: "/upcoming", query: "?limit=1&cursor=" + passed.String()}), 200, `"slot": "2026-03-01T12:00:00Z"`)
 }
 
 // A long answer is compressed for a client that asks for it; a stream never is.
