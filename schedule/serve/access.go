@@ -188,11 +188,11 @@ func (a *access) identify(r *http.Request) (who Who, isWrong bool, err error) {
 }
 
 func (a *access) byToken(header, from string) (who Who, isWrong bool, err error) {
-	token, isBearer := strings.CutPrefix(header, "Bearer ")
-	if !isBearer {
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
 		return Who{}, true, wrongToken()
 	}
-	found, ok, err := a.tokens.find(token)
+	found, ok, err := a.tokens.find(strings.TrimLeft(token, " "))
 	if err != nil {
 		return Who{}, false, ProblemOf(err)
 	}

@@ -109,6 +109,8 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 			map[string]string{"Authorization": auth}, 400, ""},
 		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401,
 			"not one of this server"},
+		{"the scheme in small letters", "GET", "/status",
+			map[string]string{"Authorization": "bearer  " + b.tokens[ScopeRead]}, 200, "verdict"},
 		{"no token", "GET", "/status", nil, 401, "a token is needed"},
 		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": cookieNamed(cookie) + "=x"}, 401,
 			"not one of this server"},
