@@ -85,7 +85,7 @@ func showDraft(made *page) error {
 	switch {
 	case err != nil:
 		problem := serve.ProblemOf(err)
-		p.put(`<p role="alert" class="alert">✕ %s</p><p>%s</p>`, problem.Detail, problem.Hint)
+		p.put(`<p role="alert" class="alert">✕ %s</p><p>%s</p>`, problem.Detail, hintOf(problem))
 	case len(d.Problems) > 0:
 		p.problems(d)
 	default:

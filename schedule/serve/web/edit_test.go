@@ -59,9 +59,11 @@ func TestATaskIsMadeChangedAndDeletedWithPages(t *testing.T) {
 	b.has("what changes", b.send("POST", "/edit", asks, 200), `<span class="bad">-every: day at 9:00</span>`, `<span class="good">+every: day at 8:30</span>`, "2026-03-02 08:30:00 UTC")
 	b.send("POST", "/tasks/team%2Freport/save", asks, 303)
 	b.has("a save of an older one", b.send("POST", "/tasks/team%2Freport/save", asks, http.StatusPreconditionFailed),
-		"somebody has changed team/report")
+		"somebody has changed team/report", "edit the task as it is now", "not GET it")
 	b.has("a look at an older one", b.send("POST", "/edit", asks, 200),
-		"somebody has changed team/report", "not >Save<", "8:30")
+		"somebody has changed team/report", "not >Save<", "8:30", "edit the task as it is now")
+	asks.Del("tag")
+	b.has("a new task of that name", b.send("POST", "/edit", asks, 200), "is there already", "choose another name")
 
 	b.send("POST", "/tasks/team%2Freport/delete", url.Values{"tag": {tag}}, http.StatusPreconditionFailed)
 	b.send("POST", "/tasks/team%2Freport/delete",

@@ -92,14 +92,25 @@ func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	page := p.newPage(r, nil)
 	page.title = "This did not work"
 	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, problem.Detail)
-	if problem.Hint != "" {
-		page.put(`<p>Hint: %s</p>`, problem.Hint)
+	if hint := hintOf(problem); hint != "" {
+		page.put(`<p>Hint: %s</p>`, hint)
 	}
 	for _, text := range problem.Problems {
 		page.put(`<p><code>%s</code></p>`, text)
 	}
 	page.put(`<p><a href="%s/">To the overview</a></p>`, p.BasePath)
 	page.send(w, problem.Status)
+}
+
+// hintOf returns what to do about a problem. Nobody can send an ETag from a page.
+func hintOf(problem *serve.Problem) string {
+	switch problem.Status {
+	case http.StatusPreconditionRequired:
+		return "choose another name, or edit the task that is there"
+	case http.StatusPreconditionFailed:
+		return "keep a copy of what you wrote, and edit the task as it is now"
+	}
+	return problem.Hint
 }
 
 // asset answers with the style, the script or the icon.
