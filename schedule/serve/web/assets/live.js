@@ -234,11 +234,14 @@ function attend() {
 
 // say says in the head of the page whether it shows what is so now.
 function say() {
-  const place = document.getElementById("live"), clock = at => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const place = document.getElementById("live");
   if (!place) return;
-  const ago = Math.round((Date.now() - known.heard) / 1000);
-  const text = known.signIn ? "sign in again" : known.lost ? "not connected since " + clock(known.lost) : gone ? "not there any more" :
-    `live · ${ago < 120 ? ago + " s" : Math.round(ago / 60) + " min"} ago` + (known.restarted ? " · server restarted " + clock(known.restarted) : "");
+  const sinceThen = at => { // no time of day, which would be in the zone of the browser
+    const seconds = Math.round((Date.now() - at) / 1000);
+    return seconds < 120 ? seconds + " s" : Math.round(seconds / 60) + " min";
+  };
+  const text = known.signIn ? "sign in again" : known.lost ? "not connected for " + sinceThen(known.lost) : gone ? "not there any more" :
+    `live · ${sinceThen(known.heard)} ago` + (known.restarted ? ` · server restarted ${sinceThen(known.restarted)} ago` : "");
   place.className = known.signIn || known.lost || gone ? "bad" : "";
   if (place.textContent === text) return;
   place.textContent = text;
