@@ -278,6 +278,8 @@ var mistakes = []struct {
 		"schedule.yaml:6:42: task \"t\": unknown key \"command\" in on_failure\n  hint: did you mean \"run\"?"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4\n  hint: remove one of the two"}},
+	{"a key given twice in what is merged", "x-slow: &slow {timeout: 5m, timeout: 6m}\n" + one("<<: *slow"), []string{
+		"schedule.yaml:1:29: task \"t\": \"timeout\" is given twice, first at line 1\n  hint: remove one of the two"}},
 	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
 		"schedule.yaml:3:3: env: \"A\" is given twice, first at line 2\n  hint: remove one of the two"}},
 	{"a key that is a list", one("[a]: b"), []string{

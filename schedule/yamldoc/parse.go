@@ -268,7 +268,8 @@ func (r *resolver) refuseTag(n *yaml.Node) {
 	}
 }
 
-// merge replaces merge keys by their keys: own keys win, then earlier mappings of a list.
+// merge replaces merge keys by their keys: own keys win, then earlier mappings of a list. A key
+// that one mapping has twice stays twice, for a problem when it is read.
 func (r *resolver) merge(n *yaml.Node) {
 	if !slices.ContainsFunc(n.Content, isMergeKey) {
 		return
@@ -277,7 +278,7 @@ func (r *resolver) merge(n *yaml.Node) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if isMergeKey(n.Content[i]) {
-			merged = append(merged, r.mergedPairs(n.Content[i+1])...)
+			merged = append(merged, r.mergedMappings(n.Content[i+1])...)
 		} else {
 			own = append(own, n.Content[i], n.Content[i+1])
 		}
@@ -287,28 +288,34 @@ func (r *resolver) merge(n *yaml.Node) {
 		isSet[own[i].Value] = true
 	}
 	n.Content = own
-	for i := 0; i+1 < len(merged); i += 2 {
-		if k := merged[i]; !isSet[k.Value] {
-			isSet[k.Value] = true
-			n.Content = append(n.Content, k, merged[i+1])
+	for _, m := range merged {
+		from := len(n.Content)
+		for i := 0; i+1 < len(m.Content); i += 2 {
+			if k := m.Content[i]; !isSet[k.Value] {
+				n.Content = append(n.Content, k, m.Content[i+1])
+			}
+		}
+		for i := from; i < len(n.Content); i += 2 {
+			isSet[n.Content[i].Value] = true
 		}
 	}
 }
 
-func (r *resolver) mergedPairs(from *yaml.Node) (pairs []*yaml.Node) {
-	mappings := []*yaml.Node{from}
+// mergedMappings returns the mappings that the value of a merge key names.
+func (r *resolver) mergedMappings(from *yaml.Node) (mappings []*yaml.Node) {
+	named := []*yaml.Node{from}
 	if from.Kind == yaml.SequenceNode {
-		mappings = from.Content
+		named = from.Content
 	}
-	for _, m := range mappings {
+	for _, m := range named {
 		if m.Kind != yaml.MappingNode {
 			r.reader.Problemf((*Node)(m), "",
 				"\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(m).Describe())
 			continue
 		}
-		pairs = append(pairs, m.Content...)
+		mappings = append(mappings, m)
 	}
-	return pairs
+	return mappings
 }
 
 func isMergeKey(k *yaml.Node) bool { return k.Kind == yaml.ScalarNode && k.Tag == "!!merge" }
