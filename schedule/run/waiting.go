@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/mutex"
@@ -31,7 +32,7 @@ type waiter struct {
 	waitedBefore time.Duration // how long earlier processes have waited
 	maxWait      time.Duration // total, including waitedBefore
 	queuedAt     time.Time     // when the run came into its present queue, as its row says (enqueue)
-	replaced     string        // the run that stopReplaced has asked to stop
+	replaced     atomic.Value  // the run that stopReplaced asks to stop, a string
 }
 
 // errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
@@ -147,15 +148,20 @@ func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) 
 func (w *waiter) stopReplaced(blocked error) error {
 	row := w.run.row.Row
 	held, ok := errors.AsType[*mutex.HeldError](blocked)
-	if !w.run.task.Replace || !ok || held.Holder.Task != row.Task || held.Holder.Run == w.replaced {
+	if !w.run.task.Replace || !ok || held.Holder.Task != row.Task || w.replaced.Load() == held.Holder.Run {
 		return nil
 	}
 	if held.Holder.Host != row.Server {
 		return &skipError{stillRunning(held.Holder, clock.Now()) + ", where alone it can be replaced"}
 	}
-	w.replaced = held.Holder.Run
+	run := held.Holder.Run
+	w.replaced.Store(run)
 	by := "run " + humanize.ShortRun(row.ID) + ", which replaces it"
-	go w.run.stopBecause(w.replaced, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by})
+	go func() {
+		if _, err := w.run.stopBecause(run, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by}); err != nil {
+			w.replaced.Store("") // as when the database was locked: the next look asks again
+		}
+	}()
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
@@ -121,5 +122,32 @@ func TestARunWhoseMutexComesFreeDoesNotOvertakeRunsThatWaitForASeat(t *testing.T
 	w.maxWait = time.Minute
 	if err := wait(t, w); err != nil {
 		t.Errorf("nobody waits any more: %v", err)
+	}
+}
+
+// The run that is replaced may not hear of it, as when the database is locked, or lacks its row for
+// a moment. Then it is asked again.
+func TestARunThatDidNotHearThatItIsReplacedIsAskedAgain(t *testing.T) {
+	c, task := callerIn(t, t.TempDir()), database("import")
+	task.Replace = true
+	old := state.Row{ID: outcome.NewID(), Task: "import", Mutex: "db", Slot: time.Now(), Background: true}
+	held := &mutex.HeldError{Name: "db", Holder: mutex.Holder{Run: old.ID, Task: "import"}}
+	w := waits(t, c, task, 0)
+	if err := w.stopReplaced(held); err != nil { // there is no such row
+		t.Fatal(err)
+	}
+	end := time.Now().Add(10 * time.Second)
+	for w.replaced.Load() == old.ID && time.Now().Before(end) {
+		time.Sleep(time.Millisecond)
+	}
+	running, err := c.Begin(old, task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(running.Close)
+	for ; running.row.stopRequest() == nil; time.Sleep(10 * time.Millisecond) {
+		if err := w.stopReplaced(held); err != nil || time.Now().After(end) {
+			t.Fatalf("it was not asked again (%v)", err)
+		}
 	}
 }
