@@ -208,7 +208,7 @@ func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]vi
 	matching := map[string][]view.Waiting{}
 	for task, slots := range waiting {
 		for _, w := range slots {
-			if q.Matches(state.Row{Task: task, Slot: w.Time}) {
+			if q.Matches(state.Row{Task: task, Slot: w.Slot}) {
 				matching[task] = append(matching[task], w)
 			}
 		}
