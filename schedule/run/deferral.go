@@ -169,7 +169,7 @@ func (o *orphan) reacquire() (reason string) {
 	}
 	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.row.Row))
 	if err != nil {
-		return reasonOf(err)
+		return reasonOf(r.task.Name, err)
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)

@@ -59,17 +59,17 @@ func (r *Run) adopt(files []*os.File) {
 	r.lock, r.adopted = mutex.Join(locks...), true
 }
 
-// reasonOf says why a run cannot have what it must hold.
-func reasonOf(err error) string {
-	if reason, held := HeldReason(err); held {
+// reasonOf says why a run of the task cannot have what it must hold.
+func reasonOf(task string, err error) string {
+	if reason, held := HeldReason(task, err); held {
 		return reason
 	}
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
 
-// HeldReason returns the reason of a skip if other runs have the mutex or all seats, or wait for
-// them. It returns false for any other error.
-func HeldReason(err error) (reason string, held bool) {
+// HeldReason returns the reason of a skip of the task if other runs have its mutex or all seats, or
+// wait for them. It returns false for any other error.
+func HeldReason(task string, err error) (reason string, held bool) {
 	var full *mutex.FullError
 	var behind *BehindError
 	var mutexHeld *mutex.HeldError
@@ -79,7 +79,7 @@ func HeldReason(err error) (reason string, held bool) {
 	case errors.As(err, &behind):
 		return behind.Error(), true
 	case errors.As(err, &mutexHeld):
-		return stillRunning(mutexHeld.Holder, clock.Now()), true
+		return stillRunningFor(task, mutexHeld.Holder, clock.Now()), true
 	}
 	return "", false
 }
@@ -94,13 +94,21 @@ func HolderOf(row state.Row) mutex.Holder {
 	return holder
 }
 
-// stillRunning returns the reason of a skip: for how long the mutex is held, and by which run. A
-// holder without a Run left nothing that can be read.
-func stillRunning(holder mutex.Holder, now time.Time) string {
+// stillRunningFor returns the reason of a skip of the task: for how long its mutex is held, and by
+// which run. A holder without a Run left nothing that can be read.
+func stillRunningFor(task string, holder mutex.Holder, now time.Time) string {
 	if holder.Since.IsZero() { // what the holder wrote down cannot be read
-		return "still running, held " + holder.String()
+		return stillRunning(task, holder) + ", held " + holder.String()
 	}
-	return fmt.Sprintf("still running for %s, %s", humanize.Age(holder.Since, now), holder)
+	return fmt.Sprintf("%s for %s, %s", stillRunning(task, holder), humanize.Age(holder.Since, now), holder)
+}
+
+// stillRunning says that the holder of a task's mutex runs, and names a holder of another task.
+func stillRunning(task string, holder mutex.Holder) string {
+	if holder.Task == "" || holder.Task == task {
+		return "still running"
+	}
+	return humanize.Line(holder.Task) + " is still running"
 }
 
 // A BehindError says that other runs have waited longer for a mutex, or for a seat. It wraps a

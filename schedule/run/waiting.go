@@ -133,7 +133,8 @@ func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case w.waited() > w.maxWait:
-		return &skipError{fmt.Sprintf("waited %s: %v", humanize.Duration(w.maxWait), reasonAtDeadline(blocked))}
+		reason := reasonAtDeadline(w.run.task.Name, blocked)
+		return &skipError{fmt.Sprintf("waited %s: %s", humanize.Duration(w.maxWait), reason)}
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func (w *waiter) stopReplaced(blocked error) error {
 		return nil
 	}
 	if held.Holder.Host != row.Server {
-		return &skipError{stillRunning(held.Holder, clock.Now()) + ", where alone it can be replaced"}
+		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + ", where alone it can be replaced"}
 	}
 	run := held.Holder.Run
 	w.replaced.Store(run)
@@ -262,8 +263,9 @@ func (w *waiter) refusal() string {
 	return reason
 }
 
-// reasonAtDeadline returns the reason why a run had not started when its time to wait was over.
-func reasonAtDeadline(blocked error) string {
+// reasonAtDeadline returns the reason why a run of the task had not started when its time to wait
+// was over.
+func reasonAtDeadline(task string, blocked error) string {
 	var held *mutex.HeldError
 	switch {
 	case blocked == nil:
@@ -271,7 +273,7 @@ func reasonAtDeadline(blocked error) string {
 	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)), isRefusal(blocked):
 		return blocked.Error()
 	case errors.As(blocked, &held):
-		return "still running, " + held.Holder.String()
+		return stillRunning(task, held.Holder) + ", " + held.Holder.String()
 	}
 	return fmt.Sprintf("nobody knows whether it is running: %v", blocked)
 }
