@@ -339,8 +339,12 @@ func obstacles(q *view.Inquiry) (lines []string) {
 	if q.CatchesUp() {
 		add("slots that it missed still run; it will wait for its turn if that goes on until then")
 	} else if answer.Held != "" {
-		add("its mutex %s is held %s; it will %s if that goes on until then",
-			q.Task.Mutex, answer.Held, heldUp(q.Task, q.Next))
+		consequence := heldUp(q.Task, q.Next)
+		isHolder := func(row state.Row) bool { return row.Task == answer.Task && row.Locked }
+		if q.Task.Replace && slices.ContainsFunc(q.Live, isHolder) {
+			consequence = "end that run and take its place"
+		}
+		add("its mutex %s is held %s; it will %s if that goes on until then", q.Task.Mutex, answer.Held, consequence)
 	}
 	switch {
 	case answer.Failures >= view.MostFailures:

@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -70,7 +71,8 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	if task.RunAllMissed && slices.ContainsFunc(p.live, catchesUp) {
 		return wait("it would wait for its turn, behind slots that it missed")
 	}
-	refusal := refusalOf(task, p.lockError(slot))
+	err := p.lockError(slot)
+	refusal := refusalOf(task, err)
 	switch {
 	case refusal.cause == storeUnknown && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
 		return wait(fmt.Sprintf("it would wait for the store: %v", refusal.err))
@@ -79,6 +81,10 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	}
 	if already := p.launcher.waitsAlready(task); already != "" {
 		return skip(already)
+	}
+	held, isMutex := errors.AsType[*mutex.HeldError](err)
+	if isMutex && task.Replace && held.Holder.Task == task.Name {
+		return wait("it would end that run and take its place: " + refusal.reason)
 	}
 	longest := max(0, p.launcher.admission.latestStart(slot, p.now).Sub(p.now))
 	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason))
