@@ -209,8 +209,12 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 		return failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
+	whose := ""
+	if o.user != "" {
+		whose = " --user " + o.user
+	}
 	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; "+
-		"`sched install -c %[1]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output))
+		"`sched install -c %[1]s%[2]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output), whose)
 	return nil
 }
 
