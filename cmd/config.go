@@ -170,7 +170,11 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 // checkState refuses a state folder that other users can write. Call it before you use its files.
 func checkState(s *schedule.Schedule) error {
 	if err := statedir.Check(s.StateDir); err != nil {
-		return usage(statedir.Hint(err), "%w", err)
+		hint := statedir.Hint(err)
+		if foreign, ok := errors.AsType[*statedir.ForeignError](err); ok {
+			hint = "call it as its owner: " + asUser(foreign.Owner) + "; or " + hint
+		}
+		return usage(hint, "%w", err)
 	}
 	return nil
 }
