@@ -132,7 +132,8 @@ func (a pauseCommand) parseEnd(o pauseOptions, begin time.Time, zone *time.Locat
 			return end, err
 		}
 		if now := a.now(); !end.After(now) {
-			return end, usage("", "--until %q is in the past: it is %s", o.until, humanize.MinuteZone(now, zone))
+			hint := "say when it ends, as --until \"tomorrow 8:00\", or how long it lasts, as --for 2h"
+			return end, usage(hint, "--until %q is in the past: it is %s", o.until, humanize.MinuteZone(now, zone))
 		}
 		return end.UTC(), nil
 	}
