@@ -94,7 +94,7 @@ type request struct {
 // submit stores requests with the flags that trigger and retry share: all, or after an error none.
 func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests []request, err error) {
 	for i := range rows {
-		rows[i].NoChain = o.noChain
+		rows[i].NoChain = rows[i].NoChain || o.noChain
 		if !o.hasTime() && !o.nextTick {
 			rows[i] = actor.AtOnce(rows[i])
 		}
@@ -140,12 +140,12 @@ func requestObstacle(source view.Source, row state.Row, live []state.Row) string
 	if maintenance := source.Maintenance(); maintenance != "" && !task.EvenInMaintenance {
 		return "when that is over: " + maintenance
 	}
-	mutexHeld, pool := source.Holders(noDeadline, live, task)
+	holder, pool := source.Holders(noDeadline, live, task)
 	if full := pool.Full(); full != "" {
 		return "when a seat is free: " + full
 	}
-	if mutexHeld != "" {
-		return "when its mutex is free: it is held " + mutexHeld
+	if holder != nil {
+		return "when its mutex is free: it is held " + view.HeldText(holder)
 	}
 	return ""
 }

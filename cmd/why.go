@@ -339,12 +339,8 @@ func obstacles(q *view.Inquiry) (lines []string) {
 	if q.CatchesUp() {
 		add("slots that it missed still run; it will wait for its turn if that goes on until then")
 	} else if answer.Held != "" {
-		consequence := heldUp(q.Task, q.Next)
-		isHolder := func(row state.Row) bool { return row.Task == answer.Task && row.Locked }
-		if q.Task.Replace && slices.ContainsFunc(q.Live, isHolder) {
-			consequence = "end that run and take its place"
-		}
-		add("its mutex %s is held %s; it will %s if that goes on until then", q.Task.Mutex, answer.Held, consequence)
+		add("its mutex %s is held %s; it will %s if that goes on until then",
+			q.Task.Mutex, answer.Held, withoutMutex(q))
 	}
 	switch {
 	case answer.Failures >= view.MostFailures:
@@ -355,6 +351,17 @@ func obstacles(q *view.Inquiry) (lines []string) {
 		add("its last run failed")
 	}
 	return lines
+}
+
+// withoutMutex says what the next run does while another run has its mutex.
+func withoutMutex(q *view.Inquiry) string {
+	switch {
+	case !q.Task.Replace || q.HeldBy.Task != q.Task.Name:
+		return heldUp(q.Task, q.Next)
+	case q.IsHere(*q.HeldBy):
+		return "end that run and take its place"
+	}
+	return "be skipped, because only " + humanize.Line(q.HeldBy.Host) + " can end that run,"
 }
 
 // heldUp says what the run of a slot does while other runs have its mutex or all seats of its pool.

@@ -73,7 +73,8 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	}
 	origin := "retry of " + humanize.ShortRun(was.ID)
 	row := request(t, wish.At, params, Because(schedule.WithValues(origin+" by "+a.By, params), wish.Reason))
-	row.Cause, row.Repeats = was.Cause, humanize.Later(was.CommandSlot(), was.LastSlot)
+	row.Cause, row.NoChain = was.Cause, was.NoChain
+	row.Repeats = humanize.Later(was.CommandSlot(), was.LastSlot)
 	records, err := a.Records(ctx)
 	if err != nil { // then the records are empty
 		a.Problem("%v", err)

@@ -125,7 +125,7 @@ func (r *Visit) submit(
 			return request, err
 		}
 	}
-	row.NoChain = a.NoChain
+	row.NoChain = row.NoChain || a.NoChain
 	if a.In == nil && a.At == "" {
 		row = actor.AtOnce(row)
 	}

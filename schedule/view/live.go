@@ -68,29 +68,38 @@ type Seat struct {
 	Running
 }
 
-// Holders says in words which run has the mutex of a task, and returns the pool of the task. The
-// words are empty if the mutex is free, or the task needs none; the pool is nil if it has none. The
-// live runs are runs of this machine. If the schedule's store does not answer, Holders reports that
-// and leaves out the runs of other servers.
-func (s Source) Holders(ctx context.Context, live []state.Row, t *schedule.Task) (mutexHeld string, pool *Pool) {
+// Holders returns the run that has the mutex of a task, and the pool of the task. The holder is nil
+// if the mutex is free, or the task needs none; the pool is nil if it has none. The live runs are
+// runs of this machine. If the schedule's store does not answer, Holders reports that and leaves
+// out the runs of other servers.
+func (s Source) Holders(ctx context.Context, live []state.Row, t *schedule.Task) (holder *mutex.Holder, pool *Pool) {
 	need := run.NeedOf(t)
 	if need.Mutex == "" && need.Pool == "" {
-		return "", nil
+		return nil, nil
 	}
 	held, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.Holders(ctx, live, need)
 	if err != nil {
 		s.LeftOut(err)
 	}
-	if holder, isHeld := held[need.Mutex]; isHeld {
-		mutexHeld = holder.String()
-		if holder.Task != "" {
-			mutexHeld = "by " + humanize.Line(holder.Task) + " " + mutexHeld
-		}
+	if found, isHeld := held[need.Mutex]; isHeld {
+		holder = &found
 	}
 	if need.Pool != "" {
 		pool = poolOf(t.Pool, need.SeatHolders(held))
 	}
-	return mutexHeld, pool
+	return holder, pool
+}
+
+// HeldText says which run has a mutex; "" for nil.
+func HeldText(holder *mutex.Holder) string {
+	if holder == nil {
+		return ""
+	}
+	text := holder.String()
+	if holder.Task != "" {
+		text = "by " + humanize.Line(holder.Task) + " " + text
+	}
+	return text
 }
 
 func poolOf(pool schedule.Pool, holders []mutex.Holder) *Pool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -46,13 +47,17 @@ type Inquiry struct {
 	NextAllowed time.Time   // Answer.NextAllowed, exactly; zero for none
 	Live        []state.Row // the runs that live, of all tasks
 	Pauses      pause.Pauses
-	LastRun     state.Row // Answer.LastRun, exactly
+	LastRun     state.Row     // Answer.LastRun, exactly
+	HeldBy      *mutex.Holder // Answer.Held, exactly; nil if nobody has it
 
 	source   Source
 	records  *Records
 	lost     []state.Row
 	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
+
+// IsHere reports whether a run that has a mutex is a run of this machine.
+func (q *Inquiry) IsHere(holder mutex.Holder) bool { return holder.Host == q.source.Server }
 
 // CatchesUp reports whether missed slots of the task still run, or wait for their turn: what is due
 // meanwhile waits with them.
@@ -145,7 +150,8 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		q.Next, q.NextAllowed = next, q.nextAllowed(next)
 		q.Answer.NextAllowed = q.timeOrNil(q.NextAllowed)
 	}
-	q.Answer.Held, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
+	q.HeldBy, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
+	q.Answer.Held = HeldText(q.HeldBy)
 	q.Answer.Failures, err = q.countFailures(ctx)
 	return err
 }
