@@ -3,6 +3,7 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -39,6 +40,20 @@ type runOptions struct {
 	triggered bool // answer what hooks have triggered, and no more
 }
 
+// An onlyTask is the flag --only. A second one would silently take the place of the first.
+type onlyTask string
+
+func (t *onlyTask) String() string { return string(*t) }
+func (t *onlyTask) Type() string   { return "string" }
+
+func (t *onlyTask) Set(name string) error {
+	if *t != "" {
+		return errors.New("it names one task, and was given before")
+	}
+	*t = onlyTask(name)
+	return nil
+}
+
 type runCommand struct{ *app }
 
 func newRunCommand(a *app) *cobra.Command {
@@ -61,7 +76,7 @@ yet, it runs the tasks that have no problem.`,
 	f := c.Flags()
 	f.StringVar(&o.at, "at", "", "run the tick of this minute instead: "+timeForms)
 	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
-	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
+	f.Var((*onlyTask)(&o.only), "only", "leave every task but this one alone")
 	f.StringVar(&o.from, "from", "",
 		"with --to and --only, run each slot of the task from this time on, one after another")
 	f.StringVar(&o.to, "to", "", "up to this time, which is not in the span")

@@ -143,6 +143,9 @@ func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 // (tryToAcquire).
 func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
 
+// ReplacedOnlyThere ends the reason of a skip: the run to replace goes on at another server.
+const ReplacedOnlyThere = ", where alone it can be replaced"
+
 // stopReplaced asks the run of the same task that has the mutex to stop, if the task says
 // without_overlapping: replace. The error is a *skipError if that run goes on at another server:
 // only that server can end it.
@@ -153,7 +156,7 @@ func (w *waiter) stopReplaced(blocked error) error {
 		return nil
 	}
 	if held.Holder.Host != row.Server {
-		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + ", where alone it can be replaced"}
+		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + ReplacedOnlyThere}
 	}
 	run := held.Holder.Run
 	w.replaced.Store(run)

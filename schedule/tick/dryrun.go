@@ -84,6 +84,9 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	}
 	held, isMutex := errors.AsType[*mutex.HeldError](err)
 	if isMutex && task.Replace && held.Holder.Task == task.Name {
+		if held.Holder.Host != p.launcher.tick.Host.Server {
+			return skip(refusal.reason + run.ReplacedOnlyThere)
+		}
 		return wait("it would end that run and take its place: " + refusal.reason)
 	}
 	longest := max(0, p.launcher.admission.latestStart(slot, p.now).Sub(p.now))
