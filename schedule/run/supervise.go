@@ -150,7 +150,8 @@ func (s *supervision) firstAttempt() (attempt int) {
 		return s.goOn()
 	}
 	attempt = s.row.Attempt.Number + 1
-	if attempt > 1 && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())) {
+	now := clock.Now()
+	if attempt > 1 && !s.row.BeganAfter(now) && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(now)) {
 		setStopped(&s.result, "before attempt %d", attempt)
 		return attempt
 	}

@@ -142,6 +142,9 @@ func (r Row) Duration() time.Duration {
 	return max(0, r.Ended.Sub(r.Started))
 }
 
+// BeganAfter reports whether the last attempt began after now: the clock was set back since.
+func (r Row) BeganAfter(now time.Time) bool { return r.Attempt.At.After(now) }
+
 // Lateness returns how long after its slot the first attempt began; 0 when no attempt has begun.
 func (r Row) Lateness() time.Duration {
 	if r.Started.IsZero() {

@@ -149,7 +149,8 @@ func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
 // mustWait reports whether a run that waits has to go on waiting:
 //
 //   - this tick starts nothing more, or starts another task only;
-//   - the time of its next attempt has not come;
+//   - the time of its next attempt has not come. A clock that was ahead when its last attempt began
+//     has planned that time, so it no longer counts;
 //   - its task is paused, or in maintenance. For a run that waits for its turn, a pause counts when
 //     the turn comes.
 func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
@@ -159,7 +160,7 @@ func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
 	case row.Queued():
 		return false
 	}
-	return r.tick.isEarly(row.Wait.NotBefore) ||
+	return r.tick.isEarly(row.Wait.NotBefore) && !row.BeganAfter(clock.Now()) ||
 		r.admission.pauseOf(task, row.Wait.NotBefore) != "" ||
 		r.admission.maintenanceOf(task, r.tick.Minute) != ""
 }
