@@ -371,13 +371,12 @@ var synonyms = map[string]string{
 	"host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
 
 	// Methods of Laravel; docs/from-laravel.md has the same lines.
-	"last_day_of_month":       "every: month on last day at 15:00",
-	"append_output_to":        "output: {file: report.log, append: true}",
-	"email_output_to":         "after: {mail: ADDRESS, when: output}",
-	"email_written_output_to": "after: {mail: ADDRESS, when: output}",
-	"email_output_on_failure": "on_failure: {mail: ADDRESS}",
-	"ping_on_failure":         "on_failure: {ping: URL}",
-
+	"last_day_of_month": "every: month on last day at 15:00",
+	"append_output_to":  "output: {file: report.log, append: true}",
+	"email_output_to":   "after: {mail: ADDRESS, when: output}", "email_written_output_to": "after: {mail: ADDRESS, when: output}",
+	"email_output_on_failure": "on_failure: {mail: ADDRESS}", "ping_on_failure": "on_failure: {ping: URL}",
+	"then_with_output": "after", "on_success_with_output": "on_success", "on_failure_with_output": "on_failure",
+	"always_on_one_server": "one_server: true", "use_cache": "store: redis://localhost:6379/0",
 	"every_second": "every: second", "every_two_seconds": "every: 2 seconds",
 	"every_five_seconds": "every: 5 seconds", "every_ten_seconds": "every: 10 seconds",
 	"every_fifteen_seconds": "every: 15 seconds", "every_twenty_seconds": "every: 20 seconds",
