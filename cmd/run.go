@@ -48,7 +48,7 @@ func (t *onlyTask) Type() string   { return "string" }
 
 func (t *onlyTask) Set(name string) error {
 	if *t != "" {
-		return errors.New("it names one task, and was given before")
+		return errors.New("it may be given once")
 	}
 	*t = onlyTask(name)
 	return nil
@@ -315,7 +315,7 @@ func (a runCommand) completePreview(t *tick.Tick) {
 		return
 	}
 	if last.Equal(t.Minute) {
-		a.problem("%s was ticked already: another tick starts nothing",
+		a.problem("%s had its tick already; another one starts nothing",
 			humanize.SlotOfDayZone(last, t.Schedule.Location))
 	}
 	var names []string

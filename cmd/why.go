@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -355,13 +356,13 @@ func obstacles(q *view.Inquiry) (lines []string) {
 
 // withoutMutex says what the next run does while another run has its mutex.
 func withoutMutex(q *view.Inquiry) string {
-	switch {
-	case !q.Task.Replace || q.HeldBy.Task != q.Task.Name:
-		return heldUp(q.Task, q.Next)
-	case q.IsHere(*q.HeldBy):
+	switch q.Replacement() {
+	case run.ReplacedHere:
 		return "end that run and take its place"
+	case run.ReplacedThere:
+		return "be skipped, because only " + humanize.Line(q.HeldBy.Host) + " can end that run,"
 	}
-	return "be skipped, because only " + humanize.Line(q.HeldBy.Host) + " can end that run,"
+	return heldUp(q.Task, q.Next)
 }
 
 // heldUp says what the run of a slot does while other runs have its mutex or all seats of its pool.

@@ -83,7 +83,7 @@ func (s span) choose(words string) ([]*Task, *Break) {
 	case len(tasks) > 0:
 		return tasks, nil
 	case isTag:
-		return nil, &Break{Why: "no task in use has times in this file and the " + words}
+		return nil, &Break{Why: "no task in use with the " + words + " has times in this file"}
 	}
 	return nil, &Break{Why: "no task in use has times in this file"}
 }

@@ -76,7 +76,7 @@ assert: `
 		{"off runs at least every day", "off is switched off"},
 		{"boot runs at least every day", "boot has no times in this file"},
 		{"nobody runs at least every day", "no task is called nobody"},
-		{"never more than 1 of tag nobody in one day", "no task in use has times in this file and the tag nobody"},
+		{"never more than 1 of tag nobody in one day", "no task in use with the tag nobody has times in this file"},
 	} {
 		proof := asserting(t, tasks+fmt.Sprintf("[%s]", test.assertion)).Prove(assertFrom, assertTo)[0]
 		why := ""

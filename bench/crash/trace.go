@@ -174,7 +174,7 @@ func (s *trace) add(c *check, e event) {
 }
 
 // placeRequests takes requests from the slots of their commands, so that no retry counts as a run
-// of the slot that it repeats. Before, it checks that the commands of a retry saw that slot.
+// of the slot that it repeats. First it checks that the commands of a retry saw that slot.
 func (c *check) placeRequests() {
 	asked := map[string]time.Time{} // and the slots of their records
 	for _, a := range c.requests.asked {

@@ -111,7 +111,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	}
 	if outage := cluster.NotesIn(s.Schedule.StateDir).Outage; outage != nil {
 		found.add(Bad, "it answers here: compare its URL there and here, and what its user may write",
-			"it is of no use to ticks since %s: %s", humanize.MinuteZone(outage.Since, s.Schedule.Location), outage.Why)
+			"since %s ticks cannot use it: %s", humanize.MinuteZone(outage.Since, s.Schedule.Location), outage.Why)
 	}
 	if took > slowStore {
 		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -143,20 +144,43 @@ func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 // (tryToAcquire).
 func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
 
-// ReplacedOnlyThere ends the reason of a skip: the run to replace goes on at another server.
-const ReplacedOnlyThere = ", where alone it can be replaced"
+// A Replacement is what `without_overlapping: replace` means for the run that has the mutex of a
+// task.
+type Replacement int
 
-// stopReplaced asks the run of the same task that has the mutex to stop, if the task says
-// without_overlapping: replace. The error is a *skipError if that run goes on at another server:
-// only that server can end it.
+const (
+	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
+	ReplacedHere                     // the next run of the task ends it
+	ReplacedThere                    // only its own server can end it, so the next run is skipped
+)
+
+// ReplacementOf returns what a task on a server does with the run that has its mutex.
+func ReplacementOf(task *schedule.Task, holder mutex.Holder, server string) Replacement {
+	switch {
+	case !task.Replace || holder.Task != task.Name:
+		return NotReplaced
+	case holder.Host != server:
+		return ReplacedThere
+	}
+	return ReplacedHere
+}
+
+// OnlyThere ends the reason of a skip because of ReplacedThere.
+const OnlyThere = ", where alone it can be replaced"
+
+// stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
+// *skipError if only another server can end that run.
 func (w *waiter) stopReplaced(blocked error) error {
 	row := w.run.row.Row
 	held, ok := errors.AsType[*mutex.HeldError](blocked)
-	if !w.run.task.Replace || !ok || held.Holder.Task != row.Task || w.replaced.Load() == held.Holder.Run {
+	if !ok || w.replaced.Load() == held.Holder.Run {
 		return nil
 	}
-	if held.Holder.Host != row.Server {
-		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + ReplacedOnlyThere}
+	switch ReplacementOf(&w.run.task, held.Holder, row.Server) {
+	case NotReplaced:
+		return nil
+	case ReplacedThere:
+		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + OnlyThere}
 	}
 	run := held.Holder.Run
 	w.replaced.Store(run)

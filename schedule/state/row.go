@@ -142,6 +142,15 @@ func (r Row) Duration() time.Duration {
 	return max(0, r.Ended.Sub(r.Started))
 }
 
+// CommandSlot returns the slot that the command is for, its SCHED_SLOT. A retry is due when
+// somebody asks for it, and its command does the work of an earlier slot.
+func (r Row) CommandSlot() time.Time {
+	if r.Repeats.IsZero() {
+		return r.Slot
+	}
+	return r.Repeats
+}
+
 // BeganAfter reports whether the last attempt began after now: the clock was set back since.
 func (r Row) BeganAfter(now time.Time) bool { return r.Attempt.At.After(now) }
 
@@ -197,15 +206,6 @@ func SeatQueue(pool string) string { return pool + "#" }
 //	BetweenAttempts  its supervisor    some       the time of its next attempt
 //
 // If the supervisor is killed, a tick gives the run to another supervisor.
-
-// CommandSlot returns the slot that the command is for, its SCHED_SLOT. A retry is due when
-// somebody asks for it, and its command does the work of an earlier slot.
-func (r Row) CommandSlot() time.Time {
-	if r.Repeats.IsZero() {
-		return r.Slot
-	}
-	return r.Repeats
-}
 
 // Requested reports whether somebody, or a hook, has asked for the run, and no tick has begun it
 // yet.

@@ -82,12 +82,13 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	if already := p.launcher.waitsAlready(task); already != "" {
 		return skip(already)
 	}
-	held, isMutex := errors.AsType[*mutex.HeldError](err)
-	if isMutex && task.Replace && held.Holder.Task == task.Name {
-		if held.Holder.Host != p.launcher.tick.Host.Server {
-			return skip(refusal.reason + run.ReplacedOnlyThere)
+	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
+		switch run.ReplacementOf(task, held.Holder, p.launcher.tick.Host.Server) {
+		case run.ReplacedHere:
+			return wait("it would end that run and take its place: " + refusal.reason)
+		case run.ReplacedThere:
+			return skip(refusal.reason + run.OnlyThere)
 		}
-		return wait("it would end that run and take its place: " + refusal.reason)
 	}
 	longest := max(0, p.launcher.admission.latestStart(slot, p.now).Sub(p.now))
 	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason))

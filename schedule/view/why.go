@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -56,8 +57,13 @@ type Inquiry struct {
 	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
 
-// IsHere reports whether a run that has a mutex is a run of this machine.
-func (q *Inquiry) IsHere(holder mutex.Holder) bool { return holder.Host == q.source.Server }
+// Replacement returns what the next run of the task does with the run that has its mutex.
+func (q *Inquiry) Replacement() run.Replacement {
+	if q.HeldBy == nil {
+		return run.NotReplaced
+	}
+	return run.ReplacementOf(q.Task, *q.HeldBy, q.source.Server)
+}
 
 // CatchesUp reports whether missed slots of the task still run, or wait for their turn: what is due
 // meanwhile waits with them.
