@@ -315,7 +315,7 @@ func (a runCommand) completePreview(t *tick.Tick) {
 		return
 	}
 	if last.Equal(t.Minute) {
-		a.problem("%s had its tick already; another one starts nothing",
+		a.problem("%s was ticked already, and nothing starts twice",
 			humanize.SlotOfDayZone(last, t.Schedule.Location))
 	}
 	var names []string
