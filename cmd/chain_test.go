@@ -130,7 +130,7 @@ func TestWhatEndsWithWorkTriggersWithTheNextTick(t *testing.T) {
 tasks:
   - {name: before, cron: "0 0 1 1 *", command: "true", after: {trigger: first}}
   - {name: first, command: echo first >> ran.txt}
-  - {name: cause, cron: "0 0 29 2 *", background: true, command: 'echo $$ > began; while [ ! -e go ]; do sleep 0.02; done', after: {trigger: effect}}
+  - {name: cause, cron: "0 0 29 2 *", background: true, command: 'echo $$ > began; await go', after: {trigger: effect}}
   - {name: effect, command: echo $SCHED_CAUSE_OUTCOME >> ran.txt}
 `)
 	if out, code := b.sched("test", "before"); code != 0 {

@@ -179,7 +179,7 @@ tasks:
     kill_after: 1s
     command: |
       echo $SCHED_RUN >> $SHARED/began; echo $PPID > supervisor.pid; echo $$ > command.tmp; mv command.tmp command.pid
-      while [ ! -e go ]; do sleep 0.02; done
+      exec await go
     on_success: echo $SCHED_OUTCOME >> hooks.txt
     on_failure: echo $SCHED_OUTCOME >> hooks.txt
 `
@@ -311,7 +311,7 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 	tasks := "tasks:\n"
 	for i := range 60 {
 		tasks += fmt.Sprintf("- {name: t%d, cron: \"* * * * *\", background: true, without_overlapping: true, ", i) +
-			"command: 'echo $SCHED_TASK >> $SHARED/ran; while [ ! -e $SHARED/go ]; do sleep 0.5; done'}\n"
+			"command: 'echo $SCHED_TASK >> $SHARED/ran; await $SHARED/go'}\n"
 	}
 	s := newServers(t, 2, redistest.Start(t).URL, tasks)
 	defer func() { os.WriteFile(s[0].shared("go"), nil, 0o600) }()

@@ -29,7 +29,7 @@ tasks:
     kill_after: 1s
     command: |
       echo $$ > command.tmp; echo $PPID > supervisor.pid; mv command.tmp command.pid
-      while [ ! -e go ]; do sleep 0.02; done
+      await go
       echo finished the work
     on_failure: echo $SCHED_OUTCOME $SCHED_EXIT_CODE >> failure.txt
     on_success: echo $SCHED_OUTCOME >> success.txt
@@ -137,8 +137,8 @@ func TestTheSupervisorCrashes(t *testing.T) {
 	b := newBox(t, `
 defaults: {background: true, success_codes: [0, 2], after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
 tasks:
-  - {name: before, cron: "0 0 1 1 *", before: [echo first >> before.txt, "echo $$ > hook.pid; kill -ABRT $PPID; until [ -e go ]; do sleep 0.02; done; echo second >> before.txt", echo third >> before.txt], command: exit 3}
-  - {name: during, cron: "0 0 1 1 *", command: 'echo $$ > command.pid; kill -ABRT $PPID; until [ -e go ]; do sleep 0.02; done; exit 4'}
+  - {name: before, cron: "0 0 1 1 *", before: [echo first >> before.txt, "echo $$ > hook.pid; kill -ABRT $PPID; await go; echo second >> before.txt", echo third >> before.txt], command: exit 3}
+  - {name: during, cron: "0 0 1 1 *", command: 'echo $$ > command.pid; kill -ABRT $PPID; await go; exit 4'}
 `)
 	for i, task := range []string{"before", "during"} {
 		os.Remove(b.path("go"))
@@ -480,7 +480,7 @@ tasks:
   - name: long
     cron: "* * * * *"
     background: true
-    command: echo started >> started.txt; while [ ! -e go ]; do sleep 0.05; done
+    command: echo started >> started.txt; await go
 `)
 	tick := b.command("run")
 	out, err := tick.StdoutPipe()
@@ -712,7 +712,7 @@ tasks:
 `)
 	b.write("inner.yaml", `
 tasks:
-  - {name: inner, cron: "* * * * *", background: true, command: 'env | grep ^SCHED_ > variables.txt; while [ ! -e go ]; do sleep 0.02; done', after: echo $SCHED_OUTCOME >> after.txt}
+  - {name: inner, cron: "* * * * *", background: true, command: 'env | grep ^SCHED_ > variables.txt; await go', after: echo $SCHED_OUTCOME >> after.txt}
 `)
 	b.sched("run")
 	if r := b.outcome("outer", 1); r.Outcome != "timed out" {
@@ -734,7 +734,7 @@ func TestABackgroundTaskDoesNotWaitForAForegroundTask(t *testing.T) {
 tasks:
   - name: slow
     cron: "* * * * *"
-    command: while [ ! -e go ]; do sleep 0.02; done
+    command: await go
   - name: quick
     cron: "* * * * *"
     background: true
@@ -855,7 +855,7 @@ func TestTheDiskFillsUpWhileRunsLive(t *testing.T) {
     cron: "* * * * *"
     background: true
     env: {PADDING: "%s"}
-    command: echo began >> began.txt; while [ ! -e go ]; do sleep 0.02; done
+    command: echo began >> began.txt; await go
     after: echo $SCHED_OUTCOME >> after.txt
 `, i, strings.Repeat("x", 256*i))
 	}

@@ -27,7 +27,7 @@ func TestServersShareADatabase(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, database *sqltest.Server) {
 		all := newServers(t, 2, strings.Replace(database.URL(""), "secret", "${file:password}", 1), `tasks:
 - {name: once, cron: "* * * * *", one_server: true, command: echo once >> $SHARED/ran}
-- {name: alone, cron: "0 * * * *", without_overlapping: true, background: true, command: 'echo alone >> $SHARED/ran; while [ ! -e $SHARED/go ]; do sleep 0.05; done'}
+- {name: alone, cron: "0 * * * *", without_overlapping: true, background: true, command: 'echo alone >> $SHARED/ran; await $SHARED/go'}
 `)
 		both := func(do func(s *server)) {
 			var done sync.WaitGroup

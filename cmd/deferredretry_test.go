@@ -27,7 +27,7 @@ tasks:
     command: |
       echo attempt $SCHED_ATTEMPT; echo $SCHED_ATTEMPT >> attempts.txt
       echo $PPID > supervisor.pid; echo $$ > command.tmp; mv command.tmp command.pid
-      while [ ! -e go ]; do sleep 0.02; done
+      await go
       [ -e good ]
     before: echo before >> before.txt
     on_failure: echo $SCHED_OUTCOME >> failure.txt

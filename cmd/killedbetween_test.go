@@ -62,7 +62,7 @@ func killBeforeItWrites(t *testing.T, pid int, now func()) {
 // that down. Only the kernel still knows the end, and it keeps it for the witness.
 func TestASupervisorIsKilledBeforeItWritesDownWhatItHasSeen(t *testing.T) {
 	t.Parallel()
-	const wait = "echo $PPID > supervisor.pid; while [ ! -e go ]; do sleep 0.05; done; "
+	const wait = "echo $PPID > supervisor.pid; await go; "
 	const deferred = "that a tick makes the next attempt"
 	for _, row := range []struct {
 		about, task, want string

@@ -18,10 +18,10 @@ tasks:
     cron: "0 0 29 2 *"
     days: [none of these]
     command: "true"
-    on_skip: 'while [ ! -e loud ]; do sleep 0.02; done'
+    on_skip: 'await loud'
   - name: slow
     cron: "0 0 29 2 *"
-    command: 'while [ ! -e go ]; do sleep 0.02; done'
+    command: 'await go'
     kill_after: 50ms
   - {name: next, cron: "0 0 29 2 *", command: "true"}
 `
@@ -146,7 +146,7 @@ func TestLiveLineOfTest(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: slow, every: minute, command: 'echo one; while [ ! -e go ]; do sleep 0.02; done; printf two'}
+  - {name: slow, every: minute, command: 'echo one; await go; printf two'}
 `)
 	term, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "slow")
 	b.shows(term, `^one\n… slow  \d.* s$`)

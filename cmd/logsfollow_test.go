@@ -50,7 +50,7 @@ tasks:
     cron: "* * * * *"
     background: true
     without_overlapping: true
-    command: echo here I am; echo $$ > command.pid; echo $PPID > supervisor.pid; while [ ! -e go ]; do sleep 0.02; done
+    command: echo here I am; echo $$ > command.pid; echo $PPID > supervisor.pid; exec await go
 `
 
 func TestFollowEndsWhenTheWholeRunIsKilled(t *testing.T) {
@@ -102,7 +102,7 @@ tasks:
   - name: many
     cron: "* * * * *"
     background: true
-    command: echo first; while [ ! -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 200 ]; do head -c 5000 /dev/zero | tr '\0' x; i=$((i+1)); done; echo last
+    command: echo first; await go; i=0; while [ $i -lt 200 ]; do head -c 5000 /dev/zero | tr '\0' x; i=$((i+1)); done; echo last
 `)
 	b.sched("run")
 	c, out, errs := following(b, "many")

@@ -73,8 +73,8 @@ func TestWorkPrintsAtItsEndWhatFailedOrWasStopped(t *testing.T) {
 			t.Parallel()
 			b := newBox(t, `
 tasks:
-  - {name: fails, cron: "45 10 * * *", background: true, command: 'touch fails; while [ ! -e go ]; do sleep 0.02; done; exit 3'}
-  - {name: works, cron: "45 10 * * *", background: true, command: 'touch works; while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: fails, cron: "45 10 * * *", background: true, command: 'touch fails; await go; exit 3'}
+  - {name: works, cron: "45 10 * * *", background: true, command: 'touch works; await go'}
   - {name: stays, cron: "45 10 * * *", background: true, command: 'touch stays; exec sleep 1000'}
 `)
 			w := b.work(append(flags, "--grace", "1h")...)

@@ -109,7 +109,7 @@ func TestMissedSlotsRunInTheirOrderWhenTheirSupervisorEnds(t *testing.T) {
 			last := time.Now().UTC().Truncate(24 * time.Hour).Add(-48*time.Hour + 5*time.Minute)
 			s := gapServers(t, 1, "", "background: true", last)[0]
 			s.write("schedule.yaml", strings.Replace(s.read("schedule.yaml"), "command: 'echo",
-				"command: 'until test -e $SHARED/go; do sleep 0.02; done; echo", 1))
+				"command: 'await $SHARED/go; echo", 1))
 			minute := last.Add(time.Hour)
 			s.at(minute).Run()
 			witness, supervisor := s.waiter("report")

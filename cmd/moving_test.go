@@ -76,7 +76,7 @@ func TestRunsAndTicksGoOnThroughAFailover(t *testing.T) {
 	g := redistest.StartSentinels(t)
 	s := newServers(t, 2, g.URL, everywhere+`- name: long
   cron: "* * * * *"
-  command: touch "$SHARED/began"; while [ ! -e "$SHARED/end" ]; do sleep 0.1; done
+  command: touch "$SHARED/began"; await "$SHARED/end"
   without_overlapping: true
   background: true
   timeout: 1m

@@ -215,7 +215,7 @@ tasks:
   - name: back
     cron: "* * * * *"
     background: true
-    command: echo began >> began.txt; while [ ! -e go ]; do sleep 0.02; done; exit 3
+    command: echo began >> began.txt; await go; exit 3
     on_failure: [{webhook: "http://%[2]s/ok/a"}, {webhook: "http://%[2]s/ok/b", at_most: 1 per 1h}]
 `, dir, w.addr))
 	b.sched("run")

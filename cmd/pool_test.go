@@ -20,7 +20,7 @@ tasks:
     cron: "* * * * *"
     command: &wait |
       echo $PPID > supervisor.pid; echo $$ > command.tmp; mv command.tmp command.pid
-      while [ ! -e go ]; do sleep 0.02; done
+      exec await go
   - {name: other, cron: "* * * * *", without_overlapping: true, command: *wait}
 `
 
@@ -106,7 +106,7 @@ pools: {db: 1}
 defaults: {pool: db, background: true}
 tasks:
   - {name: flaky, cron: "0 0 29 2 *", retry: {attempts: 2, delay: 2m}, without_overlapping: true, command: "exec test -e good"}
-  - {name: long, cron: "0 0 29 2 *", command: "echo $$ > command.tmp; mv command.tmp command.pid; while [ ! -e go ]; do sleep 0.02; done"}
+  - {name: long, cron: "0 0 29 2 *", command: "echo $$ > command.tmp; mv command.tmp command.pid; exec await go"}
 `)
 	b.says("run", "--at", "2028-02-29 00:00", "--force", "--only", "flaky")
 	b.waits(2)

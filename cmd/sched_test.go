@@ -56,10 +56,16 @@ func TestMain(m *testing.M) {
 			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		}
 		binary = filepath.Join(dir, "sched")
-		build := exec.Command("go", append(append([]string{"build", "-tags", "schedtest", "-o", binary}, raceFlags...), "sched")...)
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-			return 1
+		// Tasks wait with await, and find it as sched is found.
+		os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+		for _, build := range [][]string{
+			append(append([]string{"-tags", "schedtest", "-o", binary}, raceFlags...), "sched"),
+			{"-o", filepath.Join(dir, "await"), "sched/testing/await"},
+		} {
+			if out, err := exec.Command("go", append([]string{"build"}, build...)...).CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+				return 1
+			}
 		}
 		return m.Run()
 	}())
@@ -107,7 +113,6 @@ func scripts(dir string) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			e.Setenv("TZ", "UTC")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")

@@ -34,7 +34,7 @@ include: [schedule.d/*.yaml]
 tasks:
   - {name: hourly, every: hour, command: "echo hallo", tags: [x]}
   - {name: fails, every: hour, command: "false", days: [sunday], description: "<b> & co"}
-  - {name: slow, every: year, background: true, command: "echo begun; while ! test -e go; do sleep 0.05; done; echo done"}
+  - {name: slow, every: year, background: true, command: "echo begun; await go; echo done"}
 `
 
 // An apiServer is a `sched serve` that runs.

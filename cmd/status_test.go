@@ -17,7 +17,7 @@ func TestStatusTellsOfARunThatVanished(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: import, every: minute, background: true, command: 'echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: import, every: minute, background: true, command: 'echo $$ > pid; exec await go'}
 `)
 	b.sched("run")
 	command := b.pidIn("pid")

@@ -20,7 +20,7 @@ tasks:
     retry: {attempts: 3}
     command: |
       echo $SCHED_ATTEMPT >> attempts.txt; echo $$ > command.tmp; mv command.tmp command.pid
-      while [ ! -e go ]; do sleep 0.02; done
+      await go
     on_failure: echo $SCHED_OUTCOME $SCHED_EXIT_CODE $SCHED_REASON >> failure.txt
     after: echo $SCHED_OUTCOME >> after.txt
 `
@@ -108,7 +108,7 @@ tasks:
     kill_after: 200ms
     command: |
       sh -c 'trap "" TERM; echo $$ > child.pid; while :; do sleep 0.05; done' &
-      while [ ! -e child.pid ]; do sleep 0.02; done
+      await child.pid
       echo $$ > command.pid
       while :; do sleep 0.05; done
   - name: deaf
@@ -176,7 +176,7 @@ func TestARunInItsHooksIsNotStopped(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: hooked, cron: "* * * * *", background: true, command: "true", after: 'echo > hook.txt; while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: hooked, cron: "* * * * *", background: true, command: "true", after: 'echo > hook.txt; await go'}
 `)
 	b.sched("run")
 	b.lineIn("hook.txt")

@@ -291,7 +291,7 @@ func TestAnInterruptLeavesWhatRunsAndWhatWasDueAtTheFullMinute(t *testing.T) {
 	b := newBox(t, `
 timezone: UTC
 tasks:
-  - {name: first, every: minute, command: "echo >> first.txt; while [ ! -e go ]; do sleep 0.02; done; echo >> first.txt"}
+  - {name: first, every: minute, command: "echo >> first.txt; await go; echo >> first.txt"}
   - {name: second, every: minute, command: echo >> second.txt}
   - {name: often, every: 10 seconds, command: echo >> often.txt}
   - {name: beside, every: 10 seconds, background: true, command: "true"}

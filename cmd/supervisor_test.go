@@ -28,7 +28,7 @@ func company() string {
 	add := func(name, rest, command string) {
 		fmt.Fprintf(&all, "  - name: %s\n    cron: '* * * * *'\n%s    command: |\n      echo $PPID > supervisor.pid; echo $SCHED_TASK $SCHED_ATTEMPT >> started.txt\n      %s\n", name, rest, command)
 	}
-	const wait = "while [ ! -e go ]; do sleep 0.05; done; "
+	const wait = "await go; "
 	for n := 1; n <= 30; n++ {
 		add(fmt.Sprint("job", n), "", fmt.Sprint(wait, "exit ", n))
 	}
@@ -146,7 +146,7 @@ func TestASupervisorThatStandsStill(t *testing.T) {
 // it ends with a code of its own.
 func TestWhatEndedUnderAKilledSupervisorWithATimeout(t *testing.T) {
 	t.Parallel()
-	const wait = "while [ ! -e go ]; do sleep 0.05; done; "
+	const wait = "await go; "
 	b := newBox(t, `
 defaults: {background: true, after: 'echo $SCHED_TASK $SCHED_OUTCOME $SCHED_EXIT_CODE >> after.txt'}
 tasks:
@@ -184,8 +184,8 @@ func TestTheDiskIsFullWhenCommandsStart(t *testing.T) {
     cron: "* * * * *"
     background: true
     env: {PADDING: "%s"}
-    before: echo before >> before.txt; until [ -e full ]; do sleep 0.02; done; cat /dev/zero 2>/dev/null >> %s/filler; true
-    command: echo $PPID > supervisor.pid; echo began >> began.txt; while [ ! -e go ]; do sleep 0.05; done
+    before: echo before >> before.txt; await full; cat /dev/zero 2>/dev/null >> %s/filler; true
+    command: echo $PPID > supervisor.pid; echo began >> began.txt; await go
     after: echo $SCHED_OUTCOME >> after.txt
 `, i, strings.Repeat("x", 256*i), dir)
 	}
@@ -330,7 +330,7 @@ func TestMoreRunsThanOneSupervisorMayHave(t *testing.T) {
 	var tasks strings.Builder
 	tasks.WriteString("tasks:\n")
 	for n := range 60 {
-		fmt.Fprintf(&tasks, "  - {name: job%d, cron: '* * * * *', background: true, without_overlapping: true, command: 'echo $PPID >> supervisors.txt; while [ ! -e go ]; do sleep 0.05; done', after: echo $SCHED_OUTCOME >> after.txt}\n", n)
+		fmt.Fprintf(&tasks, "  - {name: job%d, cron: '* * * * *', background: true, without_overlapping: true, command: 'echo $PPID >> supervisors.txt; await go', after: echo $SCHED_OUTCOME >> after.txt}\n", n)
 	}
 	b := newBox(t, tasks.String())
 	c := b.command("run")
@@ -360,7 +360,7 @@ func TestATickThatReadsNoAnswersDelaysNoRun(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: reading, cron: "* * * * *", command: 'until [ -e go ]; do sleep 0.05; done'}
+  - {name: reading, cron: "* * * * *", command: 'await go'}
   - group: often
     every: second
     background: true

@@ -15,14 +15,14 @@ func endTogether(more string) string {
 	var all strings.Builder
 	all.WriteString("defaults: {background: true, without_overlapping: true}\ntasks:\n")
 	add := func(name string, after ...string) {
-		fmt.Fprintf(&all, "  - name: %s\n    cron: '* * * * *'\n    command: echo >> started.txt; while [ ! -e go ]; do sleep 0.02; done\n    after: [%s]\n",
+		fmt.Fprintf(&all, "  - name: %s\n    cron: '* * * * *'\n    command: echo >> started.txt; await go\n    after: [%s]\n",
 			name, "'"+strings.Join(after, "', '")+"'")
 	}
 	const first = "echo $SCHED_TASK $PPID >> hooks.txt; "
 	for i := range 19 {
 		add(fmt.Sprint("task-", i), first+"ls -l /proc/$$/fd >> open.txt", more)
 	}
-	add("hangs", first+"while [ ! -e on ]; do sleep 0.02; done")
+	add("hangs", first+"await on")
 	return all.String()
 }
 
@@ -63,7 +63,7 @@ func TestRunsThatEndTogetherShareAFinish(t *testing.T) {
 // If such a process is killed, the next tick finishes all of its runs, and fires no hook again.
 func TestAFinishOfManyRunsIsKilled(t *testing.T) {
 	t.Parallel()
-	b := newBox(t, endTogether("while [ ! -e on ]; do sleep 0.02; done; echo >> second.txt"))
+	b := newBox(t, endTogether("await on; echo >> second.txt"))
 	b.sched("run")
 	b.until("all have started", func() bool { return b.count("started.txt") == 20 })
 	b.write("go", "")

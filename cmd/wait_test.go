@@ -25,7 +25,7 @@ tasks:
     cron: "* * * * *"
     command: |
       echo $SCHED_TASK >> $SHARED/order; echo $PPID > supervisor.pid; echo $$ > command.tmp; mv command.tmp command.pid
-      while [ ! -e go ]; do sleep 0.02; done
+      exec await go
   - {name: second, cron: "* * * * *", command: &order 'echo $SCHED_TASK >> $SHARED/order'}
   - {name: third, cron: "* * * * *", command: *order}
 `
@@ -242,7 +242,7 @@ tasks:
     cron: "* * * * *"
     pool: false
     mutex: db
-    command: "echo first >> order; echo $$ > command.tmp; mv command.tmp command.pid; while [ ! -e go ]; do sleep 0.02; done"
+    command: "echo first >> order; echo $$ > command.tmp; mv command.tmp command.pid; exec await go"
   - {name: second, cron: "* * * * *", mutex: db, command: &order 'echo $SCHED_TASK >> order'}
   - {name: third, cron: "* * * * *", command: *order}
 `)

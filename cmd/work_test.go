@@ -182,7 +182,7 @@ func TestALongTickDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: long, cron: "45 10 * * *", command: 'while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: long, cron: "45 10 * * *", command: 'await go'}
   - {name: front, every: minute, command: 'echo $SCHED_SLOT >> front'}
 `)
 	w := b.work()
@@ -282,7 +282,7 @@ defaults: {without_overlapping: true}
 tasks:
   - name: front
     every: minute
-    command: &wait 'touch $SCHED_TASK.runs; while [ ! -e go ]; do sleep 0.02; done'
+    command: &wait 'touch $SCHED_TASK.runs; await go'
     after: 'echo $SCHED_OUTCOME >> hooks'
   - {name: second, every: minute, command: *wait}
   - {name: back, every: minute, background: true, command: *wait, after: 'echo $SCHED_OUTCOME >> hooks'}
@@ -383,7 +383,7 @@ func TestTheInterruptOfATerminalReachesWorkAlone(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: front, every: minute, command: 'echo $PPID >> ticks; while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: front, every: minute, command: 'echo $PPID >> ticks; await go'}
 `)
 	b.setClock("2026-11-21T10:44:30Z")
 	w := &worker{b, b.clocked("work", "--grace", "1h")}
@@ -409,7 +409,7 @@ func TestWorkIsKilledAndNothingElse(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: back, every: minute, background: true, command: &wait 'echo $SCHED_SLOT >> $SCHED_TASK; while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: back, every: minute, background: true, command: &wait 'echo $SCHED_SLOT >> $SCHED_TASK; await go'}
   - {name: front, every: minute, command: *wait}
   - {name: last, every: minute, command: 'echo $SCHED_SLOT >> last'}
 `)
@@ -524,7 +524,7 @@ func TestTheFirstProcessOfAContainer(t *testing.T) {
 defaults: {after: 'echo $SCHED_TASK $SCHED_OUTCOME >> hooks'}
 tasks:
   - {name: orphans, cron: "45 10 * * *", command: '(sleep 0.05 &) ; (sleep 0.1 &) ; (exec sleep 0.01 &)'}
-  - {name: back, cron: "45 10 * * *", background: true, command: 'while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: back, cron: "45 10 * * *", background: true, command: 'await go'}
   - {name: forever, cron: "45 10 * * *", background: true, command: 'touch forever.runs; exec sleep 1000'}
   - {name: look, every: minute, after: [], command: 'cat /proc/[0-9]*/stat > look.tmp; mv look.tmp $SCHED_SLOT.look'}
 `)
