@@ -207,7 +207,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 		r.sayCovered()
 	}
 	if result.Covered && !byPerson {
-		doctor.KeepDouble(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
+		doctor.NoteDoubleTick(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
 	a.writeMetrics(t.Schedule, invalidExit != nil)
 	switch {

@@ -82,14 +82,14 @@ func Decode[T any](foreign []byte) (value T, ok bool) {
 // CleanText makes one line of foreign text, without control characters, of at most 1,000 bytes.
 func CleanText(foreign string) string {
 	const (
-		longest = 1000 // bytes
+		maxSize = 1000 // bytes
 		more    = "…"
 	)
 	line := strings.TrimSpace(humanize.Line(humanize.Plain(foreign)))
-	if len(line) <= longest {
+	if len(line) <= maxSize {
 		return line
 	}
-	return strings.ToValidUTF8(line[:longest-len(more)], "") + more
+	return strings.ToValidUTF8(line[:maxSize-len(more)], "") + more
 }
 
 // The times that Decode takes, both ends included.

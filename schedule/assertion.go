@@ -190,8 +190,8 @@ func newOrderRule(words map[string]string) (rule, error) {
 	return r, err
 }
 
-// longestCounted is the longest span of a countRule: a proof remembers all starts of one.
-const longestCounted = 31 * 24 * time.Hour
+// maxCountedSpan is the longest span of a countRule: a proof remembers all starts of one.
+const maxCountedSpan = 31 * 24 * time.Hour
 
 // A countRule bounds how many runs of some tasks start in any span of a length.
 type countRule struct {
@@ -207,7 +207,7 @@ func newCountRule(words map[string]string) (rule, error) {
 		return nil, err
 	}
 	length, err := readLength(words)
-	if err == nil && length > longestCounted {
+	if err == nil && length > maxCountedSpan {
 		err = fmt.Errorf("starts are counted in 31 days at most, not in %s", words["length"])
 	}
 	text := cmp.Or(words["length"], "one "+words["unit"])

@@ -54,14 +54,14 @@ func (t *Task) UnmetCondition(at time.Time) string {
 	return t.Conditions.FirstUnmet(at.In(t.When.Location))
 }
 
-// mostSteps bounds the search of NextRun. A task that is due each minute is searched for a week,
+// maxSteps bounds the search of NextRun. A task that is due each minute is searched for a week,
 // and a task that is due each day for 27 years.
-const mostSteps = 10_000
+const maxSteps = 10_000
 
 // NextRun returns the first slot after the given time whose conditions of time are met; false if no
-// such slot comes within mostSteps. Condition commands, pauses, maintenance and locks do not count.
+// such slot comes within maxSteps. Condition commands, pauses, maintenance and locks do not count.
 func (t *Task) NextRun(after time.Time) (time.Time, bool) {
-	for range mostSteps {
+	for range maxSteps {
 		next, ok := t.When.Next(after)
 		if !ok {
 			return time.Time{}, false

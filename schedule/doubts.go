@@ -56,8 +56,8 @@ const (
 	tickEvery = time.Minute
 )
 
-// slotsToLook is how many slots of a task the warnings look at.
-const slotsToLook = 200
+// maxSlots is how many slots of a task the warnings look at.
+const maxSlots = 200
 
 // SlowForeground warns of each active foreground task that usually takes so long that later tasks
 // start late, or its tick takes over a minute. usual are the usual durations of tasks.
@@ -104,8 +104,8 @@ func (s *Schedule) NeverCatchesUp(usual map[string]time.Duration, now time.Time)
 // dueWith returns the later tasks that run in the foreground and are due at a time at which t is
 // due.
 func dueWith(s *Schedule, t *Task, later []*Task, now time.Time) (names []string) {
-	slots := make([]time.Time, 0, slotsToLook)
-	for next, ok := t.When.Next(now); ok && len(slots) < slotsToLook; next, ok = t.When.Next(next) {
+	slots := make([]time.Time, 0, maxSlots)
+	for next, ok := t.When.Next(now); ok && len(slots) < maxSlots; next, ok = t.When.Next(next) {
 		slots = append(slots, next)
 	}
 	for _, other := range later {
@@ -146,11 +146,11 @@ func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// onlyWith reports whether t runs only at times at which other runs, too. It looks at slotsToLook
+// onlyWith reports whether t runs only at times at which other runs, too. It looks at maxSlots
 // slots.
 func onlyWith(t, other *Task, now time.Time) bool {
 	at, everDue := t.NextRun(now)
-	for n, due := 0, everDue; due && n < slotsToLook; n++ {
+	for n, due := 0, everDue; due && n < maxSlots; n++ {
 		if !slices.ContainsFunc(other.When.Slots(at), at.Equal) || other.UnmetCondition(at) != "" {
 			return false
 		}
@@ -177,10 +177,10 @@ func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
 }
 
 // longGap returns two slots after now between which more time passes than Expect.Every. It looks at
-// slotsToLook slots.
+// maxSlots slots.
 func (t *Task) longGap(now time.Time) (last, next time.Time, found bool) {
 	last, ok := t.NextRun(now)
-	for n := 0; ok && n < slotsToLook; n++ {
+	for n := 0; ok && n < maxSlots; n++ {
 		if next, ok = t.NextRun(last); ok && next.Sub(last) > t.Expect.Every {
 			return last, next, true
 		}
@@ -231,7 +231,7 @@ func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
 }
 
 // AlwaysPaused warns of each active task whose times all lie in pauses of the file, from now on. It
-// looks at one time of the task in each pause, and at slotsToLook pauses.
+// looks at one time of the task in each pause, and at maxSlots pauses.
 func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
 		next, due := t.NextRun(now)
@@ -248,9 +248,9 @@ func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
 }
 
 // onlyInPauses reports whether a pause of the file covers the slot at, and the next slot after the
-// end of that pause, and so on for slotsToLook pauses.
+// end of that pause, and so on for maxSlots pauses.
 func (t *Task) onlyInPauses(at time.Time) bool {
-	for n, due := 0, true; due && n < slotsToLook; n++ {
+	for n, due := 0, true; due && n < maxSlots; n++ {
 		pause := t.plannedPause(at)
 		if pause == nil {
 			return false

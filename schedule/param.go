@@ -22,14 +22,14 @@ type Param struct {
 	Pattern string   `json:"pattern"` // RE2, which the whole value must match; "" for any value
 }
 
-// longestValue is the most bytes of a value: the row of a run keeps it, and people read it.
-const longestValue = 1000
+// maxValueSize is the most bytes of a value: the row of a run keeps it, and people read it.
+const maxValueSize = 1000
 
 // Refuses returns why the param cannot have a value, or "".
 func (p Param) Refuses(value string) string {
 	switch {
-	case len(value) > longestValue:
-		return fmt.Sprintf("a value has at most %d bytes, not %d", longestValue, len(value))
+	case len(value) > maxValueSize:
+		return fmt.Sprintf("a value has at most %d bytes, not %d", maxValueSize, len(value))
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
 		return fmt.Sprintf("%s is not one line of text", yamldoc.Quote(value))
 	case len(p.Values) > 0 && !slices.Contains(p.Values, value):

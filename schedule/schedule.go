@@ -92,9 +92,9 @@ type History struct {
 // LookBack is how far back a tick looks for slots that no tick covered.
 const LookBack = 31 * 24 * time.Hour
 
-// MostMissed is the most slots of a gap that a task may ask to run. Each of them waits as a run,
-// and no more runs of a task wait like that.
-const MostMissed = 1000
+// MaxMissedSlots is how many slots of a gap a task may ask to run at most. Each of them waits as a
+// run, and no more runs of a task wait like that.
+const MaxMissedSlots = 1000
 
 // A Slot is a task and one instant at which it is due, in UTC.
 type Slot struct {

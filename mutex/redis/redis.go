@@ -123,13 +123,13 @@ func (s *Store) key(parts ...string) string {
 	return "sched:{" + s.config.Namespace + "}:" + strings.Join(parts, ":")
 }
 
-// shortestClaim is how long a claim is kept at least, whatever the clocks say and however old its
+// minClaim is how long a claim is kept at least, whatever the clocks say and however old its
 // slot is.
-const shortestClaim = time.Hour
+const minClaim = time.Hour
 
 // Claim takes key for the run of the holder: a lock that is never released.
 func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
-	_, err := s.take(ctx, "claim", key, holder, max(time.Until(until), shortestClaim))
+	_, err := s.take(ctx, "claim", key, holder, max(time.Until(until), minClaim))
 	return err
 }
 

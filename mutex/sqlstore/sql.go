@@ -54,7 +54,7 @@ func (s *Store) do(ctx context.Context, o operation) ([]answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	end, _ := ctx.Deadline()
-	for pause := longestPause / 8; ; pause = min(2*pause, longestPause) {
+	for pause := maxPause / 8; ; pause = min(2*pause, maxPause) {
 		answers, err := s.try(ctx, o)
 		if err == nil {
 			return answers, nil
@@ -63,7 +63,7 @@ func (s *Store) do(ctx context.Context, o operation) ([]answer, error) {
 			return nil, context.Cause(ctx)
 		}
 		explained, again := s.target.explain(err)
-		if wait := rand.N(pause); again && time.Until(end) > wait+longestPause {
+		if wait := rand.N(pause); again && time.Until(end) > wait+maxPause {
 			time.Sleep(wait)
 			continue
 		}

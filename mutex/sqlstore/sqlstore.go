@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	longestPause   = 200 * time.Millisecond // between two tries of an operation
+	maxPause       = 200 * time.Millisecond // between two tries of an operation
 	timeout        = 2 * time.Second        // of an operation with all its tries
 	quietTime      = time.Second            // how long a database that gave no good answer is not asked
 	maxConnections = 4                      // of one process
@@ -110,15 +110,15 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 	}}, nil
 }
 
-// closeTime is how long Close takes at most. Its undo waits for half of it.
-const closeTime = timeout / 4
+// closeTimeout is how long Close takes at most. Its undo waits for half of it.
+const closeTimeout = timeout / 4
 
 func (s *Store) Close() error {
 	db, err := s.open()
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	s.undo(ctx)
 	if s.claimed.Load() {
 		s.run(ctx, s.target.pruneRows, maxPruned)
@@ -128,13 +128,13 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// shortestClaim is how long a claim is kept at least: somebody may set the clock of the database
+// minClaim is how long a claim is kept at least: somebody may set the clock of the database
 // forward by an hour.
-const shortestClaim = 2 * time.Hour
+const minClaim = 2 * time.Hour
 
 func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
 	s.claimed.Store(true)
-	return s.takeRow(ctx, kindClaim, key, holder, max(time.Until(until), shortestClaim))
+	return s.takeRow(ctx, kindClaim, key, holder, max(time.Until(until), minClaim))
 }
 
 func (s *Store) Claims(ctx context.Context, keys ...string) (map[string]mutex.Holder, error) {

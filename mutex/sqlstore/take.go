@@ -138,7 +138,7 @@ func (s *Store) takeAll(ctx context.Context, c *sql.Conn, batch []*attempt) ([]a
 }
 
 // undo removes the rows of attempts that failed without an answer. First it waits up to half of
-// closeTime, because it does not find the rows of statements that are still to be executed.
+// closeTimeout, because it does not find the rows of statements that are still to be executed.
 func (s *Store) undo(ctx context.Context) {
 	var rows, values []any
 	s.undos.Range(func(value, row any) bool {
@@ -148,7 +148,7 @@ func (s *Store) undo(ctx context.Context) {
 	if len(values) == 0 {
 		return
 	}
-	for deadline := time.Now().Add(closeTime / 2); len(s.workers) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(closeTimeout / 2); len(s.workers) > 0 && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.silent.Store(nil) // the database is asked even if it was silent a moment ago

@@ -121,8 +121,8 @@ func (p phrase) uncountable(n int, unit string) error {
 // The functions below read phrases that count from a date: "2 weeks from 2026-01-05 at 8:00", "90
 // minutes from 2026-01-05 06:00".
 
-// longestCycle is ten years, in days. A rarer task has a date of its own in the year.
-const longestCycle = 3653
+// maxCycle is ten years, in days. A rarer task has a date of its own in the year.
+const maxCycle = 3653
 
 // cycle reads a phrase with a "from" that counts days or weeks.
 func (p phrase) cycle() (f frequency, err error) {
@@ -150,7 +150,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	default:
 		return "", 0, notCountedFromDate(p.period, unit)
 	}
-	if days > longestCycle {
+	if days > maxCycle {
 		return "", 0, newError("%s is longer than ten years", strings.Join(p.period, " ")).
 			SetHint(`write cron: "0 0 1 6 *" for a date in each year`)
 	}
@@ -235,7 +235,7 @@ func (p phrase) interval() (f frequency, ok bool, err error) {
 		return f, false, nil
 	case n == 0:
 		return f, true, neverDue(p.period)
-	case n > int(longestCycle*24*time.Hour/size):
+	case n > int(maxCycle*24*time.Hour/size):
 		return f, true, newError("%s is longer than ten years", strings.Join(p.period, " "))
 	}
 	f.interval = time.Duration(n) * size

@@ -236,8 +236,8 @@ type offsetPeriod struct {
 	newFrom    int64 // before start the wall clock has shown all wall seconds before this one, and none from it on
 }
 
-// longestRepeat is longer than any repeated time after a change of the clocks: at most a day.
-const longestRepeat = 2 * daySeconds
+// maxRepeat is longer than any repeated time after a change of the clocks: at most a day.
+const maxRepeat = 2 * daySeconds
 
 // Instants before and after all others, small enough to be added to.
 const (
@@ -249,10 +249,10 @@ const (
 func periodAt(zone *time.Location, u int64) offsetPeriod {
 	p := boundsAt(zone, u)
 	p.newFrom = firstInstant
-	if u-p.start >= longestRepeat {
+	if u-p.start >= maxRepeat {
 		return p
 	}
-	for before := p; before.start > firstInstant && p.start-before.start < longestRepeat; {
+	for before := p; before.start > firstInstant && p.start-before.start < maxRepeat; {
 		change := before.start
 		before = boundsAt(zone, change-1)
 		p.newFrom = max(p.newFrom, change+before.offset)

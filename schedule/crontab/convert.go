@@ -332,9 +332,9 @@ var (
 	trailingComment = humanize.Pattern(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
-// mostDescription is the longest comment, in bytes, that becomes a description. A longer one stays
+// maxDescription is the longest comment, in bytes, that becomes a description. A longer one stays
 // a comment.
-const mostDescription = 160
+const maxDescription = 160
 
 // describe takes the last paragraph of the comment above an entry for its description, and returns
 // the other paragraphs. Lines about a crontab's columns end a comment that is about the file.
@@ -354,7 +354,7 @@ func describe(e Entry) (description string, comment []string) {
 	}
 	last := len(paragraphs) - 1
 	joined := strings.TrimSuffix(strings.Join(paragraphs[last], " "), ":")
-	if len(joined) > mostDescription {
+	if len(joined) > maxDescription {
 		return "", slices.Concat(paragraphs...)
 	}
 	if found := trailingComment().FindStringSubmatch(e.Command); joined == "" && found != nil {

@@ -43,8 +43,8 @@ type Entry struct {
 	Refused string         // why Debian's cron refuses the line; "" if it does not, or if its times say so
 }
 
-// longestCommand is the longest command that Debian's cron takes, in bytes of the line.
-const longestCommand = 998
+// maxCommand is the longest command that Debian's cron takes, in bytes of the line.
+const maxCommand = 998
 
 // Parse reads a crontab. A line that cron would not understand becomes a Finding, and a disabled
 // line an Entry that is Off.
@@ -193,9 +193,9 @@ func (p *parser) readEntry(text string) (e Entry, problem, hint string) {
 		}
 		rest = strings.TrimLeft(rest[end:], " \t")
 	}
-	if len(rest) > longestCommand {
+	if len(rest) > maxCommand {
 		e.Refused = fmt.Sprintf("Debian's cron refuses a command of more than %d bytes, and with it the whole file; "+
-			"the schedule takes it as it stands", longestCommand)
+			"the schedule takes it as it stands", maxCommand)
 	}
 	e.Flags, rest = cutFlags(rest)
 	e.Command, e.Input = splitAtPercent(rest)

@@ -98,10 +98,10 @@ func (f findings) orFine(format string, args ...any) findings {
 // fine returns a finding that says what is fine.
 func fine(format string, args ...any) findings { return finding(OK, "", format, args...) }
 
-// checkTime bounds each check. Checks run at the same time, so it bounds the examination, too.
-const checkTime = 5 * time.Second
+// maxCheckTime bounds each check. Checks run at the same time, so it bounds the examination, too.
+const maxCheckTime = 5 * time.Second
 
-// Examine returns the checks' results in the order of the list. It takes at most checkTime.
+// Examine returns the checks' results in the order of the list. It takes at most maxCheckTime.
 func Examine(ctx context.Context, s *Subject) (results []Result) {
 	found := make([]findings, len(checks))
 	var all sync.WaitGroup
@@ -120,7 +120,7 @@ func Examine(ctx context.Context, s *Subject) (results []Result) {
 
 // within gives up on a check that takes too long: a network file system may never answer.
 func (c check) within(ctx context.Context, s *Subject) findings {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	ctx, cancel := context.WithTimeout(ctx, maxCheckTime)
 	defer cancel()
 	done := make(chan findings, 1)
 	go func() { done <- c.run(ctx, s) }()
@@ -129,7 +129,7 @@ func (c check) within(ctx context.Context, s *Subject) findings {
 		return found
 	case <-ctx.Done():
 		return finding(Warning, "something that it looks at hangs: a network, or a file system",
-			"no answer after %s", checkTime)
+			"no answer after %s", maxCheckTime)
 	}
 }
 

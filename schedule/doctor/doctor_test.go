@@ -71,12 +71,12 @@ func TestTheNewestDoublesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	minute := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 	for i := range 30 {
-		if err := KeepDouble(dir, minute.Add(time.Duration(i)*time.Minute)); err != nil {
+		if err := NoteDoubleTick(dir, minute.Add(time.Duration(i)*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all := Doubles(dir)
-	if len(all) != mostDoubles || !all[len(all)-1].Minute.Equal(minute.Add(29*time.Minute)) {
+	all := DoubleTicks(dir)
+	if len(all) != maxDoubleTicks || !all[len(all)-1].Minute.Equal(minute.Add(29*time.Minute)) {
 		t.Errorf("%v", all)
 	}
 }

@@ -126,9 +126,9 @@ func checkZone(_ context.Context, s *Subject) findings {
 	return fine("the schedule is in %s", zone)
 }
 
-// leastFiles is how many files a process should be able to open: a lower limit is too low for many
-// programs.
-const leastFiles = 256
+// minOpenFiles is how many files a process should be able to open: a lower limit is too low for
+// many programs.
+const minOpenFiles = 256
 
 // checkLimits looks for a limit of ticks that is less than half of the limit of this shell, for too
 // few open files, and for another umask.
@@ -142,7 +142,7 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 		theirs := note.Limits[name]
 		our, limited := ours.Limits[name]
 		switch {
-		case name == openFiles && theirs < leastFiles:
+		case name == openFiles && theirs < minOpenFiles:
 			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
 				"commands of ticks may open %d files at once", theirs)
 		case name != openFiles && (!limited || theirs < our/2):

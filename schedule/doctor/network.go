@@ -73,8 +73,8 @@ func (s *Subject) mailServers() map[string][]string {
 	return tasks
 }
 
-// dialTime is shorter than checkTime, so that the finding names the server.
-const dialTime = 3 * time.Second
+// dialTimeout is shorter than maxCheckTime, so that the finding names the server.
+const dialTimeout = 3 * time.Second
 
 // mailProblem says why mail does not go out by a server; "" if it may go out.
 func mailProblem(ctx context.Context, server string) string {
@@ -84,7 +84,7 @@ func mailProblem(ctx context.Context, server string) string {
 		}
 		return "this machine has no sendmail, and the schedule names no mail server"
 	}
-	connection, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", server)
+	connection, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", server)
 	if err != nil {
 		return "the mail server " + server + " does not answer"
 	}
@@ -93,8 +93,8 @@ func mailProblem(ctx context.Context, server string) string {
 }
 
 const (
-	slowStore = 100 * time.Millisecond // a store in the same network answers faster
-	mostDrift = 2 * time.Second        // how far the clock of a server may be off the clock of the store
+	slowStore     = 100 * time.Millisecond // a store in the same network answers faster
+	maxClockDrift = 2 * time.Second        // how far the clock of a server may be off the clock of the store
 )
 
 func checkStore(ctx context.Context, s *Subject) (found findings) {
@@ -118,7 +118,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 			humanize.Duration(took))
 	}
 	for _, server := range all {
-		if server.Offset.Abs() > mostDrift {
+		if server.Offset.Abs() > maxClockDrift {
 			found.add(Warning, "keep it right with chrony or systemd-timesyncd",
 				"the clock of %s is %s off the clock of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}

@@ -178,14 +178,14 @@ func syntaxError(c schedule.Command) string {
 	return first
 }
 
-// shellPatience is far more than a shell needs to start.
-const shellPatience = 2 * time.Second
+// maxShellWait is far more than a shell needs to start.
+const maxShellWait = 2 * time.Second
 
 // askShell runs a shell. It returns what the shell printed to stderr, and whether it failed. A
 // shell that is missing, or does not answer in time, has not failed: a missing shell has a message
 // of its own.
 func askShell(shell string, args ...string) (stderr string, failed bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), shellPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxShellWait)
 	defer cancel()
 	_, err := exec.CommandContext(ctx, shell, args...).Output()
 	exit, failed := errors.AsType[*exec.ExitError](err)

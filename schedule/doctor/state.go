@@ -116,12 +116,12 @@ func tryLock(path string) error {
 	return err
 }
 
-// How much must be free on the disk of the state folder. Below leastSpace or leastInodes, runs may
-// soon not be recorded; below noSpace they are not.
+// How much must be free on the disk of the state folder, in bytes and inodes. Below minFreeSpace or
+// minFreeInodes, runs may soon not be recorded; below minSpace they are not.
 const (
-	leastSpace  = 200 << 20
-	noSpace     = 10 << 20
-	leastInodes = 1000
+	minFreeSpace  = 200 << 20
+	minSpace      = 10 << 20
+	minFreeInodes = 1000
 )
 
 func checkDisk(_ context.Context, s *Subject) findings {
@@ -133,11 +133,11 @@ func checkDisk(_ context.Context, s *Subject) findings {
 	free := int64(disk.Bavail) * int64(disk.Bsize)
 	const hint = "free some; `history: {keep: 7d}` keeps less"
 	switch {
-	case free < noSpace:
+	case free < minSpace:
 		return finding(Bad, hint, "the disk of %s is full", dir)
-	case free < leastSpace:
+	case free < minFreeSpace:
 		return finding(Warning, hint, "the disk of %s has %s left", dir, humanize.Bytes(free))
-	case disk.Files > 0 && disk.Ffree < leastInodes:
+	case disk.Files > 0 && disk.Ffree < minFreeInodes:
 		return finding(Warning, "remove small files; df -i", "the disk of %s has %d inodes left", dir, disk.Ffree)
 	}
 	return fine("%s free", humanize.Bytes(free))
@@ -154,8 +154,8 @@ func firstExisting(path string) string {
 	return path
 }
 
-// pagesTime bounds the look at each page of the history. A tick reads all of them once a day.
-const pagesTime = 2 * time.Second
+// maxPagesTime bounds the look at each page of the history. A tick reads all of them once a day.
+const maxPagesTime = 2 * time.Second
 
 func checkHistory(ctx context.Context, s *Subject) findings {
 	path := filepath.Join(s.Schedule.StateDir, "sched.db")
@@ -172,7 +172,7 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 		_, err = db.Past().Totals(ctx)
 	}
 	if err == nil {
-		bounded, cancel := context.WithTimeout(ctx, pagesTime)
+		bounded, cancel := context.WithTimeout(ctx, maxPagesTime)
 		defer cancel()
 		err = db.CheckPages(bounded)
 	}

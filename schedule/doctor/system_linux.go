@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostAbove is how many processes above this one are named at most.
-const mostAbove = 6
+// maxProcessesAbove is how many processes above this one are named at most.
+const maxProcessesAbove = 6
 
 // processesAbove returns the names of the processes above this one, the nearest first. The process
 // with the id 1, which is above all, counts only if it called this one itself, as systemd does.
 func processesAbove() (names []string) {
-	for pid := os.Getppid(); (pid > 1 || pid == 1 && names == nil) && len(names) < mostAbove; {
+	for pid := os.Getppid(); (pid > 1 || pid == 1 && names == nil) && len(names) < maxProcessesAbove; {
 		name, parent, ok := processStat(pid)
 		if !ok {
 			return names

@@ -72,8 +72,8 @@ func checkDoubles(_ context.Context, s *Subject) findings {
 
 // tickedTwice looks for minutes of the last hour that were ticked twice.
 func (s *Subject) tickedTwice() (found findings) {
-	var recent []Double
-	for _, d := range Doubles(s.Schedule.StateDir) {
+	var recent []DoubleTick
+	for _, d := range DoubleTicks(s.Schedule.StateDir) {
 		if s.Now.Sub(d.Minute) < recentDouble {
 			recent = append(recent, d)
 		}
@@ -91,30 +91,32 @@ func (s *Subject) tickedTwice() (found findings) {
 	return found
 }
 
-// A Double is a minute that was covered already when a tick came for it.
-type Double struct {
+// A DoubleTick is a minute that was covered already when a tick came for it.
+type DoubleTick struct {
 	Minute time.Time
 	By     []string // the processes above the tick that came second
 }
 
-// mostDoubles is how many minutes are kept: the newest.
-const mostDoubles = 20
+// maxDoubleTicks is how many minutes are kept: the newest.
+const maxDoubleTicks = 20
 
-func doublePath(dir string) string { return filepath.Join(dir, "double-ticks") }
+func doubleTicksPath(dir string) string { return filepath.Join(dir, "double-ticks") }
 
-// KeepDouble writes down that a minute is ticked twice, once for each minute.
-func KeepDouble(dir string, minute time.Time) error {
-	all := Doubles(dir)
+// NoteDoubleTick notes that a tick came for a minute that was covered already. A third tick of that
+// minute adds nothing.
+func NoteDoubleTick(dir string, minute time.Time) error {
+	all := DoubleTicks(dir)
 	if n := len(all); n > 0 && all[n-1].Minute.Equal(minute) {
 		return nil
 	}
-	all = append(all, Double{minute.UTC(), processesAbove()})
-	return writeJSON(doublePath(dir), all[max(0, len(all)-mostDoubles):])
+	all = append(all, DoubleTick{minute.UTC(), processesAbove()})
+	return writeJSON(doubleTicksPath(dir), all[max(0, len(all)-maxDoubleTicks):])
 }
 
-// Doubles returns the minutes that were ticked twice last, the oldest first.
-func Doubles(dir string) (all []Double) {
-	if text, err := statedir.ReadFile(doublePath(dir)); err != nil || json.Unmarshal(text, &all) != nil {
+// DoubleTicks returns the newest minutes that were ticked twice, at most maxDoubleTicks, the oldest
+// first.
+func DoubleTicks(dir string) (all []DoubleTick) {
+	if text, err := statedir.ReadFile(doubleTicksPath(dir)); err != nil || json.Unmarshal(text, &all) != nil {
 		return nil
 	}
 	return all

@@ -305,8 +305,8 @@ func setWhen(l *loader, h *hookDraft, n *node) {
 
 // The bounds of at_most: each notification that was sent is remembered as long as it counts.
 const (
-	longestLimit = schedule.LookBack
-	mostInLimit  = 100
+	maxLimitPer   = schedule.LookBack
+	maxLimitCount = 100
 )
 
 // setAtMost reads the key `at_most`: N per DURATION.
@@ -323,9 +323,9 @@ func setAtMost(l *loader, h *hookDraft, n *node) {
 	switch {
 	case !hasPer || countErr != nil || perErr != nil:
 		l.Problemf(n, hint, "at_most %s is not a number per duration", yamldoc.Quote(text))
-	case number < 1 || number > mostInLimit:
-		l.Problemf(n, hint, "at_most %s: the number must be from 1 to %d", yamldoc.Quote(text), mostInLimit)
-	case d < time.Second || d > longestLimit:
+	case number < 1 || number > maxLimitCount:
+		l.Problemf(n, hint, "at_most %s: the number must be from 1 to %d", yamldoc.Quote(text), maxLimitCount)
+	case d < time.Second || d > maxLimitPer:
 		l.Problemf(n, hint, "at_most %s: the duration must be from 1s to 31d", yamldoc.Quote(text))
 	case h.notify.On != nil:
 		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so at_most does not go with it")

@@ -289,7 +289,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, yamldoc.LargestFile+1); err != nil {
+	if err := os.Truncate(large, yamldoc.MaxFileSize+1); err != nil {
 		t.Fatal(err)
 	}
 	pipe := filepath.Join(dir, "pipe.yaml")

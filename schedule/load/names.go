@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	longestName    = 128 // bytes
+	maxNameSize    = 128 // bytes
 	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + punctuation
 	punctuation    = "._:/-" // no name begins with it
 )
@@ -24,7 +24,7 @@ func nameOf(text string) string {
 		return '-'
 	}, text)
 	name = cmp.Or(strings.TrimLeft(name, punctuation), "sched")
-	return name[:min(len(name), longestName)]
+	return name[:min(len(name), maxNameSize)]
 }
 
 func readName(r *reader, n *node) (string, bool) {
@@ -38,7 +38,7 @@ func readName(r *reader, n *node) (string, bool) {
 // requireName refuses a text that cannot name a task, a group, a mutex or the schedule.
 func requireName(r *reader, n *node, text string) bool {
 	valid := text != "" && strings.Trim(text, nameCharacters) == "" && !strings.ContainsRune(punctuation, rune(text[0]))
-	if valid && len(text) <= longestName {
+	if valid && len(text) <= maxNameSize {
 		return true
 	}
 	subject := r.Key + " " + yamldoc.Quote(text)

@@ -85,14 +85,15 @@ func readJitter(r *reader, n *node) (float64, bool) {
 	return jitter, ok
 }
 
-// leastLimit leaves room for whole lines and for the note that some lines were cut.
-const leastLimit = 16 << 10
+// minOutputLimit leaves room for whole lines and for the note that some lines were cut.
+const minOutputLimit = 16 << 10
 
-// The least limits: what the process of sched needs that becomes the command.
+// Bounds for the limits of a command. The process of sched that becomes the command needs the
+// least.
 const (
-	leastMemory = 16 << 20
-	leastFiles  = 16
-	mostCPU     = 100_000 // percent: of 1,000 processors
+	minMemory    = 16 << 20 // bytes
+	minOpenFiles = 16
+	maxCPU       = 100_000 // percent: of 1,000 processors
 )
 
 // readPercent reads a part of a processor, as 80%; of several processors it is more than 100%.
@@ -107,8 +108,8 @@ func readPercent(r *reader, n *node) (int, bool) {
 	case !isPart || err != nil:
 		r.Problemf(n, "write it as 80%, a part of one processor",
 			"%s %s is not a percentage", r.Key, yamldoc.Quote(text))
-	case percent < 1 || percent > mostCPU:
-		r.Problemf(n, "", "%s must be from 1%% to %d%%, not %s", r.Key, mostCPU, yamldoc.Shorten(text))
+	case percent < 1 || percent > maxCPU:
+		r.Problemf(n, "", "%s must be from 1%% to %d%%, not %s", r.Key, maxCPU, yamldoc.Shorten(text))
 	default:
 		return percent, true
 	}
@@ -175,9 +176,9 @@ var gapsFrom = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 // leastGap returns the shortest of the first gaps between two slots. It returns false if there are
 // fewer than two slots.
 func leastGap(when cron.When) (least time.Duration, ok bool) {
-	const looked = 8
+	const gapsCompared = 8
 	last, ok := when.Next(gapsFrom)
-	for range looked {
+	for range gapsCompared {
 		next, more := when.Next(last)
 		if !ok || !more {
 			return least, least > 0

@@ -93,8 +93,8 @@ func setMetrics(l *loader, s *settings, n *node) {
 
 // Leases are renewed three times in their life, each time with seconds to spare for a slow network.
 const (
-	defaultLease  = time.Minute
-	shortestLease = 5 * time.Second
+	defaultLease = time.Minute
+	minLease     = 5 * time.Second
 )
 
 // setStore reads one URL or a list of them. A single empty URL, as from a variable that is not set,
@@ -141,8 +141,8 @@ func checkStore(l *loader, s settings, root *node) {
 	}
 }
 
-// mostSeats bounds a pool, because a run that looks for a free seat looks at each seat.
-const mostSeats = 1000
+// maxSeats bounds a pool, because a run that looks for a free seat looks at each seat.
+const maxSeats = 1000
 
 func setPools(l *loader, s *settings, n *node) {
 	if !l.RequireMapping(n, l.Key, "") {
@@ -153,7 +153,7 @@ func setPools(l *loader, s *settings, n *node) {
 		pool := schedule.Pool{Name: name.Value, Seats: 1}
 		if requireName(l.Reader, name, name.Value) {
 			l.Key = "pools." + yamldoc.Shorten(name.Value)
-			if seats, ok := l.Integer(value, 1, mostSeats); ok {
+			if seats, ok := l.Integer(value, 1, maxSeats); ok {
 				pool.Seats = seats
 			}
 		}

@@ -140,17 +140,17 @@ var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 var limitKeys = keys[schedule.Limits]{Rows: func() []key[schedule.Limits] {
 	return []key[schedule.Limits]{
 		row("memory",
-			replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, sizeFrom(leastMemory)).shows(showMemory),
+			replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, sizeFrom(minMemory)).shows(showMemory),
 			"the memory of all its processes", is{Of: "size", Without: "no limit", Example: "512MB"}),
 		row("cpu", replaces(func(l *schedule.Limits) *int { return &l.CPU }, readPercent).shows(showPercent),
 			"the part of a processor that all its processes have",
 			is{Of: "percent", Without: "no limit", Example: "80%"}),
 		row("files",
-			replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(leastFiles, yamldoc.NoLimit)),
+			replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(minOpenFiles, yamldoc.NoLimit)),
 			"how many files each of its processes may have open",
 			is{
 				Of:      "integer",
-				Least:   leastFiles,
+				Least:   minOpenFiles,
 				Most:    yamldoc.NoLimit,
 				Without: "as many as sched",
 				Example: "4096",
@@ -165,7 +165,7 @@ var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 		row("append", replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
 			"whether it is added to what the file holds", is{Of: "flag", Default: "false", Example: "true"}),
 		row("limit",
-			replaces(func(o *schedule.Output) *int64 { return &o.Limit }, sizeFrom(leastLimit)).shows(showLimit),
+			replaces(func(o *schedule.Output) *int64 { return &o.Limit }, sizeFrom(minOutputLimit)).shows(showLimit),
 			"how much of what a run prints is kept, its first and its last part",
 			is{Of: "size", Default: "64MB", Example: "10MB"}),
 	}

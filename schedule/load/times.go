@@ -270,6 +270,6 @@ func capitalizedZone(name string) string {
 
 // The bounds of spread. A spread of less than two minutes would leave one minute to choose from.
 const (
-	shortestSpread = 2 * time.Minute
-	longestSpread  = 24 * time.Hour
+	minSpread = 2 * time.Minute
+	maxSpread = 24 * time.Hour
 )

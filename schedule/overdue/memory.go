@@ -132,8 +132,8 @@ func contains(incidents []Incident, id string) bool {
 }
 
 const (
-	leastSet = 20 * time.Second     // smaller differences are drift: the clock was not set
-	mostSets = 32                   // only the newest are remembered
+	minSet   = 20 * time.Second     // smaller differences are drift: the clock was not set
+	maxSets  = 32                   // only the newest are remembered
 	setsKept = 400 * 24 * time.Hour // older sets are forgotten
 )
 
@@ -147,13 +147,13 @@ func (m *memory) noteClock(now reading) (wasSet bool) {
 		switch {
 		case m.Boot != now.boot:
 			m.Boot, m.Ahead = now.boot, ahead
-		case by.Abs() >= leastSet:
+		case by.Abs() >= minSet:
 			m.Ahead, wasSet = ahead, true
 			m.noteSet(now.time, by)
 		}
 	}
 	m.Set = slices.DeleteFunc(m.Set, func(s setForward) bool { return now.time.Sub(s.At).Abs() > setsKept })
-	m.Set = m.Set[max(0, len(m.Set)-mostSets):]
+	m.Set = m.Set[max(0, len(m.Set)-maxSets):]
 	for _, e := range m.Tasks {
 		if e.Since.After(now.time) { // from a clock that was set back later
 			if i := e.open(); i != nil {

@@ -103,8 +103,8 @@ func CheckName(name string) (problem, hint string) {
 
 // ValidName reports whether a machine can have this name.
 func ValidName(name string) bool {
-	const longest = 128 // bytes
-	return consistsOf(name, inNames) && len(name) <= longest && !strings.ContainsRune(inNames, rune(name[0]))
+	const maxSize = 128 // bytes
+	return consistsOf(name, inNames) && len(name) <= maxSize && !strings.ContainsRune(inNames, rune(name[0]))
 }
 
 // consistsOf reports whether a text has only letters and digits of ASCII and the other characters,
@@ -118,15 +118,15 @@ func consistsOf(text, others string) bool {
 	return text != ""
 }
 
-// longestText is how long the labels of a machine may be, in bytes: the machine announces them to
+// maxTextSize is how long the labels of a machine may be, in bytes: the machine announces them to
 // the others with each tick.
-const longestText = 4 << 10
+const maxTextSize = 4 << 10
 
 // Parse reads labels between spaces, commas or lines; # begins a comment. It leaves out wrong
 // labels. The text of wrong names their source, from.
 func Parse(text, from string) (labels []string, wrong string) {
-	if len(text) > longestText {
-		return nil, fmt.Sprintf("%s is longer than %d bytes", from, longestText)
+	if len(text) > maxTextSize {
+		return nil, fmt.Sprintf("%s is longer than %d bytes", from, maxTextSize)
 	}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
@@ -174,7 +174,7 @@ func readTrusted(path string, uid int) (string, error) {
 			return "", err
 		}
 	}
-	text, err := io.ReadAll(io.LimitReader(file, longestText+1))
+	text, err := io.ReadAll(io.LimitReader(file, maxTextSize+1))
 	return string(text), err
 }
 

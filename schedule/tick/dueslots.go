@@ -124,7 +124,7 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 			catchingUp[task.Name]++
 		}
 		n := catchingUp[task.Name]
-		tooMany := n > schedule.MostMissed && !missed
+		tooMany := n > schedule.MaxMissedSlots && !missed
 		if !task.RunAllMissed || n == 0 || tooMany {
 			continue
 		}

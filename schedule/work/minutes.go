@@ -9,15 +9,15 @@ import (
 
 // Bounds for a clock that does not go on evenly.
 const (
-	// lateAtMost is how many minutes get their tick late when `sched work` could not run. After a
-	// longer time, as when a laptop slept, only the present minute gets its tick; the other minutes
-	// are missed.
-	lateAtMost = 10
+	// maxLateMinutes is how many minutes get their tick late when `sched work` could not run. After
+	// a longer time, as when a laptop slept, only the present minute gets its tick; the other
+	// minutes are missed.
+	maxLateMinutes = 10
 
-	// setBackAtMost is how far a clock may be set back without any minute being ticked twice. A
+	// maxSetBack is how far a clock may be set back without any minute being ticked twice. A
 	// clock that is set back further was wrong, and the minutes that it showed do not count: the
 	// rule of cron(8).
-	setBackAtMost = 3 * time.Hour
+	maxSetBack = 3 * time.Hour
 )
 
 // minutes decides which minutes get a tick (docs/internals/decisions.md#ten-late-minutes-or-one).
@@ -41,7 +41,7 @@ func (m *minutes) due(now time.Time) (due []time.Time) {
 		m.last = minute.Add(-time.Minute)
 	}
 	next := m.last.Add(time.Minute)
-	if minute.Sub(m.last) > lateAtMost*time.Minute {
+	if minute.Sub(m.last) > maxLateMinutes*time.Minute {
 		next = minute
 	}
 	for ; !next.After(minute); next = next.Add(time.Minute) {
@@ -52,7 +52,7 @@ func (m *minutes) due(now time.Time) (due []time.Time) {
 	}
 	m.last = minute
 	for at := range m.ticked {
-		if at.Sub(minute).Abs() > setBackAtMost {
+		if at.Sub(minute).Abs() > maxSetBack {
 			delete(m.ticked, at)
 		}
 	}
@@ -76,7 +76,7 @@ const (
 // is stale if it took so long that the tick must read its schedule again.
 func Await(ctx context.Context, minute time.Time) (reached, stale bool) {
 	begun := time.Now()
-	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {
+	for ctx.Err() == nil && minute.Sub(clock.Now()) <= maxSetBack {
 		left := minute.Sub(clock.Now())
 		if left <= 0 {
 			return true, time.Since(begun) > staleAfter

@@ -50,9 +50,9 @@ type tick struct {
 }
 
 const (
-	// coverPatience bounds the wait until a tick's minute is covered. After it the next tick is
+	// maxCoverWait bounds the wait until a tick's minute is covered. After it the next tick is
 	// started beside that tick.
-	coverPatience = 20 * time.Second
+	maxCoverWait = 20 * time.Second
 
 	// tryAgain is the pause after a tick could not be started.
 	tryAgain = time.Second
@@ -111,7 +111,7 @@ func (w *Worker) startTicks() {
 		}
 		w.pending, w.tried = w.pending[1:], time.Time{}
 	}
-	if n := len(w.pending) - lateAtMost; n > 0 {
+	if n := len(w.pending) - maxLateMinutes; n > 0 {
 		w.pending = w.pending[n:] // the next tick finds a gap
 	}
 }
@@ -126,7 +126,7 @@ func (w *Worker) mayStartNext() bool {
 	case <-w.newest.covered:
 		return true
 	default:
-		return time.Since(w.newest.started) > coverPatience
+		return time.Since(w.newest.started) > maxCoverWait
 	}
 }
 

@@ -90,7 +90,7 @@ func (x Expansion) value(inside string) (string, error) {
 	return value, nil
 }
 
-const largestValue = 64 << 10
+const maxExpanded = 64 << 10
 
 var errNoValue = errors.New("it is no file with one value")
 
@@ -108,9 +108,9 @@ func (x Expansion) file(path string) (string, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return "", errors.Join(err, errNoValue)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, largestValue+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxExpanded+1))
 	value := strings.TrimSpace(string(text))
-	if err == nil && (len(text) > largestValue || strings.ContainsAny(value, "\x00\n\r")) {
+	if err == nil && (len(text) > maxExpanded || strings.ContainsAny(value, "\x00\n\r")) {
 		err = errNoValue
 	}
 	return value, err

@@ -10,7 +10,7 @@ import (
 func TestExpand(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"secret": "  hunter2\n", "empty": "\n", "lines": "a\nb\n",
-		"large": strings.Repeat("x", largestValue+1)} {
+		"large": strings.Repeat("x", maxExpanded+1)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

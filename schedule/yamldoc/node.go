@@ -145,11 +145,11 @@ func Quote(text string) string { return strconv.Quote(Shorten(text)) }
 
 // Shorten returns the text. Of a text longer than 60 bytes it returns the beginning and "…".
 func Shorten(text string) string {
-	const longest = 60
-	if len(text) <= longest {
+	const maxSize = 60
+	if len(text) <= maxSize {
 		return text
 	}
-	text = text[:longest]
+	text = text[:maxSize]
 	for !utf8.ValidString(text) {
 		text = text[:len(text)-1]
 	}

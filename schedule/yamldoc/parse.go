@@ -147,9 +147,9 @@ func notText(data []byte) (line, column int, text string) {
 
 // Bounds for aliases: a few lines can stand for more values than there is memory.
 const (
-	deepest     = 100
-	mostAliased = 16 << 20 // bytes of text that aliases stand for, each value counted as valueCost more
-	valueCost   = 16
+	maxDepth   = 100
+	maxAliased = 16 << 20 // bytes of text that aliases stand for, each value counted as valueCost more
+	valueCost  = 16
 )
 
 // resolve replaces each alias by its value and each merge key (<<) by its keys. Values are shared,
@@ -181,8 +181,8 @@ type extent struct {
 // walk walks a value, and returns its extent.
 func (r *resolver) walk(n *yaml.Node, depth int) extent {
 	own := extent{size: valueCost + len(n.Value), height: 1}
-	if depth > deepest {
-		r.fail(n, "this is nested more than %d deep", deepest)
+	if depth > maxDepth {
+		r.fail(n, "this is nested more than %d deep", maxDepth)
 	}
 	if r.stop {
 		return own
@@ -232,10 +232,10 @@ func (r *resolver) aliasExtent(n *yaml.Node, depth int) extent {
 		return extent{}
 	}
 	r.aliased += e.size
-	if r.aliased > mostAliased {
-		r.fail(n, "the aliases of this file stand for more than %d MiB", mostAliased>>20)
-	} else if depth+e.height > deepest {
-		r.fail(n, "the alias *%s makes this nested more than %d deep", n.Value, deepest)
+	if r.aliased > maxAliased {
+		r.fail(n, "the aliases of this file stand for more than %d MiB", maxAliased>>20)
+	} else if depth+e.height > maxDepth {
+		r.fail(n, "the alias *%s makes this nested more than %d deep", n.Value, maxDepth)
 	}
 	return *e
 }

@@ -159,16 +159,16 @@ type Report struct {
 	sources  []*Source // in the order in which they were read
 	problems []Problem
 	warnings []Problem
-	dropped  int   // problems past MostProblems
+	dropped  int   // problems past MaxProblems
 	cause    error // of the first file that could not be read
 }
 
-// MostProblems is how many problems a Report keeps: it bounds what cron may have to mail every
+// MaxProblems is how many problems a Report keeps: it bounds what cron may have to mail every
 // minute.
-const MostProblems = 1000
+const MaxProblems = 1000
 
 // Problems returns all that is wrong, by file, from top to bottom. If there are more than
-// MostProblems, a last problem counts the rest. cause is the error of the first file that could not
+// MaxProblems, a last problem counts the rest. cause is the error of the first file that could not
 // be read, or nil.
 func (r *Report) Problems() (problems []Problem, cause error) {
 	problems = r.inOrder(r.problems)
@@ -203,7 +203,7 @@ func (r *Report) Problemf(n *Node, hint, format string, args ...any) {
 
 // ProblemAt is Problemf for a place without a node.
 func (r *Report) ProblemAt(at Place, hint, format string, args ...any) {
-	if len(r.problems) == MostProblems {
+	if len(r.problems) == MaxProblems {
 		r.dropped++
 		return
 	}

@@ -14,8 +14,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// LargestFile is the most bytes that a file may have, far beyond what people write.
-const LargestFile = 16 << 20
+// MaxFileSize is the most bytes that a file may have, far beyond what people write.
+const MaxFileSize = 16 << 20
 
 // A Source is one file that was read.
 type Source struct {
@@ -88,12 +88,12 @@ func readFile(path string, root bool) ([]byte, *Problem, error) {
 	if problem != nil {
 		return nil, problem, nil
 	}
-	data := bytes.NewBuffer(make([]byte, 0, min(max(info.Size(), 0), LargestFile)+bytes.MinRead))
-	if _, err := data.ReadFrom(io.LimitReader(f, LargestFile+1)); err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, min(max(info.Size(), 0), MaxFileSize)+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, MaxFileSize+1)); err != nil {
 		return nil, unreadable(path, err), err
 	}
-	if data.Len() > LargestFile {
-		return nil, &Problem{Text: fmt.Sprintf("the file is larger than %d MiB", LargestFile>>20)}, nil
+	if data.Len() > MaxFileSize {
+		return nil, &Problem{Text: fmt.Sprintf("the file is larger than %d MiB", MaxFileSize>>20)}, nil
 	}
 	return data.Bytes(), nil, nil
 }

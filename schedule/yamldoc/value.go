@@ -255,8 +255,8 @@ var (
 	errTooLong    = errors.New("longer than 100 years")
 )
 
-// longestDuration is the longest duration: two of them can be added without an overflow.
-const longestDuration = 100 * 365 * 24 * time.Hour
+// maxDuration is the longest duration: two of them can be added without an overflow.
+const maxDuration = 100 * 365 * 24 * time.Hour
 
 // goDuration matches the form of a duration of Go. If time.ParseDuration refuses such a text, the
 // duration is too long.
@@ -297,7 +297,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	if strings.HasPrefix(text, "-") {
 		clock = -clock
 	}
-	if (d + clock).Abs() > longestDuration {
+	if (d + clock).Abs() > maxDuration {
 		return 0, errTooLong
 	}
 	return d + clock, nil
@@ -309,7 +309,7 @@ func parseDays(text string) (time.Duration, error) {
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange), strings.ContainsAny(text, "xXeEpP_nNiI"):
 		return 0, errNoDuration
-	case math.Abs(days) > longestDuration.Hours()/24:
+	case math.Abs(days) > maxDuration.Hours()/24:
 		return 0, errTooLong
 	}
 	return time.Duration(days * 24 * float64(time.Hour)), nil
@@ -324,7 +324,7 @@ func parseGoDuration(text string) (time.Duration, error) {
 	switch {
 	case err != nil && !goDuration().MatchString(text):
 		return 0, errNoDuration
-	case err != nil || clock > longestDuration:
+	case err != nil || clock > maxDuration:
 		return 0, errTooLong
 	}
 	return clock, nil
