@@ -136,14 +136,14 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	warnings := slices.Concat(
 		s.Warnings,
-		s.HolidaysOver(now),
-		s.NeverRuns(now),
-		s.OverdueAnyway(now),
-		s.PausesOver(now),
-		s.AlwaysPaused(now),
+		s.WarnHolidaysOver(now),
+		s.WarnNeverRuns(now),
+		s.WarnOverdueAnyway(now),
+		s.WarnPausesOver(now),
+		s.WarnAlwaysPaused(now),
 		notify.SharedMonitors(s),
-		s.KeptFromWaiting(now),
-		s.LosesItsMutex(now),
+		s.WarnKeptFromWaiting(now),
+		s.WarnLosesItsMutex(now),
 	)
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{
@@ -159,8 +159,8 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 func (a checkCommand) machineWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	usual := view.Usual(s.StateDir, view.TaskNames(s))
 	return slices.Concat(
-		s.SlowForeground(usual, now),
-		s.NeverCatchesUp(usual, now),
+		s.WarnSlowForeground(usual, now),
+		s.WarnNeverCatchesUp(usual, now),
 		a.storeRisks(s),
 		unknownLabels(s),
 		a.renamedTasks(s),

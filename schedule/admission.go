@@ -29,8 +29,8 @@ type RefusalKind int
 const (
 	NotRefused         RefusalKind = iota
 	RefusedByCondition             // a condition of time of the task does not hold
-	RefusedByCheck
-	RefusedTooLate
+	RefusedByCheck                 // a pause, maintenance, or whatever else the caller's SlotCheck looks at
+	RefusedTooLate                 // see TooLate
 )
 
 // Refuse returns the first reason why a slot may not start at the moment now. It asks for the
@@ -49,8 +49,8 @@ func Refuse(slot Slot, now func() time.Time, check SlotCheck) Refusal {
 	return Refusal{}
 }
 
-// TooLate returns why it is too late at the moment now for a slot of the tick's own minute to
-// start; "" when it is not.
+// TooLate returns why a slot of the tick's own minute can no longer start at the moment now; "" if
+// it still can.
 func TooLate(slot Slot, now time.Time) string {
 	late, deadline := now.Sub(slot.At), slot.Task.StartDeadline
 	switch {
@@ -73,9 +73,9 @@ func isOverrun(slot Slot, now time.Time) bool {
 	return ok && !now.Before(next) && slot.Task.GivesWay(slot.At)
 }
 
-// TakeLocks claims a slot and then acquires its mutex and a seat of its pool, as far as its task
-// asks for them. It ends with the first error. The lock is the zero value if the task needs no
-// lock.
+// TakeLocks claims a slot if its task is one_server, and then acquires the mutex and the seat that
+// its task asks for. It ends with the first error. The lock is the zero value if the task needs
+// neither.
 func TakeLocks[Lock any](task *Task, claim func() error, acquire func() (Lock, error)) (lock Lock, err error) {
 	if task.OneServer {
 		if err := claim(); err != nil {
@@ -102,9 +102,9 @@ func (s Slot) ClaimedUntil() time.Time {
 	return last.Add(time.Hour)
 }
 
-// Split separates background from foreground slots. Background tasks start first and beside
-// everything else. Foreground tasks run one after another.
-func Split(slots []Slot) (background, foreground []Slot) {
+// SplitBackground separates background from foreground slots. Background tasks start first and
+// beside everything else. Foreground tasks run one after another.
+func SplitBackground(slots []Slot) (background, foreground []Slot) {
 	return partition(slots, func(t *Task) bool { return t.Background })
 }
 
@@ -120,9 +120,9 @@ func partition(slots []Slot, matches func(*Task) bool) (matching, others []Slot)
 	return matching, others
 }
 
-// UntilSecond cuts slots, which are in the order of their times, behind the last slot that is due
-// by the given second.
-func UntilSecond(slots []Slot, second time.Time) (until, later []Slot) {
+// SplitAfter cuts slots behind the last slot that is due by the given second. The slots are in the
+// order of their times.
+func SplitAfter(slots []Slot, second time.Time) (until, later []Slot) {
 	for i, slot := range slots {
 		if slot.At.After(second) {
 			return slots[:i], slots[i:]
@@ -131,54 +131,53 @@ func UntilSecond(slots []Slot, second time.Time) (until, later []Slot) {
 	return slots, nil
 }
 
-// ConditionalLast separates slots that start together: those without condition commands, and those
-// with them. A conditional slot starts when its commands have answered, and no other slot waits for
-// it.
-func ConditionalLast(slots []Slot) (free, conditional []Slot) {
+// SplitConditional separates slots that start together: free slots have no condition commands. A
+// conditional slot starts when its commands have answered, and no other slot waits for it.
+func SplitConditional(slots []Slot) (free, conditional []Slot) {
 	return partition(slots, func(t *Task) bool { return len(t.ConditionCommands) == 0 })
 }
 
-// A ForegroundQueue remembers in which order the foreground tasks of a tick ran. The zero value is
+// A ForegroundOrder remembers in which order the foreground tasks of a tick ran. The zero value is
 // for a tick in which no foreground task has run.
-type ForegroundQueue struct {
-	runs int
-	last map[*Task]int // 0: not yet
+type ForegroundOrder struct {
+	runs int           // of all tasks
+	last map[*Task]int // the number of the task's last run in this tick, from 1
 }
 
 // Ran notes that a task runs.
-func (q *ForegroundQueue) Ran(task *Task) {
-	if q.last == nil {
-		q.last = map[*Task]int{}
+func (o *ForegroundOrder) Ran(task *Task) {
+	if o.last == nil {
+		o.last = map[*Task]int{}
 	}
-	q.runs++
-	q.last[task] = q.runs
+	o.runs++
+	o.last[task] = o.runs
 }
 
 // Reorder sorts the slots of one instant, from index i on: the task that has waited longest goes
 // first. It does nothing unless i begins a new instant and behind reports that its time has come
 // already. In file order, a task that takes longer than its interval would leave the tasks after it
 // without a run for ever (docs/internals/decisions.md#the-task-that-waited-longest-goes-first).
-func (q *ForegroundQueue) Reorder(slots []Slot, i int, behind func(Slot) bool) {
+func (o *ForegroundOrder) Reorder(slots []Slot, i int, behind func(Slot) bool) {
 	if i == 0 || !slots[i].At.After(slots[i-1].At) || !behind(slots[i]) {
 		return
 	}
-	first, _ := UntilSecond(slots[i:], slots[i].At)
-	slices.SortStableFunc(first, func(a, b Slot) int { return q.last[a.Task] - q.last[b.Task] })
+	first, _ := SplitAfter(slots[i:], slots[i].At)
+	slices.SortStableFunc(first, func(a, b Slot) int { return o.last[a.Task] - o.last[b.Task] })
 }
 
-// LateWithin is how old a slot may be that could not start in its minute, because no tick came or
-// the store did not answer, and that runs now.
-func (t *Task) LateWithin() time.Duration {
+// MaxLateness returns the age up to which a slot still runs that could not start in its minute: no
+// tick came, or the store did not answer.
+func (t *Task) MaxLateness() time.Duration {
 	if t.StartDeadline > 0 && !t.RunMissed {
 		return min(t.MissedWithin, t.StartDeadline)
 	}
 	return t.MissedWithin
 }
 
-// CatchUp returns the task as it runs for missed slots if all of them run: in the background, and
-// each run after the runs of earlier slots, because all of them hold the mutex of the task. If the
-// task itself takes no lock, the mutex is one of this server alone, so that its runs do not wait
-// for runs of other servers of the store. The server is "" if no other server shares the store.
+// CatchUp returns the task as it runs with `missed: all`. Its runs are in the background, and each
+// waits for the runs of earlier slots, because all hold the mutex of the task. If the task itself
+// takes no lock, they hold a mutex of this server, so that they do not wait for runs of other
+// servers. server is "" if no other server shares the store.
 func (t *Task) CatchUp(s *Schedule, server string) *Task {
 	catchUp := *t
 	catchUp.CatchesUp = true

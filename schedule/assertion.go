@@ -190,10 +190,11 @@ func newOrderRule(words map[string]string) (rule, error) {
 	return r, err
 }
 
-// maxCountedSpan is the longest span of a countRule: a proof remembers all starts of one.
+// maxCountedSpan is the longest span of a countRule: a proof keeps all starts of such a span in
+// memory.
 const maxCountedSpan = 31 * 24 * time.Hour
 
-// A countRule bounds how many runs of some tasks start in any span of a length.
+// A countRule limits how many runs of some tasks may start within any span of this length.
 type countRule struct {
 	tasks  string
 	most   int
@@ -214,8 +215,8 @@ func newCountRule(words map[string]string) (rule, error) {
 	return countRule{tasks: words["tasks"], most: most, length: length, text: text}, err
 }
 
-// A gapRule bounds how much time passes from one start of a task to the next: a duration, or a
-// number of days of the calendar, so that a weekly task has 7 also when the clocks change.
+// A gapRule limits the time from one start of a task to the next: a duration, or a number of days
+// of the calendar. Days of the calendar fit a weekly task also when the clocks change.
 type gapRule struct {
 	tasks   string
 	longest time.Duration

@@ -281,15 +281,15 @@ func (r countRule) prove(s span) *Break {
 	return nil
 }
 
-// countedAtOnce is how long the starts of all tasks are counted at once, in seconds: a day.
-const countedAtOnce = 24 * 60 * 60
+// secondsAtOnce is for how many seconds the starts of all tasks are counted at once: a day.
+const secondsAtOnce = 24 * 60 * 60
 
 // startsBySecond yields each second in which tasks start, in order, with how many do.
 func (s span) startsBySecond(tasks []*Task) iter.Seq2[time.Time, int] {
 	return func(yield func(time.Time, int) bool) {
-		var counts [countedAtOnce]int
+		var counts [secondsAtOnce]int
 		for part := s; part.from.Before(s.to); part.from = part.to {
-			part.to = part.from.Add(countedAtOnce * time.Second)
+			part.to = part.from.Add(secondsAtOnce * time.Second)
 			if part.to.After(s.to) {
 				part.to = s.to
 			}

@@ -40,8 +40,9 @@ type ConditionCommand struct {
 	Command Command
 }
 
-// Allows returns whether the exit code lets the task start, and whether it is an answer: 0 is true,
-// 1 to 125 are false. Shells and ssh(1) give other codes when they cannot run the command.
+// Allows reports whether the task may start after the exit code: for `when` after 0, for `skip`
+// after 1 to 125. Other codes are no answer: shells and ssh(1) give them when they cannot run the
+// command.
 func (c ConditionCommand) Allows(code int) (allows, answered bool) {
 	if code < 0 || code > 125 {
 		return false, false
@@ -103,6 +104,17 @@ func (c Conditions) String() string {
 	return strings.Join(words, ", ")
 }
 
+// Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.
+type Days uint8
+
+const (
+	Weekends Days = 1<<time.Sunday | 1<<time.Saturday
+	Weekdays Days = 1<<7 - 1 - Weekends
+)
+
+// Contains reports whether the day is one of them.
+func (d Days) Contains(day time.Weekday) bool { return d == 0 || d&(1<<day) != 0 }
+
 // String returns "weekdays", "weekends", or the names of the days, from Monday on; "" for every
 // day.
 func (d Days) String() string {
@@ -120,17 +132,6 @@ func (d Days) String() string {
 	}
 	return strings.Join(names, " ")
 }
-
-// Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.
-type Days uint8
-
-const (
-	Weekends Days = 1<<time.Sunday | 1<<time.Saturday
-	Weekdays Days = 1<<7 - 1 - Weekends
-)
-
-// Contains reports whether the day is one of them.
-func (d Days) Contains(day time.Weekday) bool { return d == 0 || d&(1<<day) != 0 }
 
 // A Window is a part of the day, in minutes since midnight.
 type Window struct{ From, To int }
@@ -185,7 +186,8 @@ func (d Date) Compare(e Date) int {
 // Holidays are days with their names, which may be empty. Nil is a schedule that has none.
 type Holidays map[Date]string
 
-// On returns the date and name of the holiday on which at falls, or "". A date with a year wins.
+// On returns the date and name of the holiday on which at falls, or "". A date with a year wins,
+// unless it has no name.
 func (h Holidays) On(at time.Time) string {
 	day := dateOf(at)
 	name, isHoliday := h[day]

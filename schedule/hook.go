@@ -20,9 +20,6 @@ type Hooks struct {
 	OnOverdue  []Hook `json:"on_overdue,omitempty"`
 }
 
-// MaxFailureStreak is the most failures in a row that sched counts.
-const MaxFailureStreak = 100
-
 // A Hook is a command, a notification (Notify), or the start of another task (Trigger).
 type Hook struct {
 	Run     Command       `json:"run,omitzero"`
@@ -30,9 +27,13 @@ type Hook struct {
 	Trigger string        `json:"trigger,omitempty"` // the name of the task
 	Place   Place         `json:"-"`                 // of Trigger
 
-	// After is from which failure in a row on the hook fires (on_failure, on_recovery); 0 is 1.
+	// After is the number of failures in a row from which on the hook fires (on_failure,
+	// on_recovery); 0 means 1.
 	After int `json:"after,omitempty"`
 }
+
+// MaxFailureStreak is how many failures in a row sched counts at most.
+const MaxFailureStreak = 100
 
 // IsCommand reports whether the hook is a command.
 func (h Hook) IsCommand() bool { return h.Notify == nil && h.Trigger == "" }
@@ -129,7 +130,7 @@ type Notification struct {
 	Monitor  *Monitor `json:"monitor,omitempty"`   // for Sentry; nil if no cron expression says the times of the task
 	Format   string   `json:"format,omitempty"`    // of a webhook: slack, text, teams, discord, or empty
 	MailURL  string   `json:"mail_url,omitempty"`  // the server for Mail; empty: sendmail of this machine
-	MailFrom string   `json:"mail_from,omitempty"` // the sender for Mail; empty: the machine decides
+	MailFrom string   `json:"mail_from,omitempty"` // the address in From; empty: the machine decides
 
 	When   Occasion `json:"when,omitempty"`
 	AtMost Limit    `json:"at_most,omitzero"`
@@ -143,7 +144,7 @@ type Monitor struct {
 	Longest time.Duration `json:"longest,omitempty"` // how long a run may take; 0: Sentry decides
 }
 
-// A Moment is an event of a run at which a ping with `on` is sent.
+// A Moment is an event of a run at which a ping with `on`, or a message to Sentry, is sent.
 type Moment string
 
 const (
@@ -207,8 +208,9 @@ func trimmed(x Expansion, text string) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// A Sender names the schedule that a notification comes from. A trigger finds the schedule with it.
-type Sender struct {
+// A ScheduleRef names the schedule of a task: notifications print it, and triggers find the
+// schedule with it.
+type ScheduleRef struct {
 	Schedule string `json:"schedule,omitempty"` // its name
 	File     string `json:"file,omitempty"`     // absolute
 	Zone     string `json:"zone,omitempty"`     // of the task

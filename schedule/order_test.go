@@ -21,7 +21,7 @@ func TestATickThatIsBehindRunsFirstWhatHasWaitedLongest(t *testing.T) {
 		return text
 	}
 	behind := func(schedule.Slot) bool { return true }
-	var queue schedule.ForegroundQueue
+	var queue schedule.ForegroundOrder
 	slots := []schedule.Slot{at(a, 0), at(a, 10), at(b, 10), at(c, 10), at(a, 20), at(b, 20)}
 	reordered := func() string {
 		queue.Reorder(slots, 1, behind)

@@ -25,7 +25,9 @@ type Pause struct {
 	Stop       bool   `json:"stop,omitempty"`       // ticks stop the runs that had begun before it
 	Reason     string `json:"reason,omitempty"`
 
-	When  cron.When `json:"-"` // Every, as it was read; empty in a snapshot, where begins reads Every anew
+	// When is Every, as it was read. Its Location is also set for a pause that comes once: String
+	// writes From and Until in that zone. A snapshot has no When: beginTimes reads Every anew.
+	When  cron.When `json:"-"`
 	Tasks []string  `json:"-"` // the names of tasks; with Tags empty: it is for all tasks
 	Tags  []string  `json:"-"`
 	Place Place     `json:"-"`
@@ -33,15 +35,17 @@ type Pause struct {
 	last atomic.Pointer[pauseSpan] // the last answer of At, which is asked for one slot after another
 }
 
-// A pauseSpan is the answer of At for all times from begins to before ends. It is the answer for a
-// single time if begins and ends are zero.
+// A pauseSpan is an answer of At (from, until, ok) and the times for which it holds: from validFrom
+// until before validUntil. If both are zero, it holds only for the time that was asked for.
 type pauseSpan struct {
-	begins, ends time.Time
-	from, until  time.Time
-	ok           bool
+	validFrom, validUntil time.Time
+	from, until           time.Time
+	ok                    bool
 }
 
-func (s *pauseSpan) holds(at time.Time) bool { return !at.Before(s.begins) && at.Before(s.ends) }
+func (s *pauseSpan) holds(at time.Time) bool {
+	return !at.Before(s.validFrom) && at.Before(s.validUntil)
+}
 
 // IsFor reports whether the pause is for the task.
 func (p *Pause) IsFor(t *Task) bool {
@@ -52,8 +56,8 @@ func (p *Pause) IsFor(t *Task) bool {
 	return slices.Contains(p.Tasks, t.Name) || slices.ContainsFunc(t.Tags, hasTag)
 }
 
-// begins returns when the pause begins, if it comes again.
-func (p *Pause) begins() cron.When {
+// beginTimes returns the times at which a pause begins that comes again.
+func (p *Pause) beginTimes() cron.When {
 	if p.When.Crons == nil { // of a snapshot
 		when := cron.When{}
 		when.Crons, _ = cron.ParseEvery(p.Every) // as it was when the file was read
@@ -78,22 +82,23 @@ func (p *Pause) At(at time.Time) (from, until time.Time, ok bool) {
 }
 
 // spanAt returns the answer of At for a pause that comes again. Pauses that overlap are one: it
-// lasts from the beginning of the first to the end of the last.
+// lasts from the beginning of the first to the end of the last. If none overlap, the answer holds
+// until the next beginning, or until the end of the pause if that is sooner.
 func (p *Pause) spanAt(at time.Time) *pauseSpan {
-	when := p.begins()
+	when := p.beginTimes()
 	first, found := when.Next(at.Add(-p.For)) // of the pauses that may cover at
 	if !found {
 		return &pauseSpan{}
 	}
 	if first.After(at) {
-		return &pauseSpan{begins: at, ends: first}
+		return &pauseSpan{validFrom: at, validUntil: first}
 	}
 	newest, _ := when.Previous(at.Add(1))
 	span := &pauseSpan{from: first, until: newest.Add(p.For), ok: true}
 	if next, again := when.Next(at); again && first.Equal(newest) {
-		span.begins, span.ends = at, next
+		span.validFrom, span.validUntil = at, next
 		if span.until.Before(next) {
-			span.ends = span.until
+			span.validUntil = span.until
 		}
 	}
 	return span
@@ -105,11 +110,12 @@ func (p *Pause) Next(at time.Time) (from, until time.Time, ok bool) {
 	if p.Every == "" {
 		return p.From, p.Until, p.From.After(at)
 	}
-	from, ok = p.begins().Next(at)
+	from, ok = p.beginTimes().Next(at)
 	return from, from.Add(p.For), ok
 }
 
-// String returns when the pause is, as people read it: "sunday at 02:00 for 4h".
+// String returns when the pause is, as people read it: "sunday at 02:00 for 4h". A pause of a
+// snapshot that comes once has no zone, and cannot be printed.
 func (p *Pause) String() string {
 	if p.Every != "" {
 		return p.Every + " for " + humanize.Duration(p.For)
@@ -117,8 +123,8 @@ func (p *Pause) String() string {
 	return "from " + MomentText(p.From, p.When.Location) + " until " + MomentText(p.Until, p.When.Location)
 }
 
-// SettlePauses gives the tasks the pauses of the file that are for them.
-func (s *Schedule) SettlePauses() {
+// AssignPauses completes the pauses of the file, and gives each task the pauses that are for it.
+func (s *Schedule) AssignPauses() {
 	for _, p := range s.Pauses {
 		p.Everything = len(p.Tasks)+len(p.Tags) == 0
 		p.File = filepath.Base(s.File)

@@ -107,7 +107,7 @@ type Task struct {
 	OTLP         string        `json:"otlp,omitempty"` // the URL of a collector of traces, unexpanded; empty for none
 
 	// Sender is set if the task has notifications, traces or triggers, or if its runs may wait.
-	Sender Sender `json:"sender,omitzero"`
+	Sender ScheduleRef `json:"sender,omitzero"`
 
 	Place   Place           `json:"-"` // its place in the file
 	Origins yamldoc.Origins `json:"-"` // the origins of its values; nil unless load.Options.Origins asks for them
@@ -176,8 +176,8 @@ func (r Retry) Wait(n int) time.Duration {
 		return 0
 	}
 	d := float64(r.Delay) * math.Pow(r.Backoff, float64(n-1))
-	const longest = 365 * 24 * time.Hour // more might not fit a Duration
-	return time.Duration(min(d, float64(cmp.Or(r.MaxDelay, longest))))
+	const maxWait = 365 * 24 * time.Hour // more might not fit a Duration
+	return time.Duration(min(d, float64(cmp.Or(r.MaxDelay, maxWait))))
 }
 
 // WaitOf is Wait with jitter. The jitter of one run is always the same. Runs that failed together
@@ -196,7 +196,7 @@ func (r Retry) stretched(n int, part float64) time.Duration {
 	return d
 }
 
-// Longest returns the longest wait between two attempts.
+// Longest returns the longest wait between two attempts, jitter included.
 func (r Retry) Longest() time.Duration {
 	if r.Attempts < 2 {
 		return 0

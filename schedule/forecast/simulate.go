@@ -133,9 +133,9 @@ type holder struct {
 }
 
 func (s *simulation) tick(server int, due []schedule.Slot) {
-	background, foreground := schedule.Split(due)
+	background, foreground := schedule.SplitBackground(due)
 	for len(background) > 0 {
-		now, later := schedule.UntilSecond(background, background[0].At)
+		now, later := schedule.SplitAfter(background, background[0].At)
 		s.push(now[0].At.UnixNano(), &backgroundGroup{server, now})
 		background = later
 	}
@@ -164,7 +164,7 @@ type backgroundGroup struct {
 }
 
 func (g *backgroundGroup) run(s *simulation, at int64) {
-	free, conditional := schedule.ConditionalLast(g.slots)
+	free, conditional := schedule.SplitConditional(g.slots)
 	for _, slot := range slices.Concat(free, conditional) {
 		s.start(g.server, slot, at, nil)
 	}
@@ -175,7 +175,7 @@ type foregroundQueue struct {
 	server int
 	slots  []schedule.Slot
 	next   int
-	order  schedule.ForegroundQueue
+	order  schedule.ForegroundOrder
 
 	// Since the queue was last idle, the run of longest took the longest time.
 	longest *schedule.Task

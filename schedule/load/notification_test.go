@@ -50,11 +50,11 @@ tasks:
 	if got := s.Tasks[0].Hooks; !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %s\nwant %s", inJSON(t, got), inJSON(t, want))
 	}
-	if got, want := s.Tasks[0].Sender, (schedule.Sender{Schedule: "shop", File: "/srv/shop/schedule.yaml",
+	if got, want := s.Tasks[0].Sender, (schedule.ScheduleRef{Schedule: "shop", File: "/srv/shop/schedule.yaml",
 		Zone: "Asia/Tokyo"}); got != want {
 		t.Errorf("the sender is %+v", got)
 	}
-	if got := s.Tasks[1]; got.Hooks.NeedSchedule() || got.Sender != (schedule.Sender{}) {
+	if got := s.Tasks[1]; got.Hooks.NeedSchedule() || got.Sender != (schedule.ScheduleRef{}) {
 		t.Errorf("a task without notifications has %s", inJSON(t, got))
 	}
 }

@@ -317,7 +317,7 @@ func settlePauses(l *loader, entries []*node) {
 		l.requireKnown(entries[i], "tasks", "there is no task %s", p.Tasks, names)
 		l.requireKnown(entries[i], "tags", "no task has the tag %s", p.Tags, tags)
 	}
-	l.schedule.SettlePauses()
+	l.schedule.AssignPauses()
 }
 
 // requireKnown refuses words of a key that are not among the known ones.

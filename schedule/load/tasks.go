@@ -140,7 +140,8 @@ func settleTask(l *loader, n *node, t *taskDraft) {
 		t.Mutex = t.Name
 	}
 	if t.Hooks.NeedSchedule() || t.MaxWait > 0 || t.RunAllMissed || t.OTLP != "" {
-		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
+		zone := t.When.Location.String()
+		t.Sender = schedule.ScheduleRef{Schedule: l.schedule.Name, File: l.schedule.File, Zone: zone}
 	}
 	settleParams(l, n, t)
 	setMonitors(t)

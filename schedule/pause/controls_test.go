@@ -167,7 +167,7 @@ func TestATaskHasPlannedPausesBesideOthers(t *testing.T) {
 			{From: two.Add(10 * time.Hour), Until: two.Add(11 * time.Hour), Tags: []string{"slow"}, Stop: true}},
 		Tasks: []*schedule.Task{{Name: "report", Tags: []string{"slow"}}, {Name: "guard", EvenWhenPaused: true}},
 	}
-	s.SettlePauses()
+	s.AssignPauses()
 	for h, want := range map[int][2]string{0: {"", ""}, 2: {"ann", ""}, 3: {"", ""}, 4: {"ann", ""}, 6: {"ann", ""},
 		8: {"shop.yaml", ""}, 9: {"", ""}, 10: {"shop.yaml", ""}} {
 		for i, task := range s.Tasks {

@@ -27,7 +27,7 @@ func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) 
 	if !waited && !l.mayWait(slot) {
 		return false, false
 	}
-	wait := state.Wait{For: waitsFor, Since: clock.Now(), Until: slot.At.Add(slot.Task.LateWithin())}
+	wait := state.Wait{For: waitsFor, Since: clock.Now(), Until: slot.At.Add(slot.Task.MaxLateness())}
 	if waited && before.Wait.For == waitsFor {
 		wait, why = before.Wait, before.Reason
 	}
@@ -48,7 +48,7 @@ func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) 
 //   - or if too many slots of its task wait.
 func (l *Ledger) mayWait(slot schedule.Slot) bool {
 	task := slot.Task
-	tooLate := l.Minute.After(slot.At.Add(task.LateWithin()))
+	tooLate := l.Minute.After(slot.At.Add(task.MaxLateness()))
 	if !l.Covers || l.runs[keyOf(slot)].hasRow || tooLate || task.GivesWay(slot.At) {
 		return false
 	}
@@ -70,7 +70,7 @@ func (l *Ledger) mayWait(slot schedule.Slot) bool {
 func (l *launcher) waitForStore(slot schedule.Slot, why error) bool {
 	isNew, ok := l.ledger.Delay(slot, state.ForStore, why.Error())
 	if isNew && ok {
-		latest := humanize.MinuteZone(slot.At.Add(slot.Task.LateWithin()), l.tick.Schedule.Location)
+		latest := humanize.MinuteZone(slot.At.Add(slot.Task.MaxLateness()), l.tick.Schedule.Location)
 		l.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name, latest, why)
 	}
 	return ok
@@ -110,8 +110,8 @@ func (b *backfill) takeDelayed(ctx context.Context) (slots []schedule.Slot, err 
 		case task == nil && mayBeHere(l.Schedule, row.Task) && !l.Minute.After(row.Wait.Until): // it waits on
 		case task == nil:
 			b.skipDelayed(row, "", waitedFor(row)+", and is "+whyGone(l.Schedule, row.Task))
-		case l.Minute.Sub(row.Slot) > task.LateWithin():
-			b.skipTooOld(row, humanize.Duration(task.LateWithin()))
+		case l.Minute.Sub(row.Slot) > task.MaxLateness():
+			b.skipTooOld(row, humanize.Duration(task.MaxLateness()))
 		default:
 			l.runs[key] = plannedRun{run: row.ID, note: waitedFor(row) + ": " + row.Reason}
 			slots = append(slots, schedule.Slot{Task: task, At: row.Slot})

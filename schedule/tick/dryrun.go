@@ -30,7 +30,7 @@ func (t *Tick) DryRun() []Preview {
 	never := context.Background()
 	r := t.prepare(stopContexts{noNewStarts: never, terminate: never, kill: never})
 	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
-	background, foreground := schedule.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
+	background, foreground := schedule.SplitBackground(t.dueSlots(t.Schedule.Due(t.Minute)))
 	p := previewer{launcher: r.launcher, live: t.lockHolders(), now: clock.Now()}
 	var previews []Preview
 	index := map[*schedule.Task]int{}

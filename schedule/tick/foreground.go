@@ -15,7 +15,7 @@ type foregroundQueue struct {
 	conditions *conditions
 	requests   requests
 	staying    context.Context // see tickRun.stay
-	order      schedule.ForegroundQueue
+	order      schedule.ForegroundOrder
 	failed     bool // a task failed
 }
 
@@ -43,7 +43,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 		}
 		if i == 0 || slots[i].At.After(slots[i-1].At) {
 			// The store is asked at once for all slots of one instant.
-			instant, _ := schedule.UntilSecond(slots[i:], slots[i].At)
+			instant, _ := schedule.SplitAfter(slots[i:], slots[i].At)
 			q.launcher.prefetch(instant)
 		}
 		q.runSlot(ctx, slots[i])

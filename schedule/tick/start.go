@@ -42,7 +42,7 @@ type launcher struct {
 // startBackground hands over the runs of background slots. Slots with condition commands come last,
 // and nothing waits for them.
 func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
-	free, conditional := schedule.ConditionalLast(slots)
+	free, conditional := schedule.SplitConditional(slots)
 	r.launcher.startAll(ctx, free)
 	for _, slot := range conditional {
 		r.conditions.start(ctx, slot)
@@ -61,7 +61,7 @@ func (r *tickRun) startLater(staying context.Context, slots []schedule.Slot) {
 			r.launcher.skipAll(slots, reason)
 			return
 		}
-		now, later := schedule.UntilSecond(slots, slots[0].At)
+		now, later := schedule.SplitAfter(slots, slots[0].At)
 		r.startBackground(staying, now)
 		r.records.flushQuietly()
 		slots = later

@@ -82,7 +82,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	waitForControls := r.controls.readAhead(len(due) > 0)
 
 	// 2. The plan: one transaction writes down which slots this tick starts.
-	background, foreground := schedule.Split(r.planSlots(due))
+	background, foreground := schedule.SplitBackground(r.planSlots(due))
 	r.launcher.startSender(kill)
 
 	// 3. Slots that have waited too long are skipped. Their hooks may send messages.
@@ -93,9 +93,9 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 
 	// 5. Background tasks start first, so that no foreground task delays them. A run that has
 	// waited for its mutex comes before them.
-	now, later := schedule.UntilSecond(background, t.Minute)
+	now, later := schedule.SplitAfter(background, t.Minute)
 	staying, endStay := r.stay(slices.Concat(later, foreground))
-	soon, _ := schedule.UntilSecond(foreground, t.Minute)
+	soon, _ := schedule.SplitAfter(foreground, t.Minute)
 	r.launcher.prefetch(soon)
 	if !r.nothingToDo {
 		r.resumeQueued()
@@ -252,7 +252,7 @@ func (t *Tick) Withdraw() { t.supervisors().Close() }
 // startSupervisor starts the supervisor beside everything else, if one of the slots belongs to a
 // background task.
 func (t *Tick) startSupervisor(due []schedule.Slot) {
-	if background, _ := schedule.Split(due); len(background) > 0 {
+	if background, _ := schedule.SplitBackground(due); len(background) > 0 {
 		go t.supervisors().StartAhead(t.Storage)
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"sched/schedule/humanize"
 )
 
-// This file warns of tasks that are valid, but probably do not do what their author meant.
+// This file warns of tasks and pauses that are valid, but probably do not do what their author
+// meant.
 
-// NeverRuns warns of each active task whose conditions of time are unmet at every time at which it
-// is due, from now on.
-func (s *Schedule) NeverRuns(now time.Time) (warnings []Problem) {
+// WarnNeverRuns warns of each active task that will not run again: its times are over (`from`,
+// `until`), or its conditions of time are unmet at every time at which it is due.
+func (s *Schedule) WarnNeverRuns(now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
 		next, due := t.When.Next(now)
 		if !due {
@@ -33,7 +34,7 @@ func (s *Schedule) NeverRuns(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// timingKey is the key that says when the task is due.
+// timingKey returns the key that says when the task is due.
 func (t *Task) timingKey() string {
 	if t.When.Every != "" {
 		return "every"
@@ -41,7 +42,7 @@ func (t *Task) timingKey() string {
 	return "cron"
 }
 
-// boundsKey is the key that bounds the times of the task: until, or from if there is no until.
+// boundsKey returns the key that bounds the times of the task: until, or from if there is no until.
 func (t *Task) boundsKey() string {
 	if t.When.Until.IsZero() {
 		return "from"
@@ -59,9 +60,10 @@ const (
 // maxSlots is how many slots of a task the warnings look at.
 const maxSlots = 200
 
-// SlowForeground warns of each active foreground task that usually takes so long that later tasks
-// start late, or its tick takes over a minute. usual are the usual durations of tasks.
-func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
+// WarnSlowForeground warns of each active foreground task that usually takes so long that later
+// tasks start late, or that its tick takes over a minute. usual has the usual durations of tasks,
+// by their names.
+func (s *Schedule) WarnSlowForeground(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
 	for i, t := range s.Tasks {
 		took := usual[t.Name]
 		if t.Background || !s.Active(t) || took < slowFrom {
@@ -84,9 +86,9 @@ func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time)
 	return warnings
 }
 
-// NeverCatchesUp warns of each active task with missed: all that usually takes longer than the time
-// from one slot to the next: once it is late, it stays late.
-func (s *Schedule) NeverCatchesUp(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
+// WarnNeverCatchesUp warns of each active task with `missed: all` that usually takes longer than
+// the time from one slot to the next: once it is late, it stays late.
+func (s *Schedule) WarnNeverCatchesUp(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
 		first, due := t.NextRun(now)
 		if !due || !t.RunAllMissed {
@@ -125,9 +127,9 @@ func firstOfNames(names []string) string {
 	return fmt.Sprintf("%s (and %s)", names[0], humanize.Count(len(names)-1, "other"))
 }
 
-// LosesItsMutex warns of each active background task that does not wait, and is due only when an
-// earlier task takes their mutex.
-func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
+// WarnLosesItsMutex warns of each active background task that does not wait for its mutex, and is
+// due only at times at which a task above it takes the same mutex.
+func (s *Schedule) WarnLosesItsMutex(now time.Time) (warnings []Problem) {
 	takes := func(t *Task) bool { return t.Background && t.WithoutOverlapping && s.Active(t) }
 	for i, t := range s.Tasks {
 		if !takes(t) || t.MaxWait > 0 {
@@ -159,8 +161,9 @@ func onlyWith(t, other *Task, now time.Time) bool {
 	return everDue
 }
 
-// OverdueAnyway warns of each active task whose own times are rarer than `expect` wants.
-func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
+// WarnOverdueAnyway warns of each active task that will be overdue though it runs at all of its
+// times: two of them lie further apart than expect.every.
+func (s *Schedule) WarnOverdueAnyway(now time.Time) (warnings []Problem) {
 	for _, t := range s.Expecting() {
 		if t.Expect.Every == 0 {
 			continue
@@ -189,9 +192,9 @@ func (t *Task) longGap(now time.Time) (last, next time.Time, found bool) {
 	return time.Time{}, time.Time{}, false
 }
 
-// KeptFromWaiting returns a warning for each active task whose slots give way, though the file says
-// that they wait for the end of a pause.
-func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
+// WarnKeptFromWaiting warns of each active task whose slots do not wait for the end of a pause,
+// though the file says so: it is due several times in a minute (GivesWay).
+func (s *Schedule) WarnKeptFromWaiting(now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
 		if next, due := t.When.Next(now); due && t.RunAfterPause && t.GivesWay(next) {
 			warnings = append(warnings, t.Problem("missed", "write `missed: once`",
@@ -202,9 +205,9 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// HolidaysOver warns when the newest holiday has passed at now and a task depends on the holidays.
+// WarnHolidaysOver warns if the newest holiday has passed and a task depends on the holidays.
 // Holidays of every year never pass.
-func (s *Schedule) HolidaysOver(now time.Time) []Problem {
+func (s *Schedule) WarnHolidaysOver(now time.Time) []Problem {
 	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
 	newest, today := s.NewestHoliday, dateOf(now.In(s.Location))
 	if used && newest.Year > 0 && newest.Compare(today) < 0 {
@@ -217,12 +220,12 @@ func (s *Schedule) HolidaysOver(now time.Time) []Problem {
 	return nil
 }
 
-// PausesOver warns of entries of `pauses` that will never come again.
-func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
+// WarnPausesOver warns of entries of `pauses` that will never come again.
+func (s *Schedule) WarnPausesOver(now time.Time) (warnings []Problem) {
 	for _, p := range s.Pauses {
-		_, _, lasts := p.At(now)
+		_, _, isInEffect := p.At(now)
 		_, _, comesAgain := p.Next(now)
-		if !lasts && !comesAgain {
+		if !isInEffect && !comesAgain {
 			text := fmt.Sprintf("the pause %s is over", p)
 			warnings = append(warnings, Problem{Place: p.Place, Text: text, Hint: "remove it"})
 		}
@@ -230,9 +233,9 @@ func (s *Schedule) PausesOver(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// AlwaysPaused warns of each active task whose times all lie in pauses of the file, from now on. It
-// looks at one time of the task in each pause, and at maxSlots pauses.
-func (s *Schedule) AlwaysPaused(now time.Time) (warnings []Problem) {
+// WarnAlwaysPaused warns of each active task whose times all lie in pauses of the file, from now
+// on. It looks at one time of the task in each pause, and at maxSlots pauses.
+func (s *Schedule) WarnAlwaysPaused(now time.Time) (warnings []Problem) {
 	for t := range s.ActiveTasks() {
 		next, due := t.NextRun(now)
 		if !due || t.RunAfterPause {

@@ -28,7 +28,7 @@ func TestTasksThatNeverRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(test.task, err)
 		}
-		warnings := s.NeverRuns(now)
+		warnings := s.WarnNeverRuns(now)
 		if len(warnings) > 0 != (test.want != "") ||
 			len(warnings) > 0 && !strings.Contains(warnings[0].Text, test.want) {
 			t.Errorf("%s: %v", test.task, warnings)
@@ -58,7 +58,7 @@ func TestBackgroundTasksThatLoseTheirMutex(t *testing.T) {
 		if err != nil {
 			t.Fatal(second, err)
 		}
-		warnings := s.LosesItsMutex(now)
+		warnings := s.WarnLosesItsMutex(now)
 		if len(warnings) > 0 != warned ||
 			warned && (warnings[0].Task != "b" ||
 				!strings.Contains(warnings[0].Text, "a starts before it and takes their mutex db")) {
@@ -85,12 +85,12 @@ func TestForegroundTasksThatHoldUpOthers(t *testing.T) {
 		"elsewhere": 59 * time.Second,
 	}
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	warnings := s.SlowForeground(usual, now)
+	warnings := s.WarnSlowForeground(usual, now)
 	if len(warnings) != 1 || warnings[0].Task != "slow" || !strings.Contains(warnings[0].Text, "same (and 1 other)") {
 		t.Errorf("%v", warnings)
 	}
 	usual["elsewhere"] = time.Minute
-	if warnings = s.SlowForeground(usual, now); len(warnings) != 2 || warnings[1].Task != "elsewhere" {
+	if warnings = s.WarnSlowForeground(usual, now); len(warnings) != 2 || warnings[1].Task != "elsewhere" {
 		t.Errorf("%v", warnings)
 	}
 }
@@ -108,7 +108,7 @@ func TestTasksThatNeverCatchUp(t *testing.T) {
 	}
 	usual := map[string]time.Duration{"behind": 10 * time.Minute, "quick": 9 * time.Minute,
 		"once": time.Hour, "boot": time.Hour}
-	warnings := s.NeverCatchesUp(usual, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	warnings := s.WarnNeverCatchesUp(usual, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	if len(warnings) != 1 || warnings[0].Text != "it usually takes 10 m 0 s, and is due each 10 m 0 s: with missed: all it never catches up" {
 		t.Errorf("%v", warnings)
 	}
