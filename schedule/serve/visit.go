@@ -100,8 +100,10 @@ func (r *Visit) answer(w http.ResponseWriter, rt route) (value any, err error) {
 	if err := receive(w, r, rt); err != nil {
 		return nil, err
 	}
-	if err := checkQuery(rt.params, r.URL.Query()); err != nil {
-		return nil, err
+	if rt.scope != ScopeHook { // others call hooks: what they send is not read
+		if err := checkQuery(rt.params, r.URL.Query()); err != nil {
+			return nil, err
+		}
 	}
 	leave, err := r.prepare(rt)
 	if err != nil {
