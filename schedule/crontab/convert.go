@@ -43,19 +43,25 @@ func Convert(tables []*Table, o Options) *Schedule {
 		}
 	}
 	if o.StateDir != "" {
-		c.schedule.Keys = slices.DeleteFunc(c.schedule.Keys, func(k Key) bool { return k.Name == "state_dir" })
-		c.schedule.Keys = append(c.schedule.Keys, Key{Name: "state_dir", Value: scalar(escape(o.StateDir))})
+		isStateDir := func(k Key) bool { return k.Name == "state_dir" }
+		c.schedule.Keys = append(slices.DeleteFunc(c.schedule.Keys, isStateDir),
+			Key{Name: "state_dir", Value: scalar(escape(o.StateDir))})
 	}
 	if o.Tidy {
 		shareMutexes(c.schedule.Tasks)
 	}
-	order := func(f Finding) int { // crontabs stay in their order
+	sortFindings(tables, c.schedule.Findings)
+	return c.schedule
+}
+
+// sortFindings sorts findings by their crontabs, in the order of tables, and by their lines.
+func sortFindings(tables []*Table, findings []Finding) {
+	order := func(f Finding) int {
 		return slices.IndexFunc(tables, func(t *Table) bool { return t.Source.Name == f.File })
 	}
-	slices.SortStableFunc(c.schedule.Findings, func(a, b Finding) int {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(order(a)-order(b), a.Line-b.Line)
 	})
-	return c.schedule
 }
 
 type converter struct {
@@ -88,7 +94,8 @@ func (c *converter) convert() {
 		c.remark("", "this line is sched itself, and no task")
 		return
 	}
-	t := &Task{Entry: e, Source: c.table.Source.Name, Enabled: !e.Off, User: e.User, Env: maps.Clone(e.Set)}
+	t := &Task{Entry: e, Source: c.table.Source.Name, Enabled: !e.Off}
+	t.User, t.Env = e.User, maps.Clone(e.Set)
 	if !c.checkText() || !c.setCommand(t) || !c.setTimesAndName(t) {
 		return
 	}
@@ -186,16 +193,13 @@ func (c *converter) applyFlags(t *Task) {
 // setCommand sets the command. The standard input of the entry, which a schedule does not have,
 // becomes a here-document.
 func (c *converter) setCommand(t *Task) bool {
-	t.Shell = "/bin/sh"
-	if shell := t.Env["SHELL"]; shell != "" {
-		t.Shell = shell
-	}
+	t.Shell = cmp.Or(t.Env["SHELL"], defaultShell)
 	t.Command = c.entry.Command
 	input := c.entry.Input
 	switch {
 	case input == nil:
 		return true
-	case !closed(t.Command):
+	case !quotesAreClosed(t.Command):
 		c.omit(`write \% where a % is meant, as in date +\%F`,
 			"to cron the command ends at the first %%, which is inside quotes: it never worked")
 		return false
@@ -206,16 +210,10 @@ func (c *converter) setCommand(t *Task) bool {
 	}
 	lastWord := t.Command[strings.LastIndexByte(t.Command, ' ')+1:]
 	if strings.HasPrefix(lastWord, "+") || strings.HasSuffix(lastWord, "+") {
-		c.remark(`where date +\%F was meant, write date +%F in the schedule`, "to cron the command ends at the first %%, and reads what follows as its input; kept so")
+		c.remark(`where date +\%F was meant, write date +%F in the schedule`,
+			"to cron the command ends at the first %%, and reads what follows as its input; kept so")
 	}
-	mark := "INPUT"
-	for strings.Contains("\n"+*input, "\n"+mark+"\n") {
-		mark += "_"
-	}
-	if backslashes := len(t.Command) - len(strings.TrimRight(t.Command, `\`)); backslashes%2 == 1 {
-		t.Command += `\` // at the end of all a shell takes it as it stands; before a line break it joins the lines
-	}
-	t.Command = "{\n" + t.Command + "\n} <<'" + mark + "'\n" + *input + mark
+	t.Command = withHereDocument(t.Command, *input)
 	return true
 }
 
@@ -289,43 +287,6 @@ func (c *converter) setMail(t *Task) {
 // escape writes a text for a key in which ${VAR} is expanded.
 func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// splitAtPercent applies the rules of cron for % and \ to the text after the fields:
-//
-//   - The command ends at the first % without a \ before it. The text after that % is the command's
-//     standard input, in which % is a line break. input is nil if the command ends with the text.
-//   - \% is a %, and in the command \\ is a \.
-func splitAtPercent(text string) (command string, input *string) {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '%':
-			in := inputOf(text[i+1:])
-			return b.String(), &in
-		case c == '\\' && i+1 < len(text) && (text[i+1] == '%' || text[i+1] == '\\'):
-			i++
-			b.WriteByte(text[i])
-		case c == '\\' && i+1 < len(text):
-			i++
-			b.WriteString(text[i-1 : i+1])
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), nil
-}
-
-// inputOf turns each % into a line break and each \% into %. It adds a line break at the end unless
-// there is nothing to write.
-func inputOf(text string) string {
-	text = strings.ReplaceAll(text, `\%`, "\x00")
-	text = strings.ReplaceAll(text, "%", "\n")
-	text = strings.ReplaceAll(text, "\x00", "%")
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return text
-}
-
 var (
 	ruleLine        = humanize.Pattern(`^[\s#=*_.~|+-]*$`)
 	columnHeading   = humanize.Pattern(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
@@ -337,7 +298,8 @@ var (
 const maxDescription = 160
 
 // describe takes the last paragraph of the comment above an entry for its description, and returns
-// the other paragraphs. Lines about a crontab's columns end a comment that is about the file.
+// the other paragraphs. A line that heads the columns (m h dom mon dow command) discards the lines
+// above it: they are about the file.
 func describe(e Entry) (description string, comment []string) {
 	paragraphs := [][]string{nil}
 	for i, line := range e.Comment {

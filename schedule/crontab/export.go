@@ -42,7 +42,7 @@ func Export(
 		settings: settings,
 		isSystem: slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }),
 		common:   commonVariables(s.Tasks),
-		current:  Variables{"SHELL": "/bin/sh", "CRON_TZ": zone},
+		written:  Variables{"SHELL": defaultShell, "CRON_TZ": zone},
 	}
 	file := path.Base(s.File)
 	e.writeHead(file)
@@ -74,7 +74,7 @@ type exporter struct {
 	settings func(*schedule.Task) []schedule.Setting
 	isSystem bool      // lines have a user
 	common   Variables // all tasks have them: they stand above all lines
-	current  Variables // the settings at the end of the text
+	written  Variables // the settings at the end of the text
 }
 
 // writeHead writes the comment at the top, and the common variables: below that a crontab cannot
@@ -114,10 +114,10 @@ func (e *exporter) write(j *job, isActive bool) {
 
 // writeSetting writes a setting, unless the lines above say it already.
 func (e *exporter) writeSetting(name, value string) {
-	if current, ok := e.current[name]; ok && current == value {
+	if above, ok := e.written[name]; ok && above == value {
 		return
 	}
-	e.current[name] = value
+	e.written[name] = value
 	if value == "" || strings.TrimSpace(value) != value || strings.HasPrefix(value, "'") {
 		value = `"` + value + `"`
 	}
@@ -133,8 +133,8 @@ func commonVariables(tasks []*schedule.Task) Variables {
 	}
 	for name, value := range tasks[0].Env {
 		differs := func(t *schedule.Task) bool {
-			current, has := t.Env[name]
-			return !has || current != value || isExpanded(t, name)
+			own, has := t.Env[name]
+			return !has || own != value || isExpanded(t, name)
 		}
 		isWritable := variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"")
 		isCrons := name == "SHELL" || name == "MAILTO" || name == "CRON_TZ"
@@ -163,10 +163,10 @@ type job struct {
 	notes   Notes
 }
 
-// jobOf makes a job of a task. It writes nothing. Of a task that cron cannot start, the notes say
-// why, and nothing else.
+// jobOf makes a job of a task. It writes nothing. If cron cannot start the task, the job is not
+// startable, and its notes only say why.
 func (e *exporter) jobOf(t *schedule.Task) *job {
-	j := &job{task: t, user: cmp.Or(t.As.User, e.user), shell: "/bin/sh"}
+	j := &job{task: t, user: cmp.Or(t.As.User, e.user), shell: defaultShell}
 	if len(t.Command.List) == 0 && hasPosixShell(t.Command) {
 		j.shell = t.Command.Shell[0]
 	}
@@ -201,7 +201,7 @@ func (j *job) warn(key, hint, text string) {
 // setTimes sets the times of the task that cron knows.
 func (j *job) setTimes() {
 	for _, when := range j.task.When.Texts() {
-		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !backwards().MatchString(when) {
+		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !endsOnSunday().MatchString(when) {
 			j.times = append(j.times, when)
 			continue
 		}
@@ -210,10 +210,9 @@ func (j *job) setTimes() {
 }
 
 var (
-	hereDocument = humanize.Pattern(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
-	plainWord    = humanize.Pattern(`^[A-Za-z0-9_./:@+,-]+$`)
-	shellName    = humanize.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	backslashes  = humanize.Pattern(`\\{2,}|\\?%|\\$`)
+	plainWord   = humanize.Pattern(`^[A-Za-z0-9_./:@+,-]+$`)
+	shellName   = humanize.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`) // a variable that a shell can set
+	backslashes = humanize.Pattern(`\\{2,}|\\?%|\\$`)          // what splitAtPercent would change: it needs a \
 )
 
 // setCommand sets the command, with the folder and the variables of the task in front.
@@ -261,9 +260,9 @@ func (e *exporter) folderCommand(j *job) string {
 func (e *exporter) exportCommands(j *job) (commands string) {
 	for _, name := range slices.Sorted(maps.Keys(j.task.Env)) {
 		value := j.task.Env[name]
-		current, isCommon := e.common[name]
+		shared, isCommon := e.common[name]
 		switch {
-		case isCommon && current == value, name == "SHELL" && value == j.shell: // a setting has it
+		case isCommon && shared == value, name == "SHELL" && value == j.shell: // a setting has it
 		case isExpanded(j.task, name):
 			j.omit("env."+name, "set it in the command",
 				"%s comes from a variable, which a crontab does not expand", name)

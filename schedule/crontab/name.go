@@ -10,13 +10,28 @@ import (
 	"sched/schedule/humanize"
 )
 
+// This file names tasks after what their lines run:
+//
+//  1. Cut the line into simple commands (firstCommand).
+//  2. Pass over keywords, assignments and wrappers (programOf).
+//  3. The first program that is neither a side command nor an interpreter is the subject of the line
+//     (subjectOf). If there is none, the first of the others is.
+//  4. A name that says little gets the name of a folder (withFolder); a name that is taken gets
+//     another word, or a number (unique).
+
+// A subject is what a line is about.
+type subject struct {
+	words     []string // that name it; empty if the line runs nothing that says something
+	moreWords []string // arguments that tell it from another line with the same words
+}
+
 // A longName has one word more than a short name. The word tells a task from others with the same
 // short name.
 type longName struct{ word, name string }
 
 // usedNames are the names of the tasks so far.
 type usedNames struct {
-	taken map[string]int
+	taken map[string]int  // how many tasks wanted the name: the next number behind it
 	words map[string]bool // "backup daily", if a task with the short name backup has the word daily
 }
 
@@ -74,16 +89,16 @@ var wrappers = map[string]string{
 	"eatmydata": "", "faketime": "", "ifne": "", "su": "",
 }
 
-// operands is how many words a wrapper has before the command.
-var operands = map[string]int{"timeout": 1, "flock": 1, "su": 1}
+// wordsBeforeCommand is how many words a wrapper has before the command, besides flags.
+var wordsBeforeCommand = map[string]int{"timeout": 1, "flock": 1, "su": 1}
 
 var (
-	// keywords stand before a command. After a word of skipped no command follows.
-	keywords = wordSet("if then else elif while until do ! { } time -")
-	skipped  = wordSet("for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/[")
+	// keywords stand before a command. After a word of noCommands no command follows.
+	keywords   = wordSet("if then else elif while until do ! { } time -")
+	noCommands = wordSet("for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/[")
 
-	// helpers prepare or follow the main command of a line.
-	helpers = wordSet(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
+	// sideCommands prepare or follow the main command of a line, or filter what it prints.
+	sideCommands = wordSet(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
 		hash grep egrep fgrep zgrep pgrep ps cat head tail awk sed cut tr sort wc tee mkdir touch rm logger`)
 
 	fetchers = wordSet("curl wget fetch lynx")
@@ -119,16 +134,16 @@ func namesOf(command string) (short string, all []longName) {
 		command = substitution().ReplaceAllString(command, "$$")
 	}
 	shell, _ := words(strings.ReplaceAll(command, "\n", ";"))
-	parts, more := subjectOf(shell)
-	for _, word := range more {
-		all = append(all, longName{word, joinName(append(slices.Clone(parts), word)...)})
+	s := subjectOf(shell)
+	for _, word := range s.moreWords {
+		all = append(all, longName{word, joinName(append(slices.Clone(s.words), word)...)})
 	}
-	if len(parts) > 0 {
-		if folder := path.Base(path.Dir(parts[0])); !unspecific[folder] {
-			all = append(all, longName{folder, joinName(append([]string{folder}, parts...)...)})
+	if len(s.words) > 0 {
+		if folder := path.Base(path.Dir(s.words[0])); !unspecific[folder] {
+			all = append(all, longName{folder, joinName(append([]string{folder}, s.words...)...)})
 		}
 	}
-	return joinName(parts...), all
+	return joinName(s.words...), all
 }
 
 // rhythmOf says in a word how often a line is due; "" for times that have no word.
@@ -162,40 +177,42 @@ func rhythmOf(when string) string {
 
 // joinName makes a valid name of the bases of some paths: "backup-daily" of ./Backup.sh and daily.
 func joinName(parts ...string) string {
-	const longest, marks = 60, "-._:" // no name begins or ends with a mark
+	const maxSize, marks = 60, "-._:" // no name begins or ends with a mark
 	var words []string
 	for _, part := range parts {
 		base := extension().ReplaceAllString(path.Base(part), "")
 		words = append(words, notInName().ReplaceAllString(strings.ToLower(base), "-"))
 	}
 	name := strings.Trim(strings.Join(words, "-"), marks)
-	name = strings.TrimRight(name[:min(len(name), longest)], marks)
+	name = strings.TrimRight(name[:min(len(name), maxSize)], marks)
 	return cmp.Or(name, "task")
 }
 
-// subjectOf returns what a command line is about: the words that name its first program that is no
-// helper, and arguments that tell this program from another one.
-func subjectOf(all []word) (parts, more []string) {
+// subjectOf returns the subject of a command line: its first program that is neither a side command
+// nor an interpreter.
+func subjectOf(line []word) subject {
+	var fallback subject
 	folder := ""
-	for len(all) > 0 {
+	for len(line) > 0 {
 		var first []string
-		first, all = firstCommand(all)
+		first, line = firstCommand(line)
 		if len(first) > 1 && first[0] == "cd" {
 			folder = first[1]
 		}
-		found, arguments := programOf(first)
-		if len(found) == 0 {
+		program := programOf(first)
+		if len(program.words) == 0 {
 			continue
 		}
-		if base := path.Base(found[0]); helpers[base] || interpreters[version().ReplaceAllString(base, "")] {
-			if parts == nil {
-				parts = found
+		base := path.Base(program.words[0])
+		if sideCommands[base] || interpreters[version().ReplaceAllString(base, "")] {
+			if fallback.words == nil {
+				fallback.words = program.words
 			}
 			continue
 		}
-		return withFolder(found, folder), arguments
+		return subject{withFolder(program.words, folder), program.moreWords}
 	}
-	return parts, nil
+	return fallback
 }
 
 // firstCommand cuts the first simple command off, without its redirections.
@@ -213,53 +230,66 @@ func firstCommand(all []word) (first []string, rest []word) {
 	return first, nil
 }
 
-// programOf names the program of a simple command, or for an interpreter its script and a task. It
-// passes over keywords, assignments and wrappers, and descends into the text of sh -c '…'. It
+// programOf returns the program of a simple command, or for an interpreter its script and a task.
+// It passes over keywords, assignments and wrappers, and descends into the text of sh -c '…'. It
 // returns nothing for a command that says nothing, such as cd or test.
-func programOf(args []string) (parts, more []string) {
+func programOf(args []string) subject {
 	for i := 0; i < len(args); i++ {
 		text := args[i]
 		base := path.Base(text)
 		language := version().ReplaceAllString(base, "")
-		valued, isWrapper := wrappers[base]
+		_, isWrapper := wrappers[base]
 		switch {
-		case skipped[text]:
-			return nil, nil
+		case noCommands[text]:
+			return subject{}
 		case text == "", keywords[text], assignment().MatchString(text): // no program
 		case isWrapper:
-			i = skipFlags(args, i, valued)
-			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
-				i += operands[base]
-			}
+			i = skipWrapper(args, i)
 		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(args):
 			// sh -c '…', flock FILE -c '…'
 			inner, _ := words(args[i+1])
 			return subjectOf(inner)
 		case strings.HasPrefix(text, "-"): // a flag of what came before
 		case interpreters[language], strings.HasPrefix(text, "$") && !strings.Contains(text, "/"):
-			from := i
-			i = skipFlags(args, i, "Cd")
-			for _, flag := range args[from+1 : min(i+2, len(args))] {
-				if len(flag) == 2 && flag[0] == '-' && strings.Contains(inlineCode[language], flag[1:]) {
-					return []string{language}, nil
-				}
+			last := skipFlags(args, i, "Cd")
+			if runsInlineCode(args[i+1:min(last+2, len(args))], language) {
+				return subject{words: []string{language}}
 			}
-			if i+1 == len(args) {
-				return []string{text}, nil
+			if last+1 == len(args) {
+				return subject{words: []string{text}}
 			}
+			i = last
 		default:
 			return describeProgram(text, args[i+1:])
 		}
 	}
-	return nil, nil
+	return subject{}
 }
 
-// describeProgram returns the program with its subcommand, or the page that it fetches, and the
-// arguments that are words.
-func describeProgram(text string, arguments []string) (parts, more []string) {
+// skipWrapper returns the index of the last word that belongs to the wrapper at index i.
+func skipWrapper(args []string, i int) int {
+	base := path.Base(args[i])
+	i = skipFlags(args, i, wrappers[base])
+	if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+		i += wordsBeforeCommand[base]
+	}
+	return i
+}
+
+// runsInlineCode reports whether a flag of an interpreter stands before code, as in perl -e CODE.
+func runsInlineCode(flags []string, language string) bool {
+	return slices.ContainsFunc(flags, func(flag string) bool {
+		return len(flag) == 2 && flag[0] == '-' && strings.Contains(inlineCode[language], flag[1:])
+	})
+}
+
+// describeProgram returns the program with its subcommand, or the page that it fetches. The
+// arguments that are words tell it from others.
+func describeProgram(text string, arguments []string) subject {
+	var more []string
 	for i, argument := range arguments {
 		if found := webPage().FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
-			return []string{found[1], found[2]}, nil
+			return subject{words: []string{found[1], found[2]}} // the host, and the end of the path or ""
 		}
 		isPath := strings.HasPrefix(argument, "/") && strings.Count(argument, "/") > 1
 		isFlag := shortFlag().MatchString(argument)
@@ -273,13 +303,13 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 	}
 	switch base := path.Base(text); {
 	case services[base]:
-		return serviceAction(base, arguments), nil
+		return subject{words: serviceAction(base, arguments)}
 	case vagueCommands[base] && len(more) > 0:
-		return []string{text, more[0]}, more[1:]
+		return subject{[]string{text, more[0]}, more[1:]}
 	case len(arguments) > 0 && text != "tar" && subcommand().MatchString(arguments[0]):
-		return []string{text, arguments[0]}, more[1:]
+		return subject{[]string{text, arguments[0]}, more[1:]}
 	}
-	return []string{text}, more
+	return subject{[]string{text}, more}
 }
 
 // serviceAction names what is done to a service: restart-nginx.
@@ -316,7 +346,8 @@ func withFolder(parts []string, folder string) []string {
 	return parts
 }
 
-// skipFlags returns the index of the last flag; valued are the letters of flags with a value.
+// skipFlags returns the index of the last flag behind index i, or of its value. valued are the
+// letters of the flags that have a value. It stops at a flag -c: a command follows.
 func skipFlags(args []string, i int, valued string) int {
 	for i+1 < len(args) && strings.HasPrefix(args[i+1], "-") {
 		if strings.HasSuffix(args[i+1], "c") && !strings.Contains(valued, "c") {

@@ -52,35 +52,35 @@ func Parse(source Source) *Table {
 	p := &parser{table: &Table{Source: source}, set: Variables{}, setAt: map[string]int{}}
 	text := source.Text
 	if mark := "\ufeff"; strings.HasPrefix(text, mark) {
-		p.remark(1, "the file begins with a byte order mark, for which Debian's cron refuses it; it is left out", "")
+		p.noteLine(1, "the file begins with a byte order mark, for which Debian's cron refuses it; it is left out", "")
 		text = text[len(mark):]
 	}
 	if !strings.HasSuffix(text, "\n") && text != "" {
-		last := strings.Count(text, "\n") + 1
-		p.remark(last, "the last line has no line break; Debian's cron ignores such a file as a whole", "")
+		last := strings.Count(text, "\n") + 1 // the number of the last line
+		p.noteLine(last, "the last line has no line break; Debian's cron ignores such a file as a whole", "")
 	}
 	if strings.Contains(text, "\r\n") {
-		p.remark(1, `lines end in CR LF, and cron would give the CR to the commands; it is left out`, "")
+		p.noteLine(1, `lines end in CR LF, and cron would give the CR to the commands; it is left out`, "")
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		p.number++
 		p.readLine(line)
-		p.before = line
+		p.lineBefore = line
 	}
 	p.endComment()
 	return p.table
 }
 
 type parser struct {
-	table   *Table
-	number  int
-	before  string // the line before
-	set     Variables
-	setAt   map[string]int
-	comment []string
-	keys    []Key // of the comment
+	table      *Table
+	number     int
+	lineBefore string // the line before
+	set        Variables
+	setAt      map[string]int
+	comment    []string
+	keys       []Key // of the comment
 }
 
 // endComment gives the keys of a comment with no entry below it to the whole file.
@@ -89,12 +89,14 @@ func (p *parser) endComment() {
 	p.comment, p.keys = nil, nil
 }
 
-func (p *parser) remark(line int, text, hint string) {
+func (p *parser) noteLine(line int, text, hint string) {
 	p.table.Findings = append(p.table.Findings, Finding{File: p.table.Source.Name, Line: line, Text: text, Hint: hint})
 }
 
-func (p *parser) omit(text, hint string) {
-	p.table.Findings = append(p.table.Findings, Finding{p.table.Source.Name, p.number, text, hint, true})
+func (p *parser) omitLine(text, hint string) {
+	p.table.Findings = append(p.table.Findings, Finding{
+		File: p.table.Source.Name, Line: p.number, Text: text, Hint: hint, IsOmitted: true,
+	})
 }
 
 // readLine reads a line that is empty, a comment, a setting, or an entry.
@@ -114,7 +116,7 @@ func (p *parser) readLine(raw string) {
 		entry, problem, hint := p.readEntry(text)
 		if problem != "" {
 			p.comment, p.keys = nil, nil
-			p.omit(problem, hint)
+			p.omitLine(problem, hint)
 			return
 		}
 		entry.Raw = raw
@@ -132,7 +134,7 @@ func (p *parser) readComment(raw, text string) {
 		return
 	}
 	if nearlyOurs().MatchString(raw) {
-		p.remark(p.number, "this comment sets no keys", "a comment with keys begins with `# sched:`")
+		p.noteLine(p.number, "this comment sets no keys", "a comment with keys begins with `# sched:`")
 	}
 	inner := strings.TrimLeft(text, "# \t")
 	example := exampleNext().MatchString(strings.Join(p.comment, "\n"))
@@ -182,7 +184,7 @@ func (p *parser) readEntry(text string) (e Entry, problem, hint string) {
 		e.When, e.Refused = e.When[1:], "Debian's cron refuses a - before the times, and with it the whole file; "+
 			"to SUSE's cron and cronie it keeps the run out of their log, and a schedule writes none there"
 	}
-	if problem, hint = wrongTimes(e.When); problem != "" {
+	if problem, hint = timesProblem(e.When); problem != "" {
 		return e, problem, hint
 	}
 	if p.table.Source.System {
@@ -213,7 +215,7 @@ var valueInQuotes = humanize.Pattern(`^[^\s=]+\s*=\s*["']`)
 // whyNoEntry guesses what was meant by a line that is neither a setting nor an entry.
 func (p *parser) whyNoEntry(text string) (hint string) {
 	switch {
-	case strings.HasSuffix(p.before, `\`):
+	case strings.HasSuffix(p.lineBefore, `\`):
 		return `to cron a \ at the end joins no lines: write the command in one line`
 	case strings.ContainsRune(text, '\u00a0'):
 		return "it has a no-break space, as text from a web page does: write a blank for it"
@@ -340,30 +342,30 @@ func cutQuoted(text string) (inner, rest string, ok bool) {
 func (p *parser) assign(name, value, text string) {
 	switch {
 	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):
-		p.omit("a variable with bytes that are no text", "if a command needs it, set it there")
+		p.omitLine("a variable with bytes that are no text", "if a command needs it, set it there")
 		return
 	case !variableName().MatchString(name):
-		p.omit(fmt.Sprintf("no shell can read a variable with the name %q", name),
+		p.omitLine(fmt.Sprintf("no shell can read a variable with the name %q", name),
 			"give it a name of letters, digits and _")
 		return
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
-		p.omit(name+" moves the times of the lines below at random, which a schedule cannot say",
+		p.omitLine(name+" moves the times of the lines below at random, which a schedule cannot say",
 			"their tasks are due at the times that the lines say; `spread: 45m` puts each off by a time of its own")
 		return
 	case name == "MAILFROM":
-		p.remark(p.number, "MAILFROM is not taken over",
+		p.noteLine(p.number, "MAILFROM is not taken over",
 			"write it as the sender of all mails: `mail: {from: "+value+"}`")
 		return
 	case (name == "PATH" || name == "HOME") && strings.ContainsAny(value, "$~"):
-		p.remark(p.number,
+		p.noteLine(p.number,
 			"cron does not expand $ and ~ in "+name+", so they are kept as they stand; programs there were never found",
 			"write ${HOME}/bin in the schedule, where it is expanded")
 	case strings.Contains(value, " #") && strings.HasSuffix(strings.TrimSpace(text), value):
-		p.remark(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
+		p.noteLine(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
 	}
 	if secretName().MatchString(name) {
 		p.table.Secret = true
-		p.remark(p.number, name+" may be a secret: the env of a schedule is written down with every run",
+		p.noteLine(p.number, name+" may be a secret: the env of a schedule is written down with every run",
 			"put it into a file that only its user can read, and name that with `env_file`")
 	}
 	p.set[name], p.setAt[name] = value, p.number

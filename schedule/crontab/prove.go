@@ -13,8 +13,8 @@ import (
 	"sched/schedule/crontab/vixie"
 )
 
-// years is how far a proof goes: after 28 years the calendar repeats.
-const years = 28
+// proofYears is how far a proof goes: after 28 years the calendar repeats.
+const proofYears = 28
 
 // A Proof is the comparison of tasks with the lines that they come from.
 type Proof struct {
@@ -33,8 +33,8 @@ type Proof struct {
 type Difference struct {
 	Task    *Task
 	At      time.Time // the first minute that differs; zero for another command
-	Cron    bool      // cron starts the line then, and the task is not due; else it is the other way round
-	Boot    bool      // that is at a boot
+	Cron    bool      // cron starts the line then, and the task is not due; false: it is the other way round
+	Boot    bool      // they differ at a boot
 	Minutes int       // how many differ, in the first year with a difference
 }
 
@@ -43,7 +43,7 @@ type Difference struct {
 // of the clocks. Lines without a zone are in zone.
 func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
 	from = from.UTC().Truncate(time.Minute)
-	p := &Proof{From: from, To: from.AddDate(years, 0, 0)}
+	p := &Proof{From: from, To: from.AddDate(proofYears, 0, 0)}
 	var pairs []*pair
 	calendars := map[string]*vixie.Calendar{}
 	calendarOf := func(zone *time.Location) *vixie.Calendar {
@@ -56,7 +56,7 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 	}
 	for _, t := range tasks {
 		loadedTask := loaded.Task(t.Name)
-		if p.settle(t, loadedTask) {
+		if p.compareWithoutTimes(t, loadedTask) {
 			continue
 		}
 		taskZone := zone
@@ -77,12 +77,13 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 	return p
 }
 
-// settle notes the result for a task whose times need no comparison, and reports whether it did:
+// compareWithoutTimes notes the result for a task whose times need no comparison, and reports
+// whether it did:
 //
 //   - The commands differ, or one of the two starts at a boot and the other does not: a difference.
 //   - Both start at a boot.
 //   - Debian's cron refuses the line: nothing can be compared.
-func (p *Proof) settle(t *Task, loaded *schedule.Task) (isSettled bool) {
+func (p *Proof) compareWithoutTimes(t *Task, loaded *schedule.Task) (done bool) {
 	switch {
 	case loaded == nil || loaded.Command.Line != t.Command:
 		p.Differences = append(p.Differences, Difference{Task: t})
@@ -92,7 +93,7 @@ func (p *Proof) settle(t *Task, loaded *schedule.Task) (isSettled bool) {
 		p.Boots = append(p.Boots, t)
 	case loaded.When.Boot:
 		p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
-	case t.Times == nil || t.Entry.Refused != "" || t.Entry.When == everyMinute:
+	case t.Times == nil || t.Entry.Refused != "" || t.Entry.When == nicknameEveryMinute:
 		p.Uncompared = append(p.Uncompared, t)
 	default:
 		return false

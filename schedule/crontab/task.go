@@ -34,19 +34,15 @@ type Task struct {
 	Name, Description string
 	Comment           []string // lines above the task
 	Cron              string
-	Timezone          string // "" for the machine's zone
 	Command           string
-	Shell             string
-	Dir, User         string
-	Env               Variables
-	Mail              []string // the addresses that get what it prints; none for nobody
-	MailFailures      bool     // only what a failure printed
+	MailFailures      bool // Mail gets only what a failure printed
 	Enabled           bool
+	surroundings
 
 	WithoutOverlapping bool
 	Mutex              string // with WithoutOverlapping; "" for its own
 	Waits              bool   // with WithoutOverlapping: it waits in place of being skipped
-	WaitAtMost         string // with Waits; "" for the default
+	MaxWait            string // with Waits; "" for the default
 	Timeout, KillAfter string
 	Output             string // a file; "" for none
 	Append             bool
@@ -57,6 +53,19 @@ type Task struct {
 	// Times are what cron makes of the line; nil with Boot, or if cron has no such times.
 	Times *vixie.Times
 }
+
+// surroundings are what the settings above a line, and its user, say about the command. They are
+// the values of one task, or those that tasks have in common; zero values are nothing in common.
+type surroundings struct {
+	Env       Variables
+	Timezone  string // "" for the machine's zone
+	Shell     string
+	Dir, User string
+	Mail      []string // the addresses that get what the command prints; empty for nobody
+}
+
+// defaultShell is the shell of cron, and of a schedule.
+const defaultShell = "/bin/sh"
 
 // A Schedule is what becomes of crontabs.
 type Schedule struct {
@@ -92,18 +101,19 @@ var (
 	fieldTops = []string{"59", "23", "28", "12", "6"} // each month has a day 28
 )
 
-// everyMinute is a nickname of FreeBSD's cron.
-const everyMinute = "@every_minute"
+// nicknameEveryMinute is one that only FreeBSD's cron knows.
+const nicknameEveryMinute = "@every_minute"
 
-// wrongTimes returns what is wrong with times that neither a cron nor sched takes. For other times
-// the problem is "".
-func wrongTimes(when string) (problem, hint string) {
-	if strings.Contains(when, "_") && when != everyMinute {
-		return fmt.Sprintf("%q has _, which is no value of a field", when), `write * for _: formatters of Markdown turn "* *" into "_ _"`
+// timesProblem returns what is wrong with times that neither a cron nor sched takes. For other
+// times the problem is "".
+func timesProblem(when string) (problem, hint string) {
+	if strings.Contains(when, "_") && when != nicknameEveryMinute {
+		return fmt.Sprintf("%q has _, which is no value of a field", when),
+			`write * for _: formatters of Markdown turn "* *" into "_ _"`
 	}
 	_, notVixie := vixie.Parse(when)
-	_, err := cron.Parse(untilde(when), "")
-	if notVixie == nil || err == nil || when == "@reboot" || when == everyMinute {
+	_, err := cron.Parse(randomToH(when), "")
+	if notVixie == nil || err == nil || when == "@reboot" || when == nicknameEveryMinute {
 		return "", ""
 	}
 	if cronError, ok := err.(*cron.Error); ok {
@@ -115,22 +125,13 @@ func wrongTimes(when string) (problem, hint string) {
 // setTimes sets the times of the entry, with H for a number made from the name. It omits an entry
 // that is never due.
 func (c *converter) setTimes(t *Task, name string) bool {
-	when := c.entry.When
-	switch {
-	case when == "@reboot":
-		t.Cron, t.Boot = when, true
+	if c.entry.When == "@reboot" {
+		t.Cron, t.Boot = c.entry.When, true
 		c.remark("", "cron starts it when cron starts after a boot; "+
 			"the schedule starts it with the first tick after that, up to a minute later")
 		return true
-	case when == everyMinute:
-		when = "* * * * *"
-		c.remark("", "Debian's cron refuses %s, and with it the whole file; "+
-			"FreeBSD's takes it, and so does the schedule", everyMinute)
-	case strings.Contains(when, "~"):
-		when = untilde(when)
-		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, "+
-			"and Debian's does not know it; the schedule always takes the same, made from the name (%s)", when)
 	}
+	when := c.rewriteTimes()
 	if times, err := vixie.Parse(when); err == nil {
 		return c.setCronTimes(t, when, name, times)
 	}
@@ -139,7 +140,30 @@ func (c *converter) setTimes(t *Task, name string) bool {
 		c.omit("", "%q: %v", when, err)
 		return false
 	}
-	isRewritten := when != c.entry.When // a remark above says so
+	c.remarkOnForeignTimes(when, e)
+	t.Cron = when
+	return true
+}
+
+// rewriteTimes returns the times of the entry as sched writes them: @every_minute and ~ in other
+// words, with a remark, and all others as they stand.
+func (c *converter) rewriteTimes() (when string) {
+	switch when = c.entry.When; {
+	case when == nicknameEveryMinute:
+		when = "* * * * *"
+		c.remark("", "Debian's cron refuses %s, and with it the whole file; "+
+			"FreeBSD's takes it, and so does the schedule", nicknameEveryMinute)
+	case strings.Contains(when, "~"):
+		when = randomToH(when)
+		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, "+
+			"and Debian's does not know it; the schedule always takes the same, made from the name (%s)", when)
+	}
+	return when
+}
+
+// remarkOnForeignTimes says what other crons make of times that Debian's cron refuses.
+func (c *converter) remarkOnForeignTimes(when string, e cron.Expression) {
+	isRewritten := when != c.entry.When // rewriteTimes has said so
 	switch {
 	case strings.ContainsAny(when, "Hh~") && !isRewritten:
 		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
@@ -149,8 +173,6 @@ func (c *converter) setTimes(t *Task, name string) bool {
 	case !isRewritten:
 		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
 	}
-	t.Cron = when
-	return true
 }
 
 // setCronTimes sets times that cron takes. If sched refuses their text, or reads it in another way,
@@ -165,7 +187,7 @@ func (c *converter) setCronTimes(t *Task, when, name string, times vixie.Times) 
 		return false
 	}
 	t.Cron, t.Times = when, &times
-	if _, err := cron.Parse(when, name); err == nil && !backwards().MatchString(when) {
+	if _, err := cron.Parse(when, name); err == nil && !endsOnSunday().MatchString(when) {
 		return true
 	}
 	t.Cron = times.String()
@@ -178,12 +200,12 @@ func (c *converter) setCronTimes(t *Task, when, name string, times vixie.Times) 
 	return true
 }
 
-// backwards matches ranges that end on Sunday. sched reads them as people mean them; to cron they
-// are empty.
-var backwards = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
+// endsOnSunday matches ranges that end on Sunday. sched reads them as people mean them; to cron
+// they are empty.
+var endsOnSunday = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
 
-// untilde writes the random ~ of OpenBSD and cronie as H.
-func untilde(when string) string {
+// randomToH writes the random ~ of OpenBSD and cronie as H.
+func randomToH(when string) string {
 	words := strings.Fields(when)
 	for i, word := range words {
 		words[i] = tilde().ReplaceAllStringFunc(word, func(found string) string {

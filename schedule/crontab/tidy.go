@@ -12,7 +12,8 @@ import (
 
 // tidy turns parts around a command into keys of the task, as long as the rest is one simple
 // command. It leaves a part as it is if it cannot be sure of it. It takes the parts off in the
-// order in which the shell would run them.
+// order in which the shell would run them. Each step reads the command anew, because the step
+// before has changed it.
 func tidy(t *Task) {
 	if t.Entry.Input != nil || !posixShell().MatchString(path.Base(t.Shell)) {
 		return
@@ -48,7 +49,7 @@ func takeDir(t *Task) bool {
 	if !ok || len(all) < 4 || all[0].text != "cd" || all[2].text != "&&" || !all[2].operator || all[1].operator {
 		return false
 	}
-	dir, ok := t.path(all[1], t.Command)
+	dir, ok := t.absolutePath(all[1], t.Command)
 	if !ok {
 		return false
 	}
@@ -62,9 +63,9 @@ func takeDir(t *Task) bool {
 	return true
 }
 
-// path returns the absolute path that a word is to the shell, or one below ${HOME}. It is not ok if
-// the shell expands something else in the word.
-func (t *Task) path(w word, command string) (string, bool) {
+// absolutePath returns the absolute path that a word is to the shell, or one below ${HOME}. ok is
+// false if the shell expands something else in the word.
+func (t *Task) absolutePath(w word, command string) (absolute string, ok bool) {
 	raw := command[w.start:w.end]
 	hasCronsHome := t.Env["HOME"] == "" && t.User == ""
 	for _, home := range []string{"~", "$HOME", "${HOME}"} {
@@ -101,7 +102,7 @@ func takeRedirection(t *Task) bool {
 	if !ok || r.begin == 0 || slices.ContainsFunc(all[:r.begin], func(w word) bool { return w.operator }) {
 		return false
 	}
-	log, ok := t.path(r.file, t.Command)
+	log, ok := t.absolutePath(r.file, t.Command)
 	if !ok {
 		return false
 	}
@@ -226,19 +227,19 @@ func takeLock(t *Task, all []word) bool {
 	default:
 		t.Command = t.Command[next.start:]
 	}
-	t.WithoutOverlapping, t.Mutex, t.Waits, t.WaitAtMost = true, file, lock.waits, lock.atMost
+	t.WithoutOverlapping, t.Mutex, t.Waits, t.MaxWait = true, file, lock.waits, lock.atMost
 	return true
 }
 
-// A lockWay says how flock waits for its lock.
-type lockWay struct {
+// A lockWait says how flock waits for its lock.
+type lockWait struct {
 	waits  bool
 	atMost string // "" for as long as it takes
 }
 
-// lockFlags reads the flags of flock, and returns the index of its file. It is not ok if a flag
-// says something else than how long flock waits, or contradicts another flag.
-func lockFlags(all []word) (lock lockWay, file int, ok bool) {
+// lockFlags reads the flags of flock, and returns the index of its file. ok is false if a flag says
+// something else than how long flock waits, or contradicts another flag.
+func lockFlags(all []word) (lock lockWait, file int, ok bool) {
 	lock.waits = true
 	for i := 1; i < len(all); i++ {
 		flag, value, hasValue := strings.Cut(all[i].text, "=")
@@ -254,16 +255,13 @@ func lockFlags(all []word) (lock lockWay, file int, ok bool) {
 			continue
 		case !hasValue && strings.HasPrefix(flag, "-w") && flag != "-w":
 			value = flag[2:]
-		case flag == "--wait", flag == "--timeout", isShort("xew") && strings.HasSuffix(flag, "w"):
-			if !hasValue {
-				i++
-				if i == len(all) {
-					return lock, i, false
-				}
-				value = all[i].text
-			}
-		default:
+		case flag != "--wait" && flag != "--timeout" && !(isShort("xew") && strings.HasSuffix(flag, "w")):
 			return lock, i, false
+		case !hasValue && i+1 == len(all):
+			return lock, i, false
+		case !hasValue:
+			i++
+			value = all[i].text
 		}
 		if lock.atMost, ok = waitSeconds(value); !ok {
 			return lock, i, false

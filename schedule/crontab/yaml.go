@@ -16,77 +16,77 @@ import (
 func (s *Schedule) YAML(header []string) []byte {
 	w := &writer{}
 	for _, line := range header {
-		w.line("%s", strings.TrimRight("# "+line, " "))
+		w.writeLine("%s", strings.TrimRight("# "+line, " "))
 	}
-	w.blank()
+	w.writeBlank()
 	common := s.common()
-	top, env, defaults := s.split(common)
+	top, env, defaults := s.splitFileKeys(common)
 	if len(top) > 0 {
-		w.keys("", top)
-		w.blank()
+		w.writeKeys("", top)
+		w.writeBlank()
 	}
-	w.env("", common.Env, env, &Task{})
+	w.writeEnv("", common.Env, env, &Task{})
 	if len(common.Env)+len(env) > 0 {
-		w.blank()
+		w.writeBlank()
 	}
-	w.line("defaults:")
-	w.line("  background: true")
-	w.keys("  ", common.surroundings(&Task{}))
-	w.keys("  ", defaults)
-	w.blank()
+	w.writeLine("defaults:")
+	w.writeLine("  background: true")
+	w.writeKeys("  ", common.keys())
+	w.writeKeys("  ", defaults)
+	w.writeBlank()
 	if len(s.Tasks) == 0 {
-		w.line("tasks: []")
+		w.writeLine("tasks: []")
 		return []byte(w.String())
 	}
-	w.line("tasks:")
+	w.writeLine("tasks:")
 	for i, t := range s.Tasks {
 		if i > 0 {
-			w.blank()
+			w.writeBlank()
 		}
 		if (i == 0 || s.Tasks[i-1].Source != t.Source) && s.Tasks[0].Source != s.Tasks[len(s.Tasks)-1].Source {
-			w.line("  # %s", printable(t.Source))
-			w.blank()
+			w.writeLine("  # %s", printable(t.Source))
+			w.writeBlank()
 		}
-		w.task(t, common)
+		w.writeTask(t, common)
 	}
 	return []byte(w.String())
 }
 
-// split returns the keys of the whole file: the keys at the top, the variables, and the defaults.
-// It leaves out keys whose values the tasks have in common: those values come from the lines, which
-// come first.
-func (s *Schedule) split(common *Task) (top, env, defaults []Key) {
-	shared := common.surroundings(&Task{})
+// splitFileKeys returns the keys of the whole file: the keys at the top, the variables, and the
+// defaults. It leaves out variables and defaults that common has, too: what the lines of the
+// crontab say wins over a comment.
+func (s *Schedule) splitFileKeys(common surroundings) (top, env, defaults []Key) {
+	shared := common.keys()
 	isCommon := func(k Key) bool {
 		above, _, _ := strings.Cut(k.Name, ".")
-		return above == "background" || slices.ContainsFunc(shared, func(k Key) bool { return k.Name == above })
+		return above == "background" || slices.ContainsFunc(shared, func(c Key) bool { return c.Name == above })
 	}
 	top = slices.DeleteFunc(slices.Clone(s.Keys), func(k Key) bool {
 		return strings.HasPrefix(k.Name, "env.") || strings.HasPrefix(k.Name, "defaults.")
 	})
-	env = slices.DeleteFunc(inner("env", s.Keys), func(k Key) bool { _, ok := common.Env[k.Name]; return ok })
-	return top, env, slices.DeleteFunc(inner("defaults", s.Keys), isCommon)
+	env = slices.DeleteFunc(keysBelow("env", s.Keys), func(k Key) bool { _, ok := common.Env[k.Name]; return ok })
+	return top, env, slices.DeleteFunc(keysBelow("defaults", s.Keys), isCommon)
 }
 
 // Document writes the schedule that YAML writes, for the loader: each task says all that it has.
 // places has for each line of the text, the first at 0, its place in the crontab.
 func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
 	w := &writer{forLoader: true, place: schedule.Place{Line: 1, Column: 1}}
-	w.keys("", s.Keys)
-	w.line("tasks:")
+	w.writeKeys("", s.Keys)
+	w.writeLine("tasks:")
 	for _, t := range s.Tasks {
-		w.task(t, &Task{Shell: "/bin/sh"})
+		w.writeTask(t, surroundings{Shell: defaultShell})
 	}
 	if len(s.Tasks) == 0 {
-		w.line("  []")
+		w.writeLine("  []")
 	}
 	return []byte(w.String()), w.places
 }
 
-// common returns the values that all tasks have in common. If a task can override a value, it
-// returns the value of most tasks.
-func (s *Schedule) common() *Task {
-	all := &Task{Env: Variables{}, Shell: "/bin/sh"}
+// common returns the surroundings that become defaults of the schedule. A value that a task can
+// override is the value of most tasks; any other value is one that all tasks have.
+func (s *Schedule) common() surroundings {
+	all := surroundings{Env: Variables{}, Shell: defaultShell}
 	if len(s.Tasks) == 0 {
 		all.Dir = "${HOME}"
 		return all
@@ -130,8 +130,7 @@ func mostCommon(tasks []*Task, valueOf func(*Task) string) string {
 	return value
 }
 
-// A writer writes YAML. Its methods write what they are called. Each line has its place in the
-// crontab.
+// A writer writes YAML. Each line has its place in the crontab.
 type writer struct {
 	strings.Builder
 	forLoader bool             // tasks have no defaults
@@ -139,34 +138,34 @@ type writer struct {
 	places    []schedule.Place // of the lines
 }
 
-// line writes a line that comes from the task.
-func (w *writer) line(format string, args ...any) { w.lineAt(w.place, format, args...) }
+// writeLine writes a line that comes from the task.
+func (w *writer) writeLine(format string, args ...any) { w.writeLineAt(w.place, format, args...) }
 
-func (w *writer) lineAt(place schedule.Place, format string, args ...any) {
+func (w *writer) writeLineAt(place schedule.Place, format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
 	w.places = append(w.places, place)
 }
 
-func (w *writer) blank() { w.line("") }
+func (w *writer) writeBlank() { w.writeLine("") }
 
-// keys writes keys, the keys inside of another one below it.
-func (w *writer) keys(indent string, keys []Key) {
+// writeKeys writes keys, the keys inside of another one below it.
+func (w *writer) writeKeys(indent string, keys []Key) {
 	done := map[string]bool{}
 	for i, k := range keys {
 		place := schedule.Place{Line: k.Line, Column: k.Column}
 		above, _, inside := strings.Cut(k.Name, ".")
 		if !inside {
-			w.lineAt(place, "%s%s: %s", indent, scalar(k.Name), k.Value)
+			w.writeLineAt(place, "%s%s: %s", indent, scalar(k.Name), k.Value)
 		} else if !done[above] {
 			done[above] = true
-			w.lineAt(place, "%s%s:", indent, scalar(above))
-			w.keys(indent+"  ", inner(above, keys[i:]))
+			w.writeLineAt(place, "%s%s:", indent, scalar(above))
+			w.writeKeys(indent+"  ", keysBelow(above, keys[i:]))
 		}
 	}
 }
 
-// inner returns the keys inside of another one.
-func inner(above string, keys []Key) (all []Key) {
+// keysBelow returns the keys inside of the key above, named without it.
+func keysBelow(above string, keys []Key) (all []Key) {
 	for _, k := range keys {
 		if rest, ok := strings.CutPrefix(k.Name, above+"."); ok {
 			k.Name = rest
@@ -176,97 +175,116 @@ func inner(above string, keys []Key) (all []Key) {
 	return all
 }
 
-// task writes what the line says, and then the keys of its comments, which replace the others.
-func (w *writer) task(t *Task, common *Task) {
+// writeTask writes what the line says, and then the keys of its comments, which replace the others.
+func (w *writer) writeTask(t *Task, common surroundings) {
 	const indent = "    "
 	for _, line := range t.Comment {
-		w.line("  # %s", printable(line))
+		w.writeLine("  # %s", printable(line))
 	}
 	w.place = schedule.Place{Line: t.Entry.Line, Column: 1}
-	w.taskHead(indent, t)
-	w.keys(indent, t.surroundings(common))
+	w.writeTaskHead(indent, t)
+	w.writeKeys(indent, t.keysBeside(common))
 	own := maps.Clone(t.Env)
 	maps.DeleteFunc(own, func(name, value string) bool {
 		shared, ok := common.Env[name]
 		return ok && shared == value
 	})
-	w.env(indent, own, inner("env", t.Entry.Keys), t)
-	for _, line := range t.keyLines() {
+	w.writeEnv(indent, own, keysBelow("env", t.Entry.Keys), t)
+	for _, line := range t.ownKeyLines() {
 		if key, _, _ := strings.Cut(line, ":"); !t.sets(key) {
-			w.line(indent+"%s", line)
+			w.writeLine(indent+"%s", line)
 		}
 	}
-	w.keys(indent, slices.DeleteFunc(slices.Clone(t.Entry.Keys), func(k Key) bool {
+	w.writeKeys(indent, slices.DeleteFunc(slices.Clone(t.Entry.Keys), func(k Key) bool {
 		return strings.HasPrefix(k.Name, "env.") || k.Name == "name" && !w.forLoader
 	}))
-	w.command(indent, t.Command)
+	w.writeCommand(indent, t.Command)
 }
 
-// taskHead writes name, description and cron, and whether the task is enabled and in the
+// writeTaskHead writes name, description and cron, and whether the task is enabled and in the
 // background. For the loader cron comes first: the loader takes the place of the first key for the
 // task's, and a name may stand in a comment.
-func (w *writer) taskHead(indent string, t *Task) {
+func (w *writer) writeTaskHead(indent string, t *Task) {
 	first, later := "name: "+scalar(t.Name), "cron: "+quote(t.Cron)
 	if w.forLoader {
 		first, later = later, first
 	}
-	w.line("  - %s", first)
+	w.writeLine("  - %s", first)
 	if t.Description != "" && !t.sets("description") {
-		w.line(indent+"description: %s", scalar(t.Description))
+		w.writeLine(indent+"description: %s", scalar(t.Description))
 	}
 	if !t.Enabled {
-		w.line(indent + "enabled: false")
+		w.writeLine(indent + "enabled: false")
 	}
 	if !w.forLoader || !t.sets("name") {
-		w.line(indent+"%s", later)
+		w.writeLine(indent+"%s", later)
 	}
 	if w.forLoader && !t.sets("background") {
-		w.line(indent + "background: true")
+		w.writeLine(indent + "background: true")
 	}
 }
 
-// surroundings returns the keys by which the task differs from the common values.
-func (t *Task) surroundings(common *Task) (keys []Key) {
-	add := func(line int, name, format string, args ...any) {
-		keys = append(keys, Key{Name: name, Value: fmt.Sprintf(format, args...), Line: line, Column: 1})
+// keysBeside returns the keys by which the surroundings of the task differ from common.
+func (t *Task) keysBeside(common surroundings) (keys []Key) {
+	add := func(setting, name, value string) {
+		keys = append(keys, Key{Name: name, Value: value, Line: t.lineOf(setting), Column: 1})
 	}
 	if t.Timezone != common.Timezone && !t.sets("timezone") {
-		add(t.lineOf("CRON_TZ"), "timezone", "%s", scalar(t.Timezone))
+		add("CRON_TZ", "timezone", scalar(t.Timezone))
 	}
 	if t.User != common.User {
-		add(t.Entry.Line, "user", "%s", scalar(t.User))
+		add("", "user", scalar(t.User)) // the line itself names its user
 	}
 	if t.Dir != common.Dir && !t.sets("dir") {
-		add(t.lineOf("HOME"), "dir", "%s", scalar(t.Dir))
+		add("HOME", "dir", scalar(t.Dir))
 	}
-	if shell := t.Shell; shell != common.Shell && !(shell == "/bin/sh" && common.Shell == "") && !t.sets("shell") {
-		add(t.lineOf("SHELL"), "shell", "[%s, -c]", flow(shell))
+	if t.Shell != cmp.Or(common.Shell, defaultShell) && !t.sets("shell") {
+		add("SHELL", "shell", "["+flowScalar(t.Shell)+", -c]")
 	}
-	mailLine := t.lineOf("MAILTO")
+	for _, k := range t.mailKeys(common) {
+		add("MAILTO", k.Name, k.Value)
+	}
+	return keys
+}
+
+// keys returns the keys of the surroundings, for the defaults of a schedule.
+func (s surroundings) keys() []Key {
+	return (&Task{surroundings: s}).keysBeside(surroundings{})
+}
+
+// mailKeys returns the hooks that mail what the task prints, as far as they differ from common:
+//
+//   - It mails only failures: on_failure, and no hook after a run.
+//   - It mails as common does, or a comment sets after: nothing.
+//   - It mails to others: after, with their addresses.
+//   - It mails nobody: an empty after.
+func (t *Task) mailKeys(common surroundings) (keys []Key) {
+	nothing := Key{Name: "after", Value: "[]"}
+	mail := "{mail: " + mailTo(t.Mail) + ", when: output}"
 	switch {
 	case len(t.Mail) > 0 && t.MailFailures:
 		if len(common.Mail) > 0 {
-			add(mailLine, "after", "[]")
+			keys = append(keys, nothing)
 		}
 		if !t.sets("on_failure") {
-			add(mailLine, "on_failure", "{mail: %s, when: output}", mailTo(t.Mail))
+			keys = append(keys, Key{Name: "on_failure", Value: mail})
 		}
-	case slices.Equal(t.Mail, common.Mail) || t.sets("after"): // the key stays as it is
+		return keys
+	case slices.Equal(t.Mail, common.Mail) || t.sets("after"):
+		return nil
 	case len(t.Mail) > 0:
-		add(mailLine, "after", "{mail: %s, when: output}", mailTo(t.Mail))
-	default:
-		add(mailLine, "after", "[]")
+		return []Key{{Name: "after", Value: mail}}
 	}
-	return keys
+	return []Key{nothing}
 }
 
 // lineOf returns the line of a setting above the entry, or the line of the entry if the setting has
 // no line.
 func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting], t.Entry.Line) }
 
-// keyLines returns what the line says beside the command, as lines of YAML: the keys from Tidy, and
-// the keys from flags.
-func (t *Task) keyLines() (lines []string) {
+// ownKeyLines returns what the line says beside the command, as lines of YAML: the keys from Tidy,
+// and the keys from flags.
+func (t *Task) ownKeyLines() (lines []string) {
 	add := func(key, value string) {
 		if value != "" {
 			lines = append(lines, key+": "+value)
@@ -281,11 +299,11 @@ func (t *Task) keyLines() (lines []string) {
 	case t.WithoutOverlapping && t.Mutex == "": // mutex implies it
 		add("without_overlapping", "true")
 	}
-	add("wait_at_most", t.WaitAtMost)
+	add("wait_at_most", t.MaxWait)
 	add("timeout", t.Timeout)
 	add("kill_after", t.KillAfter)
 	if t.Output != "" {
-		add("output", fmt.Sprintf("{file: %s, append: %t}", flow(t.Output), t.Append))
+		add("output", fmt.Sprintf("{file: %s, append: %t}", flowScalar(t.Output), t.Append))
 	}
 	return lines
 }
@@ -296,45 +314,46 @@ func (t *Task) Diff() (lines []string) {
 	if strings.HasPrefix(strings.TrimLeft(t.Entry.Command, " "), "cd ") && !strings.HasPrefix(t.Command, "cd ") {
 		lines = append(lines, "+ dir: "+t.Dir)
 	}
-	for _, key := range t.keyLines() {
+	for _, key := range t.ownKeyLines() {
 		lines = append(lines, "+ "+key)
 	}
 	return append(lines, "+ command: "+t.Command)
 }
 
-// env writes the variables of the settings above the task, and the variables that comments set.
-func (w *writer) env(indent string, set Variables, keys []Key, t *Task) {
+// writeEnv writes the variables of the settings above the task, and the variables that comments
+// set.
+func (w *writer) writeEnv(indent string, set Variables, keys []Key, t *Task) {
 	if len(set)+len(keys) == 0 {
 		return
 	}
-	w.line(indent + "env:")
+	w.writeLine(indent + "env:")
 	for _, name := range set.names() {
 		if !slices.ContainsFunc(keys, func(k Key) bool { return k.Name == name }) {
 			place := schedule.Place{Line: t.lineOf(name), Column: 1}
-			w.lineAt(place, indent+"  %s: %s", scalar(name), scalar(escape(set[name])))
+			w.writeLineAt(place, indent+"  %s: %s", scalar(name), scalar(escape(set[name])))
 		}
 	}
-	w.keys(indent+"  ", keys)
+	w.writeKeys(indent+"  ", keys)
 }
 
-// command writes one line, or a block if that line would need escapes.
-func (w *writer) command(indent, command string) {
+// writeCommand writes one line, or a block if that line would need escapes.
+func (w *writer) writeCommand(indent, command string) {
 	if text := scalar(command); !strings.HasPrefix(text, `"`) && !strings.Contains(text, "''") {
-		w.line(indent+"command: %s", text)
+		w.writeLine(indent+"command: %s", text)
 		return
 	}
 	isHidden := func(r rune) bool { return !showable(r) && r != '\n' }
 	if strings.ContainsFunc(command, isHidden) || strings.HasPrefix(command, " ") || strings.HasSuffix(command, "\n") {
-		w.line(indent+"command: %s", quote(command))
+		w.writeLine(indent+"command: %s", quote(command))
 		return
 	}
-	w.line(indent + "command: |-")
+	w.writeLine(indent + "command: |-")
 	for line := range strings.SplitSeq(command, "\n") {
 		if line == "" {
-			w.blank()
+			w.writeBlank()
 			continue
 		}
-		w.line(indent+"  %s", line)
+		w.writeLine(indent+"  %s", line)
 	}
 }
 
@@ -356,8 +375,8 @@ func scalar(text string) string {
 	return quote(text)
 }
 
-// flow is scalar for an element of a list or a mapping in one line.
-func flow(text string) string {
+// flowScalar is scalar for an element of a list or a mapping in one line.
+func flowScalar(text string) string {
 	if flowMark().MatchString(text) {
 		return quote(text)
 	}
@@ -384,7 +403,7 @@ func quote(text string) string {
 // mailTo writes one address or a list of them.
 func mailTo(to []string) string {
 	if len(to) == 1 {
-		return flow(to[0])
+		return flowScalar(to[0])
 	}
 	return "[" + strings.Join(to, ", ") + "]"
 }

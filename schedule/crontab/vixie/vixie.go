@@ -18,8 +18,8 @@ import (
 type Times struct {
 	minutes, hours, days, months, weekdays uint64
 
-	wild   bool // the minute or the hour begins with *: the line follows the wall clock when that is set
-	either bool // neither day field begins with *: one of them is enough
+	followsClock bool // the minute or the hour begins with *: the line follows the wall clock when that is set
+	eitherDay    bool // neither day field begins with *: one of them is enough
 }
 
 type field struct {
@@ -67,8 +67,8 @@ func Parse(text string) (Times, error) {
 	starred := func(i int) bool { return words[i][0] == '*' }
 	return Times{
 		minutes: sets[0], hours: sets[1], days: sets[2], months: sets[3], weekdays: sets[4],
-		wild:   starred(0) || starred(1),
-		either: !starred(2) && !starred(4),
+		followsClock: starred(0) || starred(1),
+		eitherDay:    !starred(2) && !starred(4),
 	}, nil
 }
 
@@ -182,8 +182,9 @@ func (f field) list(bits uint64) string {
 	return strings.Join(parts, ",")
 }
 
-// Key tells times apart: two with the same key come at the same minutes.
-func (t Times) Key() string { return fmt.Sprint(t) + fmt.Sprint(t.wild, t.either) }
+// Key tells times apart: two with the same key come at the same minutes. String leaves out how the
+// fields begin.
+func (t Times) Key() string { return t.String() + fmt.Sprint(t.followsClock, t.eitherDay) }
 
 const dayMinutes = 24 * 60
 
@@ -197,7 +198,7 @@ type Calendar struct {
 
 type change struct{ at, offset int64 }
 
-// catchUpMinutes is longer than cron remembers a change of the clocks: after three hours it has
+// catchUpMinutes is far longer than cron remembers a change of the clocks: after maxStep it has
 // caught up.
 const catchUpMinutes = 24 * 60
 
@@ -251,9 +252,9 @@ func (c *Calendar) offsetAt(minute int64) (offset, until int64) {
 	return offset, until
 }
 
-// threeHours is the largest step of the clock that cron takes for a change of the offset. After a
-// larger step it goes on from the new time: it makes up for nothing and holds nothing back.
-const threeHours = 3 * 60
+// maxStep is the largest step of the clock, in minutes, that cron takes for a change of the offset.
+// After a larger step it goes on from the new time: it makes up for nothing and holds nothing back.
+const maxStep = 3 * 60
 
 // Due returns the minutes of [from, to) in which cron starts the line, in buffer if that is large
 // enough; what was in buffer is lost. Both minutes lie in the calendar. If cron starts a line more
@@ -275,25 +276,26 @@ func (t Times) Due(c *Calendar, from, to int64, buffer []int64) (due []int64) {
 			}
 		}
 		if at < until {
-			due = t.onClock(due, ofDay, max(at, from), until, offset)
+			due = t.appendOnClock(due, ofDay, max(at, from), until, offset)
 			at, virtual = until, until-1+offset
 		}
 	}
 	return due
 }
 
-// wake is cron's decision when the wall clock does not show the minute after virtual.
+// wake is the decision of cron's main loop (cron.c, main) when the wall clock shows a minute other
+// than the one after virtual.
 func (t Times) wake(virtual, now int64) (starts bool, newVirtual int64) {
 	switch step := now - virtual; {
 	case step > 0 && step <= 5: // it woke up late
 		return t.between(virtual, now), now
-	case step > 5 && step <= threeHours: // the clocks went forward
-		if t.wild {
+	case step > 5 && step <= maxStep: // the clocks went forward
+		if t.followsClock {
 			return t.matches(now), now
 		}
 		return t.between(virtual, now), now
-	case step <= 0 && step > -threeHours: // the clocks went back: a line with a fixed time has run already
-		return t.wild && t.matches(now), virtual
+	case step <= 0 && step > -maxStep: // the clocks went back: a line with a fixed time has run already
+		return t.followsClock && t.matches(now), virtual
 	}
 	return t.matches(now), now
 }
@@ -323,7 +325,7 @@ func (t Times) onDay(date int64) bool {
 	if t.months>>int(month)&1 == 0 {
 		return false
 	}
-	if t.either {
+	if t.eitherDay {
 		return inMonth || inWeek
 	}
 	return inMonth && inWeek
@@ -339,8 +341,9 @@ func (t Times) minutesOfDay() (minutes []int64) {
 	return minutes
 }
 
-// onClock appends the matches in [from, to) while the offset is the same, by whole days.
-func (t Times) onClock(due, ofDay []int64, from, to, offset int64) []int64 {
+// appendOnClock appends to due the matches in [from, to) while the offset is the same, by whole
+// days.
+func (t Times) appendOnClock(due, ofDay []int64, from, to, offset int64) []int64 {
 	for date := floor(from+offset, dayMinutes); date*dayMinutes < to+offset; date++ {
 		if !t.onDay(date) {
 			continue
