@@ -113,7 +113,11 @@ func (l *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepar
 		return nil, false
 	}
 	if refusal.cause != noRefusal {
-		l.locks.skippedUnknown.CompareAndSwap(false, refusal.cause == storeUnknown)
+		if refusal.cause == storeUnknown {
+			l.locks.skippedUnknown.Store(true)
+		} else if refusal.cause == locksHeld {
+			l.locks.skippedHeld.Store(true)
+		}
 		row.Kind = refusal.kind
 		l.skip(row, slot.Task, refusal.reason)
 		return nil, false
