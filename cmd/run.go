@@ -218,7 +218,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 			"and had %s already", result.CoveredBy, humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
 	case invalidExit != nil:
 		return invalidExit
-	case result.Failed || result.SkippedUnknown || o.from != "" && result.SkippedHeld:
+	case result.Failed || result.SkippedUnknown || o.isSpan() && result.SkippedHeld:
 		return &exit{code: exitFailed}
 	}
 	return nil
