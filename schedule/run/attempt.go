@@ -64,6 +64,39 @@ func (s *supervision) await(p *process.Process, n int, age time.Duration) {
 	}
 }
 
+// waitForEnd waits until the command ends, its timeout is over, or terminate is done. The outcome
+// is empty if the command ended by itself; otherwise the caller must end the command. The age is
+// how long the command has run already.
+func (s *supervision) waitForEnd(p *process.Process, age time.Duration) (outcome.Outcome, string) {
+	if p.Ended() { // it ended before this process looked, nobody knows when: that is no timeout
+		return "", ""
+	}
+	var timeout <-chan time.Time
+	if s.task.Timeout > 0 {
+		timer := time.NewTimer(max(0, s.task.Timeout-age))
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	trimmer := output.Trimmer{Output: s.run.output, Limit: s.task.Output.Limit}
+	trimTimer := time.NewTimer(trimAfter)
+	defer trimTimer.Stop()
+	for {
+		select {
+		case <-trimTimer.C:
+			trimTimer.Reset(trimmer.Trim())
+		case <-p.Done:
+			return "", ""
+		case <-timeout:
+			return outcome.TimedOut, "after " + humanize.Setting(s.task.Timeout)
+		case <-s.terminate.Done():
+			return outcome.Stopped, context.Cause(s.terminate).Error()
+		}
+	}
+}
+
+// trimAfter is how long a command runs before its output is trimmed for the first time.
+const trimAfter = time.Second
+
 // start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
 // the outcome.
 func (s *supervision) start(n int) *process.Process {
@@ -231,39 +264,6 @@ func (s *supervision) failUnstartable(code int, why string) {
 	s.result.Reason = "cannot start: " + why
 	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
 }
-
-// waitForEnd waits for the end of the command, of its time, or for terminate. The outcome is empty
-// when the command ended by itself; otherwise the caller must end the command. The age is how long
-// the command has run already.
-func (s *supervision) waitForEnd(p *process.Process, age time.Duration) (outcome.Outcome, string) {
-	if p.Ended() { // it ended before this process looked, nobody knows when: that is no timeout
-		return "", ""
-	}
-	var timeout <-chan time.Time
-	if s.task.Timeout > 0 {
-		timer := time.NewTimer(max(0, s.task.Timeout-age))
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	trimmer := output.Trimmer{Output: s.run.output, Limit: s.task.Output.Limit}
-	trimTimer := time.NewTimer(trimAfter)
-	defer trimTimer.Stop()
-	for {
-		select {
-		case <-trimTimer.C:
-			trimTimer.Reset(trimmer.Trim())
-		case <-p.Done:
-			return "", ""
-		case <-timeout:
-			return outcome.TimedOut, "after " + humanize.Setting(s.task.Timeout)
-		case <-s.terminate.Done():
-			return outcome.Stopped, context.Cause(s.terminate).Error()
-		}
-	}
-}
-
-// trimAfter is how long a command runs before its output is trimmed for the first time.
-const trimAfter = time.Second
 
 // judge sets the outcome of a command that ended by itself with the exit code.
 func judge(result *state.Row, task *schedule.Task, code int) {

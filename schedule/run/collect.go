@@ -29,13 +29,13 @@ func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
 
 // Collect finishes a run that no process looks after. If the run waits for its next attempt, or for
 // its turn, Collect returns its row instead, for Resume.
-func (c Caller) Collect(row state.Row) (waits *state.Row, err error) {
+func (c Caller) Collect(row state.Row) (unfinished *state.Row, err error) {
 	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && UnrecordedStarts(c.Dir, row) == 0 {
 		return &row, nil
 	}
 	o, err := c.take(row)
 	if err != nil {
-		return nil, unlessAlive(err)
+		return nil, ignoreAlive(err)
 	}
 	if deferred := o.finishOrRetry(); deferred {
 		return &o.run.row.Row, nil
@@ -43,33 +43,38 @@ func (c Caller) Collect(row state.Row) (waits *state.Row, err error) {
 	return nil, nil
 }
 
-func unlessAlive(err error) error {
-	if errors.Is(err, ErrAlive) {
+// An AliveError says that a process looks after the run, so nobody else may finish it.
+type AliveError struct {
+	Run string
+}
+
+func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
+
+// ignoreAlive returns the error of take, but nil for an *AliveError.
+func ignoreAlive(err error) error {
+	if errors.As(err, new(*AliveError)) {
 		return nil
 	}
 	return err
 }
 
-// ErrAlive says that a process looks after the run.
-var ErrAlive = errors.New("the run is alive")
-
 // An orphan is a run that this process has taken, because no process looked after it.
 type orphan struct{ run *Run }
 
 // take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
-// or is held by a process that the command left behind. The error is ErrAlive if another process
+// or is held by a process that the command left behind. The error is *AliveError if another process
 // has the run.
 func (c Caller) take(row state.Row) (*orphan, error) {
 	ctx := context.Background()
 	if row.Phase == state.Ended || row.Owner != 0 && c.DB.Owners().Alive(row.Owner) {
-		return nil, ErrAlive
+		return nil, &AliveError{row.ID}
 	}
 	own, err := c.Self.Owned(ctx)
 	if err == nil {
 		err = own.Take(ctx, row)
 	}
 	if isStale(err) || errors.Is(err, state.ErrGone) {
-		return nil, ErrAlive
+		return nil, &AliveError{row.ID}
 	}
 	if err != nil {
 		return nil, err
@@ -101,10 +106,7 @@ func (c Caller) restoreOrLose(own state.Owned, row state.Row) (*Run, error) {
 func (o *orphan) finish(code *int) state.Row { return o.run.finish(o.settle(code)) }
 
 // finishAlone is finish in a process that has no Sender.
-func (o *orphan) finishAlone(code *int) state.Row {
-	defer o.run.sendAlone()()
-	return o.finish(code)
-}
+func (o *orphan) finishAlone(code *int) state.Row { return o.run.finishAlone(o.settle(code)) }
 
 // A stage is how far a run had come when its process was gone.
 type stage int
@@ -196,13 +198,6 @@ func (r *Run) endUnwatched(code *int) state.Row {
 // ErrNothing says that no run of the mutex was ever recorded.
 var ErrNothing = errors.New("nothing was recorded")
 
-// An AliveError says that a run cannot be finished because it is still running.
-type AliveError struct {
-	Run string
-}
-
-func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
-
 // FinishNewest settles what `sched finish MUTEX CODE` is about. It takes the first of these cases:
 //
 //  1. A run of the mutex is lost, or waits for a deferred retry: it finishes the newest such run.
@@ -251,8 +246,8 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 
 // FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry.
 // The code is the exit code of its command, or nil if the caller does not know it. The error is
-// ErrAlive if a process looks after the run. It is state.ErrNotFound if there is no such run, or if
-// it has ended.
+// *AliveError if a process looks after the run. It is state.ErrNotFound if there is no such run, or
+// if it has ended.
 func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
 	row, err := c.DB.Runs().Row(context.Background(), id)
 	if err == nil && row.Phase == state.Ended {
@@ -279,13 +274,12 @@ func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) 
 		return state.Row{}, err
 	}
 	result := r.endUnwatched(code)
-	result.Reason = join(result.Reason, "finished by hand")
-	defer r.sendAlone()()
-	return r.finish(result), nil
+	result.Reason = joinReasons(result.Reason, "finished by hand")
+	return r.finishAlone(result), nil
 }
 
-// join joins two reasons. The first may be empty.
-func join(a, b string) string {
+// joinReasons joins two reasons. The first may be empty.
+func joinReasons(a, b string) string {
 	if a == "" {
 		return b
 	}

@@ -103,7 +103,8 @@ func (o *orphan) resultWithoutRetry(code *int) state.Row {
 	case result.ExitCode == nil:
 		result.Outcome = outcome.Lost
 	}
-	result.Reason = join(result.Reason, fmt.Sprintf("finished by hand before attempt %d", r.row.Attempt.Number+1))
+	byHand := fmt.Sprintf("finished by hand before attempt %d", r.row.Attempt.Number+1)
+	result.Reason = joinReasons(result.Reason, byHand)
 	return result
 }
 
@@ -112,7 +113,7 @@ func (o *orphan) resultWithoutRetry(code *int) state.Row {
 func (c Caller) GiveUp(row state.Row) error {
 	o, err := c.take(row)
 	if err != nil {
-		return unlessAlive(err)
+		return ignoreAlive(err)
 	}
 	o.finish(nil)
 	return nil
@@ -130,7 +131,7 @@ const MaxHeld = 24 * time.Hour
 func (c Caller) Resume(row state.Row) (*Run, error) {
 	o, err := c.take(row)
 	if err != nil {
-		return nil, unlessAlive(err)
+		return nil, ignoreAlive(err)
 	}
 	if !row.Queued() {
 		if reason := o.reacquire(); reason != "" {
@@ -169,7 +170,7 @@ func (o *orphan) reacquire() (reason string) {
 	}
 	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.row.Row))
 	if err != nil {
-		return reasonOf(r.task.Name, err)
+		return cannotHoldReason(r.task.Name, err)
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)

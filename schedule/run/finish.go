@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/process"
@@ -75,6 +76,16 @@ func (r *Run) finish(result state.Row) state.Row {
 	r.hooks.send()
 	f.result.Snapshot = r.row.Snapshot
 	return f.result
+}
+
+// finishAlone is finish in a process that has no Sender. It gives the run one, and waits for the
+// attempts to deliver messages. Messages that are not delivered stay in the outbox, and ticks
+// report them.
+func (r *Run) finishAlone(result state.Row) state.Row {
+	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	defer r.Sender.Wait(context.Background(), notify.Patience)
+	return r.finish(result)
 }
 
 // resultPatience is how long the hooks of a run wait until its result is written.
@@ -223,20 +234,20 @@ func (f *finisher) copyContext() (context.Context, func()) {
 // says. Then the reason of the run names the pause, and with it each message about the run. A
 // finish that begins again finds the pause of the finish before.
 func (f *finisher) pauseAfter() {
-	r, most := f.run, f.run.task.PauseAfter
-	if most == 0 || !f.result.Outcome.Failure() || r.DB.InMemory() {
+	r, streak := f.run, f.run.task.PauseAfter
+	if streak == 0 || !f.result.Outcome.Failure() || r.DB.InMemory() {
 		return
 	}
-	paused, err := f.pause(most)
+	paused, err := f.pause(streak)
 	f.noteError(err)
 	if paused {
-		f.result.Reason = join(f.result.Reason, fmt.Sprintf("%d in a row, so %s is paused", most, r.task.Name))
+		f.result.Reason = joinReasons(f.result.Reason, fmt.Sprintf("%d in a row, so %s is paused", streak, r.task.Name))
 	}
 }
 
-// pause pauses the task if most of its runs in a row have failed since its last pause ended. It
+// pause pauses the task if a streak of this many failures has come since its last pause ended. It
 // reports whether sched has paused the task. It leaves a pause in effect alone.
-func (f *finisher) pause(most int) (paused bool, err error) {
+func (f *finisher) pause(streak int) (paused bool, err error) {
 	r, now := f.run, clock.Now()
 	source := pause.Source{Dir: r.Dir, Store: r.Store, DB: r.DB}
 	controls, err := source.Read()
@@ -251,14 +262,14 @@ func (f *finisher) pause(most int) (paused bool, err error) {
 	if since.IsZero() {
 		since = last.Until
 	}
-	if 1+r.hooks.failuresBefore(most-1, since) < most {
+	if 1+r.hooks.failuresBefore(streak-1, since) < streak {
 		return false, nil
 	}
 	begun := pause.Pause{
 		By:     pause.BySched,
 		Server: r.row.Server,
 		Since:  now.UTC().Round(0),
-		Reason: humanize.Count(most, "failure") + " in a row",
+		Reason: humanize.Count(streak, "failure") + " in a row",
 	}
 	err = source.Pause(func(pauses pause.Pauses) pause.Pauses {
 		if _, ok := pauses.InEffect(r.task.Name, now); ok {

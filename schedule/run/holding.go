@@ -1,10 +1,11 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ import (
 )
 
 // This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as
-// one lock.
+// one lock; and about the queues of the runs that wait for a mutex or a seat.
 
 // NeedOf returns what a run of the task must hold. It leaves Taken unset.
 func NeedOf(task *schedule.Task) mutex.Need {
@@ -59,8 +60,8 @@ func (r *Run) adopt(files []*os.File) {
 	r.lock, r.adopted = mutex.Join(locks...), true
 }
 
-// reasonOf says why a run of the task cannot have what it must hold.
-func reasonOf(task string, err error) string {
+// cannotHoldReason returns why a run of the task cannot have what it must hold.
+func cannotHoldReason(task string, err error) string {
 	if reason, held := HeldReason(task, err); held {
 		return reason
 	}
@@ -95,9 +96,9 @@ func HolderOf(row state.Row) mutex.Holder {
 }
 
 // stillRunningFor returns the reason of a skip of the task: for how long its mutex is held, and by
-// which run. A holder without a Run left nothing that can be read.
+// which run. If what the holder wrote down cannot be read, the reason has no time.
 func stillRunningFor(task string, holder mutex.Holder, now time.Time) string {
-	if holder.Since.IsZero() { // what the holder wrote down cannot be read
+	if holder.Since.IsZero() {
 		return stillRunning(task, holder) + ", held " + holder.String()
 	}
 	return fmt.Sprintf("%s for %s, %s", stillRunning(task, holder), humanize.Age(holder.Since, now), holder)
@@ -120,7 +121,7 @@ type BehindError struct {
 
 func (e *BehindError) Error() string {
 	wanted := "mutex " + humanize.Line(e.Name)
-	if pool, ok := strings.CutSuffix(e.Name, "#"); ok {
+	if pool, ok := state.PoolOf(e.Name); ok {
 		wanted = "a seat of pool " + pool
 	}
 	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), wanted, e.First)
@@ -137,4 +138,45 @@ func QueuesOf(need mutex.Need) (names []string) {
 		names = append(names, state.SeatQueue(need.Pool))
 	}
 	return names
+}
+
+// A queueView caches the queue of one machine. Runs that wait in one process share it, so that
+// hundreds of them read all rows once. Safe for concurrent use.
+type queueView struct {
+	mu     sync.Mutex
+	readAt time.Time // when the reading began; zero: the queue was not read yet
+	rows   []state.Row
+	err    error
+}
+
+// queueMaxAge is how old the queue may be that runs see. A run that begins to wait meanwhile comes
+// after them.
+const queueMaxAge = 50 * time.Millisecond
+
+// read returns the queue as it was at some moment after since. A nil queueView caches nothing.
+func (v *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
+	if v == nil {
+		return db.LiveQueue(context.Background())
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now := time.Now(); !v.readAt.After(since) || now.Sub(v.readAt) > queueMaxAge {
+		v.readAt = now
+		v.rows, v.err = db.LiveQueue(context.Background())
+	}
+	return v.rows, v.err
+}
+
+// firstOf returns a *BehindError for the first of the rows that stands for one of the names.
+func firstOf(rows []state.Row, names []string) error {
+	for _, name := range names {
+		for _, row := range rows {
+			if row.InQueue(name) {
+				first := HolderOf(row)
+				first.Since = row.Wait.Since
+				return &BehindError{Name: name, First: first}
+			}
+		}
+	}
+	return nil
 }

@@ -35,23 +35,23 @@ func (k keyedHooks) due() iter.Seq2[int, schedule.Hook] {
 	}
 }
 
-// counted returns the hooks of a key with the number of failures in a row. itself is 1 if the run
-// is one of them, else 0.
-func (h *hooks) counted(key string, list []schedule.Hook, itself int) keyedHooks {
-	most := 0
+// counted returns the hooks of a key with the number of failures in a row: the failures of this run
+// (0 or 1), and the ones before it if a hook asks for them.
+func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHooks {
+	limit := 0
 	for _, hook := range list {
-		most = max(most, hook.After)
+		limit = max(limit, hook.After)
 	}
-	if most > 0 {
-		itself += h.failuresBefore(most, time.Time{})
+	if limit > 0 {
+		failures += h.failuresBefore(limit, time.Time{})
 	}
-	return keyedHooks{key, list, itself}
+	return keyedHooks{key, list, failures}
 }
 
 // failuresBefore returns how many runs of the task failed in a row before this one, and ended after
-// since. It counts no further than most.
-func (h *hooks) failuresBefore(most int, since time.Time) int {
-	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, most)
+// since. It counts no further than limit.
+func (h *hooks) failuresBefore(limit int, since time.Time) int {
+	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, limit)
 	return n
 }
 
@@ -275,12 +275,4 @@ func zoneOf(task *schedule.Task) *time.Location {
 		return zone
 	}
 	return time.UTC
-}
-
-// sendAlone gives the run a Sender of its own. The function that it returns waits for the attempts
-// to deliver messages. Messages that are not delivered stay in the outbox, and ticks report them.
-func (r *Run) sendAlone() (wait func()) {
-	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
-	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
-	return func() { r.Sender.Wait(context.Background(), notify.Patience) }
 }

@@ -143,6 +143,19 @@ func inherited(lock mutex.Lock) []*os.File {
 	return lock.Inherit()
 }
 
+// complain prints a problem that no row can record. It goes to stderr; in a process that may finish
+// several runs, to the output of the run.
+func (r *Run) complain(format string, args ...any) {
+	to := os.Stderr
+	if r.sharesProcess {
+		if captured, err := output.Append(r.row.Output); err == nil {
+			defer captured.Close()
+			to = captured
+		}
+	}
+	fmt.Fprintf(to, "sched: "+format+"\n", args...)
+}
+
 // Overdue fires the on_overdue hooks of a task that the incident in the row is about, each once:
 // the database notes which have ended. It returns notes about hooks that failed. The caller makes
 // sure that no other process does the same.

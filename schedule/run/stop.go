@@ -9,8 +9,10 @@ import (
 	"syscall"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/state"
@@ -174,6 +176,55 @@ func (s *stopper) lateError(row state.Row) error {
 			" the run ends with its command", row.Attempt.PID)
 	}
 	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
+}
+
+// A Replacement is what `without_overlapping: replace` means for the run that has the mutex of a
+// task.
+type Replacement int
+
+const (
+	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
+	ReplacedHere                     // the next run of the task ends it
+	ReplacedThere                    // only its own server can end it, so the next run is skipped
+)
+
+// ReplacementOf returns what a task on a server does with the run that has its mutex.
+func ReplacementOf(task *schedule.Task, holder mutex.Holder, server string) Replacement {
+	switch {
+	case !task.Replace || holder.Task != task.Name:
+		return NotReplaced
+	case holder.Host != server:
+		return ReplacedThere
+	}
+	return ReplacedHere
+}
+
+// OnlyThere ends the reason of a skip because of ReplacedThere.
+const OnlyThere = ", where alone it can be replaced"
+
+// stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
+// *skipError if only another server can end that run.
+func (w *waiter) stopReplaced(blocked error) error {
+	row := w.run.row.Row
+	held, ok := errors.AsType[*mutex.HeldError](blocked)
+	if !ok || w.replaced.Load() == held.Holder.Run {
+		return nil
+	}
+	switch ReplacementOf(&w.run.task, held.Holder, row.Server) {
+	case NotReplaced:
+		return nil
+	case ReplacedThere:
+		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + OnlyThere}
+	}
+	run := held.Holder.Run
+	w.replaced.Store(run)
+	by := "run " + humanize.ShortRun(row.ID) + ", which replaces it"
+	go func() {
+		if _, err := w.run.stopBecause(run, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by}); err != nil {
+			w.replaced.Store("") // as when the database was locked: the next round asks again
+		}
+	}()
+	return nil
 }
 
 // setStoppedBy sets that a run was stopped, and by whom.

@@ -33,9 +33,9 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) state.R
 const startDeliveryPatience = 5 * time.Second
 
 // superviseBackground supervises a background run to the end of its command, and calls finish to
-// start its trailing `sched finish`. finish returns nil when that process owns the run; after an
-// error the run is still ours. A run without hooks ends here. When terminate is done it stops the
-// command, when kill is done too it kills it.
+// start its `sched finish`. finish returns nil when that process owns the run; after an error the
+// run is still ours. A run without hooks ends here. When terminate is done it stops the command,
+// when kill is done too it kills it.
 func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*Run) error) {
 	r.Terminate = terminate
 	defer r.unreaped.reap()
@@ -62,8 +62,7 @@ func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*
 	// code alone is no proof of a result
 	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	if r.resultUnrecorded || finish(r) != nil { // this process finishes the run
-		defer r.sendAlone()()
-		r.finish(result)
+		r.finishAlone(result)
 	}
 }
 

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"sched/mutex"
-	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -33,7 +31,7 @@ type waiter struct {
 	waitedBefore time.Duration // how long earlier processes have waited
 	maxWait      time.Duration // total, including waitedBefore
 	queuedAt     time.Time     // when the run came into its present queue, as its row says (enqueue)
-	replaced     atomic.Value  // the run that stopReplaced asks to stop, a string
+	replaced     atomic.Value  // string: the id of the run that stopReplaced has asked to stop
 }
 
 // errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
@@ -92,7 +90,7 @@ func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.b
 // the cause of the context. Each round takes these steps:
 //
 //  1. It ends the wait if that is over.
-//  2. While a pause or a maintenance refuses the run, it does no more.
+//  2. If a pause or a maintenance refused the run in the last round, and still does, it does no more.
 //  3. It tries to acquire what the run needs, unless another run is first in a queue. If the queues
 //     cannot be read, it tries, too: one broken row must not stop all runs.
 //  4. It asks the run that has the mutex to stop, if the task replaces it.
@@ -104,10 +102,8 @@ func (w *waiter) wait(ctx context.Context) error {
 			return err
 		}
 		if isRefusal(blocked) && w.refusal() != "" {
-			if !w.run.task.CatchesUp { // else later runs wait with it
-				w.enqueue() // in no queue
-			}
-			w.sleep(ctx, longestLook)
+			w.leaveQueues()
+			w.sleep(ctx, maxLook)
 			continue
 		}
 		blocked = w.enqueue(queues...)
@@ -143,55 +139,6 @@ func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 // isRefusal reports whether a pause or a maintenance was the reason why a run did not start
 // (tryToAcquire).
 func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
-
-// A Replacement is what `without_overlapping: replace` means for the run that has the mutex of a
-// task.
-type Replacement int
-
-const (
-	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
-	ReplacedHere                     // the next run of the task ends it
-	ReplacedThere                    // only its own server can end it, so the next run is skipped
-)
-
-// ReplacementOf returns what a task on a server does with the run that has its mutex.
-func ReplacementOf(task *schedule.Task, holder mutex.Holder, server string) Replacement {
-	switch {
-	case !task.Replace || holder.Task != task.Name:
-		return NotReplaced
-	case holder.Host != server:
-		return ReplacedThere
-	}
-	return ReplacedHere
-}
-
-// OnlyThere ends the reason of a skip because of ReplacedThere.
-const OnlyThere = ", where alone it can be replaced"
-
-// stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
-// *skipError if only another server can end that run.
-func (w *waiter) stopReplaced(blocked error) error {
-	row := w.run.row.Row
-	held, ok := errors.AsType[*mutex.HeldError](blocked)
-	if !ok || w.replaced.Load() == held.Holder.Run {
-		return nil
-	}
-	switch ReplacementOf(&w.run.task, held.Holder, row.Server) {
-	case NotReplaced:
-		return nil
-	case ReplacedThere:
-		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + OnlyThere}
-	}
-	run := held.Holder.Run
-	w.replaced.Store(run)
-	by := "run " + humanize.ShortRun(row.ID) + ", which replaces it"
-	go func() {
-		if _, err := w.run.stopBecause(run, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by}); err != nil {
-			w.replaced.Store("") // as when the database was locked: the next look asks again
-		}
-	}()
-	return nil
-}
 
 // queueNames returns the names of the queues for a run that does not start for the reason blocked.
 // The run is in the queue for its mutex from the beginning. It is in the queue for the seats while
@@ -232,6 +179,14 @@ func (w *waiter) enqueue(names ...string) error {
 		w.queuedAt = time.Now()
 	}
 	return w.checkFirst(names...)
+}
+
+// leaveQueues takes a run that a pause refuses out of its queues, so that it blocks no other run. A
+// run that catches up keeps its place: the runs of later slots have to wait behind it.
+func (w *waiter) leaveQueues() {
+	if !w.run.task.CatchesUp {
+		w.enqueue() // after an error the run stays where it is, and the next round tries again
+	}
 }
 
 // checkFirst returns the errors of enqueue, but leaves the run in the queues in which it is.
@@ -305,19 +260,20 @@ func reasonAtDeadline(task string, blocked error) string {
 	return fmt.Sprintf("nobody knows whether it is running: %v", blocked)
 }
 
-// The time between two looks is a twentieth of how long the run has waited, within these bounds.
+// The time between two rounds of wait is a twentieth of how long the run has waited, within these
+// bounds.
 const (
-	shortestLook, shortestLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
-	longestLook                       = time.Second
+	minLook, minLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
+	maxLook                 = time.Second
 )
 
-// interval returns the time until the next look. With a store all runs of a process look at the
-// same moments: then one round trip does for all.
+// interval returns the time until the next round. With a store all runs of a process begin their
+// rounds at the same moments: then one round trip does for all.
 func (w *waiter) interval() time.Duration {
 	if w.run.Store == nil {
-		return min(max(w.waited()/20, shortestLook), longestLook)
+		return min(max(w.waited()/20, minLook), maxLook)
 	}
-	each := min(max(w.waited()/20, shortestLookInStore), longestLook)
+	each := min(max(w.waited()/20, minLookInStore), maxLook)
 	return time.Until(time.Now().Truncate(each).Add(each))
 }
 
@@ -329,45 +285,4 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-// A queueView caches the queue of one machine. Runs that wait in one process share it, so that
-// hundreds of them read all rows once. Safe for concurrent use.
-type queueView struct {
-	mu     sync.Mutex
-	readAt time.Time // when the reading began; zero: the queue was not read yet
-	rows   []state.Row
-	err    error
-}
-
-// queueMaxAge is how old the queue may be that runs see. A run that begins to wait meanwhile comes
-// after them.
-const queueMaxAge = 50 * time.Millisecond
-
-// read returns the queue as it was at some moment after since. A nil queueView caches nothing.
-func (v *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
-	if v == nil {
-		return db.LiveQueue(context.Background())
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if now := time.Now(); !v.readAt.After(since) || now.Sub(v.readAt) > queueMaxAge {
-		v.readAt = now
-		v.rows, v.err = db.LiveQueue(context.Background())
-	}
-	return v.rows, v.err
-}
-
-// firstOf returns a *BehindError for the first of the rows that stands for one of the names.
-func firstOf(rows []state.Row, names []string) error {
-	for _, name := range names {
-		for _, row := range rows {
-			if row.InQueue(name) {
-				first := HolderOf(row)
-				first.Since = row.Wait.Since
-				return &BehindError{Name: name, First: first}
-			}
-		}
-	}
-	return nil
 }

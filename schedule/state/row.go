@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"sched/schedule/outcome"
@@ -194,6 +195,9 @@ func (r Row) InQueue(name string) bool {
 
 // SeatQueue returns the name of the queue for the seats of a pool. No mutex has such a name.
 func SeatQueue(pool string) string { return pool + "#" }
+
+// PoolOf returns the pool of a queue for seats; ok is false for the queue of a mutex.
+func PoolOf(queue string) (pool string, ok bool) { return strings.CutSuffix(queue, "#") }
 
 // A run can wait in five ways. They differ in who goes on with the run, and in whether it has had
 // an attempt:

@@ -14,33 +14,99 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/process"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
-// This file is the trailing `sched finish MUTEX CODE --run RUN` of background runs: their
+// This file is about the process `sched finish MUTEX CODE --run RUN` of background runs: their
 // supervisor starts it, and it fires the hooks after the command. Runs whose commands end at the
 // same moment share one such process, which has these four arguments for each of them
 // (docs/internals/decisions.md#runs-that-end-together-share-a-finish).
 
-// The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each
-// run the locks of its mutex and of its seat. A run without such a lock has /dev/null in its place.
+// A finishStarter starts the `sched finish` of runs: one process for the runs that have ended since
+// it started the last one. Safe for concurrent use.
+type finishStarter struct {
+	program     string // the path of sched
+	awaitStarts func() // waits while other runs are being started
+
+	mu      sync.Mutex
+	waiting []endedRun
+	busy    bool // a goroutine is about to start processes for the waiting runs
+}
+
+// An endedRun waits for its `sched finish`.
+type endedRun struct {
+	run     *Run
+	started chan error // gets what startFinish returned
+}
+
 const (
-	ownerDescriptor = 3
-	firstDescriptor = 4
-	descriptorsEach = 2
+	// finishInterval is the least time between two processes that finish runs. Runs that end
+	// meanwhile share the second process: a process for each took half of the CPU of a short
+	// background run.
+	finishInterval = 10 * time.Millisecond
+	// maxSharing is how many runs share one process: each run takes descriptorsEach descriptors and
+	// four arguments, and is finished again by a tick when the process is killed.
+	maxSharing = 32
 )
 
-// startFinish starts one `sched finish` for runs of one state folder whose results are written
-// down, with the sched at the path program. The part of this process in the runs ends with that.
-// After an error no process was started.
-func startFinish(program string, ended []*Run) error {
+// start has a process finish the run. It returns when the process was started. After an error no
+// process was started.
+func (f *finishStarter) start(r *Run) error {
+	ended := endedRun{run: r, started: make(chan error, 1)}
+	f.mu.Lock()
+	f.waiting = append(f.waiting, ended)
+	starts := !f.busy
+	f.busy = true
+	f.mu.Unlock()
+	if starts {
+		go f.startAll()
+	}
+	return <-ended.started
+}
+
+// startAll starts processes until no run waits. It starts the first process at once.
+func (f *finishStarter) startAll() {
+	for {
+		f.awaitStarts()
+		sharing := f.take()
+		if len(sharing) == 0 {
+			return
+		}
+		var runs []*Run
+		for _, ended := range sharing {
+			runs = append(runs, ended.run)
+		}
+		err := startFinish(f.program, runs)
+		for _, ended := range sharing {
+			ended.started <- err
+		}
+		if len(sharing) < maxSharing {
+			time.Sleep(finishInterval)
+		}
+	}
+}
+
+// take takes the runs that one process finishes now. If no run waits it returns nil, and startAll
+// ends.
+func (f *finishStarter) take() (sharing []endedRun) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := min(len(f.waiting), maxSharing)
+	sharing, f.waiting = f.waiting[:n:n], f.waiting[n:]
+	f.busy = n > 0
+	return sharing
+}
+
+// startFinish starts one `sched finish`, of the sched at the path program, for runs of one state
+// folder whose results are written down. That process then owns the rows, and this process has
+// closed the runs. After an error no process was started, and the runs are still ours.
+func startFinish(program string, runs []*Run) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer null.Close()
-	ctx, first := context.Background(), ended[0]
+	ctx, first := context.Background(), runs[0]
 	owner, err := first.DB.Owners().Enroll(ctx, state.Finish)
 	if err != nil {
 		return err
@@ -48,10 +114,11 @@ func startFinish(program string, ended []*Run) error {
 	defer owner.Close()
 	var ids, arguments []string
 	var locks []*os.File
-	for _, r := range ended {
+	for _, r := range runs {
 		ids = append(ids, r.row.ID)
 		arguments = append(arguments, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
-		locks = append(locks, append(inherited(r.lock), null, null)[:descriptorsEach]...)
+		padded := append(inherited(r.lock), null, null)
+		locks = append(locks, padded[:descriptorsEach]...)
 	}
 	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
 		return err
@@ -70,7 +137,7 @@ func startFinish(program string, ended []*Run) error {
 	if _, err := finish.Fork(); err != nil {
 		return errors.Join(err, first.DB.Owners().Owned(owner).HandOver(ctx, first.row.own.ID, ids...))
 	}
-	for _, r := range ended {
+	for _, r := range runs {
 		r.Close()
 	}
 	return nil
@@ -83,6 +150,14 @@ func shownCode(code *int) int {
 	}
 	return *code
 }
+
+// The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each
+// run the locks of its mutex and of its seat. A run without such a lock has /dev/null in its place.
+const (
+	ownerDescriptor = 3
+	firstDescriptor = 4
+	descriptorsEach = 2
+)
 
 // FinishInherited finishes background runs that this process inherited (startFinish), with the
 // results that their supervisor wrote down: all at the same time, so that none delays another.
@@ -152,92 +227,4 @@ func isOwnFile(descriptor int) bool {
 		return false
 	}
 	return info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
-}
-
-// complain prints a problem that cannot be written down elsewhere: on stderr, or in the output of
-// the run if this process may finish several runs.
-func (r *Run) complain(format string, args ...any) {
-	to := os.Stderr
-	if r.sharesProcess {
-		if captured, err := output.Append(r.row.Output); err == nil {
-			defer captured.Close()
-			to = captured
-		}
-	}
-	fmt.Fprintf(to, "sched: "+format+"\n", args...)
-}
-
-// A finishStarter starts the trailing `sched finish` of runs: one process for the runs that have
-// ended since it started the last one. Safe for concurrent use.
-type finishStarter struct {
-	program     string // the path of sched
-	awaitStarts func() // waits while other runs are being started
-
-	mu      sync.Mutex
-	waiting []endedRun
-	busy    bool // a goroutine is about to start processes for the waiting runs
-}
-
-// An endedRun waits for its `sched finish`.
-type endedRun struct {
-	run     *Run
-	started chan error // gets what startFinish returned
-}
-
-const (
-	// finishInterval is the shortest time between two processes that finish runs. Runs that end
-	// meanwhile share the second process: a process for each took half of the CPU of a short
-	// background run.
-	finishInterval = 10 * time.Millisecond
-	// maxSharing is how many runs share one process: each run takes descriptorsEach descriptors
-	// and four arguments, and is finished again by a tick when the process is killed.
-	maxSharing = 32
-)
-
-// start has a process finish the run. It returns when the process was started. After an error no
-// process was started.
-func (f *finishStarter) start(r *Run) error {
-	ended := endedRun{r, make(chan error, 1)}
-	f.mu.Lock()
-	f.waiting = append(f.waiting, ended)
-	first := !f.busy
-	f.busy = true
-	f.mu.Unlock()
-	if first {
-		go f.startAll()
-	}
-	return <-ended.started
-}
-
-// startAll starts processes until no run waits. It starts the first process at once.
-func (f *finishStarter) startAll() {
-	for {
-		f.awaitStarts()
-		sharing := f.take()
-		if len(sharing) == 0 {
-			return
-		}
-		var runs []*Run
-		for _, ended := range sharing {
-			runs = append(runs, ended.run)
-		}
-		err := startFinish(f.program, runs)
-		for _, ended := range sharing {
-			ended.started <- err
-		}
-		if len(sharing) < maxSharing {
-			time.Sleep(finishInterval)
-		}
-	}
-}
-
-// take takes the runs that one process finishes now. If no run waits it returns nil, and startAll
-// ends.
-func (f *finishStarter) take() (sharing []endedRun) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := min(len(f.waiting), maxSharing)
-	sharing, f.waiting = f.waiting[:n:n], f.waiting[n:]
-	f.busy = n > 0
-	return sharing
 }
