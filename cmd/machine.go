@@ -105,7 +105,9 @@ var localZone = sync.OnceValue(func() *time.Location {
 })
 
 // ownEnvironment returns the environment of this process.
-func ownEnvironment() doctor.Environment { return doctor.Here(os.Environ(), localZone().String()) }
+func ownEnvironment() doctor.Environment {
+	return doctor.EnvironmentHere(os.Environ(), localZone().String())
+}
 
 // tickEnviron returns the variables that ticks give to commands. It returns nil if this process
 // cannot reproduce them. own is the environment of this process.

@@ -28,8 +28,8 @@ import (
 // A cronLine is a line of a crontab that starts a command.
 type cronLine struct {
 	crontab.Entry
-	source  string // the file, or "crontab -l"
-	unended bool   // the last line, without a line break
+	source         string // the file, or "crontab -l"
+	lacksLineBreak bool   // it is the last line of its file
 }
 
 func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.Line) }
@@ -37,29 +37,31 @@ func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.Line)
 // systemCrontabs are the crontabs with a user in each line. Tests change them.
 var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
 
-// crontabs returns the lines of the crontabs that this user may read. The error says why the user's
-// own lines are not known.
-func (s *Subject) crontabs() ([]cronLine, error) {
+// crontabLines returns the lines of the crontabs that this user may read. The error says why the
+// user's own lines are not known.
+func (s *Subject) crontabLines() ([]cronLine, error) {
 	s.crontabsOnce.Do(func() { s.cronLines, s.crontabError = readCrontabs() })
 	return s.cronLines, s.crontabError
 }
 
 func readCrontabs() (lines []cronLine, err error) {
 	text, _, err := install.Crontab{}.Read()
-	lines = cronLines("crontab -l", text, false)
+	lines = parseLines("crontab -l", text, false)
 	for _, pattern := range systemCrontabs {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			if text, err := os.ReadFile(file); err == nil {
-				lines = append(lines, cronLines(file, string(text), true)...)
+				lines = append(lines, parseLines(file, string(text), true)...)
 			}
 		}
 	}
 	return lines, err
 }
 
-func cronLines(source, text string, hasUser bool) (lines []cronLine) {
-	last := strings.Count(text, "\n") + 1 // without a line break
+// parseLines returns the lines of a crontab that start a command. Lines that are commented out do
+// not.
+func parseLines(source, text string, hasUser bool) (lines []cronLine) {
+	last := strings.Count(text, "\n") + 1 // the number of a last line that has no line break
 	for _, e := range crontab.Parse(crontab.Source{Name: source, Text: text, System: hasUser}).Entries {
 		if !e.Off {
 			lines = append(lines, cronLine{e, source, e.Line == last})
@@ -70,7 +72,7 @@ func cronLines(source, text string, hasUser bool) (lines []cronLine) {
 
 // A call is a command that calls sched.
 type call struct {
-	program string   // as it is written
+	program string   // as the line has it
 	config  string   // the schedule, absolute if the folder is known; "" if nothing names it
 	words   []string // after the program
 }
@@ -126,6 +128,7 @@ type callingLine struct {
 	call call
 }
 
+// callingLines returns the lines that call this schedule.
 func (s *Subject) callingLines(lines []cronLine) (calling []callingLine) {
 	home, _ := process.Lookup(s.Environ)("HOME")
 	for _, line := range lines {
@@ -136,11 +139,12 @@ func (s *Subject) callingLines(lines []cronLine) (calling []callingLine) {
 	return calling
 }
 
+// checkCrontab looks for exactly one line that calls this schedule, and for what is wrong with it.
 func checkCrontab(_ context.Context, s *Subject) (found findings) {
-	lines, err := s.crontabs()
+	lines, err := s.crontabLines()
 	ours := s.callingLines(lines)
 	if len(ours) == 0 {
-		return s.noLine(err)
+		return s.explainNoLine(err)
 	}
 	if len(ours) > 1 {
 		found.add(Bad, "remove one of them",
@@ -152,8 +156,8 @@ func checkCrontab(_ context.Context, s *Subject) (found findings) {
 	return found.orFine("%s calls this schedule", ours[0].place())
 }
 
-// noLine says what a missing line means: nothing if ticks come all the same.
-func (s *Subject) noLine(err error) findings {
+// explainNoLine says what a missing line means: nothing if ticks come all the same.
+func (s *Subject) explainNoLine(err error) findings {
 	if by := s.tickedBy(); by != "" {
 		return fine("no line calls this schedule, and ticks come by %s", by)
 	}
@@ -174,7 +178,7 @@ func (s *Subject) lineFindings(l callingLine) (found findings) {
 	if l.When != "* * * * *" && l.When != "*/1 * * * *" {
 		add(Bad, "write * * * * *", "calls it at %s, and not each minute", l.When)
 	}
-	if l.unended {
+	if l.lacksLineBreak {
 		add(Bad, "add a line break at its end", "is the last line and does not end: cron passes it over")
 	}
 	if l.Input != nil {
@@ -204,6 +208,7 @@ func (s *Subject) lineFindings(l callingLine) (found findings) {
 	return found
 }
 
+// checkCron looks for a running cron, if a crontab calls this schedule.
 func checkCron(_ context.Context, s *Subject) findings {
 	running := processes()
 	for _, name := range []string{"cron", "crond", "fcron", "cronie"} {
@@ -211,7 +216,7 @@ func checkCron(_ context.Context, s *Subject) findings {
 			return fine("%s runs", name)
 		}
 	}
-	lines, _ := s.crontabs()
+	lines, _ := s.crontabLines()
 	ours := s.callingLines(lines)
 	switch {
 	case running == nil:
@@ -223,14 +228,14 @@ func checkCron(_ context.Context, s *Subject) findings {
 		"%s calls this schedule, and no cron runs", ours[0].place())
 }
 
-// calledTwice looks for `sched work` and enabled units beside a line of a crontab that calls this
-// schedule, too.
-func (s *Subject) calledTwice(lines []cronLine) (found findings) {
+// findOtherCallers looks for `sched work` and enabled units beside a line of a crontab that calls
+// this schedule, too.
+func (s *Subject) findOtherCallers(lines []cronLine) (found findings) {
 	ours := s.callingLines(lines)
 	if len(ours) == 0 {
 		return nil
 	}
-	if pid, works := work.Running(s.Schedule.StateDir); works {
+	if pid, isRunning := work.Running(s.Schedule.StateDir); isRunning {
 		found.add(Bad, "keep one of the two",
 			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())
 	}
@@ -243,9 +248,9 @@ func (s *Subject) calledTwice(lines []cronLine) (found findings) {
 	return found
 }
 
-// laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
+// findLaravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
 // scheduler.
-func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
+func (s *Subject) findLaravelTwice(lines []cronLine) (found findings) {
 	for t := range s.Schedule.ActiveTasks() {
 		if !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
 			continue
@@ -260,9 +265,9 @@ func (s *Subject) laravelTwice(lines []cronLine) (found findings) {
 	return found
 }
 
-// linesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an
+// findLinesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an
 // imported schedule is called without `sched install --replace`. Their times are not compared.
-func (s *Subject) linesBesideTasks(lines []cronLine) (found findings) {
+func (s *Subject) findLinesBesideTasks(lines []cronLine) (found findings) {
 	tasks := map[string]string{}
 	for t := range s.Schedule.ActiveTasks() {
 		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
@@ -329,7 +334,7 @@ func (s *Subject) units() (units []unit) {
 	return units
 }
 
-// readUnit returns the unit of a text; its call is empty if the text does not call sched.
+// readUnit reads the text of a unit. Its call is empty if the text does not call sched.
 func readUnit(path, text string) unit {
 	u := unit{path: path}
 	var folder, command string
@@ -348,8 +353,8 @@ func readUnit(path, text string) unit {
 	return u
 }
 
-// starter is the unit that starts the service: the timer of its name, if that exists, or the
-// service itself.
+// starter returns the path of the unit that starts the service: the timer of its name, if that
+// exists, or the service itself.
 func (u unit) starter() string {
 	timer := strings.TrimSuffix(u.path, ".service") + ".timer"
 	if _, err := os.Stat(timer); err == nil {

@@ -14,12 +14,12 @@ import (
 
 func TestLinesOfACrontab(t *testing.T) {
 	const crontab = "# m h dom\nMAILTO=a@example.com\nPATH = /bin\n\n* * * * * sched run\n@daily tidy\n0 3 * * * \t/opt/backup --all"
-	lines := cronLines("crontab -l", crontab, false)
+	lines := parseLines("crontab -l", crontab, false)
 	if len(lines) != 3 || lines[0].Line != 5 || lines[0].Command != "sched run" || lines[1].When != "@daily" ||
-		lines[0].unended || !lines[2].unended {
+		lines[0].lacksLineBreak || !lines[2].lacksLineBreak {
 		t.Errorf("%+v", lines)
 	}
-	system := cronLines("/etc/crontab", "* * * * * shop sched run -c /srv/a.yaml\n", true)
+	system := parseLines("/etc/crontab", "* * * * * shop sched run -c /srv/a.yaml\n", true)
 	if len(system) != 1 || system[0].User != "shop" || system[0].Command != "sched run -c /srv/a.yaml" {
 		t.Errorf("%+v", system)
 	}
@@ -93,7 +93,7 @@ func TestWhatIsWrongWithALine(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.NewReplacer("SELF", own, "FILE", s.Schedule.File).Replace(test.line)
-		lines := cronLines("crontab -l", text, false)
+		lines := parseLines("crontab -l", text, false)
 		ours := s.callingLines(lines)
 		if len(ours) != 1 {
 			t.Fatalf("%q: %d lines", test.line, len(ours))
@@ -120,7 +120,7 @@ func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
 	write("sched.service", "[Service]\nExecStart=/usr/bin/sched run -c "+s.Schedule.File+"\nKillMode=process\n")
 	write("sched.timer", "[Timer]\n")
 	s.crontabsOnce.Do(func() {
-		s.cronLines = cronLines("crontab -l", "* * * * * /usr/bin/sched run -c "+s.Schedule.File+"\n", false)
+		s.cronLines = parseLines("crontab -l", "* * * * * /usr/bin/sched run -c "+s.Schedule.File+"\n", false)
 	})
 	if found := checkDoubles(context.Background(), s); found[0].Level != OK {
 		t.Errorf("%v", found)
@@ -143,7 +143,7 @@ func TestALineWithTheCommandOfATaskIsNamed(t *testing.T) {
   - {name: words, every: day, command: [tidy, --all]}
 `)
 	s.crontabsOnce.Do(func() {
-		s.cronLines = cronLines("crontab -l",
+		s.cronLines = parseLines("crontab -l",
 			"0 3 * * * tar czf x-$(date +\\%F).tgz /srv\n0 4 * * * tidy\n0 5 * * * other\n", false)
 	})
 	found := checkDoubles(context.Background(), s)

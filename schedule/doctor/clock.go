@@ -21,6 +21,7 @@ func checkClock(_ context.Context, s *Subject) findings {
 	return s.clockFindings(clockIsSynchronised())
 }
 
+// clockFindings judges what the system says of its clock.
 func (s *Subject) clockFindings(synchronised, known bool) findings {
 	text := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
@@ -51,11 +52,9 @@ func inContainer(environ []string) bool {
 	return nspawn || pod
 }
 
-// How far ahead clock changes are looked for, and how near to a change a task must be due to be
-// named.
 const (
-	comingChanges = 30 * 24 * time.Hour
-	nearChange    = 2 * time.Hour
+	maxChangeAhead = 30 * 24 * time.Hour // how far ahead clock changes are looked for
+	nearChange     = 2 * time.Hour       // how near to a change a task must be due to be named
 )
 
 // checkClockChanges names tasks due around the next clock change. They are no problem: the rule for
@@ -69,7 +68,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(zones)) {
 		_, change := s.Now.In(zones[name]).ZoneBounds()
-		if change.IsZero() || change.Sub(s.Now) > comingChanges {
+		if change.IsZero() || change.Sub(s.Now) > maxChangeAhead {
 			continue
 		}
 		text := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, humanize.Minute(change, time.UTC)+" UTC",
@@ -85,21 +84,21 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 	return found.orFine("none in the next 30 days")
 }
 
-// dueAround returns the tasks of a zone with a fixed time near the instant. It leaves out tasks of
-// each hour: they go by the clock.
+// dueAround returns the tasks of a zone that are rarely due, and are due near the change. It leaves
+// out tasks of each hour: they go by the clock.
 func (s *Subject) dueAround(change time.Time, zone string) (names []string) {
 	for t := range s.Schedule.ActiveTasks() {
 		next, ok := t.When.Next(change.Add(-nearChange))
-		if ok && t.When.Location.String() == zone && next.Before(change.Add(nearChange)) && isFixed(t.When) {
+		if ok && t.When.Location.String() == zone && next.Before(change.Add(nearChange)) && isRare(t.When) {
 			names = append(names, t.Name)
 		}
 	}
 	return names
 }
 
-// isFixed reports whether a task is due at most once in four hours, as far as the next two times
+// isRare reports whether a task is due at most once in four hours, as far as the next two times
 // show.
-func isFixed(w cron.When) bool {
+func isRare(w cron.When) bool {
 	first, ok := w.Next(time.Unix(0, 0))
 	second, again := w.Next(first)
 	return ok && (!again || second.Sub(first) > 2*nearChange)
@@ -108,14 +107,15 @@ func isFixed(w cron.When) bool {
 // zoneFolder is the folder of the zone data of the machine. Tests change it.
 var zoneFolder = "/usr/share/zoneinfo"
 
-// oldZoneData is in years: somewhere a government decides on its clocks each year.
+// oldZoneData is the age, in years, above which zone data are old: each year some government
+// changes its clocks.
 const oldZoneData = 2
 
 // checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
 func checkZoneData(_ context.Context, s *Subject) (found findings) {
-	for _, zone := range s.unknownZones() {
+	for _, text := range s.missingZoneTexts() {
 		found.add(Warning, "install tzdata, or correct the name: a zone is named as its file below "+zoneFolder,
-			"%s: commands take it for UTC", zone)
+			"%s: commands take it for UTC", text)
 	}
 	version, year := zoneVersion()
 	if year > 0 && year < s.Now.Year()-oldZoneData {
@@ -151,24 +151,24 @@ func (s *Subject) namelessZone() findings {
 	return nil
 }
 
-func (s *Subject) unknownZones() []string {
+// missingZoneTexts says which zones have no zone data, and what needs them.
+func (s *Subject) missingZoneTexts() (texts []string) {
 	users := map[string][]string{} // tasks and other users of a zone that is missing, by its name
-	want := func(zone, by string) {
+	noteIfMissing := func(zone, by string) {
 		if s.zoneIsMissing(zone) && !slices.Contains(users[zone], by) {
 			users[zone] = append(users[zone], by)
 		}
 	}
-	want(s.Zone, "the machine")
+	noteIfMissing(s.Zone, "the machine")
 	for t := range s.Schedule.ActiveTasks() {
 		if zone, ok := process.Lookup(process.Environ(nil, *t))("TZ"); ok {
-			want(strings.TrimPrefix(zone, ":"), t.Name)
+			noteIfMissing(strings.TrimPrefix(zone, ":"), t.Name)
 		}
 	}
-	var text []string
 	for _, zone := range slices.Sorted(maps.Keys(users)) {
-		text = append(text, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(users[zone], 3)))
+		texts = append(texts, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(users[zone], 3)))
 	}
-	return text
+	return texts
 }
 
 // zoneIsMissing reports whether a name, as in TZ, names a zone that has no file. A zone that is

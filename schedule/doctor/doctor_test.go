@@ -25,7 +25,7 @@ func TestACheckThatHangsIsGivenUp(t *testing.T) {
 func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
 	dir := t.TempDir()
 	first := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
-	e := Here([]string{"PATH=/usr/bin:/bin", "SECRET=hunter2", "SHELL=/bin/sh"}, "UTC")
+	e := EnvironmentHere([]string{"PATH=/usr/bin:/bin", "SECRET=hunter2", "SHELL=/bin/sh"}, "UTC")
 	e.Limits = map[string]uint64{"open files": 1024}
 	for _, test := range []struct {
 		now  time.Time
@@ -59,7 +59,7 @@ func TestALineThatWasTornIsNoNote(t *testing.T) {
 	if note, ok := ReadNote(dir); ok {
 		t.Errorf("%+v", note)
 	}
-	if err := KeepNote(dir, Here([]string{"PATH=/bin"}, "UTC"), time.Now()); err != nil {
+	if err := KeepNote(dir, EnvironmentHere([]string{"PATH=/bin"}, "UTC"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := ReadNote(dir); !ok {

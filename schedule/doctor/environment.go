@@ -38,7 +38,7 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 	}
 	ours := process.Lookup(s.Environ)
 	err := s.LoadWith(func(name string) (string, bool) {
-		if _, there := slices.BinarySearch(note.Names, name); !there {
+		if _, inTicks := slices.BinarySearch(note.Names, name); !inTicks {
 			return "", false
 		}
 		if value, known := ours(name); known {
@@ -137,7 +137,7 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 	if !ok {
 		return unknownYet()
 	}
-	ours := Here(s.Environ, s.Zone)
+	ours := EnvironmentHere(s.Environ, s.Zone)
 	for _, name := range slices.Sorted(maps.Keys(note.Limits)) {
 		theirs := note.Limits[name]
 		our, limited := ours.Limits[name]
@@ -155,13 +155,14 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 			"files of ticks get the umask %s, yours %s", note.Umask, ours.Umask)
 	}
 	files := "any number of"
-	if most, limited := note.Limits[openFiles]; limited {
-		files = fmt.Sprintf("up to %d", most)
+	if limit, limited := note.Limits[openFiles]; limited {
+		files = fmt.Sprintf("up to %d", limit)
 	}
 	return found.orFine("commands of ticks may open %s files, with umask %s", files, note.Umask)
 }
 
-var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
+// serverVariables say for which server a machine takes itself.
+var serverVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
 
 // checkServers says for which server this machine takes itself, and which tasks it leaves to
 // others.
@@ -195,7 +196,7 @@ func (s *Subject) otherVariables() (found findings) {
 		return nil
 	}
 	ours := process.Lookup(s.Environ)
-	for _, name := range machineVariables {
+	for _, name := range serverVariables {
 		_, inTicks := slices.BinarySearch(note.Names, name)
 		if _, inShell := ours(name); inShell != inTicks {
 			who := "ticks have $" + name + ", and this shell has not"
@@ -213,7 +214,7 @@ func (s *Subject) otherVariables() (found findings) {
 // PATH and SHELL, because values may be secret.
 type Environment struct {
 	Names  []string // of variables, sorted
-	Values string   // a digest of their values, without PATH, SHELL and processVariables
+	Digest string   `json:"Values"` // of their values, without PATH, SHELL and processVariables
 	Path   string
 	Shell  string
 	Umask  string // in octal
@@ -244,9 +245,9 @@ var limits = []struct {
 	{"cpu seconds", unix.RLIMIT_CPU},
 }
 
-// Here returns the environment of this process. environ is as os.Environ returns it. It sets the
-// umask for a moment: no other goroutine may make files meanwhile.
-func Here(environ []string, zone string) Environment {
+// EnvironmentHere returns the environment of this process. environ is as os.Environ returns it. It
+// sets the umask for a moment: no other goroutine may make files meanwhile.
+func EnvironmentHere(environ []string, zone string) Environment {
 	e := Environment{UID: os.Geteuid(), GID: os.Getegid(), Zone: zone, Limits: map[string]uint64{}}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -259,7 +260,7 @@ func Here(environ []string, zone string) Environment {
 		}
 	}
 	slices.Sort(e.Names)
-	e.Values = digest(environ, e.Names)
+	e.Digest = digest(environ, e.Names)
 	umask := unix.Umask(0o77)
 	unix.Umask(umask)
 	e.Umask = fmt.Sprintf("%04o", umask)
@@ -280,8 +281,8 @@ var processVariables = []string{"_", "MAILTO", "OLDPWD", "PWD", "SHLVL", "TERM",
 // each time (systemd.exec(5)).
 const serviceVariable = "INVOCATION_ID"
 
-// digest is the digest of the variables with the names. It tells values apart, and does not reveal
-// them.
+// digest returns a digest of the variables with the names, which are sorted. It tells values apart,
+// and does not reveal them.
 func digest(environ, names []string) string {
 	var pairs []string
 	for _, pair := range environ {
@@ -303,19 +304,20 @@ func (n Note) Environ(ours Environment, environ []string) (variables []string) {
 	if slices.Contains(n.Names, serviceVariable) || slices.Contains(ours.Names, serviceVariable) {
 		return nil
 	}
+	// user, umask, zone and limits must be the same; what may differ is taken from ours
 	same := n.Environment
-	same.Names, same.Path, same.Shell, same.Values = ours.Names, ours.Path, ours.Shell, ours.Values
-	if !reflect.DeepEqual(same, ours) || digest(environ, n.Names) != n.Values {
+	same.Names, same.Path, same.Shell, same.Digest = ours.Names, ours.Path, ours.Shell, ours.Digest
+	if !reflect.DeepEqual(same, ours) || digest(environ, n.Names) != n.Digest {
 		return nil
 	}
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if _, wanted := slices.BinarySearch(n.Names, name); wanted && name != "PATH" && name != "SHELL" {
+		if _, inTicks := slices.BinarySearch(n.Names, name); inTicks && name != "PATH" && name != "SHELL" {
 			variables = append(variables, pair)
 		}
 	}
 	for name, value := range map[string]string{"PATH": n.Path, "SHELL": n.Shell} {
-		if _, wanted := slices.BinarySearch(n.Names, name); wanted {
+		if _, inTicks := slices.BinarySearch(n.Names, name); inTicks {
 			variables = append(variables, name+"="+value)
 		}
 	}

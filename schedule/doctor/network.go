@@ -97,12 +97,13 @@ const (
 	maxClockDrift = 2 * time.Second        // how far the clock of a server may be off the clock of the store
 )
 
+// checkStore asks the store, and looks for what goes wrong among the servers that share it.
 func checkStore(ctx context.Context, s *Subject) (found findings) {
 	if s.Store == nil {
 		return fine("no store: this machine stands alone")
 	}
 	began := time.Now()
-	all, err := cluster.List(ctx, s.Store)
+	servers, err := cluster.List(ctx, s.Store)
 	took := time.Since(began)
 	if refusal, ok := errors.AsType[*mutex.StoreError](err); ok {
 		return finding(Bad, refusal.Hint, "%s", refusal.Text)
@@ -117,21 +118,21 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 		found.add(Warning, "each tick waits so long: keep it near", "the store took %s to answer",
 			humanize.Duration(took))
 	}
-	for _, server := range all {
+	for _, server := range servers {
 		if server.Offset.Abs() > maxClockDrift {
 			found.add(Warning, "keep it right with chrony or systemd-timesyncd",
 				"the clock of %s is %s off the clock of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}
 	}
-	found = slices.Concat(found, s.strayServers(all), storeRisks(ctx, s.Store), s.otherSchedules(all))
+	found = slices.Concat(found, s.strayServers(servers), storeRisks(ctx, s.Store), s.otherSchedules(servers))
 	return found.orFine("it answers in %s; %s of this schedule",
-		humanize.Duration(took), humanize.Count(len(all), "server"))
+		humanize.Duration(took), humanize.Count(len(servers), "server"))
 }
 
 // strayServers finds servers that share a name, and servers that tick in another environment than
 // this one.
-func (s *Subject) strayServers(all []cluster.Server) (found findings) {
-	for _, server := range all {
+func (s *Subject) strayServers(servers []cluster.Server) (found findings) {
+	for _, server := range servers {
 		if server.SharedName {
 			found.add(Warning, "name each with `server:` or $SCHED_SERVER",
 				"more than one machine ticks under the name %s", server.Name)
@@ -148,8 +149,8 @@ func (s *Subject) strayServers(all []cluster.Server) (found findings) {
 // otherSchedules finds schedules that are ticked under the name of this schedule. They share its
 // claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
 // text that differs on another server may also be a deploy half-way.
-func (s *Subject) otherSchedules(all []cluster.Server) (found findings) {
-	for _, server := range all {
+func (s *Subject) otherSchedules(servers []cluster.Server) (found findings) {
+	for _, server := range servers {
 		switch {
 		case server.Name == s.Server && !(call{config: server.File}).isOf(s.Schedule.File):
 			found.add(Bad, "give each a `name:` of its own",
@@ -163,9 +164,10 @@ func (s *Subject) otherSchedules(all []cluster.Server) (found findings) {
 	return found
 }
 
+// storeRisks returns what may go wrong with the servers of the store.
 func storeRisks(ctx context.Context, store mutex.Store) (found findings) {
-	all, _ := store.Risks(ctx) // checkStore has found that the store answers
-	for _, risk := range all {
+	risks, _ := store.Risks(ctx) // checkStore has found that the store answers
+	for _, risk := range risks {
 		level := Warning
 		if risk.Evicts {
 			level = Bad

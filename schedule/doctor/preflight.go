@@ -23,6 +23,7 @@ import (
 // this process. It runs no command of a task: a shell only reads a line (sh -n), or runs commands
 // of ours.
 
+// checkTasks looks for what active tasks lack on this machine.
 func checkTasks(_ context.Context, s *Subject) (found findings) {
 	machine := &Machine{Environ: s.Environ}
 	var problems []schedule.Problem
@@ -96,7 +97,7 @@ const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate
 // A Machine is what tasks would find if they ran now.
 type Machine struct {
 	Environ      []string        // the variables that sched would have
-	shellAnswers map[string]bool // what knows was told, by shell and script
+	shellAnswers map[string]bool // the answers of knows, by shell and script
 }
 
 // Problems returns what the task lacks, but for users and env_file (process.CheckAs,
@@ -155,6 +156,7 @@ func MergeSame(all []schedule.Problem) (merged []schedule.Problem) {
 	return merged
 }
 
+// A keyedCommand is a command, and the key that has it.
 type keyedCommand struct {
 	key     string
 	command schedule.Command
@@ -219,12 +221,12 @@ func folderDefect(path string) string {
 // makeDefect says why the path is no folder and cannot become one, as the copy of an output makes
 // it; else "".
 func makeDefect(path string) string {
-	there := firstExisting(path)
-	if text := folderDefect(there); text != "" || there == path {
+	existing := firstExisting(path)
+	if text := folderDefect(existing); text != "" || existing == path {
 		return text
 	}
-	if unix.Access(there, unix.W_OK|unix.X_OK) != nil {
-		return fmt.Sprintf("the folder %s cannot be made: this user may not write in %s", path, there)
+	if unix.Access(existing, unix.W_OK|unix.X_OK) != nil {
+		return fmt.Sprintf("the folder %s cannot be made: this user may not write in %s", path, existing)
 	}
 	return ""
 }
@@ -245,7 +247,7 @@ func programNames(t *schedule.Task) (names []string) {
 // A programPlace is the place in which the programs of a task are looked for.
 type programPlace struct {
 	dir, path string
-	pathKnown bool // else an env_file, which may set it, cannot be read
+	pathKnown bool // false: an env_file, which may set it, cannot be read
 }
 
 // A defect says why a program cannot be started; its text is empty if it can be.
@@ -276,6 +278,7 @@ func (p programPlace) defects(c schedule.Command) (all []defect) {
 	return all
 }
 
+// startDefect says why the file of a program cannot be started.
 func (p programPlace) startDefect(name, file string) defect {
 	info, err := os.Stat(file)
 	switch {

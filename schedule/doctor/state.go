@@ -18,6 +18,7 @@ import (
 	"sched/schedule/statedir"
 )
 
+// checkSchedule looks for a file that is invalid, and for users who could change what is run.
 func checkSchedule(_ context.Context, s *Subject) (found findings) {
 	file := s.Schedule.File
 	if s.Broken != nil {
@@ -35,7 +36,7 @@ func checkSchedule(_ context.Context, s *Subject) (found findings) {
 			found.add(Warning, "chmod go-w "+part, "others than its owner can write %s, and so run commands", part)
 		}
 	}
-	if folder := openFolder(file); folder != "" {
+	if folder := worldWritableFolder(file); folder != "" {
 		found.add(Warning, "chmod o-w "+folder, "every user can write %s, and put another schedule there", folder)
 	}
 	if err := statedir.CheckAbove(file); err != nil && os.Geteuid() == 0 {
@@ -44,9 +45,9 @@ func checkSchedule(_ context.Context, s *Subject) (found findings) {
 	return found.orFine("%s is valid: %s", file, humanize.Count(len(s.Schedule.Tasks), "task"))
 }
 
-// openFolder returns the first folder above a path in which every user can replace files; "" if
-// there is no such folder. Folders with the sticky bit, as /tmp, do not count.
-func openFolder(path string) string {
+// worldWritableFolder returns the first folder above a path in which every user can replace files;
+// "" if there is no such folder. Folders with the sticky bit, as /tmp, do not count.
+func worldWritableFolder(path string) string {
 	for path != "/" {
 		path = filepath.Dir(path)
 		info, err := os.Stat(path)
@@ -57,6 +58,7 @@ func openFolder(path string) string {
 	return ""
 }
 
+// checkState looks whether the state folder can be written, and whether locks hold in it.
 func checkState(_ context.Context, s *Subject) (found findings) {
 	dir := s.Schedule.StateDir
 	if problem := StateDirProblem(s.Schedule); problem != nil {
@@ -82,18 +84,18 @@ func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
 		problem.Text, problem.Hint = err.Error(), statedir.Hint(err)
 		return problem
 	}
-	there := s.StateDir
-	info, err := os.Stat(there)
-	for noFolder(err) && there != "/" { // not firstExisting: a file on the way is an answer here
-		there = filepath.Dir(there)
-		info, err = os.Stat(there)
+	existing := s.StateDir
+	info, err := os.Stat(existing)
+	for noFolder(err) && existing != "/" { // not firstExisting: a file on the way is an answer here
+		existing = filepath.Dir(existing)
+		info, err = os.Stat(existing)
 	}
 	switch {
 	case err == nil && !info.IsDir():
-		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, there)
-	case unix.Access(there, unix.W_OK|unix.X_OK) != nil:
+		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, existing)
+	case unix.Access(existing, unix.W_OK|unix.X_OK) != nil:
 		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s",
-			s.StateDir, there)
+			s.StateDir, existing)
 	default:
 		return nil
 	}
@@ -124,6 +126,7 @@ const (
 	minFreeInodes = 1000
 )
 
+// checkDisk looks how much is free on the disk of the state folder.
 func checkDisk(_ context.Context, s *Subject) findings {
 	dir := firstExisting(s.Schedule.StateDir)
 	var disk unix.Statfs_t
@@ -157,6 +160,7 @@ func firstExisting(path string) string {
 // maxPagesTime bounds the look at each page of the history. A tick reads all of them once a day.
 const maxPagesTime = 2 * time.Second
 
+// checkHistory looks for a history that cannot be read, or that was damaged.
 func checkHistory(ctx context.Context, s *Subject) findings {
 	path := filepath.Join(s.Schedule.StateDir, "sched.db")
 	info, err := os.Stat(path)
@@ -177,11 +181,11 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 		err = db.CheckPages(bounded)
 	}
 	if err != nil {
-		return finding(Bad, "the next tick sets a damaged one aside and begins another",
+		return finding(Bad, "the next tick sets a damaged history aside and begins a new one",
 			"%s cannot be read: %v", path, err)
 	}
 	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) > 0 {
-		return finding(Warning, "look at the disk (dmesg), and remove it when you need it no more",
+		return finding(Warning, "look at the disk (dmesg); remove the file when you need it no more",
 			"a damaged history was set aside: %s", aside[0])
 	}
 	return fine("%s, %s", path, humanize.Bytes(info.Size()))

@@ -121,7 +121,7 @@ func TestLimitsThatTicksHaveAndTheShellHasNot(t *testing.T) {
 		if err := os.MkdirAll(s.Schedule.StateDir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		e := Here(s.Environ, "UTC")
+		e := EnvironmentHere(s.Environ, "UTC")
 		e.Limits["open files"] = 4096
 		test.change(&e)
 		if err := KeepNote(s.Schedule.StateDir, e, s.Now); err != nil {

@@ -15,10 +15,10 @@ const maxProcessesAbove = 6
 // processesAbove returns the names of the processes above this one, the nearest first. The process
 // with the id 1, which is above all, counts only if it called this one itself, as systemd does.
 func processesAbove() (names []string) {
-	for pid := os.Getppid(); (pid > 1 || pid == 1 && names == nil) && len(names) < maxProcessesAbove; {
+	for pid := os.Getppid(); pid > 0 && len(names) < maxProcessesAbove; {
 		name, parent, ok := processStat(pid)
-		if !ok {
-			return names
+		if !ok || pid == 1 && names != nil {
+			break
 		}
 		names, pid = append(names, name), parent
 	}
@@ -53,7 +53,8 @@ func processes() map[string]bool {
 	return names
 }
 
-// clockIsSynchronised asks the kernel (adjtimex(2)).
+// clockIsSynchronised reports what the kernel knows (adjtimex(2)). known is false if it cannot be
+// asked, as in some containers.
 func clockIsSynchronised() (synchronised, known bool) {
 	var clock unix.Timex
 	state, err := unix.Adjtimex(&clock)

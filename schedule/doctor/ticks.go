@@ -21,7 +21,7 @@ func (s *Subject) tickedBy() string {
 	if err != nil || view.TicksMissing(last, s.Now) != "" {
 		return ""
 	}
-	if pid, works := work.Running(s.Schedule.StateDir); works {
+	if pid, isRunning := work.Running(s.Schedule.StateDir); isRunning {
 		return fmt.Sprintf("sched work (process %d)", pid)
 	}
 	if note, ok := s.tickNote(); ok && len(note.By) > 0 {
@@ -30,7 +30,7 @@ func (s *Subject) tickedBy() string {
 	return "something else"
 }
 
-// schedulers are the programs that call others at times.
+// schedulers are programs that start others at given times.
 var schedulers = []string{"cron", "crond", "fcron", "anacron", "systemd", "launchd", "supervisord", "sched"}
 
 // callerOf names the scheduler among the processes above a tick, or all, the nearest first.
@@ -43,6 +43,7 @@ func callerOf(programs []string) string {
 	return strings.Join(slices.Compact(slices.Clone(programs)), " of ")
 }
 
+// checkTicks looks whether ticks come.
 func checkTicks(_ context.Context, s *Subject) findings {
 	last, err := view.LastTick(s.Schedule.StateDir)
 	if err != nil {
@@ -60,18 +61,20 @@ func checkTicks(_ context.Context, s *Subject) findings {
 		"%s", missing)
 }
 
-// recentDouble is how old a minute may be that was ticked twice. A single such minute may come from
-// a tick that a script or a person started.
+// recentDouble is how old a minute may be that was ticked twice.
 const recentDouble = time.Hour
 
+// checkDoubles looks for minutes that were ticked twice, and for what may have done so.
 func checkDoubles(_ context.Context, s *Subject) findings {
-	lines, _ := s.crontabs()
-	return slices.Concat(s.tickedTwice(), s.calledTwice(lines), s.laravelTwice(lines), s.linesBesideTasks(lines)).
-		orFine("no minute of the last hour was ticked twice")
+	lines, _ := s.crontabLines()
+	found := slices.Concat(s.findTickedTwice(), s.findOtherCallers(lines), s.findLaravelTwice(lines),
+		s.findLinesBesideTasks(lines))
+	return found.orFine("no minute of the last hour was ticked twice")
 }
 
-// tickedTwice looks for minutes of the last hour that were ticked twice.
-func (s *Subject) tickedTwice() (found findings) {
+// findTickedTwice looks for minutes of the last hour that were ticked twice. A single one is no
+// finding: a script or a person may have started that tick.
+func (s *Subject) findTickedTwice() (found findings) {
 	var recent []DoubleTick
 	for _, d := range DoubleTicks(s.Schedule.StateDir) {
 		if s.Now.Sub(d.Minute) < recentDouble {
