@@ -10,7 +10,7 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// chains holds the triggers that are found while a schedule is read. They are checked at the end.
+// chains has the triggers that are found while a schedule is read. They are checked at the end.
 type chains struct {
 	triggers []mention // each once, as the file has it, even if many tasks inherit it
 	timeless []mention // the tasks without a time of their own
@@ -31,6 +31,7 @@ func (l *loader) mentionOf(name string, n *node) mention {
 	return mention{name: name, place: l.PlaceOf(n), task: l.Task, section: l.Section, entry: l.chains.reading}
 }
 
+// setTrigger reads the name of the task that a hook starts.
 func setTrigger(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "trigger")
 	if !slices.Contains(schedule.TriggerKeys, h.key) {
@@ -47,9 +48,14 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 	}
 }
 
-// checkChains refuses triggers of tasks that do not exist or that only a person can start, chains
-// without an end, and tasks that have no time, are not triggered, and lack no value of a param. It
-// warns of triggers that start nothing.
+// checkChains refuses
+//
+//   - triggers of tasks that do not exist, or that only a person can start,
+//   - chains without an end,
+//   - tasks that nothing starts: they have no time and no trigger, and people need not start them
+//     (OnlyByHand).
+//
+// It warns of triggers that start nothing.
 func checkChains(l *loader) {
 	if len(l.chains.triggers)+len(l.chains.timeless) == 0 {
 		return
@@ -109,7 +115,7 @@ func warnOfSkippedTrigger(l *loader, trigger mention, t, source *schedule.Task) 
 	}
 }
 
-// nearestTaskHint is the hint for the name of a task that does not exist.
+// nearestTaskHint returns the hint for the name of a task that does not exist.
 func nearestTaskHint(l *loader, name string) string {
 	var names []string
 	for _, t := range l.schedule.Tasks {
@@ -130,6 +136,7 @@ type chainSearch struct {
 	path   []schedule.Trigger // from the first task of the chain to the task that is visited
 }
 
+// visit follows the triggers of a task, and refuses a chain that leads back to it.
 func (s *chainSearch) visit(t *schedule.Task) {
 	comesFromTask := func(trigger schedule.Trigger) bool { return trigger.From == t.Name }
 	if start := slices.IndexFunc(s.path, comesFromTask); start >= 0 {

@@ -13,14 +13,15 @@ import (
 
 // This file reads what a task runs: the command, its variables and params, and as whom it runs.
 
+// setCommand reads the command of a task.
 func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
 	t.Command, _ = readCommand(l.Reader, n, t.shell)
 }
 
-// setConditionCommand reads the command of when or skip, which replaces the inherited one of that
-// key; an empty list and skip: false remove it. when: false is refused: it could mean never. when
-// runs before skip.
+// setConditionCommand reads the command of when or skip, which replaces the inherited command of
+// that key. An empty list and `skip: false` take that away. `when: false` is refused, because it
+// could mean never. when runs before skip.
 func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() && l.Key == "when" {
 		l.Problemf(n, "write [] against one that is inherited, or `enabled: false` for a task that never runs",
@@ -104,6 +105,7 @@ func readArguments(r *reader, n *node) ([]string, bool) {
 	return list, true
 }
 
+// readShell reads a shell with its options, such as [/bin/bash, -c]; the line of a command follows.
 func readShell(r *reader, n *node) ([]string, bool) {
 	hint := ""
 	if words := strings.Fields(n.Value); len(words) > 0 {
@@ -161,6 +163,7 @@ func readVariable(r *reader, n *node) (string, bool) {
 	return r.Expanded(n)
 }
 
+// readEnvFile reads the path of a file of variables.
 func readEnvFile(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, "write false for none") {
 		return "", false
@@ -315,6 +318,7 @@ func setDefault(l *loader, p *schedule.Param, n *node) {
 	}
 }
 
+// readPattern reads a regular expression.
 func readPattern(r *reader, n *node) (string, bool) {
 	text, ok := r.NonEmptyText(n)
 	if !ok {

@@ -20,6 +20,7 @@ import (
 
 // This file reads the conditions of time: windows of the day, days of the week, and holidays.
 
+// readWindows reads a pair of times, or a list of pairs.
 func readWindows(r *reader, n *node) (all []schedule.Window, ok bool) {
 	if !r.RequireList(n, "write "+cmp.Or(pairOf(n), `["8:00", "17:00"]`)) || !r.RefuseEmptyList(n, "") {
 		return nil, false
@@ -36,6 +37,7 @@ func readWindows(r *reader, n *node) (all []schedule.Window, ok bool) {
 	return all, len(all) == len(pairs)
 }
 
+// readWindow reads a pair of times. The first one is before 24:00.
 func readWindow(r *reader, n *node) (schedule.Window, bool) {
 	hint := `write ["8:00", "17:00"], or a list of such pairs`
 	if items := n.Items(); n.IsList() && len(items) == 1 && pairOf(items[0]) != "" {
@@ -97,6 +99,7 @@ func readTimeOfDay(r *reader, n *node) (int, bool) {
 	return at.Hour()*60 + at.Minute(), true
 }
 
+// readDays reads one day of the week, or one word for several, or a list of both.
 func readDays(r *reader, n *node) (days schedule.Days, ok bool) {
 	if !r.RequireValue(n, "") || !r.RefuseEmptyList(n, "leave the key out for every day") {
 		return 0, false
@@ -267,7 +270,7 @@ func (l *loader) addHoliday(at yamldoc.Place, text string) bool {
 	return true
 }
 
-// readExcept reads on which days a task does not run; an empty list is for a task among defaults.
+// readExcept reads on which days a task does not run. An empty list takes inherited holidays away.
 func readExcept(l *loader, n *node) (holidays schedule.Holidays, ok bool) {
 	ok = n.Each(func(item *node) bool {
 		word, ok := l.NonEmptyText(item)
@@ -277,8 +280,10 @@ func readExcept(l *loader, n *node) (holidays schedule.Holidays, ok bool) {
 		case word != "holidays":
 			l.Problemf(item, "write `except: holidays`; for days of the week there is `days:`",
 				"%s: %s is not known", l.Key, item.Describe())
+			return false
 		case l.schedule.Holidays == nil:
 			l.Problemf(item, "add `holidays:` to the top of the main file", "there are no holidays")
+			return false
 		}
 		holidays = l.schedule.Holidays
 		return true
@@ -286,6 +291,7 @@ func readExcept(l *loader, n *node) (holidays schedule.Holidays, ok bool) {
 	return holidays, ok
 }
 
+// errNoDate says that a text is not written like a date.
 var errNoDate = errors.New("not a date")
 
 // dateForm matches a date, also of a day that does not exist.

@@ -62,6 +62,7 @@ func isOnlyTaskKey(key string) bool {
 	return taskKeys.Has(key, taskScope) && !topKeys.Has(key, 0)
 }
 
+// inOrder sorts problems by their lines.
 func inOrder(problems []schedule.Problem) []schedule.Problem {
 	slices.SortStableFunc(problems, func(a, b schedule.Problem) int { return a.Place.Line - b.Place.Line })
 	return problems
@@ -129,6 +130,7 @@ func (l *loader) readIncludes(n *node, base *taskDraft) {
 	}
 }
 
+// includeFiles reads the files that the patterns stand for, each once.
 func includeFiles(l *loader, n *node, base *taskDraft) {
 	read := map[string]bool{}
 	n.Each(func(item *node) bool {

@@ -12,6 +12,9 @@ import (
 	"sched/schedule/yamldoc"
 )
 
+// This file reads hooks: a command, or a mapping with exactly one of run, trigger, ping, webhook,
+// mail and sentry. It also reads the settings of mail for the whole file.
+
 // A hookDraft is a hook in a mapping, while it is read.
 type hookDraft struct {
 	run    schedule.Command
@@ -52,6 +55,7 @@ func hooksOf(field func(*schedule.Hooks) *[]schedule.Hook) access[taskDraft] {
 	return by(set).shows(func(t *taskDraft) any { return settingValue(*field(&t.Hooks)) })
 }
 
+// readHook reads a command, or a mapping (finishHook). It returns false after a problem.
 func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	switch {
 	case n.IsList():
@@ -76,7 +80,7 @@ func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	return schedule.Hook{Run: command}, ok
 }
 
-// finishHook checks the keys of a mapping against each other.
+// finishHook checks the keys of a mapping against each other, and returns the hook of its one kind.
 func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 	switch {
 	case n.IsEmpty():
@@ -145,9 +149,9 @@ func readTarget(l *loader, n *node, field func(*schedule.Notification) *string) 
 }
 
 // checkedTarget reads a URL or an address, and returns it unexpanded. It expands the text only to
-// check the notification that notificationTo makes of it. If the expanded text is empty, the result
+// check the notification that notificationOf makes of it. If the expanded text is empty, the result
 // is empty, too.
-func checkedTarget(l *loader, n *node, notificationTo func(string) schedule.Notification) (string, bool) {
+func checkedTarget(l *loader, n *node, notificationOf func(string) schedule.Notification) (string, bool) {
 	text, ok := l.NonEmptyText(n)
 	if !ok || l.options.CheckNotification == nil {
 		return text, ok
@@ -156,21 +160,22 @@ func checkedTarget(l *loader, n *node, notificationTo func(string) schedule.Noti
 	if value = strings.TrimSpace(value); !ok || value == "" {
 		return "", ok
 	}
-	if problem, hint := l.options.CheckNotification(notificationTo(value)); problem != "" {
+	if problem, hint := l.options.CheckNotification(notificationOf(value)); problem != "" {
 		l.Problemf(n, hint, "%s: %s", l.Key, problem)
 		return "", false
 	}
 	return text, true
 }
 
-// targetOf returns the access of a key that says what kind of hook this is, by its target.
-func targetOf(kind string, field func(*schedule.Notification) *string) access[hookDraft] {
+// targetKey returns the access of a key that says what kind of hook this is, and has its target.
+func targetKey(kind string, field func(*schedule.Notification) *string) access[hookDraft] {
 	return by(func(l *loader, h *hookDraft, n *node) {
 		h.kinds = append(h.kinds, kind)
 		*field(&h.notify), _ = readTarget(l, n, field)
 	})
 }
 
+// setSentry reads the DSN of a project of Sentry. Its messages follow a run from start to end.
 func setSentry(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "sentry")
 	if h.key != "after" {
@@ -191,22 +196,22 @@ func setMonitors(t *taskDraft) {
 		if hook.Notify == nil || hook.Notify.Sentry == "" {
 			continue
 		}
-		expanded := *hook.Notify
-		expanded.Monitor = monitorOf(&t.Task)
+		watched := *hook.Notify
+		watched.Monitor = monitorOf(&t.Task)
 		t.Hooks.After = slices.Clone(t.Hooks.After) // other tasks inherit the same list
-		t.Hooks.After[i].Notify = &expanded
+		t.Hooks.After[i].Notify = &watched
 	}
 }
 
-// everyCron finds expressions that every cron understands in the same way.
-var everyCron = regexp.MustCompile(`^[-0-9*/,]+( [-0-9*/,]+){4}$`)
+// portableCron matches expressions that every cron understands in the same way.
+var portableCron = regexp.MustCompile(`^[-0-9*/,]+( [-0-9*/,]+){4}$`)
 
 // monitorOf returns what Sentry shall expect of the task; nil if Sentry cannot know when the task
 // is due. Sentry knows one cron expression. It knows no conditions, and no first and last time.
 func monitorOf(t *schedule.Task) *schedule.Monitor {
 	texts := t.When.Texts()
 	conditional := len(t.ConditionCommands) > 0 || !reflect.ValueOf(t.Conditions).IsZero() || t.Bounds() != ""
-	if len(texts) != 1 || conditional || !everyCron.MatchString(texts[0]) {
+	if len(texts) != 1 || conditional || !portableCron.MatchString(texts[0]) {
 		return nil
 	}
 	return &schedule.Monitor{
@@ -271,11 +276,13 @@ func setOn(l *loader, h *hookDraft, n *node) {
 // webhookFormats are the formats that a webhook may have.
 var webhookFormats = []string{"slack", "text", "teams", "discord"}
 
+// setFormat reads the key `format`: whose format a webhook has.
 func setFormat(l *loader, h *hookDraft, n *node) {
 	allowOnly(l, n, h, "webhook")
 	h.notify.Format, _ = l.OneOf(n, webhookFormats...)
 }
 
+// setAfter reads the key `after`: from how many failures in a row on the hook fires.
 func setAfter(l *loader, h *hookDraft, n *node) {
 	if h.key != "on_failure" && h.key != "on_recovery" {
 		l.Problemf(n, "", "after counts failures in a row, so it is for on_failure and on_recovery, not for %s", h.key)

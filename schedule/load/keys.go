@@ -350,8 +350,9 @@ var includeKeys = keys[struct{}]{
 	},
 }
 
-// synonyms are keys that users of other schedulers write, with our key for each. The keys
-// "command" and "then" are meant in hooks.
+// synonyms are keys that users of other schedulers write, with our key for each. In a hook
+// "command" stands for run, and "then" for trigger. In a task, the one is a key, and the other has
+// a hint of its own (misplacedTaskKey).
 var synonyms = map[string]string{
 	"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
 	"schedule": "cron", "interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",

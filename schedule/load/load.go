@@ -146,7 +146,7 @@ type loader struct {
 
 	schedule *schedule.Schedule
 	mail     mailSettings
-	names    map[string]yamldoc.Place // of the tasks
+	names    map[string]yamldoc.Place // the places of the names of tasks
 	wrong    wrongEntries
 	bare     *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
 	hasStore bool       // the file has the key store, even if its value is empty
@@ -238,6 +238,7 @@ func findMachine(l *loader) {
 	}
 }
 
+// result returns the schedule, or an *InvalidError if there are problems.
 func (l *loader) result() (*schedule.Schedule, error) {
 	if l.ProblemCount() > 0 {
 		problems, cause := l.Problems()
@@ -246,6 +247,7 @@ func (l *loader) result() (*schedule.Schedule, error) {
 	return l.finished(), nil
 }
 
+// finished completes the schedule with what is known at the end of the reading.
 func (l *loader) finished() *schedule.Schedule {
 	s := l.schedule
 	s.Warnings, s.Sources = l.Warnings(), l.Sources()

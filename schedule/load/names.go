@@ -9,6 +9,8 @@ import (
 	"sched/schedule/yamldoc"
 )
 
+// This file reads names, and texts that are much like names.
+
 const (
 	maxNameSize    = 128 // bytes
 	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + punctuation
@@ -27,6 +29,7 @@ func nameOf(text string) string {
 	return name[:min(len(name), maxNameSize)]
 }
 
+// readName reads the name of a task, a group, a mutex or a pool.
 func readName(r *reader, n *node) (string, bool) {
 	if !r.RefuseBool(n, yamldoc.QuotesHint) {
 		return "", false
@@ -94,6 +97,7 @@ func readServer(r *reader, n *node) (string, bool) {
 	return name, ok
 }
 
+// readTextfile reads the path for metrics, and warns of one that the node exporter does not read.
 func readTextfile(r *reader, n *node) (string, bool) {
 	path, ok := r.Path(n)
 	if ok && filepath.Ext(path) != ".prom" {

@@ -14,7 +14,7 @@ import (
 // This file reads the keys about the runs of a task: retries, output, and bounds.
 
 // setRetry reads a mapping, key by key on top of the inherited retry. false takes the inherited
-// retry away.
+// retry away. It is not setMapping: false restores the bare retry, and a number has its own hint.
 func setRetry(l *loader, t *taskDraft, n *node) {
 	if n.IsInteger() {
 		l.Problemf(n, "write {attempts: "+yamldoc.Shorten(n.Value)+"}", "retry must be a mapping, not %s", n.Describe())
@@ -22,7 +22,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	}
 	if n.IsFalse() {
 		l.Origins.Forget(l.Key)
-		t.Retry, t.retries = l.bare.Retry, false
+		t.Retry, t.hasAttempts = l.bare.Retry, false
 		return
 	}
 	if !l.RequireMapping(n, "retry", "") {
@@ -33,17 +33,17 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	retryKeys.Decode(l, &t.Retry, n, 0)
-	t.retries = t.retries || n.Has("attempts")
+	t.hasAttempts = t.hasAttempts || n.Has("attempts")
 	checkRetry(l, t, n)
 }
 
 // checkRetry refuses keys of retry that contradict each other. Only a task needs attempts: retry of
 // defaults or of a group may leave them to its tasks.
 func checkRetry(l *loader, t *taskDraft, n *node) {
-	if !t.retries && l.Task != "" {
+	if !t.hasAttempts && l.Task != "" {
 		l.Problemf(n, "add attempts: the first try and all that follow it", "retry has no attempts")
 	}
-	if lost := n.Lookup("lost"); lost != nil && t.Retry.Lost && t.Retry.Attempts < 2 && t.retries && l.Task != "" {
+	if lost := n.Lookup("lost"); lost != nil && t.Retry.Lost && t.Retry.Attempts < 2 && t.hasAttempts && l.Task != "" {
 		l.Problemf(lost, "write attempts: 2 or more",
 			"retry.lost contradicts one attempt%s: nothing is tried again", placeText(l, n.Lookup("attempts")))
 	}
@@ -76,6 +76,7 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 	}
 }
 
+// readJitter reads a part of a wait, from 0 to 1.
 func readJitter(r *reader, n *node) (float64, bool) {
 	jitter, ok := r.Number(n, 0)
 	if ok && jitter > 1 {
@@ -161,7 +162,7 @@ func checkExpect(l *loader, n *node, t *taskDraft) {
 	if t.Expect.Every == 0 || !t.timing.isSet() || t.When.Boot {
 		return
 	}
-	if least, ok := leastGap(t.When); ok && t.Expect.Every < least {
+	if least, ok := minGap(t.When); ok && t.Expect.Every < least {
 		timing := firstOf(n, "every", "cron")
 		l.Problemf(firstOf(n, "expect"), "make it longer than the time between two runs and what a run takes",
 			"expect.every %s is shorter than the time from one run to the next, %s%s: it would always be overdue",
@@ -173,20 +174,20 @@ func checkExpect(l *loader, n *node, t *taskDraft) {
 // clock.
 var gapsFrom = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// leastGap returns the shortest of the first gaps between two slots. It returns false if there are
-// fewer than two slots.
-func leastGap(when cron.When) (least time.Duration, ok bool) {
+// minGap returns the shortest of the first gaps between two slots, gapsCompared of them. It returns
+// false if there are fewer than two slots.
+func minGap(when cron.When) (shortest time.Duration, ok bool) {
 	const gapsCompared = 8
 	last, ok := when.Next(gapsFrom)
 	for range gapsCompared {
 		next, more := when.Next(last)
 		if !ok || !more {
-			return least, least > 0
+			return shortest, shortest > 0
 		}
-		if gap := next.Sub(last); least == 0 || gap < least {
-			least = gap
+		if gap := next.Sub(last); shortest == 0 || gap < shortest {
+			shortest = gap
 		}
 		last = next
 	}
-	return least, true
+	return shortest, true
 }

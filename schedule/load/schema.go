@@ -169,7 +169,7 @@ func valueSchema(mapping Mapping, key yamldoc.Entry) jsonObject {
 	return ref(t.Of)
 }
 
-// describeKey is what the key means and what holds without it, as sentences.
+// describeKey says in sentences what the key means, and what holds without it.
 func describeKey(key yamldoc.Entry) string {
 	text := strings.ToUpper(key.Doc[:1]) + key.Doc[1:] + "."
 	if key.Type.Without != "" {
@@ -178,7 +178,7 @@ func describeKey(key yamldoc.Entry) string {
 	return text
 }
 
-// plainValue is what a YAML of ours stands for.
+// plainValue returns the value of a YAML text from a row of the keys.
 func plainValue(yaml string) any {
 	value, err := yamldoc.Plain(yaml)
 	if err != nil {
@@ -201,7 +201,7 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	for i, m := range o {
-		b.WriteByte("{,"[min(i, 1)])
+		b.WriteByte("{,"[min(i, 1)]) // "{" before the first member, "," before the others
 		if err := e.Encode(m.name); err != nil {
 			return nil, err
 		}
@@ -217,9 +217,10 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// with returns the object with more members. It does not change o.
 func (o jsonObject) with(more ...jsonMember) jsonObject { return append(o[:len(o):len(o)], more...) }
 
-// list is short for a list of anything.
+// list returns its items, as a value of object.
 func list(items ...any) []any { return items }
 
 // object returns an object of names and values in turn.
@@ -231,6 +232,7 @@ func object(pairs ...any) jsonObject {
 	return o
 }
 
+// ref accepts what the definition with the name accepts.
 func ref(name string) jsonObject { return object("$ref", "#/$defs/"+name) }
 
 // anyOf accepts what one of the schemas does.
@@ -255,11 +257,11 @@ const (
 // all of them.
 var scalar = list("string", "number", "boolean")
 
-// matching accepts scalars. A text must match the pattern.
-func matching(pattern string) jsonObject { return object("type", scalar, "pattern", pattern) }
+// scalarMatching accepts scalars. A text must match the pattern.
+func scalarMatching(pattern string) jsonObject { return object("type", scalar, "pattern", pattern) }
 
-// texts accepts texts that match the pattern, and nothing else.
-func texts(pattern string) jsonObject { return object("type", "string", "pattern", pattern) }
+// textMatching accepts texts that match the pattern, and nothing else.
+func textMatching(pattern string) jsonObject { return object("type", "string", "pattern", pattern) }
 
 // oneOrMore accepts one item or a list of them; with least 1 an empty list is refused.
 func oneOrMore(item jsonObject, least int) jsonObject {
@@ -284,7 +286,7 @@ func schemaKinds() jsonObject {
 		"overlapping", anyOf(ref("flag"), object("enum", list("wait", "replace"))),
 		"text", object("type", scalar),
 		"remark", object("type", list("string", "number")),
-		"filled", matching(textPattern),
+		"filled", scalarMatching(textPattern),
 		"word", object("type", list("string", "number"), "pattern", textPattern), // true is hardly meant as a word
 		"words", oneOrMore(ref("word"), 0),
 		"names", oneOrMore(ref("name"), 1),
@@ -294,31 +296,31 @@ func schemaKinds() jsonObject {
 			"pattern", `^([A-Za-z0-9._-]+=)?[A-Za-z0-9._*?-]+$`), 1),
 		"serverNames", oneOrMore(object("type", list("string", "number"), "pattern", `^[A-Za-z0-9._-]+$`), 0),
 		"name", named("string", "number"),
-		"scheduleName", anyOf(ref("name"), texts(variablePattern)),
+		"scheduleName", anyOf(ref("name"), textMatching(variablePattern)),
 		"mutex", named("string", "number"),
 		"server", anyOf(
 			object("type", list("string", "number"), "pattern", `^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$`, "minimum", 0),
-			texts(variablePattern)),
+			textMatching(variablePattern)),
 		"triggered", named("string", "number"),
 		"pools", object("type", "object",
 			"propertyNames", object("pattern", "^"+namePattern+"$"),
 			"additionalProperties", object("type", "integer", "minimum", 1, "maximum", 1000)),
 		"pauses", oneOrMore(ref("pause"), 0),
-		"duration", texts("^"+durationPattern+"$"),
-		"size", texts(`(?i)^\s*[0-9.]+\s*[KMGT]i?B?\s*$`),
-		"percent", texts(`^\s*[+-]?[0-9]+%\s*$`),
+		"duration", textMatching("^"+durationPattern+"$"),
+		"size", textMatching(`(?i)^\s*[0-9.]+\s*[KMGT]i?B?\s*$`),
+		"percent", textMatching(`^\s*[+-]?[0-9]+%\s*$`),
 		"durationOrNone", anyOf(object("const", "none"), ref("duration")),
 
-		"path", ref("word").with(jsonMember{"not", texts(`^~(/|$)`)}),
+		"path", ref("word").with(jsonMember{"not", textMatching(`^~(/|$)`)}),
 		"paths", oneOrMore(ref("path"), 0),
 		"patterns", oneOrMore(ref("word"), 0),
-		"store", anyOf(ref("text"), object("type", "array", "items", matching(`.`), "minItems", 1)),
+		"store", anyOf(ref("text"), object("type", "array", "items", scalarMatching(`.`), "minItems", 1)),
 		"holidays", oneOrMore(
-			texts(`^\s*([^0-9\s]|`+datePattern+`(\s|$))`).with(jsonMember{"not", texts(`^~(/|$)`)}), 0),
+			textMatching(`^\s*([^0-9\s]|`+datePattern+`(\s|$))`).with(jsonMember{"not", textMatching(`^~(/|$)`)}), 0),
 		"variables", object("type", "object",
 			"propertyNames", object("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
-			"additionalProperties", object("type", scalar, "not", texts(`\$\{file:`))),
-		"plain", object("type", scalar, "not", texts(variablePattern)),
+			"additionalProperties", object("type", scalar, "not", textMatching(`\$\{file:`))),
+		"plain", object("type", scalar, "not", textMatching(variablePattern)),
 		"values", oneOrMore(ref("text"), 1),
 		"params", object("type", "object",
 			"propertyNames", object("maxLength", 256, "pattern", "^[A-Za-z_][A-Za-z0-9_]*$",
@@ -328,25 +330,25 @@ func schemaKinds() jsonObject {
 		"command", anyOf(ref("filled"), ref("arguments")),
 		"arguments", object("type", "array", "minItems", 1, "prefixItems", list(ref("filled")), "items", ref("text")),
 		"condition", anyOf(ref("filled"), ref("arguments"), object("type", "array", "maxItems", 0)),
-		"cron", oneOrMore(texts(`^\s*(@\S+|\S+(\s+\S+){4,5})\s*$`), 1),
-		"every", texts(textPattern),
-		"moment", texts(`^[0-9]{4}-[0-9]{2}-[0-9]{2}`+
+		"cron", oneOrMore(textMatching(`^\s*(@\S+|\S+(\s+\S+){4,5})\s*$`), 1),
+		"every", textMatching(textPattern),
+		"moment", textMatching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}`+
 			`([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?$`),
 		"account", object("type", list("string", "number"), "pattern", `^[^ :\t\r\n/,]+$|`+variablePattern),
-		"umask", anyOf(object("type", "integer", "minimum", 0, "maximum", 777), texts(`^(0|0o?0*[0-7]{1,3})$`)),
+		"umask", anyOf(object("type", "integer", "minimum", 0, "maximum", 777), textMatching(`^(0|0o?0*[0-7]{1,3})$`)),
 
 		"windows", anyOf(ref("window"), object("type", "array", "items", ref("window"), "minItems", 1)),
 		"window", object("type", "array",
-			"prefixItems", list(texts("^"+timePattern+"$"), texts("^("+timePattern+"|24:00)$")),
+			"prefixItems", list(textMatching("^"+timePattern+"$"), textMatching("^("+timePattern+"|24:00)$")),
 			"minItems", 2, "maxItems", 2),
 		"days", oneOrMore(anyOf(
 			object("enum", list("weekdays", "weekends",
 				"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")),
-			texts("^("+anyCase("weekday", "weekend", "sun", "mon", "tue", "wed", "thu", "fri", "sat")+"|"+
+			textMatching("^("+anyCase("weekday", "weekend", "sun", "mon", "tue", "wed", "thu", "fri", "sat")+"|"+
 				"("+anyCase("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")+")[sS]?|"+
 				anyCase("weekdays", "weekends")+"|[0-7])$"),
 			object("type", "integer", "minimum", 0, "maximum", 7)), 1),
-		"assertions", oneOrMore(texts(schedule.AssertionPattern()), 0),
+		"assertions", oneOrMore(textMatching(schedule.AssertionPattern()), 0),
 		"except", oneOrMore(object("const", "holidays"), 0),
 
 		"hooks", hooksSchema(hookWithout(required("on"), required("sentry"), required("after"))),
@@ -354,7 +356,7 @@ func schemaKinds() jsonObject {
 		"hooksAfterAll", hooksSchema(hookWithout(required("after"))),
 		"hooksBeforeARun", hooksSchema(hookWithout(
 			required("on"), required("sentry"), required("after"), required("when"), required("trigger"))),
-		"limit", texts(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+durationPattern+`\s*$`),
+		"limit", textMatching(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+durationPattern+`\s*$`),
 	)
 }
 

@@ -144,6 +144,7 @@ func checkStore(l *loader, s settings, root *node) {
 // maxSeats bounds a pool, because a run that looks for a free seat looks at each seat.
 const maxSeats = 1000
 
+// setPools reads a mapping from the names of pools to their seats.
 func setPools(l *loader, s *settings, n *node) {
 	if !l.RequireMapping(n, l.Key, "") {
 		return
@@ -256,6 +257,7 @@ func setPauseTimes(l *loader, p *pauseDraft, n *node) {
 	}
 }
 
+// pauseForms is the hint for an entry of pauses that says no time.
 const pauseForms = "write from and until, or every and for, as in {every: sunday at 2:00, for: 4h}"
 
 // checkPauseKeys refuses keys that do not say when a pause begins and how long it lasts, or that

@@ -17,9 +17,9 @@ import (
 // draft from which it inherits.
 type taskDraft struct {
 	schedule.Task
-	isGroup bool   // so `group` is its own name
-	isWrong bool   // a group that it is in has problems of its own
-	group   string // the name of a group
+	isGroup       bool   // so `group` is its own name
+	hasWrongGroup bool   // a group that it is in has problems of its own
+	group         string // the name of a group
 
 	hasCommand bool
 	shell      []string
@@ -28,9 +28,9 @@ type taskDraft struct {
 
 	from, until moment // of the keys from and until, on a wall clock
 
-	retries          bool     // retry.attempts was given, here or above
+	hasAttempts      bool     // retry.attempts was given, here or above
 	ownEnv           []string // the variables that env of this level sets
-	waits            bool     // without_overlapping: wait
+	waitsForMutex    bool     // without_overlapping: wait
 	noOverlapByMutex bool     // a mutex set without_overlapping; if the mutex is taken away, so is this
 }
 
@@ -61,7 +61,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	l.bare = &bare
 	if n != nil && l.RequireMapping(n, "defaults", "write keys of tasks, as in {timeout: 1h}") {
 		l.Section = "defaults: "
-		l.trace(base)
+		l.recordOrigins(base)
 		taskKeys.Decode(l, base, n, defaultsScope)
 		l.Section = ""
 	}
@@ -108,24 +108,56 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	*t = *base
 	t.isGroup, t.ownEnv = false, nil
 	t.Place = l.PlaceOf(n)
-	before, section := l.ProblemCount(), l.Section
-	l.chains.reading, l.Section = &t.Task, ""
-	if name := n.Lookup("name"); name != nil && name.IsScalar() && !name.IsNull() {
-		l.Task = yamldoc.Shorten(name.Value)
-	}
-	l.Misspelt = l.Misspelt[:0]
-	l.trace(t)
+	defer l.enterTask(n, t)()
+	before := l.ProblemCount()
 	taskKeys.Decode(l, t, n, taskScope)
 	l.setWhen(t, t.Name)
 	requireKeys(l, n, t)
 	settleTask(l, n, t)
 	checkTask(l, n, t)
 	l.addWrong(before, &t.Task)
-	if t.isWrong {
+	if t.hasWrongGroup {
 		l.wrong.tasks[&t.Task] = true
 	}
-	l.chains.reading, l.Task, l.Section = nil, "", section
 	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
+}
+
+// enterTask lets problems name the task, until the function is called that it returns. It begins to
+// record the origins of the task's values.
+func (l *loader) enterTask(n *node, t *taskDraft) (leave func()) {
+	section := l.Section
+	l.chains.reading, l.Section = &t.Task, ""
+	if name := n.Lookup("name"); name != nil && name.IsScalar() && !name.IsNull() {
+		l.Task = yamldoc.Shorten(name.Value)
+	}
+	l.Misspelt = l.Misspelt[:0]
+	l.recordOrigins(t)
+	return func() { l.chains.reading, l.Task, l.Section = nil, "", section }
+}
+
+// readGroup reads the keys of a group, and then its entries, which inherit them.
+func (l *loader) readGroup(n *node, base *taskDraft) {
+	t := *base
+	before := l.ProblemCount()
+	t.isGroup, t.group, t.ownEnv = true, "", nil
+	section := l.Section
+	l.Section = "group: "
+	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
+		l.Section = "group " + yamldoc.Quote(name.Value) + ": "
+	}
+	l.recordOrigins(&t)
+	taskKeys.Decode(l, &t, n, groupScope)
+	l.setWhen(&t, t.group)
+	if !n.Has("group") {
+		l.Problemf(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
+	}
+	if !n.Has("tasks") {
+		l.Problemf(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
+	}
+	l.addWrong(before, nil)
+	t.hasWrongGroup = t.hasWrongGroup || l.ProblemCount() > before
+	l.readEntries(n.Lookup("tasks"), &t)
+	l.Section = section
 }
 
 // settleTask sets what follows from several keys of a task together.
@@ -162,8 +194,9 @@ func checkTask(l *loader, n *node, t *taskDraft) {
 	warnOfEarlyPause(l, n, t)
 }
 
-// trace begins to record where the draft's values come from. The records of inherited values stay.
-func (l *loader) trace(t *taskDraft) {
+// recordOrigins begins to record where the draft's values come from. The records of inherited
+// values stay.
+func (l *loader) recordOrigins(t *taskDraft) {
 	if l.Origins != nil {
 		t.Origins = maps.Clone(t.Origins)
 		l.Origins = t.Origins
@@ -194,6 +227,7 @@ func checkCodes(l *loader, n *node, t *taskDraft) {
 	}
 }
 
+// warnOfLongRetry warns of a foreground task whose tick waits long for its next attempt.
 func warnOfLongRetry(l *loader, n *node, t *taskDraft) {
 	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
 		l.Warnf(firstOf(n, "retry"), "with `background: true` a later tick goes on with it",
@@ -210,30 +244,6 @@ func warnOfEarlyPause(l *loader, n *node, t *taskDraft) {
 					"it never fires", hook.After, t.PauseAfter)
 		}
 	}
-}
-
-func (l *loader) readGroup(n *node, base *taskDraft) {
-	t := *base
-	before := l.ProblemCount()
-	t.isGroup, t.group, t.ownEnv = true, "", nil
-	section := l.Section
-	l.Section = "group: "
-	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
-		l.Section = "group " + yamldoc.Quote(name.Value) + ": "
-	}
-	l.trace(&t)
-	taskKeys.Decode(l, &t, n, groupScope)
-	l.setWhen(&t, t.group)
-	if !n.Has("group") {
-		l.Problemf(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
-	}
-	if !n.Has("tasks") {
-		l.Problemf(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
-	}
-	l.addWrong(before, nil)
-	t.isWrong = t.isWrong || l.ProblemCount() > before
-	l.readEntries(n.Lookup("tasks"), &t)
-	l.Section = section
 }
 
 // setTaskName reads the name of a task, which no other task may have. It is never inherited.

@@ -12,7 +12,9 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// timing is cron: or every: as one level of the file has it.
+// This file reads when a task is due: cron and every, from and until, spread and the zone.
+
+// A timing is cron: or every: as one level of the file has it.
 type timing struct {
 	crons  []*node
 	every  *node
@@ -66,6 +68,7 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 	}
 }
 
+// setEveryTimes reads the words of every.
 func setEveryTimes(l *loader, t *taskDraft, n *node) {
 	t.When.Every = n.Value
 	if isBoot(n.Value, "boot") {
@@ -78,9 +81,9 @@ func setEveryTimes(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// setCronTimes reads the expressions of cron. If warns is true, it warns of two restricted fields
-// for days.
-func setCronTimes(l *loader, t *taskDraft, seed string, warns bool) {
+// setCronTimes reads the expressions of cron. If the level itself has them (isOwn), it warns of two
+// fields that restrict the days.
+func setCronTimes(l *loader, t *taskDraft, seed string, isOwn bool) {
 	t.When.Crons, t.When.Boot = make([]cron.Expression, 0, len(t.timing.crons)), false
 	for _, n := range t.timing.crons {
 		if isBoot(n.Value, cron.AtBoot) {
@@ -93,13 +96,13 @@ func setCronTimes(l *loader, t *taskDraft, seed string, warns bool) {
 			continue
 		}
 		t.When.Crons = append(t.When.Crons, expression)
-		if warns {
+		if isOwn {
 			warnOfDayFields(l, n, expression)
 		}
 	}
 }
 
-// warnOfDayFields warns of an expression that restricts the days by two fields.
+// warnOfDayFields isOwn of an expression that restricts the days by two fields.
 func warnOfDayFields(l *loader, n *node, expression cron.Expression) {
 	switch {
 	case expression.StepBothDays():
@@ -129,8 +132,8 @@ func (m moment) in(zone *time.Location) time.Time {
 	return m.at
 }
 
-// withZone matches a date and a time with more after them.
-var withZone = humanize.Pattern(`^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)? *[A-Z+-]`)
+// momentWithZone matches a date and a time with more after them.
+var momentWithZone = humanize.Pattern(`^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)? *[A-Z+-]`)
 
 // readMoment reads a date, a date and a time, or an instant.
 func readMoment(r *reader, n *node) (moment, bool) {
@@ -151,7 +154,7 @@ func readMoment(r *reader, n *node) (moment, bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		hint := "write a date, or a date and a time, as in 2026-12-24 or 2026-12-24 18:00"
-		if withZone().MatchString(text) {
+		if momentWithZone().MatchString(text) {
 			hint = "a time with its zone is written as 2026-12-24T18:00:00+01:00"
 		}
 		r.Problemf(n, hint, "%s %s is not a date, or a date with a time", r.Key, yamldoc.Quote(text))
@@ -173,8 +176,8 @@ func setBounds(l *loader, n *node, t *taskDraft) {
 	}
 }
 
-// isBoot reports whether a time is the boot of the machine.
-func isBoot(text, boot string) bool { return strings.EqualFold(strings.TrimSpace(text), boot) }
+// isBoot reports whether a time is the boot of the machine. The word for it depends on the key.
+func isBoot(text, word string) bool { return strings.EqualFold(strings.TrimSpace(text), word) }
 
 // checkBoot refuses keys that contradict a boot. A boot concerns one machine, and nobody knows when
 // the next boot is.
@@ -206,7 +209,8 @@ func refuseTiming(l *loader, t *timing, n *node, key string, err error) {
 	}
 }
 
-// shift returns how much later than its own times a task is due on this server.
+// shift returns how much later than its own times a task is due on this server. All servers of a
+// one_server task shift it alike.
 func (l *loader) shift(t *schedule.Task) time.Duration {
 	switch {
 	case t.Spread == 0:

@@ -31,7 +31,7 @@ const defaultWait = time.Hour
 // waits.
 func setOverlapping(l *loader, t *taskDraft, n *node) {
 	if n.IsScalar() && (n.Value == "wait" || n.Value == "replace") {
-		t.WithoutOverlapping, t.waits, t.Replace = true, true, n.Value == "replace"
+		t.WithoutOverlapping, t.waitsForMutex, t.Replace = true, true, n.Value == "replace"
 		return
 	}
 	if !n.IsBool() && !n.IsNull() {
@@ -42,7 +42,7 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	if value, ok := l.Bool(n); ok {
-		t.WithoutOverlapping, t.waits, t.Replace = value, false, false
+		t.WithoutOverlapping, t.waitsForMutex, t.Replace = value, false, false
 	}
 }
 
@@ -65,7 +65,7 @@ func overlappingHint(n *node) string {
 
 // settleWait decides how long the runs of a task wait, and refuses wait for tasks that cannot wait.
 func settleWait(l *loader, task *node, t *taskDraft) {
-	if !t.waits || !t.WithoutOverlapping {
+	if !t.waitsForMutex || !t.WithoutOverlapping {
 		t.MaxWait, t.Replace = 0, false
 		refuseWaitAtMost(l, task)
 		return
