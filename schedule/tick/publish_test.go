@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,4 +111,21 @@ func hasUnpublished(dir string) bool {
 	defer db.Close()
 	waiting, err := db.Runs().Unpublished(context.Background(), 1)
 	return err == nil && len(waiting) > 0
+}
+
+// The detail once read "this server is not server".
+func TestATickSaysThatItsServerIsNotAnnounced(t *testing.T) {
+	w := newWorld(t, 1, `
+  - {name: task, cron: "0 5 * * *", command: "true"}
+`)
+	redis := miniredis.RunT(t)
+	w.storage.Store = redistest.Dial(t, "redis://"+redis.Addr())
+	redis.Close()
+	tick := w.tick()
+	var detail string
+	tick.Report.Detail = func(format string, args ...any) { detail = fmt.Sprintf(format, args...) }
+	(&announcer{tick: tick}).tell(cluster.Server{Name: "web-1"})
+	if !strings.HasPrefix(detail, "this server is not announced: ") {
+		t.Errorf("the detail is %q", detail)
+	}
 }

@@ -70,7 +70,7 @@ func (a *announcer) tell(server cluster.Server) {
 	var offset time.Duration
 	offset, a.findings, a.err = cluster.Announce(context.Background(), a.tick.Storage.Store, clock.Now, server)
 	if a.err != nil {
-		a.tick.Report.detail("this server is not server: %v", a.err)
+		a.tick.Report.detail("this server is not announced: %v", a.err)
 		return
 	}
 	a.tick.reportServers(offset, a.findings)
