@@ -107,13 +107,13 @@ func (c *console) printProblems(problems []schedule.Problem) {
 	}
 }
 
-// mostProblems is how many problems of a schedule commands other than check print: cron may mail
+// maxProblems is how many problems of a schedule commands other than check print: cron may mail
 // what a tick prints, each minute.
-const mostProblems = 10
+const maxProblems = 10
 
-// printFirstProblems prints at most mostProblems, and how many more there are.
+// printFirstProblems prints at most maxProblems, and how many more there are.
 func (f *scheduleFile) printFirstProblems(problems []schedule.Problem) {
-	first := problems[:min(mostProblems, len(problems))]
+	first := problems[:min(maxProblems, len(problems))]
 	f.printProblems(first)
 	if more := len(problems) - len(first); more > 0 {
 		fmt.Fprintf(f.err, "and %s: see `sched check%s`\n", humanize.Count(more, "more problem"), f.configFlag())

@@ -120,7 +120,7 @@ func (a forecastCommand) compare(basis *forecast.Basis, o forecastOptions) error
 	if o.servers > 1 && len(other.Store.Servers) == 0 {
 		return usage("leave --servers out", "--servers %d: %s has no store", o.servers, o.compare)
 	}
-	before, after := forecast.Foresee(basis), forecast.Foresee(basis.With(other))
+	before, after := forecast.Foresee(basis), forecast.Foresee(basis.WithSchedule(other))
 	if o.json {
 		err = a.printJSON(map[string]forecast.Forecast{"before": before.JSON(), "after": after.JSON()})
 	} else {
@@ -159,8 +159,8 @@ func (o forecastOptions) checkLimit(report forecast.Report) error {
 		"%d runs at once on %s, and --max-concurrent is %d", report.Peak.Most, when, o.maxConcurrent)
 }
 
-// longestSlots is the longest time for --slots.
-const longestSlots = 24 * time.Hour
+// maxSlotsSpan is the longest time for --slots.
+const maxSlotsSpan = 24 * time.Hour
 
 // basis reads what a forecast from a time on needs, such as how long runs take.
 func (a forecastCommand) basis(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecast.Basis, error) {
@@ -175,11 +175,11 @@ func (a forecastCommand) basis(s *schedule.Schedule, from time.Time, o forecastO
 	if err := forecast.CheckSpan(from, span); err != nil {
 		return nil, err
 	}
-	if o.slots && span > longestSlots {
+	if o.slots && span > maxSlotsSpan {
 		return nil, usage("ask for 24h, or leave --slots out",
 			"%s is too long for a line a slot", humanize.Duration(span))
 	}
-	return forecast.Read(noDeadline, a.view(s), forecast.Input{
+	return forecast.ReadBasis(noDeadline, a.view(s), forecast.Input{
 		Schedule: s,
 		From:     from,
 		To:       from.Add(span),

@@ -30,8 +30,8 @@ func (a forecastCommand) printForecast(r forecast.Report) {
 	a.printNotes(r.Notes)
 }
 
-// mostRows is how many rows the tables of late and of skipping tasks have; --json has all rows.
-const mostRows = 10
+// maxRows is how many rows the tables of late and of skipping tasks have; --json has all rows.
+const maxRows = 10
 
 // printLate prints the foreground tasks that start late, and behind which tasks.
 func (a forecastCommand) printLate(r forecast.Report) {
@@ -42,7 +42,7 @@ func (a forecastCommand) printLate(r forecast.Report) {
 	fmt.Fprintln(a.out)
 	t := a.stdout().Table(terminal.Shrink{Column: 4, Least: 12}, terminal.Shrink{Column: 0, Least: 12})
 	t.Head("LATE", "RUNS", "AT MOST", "DUE", "BEHIND")
-	for _, task := range late[:min(mostRows, len(late))] {
+	for _, task := range late[:min(maxRows, len(late))] {
 		runs := fmt.Sprintf("%d of %d", task.LateRuns, task.Starts)
 		due := forecast.DayAndTime(task.MostLate.At, r.Schedule.Location)
 		behind := cmp.Or(r.Behind(task), "-")
@@ -61,7 +61,7 @@ func (a forecastCommand) printSkipping(r forecast.Report) {
 	fmt.Fprintln(a.out)
 	t := a.stdout().Table(terminal.Shrink{Column: 3, Least: 12}, terminal.Shrink{Column: 0, Least: 12})
 	t.Head("SKIPS", "SLOTS", "FIRST", "SINCE")
-	for _, task := range skipping[:min(mostRows, len(skipping))] {
+	for _, task := range skipping[:min(maxRows, len(skipping))] {
 		slots := fmt.Sprintf("%d of %d", task.TroubleSkips(), task.TroubleSkips()+task.Starts)
 		first := forecast.DayAndTime(task.FirstTroubleSkip.At, r.Schedule.Location)
 		t.Row(task.Name, slots, first, r.Since(task))
@@ -71,8 +71,8 @@ func (a forecastCommand) printSkipping(r forecast.Report) {
 }
 
 func (a forecastCommand) printMore(rows int) {
-	if rows > mostRows {
-		fmt.Fprintf(a.out, "and %s: see --json\n", humanize.Count(rows-mostRows, "more task"))
+	if rows > maxRows {
+		fmt.Fprintf(a.out, "and %s: see --json\n", humanize.Count(rows-maxRows, "more task"))
 	}
 }
 
@@ -133,8 +133,8 @@ func hourHeads(width int) string {
 	return heads.String()
 }
 
-// heatCell marks an hour with late or skipped runs with "!". If width is 0, it prints the
-// sign of the level.
+// heatCell marks an hour with late or skipped runs with "!". If width is 0, it prints the sign of
+// the level.
 func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	switch {
 	case !cell.Exists:

@@ -28,8 +28,8 @@ type firstSchedule struct {
 	offered int      // how many tasks for these kinds it has; they are switched off
 }
 
-// usualPath is what most programs are in. Cron has less.
-const usualPath = "/usr/local/bin:/usr/bin:/bin"
+// defaultPath is what most programs are in. Cron has less.
+const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // newSchedule returns the first schedule for the project.
 func (p project) newSchedule() firstSchedule {
@@ -54,7 +54,7 @@ func (p project) newSchedule() firstSchedule {
 // path is the PATH for cron. It has the folders of the programs that are found now. It leaves out a
 // folder whose name means something else in a PATH or in YAML.
 func (p project) path(programs []string) string {
-	folders := strings.Split(usualPath, ":")
+	folders := strings.Split(defaultPath, ":")
 	for _, name := range programs {
 		program, err := p.lookPath(name)
 		if err != nil || !filepath.IsAbs(program) {
@@ -165,8 +165,8 @@ var periodicScript = humanize.Pattern(`(?i)\b(` +
 // plainName matches a name that a task may have and that needs no quotes in a shell.
 var plainName = humanize.Pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
 
-// mostScripts is how many scripts of package.json become tasks.
-const mostScripts = 5
+// maxScripts is how many scripts of package.json become tasks.
+const maxScripts = 5
 
 func nodeTasks(p project, kinds []string) string {
 	if !p.has("package.json") {
@@ -175,7 +175,7 @@ func nodeTasks(p project, kinds []string) string {
 	manager := packageManager(p)
 	var tasks []string
 	for _, script := range p.scripts() {
-		if plainName().MatchString(script) && periodicScript().MatchString(script) && len(tasks) < mostScripts {
+		if plainName().MatchString(script) && periodicScript().MatchString(script) && len(tasks) < maxScripts {
 			words := strings.ReplaceAll(script, ":", " ")
 			tasks = append(tasks, firstText("node-script", script, words, manager))
 		}

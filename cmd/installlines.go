@@ -60,12 +60,12 @@ func (p *places) compareLines(text string) (proven, others []int) {
 
 // lineNumbers writes "lines 3, 5 and 7". It writes at most ten numbers.
 func lineNumbers(numbers []int) string {
-	const most = 10
+	const maxNumbers = 10
 	var parts []string
-	for _, number := range numbers[:min(most, len(numbers))] {
+	for _, number := range numbers[:min(maxNumbers, len(numbers))] {
 		parts = append(parts, strconv.Itoa(number))
 	}
-	if more := len(numbers) - most; more > 0 {
+	if more := len(numbers) - maxNumbers; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
 	last := len(parts) - 1

@@ -61,7 +61,7 @@ The output of a run of another server of the store is on that server: logs says 
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.grep != "" && !c.Flags().Changed("lines") {
-				o.lines = foundLines
+				o.lines = maxFoundLines
 			}
 			return logsCommand{a}.logs(args, o)
 		},
@@ -231,8 +231,8 @@ func copyFile(w io.Writer, path string, lines int) error {
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has
 // no outcome if no process supervised the run to its end. follow begins with the last lines, or
-// with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f. (A follower
-// prints lines of many runs, each with its task in front; follow copies the bytes of one run.)
+// with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f. (A follower prints
+// lines of many runs, each with its task in front; follow copies the bytes of one run.)
 func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
 	tail, buffer := &outputReader{path: begun.Output}, make([]byte, 64<<10)
 	defer tail.close()

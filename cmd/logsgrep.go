@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	foundLines   = 1000 // logs --grep prints at most so many lines, unless -n says otherwise
-	longestFound = 1000 // it prints at most so many bytes of a line, around the match
+	maxFoundLines = 1000 // logs --grep prints at most so many lines, unless -n says otherwise
+	maxFoundBytes = 1000 // it prints at most so many bytes of a line, around the match
 )
 
 // A foundLine is a line that fits the pattern, for --json.
@@ -154,11 +154,11 @@ func (g *logsGrep) print(r view.Run, hit view.Hit) error {
 // cut shortens a long line to what surrounds the match. Dots stand where text is left out.
 func (g *logsGrep) cut(line string) string {
 	match := g.pattern.FindStringIndex(line)
-	if len(line) <= longestFound || match == nil {
+	if len(line) <= maxFoundBytes || match == nil {
 		return line
 	}
-	from := max(0, match[0]-longestFound/4)
-	to := min(len(line), from+longestFound)
+	from := max(0, match[0]-maxFoundBytes/4)
+	to := min(len(line), from+maxFoundBytes)
 	text := strings.ToValidUTF8(line[from:to], "")
 	if from > 0 {
 		text = "…" + text

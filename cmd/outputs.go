@@ -111,8 +111,8 @@ func (d *discovery) outputsIn(path string) (outputs []*followedFile, err error) 
 	return outputs, nil
 }
 
-// longestLine is how many bytes are one line at most: a longer line is printed in pieces.
-const longestLine = 16 << 10
+// maxLine is how many bytes are one line at most: a longer line is printed in pieces.
+const maxLine = 16 << 10
 
 // A followedFile is a file that a run or its hooks print to. It is read line by line.
 type followedFile struct {
@@ -157,7 +157,7 @@ func (f *followedFile) printLines(bytesRead []byte, print func(outputLine)) {
 		var line []byte
 		line, bytesRead, isWhole = bytes.Cut(bytesRead, []byte("\n"))
 		f.line = append(f.line, line...)
-		for len(f.line) > longestLine {
+		for len(f.line) > maxLine {
 			piece := firstPiece(f.line)
 			print(f.lineOf(string(piece)))
 			f.line = append(f.line[:0], f.line[len(piece):]...)
@@ -169,15 +169,15 @@ func (f *followedFile) printLines(bytesRead []byte, print func(outputLine)) {
 	}
 }
 
-// firstPiece returns the first longestLine bytes of a longer line, or a few less: a character of
-// UTF-8 stays whole.
+// firstPiece returns the first maxLine bytes of a longer line, or a few less: a character of UTF-8
+// stays whole.
 func firstPiece(line []byte) []byte {
-	for end := longestLine; end > longestLine-utf8.UTFMax; end-- {
+	for end := maxLine; end > maxLine-utf8.UTFMax; end-- {
 		if utf8.RuneStart(line[end]) {
 			return line[:end]
 		}
 	}
-	return line[:longestLine]
+	return line[:maxLine]
 }
 
 // end prints the beginning of a line that has no end, and closes the file.

@@ -11,7 +11,7 @@ import (
 // --json writes U+FFFD for half a character.
 func TestALongLineIsPrintedInPiecesOfWholeCharacters(t *testing.T) {
 	t.Parallel()
-	line := "a" + strings.Repeat("ü", 3*longestLine/2)
+	line := "a" + strings.Repeat("ü", 3*maxLine/2)
 	path := filepath.Join(t.TempDir(), "run.log")
 	if err := os.WriteFile(path, []byte(line+"\n\nnext\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestALongLineIsPrintedInPiecesOfWholeCharacters(t *testing.T) {
 		t.Errorf("%d lines are printed", len(printed))
 	}
 	for _, piece := range printed {
-		if len(piece) > longestLine || !utf8.ValidString(piece) {
+		if len(piece) > maxLine || !utf8.ValidString(piece) {
 			t.Errorf("a piece of %d bytes is no whole text", len(piece))
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"sched/schedule/work"
 )
 
-// longestName is how wide the column of the names may become in a report.
-const longestName = 40
+// maxNameWidth is how wide the column of the names may become in a report.
+const maxNameWidth = 40
 
-// mostBuffered is how much of a report is buffered until it is written, in bytes.
-const mostBuffered = 64 << 10
+// maxBuffered is how much of a report is buffered until it is written, in bytes.
+const maxBuffered = 64 << 10
 
 // A reporter prints what a tick does: as text, as one JSON object, or in lines of JSON. Its methods
 // foregroundBegun, backgroundStarted, flush, done and skipped are for tick.Report, whose callers
@@ -31,7 +31,7 @@ type reporter struct {
 	logs     *logStream      // nil without --logs: its methods do nothing; never there with terminal
 
 	mu        sync.Mutex
-	nameWidth int    // of the longest name; at most longestName
+	nameWidth int    // of the longest name; at most maxNameWidth
 	reported  int    // how many lines the report has, also those that --quiet leaves out
 	buffered  []byte // lines about background runs, for a pipe: they are written together
 	tasks     []runJSON
@@ -58,7 +58,7 @@ type runJSON struct {
 func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport) *reporter {
 	r := &reporter{app: a, tick: t, opts: o, terminal: onTerminal, tasks: []runJSON{}}
 	for _, task := range t.Schedule.Tasks {
-		r.nameWidth = min(max(r.nameWidth, len(task.Name)), longestName)
+		r.nameWidth = min(max(r.nameWidth, len(task.Name)), maxNameWidth)
 	}
 	return r
 }
@@ -181,7 +181,7 @@ func (r *reporter) print(line reportLine) {
 	} else {
 		r.buffer(line)
 	}
-	if !line.isStart || len(row.Notes) > 0 || len(r.buffered) >= mostBuffered {
+	if !line.isStart || len(row.Notes) > 0 || len(r.buffered) >= maxBuffered {
 		r.writeBuffered()
 	}
 	for _, note := range row.Notes {

@@ -28,7 +28,7 @@ type terminalReport struct {
 	live     *terminal.LiveLine
 	shownRun string // the run that the live line shows
 
-	nameWidth     int // of the longest name of a task that is due; at most longestName
+	nameWidth     int // of the longest name of a task that is due; at most maxNameWidth
 	begun         time.Time
 	minutePrinted bool
 	rows          int // how many were printed
@@ -54,7 +54,7 @@ func newTerminalReport(
 	r = &terminalReport{app: a, tick: t, opts: o, stopping: stopping, begun: time.Now()}
 	for _, slot := range t.Schedule.Due(t.Minute) {
 		if o.only == "" || o.only == slot.Task.Name {
-			r.nameWidth = min(max(r.nameWidth, len(slot.Task.Name)), longestName)
+			r.nameWidth = min(max(r.nameWidth, len(slot.Task.Name)), maxNameWidth)
 		}
 	}
 	restore = func() {}

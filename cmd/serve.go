@@ -335,9 +335,9 @@ type liveStore struct {
 	connected schedule.Schedule // app.connections are for this one; the zero value before the first use
 }
 
-// longestUse is how long requests may use the earlier connections after an edit. A stop takes
-// that long only if the kill_after of its task does.
-const longestUse = time.Hour
+// maxUse is how long requests may use the earlier connections after an edit. A stop takes that long
+// only if the kill_after of its task does.
+const maxUse = time.Hour
 
 // use calls read when the app has the connections of s. Only one read runs at a time.
 func (l *liveStore) use(s *schedule.Schedule, read func()) {
@@ -345,7 +345,7 @@ func (l *liveStore) use(s *schedule.Schedule, read func()) {
 	defer l.mu.Unlock()
 	c := &l.connected
 	if c.Name != s.Name || c.StateDir != s.StateDir || !reflect.DeepEqual(c.Store, s.Store) {
-		time.AfterFunc(longestUse, l.app.connections.close)
+		time.AfterFunc(maxUse, l.app.connections.close)
 		l.connected, l.app.connections = *s, connections{}
 	}
 	read()

@@ -150,7 +150,7 @@ func (a workCommand) readSetup(o workOptions) (workSetup, error) {
 	setup.stateDir, setup.zone = s.StateDir, s.Location
 	setup.logs = o.run.logs || s.Logs
 	for _, t := range s.Tasks {
-		setup.nameWidth = min(max(setup.nameWidth, len(t.Name)), longestName)
+		setup.nameWidth = min(max(setup.nameWidth, len(t.Name)), maxNameWidth)
 	}
 	return setup, nil
 }

@@ -15,12 +15,12 @@ import (
 	"sched/schedule/view"
 )
 
-// IfUnknown is how long a run of a task is taken to last if the history has no successful run of
-// the task.
-const IfUnknown = time.Second
+// DefaultDuration is how long a run of a task is taken to last if the history has no successful run
+// of the task.
+const DefaultDuration = time.Second
 
-// Longest is how long a forecast may be: a month.
-const Longest = 31 * 24 * time.Hour
+// MaxSpan is how long a forecast may be: a month.
+const MaxSpan = 31 * 24 * time.Hour
 
 // The years whose instants can be counted in nanoseconds since 1970.
 const firstYear, lastYear = 1970, 2261
@@ -34,7 +34,7 @@ func CheckSpan(from time.Time, span time.Duration) error {
 	case span < time.Minute:
 		words := humanize.DurationPrecise(max(span, 0))
 		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too short for a forecast", words)
-	case span > Longest:
+	case span > MaxSpan:
 		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too long for a forecast", humanize.Duration(span))
 	}
 	return nil
@@ -48,14 +48,14 @@ type Basis struct {
 	inMaintenance bool
 }
 
-// Read completes an input that has the schedule, the span and the servers. It adds the pauses, and
-// how long the runs of each task took. If the history cannot be read, Read tells the source, and
-// nothing is known about durations.
-func Read(ctx context.Context, source view.Source, input Input) *Basis {
+// ReadBasis completes an input that has the schedule, the span and the servers. It adds the pauses,
+// and how long the runs of each task took. If the history cannot be read, ReadBasis tells the
+// source, and nothing is known about durations.
+func ReadBasis(ctx context.Context, source view.Source, input Input) *Basis {
 	b := &Basis{Input: input}
 	b.readControls(source)
 	b.readHistory(ctx, source)
-	return b.With(input.Schedule)
+	return b.WithSchedule(input.Schedule)
 }
 
 func (b *Basis) readControls(source view.Source) {
@@ -76,8 +76,9 @@ func (b *Basis) readHistory(ctx context.Context, source view.Source) error {
 	return err
 }
 
-// With returns the basis for another schedule: the span, the pauses and the history are the same.
-func (b *Basis) With(s *schedule.Schedule) *Basis {
+// WithSchedule returns the basis for another schedule: the span, the pauses and the history are the
+// same.
+func (b *Basis) WithSchedule(s *schedule.Schedule) *Basis {
 	other := *b
 	other.Schedule, other.Loads, other.Notes = s, map[string]Load{}, nil
 	for _, t := range s.Tasks {
@@ -90,7 +91,7 @@ func (b *Basis) With(s *schedule.Schedule) *Basis {
 // loadOf returns the load of a run of a task, from the costs of its past runs. The timeouts of the
 // task bound the duration.
 func loadOf(t *schedule.Task, cost state.Cost) Load {
-	load := Load{Took: IfUnknown}
+	load := Load{Took: DefaultDuration}
 	if cost.Runs > 0 {
 		load = Load{Runs: cost.Runs, Took: cost.Median, CPU: cost.CPU, Memory: cost.Memory}
 	}
@@ -101,7 +102,8 @@ func loadOf(t *schedule.Task, cost state.Cost) Load {
 }
 
 // longestRun is how long a run of a task may last until a timeout ends its last attempt; 0 if the
-// task has no timeout.
+// task has no timeout. It counts no jitter and no kill_after, which Task.Longest counts: a forecast
+// takes the usual case.
 func longestRun(t *schedule.Task) (longest time.Duration) {
 	if t.Timeout == 0 {
 		return 0
@@ -122,7 +124,7 @@ type Note struct {
 	Hint string `json:"hint"`
 }
 
-const mostNamed = 5
+const maxNamed = 5 // tasks in a note
 
 // addNote adds a note without a hint.
 func (b *Basis) addNote(kind, format string, args ...any) {
@@ -166,7 +168,7 @@ func (b *Basis) addTasksNote(kind string, names []string, singular, plural, text
 	}
 	if len(names) > 0 {
 		b.addNote(kind, "%s %s %s: %s",
-			humanize.Count(len(names), "task"), verb, text, humanize.Names(names, mostNamed))
+			humanize.Count(len(names), "task"), verb, text, humanize.Names(names, maxNamed))
 	}
 }
 
@@ -217,7 +219,7 @@ func (b *Basis) addControlsNotes() {
 	if len(endless) > 0 {
 		b.Notes = append(b.Notes, Note{
 			Kind: "paused",
-			Text: "paused without an end, which does not count: " + humanize.Names(endless, mostNamed),
+			Text: "paused without an end, which does not count: " + humanize.Names(endless, maxNamed),
 			Hint: "sched resume " + endless[0],
 		})
 	}
@@ -243,7 +245,7 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 		return c.last, nil
 	}
 	historyErr := b.readHistory(ctx, source)
-	r := Foresee(b.With(source.Schedule))
+	r := Foresee(b.WithSchedule(source.Schedule))
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}

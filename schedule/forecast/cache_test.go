@@ -127,7 +127,7 @@ func TestACacheMakesNoReportForNobody(t *testing.T) {
 	defer leave()
 	begun := time.Now()
 	// 134 million slots
-	if _, err := c.Report(ctx, src, controltest.Now(), forecast.Longest); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.Report(ctx, src, controltest.Now(), forecast.MaxSpan); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	if took := time.Since(begun); took > time.Minute {
@@ -147,12 +147,12 @@ func TestASpanThatCannotBeForeseen(t *testing.T) {
 	}{
 		{"2026-03-01T00:00:00Z", week, ""},
 		{"1970-01-01T00:00:00Z", time.Minute, ""},
-		{"2261-12-31T00:00:00Z", forecast.Longest, ""},
+		{"2261-12-31T00:00:00Z", forecast.MaxSpan, ""},
 		{"2262-01-01T00:00:00Z", week, "the year 2262 cannot be foreseen"},
 		{"1969-12-31T00:00:00Z", week, "the year 1969 cannot be foreseen"},
 		{"2026-03-01T00:00:00Z", 59 * time.Second, "59.0 s is too short"},
 		{"2026-03-01T00:00:00Z", -week, "too short"},
-		{"2026-03-01T00:00:00Z", forecast.Longest + time.Second, "31 d 0 h is too long"},
+		{"2026-03-01T00:00:00Z", forecast.MaxSpan + time.Second, "31 d 0 h is too long"},
 	} {
 		from, _ := time.Parse(time.RFC3339, tt.from)
 		err := forecast.CheckSpan(from, tt.span)

@@ -20,11 +20,11 @@ type Sums struct {
 	CPU     Peak // of processors in use, in thousandths
 	Memory  Peak // in bytes
 	Hours   []Hour
-	Crowded []Minute // minutes in which most runs are due to start, at most mostCrowded, the fullest first
+	Crowded []Minute // minutes in which most runs are due to start, at most maxCrowded, the fullest first
 	Tasks   []Task   // active ones, in file order
 }
 
-const mostCrowded = 5
+const maxCrowded = 5
 
 // A Peak is the most there is of something at one moment.
 type Peak struct {
@@ -250,7 +250,7 @@ func (c *collector) result() *Sums {
 		}
 	}
 	slices.SortStableFunc(sums.Crowded, func(a, b Minute) int { return cmp.Compare(b.Starts, a.Starts) })
-	sums.Crowded = sums.Crowded[:min(len(sums.Crowded), mostCrowded)]
+	sums.Crowded = sums.Crowded[:min(len(sums.Crowded), maxCrowded)]
 	return sums
 }
 

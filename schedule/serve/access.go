@@ -271,10 +271,10 @@ type wrongAttempts struct {
 }
 
 const (
-	mostWrong     = 10 // wrong attempts of one address in wrongSpan; each further one is delayed
-	wrongSpan     = time.Minute
-	wrongDelay    = time.Second
-	mostAddresses = 10_000 // more are forgotten together
+	maxWrong     = 10 // wrong attempts of one address in wrongSpan; each further one is delayed
+	wrongSpan    = time.Minute
+	wrongDelay   = time.Second
+	maxAddresses = 10_000 // more are forgotten together
 )
 
 // countWrong counts a wrong attempt from an address, and returns how long its answer must wait.
@@ -285,12 +285,12 @@ func (t *throttle) countWrong(address string) time.Duration {
 	if t.now().Sub(wrong.since) >= wrongSpan {
 		wrong = wrongAttempts{since: t.now()}
 	}
-	if t.byAddress == nil || len(t.byAddress) >= mostAddresses {
+	if t.byAddress == nil || len(t.byAddress) >= maxAddresses {
 		t.byAddress = map[string]wrongAttempts{}
 	}
 	wrong.count++
 	t.byAddress[address] = wrong
-	if wrong.count <= mostWrong {
+	if wrong.count <= maxWrong {
 		return 0
 	}
 	return t.delay

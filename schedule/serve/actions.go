@@ -46,7 +46,7 @@ func readFuture(r *Visit, in *float64, inName, at, atName string) (t time.Time, 
 		return now.Add(d), true, err
 	case at != "":
 		t, err = r.readTime(atName, at, view.ReadTime)
-		if err == nil && (!t.After(now) || t.Sub(now) > longestWait) {
+		if err == nil && (!t.After(now) || t.Sub(now) > maxWait) {
 			err = badRequest("write a time that is yet to come, or leave it out",
 				"%s %s is in the past, or more than ten years ahead", atName, Shortened(at))
 		}
@@ -193,7 +193,7 @@ func afterStop(r *Visit, whole string, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxAnswerTime)
 	defer cancel()
 	run, err := r.View.Run(ctx, whole)
 	c := content{value: run}
@@ -242,7 +242,7 @@ func (r *Visit) beginStop(actor control.Actor, run view.Run, reason string) (don
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:
-		return nil, unavailable("try again", "%d runs are being stopped already", mostStopping)
+		return nil, unavailable("try again", "%d runs are being stopped already", maxStopping)
 	}
 	giveBack := func() { <-r.server.stopping }
 	end := make(chan error, 1)

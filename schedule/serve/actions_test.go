@@ -104,7 +104,7 @@ func (b *box) endsWhatWaits() {
 	running, endRunning := b.living(func(r *state.Row) {
 		r.Phase, r.Attempt, r.Started = state.Running, state.Attempt{Number: 1, At: controltest.Noon}, controltest.Noon
 	})
-	long := strings.Repeat("x", mostReason+1)
+	long := strings.Repeat("x", maxReason+1)
 	b.wants("a long reason of a cancel", b.end("cancel", queued, long), 400, "the reason is longer than 500")
 	b.wants("a long reason of a stop", b.end("stop", running, long), 400, "the reason is longer than 500")
 	b.wants("the run that was not stopped", b.call(call{scope: ScopeRead, method: "GET", route: "/runs/{id}", values: []string{running}}), 200, `"stop_by": ""`)

@@ -95,8 +95,8 @@ func pageOf[T any](items []T, next cursor) page[T] {
 	return page[T]{items, new(next.String())}
 }
 
-// leastCompressed is the length of the shortest text that is worth the time to compress it.
-const leastCompressed = 1 << 10
+// minCompressed is the length of the shortest text that is worth the time to compress it.
+const minCompressed = 1 << 10
 
 // encode gives an answer its ETag, which begins with the ETag of the file of a task that may be
 // written. It leaves out a text that the client has already (If-None-Match), and compresses a long
@@ -115,7 +115,7 @@ func encode(r *http.Request, h http.Header, c *content) {
 		c.status, c.text = http.StatusNotModified, nil
 		return
 	}
-	if len(c.text) < leastCompressed || !takesGzip(r.Header.Get("Accept-Encoding")) {
+	if len(c.text) < minCompressed || !takesGzip(r.Header.Get("Accept-Encoding")) {
 		return
 	}
 	var short bytes.Buffer
@@ -294,9 +294,9 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 
 // Shortened is what somebody sent, as a problem may repeat it.
 func Shortened(sent string) string {
-	const most = 100
-	if len(sent) > most {
-		return sent[:most] + "…"
+	const maxSent = 100
+	if len(sent) > maxSent {
+		return sent[:maxSent] + "…"
 	}
 	return sent
 }

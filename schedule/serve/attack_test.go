@@ -177,7 +177,7 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 // infinity and negative numbers are refused.
 func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
 	b := newBox(t, shop)
-	long := strings.Repeat("x", mostReason+1)
+	long := strings.Repeat("x", maxReason+1)
 	for reason, says := range map[string]string{long: "the reason is longer than 500", "with " +
 		b.tokens[ScopeRead]: "a token is in the reason"} {
 		body := `{"reason": "` + reason + `"}`
@@ -233,7 +233,7 @@ func TestForecastsOfOneTokenDoNotBlockThoseOfAnother(t *testing.T) {
 	var greedy sync.WaitGroup
 	defer greedy.Wait()
 	defer leave()
-	for n := range 3 * mostForecastPlaces {
+	for n := range 3 * maxForecastPlaces {
 		greedy.Go(func() {
 			// 45 million slots
 			r, _ := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s%s/forecast?for=%dm", b.web.URL, prefix, 31*24*60-n), nil)
@@ -243,15 +243,15 @@ func TestForecastsOfOneTokenDoNotBlockThoseOfAnother(t *testing.T) {
 			}
 		})
 	}
-	for begun := time.Now(); len(b.server.forecasts) == mostForecasts; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); len(b.server.forecasts) == maxForecasts; time.Sleep(time.Millisecond) {
 		if time.Since(begun) > time.Minute {
 			t.Fatal("no forecast begins")
 		}
 	}
 	b.wants("the forecast of another", b.call(call{scope: ScopeRead, method: "GET", route: "/forecast",
 		query: "?for=1m"}), 200)
-	if n := len(b.server.forecasts); n < mostForecasts-1 {
-		t.Errorf("%d forecasts are made", mostForecasts-n)
+	if n := len(b.server.forecasts); n < maxForecasts-1 {
+		t.Errorf("%d forecasts are made", maxForecasts-n)
 	}
 }
 
@@ -299,11 +299,11 @@ func TestARightTokenIsLetInHoweverManyWrongOnesCameFromItsAddress(t *testing.T) 
 		}
 		return time.Since(begin)
 	}
-	for range mostWrong {
+	for range maxWrong {
 		took("a guess", "GET", "/status", "guess", 401)
 	}
 	var guesses sync.WaitGroup
-	for range 5 * mostPlaces { // more than there are places for answers
+	for range 5 * maxPlaces { // more than there are places for answers
 		guesses.Go(func() {
 			if d := took("one more guess", "GET", "/status", "guess", 401); d < wrongDelay {
 				t.Errorf("a guess was answered after %s", d)
@@ -498,10 +498,10 @@ func TestManySlowConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	many := 10_000 // or as many as the machine permits: one end of each is here, and both ends of some
-	if most := int(min(limit.Cur, 1<<20)) - 2*MostConnections; most < many {
+	if most := int(min(limit.Cur, 1<<20)) - 2*MaxConnections; most < many {
 		many = most
 	}
-	if many < 2*MostConnections {
+	if many < 2*MaxConnections {
 		t.Skipf("this process may have only %d files", limit.Cur)
 	}
 	t.Logf("%d connections", many)
@@ -520,7 +520,7 @@ func TestManySlowConnections(t *testing.T) {
 	if err != nil || response.StatusCode != 200 {
 		t.Errorf("somebody else: %v, %v", response, err)
 	}
-	for _, conn := range []net.Conn{all[0], all[1], all[(many-MostConnections)/2]} {
+	for _, conn := range []net.Conn{all[0], all[1], all[(many-MaxConnections)/2]} {
 		conn.SetReadDeadline(time.Now().Add(patience))
 		if text, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("a slow writer is still there: %q, %v", text, err)
@@ -553,7 +553,7 @@ func TestManySlowBodies(t *testing.T) {
 	b := newBox(t, shop)
 	b.server.bodyTimeout = time.Hour
 	var all []net.Conn
-	for range 3 * mostPlaces {
+	for range 3 * maxPlaces {
 		conn, _ := slow(b)
 		all = append(all, conn)
 	}
@@ -632,7 +632,7 @@ func TestManyStreams(t *testing.T) {
 		return response
 	}
 	var all []*bufio.Reader
-	for range mostStreams {
+	for range maxStreams {
 		response := open()
 		if response.StatusCode != 200 {
 			t.Fatal(response.Status)

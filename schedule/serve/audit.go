@@ -25,14 +25,14 @@ func (r *Visit) change(action, target, reason string, do func() error) error {
 	return r.audit(action, target, reason, do)
 }
 
-// mostReason is the most characters of a reason.
-const mostReason = 500
+// maxReason is the most characters of a reason.
+const maxReason = 500
 
 // checkReason refuses a reason that is too long, or that has a token in it. Every reason is
 // checked, in a body or in a header, because everybody who may look sees it.
 func checkReason(reason string) error {
-	if len([]rune(reason)) > mostReason {
-		return badRequest("", "the reason is longer than %d characters", mostReason)
+	if len([]rune(reason)) > maxReason {
+		return badRequest("", "the reason is longer than %d characters", maxReason)
 	}
 	return refuseToken(reason, "reason")
 }
@@ -46,9 +46,9 @@ func refuseToken(text, name string) error {
 	return nil
 }
 
-// audit does something and writes it into the audit log. The line comes first: even if this
-// process is killed in between, nothing is changed that is not in the log. If do fails, the error
-// is added to the line.
+// audit does something and writes it into the audit log. The line comes first: even if this process
+// is killed in between, nothing is changed that is not in the log. If do fails, the error is added
+// to the line.
 func (r *Visit) audit(action, target, reason string, do func() error) error {
 	line := state.Change{
 		At:     r.server.Now(),

@@ -25,16 +25,16 @@ type events struct {
 }
 
 const (
-	// mostStreams is how many streams there may be at a time.
-	mostStreams = 256
+	// maxStreams is how many streams there may be at a time.
+	maxStreams = 256
 	// heartbeat is the time between two signs of life: proxies end a connection on which nothing
 	// happens for a minute.
 	heartbeat = 15 * time.Second
-	// longestSend is how long a reader may take for one event.
-	longestSend = 10 * time.Second
-	// longestStream is how long a stream lasts: its token may have been revoked. Browsers connect
+	// maxSendTime is how long a reader may take for one event.
+	maxSendTime = 10 * time.Second
+	// maxStreamTime is how long a stream lasts: its token may have been revoked. Browsers connect
 	// again by themselves.
-	longestStream = time.Hour
+	maxStreamTime = time.Hour
 )
 
 var openStreams atomic.Int64
@@ -42,11 +42,11 @@ var openStreams atomic.Int64
 // stream answers with a stream until it ends by itself, the reader goes away, or the server ends.
 func stream(w http.ResponseWriter, r *http.Request, follow func(*events)) {
 	defer openStreams.Add(-1)
-	if openStreams.Add(1) > mostStreams {
-		writeProblem(w, tryAgain(10, "close some", "there are %d streams already", mostStreams))
+	if openStreams.Add(1) > maxStreams {
+		writeProblem(w, tryAgain(10, "close some", "there are %d streams already", maxStreams))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), longestStream)
+	ctx, cancel := context.WithTimeout(r.Context(), maxStreamTime)
 	defer cancel()
 	e := &events{ctx, w, http.NewResponseController(w), time.NewTicker(heartbeat)}
 	defer e.beat.Stop()
@@ -91,7 +91,7 @@ func wait[T any](e *events, come <-chan T) bool {
 }
 
 func (e *events) write(text string) error {
-	e.controller.SetWriteDeadline(time.Now().Add(longestSend))
+	e.controller.SetWriteDeadline(time.Now().Add(maxSendTime))
 	if _, err := e.w.Write([]byte(text)); err != nil {
 		return err
 	}
@@ -173,8 +173,8 @@ func getLogStream(r *Visit) (any, error) {
 	return content{stream: func(e *events) { followLog(e, r.View, shown, offset) }}, nil
 }
 
-// mostOfAnEvent is the most bytes of the text of one event.
-const mostOfAnEvent = 32 << 10
+// maxEventText is the most bytes of the text of one event.
+const maxEventText = 32 << 10
 
 // followLog sends what a run prints until it has ended and all was sent.
 func followLog(e *events, source view.Source, shown view.Run, offset int64) {
@@ -223,12 +223,12 @@ func pollRun(e *events, source view.Source, shown *view.Run) (record state.Row, 
 // sendLog sends the next part and returns its length. Unless over, it keeps back an incomplete
 // character at the end.
 func sendLog(e *events, source view.Source, shown view.Run, offset int64, over bool) (int64, error) {
-	log, err := source.Log(shown, false, offset, 0, mostOfAnEvent)
+	log, err := source.Log(shown, false, offset, 0, maxEventText)
 	if err != nil || log.Offset < offset {
 		return 0, err
 	}
 	whole := log.Text
-	if !over || len(whole) == mostOfAnEvent {
+	if !over || len(whole) == maxEventText {
 		whole = wholeCharacters(whole)
 	}
 	if len(whole) == 0 {

@@ -193,12 +193,11 @@ func badCursor() error {
 	return badRequest("leave cursor out to begin at the first page", "the cursor is not one that this list gave")
 }
 
-// longestWait is the longest duration that is accepted, and how far ahead something can be asked
-// for.
-const longestWait = 10 * 366 * 24 * time.Hour
+// maxWait is the longest duration that is accepted, and how far ahead something can be asked for.
+const maxWait = 10 * 366 * 24 * time.Hour
 
 func readDuration(name string, seconds float64) (time.Duration, error) {
-	if !(seconds > 0 && seconds <= longestWait.Seconds()) {
+	if !(seconds > 0 && seconds <= maxWait.Seconds()) {
 		return 0, badRequest("write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil

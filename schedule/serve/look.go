@@ -108,8 +108,8 @@ func getWhy(r *Visit) (any, error) {
 	return w.Answer, nil
 }
 
-// longestAhead is the longest time whose slots are listed at once.
-const longestAhead = 366 * 24 * time.Hour
+// maxUpcomingSpan is the longest time whose slots are listed at once.
+const maxUpcomingSpan = 366 * 24 * time.Hour
 
 func getUpcoming(r *Visit) (any, error) {
 	from, to, after := r.query.times["since"], r.query.times["until"], r.query.cursor
@@ -119,10 +119,10 @@ func getUpcoming(r *Visit) (any, error) {
 	if to.IsZero() {
 		to = from.Add(24 * time.Hour)
 	}
-	if !r.query.Has("since") && after.at.Before(from) && to.Sub(after.at) <= longestAhead {
+	if !r.query.Has("since") && after.at.Before(from) && to.Sub(after.at) <= maxUpcomingSpan {
 		from = after.at // the page before began when it was earlier
 	}
-	if !from.Before(to) || to.Sub(from) > longestAhead {
+	if !from.Before(to) || to.Sub(from) > maxUpcomingSpan {
 		return nil, badRequest("", "the time from %s to %s is empty, or longer than a year",
 			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
@@ -158,8 +158,8 @@ func getRuns(r *Visit) (any, error) {
 	return pageOf(view.RecordsOf(records), cursor{next.Slot, next.ID}), nil
 }
 
-// summedUp is the time that a summary is about, unless the request says so.
-const summedUp = 24 * time.Hour
+// defaultSummarySpan is the time that a summary is about, unless the request says so.
+const defaultSummarySpan = 24 * time.Hour
 
 func getSummary(r *Visit) (any, error) {
 	since, until, task, tags := r.query.times["since"], r.query.times["until"],
@@ -168,7 +168,7 @@ func getSummary(r *Visit) (any, error) {
 		return nil, err
 	}
 	if since.IsZero() {
-		since = r.server.Now().Add(-summedUp)
+		since = r.server.Now().Add(-defaultSummarySpan)
 	}
 	if !until.IsZero() && !since.Before(until) {
 		return nil, badRequest("", "until is not after since, %s", since.Format(time.RFC3339))
@@ -236,13 +236,13 @@ func runOf(r *Visit, id string) (view.Run, error) {
 	return r.View.Run(r.Context(), id)
 }
 
-// leastID is the shortest part of an id with which a run may be changed: the first 48 bits of an id
-// are the time, so a shorter part soon stands for another run, too.
-const leastID = 12
+// minIDToChange is the shortest part of an id with which a run may be changed: the first 48 bits of
+// an id are the time, so a shorter part soon stands for another run, too.
+const minIDToChange = 12
 
 // runToChange returns a run of this server that a command (retry, stop) is to change.
 func runToChange(r *Visit, id, command string) (view.Run, error) {
-	if len(id) < leastID {
+	if len(id) < minIDToChange {
 		return view.Run{}, badRequest("write the whole id, as the list of runs has it",
 			"%q is too short for the id of a run to change", id)
 	}
@@ -253,8 +253,8 @@ func runToChange(r *Visit, id, command string) (view.Run, error) {
 	return found, err
 }
 
-// mostLog is the most bytes of one part of a log.
-const mostLog = 1 << 20
+// maxLogPart is the most bytes of one part of a log.
+const maxLogPart = 1 << 20
 
 func getLog(r *Visit) (any, error) {
 	found, err := runOf(r, r.PathValue("id"))
@@ -262,7 +262,7 @@ func getLog(r *Visit) (any, error) {
 		return nil, err
 	}
 	log, err := r.View.Log(found, r.query.is("hooks"), r.query.numbers["offset"],
-		min(r.query.numbers["tail"], mostLog), mostLog)
+		min(r.query.numbers["tail"], maxLogPart), maxLogPart)
 	if err != nil {
 		return nil, err
 	}
@@ -343,17 +343,17 @@ func getForecast(r *Visit) (any, error) {
 	return made.JSON(), nil
 }
 
-// usualForecast is how long a forecast is by default, as for `sched forecast`.
-const usualForecast = 7 * 24 * time.Hour
+// defaultForecastSpan is how long a forecast is by default, as for `sched forecast`.
+const defaultForecastSpan = 7 * 24 * time.Hour
 
-// Forecast returns a forecast to a time, or of a length as people write it; usualForecast if both
-// are empty. If from is zero, the forecast begins with this hour, so all requests of one hour get
-// the same forecast.
+// Forecast returns a forecast to a time, or of a length as people write it; defaultForecastSpan if
+// both are empty. If from is zero, the forecast begins with this hour, so all requests of one hour
+// get the same forecast.
 func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Report, err error) {
 	if from.IsZero() {
 		from = r.server.Now().Truncate(time.Hour)
 	}
-	span := usualForecast
+	span := defaultForecastSpan
 	switch {
 	case !until.IsZero() && (length != "" || !until.After(from)):
 		return made, badRequest("", "until is not after since, or there is for, too")
@@ -372,19 +372,19 @@ func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Re
 		err = r.Context().Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return made, unavailable("ask for a shorter time, or `sched forecast`", "it took longer than %s", longestAnswer)
+		return made, unavailable("ask for a shorter time, or `sched forecast`", "it took longer than %s", maxAnswerTime)
 	}
 	return made, err
 }
 
-// mostForecasts is how many forecasts are made at the same time. The long forecasts of one caller
+// maxForecasts is how many forecasts are made at the same time. The long forecasts of one caller
 // leave room for the forecasts of another.
-const mostForecasts = 2
+const maxForecasts = 2
 
 // newForecasts returns the caches that make forecasts. Each has the last forecast that it made.
 func newForecasts() chan *forecast.Cache {
-	all := make(chan *forecast.Cache, mostForecasts)
-	for range mostForecasts {
+	all := make(chan *forecast.Cache, maxForecasts)
+	for range maxForecasts {
 		all <- &forecast.Cache{}
 	}
 	return all

@@ -103,7 +103,7 @@ func routes() []route {
 				{name: "all_servers", kind: kindBoolean,
 					about: "true: what ran on all servers of the store, without slots that were skipped or missed"},
 				cursorParam,
-				limitParam(100, view.MostOfAPage),
+				limitParam(100, view.MaxPageSize),
 			}},
 		{method: "GET", path: "/summary", scope: ScopeRead, handle: getSummary,
 			about:  "Sums over slots, by task",

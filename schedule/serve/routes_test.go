@@ -437,7 +437,7 @@ func (b *box) everyRouteRefuses() {
 			b.wants(r.path+" with a body that does not end",
 				b.call(call{scope: c.scope, method: c.method, route: c.route, values: c.values, body: "{",
 					endless: true}), 408, "the body did not come")
-			b.server.bodyTimeout = longestBody
+			b.server.bodyTimeout = maxBodyTime
 		}
 		if !r.needsNoSchedule {
 			b.wants(r.path+" of an invalid schedule", b.call(c), 503, "the schedule is invalid", "schedule.yaml:1:")

@@ -170,11 +170,11 @@ func URL(l net.Listener, name, base string, secure bool) string {
 	return fmt.Sprintf("%s://%s%s/", scheme, address, base)
 }
 
-// MostConnections is how many connections there may be. A further connection takes the place of the
+// MaxConnections is how many connections there may be. A further connection takes the place of the
 // connection that has been idle for longest, so a client that opens thousands keeps nobody else
 // out. A connection is idle until all of a request has come. If all connections are being answered,
 // the new one waits.
-const MostConnections = 1024
+const MaxConnections = 1024
 
 // reservedFiles is how many descriptors connections leave for everything else: histories, logs, the
 // files of runs.
@@ -202,9 +202,9 @@ func newBounded(l net.Listener) *boundedListener {
 func connectionLimit() int {
 	var limit unix.Rlimit // the soft limit is the hard one: Go has raised it
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
-		return MostConnections
+		return MaxConnections
 	}
-	return min(MostConnections, max(int(limit.Cur)-reservedFiles, 16))
+	return min(MaxConnections, max(int(limit.Cur)-reservedFiles, 16))
 }
 
 func (b *boundedListener) Accept() (net.Conn, error) {
@@ -264,8 +264,7 @@ func (c *countedConn) mark(answered bool) {
 
 type countedKey struct{}
 
-// countedOf is the countedConn beneath a connection of a server; nil if it has no such
-// connection.
+// countedOf is the countedConn beneath a connection of a server; nil if it has no such connection.
 func countedOf(conn net.Conn) *countedConn {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()

@@ -69,35 +69,35 @@ type Server struct {
 	routes         []route
 	process        string // tells a restarted server from this one
 
-	bodyTimeout time.Duration // longestBody, but for tests
+	bodyTimeout time.Duration // maxBodyTime, but for tests
 	mux         *http.ServeMux
 	openapi     []byte
 }
 
-// mostPlaces is how many requests are answered at the same time: each may have a history open, with
+// maxPlaces is how many requests are answered at the same time: each may have a history open, with
 // a cache of its own.
-const mostPlaces = 4
+const maxPlaces = 4
 
-// mostStopping is how many runs are being stopped at the same time: each is followed to its end,
+// maxStopping is how many runs are being stopped at the same time: each is followed to its end,
 // also when nobody waits for the answer.
-const mostStopping = 64
+const maxStopping = 64
 
-// mostForecastPlaces is how many requests for forecasts wait or are answered at the same time: an
+// maxForecastPlaces is how many requests for forecasts wait or are answered at the same time: an
 // answer may have half a megabyte.
-const mostForecastPlaces = 8
+const maxForecastPlaces = 8
 
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
 	s := &Server{
 		Config:         c,
-		places:         make(chan struct{}, mostPlaces),
-		stopping:       make(chan struct{}, mostStopping),
-		forecastPlaces: make(chan struct{}, mostForecastPlaces),
+		places:         make(chan struct{}, maxPlaces),
+		stopping:       make(chan struct{}, maxStopping),
+		forecastPlaces: make(chan struct{}, maxForecastPlaces),
 		mux:            http.NewServeMux(),
 		forecasts:      newForecasts(),
 		process:        rand.Text()[:8],
 	}
-	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
+	s.current.load, s.bodyTimeout = c.Schedules.Load, maxBodyTime
 	s.access = newAccess(c)
 	s.watcher = &watcher{Schedule: s.current.get}
 	for _, r := range routes() {

@@ -139,7 +139,7 @@ type Session struct {
 }
 
 const (
-	mostSessions = 1000
+	maxSessions  = 1000
 	sessionLasts = 12 * time.Hour
 	linkLasts    = 10 * time.Minute
 	loginLink    = "login link"
@@ -232,7 +232,7 @@ func (a *access) cookie(r *http.Request, value string) *http.Cookie {
 }
 
 // withSession returns all tokens and one more session, without the sessions that are over now. If
-// there are mostSessions, the one that ends first is left out.
+// there are maxSessions, the one that ends first is left out.
 func withSession(all []Token, session Token, now time.Time) []Token {
 	first, sessions := -1, 0
 	all = slices.DeleteFunc(slices.Clone(all),
@@ -246,7 +246,7 @@ func withSession(all []Token, session Token, now time.Time) []Token {
 			first = i
 		}
 	}
-	if sessions >= mostSessions {
+	if sessions >= maxSessions {
 		all = slices.Delete(all, first, first+1)
 	}
 	return append(all, session)

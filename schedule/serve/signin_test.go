@@ -234,11 +234,11 @@ func TestManySessions(t *testing.T) {
 		return Token{Name: name, Session: &Session{Until: now.Add(until)}}
 	}
 	all := []Token{{Name: "ci"}, session("over", 0), session("soon", time.Minute)}
-	for n := range mostSessions - 1 {
+	for n := range maxSessions - 1 {
 		all = append(all, session(fmt.Sprint(n), time.Hour))
 	}
 	all = withSession(all, session("new", 2*time.Hour), now)
-	if sessionsIn(all) != mostSessions || all[0].Name != "ci" || all[1].Name != "0" || all[len(all)-1].Name != "new" {
+	if sessionsIn(all) != maxSessions || all[0].Name != "ci" || all[1].Name != "0" || all[len(all)-1].Name != "new" {
 		t.Errorf("%d, %v, %v", sessionsIn(all), all[:2], all[len(all)-1])
 	}
 }

@@ -116,8 +116,8 @@ func (r *Visit) answer(w http.ResponseWriter, rt route) (value any, err error) {
 	return rt.handle(r)
 }
 
-// longestBody bounds the time in which a body comes.
-const longestBody = 10 * time.Second
+// maxBodyTime bounds the time in which a body comes.
+const maxBodyTime = 10 * time.Second
 
 // receive reads the body, before the request gets its place: a client that sends slowly keeps no
 // other request from a place. A body that the route does not take is thrown away.
@@ -155,13 +155,13 @@ func (s *Server) admit(rt route, r *http.Request) (Who, error) {
 	return who, err
 }
 
-// longestAnswer bounds the time in which an answer is made.
-const longestAnswer = 20 * time.Second
+// maxAnswerTime bounds the time in which an answer is made.
+const maxAnswerTime = 20 * time.Second
 
 // prepare waits for a place among the requests that are answered, and loads the schedule. A stream
 // gives its place back before it begins.
 func (r *Visit) prepare(rt route) (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
+	ctx, cancel := context.WithTimeout(r.Context(), maxAnswerTime)
 	giveBack, err := r.server.takePlace(ctx, rt.work, r.Who.Name)
 	if err != nil {
 		cancel()

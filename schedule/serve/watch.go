@@ -39,9 +39,9 @@ type watchEvent struct {
 }
 
 const (
-	watchEvery       = time.Second
-	mostRecentEvents = 1000             // events are kept for listeners that come back
-	longestLook      = 20 * time.Second // bounds a look into the history
+	watchEvery      = time.Second
+	maxRecentEvents = 1000             // events are kept for listeners that come back
+	maxLookTime     = 20 * time.Second // bounds a look into the history
 )
 
 // RunChange is the value of an event of a run: it was begun, has changed, or has ended.
@@ -125,7 +125,7 @@ func (w *watcher) publish(name string, value any) {
 	defer w.mu.Unlock()
 	w.number++
 	w.recent = append(w.recent, watchEvent{eventID(w.idStart, w.number), name, value})
-	if surplus := len(w.recent) - mostRecentEvents; surplus > 0 {
+	if surplus := len(w.recent) - maxRecentEvents; surplus > 0 {
 		w.recent = slices.Clone(w.recent[surplus:]) // listeners read the old array
 	}
 	for l := range w.listeners {
@@ -192,14 +192,14 @@ func sightOf(s *schedule.Schedule, invalid error, before *sight) (now sight) {
 // readRuns reads the runs that live and that have ended since the last look.
 func (s *sight) readRuns(dir string) {
 	s.ended = nil
-	ctx, cancel := context.WithTimeout(context.Background(), longestLook)
+	ctx, cancel := context.WithTimeout(context.Background(), maxLookTime)
 	defer cancel()
 	all, err := view.Look(ctx, dir)
 	if err != nil {
 		return
 	}
 	defer all.Close()
-	added, mark, err := all.Added(ctx, s.mark, mostRecentEvents)
+	added, mark, err := all.Added(ctx, s.mark, maxRecentEvents)
 	if err != nil {
 		return
 	}

@@ -103,7 +103,7 @@ func concerns(c state.Change, task string) bool {
 
 // recentChanges returns the changes of a task in the last day that no run of it has in its record.
 func recentChanges(ctx context.Context, s Source, task string) []Change {
-	const most = 5
+	const maxOthers = 5
 	all, err := s.Changes(ctx, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
 	if err != nil {
 		s.LeftOut(err)
@@ -111,7 +111,7 @@ func recentChanges(ctx context.Context, s Source, task string) []Change {
 	others := slices.DeleteFunc(all, func(c Change) bool {
 		return c.Action == "trigger" || c.Action == "retry" || c.Action == "cancel"
 	})
-	return others[:min(most, len(others))]
+	return others[:min(maxOthers, len(others))]
 }
 
 // Text returns in words what was changed, by whom, when and why.

@@ -33,11 +33,11 @@ type Incident struct {
 }
 
 const (
-	mostIncidents = 20
-	mostNext      = 8
-	printedLines  = 3
-	eveningHour   = 18
-	mostRecent    = 1000 // runs that failed since the evening, and slots that were missed
+	maxIncidents = 20
+	maxNext      = 8
+	printedLines = 3
+	eveningHour  = 18
+	maxRecent    = 1000 // runs that failed since the evening, and slots that were missed
 )
 
 // Evening returns 18:00 of the last working day before today, in the zone.
@@ -86,7 +86,7 @@ func (o *Overview) add(past []Incident) {
 	}
 	past = slices.DeleteFunc(past, func(i Incident) bool { return inTrouble[i.Task] })
 	o.Incidents = append(o.Incidents, past...)
-	o.More = max(0, len(o.Incidents)-mostIncidents)
+	o.More = max(0, len(o.Incidents)-maxIncidents)
 	o.Incidents = o.Incidents[:len(o.Incidents)-o.More]
 }
 
@@ -94,11 +94,11 @@ func (o *Overview) add(past []Incident) {
 // with runs that failed come first, then tasks with slots that were missed, then tasks whose last
 // run was slow.
 func pastIncidents(ctx context.Context, all *Records, h *Health, since time.Time) ([]Incident, error) {
-	failures, err := findFailures(ctx, all, state.Query{Since: since, Limit: mostRecent})
+	failures, err := findFailures(ctx, all, state.Query{Since: since, Limit: maxRecent})
 	if err != nil {
 		return nil, err
 	}
-	query := state.Query{Since: since, Limit: mostRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
+	query := state.Query{Since: since, Limit: maxRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
 	missed, err := all.Find(ctx, query)
 	if err != nil {
 		return nil, err

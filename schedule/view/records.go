@@ -261,12 +261,12 @@ func listedAt(r state.Row, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// MostOfAPage is the most records of one page.
-const MostOfAPage = 1000
+// MaxPageSize is the most records of one page.
+const MaxPageSize = 1000
 
 // Page returns the records of the query, the newest slot first, and the position of the next page
 // (zero on the last page). Its cost does not grow with the history. The query has a Limit from 1 to
-// MostOfAPage.
+// MaxPageSize.
 func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
 	all, err := s.Records(ctx)
 	if err != nil {

@@ -118,7 +118,7 @@ func (t *Task) ShowIn(zone *time.Location) {
 // is over. It returns false, too, if pauses of the schedule cover each time at which the task is
 // due.
 func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time, bool) {
-	for range mostPaused {
+	for range maxPaused {
 		next, ok := t.NextRun(after)
 		if !ok {
 			return next, false
@@ -132,8 +132,8 @@ func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time,
 	return time.Time{}, false
 }
 
-// mostPaused is how many pauses one after another nextRun looks behind.
-const mostPaused = 1000
+// maxPaused is how many pauses one after another nextRun looks behind.
+const maxPaused = 1000
 
 // nextOfEach returns the next run of each active task, as far as time and pauses decide: the first
 // of all tasks.
@@ -144,5 +144,5 @@ func nextOfEach(h *Health) (next []Upcoming) {
 		}
 	}
 	slices.SortStableFunc(next, func(a, b Upcoming) int { return a.At.Compare(b.At) })
-	return next[:min(mostNext, len(next))]
+	return next[:min(maxNext, len(next))]
 }

@@ -140,12 +140,12 @@ func (p editPage) changes(d serve.Draft) {
 // difference returns the lines of two texts, each behind "+" if it is only in the second text, "-"
 // if it is only in the first, and else behind a blank. Of very long texts it compares no lines.
 func difference(before, after string) (lines []string) {
-	const most = 1 << 20 // pairs of lines
+	const maxPairs = 1 << 20 // pairs of lines
 	a, b := strings.Split(strings.TrimSpace(before), "\n"), strings.Split(strings.TrimSpace(after), "\n")
 	if before == "" {
 		a = nil
 	}
-	if len(a)*len(b) > most {
+	if len(a)*len(b) > maxPairs {
 		return []string{"+" + humanize.Count(len(b), "line") + " in the place of " + humanize.Count(len(a), "line")}
 	}
 	common := make([][]int, len(a)+1) // how many lines a[i:] and b[j:] share

@@ -14,8 +14,8 @@ import (
 	"sched/schedule/serve"
 )
 
-// showForecast shows what a span of time will look like, by the parameters since (a day, or a
-// time) and for.
+// showForecast shows what a span of time will look like, by the parameters since (a day, or a time)
+// and for.
 func showForecast(p *page) error {
 	p.title, p.isStatic = "Forecast", true // it takes seconds, and runs do not change it
 	from, err := p.day("since")
@@ -137,8 +137,8 @@ func (p foreseen) cell(c forecast.Cell) {
 	}
 }
 
-// rowsAhead is how many tasks are listed that start late, or that skip; the API has all.
-const rowsAhead = 50
+// maxRows is how many tasks are listed that start late, or that skip; the API has all.
+const maxRows = 50
 
 func (p foreseen) late() {
 	late := p.LateTasks()
@@ -146,7 +146,7 @@ func (p foreseen) late() {
 		return
 	}
 	p.put(`<section><h2>Late starts</h2><table><thead><tr><th>Task<th class="n">Late runs<th class="n">At most<th>Due<th>Behind</tr></thead><tbody>`)
-	for _, t := range late[:min(rowsAhead, len(late))] {
+	for _, t := range late[:min(maxRows, len(late))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="late runs">%d of %d</td><td class="n" data-label="at most">%s</td><td data-label="due">%s</td><td class="why" data-label="behind">%s</td></tr>`,
 			p.taskURL(t.Name), t.Name, t.LateRuns, t.Starts,
 			humanize.Duration(t.MostLate.Lateness()), p.timeLink(t.MostLate.At),
@@ -162,7 +162,7 @@ func (p foreseen) skips() {
 		return
 	}
 	p.put(`<section><h2>Skipped slots</h2><table><thead><tr><th>Task<th class="n">Slots<th>First<th>Since</tr></thead><tbody>`)
-	for _, t := range skipping[:min(rowsAhead, len(skipping))] {
+	for _, t := range skipping[:min(maxRows, len(skipping))] {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="slots">%d of %d</td><td data-label="first">%s</td><td class="why" data-label="since">%s</td></tr>`,
 			p.taskURL(t.Name), t.Name, t.TroubleSkips(), t.TroubleSkips()+t.Starts,
 			p.timeLink(t.FirstTroubleSkip.At), p.Since(t))
@@ -172,8 +172,8 @@ func (p foreseen) skips() {
 }
 
 func (p foreseen) more(rows int) {
-	if rows > rowsAhead {
-		p.put(`<p class="quiet">and %s</p>`, humanize.Count(rows-rowsAhead, "more task"))
+	if rows > maxRows {
+		p.put(`<p class="quiet">and %s</p>`, humanize.Count(rows-maxRows, "more task"))
 	}
 	p.put(`</section>`)
 }

@@ -119,8 +119,8 @@ func (p overviewPage) paused(all []view.TaskPause) {
 		}
 		return a.Raw.Until.Compare(b.Raw.Until)
 	})
-	const most = 8
-	for _, item := range all[:min(most, len(all))] {
+	const maxItems = 8
+	for _, item := range all[:min(maxItems, len(all))] {
 		p.put(`<dt>`)
 		if item.Task == "" {
 			p.put(`everything`)
@@ -134,7 +134,7 @@ func (p overviewPage) paused(all []view.TaskPause) {
 		p.put(`<dd>%s %s`, badge(state), item.Raw.Text(p.now, p.zone))
 	}
 	p.put(`</dl>`)
-	if len(all) > most {
+	if len(all) > maxItems {
 		p.put(`<p><a href="%s/pauses">All %d</a></p>`, p.base, len(all))
 	}
 	p.put(`</section>`)

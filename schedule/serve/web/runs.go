@@ -71,8 +71,8 @@ func (p runTable) listQuery(task string, limit int) (q state.Query, err error) {
 // A recordPage is view.Source.Page or PageOfAll.
 type recordPage func(context.Context, state.Query) ([]state.Row, state.Position, error)
 
-// mostReads bounds how often matching reads MostOfAPage records for one page.
-const mostReads = 10
+// maxReads bounds how often matching reads MaxPageSize records for one page.
+const maxReads = 10
 
 // matching is a page of the records that have all of the words in their task, their reason, their
 // origin or their notes. If few records have them, the page is short, and the next page goes on
@@ -84,8 +84,8 @@ func (page recordPage) matching(
 		return page(ctx, q)
 	}
 	limit := q.Limit
-	q.Limit = view.MostOfAPage
-	for range mostReads {
+	q.Limit = view.MaxPageSize
+	for range maxReads {
 		records, below, err := page(ctx, q)
 		if err != nil {
 			return nil, next, err
@@ -208,7 +208,7 @@ func (p runTable) recordTable(records []state.Row, withTask bool) {
 	p.put(`<th>Run</tr></thead><tbody>`)
 	elsewhere := view.RanElsewhere(p.request.Context(), p.View, records)
 	for len(records) > 0 {
-		if n := p.foldable(records, elsewhere); n >= fewestFolded {
+		if n := p.foldable(records, elsewhere); n >= minFolded {
 			p.folded(records[:n], withTask)
 			records = records[n:]
 			continue
@@ -219,8 +219,8 @@ func (p runTable) recordTable(records []state.Row, withTask bool) {
 	p.put(`</tbody></table>`)
 }
 
-// fewestFolded is the fewest skips in a row that become one line.
-const fewestFolded = 3
+// minFolded is the fewest skips in a row that become one line.
+const minFolded = 3
 
 // foldable is how many of the records, from the first on, are skips that can be one line: they are
 // of one task or have one reason, and ran nowhere else. Somebody who asks for skips sees each.

@@ -41,7 +41,7 @@ func TestTheRunsAreFiltered(t *testing.T) {
 func TestASearchOfRunsIsBounded(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeRead)
 	var all []state.Row
-	for i := range mostReads*1000 + 10 {
+	for i := range maxReads*1000 + 10 {
 		all = append(all, b.Ended("hourly", i+1, outcome.Succeeded, ""))
 	}
 	all[len(all)-1].Origin = "trigger by ada"
