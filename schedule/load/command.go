@@ -49,9 +49,9 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 // the file.
 func setEnv(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
-		l.Origins.Forget(l.Key)
+		l.Origins.ForgetBelow(l.Key)
 		for name := range l.bare.Env {
-			l.Origins.Recall(l.Key+"."+name, l.bare.Origins)
+			l.Origins.Restore(l.Key+"."+name, l.bare.Origins)
 		}
 		t.Env, t.EnvOverrides = l.bare.Env, nil
 		return
@@ -135,13 +135,13 @@ func readVariables(r *reader, n *node, inherited map[string]string) map[string]s
 	all := make(map[string]string, len(inherited)+8)
 	maps.Copy(all, inherited)
 	above := r.Key
-	for name, value := range yamldoc.Named(r, n) {
+	for name, value := range yamldoc.NamedPairs(r, n) {
 		if name.Value == "" || len(name.Value) > 256 || strings.ContainsAny(name.Value, "=\x00") {
 			r.Problemf(name, "", "%s: %s cannot name a variable", above, yamldoc.Quote(name.Value))
 			continue
 		}
 		r.Key = above + "." + yamldoc.Shorten(name.Value) // until Table.Decode sets the next key
-		r.Trace(name, value)
+		r.RecordOrigin(name, value)
 		if text, ok := readVariable(r, value); ok {
 			all[name.Value] = text
 		}
@@ -225,7 +225,7 @@ func readNice(r *reader, n *node) (*int, bool) {
 // setParams adds params to the inherited params. A param replaces an inherited param of its name.
 func setParams(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
-		l.Origins.Forget(l.Key)
+		l.Origins.ForgetBelow(l.Key)
 		t.Params = nil
 		return
 	}
@@ -233,13 +233,13 @@ func setParams(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	t.Params = slices.Clone(t.Params)
-	for name, value := range yamldoc.Named(l.Reader, n) {
+	for name, value := range yamldoc.NamedPairs(l.Reader, n) {
 		if problem, hint := refuseParam(name.Value); problem != "" {
 			l.Problemf(name, hint, "params: %s %s", yamldoc.Quote(name.Value), problem)
 			continue
 		}
 		l.Key = "params." + yamldoc.Shorten(name.Value)
-		l.Trace(name, value)
+		l.RecordOrigin(name, value)
 		p, ok := readParam(l, name.Value, value)
 		if !ok {
 			continue

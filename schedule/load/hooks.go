@@ -39,14 +39,14 @@ func hooksOf(field func(*schedule.Hooks) *[]schedule.Hook) access[taskDraft] {
 			items = n.Items()
 		}
 		if len(items) == 0 || items[0].IsFalse() {
-			l.Origins.Forget(l.Key)
+			l.Origins.ForgetBelow(l.Key)
 			inherited, items = nil, items[min(1, len(items)):]
 		}
 		hooks := slices.Clip(inherited)
 		for _, item := range items {
 			hook, ok := readHook(l, item, t.shell)
 			if !ok || hook.Notify == nil || !hook.Notify.Empty() {
-				l.Origins.Same(l.Key, l.Key+"."+strconv.Itoa(len(hooks))) // several levels can add hooks
+				l.Origins.CopyKey(l.Key, l.Key+"."+strconv.Itoa(len(hooks))) // several levels can add hooks
 				hooks = append(hooks, hook)
 			}
 		}

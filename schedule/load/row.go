@@ -78,7 +78,7 @@ func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) 
 // replacesBy is replaces for a reader that needs the loader: for earlier keys, or for Options.
 func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) access[T] {
 	set := func(l *loader, into *T, n *node) {
-		l.Origins.Forget(l.Key)
+		l.Origins.ForgetBelow(l.Key)
 		if bare, ok := takenAway(l, into, n); ok && !isBool(field(into)) {
 			*field(into) = *field(bare)
 			return

@@ -21,7 +21,7 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	if n.IsFalse() {
-		l.Origins.Forget(l.Key)
+		l.Origins.ForgetBelow(l.Key)
 		t.Retry, t.hasAttempts = l.bare.Retry, false
 		return
 	}
@@ -58,7 +58,7 @@ func checkRetry(l *loader, t *taskDraft, n *node) {
 func setOutput(l *loader, t *taskDraft, n *node) {
 	switch {
 	case n.IsFalse():
-		l.Origins.Forget(l.Key)
+		l.Origins.ForgetBelow(l.Key)
 		t.Output = l.bare.Output
 	case n.IsMapping():
 		outputKeys.Decode(l, &t.Output, n, 0)
@@ -135,7 +135,7 @@ func setMapping[T any](l *loader, n *node, table *keys[T], value *T, like string
 	name := l.Key
 	switch {
 	case n.IsFalse():
-		l.Origins.Forget(name)
+		l.Origins.ForgetBelow(name)
 		*value = *new(T)
 	case l.RequireMapping(n, name, "write "+like):
 		table.Decode(l, value, n, 0)

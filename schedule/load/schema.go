@@ -180,7 +180,7 @@ func describeKey(key yamldoc.Entry) string {
 
 // plainValue returns the value of a YAML text from a row of the keys.
 func plainValue(yaml string) any {
-	value, err := yamldoc.Plain(yaml)
+	value, err := yamldoc.DecodePlain(yaml)
 	if err != nil {
 		panic(err) // as in Schema
 	}

@@ -137,7 +137,7 @@ func (g *generator) value(of load.Mapping, key yamldoc.Entry) any {
 	if words := key.Type.Words; len(words) > 0 && key.Type.Of == "" {
 		return words[g.IntN(len(words))]
 	}
-	value, err := yamldoc.Plain(key.Type.Example)
+	value, err := yamldoc.DecodePlain(key.Type.Example)
 	if err != nil {
 		panic(err)
 	}

@@ -149,7 +149,7 @@ func setPools(l *loader, s *settings, n *node) {
 	if !l.RequireMapping(n, l.Key, "") {
 		return
 	}
-	for name, value := range yamldoc.Named(l.Reader, n) {
+	for name, value := range yamldoc.NamedPairs(l.Reader, n) {
 		// The pool is known even if its limit is wrong, so that its tasks are not refused, too.
 		pool := schedule.Pool{Name: name.Value, Seats: 1}
 		if requireName(l.Reader, name, name.Value) {

@@ -279,7 +279,7 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 		t.Mutex = ""
 		if t.noOverlapByMutex {
 			t.WithoutOverlapping, t.noOverlapByMutex = false, false
-			l.Origins.Same(l.Key, "without_overlapping")
+			l.Origins.CopyKey(l.Key, "without_overlapping")
 		}
 		return
 	}
@@ -291,7 +291,7 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 		t.Mutex = text
 		t.noOverlapByMutex = t.noOverlapByMutex || !t.WithoutOverlapping
 		t.WithoutOverlapping = true
-		l.Origins.Same(l.Key, "without_overlapping")
+		l.Origins.CopyKey(l.Key, "without_overlapping")
 	}
 }
 

@@ -90,6 +90,7 @@ func (x Expansion) value(inside string) (string, error) {
 	return value, nil
 }
 
+// maxExpanded is how many bytes a file of ${file:PATH} may have.
 const maxExpanded = 64 << 10
 
 var errNoValue = errors.New("it is no file with one value")

@@ -3,7 +3,6 @@ package yamldoc
 import (
 	"iter"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -80,10 +79,10 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	}
 }
 
-// Named yields the names and values of a mapping whose keys are names of the user's own, such as
-// variables. A name that is no text, or comes twice, is a problem of the current key and left out.
-// The caller may set r.Key for a value.
-func Named(r *Reader, n *Node) iter.Seq2[*Node, *Node] {
+// NamedPairs yields the names and values of a mapping whose keys are names of the user's own, such
+// as variables. It records a problem for a name that is no text or comes twice, and does not yield
+// it. During the loop the caller may set r.Key; afterwards NamedPairs restores it.
+func NamedPairs(r *Reader, n *Node) iter.Seq2[*Node, *Node] {
 	return func(yield func(*Node, *Node) bool) {
 		above, exampleAbove, first := r.Key, r.example, map[string]*Node{}
 		defer func() { r.Key, r.example = above, exampleAbove }()
@@ -145,7 +144,7 @@ func Quote(text string) string { return strconv.Quote(Shorten(text)) }
 
 // Shorten returns the text. Of a text longer than 60 bytes it returns the beginning and "…".
 func Shorten(text string) string {
-	const maxSize = 60
+	const maxSize = 60 // bytes
 	if len(text) <= maxSize {
 		return text
 	}
@@ -154,52 +153,4 @@ func Shorten(text string) string {
 		text = text[:len(text)-1]
 	}
 	return text + "…"
-}
-
-// An Origin is the place and the level that set a value in effect.
-type Origin struct {
-	Place   Place  // of the key
-	Section string // `defaults`, `group "x"`, or empty
-	Task    string // the entry that set it; empty for none
-	Text    string // of a scalar as the file has it, with ${VAR}
-}
-
-// Origins holds the Origin of the value in effect for each key, named with the keys above it
-// (retry.delay). A nil map is for readers that nobody asks: they record nothing.
-type Origins map[string]Origin
-
-// Trace records that the value of the current key comes from n, which stands at the key name.
-func (r *Reader) Trace(name, n *Node) {
-	if r.Origins == nil {
-		return
-	}
-	origin := Origin{Place: r.PlaceOf(name), Section: strings.TrimSuffix(r.Section, ": "), Task: r.Task}
-	if n.IsScalar() {
-		origin.Text = n.Value
-	}
-	r.Origins[r.Key] = origin
-}
-
-// Same records that the value of a key decides the value of another key, too.
-func (o Origins) Same(key, other string) {
-	if o != nil {
-		o[other] = o[key]
-	}
-}
-
-// Recall records for a key what earlier origins have for it.
-func (o Origins) Recall(key string, earlier Origins) {
-	if o != nil {
-		o[key] = earlier[key]
-	}
-}
-
-// Forget removes the records of the keys below a key whose value is about to be replaced as a
-// whole.
-func (o Origins) Forget(key string) {
-	for name := range o {
-		if strings.HasPrefix(name, key+".") {
-			delete(o, name)
-		}
-	}
 }

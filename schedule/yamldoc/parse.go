@@ -38,11 +38,11 @@ func (r *Reader) Parse(data []byte) *Node {
 // RequireText refuses data that is not text in UTF-8, or that holds control characters. Parse calls
 // it itself.
 func (r *Reader) RequireText(data []byte) bool {
-	line, column, text := notText(data)
-	if text != "" {
-		r.ProblemAt(Place{r.File, line, column}, "", "%s", text)
+	line, column, problem := firstBadCharacter(data)
+	if problem != "" {
+		r.ProblemAt(Place{r.File, line, column}, "", "%s", problem)
 	}
-	return text == ""
+	return problem == ""
 }
 
 // documentsOf returns the first two documents of the text, or fewer if the text has fewer.
@@ -71,9 +71,9 @@ func IsMapping(text []byte) bool {
 	return err == nil && len(documents) > 0 && (*Node)(documents[0].Content[0]).IsMapping()
 }
 
-// Plain returns the value of a text of YAML, as encoding/json takes it: the default or the example
-// of a Type. The text is ours, so an error is a mistake of ours.
-func Plain(text string) (any, error) {
+// DecodePlain returns the value of a YAML text of this program (Type.Default, Type.Example), for
+// encoding/json. An error is a mistake in that text.
+func DecodePlain(text string) (any, error) {
 	var value any
 	err := yaml.Unmarshal([]byte(text), &value)
 	return value, err
@@ -105,6 +105,7 @@ func KeysAt(text []byte, line, column int, without string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// mappingAt returns the mapping that begins at a place; nil for none.
 func mappingAt(n *yaml.Node, line, column int) *yaml.Node {
 	if n.Kind == yaml.MappingNode && n.Line == line && n.Column == column {
 		return n
@@ -117,9 +118,9 @@ func mappingAt(n *yaml.Node, line, column int) *yaml.Node {
 	return nil
 }
 
-// notText returns the first place that holds what YAML text may not hold, and a message about it;
-// "" for valid text.
-func notText(data []byte) (line, column int, text string) {
+// firstBadCharacter returns the place of the first character that YAML text may not hold, and what
+// is wrong with it; "" for valid text.
+func firstBadCharacter(data []byte) (line, column int, problem string) {
 	line, column = 1, 1
 	for i := 0; i < len(data); {
 		c := data[i]
@@ -145,9 +146,9 @@ func notText(data []byte) (line, column int, text string) {
 	return 0, 0, ""
 }
 
-// Bounds for aliases: a few lines can stand for more values than there is memory.
+// Bounds of the tree: with aliases a few lines can stand for more values than there is memory.
 const (
-	maxDepth   = 100
+	maxDepth   = 100      // levels of nesting, aliases followed
 	maxAliased = 16 << 20 // bytes of text that aliases stand for, each value counted as valueCost more
 	valueCost  = 16
 )
@@ -164,6 +165,7 @@ func resolve(r *Reader, root *yaml.Node, data []byte) bool {
 	return r.ProblemCount() == before
 }
 
+// A resolver replaces the aliases and merge keys of one tree.
 type resolver struct {
 	reader  *Reader
 	anchors map[*yaml.Node]*extent

@@ -237,3 +237,52 @@ func (r *Report) inOrder(problems []Problem) []Problem {
 
 // Sources returns the files in the order in which they were read.
 func (r *Report) Sources() []*Source { return r.sources }
+
+// An Origin is the place and the level that set a value in effect.
+type Origin struct {
+	Place   Place  // of the key
+	Section string // `defaults`, `group "x"`, or empty
+	Task    string // the entry that set it; empty for none
+	Text    string // of a scalar as the file has it, with ${VAR}
+}
+
+// Origins has the Origin of the value in effect for each key, named with the keys above it
+// (retry.delay). A nil map is for readers that nobody asks: they record nothing.
+type Origins map[string]Origin
+
+// RecordOrigin records that the value of the current key comes from n, which stands at the key
+// name.
+func (r *Reader) RecordOrigin(name, n *Node) {
+	if r.Origins == nil {
+		return
+	}
+	origin := Origin{Place: r.PlaceOf(name), Section: strings.TrimSuffix(r.Section, ": "), Task: r.Task}
+	if n.IsScalar() {
+		origin.Text = n.Value
+	}
+	r.Origins[r.Key] = origin
+}
+
+// CopyKey records that the value of a key decides the value of another key, too.
+func (o Origins) CopyKey(key, other string) {
+	if o != nil {
+		o[other] = o[key]
+	}
+}
+
+// Restore records for a key what earlier origins have for it.
+func (o Origins) Restore(key string, earlier Origins) {
+	if o != nil {
+		o[key] = earlier[key]
+	}
+}
+
+// ForgetBelow removes the records of the keys below a key whose value is about to be replaced as a
+// whole.
+func (o Origins) ForgetBelow(key string) {
+	for name := range o {
+		if strings.HasPrefix(name, key+".") {
+			delete(o, name)
+		}
+	}
+}

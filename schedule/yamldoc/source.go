@@ -33,7 +33,8 @@ func Digest(sources []*Source) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// Add takes data as the file at an absolute path, as the next source, without opening it.
+// Add appends data to the sources, as the text of the file at an absolute path. It does not open
+// the file.
 func (r *Reader) Add(path string, data []byte) *Source {
 	src := &Source{Name: r.NameOf(path), Data: data}
 	r.sources = append(r.sources, src)
@@ -56,7 +57,8 @@ func (r *Reader) Open(path string) *Source {
 	return src
 }
 
-// textOf is readFile for a file that Options.Texts may have: nil there means that it was removed.
+// textOf returns the text of a file: from Options.Texts if it has the path (nil: the file was
+// removed), else from the disk.
 func textOf(r *Reader, path string) ([]byte, *Problem, error) {
 	text, isEdited := r.options.Texts[path]
 	switch {
@@ -81,9 +83,9 @@ func readFile(path string, root bool) ([]byte, *Problem, error) {
 	if err != nil {
 		return nil, unreadable(path, err), err
 	}
-	problem := refuse(path, info, root)
+	problem := problemOfFile(path, info, root)
 	if problem == nil && root {
-		problem = refuseFolders(path)
+		problem = problemOfFolders(path)
 	}
 	if problem != nil {
 		return nil, problem, nil
@@ -98,6 +100,7 @@ func readFile(path string, root bool) ([]byte, *Problem, error) {
 	return data.Bytes(), nil, nil
 }
 
+// unreadable returns the problem of a file that the system does not let us read.
 func unreadable(path string, err error) *Problem {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Problem{Text: "there is no file " + path}
@@ -105,9 +108,9 @@ func unreadable(path string, err error) *Problem {
 	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, humanize.WithoutPath(err))}
 }
 
-// refuse returns why the user should not run commands that this file names, or nil. It does not
-// look at the file's folder.
-func refuse(path string, info fs.FileInfo, root bool) *Problem {
+// problemOfFile returns why the user should not run commands that this file names, or nil. It does
+// not look at the folders of the file.
+func problemOfFile(path string, info fs.FileInfo, root bool) *Problem {
 	if info.IsDir() {
 		return &Problem{Text: path + " is a folder, not a file"}
 	}
@@ -133,11 +136,11 @@ func refuse(path string, info fs.FileInfo, root bool) *Problem {
 	return nil
 }
 
-// refuseFolders returns why root should not trust the file at this path: another user can replace
-// it or its folder.
-func refuseFolders(path string) *Problem {
+// problemOfFolders returns why root should not trust the file at this path: another user can
+// replace it or its folder.
+func problemOfFolders(path string) *Problem {
 	err := statedir.CheckAbove(path)
-	if folder, is := errors.AsType[*statedir.FolderError](err); is {
+	if folder, ok := errors.AsType[*statedir.FolderError](err); ok {
 		return &Problem{
 			Text: folder.Error() + ", and root would run what is put there in place of this file",
 			Hint: folder.Hint("schedule"),

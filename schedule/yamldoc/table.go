@@ -10,8 +10,8 @@ import (
 // of unknown ones, and documents the keys. Keys are set in the order of the table, the early ones
 // first, and not in the order of the file. A setter gets a C and sets a T.
 type Table[C Context, T any] struct {
-	// Rows returns the keys, at most 64. It is called at first use, so that other commands do not
-	// pay.
+	// Rows returns the keys, at most maxKeys. It is called at the first use, so that a command that
+	// reads no such mapping does not make the table.
 	Rows func() []Key[C, T]
 
 	// Scopes names the scopes as messages do: "a task". It is nil for a table whose mappings are
@@ -45,7 +45,7 @@ type Key[C Context, T any] struct {
 
 // A Type documents the value of a key for editors. Set decides; a test compares the two.
 type Type struct {
-	Of          string   // the name of the definition of the value in the schema; empty if Words are enough
+	Of          string   // its kind: the name of a definition in the schema; empty if Words are enough
 	Words       []string // the words that the value, or each item of it, may be; nil for any
 	Least, Most int      // the bounds of a number; both 0 for no bounds
 	Default     string   // the value that holds without the key, as YAML
@@ -108,7 +108,7 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 				r.Key = above + "." + key.Name
 			}
 			name, value := (*Node)(n.Content[valueAt[j]-1]), (*Node)(n.Content[valueAt[j]])
-			r.Trace(name, value)
+			r.RecordOrigin(name, value)
 			key.Set(c, into, value)
 		}
 	}
@@ -148,7 +148,7 @@ func (t *Table[C, T]) resolve(r *Reader, name *Node, in Scope) (int, bool) {
 	if t.Extensions && strings.HasPrefix(name.Value, "x-") {
 		return 0, false
 	}
-	i, isKnown := t.index[name.Value]
+	i, isKnown := t.index[name.Value] // Decode has called All, which makes the index
 	var known Scope
 	if isKnown {
 		known = t.keys[i].In

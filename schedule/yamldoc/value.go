@@ -20,32 +20,42 @@ import (
 // RequireValue refuses a key that has no value after it, because that is more often forgotten than
 // meant.
 func (r *Reader) RequireValue(n *Node, hint string) bool {
-	return require(r, true, n, r.Key, "", hint)
+	return require(r, n, r.Key, anyKind, hint)
 }
 
 // RequireMapping refuses a value that is no mapping. The message calls the value by its name.
 func (r *Reader) RequireMapping(n *Node, name, hint string) bool {
-	return require(r, n.IsMapping(), n, name, "a mapping of keys and values", hint)
+	return require(r, n, name, nodeKind{(*Node).IsMapping, "a mapping of keys and values"}, hint)
 }
 
 // RequireList refuses a value that is no list.
 func (r *Reader) RequireList(n *Node, hint string) bool {
-	return require(r, n.IsList(), n, r.Key, "a list", hint)
+	return require(r, n, r.Key, nodeKind{(*Node).IsList, "a list"}, hint)
 }
 
 // requireScalar refuses a missing value, a list and a mapping. kind says what the value must be.
 func requireScalar(r *Reader, n *Node, kind string) bool {
-	return require(r, n.IsScalar(), n, r.Key, kind, "")
+	return require(r, n, r.Key, nodeKind{(*Node).IsScalar, kind}, "")
 }
 
-// require refuses a missing value, and a value that is not of the kind.
-func require(r *Reader, isOfKind bool, n *Node, name, kind, hint string) bool {
+// A nodeKind is a kind of node, and what messages call it.
+type nodeKind struct {
+	is   func(*Node) bool
+	name string
+}
+
+// anyKind is for a value of which only the presence matters.
+var anyKind = nodeKind{is: func(*Node) bool { return true }}
+
+// require refuses a missing value, and a value that is not of the kind. The message calls the value
+// by its name.
+func require(r *Reader, n *Node, name string, kind nodeKind, hint string) bool {
 	hint = cmp.Or(hint, exampleHint(r))
 	switch {
 	case n.IsNull():
 		r.Problemf(n, hint, "%s has no value", name)
-	case !isOfKind:
-		r.Problemf(n, hint, "%s must be %s, not %s", name, kind, n.Describe())
+	case !kind.is(n):
+		r.Problemf(n, hint, "%s must be %s, not %s", name, kind.name, n.Describe())
 	default:
 		return true
 	}
@@ -211,8 +221,6 @@ func (r *Reader) OneOf(n *Node, words ...string) (string, bool) {
 	return text, ok
 }
 
-// The rest of this file reads durations and sizes.
-
 // Duration reads a duration that is at least least (ParseDuration).
 func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
 	if !requireScalar(r, n, "a duration such as 90s") {
@@ -236,7 +244,7 @@ func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// atLeast is the hint for a duration that is shorter than least.
+// atLeast returns the hint for a duration that is shorter than least.
 func atLeast(least time.Duration) string {
 	if least < time.Second {
 		return ""
