@@ -81,7 +81,7 @@ func (a serversCommand) printServers(servers []cluster.Server) {
 func (a serversCommand) warnOfServers(s *schedule.Schedule, servers []cluster.Server) {
 	ownZone := cluster.ZoneOf(s, a.now().Year())
 	for _, server := range servers {
-		if server.Offset.Abs() > tick.MostOffset {
+		if server.Offset.Abs() > tick.MaxOffset {
 			a.problem("the clock of %s is %s", server.Name, tick.OffsetText(server.Offset))
 		}
 		if server.SharedName {
@@ -107,7 +107,7 @@ func (a serversCommand) offsetText(offset time.Duration) string {
 	if offset.Round(time.Millisecond) < 0 {
 		text = "-" + humanize.Duration(-offset)
 	}
-	if offset.Abs() > tick.MostOffset {
+	if offset.Abs() > tick.MaxOffset {
 		text = a.stdout().Paint(terminal.Caution, text+", off")
 	}
 	return text

@@ -229,7 +229,7 @@ func (a runCommand) runWorked(o runOptions) error {
 		}
 		t := a.tick(s, minute, o)
 		t.Began, t.Work = now, link
-		t.Await()
+		t.StartAhead()
 		begun, late := work.Await(stops.noNewStarts, minute)
 		if begun && !late {
 			return a.runTick(t, o, invalidExit, stops)

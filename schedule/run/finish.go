@@ -134,7 +134,7 @@ func (f *finisher) keepOutput() {
 	isCopied := f.run.task.Output.File != "" && !f.run.row.unstored && f.result.Ran()
 	if isCopied && f.run.hooks.marks.begin(outputCopied) {
 		f.noteError(f.copyOutput())
-		f.run.hooks.marks.ended(outputCopied, "")
+		f.run.hooks.marks.markEnded(outputCopied, "")
 	}
 }
 

@@ -54,7 +54,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	if !h.marks.begin(name) {
 		return ""
 	}
-	defer func() { h.marks.ended(name, note) }()
+	defer func() { h.marks.markEnded(name, note) }()
 	isBefore := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
 		Task:       &h.run.task,
@@ -74,7 +74,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	if err != nil {
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
 	}
-	h.marks.forked(name, p.PID)
+	h.marks.markForked(name, p.PID)
 	if spec.KeepZombie {
 		h.run.unreaped.add(p)
 	}
@@ -145,7 +145,7 @@ func (m hookMarks) begin(name string) bool {
 		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && livesOn(); {
 			time.Sleep(pollEvery)
 		}
-		m.ended(name, "")
+		m.markEnded(name, "")
 		return false
 	}
 	fire := true
@@ -156,13 +156,13 @@ func (m hookMarks) begin(name string) bool {
 	return fire || err != nil && !m.row.isTaken(err)
 }
 
-// forked notes the process of a hook.
-func (m hookMarks) forked(name string, pid int) {
+// markForked notes the process of a hook.
+func (m hookMarks) markForked(name string, pid int) {
 	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) }, nil)
 }
 
-// ended notes that a hook has ended, with a note on how it failed; "" if it succeeded.
-func (m hookMarks) ended(name, note string) {
+// markEnded notes that a hook has ended, with a note on how it failed; "" if it succeeded.
+func (m hookMarks) markEnded(name, note string) {
 	m.row.write(func(ctx context.Context) error {
 		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
 	}, nil)

@@ -74,7 +74,7 @@ func newLeftover(r *Run) *leftover {
 		l.hookPID = hook.PID
 		if hook.PID == 0 { // the supervisor was killed before it could write that down
 			l.hookPID = process.ChildGroup(r.row.ID, 1) // hooks before the command have the number of the first attempt
-			r.hooks.marks.forked(hook.Name, l.hookPID)
+			r.hooks.marks.markForked(hook.Name, l.hookPID)
 		}
 	}
 	if r.row.Phase != state.Running {
@@ -171,6 +171,6 @@ func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook) (note
 	} else {
 		note = fmt.Sprintf("hook %s: nobody saw how it ended, because its supervisor was killed", name)
 	}
-	h.marks.ended(name, note)
+	h.marks.markEnded(name, note)
 	return note, true
 }

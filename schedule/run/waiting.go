@@ -90,7 +90,7 @@ func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.b
 // the cause of the context. Each round takes these steps:
 //
 //  1. It ends the wait if that is over.
-//  2. If a pause or a maintenance refused the run in the last round, and still does, it does no more.
+//  2. If a pause or a maintenance refused the run in the last round, and still does, the round ends.
 //  3. It tries to acquire what the run needs, unless another run is first in a queue. If the queues
 //     cannot be read, it tries, too: one broken row must not stop all runs.
 //  4. It asks the run that has the mutex to stop, if the task replaces it.

@@ -151,9 +151,9 @@ func endLeftConditions(run string, task *schedule.Task) {
 	}
 }
 
-// resumedWithin is how late a slot still runs that a tick may have claimed for all servers before
-// it was killed. For a task with missed: once, missed_within says that instead.
-const resumedWithin = 3 * time.Minute
+// maxResumeLateness is how late a slot still runs that a tick may have claimed for all servers
+// before it was killed. For a task with missed: once, missed_within says that instead.
+const maxResumeLateness = 3 * time.Minute
 
 // resumes reports whether a slot that a dead tick left runs in this tick. If the dead tick had
 // claimed it for all servers, no other server runs it. This tick claims it again for the same run,
@@ -170,7 +170,7 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 	if !b.isAllowed(task, row.Slot) {
 		return false
 	}
-	within := resumedWithin
+	within := maxResumeLateness
 	switch {
 	case task.RunMissed:
 		within = task.MissedWithin

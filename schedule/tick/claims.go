@@ -20,8 +20,8 @@ import (
 // side by side: a hundred answers one after another are a hundred round trips. The locks of one
 // machine are taken when a slot starts.
 
-// preferredFirst is how long a server leaves a slot to the servers that its task prefers.
-const preferredFirst = time.Second
+// preferredHeadStart is how long a server leaves a slot to the servers that its task prefers.
+const preferredHeadStart = time.Second
 
 // A prefetch is the claim, or the lock, or both, for which a tick asks a store before a slot
 // starts.
@@ -143,7 +143,7 @@ func (l *locks) waitForPreferred(slot schedule.Slot) time.Duration {
 	if l.tick.Replay || len(preferred) == 0 || slices.Contains(preferred, l.tick.Host.Server) {
 		return 0
 	}
-	return min(preferredFirst, humanize.Later(l.began, slot.At).Add(preferredFirst).Sub(clock.Now()))
+	return min(preferredHeadStart, humanize.Later(l.began, slot.At).Add(preferredHeadStart).Sub(clock.Now()))
 }
 
 // beginAsking waits until the store may be asked for one more claim or lock. The caller calls done

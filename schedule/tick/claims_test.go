@@ -129,7 +129,7 @@ func TestWhoLeavesASlotToOthers(t *testing.T) {
 	tick, slots := w.begin()
 	tick.tick.Host.Server, tick.tick.Replay = "web-1", false
 	for i, want := range []bool{true, false, false} {
-		if wait := tick.locks.waitForPreferred(slots[i]); want != (wait > 0) || wait > preferredFirst {
+		if wait := tick.locks.waitForPreferred(slots[i]); want != (wait > 0) || wait > preferredHeadStart {
 			t.Errorf("%s waits for %s", slots[i].Task.Name, wait)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 // tests shorten it.
 var ConditionTimeout = 10 * time.Second
 
-// killAfter is how long a condition command may take to end when it has taken too long: then it is
-// killed.
+// killAfter is the time from TERM to KILL for a condition command that took longer than
+// ConditionTimeout.
 const killAfter = 2 * time.Second
 
 // A verdict is the result of the condition commands of a task for a slot. It is empty if the
@@ -33,15 +33,15 @@ type verdict struct {
 }
 
 // askConditions runs the condition commands of a task one after another, until one does not allow
-// the slot or gives no answer. The commands have the environment of the caller, with variables. The
+// the slot or gives no answer. The commands have the variables of callerEnv and variables. The
 // verdict is empty if ctx was done before.
-func askConditions(ctx context.Context, task *schedule.Task, caller, variables []string) verdict {
+func askConditions(ctx context.Context, task *schedule.Task, callerEnv, variables []string) verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{
 			Task:      task,
 			Command:   command.Command,
 			Dir:       task.Dir,
-			CallerEnv: caller,
+			CallerEnv: callerEnv,
 			Variables: variables,
 		}
 		if v := askOne(ctx, command, spec); v.Skip != "" || v.Broken != "" {
@@ -71,7 +71,7 @@ func askOne(ctx context.Context, command schedule.ConditionCommand, spec process
 	}
 	if !inTime {
 		reason := fmt.Sprintf("%s gave no answer within %s", command.Key, ConditionTimeout)
-		return verdict{Broken: withLast(reason, printed, ""), Output: printed}
+		return verdict{Broken: withLastLine(reason, printed, ""), Output: printed}
 	}
 	return judge(command, p, printed)
 }
@@ -84,19 +84,19 @@ func judge(command schedule.ConditionCommand, p *process.Process, printed []byte
 	case p.Refusal != "":
 		v.Broken = command.Key + " cannot be asked: " + p.Refusal
 	case !answered:
-		v.Broken = withLast(command.Key+" gave no answer", printed, process.ExitText(code))
+		v.Broken = withLastLine(command.Key+" gave no answer", printed, process.ExitText(code))
 		v.Output = printed
 	case !allows && command.Key == "skip":
-		v.Skip = withLast("skip says yes", printed, "")
+		v.Skip = withLastLine("skip says yes", printed, "")
 	case !allows:
-		v.Skip = withLast("when says no", printed, process.ExitText(code))
+		v.Skip = withLastLine("when says no", printed, process.ExitText(code))
 	}
 	return v
 }
 
-// withLast returns a reason with the last line that was printed, and how the command ended; both
-// may be empty.
-func withLast(reason string, printed []byte, ended string) string {
+// withLastLine returns a reason with the last line that was printed, and how the command ended;
+// both may be empty.
+func withLastLine(reason string, printed []byte, ended string) string {
 	last := lastLine(printed)
 	if last != "" && ended != "" {
 		return fmt.Sprintf("%s: %s (%s)", reason, last, ended)
@@ -109,11 +109,11 @@ func withLast(reason string, printed []byte, ended string) string {
 
 // lastLine returns the last line that is not blank, safe to print and at most 200 characters long.
 func lastLine(printed []byte) string {
-	const longest = 200
+	const maxRunes = 200
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(printed), "?")), "\n")
 	last := strings.TrimSpace(humanize.Line(lines[len(lines)-1]))
-	if runes := []rune(last); len(runes) > longest {
-		last = string(runes[:longest]) + "…"
+	if runes := []rune(last); len(runes) > maxRunes {
+		last = string(runes[:maxRunes]) + "…"
 	}
 	return last
 }

@@ -37,7 +37,7 @@ func TestAReasonHasTheLastLineThatWasPrinted(t *testing.T) {
 		{"no text at all", "\xff\xfe\n", "", "when says no: ?"},
 		{"a long line", strings.Repeat("ä", 300), "", "when says no: " + strings.Repeat("ä", 200) + "…"},
 	} {
-		if got := withLast("when says no", []byte(row.printed), row.ended); got != row.want {
+		if got := withLastLine("when says no", []byte(row.printed), row.ended); got != row.want {
 			t.Errorf("%s: %q, want %q", row.about, got, row.want)
 		}
 	}

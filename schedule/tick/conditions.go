@@ -119,7 +119,7 @@ func (c *conditions) decide(s *conditionalSlot) (prepared *run.Prepared, failed 
 	case late != "":
 		c.launcher.skip(s.row, task, late)
 	default:
-		prepared, _ = c.launcher.prepareLocked(s.row, s.slot)
+		prepared, _ = c.launcher.lockAndPrepare(s.row, s.slot)
 	}
 	return prepared, false
 }
@@ -132,7 +132,7 @@ func (c *conditions) failBroken(s *conditionalSlot) {
 	if !ok {
 		return
 	}
-	c.launcher.records.ended(prepared.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
+	c.launcher.records.addEnded(prepared.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output))
 }
 
 // start asks the conditions of a background slot, and hands its run over if they allow it. It does

@@ -18,9 +18,9 @@ import (
 const maxDelayed = 60
 
 // Delay has a slot wait for the end of a pause or for the store, for the reason why
-// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). It is not new if the slot waited
-// before. If the slot may not wait (mayWait), or if the database cannot be written, Delay is not
-// ok, and the slot is to be skipped.
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row). isNew is false if the slot waited
+// before. ok is false if the slot may not wait (mayWait), or if the database cannot be written: the
+// caller must skip the slot then.
 func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) (isNew, ok bool) {
 	key := keyOf(slot)
 	before, waited := l.waiting[key]
@@ -52,9 +52,9 @@ func (l *Ledger) mayWait(slot schedule.Slot) bool {
 	if !l.Covers || l.runs[keyOf(slot)].hasRow || tooLate || task.GivesWay(slot.At) {
 		return false
 	}
-	most := maxDelayed
+	limit := maxDelayed
 	if task.RunAllMissed {
-		most = max(most, task.MaxMissed)
+		limit = max(limit, task.MaxMissed)
 	}
 	waiting := 0
 	for key := range l.waiting {
@@ -62,7 +62,7 @@ func (l *Ledger) mayWait(slot schedule.Slot) bool {
 			waiting++
 		}
 	}
-	return waiting < most
+	return waiting < limit
 }
 
 // waitForStore leaves a slot for which the store had no answer to later ticks. It reports false if

@@ -49,9 +49,9 @@ func (l *Ledger) dropSettled(ctx context.Context, slots []schedule.Slot, last ti
 // `every: boot` were started last. A tick reads and writes it only if the schedule has such tasks.
 const keyBoot = "boot"
 
-// freshBoot is how long ago the machine may have booted when its first tick ever comes. An earlier
-// boot counts as one from before there was a schedule.
-const freshBoot = 10 * time.Minute
+// maxFirstBootAge is how long ago the machine may have booted when its first tick ever comes. An
+// earlier boot counts as one from before there was a schedule.
+const maxFirstBootAge = 10 * time.Minute
 
 // addBootSlots adds the slots of tasks with `every: boot` that were not started yet since the
 // machine booted. Their instant is the minute of this tick. It notes this boot in the database even
@@ -96,7 +96,7 @@ func isFirstSinceBoot(last time.Time) bool {
 		return false
 	}
 	if last.IsZero() {
-		return elapsed <= freshBoot
+		return elapsed <= maxFirstBootAge
 	}
 	return last.Before(clock.Now().Add(-elapsed).Truncate(time.Minute))
 }

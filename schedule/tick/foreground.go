@@ -9,19 +9,23 @@ import (
 	"sched/schedule/run"
 )
 
-// A foregroundQueue runs the foreground slots of a tick, one after another.
-type foregroundQueue struct {
+// A foregroundRunner runs the foreground slots of a tick, one after another.
+type foregroundRunner struct {
+	tick       *Tick
 	launcher   *launcher
+	records    *records
 	conditions *conditions
 	requests   requests
-	staying    context.Context // see tickRun.stay
+	staying    context.Context // of tickRun.stay
 	order      schedule.ForegroundOrder
 	failed     bool // a task failed
 }
 
-func (r *tickRun) foregroundQueue(staying context.Context) *foregroundQueue {
-	return &foregroundQueue{
+func (r *tickRun) foregroundRunner(staying context.Context) *foregroundRunner {
+	return &foregroundRunner{
+		tick:       r.tick,
 		launcher:   r.launcher,
+		records:    r.records,
 		conditions: r.conditions,
 		requests:   r.requests,
 		staying:    staying,
@@ -29,69 +33,69 @@ func (r *tickRun) foregroundQueue(staying context.Context) *foregroundQueue {
 }
 
 // run runs the slots in their order. It waits for slots of later seconds.
-func (q *foregroundQueue) run(slots []schedule.Slot) {
+func (f *foregroundRunner) run(slots []schedule.Slot) {
 	for i := range slots {
-		q.order.Reorder(slots, i, q.launcher.tick.isBehind)
+		f.order.Reorder(slots, i, f.tick.isBehind)
 		// A slot of a later second starts only while the tick stays: an interrupt ends that.
-		ctx := q.launcher.stops.noNewStarts
-		if slots[i].At.After(q.launcher.tick.Minute) {
-			ctx = q.staying
+		ctx := f.launcher.stops.noNewStarts
+		if slots[i].At.After(f.tick.Minute) {
+			ctx = f.staying
 		}
-		if reason := q.launcher.tick.awaitInstant(ctx, slots[i]); reason != "" {
-			q.launcher.skipAll(slots[i:], reason)
+		if reason := f.tick.awaitInstant(ctx, slots[i]); reason != "" {
+			f.launcher.skipAll(slots[i:], reason)
 			return
 		}
 		if i == 0 || slots[i].At.After(slots[i-1].At) {
 			// The store is asked at once for all slots of one instant.
 			instant, _ := schedule.SplitAfter(slots[i:], slots[i].At)
-			q.launcher.prefetch(instant)
+			f.launcher.prefetch(instant)
 		}
-		q.runSlot(ctx, slots[i])
+		f.runSlot(ctx, slots[i])
 	}
 }
 
-// runSlot runs the run of a slot, if the slot may start.
-func (q *foregroundQueue) runSlot(ctx context.Context, slot schedule.Slot) {
+// runSlot starts the run of a slot, if the slot may start, and waits for its end.
+func (f *foregroundRunner) runSlot(ctx context.Context, slot schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
-		q.runConditional(ctx, slot)
-	} else if prepared, ok := q.launcher.prepare(slot); ok {
-		q.start(prepared, slot.Task)
+		f.runConditional(ctx, slot)
+	} else if prepared, ok := f.launcher.prepare(slot); ok {
+		f.start(prepared, slot.Task)
 	}
 }
 
 // runConditional asks the condition commands of a slot. By their verdict it runs the slot, skips it
 // or fails it. The slots after it wait.
-func (q *foregroundQueue) runConditional(ctx context.Context, slot schedule.Slot) {
-	asked := q.conditions.add(ctx, slot)
+func (f *foregroundRunner) runConditional(ctx context.Context, slot schedule.Slot) {
+	asked := f.conditions.add(ctx, slot)
 	defer close(asked.decided)
-	q.conditions.ask(asked)
-	prepared, failed := q.conditions.decide(asked)
-	q.failed = q.failed || failed
+	f.conditions.ask(asked)
+	prepared, failed := f.conditions.decide(asked)
+	f.failed = f.failed || failed
 	if prepared != nil {
-		q.start(prepared, slot.Task)
+		f.start(prepared, slot.Task)
 	}
 }
 
 // start begins a run, and runs it to its end.
-func (q *foregroundQueue) start(prepared *run.Prepared, task *schedule.Task) {
-	if begun, ok := q.launcher.beginHere(prepared); ok {
-		q.order.Ran(task)
-		q.execute(begun)
+func (f *foregroundRunner) start(prepared *run.Prepared, task *schedule.Task) {
+	if begun, ok := f.launcher.beginHere(prepared); ok {
+		f.order.Ran(task)
+		f.execute(begun)
 	}
 }
 
 // execute runs a run that has begun to its end.
-func (q *foregroundQueue) execute(begun *run.Run) {
-	q.launcher.tick.Report.begun(begun.Row())
+func (f *foregroundRunner) execute(begun *run.Run) {
+	f.tick.Report.begun(begun.Row())
 	// The command may take hours: what is known is written, and the database is closed meanwhile.
-	q.launcher.records.flushQuietly()
-	q.launcher.tick.Storage.DB.CloseIfIdle(0)
-	row := begun.Execute(q.launcher.stops.terminate, q.launcher.stops.kill)
+	f.records.flushQuietly()
+	f.tick.Storage.DB.CloseIfIdle(0)
+	row := begun.Execute(f.launcher.stops.terminate, f.launcher.stops.kill)
 	if begun.DB.InMemory() {
-		q.launcher.records.collect(row)
+		f.records.collect(row)
 	}
-	q.launcher.records.ended(row)
-	q.failed = q.failed || row.Outcome.Failure()
+	f.records.addEnded(row)
+	f.failed = f.failed || row.Outcome.Failure()
 }
 
 // awaitInstant waits for the instant of a slot, and returns "". Otherwise it returns the reason why

@@ -95,7 +95,7 @@ func (l *launcher) handOverBegun(r *run.Run) {
 func (l *launcher) give(r *run.Run) {
 	if err := l.supervisors.Give(r); err != nil {
 		l.failed.Store(true)
-		l.records.ended(r.FailBeforeStart(err, nil))
+		l.records.addEnded(r.FailBeforeStart(err, nil))
 		return
 	}
 	l.tick.Report.Started(r.Row())
@@ -114,12 +114,12 @@ func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 	l.failed.Store(true)
 	memory, fellBack := l.fallback.openFor(why)
 	if !fellBack {
-		l.records.ended(p.FailBeforeStart(why, nil))
+		l.records.addEnded(p.FailBeforeStart(why, nil))
 		return
 	}
 	r, err := p.BeginIn(l.callerIn(memory))
 	if err != nil {
-		l.records.ended(p.FailUnbegun(err))
+		l.records.addEnded(p.FailUnbegun(err))
 		return
 	}
 	l.watchHere(r)
@@ -141,7 +141,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	default:
 		l.failed.Store(true)
 		l.handOverBatch()
-		l.records.ended(p.FailUnbegun(err))
+		l.records.addEnded(p.FailUnbegun(err))
 	}
 	return nil, false
 }
@@ -152,7 +152,7 @@ func (l *launcher) watchHere(r *run.Run) {
 	l.watchedHere.Go(func() {
 		row := r.Execute(l.stops.terminate, l.stops.kill)
 		l.records.collect(row)
-		l.records.ended(row)
+		l.records.addEnded(row)
 	})
 }
 

@@ -205,8 +205,8 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 	// 5. The rows of what starts, and of the slots that waited too long: this tick fires their
 	// hooks.
 	planned := slices.Clone(starts)
-	for _, refused := range l.Expired {
-		planned = append(planned, refused.Slot)
+	for _, expired := range l.Expired {
+		planned = append(planned, expired.Slot)
 	}
 	if err := l.addRows(ctx, planned); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
 // run runs a foreground slot as its tick would, and does not wait for its instant.
 func (t ticking) run(slot schedule.Slot) {
 	ctx := context.Background()
-	t.foregroundQueue(ctx).runSlot(ctx, slot)
+	t.foregroundRunner(ctx).runSlot(ctx, slot)
 }
 
 // end ends the tick with everything written down.

@@ -34,9 +34,9 @@ func (r *records) collect(row state.Row) {
 	r.collected = append(r.collected, row)
 }
 
-// ended counts or collects the row of a run that has ended, or of a slot without a run, and reports
-// it. The next tick does not report a background run again.
-func (r *records) ended(row state.Row) {
+// addEnded counts or collects the row of a run that has ended, or of a slot without a run, and
+// reports it. The next tick does not report a background run again.
+func (r *records) addEnded(row state.Row) {
 	r.countOrCollect(row)
 	r.tick.Report.done(row)
 	isBad := row.Background && row.Outcome.Failure()
@@ -128,8 +128,8 @@ func (r *records) reportUnlessInMemory(format string, err error) {
 }
 
 const (
-	publishBatch = 500             // how many runs are published at a time
-	publishFor   = 2 * time.Second // runs that are left then are for the next tick
+	publishBatch  = 500             // how many runs are published at a time
+	maxPublishing = 2 * time.Second // runs that are left then are for the next tick
 )
 
 // publish copies the runs that ended here to the store: the other servers find them there. If the
@@ -149,10 +149,10 @@ func (r *records) publish() error {
 	return err
 }
 
-// publishRuns copies runs until none is left, the store fails, or publishFor has passed. A run is
-// copied twice if a kill comes before the copy is noted; the other servers show it once.
+// publishRuns copies runs until none is left, the store fails, or maxPublishing has passed. A run
+// is copied twice if a kill comes before the copy is noted; the other servers show it once.
 func publishRuns(ctx context.Context, db *state.DB, store mutex.Store) error {
-	for begun := time.Now(); time.Since(begun) < publishFor; {
+	for begun := time.Now(); time.Since(begun) < maxPublishing; {
 		rows, err := db.Runs().Unpublished(ctx, publishBatch)
 		if err != nil {
 			return err
@@ -203,13 +203,13 @@ func (r *records) prune(added int) error {
 	return err
 }
 
-// upkeepFor bounds how long checkPages and sweepOutputs each take once a day. While checkPages goes
+// maxUpkeep bounds how long checkPages and sweepOutputs each take once a day. While checkPages goes
 // on, no other tick can write into the database.
-const upkeepFor = 3 * time.Second
+const maxUpkeep = 3 * time.Second
 
 // checkPages finds damage in pages that ticks do not read, before people need them.
 func checkPages(db *state.DB) error {
-	ctx, cancel := context.WithTimeout(context.Background(), upkeepFor)
+	ctx, cancel := context.WithTimeout(context.Background(), maxUpkeep)
 	defer cancel()
 	return db.CheckPages(ctx)
 }
@@ -217,11 +217,11 @@ func checkPages(db *state.DB) error {
 // sweepOutputs removes outputs of runs that the history does not have. It removes only outputs that
 // are older than the oldest run of the history may be.
 func sweepOutputs(db *state.DB, dir string, now time.Time, keep time.Duration) error {
-	const least = 24 * time.Hour // no run that is about to begin has such an id
+	const minAge = 24 * time.Hour // no run that is about to begin has such an id
 	if keep <= 0 {
 		return nil
 	}
-	return output.Sweep(dir, now.Add(-max(keep, least)), upkeepFor, func(runs []string) ([]string, error) {
+	return output.Sweep(dir, now.Add(-max(keep, minAge)), maxUpkeep, func(runs []string) ([]string, error) {
 		return db.Runs().Unknown(context.Background(), runs)
 	})
 }

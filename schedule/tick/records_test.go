@@ -26,7 +26,7 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	}
 	skipped := state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At,
 		Result: state.Result{Outcome: outcome.Skipped}}
-	tick.records.ended(skipped)
+	tick.records.addEnded(skipped)
 	tick.records.note(skipped.ID, "it was told")
 	tick.records.writeAll(0)
 	if err := os.Remove(inTheWay); err != nil {
@@ -51,7 +51,7 @@ func TestRowsThatWereWrittenEarlyCountAsAdded(t *testing.T) {
 - {name: t, cron: "* * * * *", command: "true"}
 `)
 	tick, slots := w.begin()
-	tick.records.ended(state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At,
+	tick.records.addEnded(state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At,
 		Result: state.Result{Outcome: outcome.Skipped}})
 	tick.records.flushQuietly()
 	if tick.records.added != 1 {

@@ -48,9 +48,9 @@ func (r requests) handOverAll(waiting []state.Row) {
 }
 
 // runRequested runs the requested foreground runs, the longest waiting first.
-func (q *foregroundQueue) runRequested() {
-	waiting, _ := q.requests.waiting() // again: the tasks of the minute may have taken long
-	q.requests.beginAll(waiting, false, q.execute)
+func (f *foregroundRunner) runRequested() {
+	waiting, _ := f.requests.waiting() // again: the tasks of the minute may have taken long
+	f.requests.beginAll(waiting, false, f.execute)
 }
 
 // inBackground reports whether a requested run does not wait for its turn in the foreground: no

@@ -18,23 +18,23 @@ const (
 	// announceEvery is how often a tick announces this server to the others.
 	announceEvery = 10 * time.Second
 
-	// MostOffset is how far a clock may be off before the tick reports it: due times and claims
+	// MaxOffset is how far a clock may be off before the tick reports it: due times and claims
 	// depend on the clock.
-	MostOffset = 10 * time.Second
+	MaxOffset = 10 * time.Second
 )
 
-// announceWhile begins to announce this server to the other servers (announce), until end is
+// beginAnnouncing begins to announce this server to the other servers (announce), until end is
 // called. The tick does not depend on it: a failure is only a detail, and an outage of the store is
 // reported when locks are taken.
-func (r *tickRun) announceWhile() (end func()) {
+func (r *tickRun) beginAnnouncing() (end func()) {
 	if r.tick.Storage.Store == nil {
 		return func() {}
 	}
-	ticking, over := context.WithCancel(context.Background())
+	ticking, cancel := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
 	announcing.Go(func() { r.announce(ticking) })
 	return func() {
-		over()
+		cancel()
 		announcing.Wait()
 	}
 }
@@ -48,7 +48,7 @@ func (r *tickRun) announce(ticking context.Context) {
 	for clock.Wait(ticking, announceEvery) {
 		a.tell(r.announcement())
 	}
-	if server := r.announcement(); !slices.Equal(server.Running, a.told) {
+	if server := r.announcement(); !slices.Equal(server.Running, a.announced) {
 		a.tell(server)
 	}
 	if outage := r.locks.outage.Load(); outage != nil { // the tasks of this tick met it
@@ -59,10 +59,10 @@ func (r *tickRun) announce(ticking context.Context) {
 
 // An announcer announces this server, and remembers what came of the last announcement.
 type announcer struct {
-	tick     *Tick
-	told     []cluster.Running // the runs that the other servers know of
-	findings []cluster.Finding // what is wrong with the servers
-	err      error             // why the store was of no use
+	tick      *Tick
+	announced []cluster.Running // the runs that the other servers know of
+	findings  []cluster.Finding // what is wrong with the servers
+	err       error             // why the store was of no use
 }
 
 // tell announces this server once, and reports what is wrong with the servers.
@@ -74,7 +74,7 @@ func (a *announcer) tell(server cluster.Server) {
 		return
 	}
 	a.tick.reportServers(offset, a.findings)
-	a.told = server.Running
+	a.announced = server.Running
 }
 
 // announcement returns the announcement of this server.
@@ -113,10 +113,10 @@ func (t *Tick) checkLabels() {
 	}
 }
 
-// reportServers reports a clock that is off by more than MostOffset, and what is wrong with the
+// reportServers reports a clock that is off by more than MaxOffset, and what is wrong with the
 // other servers of the store. A server that fell silent is for status: it may be back in a minute.
 func (t *Tick) reportServers(offset time.Duration, findings []cluster.Finding) {
-	if offset.Abs() > MostOffset {
+	if offset.Abs() > MaxOffset {
 		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere"+
 			" (set it, or the store's, with NTP)", t.Host.Server, OffsetText(offset))
 	}

@@ -16,29 +16,6 @@ import (
 	"sched/schedule/state"
 )
 
-// A launcher prepares the runs of slots, hands the background runs over to a supervisor, and
-// records the slots that do not start. Safe for concurrent use.
-type launcher struct {
-	tick          *Tick
-	admission     *admitter
-	locks         *locks
-	fallback      *fallback
-	ledger        *Ledger
-	records       *records
-	sender        *notify.Sender // of messages; nil until startSender
-	supervisors   *run.Supervisors
-	batch         runBatch
-	handedOverIDs sync.Map    // of the runs that this tick hands over; the values mean nothing
-	self          *state.Self // this tick in the database
-	inMemory      *state.Self // this tick in the database in memory; nil until that is used
-	openInMemory  sync.Once
-	watchedHere   sync.WaitGroup // the background runs that this process watches itself
-	stops         stopContexts
-	hooks         sync.WaitGroup // the on_skip and on_overdue hooks that run
-	skipping      chan struct{}  // has an element for each slot whose on_skip hooks run
-	failed        atomic.Bool    // a run could not begin, or could not be handed over
-}
-
 // startBackground hands over the runs of background slots. Slots with condition commands come last,
 // and nothing waits for them.
 func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
@@ -54,18 +31,47 @@ func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
 //
 // A task may be due several times in a minute. A tick with such slots runs until the last of them
 // has started. Each slot starts on time, or not at all once the next slot of its task is due
-// (schedule.TooLate).
-func (r *tickRun) startLater(staying context.Context, slots []schedule.Slot) {
+// (schedule.TooLate). The context is the one of tickRun.stay.
+func (r *tickRun) startLater(ctx context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
-		if reason := r.tick.awaitInstant(staying, slots[0]); reason != "" {
+		if reason := r.tick.awaitInstant(ctx, slots[0]); reason != "" {
 			r.launcher.skipAll(slots, reason)
 			return
 		}
 		now, later := schedule.SplitAfter(slots, slots[0].At)
-		r.startBackground(staying, now)
+		r.startBackground(ctx, now)
 		r.records.flushQuietly()
 		slots = later
 	}
+}
+
+// A launcher prepares the runs of slots, hands the background runs over to a supervisor, and
+// records the slots that do not start. Safe for concurrent use.
+type launcher struct {
+	tick      *Tick
+	stops     stopContexts
+	admission *admitter
+	locks     *locks
+	ledger    *Ledger
+	records   *records
+	sender    *notify.Sender // of messages; nil until startSender
+	self      *state.Self    // this tick in the database
+	failed    atomic.Bool    // a run could not begin, or could not be handed over
+
+	// For the runs that a supervisor gets.
+	supervisors   *run.Supervisors
+	batch         runBatch
+	handedOverIDs sync.Map // of the runs that this tick hands over; the values mean nothing
+
+	// For a state folder that cannot be written.
+	fallback     *fallback
+	inMemory     *state.Self // this tick in the database in memory; nil until that is used
+	openInMemory sync.Once
+	watchedHere  sync.WaitGroup // the background runs that this process watches itself
+
+	// For the hooks that no run fires.
+	hooks    sync.WaitGroup // the on_skip and on_overdue hooks that run
+	skipping chan struct{}  // has an element for each slot whose on_skip hooks run
 }
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
@@ -96,12 +102,12 @@ func (l *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 		l.refuse(row, slot.Task, reason, byPause)
 		return nil, false
 	}
-	return l.prepareLocked(row, slot)
+	return l.lockAndPrepare(row, slot)
 }
 
-// prepareLocked takes the lock of a slot that may start, and prepares its run. If the run has to
+// lockAndPrepare takes the lock of a slot that may start, and prepares its run. If the run has to
 // wait for the lock, it begins without it.
-func (l *launcher) prepareLocked(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
+func (l *launcher) lockAndPrepare(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
 	lock, refusal := l.locks.take(&row, slot)
 	if refusal.cause == storeUnknown && slot.Task.WaitWhenStoreDown && l.waitForStore(slot, refusal.err) {
 		return nil, false
@@ -164,7 +170,8 @@ func (l *launcher) waitsAlready(task *schedule.Task) string {
 }
 
 // prepareRun prepares the run of a slot whose lock is taken. It returns false if that failed. If
-// the state folder cannot be written, it prepares the run in memory.
+// the state folder cannot be written, it prepares the run in the database in memory, and the tick
+// exits with a failure.
 func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Prepared, bool) {
 	p, err := l.caller().Prepare(row, task, lock)
 	if memory, fellBack := l.fallback.openFor(err); fellBack {
@@ -174,7 +181,7 @@ func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 	if err != nil {
 		l.failed.Store(true)
 		l.handOverBatch()
-		l.records.ended(l.caller().FailUnbegun(row, task, lock, err))
+		l.records.addEnded(l.caller().FailUnbegun(row, task, lock, err))
 		return nil, false
 	}
 	return p, true
@@ -235,7 +242,7 @@ func (l *launcher) skip(row state.Row, task *schedule.Task, reason string) {
 	l.handOverBatch()
 	row = skippedRow(row, reason)
 	if len(task.Hooks.OnSkip) == 0 {
-		l.records.ended(row)
+		l.records.addEnded(row)
 		return
 	}
 	l.fireSkip(row, task, l.tick.Report.done)

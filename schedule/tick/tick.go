@@ -90,7 +90,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.skipExpired()
 
 	// 4. Other servers are told that this one lives, while the tick goes on.
-	endAnnouncing := r.announceWhile()
+	endAnnouncing := r.beginAnnouncing()
 
 	// 5. Background tasks start first, so that no foreground task delays them. A run that has
 	// waited for its mutex comes before them.
@@ -133,10 +133,10 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	})
 
 	// 9. Foreground tasks run one after another, then the runs that somebody has asked for.
-	queue := r.foregroundQueue(staying)
-	queue.run(foreground)
+	runner := r.foregroundRunner(staying)
+	runner.run(foreground)
 	if !r.nothingToDo && staying.Err() == nil { // else the next tick answers requests
-		queue.runRequested()
+		runner.runRequested()
 	}
 	laterStarts.Wait()
 	endStay()
@@ -148,7 +148,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	waitForControls()
 	r.end()
 	return Result{
-		Failed:         queue.failed || r.launcher.failed.Load(),
+		Failed:         runner.failed || r.launcher.failed.Load(),
 		SkippedUnknown: r.locks.skippedUnknown.Load(),
 		SkippedHeld:    r.locks.skippedHeld.Load(),
 		Covered:        r.ledger.Covered,
@@ -244,9 +244,9 @@ func (t *Tick) supervisors() *run.Supervisors {
 	return t.handover
 }
 
-// Await prepares a tick whose minute begins in a moment: if background tasks will be due, it starts
-// the supervisor. Run is to be called then, or Withdraw.
-func (t *Tick) Await() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute))) }
+// StartAhead starts the supervisor of a tick whose minute begins in a moment, if background tasks
+// will be due. The caller must call Run afterwards, or Withdraw.
+func (t *Tick) StartAhead() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute))) }
 
 // Withdraw ends a tick that will not run.
 func (t *Tick) Withdraw() { t.supervisors().Close() }
@@ -274,10 +274,10 @@ func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 
 // skipExpired skips the slots that have waited until it was too late for them.
 func (r *tickRun) skipExpired() {
-	for _, refused := range r.ledger.Expired {
-		row := skippedRow(r.launcher.newRow(refused.Slot), refused.Reason)
-		row.Kind = refused.Kind
-		r.launcher.fireSkip(row, refused.Slot.Task, func(state.Row) {})
+	for _, expired := range r.ledger.Expired {
+		row := skippedRow(r.launcher.newRow(expired.Slot), expired.Reason)
+		row.Kind = expired.Kind
+		r.launcher.fireSkip(row, expired.Slot.Task, func(state.Row) {})
 	}
 }
 
