@@ -176,7 +176,7 @@ func (p phrase) crons() ([]string, error) {
 		}
 		return p.weekdays(p.period)
 	case slices.Contains(ordinalWords, first) && len(p.period) > 1:
-		return nil, p.ordinalWithoutMonth()
+		return nil, p.ordinalWithoutMonthError()
 	case first == "odd" && len(p.period) == 2 && unitWords()[p.period[1]] == "hour":
 		return p.hours("1-23/2")
 	}
@@ -209,7 +209,7 @@ func (p phrase) crons() ([]string, error) {
 func (p phrase) unit(words []string) (string, error) {
 	unit, ok := unitWords()[words[0]]
 	if !ok {
-		return "", unknownWord(words[0])
+		return "", unknownWordError(words[0])
 	}
 	if len(words) > 1 {
 		return "", newError("%q cannot follow %q", words[1], words[0]).SetHint(everyForms)
@@ -355,9 +355,9 @@ type unknownError struct {
 
 func (e *unknownError) Error() string { return e.err.Text }
 
-// unknownWord returns the error about a word that we do not know, with a hint at the word that was
-// probably meant.
-func unknownWord(word string) error {
+// unknownWordError returns the error about a word that we do not know, with a hint at the word that
+// was probably meant.
+func unknownWordError(word string) error {
 	e := newError("%q is not a word for a frequency", word)
 	letters := strings.TrimLeft(word, "0123456789")
 	number := strings.TrimSuffix(word, letters)

@@ -8,22 +8,28 @@ import (
 )
 
 // This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
-// that the slots are evenly spaced. "2 weeks" needs a date to count from (below).
+// that the slots are evenly spaced. "2 weeks" needs a date to count from: the second half of the
+// file reads such phrases.
 
 // A countableUnit is a unit that fits into the next larger unit a whole number of times. Its texts
 // are cron expressions.
 type countableUnit struct {
-	whole   int    // how many make the next larger unit
-	every   string // each one
-	step    string // each n-th one; %d is n
-	larger  string // each next larger unit
-	restart string // when a step that does not divide whole begins anew, in words
+	perLarger int    // how many make the next larger unit
+	every     string // each one
+	step      string // each n-th one; %d is n
+	larger    string // each next larger unit
+	restart   string // when a step that does not divide perLarger begins anew, in words
 }
 
 var countable = map[string]countableUnit{
-	"second": {60, "* * * * * *", "*/%d * * * * *", "* * * * *", "at each full minute"},
-	"minute": {60, "* * * * *", "*/%d * * * *", "0 * * * *", "at each full hour"},
-	"hour":   {24, "0 * * * *", "0 */%d * * *", "0 0 * * *", "at midnight"},
+	"second": {
+		perLarger: 60, every: "* * * * * *", step: "*/%d * * * * *", larger: "* * * * *",
+		restart: "at each full minute",
+	},
+	"minute": {
+		perLarger: 60, every: "* * * * *", step: "*/%d * * * *", larger: "0 * * * *", restart: "at each full hour",
+	},
+	"hour": {perLarger: 24, every: "0 * * * *", step: "0 */%d * * *", larger: "0 0 * * *", restart: "at midnight"},
 }
 
 // counted returns the cron expressions of "5 minutes" and "2 hours at :15". n is the number that
@@ -34,13 +40,13 @@ func (p phrase) counted(n int) ([]string, error) {
 	}
 	switch n {
 	case 0:
-		return nil, neverDue(p.period)
+		return nil, neverDueError(p.period)
 	case 1:
 		p.period = p.period[1:]
 		return p.crons()
 	}
 	if isWeekday(p.period[1]) {
-		return nil, p.uncountable(n, p.period[1])
+		return nil, p.uncountableError(n, p.period[1])
 	}
 	unit, err := p.unit(p.period[1:])
 	if err != nil {
@@ -49,48 +55,49 @@ func (p phrase) counted(n int) ([]string, error) {
 	c, ok := countable[unit]
 	switch {
 	case !ok:
-		return nil, p.uncountable(n, unit)
-	case c.whole%n != 0:
-		return nil, c.indivisible(n, unit)
-	case unit == "hour" && n == c.whole:
+		return nil, p.uncountableError(n, unit)
+	case c.perLarger%n != 0:
+		return nil, c.indivisibleError(n, unit)
+	case unit == "hour" && n == c.perLarger:
 		return p.hours("0")
 	case unit == "hour":
 		return p.hours(fmt.Sprintf("*/%d", n))
-	case n == c.whole:
+	case n == c.perLarger:
 		return p.bare(c.larger)
 	}
 	return p.bare(fmt.Sprintf(c.step, n))
 }
 
-// indivisible returns the error about "7 minutes", which no cron expression spaces evenly.
-func (c countableUnit) indivisible(n int, unit string) error {
-	e := newError("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.whole, n, unit)
+// indivisibleError returns the error about "7 minutes", which no cron expression spaces evenly.
+func (c countableUnit) indivisibleError(n int, unit string) error {
+	e := newError("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.perLarger, n, unit)
 	from := fmt.Sprintf(`"%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
 	switch {
-	case n < c.whole && unit != "second":
+	case n < c.perLarger && unit != "second":
 		return e.SetHint(`write cron: "%s", which restarts %s; or %s`, fmt.Sprintf(c.step, n), c.restart, from)
-	case n < c.whole:
+	case n < c.perLarger:
 		return e.SetHint(`write cron: "%s", which restarts %s`, fmt.Sprintf(c.step, n), c.restart)
 	case unit != "second":
 		return e.SetHint("write %s", from)
 	}
 	var divisors []int
-	for d := 1; d <= c.whole; d++ {
-		if c.whole%d == 0 {
+	for d := 1; d <= c.perLarger; d++ {
+		if c.perLarger%d == 0 {
 			divisors = append(divisors, d)
 		}
 	}
 	return e.SetHint("the numbers of %ss that do are %s", unit, joinNumbers(divisors))
 }
 
-// neverDue returns the error about a period of length 0.
-func neverDue(period []string) error {
+// neverDueError returns the error about a period of length 0.
+func neverDueError(period []string) error {
 	e := newError("%q would be never", strings.Join(period, " "))
 	return e.SetHint(`write "enabled: false" to switch the task off`)
 }
 
-// uncountable returns the error about "2 weeks": an expression cannot say which weeks these are.
-func (p phrase) uncountable(n int, unit string) error {
+// uncountableError returns the error about "2 weeks": an expression cannot say which weeks these
+// are.
+func (p phrase) uncountableError(n int, unit string) error {
 	unit = strings.TrimSuffix(unit, "s")
 	counted := func(unit string) string {
 		text := fmt.Sprintf("%d %ss from %s", n, unit, exampleDate)
@@ -118,8 +125,8 @@ func (p phrase) uncountable(n int, unit string) error {
 	return e
 }
 
-// The functions below read phrases that count from a date: "2 weeks from 2026-01-05 at 8:00", "90
-// minutes from 2026-01-05 06:00".
+// The functions from here on read phrases that count from a date: "2 weeks from 2026-01-05 at
+// 8:00", "90 minutes from 2026-01-05 06:00".
 
 // maxCycle is ten years, in days. A rarer task has a date of its own in the year.
 const maxCycle = 3653
@@ -140,7 +147,7 @@ func (p phrase) cycle() (f frequency, err error) {
 func (p phrase) cycleLength() (words string, days int, err error) {
 	n, unit := p.multiple()
 	if n == 0 {
-		return "", 0, neverDue(p.period)
+		return "", 0, neverDueError(p.period)
 	}
 	days = n
 	switch unit {
@@ -148,7 +155,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	case "week":
 		days = 7 * n
 	default:
-		return "", 0, notCountedFromDate(p.period, unit)
+		return "", 0, notCountedFromDateError(p.period, unit)
 	}
 	if days > maxCycle {
 		return "", 0, newError("%s is longer than ten years", strings.Join(p.period, " ")).
@@ -178,11 +185,11 @@ func (p phrase) multiple() (n int, unit string) {
 // onDate has the words for a date in a unit that has dates.
 var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5", "year": "year on 5 January"}
 
-// notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from
+// notCountedFromDateError returns the error about "5 minutes from 2026-01-05" and "month from
 // 2026-01-05".
-func notCountedFromDate(period []string, unit string) error {
+func notCountedFromDateError(period []string, unit string) error {
 	if last := period[len(period)-1]; len(period) == 2 && unit == "" && !isWeekday(last) {
-		return unknownWord(last)
+		return unknownWordError(last)
 	}
 	e := newError("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(period, " "))
 	if onDate[unit] != "" {
@@ -191,6 +198,7 @@ func notCountedFromDate(period []string, unit string) error {
 	return e.SetHint(`write "2 weeks from %s" or "10 days from %s"`, exampleDate, exampleDate)
 }
 
+// exampleDate is a Monday, for hints.
 const exampleDate = "2026-01-05"
 
 // readStart reads the date that days are counted from: 2026-01-05, at midnight UTC.
@@ -204,25 +212,33 @@ func readStart(text string) (time.Time, error) {
 			return day, newError("%q is not a date", text).SetHint(`put "at" before the time`)
 		}
 	}
+	return day, notADateError(text)
+}
+
+// notADateError returns the error about a text that is not a date, with what is wrong in it.
+func notADateError(text string) error {
+	e := newError("%q is not a date", text)
+	const hint = "write it as %s: the year, the month, the day"
 	parts := strings.Split(text, "-")
 	var numbers [3]int
-	for i := range parts {
-		n, ok := digits(parts[i])
-		if !ok || len(parts) != len(numbers) || len(parts[0]) != 4 {
-			e := newError("%q is not a date", text)
-			return day, e.SetHint("write it as %s: the year, the month, the day", exampleDate)
+	if len(parts) != len(numbers) || len(parts[0]) != 4 {
+		return e.SetHint(hint, exampleDate)
+	}
+	for i, part := range parts {
+		var ok bool
+		if numbers[i], ok = digits(part); !ok {
+			return e.SetHint(hint, exampleDate)
 		}
-		numbers[i] = n
 	}
 	year, month, inMonth := numbers[0], numbers[1], numbers[2]
 	if month < 1 || month > 12 {
-		return day, newError("%q is not a date: month %s is not in 1-12", text, parts[1])
+		return newError("%q is not a date: month %s is not in 1-12", text, parts[1])
 	}
 	last := time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	if inMonth < 1 || inMonth > last {
-		return day, newError("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
+		return newError("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
 	}
-	return day, newError("%q is not a date", text).SetHint("write %04d-%02d-%02d", year, month, inMonth)
+	return e.SetHint("write %04d-%02d-%02d", year, month, inMonth)
 }
 
 // interval reads a phrase that counts minutes or hours from an instant. It reports false for a
@@ -234,7 +250,7 @@ func (p phrase) interval() (f frequency, ok bool, err error) {
 	case size == 0:
 		return f, false, nil
 	case n == 0:
-		return f, true, neverDue(p.period)
+		return f, true, neverDueError(p.period)
 	case n > int(maxCycle*24*time.Hour/size):
 		return f, true, newError("%s is longer than ten years", strings.Join(p.period, " "))
 	}

@@ -17,7 +17,7 @@ import (
 //	         | "first weekday" | "last weekday"      Monday to Friday, as W in a cron expression
 //	ordinal  = "first" | "second" | "third" | "fourth" | "last"
 
-// The two day fields of a cron expression.
+// The two day fields of a cron expression, as indices.
 const (
 	inDayField = iota
 	inWeekdayField
@@ -25,7 +25,7 @@ const (
 
 // A monthDay is one of the days of a month: 16, its last day, its first Monday.
 type monthDay struct {
-	words string // of every:
+	words string // in every:
 	field int    // inDayField or inWeekdayField
 	text  string // the element of that field
 	order int    // sorts the elements of that field: firstDay, lastDay, or between them
@@ -49,7 +49,7 @@ func (p phrase) monthly(months string) ([]string, error) {
 	var fields [2][]string
 	for _, day := range days {
 		if months != "*" && strings.HasPrefix(day.words, "last ") {
-			return nil, p.lastOfQuarter(day)
+			return nil, p.lastOfQuarterError(day)
 		}
 		if !slices.Contains(fields[day.field], day.text) {
 			fields[day.field] = append(fields[day.field], day.text)
@@ -59,9 +59,9 @@ func (p phrase) monthly(months string) ([]string, error) {
 	return p.daily(field(inDayField) + " " + months + " " + field(inWeekdayField))
 }
 
-// lastOfQuarter returns the error about "quarter on last day": that is in the last month of the
-// quarter, and other days are counted in the first.
-func (p phrase) lastOfQuarter(day monthDay) error {
+// lastOfQuarterError returns the error about "quarter on last day": that is in the last month of
+// the quarter, and other days are counted in the first.
+func (p phrase) lastOfQuarterError(day monthDay) error {
 	cron := "0 0 " + day.text + " 3,6,9,12 *"
 	if day.field == inWeekdayField {
 		cron = "0 0 * 3,6,9,12 " + day.text
@@ -95,51 +95,53 @@ func spreadWeekday(words []string) []string {
 
 // readMonthDay reads one of the days of a month: see the grammar above.
 func readMonthDay(element string) (monthDay, error) {
-	nthWord, name, two := strings.Cut(element, " ")
+	ordinal, name, hasName := strings.Cut(element, " ")
 	weekdays := weekdayWords()[name]
-	nth := 1 + slices.Index(ordinalWords, nthWord)
+	nth := 1 + slices.Index(ordinalWords, ordinal) // 0 for another word
 	switch {
-	case two && weekdays != nil && nth == 0:
-		return monthDay{}, unknownOrdinal(nthWord, name)
-	case !two && isWeekday(element):
+	case hasName && weekdays != nil && nth == 0:
+		return monthDay{}, unknownOrdinalError(ordinal, name)
+	case !hasName && isWeekday(element):
 		e := newError("%q is not a day of the month", element)
 		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
-		return monthDay{element, inDayField, "L", lastDay}, nil
+		return monthDay{words: element, field: inDayField, text: "L", order: lastDay}, nil
 	case element == "first day":
-		return monthDay{element, inDayField, "1", firstDay}, nil
+		return monthDay{words: element, field: inDayField, text: "1", order: firstDay}, nil
 	case nth == 0 || weekdays == nil:
 		n, err := readDay(element)
-		return monthDay{element, inDayField, fmt.Sprint(n), n}, err
+		return monthDay{words: element, field: inDayField, text: fmt.Sprint(n), order: n}, err
 	case len(weekdays) > 1:
-		return readSomeWeekday(element, nthWord, weekdays)
-	case nthWord == "last":
-		return monthDay{element, inWeekdayField, fmt.Sprintf("%dL", weekdays[0]), nth*7 + weekdays[0]}, nil
+		return readSomeWeekday(element, ordinal, weekdays)
 	}
-	return monthDay{element, inWeekdayField, fmt.Sprintf("%d#%d", weekdays[0], nth), nth*7 + weekdays[0]}, nil
+	text := fmt.Sprintf("%d#%d", weekdays[0], nth)
+	if ordinal == "last" {
+		text = fmt.Sprintf("%dL", weekdays[0])
+	}
+	return monthDay{words: element, field: inWeekdayField, text: text, order: nth*7 + weekdays[0]}, nil
 }
 
 // readSomeWeekday reads "first weekday" and "last weekday", and refuses "second weekday" and "first
 // weekend".
-func readSomeWeekday(element, nthWord string, weekdays []int) (monthDay, error) {
+func readSomeWeekday(element, ordinal string, weekdays []int) (monthDay, error) {
 	switch {
 	case slices.Equal(weekdays, weekdayWords()["weekend"]):
 		e := newError("%q is two days", element)
-		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
-	case nthWord == "first": // Quartz: the nearest weekday does not leave the month
-		return monthDay{element, inDayField, "1W", firstDay}, nil
-	case nthWord == "last":
-		return monthDay{element, inDayField, "LW", lastDay + 1}, nil
+		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, ordinal, ordinal)
+	case ordinal == "first": // Quartz: the nearest weekday does not leave the month
+		return monthDay{words: element, field: inDayField, text: "1W", order: firstDay}, nil
+	case ordinal == "last":
+		return monthDay{words: element, field: inDayField, text: "LW", order: lastDay + 1}, nil
 	}
 	e := newError("%q is not understood: only the first and the last weekday of a month have words", element)
 	return monthDay{}, e.SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
 }
 
-// unknownOrdinal returns the error about "fifth monday" and "3rd monday".
-func unknownOrdinal(nth, name string) error {
-	n, err := readDay(nth)
+// unknownOrdinalError returns the error about "fifth monday" and "3rd monday".
+func unknownOrdinalError(ordinal, name string) error {
+	n, err := readDay(ordinal)
 	switch {
-	case nth == "fifth" || err == nil && n == 5:
+	case ordinal == "fifth" || err == nil && n == 5:
 		e := newError("not every month has a fifth %s", name)
 		if days := weekdayWords()[name]; len(days) == 1 {
 			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`,
@@ -147,9 +149,10 @@ func unknownOrdinal(nth, name string) error {
 		}
 		return e.SetHint(`write "last %s of month"`, name)
 	case err == nil && n <= 4:
-		return newError("%q is not understood", nth+" "+name).SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
+		e := newError("%q is not understood", ordinal+" "+name)
+		return e.SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
 	}
-	e := newError("%q does not say which %s of the month", nth, name)
+	e := newError("%q does not say which %s of the month", ordinal, name)
 	return e.SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
@@ -175,25 +178,26 @@ func (p *phrase) ofMonth(of int) error {
 	return nil
 }
 
-// ordinalWithoutMonth returns the error about "first monday", with a hint at what may be meant.
-func (p phrase) ordinalWithoutMonth() error {
-	nth, name := p.period[0], p.period[1]
-	n := 1 + slices.Index(ordinalWords, nth)
-	isNumber := n > 1 && nth != "last"
+// ordinalWithoutMonthError returns the error about "first monday", with a hint at what may be
+// meant.
+func (p phrase) ordinalWithoutMonthError() error {
+	ordinal, name := p.period[0], p.period[1]
+	n := 1 + slices.Index(ordinalWords, ordinal)
+	isNumber := n > 1 && ordinal != "last"
 	isDay := len(weekdayWords()[name]) == 1 || !isNumber && (isWeekday(name) || name == "day")
 	switch {
 	case !isDay && isNumber: // "second minute"
 		if _, err := p.counted(n); err != nil {
 			return err
 		}
-		e := newError("%q is not understood", nth+" "+name)
+		e := newError("%q is not understood", ordinal+" "+name)
 		return e.SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
 	case !isDay: // "first minute"
-		return newError("%q is not understood", nth+" "+name).SetHint(everyForms)
+		return newError("%q is not understood", ordinal+" "+name).SetHint(everyForms)
 	}
-	e := newError("%q lacks its month", nth+" "+name).SetHint(`write "%s %s of month"`, nth, name)
+	e := newError("%q lacks its month", ordinal+" "+name).SetHint(`write "%s %s of month"`, ordinal, name)
 	if isNumber { // "second monday"
-		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, nth)
+		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, ordinal)
 	}
 	return e
 }
@@ -221,8 +225,8 @@ func numbers(words []string, read func(element string) (int, error)) ([]int, err
 	if words == nil {
 		return []int{0}, nil
 	}
-	numbers, err := eachOf(words, read)
-	return ascending(numbers), err
+	values, err := eachOf(words, read)
+	return ascending(values), err
 }
 
 // ascending sorts numbers, and returns each of them once.
@@ -347,7 +351,7 @@ func readWeekdays(text string) ([]int, error) {
 		return nil, newError("%q cannot follow %q", rest, first).
 			SetHint(`put commas between days, and "at" before the time`)
 	}
-	return nil, unknownWord(first)
+	return nil, unknownWordError(first)
 }
 
 // digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.

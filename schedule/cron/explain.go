@@ -64,8 +64,8 @@ func (w When) explain(minute time.Time) Explanation {
 	p := periodAt(w.zone(), from)
 	wall := ceil(from+p.offset, minuteSeconds)
 	e := Explanation{Minute: time.Unix(from, 0).In(w.zone()), Slots: w.Slots(minute), Pass: p.pass(w.zone(), wall)}
-	if from == p.start && p.newFrom < wall {
-		e.Gap = &Gap{wallTime(p.newFrom), wallTime(wall)}
+	if from == p.start && p.firstNew < wall {
+		e.Gap = &Gap{wallTime(p.firstNew), wallTime(wall)}
 	}
 	for _, c := range w.Crons {
 		_, due := When{Crons: []Expression{c}, Location: w.Location}.next(from, from+minuteSeconds)
@@ -76,7 +76,7 @@ func (w When) explain(minute time.Time) Explanation {
 			continue
 		}
 		if e.Gap != nil {
-			switch t, skipped := c.next(p.newFrom, wall); {
+			switch t, skipped := c.next(p.firstNew, wall); {
 			case skipped && c.fixed:
 				v.Wall, v.MadeUp = wallTime(t), true
 			case skipped:
@@ -241,7 +241,7 @@ func (f Field) meaning() string {
 // weekdayMeaning is meaning for the text of a weekday, in upper case.
 func weekdayMeaning(text string) string {
 	name := func(text string) string {
-		n, err := cronFields[weekdayField].value(text, text)
+		n, err := cronFields[weekdayField].readValue(text, text)
 		if err != nil {
 			return ""
 		}

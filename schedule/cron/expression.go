@@ -196,7 +196,7 @@ func splitCron(text string) ([]string, error) {
 		return nil, newError("%q is no field", strings.Join(words[5:], " ")).
 			SetHint("the command of a crontab line has its own key, command:, and the user before it user:")
 	} else if n != 5 && n != 6 {
-		return nil, wrongCount(n)
+		return nil, wrongCountError(n)
 	}
 	return words, nil
 }
@@ -230,7 +230,7 @@ func splitMacro(name string) ([]string, error) {
 		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
 }
 
-func wrongCount(n int) error {
+func wrongCountError(n int) error {
 	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
 	switch n {
 	case 0:

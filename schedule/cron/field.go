@@ -11,7 +11,7 @@ import (
 // A cronField is the grammar of one of the six fields of an expression:
 //
 //	field   = element {"," element} | "?"             ? in the day fields only
-//	element = ("*" | range) ["/" step] | day form     see dayForm
+//	element = ("*" | range) ["/" step] | day form     see readDayForm
 //	range   = value ["-" value]
 //	value   = number | name                           a name of a month or a weekday, in any case
 //
@@ -20,24 +20,24 @@ type cronField struct {
 	name     string
 	pos      int
 	min, max int
-	top      int // the end of a step without one: 1/2 is 1-top/2. 6 for weekdays, because 7 is another number of Sunday
+	stepEnd  int // the end of a step without one: 1/2 is 1-stepEnd/2; 6 for weekdays, because 7 is Sunday again
 
 	names    []string // of min, min+1, …; nil if the field has no names
 	nameSpan string   // the names as people read them: JAN-DEC
 }
 
 var cronFields = [6]cronField{
-	{name: "second", pos: secondField, min: 0, max: 59, top: 59},
-	{name: "minute", pos: minuteField, min: 0, max: 59, top: 59},
-	{name: "hour", pos: hourField, min: 0, max: 23, top: 23},
-	{name: "day", pos: dayField, min: 1, max: 31, top: 31},
+	{name: "second", pos: secondField, min: 0, max: 59, stepEnd: 59},
+	{name: "minute", pos: minuteField, min: 0, max: 59, stepEnd: 59},
+	{name: "hour", pos: hourField, min: 0, max: 23, stepEnd: 23},
+	{name: "day", pos: dayField, min: 1, max: 31, stepEnd: 31},
 	{
-		name: "month", pos: monthField, min: 1, max: 12, top: 12,
+		name: "month", pos: monthField, min: 1, max: 12, stepEnd: 12,
 		names:    []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"},
 		nameSpan: "JAN-DEC",
 	},
 	{
-		name: "weekday", pos: weekdayField, min: 0, max: 7, top: 6,
+		name: "weekday", pos: weekdayField, min: 0, max: 7, stepEnd: 6,
 		names:    []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"},
 		nameSpan: "MON-SUN",
 	},
@@ -56,46 +56,47 @@ func (f *cronField) canonical(text string) (string, error) {
 				SetHint("a list has one comma between two elements, and no spaces")
 		}
 		var err error
-		if elements[i], err = f.element(element); err != nil {
+		if elements[i], err = f.readElement(element); err != nil {
 			return "", err
 		}
 	}
 	return strings.Join(elements, ","), nil
 }
 
+// isDays reports whether the field is one of the two day fields.
 func (f *cronField) isDays() bool { return f.pos == dayField || f.pos == weekdayField }
 
-// element returns the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms.
-func (f *cronField) element(element string) (string, error) {
+// readElement returns the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms.
+func (f *cronField) readElement(element string) (string, error) {
 	if f.isDays() {
-		if form, err := f.dayForm(element); form != "" || err != nil {
+		if form, err := f.readDayForm(element); form != "" || err != nil {
 			return form, err
 		}
 	}
-	body, stepText, stepped := strings.Cut(element, "/")
-	end := "" // the step with its slash
-	if stepped {
-		step, err := f.step(stepText, element, body)
+	body, stepText, hasStep := strings.Cut(element, "/")
+	stepSuffix := "" // the step with its slash
+	if hasStep {
+		step, err := f.readStep(stepText, element, body)
 		if err != nil {
 			return "", err
 		}
-		end = "/" + strconv.Itoa(step)
+		stepSuffix = "/" + strconv.Itoa(step)
 	}
 	if body == "*" {
-		return body + end, nil
+		return body + stepSuffix, nil
 	}
-	low, high, err := f.bounds(body, element, stepped)
+	low, high, err := f.readBounds(body, element, hasStep)
 	if err != nil {
 		return "", err
 	}
-	if low == high && !stepped {
+	if low == high && !hasStep {
 		return strconv.Itoa(low), nil
 	}
-	return strconv.Itoa(low) + "-" + strconv.Itoa(high) + end, nil
+	return strconv.Itoa(low) + "-" + strconv.Itoa(high) + stepSuffix, nil
 }
 
-// step reads the step after the slash. A step past the field's range is surely a mistake.
-func (f *cronField) step(text, element, body string) (int, error) {
+// readStep reads the step after the slash. A step past the field's range is surely a mistake.
+func (f *cronField) readStep(text, element, body string) (int, error) {
 	n, ok := digits(text)
 	if !ok {
 		return 0, newError("%s step %q in %q is not a number", f.name, text, element)
@@ -110,28 +111,28 @@ func (f *cronField) step(text, element, body string) (int, error) {
 	return 0, e
 }
 
-// bounds reads 5 or 1-5, which is the body of element. A single value with a step runs to the end
-// of the field.
-func (f *cronField) bounds(body, element string, stepped bool) (low, high int, err error) {
+// readBounds reads 5 or 1-5, which is the body of element. A single value with a step runs to the
+// end of the field.
+func (f *cronField) readBounds(body, element string, hasStep bool) (low, high int, err error) {
 	lowText, highText, isRange := strings.Cut(body, "-")
-	if low, err = f.value(lowText, element); err != nil {
+	if low, err = f.readValue(lowText, element); err != nil {
 		return 0, 0, err
 	}
 	switch {
 	case isRange:
-		if high, err = f.value(highText, element); err != nil {
+		if high, err = f.readValue(highText, element); err != nil {
 			return 0, 0, err
 		}
 		low, high = f.sundays(low, high)
 	default:
 		low, high = f.sundays(low, low)
-		if stepped {
-			high = f.top
+		if hasStep {
+			high = f.stepEnd
 		}
 	}
 	if low > high {
-		e := f.backwards(lowText, highText, low, high)
-		if stepped {
+		e := f.backwardsError(lowText, highText, low, high)
+		if hasStep {
 			e.Hint = "" // the steps would start anew in the second half
 		}
 		return 0, 0, e
@@ -153,11 +154,11 @@ func (f *cronField) sundays(low, high int) (int, int) {
 	return low, high
 }
 
-// value reads a number or a name of the field. The element that holds it is for the error.
-func (f *cronField) value(text, element string) (int, error) {
+// readValue reads a number or a name of the field. The element that holds it is for the error.
+func (f *cronField) readValue(text, element string) (int, error) {
 	if n, ok := digits(text); ok {
 		if n < f.min || n > f.max {
-			return 0, f.outOfRange(text, n)
+			return 0, f.outOfRangeError(text, n)
 		}
 		return n, nil
 	}
@@ -168,7 +169,7 @@ func (f *cronField) value(text, element string) (int, error) {
 			}
 		}
 	}
-	return 0, f.unknown(text, element)
+	return 0, f.unknownError(text, element)
 }
 
 // nameOf returns the name of a value. The field has names.
@@ -207,16 +208,17 @@ func (s set) String() string {
 //
 // A working day is Monday to Friday, and the one nearest to a day is of the same month.
 
-// dayForm reads one of these forms and returns its canonical form. It returns "" for any other
+// readDayForm reads one of these forms and returns its canonical form. It returns "" for any other
 // element.
-func (f *cronField) dayForm(element string) (string, error) {
+func (f *cronField) readDayForm(element string) (string, error) {
 	if f.pos == dayField {
-		return f.monthDayForm(element)
+		return f.readMonthDayForm(element)
 	}
-	return f.weekdayForm(element)
+	return f.readWeekdayForm(element)
 }
 
-func (f *cronField) monthDayForm(element string) (string, error) {
+// readMonthDayForm reads a form of the day field.
+func (f *cronField) readMonthDayForm(element string) (string, error) {
 	if !strings.ContainsAny(element, "LlWw") {
 		return "", nil
 	}
@@ -232,16 +234,17 @@ func (f *cronField) monthDayForm(element string) (string, error) {
 		return "", newError("day %q is not known: L stands alone and W follows one number", element).
 			SetHint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
 	}
-	n, err := f.value(number, element)
+	n, err := f.readValue(number, element)
 	if err != nil {
 		return "", err
 	}
 	return strconv.Itoa(n) + "W", nil
 }
 
-func (f *cronField) weekdayForm(element string) (string, error) {
+// readWeekdayForm reads a form of the weekday field.
+func (f *cronField) readWeekdayForm(element string) (string, error) {
 	if day, nth, found := strings.Cut(element, "#"); found {
-		n, err := f.value(day, element)
+		n, err := f.readValue(day, element)
 		if err != nil {
 			return "", err
 		}
@@ -261,7 +264,7 @@ func (f *cronField) weekdayForm(element string) (string, error) {
 		return "", newError("weekday %q needs a day", element).
 			SetHint("5L or FRIL is the last Friday of the month; L in the day field is its last day")
 	}
-	n, err := f.value(day, element)
+	n, err := f.readValue(day, element)
 	if err != nil {
 		return "", err
 	}
@@ -292,9 +295,10 @@ func (f *cronField) resolve(text, seed string) (string, error) {
 	return strings.Join(elements, ","), nil
 }
 
-// hashed returns what an element that begins with H stands for. The text after the H is after.
+// hashed returns what an element that begins with H stands for. after is the text behind the H: "",
+// "/15", "(0-29)" or "(0-29)/10".
 func (f *cronField) hashed(after, element, seed string) (string, error) {
-	low, high := f.min, f.top
+	low, high := f.min, f.stepEnd
 	if f.pos == dayField {
 		high = 28 // every month has it
 	}
@@ -304,7 +308,7 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 			return "", newError("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
 		}
 		var err error
-		if low, high, err = f.bounds(bounds, element, true); err != nil {
+		if low, high, err = f.readBounds(bounds, element, true); err != nil { // true: as for a step
 			return "", err
 		}
 		after = rest
@@ -312,7 +316,7 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	if after == "" {
 		return fmt.Sprint(low + f.hash(seed, high-low+1)), nil
 	}
-	step, err := f.step(after[1:], element, "H")
+	step, err := f.readStep(after[1:], element, "H")
 	if err != nil {
 		return "", err
 	}
@@ -328,8 +332,8 @@ func (f *cronField) hash(seed string, n int) int {
 	return int((sum ^ sum>>32) % uint64(n))
 }
 
-// backwards returns the error about a range such as FRI-MON. Its hint is to write FRI-SUN,MON.
-func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
+// backwardsError returns the error about a range such as FRI-MON. Its hint is to write FRI-SUN,MON.
+func (f *cronField) backwardsError(lowText, highText string, low, high int) *Error {
 	bottom := f.min
 	if f.pos == weekdayField {
 		bottom = 1 // the first half already ends with Sunday
@@ -349,7 +353,8 @@ func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
 		SetHint("write %s,%s", first, second)
 }
 
-func (f *cronField) outOfRange(text string, n int) error {
+// outOfRangeError returns the error about a number that the field does not have.
+func (f *cronField) outOfRangeError(text string, n int) error {
 	e := newError("%s %s is not in %d-%d", f.name, text, f.min, f.max)
 	switch {
 	case f.pos == hourField && n == 24:
@@ -360,7 +365,8 @@ func (f *cronField) outOfRange(text string, n int) error {
 	return e
 }
 
-func (f *cronField) unknown(text, element string) error {
+// unknownError returns the error about a text that is neither a number nor a name of the field.
+func (f *cronField) unknownError(text, element string) error {
 	if text == "" {
 		return newError("%s %q lacks a number", f.name, element)
 	}
@@ -368,7 +374,7 @@ func (f *cronField) unknown(text, element string) error {
 	if f.names != nil {
 		e.Text += " or a name in " + f.nameSpan
 		if len(text) > 3 {
-			if n, err := f.value(text[:3], text[:3]); err == nil {
+			if n, err := f.readValue(text[:3], text[:3]); err == nil {
 				return e.SetHint("write %s", f.nameOf(n))
 			}
 		}

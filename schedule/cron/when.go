@@ -233,7 +233,7 @@ func (w When) Count(from, to time.Time) (n int) {
 type offsetPeriod struct {
 	start, end int64 // instants; end is the start of the next period
 	offset     int64
-	newFrom    int64 // before start the wall clock has shown all wall seconds before this one, and none from it on
+	firstNew   int64 // the first wall second that the clock had not shown before start
 }
 
 // maxRepeat is longer than any repeated time after a change of the clocks: at most a day.
@@ -248,19 +248,19 @@ const (
 // periodAt returns the period that holds the instant u.
 func periodAt(zone *time.Location, u int64) offsetPeriod {
 	p := boundsAt(zone, u)
-	p.newFrom = firstInstant
+	p.firstNew = firstInstant
 	if u-p.start >= maxRepeat {
 		return p
 	}
 	for before := p; before.start > firstInstant && p.start-before.start < maxRepeat; {
 		change := before.start
 		before = boundsAt(zone, change-1)
-		p.newFrom = max(p.newFrom, change+before.offset)
+		p.firstNew = max(p.firstNew, change+before.offset)
 	}
 	return p
 }
 
-// boundsAt returns the period that holds u, without newFrom. Past the changes that the zone file
+// boundsAt returns the period that holds u, without firstNew. Past the changes that the zone file
 // lists, its end can be a day early: ZoneBounds takes every year to have 365 days.
 func boundsAt(zone *time.Location, u int64) offsetPeriod {
 	t := time.Unix(u, 0).In(zone)
@@ -284,26 +284,27 @@ func boundsAt(zone *time.Location, u int64) offsetPeriod {
 func (p offsetPeriod) next(c *Expression, from, to int64) (int64, bool) {
 	wall := from + p.offset
 	if c.fixed {
-		if _, skipped := p.skipped(c, from); skipped {
+		if p.gapHas(c, from) {
 			return from, true
 		}
-		wall = max(wall, p.newFrom)
+		wall = max(wall, p.firstNew)
 	}
 	t, ok := c.next(wall, to+p.offset)
 	return t - p.offset, ok
 }
 
-// skipped returns the first wall second of c in the gap that ends at the instant from.
-func (p offsetPeriod) skipped(c *Expression, from int64) (int64, bool) {
+// gapHas reports whether c is due in the gap that ends at the instant from.
+func (p offsetPeriod) gapHas(c *Expression, from int64) bool {
 	if from != p.start {
-		return 0, false
+		return false
 	}
-	return c.next(p.newFrom, from+p.offset)
+	_, isDue := c.next(p.firstNew, from+p.offset)
+	return isDue
 }
 
 // pass returns 1 or 2, the pass of this period, if the zone shows a wall second twice; else 0.
 func (p offsetPeriod) pass(zone *time.Location, wall int64) int {
-	if wall < p.newFrom {
+	if wall < p.firstNew {
 		return 2
 	}
 	if p.end < lastInstant && wall-boundsAt(zone, p.end).offset >= p.end {
@@ -349,7 +350,7 @@ func (v interval) start(zone *time.Location) int64 {
 	return before
 }
 
-// offsetAt is how far the wall clock is ahead of UTC around an instant.
+// offsetAt returns how many seconds the wall clock is ahead of UTC at an instant.
 func offsetAt(zone *time.Location, instant int64) int64 {
 	_, offset := time.Unix(instant, 0).In(zone).Zone()
 	return int64(offset)
