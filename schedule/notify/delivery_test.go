@@ -23,7 +23,7 @@ import (
 func TestTheWaitsBetweenAttempts(t *testing.T) {
 	at := time.Date(2026, 1, 1, 10, 0, 20, 0, time.UTC)
 	for tries, want := range map[int]string{1: "10:01", 2: "10:02", 3: "10:04", 6: "10:32", 7: "11:00", 100: "11:00"} {
-		if got := nextTime(state.Attempts{Tries: tries, Tried: at}).Format("15:04"); got != want {
+		if got := nextTime(state.Attempts{Tries: tries, LastTry: at}).Format("15:04"); got != want {
 			t.Errorf("the attempt after %d comes at %s, not %s", tries, got, want)
 		}
 	}
@@ -242,7 +242,7 @@ func TestAnUnreadableMessageIsReportedByATick(t *testing.T) {
 	}
 	m.Target = json.RawMessage("[]")
 	dead := senderIn(dir) // it puts the message in, and ends before its attempt
-	if _, err := dead.put(&m); err != nil {
+	if _, err := dead.putInOutbox(&m); err != nil {
 		t.Fatal(err)
 	}
 	dead.Wait(context.Background(), 0)

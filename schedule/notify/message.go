@@ -228,13 +228,13 @@ type (
 
 // sender names the hook of the task. at_most counts the messages of a sender, and a newer ping
 // replaces an older ping of it.
-func (d *Delivery) sender() string { return d.Message.Task + " " + d.Hook }
+func (d *Delivery) hookKey() string { return d.Message.Task + " " + d.Hook }
 
 // pack returns the delivery as a message of the outbox.
 func (d *Delivery) pack() (m state.Message, err error) {
 	m = state.Message{
 		ID:       d.Message.ID,
-		Sender:   d.sender(),
+		HookKey:  d.hookKey(),
 		Task:     d.Message.Task,
 		Run:      d.Run,
 		Hook:     d.Hook,

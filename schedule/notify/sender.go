@@ -21,10 +21,9 @@ const (
 	attemptsAtOnce = 16
 
 	// giveUpAfter is the time from the first attempt to the last one; the waits in between double
-	// from firstWait to longestWait.
+	// from firstWait to state.MaxWait.
 	giveUpAfter = 24 * time.Hour
 	firstWait   = time.Minute
-	longestWait = time.Hour
 
 	// Patience is how long a process waits at its end for the attempts that it has begun: as long
 	// as one attempt may take.
@@ -33,9 +32,8 @@ const (
 	stoppedPatience = 5 * time.Second
 )
 
-// A Sender is the part of one process in the outbox: it puts deliveries in, and makes attempts
-// beside everything else that the process does. Set its fields before the first Put. Its methods
-// may be called concurrently.
+// A Sender puts deliveries into the outbox, and makes attempts beside everything else that its
+// process does. Set its fields before the first Put. Its methods may be called concurrently.
 type Sender struct {
 	// Undelivered reports a failed attempt to people, with the fate of the delivery in words. Nil:
 	// a later tick reports it.
@@ -49,10 +47,10 @@ type Sender struct {
 	db  *state.DB // nil for none: then only Put and Send are called
 	env []string  // the variables for ${VAR} in targets
 
-	ctx      context.Context
-	stop     context.CancelFunc
-	places   chan struct{} // holds one element for each attempt that goes on
-	attempts sync.WaitGroup
+	ctx        context.Context
+	stop       context.CancelFunc
+	attempting chan struct{} // holds one element for each attempt that goes on
+	attempts   sync.WaitGroup
 
 	mu    sync.Mutex
 	owner *state.Owner // of the messages that this process sends; nil before the first message
@@ -61,7 +59,7 @@ type Sender struct {
 // NewSender returns a Sender with its outbox in db. Its attempts end when ctx is done. The caller
 // closes db; the Sender does not.
 func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
-	s := &Sender{db: db, env: env, places: make(chan struct{}, attemptsAtOnce)}
+	s := &Sender{db: db, env: env, attempting: make(chan struct{}, attemptsAtOnce)}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	return s
 }
@@ -73,14 +71,15 @@ func NewSender(ctx context.Context, db *state.DB, env []string) *Sender {
 func (s *Sender) Put(d *Delivery) (ours bool) {
 	m, err := d.pack()
 	if err == nil {
-		ours, err = s.put(&m)
+		ours, err = s.putInOutbox(&m)
 		d.addHeldBack(&m)
 	}
 	d.stored = err == nil
 	return ours || err != nil
 }
 
-func (s *Sender) put(m *state.Message) (ours bool, err error) {
+// putInOutbox is Put for a packed delivery. After an error the outbox does not have it.
+func (s *Sender) putInOutbox(m *state.Message) (ours bool, err error) {
 	if s.db == nil {
 		return false, errors.New("there is no outbox")
 	}
@@ -118,8 +117,8 @@ func (s *Sender) Send(deliveries ...*Delivery) {
 // SendWaiting makes one attempt for everything in the outbox that is due, and returns at once.
 func (s *Sender) SendWaiting() {
 	s.start(func() {
-		if d := s.take(""); d != nil {
-			s.SendWaiting() // the other deliveries, beside this one
+		if d := s.take(anyHook); d != nil {
+			s.SendWaiting() // takes the next delivery, beside this one
 			s.attemptInTurn(d)
 		}
 	})
@@ -132,15 +131,15 @@ func (s *Sender) Release() {
 	}
 }
 
-// start calls do beside the caller, when one of the places for attempts is free.
+// start calls do beside the caller, when fewer than attemptsAtOnce attempts go on.
 func (s *Sender) start(do func()) {
 	s.attempts.Go(func() {
 		select {
-		case s.places <- struct{}{}:
+		case s.attempting <- struct{}{}:
 			if s.ctx.Err() == nil {
 				do()
 			}
-			<-s.places
+			<-s.attempting
 		case <-s.ctx.Done():
 		}
 	})
@@ -163,10 +162,13 @@ func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// take returns a delivery of the outbox that is due, of one sender or of all. It returns nil if no
-// delivery is due, and after an error: then a later tick tries again.
-func (s *Sender) take(sender string) *Delivery {
-	ctx, due := context.Background(), state.Due{Now: clock.Now(), Sender: sender, Refused: s.Undelivered != nil}
+// anyHook has take look for the deliveries of all hooks.
+const anyHook = ""
+
+// take returns a delivery of the outbox that is due: of one hook of one task (Delivery.hookKey), or
+// of any. It returns nil if no delivery is due, and after an error: then a later tick tries again.
+func (s *Sender) take(hookKey string) *Delivery {
+	ctx, due := context.Background(), state.DueQuery{Now: clock.Now(), HookKey: hookKey, Refused: s.Undelivered != nil}
 	if hasDue, err := s.db.Messages().HasDue(ctx, due); !hasDue || err != nil || s.ctx.Err() != nil {
 		return nil
 	}
@@ -193,7 +195,7 @@ func (s *Sender) attemptInTurn(d *Delivery) {
 		if !d.stored || !d.To.IsState() {
 			return
 		}
-		d = s.take(d.sender())
+		d = s.take(d.hookKey())
 	}
 }
 
@@ -270,7 +272,7 @@ func (s *Sender) noteFailed(d *Delivery, target Target, err error) {
 		s.refuse(d)
 	case s.Undelivered == nil:
 		s.putBack(d) // a later tick reports it
-	case a.Tried.Sub(a.Failing) >= giveUpAfter:
+	case a.LastTry.Sub(a.FailingSince) >= giveUpAfter:
 		s.Undelivered(d, err, fmt.Sprintf("it is dropped, after a day and %d attempts", a.Tries))
 		s.drop(d)
 	default:
@@ -296,9 +298,9 @@ func (s *Sender) reportLost(d *Delivery, err error) {
 // addFailure adds a failed attempt to the attempts of a delivery.
 func (d *Delivery) addFailure(target Target, err error, now time.Time) {
 	a := &d.attempts
-	a.Tries, a.Tried, a.Error = a.Tries+1, now, err.Error()
-	if a.Failing.IsZero() || a.Failing.After(now) {
-		a.Failing = now
+	a.Tries, a.LastTry, a.Error = a.Tries+1, now, err.Error()
+	if a.FailingSince.IsZero() || a.FailingSince.After(now) {
+		a.FailingSince = now
 	}
 	if sendError, ok := errors.AsType[*Error](err); ok {
 		a.Refused = sendError.Permanent
@@ -334,11 +336,11 @@ func (s *Sender) drop(d *Delivery) {
 // nextTime returns the time of the attempt after a failed one. The waits begin with a full minute,
 // as ticks do.
 func nextTime(a state.Attempts) time.Time {
-	wait := longestWait
+	wait := state.MaxWait
 	if a.Tries <= 6 {
 		wait = min(wait, firstWait<<(a.Tries-1))
 	}
-	return a.Tried.Truncate(time.Minute).Add(wait)
+	return a.LastTry.Truncate(time.Minute).Add(wait)
 }
 
 // remainingOf returns the indexes of the addresses that are in rest. If addresses are themselves

@@ -38,7 +38,7 @@ func (f *file) open() error {
 	if err := checkPlain(f.path()); err != nil {
 		return err
 	}
-	info := f.stat()
+	info := f.stat() // the file that connect may find damaged: only that one is set aside
 	err := f.connect()
 	if errors.Is(err, errNotReady) {
 		if err = f.exclusively(f.make); err == nil {
@@ -67,7 +67,7 @@ func (f *file) connect() error {
 	if info == nil {
 		return errNotReady
 	}
-	conn, err := f.dialReady()
+	conn, err := f.dialChecked()
 	if !sameFile(f.stat(), info) { // another process set the file aside meanwhile, so our result means nothing
 		if err == nil {
 			conn.Close()
@@ -80,9 +80,9 @@ func (f *file) connect() error {
 	return err
 }
 
-// dialReady connects to the file if it has the tables of this version and a journal that the file
-// system bears.
-func (f *file) dialReady() (*sql.DB, error) {
+// dialChecked connects to the file if it has the tables of this version and a journal that works on
+// its file system.
+func (f *file) dialChecked() (*sql.DB, error) {
 	conn, err := f.dial(f.path(), "rw")
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (f *file) dialReady() (*sql.DB, error) {
 	case err != nil:
 	case conn.journal != "wal":
 		_, err = setJournal(conn.DB, "TRUNCATE")
-	case onNetwork(f.dir):
+	case onNetwork(f.dir): // a WAL does not work there: make changes the journal
 		err = errNotReady
 	}
 	if err != nil {
@@ -187,8 +187,8 @@ func (f *file) openForReading() error {
 	return nil
 }
 
-// readers bounds the queries that run at the same time in a database that OpenRead opened.
-const readers = 4
+// maxReaders bounds the queries that run at the same time in a database that OpenRead opened.
+const maxReaders = 4
 
 // An openDB is an open database, with what the file said when it was opened.
 type openDB struct {
@@ -206,8 +206,8 @@ func (f *file) dial(path, mode string) (openDB, error) {
 	}
 	db.SetMaxOpenConns(1) // a second writer would only wait for the first
 	if f.access == reading {
-		db.SetMaxOpenConns(readers)
-		db.SetMaxIdleConns(readers)
+		db.SetMaxOpenConns(maxReaders)
+		db.SetMaxIdleConns(maxReaders)
 	}
 	conn := openDB{DB: db}
 	err = db.QueryRow("PRAGMA user_version").Scan(&conn.version)

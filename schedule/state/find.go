@@ -130,7 +130,7 @@ func (q Query) where() (where string, args []any) {
 		if slices.Contains(q.Outcomes, outcome.Warned) {
 			chosen = "(" + chosen + " OR +kind = 'warning')"
 		}
-		add(chosen, jsonList(q.Outcomes))
+		add(chosen, jsonTexts(q.Outcomes))
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())
@@ -182,7 +182,7 @@ func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, 
 func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
 	return ask(ctx, r.store, func(q querier) ([]string, error) {
 		return column[string](ctx, q, `SELECT value FROM json_each(?)
-			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, jsonList(runs))
+			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, jsonTexts(runs))
 	})
 }
 

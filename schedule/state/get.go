@@ -11,8 +11,8 @@ import (
 // ErrNotFound says that no run has that id.
 var ErrNotFound = errors.New("no such run")
 
-// shown bounds the candidates that an AmbiguousError lists.
-const shown = 5
+// maxShown bounds the candidates that an AmbiguousError lists.
+const maxShown = 5
 
 // An AmbiguousError says that an id stands for several runs.
 type AmbiguousError struct {
@@ -23,7 +23,7 @@ type AmbiguousError struct {
 
 // ambiguous returns the error for an id that stands for several runs, the newest first.
 func ambiguous(id string, runs []string) error {
-	return &AmbiguousError{ID: id, Candidates: runs[:min(shown, len(runs))], More: len(runs) > shown}
+	return &AmbiguousError{ID: id, Candidates: runs[:min(maxShown, len(runs))], More: len(runs) > maxShown}
 }
 
 func (e *AmbiguousError) Error() string {
@@ -60,24 +60,23 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 	return found[0], nil
 }
 
-// shortestEnd is how many characters of the end of an id are enough. The index run_tail has so
-// many.
-const shortestEnd = 4
+// minTail is how many characters of the end of an id are enough: the index run_tail has so many.
+const minTail = 4
 
 // candidates returns the runs that id may stand for, in their order. If id is a whole id, it
-// returns that id alone. It never returns many more than are shown.
+// returns that id alone. It never returns many more than are maxShown.
 func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil
 	}
 	ids, err := column[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
-		id, id+"\U0010FFFF", shown+1)
+		id, id+"\U0010FFFF", maxShown+1)
 	if err != nil || slices.Contains(ids, id) {
 		return ids[:min(1, len(ids))], err // the id itself comes before ids that begin with it
 	}
-	if len(id) >= shortestEnd {
+	if len(id) >= minTail {
 		ends, err := column[string](ctx, q, `SELECT id FROM run
-			WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`, id, shown+1)
+			WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`, id, maxShown+1)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +93,7 @@ func OneRun(ids []string, name string) (string, error) {
 		switch {
 		case id == name:
 			return id, nil
-		case len(name) >= shortestEnd && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+		case len(name) >= minTail && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
 			found = append(found, id)
 		}
 	}
@@ -130,7 +129,7 @@ func (r Runs) Last(ctx context.Context, tasks []string) (map[string]Row, error) 
 		FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
 			(SELECT r.rowid FROM run AS r
 			WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
-			ORDER BY r.id DESC LIMIT 1)`, jsonList(tasks))
+			ORDER BY r.id DESC LIMIT 1)`, jsonTexts(tasks))
 	last := make(map[string]Row, len(rows))
 	for _, row := range rows {
 		last[row.Task] = row

@@ -18,9 +18,9 @@ import (
 // When the owner was killed the message is free again. So a message is delivered at least once: the
 // other side may have accepted it just before the kill.
 //
-//	due ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
-//	 ▲ └─────────────── Failed ── due again, or refused: a tick says so, and drops it
-//	held: at_most holds it back; the newest of its sender is kept, with the number of those before it
+//	due  ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
+//	 ▲ └──────────────── Failed ── due again, or refused: a tick says so, and drops it
+//	held ── ReleaseHeld ──► due; a newer message of its hook counts it and removes it
 type Messages struct{ db *DB }
 
 // Messages returns the outbox of the database.
@@ -28,16 +28,16 @@ func (db *DB) Messages() Messages { return Messages{db} }
 
 // A Message is one notification to one target.
 type Message struct {
-	ID     string // of the run and the hook
-	Sender string // of the task and the hook: what Limit counts, and what a newer message replaces
-	Task   string
-	Run    string
-	Hook   string
-	Target json.RawMessage // where it goes; without secrets
-	Body   json.RawMessage // what it says
+	ID      string // of the run and the hook
+	HookKey string // of the task and the hook: Limit counts by it, and a newer ping replaces by it
+	Task    string
+	Run     string
+	Hook    string
+	Target  json.RawMessage // where it goes; without secrets
+	Body    json.RawMessage // what it says
 
 	Created  time.Time
-	Replaces bool  // a ping: it replaces older ones of the sender, and no two are sent at once
+	Replaces bool  // a ping: it replaces older ones of the hook, and no two are sent at once
 	Limit    Limit // at_most; zero for none
 
 	// This package writes the fields below.
@@ -47,7 +47,7 @@ type Message struct {
 	Attempts
 }
 
-// A Limit says how many messages a sender may send in a time.
+// A Limit says how many messages a hook may send in a time.
 type Limit struct {
 	N   int
 	Per time.Duration
@@ -55,22 +55,24 @@ type Limit struct {
 
 // Attempts say how the attempts to deliver a message ended so far.
 type Attempts struct {
-	Tries     int
-	Tried     time.Time // the last one
-	Failing   time.Time // when the first one failed; zero when none did
-	Error     string    // of the last one
-	Refused   bool      // for good: there is no other attempt
-	Reported  bool      // people have read of it
-	Addresses []int     // indexes of the addresses that the next attempt is for; empty for all
+	Tries        int
+	LastTry      time.Time
+	FailingSince time.Time // when the first one failed; zero when none did
+	Error        string    // of the last one
+	Refused      bool      // for good: there is no other attempt
+	Reported     bool      // people have read of it
+	Addresses    []int     // indexes of the addresses that the next attempt is for; empty for all
 }
 
 const messageColumns = `id, sender, task, run, hook, target, body, created, replaces, status,
 	tries, tried, failing, error, reported, addresses, held_back, held_since, most, per`
 
-// Put adds a message, unless it was added before. It reports whether the owner has the message now,
-// and is to make the first attempt. If not, at_most holds the message back, or an older ping of the
-// sender is being sent: the process that sends the older ping takes this one next. Put fills in how
-// much was held back before the message.
+// Put adds a message, unless it was added before. It fills in how much was held back before the
+// message, and reports whether the owner has the message now and is to make the first attempt. If
+// not,
+//
+//   - at_most holds the message back,
+//   - or an older ping of the hook is being sent. The process that sends it takes this one next.
 func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours bool, err error) {
 	err = m.db.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
@@ -94,7 +96,7 @@ func (m *Message) put(ctx context.Context, q querier) error {
 	}
 	status := "due"
 	if m.Limit.N > 0 {
-		full, err := limited(ctx, q, m.Sender, m.Limit, m.Created)
+		full, err := isFull(ctx, q, m.HookKey, m.Limit, m.Created)
 		if err != nil {
 			return err
 		}
@@ -111,7 +113,7 @@ func (m *Message) put(ctx context.Context, q querier) error {
 		VALUES (?, ?, ?, ?, ?,
 			?, ?, ?, ?, ?,
 			0, ?, ?, ?, ?)`,
-		m.ID, m.Sender, m.Task, m.Run, m.Hook,
+		m.ID, m.HookKey, m.Task, m.Run, m.Hook,
 		string(m.Target), string(m.Body), m.Created.UnixMicro(), m.Replaces, status,
 		m.HeldBack, packTime(m.HeldSince), m.Limit.N, m.Limit.Per.Microseconds())
 	if err != nil {
@@ -128,12 +130,12 @@ func dropReplaced(ctx context.Context, q querier) error {
 	return err
 }
 
-// absorbHeld removes the held message of the sender, and counts it, and the messages that it stands
+// absorbHeld removes the held message of the hook, and counts it, and the messages that it stands
 // for, in m.
 func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 	var created time.Time
 	err := q.QueryRowContext(ctx, `DELETE FROM message WHERE sender = ? AND status = 'held'
-		RETURNING held_back, held_since, created`, m.Sender).Scan(&m.HeldBack, asTime(&m.HeldSince), asTime(&created))
+		RETURNING held_back, held_since, created`, m.HookKey).Scan(&m.HeldBack, asTime(&m.HeldSince), asTime(&created))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -147,15 +149,15 @@ func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 	return nil
 }
 
-// limited reports whether the sender may send no other message now. Ticks are not quite on time, so
-// a little less than the time of the limit is enough: a task that fails at every full hour sends a
+// isFull reports whether the hook may send no other message now. Ticks are not quite on time, so a
+// little less than the time of the limit is enough: a task that fails at every full hour sends a
 // message once an hour. A message that was sent in the future, when the clock was wrong, does not
 // count.
-func limited(ctx context.Context, q querier, sender string, l Limit, now time.Time) (full bool, err error) {
+func isFull(ctx context.Context, q querier, hookKey string, l Limit, now time.Time) (full bool, err error) {
 	enough := l.Per - min(15*time.Second, l.Per/20)
 	err = q.QueryRowContext(ctx, `SELECT count(*) >= ? FROM message
 		WHERE sender = ? AND (status = 'due' OR status = 'sent' AND sent > ? AND sent <= ?)`,
-		l.N, sender, now.Add(-enough).UnixMicro(), now.UnixMicro()).Scan(&full)
+		l.N, hookKey, now.Add(-enough).UnixMicro(), now.UnixMicro()).Scan(&full)
 	return full, err
 }
 
@@ -167,7 +169,7 @@ func takeOwnership(ctx context.Context, q querier, o *Owner, id string) (ours bo
 	return n > 0, err
 }
 
-// mayBeSent is the condition that no older ping of the sender is being sent.
+// mayBeSent is the condition that no older ping of the hook is being sent.
 const mayBeSent = `NOT (replaces = 1 AND EXISTS
 	(SELECT 1 FROM message AS other WHERE other.sender = message.sender AND other.owner IS NOT NULL))`
 
@@ -191,34 +193,34 @@ func (m Messages) freeDead(ctx context.Context, q querier) error {
 	return nil
 }
 
-// longestWait is the longest time between two attempts. A message that would wait longer was put
-// off while the clock was wrong, so it is due.
-const longestWait = time.Hour
+// MaxWait is the longest time between two attempts. A message that would wait longer was put off
+// while the clock was wrong, so it is due.
+const MaxWait = time.Hour
 
-// A Due says which messages are asked for.
-type Due struct {
+// A DueQuery says which messages are asked for.
+type DueQuery struct {
 	Now     time.Time
-	Sender  string // only of this sender; empty for all
+	HookKey string // only of this hook of a task; empty for all
 	Refused bool   // also messages that were refused for good
 }
 
-// isDue is the condition of the messages that a Due asks for.
+// isDue is the condition of the messages that a DueQuery asks for.
 const isDue = `(status = 'due' AND (not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3)
 	AND (?4 = '' OR sender = ?4)`
 
 // args returns the parameters of isDue.
-func (d Due) args() []any {
-	return []any{d.Now.UnixMicro(), d.Now.Add(longestWait).UnixMicro(), d.Refused, d.Sender}
+func (d DueQuery) args() []any {
+	return []any{d.Now.UnixMicro(), d.Now.Add(MaxWait).UnixMicro(), d.Refused, d.HookKey}
 }
 
 // HasDue reports whether Take may have a message. It changes nothing.
-func (m Messages) HasDue(ctx context.Context, d Due) (bool, error) {
+func (m Messages) HasDue(ctx context.Context, d DueQuery) (bool, error) {
 	return askOne[bool](ctx, m.db, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...)
 }
 
 // Take returns the oldest message that is due and that nobody sends; nil when no message is due. It
 // makes o the owner until Delivered, Failed or Drop.
-func (m Messages) Take(ctx context.Context, o *Owner, d Due) (taken *Message, err error) {
+func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Message, err error) {
 	err = m.db.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
 			return err
@@ -247,7 +249,7 @@ func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 			return err
 		}
 		for _, message := range held {
-			full, err := limited(ctx, q, message.Sender, message.Limit, now)
+			full, err := isFull(ctx, q, message.HookKey, message.Limit, now)
 			if err != nil {
 				return err
 			}
@@ -278,7 +280,7 @@ func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, n
 	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6,
 			error = ?7, reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due')
 		WHERE id = ?1 AND owner = ?2`,
-		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.Tried), packTime(a.Failing),
+		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.LastTry), packTime(a.FailingSince),
 		a.Error, a.Reported, addresses, a.Refused)
 }
 
@@ -287,9 +289,9 @@ func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 	return m.change(ctx, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.ID)
 }
 
-// change runs a change of one message, and removes pings that a newer ping replaces. The id of the
-// message is ?1, its owner ?2, and rest are the parameters from ?3 on. The error is ErrGone when
-// the message is not the owner's any more.
+// change runs a change of one message: its id is ?1, its owner ?2, and rest are the parameters from
+// ?3 on. The error is ErrGone if the message is not the owner's any more. change also removes the
+// message if it was sent and no limit counts it, and pings that a newer ping replaces.
 func (m Messages) change(ctx context.Context, text, id string, owner int64, rest ...any) error {
 	return m.db.write(ctx, func(q querier) error {
 		n, err := changed(ctx, q, text, append([]any{id, owner}, rest...)...)
@@ -307,7 +309,7 @@ func (m Messages) change(ctx context.Context, text, id string, owner int64, rest
 	})
 }
 
-// Withdraw removes a message that is not true any more, unless it is being sent at this moment.
+// Withdraw removes a message that is not true any more, unless it was sent, or is being sent.
 func (m Messages) Withdraw(ctx context.Context, id string) error {
 	return execute(ctx, m.db, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
 }
@@ -339,9 +341,9 @@ func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 func messagesOf(ctx context.Context, q querier, query string, args ...any) ([]Message, error) {
 	return listed(ctx, q, func(rows *sql.Rows) (m Message, err error) {
 		var target, body, status string
-		err = rows.Scan(&m.ID, &m.Sender, &m.Task, &m.Run, &m.Hook, &target, &body,
+		err = rows.Scan(&m.ID, &m.HookKey, &m.Task, &m.Run, &m.Hook, &target, &body,
 			asTime(&m.Created), &m.Replaces, &status,
-			&m.Tries, asTime(&m.Tried), asTime(&m.Failing), &m.Error, &m.Reported, asJSON(&m.Addresses),
+			&m.Tries, asTime(&m.LastTry), asTime(&m.FailingSince), &m.Error, &m.Reported, asJSON(&m.Addresses),
 			&m.HeldBack, asTime(&m.HeldSince), &m.Limit.N, asDuration(&m.Limit.Per))
 		m.Target, m.Body = json.RawMessage(target), json.RawMessage(body)
 		m.Held, m.Refused = status == "held", status == "refused"

@@ -39,7 +39,7 @@ func (b box) takes(at time.Time, want ...string) (taken []Message) {
 	b.t.Helper()
 	var got []string
 	for {
-		m, err := b.Take(ctx, b.Owner, Due{Now: at})
+		m, err := b.Take(ctx, b.Owner, DueQuery{Now: at})
 		must(b.t, err)
 		if m == nil {
 			break
@@ -66,7 +66,7 @@ func (b box) waiting(want ...string) {
 }
 
 func message(n int, at time.Time) Message {
-	return Message{ID: fmt.Sprint("message-", n), Sender: "task on_failure 1", Task: "task", Hook: "on_failure 1",
+	return Message{ID: fmt.Sprint("message-", n), HookKey: "task on_failure 1", Task: "task", Hook: "on_failure 1",
 		Target: []byte(`{"mail":"ops"}`),
 		Body:   []byte(`{"text":"failed"}`), Created: at}
 }
@@ -87,7 +87,7 @@ func TestAMessageIsDeliveredByOneProcessAtATime(t *testing.T) {
 	if err := two.Delivered(ctx, two.Owner, "message-1", noon); !errors.Is(err, ErrGone) {
 		t.Errorf("it was not the one who has it: %v", err)
 	}
-	failing := Attempts{Tries: 1, Tried: noon, Failing: noon, Error: "no route", Addresses: []int{1}}
+	failing := Attempts{Tries: 1, LastTry: noon, FailingSince: noon, Error: "no route", Addresses: []int{1}}
 	must(t, one.Failed(ctx, one.Owner, "message-1", failing, noon.Add(time.Minute)))
 	two.takes(noon.Add(59 * time.Second))
 	if u, err := two.Undelivered(ctx); err != nil || u != (Undelivered{1, noon, "task", "no route"}) {
@@ -119,7 +119,7 @@ func TestARefusedMessageWaitsForWhoReportsIt(t *testing.T) {
 	one.put(message(1, noon), true)
 	must(t, one.Failed(ctx, one.Owner, "message-1", Attempts{Tries: 1, Refused: true, Error: "no such user"}, noon))
 	one.takes(noon.Add(time.Hour))
-	m, err := one.Take(ctx, one.Owner, Due{Now: noon, Refused: true})
+	m, err := one.Take(ctx, one.Owner, DueQuery{Now: noon, Refused: true})
 	if err != nil || m == nil || !m.Refused || m.Error != "no such user" {
 		t.Fatalf("%+v, %v", m, err)
 	}

@@ -152,9 +152,9 @@ func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 
 func TestTheIDOfAMissedSlotIsATimeOrderedUUID(t *testing.T) {
 	id := outcome.MissedID("a", noon)
-	if !outcome.Begun(id).Equal(noon) || id[14] != '7' || id == outcome.MissedID("b", noon) ||
+	if !outcome.TimeOfID(id).Equal(noon) || id[14] != '7' || id == outcome.MissedID("b", noon) ||
 		outcome.MissedID("a", noon.Add(time.Second)) < id {
-		t.Errorf("the id is %s, of %s", id, outcome.Begun(id))
+		t.Errorf("the id is %s, of %s", id, outcome.TimeOfID(id))
 	}
 }
 

@@ -17,26 +17,27 @@ import (
 //
 // Methods of DB, and not of Runs, look which owners live.
 
-// NotEnded returns the rows that wait, are ready, run or finish, but not the rows that are planned,
-// with their snapshots. It does not ask whether their owners live: see LiveAndLost. The oldest slot
-// comes first.
-func (r Runs) NotEnded(ctx context.Context) ([]Row, error) {
-	return r.listUnended(ctx, "phase <> 'planned' ORDER BY slot, id")
+// BegunOrWaiting returns the rows that wait, are ready, run or finish, but not the rows that are
+// planned, with their snapshots. It does not ask whether their owners live: see LiveAndLost. The
+// oldest slot comes first.
+func (r Runs) BegunOrWaiting(ctx context.Context) ([]Row, error) {
+	return r.listNotEnded(ctx, "phase <> 'planned' ORDER BY slot, id")
 }
 
 // Waiting returns the rows that wait, with their snapshots. The row that has waited longest comes
 // first.
 func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
-	return r.listUnended(ctx, "phase = 'waiting'"+longestFirst)
+	return r.listNotEnded(ctx, "phase = 'waiting'"+longestWaitingFirst)
 }
 
-// longestFirst orders rows that wait: by Wait.Since if it is set, else by when the row is due.
-const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
+// longestWaitingFirst orders rows that wait: by Wait.Since if it is set, else by when the row is
+// due.
+const longestWaitingFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
 
 // NewestQueued returns the newest run of a task that waits for its turn (Row.Queued); false for
 // none.
 func (r Runs) NewestQueued(ctx context.Context, task string) (newest Row, ok bool, err error) {
-	rows, err := r.listUnended(ctx, `phase = 'ready' AND attempt = 0
+	rows, err := r.listNotEnded(ctx, `phase = 'ready' AND attempt = 0
 		AND waits_for IN ('mutex', 'seat', 'pause') AND task = ? ORDER BY slot DESC, id DESC LIMIT 1`, task)
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
@@ -44,11 +45,14 @@ func (r Runs) NewestQueued(ctx context.Context, task string) (newest Row, ok boo
 	return rows[0], true, nil
 }
 
-// LiveAndLost returns the rows of NotEnded in two parts, each with the oldest id first. A live row
-// waits, or a living process looks after it. The process of a lost row is dead, and the next tick
-// will finish the row.
+// LiveAndLost returns the rows of BegunOrWaiting in two parts, each with the oldest id first. A
+// live row waits, or a living process looks after it. The process of a lost row is dead, and the
+// next tick will finish the row.
 func (db *DB) LiveAndLost(ctx context.Context) (live, lost []Row, err error) {
-	rows, err := db.Runs().listUnended(ctx, "phase <> 'planned' ORDER BY id")
+	rows, err := db.Runs().listNotEnded(ctx, "phase <> 'planned' ORDER BY id")
+	if err != nil {
+		return nil, nil, err
+	}
 	alive := db.Owners().aliveOnce()
 	for _, r := range rows {
 		if r.Owner == 0 || alive(r.Owner) || r.Waits() {
@@ -57,17 +61,20 @@ func (db *DB) LiveAndLost(ctx context.Context) (live, lost []Row, err error) {
 			lost = append(lost, r)
 		}
 	}
-	return live, lost, err
+	return live, lost, nil
 }
 
 // LiveQueue returns the rows that wait for a mutex or a seat (Row.Queued) and that a living process
 // looks after, with their snapshots. The row that has waited longest comes first.
 func (db *DB) LiveQueue(ctx context.Context) ([]Row, error) {
-	rows, err := db.Runs().listUnended(ctx, "phase = 'ready' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
+	rows, err := db.Runs().listNotEnded(ctx, "phase = 'ready' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
+	if err != nil {
+		return nil, err
+	}
 	alive := db.Owners().aliveOnce()
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return !alive(r.Owner) })
 	slices.SortFunc(rows, InOrder)
-	return rows, err
+	return rows, nil
 }
 
 // InOrder orders rows that wait for a mutex or a seat: by the time at which each began to wait,
@@ -76,24 +83,24 @@ func InOrder(a, b Row) int {
 	return cmp.Or(cmp.Compare(a.Wait.Since.UnixMicro(), b.Wait.Since.UnixMicro()), strings.Compare(a.ID, b.ID))
 }
 
-// listUnended reads the index of rows that have not ended.
-func (r Runs) listUnended(ctx context.Context, condition string, args ...any) ([]Row, error) {
+// listNotEnded reads the index of rows that have not ended.
+func (r Runs) listNotEnded(ctx context.Context, condition string, args ...any) ([]Row, error) {
 	return ask(ctx, r.store, func(q querier) ([]Row, error) {
-		return wholeRows(ctx, q, selectRows+"INDEXED BY run_live WHERE "+unended+" AND "+condition, args...)
+		return wholeRows(ctx, q, selectRows+"INDEXED BY run_live WHERE "+notEnded+" AND "+condition, args...)
 	})
 }
 
-// anyWaiting reports whether a row waits or is planned.
-func anyWaiting(ctx context.Context, q querier) (waits bool, err error) {
+// anyNotBegun reports whether a row waits or is planned.
+func anyNotBegun(ctx context.Context, q querier) (found bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live
-		WHERE phase IN ('waiting', 'planned') AND `+unended+`)`).Scan(&waits)
-	return waits, err
+		WHERE phase IN ('waiting', 'planned') AND `+notEnded+`)`).Scan(&found)
+	return found, err
 }
 
 // HasWork reports whether the database has work for a later tick: a run that has not ended, a run
 // that nobody has reported or published, or a message.
 func (r Runs) HasWork(ctx context.Context) (bool, error) {
-	return askOne[bool](ctx, r.store, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+unended+`)
+	return askOne[bool](ctx, r.store, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+notEnded+`)
 		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unreported WHERE unreported = 1)
 		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unpublished WHERE unpublished = 1)
 		OR EXISTS (SELECT 1 FROM message WHERE status <> 'sent')`)

@@ -60,7 +60,7 @@ func init() {
 			return err
 		}
 		defer db.Close()
-		rows, err := db.Runs().NotEnded(ctx)
+		rows, err := db.Runs().BegunOrWaiting(ctx)
 		fmt.Fprintln(out, len(rows))
 		return err
 	}

@@ -308,7 +308,7 @@ func (o Owned) Rows(ctx context.Context, ready bool) (rows []Row, err error) {
 	if ready {
 		phases = "'ready'"
 	}
-	return Runs{o.store}.listUnended(ctx, "phase IN ("+phases+") AND owner = ? ORDER BY slot, id", o.ID)
+	return Runs{o.store}.listNotEnded(ctx, "phase IN ("+phases+") AND owner = ? ORDER BY slot, id", o.ID)
 }
 
 // Stop returns who asked to stop our row; nil when nobody did.

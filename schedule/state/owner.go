@@ -245,7 +245,7 @@ func (o Owners) forgetDead(ctx context.Context) (remaining []int64, err error) {
 // forgetOwner forgets an owner, and returns false for an owner that has rows.
 func forgetOwner(ctx context.Context, q querier, id int64) (forgotten bool, err error) {
 	n, err := changed(ctx, q, `DELETE FROM owner WHERE id = ?1
-		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+unended+` AND owner = ?1)`, id)
+		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+notEnded+` AND owner = ?1)`, id)
 	return n > 0, err
 }
 

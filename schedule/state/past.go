@@ -15,15 +15,15 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file has the queries for pictures of many tasks: each method asks for all tasks at once.
+// This file has the queries for lists and charts of many tasks. Around and LastSuccess ask for one.
 // Rows come with few of their fields, because a page asks for 20,000 rows. They have the ID, the
 // task, the slots, the phase, the times, the outcome, the kind, the reason and the number of the
 // last attempt.
 
-const fewColumns = `run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt,
+const chartColumns = `run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt,
 	run.started, run.ended, run.outcome, run.kind, run.reason`
 
-// A Span is a task and a time: its slots at or after Since (zero: all).
+// A Span stands for the slots of a task at or after Since (zero: all).
 type Span struct {
 	Task  string
 	Since time.Time
@@ -32,9 +32,9 @@ type Span struct {
 // Newest returns the newest rows of each span before until (zero: all), at most n of each span, the
 // newest first.
 func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]Row, error) {
-	return p.byTask(ctx, `SELECT `+fewColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
+	return p.byTask(ctx, `SELECT `+chartColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
 		(SELECT r.rowid FROM run AS r WHERE r.task = span.value ->> 0 AND r.slot >= span.value ->> 1 AND r.slot < ?2
-			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, listOf(spans), untilMicro(until), n)
+			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, jsonSpans(spans), untilMicro(until), n)
 }
 
 // Ranges returns the rows of several slots that reach into each span before until (zero: all), the
@@ -44,9 +44,9 @@ func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[st
 	for _, s := range spans {
 		first = min(first, sinceMicro(s.Since))
 	}
-	return p.byTask(ctx, `SELECT `+fewColumns+` FROM run INDEXED BY run_range CROSS JOIN json_each(?1) AS span
+	return p.byTask(ctx, `SELECT `+chartColumns+` FROM run INDEXED BY run_range CROSS JOIN json_each(?1) AS span
 		WHERE last_slot >= ?2 AND slot < ?3 AND task = span.value ->> 0 AND last_slot >= span.value ->> 1`,
-		listOf(spans), first, untilMicro(until))
+		jsonSpans(spans), first, untilMicro(until))
 }
 
 func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string][]Row, error) {
@@ -68,7 +68,7 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string
 }
 
 // Counts returns how many rows each span has before until (zero: all). It stops counting at limit,
-// and reads an index alone.
+// and reads only an index.
 func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, limit int) (map[string]int, error) {
 	return ask(ctx, p.store, func(q querier) (map[string]int, error) {
 		counts := map[string]int{}
@@ -80,7 +80,7 @@ func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, limit i
 			return err
 		}, `SELECT span.value ->> 0, (SELECT count(*) FROM (SELECT 1 FROM run
 				WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3))
-			FROM json_each(?1) AS span`, listOf(spans), untilMicro(until), limit)
+			FROM json_each(?1) AS span`, jsonSpans(spans), untilMicro(until), limit)
 	})
 }
 
@@ -103,7 +103,7 @@ const hour = int64(time.Hour / time.Microsecond)
 // Hours returns the hours of the tasks that have slots from since to before until: one task after
 // another, the earliest first. It rounds since down, and until up, to a full hour of UTC.
 //
-// It reads an index alone. The hours of a task and an outcome come as one text, because separate
+// It reads only an index. The hours of a task and an outcome come as one text, because separate
 // columns would cost more than the query. Minutes are powers of two, so the sum of the distinct
 // ones has their bits.
 func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time) (hours []Hour, err error) {
@@ -117,10 +117,10 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 					count(*),
 					coalesce(sum(max(ended - started, 0)), 0)) AS line
 				FROM run INDEXED BY run_sum
-				WHERE task = name.value AND outcome = became.value AND slot >= ?3 AND slot < ?4 AND `+single+`
+				WHERE task = tasks.value AND outcome = outcomes.value AND slot >= ?3 AND slot < ?4 AND `+single+`
 				GROUP BY slot / 3600000000)), '')
-			FROM json_each(?1) AS name CROSS JOIN json_each(?2) AS became`,
-			jsonList(tasks), jsonList(outcome.All), from, to)
+			FROM json_each(?1) AS tasks CROSS JOIN json_each(?2) AS outcomes`,
+			jsonTexts(tasks), jsonTexts(outcome.All), from, to)
 		for _, several := range lines {
 			for line := range strings.Lines(several) {
 				h, ok := hourOf(strings.TrimSuffix(line, "\n"))
@@ -170,15 +170,6 @@ func hourOf(line string) (h Hour, ok bool) {
 	}, true
 }
 
-// jsonList returns a list as json_each reads it.
-func jsonList[T ~string](all []T) string {
-	if len(all) == 0 {
-		return "[]" // null would be a value
-	}
-	text, _ := json.Marshal(all) // of texts
-	return string(text)
-}
-
 // Around is what was recorded around a moment. `sched why` uses it to find out why the moment
 // itself has no row. A time is zero when there is no such row.
 type Around struct {
@@ -205,9 +196,33 @@ func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) 
 	return a, err
 }
 
-// listOf returns tasks, each with the first microsecond of its time, as a list that json_each
-// reads.
-func listOf(spans []Span) string {
+// LastSuccess returns the newest slot of the task before a slot for which a command succeeded; zero
+// without such a slot. Retries count for the slot that they repeat.
+func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (slot time.Time, err error) {
+	err = p.store.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, `SELECT max(slot) FROM (
+			SELECT * FROM (SELECT slot FROM run INDEXED BY run_sum
+				WHERE task = ?1 AND outcome = 'succeeded' AND slot < ?2 AND `+single+` AND repeats IS NULL
+				ORDER BY slot DESC LIMIT 1)
+			UNION ALL SELECT max(repeats) FROM run INDEXED BY run_repeats
+				WHERE task = ?1 AND outcome = 'succeeded' AND repeats < ?2 AND `+single+`)`, task, before.UnixMicro()).
+			Scan(asTime(&slot))
+	})
+	return slot, err
+}
+
+// jsonTexts returns texts as a list that json_each reads.
+func jsonTexts[T ~string](all []T) string {
+	if len(all) == 0 {
+		return "[]" // null would be a value
+	}
+	text, _ := json.Marshal(all) // of texts
+	return string(text)
+}
+
+// jsonSpans returns spans, each as its task and the first microsecond of its time, as a list that
+// json_each reads.
+func jsonSpans(spans []Span) string {
 	all := make([][2]any, len(spans))
 	for i, s := range spans {
 		all[i] = [2]any{s.Task, sinceMicro(s.Since)}
@@ -228,19 +243,4 @@ func untilMicro(t time.Time) int64 {
 		return math.MaxInt64
 	}
 	return ceilMicro(t)
-}
-
-// LastSuccess returns the newest slot of the task before a slot for which a command succeeded; zero
-// without such a slot. Retries count for the slot that they repeat.
-func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (slot time.Time, err error) {
-	err = p.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT max(slot) FROM (
-			SELECT * FROM (SELECT slot FROM run INDEXED BY run_sum
-				WHERE task = ?1 AND outcome = 'succeeded' AND slot < ?2 AND `+single+` AND repeats IS NULL
-				ORDER BY slot DESC LIMIT 1)
-			UNION ALL SELECT max(repeats) FROM run INDEXED BY run_repeats
-				WHERE task = ?1 AND outcome = 'succeeded' AND repeats < ?2 AND `+single+`)`, task, before.UnixMicro()).
-			Scan(asTime(&slot))
-	})
-	return slot, err
 }

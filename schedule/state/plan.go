@@ -123,8 +123,8 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 	return added, err
 }
 
-// Take makes a waiting slot one that the owner has planned. The row still notes what it waited for,
-// in case the owner dies before it comes to the slot.
+// Take plans a waiting slot for the owner. The row still notes what it waited for, in case the
+// owner dies before it comes to the slot.
 func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 	return Owned{p, owner.ID}.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner
 		WHERE id = :run AND phase = 'waiting'`, nil)
@@ -143,7 +143,7 @@ func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
 func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		planned, err := rowsOf(ctx, q, selectRows+`INDEXED BY run_live
-			WHERE `+unended+` AND phase = 'planned' ORDER BY slot, id`)
+			WHERE `+notEnded+` AND phase = 'planned' ORDER BY slot, id`)
 		if err != nil {
 			return err
 		}

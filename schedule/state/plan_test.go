@@ -189,7 +189,7 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 	}
 	fire, herr := ours.HookBegun(ctx, r.ID, "after 1", minute)
 	if err = errors.Join(err, herr); err == nil && fire {
-		message := Message{ID: r.ID, Sender: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}
+		message := Message{ID: r.ID, HookKey: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}
 		_, err = db.Messages().Put(ctx, self.owner, &message)
 		err = errors.Join(err, ours.HookEnded(ctx, r.ID, "after 1", minute, ""))
 	}

@@ -25,7 +25,8 @@ import (
 //     loses a slot when the slot gets a row.
 //   - A second run of a slot is a row that the schedule did not ask for.
 //
-// When share is true, and from then on, runs wait for Published.
+// If share is true, these runs count as unpublished until Published, and so do the runs of all
+// later calls, whatever their share. Unshare ends that.
 func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
 	if len(rows) == 0 {
 		return nil
@@ -64,14 +65,14 @@ func recordFirst(a, b Row) int {
 	return rank(a) - rank(b)
 }
 
-// A recorder adds rows in one transaction. Its statements end with that.
+// A recorder adds rows in one transaction, with which its statements end.
 type recorder struct {
 	*inserter
 	findKnown         *sql.Stmt
 	deleteWaiting     *sql.Stmt  // of the row that waits for a run, or was planned for it
 	deleteWaitingSlot *sql.Stmt  // of the row that waits for a slot
-	ranges            []rangeRow // the shortest first: it counts a slot that several of them hold
-	anyWaits          bool       // a row waits, or is planned
+	ranges            []rangeRow // the shortest first: if several hold a slot, the shortest counts it
+	hasNotBegun       bool       // a row waits, or is planned
 }
 
 func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
@@ -79,11 +80,11 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	if err != nil {
 		return nil, err
 	}
-	anyWaits, err := anyWaiting(ctx, q)
+	hasNotBegun, err := anyNotBegun(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	rec := &recorder{ranges: ranges, anyWaits: anyWaits}
+	rec := &recorder{ranges: ranges, hasNotBegun: hasNotBegun}
 	if rec.inserter, err = newInserter(ctx, q); err != nil {
 		return nil, err
 	}
@@ -114,11 +115,13 @@ func (rec *recorder) record(row Row) error {
 	if err != nil {
 		return err
 	}
+	// A row that is known only gets notes. A range loses the slots that are known. The row of a
+	// slot takes the place of another row of the slot, or gives way to it.
 	switch {
 	case known:
 		return addNotes(rec.ctx, rec.q, row.ID, row.Notes)
 	case row.IsRange():
-		if err := rec.leaveOut(&row); err != nil || row.Slots == 0 {
+		if err := rec.subtractKnown(&row); err != nil || row.Slots == 0 {
 			return err
 		}
 	case row.Origin == "":
@@ -133,16 +136,16 @@ func (rec *recorder) record(row Row) error {
 // replaceSlot makes room for the row of a slot, and reports false if the slot has a better row.
 // slotKnown says that the slot has a row of its own.
 func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err error) {
-	counting := rec.rangeOf(*row)
+	inRange := rec.rangeOf(*row)
 	switch {
-	case slotKnown && row.GivesWay(), counting != nil && row.Outcome == outcome.Missed:
+	case slotKnown && row.GivesWay(), inRange != nil && row.Outcome == outcome.Missed:
 		return false, nil
 	case slotKnown:
-		gaveWay, err := rec.removeGivenWay(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
+		gaveWay, err := rec.removeUncounted(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
 		row.Scheduled = gaveWay // else this is a second run of the slot
 		return true, err
-	case counting != nil:
-		err = rec.shrink(counting)
+	case inRange != nil:
+		err = rec.shrink(inRange)
 	}
 	row.Scheduled = true
 	return true, err
@@ -151,7 +154,7 @@ func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err err
 // endWaiting removes the row that was planned for the run or has waited for it. It also removes a
 // row that has waited for another run of the slot.
 func (rec *recorder) endWaiting(row Row) error {
-	if !rec.anyWaits {
+	if !rec.hasNotBegun {
 		return nil
 	}
 	_, err := rec.deleteWaiting.ExecContext(rec.ctx, row.ID)
@@ -162,9 +165,9 @@ func (rec *recorder) endWaiting(row Row) error {
 	return err
 }
 
-// removeGivenWay removes a row that has given way, and reports whether there was one. The trigger
-// total_changed subtracts its slots from the total of the task.
-func (rec *recorder) removeGivenWay(id, condition string) (removed bool, err error) {
+// removeUncounted removes a row that has given way, and reports whether there was one. It sets
+// slots to 0 first, so that the trigger total_changed subtracts them from the total of the task.
+func (rec *recorder) removeUncounted(id, condition string) (removed bool, err error) {
 	where := " WHERE id = ? AND " + condition
 	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil {
 		return false, err
@@ -173,9 +176,9 @@ func (rec *recorder) removeGivenWay(id, condition string) (removed bool, err err
 	return n > 0, err
 }
 
-// leaveOut takes the slots that have a row of their own out of a range. A planned slot is taken out
-// when it begins. Slots that lie in another range are not counted.
-func (rec *recorder) leaveOut(row *Row) error {
+// subtractKnown takes the slots that have a row of their own out of a range. A planned slot is
+// taken out when it begins. Slots that lie in another range are not counted.
+func (rec *recorder) subtractKnown(row *Row) error {
 	var known int
 	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS known INDEXED BY run_task
 		WHERE task = ?1 AND slot >= ?2 AND slot <= ?3 AND origin = '' AND last_slot IS NULL AND phase <> 'planned'
@@ -183,7 +186,7 @@ func (rec *recorder) leaveOut(row *Row) error {
 			WHERE last_slot >= known.slot AND slot <= known.slot AND task = ?1 AND id <> ?4)`,
 		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&known)
 	left := max(0, row.Slots-known)
-	row.Reason, row.Slots = fewer(row.Reason, row.Slots, left), left
+	row.Reason, row.Slots = reasonFor(row.Reason, row.Slots, left), left
 	return err
 }
 
@@ -222,17 +225,17 @@ func (rec *recorder) rangeOf(row Row) *rangeRow {
 
 // shrink takes a slot out of a range. A range whose last slot is taken out is removed.
 func (rec *recorder) shrink(r *rangeRow) error {
-	r.reason, r.slots = fewer(r.reason, r.slots, r.slots-1), r.slots-1
+	r.reason, r.slots = reasonFor(r.reason, r.slots, r.slots-1), r.slots-1
 	if r.slots == 0 {
-		_, err := rec.removeGivenWay(r.id, "last_slot IS NOT NULL")
+		_, err := rec.removeUncounted(r.id, "last_slot IS NOT NULL")
 		return err
 	}
 	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
 	return err
 }
 
-// fewer returns the reason of a range of so many slots when only some are left.
-func fewer(reason string, slots, left int) string {
+// reasonFor returns the reason of a range of so many slots when only some are left.
+func reasonFor(reason string, slots, left int) string {
 	if rest, ok := strings.CutPrefix(reason, outcome.Several(slots)); ok {
 		return outcome.Several(left) + rest
 	}
@@ -242,19 +245,19 @@ func fewer(reason string, slots, left int) string {
 const (
 	keyShared = "shared" // a row of meta: runs are published
 
-	// newestShared is how many runs of the past are published when that begins.
-	newestShared = 1000
+	// maxFirstShare is how many runs of the past are published when sharing begins.
+	maxFirstShare = 1000
 )
 
-// beginSharing reports whether runs are published. If that begins with this call, the newest runs
-// of the past wait for it, too.
+// beginSharing reports whether runs are published. If sharing begins with this call, the newest
+// runs of the past wait to be published, too.
 func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err error) {
 	if err := readValue(ctx, q, keyShared, &shared); err != nil || shared || !share {
 		return shared, err
 	}
 	_, err = q.ExecContext(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
 		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed')
-			ORDER BY slot DESC LIMIT ?)`, newestShared)
+			ORDER BY slot DESC LIMIT ?)`, maxFirstShare)
 	return true, errors.Join(err, writeValue(ctx, q, keyShared, true))
 }
 
@@ -287,7 +290,7 @@ func (r Runs) Published(ctx context.Context, runs []string) error {
 		return nil
 	}
 	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))",
-		jsonList(runs))
+		jsonTexts(runs))
 }
 
 // Unreported returns the runs that ended badly and that no tick has printed yet, in the order in

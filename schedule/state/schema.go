@@ -5,12 +5,6 @@ package state
 // watch runs go on writing the columns that they know.
 var migrations = []string{tables, repeats}
 
-// repeats is the version in which a retry keeps the slot of its run.
-const repeats = `
-ALTER TABLE run ADD COLUMN repeats INTEGER; -- of a retry: the slot that its command is for; NULL: slot
-CREATE INDEX run_repeats ON run (task, outcome, repeats) WHERE repeats IS NOT NULL;
-`
-
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
 
@@ -221,14 +215,6 @@ CREATE TABLE meta (
 ) WITHOUT ROWID;
 `
 
-// Conditions of partial indexes. SQLite uses such an index only for a query that repeats its
-// condition in the very same words (https://www.sqlite.org/partialindex.html).
-const (
-	unended = "phase <> 'ended'"                                       // run_live
-	ran     = "outcome NOT IN ('skipped', 'missed') AND test = 0"      // run_ran: rows that say how a command went
-	single  = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0" // run_sum: one slot; statistics count it
-)
-
 // addToTotal adds a row to its total. It keeps the newest run, in whatever order runs end.
 const addToTotal = `
 	INSERT INTO total (task, outcome, slots, run, slot, started, ended, exit_code)
@@ -239,3 +225,17 @@ const addToTotal = `
 		ended     = iif(excluded.run > run, excluded.ended, ended),
 		exit_code = iif(excluded.run > run, excluded.exit_code, exit_code);
 `
+
+// repeats is the version in which a retry keeps the slot of its run.
+const repeats = `
+ALTER TABLE run ADD COLUMN repeats INTEGER; -- of a retry: the slot that its command is for; NULL: slot
+CREATE INDEX run_repeats ON run (task, outcome, repeats) WHERE repeats IS NOT NULL;
+`
+
+// Conditions of partial indexes. SQLite uses such an index only for a query that repeats its
+// condition in the very same words (https://www.sqlite.org/partialindex.html).
+const (
+	notEnded = "phase <> 'ended'"                                       // run_live
+	ran      = "outcome NOT IN ('skipped', 'missed') AND test = 0"      // run_ran: rows that say how a command went
+	single   = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0" // run_sum: one slot; statistics count it
+)

@@ -100,7 +100,7 @@ func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks 
 	var mu sync.Mutex // protects sums and failed
 	var failed error
 	var reading sync.WaitGroup
-	parts := make([][]string, min(runtime.GOMAXPROCS(0), readers, len(tasks)))
+	parts := make([][]string, min(runtime.GOMAXPROCS(0), maxReaders, len(tasks)))
 	for i, task := range tasks {
 		parts[i%len(parts)] = append(parts[i%len(parts)], task)
 	}
@@ -166,7 +166,7 @@ func addPart(ctx context.Context, q querier, sums map[string]*Summary, tasks []s
 		}
 		spreads.add(sum, became, fields[fieldDurations], fields[fieldLateness])
 		return nil
-	}, sumSingles, jsonList(tasks), from, to, jsonList(outcome.All))
+	}, sumSingles, jsonTexts(tasks), from, to, jsonTexts(outcome.All))
 	spreads.settle()
 	return err
 }

@@ -43,7 +43,7 @@ func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, erro
 					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran
 					WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
 				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
-			FROM json_each(?1) AS name`, jsonList(tasks), usualWindow, usualRuns)
+			FROM json_each(?1) AS name`, jsonTexts(tasks), usualWindow, usualRuns)
 	})
 }
 

@@ -139,14 +139,14 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 // countCatchingUp returns how many runs of each task catch up: the missed slots that live ticks
 // have planned, and the runs that wait or go on.
 func (l *Ledger) countCatchingUp(ctx context.Context, live []state.Row) (map[string]int, error) {
-	notEnded, err := l.plan.Runs().NotEnded(ctx)
+	rows, err := l.plan.Runs().BegunOrWaiting(ctx)
 	catchingUp := map[string]int{}
 	for _, row := range live {
 		if row.Slot.Before(l.Minute) {
 			catchingUp[row.Task]++
 		}
 	}
-	for _, row := range notEnded {
+	for _, row := range rows {
 		if row.CatchesUp() {
 			catchingUp[row.Task]++
 		}
