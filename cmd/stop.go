@@ -89,7 +89,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, records *view.Records, name 
 	}
 	elsewhere := view.LiveElsewhere(noDeadline, a.view(s), name)
 	if len(elsewhere) == 0 {
-		return nil, a.actor(s).NotRunning(noDeadline, name)
+		return nil, a.actor(s).NotRunningError(noDeadline, name)
 	}
 	for _, r := range elsewhere[1:] {
 		a.problem("%v", view.NotHere(r, "stop"))
@@ -114,7 +114,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 	stops.Wait()
 	stoppedAll = true
 	for i, row := range chosen {
-		if err := control.NotStopped(row.WithoutOutcome(), results[i].stopping, results[i].err); err != nil {
+		if err := control.NotStoppedError(row.WithoutOutcome(), results[i].stopping, results[i].err); err != nil {
 			a.problem("%v", err)
 			stoppedAll = false
 			continue

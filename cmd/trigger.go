@@ -118,7 +118,7 @@ func (a triggerCommand) cancel(names []string, o requestOptions) error {
 			return failed("", "%s: %w", row.Task, err)
 		}
 		if !cancelled {
-			a.problem("%v", control.NotCancelled(row))
+			a.problem("%v", control.NotCancelledError(row))
 			cancelledAll = false
 			continue
 		}

@@ -20,7 +20,7 @@ import (
 	"sched/schedule/view"
 )
 
-// An Actor is somebody who asks for something. Its Source may write (Controls.ReadOnly is false).
+// An Actor is somebody who asks for something. Controls.ReadOnly of its Source must be false.
 type Actor struct {
 	view.Source
 	By      string   // for the history and the pauses
@@ -97,11 +97,11 @@ func CheckTags(s *schedule.Schedule, tags []string) error {
 	return nil
 }
 
-// MostAhead is how far ahead a planned pause may end.
-const MostAhead = 366 * 24 * time.Hour
+// MaxPlannedAhead is how far ahead a planned pause may end.
+const MaxPlannedAhead = 366 * 24 * time.Hour
 
-// CheckPlanned returns what is wrong with the times of a pause that is to begin at from. The names
-// of these times begin with flag.
+// CheckPlanned returns what is wrong with the times of a pause that is to begin at from. In its
+// texts flag comes before from, for and until: "--" for commands, "" for the API.
 func (a Actor) CheckPlanned(from, until time.Time, flag string) error {
 	now := a.Now()
 	text := func(at time.Time) string { return humanize.MinuteZone(at, a.Schedule.Location) }
@@ -113,7 +113,7 @@ func (a Actor) CheckPlanned(from, until time.Time, flag string) error {
 		return view.Fail(view.Invalid, "", "a planned pause needs an end: %sfor or %suntil", flag, flag)
 	case !until.After(from):
 		return view.Fail(view.Invalid, "", "the pause would end before it begins, at %s", text(from))
-	case until.After(now.Add(MostAhead)):
+	case until.After(now.Add(MaxPlannedAhead)):
 		return view.Fail(view.Invalid, "", "the pause would end more than a year ahead, at %s", text(until))
 	}
 	return nil
@@ -197,9 +197,9 @@ func (a Actor) InEffect(p pause.Pause) bool { return p.InEffect(a.Now()) }
 // ToCome reports whether a pause begins later, for Resume.
 func (a Actor) ToCome(p pause.Pause) bool { return p.ToCome(a.Now()) }
 
-// NotRunning returns the error for a task or run that does not live here: it says why there is
+// NotRunningError returns the error for a task or run that does not live here: it says why there is
 // nothing to stop.
-func (a Actor) NotRunning(ctx context.Context, name string) error {
+func (a Actor) NotRunningError(ctx context.Context, name string) error {
 	records, _ := a.Records(ctx)
 	defer records.Close()
 	for _, r := range records.Pending() {
@@ -222,7 +222,7 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", short, row.Task, became)
 }
 
-// NotStopped returns the answer to what run.Caller.Stop returned; nil if the run was stopped.
+// NotStoppedError returns the answer to what run.Caller.Stop returned; nil if the run was stopped.
 //
 //	error           outcome            answer
 //	ErrNotFound                        the run had ended
@@ -230,7 +230,7 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 //	ErrNotRunning                      it was not stopped, and how it ended
 //	nil             not stopped        it was not stopped, and how it ended
 //	another                            the error, which says why the run goes on
-func NotStopped(r state.Row, s run.Stopping, err error) error {
+func NotStoppedError(r state.Row, s run.Stopping, err error) error {
 	short := humanize.ShortRun(r.ID)
 	switch {
 	case errors.Is(err, state.ErrNotFound) || err == nil && s.Record.Outcome == "":

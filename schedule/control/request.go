@@ -259,9 +259,9 @@ func (a Actor) Cancel(r state.Row, reason string) (done bool, err error) {
 	return done, errors.Join(err, db.Close())
 }
 
-// NotCancelled is the error for a run that cannot be cancelled, because a tick has begun it
+// NotCancelledError is the error for a run that cannot be cancelled, because a tick has begun it
 // meanwhile.
-func NotCancelled(r state.Row) error {
+func NotCancelledError(r state.Row) error {
 	short := humanize.ShortRun(r.ID)
 	hint := "`sched stop " + short + "` stops it"
 	return view.Fail(view.Conflict, hint, "a tick has begun run %s of %s just now", short, r.Task)

@@ -97,8 +97,8 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 		path, known := ticks.Path(t)
 		ourPath, _ := ours.Path(t)
 		for _, name := range programNames(t) {
-			program := process.Find(name, ourPath, t.Dir)
-			if known && program != "" && process.Find(name, path, t.Dir) == "" {
+			program := process.FindProgram(name, ourPath, t.Dir)
+			if known && program != "" && process.FindProgram(name, path, t.Dir) == "" {
 				m := missing{name, program, path}
 				users[m] = append(users[m], t.Name)
 			}

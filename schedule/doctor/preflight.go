@@ -265,7 +265,7 @@ func (p programPlace) defects(c schedule.Command) (all []defect) {
 		case !p.pathKnown:
 			continue
 		default:
-			if file = process.Find(name, p.path, p.dir); file == "" {
+			if file = process.FindProgram(name, p.path, p.dir); file == "" {
 				all = append(all, defect{"there is no program " + name + " in " + p.path,
 					"set the PATH of the task, or write the whole path of " + name})
 				continue
@@ -308,7 +308,7 @@ func (p programPlace) interpreterDefect(name, file string) defect {
 		return defect{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
 	isEnv := filepath.Base(words[0]) == "env" && len(words) == 2
-	if isEnv && p.pathKnown && process.Find(words[1], p.path, p.dir) == "" {
+	if isEnv && p.pathKnown && process.FindProgram(words[1], p.path, p.dir) == "" {
 		return defect{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path,
 			"set the PATH of the task"}
 	}

@@ -7,11 +7,10 @@
 //
 // An attempt ends when its context does. An error says what is wrong, what to do, and whether
 // another attempt makes sense. No error has a secret in it: all of a URL but scheme, host and port
-// counts as secret. The output of a command is harmless in every format. The callers decide what is
-// sent.
+// counts as secret. The output of a command is harmless in every format.
 //
-// The package passes no secret of the environment on to sendmail.
-// It reads the proxies, SSL_CERT_FILE, PATH and USER. Everything exported may be used concurrently.
+// The package reads the proxies, SSL_CERT_FILE, PATH and USER of the environment, and passes no
+// secret of it on to sendmail. Everything exported may be used concurrently.
 package notify
 
 import (

@@ -28,7 +28,8 @@ const maxPingOutput = 10_000
 
 func (t Target) sendPing(ctx context.Context, m Message) error {
 	u, _ := url.Parse(t.Ping) // Check has seen it
-	if t.On == nil {
+
+	if t.On == nil { // a ping without on says only that an event happened
 		return t.do(ctx, http.MethodGet, u.String(), "", "")
 	}
 	signal, body := m.signal()
@@ -142,8 +143,8 @@ func (t Target) checkIn(m Message) object {
 // minutes returns whole minutes, rounded up.
 func minutes(d time.Duration) int { return int((d + time.Minute - 1) / time.Minute) }
 
-// longestSlug is how long a slug of Sentry may be.
-const longestSlug = 50
+// maxSlug is how long a slug of Sentry may be.
+const maxSlug = 50
 
 // slug names the monitor of a task in the characters that Sentry takes: it makes one dash of
 // several, and takes dashes and underscores from both ends. If it must be cut, a hash keeps it
@@ -151,8 +152,8 @@ const longestSlug = 50
 func slug(scheduleName, task string) string {
 	name := strings.Trim(scheduleName+"-"+task, "-")
 	made := strings.Trim(notInSlugs.ReplaceAllString(strings.ToLower(name), "-"), "-_")
-	if len(made) > longestSlug {
-		made = made[:longestSlug-9] + "-" + hashID(name)[:8]
+	if len(made) > maxSlug {
+		made = made[:maxSlug-9] + "-" + hashID(name)[:8]
 	}
 	return made
 }
@@ -243,8 +244,8 @@ func (m Message) traces() object {
 }
 
 // span is the message as the span of a run or of an attempt. Its attributes have the names that
-// OpenTelemetry gives to programs
-// (https://opentelemetry.io/docs/specs/semconv/cli/cli-spans/), and else begin with sched.
+// OpenTelemetry gives to programs (https://opentelemetry.io/docs/specs/semconv/cli/cli-spans/); all
+// others begin with "sched.".
 func (m Message) span() object {
 	var all attributes
 	all.text("sched.task", m.Task)

@@ -52,13 +52,13 @@ func (m Message) body(format string) any {
 	case Discord:
 		return m.discord()
 	}
-	return m.webhookBody()
+	return m.plain()
 }
 
-// webhookBody is the JSON of a webhook. Its names are the names of `sched history --json`. Times
-// are RFC 3339 in UTC; a missing time is null. Programs read it: a field may be added, and no field
-// may go or change. docs/notifications.md explains each field.
-type webhookBody struct {
+// A plainBody is the JSON of a webhook in the format Plain. Its names are the names of `sched
+// history --json`. Times are RFC 3339 in UTC; a missing time is null. Programs read it: a field may
+// be added, and no field may go or change. docs/notifications.md explains each field.
+type plainBody struct {
 	ID          string   `json:"id"`
 	Text        string   `json:"text"`
 	Event       Event    `json:"event"`
@@ -85,20 +85,21 @@ type webhookBody struct {
 	Params map[string]string `json:"params,omitempty"`
 }
 
-func (m Message) webhookBody() webhookBody {
-	b := webhookBody{
+// plain returns the body of a webhook in the format Plain.
+func (m Message) plain() plainBody {
+	b := plainBody{
 		ID:          m.ID,
 		Text:        m.subject(),
 		Event:       m.Event,
-		At:          utc(m.At),
+		At:          timeOrNull(m.At),
 		Schedule:    m.Schedule,
 		Task:        m.Task,
 		Description: m.Description,
 		Run:         m.Run,
 		Server:      m.Server,
-		Slot:        utc(m.Slot),
-		Started:     utc(m.Started),
-		Ended:       utc(m.Ended),
+		Slot:        timeOrNull(m.Slot),
+		Started:     timeOrNull(m.Started),
+		Ended:       timeOrNull(m.Ended),
 		Outcome:     m.Outcome,
 		Warning:     m.Warning,
 		Reason:      m.Reason,
@@ -107,7 +108,7 @@ func (m Message) webhookBody() webhookBody {
 		Output:      strings.ToValidUTF8(m.Output, "\uFFFD"),
 		OutputCut:   m.Cut,
 		HeldBack:    m.HeldBack,
-		HeldSince:   utc(m.HeldSince),
+		HeldSince:   timeOrNull(m.HeldSince),
 		Params:      m.Params,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
@@ -116,8 +117,8 @@ func (m Message) webhookBody() webhookBody {
 	return b
 }
 
-// utc is a time in RFC 3339, nil for the zero time.
-func utc(t time.Time) *string {
+// timeOrNull returns a time in RFC 3339, in UTC; nil, which is null in JSON, for the zero time.
+func timeOrNull(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}

@@ -29,6 +29,12 @@ const (
 // All lists every outcome.
 var All = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost, Skipped, Missed}
 
+// Ran has the outcomes of slots that ran.
+var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
+
+// Failures has the outcomes that are failures.
+var Failures = []Outcome{Failed, TimedOut, Stopped, Lost}
+
 // Warned is in queries alone: it stands for the successes with a warning.
 const Warned Outcome = "warning"
 
@@ -59,9 +65,7 @@ func (o Outcome) Verb() string {
 }
 
 // Failure reports whether on_failure hooks fire for the outcome.
-func (o Outcome) Failure() bool {
-	return slices.Contains(Failures, o)
-}
+func (o Outcome) Failure() bool { return slices.Contains(Failures, o) }
 
 // A Cause is the run whose hook triggered another run.
 type Cause struct {
@@ -82,7 +86,7 @@ func (c Cause) String() string { return c.Run }
 // String returns the id of the run, for tables.
 func (t Triggered) String() string { return t.Run }
 
-// Several begins the reason of a record that stands for several slots.
+// Several returns how the reason of a record of several slots begins: "3 times until ".
 func Several(slots int) string {
 	if slots == 1 {
 		return "once until "
@@ -90,14 +94,8 @@ func Several(slots int) string {
 	return fmt.Sprintf("%d times until ", slots)
 }
 
-// Ran has the outcomes of slots that ran.
-var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
-
-// Failures has the outcomes that are failures.
-var Failures = []Outcome{Failed, TimedOut, Stopped, Lost}
-
 // A Kind says what code must know of why a run has its outcome; empty if the outcome says enough.
-// People read the words beside it (a reason), and no code does.
+// The words beside it (a reason) are for people. Code must decide nothing by them.
 type Kind string
 
 const (
@@ -126,8 +124,9 @@ func setTime(id *uuid.UUID, at time.Time) {
 	binary.BigEndian.PutUint32(id[2:], uint32(at.UnixMilli()))
 }
 
-// Begun returns when the id of a run was made, to the millisecond.
-func Begun(id string) time.Time {
+// TimeOfID returns when the id of a run was made, to the millisecond; zero for a text that is no
+// id.
+func TimeOfID(id string) time.Time {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return time.Time{}
@@ -143,24 +142,28 @@ func IsID(id string) bool {
 	return err == nil && parsed.String() == id
 }
 
+// MissedID returns the id of the record of a slot that left no trace of a run: missed, or lost. It
+// has the form of any other id. It is made of the task and the slot, so the slot has one such
+// record however many ticks add it.
+func MissedID(task string, slot time.Time) string { return stableID(task, slot) }
+
 // RangeID is like MissedID, for the record of all slots from first on (state.Row.IsRange).
-func RangeID(task string, first time.Time) string { return MissedID(task+"\x00range", first) }
+func RangeID(task string, first time.Time) string { return stableID(task+"\x00range", first) }
 
 // TriggeredID returns the id of the run that a hook of the run cause asks for. The hook is named by
 // its key, such as `on_success 1`; ended is when cause ended. The id is the same whenever somebody
 // asks for it, and sorts as if it were made at the time ended.
 func TriggeredID(cause, hook string, ended time.Time) string {
-	return MissedID(cause+"\x00"+hook, ended)
+	return stableID(cause+"\x00"+hook, ended)
 }
 
-// MissedID returns the id of the record of a slot that left no trace of a run: missed, or lost. It
-// has the form of any other id. It is made of the task and the slot, so the slot has one such
-// record however many ticks add it.
-func MissedID(task string, slot time.Time) string {
-	hash := sha256.Sum256([]byte(task + "\x00" + slot.UTC().Format(time.RFC3339Nano)))
+// stableID returns an id that is made of the seed and the time: the same whenever somebody asks for
+// it. It sorts as if it were made at that time.
+func stableID(seed string, at time.Time) string {
+	hash := sha256.Sum256([]byte(seed + "\x00" + at.UTC().Format(time.RFC3339Nano)))
 	var id uuid.UUID
 	copy(id[:], hash[:])
-	setTime(&id, slot)
+	setTime(&id, at)
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7 and the variant of RFC 9562
 	return id.String()
 }

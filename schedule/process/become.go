@@ -45,9 +45,12 @@ type setup struct {
 	RefusalDescriptor int `json:"refusal"`
 }
 
-// Become becomes the command that a variable of the environment describes. The rest of the
-// environment is for the command. If Become returns with ok, there is no command, and the process
-// must end with the code. It is not ok if the environment is not from startAs.
+// Become becomes the command that setupVariable of env describes, and does not return. The rest of
+// env is for the command. Become returns
+//
+//   - ok = false if env is not from startAs;
+//   - else, if there is no command or a copy was made, ok = true and the code with which the process
+//     must end.
 func Become(env []string) (code int, ok bool) {
 	var s setup
 	text, _ := Lookup(env)(setupVariable)
@@ -55,7 +58,7 @@ func Become(env []string) (code int, ok bool) {
 		return 0, false
 	}
 	runtime.LockOSThread() // the priority is one of the thread, on Linux
-	s.closeOthers()
+	s.keepFromCommand()
 	isSetup := func(pair string) bool { return strings.HasPrefix(pair, setupVariable+"=") }
 	err := s.apply(slices.DeleteFunc(env, isSetup))
 	if err == nil {
@@ -65,9 +68,9 @@ func Become(env []string) (code int, ok bool) {
 	return StartExitCode(err), true
 }
 
-// closeOthers marks what the command is not meant to inherit as close-on-exec: what sched's own
-// user has open.
-func (s setup) closeOthers() {
+// keepFromCommand marks as close-on-exec what sched's own user has open, and the command is not
+// meant to inherit.
+func (s setup) keepFromCommand() {
 	CloseOnExecFrom(3 + s.Locks)
 	syscall.CloseOnExec(s.RefusalDescriptor)
 }
@@ -158,8 +161,8 @@ func LimitsText(l schedule.Limits, noCgroup error) string {
 	default:
 		add("cpu %d%% cannot be kept", l.CPU)
 	}
-	if most := mostFiles(l.Files); most < l.Files {
-		add("files %d (rlimit; only root may have %d)", most, l.Files)
+	if allowed := maxFiles(l.Files); allowed < l.Files {
+		add("files %d (rlimit; only root may have %d)", allowed, l.Files)
 	} else if l.Files > 0 {
 		add("files %d (rlimit)", l.Files)
 	}
@@ -170,9 +173,9 @@ func LimitsText(l schedule.Limits, noCgroup error) string {
 	return text
 }
 
-// mostFiles returns how many open files this process may set as a limit: n, or as many as it may
+// maxFiles returns how many open files this process may set as a limit: n, or as many as it may
 // have itself.
-func mostFiles(n int) int {
+func maxFiles(n int) int {
 	var own syscall.Rlimit
 	if os.Geteuid() == 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own) != nil {
 		return n
@@ -184,7 +187,7 @@ func mostFiles(n int) int {
 // nothing.
 func limitFiles(n int) {
 	if n > 0 {
-		setLimit(syscall.RLIMIT_NOFILE, uint64(mostFiles(n)))
+		setLimit(syscall.RLIMIT_NOFILE, uint64(maxFiles(n)))
 	}
 }
 

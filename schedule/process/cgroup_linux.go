@@ -20,9 +20,9 @@ import (
 // This file keeps the limits of commands with cgroups of version 2 (cgroups(7)). Each attempt of a
 // run has a cgroup of its own, in which its command starts. All of them stand in one folder:
 //
-//   - for root the top of the hierarchy;
-//   - in a unit of systemd with Delegate=yes, and for a user to whom the own cgroup belongs, that
-//     cgroup. The kernel gives no limits to the children of a cgroup that has processes itself, so
+//   - for root: the top of the hierarchy;
+//   - in a unit of systemd with Delegate=yes, and for a user who owns the cgroup of this process:
+//     that cgroup. The kernel gives no limits to the children of a cgroup that has processes itself, so
 //     all of its processes move to a child first, mainCgroup.
 //
 // The process that watches a command has the lock (flock) of the command's cgroup. So a cgroup that
@@ -41,7 +41,7 @@ type Cgroup struct{ dir *os.File }
 func CgroupsHere() (folder string, err error) {
 	folder, err = cgroupFolder()
 	if err == nil {
-		err = hasControllers(folder)
+		err = checkControllers(folder)
 	}
 	return folder, err
 }
@@ -102,8 +102,8 @@ func isDelegated(folder string) bool {
 	return err == nil && os.Geteuid() != 0 && int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid()
 }
 
-// hasControllers returns an error for a cgroup whose children cannot have the limits.
-func hasControllers(folder string) error {
+// checkControllers returns an error for a cgroup whose children cannot have the limits.
+func checkControllers(folder string) error {
 	text, err := os.ReadFile(filepath.Join(folder, "cgroup.controllers"))
 	for _, name := range []string{"memory", "cpu"} {
 		if err == nil && !slices.Contains(strings.Fields(string(text)), name) {

@@ -188,7 +188,7 @@ func (w *rootWalk) look() error {
 // followLink puts the target of a link in the place of its name, which could not be opened for the
 // reason why.
 func (w *rootWalk) followLink(name string, why error) error {
-	const mostLinks = 40 // as the kernel has it (path_resolution(7))
+	const maxLinks = 40 // as the kernel has it (path_resolution(7))
 	target, owner, isLink := readLink(w.folder, name)
 	switch {
 	case !isLink:
@@ -196,7 +196,7 @@ func (w *rootWalk) followLink(name string, why error) error {
 	case !w.rootsOnly || owner != 0:
 		return fmt.Errorf("%s is a link that another user may have put there, and root follows none",
 			filepath.Join(w.passed, name))
-	case w.links >= mostLinks:
+	case w.links >= maxLinks:
 		return &os.PathError{Op: "open", Path: w.path, Err: unix.ELOOP}
 	}
 	w.links++

@@ -70,8 +70,8 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 	return env
 }
 
-// envOverFiles returns the variables of env that win over the variables of env_file, because they
-// stand beside or below it.
+// envOverFiles returns the variables of env that win over the variables of env_file: env of the
+// level that has env_file (task, group or defaults), or of a level inside it.
 func envOverFiles(t *schedule.Task) (pairs []string) {
 	for _, name := range t.EnvOverrides {
 		if value, ok := t.Env[name]; ok {

@@ -125,10 +125,10 @@ func TestTheLimitOfFilesThatAProcessMaySet(t *testing.T) {
 	if os.Geteuid() != 0 {
 		want = int(min(own.Max, uint64(above)))
 	}
-	if got := mostFiles(above); got != want {
+	if got := maxFiles(above); got != want {
 		t.Errorf("%d, want %d", got, want)
 	}
-	if got := mostFiles(20); got != 20 {
+	if got := maxFiles(20); got != 20 {
 		t.Errorf("%d, want 20", got)
 	}
 }

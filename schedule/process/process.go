@@ -30,11 +30,12 @@ import (
 // what the kernel can do first, which costs every background run a process more.
 type Process struct {
 	PID  int
-	Done chan struct{} // closed when the command has ended; then status, Usage and Refusal are set
+	Done chan struct{} // closed when the command has ended
 
-	status  syscall.WaitStatus
+	// Set before Done is closed.
 	Usage   syscall.Rusage
 	Refusal string // why a process that was to become the command (Become) did not; "" if it did
+	status  syscall.WaitStatus
 
 	peakBefore int64 // the peak memory from before it was the command, in units of ru_maxrss
 	keepZombie bool  // it stays a zombie when it has ended, until Reap
@@ -69,7 +70,7 @@ func (p *Process) markEnded() {
 }
 
 // Reap reaps a process that was started with Spec.KeepZombie. If the process lives, that happens
-// when it ends. Safe to be called again.
+// when it ends. It may be called several times.
 func (p *Process) Reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,33 +194,6 @@ func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration)
 	}
 }
 
-// Exit codes of a command that could not be started, as shells give them (POSIX, 2.8.2).
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
-)
-
-// StartExitCode returns the exit code that a shell would give for an error of Spec.Start.
-func StartExitCode(err error) int {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFound) {
-		return exitNotFound
-	}
-	return exitNotExecutable
-}
-
-// ExitText returns an exit code with what it usually means.
-func ExitText(code int) string {
-	switch {
-	case code == exitNotFound:
-		return "exit code 127: a command was not found"
-	case code == exitNotExecutable:
-		return "exit code 126: a command cannot be executed"
-	case code > 128 && code <= 128+64: // what is above is no signal; ssh(1) gives 255
-		return fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
-	}
-	return fmt.Sprintf("exit code %d", code)
-}
-
 // A Family is a command and all that it started.
 type Family struct {
 	Groups []int // process groups
@@ -265,7 +239,7 @@ func (f Family) signalGroups(signal syscall.Signal) {
 // the machine only when the members that it has found have ended, because they may have started
 // others meanwhile.
 func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member) {
-	groupsHaveIt := true // the processes that were in the groups when signalGroups was called have it
+	groupsSignalled := true // signalGroups has signalled the processes that were in the groups
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		left = slices.DeleteFunc(left, func(m member) bool { return !m.alive() })
 		if len(left) == 0 {
@@ -273,12 +247,12 @@ func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member
 				return nil
 			}
 			for _, m := range left {
-				if !groupsHaveIt || !slices.Contains(f.Groups, m.group) {
+				if !groupsSignalled || !slices.Contains(f.Groups, m.group) {
 					send(m.pid, signal)
 				}
 			}
 		}
-		groupsHaveIt = false
+		groupsSignalled = false
 		select {
 		case <-ctx.Done():
 			return f.members()
@@ -297,4 +271,31 @@ func send(id int, signal syscall.Signal) {
 	if signal == syscall.SIGTERM {
 		syscall.Kill(id, syscall.SIGCONT)
 	}
+}
+
+// Exit codes of a command that could not be started, as shells give them (POSIX, 2.8.2).
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// StartExitCode returns the exit code that a shell would give for an error of Spec.Start.
+func StartExitCode(err error) int {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFound) {
+		return exitNotFound
+	}
+	return exitNotExecutable
+}
+
+// ExitText returns an exit code with what it usually means.
+func ExitText(code int) string {
+	switch {
+	case code == exitNotFound:
+		return "exit code 127: a command was not found"
+	case code == exitNotExecutable:
+		return "exit code 126: a command cannot be executed"
+	case code > 128 && code <= 128+64: // what is above is no signal; ssh(1) gives 255
+		return fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
+	}
+	return fmt.Sprintf("exit code %d", code)
 }

@@ -31,23 +31,26 @@ type Spec struct {
 	// behind could keep a lock of ours, or take it again.
 	Locks []*os.File
 
-	// KeepZombie leaves it a zombie when it has ended, until Process.Reap: if this process is
-	// killed before, the process that becomes the parent still learns the exit code. It does
-	// nothing on systems without a subreaper.
+	// KeepZombie keeps the ended command a zombie until Process.Reap: if this process is killed
+	// before, the process that becomes the parent still learns the exit code. It does nothing on
+	// systems without a subreaper.
 	KeepZombie bool
 	Limits     schedule.Limits // for the command itself, not for hooks
 	Cgroup     *Cgroup         // that keeps the limits of memory and CPU; nil: the process keeps what it can
-	// Lenient starts it even if files of env_file cannot be used, or if only the folder of the
-	// schedule can be entered, and not Dir.
+	// Lenient starts the command even if files of env_file cannot be used, or if only the folder of
+	// the schedule can be entered, and not Dir.
 	Lenient bool
 }
 
 // Forking is called before a command is forked. Package testing/trace replaces it.
 var Forking = func(Spec) {}
 
-// Start starts the command, or, if the task has one of `user`, `group`, `umask` and `nice`, or the
-// process itself has to keep a limit, a process of sched that becomes the command. For the exit
-// code of an error see StartExitCode.
+// Start starts the command. It starts a process of sched that becomes the command (Become)
+//
+//   - if the task has one of `user`, `group`, `umask` and `nice`,
+//   - or if the process itself has to keep a limit: files, or memory without a cgroup.
+//
+// StartExitCode has the exit code of an error.
 func (spec Spec) Start() (*Process, error) {
 	Forking(spec)
 	limits := schedule.Limits{Files: spec.Limits.Files} // that the process itself has to keep
@@ -62,6 +65,11 @@ func (spec Spec) Start() (*Process, error) {
 		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Locks: len(locks), Limits: limits}
 		return spec.startAs(s, locks...)
 	}
+	return spec.startDirectly()
+}
+
+// startDirectly starts the command without a process of sched in between.
+func (spec Spec) startDirectly() (*Process, error) {
 	var fromFiles []string
 	if len(spec.Task.EnvFiles) > 0 {
 		err := retryOnShortage(func() (err error) {
@@ -90,8 +98,8 @@ func runsAsOther(as schedule.As) bool {
 	return err != nil || user.change && user.uid != os.Geteuid()
 }
 
-// startAs starts a process of sched that becomes the user and then the command (Become). Its
-// descriptors from 3 on are the files.
+// startAs starts a process of sched that becomes the user and then the command (Become). The files
+// are its descriptors from 3 on.
 func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	var refusal, refusalWriter *os.File
 	err := retryOnShortage(func() (err error) {
@@ -226,8 +234,8 @@ var forkExec = syscall.ForkExec
 const shortagePatience = 30 * time.Second
 
 // retryOnShortage calls start, which starts a process or opens a file for one. It calls start again
-// while the machine has no room for another process, or for another open file, for half a minute at
-// most.
+// while the machine has no room for another process, or for another open file, for shortagePatience
+// at most.
 func retryOnShortage(start func() error) error {
 	end := time.Now().Add(shortagePatience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
@@ -256,15 +264,15 @@ func lookPath(name, dir string, env []string) (string, error) {
 		return name, nil
 	}
 	path, _ := Lookup(env)("PATH")
-	if file := Find(name, path, dir); file != "" {
+	if file := FindProgram(name, path, dir); file != "" {
 		return file, nil
 	}
 	return "", fmt.Errorf("%s: %w", name, errNotFound)
 }
 
-// Find returns the file of a program in the folders of a PATH. It returns "" if no folder has the
-// program. A relative folder of PATH begins at the folder dir.
-func Find(name, path, dir string) string {
+// FindProgram returns the file of a program in the folders of a PATH. It returns "" if no folder
+// has the program. A relative folder of PATH begins at the folder dir.
+func FindProgram(name, path, dir string) string {
 	for _, folder := range filepath.SplitList(path) {
 		file := filepath.Join(folder, name)
 		if !filepath.IsAbs(file) {

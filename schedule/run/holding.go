@@ -88,7 +88,7 @@ func HeldReason(task string, err error) (reason string, held bool) {
 // HolderOf returns a live run as the holder of its mutex. Before its command has started it has no
 // pid.
 func HolderOf(row state.Row) mutex.Holder {
-	holder := mutex.Holder{Run: row.ID, Host: row.Server, Task: row.Task, Since: outcome.Begun(row.ID)}
+	holder := mutex.Holder{Run: row.ID, Host: row.Server, Task: row.Task, Since: outcome.TimeOfID(row.ID)}
 	if row.Attempted() {
 		holder.PID, holder.Since = row.Attempt.PID, row.Attempt.At
 	}

@@ -153,10 +153,10 @@ func (r *Visit) Stop(id, reason string) (whole string, err error) {
 	actor := r.actor()
 	switch run.State {
 	case view.RunEnded:
-		return whole, actor.NotRunning(r.Context(), whole)
+		return whole, actor.NotRunningError(r.Context(), whole)
 	case view.RunWaiting:
 		waits, _ := view.OneWaiting(actor.Source, whole)
-		return whole, cmp.Or(view.RefuseWaiting(actor.Source, waits), control.NotCancelled(waits))
+		return whole, cmp.Or(view.RefuseWaiting(actor.Source, waits), control.NotCancelledError(waits))
 	}
 	return whole, r.stop(actor, run, reason)
 }
@@ -181,7 +181,7 @@ func (r *Visit) Cancel(id, reason string) (whole string, err error) {
 	case view.RunQueued, view.RunDeferred:
 		return whole, r.stop(actor, run, reason)
 	case view.RunEnded:
-		return whole, actor.NotRunning(r.Context(), whole)
+		return whole, actor.NotRunningError(r.Context(), whole)
 	}
 	short := humanize.ShortRun(whole)
 	return whole, view.Fail(view.Conflict, "POST "+prefix+"/runs/"+short+"/stop stops it",
@@ -212,7 +212,7 @@ func (r *Visit) skip(actor control.Actor, whole, reason string) error {
 	return r.change("cancel", whole, reason, func() error {
 		cancelled, err := actor.Cancel(waits, reason)
 		if err == nil && !cancelled {
-			err = control.NotCancelled(waits)
+			err = control.NotCancelledError(waits)
 		}
 		return err
 	})
@@ -251,7 +251,7 @@ func (r *Visit) beginStop(actor control.Actor, run view.Run, reason string) (don
 			defer giveBack()
 			caller := r.server.Schedules.Runs(r.Schedule)
 			stopping, err := caller.Stop(run.Record.Run, control.Because(actor.By, reason))
-			end <- control.NotStopped(run.Row, stopping, err)
+			end <- control.NotStoppedError(run.Row, stopping, err)
 		}()
 		return nil
 	})

@@ -66,9 +66,9 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to user %d, not to us (%d)", e.Dir, e.Owner, os.Geteuid())
 }
 
-// mostLinks bounds the symbolic links on the way to one path, as the kernel does
+// maxLinks bounds the symbolic links on the way to one path, as the kernel does
 // (path_resolution(7)).
-const mostLinks = 40
+const maxLinks = 40
 
 // A FolderError says that another user than root can put something else in the place of a path.
 type FolderError struct {
@@ -123,7 +123,7 @@ func CheckAbove(path string) error {
 		case err != nil:
 			return err
 		case info.Mode()&fs.ModeSymlink != 0:
-			if links++; links > mostLinks {
+			if links++; links > maxLinks {
 				return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 			}
 			target, err := readLink(next, info)

@@ -57,14 +57,14 @@ func Append(path string) (*os.File, error) {
 // could not be written: a number of three bits, the owner's first. Nobody but the owner may read
 // it.
 const (
-	readable      = 0o600
-	mostUnwritten = 7
+	readable     = 0o600
+	maxUnwritten = 7
 )
 
 // MarkUnwritten notes in the mode of the output how many attempts were started, up to 7, although
 // the database could not be written: that needs no room on a full disk.
 func MarkUnwritten(output *os.File, attempts int) {
-	n := os.FileMode(min(attempts, mostUnwritten))
+	n := os.FileMode(min(attempts, maxUnwritten))
 	mode := readable | n&1<<6 | n&2<<2 | n&4>>2
 	if info, err := output.Stat(); err == nil && info.Mode().IsRegular() { // and not /dev/null
 		output.Chmod(mode)
@@ -104,9 +104,9 @@ func InUse(path string) bool {
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// Tail returns the end of what a run printed, at most so many bytes, and whether there was more
+// Tail returns the end of what a run printed, at most limit bytes, and whether there was more
 // before it. It is empty if nothing can be read.
-func Tail(path string, most int64) (tail []byte, cut bool) {
+func Tail(path string, limit int64) (tail []byte, cut bool) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, false
@@ -116,8 +116,8 @@ func Tail(path string, most int64) (tail []byte, cut bool) {
 	if err != nil {
 		return nil, false
 	}
-	from := max(0, info.Size()-most)
-	tail, _ = io.ReadAll(io.NewSectionReader(file, from, most))
+	from := max(0, info.Size()-limit)
+	tail, _ = io.ReadAll(io.NewSectionReader(file, from, limit))
 	return tail, from > 0
 }
 
@@ -132,9 +132,9 @@ func Remove(dir string, r state.Row) {
 // Sweep removes the outputs of runs that began before that time and have no record. Their history
 // was damaged, or their process was killed before it had written down that the run begins. From the
 // runs that unknown is given, it returns the runs without a record. Sweep ends when it has taken
-// atMost. Each call goes through the tasks in another order.
-func Sweep(dir string, before time.Time, atMost time.Duration, unknown func(runs []string) ([]string, error)) error {
-	end := time.Now().Add(atMost)
+// maxTime. Each call goes through the tasks in another order.
+func Sweep(dir string, before time.Time, maxTime time.Duration, unknown func(runs []string) ([]string, error)) error {
+	end := time.Now().Add(maxTime)
 	folders, _ := os.ReadDir(folderOf(dir))
 	rand.Shuffle(len(folders), func(i, j int) { folders[i], folders[j] = folders[j], folders[i] })
 	for _, folder := range folders {
@@ -155,7 +155,7 @@ func sweepTask(folder string, before time.Time, unknown func(runs []string) ([]s
 	var old []string
 	for _, file := range files {
 		run, _, _ := strings.Cut(file.Name(), ".") // RUN.log, RUN.hooks.log, RUN.log.cut
-		if !outcome.IsID(run) || !outcome.Begun(run).Before(before) {
+		if !outcome.IsID(run) || !outcome.TimeOfID(run).Before(before) {
 			continue
 		}
 		if names[run] == nil {

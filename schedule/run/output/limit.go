@@ -22,8 +22,8 @@ const (
 	calmTrimEvery = 5 * time.Second
 	// block is what holes begin and end at: a multiple of the blocks of file systems.
 	block = 4096
-	// longestCut is more than the line that says what was cut.
-	longestCut = 256
+	// maxCutLine is more bytes than the line has that says what was cut.
+	maxCutLine = 256
 )
 
 // A Trimmer gives back to the disk the middle of an output that is larger than its limit, while the
@@ -81,7 +81,7 @@ func Cut(path string, limit int64) (note string, err error) {
 	if err != nil || info.Size() <= limit {
 		return "", err
 	}
-	head, tail := parts(file, info.Size(), (limit-longestCut)/2)
+	head, tail := parts(file, info.Size(), (limit-maxCutLine)/2)
 	size := humanize.Bytes(tail - head)
 	line := fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", size, humanize.Bytes(limit))
 	draft := path + ".cut"
