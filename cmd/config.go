@@ -113,10 +113,10 @@ func (f *scheduleFile) loadToShow() (*schedule.Schedule, error) {
 	file, flag := filepath.Base(s.File), f.configFlag()
 	if len(s.BadLines) > 0 {
 		lines := humanize.Count(len(s.BadLines), "line")
-		f.problem("%s of %s cannot run (see `sched check%s`)", lines, file, flag)
+		f.warn("%s of %s cannot run (see `sched check%s`)", lines, file, flag)
 	}
 	if invalid != nil {
-		f.problem("%s is invalid now (see `sched check%s`); this is about %s", file, flag, s.InPlace())
+		f.warn("%s is invalid now (see `sched check%s`); this is about %s", file, flag, s.InPlace())
 	}
 	return s, nil
 }

@@ -20,9 +20,9 @@ import (
 // Exit codes, which scripts may rely on.
 const (
 	exitOK      = 0
-	exitFailed  = 1 // a foreground task failed, or what was named does not exist
-	exitUsage   = 2 // usage, or an invalid schedule
-	exitStopped = 143
+	exitFailed  = 1   // a foreground task failed, or what was named does not exist
+	exitUsage   = 2   // usage, or an invalid schedule
+	exitStopped = 143 // ended by a signal, whichever it was: 128 + SIGTERM
 )
 
 // An exit is an error that ends sched with an exit code.
@@ -61,11 +61,11 @@ func (a *app) reportError(err error) (code int) {
 		e = a.exitOf(err)
 	}
 	writeErr := a.results.firstError()
-	printedLater := writeErr != nil && errors.Is(e.err, writeErr) // by codeAfterWriting
+	printedLater := writeErr != nil && errors.Is(e.err, writeErr) // codeAfterWriting prints it
 	if e.err != nil && !printedLater {
-		a.problem("%v", e.err)
+		a.warn("%v", e.err)
 	}
-	if e.hint != "" && hintOf(e.err) == "" {
+	if e.hint != "" && hintOf(e.err) == "" { // warn prints the hint of e.err itself
 		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
 	}
 	return e.code
@@ -83,9 +83,9 @@ func (a *app) exitOf(err error) *exit {
 	return &exit{code: code, err: err}
 }
 
-// problem prints a line to stderr: what is wrong, or what people should know besides the result.
-// The hint of an error among the arguments follows. Several goroutines may call it at once.
-func (c *console) problem(format string, args ...any) {
+// warn prints a line to stderr: what is wrong, or what people should know besides the result. The
+// hint of an error among the arguments follows. Several goroutines may call it at once.
+func (c *console) warn(format string, args ...any) {
 	text := fmt.Sprintf("sched: "+format+"\n", args...)
 	for _, arg := range args {
 		if err, ok := arg.(error); ok && hintOf(err) != "" {
@@ -95,9 +95,9 @@ func (c *console) problem(format string, args ...any) {
 	io.WriteString(c.err, text) // in one write, so that lines do not mix
 }
 
-// problemWithHint prints a line to stderr as problem does, and the hint below it.
-func (c *console) problemWithHint(hint, format string, args ...any) {
-	c.problem("%v", failed(hint, format, args...))
+// warnWithHint prints a line to stderr as warn does, and the hint below it.
+func (c *console) warnWithHint(hint, format string, args ...any) {
+	c.warn("%v", failed(hint, format, args...))
 }
 
 // printProblems prints all problems of a schedule, each with its hint.

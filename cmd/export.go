@@ -44,17 +44,8 @@ func (a exportCommand) export(output string) error {
 	if err != nil {
 		return err
 	}
-	me := ""
-	if u, err := user.Current(); err == nil {
-		me = u.Username
-	}
-	home := func(name string) (string, bool) {
-		if dir, set := os.LookupEnv("HOME"); set && name == me {
-			return dir, true
-		}
-		return homeOf(name)
-	}
-	exported := crontab.Export(s, localZone().String(), me, home, load.Settings)
+	userName, home := cronUser()
+	exported := crontab.Export(s, localZone().String(), userName, home, load.Settings)
 	a.printNotes(s, exported)
 	if output == "" {
 		fmt.Fprint(a.out, exported.Text)
@@ -65,6 +56,20 @@ func (a exportCommand) export(output string) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// cronUser returns the user of the crontab, and the folders in which cron starts the commands of
+// users. For this user that is $HOME.
+func cronUser() (userName string, home func(user string) (dir string, ok bool)) {
+	if u, err := user.Current(); err == nil {
+		userName = u.Username
+	}
+	return userName, func(name string) (string, bool) {
+		if dir, set := os.LookupEnv("HOME"); set && name == userName {
+			return dir, true
+		}
+		return homeOf(name)
+	}
 }
 
 // printNotes prints which settings became comments, which settings are missing in the crontab, and

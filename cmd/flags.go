@@ -180,7 +180,7 @@ func notATime(flag, text string) error {
 // It says nothing if skipped is empty.
 func (c *console) saySkipped(text, skipped string, at time.Time, zone *time.Location) {
 	if skipped != "" {
-		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
+		c.warn("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
 	}
 }
 

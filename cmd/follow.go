@@ -19,10 +19,10 @@ import (
 // print to: a slow follower delays no run and loses nothing.
 
 // A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader
-// that hangs stops it alone. For nil its methods do nothing.
+// that hangs stops this goroutine and nothing else. For nil its methods do nothing.
 type logStream struct {
 	follower *follower
-	end      context.CancelFunc
+	cancel   context.CancelFunc
 	ended    chan struct{}
 	slow     bool // its reader took longer than writeWait
 }
@@ -34,8 +34,8 @@ func newLogStream(c *console, stateDir string, width int, asJSON bool, d *discov
 	if printing, ok := out.(printerStream); ok {
 		out = printing.to // text that cannot be written yet stays in the files of its runs
 	}
-	untilEnd, end := context.WithCancel(context.Background())
-	l := &logStream{end: end, ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &logStream{cancel: cancel, ended: make(chan struct{})}
 	l.follower = newFollower(stateDir, d, func(line outputLine) error {
 		if asJSON {
 			return printJSONLine(out, line)
@@ -44,19 +44,19 @@ func newLogStream(c *console, stateDir string, width int, asJSON bool, d *discov
 	})
 	go func() {
 		defer close(l.ended)
-		l.follower.follow(untilEnd)
+		l.follower.follow(ctx)
 	}()
 	return l
 }
 
 // printPlainLog prints "task | text", and "task ! text" for the output of hooks.
-func printPlainLog(out io.Writer, shown terminal.Stream, width int, line outputLine) error {
+func printPlainLog(out io.Writer, style terminal.Stream, width int, line outputLine) error {
 	mark, tone := "|", terminal.Active
 	if line.Stream == ofHooks {
 		mark, tone = "!", terminal.Faint
 	}
 	head := fmt.Sprintf("%-*s %s", width, line.Task, mark)
-	_, err := fmt.Fprintf(out, "%s %s\n", shown.Paint(tone, head), line.Text)
+	_, err := fmt.Fprintf(out, "%s %s\n", style.Paint(tone, head), line.Text)
 	return err
 }
 
@@ -67,7 +67,8 @@ func (l *logStream) addRun(row state.Row) {
 	}
 }
 
-// catchUp lets the output of an ended run come before its outcome, unless the reader is slow.
+// catchUp lets the output of an ended run come before its outcome, unless the reader is slow. Only
+// one goroutine may call it.
 func (l *logStream) catchUp(run string) {
 	if l != nil && !l.slow {
 		l.slow = !l.follower.catchUp(run, writeWait)
@@ -79,7 +80,7 @@ func (l *logStream) close() {
 	if l == nil {
 		return
 	}
-	l.end()
+	l.cancel()
 	for printed := int64(-1); printed != l.follower.printed.Load(); {
 		printed = l.follower.printed.Load()
 		select {

@@ -78,10 +78,7 @@ func (a forecastCommand) printMore(rows int) {
 
 func (a forecastCommand) printNotes(notes []forecast.Note) {
 	for _, n := range notes {
-		a.problem("%s", n.Text)
-		if n.Hint != "" {
-			fmt.Fprintf(a.err, "hint: %s\n", n.Hint)
-		}
+		a.warnWithHint(n.Hint, "%s", n.Text)
 	}
 }
 
@@ -95,7 +92,7 @@ func (a forecastCommand) printHeatmap(sums *forecast.Sums) {
 	width := max(2, len(fmt.Sprint(sums.Peak.Most)))
 	narrow := out.Width() > 0 && out.Width() < dayWidth+24*(width+1)
 	if narrow {
-		width = 0
+		width = signsOnly
 	}
 	fmt.Fprintln(a.out)
 	heads := terminal.Pad("AT ONCE", dayWidth) + hourHeads(width)
@@ -117,14 +114,17 @@ func (a forecastCommand) printHeatmap(sums *forecast.Sums) {
 	}
 }
 
-const dayWidth = len("Mon 01-02 ")
+const (
+	dayWidth  = len("Mon 01-02 ")
+	signsOnly = 0 // the width of cells on a narrow terminal: signs without space between them
+)
 
-// hourHeads names the hours above cells of this width. For width 0 it names each sixth hour.
+// hourHeads names the hours above cells of this width. For signsOnly it names each sixth hour.
 func hourHeads(width int) string {
 	var heads strings.Builder
 	for hour := range 24 {
 		switch {
-		case width > 0:
+		case width != signsOnly:
 			fmt.Fprintf(&heads, "%*s%02d ", width-2, "", hour)
 		case hour%6 == 0:
 			heads.WriteString(terminal.Pad(fmt.Sprintf("%02d", hour), 6))
@@ -133,13 +133,13 @@ func hourHeads(width int) string {
 	return heads.String()
 }
 
-// heatCell marks an hour with late or skipped runs with "!". If width is 0, it prints the sign of
-// the level.
+// heatCell returns the cell of an hour: the number of runs, and "!" if some start late or are
+// skipped. For signsOnly it is the sign of the level.
 func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	switch {
 	case !cell.Exists:
 		return terminal.Blanks(max(1, width+1))
-	case width == 0:
+	case width == signsOnly:
 		return out.Paint(terminal.Heat(cell.Level), heatSigns[cell.Level:cell.Level+1])
 	}
 	number, mark := ".", " "
@@ -178,8 +178,8 @@ func (a forecastCommand) printComparison(before, after forecast.Report) {
 	a.printNotes(after.Notes)
 }
 
-// printChanges prints the tasks whose times or numbers differ. A task that is in one schedule alone
-// has no times and zeros for the other one.
+// printChanges prints the tasks whose times or numbers differ. If only one schedule has the task,
+// the other one counts as no times and zeros.
 func (a forecastCommand) printChanges(before, after []forecast.Task, zone *time.Location) {
 	tasksBefore, tasksAfter := tasksByName(before), tasksByName(after)
 	tasks := maps.Clone(tasksBefore)
@@ -244,7 +244,7 @@ func lateText(t forecast.Task) string {
 	return humanize.Duration(t.MostLate.Lateness())
 }
 
-// fromTo writes a value, or both values if it changes.
+// fromTo returns a value, or both values if it changes.
 func fromTo(before, after string) string {
 	if before == after {
 		return after

@@ -159,7 +159,7 @@ func (a historyCommand) showSlots(s *schedule.Schedule, q state.Query, o history
 	}
 	a.printSlots(s, o, h)
 	if missing := a.view(s).TicksMissing(); missing != "" && len(h.records) == 0 && o.until == "" {
-		a.problemWithHint(a.ticksHint(), "%s", missing)
+		a.warnWithHint(a.ticksHint(), "%s", missing)
 	}
 	return nil
 }
@@ -293,7 +293,7 @@ func (a historyCommand) showChanges(s *schedule.Schedule, q state.Query, o histo
 // the limit.
 func (a historyCommand) sayCut(o historyOptions, cut bool) {
 	if cut && !o.limitGiven {
-		a.problemWithHint("-n 0 shows all; --since and --until narrow them",
+		a.warnWithHint("-n 0 shows all; --since and --until narrow them",
 			"only the newest %d are shown", o.limit)
 	}
 }

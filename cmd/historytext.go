@@ -31,9 +31,9 @@ func (a historyCommand) printSlots(s *schedule.Schedule, o historyOptions, h slo
 	table := newHistoryTable(a.stdout(), slotFormat(s, o), o)
 	thisServer := serverName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(h.waiting)) {
-		for _, w := range slices.Backward(h.waiting[task]) {
-			row := state.Row{ID: w.Run, Task: task, Slot: w.Slot, Server: thisServer}
-			table.add(row, terminal.Active, w.Text(a.now(), zone))
+		for _, waiting := range slices.Backward(h.waiting[task]) {
+			row := state.Row{ID: waiting.Run, Task: task, Slot: waiting.Slot, Server: thisServer}
+			table.add(row, terminal.Active, waiting.Text(a.now(), zone))
 		}
 	}
 	for _, row := range slices.Backward(h.live) {
@@ -129,12 +129,11 @@ func (t *historyTable) columns(cells ...string) []string {
 	return slices.Delete(cells, serverColumn, serverColumn+1)
 }
 
-// liveText says how long a run has been running. The announcement of another server may be older
-// than the start of the run's command.
+// liveText says how long a run has been running.
 func (a historyCommand) liveText(row state.Row) string {
 	holder := run.HolderOf(row)
 	switch {
-	case !row.LastReported.IsZero():
+	case !row.LastReported.IsZero(): // of another server: it may have ended since
 		return "was running " + view.LastReportedText(row, a.now())
 	case !row.Attempted():
 		return "starting"
@@ -154,12 +153,12 @@ func (a historyCommand) printSummary(zone *time.Location, summaries []state.Summ
 	defer t.Flush()
 	t.Head("TASK", "RUNS", "SUCCEEDED", "USUALLY", "95 %", "LATE", "LATEST", "SKIPPED", "MISSED", "LAST FAILURE")
 	for _, s := range summaries {
-		rate, usually, most, late, maxLate, failure := "-", "-", "-", "-", "-", "-"
+		rate, usually, p95, late, maxLate, failure := "-", "-", "-", "-", "-", "-"
 		if r, ok := s.SuccessRate(); ok {
 			rate = percent(r)
 		}
 		if s.Took.Runs > 0 {
-			usually, most = humanize.Duration(s.Took.Median), humanize.Duration(s.Took.P95)
+			usually, p95 = humanize.Duration(s.Took.Median), humanize.Duration(s.Took.P95)
 		}
 		if s.Late.Runs > 0 {
 			late, maxLate = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
@@ -168,7 +167,7 @@ func (a historyCommand) printSummary(zone *time.Location, summaries []state.Summ
 			at := humanize.SecondZone(s.Failed, zone)
 			failure = fmt.Sprintf("%s %s (run %s)", at, s.FailedAs, humanize.ShortRun(s.FailedID))
 		}
-		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, maxLate,
+		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, p95, late, maxLate,
 			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
 	}
 }

@@ -114,7 +114,7 @@ func (a importCommand) convert(sources []crontab.Source, o importOptions) *cront
 	}
 	stateDir := a.stateDirOf(o)
 	if stateDir != "" {
-		a.problem("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
+		a.warn("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
 	}
 	return crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf, StateDir: stateDir})
 }
@@ -352,7 +352,7 @@ func (a importCommand) sourcesIn(path string, system bool) (sources []crontab.So
 		}
 		switch {
 		case !crontab.IsFileName(entry.Name()):
-			a.problem("%s is not read: cron takes only names of letters, digits, _ and -", inner)
+			a.warn("%s is not read: cron takes only names of letters, digits, _ and -", inner)
 		default:
 			source, err := a.sourceOf(inner, system)
 			if err != nil {

@@ -58,7 +58,7 @@ func (a initCommand) writeFirst() error {
 	}
 	ignored, err := ignoreState(folder)
 	if err != nil {
-		a.problem("add .sched/ to .gitignore, it cannot be written: %v", humanize.WithoutPath(err))
+		a.warn("add .sched/ to .gitignore, it cannot be written: %v", humanize.WithoutPath(err))
 	} else if ignored {
 		fmt.Fprintf(a.out, "%s has a line for .sched/, where sched keeps its state\n",
 			filepath.Join(folder, ".gitignore"))

@@ -35,10 +35,10 @@ func newInstallCommand(a *app) *cobra.Command {
 It shows what it will write and asks; it keeps a copy of the old crontab, reads back what it wrote,
 and puts the old one back if that differs. Then it waits for the first tick, for 70 seconds at most.
 
-As root the line goes into /etc/cron.d, or with --user into the crontab of that user. With --replace
-lines of the crontab are commented out whose command and times are proven to be the same as a
-task's, and without it they are refused, because they would run twice; root's own line then goes
-into root's crontab. --systemd writes a timer and its service instead, and --systemd=work a service
+As root the line goes into /etc/cron.d, or with --user into the crontab of that user. Lines of the
+crontab that do the same as a task would run twice: install refuses them. With --replace it comments
+them out if their command and times are proven to be the same; root's own line then goes into root's
+crontab. --systemd writes a timer and its service instead, and --systemd=work a service
 that is sched work; without root they are for your own systemd.
 
 sched uninstall takes back all of it.`,
@@ -109,7 +109,8 @@ func (a installCommand) install(o installOptions) error {
 	return a.awaitTick(s, before)
 }
 
-// check refuses flags that are not known, not allowed, or do not go together.
+// check refuses flags of install and uninstall that are not known, not allowed, or do not go
+// together.
 func (o installOptions) check() error {
 	switch {
 	case os.Getenv(systemVariable) != "":
@@ -126,8 +127,8 @@ func (o installOptions) check() error {
 	return nil
 }
 
-// shouldWrite shows the changes and asks on a terminal whether to write them. The error of a person
-// who says no is an exit without a text.
+// shouldWrite shows the changes and asks on a terminal whether to write them. If the person says
+// no, it returns an exit without a text.
 func (a installCommand) shouldWrite(o installOptions, changes []change) (bool, error) {
 	for _, c := range changes {
 		// A diff of one file begins with its path already.

@@ -13,9 +13,9 @@ import (
 	"sched/schedule/load"
 )
 
-// refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule:
+// refuseDuplicates refuses to install beside lines of the crontab that are tasks of the schedule:
 // everything would run twice.
-func (p *places) refuseTwice() error {
+func (p *places) refuseDuplicates() error {
 	if p.options.replace {
 		return nil
 	}
@@ -35,16 +35,18 @@ func (p *places) refuseTwice() error {
 		lineNumbers(duplicates), p.crontabName())
 }
 
-// compareLines compares the lines of a crontab with the schedule. The lines of proven are tasks of
-// the schedule: they have the same command and folder, and are due in the same minutes for 28
-// years. The lines of others are not. Both are numbers from 1, in the order of the crontab.
+// compareLines compares the lines of a crontab with the schedule. It returns line numbers, from 1,
+// in the order of the crontab:
+//
+//   - proven: lines that do the same as a task (match), in the same minutes for 28 years
+//   - others: all other lines that start something
 func (p *places) compareLines(text string) (proven, others []int) {
 	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
 	m := newMatcher(p.app, p.schedule)
 	for _, entry := range table.Entries {
 		switch {
 		case entry.Off: // it starts nothing
-		case m.match(entry):
+		case m.match(entry): // marks the task: the first line of several gets it
 			proven = append(proven, entry.Line)
 		case !p.cronLine.IsIn(entry.Raw):
 			others = append(others, entry.Line)
@@ -79,10 +81,10 @@ func lineNumbers(numbers []int) string {
 type matcher struct {
 	options   load.Options // to load a line as a task
 	schedule  *schedule.Schedule
-	matched   map[*schedule.Task]bool // a task is found for one line alone
+	matched   map[*schedule.Task]bool // each task matches one line only
 	from, to  time.Time               // times are compared in this span
 	calendars map[string]*vixie.Calendar
-	proven    map[string]bool // by times, zone and conditions: many lines have the same
+	sameTime  map[string]bool // the answers of sameTimes by times, zone and conditions: many lines share them
 }
 
 func newMatcher(a *app, s *schedule.Schedule) *matcher {
@@ -96,7 +98,7 @@ func newMatcher(a *app, s *schedule.Schedule) *matcher {
 		from:      from,
 		to:        from.AddDate(provenYears, 0, 0),
 		calendars: map[string]*vixie.Calendar{},
-		proven:    map[string]bool{},
+		sameTime:  map[string]bool{},
 	}
 }
 
@@ -125,7 +127,8 @@ func (m *matcher) match(entry crontab.Entry) bool {
 	return false
 }
 
-// sameWork reports whether a task does the same as a task that was imported from a line.
+// sameWork reports whether a task does the same as a task that was imported from a line. What a
+// task has besides, such as hooks and retries, may differ.
 func sameWork(a, b *schedule.Task) bool {
 	sameCommand := a.Command.Line == b.Command.Line && len(a.Command.List) == 0 &&
 		fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell)
@@ -137,8 +140,9 @@ func sameWork(a, b *schedule.Task) bool {
 		a.As.User == b.As.User
 }
 
-// sameTimes proves that the task runs in the minutes in which cron starts the line, as far as time
-// decides.
+// sameTimes reports whether the task runs in exactly the minutes in which cron starts the line, in
+// the span of the matcher. It is false for a task with condition commands: nobody knows what they
+// will answer.
 func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool {
 	if len(task.ConditionCommands) > 0 {
 		return false
@@ -151,11 +155,11 @@ func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *s
 		zone = imported.Tasks[0].When.Location
 	}
 	key := fmt.Sprint(line.Times.Key(), zone, task.When, task.When.Location, task.Conditions)
-	same, known := m.proven[key]
+	same, known := m.sameTime[key]
 	if !known {
 		due := func(from, to time.Time) iter.Seq[time.Time] { return runTimes(task, from, to) }
 		same = crontab.Compare(*line.Times, m.calendarFor(zone), due, m.from, m.to) == nil
-		m.proven[key] = same
+		m.sameTime[key] = same
 	}
 	return same
 }

@@ -153,7 +153,7 @@ func (p *places) installation() (change, error) {
 	if err != nil || len(addition.diff) == 0 {
 		return addition, err
 	}
-	return addition, p.refuseTwice()
+	return addition, p.refuseDuplicates()
 }
 
 // addition returns the change that adds the schedule to its place.

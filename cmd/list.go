@@ -91,7 +91,7 @@ func (a listCommand) list(o listOptions) error {
 	}
 	a.printTasks(s, tasks, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
-		a.problemWithHint(a.ticksHint(), "%s, so nothing starts (see `sched status%s`)", missing, a.configFlag())
+		a.warnWithHint(a.ticksHint(), "%s, so nothing starts (see `sched status%s`)", missing, a.configFlag())
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func sortByNext(tasks []view.Task) {
 	})
 }
 
-// ticksHint says how ticks begin to come.
+// ticksHint says what to do when no ticks come.
 func (f *scheduleFile) ticksHint() string {
 	if f.system {
 		return fmt.Sprintf("`sched work%s` ticks by itself; "+
@@ -221,11 +221,11 @@ func (a listCommand) printTasks(s *schedule.Schedule, tasks view.Tasks, at time.
 		a.printTable(s, tasks.Items, at)
 	}
 	if reason := a.view(s).Maintenance(); reason != "" {
-		a.problem("%s; only tasks with even_in_maintenance run", reason)
+		a.warn("%s; only tasks with even_in_maintenance run", reason)
 	}
 }
 
-// printPauses prints the pause of all tasks, and those that are planned.
+// printPauses prints the pause of everything, and the planned pauses of everything.
 func (a listCommand) printPauses(s *schedule.Schedule, tasks view.Tasks) {
 	out, now := a.stdout(), a.now()
 	if everything := view.EverythingPaused(s, tasks.Pauses, now); everything != nil {

@@ -174,19 +174,20 @@ func (a logsCommand) runsInSpan(s *schedule.Schedule, name string, o logsOptions
 func (a logsCommand) sayNoRuns(s *schedule.Schedule, name string) error {
 	_, err := view.FindTask(s, name)
 	if err == nil {
-		a.problem("no run of %s in this time", name)
+		a.warn("no run of %s in this time", name)
 		return nil
 	}
-	if _, notRun := view.NewestRun(noDeadline, a.view(s), name); notRun == nil {
+	if _, runErr := view.NewestRun(noDeadline, a.view(s), name); runErr == nil {
 		return usage("leave them out for one run", "--since and --until are for all runs of a task")
 	}
 	return err
 }
 
-// logsOf prints what a run and then its hooks printed. It follows a run that has not ended.
+// logsOf prints what a run and then its hooks printed. With --follow it follows a run that has not
+// ended, and says how the run ended.
 func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) (err error) {
 	path := view.OutputOf(s.StateDir, row)
-	if o.follow && row.Outcome == "" {
+	if isLive := row.Outcome == ""; o.follow && isLive {
 		row, err = a.follow(s, row, o.lines)
 	} else {
 		err = copyFile(a.out, path, o.lines)
@@ -199,9 +200,9 @@ func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) 
 	}
 	switch {
 	case o.follow && row.Outcome == "":
-		a.problem("%s vanished; the next tick will finish its run", row.Task)
+		a.warn("%s vanished; the next tick will finish its run", row.Task)
 	case o.follow:
-		a.problem("%s %s", row.Task, humanize.Line(view.Describe(row)))
+		a.warn("%s %s", row.Task, humanize.Line(view.Describe(row)))
 	}
 	return nil
 }
@@ -229,10 +230,9 @@ func copyFile(w io.Writer, path string, lines int) error {
 	}
 }
 
-// follow prints what a live run prints, as it comes, and returns how the run ended. The record has
-// no outcome if no process supervised the run to its end. follow begins with the last lines, or
-// with all if lines is 0. It catches no signals: ^C ends it as it ends tail -f. (A follower prints
-// lines of many runs, each with its task in front; follow copies the bytes of one run.)
+// follow copies the bytes that a live run prints, from the last lines on (lines 0: from the
+// beginning), until the run ends. It returns the row as it ended; the row has no outcome if no
+// process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
 	tail, buffer := &outputReader{path: begun.Output}, make([]byte, 64<<10)
 	defer tail.close()
@@ -240,9 +240,8 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 		tail.file, tail.at = file, lastLines(file, lines)
 	}
 	for {
-		// The end of the run is asked for first. Then everything that it printed is there to be
-		// read.
-		row, again, err := view.Poll(noDeadline, a.view(s), begun)
+		// Poll first: then all that was printed before the end is read.
+		row, wait, err := view.Poll(noDeadline, a.view(s), begun)
 		if err != nil {
 			return begun, err
 		}
@@ -250,10 +249,10 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 		switch {
 		case err != nil:
 			return begun, err
-		case again == 0 && n == 0:
+		case wait == 0 && n == 0:
 			return row, nil
 		case n == 0:
-			time.Sleep(again)
+			time.Sleep(wait)
 		}
 	}
 }

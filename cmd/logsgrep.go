@@ -30,7 +30,7 @@ type foundLine struct {
 // A logsGrep is a search for lines that fit a pattern.
 type logsGrep struct {
 	logsCommand
-	schedule *schedule.Schedule
+	source   view.Source
 	options  logsOptions
 	pattern  *regexp.Regexp
 	printed  int // lines
@@ -49,11 +49,11 @@ func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) e
 		return usage("it is a regular expression of RE2, as in --grep '(?i)timeout|refused'",
 			"--grep %s: %s", o.grep, reason)
 	}
-	g := &logsGrep{logsCommand: a, schedule: s, options: o, pattern: pattern}
+	g := &logsGrep{logsCommand: a, source: a.view(s), options: o, pattern: pattern}
 	err = g.search(names)
 	switch {
 	case errors.Is(err, errEnough):
-		a.problemWithHint("-n 0 prints all; --since and --until narrow them",
+		a.warnWithHint("-n 0 prints all; --since and --until narrow them",
 			"the search stopped after %s", humanize.Count(g.printed, "line"))
 		return nil
 	case err == nil && g.printed == 0:
@@ -66,7 +66,7 @@ func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) e
 // all runs.
 func (g *logsGrep) search(names []string) (err error) {
 	var q state.Query
-	if q.Since, q.Until, err = g.parseSpan(g.options.since, g.options.until, g.schedule.Location); err != nil {
+	if q.Since, q.Until, err = g.parseSpan(g.options.since, g.options.until, g.source.Schedule.Location); err != nil {
 		return err
 	}
 	tasks, runs, err := g.tasksAndRuns(names)
@@ -79,9 +79,9 @@ func (g *logsGrep) search(names []string) (err error) {
 		}
 	}
 	if len(tasks) == 0 && len(runs) > 0 {
-		return nil
+		return nil // only runs were named
 	}
-	for r, err := range view.RunsOf(noDeadline, g.view(g.schedule), q, tasks...) {
+	for r, err := range view.RunsOf(noDeadline, g.source, q, tasks...) {
 		if err != nil {
 			return err
 		}
@@ -96,18 +96,18 @@ func (g *logsGrep) search(names []string) (err error) {
 // counts, too.
 func (g *logsGrep) tasksAndRuns(names []string) (tasks []string, runs []view.Run, err error) {
 	for _, name := range names {
-		if _, err := view.FindTask(g.schedule, name); err == nil {
+		if _, err := view.FindTask(g.source.Schedule, name); err == nil {
 			tasks = append(tasks, name)
 			continue
 		}
-		row, err := view.NewestRun(noDeadline, g.view(g.schedule), name)
+		row, err := view.NewestRun(noDeadline, g.source, name)
 		switch {
 		case err != nil:
-			return nil, nil, view.OrNotHere(noDeadline, g.view(g.schedule), "logs", name, err)
+			return nil, nil, view.OrNotHere(noDeadline, g.source, "logs", name, err)
 		case row.Task == name:
 			tasks = append(tasks, name)
 		default:
-			runs = append(runs, view.EndedRun(g.view(g.schedule), row))
+			runs = append(runs, view.EndedRun(g.source, row))
 		}
 	}
 	return tasks, runs, nil
@@ -118,7 +118,7 @@ func (g *logsGrep) tasksAndRuns(names []string) (tasks []string, runs []view.Run
 func (g *logsGrep) searchRun(r view.Run) error {
 	g.searched++
 	fits := func(line []byte) bool { return g.pattern.MatchString(shownLine(string(line))) }
-	for hit, err := range view.Hits(g.view(g.schedule), r, r.Size, fits) {
+	for hit, err := range view.Hits(g.source, r, r.Size, fits) {
 		switch {
 		case err != nil:
 			return err
@@ -145,7 +145,7 @@ func (g *logsGrep) print(r view.Run, hit view.Hit) error {
 			Text: text,
 		})
 	}
-	slot := humanize.SecondZone(r.Row.Slot, g.schedule.Location)
+	slot := humanize.SecondZone(r.Row.Slot, g.source.Schedule.Location)
 	where := fmt.Sprintf("%s  %s  %s:%d", slot, r.Task, humanize.ShortRun(r.Run), hit.Line)
 	_, err := fmt.Fprintf(g.out, "%s  %s\n", g.stdout().Paint(terminal.Faint, where), text)
 	return err
@@ -157,7 +157,7 @@ func (g *logsGrep) cut(line string) string {
 	if len(line) <= maxFoundBytes || match == nil {
 		return line
 	}
-	from := max(0, match[0]-maxFoundBytes/4)
+	from := max(0, match[0]-maxFoundBytes/4) // a quarter of the room stands before the match
 	to := min(len(line), from+maxFoundBytes)
 	text := strings.ToValidUTF8(line[from:to], "")
 	if from > 0 {

@@ -107,8 +107,8 @@ func become(args []string) (code int, ok bool) {
 // For other arguments it returns false. It comes before cobra and YAML, because these calls need
 // neither, and many `finish` processes may start in one second.
 func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
-	storage, ours, err := run.StorageFrom(os.Getenv)
-	a.remote = storage.Store // close closes it, also after an error
+	storage, ours, err := run.StorageFrom(os.Getenv) // err counts only if the environment is ours
+	a.remote = storage.Store                         // close closes it, also after an error
 	if !ours || len(args) < 2 {
 		return 0, false
 	}
@@ -117,16 +117,19 @@ func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
 		return a.reportError(failed("", "%w", err)), true
 	}
 	runs := run.Caller{Storage: storage, Environ: os.Environ(), Terminate: context.Background()}
+	isStart := len(args) == 2 && args[0] == "start"
+	takesOver := len(args) == 3 && args[0] == "finish" && args[1] == "--tick"
+	isFinish := len(args) >= 5 && args[0] == "finish" && args[3] == "--run"
 	switch {
-	case len(args) == 2 && args[0] == "start", len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
+	case isStart, takesOver:
 		terminate, kill, release := catchSignals()
 		defer release()
-		takeOver := args[0] == "finish"
-		err = run.Supervise(terminate, kill, runs, self(), args[len(args)-1], takeOver)
-	case len(args) >= 5 && args[0] == "finish" && args[3] == "--run":
+		err = run.Supervise(terminate, kill, runs, self(), args[len(args)-1], takesOver)
+	case isFinish:
 		// The kernel sends SIGHUP to a stopped process when its parent ends (setpgid(2)), and a
-		// finish must go on. To ignore the signal would not do: hooks inherit that. No other signal
-		// is caught, because the output of this process is a file and no pipe.
+		// finish must go on. It catches the signal and does not ignore it: hooks would inherit
+		// that. No other signal is caught, because the output of this process is a file and no
+		// pipe.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		err = runs.FinishInherited(runsToFinish(args[1:]))
 	default:

@@ -95,9 +95,10 @@ func (c *console) finishOutput(code int) int {
 		lost += p.drain()
 	}
 	if lost > 0 {
-		c.problem("%s of this report are lost: nobody read them", humanize.Count(lost, "line"))
+		c.warn("%s of this report are lost: nobody read them", humanize.Count(lost, "line"))
 	}
 	code = c.codeAfterWriting(code)
+	// What was printed above goes through a printer, too.
 	for _, p := range c.printers {
 		p.drain()
 	}

@@ -82,13 +82,13 @@ func (c *console) parseRequest(
 				"--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
 		}
 	}
-	return at.UTC().Round(0).Truncate(time.Microsecond), params, nil
+	return at.UTC().Round(0).Truncate(time.Microsecond), params, nil // as the history keeps it, without the monotonic clock
 }
 
 // A request is a run that trigger or retry has asked for.
 type request struct {
-	row  state.Row
-	tick time.Time // the minute of the tick that answers it, unless the run starts at once
+	row        state.Row
+	answeredAt time.Time // the minute of the tick that answers it, unless the run starts at once
 }
 
 // submit stores requests with the flags that trigger and retry share: all, or after an error none.
@@ -103,14 +103,14 @@ func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests 
 		return nil, err
 	}
 	for _, row := range rows {
-		requests = append(requests, request{row: row, tick: actor.TickOf(row)})
+		requests = append(requests, request{row: row, answeredAt: actor.TickOf(row)})
 	}
 	return requests, nil
 }
 
-// sayRequests prints for each request that its run has started or, if the run does not start at
-// once, with which tick it will start and for what else it may have to wait. liveBefore are the
-// runs from before the requests.
+// sayRequests prints a line for each request: that its run has started; or which tick will start
+// it, and what it may have to wait for besides that tick. liveBefore are the runs from before the
+// requests.
 func (a *app) sayRequests(source view.Source, requests []request, o requestOptions, liveBefore []state.Row) {
 	s := source.Schedule
 	for _, r := range requests {
@@ -119,9 +119,9 @@ func (a *app) sayRequests(source view.Source, requests []request, o requestOptio
 			fmt.Fprintf(a.out, "%s %s (run %s)\n", task, started, run)
 			continue
 		}
-		when := "the next tick, at " + humanize.SlotOfDayZone(r.tick, s.Location)
+		when := "the next tick, at " + humanize.SlotOfDayZone(r.answeredAt, s.Location)
 		if o.hasTime() {
-			when = "the tick at " + a.minuteText(r.tick, s.Location)
+			when = "the tick at " + a.minuteText(r.answeredAt, s.Location)
 		}
 		if obstacle := requestObstacle(source, r.row, liveBefore); obstacle != "" {
 			when += " or " + obstacle

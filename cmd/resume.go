@@ -48,12 +48,12 @@ func (a resumeCommand) resume(names []string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	orders, err := a.controls(s).Read()
+	controls, err := a.controls(s).Read()
 	if err != nil {
 		return failed("", "cannot resume: %w", err)
 	}
 	actor := a.actor(s)
-	if names, err = actor.ChooseTasks(orders.Pauses, names, o.tags); err != nil {
+	if names, err = actor.ChooseTasks(controls.Pauses, names, o.tags); err != nil {
 		return err
 	}
 	isChosen, reason := actor.InEffect, o.reason
@@ -72,7 +72,7 @@ func (a resumeCommand) resume(names []string, o resumeOptions) error {
 		a.sayTakenBack(s, names, ended)
 		return nil
 	}
-	r := resumption{names: names, ended: ended, earlier: orders.Pauses, now: a.now()}
+	r := resumption{names: names, ended: ended, earlier: controls.Pauses, now: a.now()}
 	return a.sayResumed(s, r)
 }
 
@@ -104,14 +104,14 @@ type resumption struct {
 func (a resumeCommand) sayResumed(s *schedule.Schedule, r resumption) error {
 	byFile := pausedByFile(s, r.names, r.now)
 	for _, p := range byFile {
-		a.problemWithHint(fmt.Sprintf("change that at %s", p.place),
+		a.warnWithHint(fmt.Sprintf("change that at %s", p.place),
 			"%s is %s", pauseSubject(p.name), p.pause.Text(r.now, s.Location))
 	}
 	for _, name := range r.names {
-		isOfName := func(p filePause) bool { return p.name == name }
+		isPausedByFile := slices.ContainsFunc(byFile, func(p filePause) bool { return p.name == name })
 		if pauses := r.ended[name]; len(pauses) > 0 {
 			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pauses[0].Text(r.now, s.Location))
-		} else if !slices.ContainsFunc(byFile, isOfName) {
+		} else if !isPausedByFile {
 			fmt.Fprintln(a.out, r.notPaused(name))
 		}
 		for _, planned := range r.earlier.ToCome(name, r.now) {
@@ -154,7 +154,7 @@ func pausedByFile(s *schedule.Schedule, names []string, now time.Time) (paused [
 func (a resumeCommand) sayPausesThatStay(s *schedule.Schedule, r resumption) {
 	if !slices.Contains(r.names, pause.Everything) {
 		if everything, ok := r.earlier.InEffect(pause.Everything, r.now); ok {
-			a.problemWithHint(fmt.Sprintf("`sched resume%s` ends that", a.configFlag()),
+			a.warnWithHint(fmt.Sprintf("`sched resume%s` ends that", a.configFlag()),
 				"everything is %s", everything.Text(r.now, s.Location))
 		}
 		return

@@ -23,19 +23,19 @@ import (
 )
 
 type runOptions struct {
-	at      string
-	force   bool
-	only    string
-	from    string // the begin of a span of slots
-	to      string // the end of the span
-	yes     bool   // run a span without a question
-	dryRun  bool
-	json    bool
-	quiet   bool
-	verbose bool
-	strict  bool
-	logs    bool
-	work    string // the minute of a tick that `sched work` started; else empty
+	at         string
+	force      bool
+	only       string
+	from       string // the begin of a span of slots
+	to         string // the end of the span
+	yes        bool   // run a span without a question
+	dryRun     bool
+	json       bool
+	quiet      bool
+	verbose    bool
+	strict     bool
+	logs       bool
+	workMinute string // the minute of a tick that `sched work` started; else empty
 
 	triggered bool // answer what hooks have triggered, and no more
 }
@@ -88,7 +88,7 @@ yet, it runs the tasks that have no problem.`,
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
 	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing if the schedule is invalid")
-	f.StringVar(&o.work, "work", "", "")
+	f.StringVar(&o.workMinute, "work", "", "")
 	f.MarkHidden("work")
 	f.BoolVar(&o.triggered, run.TriggeredFlag, false, "")
 	f.MarkHidden(run.TriggeredFlag)
@@ -124,8 +124,8 @@ func (a runCommand) run(o runOptions) error {
 		a.startPrinters()
 	}
 	switch {
-	case o.work != "":
-		return a.runWorked(o)
+	case o.workMinute != "":
+		return a.runForWork(o)
 	case o.triggered:
 		return a.runTriggered(o)
 	case o.isSpan():
@@ -155,7 +155,7 @@ func (a runCommand) run(o runOptions) error {
 // warnOfRepetition says that a tick of the same minute has come already, if one has.
 func (a runCommand) warnOfRepetition(t *tick.Tick) {
 	if last, _ := view.LastTick(t.Storage.Dir); last.Equal(t.Minute) {
-		a.problem("a tick of %s has come already; what is due starts once more",
+		a.warn("a tick of %s has come already; what is due starts once more",
 			humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
 	}
 }
@@ -237,7 +237,7 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 		return
 	}
 	if err := view.WriteTextfile(s.Textfile, view.HealthOf(s, invalid, a.now()).Metrics()); err != nil {
-		a.problem("the metrics are not written: %v", err)
+		a.warn("the metrics are not written: %v", err)
 	}
 }
 
@@ -315,7 +315,7 @@ func (a runCommand) completePreview(t *tick.Tick) {
 		return
 	}
 	if last.Equal(t.Minute) {
-		a.problem("%s was ticked already, and nothing starts twice",
+		a.warn("%s was ticked already, and nothing starts twice",
 			humanize.SlotOfDayZone(last, t.Schedule.Location))
 	}
 	var names []string
@@ -327,7 +327,7 @@ func (a runCommand) completePreview(t *tick.Tick) {
 		}
 	}
 	if len(names) > 0 {
-		a.problem("no tick came since %s, so slots that were missed may run, too, of %s",
+		a.warn("no tick came since %s, so slots that were missed may run, too, of %s",
 			humanize.MinuteZone(last, t.Schedule.Location), humanize.Names(names, 5))
 	}
 }

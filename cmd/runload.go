@@ -110,7 +110,7 @@ func (a runCommand) reportNothingRuns(err error, o runOptions) error {
 	_, isInvalid := errors.AsType[*load.InvalidError](err)
 	file, fileErr := a.findConfig()
 	if isInvalid && fileErr == nil && !errors.Is(err, os.ErrNotExist) {
-		a.problem("nothing runs until %s is valid", filepath.Base(file))
+		a.warn("nothing runs until %s is valid", filepath.Base(file))
 	}
 	return &exit{code: code}
 }
@@ -120,7 +120,7 @@ func (a runCommand) reportNothingRuns(err error, o runOptions) error {
 func (a runCommand) reportReplaced(s *schedule.Schedule, invalid error, o runOptions) {
 	_, printed := a.reportHourly(invalid, o)
 	if printed || s.Without != nil && !o.quiet {
-		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
+		a.warn("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
 	}
 }
 
@@ -128,7 +128,7 @@ func (a runCommand) reportReplaced(s *schedule.Schedule, invalid error, o runOpt
 func (a runCommand) reportBadLines(s *schedule.Schedule, invalid error, o runOptions) {
 	if _, printed := a.reportHourly(invalid, o); printed {
 		count := humanize.Count(len(s.BadLines), "line")
-		a.problem("%s of %s cannot run; the others do", count, filepath.Base(s.File))
+		a.warn("%s of %s cannot run; the others do", count, filepath.Base(s.File))
 	}
 }
 

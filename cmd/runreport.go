@@ -185,7 +185,7 @@ func (r *reporter) print(line reportLine) {
 		r.writeBuffered()
 	}
 	for _, note := range row.Notes {
-		r.app.problem("%s: %s", row.Task, note)
+		r.app.warn("%s: %s", row.Task, note)
 	}
 	if row.Outcome.Failure() && row.Output != "" {
 		hint := fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), humanize.ShortRun(row.ID))
@@ -300,14 +300,14 @@ func (r *reporter) sayCovered() {
 	pid, works := work.Running(t.Schedule.StateDir)
 	switch {
 	case t.Work != nil:
-		a.problemWithHint(doctorHint,
+		a.warnWithHint(doctorHint,
 			"another tick had %s already, and nothing starts twice; does cron call sched, too?", minute)
 	case works:
-		a.problemWithHint(doctorHint,
+		a.warnWithHint(doctorHint,
 			"sched work (process %d) had %s already, and nothing starts twice", pid, minute)
 	case !r.opts.quiet:
 		hint := fmt.Sprintf("`sched test%[1]s TASK` runs a task now, and `sched run%[1]s --at %[2]s` "+
 			"the minute once more", flag, t.Minute.In(zone).Format("15:04"))
-		a.problemWithHint(hint, "%s was ticked already, and nothing starts twice", minute)
+		a.warnWithHint(hint, "%s was ticked already, and nothing starts twice", minute)
 	}
 }

@@ -40,7 +40,7 @@ func (a runCommand) runSpan(o runOptions) error {
 	count := humanize.Count(len(slots), "slot")
 	span := fmt.Sprintf("from %s to %s",
 		humanize.SlotZone(first, task.When.Location), humanize.SlotZone(last, task.When.Location))
-	if !o.quiet || !o.yes {
+	if !o.quiet || !o.yes { // a question needs it, even with --quiet
 		fmt.Fprintf(a.err, "%s of %s, %s, one after another\n", count, task.Name, span)
 	}
 	ticks := a.ticksOf(withTaskHere(s, task), slots, o)
@@ -63,9 +63,9 @@ func (a runCommand) runSpan(o runOptions) error {
 	return a.runTicks(ticks, o, invalidExit)
 }
 
-// withTaskHere returns the schedule with a copy of the task that runs here and in the foreground,
-// whatever another server has run. A person sees its failures, so they do not pause the task: a
-// slot that fails does not keep the next ones from running.
+// withTaskHere returns the schedule with a copy of the task that runs in the foreground, and here
+// even if another server has run the slot. Its failures do not pause it: the person sees them, and
+// the next slots shall run.
 func withTaskHere(s *schedule.Schedule, task *schedule.Task) *schedule.Schedule {
 	foreground := *task
 	foreground.Background, foreground.OneServer, foreground.PauseAfter = false, false, 0

@@ -253,7 +253,7 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions, signIn *
 		StateDir:     s.StateDir,
 		Version:      Version,
 		Now:          a.now,
-		Problem:      a.problem,
+		Problem:      a.warn,
 		ReadOnly:     o.readOnly,
 		BasePath:     o.basePath,
 		Hosts:        o.hosts,

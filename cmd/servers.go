@@ -82,20 +82,20 @@ func (a serversCommand) warnOfServers(s *schedule.Schedule, servers []cluster.Se
 	ownZone := cluster.ZoneOf(s, a.now().Year())
 	for _, server := range servers {
 		if server.Offset.Abs() > tick.MaxOffset {
-			a.problem("the clock of %s is %s", server.Name, tick.OffsetText(server.Offset))
+			a.warn("the clock of %s is %s", server.Name, tick.OffsetText(server.Offset))
 		}
 		if server.SharedName {
-			a.problem("more than one machine ticks under the name %s", server.Name)
+			a.warn("more than one machine ticks under the name %s", server.Name)
 		}
 		if server.Environment != "" && server.Environment != s.Environment {
-			a.problem("%s ticks in the environment %s; here it is %s", server.Name, server.Environment, s.Environment)
+			a.warn("%s ticks in the environment %s; here it is %s", server.Name, server.Environment, s.Environment)
 		}
 		if server.Zone != "" && ownZone != "" && server.Zone != ownZone {
-			a.problem("%s is in the time zone %s; here it is %s, "+
+			a.warn("%s is in the time zone %s; here it is %s, "+
 				"and a one_server task without `timezone` runs once in each", server.Name, server.Zone, ownZone)
 		}
 		if server.Silent() && len(server.Running) > 0 {
-			a.problem("%s has said nothing for %s; what ran there then may have ended",
+			a.warn("%s has said nothing for %s; what ran there then may have ended",
 				server.Name, humanize.Duration(server.Age))
 		}
 	}

@@ -57,7 +57,7 @@ func (a serveCommand) loadSeveral(files []string) (served []servedSchedule, brok
 		app := serveCommand{&copied}
 		s, loadErr := app.loadWithStateDir()
 		if loadErr != nil {
-			a.problem("%s is not served: %v", file, loadErr)
+			a.warn("%s is not served: %v", file, loadErr)
 			broken = append(broken, fmt.Sprintf("%s is not served: `sched check -c %s` says why. "+
 				"Start `sched serve` again when it is right", file, file))
 			err = loadErr

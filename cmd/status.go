@@ -106,7 +106,7 @@ func (a statusCommand) reportNoSchedule(o statusOptions, reason error) {
 		err = a.printJSON(view.NoSchedule(reason, "sched check"+a.configFlag()))
 	}
 	if err != nil {
-		a.problem("%v", err)
+		a.warn("%v", err)
 	}
 }
 

@@ -92,7 +92,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, records *view.Records, name 
 		return nil, a.actor(s).NotRunningError(noDeadline, name)
 	}
 	for _, r := range elsewhere[1:] {
-		a.problem("%v", view.NotHere(r, "stop"))
+		a.warn("%v", view.NotHere(r, "stop"))
 	}
 	return nil, view.NotHere(elsewhere[0], "stop")
 }
@@ -115,7 +115,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []state.Row, reason st
 	stoppedAll = true
 	for i, row := range chosen {
 		if err := control.NotStoppedError(row.WithoutOutcome(), results[i].stopping, results[i].err); err != nil {
-			a.problem("%v", err)
+			a.warn("%v", err)
 			stoppedAll = false
 			continue
 		}
@@ -135,7 +135,7 @@ func (a stopCommand) sayStopped(row state.Row, s run.Stopping) {
 	}
 	fmt.Fprintf(a.out, "%s  run %s %s\n", row.Task, humanize.ShortRun(row.ID), ending)
 	for _, note := range s.Record.Notes {
-		a.problem("%s: %s", row.Task, note)
+		a.warn("%s: %s", row.Task, note)
 	}
 }
 
@@ -174,7 +174,7 @@ func (a finishCommand) finish(args []string, runID string) error {
 		return err
 	}
 	for _, note := range row.Notes {
-		a.problem("%s: %s", row.Task, note)
+		a.warn("%s: %s", row.Task, note)
 	}
 	fmt.Fprintf(a.out, "%s  run %s %s\n", row.Task, row.ID, view.Describe(row))
 	return nil

@@ -38,7 +38,7 @@ func (c connections) close() {
 
 // store returns the store of the schedule, which connects at its first request. It returns nil if
 // the schedule has no store. After the first call the store stays the same. So all calls must be
-// for one schedule, until a.connections are empty again (liveStore, runWorked).
+// for one schedule, until a.connections are empty again (liveStore, runForWork).
 func (a *app) store(s *schedule.Schedule) mutex.Store {
 	if a.remote == nil && len(s.Store.Servers) > 0 {
 		remote, err := stores.Open(mutex.Config{
@@ -78,7 +78,7 @@ func (a *app) view(s *schedule.Schedule) view.Source {
 		Now:      a.now,
 		Server:   serverName(s.Server),
 		Config:   a.configFlag(),
-		Problem:  a.problem,
+		Problem:  a.warn,
 	}
 }
 
@@ -96,7 +96,7 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.T
 		Only:     o.only,
 		Replay:   o.at != "",
 		Storage:  a.caller(s).Storage,
-		Report:   tick.Report{Problem: a.problem},
+		Report:   tick.Report{Problem: a.warn},
 		Host: tick.Host{
 			Server:  serverName(s.Server),
 			Version: Version,
@@ -105,7 +105,7 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.T
 		},
 	}
 	if o.verbose {
-		t.Report.Detail = a.problem
+		t.Report.Detail = a.warn
 	}
 	return t
 }
@@ -130,6 +130,6 @@ func (a *app) noteChange(s *schedule.Schedule, action, target, reason string) {
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
-		a.problem("this is done, but `sched history --changes` will not show it: %v", err)
+		a.warn("this is done, but `sched history --changes` will not show it: %v", err)
 	}
 }

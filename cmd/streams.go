@@ -22,7 +22,7 @@ import (
 	"sched/schedule/view"
 )
 
-// This file prints: it has the streams of sched, and the forms that several commands share.
+// This file has the standard streams, and the forms of output that several commands share.
 
 func (c *console) stdout() terminal.Stream { return terminal.Of(c.out, os.Getenv) }
 
@@ -72,7 +72,7 @@ func (c *console) codeAfterWriting(code int) int {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return code
 	}
-	c.problem("what was to be printed is lost: %v", humanize.WithoutPath(err))
+	c.warn("what was to be printed is lost: %v", humanize.WithoutPath(err))
 	return max(code, exitFailed)
 }
 
@@ -111,30 +111,30 @@ func (c *console) printCSV(rows any) {
 	for i := range list.Len() {
 		var cells []string
 		for _, field := range fields {
-			cells = append(cells, cell(list.Index(i).Field(field)))
+			cells = append(cells, csvCell(list.Index(i).Field(field)))
 		}
 		w.Write(cells)
 	}
 	w.Flush()
 }
 
-// cell writes a value as one cell of CSV.
-func cell(v reflect.Value) string {
+// csvCell returns a value as one cell of CSV.
+func csvCell(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return ""
 		}
-		return cell(v.Elem())
+		return csvCell(v.Elem())
 	case reflect.Float64:
 		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
 	case reflect.Map:
 		values, _ := v.Interface().(map[string]string)
-		return cell(reflect.ValueOf(schedule.Pairs(values)))
+		return csvCell(reflect.ValueOf(schedule.Pairs(values)))
 	case reflect.Slice:
 		var parts []string
 		for i := range v.Len() {
-			parts = append(parts, cell(v.Index(i)))
+			parts = append(parts, csvCell(v.Index(i)))
 		}
 		return strings.Join(parts, "; ")
 	}
@@ -171,11 +171,11 @@ func toneOf(r state.Result) terminal.Tone {
 	return ""
 }
 
-// minuteText writes a time to the minute with its zone, and with its date unless that is today.
+// minuteText returns a time to the minute with its zone, and with its date unless that is today.
 func (c *console) minuteText(t time.Time, zone *time.Location) string {
 	return humanize.MinuteNearZone(t, c.now(), zone)
 }
 
-// ago writes how long ago a time was. It is 0 for a time in the future: the clock of another server
-// may be ahead.
+// ago returns how long ago a time was, in words. It is 0 for a time in the future: the clock of
+// another server may be ahead.
 func (c *console) ago(t time.Time) string { return humanize.Age(t, c.now()) }

@@ -70,7 +70,7 @@ const quietFor = time.Second
 func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
 	ticking := a.tick(s, a.now(), runOptions{})
 	ticking.Report.Started, ticking.Report.Done = func(state.Row) {}, func(state.Row) {}
-	ticking.Report.Detail = a.problem // says who was notified
+	ticking.Report.Detail = a.warn // says who was notified
 	terminate, kill, release := catchSignals()
 	defer release()
 	live, restore := a.liveLine(quietFor)
@@ -92,7 +92,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 	live.Hide()
 	live.EndLine()
 	for _, note := range row.Notes {
-		a.problem("%s: %s", t.Name, note)
+		a.warn("%s: %s", t.Name, note)
 	}
 	a.printEnd(row)
 	switch {

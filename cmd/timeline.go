@@ -18,10 +18,10 @@ const pipeWidth = 100
 // A timeline is a span of time, cut into steps. It is printed as a line for each task, with a sign
 // for each step.
 type timeline struct {
-	from  time.Time
-	step  time.Duration
-	steps int                   // how many steps the span has
-	tasks map[string][]timeStep // the steps of each task
+	from    time.Time
+	step    time.Duration
+	steps   int                   // how many steps the span has
+	stepsOf map[string][]timeStep // by the name of the task
 }
 
 // A timeStep is what a task does in one step.
@@ -42,11 +42,11 @@ func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at ti
 	if out.Width() > 0 {
 		width = out.Width()
 	}
-	longest := 0
+	widest := 0
 	for _, row := range rows {
-		longest = max(longest, terminal.Width(row.Name))
+		widest = max(widest, terminal.Width(row.Name))
 	}
-	nameWidth := min(longest, max(12, width/3))
+	nameWidth := min(widest, max(12, width/3))
 	indent := nameWidth + terminal.Gap
 	t := newTimeline(basis, max(24, width-indent))
 	head := strings.TrimRight(terminal.Blanks(indent)+t.hoursLine(s.Location), " ")
@@ -67,7 +67,7 @@ var stepMinutes = []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2
 // maxSteps steps, or else the longest step.
 func newTimeline(basis *forecast.Basis, maxSteps int) *timeline {
 	span := basis.To.Sub(basis.From)
-	t := &timeline{from: basis.From, tasks: map[string][]timeStep{}}
+	t := &timeline{from: basis.From, stepsOf: map[string][]timeStep{}}
 	for _, minutes := range stepMinutes {
 		if t.step = time.Duration(minutes) * time.Minute; span <= t.step*time.Duration(maxSteps) {
 			break
@@ -75,15 +75,15 @@ func newTimeline(basis *forecast.Basis, maxSteps int) *timeline {
 	}
 	t.steps = int((span + t.step - 1) / t.step)
 	for _, task := range basis.Schedule.Tasks {
-		t.tasks[task.Name] = make([]timeStep, t.steps)
+		t.stepsOf[task.Name] = make([]timeStep, t.steps)
 	}
-	forecast.Simulate(basis.Input, t.draw)
+	forecast.Simulate(basis.Input, t.add)
 	return t
 }
 
-// draw adds a slot to the steps of its task.
-func (t *timeline) draw(s *forecast.Slot) {
-	steps := t.tasks[s.Task.Name]
+// add adds a slot to the steps of its task.
+func (t *timeline) add(s *forecast.Slot) {
+	steps := t.stepsOf[s.Task.Name]
 	first := int(s.Start.Sub(t.from) / t.step)
 	switch {
 	case s.Skip == forecast.Unmet: // as if it were not due
@@ -104,7 +104,7 @@ func (t *timeline) startOf(step int) time.Time { return t.from.Add(time.Duration
 // taskLine writes the steps of a task, a sign for each.
 func (t *timeline) taskLine(name string) string {
 	var b strings.Builder
-	for _, step := range t.tasks[name] {
+	for _, step := range t.stepsOf[name] {
 		switch n := step.starts; {
 		case n > 9:
 			b.WriteByte('#')

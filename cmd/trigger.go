@@ -31,8 +31,8 @@ is defined then; its conditions and one_server do not count. While its mutex is 
 task trigger no other task, when this run has ended. --env sets variables that the task names under
 params.
 
-Only the user of the ticks, with the variables of the ticks, can start it now. For others the next
-tick does, as it does with --next-tick. It runs a foreground task in its turn.
+Only the user of the ticks, with the variables of the ticks, can start a run at once. Otherwise the
+next tick starts it, as with --next-tick; a foreground task then waits for its turn in that tick.
 
 The task runs on this server.
 
@@ -84,7 +84,7 @@ func (a triggerCommand) trigger(name string, o requestOptions) error {
 	}
 	a.noteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
 	if o.json {
-		return a.printJSON(view.RequestOf(requests[0].row, requests[0].tick, actor.Server))
+		return a.printJSON(view.RequestOf(requests[0].row, requests[0].answeredAt, actor.Server))
 	}
 	a.sayRequests(actor.Source, requests, o, liveBefore)
 	return nil
@@ -118,7 +118,7 @@ func (a triggerCommand) cancel(names []string, o requestOptions) error {
 			return failed("", "%s: %w", row.Task, err)
 		}
 		if !cancelled {
-			a.problem("%v", control.NotCancelledError(row))
+			a.warn("%v", control.NotCancelledError(row))
 			cancelledAll = false
 			continue
 		}
@@ -168,9 +168,9 @@ func newRetryCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry [TASK|RUN...]",
 		Short: "Run again what went wrong, or did not take place",
-		Long: `retry runs the task of each run that is named once more, by its id or the last part of it that sched
-history shows: like sched trigger, now or later, and as the task is defined now. Runs that were
-skipped or missed can be retried, too. A task stands for its last run that failed, timed out, was
+		Long: `retry runs the task of each named run once more: like sched trigger, now or later, and as the task
+is defined now. A run is named by its id, or by the last part of it, as sched history shows. Runs
+that were skipped or missed can be retried, too. A task stands for its last run that failed, timed out, was
 stopped or lost. With several runs it retries all or, if one of them cannot be retried, none. The
 params of the run are kept, but for those that --env sets.`,
 		Example: `  sched retry nightly-report
@@ -220,7 +220,7 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 	}
 	answer := []view.Request{}
 	for _, r := range requests {
-		answer = append(answer, view.RequestOf(r.row, r.tick, actor.Server))
+		answer = append(answer, view.RequestOf(r.row, r.answeredAt, actor.Server))
 	}
 	return a.printJSON(answer)
 }
@@ -242,11 +242,11 @@ func (a retryCommand) retries(
 		}
 		retried := humanize.ShortRun(retry.Original.ID)
 		if retry.WaitsAlready {
-			a.problem("a retry of run %s of %s waits already", retried, retry.Task)
+			a.warn("a retry of run %s of %s waits already", retried, retry.Task)
 			continue
 		}
 		if len(retry.Changed) > 0 {
-			a.problem("%s has changed since run %s (%s); it will run as it is now",
+			a.warn("%s has changed since run %s (%s); it will run as it is now",
 				retry.Task, retried, strings.Join(retry.Changed, ", "))
 		}
 		retries = append(retries, retry)
@@ -277,6 +277,6 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	}
 	last := failures[0]
 	due, ending := a.minuteText(last.Slot, s.Location), humanize.Line(view.Describe(last))
-	a.problem("run %s of %s, of %s, %s", humanize.ShortRun(last.ID), name, due, ending)
+	a.warn("run %s of %s, of %s, %s", humanize.ShortRun(last.ID), name, due, ending)
 	return last.ID, nil
 }

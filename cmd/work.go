@@ -82,8 +82,10 @@ func (a workCommand) work(o workOptions) error {
 		Errors:  terminal.File(a.err),
 		Grace:   grace,
 		Zone:    setup.zone,
-		Problem: a.problem,
+		Problem: a.warn,
 	}
+	// After the signal and before runs are ended: ticks start nothing more, and another sched work
+	// may begin.
 	received := worker.Run(workSignals(), func() {
 		run.HoldTriggered(setup.stateDir)
 		release()
@@ -185,7 +187,7 @@ func (a workCommand) hold(stateDir string) (release func(), err error) {
 		return nil, failed("two of them would run everything twice; end that one first", "%w", err)
 	}
 	if err != nil {
-		a.problem("another sched work of this schedule would not be noticed: %v", err)
+		a.warn("another sched work of this schedule would not be noticed: %v", err)
 		return func() {}, nil
 	}
 	return release, nil
@@ -207,17 +209,17 @@ func (a workCommand) reportLast(o runOptions) {
 	}
 }
 
-// runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or
-// late. It reads the schedule before the minute begins. If that was long before, it reads the
-// schedule again.
-func (a runCommand) runWorked(o runOptions) error {
+// runForWork is a tick that `sched work` started for the minute of --work, usually a second before
+// it. It reads the schedule and waits for the minute. If the wait took too long because the clock
+// was set back, it reads the schedule again.
+func (a runCommand) runForWork(o runOptions) error {
 	link, err := work.InheritLink()
 	if err != nil {
 		return usage("call `sched run` without --work", "%w", err)
 	}
-	minute, err := time.Parse(time.RFC3339, o.work)
+	minute, err := time.Parse(time.RFC3339, o.workMinute)
 	if err != nil {
-		return usage("", "--work %q is not a time", o.work)
+		return usage("", "--work %q is not a time", o.workMinute)
 	}
 	stops := stopsBySignals()
 	stops.noNewStarts = link.NoNewStarts(stops.terminate)
@@ -230,12 +232,12 @@ func (a runCommand) runWorked(o runOptions) error {
 		t := a.tick(s, minute, o)
 		t.Began, t.Work = now, link
 		t.StartAhead()
-		begun, late := work.Await(stops.noNewStarts, minute)
-		if begun && !late {
+		reached, stale := work.Await(stops.noNewStarts, minute)
+		if reached && !stale {
 			return a.runTick(t, o, invalidExit, stops)
 		}
 		t.Withdraw()
-		if !begun {
+		if !reached {
 			return nil
 		}
 		a.connections = connections{} // the schedule may name another store and state folder now
