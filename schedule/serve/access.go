@@ -246,7 +246,7 @@ func (a *access) slowDown(r *http.Request, from string) {
 	if delay == 0 {
 		return
 	}
-	makeWay(r.Context())
+	setIdleEarly(r.Context())
 	select {
 	case <-time.After(delay):
 	case <-r.Context().Done():

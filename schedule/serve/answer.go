@@ -27,8 +27,8 @@ type content struct {
 	kind   string // "": the kind of the route
 	header map[string]string
 	text   []byte
-	value  any             // as JSON, if there is no text
-	stream func(w *events) // an answer that goes on
+	value  any                  // as JSON, if there is no text
+	stream func(w *eventStream) // an answer that goes on
 }
 
 func writeAnswer(w http.ResponseWriter, r *Visit, rt route, value any) {

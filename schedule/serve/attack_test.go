@@ -357,7 +357,7 @@ func (b *box) listen(most int) (address string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	listener.(*boundedListener).most = most
+	listener.(*boundedListener).limit = most
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- ServeUntil(ctx, listener, nil, b.server.Handler(nil)) }()

@@ -19,7 +19,7 @@ func TestWhatIsAnsweredStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBounded(l)
-	b.most = 2
+	b.limit = 2
 	more, ended := make(chan string), make(chan error)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
@@ -106,7 +106,7 @@ func TestAConnectionMakesRoomWhenItsAnswerIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBounded(slowListener{l})
-	b.most = 1
+	b.limit = 1
 	asked, waits, ended := make(chan bool), make(chan bool), make(chan error)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {

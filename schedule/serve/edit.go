@@ -57,7 +57,7 @@ func putTask(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, _, err := definition(r, name)
+	shown, _, err := definitionOf(r, name)
 	answer := content{value: shown, header: map[string]string{"ETag": tagOf(text)}}
 	if isNew {
 		answer.status = http.StatusCreated

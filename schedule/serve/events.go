@@ -15,9 +15,9 @@ import (
 	"sched/schedule/view"
 )
 
-// events is a stream of server-sent events
+// An eventStream is a stream of server-sent events
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html).
-type events struct {
+type eventStream struct {
 	ctx        context.Context
 	w          http.ResponseWriter
 	controller *http.ResponseController
@@ -40,17 +40,18 @@ const (
 var openStreams atomic.Int64
 
 // stream answers with a stream until it ends by itself, the reader goes away, or the server ends.
-func stream(w http.ResponseWriter, r *http.Request, follow func(*events)) {
+func stream(w http.ResponseWriter, r *http.Request, follow func(*eventStream)) {
+	open := openStreams.Add(1)
 	defer openStreams.Add(-1)
-	if openStreams.Add(1) > maxStreams {
+	if open > maxStreams {
 		writeProblem(w, tryAgain(10, "close some", "there are %d streams already", maxStreams))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), maxStreamTime)
 	defer cancel()
-	e := &events{ctx, w, http.NewResponseController(w), time.NewTicker(heartbeat)}
+	e := &eventStream{ctx, w, http.NewResponseController(w), time.NewTicker(heartbeat)}
 	defer e.beat.Stop()
-	w.Header().Set("Content-Type", eventStream)
+	w.Header().Set("Content-Type", eventStreamType)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
 	e.controller.SetReadDeadline(time.Time{}) // or the connection ends with the read timeout
 	w.WriteHeader(http.StatusOK)
@@ -61,7 +62,7 @@ func stream(w http.ResponseWriter, r *http.Request, follow func(*events)) {
 
 // send sends one event, whose data is one line of JSON. It fails if the reader has gone away, or is
 // too slow.
-func (e *events) send(id, name string, value any) error {
+func (e *eventStream) send(id, name string, value any) error {
 	text, err := view.JSON(value)
 	if err != nil {
 		return err
@@ -75,10 +76,10 @@ func (e *events) send(id, name string, value any) error {
 
 // wait waits until something comes, and shows the reader that the stream lives. It returns false
 // when the reader has gone away.
-func wait[T any](e *events, come <-chan T) bool {
+func wait[T any](e *eventStream, arrived <-chan T) bool {
 	for {
 		select {
-		case <-come:
+		case <-arrived:
 			return true
 		case <-e.beat.C:
 			if e.write(":\n\n") != nil {
@@ -90,7 +91,7 @@ func wait[T any](e *events, come <-chan T) bool {
 	}
 }
 
-func (e *events) write(text string) error {
+func (e *eventStream) write(text string) error {
 	e.controller.SetWriteDeadline(time.Now().Add(maxSendTime))
 	if _, err := e.w.Write([]byte(text)); err != nil {
 		return err
@@ -103,7 +104,7 @@ func getEvents(r *Visit) (any, error) {
 	if len(last) > 100 {
 		return nil, badRequest("", "Last-Event-ID is too long")
 	}
-	return content{stream: func(e *events) { followChanges(e, last, r.server) }}, nil
+	return content{stream: func(e *eventStream) { followChanges(e, last, r.server) }}, nil
 }
 
 // A Greeting is the value of the first event, ready or reset.
@@ -113,9 +114,9 @@ type Greeting struct {
 }
 
 // followChanges sends what changes in the schedules of some servers of this process, until the
-// reader has gone away. If the event that the reader saw last is known to all, followChanges begins
-// behind it.
-func followChanges(e *events, last string, servers ...*Server) {
+// reader has gone away. It begins after the event last ("" for none) if every server still has it;
+// otherwise the greeting is reset.
+func followChanges(e *eventStream, last string, servers ...*Server) {
 	wake := make(chan struct{}, 1)
 	var all []*watchListener
 	greeting := "ready"
@@ -170,22 +171,22 @@ func getLogStream(r *Visit) (any, error) {
 			return nil, badRequest("leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
 		}
 	}
-	return content{stream: func(e *events) { followLog(e, r.View, shown, offset) }}, nil
+	return content{stream: func(e *eventStream) { followLog(e, r.View, shown, offset) }}, nil
 }
 
 // maxEventText is the most bytes of the text of one event.
 const maxEventText = 32 << 10
 
 // followLog sends what a run prints until it has ended and all was sent.
-func followLog(e *events, source view.Source, shown view.Run, offset int64) {
+func followLog(e *eventStream, source view.Source, shown view.Run, offset int64) {
 	for {
 		// Poll first: then all that was printed before the end is read.
-		record, again, err := pollRun(e, source, &shown)
+		record, nextPoll, err := pollRun(e, source, &shown)
 		if err != nil {
 			return
 		}
-		over := again == 0
-		sent, err := sendLog(e, source, shown, offset, over)
+		ended := nextPoll == 0
+		sent, err := sendLog(e, source, shown, offset, ended)
 		if err != nil {
 			return
 		}
@@ -193,14 +194,14 @@ func followLog(e *events, source view.Source, shown view.Run, offset int64) {
 		switch {
 		case sent > 0:
 			continue
-		case over:
+		case ended:
 			if record.Outcome != "" {
 				shown = view.EndedRun(source, record)
 			}
 			e.send(strconv.FormatInt(offset, 10), "end", shown)
 			return
 		}
-		if !wait(e, time.After(again)) {
+		if !wait(e, time.After(nextPoll)) {
 			return
 		}
 	}
@@ -208,7 +209,7 @@ func followLog(e *events, source view.Source, shown view.Run, offset int64) {
 
 // pollRun returns how far the run is. A run that waits for a tick has no file yet, so it is looked
 // up anew.
-func pollRun(e *events, source view.Source, shown *view.Run) (record state.Row, again time.Duration, err error) {
+func pollRun(e *eventStream, source view.Source, shown *view.Run) (record state.Row, wait time.Duration, err error) {
 	if shown.State != view.RunWaiting {
 		return view.Poll(e.ctx, source, shown.Row)
 	}
@@ -220,22 +221,22 @@ func pollRun(e *events, source view.Source, shown *view.Run) (record state.Row, 
 	return now.Row, time.Second, nil
 }
 
-// sendLog sends the next part and returns its length. Unless over, it keeps back an incomplete
-// character at the end.
-func sendLog(e *events, source view.Source, shown view.Run, offset int64, over bool) (int64, error) {
+// sendLog sends the next part and returns its length. Unless the run has ended, it keeps back an
+// incomplete character at the end.
+func sendLog(e *eventStream, source view.Source, shown view.Run, offset int64, ended bool) (int64, error) {
 	log, err := source.Log(shown, false, offset, 0, maxEventText)
 	if err != nil || log.Offset < offset {
 		return 0, err
 	}
-	whole := log.Text
-	if !over || len(whole) == maxEventText {
-		whole = wholeCharacters(whole)
+	text := log.Text
+	if !ended || len(text) == maxEventText {
+		text = wholeCharacters(text)
 	}
-	if len(whole) == 0 {
+	if len(text) == 0 {
 		return 0, nil
 	}
-	behind := log.Offset + int64(len(whole))
-	return behind - offset, e.send(strconv.FormatInt(behind, 10), "log", logEvent{log.Offset, string(whole)})
+	end := log.Offset + int64(len(text))
+	return end - offset, e.send(strconv.FormatInt(end, 10), "log", logEvent{log.Offset, string(text)})
 }
 
 // wholeCharacters leaves out the beginning of a character at the end.

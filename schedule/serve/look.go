@@ -73,7 +73,7 @@ func getTask(r *Visit) (any, error) {
 	if r.query.is("source") {
 		return getSource(r)
 	}
-	definition, t, err := definition(r, r.PathValue("name"))
+	definition, t, err := definitionOf(r, r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func getTask(r *Visit) (any, error) {
 	return c, nil
 }
 
-func definition(r *Visit, name string) (view.Definition, *schedule.Task, error) {
+func definitionOf(r *Visit, name string) (view.Definition, *schedule.Task, error) {
 	t, err := view.FindTask(r.Schedule, name)
 	if err != nil {
 		return view.Definition{}, nil, err
@@ -150,7 +150,7 @@ func getRuns(r *Visit) (any, error) {
 	}
 	records, next, err := page(r.Context(), q)
 	if err == nil && len(records) == 0 && q.Task != "" {
-		err = knownTask(r, q.Task)
+		err = checkTaskKnown(r, q.Task)
 	}
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func getSummary(r *Visit) (any, error) {
 	}
 	all, err := r.View.Summaries(r.Context(), task, since, until)
 	if err == nil && len(all) == 0 && task != "" {
-		err = knownTask(r, task)
+		err = checkTaskKnown(r, task)
 	}
 	if err != nil {
 		return nil, err
@@ -187,33 +187,34 @@ func getSummary(r *Visit) (any, error) {
 	return pageOf(view.SummariesOf(all), cursor{}), nil
 }
 
-// knownTask returns an error for a task that is neither in the schedule nor in the history.
-func knownTask(r *Visit, name string) error {
-	_, err := view.FindTask(r.Schedule, name)
-	if err == nil {
+// checkTaskKnown returns an error for a task that is neither in the schedule nor in the history.
+func checkTaskKnown(r *Visit, name string) error {
+	_, taskErr := view.FindTask(r.Schedule, name)
+	if taskErr == nil {
 		return nil
 	}
-	all, rerr := r.View.Records(r.Context())
-	if rerr != nil {
-		return rerr
+	records, err := r.View.Records(r.Context())
+	if err != nil {
+		return err
 	}
-	defer all.Close()
-	if found, rerr := all.Find(r.Context(), state.Query{Task: name, Limit: 1}); rerr != nil || len(found) > 0 {
-		return rerr
+	defer records.Close()
+	found, err := records.Find(r.Context(), state.Query{Task: name, Limit: 1})
+	if err != nil || len(found) > 0 {
+		return err
 	}
-	return err
+	return taskErr
 }
 
 // historyQuery reads the parameters of a list of runs.
 func historyQuery(r *Visit) (q state.Query, err error) {
-	below := r.query.cursor
-	if (below.item != "") == below.at.IsZero() {
+	after := r.query.cursor
+	if (after.item != "") == after.at.IsZero() { // a cursor has both, and no cursor has neither
 		return q, badCursor()
 	}
 	q = state.Query{
 		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"],
 		Limit: int(r.query.numbers["limit"]),
-		Below: state.Position{Slot: below.at, ID: below.item},
+		Below: state.Position{Slot: after.at, ID: after.item},
 	}
 	for _, word := range r.query.Values["outcome"] {
 		o, ok := outcome.Parse(word)
@@ -228,9 +229,12 @@ func historyQuery(r *Visit) (q state.Query, err error) {
 
 func getRun(r *Visit) (any, error) { return runOf(r, r.PathValue("id")) }
 
+// minID is the shortest part of an id with which a run may be shown.
+const minID = 4
+
 // runOf returns the run that id stands for: the whole id, a beginning or an end.
 func runOf(r *Visit, id string) (view.Run, error) {
-	if len(id) < 4 {
+	if len(id) < minID {
 		return view.Run{}, notFound("write at least four characters of its id", "there is no run %q", id)
 	}
 	return r.View.Run(r.Context(), id)
@@ -305,21 +309,30 @@ func getBadge(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	word, colour := "unknown", "#6b7280"
-	if all, err := r.View.Records(r.Context()); err == nil {
-		defer all.Close()
-		if last, err := all.Last(r.Context(), []string{t.Name}); err == nil && last[t.Name].ID != "" {
-			word, colour = last[t.Name].OutcomeText(), "#15803d"
-			switch {
-			case last[t.Name].Outcome.Failure():
-				colour = "#b91c1c"
-			case last[t.Name].Warned():
-				colour = "#b45309"
-			}
-		}
-	}
+	word, colour := lastOutcome(r, t.Name)
 	return content{text: []byte(badgeOf(t.Name, word, colour)),
 		header: map[string]string{"Cross-Origin-Resource-Policy": "cross-origin"}}, nil
+}
+
+// lastOutcome returns how the last run of a task ended, and the colour for that.
+func lastOutcome(r *Visit, task string) (word, colour string) {
+	const unknown, grey, green, amber, red = "unknown", "#6b7280", "#15803d", "#b45309", "#b91c1c"
+	records, err := r.View.Records(r.Context())
+	if err != nil {
+		return unknown, grey
+	}
+	defer records.Close()
+	all, err := records.Last(r.Context(), []string{task})
+	last := all[task]
+	switch {
+	case err != nil || last.ID == "":
+		return unknown, grey
+	case last.Outcome.Failure():
+		return last.OutcomeText(), red
+	case last.Warned():
+		return last.OutcomeText(), amber
+	}
+	return last.OutcomeText(), green
 }
 
 // badgeOf draws a badge: the name of the task, and how its last run ended, in words and in colour.

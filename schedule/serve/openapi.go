@@ -102,7 +102,7 @@ func (d documenter) parameters(r route) (all []any) {
 	switch {
 	case r.cached():
 		header("If-None-Match", "the ETag of an answer that is at hand: 304 when it is still the same")
-	case r.kind == eventStream:
+	case r.kind == eventStreamType:
 		header("Last-Event-ID", "the id of the last event that was seen")
 	case r.scope == ScopeEdit:
 		header("If-Match", "the ETag of the task, where it is there")

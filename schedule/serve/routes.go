@@ -28,14 +28,14 @@ type route struct {
 }
 
 const (
-	eventStream = "text/event-stream"
-	plainText   = "text/plain; charset=utf-8"
-	schemaJSON  = "application/schema+json"
-	yamlText    = "application/yaml"
+	eventStreamType = "text/event-stream"
+	plainText       = "text/plain; charset=utf-8"
+	schemaJSON      = "application/schema+json"
+	yamlText        = "application/yaml"
 )
 
 // cached reports whether the answers have an ETag.
-func (rt route) cached() bool { return rt.method == http.MethodGet && rt.kind != eventStream }
+func (rt route) cached() bool { return rt.method == http.MethodGet && rt.kind != eventStreamType }
 
 func (rt route) takesBody() bool { return rt.body != nil || rt.method == http.MethodPut }
 
@@ -129,14 +129,14 @@ func routes() []route {
 		{method: "GET", path: "/runs/{id}/log/stream", scope: ScopeRead, handle: getLogStream,
 			about: "The output of a run, as it comes: " +
 				"events `log` {offset, text} and, when it has ended, `end` (a run)",
-			status: 200, kind: eventStream, errors: []int{404, 409},
+			status: 200, kind: eventStreamType, errors: []int{404, 409},
 			params: []param{
 				{name: "offset", kind: kindBytes, about: "from this byte on, unless there is a Last-Event-ID"},
 			}},
 		{method: "GET", path: "/events", scope: ScopeRead, handle: getEvents,
 			about: "Changes as they come: events `run`, `tick`, `pauses`, `waiting`, `schedule`; " +
 				"first `ready`, or `reset` if some were missed",
-			status: 200, kind: eventStream},
+			status: 200, kind: eventStreamType},
 		{method: "GET", path: "/servers", scope: ScopeRead, handle: getServers,
 			about:  "The servers that share the schedule",
 			status: 200, value: page[view.Server]{}, errors: []int{404}},

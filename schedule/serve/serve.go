@@ -51,7 +51,7 @@ func serveUntil(
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	server := &http.Server{
-		Handler:           marking(handler),
+		Handler:           withBusyMark(handler),
 		ReadHeaderTimeout: t.header,
 		ReadTimeout:       t.read,
 		WriteTimeout:      t.write,
@@ -92,11 +92,11 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// markIdle marks a connection as not being answered, when its last answer is sent. When the handler
-// returns, its last bytes may not be sent yet.
+// markIdle is called for each change of a connection's state. A connection is idle when the whole
+// answer is sent, which is later than the return of the handler.
 func markIdle(conn net.Conn, state http.ConnState) {
 	if c := countedOf(conn); c != nil && state == http.StateIdle {
-		c.mark(false)
+		c.setBusy(false)
 	}
 }
 
@@ -154,7 +154,8 @@ func listenUnix(path string) (net.Listener, error) {
 	return newBounded(l), nil
 }
 
-// URL returns the URL of a listener. If it listens at all addresses, the URL has the name.
+// URL returns the URL at which people reach a listener, with name as the host if it listens at all
+// addresses.
 func URL(l net.Listener, name, base string, secure bool) string {
 	scheme := "http"
 	if secure {
@@ -172,27 +173,27 @@ func URL(l net.Listener, name, base string, secure bool) string {
 
 // MaxConnections is how many connections there may be. A further connection takes the place of the
 // connection that has been idle for longest, so a client that opens thousands keeps nobody else
-// out. A connection is idle until all of a request has come. If all connections are being answered,
-// the new one waits.
+// out. A connection is idle until all of a request has come; then it is busy until the answer is
+// sent. If all connections are busy, the new one waits.
 const MaxConnections = 1024
 
 // reservedFiles is how many descriptors connections leave for everything else: histories, logs, the
 // files of runs.
 const reservedFiles = 256
 
-// A boundedListener has at most a number of connections at a time.
+// A boundedListener has at most limit connections at a time.
 type boundedListener struct {
 	net.Listener
-	most int
+	limit int
 
-	mu     sync.Mutex
-	freed  *sync.Cond // a connection has left, or is not answered any more
-	number int        // of the connection that came last
-	all    map[*countedConn]bool
+	mu        sync.Mutex
+	freed     *sync.Cond // a connection has left, or is not busy any more
+	lastOrder int        // of the connection that came last
+	all       map[*countedConn]bool
 }
 
 func newBounded(l net.Listener) *boundedListener {
-	b := &boundedListener{Listener: l, most: connectionLimit(), all: map[*countedConn]bool{}}
+	b := &boundedListener{Listener: l, limit: connectionLimit(), all: map[*countedConn]bool{}}
 	b.freed = sync.NewCond(&b.mu)
 	return b
 }
@@ -214,7 +215,7 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.all) >= b.most {
+	for len(b.all) >= b.limit {
 		if idle := b.longestIdle(); idle != nil {
 			delete(b.all, idle)
 			idle.Conn.Close()
@@ -222,17 +223,16 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 			b.freed.Wait()
 		}
 	}
-	b.number++
-	c := &countedConn{Conn: conn, listener: b, since: b.number}
+	b.lastOrder++
+	c := &countedConn{Conn: conn, listener: b, order: b.lastOrder}
 	b.all[c] = true
 	return c, nil
 }
 
-// longestIdle returns the connection that has not been answered for longest; nil if all are being
-// answered.
+// longestIdle returns the connection that has been idle for longest; nil if all are busy.
 func (b *boundedListener) longestIdle() (longest *countedConn) {
 	for c := range b.all {
-		if !c.answered && (longest == nil || c.since < longest.since) {
+		if !c.busy && (longest == nil || c.order < longest.order) {
 			longest = c
 		}
 	}
@@ -243,8 +243,8 @@ func (b *boundedListener) longestIdle() (longest *countedConn) {
 type countedConn struct {
 	net.Conn
 	listener *boundedListener
-	since    int  // it came, or was answered last, after so many
-	answered bool // at this moment
+	busy     bool // is being answered
+	order    int  // lastOrder when it came, or became idle or busy: the smallest is idle for longest
 }
 
 func (c *countedConn) Close() error {
@@ -255,16 +255,17 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-func (c *countedConn) mark(answered bool) {
+func (c *countedConn) setBusy(busy bool) {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.answered, c.since = answered, c.listener.number
+	c.busy, c.order = busy, c.listener.lastOrder
 	c.listener.freed.Signal()
 }
 
 type countedKey struct{}
 
-// countedOf is the countedConn beneath a connection of a server; nil if it has no such connection.
+// countedOf returns the countedConn beneath a connection of a server; nil if it has no such
+// connection.
 func countedOf(conn net.Conn) *countedConn {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
@@ -273,13 +274,13 @@ func countedOf(conn net.Conn) *countedConn {
 	return c
 }
 
-// marking marks the connection of a request as being answered, when all of the request has come.
-// The server takes the mark away when the answer is sent.
-func marking(handler http.Handler) http.Handler {
+// withBusyMark makes the connection of a request busy when all of the request has come. markIdle
+// makes it idle when the answer is sent.
+func withBusyMark(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(countedKey{}).(*countedConn); ok {
 			if r.Body == http.NoBody {
-				c.mark(true)
+				c.setBusy(true)
 			} else {
 				r.Body = &arrivingBody{r.Body, c}
 			}
@@ -288,8 +289,8 @@ func marking(handler http.Handler) http.Handler {
 	})
 }
 
-// An arrivingBody marks its connection as being answered when its end has come. Until then the
-// connection makes room for others, whichever handler reads the body.
+// An arrivingBody makes its connection busy when its end has come. Until then the connection makes
+// room for others, whichever handler reads the body.
 type arrivingBody struct {
 	io.ReadCloser
 	conn *countedConn
@@ -298,16 +299,16 @@ type arrivingBody struct {
 func (a *arrivingBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
-		a.conn.mark(true)
+		a.conn.setBusy(true)
 	}
 	return n, err
 }
 
-// makeWay lets the connection of a request make room for others, though its answer is still to
+// setIdleEarly lets the connection of a request make room for others, though its answer is still to
 // come.
-func makeWay(ctx context.Context) {
+func setIdleEarly(ctx context.Context) {
 	if c, ok := ctx.Value(countedKey{}).(*countedConn); ok {
-		c.mark(false)
+		c.setBusy(false)
 	}
 }
 
@@ -321,12 +322,12 @@ func peerOf(ctx context.Context) (user string, ok bool) {
 
 // peerName returns the name of the user at the other end of a socket, if the system knows it.
 func peerName(socket *net.UnixConn) string {
-	uid, cerr := 0, error(nil)
+	uid, credentialsErr := 0, error(nil)
 	raw, err := socket.SyscallConn()
 	if err == nil {
-		err = raw.Control(func(fd uintptr) { uid, cerr = peerCredentials(int(fd)) })
+		err = raw.Control(func(fd uintptr) { uid, credentialsErr = peerCredentials(int(fd)) })
 	}
-	if err != nil || cerr != nil {
+	if err != nil || credentialsErr != nil {
 		return "socket"
 	}
 	return view.UserName(uid)

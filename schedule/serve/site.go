@@ -83,8 +83,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // forReaders lets callers through who may look at one of the schedules at least. Others go to the
-// form. A token of another schedule of the site is not counted as a
-// wrong attempt.
+// form. A token of another schedule of the site is not counted as a wrong attempt.
 func (s *Site) forReaders(show func(http.ResponseWriter, *http.Request, []Sighting)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var seen []Sighting
@@ -117,5 +116,5 @@ func streamChanges(w http.ResponseWriter, r *http.Request, seen []Sighting) {
 	for _, sighting := range seen {
 		all = append(all, sighting.Server)
 	}
-	stream(w, r, func(e *events) { followChanges(e, r.Header.Get("Last-Event-ID"), all...) })
+	stream(w, r, func(e *eventStream) { followChanges(e, r.Header.Get("Last-Event-ID"), all...) })
 }

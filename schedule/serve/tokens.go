@@ -141,11 +141,11 @@ func Tokens(dir string) ([]Token, error) {
 
 func tokensPath(dir string) string { return filepath.Join(dir, "tokens.json") }
 
-func changeTokens(dir string, change func([]Token) ([]Token, error)) error {
+func changeTokens(dir string, edit func([]Token) ([]Token, error)) error {
 	return statedir.Exclusively(dir, func() error {
 		all, err := Tokens(dir)
 		if err == nil {
-			all, err = change(all)
+			all, err = edit(all)
 		}
 		if err != nil {
 			return err
@@ -170,8 +170,8 @@ type keyring struct {
 	inMemory []Token // sessions that end with the server
 }
 
-// find returns the token of a secret, which is no session. The error says why the file cannot be
-// read: then nobody is let in.
+// find returns the token of a secret. It finds no session: see findHash. The error says why the
+// file cannot be read: then nobody is let in.
 func (k *keyring) find(secret string) (Token, bool, error) {
 	found, ok, err := k.findHash(tokenHash(secret))
 	return found, ok && found.Session == nil, err
@@ -207,7 +207,7 @@ func (k *keyring) findHash(hash string) (Token, bool, error) {
 	return found, ok, nil
 }
 
-// remember keeps a session until the server ends, but for the limit of withSession.
+// remember keeps a session until the server ends; withSession may drop it earlier.
 func (k *keyring) remember(session Token, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -228,9 +228,9 @@ func (k *keyring) forget(session Token) error {
 	return k.change(func(all []Token) ([]Token, error) { return slices.DeleteFunc(slices.Clone(all), isMeant), nil })
 }
 
-// change changes the file, and has it read again.
-func (k *keyring) change(change func([]Token) ([]Token, error)) error {
-	err := changeTokens(k.dir, change)
+// change edits the file, and has it read again.
+func (k *keyring) change(edit func([]Token) ([]Token, error)) error {
+	err := changeTokens(k.dir, edit)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.byHash = nil

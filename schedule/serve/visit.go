@@ -168,7 +168,7 @@ func (r *Visit) prepare(rt route) (leave func(), err error) {
 		return nil, err
 	}
 	leave = func() { giveBack(); cancel() }
-	if rt.kind != eventStream {
+	if rt.kind != eventStreamType {
 		r.Request = r.Request.WithContext(ctx)
 	}
 	if rt.needsNoSchedule {

@@ -26,7 +26,7 @@ func showForecast(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := foreseen{p, shownIn(r, p.Schedule)}
+	f := forecastPage{p, shownIn(r, p.Schedule)}
 	p.put(`<h1>Forecast</h1>`)
 	f.spanForm()
 	p.put(`<div id="forecast"><p class="about">%s to %s: %s of %s, if runs take as long as they usually do.</p>`,
@@ -41,13 +41,13 @@ func showForecast(p *page) error {
 	return nil
 }
 
-type foreseen struct {
+type forecastPage struct {
 	*page
 	forecast.Report
 }
 
-// shownIn has a forecast in the zone of a schedule. In a zone that differs by half an hour, the
-// cells of the heatmap begin at half past.
+// shownIn returns a copy of the forecast whose hours are in the zone of the schedule. If that zone
+// differs by half an hour, the cells of the heatmap begin at half past.
 func shownIn(r forecast.Report, s *schedule.Schedule) forecast.Report {
 	basis, sums := *r.Basis, *r.Sums
 	basis.Schedule, sums.Hours = s, slices.Clone(sums.Hours)
@@ -71,15 +71,15 @@ func (p *page) day(name string) (at time.Time, err error) {
 	return at, nil
 }
 
-var spansAhead = []struct{ value, label string }{
+var spanChoices = []struct{ value, label string }{
 	{"1d", "a day"}, {"7d", "a week"}, {"14d", "two weeks"}, {"31d", "31 days"},
 }
 
-func (p foreseen) spanForm() {
+func (p forecastPage) spanForm() {
 	p.put(`<form class="filter" method="get" action="%s/forecast"><label>From <input type="date" name="since" value="%s"></label><label>For <select name="for">`,
 		p.base, p.From.In(p.zone).Format(time.DateOnly))
 	given, listed := cmp.Or(p.query("for"), "7d"), false
-	for _, s := range spansAhead {
+	for _, s := range spanChoices {
 		p.put(`<option value="%s"%s>%s</option>`, s.value, markupIf(s.value == given, " selected"), s.label)
 		listed = listed || s.value == given
 	}
@@ -89,7 +89,7 @@ func (p foreseen) spanForm() {
 	p.put(`</select></label><button>Show</button></form>`)
 }
 
-func (p foreseen) sums() {
+func (p forecastPage) sums() {
 	p.put(`<section><h2>In all</h2><dl class="facts">`)
 	for _, line := range p.Lines() {
 		if line.At.IsZero() {
@@ -101,7 +101,7 @@ func (p foreseen) sums() {
 	p.put(`</dl></section>`)
 }
 
-func (p foreseen) heatmap() {
+func (p forecastPage) heatmap() {
 	p.put(`<section><h2>Runs at once, by hour</h2><div class="wide" tabindex="0" role="region" aria-label="Runs at once, by hour"><table class="heat"><thead><tr><th>%s`, p.zone)
 	for hour := range 24 {
 		p.put(`<th class="n">%s`, fmt.Sprintf("%02d", hour))
@@ -123,9 +123,8 @@ func (p foreseen) heatmap() {
 	p.put(`</section>`)
 }
 
-// cell writes an hour: its number is how many runs there are at once, at most. Its colour tells,
-// too.
-func (p foreseen) cell(c forecast.Cell) {
+// cell writes an hour: the largest number of runs at once. Its colour shows the same number.
+func (p forecastPage) cell(c forecast.Cell) {
 	switch {
 	case !c.Exists:
 		p.put(`<td></td>`)
@@ -140,7 +139,7 @@ func (p foreseen) cell(c forecast.Cell) {
 // maxRows is how many tasks are listed that start late, or that skip; the API has all.
 const maxRows = 50
 
-func (p foreseen) late() {
+func (p forecastPage) late() {
 	late := p.LateTasks()
 	if len(late) == 0 {
 		return
@@ -153,10 +152,11 @@ func (p foreseen) late() {
 			cmp.Or(p.Behind(t), "–"))
 	}
 	p.put(`</tbody></table>`)
-	p.more(len(late))
+	p.moreTasks(len(late))
+	p.put(`</section>`)
 }
 
-func (p foreseen) skips() {
+func (p forecastPage) skips() {
 	skipping := p.SkippingTasks()
 	if len(skipping) == 0 {
 		return
@@ -168,21 +168,21 @@ func (p foreseen) skips() {
 			p.timeLink(t.FirstTroubleSkip.At), p.Since(t))
 	}
 	p.put(`</tbody></table>`)
-	p.more(len(skipping))
-}
-
-func (p foreseen) more(rows int) {
-	if rows > maxRows {
-		p.put(`<p class="quiet">and %s</p>`, humanize.Count(rows-maxRows, "more task"))
-	}
+	p.moreTasks(len(skipping))
 	p.put(`</section>`)
 }
 
-func (p foreseen) timeLink(at time.Time) markup {
+func (p forecastPage) moreTasks(rows int) {
+	if rows > maxRows {
+		p.put(`<p class="quiet">and %s</p>`, humanize.Count(rows-maxRows, "more task"))
+	}
+}
+
+func (p forecastPage) timeLink(at time.Time) markup {
 	return format(`<a href="%s">%s</a>`, p.timelineURL(at), forecast.DayAndTime(at, p.zone))
 }
 
-func (p foreseen) notes() {
+func (p forecastPage) notes() {
 	p.put(`<ul class="notes">`)
 	for _, n := range p.Notes {
 		p.put(`<li>%s`, n.Text)
@@ -194,6 +194,6 @@ func (p foreseen) notes() {
 }
 
 // timelineURL is six hours of the timeline, with a time in their middle.
-func (p foreseen) timelineURL(at time.Time) string {
+func (p forecastPage) timelineURL(at time.Time) string {
 	return p.base + "/timeline?hours=6&at=" + url.QueryEscape(at.UTC().Format(time.RFC3339))
 }

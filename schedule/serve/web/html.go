@@ -140,9 +140,9 @@ func (w *writer) bar(b bar) {
 		b.href, b.class, b.left, b.width, b.top, b.height, b.title)
 }
 
-// shape is the class of the bar of an outcome, and which part of the height it has: a failure is
-// tall, a slot that did not run is low.
-func shape(r state.Result) (class string, height float64) {
+// shape returns the class of the bar of an outcome, and which part of the height it has: a failure
+// is tall, a slot that did not run is low.
+func shape(r state.Result) (class string, share float64) {
 	switch r.Outcome {
 	case outcome.Succeeded:
 		if r.Warned() {

@@ -68,25 +68,25 @@ func (p runTable) listQuery(task string, limit int) (q state.Query, err error) {
 	return q, err
 }
 
-// A recordPage is view.Source.Page or PageOfAll.
-type recordPage func(context.Context, state.Query) ([]state.Row, state.Position, error)
+// A recordReader is view.Source.Page or PageOfAll.
+type recordReader func(context.Context, state.Query) ([]state.Row, state.Position, error)
 
 // maxReads bounds how often matching reads MaxPageSize records for one page.
 const maxReads = 10
 
-// matching is a page of the records that have all of the words in their task, their reason, their
-// origin or their notes. If few records have them, the page is short, and the next page goes on
-// where this one stopped looking.
-func (page recordPage) matching(
+// matching returns a page of the records that have all of the words in their task, their reason,
+// their origin or their notes. If few records have them, the page is short, and the next page goes
+// on where this one stopped looking.
+func (read recordReader) matching(
 	ctx context.Context, q state.Query, words []string,
 ) (found []state.Row, next state.Position, err error) {
 	if len(words) == 0 {
-		return page(ctx, q)
+		return read(ctx, q)
 	}
 	limit := q.Limit
 	q.Limit = view.MaxPageSize
 	for range maxReads {
-		records, below, err := page(ctx, q)
+		records, below, err := read(ctx, q)
 		if err != nil {
 			return nil, next, err
 		}
@@ -154,11 +154,11 @@ func (p runTable) listRuns(task string, limit int) error {
 	if err != nil {
 		return err
 	}
-	page := recordPage(p.View.Page)
+	read := recordReader(p.View.Page)
 	if p.isOfAllServers() {
-		page = p.View.PageOfAll
+		read = p.View.PageOfAll
 	}
-	records, next, err := page.matching(p.request.Context(), q, strings.Fields(strings.ToLower(p.query("q"))))
+	records, next, err := read.matching(p.request.Context(), q, strings.Fields(strings.ToLower(p.query("q"))))
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (p runTable) listRuns(task string, limit int) error {
 		p.put(`<a href="%s">↑ the newest</a>`, p.urlWith("below", ""))
 	}
 	if next.ID != "" {
-		p.put(`<a href="%s" rel="next">older →</a>`, p.urlWith("below", strconv.FormatInt(next.Slot.UnixMicro(), 10)+"."+next.ID))
+		p.put(`<a href="%s" rel="next">older →</a>`, p.urlWith("below", positionText(next)))
 	}
 	p.put(`</nav>`)
 	return nil
@@ -194,6 +194,11 @@ func (p runTable) below() state.Position {
 	return state.Position{Slot: slot, ID: run}
 }
 
+// positionText returns the parameter that below reads.
+func positionText(p state.Position) string {
+	return strconv.FormatInt(p.Slot.UnixMicro(), 10) + "." + p.ID
+}
+
 // recordTable writes a row for each record, and one row for skips that follow each other. Rows name
 // their task only withTask.
 func (p runTable) recordTable(records []state.Row, withTask bool) {
@@ -208,7 +213,7 @@ func (p runTable) recordTable(records []state.Row, withTask bool) {
 	p.put(`<th>Run</tr></thead><tbody>`)
 	elsewhere := view.RanElsewhere(p.request.Context(), p.View, records)
 	for len(records) > 0 {
-		if n := p.foldable(records, elsewhere); n >= minFolded {
+		if n := p.countFoldable(records, elsewhere); n >= minFolded {
 			p.folded(records[:n], withTask)
 			records = records[n:]
 			continue
@@ -222,9 +227,9 @@ func (p runTable) recordTable(records []state.Row, withTask bool) {
 // minFolded is the fewest skips in a row that become one line.
 const minFolded = 3
 
-// foldable is how many of the records, from the first on, are skips that can be one line: they are
-// of one task or have one reason, and ran nowhere else. Somebody who asks for skips sees each.
-func (p runTable) foldable(records []state.Row, elsewhere map[string]state.Row) (n int) {
+// countFoldable counts the records, from the first on, that are skips that can be one line: they
+// are of one task or have one reason, and ran nowhere else. Somebody who asks for skips sees each.
+func (p runTable) countFoldable(records []state.Row, elsewhere map[string]state.Row) (n int) {
 	if p.query("outcome") != "" {
 		return 0
 	}
@@ -270,7 +275,7 @@ func (p runTable) folded(records []state.Row, withTask bool) {
 	if p.isOfAllServers() {
 		p.put(`<td></td>`)
 	}
-	above := strconv.FormatInt(newest.Slot.UnixMicro()+1, 10) + "."
+	above := positionText(state.Position{Slot: newest.Slot.Add(time.Microsecond)}) // just above the newest of them
 	p.put(`<td data-label="run"><a href="%s">each</a></td></tr>`, p.urlWith("outcome", string(outcome.Skipped), "below", above))
 }
 
