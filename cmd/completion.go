@@ -275,7 +275,7 @@ func (c completer) withRecords(find func(context.Context, *schedule.Schedule, *v
 	s := c.schedule()
 	bounded, cancel := context.WithTimeout(noDeadline, completionTimeout)
 	defer cancel()
-	records, err := view.Look(bounded, s.StateDir)
+	records, err := view.OpenRecords(bounded, s.StateDir)
 	if err != nil {
 		return
 	}

@@ -112,7 +112,7 @@ func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]stat
 	t.Helper()
 	became := map[string]state.Row{}
 	for end := time.Now().Add(patience); len(became) < tasks && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		all, err := view.Look(t.Context(), dir)
+		all, err := view.OpenRecords(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,8 +127,8 @@ func (m *matcher) match(entry crontab.Entry) bool {
 	return false
 }
 
-// sameWork reports whether a task does the same as a task that was imported from a line. What a
-// task has besides, such as hooks and retries, may differ.
+// sameWork reports whether a task does the same as a task that was imported from a line. The task
+// may have other keys besides, such as hooks and retries.
 func sameWork(a, b *schedule.Task) bool {
 	sameCommand := a.Command.Line == b.Command.Line && len(a.Command.List) == 0 &&
 		fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell)

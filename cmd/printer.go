@@ -98,7 +98,7 @@ func (c *console) finishOutput(code int) int {
 		c.warn("%s of this report are lost: nobody read them", humanize.Count(lost, "line"))
 	}
 	code = c.codeAfterWriting(code)
-	// What was printed above goes through a printer, too.
+	// The lines printed above go through a printer, too.
 	for _, p := range c.printers {
 		p.drain()
 	}

@@ -82,7 +82,8 @@ func (c *console) parseRequest(
 				"--at %q is in the past: it is %s", o.at, humanize.MinuteZone(now, zone))
 		}
 	}
-	return at.UTC().Round(0).Truncate(time.Microsecond), params, nil // as the history keeps it, without the monotonic clock
+	// As the history keeps it: without the monotonic clock, to the microsecond.
+	return at.UTC().Round(0).Truncate(time.Microsecond), params, nil
 }
 
 // A request is a run that trigger or retry has asked for.

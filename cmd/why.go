@@ -344,7 +344,7 @@ func obstacles(q *view.Inquiry) (lines []string) {
 			q.Task.Mutex, answer.Held, withoutMutex(q))
 	}
 	switch {
-	case answer.Failures >= view.MostFailures:
+	case answer.Failures >= view.MaxFailures:
 		add("all of its last %d runs failed", answer.Failures)
 	case answer.Failures > 1:
 		add("its last %d runs failed", answer.Failures)

@@ -194,7 +194,7 @@ func (s *sight) readRuns(dir string) {
 	s.ended = nil
 	ctx, cancel := context.WithTimeout(context.Background(), maxLookTime)
 	defer cancel()
-	all, err := view.Look(ctx, dir)
+	all, err := view.OpenRecords(ctx, dir)
 	if err != nil {
 		return
 	}

@@ -76,7 +76,7 @@ func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
 		m.Reasons = append(m.Reasons, toReason(v))
 	}
 	if len(e.Slots) == 0 && q.Task.When.Boot {
-		e.Slots = q.atBoot(ctx, e.Minute)
+		e.Slots = q.bootSlots(ctx, e.Minute)
 	}
 	if q.source.Schedule.Active(q.Task) {
 		m.Due = len(e.Slots) > 0
@@ -197,8 +197,8 @@ func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
 	if i := slices.IndexFunc(q.Live, ofSlot); i >= 0 {
 		return RunningText(q.Live[i], q.Now), nil
 	}
-	if i := slices.IndexFunc(q.deferred, ofSlot); i >= 0 {
-		run := q.deferred[i].ID
+	if i := slices.IndexFunc(q.waiting, ofSlot); i >= 0 {
+		run := q.waiting[i].ID
 		i := slices.IndexFunc(q.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run }) // it has each
 		return q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
@@ -327,7 +327,7 @@ func (q *Inquiry) isHere(at time.Time, records []Record) bool {
 	ran := func(r Record) bool { return r.Origin == "" && slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) }
 	isOfSlot := func(row state.Row) bool { return q.isOf(row, at) }
 	return slices.ContainsFunc(records, ran) ||
-		slices.ContainsFunc(slices.Concat(q.Live, q.lost, q.deferred), isOfSlot)
+		slices.ContainsFunc(slices.Concat(q.Live, q.lost, q.waiting), isOfSlot)
 }
 
 // claimElsewhere says whether another server has claimed a slot that has no known run. It returns

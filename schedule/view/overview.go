@@ -26,7 +26,7 @@ type Overview struct {
 type Incident struct {
 	Trouble
 	IsPast   bool      // it is not so any more
-	Failures int       // how many of its last runs failed one after another, counted up to MostFailures
+	Failures int       // how many of its last runs failed one after another, counted up to MaxFailures
 	First    time.Time // when the first of these ended
 	Printed  []string  // the last lines that the run printed
 	failed   state.Row
@@ -209,7 +209,7 @@ func addDetails(ctx context.Context, s Source, all *Records, h *Health, incident
 
 // addFailures adds the failures of a task since its last success.
 func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth) error {
-	query := state.Query{Task: i.Task, Limit: MostFailures}
+	query := state.Query{Task: i.Task, Limit: MaxFailures}
 	for _, total := range t.Totals {
 		if total.Outcome == outcome.Succeeded {
 			query.Since = total.Slot.Add(time.Microsecond) // Since includes its time: not the success itself

@@ -24,9 +24,9 @@ type Records struct {
 	Err  error       // why the database cannot be read; then all else is empty
 }
 
-// Look opens the database of a state folder to read. If the database does not exist, the records
-// are empty. Err of the records is the returned error.
-func Look(ctx context.Context, dir string) (*Records, error) {
+// OpenRecords opens the database of a state folder to read. If the database does not exist, the
+// records are empty. Err of the records is the returned error.
+func OpenRecords(ctx context.Context, dir string) (*Records, error) {
 	r := &Records{}
 	if r.DB, r.Err = state.OpenRead(dir, state.Patience); r.Err != nil {
 		return r, r.Err
@@ -108,20 +108,20 @@ func Usual(dir string, tasks []string) map[string]time.Duration {
 
 // A TaskPast is what became of the slots of a task in some time.
 type TaskPast struct {
-	Records []state.Row  // the newest first, and Short; if there are too many, only records of several slots
+	Records []state.Row  // the newest first, with the fields that state.Past reads; if too many, only ranges
 	Hours   []state.Hour // all other records, the earliest first; nil if Records has all
 }
 
-// PastOf returns what became of the slots of each span before until. A task with more than most
+// PastOf returns what became of the slots of each span before until. A task with more than limit
 // records in its span comes with its hours. The cost does not depend on how many records there are.
 func (r *Records) PastOf(
-	ctx context.Context, spans []state.Span, until time.Time, most int,
+	ctx context.Context, spans []state.Span, until time.Time, limit int,
 ) (map[string]TaskPast, error) {
-	few, many, err := r.split(ctx, spans, until, most)
+	listed, summed, err := r.split(ctx, spans, until, limit)
 	if err != nil {
 		return nil, err
 	}
-	single, err := r.Newest(ctx, few, until, most)
+	single, err := r.Newest(ctx, listed, until, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -136,24 +136,25 @@ func (r *Records) PastOf(
 		slices.SortStableFunc(rows, state.NewestFirst)
 		past[s.Task] = TaskPast{Records: rows}
 	}
-	return past, r.addHours(ctx, past, many, until)
+	return past, r.addHours(ctx, past, summed, until)
 }
 
-// split splits spans into those that have at most so many records, and the others.
+// split splits spans into those that have at most limit records, and the others.
 func (r *Records) split(
-	ctx context.Context, spans []state.Span, until time.Time, most int,
-) (few, many []state.Span, err error) {
-	counts, err := r.Counts(ctx, spans, until, most+1)
+	ctx context.Context, spans []state.Span, until time.Time, limit int,
+) (listed, summed []state.Span, err error) {
+	counts, err := r.Counts(ctx, spans, until, limit+1)
 	for _, s := range spans {
-		if counts[s.Task] > most {
-			many = append(many, s)
+		if counts[s.Task] > limit {
+			summed = append(summed, s)
 		} else {
-			few = append(few, s)
+			listed = append(listed, s)
 		}
 	}
-	return few, many, err
+	return listed, summed, err
 }
 
+// addHours adds to past the hours from the earliest Since of the spans to until.
 func (r *Records) addHours(ctx context.Context, past map[string]TaskPast, spans []state.Span, until time.Time) error {
 	if len(spans) == 0 {
 		return nil
@@ -175,8 +176,8 @@ func (r *Records) addHours(ctx context.Context, past map[string]TaskPast, spans 
 	return err
 }
 
-// NewestOf returns the newest records of each of the tasks, n at most, the newest first. They are
-// Short.
+// NewestOf returns the newest records of each of the tasks, n at most, the newest first, with the
+// few fields that state.Past reads.
 func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[string][]state.Row, error) {
 	spans := make([]state.Span, len(tasks))
 	for i, task := range tasks {
@@ -189,8 +190,7 @@ func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[stri
 	return newest, err
 }
 
-// ended returns the rows that have an outcome: pictures of what waits or runs are made of other
-// rows.
+// ended drops the rows without an outcome: callers draw live runs from Records.Live.
 func ended(rows []state.Row) []state.Row {
 	return slices.DeleteFunc(rows, func(row state.Row) bool { return row.Outcome == "" })
 }
@@ -200,7 +200,7 @@ func (s Source) Records(ctx context.Context) (*Records, error) {
 	if err := Readable(s.Schedule.StateDir); err != nil {
 		return &Records{Err: err}, err
 	}
-	return Look(ctx, s.Schedule.StateDir)
+	return OpenRecords(ctx, s.Schedule.StateDir)
 }
 
 // Live returns the runs of all tasks that live on this machine, or wait for a deferred retry.
@@ -227,18 +227,18 @@ func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.
 // findByClock returns the records that the query covers, newest first. A run of --at may have a
 // slot that is yet to come: its record stands at the time at which its outcome came. If that is yet
 // to come, too, the clock was wrong, and the record stands at the end.
-func findByClock(ctx context.Context, all *Records, q state.Query, now time.Time) ([]state.Row, error) {
+func findByClock(ctx context.Context, records *Records, q state.Query, now time.Time) ([]state.Row, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
 	endsBefore := !q.Until.IsZero() && q.Until.Before(past.Until)
 	if endsBefore || q.Since.After(now) || !q.Slot.IsZero() {
-		return all.Find(ctx, q)
+		return records.Find(ctx, q)
 	}
-	found, err := all.Find(ctx, past)
+	found, err := records.Find(ctx, past)
 	if err != nil {
 		return nil, err
 	}
-	toCome, err := all.Find(ctx, future)
+	toCome, err := records.Find(ctx, future)
 	if len(toCome) == 0 {
 		return found, err
 	}
@@ -268,14 +268,14 @@ const MaxPageSize = 1000
 // (zero on the last page). Its cost does not grow with the history. The query has a Limit from 1 to
 // MaxPageSize.
 func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
-	all, err := s.Records(ctx)
+	records, err := s.Records(ctx)
 	if err != nil {
 		return nil, next, err
 	}
-	defer all.Close()
+	defer records.Close()
 	limit := q.Limit
 	q.Limit++ // whether there is a next page
-	page, err = all.Find(ctx, q)
+	page, err = records.Find(ctx, q)
 	if err == nil && len(page) > limit {
 		page = slices.Clip(page[:limit])
 		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}

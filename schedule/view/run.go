@@ -195,9 +195,9 @@ func (r Run) Elsewhere(command string) error {
 }
 
 // Poll returns the row of a run of this machine, and after how long to ask again. While the run
-// lives or waits, the row has no outcome. When the run is over, again is 0. If the row has no
+// lives or waits, the row has no outcome. When the run is over, wait is 0. If the row has no
 // outcome then, no process supervised the run to its end.
-func Poll(ctx context.Context, s Source, begun state.Row) (current state.Row, again time.Duration, err error) {
+func Poll(ctx context.Context, s Source, begun state.Row) (current state.Row, wait time.Duration, err error) {
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err != nil {
 		return begun, 0, err

@@ -66,14 +66,14 @@ type Hit struct {
 // MaxSearched is how many bytes of a log Search reads at most.
 const MaxSearched = 16 << 20
 
-// Search returns the first lines, at most so many, of what a run of this machine printed that fit;
-// more says that there are others. It reads MaxSearched bytes at most.
-func Search(s Source, r Run, most int, fits func(line []byte) bool) (hits []Hit, more bool, err error) {
+// Search returns the first lines that fit of what a run of this machine printed, at most limit;
+// more says that there are others. It reads at most MaxSearched bytes.
+func Search(s Source, r Run, limit int, fits func(line []byte) bool) (hits []Hit, more bool, err error) {
 	for hit, err := range Hits(s, r, MaxSearched, fits) {
 		if err != nil {
 			return hits, false, err
 		}
-		if len(hits) == most {
+		if len(hits) == limit {
 			return hits, true, nil
 		}
 		hits = append(hits, hit)
@@ -81,8 +81,8 @@ func Search(s Source, r Run, most int, fits func(line []byte) bool) (hits []Hit,
 	return hits, false, nil
 }
 
-// Hits yields the lines that fit, of the first bytes that a run of this machine printed. An error
-// comes last. A line that is longer than a part of the log is judged in parts.
+// Hits yields the lines that fit of the first upTo bytes that a run of this machine printed. An
+// error comes last. A line that is longer than a part of the log is judged in parts.
 func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hit, error] {
 	const part = 1 << 20
 	return func(yield func(Hit, error) bool) {
@@ -112,8 +112,8 @@ func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hi
 }
 
 // RunsOf yields the runs of some tasks of this machine, or of all if none is named: the runs that
-// live, then those that ended, each the newest slot first. It reads the history in parts. An error
-// comes last.
+// live, then those that ended, each the newest slot first. It reads the history in parts. The State
+// of a live run is left empty. An error comes last.
 func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		all, err := s.Records(ctx)
@@ -130,7 +130,7 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 		seen := map[string]bool{} // a live run may end meanwhile
 		for _, row := range live {
 			seen[row.ID] = true
-			if !yield(EndedRun(s, row.WithoutOutcome()), nil) {
+			if !yield(runOf(s.Schedule.StateDir, row.WithoutOutcome()), nil) {
 				return
 			}
 		}
@@ -151,13 +151,13 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 
 // endedRows yields the rows of runs that ended, the newest slot first. It reads them in pages. An
 // error comes last.
-func endedRows(ctx context.Context, all *Records, q state.Query) iter.Seq2[state.Row, error] {
+func endedRows(ctx context.Context, records *Records, q state.Query) iter.Seq2[state.Row, error] {
 	const pageSize = 500
 	q.Limit, q.Outcomes = pageSize, outcome.Ran
 	return func(yield func(state.Row, error) bool) {
 		page := q
 		for {
-			rows, err := all.Find(ctx, page)
+			rows, err := records.Find(ctx, page)
 			if err != nil {
 				yield(state.Row{}, err)
 				return

@@ -28,7 +28,7 @@ func (s Source) Store() (mutex.Store, error) {
 type Server struct {
 	Name        string      `json:"name"`
 	Version     string      `json:"version"`
-	Minute      string      `json:"minute"`
+	Minute      string      `json:"minute"`       // the last minute that it ticked
 	Seen        string      `json:"seen"`         // when it last reported, by the clock of the store
 	Age         float64     `json:"age"`          // seconds from then until now
 	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of the store's
@@ -37,7 +37,7 @@ type Server struct {
 	More        int         `json:"more"`        // more runs, which are not listed
 	Environment string      `json:"environment"` // of its schedule
 	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
-	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks; empty if it does not matter
+	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks that name no zone; empty without such tasks
 }
 
 // A ServerRun is a run on a server.

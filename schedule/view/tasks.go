@@ -56,7 +56,7 @@ type Chained struct {
 	On   string `json:"on"` // the key of the hook
 }
 
-// FindTask returns the task of that name, or an error that names the nearest.
+// FindTask returns the task of that name, or an *Error that names the nearest.
 func FindTask(s *schedule.Schedule, name string) (*schedule.Task, error) {
 	for _, t := range s.Tasks {
 		if t.Name == name {

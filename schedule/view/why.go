@@ -13,7 +13,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A Why explains when a task ran, or why it did not, and what could stop it.
+// A Why explains when a task ran, or why it did not, and what could stop it. Some names in JSON are
+// older than the names of the fields, and stay.
 type Why struct {
 	Task        string    `json:"task"`
 	Cron        []string  `json:"cron"`
@@ -51,10 +52,10 @@ type Inquiry struct {
 	LastRun     state.Row     // Answer.LastRun, exactly
 	HeldBy      *mutex.Holder // Answer.Held, exactly; nil if nobody has it
 
-	source   Source
-	records  *Records
-	lost     []state.Row
-	deferred []state.Row // runs that wait for their turn, or for a tick with their next attempt
+	source  Source
+	records *Records
+	lost    []state.Row
+	waiting []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
 
 // Replacement returns what the next run of the task does with the run that has its mutex.
@@ -69,7 +70,7 @@ func (q *Inquiry) Replacement() run.Replacement {
 // meanwhile waits with them.
 func (q *Inquiry) CatchesUp() bool {
 	catchesUp := func(row state.Row) bool { return row.Task == q.Task.Name && row.CatchesUp() }
-	return q.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(q.Live, q.deferred), catchesUp)
+	return q.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(q.Live, q.waiting), catchesUp)
 }
 
 // Why explains the minute of a task that holds at. If at is zero, it explains the last minute at
@@ -133,7 +134,7 @@ func newInquiry(s Source, t *schedule.Task, all *Records) *Inquiry {
 		switch {
 		case row.Pending(): // Answer.Waiting has it
 		case row.Waits():
-			q.deferred = append(q.deferred, row)
+			q.waiting = append(q.waiting, row)
 		default:
 			q.Live = append(q.Live, row)
 			if row.Task == t.Name {
@@ -144,7 +145,8 @@ func newInquiry(s Source, t *schedule.Task, all *Records) *Inquiry {
 	return q
 }
 
-// lastAndNext explains the last minute at which the task was due, and the next one.
+// lastAndNext explains the last minute at which the task was due, and the next one. It adds what
+// matters only then: who has its mutex and the seats of its pool, and how often it failed in a row.
 func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 	if err := q.lastDue(ctx); err != nil {
 		return err
@@ -193,8 +195,8 @@ func (q *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
 	return q.explain(ctx, found[0].Slot)
 }
 
-// atBoot returns the slots of a boot in a minute, which only records show.
-func (q *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Time) {
+// bootSlots returns the slots of a boot in a minute, which only records show.
+func (q *Inquiry) bootSlots(ctx context.Context, minute time.Time) (slots []time.Time) {
 	found, _ := q.records.Find(ctx, state.Query{Task: q.Task.Name, Slot: minute, Scheduled: true, Limit: 1})
 	for _, r := range found {
 		slots = append(slots, r.Slot)
@@ -212,11 +214,11 @@ func (q *Inquiry) nextAllowed(next time.Time) time.Time {
 	return allowed
 }
 
-// MostFailures is how many failures in a row are counted at most.
-const MostFailures = 100
+// MaxFailures is how many failures in a row are counted at most.
+const MaxFailures = 100
 
 func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
-	query := state.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures}
+	query := state.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MaxFailures}
 	ran, err := findByClock(ctx, q.records, query, q.Now)
 	for n < len(ran) && ran[n].Wrong() {
 		n++

@@ -73,7 +73,7 @@ func (p overviewPage) incidents(o view.Overview) {
 			p.put(`%s`, i.Text)
 		}
 		switch {
-		case i.Failures == view.MostFailures:
+		case i.Failures == view.MaxFailures:
 			p.put(` <small>the last %d runs, or more, failed</small>`, i.Failures)
 		case i.Failures > 1:
 			p.put(` <small>%d in a row since %s, for %s</small>`, i.Failures, p.timeNear(i.First, p.zoneOf(i.Task)), humanize.Age(i.First, p.now))
