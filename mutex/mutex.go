@@ -1,8 +1,8 @@
 // Package mutex keeps the runs of a task from overlapping, and gives a slot to one server only.
 //
 // A mutex is a name. A lock is a held mutex, and its holder is a run. A claim is a key that one run
-// takes for all servers. A claim is never released. A pool is a number of mutexes, its seats, of
-// which a run needs any one.
+// takes for all servers. A claim is never released. A pool is a number of mutexes, its seats. A run
+// needs one of them, whichever.
 //
 // # Goals
 //
@@ -87,7 +87,8 @@ type Lock interface {
 // for concurrent use.
 //
 // Each call ends within two seconds. *HeldError means that another run is the holder. ErrSplit
-// means that the store is up, and no run is. After any other error the holder is unknown.
+// means that the store has answered, and that no run is the holder. After any other error the
+// holder is unknown.
 type Store interface {
 	Locks
 	Board

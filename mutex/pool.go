@@ -41,6 +41,7 @@ type FullError struct {
 	Holders []Holder // of the seats, in their order; at least one
 }
 
+// shownHolders is how many holders of seats a FullError names.
 const shownHolders = 3
 
 func (e *FullError) Error() string {

@@ -37,7 +37,8 @@ const (
 	closeTimeout = 250 * time.Millisecond // of Close, as mutex.Store promises
 )
 
-// A Store keeps locks, claims and a board on Redis. It is safe for concurrent use.
+// A Store keeps locks, claims and a board on Redis. It is safe for concurrent use. Its methods keep
+// the promises of mutex.Store; their comments say only how.
 type Store struct {
 	config   mutex.Config
 	servers  []*server
@@ -127,7 +128,8 @@ func (s *Store) key(parts ...string) string {
 // slot is.
 const minClaim = time.Hour
 
-// Claim takes key for the run of the holder: a lock that is never released.
+// Claim takes key like a lock that is never released. until is a time of this machine's clock;
+// minClaim makes up for a wrong one.
 func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
 	_, err := s.take(ctx, "claim", key, holder, max(time.Until(until), minClaim))
 	return err
@@ -184,7 +186,7 @@ func entryOf(text string) (e entry) {
 const (
 	maxEntries = 10_000         // a reader reads so many entries
 	pageSize   = 1000           // fields in one request, and entries that one reader removes
-	cleanAfter = 24 * time.Hour // how long an entry that is over is kept for servers that missed its end
+	keepEnded  = 24 * time.Hour // how long an entry that is over is kept for servers that missed its end
 )
 
 func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
@@ -199,10 +201,10 @@ func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep t
 	return err
 }
 
-// Delete writes a tombstone: an entry that ended cleanAfter ago. It outvotes the entry of a server
+// Delete writes a tombstone: an entry that ended keepEnded ago. It outvotes the entry of a server
 // that misses this call.
 func (s *Store) Delete(ctx context.Context, table, key string) error {
-	return s.Put(ctx, table, key, nil, -cleanAfter)
+	return s.Put(ctx, table, key, nil, -keepEnded)
 }
 
 func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error) {
@@ -211,7 +213,7 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 		return nil, err
 	}
 	answers, err := query(ctx, s, func(ctx context.Context, c *server) (map[string]entry, error) {
-		return readTable(ctx, c, s.key("board", table), now.Add(-cleanAfter).UnixMicro())
+		return readTable(ctx, c, s.key("board", table), now.Add(-keepEnded).UnixMicro())
 	})
 	newest, values := map[string]entry{}, map[string][]byte{}
 	for _, entries := range answers {

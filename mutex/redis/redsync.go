@@ -44,13 +44,13 @@ func (c *call) Close() error { return nil }
 // redsyncMutex returns a key with a value for redsync, and the calls of one operation with it, one
 // for each server. The timeout of redsync is not used: our requests have a deadline.
 func redsyncMutex(
-	ctx context.Context, servers []*server, key, value string, keep time.Duration, asked order,
+	ctx context.Context, servers []*server, key, value string, keep time.Duration, askOrder order,
 ) (*redsync.Mutex, []*call) {
 	var connectors []redsyncredis.Pool
 	var calls []*call
 	for _, server := range servers {
 		c := &call{ctx: ctx, server: server, settled: make(chan struct{})}
-		if asked == inTurn {
+		if askOrder == inTurn {
 			c.previous = calls
 		}
 		calls, connectors = append(calls, c), append(connectors, connector{c})

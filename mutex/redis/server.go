@@ -98,8 +98,8 @@ func do[T any](ctx context.Context, s *server, request func(context.Context) (T,
 	return reply, explained
 }
 
-// begin bounds an operation. A caller that is cancelled does not end it: nobody would know what it
-// did.
+// begin returns the context of an operation: it ends after timeout, or at the caller's deadline. A
+// caller that is cancelled does not end the operation, because nobody would know what it did.
 func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if latest := time.Now().Add(timeout); !limited || end.After(latest) {
@@ -189,79 +189,80 @@ func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 	return risks
 }
 
-// errorReplies are answers of Redis that say what is wrong with the server, or with our URL.
+// knownErrors are answers of Redis that say what is wrong with the server, or with our URL.
 // explain searches them in this order, because scripts and Sentinels put replies into texts of
 // their own.
-var errorReplies = []struct {
-	words string // a regular expression that matches the answer
-	text  string // for people, after "redis at HOST "; "" if the words of Redis are shown
-	hint  string
+var knownErrors = []struct {
+	pattern string // matches the answer
+	text    string // for people, after "redis at HOST "; "" if the words of Redis are shown
+	hint    string
 }{
 	{
-		words: sentinels + "(NOAUTH|WRONGPASS)",
-		text:  "has Sentinels that refuse us without their password",
-		hint:  "write ?sentinel_password=…, and &sentinel_user=… where they have users",
+		pattern: fromSentinels + "(NOAUTH|WRONGPASS)",
+		text:    "has Sentinels that refuse us without their password",
+		hint:    "write ?sentinel_password=…, and &sentinel_user=… where they have users",
 	},
 	{
-		words: sentinels + "unknown command",
-		text:  "has no Sentinels at these ports, but a Redis",
-		hint:  "write the ports of the Sentinels, which is 26379 unless changed",
+		pattern: fromSentinels + "unknown command",
+		text:    "has no Sentinels at these ports, but a Redis",
+		hint:    "write the ports of the Sentinels, which is 26379 unless changed",
 	},
 	{
-		words: sentinels + goredis.Nil.Error(),
-		text:  "is not known to the Sentinels: they monitor no primary of that name",
-		hint:  "`sentinel masters` lists those that they have",
+		pattern: fromSentinels + goredis.Nil.Error(),
+		text:    "is not known to the Sentinels: they monitor no primary of that name",
+		hint:    "`sentinel masters` lists those that they have",
 	},
 	{
-		words: "WRONGPASS|invalid password",
-		text:  "refuses the user or the password",
-		hint:  passwordHint,
+		pattern: "WRONGPASS|invalid password",
+		text:    "refuses the user or the password",
+		hint:    passwordHint,
 	},
 	{
-		words: "NOAUTH",
-		text:  "wants a password, and the URL has none",
-		hint:  passwordHint,
+		pattern: "NOAUTH",
+		text:    "wants a password, and the URL has none",
+		hint:    passwordHint,
 	},
 	{
-		words: "DB index is out of range",
-		hint:  "the database in the URL must be less than `databases` in its redis.conf, which is 16 unless changed",
+		pattern: "DB index is out of range",
+		hint:    "the database in the URL must be less than `databases` in its redis.conf, which is 16 unless changed",
 	},
 	{
-		words: "MASTERDOWN|READONLY",
-		text:  "is a replica, which takes no writes",
-		hint:  "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY",
+		pattern: "MASTERDOWN|READONLY",
+		text:    "is a replica, which takes no writes",
+		hint:    "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY",
 	},
 	{
-		words: "NOPERM|user executing the script can't run|ACL failure in script",
+		pattern: "NOPERM|user executing the script can't run|ACL failure in script",
 		hint: "docs/many-servers.md has the list of commands that its user needs; " +
 			"`redis-cli acl log` shows what was refused",
 	},
 	{
-		words: "MOVED",
-		text:  "is part of a Redis Cluster",
-		hint:  "write redis+cluster:// instead of redis://, or use a Redis that stands alone",
+		pattern: "MOVED",
+		text:    "is part of a Redis Cluster",
+		hint:    "write redis+cluster:// instead of redis://, or use a Redis that stands alone",
 	},
 	{
-		words: "cluster support disabled",
-		text:  "is no Redis Cluster",
-		hint:  "write redis:// instead of redis+cluster://",
+		pattern: "cluster support disabled",
+		text:    "is no Redis Cluster",
+		hint:    "write redis:// instead of redis+cluster://",
 	},
 }
 
-const sentinels = "(?s)all sentinels specified.*"
+// fromSentinels begins the pattern of an answer of the Sentinels.
+const fromSentinels = "(?s)all sentinels specified.*"
 
 const passwordHint = "write redis://user:password@host, or redis://:password@host without a user; " +
 	"in a password %40 is @ and %2F is /"
 
 // explain makes an error of go-redis one for people, and reports whether the server has answered.
 func (s *server) explain(err error) (explained *mutex.StoreError, answered bool) {
-	for _, known := range errorReplies {
-		if regexp.MustCompile(known.words).MatchString(err.Error()) {
-			return s.failed(cmp.Or(known.text, "answers: "+s.line(err.Error())), known.hint), true
+	for _, known := range knownErrors {
+		if regexp.MustCompile(known.pattern).MatchString(err.Error()) {
+			return s.failed(cmp.Or(known.text, "answers: "+s.withoutPasswords(err.Error())), known.hint), true
 		}
 	}
 	if errors.As(err, new(goredis.Error)) {
-		return s.failed("answers: "+s.line(err.Error()),
+		return s.failed("answers: "+s.withoutPasswords(err.Error()),
 			"its log may say more, and docs/many-servers.md how it should be set up"), true
 	}
 	hint := "is it running, and is that its port, or its socket? write rediss:// if it speaks TLS there"
@@ -270,7 +271,7 @@ func (s *server) explain(err error) (explained *mutex.StoreError, answered bool)
 			"its certificate must be of the CA in ?ca=FILE or SSL_CERT_FILE, " +
 			"and for the host in the URL or in ?server_name=NAME"
 	}
-	why := ": " + s.line(err.Error())
+	why := ": " + s.withoutPasswords(err.Error())
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		why = ": it closes the connection at once"
 	} else if timedOut(err) {
@@ -281,6 +282,7 @@ func (s *server) explain(err error) (explained *mutex.StoreError, answered bool)
 	return s.failed("does not answer"+why, hint), false
 }
 
+// timedOut reports whether an error means that there was no time left.
 func timedOut(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, goredis.ErrPoolTimeout) {
 		return true
@@ -289,12 +291,14 @@ func timedOut(err error) bool {
 	return ok && network.Timeout()
 }
 
+// failed returns an error about the server. The text follows its name.
 func (s *server) failed(text, hint string) *mutex.StoreError {
 	return &mutex.StoreError{Text: "redis at " + s.name + " " + text, Hint: hint}
 }
 
-// line returns an answer of the server in one line, without the passwords that it may quote.
-func (s *server) line(answer string) string {
+// withoutPasswords returns an answer of the server in one line, without the passwords that it may
+// quote.
+func (s *server) withoutPasswords(answer string) string {
 	for _, secret := range []string{s.options.Password, s.options.SentinelPassword} {
 		if secret != "" {
 			answer = strings.ReplaceAll(answer, secret, "***")

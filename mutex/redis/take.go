@@ -12,7 +12,7 @@ import (
 
 const (
 	firstPause     = 10 * time.Millisecond  // the longest pause after the first attempt; then it doubles
-	attemptTime    = 300 * time.Millisecond // no further attempt begins with less time left
+	minAttemptTime = 300 * time.Millisecond // no further attempt begins with less time left
 	attemptsInTurn = 3                      // the first attempts ask the servers in turn
 )
 
@@ -29,30 +29,32 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	for n := 0; ; n++ {
-		asked := inTurn
+		askOrder := inTurn
 		if n >= attemptsInTurn {
-			asked = atOnce // a dead run may have the first server
+			askOrder = atOnce // a dead run may have the first server
 		}
 		begun := time.Now()
-		value, err := s.attempt(ctx, kind, name, holder, keep, asked)
-		spare := time.Until(deadline) - attemptTime
+		value, err := s.attempt(ctx, kind, name, holder, keep, askOrder)
+		spare := time.Until(deadline) - minAttemptTime
 		if !errors.Is(err, mutex.ErrSplit) || spare < 0 {
 			return value, err
 		}
-		longest := max(firstPause<<n, time.Since(begun)/2)
-		time.Sleep(min(rand.N(longest), spare))
+		maxPause := max(firstPause<<n, time.Since(begun)/2)
+		time.Sleep(min(rand.N(maxPause), spare))
 	}
 }
 
-// attempt tries once to set a key, and returns its value. If redsync cannot set it on a majority of
-// the servers, our run may have the key all the same: an answer was lost, or the run took it
-// before. Then that value counts, and is kept from now on. The errors are as in take; ErrSplit
-// comes without a wait.
+// attempt tries once to set a key, and returns its value. If redsync gets no majority of the
+// servers, it looks which run has the key:
+//
+//   - our run, because an answer was lost or it took the key before: that value counts, and is kept
+//     from now on;
+//   - otherwise the errors are as in take. It does not wait before ErrSplit.
 func (s *Store) attempt(
-	ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, asked order,
+	ctx context.Context, kind, name string, holder mutex.Holder, keep time.Duration, askOrder order,
 ) (string, error) {
 	key, value := s.key(kind, name), mutex.NewValue(holder)
-	lock, calls := redsyncMutex(ctx, s.servers, key, value, keep, asked)
+	lock, calls := redsyncMutex(ctx, s.servers, key, value, keep, askOrder)
 	if lock.TryLockContext(ctx) == nil {
 		return value, nil
 	}
@@ -77,20 +79,20 @@ func (s *Store) attempt(
 // value of another run. Otherwise it removes what the run has on a minority: ErrSplit. A value of
 // an attempt that is to be undone does not count, and is removed, too.
 func (s *Store) ownValue(ctx context.Context, key, name, run string) (string, error) {
-	values, err := s.read(ctx, key)
+	byKey, err := s.read(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	found := values[0]
-	text, servers := mostCommon(found)
-	_, undone := s.undos.Load(text)
-	switch holder := mutex.HolderOf(text); {
+	values := byKey[0]
+	value, servers := mostCommon(values)
+	_, undone := s.undos.Load(value)
+	switch holder := mutex.HolderOf(value); {
 	case servers >= s.majority && holder.Run != run:
 		return "", &mutex.HeldError{Name: name, Holder: holder}
 	case servers >= s.majority && !undone:
-		return text, nil
+		return value, nil
 	}
-	for _, value := range found {
+	for _, value := range values {
 		if value != "" && mutex.HolderOf(value).Run == run {
 			err = cmp.Or(err, s.release(ctx, key, value))
 		}
@@ -115,25 +117,26 @@ func (s *Store) confirm(ctx context.Context, key, earlier, value string, keep ti
 	return value, err
 }
 
-// emptyText stands for an empty value that another program has set, because "" stands for no value.
-const emptyText = "garbage"
+// emptyValue stands for an empty value that another program has set, because "" stands for no
+// value.
+const emptyValue = "garbage"
 
 // read returns, for each key, the values that the servers have, "" for a server that has no value.
 func (s *Store) read(ctx context.Context, keys ...string) ([][]string, error) {
 	answers, err := query(ctx, s, func(ctx context.Context, c *server) ([]any, error) {
 		return c.MGet(ctx, keys...).Result()
 	})
-	found := make([][]string, len(keys))
+	byKey := make([][]string, len(keys))
 	for i := range keys {
 		for _, values := range answers {
-			text, isSet := values[i].(string)
-			if isSet && text == "" {
-				text = emptyText
+			value, isSet := values[i].(string)
+			if isSet && value == "" {
+				value = emptyValue
 			}
-			found[i] = append(found[i], text)
+			byKey[i] = append(byKey[i], value)
 		}
 	}
-	return found, err
+	return byKey, err
 }
 
 // count returns how many of the answers of the servers match.
@@ -147,20 +150,20 @@ func count[T any](answers []T, matches func(T) bool) (servers int) {
 }
 
 // mostCommon returns the value that most servers have, and how many have it.
-func mostCommon(found []string) (text string, servers int) {
+func mostCommon(values []string) (most string, servers int) {
 	counts := map[string]int{}
-	for _, value := range found {
+	for _, value := range values {
 		counts[value]++
 		if value != "" && counts[value] > servers {
-			text, servers = value, counts[value]
+			most, servers = value, counts[value]
 		}
 	}
-	return text, servers
+	return most, servers
 }
 
 // release removes a key from the servers on which it has the value. After an error this is unknown.
-func (s *Store) release(ctx context.Context, key, text string) error {
-	lock, calls := redsyncMutex(ctx, s.servers, key, text, s.config.Lease, atOnce)
+func (s *Store) release(ctx context.Context, key, value string) error {
+	lock, calls := redsyncMutex(ctx, s.servers, key, value, s.config.Lease, atOnce)
 	_, _ = lock.UnlockContext(ctx) // the calls have the errors
 	return s.outage(failures(calls))
 }

@@ -19,23 +19,23 @@ import (
 	"sched/schedule/humanize"
 )
 
-// forms is what to write instead of a URL that cannot be used.
-const forms = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, " +
+// urlHint is what to write instead of a URL that cannot be used.
+const urlHint = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, " +
 	"unix:///path/to/socket[?db=1], redis+sentinel://host,host,host/PRIMARY, " +
 	"redis+cluster://host,host,host, or a list of URLs for servers that stand alone; " +
 	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; " +
 	"docs/many-servers.md has more"
 
-// form matches a URL: its scheme with the kind of server, the user, the hosts, and the rest.
-var form = humanize.Pattern(`(?s)^(?P<scheme>rediss?|unix|rediss?\+(?P<kind>sentinel|cluster))://` +
+// urlPattern matches a URL: its scheme with the kind of server, the user, the hosts, and the rest.
+var urlPattern = humanize.Pattern(`(?s)^(?P<scheme>rediss?|unix|rediss?\+(?P<kind>sentinel|cluster))://` +
 	`(?P<user>[^/?#]*@)?(?P<hosts>[^/?#]*)(?P<rest>.*)$`)
 
-// serversOf reads the URLs of a config, without connecting; see forms.
+// serversOf reads the URLs of a config, without connecting; see urlHint.
 func serversOf(c mutex.Config) (servers []*server, err error) {
 	n := len(c.Servers)
 	switch {
 	case n == 0:
-		return nil, refusal(forms, "the store has no server")
+		return nil, refusal(urlHint, "the store has no server")
 	case n%2 == 0:
 		return nil, refusal("a majority decides: one server more would make it no safer; take one away, or add one",
 			"the store has %d servers, and needs one or an odd number", n)
@@ -46,9 +46,9 @@ func serversOf(c mutex.Config) (servers []*server, err error) {
 			problem = "is of Sentinels or of a Cluster, in a list of servers"
 		}
 		if problem != "" && n > 1 {
-			return nil, refusal(forms, "URL %d of the store %s", i+1, problem)
+			return nil, refusal(urlHint, "URL %d of the store %s", i+1, problem)
 		} else if problem != "" {
-			return nil, refusal(forms, "the URL of the store %s", problem)
+			return nil, refusal(urlHint, "the URL of the store %s", problem)
 		}
 		isSame := func(other *server) bool { return other.options.Addrs[0] == s.options.Addrs[0] }
 		if j := slices.IndexFunc(servers, isSame); j >= 0 {
@@ -74,7 +74,7 @@ func refusal(hint, format string, args ...any) error {
 func serverOf(text, dir string) (s *server, problem string) {
 	u, problem := parseURL(text)
 	if problem == "" {
-		problem = u.problem()
+		problem = u.whyUnusable()
 	}
 	if problem != "" {
 		return nil, problem
@@ -92,6 +92,7 @@ func serverOf(text, dir string) (s *server, problem string) {
 		SentinelPassword: u.query.Get("sentinel_password"),
 	}
 	if u.secure {
+		// A broken certificate is no problem of the URL: tasks that need no store still run.
 		var err error
 		if s.options.TLSConfig, err = readCertificates(u.query, dir); err != nil {
 			s.disable(s.failed("cannot be reached: "+err.Error(),
@@ -102,7 +103,7 @@ func serverOf(text, dir string) (s *server, problem string) {
 	return s, ""
 }
 
-// A storeURL is a URL in parts. The method problem says whether the parts fit each other.
+// A storeURL is a URL in parts. The method whyUnusable says whether the parts fit each other.
 type storeURL struct {
 	kind     string // as in server
 	name     string // as in server
@@ -118,12 +119,12 @@ type storeURL struct {
 
 // parseURL takes a URL apart. The problem is as in serverOf.
 func parseURL(text string) (u storeURL, problem string) {
-	found := form().FindStringSubmatch(text)
+	found := urlPattern().FindStringSubmatch(text)
 	if found == nil {
 		return u, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, " +
 			"postgres:// or mysql://"
 	}
-	part := func(name string) string { return found[form().SubexpIndex(name)] }
+	part := func(name string) string { return found[urlPattern().SubexpIndex(name)] }
 	scheme, kind, hosts := part("scheme"), part("kind"), strings.ToLower(part("hosts"))
 	parsed, err := url.Parse(scheme + "://" + part("user") + "hosts" + part("rest")) // net/url takes no list of hosts
 	if err != nil {
@@ -173,8 +174,8 @@ func (u storeURL) database() (int, error) {
 	return int(db), err
 }
 
-// parameters are the names that the query may have.
-func (u storeURL) parameters() []string {
+// knownParameters are the names that the query may have.
+func (u storeURL) knownParameters() []string {
 	names := []string{"db"}
 	if u.kind == "sentinel" {
 		names = append(names, "sentinel_user", "sentinel_password")
@@ -185,8 +186,8 @@ func (u storeURL) parameters() []string {
 	return names
 }
 
-// problem says why the URL names no server; "" if it does.
-func (u storeURL) problem() string {
+// whyUnusable says why the URL names no server; "" if it does.
+func (u storeURL) whyUnusable() string {
 	_, hasPassword := u.user.Password()
 	_, err := u.database()
 	switch {
@@ -206,9 +207,10 @@ func (u storeURL) problem() string {
 		return "has a database that is not a number"
 	}
 	for name, values := range u.query {
-		isKnown := slices.Contains(u.parameters(), name)
+		isKnown := slices.Contains(u.knownParameters(), name)
 		if !isKnown || len(values) > 1 || values[0] == "" || name == "skip_verify" && values[0] != "true" {
-			return "has a parameter that is empty, there twice, or not one of " + strings.Join(u.parameters(), ", ")
+			return "has a parameter that is empty, there twice, or not one of " +
+				strings.Join(u.knownParameters(), ", ")
 		}
 	}
 	if u.query.Has("cert") != u.query.Has("key") {

@@ -14,9 +14,9 @@ import (
 //   - {entry}, {log} and {version} are our tables.
 //   - {names}, {rows} of {entry} and {values} of {log} are as many lists of ? as a call has.
 const (
-	selectNow   = `SELECT 'now', {now}`
-	selectNames = `SELECT name, value FROM {entry} WHERE schedule = ? AND name IN ({names}) AND ends > {now}`
-	selectTable = `SELECT name, value FROM {entry}
+	selectNow     = `SELECT 'now', {now}`
+	selectByNames = `SELECT name, value FROM {entry} WHERE schedule = ? AND name IN ({names}) AND ends > {now}`
+	selectByTable = `SELECT name, value FROM {entry}
 WHERE schedule = ? AND name >= ? AND name < ? AND ends > {now} LIMIT ?`
 	insertRows   = `INSERT INTO {entry} (schedule, name, run, value, ends) VALUES {rows}`
 	updateEnd    = `UPDATE {entry} SET ends = {now} + ? WHERE schedule = ? AND name = ? AND run = ?`
@@ -57,7 +57,7 @@ var mysqlDialect = &dialect{
 value = IF(ends <= {now} AND run <> VALUES(run), VALUES(value), value),
 run = IF(ends <= {now}, VALUES(run), run),
 ends = IF(run = VALUES(run), VALUES(ends), ends);
-` + selectNames,
+` + selectByNames,
 	putRow:      insertRows + ` ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
 	renewLock:   updateEnd + `; SELECT ROW_COUNT(), ''`,
 	pruneRows:   `DELETE FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ?`,
@@ -83,7 +83,7 @@ var postgresDialect = &dialect{
 value = CASE WHEN {entry}.run = excluded.run THEN {entry}.value ELSE excluded.value END,
 run = excluded.run, ends = excluded.ends
 WHERE {entry}.ends <= {now} OR {entry}.run = excluded.run RETURNING name, value)
-SELECT name, value FROM taken UNION ALL ` + selectNames + ` AND name NOT IN (SELECT name FROM taken)`,
+SELECT name, value FROM taken UNION ALL ` + selectByNames + ` AND name NOT IN (SELECT name FROM taken)`,
 	putRow: insertRows + ` ON CONFLICT (schedule, name) DO UPDATE SET
 run = excluded.run, value = excluded.value, ends = excluded.ends`,
 	renewLock: `WITH renewed AS (` + updateEnd + ` RETURNING name) SELECT count(*)::text, ''::bytea FROM renewed`,

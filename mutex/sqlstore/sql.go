@@ -34,11 +34,11 @@ type answer struct {
 	value []byte
 }
 
-// An operation uses one connection. It may be repeated.
+// An operation uses one connection. do may call it several times: it must do the same each time.
 type operation func(context.Context, *sql.Conn) ([]answer, error)
 
-// run executes one statement: see do.
-func (s *Store) run(ctx context.Context, statement string, args ...any) ([]answer, error) {
+// execute executes one statement: see do.
+func (s *Store) execute(ctx context.Context, statement string, args ...any) ([]answer, error) {
 	return s.do(ctx, func(ctx context.Context, c *sql.Conn) ([]answer, error) {
 		return s.query(ctx, c, statement, args...)
 	})
@@ -104,7 +104,7 @@ func (s *Store) prepare(ctx context.Context, c *sql.Conn) error {
 	}
 	version, newest := 0, len(s.target.migrations)
 	err := c.QueryRowContext(ctx, s.target.sql(selectVersion)).Scan(&version)
-	if err != nil && !slices.Contains(strings.Fields(noTables), codeOf(err)) {
+	if err != nil && !slices.Contains(strings.Fields(missingTableCodes), codeOf(err)) {
 		return err
 	}
 	if version > newest {
@@ -139,18 +139,19 @@ func (s *Store) query(
 	return answers, rows.Err()
 }
 
-// noTables are the codes of a statement on a table that does not exist.
-const noTables = "42P01 1146"
+// missingTableCodes are the codes of a statement on a table that does not exist.
+const missingTableCodes = "42P01 1146"
 
-// errorAnswers are errors of servers in our words. Codes are SQLSTATE for PostgreSQL, numbers for
-// MySQL. 42P07, 42710, 23505, 1050: two processes make the tables at the same time.
-var errorAnswers = []struct {
+// knownErrors are errors of servers in our words. Codes are SQLSTATE for PostgreSQL, numbers for
+// MySQL.
+var knownErrors = []struct {
 	codes string
 	again bool   // the error may pass by itself, or another server may answer
 	text  string // after the name of the database
 	hint  string
 }{
 	{
+		// 42P07, 42710, 23505 and 1050: two processes make the tables at the same time.
 		codes: "40001 40P01 55P03 42P07 42710 23505 1213 1205 1020 1050",
 		again: true,
 		text:  "has too many conflicts",
@@ -187,7 +188,7 @@ var errorAnswers = []struct {
 			"the user needs SELECT, INSERT, UPDATE and DELETE on them",
 	},
 	{
-		codes: noTables,
+		codes: missingTableCodes,
 		text:  "has no tables of sched, or no longer",
 		hint:  "the next tick makes them if the user may; `sched schema --sql` prints them",
 	},
@@ -213,7 +214,7 @@ func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
 		text = strings.ReplaceAll(text, password, "***") // a server may quote the password
 	}
 	if code := codeOf(err); code != "" {
-		for _, known := range errorAnswers {
+		for _, known := range knownErrors {
 			if slices.Contains(strings.Fields(known.codes), code) {
 				return t.failed(known.text, known.hint), known.again
 			}

@@ -25,7 +25,7 @@ import (
 const (
 	maxPause       = 200 * time.Millisecond // between two tries of an operation
 	timeout        = 2 * time.Second        // of an operation with all its tries
-	quietTime      = time.Second            // how long a database that gave no good answer is not asked
+	quietTime      = time.Second            // how long a database that did not answer in time is not asked
 	maxConnections = 4                      // of one process
 	maxIdle        = 5 * time.Second        // how long a connection is kept without use
 	maxWorkers     = 2                      // how many workers take rows at the same time, each with a connection
@@ -89,7 +89,7 @@ func (s *Store) Config() mutex.Config { return s.config }
 // Now returns the time by the clock of the database.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	begun := time.Now()
-	answers, err := s.run(ctx, selectNow)
+	answers, err := s.execute(ctx, selectNow)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -99,7 +99,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 
 // Risks says when a crash of the server may undo what was committed.
 func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
-	answers, err := s.run(ctx, s.target.selectRisks)
+	answers, err := s.execute(ctx, s.target.selectRisks)
 	if err != nil || len(answers) == 0 {
 		return nil, err
 	}
@@ -121,9 +121,9 @@ func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	s.undo(ctx)
 	if s.claimed.Load() {
-		s.run(ctx, s.target.pruneRows, maxPruned)
+		s.execute(ctx, s.target.pruneRows, maxPruned)
 	}
-	go func() { db.Close(); cancel() }() // Close waits for the server: this function does not
+	go func() { db.Close(); cancel() }() // db.Close waits for the server without a bound: ctx bounds it
 	<-ctx.Done()
 	return nil
 }
@@ -153,7 +153,7 @@ func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[
 	for _, name := range names {
 		args = append(args, rowName(kind, name))
 	}
-	answers, err := s.run(ctx, fill(selectNames, len(names)), args...)
+	answers, err := s.execute(ctx, fill(selectByNames, len(names)), args...)
 	holders := map[string]mutex.Holder{}
 	for _, a := range answers {
 		holders[keyOf(a.text)] = mutex.HolderOf(a.value)
@@ -162,20 +162,20 @@ func (s *Store) holders(ctx context.Context, kind string, names ...string) (map[
 }
 
 func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
-	_, err := s.run(ctx, fill(s.target.putRow, 1),
+	_, err := s.execute(ctx, fill(s.target.putRow, 1),
 		s.config.Namespace, rowName(kindBoard+table, key), "", value, keep.Milliseconds())
 	return err
 }
 
 func (s *Store) Delete(ctx context.Context, table, key string) error {
-	_, err := s.run(ctx, deleteRow, s.config.Namespace, rowName(kindBoard+table, key))
+	_, err := s.execute(ctx, deleteRow, s.config.Namespace, rowName(kindBoard+table, key))
 	return err
 }
 
 func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error) {
 	first := rowName(kindBoard+table, "")
-	end := strings.TrimSuffix(first, "/") + "0" // "0" follows the slash
-	answers, err := s.run(ctx, selectTable, s.config.Namespace, first, end, maxRead)
+	end := strings.TrimSuffix(first, "/") + "0" // the first name behind the table: "0" follows "/" in ASCII
+	answers, err := s.execute(ctx, selectByTable, s.config.Namespace, first, end, maxRead)
 	values := map[string][]byte{}
 	for _, a := range answers {
 		values[keyOf(a.text)] = a.value
@@ -190,15 +190,15 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 	for _, value := range values {
 		args = append(args, s.config.Namespace, log, value)
 	}
-	if _, err := s.run(ctx, fill(appendLog, len(values)), args...); err != nil {
+	if _, err := s.execute(ctx, fill(appendLog, len(values)), args...); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, trimLog, s.config.Namespace, log, s.config.Namespace, log, keep)
+	_, err := s.execute(ctx, trimLog, s.config.Namespace, log, s.config.Namespace, log, keep)
 	return err
 }
 
 func (s *Store) Tail(ctx context.Context, log string, skip, count int) (values [][]byte, err error) {
-	answers, err := s.run(ctx, tailLog, s.config.Namespace, log, max(0, count), max(0, skip))
+	answers, err := s.execute(ctx, tailLog, s.config.Namespace, log, max(0, count), max(0, skip))
 	for _, a := range answers {
 		values = append(values, a.value)
 	}

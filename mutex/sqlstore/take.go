@@ -57,7 +57,7 @@ func (s *Store) takeRow(ctx context.Context, kind, key string, holder mutex.Hold
 		case owner.Run != holder.Run || owner.Run == "":
 			return &mutex.HeldError{Name: key, Holder: owner}
 		case kind == kindClaim && string(current) != value: // the next attempt says whether it has the new value
-			if _, err := s.run(ctx, updateValue, []byte(value), s.config.Namespace, row, current); err != nil {
+			if _, err := s.execute(ctx, updateValue, []byte(value), s.config.Namespace, row, current); err != nil {
 				return err
 			}
 		default:
@@ -152,7 +152,7 @@ func (s *Store) undo(ctx context.Context) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	s.silent.Store(nil) // the database is asked even if it was silent a moment ago
-	s.run(ctx, fill(deleteValues, len(values)), slices.Concat([]any{s.config.Namespace}, rows, values)...)
+	s.execute(ctx, fill(deleteValues, len(values)), slices.Concat([]any{s.config.Namespace}, rows, values)...)
 }
 
 // A lease is a lock: a row that ends unless it is renewed. It is safe for concurrent use.
@@ -212,7 +212,7 @@ func (l *lease) Renew(ctx context.Context) error {
 		return nil
 	}
 	sent, s := time.Now(), l.store
-	answers, err := s.run(ctx, s.target.renewLock,
+	answers, err := s.execute(ctx, s.target.renewLock,
 		s.config.Lease.Milliseconds(), s.config.Namespace, rowName(kindLock, l.name), l.holder.Run)
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.released = true
-	_, err := l.store.run(ctx, deleteOfRun, l.store.config.Namespace, rowName(kindLock, l.name), l.holder.Run)
+	_, err := l.store.execute(ctx, deleteOfRun, l.store.config.Namespace, rowName(kindLock, l.name), l.holder.Run)
 	return err
 }
 
@@ -254,7 +254,7 @@ func (l *lease) Release(ctx context.Context) error {
 // with the value that it has read: another run may have the row by then.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	row := rowName(kindLock, name)
-	answers, err := s.run(ctx, fill(selectNames, 1), s.config.Namespace, row)
+	answers, err := s.execute(ctx, fill(selectByNames, 1), s.config.Namespace, row)
 	if err != nil {
 		return mutex.Holder{}, err
 	}
@@ -267,6 +267,6 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	if err := s.Put(ctx, brokenTable, name, mark, s.config.Lease+time.Hour); err != nil {
 		return had, err
 	}
-	_, err = s.run(ctx, fill(deleteValues, 1), s.config.Namespace, row, value)
+	_, err = s.execute(ctx, fill(deleteValues, 1), s.config.Namespace, row, value)
 	return had, err
 }

@@ -22,7 +22,7 @@ import (
 	"sched/mutex"
 )
 
-// A target is what the URL of a database means; see forms.
+// A target is what the URL of a database means; see urlHint.
 type target struct {
 	*dialect
 	user     *url.Userinfo
@@ -48,22 +48,22 @@ func IsURL(text string) bool {
 	return isURL && dialects[scheme] != nil
 }
 
-// forms is what to write instead of a URL that cannot be used.
-const forms = "write postgres://user:password@host[:port]/database or mysql://…, " +
+// urlHint is what to write instead of a URL that cannot be used.
+const urlHint = "write postgres://user:password@host[:port]/database or mysql://…, " +
 	"with ?sslmode=verify-full for TLS, or ?socket=PATH and no host; " +
 	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; " +
 	"docs/many-servers.md has more"
 
-// form matches a URL of a database.
-const form = `^(?P<scheme>\w+)://(?P<user>[^:@/?#\s]+(?::[^@/?#\s]*)?)@` +
+// urlPattern matches a URL of a database.
+const urlPattern = `^(?P<scheme>\w+)://(?P<user>[^:@/?#\s]+(?::[^@/?#\s]*)?)@` +
 	`(?P<hosts>(?:[^@/?#,\s]+,)*[^@/?#,\s]+)?(?P<rest>/[^/?#\s]+(?:\?(?P<query>[^#\s]*))?)$`
 
 // prefixPattern matches the prefixes that our tables may have.
 const prefixPattern = `^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,49}$`
 
-// parameters are the parameters that the query of a URL may have, each with the pattern of its
-// values.
-var parameters = map[string]string{
+// parameterPatterns are the parameters that the query of a URL may have, each with the pattern of
+// its values.
+var parameterPatterns = map[string]string{
 	"socket":      `.`,
 	"prefix":      prefixPattern,
 	"sslmode":     `^(disable|prefer|require|verify-full)$`,
@@ -74,10 +74,10 @@ var parameters = map[string]string{
 func targetOf(c mutex.Config) (*target, error) {
 	t, problem := parseURL(strings.Join(c.Servers, " "))
 	if problem == "" {
-		problem = t.problem()
+		problem = t.whyUnusable()
 	}
 	if problem != "" {
-		return nil, &mutex.StoreError{Text: problem, Hint: forms}
+		return nil, &mutex.StoreError{Text: problem, Hint: urlHint}
 	}
 	if ca := t.options.Get("sslrootcert"); ca != "" && !filepath.IsAbs(ca) {
 		t.options.Set("sslrootcert", filepath.Join(c.Dir, ca))
@@ -85,8 +85,9 @@ func targetOf(c mutex.Config) (*target, error) {
 	return t, nil
 }
 
+// parseURL takes a URL apart. The problem quotes nothing of it.
 func parseURL(text string) (t *target, problem string) {
-	pattern := regexp.MustCompile(form)
+	pattern := regexp.MustCompile(urlPattern)
 	found := pattern.FindStringSubmatch(text)
 	if found == nil || !IsURL(text) {
 		return nil, "the store is not one URL like postgres://user:password@host/database"
@@ -107,11 +108,11 @@ func parseURL(text string) (t *target, problem string) {
 	}, ""
 }
 
-// problem says why the parts of the URL do not fit each other; "" if they do.
-func (t *target) problem() string {
+// whyUnusable says why the parts of the URL do not fit each other; "" if they do.
+func (t *target) whyUnusable() string {
 	for name, values := range t.options {
-		isValid, _ := regexp.MatchString(parameters[name], values[0])
-		if !isValid || parameters[name] == "" || len(values) > 1 {
+		isValid, _ := regexp.MatchString(parameterPatterns[name], values[0])
+		if !isValid || parameterPatterns[name] == "" || len(values) > 1 {
 			return "the URL of the store has a parameter that is not one of socket=PATH, prefix=NAME, " +
 				"sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE"
 		}
@@ -151,6 +152,7 @@ func (t *target) open() (*sql.DB, error) {
 	return db, nil
 }
 
+// mysql returns the connector of MySQL and MariaDB.
 func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 	c := mysql.NewConfig()
 	c.User = t.user.Username()
@@ -173,6 +175,8 @@ func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 		}
 	}
 	c.Timeout, c.Logger = timeout/2, &mysql.NopLogger{}
+	// Parameters need no second round trip; a text may have several statements; an UPDATE counts
+	// the rows that it finds.
 	c.InterpolateParams, c.MultiStatements, c.ClientFoundRows = true, true, true
 	c.Params = map[string]string{"autocommit": "1", "innodb_lock_wait_timeout": "2"}
 	// With a BeforeConnect each connection has a copy of c: a connection that falls back to plain
@@ -183,6 +187,7 @@ func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 	return mysql.NewConnector(c)
 }
 
+// postgres returns the connector of PostgreSQL.
 func (t *target) postgres(mode, ca string) (driver.Connector, error) {
 	settings := url.Values{
 		"connect_timeout":  {"1"},
