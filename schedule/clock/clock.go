@@ -1,4 +1,5 @@
-// Package clock has the clock of this process, and the two ways to wait by it.
+// Package clock has the clock of this process, a wait until that clock shows a time, and a wait of
+// real time.
 //
 // Decisions go by the time that is handed down to them (the minute of a tick); this package is for
 // what really happens: when a command was started, how long somebody waits. Deadlines that must
@@ -53,7 +54,7 @@ func Wait(ctx context.Context, d time.Duration) bool {
 var BootID = sync.OnceValue(bootID)
 
 // SinceBoot returns how long ago the machine booted, including the time in which it slept. Setting
-// the clock does not change that. It is not ok if the system does not say.
+// the clock does not change that. ok is false if the system does not say.
 //
 // The binary that the tests build has a machine that booted when the tests say (cmd/testclock.go).
 // Only that file may set BootID and SinceBoot.

@@ -101,8 +101,8 @@ type Running struct {
 	Since time.Time `json:"since"`
 }
 
-// tableKey is the key in the table of servers. Each machine of a name, and each schedule of a
-// machine, has a key of its own.
+// tableKey returns the key of the server in the table of servers. Each machine of a name, and each
+// schedule of a machine, has a key of its own.
 func (s Server) tableKey() string {
 	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))
 	return s.Name + "@" + hex.EncodeToString(hash[:8])

@@ -78,6 +78,7 @@ type sharedRun struct {
 	Triggered  []outcome.Triggered `json:"triggered,omitempty"`
 }
 
+// shared returns the part of a row that servers share.
 func shared(r state.Row) sharedRun {
 	return sharedRun{
 		Run:        r.ID,
@@ -154,14 +155,15 @@ func foreign(value []byte, thisServer string) (state.Row, bool) {
 }
 
 // Recent returns the ended runs of servers other than thisServer that match q, in the order of
-// state.Runs.Find. It searches the runs that were published last: MaxRuns, or PageSize for callers
-// that must not wait. Skipped and missed slots are only in the histories of their servers.
+// state.Runs.Find. It searches the runs that were published last, at most limit: MaxRuns, or
+// PageSize for callers that must not wait. Skipped and missed slots are only in the histories of
+// their servers.
 //
 // It cannot stop sooner, because the log is not in the order of slots: a server publishes late what
 // it could not publish in an outage.
-func Recent(ctx context.Context, store mutex.Store, thisServer string, q state.Query, most int) ([]state.Row, error) {
+func Recent(ctx context.Context, store mutex.Store, thisServer string, q state.Query, limit int) ([]state.Row, error) {
 	runs := map[string]state.Row{}
-	for read := 0; read < most; read += PageSize {
+	for read := 0; read < limit; read += PageSize {
 		values, err := store.Tail(ctx, logRuns, read, PageSize)
 		if err != nil {
 			return nil, err

@@ -259,7 +259,7 @@ var skipOf = [...]Skip{
 // pauseText returns the pause of a task at the start of the slot, in words; "" for none. A pause
 // counts at the start of a run, and not at the time of its slot.
 func (s *simulation) pauseText(task *schedule.Task, _ time.Time) string {
-	p, ok := s.Pauses.Ending(task, s.slot.Start)
+	p, ok := s.Pauses.Foreseen(task, s.slot.Start)
 	if !ok {
 		return ""
 	}

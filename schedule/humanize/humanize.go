@@ -1,4 +1,5 @@
-// Package humanize writes times, durations, counts and foreign text for people, each in one way.
+// Package humanize writes times, durations, counts and foreign text for people, each in one way. It
+// also finds the nearest spelling of a word (Nearest), and compiles patterns late (Pattern).
 //
 // All functions are pure and safe for concurrent use: no function reads a clock, the environment or
 // the locale. Times are written in the zone that the caller names. Package cmd/terminal handles
@@ -71,7 +72,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
 }
 
-// ShortRun is the last 12 characters of a run's id, which people see and commands accept. They
+// ShortRun returns the last 12 characters of a run's id, which people see and commands accept. They
 // differ between runs of the same second. A text that is no id stays as it is.
 func ShortRun(id string) string {
 	const long, short = 36, 12
@@ -172,8 +173,8 @@ func Plain(printed string) string {
 	return b.String()
 }
 
-// EscapeLen is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 if
-// it begins with no such sequence.
+// EscapeLen returns the length of the escape sequence that text begins with (ECMA-35 and ECMA-48);
+// 0 if it begins with no such sequence.
 func EscapeLen(text string) int {
 	if len(text) < 2 || text[0] != 0x1b {
 		return 0
@@ -208,6 +209,16 @@ func sequenceEnd(text string, i int, from, to byte) int {
 	return i
 }
 
+// The functions below write times. Their names say how precise the time is, and what stands beside
+// it:
+//
+//	Minute, Second   to the minute, to the second
+//	Slot             to the minute, or to the second if the task is due within a minute
+//	…Near            without the date if that is the date of near
+//	…OfDay           without the date
+//	…Zone            with the name of the zone
+
+// hourMinute is the layout of a time of day.
 const hourMinute = "15:04"
 
 // Minute writes a time to the minute: "2026-03-29 10:00".
@@ -292,6 +303,7 @@ func Later(a, b time.Time) time.Time {
 	return b
 }
 
+// zoneName returns the name of the zone at a time, after a space.
 func zoneName(t time.Time, zone *time.Location) string { return t.In(zone).Format(" MST") }
 
 // Duration writes how long something takes, in the two largest units that matter: "310 ms", "9.5
@@ -312,7 +324,7 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
 	case d < 24*time.Hour:
 		return fmt.Sprintf("%d h %d m", int(d.Hours()), int(d.Minutes())%60)
-	case d == math.MaxInt64: // where time.Time.Sub ends
+	case d == math.MaxInt64: // the most that time.Time.Sub returns
 		return "over 292 years"
 	}
 	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)

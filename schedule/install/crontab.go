@@ -150,6 +150,7 @@ func (e *editor) change(old, new string) {
 	e.add(new)
 }
 
+// editOf returns the edit of the old text.
 func (e *editor) editOf(old string) Edit { return Edit{old, e.String(), e.diff} }
 
 // A Crontab is the crontab of a user, as crontab(1) reads and replaces it.
@@ -300,6 +301,7 @@ func (c Crontab) put(text string) error {
 	return c.Write(text)
 }
 
+// restore puts the old crontab back, and makes sure that it reads as before.
 func (c Crontab) restore(old string, existed bool) error {
 	if !existed {
 		return c.Remove()

@@ -18,6 +18,7 @@ type Command []string
 
 func (c Command) String() string { return strings.Join(c, " ") }
 
+// run runs the command. The error is a *ProgramError.
 func (c Command) run() error {
 	out, err := exec.Command(c[0], c[1:]...).CombinedOutput()
 	if err != nil {
@@ -132,7 +133,8 @@ type Place struct {
 	User   string // the user of the ticks; "" for the user who reads the folder
 }
 
-// base is the name of the files: "sched-shop-1a2b3c4d", in characters that cron and systemd accept.
+// base returns the name of the files, without an extension: "sched-shop-1a2b3c4d", in characters
+// that cron and systemd accept.
 func (p Place) base() string {
 	name := []byte(p.Name)
 	for i, c := range name {
@@ -175,6 +177,7 @@ type Systemd struct {
 	Work   bool // one service with `sched work`, instead of a timer
 }
 
+// systemctl returns a call of systemctl for the manager of the units.
 func (s Systemd) systemctl(arguments ...string) Command {
 	c := Command{"systemctl"}
 	if s.OfUser {

@@ -43,7 +43,7 @@ type reading struct {
 	sinceBoot time.Duration // of the clock that nobody sets
 }
 
-// A sight is what one look goes by, apart from the memory. Each map has tasks by name.
+// A sight is what one look goes by, besides the memory. The keys of its maps are names of tasks.
 type sight struct {
 	now       reading
 	tasks     []*schedule.Task // the tasks with `expect`

@@ -228,7 +228,7 @@ func (i Incident) Text(now time.Time) string {
 	return "no success for " + took + ", expected every " + expected
 }
 
-// Record is what hooks are told of the incident.
+// Record returns the row with which hooks are told of the incident.
 func (i Incident) Record() state.Row {
 	r := state.Row{
 		ID:     i.ID,

@@ -1,5 +1,6 @@
 // Package pause keeps what people set for all ticks of a schedule: pauses and an interrupt. It
-// keeps them in the database of the state folder, or in the store with a copy on each server.
+// keeps them in the database of the state folder, or in the store with a copy on each server. It
+// also looks for the maintenance file.
 package pause
 
 import (
@@ -17,8 +18,7 @@ import (
 	"sched/schedule/state"
 )
 
-// Controls are what people set for all ticks of a schedule: pauses and an interrupt. They are in
-// the store, or in the database of a machine without a store. With a store, the database has a copy
+// Controls are what people set for all ticks of a schedule. With a store, the database has a copy
 // of the pauses (docs/internals/decisions.md#a-pause-outlives-its-redis).
 type Controls struct {
 	Pauses    Pauses
@@ -72,8 +72,8 @@ func (p Pauses) InEffect(name string, at time.Time) (Pause, bool) {
 	return p[name][i], true
 }
 
-// Last returns the newest pause of a name that began when it was made; the zero Pause for none. All
-// such pauses are versions of one (Pause.Same), and so is the zero Pause.
+// Last returns the newest pause of a name that began when it was made; the zero Pause for none.
+// Pause.Same holds between any two pauses that are not planned, so the zero Pause finds them.
 func (p Pauses) Last(name string) Pause { return p.known(name, Pause{}) }
 
 // ToCome returns the pauses of a name that begin after at.
@@ -92,8 +92,8 @@ func (p Pauses) Stopping(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(pause Pause) bool { return pause.Stop && pause.InEffect(at) })
 }
 
-// Ending is ForTask for times to come: only pauses with an end count.
-func (p Pauses) Ending(t *schedule.Task, at time.Time) (Pause, bool) {
+// Foreseen is ForTask for times to come: only pauses with an end count.
+func (p Pauses) Foreseen(t *schedule.Task, at time.Time) (Pause, bool) {
 	return p.first(t, at, func(pause Pause) bool { return pause.InEffect(at) && !pause.Until.IsZero() })
 }
 
@@ -112,8 +112,8 @@ func (p Pauses) Touch(t *schedule.Task, from, until time.Time) bool {
 	return !t.EvenWhenPaused && slices.ContainsFunc(p[Everything], touches)
 }
 
-// first returns the first pause of a task that matches, in the order of ForTask. at is when a pause
-// of the schedule has to be in effect.
+// first returns the first pause of a task that matches, in the order of ForTask. A pause of the
+// schedule is computed for the time at; matches then decides about it as about the others.
 func (p Pauses) first(t *schedule.Task, at time.Time, matches func(Pause) bool) (Pause, bool) {
 	if i := slices.IndexFunc(p[t.Name], matches); i >= 0 {
 		return p[t.Name][i], true

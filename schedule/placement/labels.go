@@ -144,6 +144,7 @@ func Parse(text, from string) (labels []string, wrong string) {
 	return slices.Compact(labels), wrong
 }
 
+// words splits a text at spaces, commas and line breaks.
 func words(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(", \t\r\n", c) })
 }

@@ -123,7 +123,7 @@ func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time,
 		if !ok {
 			return next, false
 		}
-		pause, paused := pauses.Ending(t, next)
+		pause, paused := pauses.Foreseen(t, next)
 		if !paused {
 			return next, true
 		}

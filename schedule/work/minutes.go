@@ -71,9 +71,9 @@ const (
 	staleAfter = 3 * leadTime
 )
 
-// Await waits for the minute of a tick that was started ahead of its minute. It is not reached
-// when ctx was done first, or the clock was set back so far that it will get another tick. The wait
-// is stale if it took so long that the tick must read its schedule again.
+// Await waits for the minute of a tick that was started ahead of its minute. reached is false
+// if ctx was done first, or if the clock was set back so far that the minute will get another tick.
+// stale is true if the wait took so long that the tick must read its schedule again.
 func Await(ctx context.Context, minute time.Time) (reached, stale bool) {
 	begun := time.Now()
 	for ctx.Err() == nil && minute.Sub(clock.Now()) <= maxSetBack {

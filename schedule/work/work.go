@@ -84,7 +84,8 @@ func (w *Worker) Run(signals <-chan os.Signal, announce func()) os.Signal {
 // startingFor returns the time by which ticks are started: leadTime before their minute.
 func startingFor() time.Time { return clock.Now().Add(leadTime) }
 
-// untilNextMinute lasts until the next minute, but at most clock.Recheck: the clock may be set.
+// untilNextMinute returns the time until the next minute, but at most clock.Recheck: the clock may
+// be set.
 func (w *Worker) untilNextMinute() time.Duration {
 	now := startingFor()
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
@@ -192,8 +193,8 @@ func (e *WorkingError) Error() string {
 	return fmt.Sprintf("another sched work (process %d) ticks this schedule", e.PID)
 }
 
-// workLock is the file that the `sched work` of the schedule holds (flock(2)). Its content names
-// that process, for people.
+// workLock returns the path of the file that the `sched work` of the schedule holds (flock(2)). Its
+// content names that process, for people.
 func workLock(dir string) string { return filepath.Join(dir, "work") }
 
 // Hold makes this process the only `sched work` of the schedule, until it ends or calls release.
@@ -223,7 +224,7 @@ func Hold(dir string) (release func(), err error) {
 
 // Running returns the process of the schedule's `sched work`, if there is one. It holds the lock
 // only for a moment.
-func Running(dir string) (pid int, works bool) {
+func Running(dir string) (pid int, isRunning bool) {
 	file, err := statedir.OpenPlain(workLock(dir), os.O_RDONLY)
 	if err != nil {
 		return 0, false
@@ -235,6 +236,7 @@ func Running(dir string) (pid int, works bool) {
 	return readPID(file), true
 }
 
+// readPID reads the process from the file of Hold; 0 if it is not there.
 func readPID(file *os.File) (pid int) {
 	text := make([]byte, 20)
 	n, _ := file.ReadAt(text, 0)
