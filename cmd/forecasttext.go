@@ -60,11 +60,11 @@ func (a forecastCommand) printSkipping(r forecast.Report) {
 	}
 	fmt.Fprintln(a.out)
 	t := a.stdout().Table(terminal.Shrink{Column: 3, Least: 12}, terminal.Shrink{Column: 0, Least: 12})
-	t.Head("SKIPS", "SLOTS", "FIRST", "SINCE")
+	t.Head("SKIPS", "SLOTS", "FIRST", "WHY")
 	for _, task := range skipping[:min(maxRows, len(skipping))] {
 		slots := fmt.Sprintf("%d of %d", task.TroubleSkips(), task.TroubleSkips()+task.Starts)
 		first := forecast.DayAndTime(task.FirstTroubleSkip.At, r.Schedule.Location)
-		t.Row(task.Name, slots, first, r.Since(task))
+		t.Row(task.Name, slots, first, r.SkipReason(task))
 	}
 	t.Flush()
 	a.printMore(len(skipping))

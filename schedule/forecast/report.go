@@ -115,8 +115,8 @@ func (r Report) Behind(t Task) string {
 	return fmt.Sprintf("%s, which takes %s", by.Name, humanize.Duration(r.Loads[by.Name].Took))
 }
 
-// Since says why the FirstTroubleSkip of a task is skipped.
-func (r Report) Since(t Task) string {
+// SkipReason says why the FirstTroubleSkip of a task is skipped.
+func (r Report) SkipReason(t Task) string {
 	switch by := t.FirstTroubleSkip.By; t.FirstTroubleSkip.Skip {
 	case Overlap:
 		return fmt.Sprintf("%s still runs, which takes %s", by.Name, humanize.Duration(r.Loads[by.Name].Took))

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,12 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 // A Token is the record of a secret, which is a token, a key or the cookie of a session. It has the
@@ -114,7 +116,7 @@ func RevokeToken(dir, name string) error {
 				names = append(names, t.Name)
 			}
 			return nil, view.Fail(view.NotFound,
-				strings.ReplaceAll(view.DidYouMean(name, names), "sched list", "sched serve token --list"),
+				cmp.Or(yamldoc.DidYouMean(humanize.Nearest(name, names)), "see `sched serve token --list`"),
 				"there is no token called %q", name)
 		}
 		revoked := all[i].Hash

@@ -161,11 +161,11 @@ func (p forecastPage) skips() {
 	if len(skipping) == 0 {
 		return
 	}
-	p.put(`<section><h2>Skipped slots</h2><table><thead><tr><th>Task<th class="n">Slots<th>First<th>Since</tr></thead><tbody>`)
+	p.put(`<section><h2>Skipped slots</h2><table><thead><tr><th>Task<th class="n">Slots<th>First<th>Why</tr></thead><tbody>`)
 	for _, t := range skipping[:min(maxRows, len(skipping))] {
-		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="slots">%d of %d</td><td data-label="first">%s</td><td class="why" data-label="since">%s</td></tr>`,
+		p.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="n" data-label="slots">%d of %d</td><td data-label="first">%s</td><td class="why" data-label="why">%s</td></tr>`,
 			p.taskURL(t.Name), t.Name, t.TroubleSkips(), t.TroubleSkips()+t.Starts,
-			p.timeLink(t.FirstTroubleSkip.At), p.Since(t))
+			p.timeLink(t.FirstTroubleSkip.At), p.SkipReason(t))
 	}
 	p.put(`</tbody></table>`)
 	p.moreTasks(len(skipping))
