@@ -29,7 +29,7 @@ func (a Actor) Trigger(task string, at time.Time, params map[string]string, reas
 	if err := cmp.Or(CheckRunnable(a.Schedule, t), CheckValues(t, params)); err != nil {
 		return state.Row{}, err
 	}
-	return request(t, at, params, Because(schedule.WithValues("trigger by "+a.By, params), reason)), nil
+	return newRequest(t, at, params, Because(schedule.WithValues("trigger by "+a.By, params), reason)), nil
 }
 
 // A Retry is the request for one more run of the task of a run that has ended.
@@ -51,8 +51,7 @@ type RetryWish struct {
 
 // Retry returns the request for one more run of the task of a run that has ended. The new run
 // starts as the task is defined then, for the slot of the old run, and with its params unless they
-// are replaced.
-// Submit then stores the request.
+// are replaced. Submit then stores the request.
 func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	was, err := a.endedRun(ctx, wish.Run)
 	if err != nil {
@@ -72,7 +71,7 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 		return Retry{}, err
 	}
 	origin := "retry of " + humanize.ShortRun(was.ID)
-	row := request(t, wish.At, params, Because(schedule.WithValues(origin+" by "+a.By, params), wish.Reason))
+	row := newRequest(t, wish.At, params, Because(schedule.WithValues(origin+" by "+a.By, params), wish.Reason))
 	row.Cause, row.NoChain = was.Cause, was.NoChain
 	row.Repeats = humanize.Later(was.CommandSlot(), was.LastSlot)
 	records, err := a.Records(ctx)
@@ -119,7 +118,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 	case err != nil:
 		return state.Row{}, err
 	case row.ID != "":
-		return state.Row{}, notEnded(row, lost)
+		return state.Row{}, notEndedError(row, lost)
 	case len(ofTask) > 0:
 		if _, err := view.FindTask(a.Schedule, name); err != nil {
 			hint := "what is remembered of it is in `sched history " + name + "`"
@@ -136,9 +135,9 @@ func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
 	return row, err
 }
 
-// notEnded returns the error that says why a run, which may be one of the lost ones, cannot be
+// notEndedError returns the error that says why a run, which may be one of the lost ones, cannot be
 // retried yet.
-func notEnded(row state.Row, lost []state.Row) error {
+func notEndedError(row state.Row, lost []state.Row) error {
 	short := humanize.ShortRun(row.ID)
 	isRow := func(other state.Row) bool { return other.ID == row.ID }
 	var hint, problem string
@@ -194,8 +193,8 @@ func CheckValues(t *schedule.Task, params map[string]string) error {
 	return nil
 }
 
-// request returns a run of the task that waits until a time.
-func request(t *schedule.Task, at time.Time, params map[string]string, origin string) state.Row {
+// newRequest returns a run of the task that waits until a time.
+func newRequest(t *schedule.Task, at time.Time, params map[string]string, origin string) state.Row {
 	return state.Row{
 		ID:     outcome.NewIDAt(at),
 		Task:   t.Name,

@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
 
@@ -27,15 +28,15 @@ type Message struct {
 	Server      string `json:"server"`
 	Config      string `json:"config,omitempty"` // the schedule's file, if the command in the message needs it
 
-	Outcome  string        `json:"outcome,omitempty"` // in the words of `sched history`; empty at the start
-	Warning  bool          `json:"warning,omitempty"` // of a success
-	Reason   string        `json:"reason,omitempty"`  // for people, if the outcome alone does not say it
-	ExitCode *int          `json:"exit_code,omitempty"`
-	Attempt  int           `json:"attempt,omitempty"` // how many attempts of the run were made
-	Slot     time.Time     `json:"slot"`              // shown in its own zone
-	Started  time.Time     `json:"started,omitzero"`
-	Ended    time.Time     `json:"ended,omitzero"`
-	Duration time.Duration `json:"duration,omitempty"` // nanoseconds in JSON
+	Outcome  outcome.Outcome `json:"outcome,omitempty"` // in the words of `sched history`; empty at the start
+	Warning  bool            `json:"warning,omitempty"` // the run succeeded with a warning
+	Reason   string          `json:"reason,omitempty"`  // for people, if the outcome alone does not say it
+	ExitCode *int            `json:"exit_code,omitempty"`
+	Attempt  int             `json:"attempt,omitempty"` // how many attempts of the run were made
+	Slot     time.Time       `json:"slot"`              // shown in its own zone
+	Started  time.Time       `json:"started,omitzero"`
+	Ended    time.Time       `json:"ended,omitzero"`
+	Duration time.Duration   `json:"duration,omitempty"` // nanoseconds in JSON
 
 	PID     int    `json:"pid,omitempty"`     // of the command, in an AttemptEnd
 	Program string `json:"program,omitempty"` // the name of its executable, in an AttemptEnd
@@ -66,7 +67,7 @@ type Event string
 const (
 	Start    Event = "start"
 	Success  Event = "success"
-	Warning  Event = "warning" // of a success
+	Warning  Event = "warning" // the run succeeded with a warning
 	Failure  Event = "failure" // after the last attempt; also of runs that timed out, were stopped or lost
 	Recovery Event = "recovery"
 	Skip     Event = "skip"
@@ -79,7 +80,7 @@ const (
 // headline is the message in one line: `nightly-report failed: exit code 7`.
 func (m Message) headline() string { return m.Task + " " + m.result() }
 
-// result says what became of the run: `failed: exit code 7`, `timed out after 20m`.
+// result returns what became of the run: `failed: exit code 7`, `timed out after 20m`.
 func (m Message) result() string {
 	switch {
 	case m.Event == Start:
@@ -92,10 +93,10 @@ func (m Message) result() string {
 		return string(m.Event)
 	}
 	reason := line(m.Reason)
-	if reason == "" && m.Outcome == "failed" && m.ExitCode != nil {
+	if reason == "" && m.Outcome == outcome.Failed && m.ExitCode != nil {
 		reason = fmt.Sprintf("exit code %d", *m.ExitCode)
 	}
-	became := m.Outcome
+	became := string(m.Outcome)
 	if m.Warning {
 		became += " with a warning"
 	}
@@ -151,7 +152,7 @@ func (m Message) command() string {
 	if m.Config != "" {
 		option = "-c " + m.Config + " "
 	}
-	if m.Run == "" || m.Event == Skip || m.Outcome == "skipped" {
+	if m.Run == "" || m.Event == Skip || m.Outcome == outcome.Skipped {
 		return "sched why " + option + m.Task
 	}
 	return "sched logs " + option + humanize.ShortRun(m.Run)

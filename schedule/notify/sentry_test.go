@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/notify"
+	"sched/schedule/outcome"
 )
 
 // The start and the end of a run are check-ins with one id. Each tells Sentry of the monitor.
@@ -16,13 +17,13 @@ func TestSentryGetsTheCheckInsOfARun(t *testing.T) {
 	target := notify.Target{Sentry: dsn, Monitor: &schedule.Monitor{Cron: "30 2 * * *", Zone: "America/New_York",
 		Margin: 5 * time.Minute, Longest: 90 * time.Second}}
 	const monitor = `"monitor_config":{"checkin_margin":5,"max_runtime":2,"schedule":{"type":"crontab","value":"30 2 * * *"},"timezone":"America/New_York"},"monitor_slug":"shop-nightly-report",`
-	for outcome, want := range map[string]struct{ duration, status string }{
+	for became, want := range map[outcome.Outcome]struct{ duration, status string }{
 		"":          {"", "in_progress"},
 		"succeeded": {`"duration":11.5,`, "ok"},
 		"timed out": {`"duration":11.5,`, "error"},
 	} {
 		msg := failure()
-		if msg.Outcome = outcome; outcome == "" {
+		if msg.Outcome = became; became == "" {
 			msg.Event, msg.Duration = notify.Start, 0
 		}
 		if e := send(t, target, msg); e != nil {
@@ -33,7 +34,7 @@ func TestSentryGetsTheCheckInsOfARun(t *testing.T) {
 		}
 		checkIn := `{"check_in_id":"01920ba47a007c119d0e5c2f9a1b3d4e",` + want.duration + monitor + `"status":"` + want.status + `"}`
 		if text := "{}\n{\"type\":\"check_in\"}\n" + checkIn + "\n"; last.body != text {
-			t.Errorf("%s: it gets\n%snot\n%s", outcome, last.body, text)
+			t.Errorf("%s: it gets\n%snot\n%s", became, last.body, text)
 		}
 	}
 }

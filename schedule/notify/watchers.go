@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"sched/schedule"
+	"sched/schedule/outcome"
 )
 
 // This file has the messages for services that watch runs: pings, the check-ins of Sentry Crons,
@@ -28,8 +29,8 @@ const maxPingOutput = 10_000
 
 func (t Target) sendPing(ctx context.Context, m Message) error {
 	u, _ := url.Parse(t.Ping) // Check has seen it
-
-	if t.On == nil { // a ping without on says only that an event happened
+	if t.On == nil {
+		// Without on, a ping says only that an event happened.
 		return t.do(ctx, http.MethodGet, u.String(), "", "")
 	}
 	signal, body := m.signal()
@@ -50,18 +51,18 @@ func contentType(body string) string {
 	return "application/octet-stream"
 }
 
-// signal is the message in the pinging API (https://healthchecks.io/docs/http_api/). It is the last
-// part of the path, empty for a success, and the body. The body is the output. If the path cannot
-// say what happened, the body begins with a line that does.
+// signal returns the message as the pinging API (https://healthchecks.io/docs/http_api/) takes it:
+// the last part of the path (empty for a success) and the body, which is the output. If the path
+// cannot say what happened, the body begins with a line that does.
 func (m Message) signal() (signal, body string) {
 	switch {
 	case m.Event == Start:
 		return "start", ""
-	case m.Event == Skip, m.Outcome == "skipped":
+	case m.Event == Skip, m.Outcome == outcome.Skipped:
 		return "log", m.headline() // the API shows it, and leaves the state of the check
-	case m.Event == Success, m.Event == Recovery, m.Outcome == "succeeded":
+	case m.Event == Success, m.Event == Recovery, m.Outcome == outcome.Succeeded:
 		return "", m.Output
-	case m.Outcome == "failed" && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
+	case m.Outcome == outcome.Failed && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
 		return strconv.Itoa(*m.ExitCode), m.Output // 0 may be a failure here (success_codes), but not in the API
 	}
 	if m.Output == "" {
@@ -121,7 +122,7 @@ func (t Target) checkIn(m Message) object {
 	switch {
 	case m.Event == Start:
 		c["status"] = "in_progress"
-	case m.Outcome == "succeeded":
+	case m.Outcome == outcome.Succeeded:
 		c["status"] = "ok"
 	}
 	if m.Duration > 0 {
@@ -266,12 +267,12 @@ func (m Message) span() object {
 			span["links"] = []object{{"traceId": traceID(m.Cause), "spanId": spanID(m.Cause, 0)}}
 		}
 	}
-	all.text("sched.outcome", m.Outcome)
+	all.text("sched.outcome", string(m.Outcome))
 	if m.ExitCode != nil {
 		all.number("process.exit.code", *m.ExitCode)
 	}
-	if m.Outcome != "succeeded" {
-		all.text("error.type", m.Outcome)
+	if m.Outcome != outcome.Succeeded {
+		all.text("error.type", string(m.Outcome))
 		status := object{"code": codeError}
 		if m.Reason != "" {
 			status["message"] = m.Reason

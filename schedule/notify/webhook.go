@@ -100,7 +100,7 @@ func (m Message) plain() plainBody {
 		Slot:        timeOrNull(m.Slot),
 		Started:     timeOrNull(m.Started),
 		Ended:       timeOrNull(m.Ended),
-		Outcome:     m.Outcome,
+		Outcome:     string(m.Outcome),
 		Warning:     m.Warning,
 		Reason:      m.Reason,
 		ExitCode:    m.ExitCode,

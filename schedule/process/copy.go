@@ -42,8 +42,8 @@ func copyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 	}
 	defer context.AfterFunc(ctx, func() { file.SetWriteDeadline(time.Now()) })() // of a pipe; files have none
 	_, err = io.Copy(file, from)
-	if cerr := file.Close(); err == nil {
-		err = cerr
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
 	}
 	return err
 }

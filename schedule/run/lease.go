@@ -214,7 +214,8 @@ func (l *Renewer) lose(err error) {
 	}
 }
 
-// margin is how long before the end of a lease its command is stopped, or not started any more.
+// margin returns how long before the end of a lease its command is stopped, or not started any
+// more.
 func (l *Renewer) margin() time.Duration { return l.Lock.Lease() / 4 }
 
 // stopInTime stops the command when the lease is nearly over: then another run may begin.
@@ -229,15 +230,15 @@ func (l *Renewer) stopInTime() {
 	l.lose(fmt.Errorf("its lease ends in %s, and could not be renewed", left.Round(100*time.Millisecond)))
 }
 
-// KillAfter is how long a command may take to end by itself: as long as its task says, but no
+// KillAfter returns how long a command may take to end by itself: as long as its task says, but no
 // longer than its lease lasts.
-func (l *Renewer) KillAfter(atMost time.Duration) time.Duration {
+func (l *Renewer) KillAfter(ofTask time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.killBy.IsZero() {
-		return atMost
+		return ofTask
 	}
-	return min(atMost, max(0, time.Until(l.killBy)))
+	return min(ofTask, max(0, time.Until(l.killBy)))
 }
 
 // HeldToStart returns why a command must not be started now, because its lock may be lost; "" if it
@@ -256,7 +257,7 @@ func (l *Renewer) HeldToStart() (lost string) {
 	return ""
 }
 
-// age is how long ago the lease began that is held.
+// age returns how long ago the lease began that is held.
 func (l *Renewer) age() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,7 +268,7 @@ func (l *Renewer) age() time.Duration {
 	return age
 }
 
-// elapsed is how long ago something was, by the clock that says more: the monotonic one stands
+// elapsed returns how long ago something was, by the clock that says more: the monotonic one stands
 // still while the machine sleeps, the wall clock may be set back.
 func elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))

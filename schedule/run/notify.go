@@ -253,7 +253,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 		Run:         result.ID,
 		Server:      result.Server,
 		Params:      result.Params,
-		Outcome:     string(result.Outcome),
+		Outcome:     result.Outcome,
 		Warning:     result.Warned(),
 		Reason:      result.Reason,
 		ExitCode:    result.ExitCode,

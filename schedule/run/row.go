@@ -13,8 +13,8 @@ import (
 )
 
 // An ownRow is the row of a run that this process owns: as the database has it, as far as this
-// process knows.
-// Methods without an error lose no run when they fail: its next owner only knows less.
+// process knows. Methods without an error lose no run when they fail: its next owner only knows
+// less.
 type ownRow struct {
 	state.Row
 	self     *state.Self
