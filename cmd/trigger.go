@@ -100,16 +100,9 @@ func (a triggerCommand) cancel(names []string, o requestOptions) error {
 	if err != nil {
 		return err
 	}
-	var rows []state.Row
-	for _, name := range names {
-		waiting, err := a.waitingRows(s, name)
-		if err != nil {
-			return err
-		}
-		isChosen := func(r state.Row) bool {
-			return slices.ContainsFunc(rows, func(other state.Row) bool { return other.ID == r.ID })
-		}
-		rows = append(rows, slices.DeleteFunc(waiting, isChosen)...) // by its task and by its id: once
+	rows, err := a.chosenRows(s, names)
+	if err != nil {
+		return err
 	}
 	cancelledAll := true
 	for _, row := range rows {
@@ -131,6 +124,22 @@ func (a triggerCommand) cancel(names []string, o requestOptions) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// chosenRows returns the waiting runs that the names stand for. A run that is named by its task and
+// by its id comes once.
+func (a triggerCommand) chosenRows(s *schedule.Schedule, names []string) (rows []state.Row, err error) {
+	for _, name := range names {
+		waiting, err := a.waitingRows(s, name)
+		if err != nil {
+			return nil, err
+		}
+		isChosen := func(r state.Row) bool {
+			return slices.ContainsFunc(rows, func(other state.Row) bool { return other.ID == r.ID })
+		}
+		rows = append(rows, slices.DeleteFunc(waiting, isChosen)...)
+	}
+	return rows, nil
 }
 
 // waitingRows returns the runs of a task, or the run with an id, that wait and have not begun: at

@@ -108,7 +108,7 @@ func getWhy(r *Visit) (any, error) {
 	return w.Answer, nil
 }
 
-// maxUpcomingSpan is the longest time whose slots are listed at once.
+// maxUpcomingSpan bounds the time whose slots one answer lists.
 const maxUpcomingSpan = 366 * 24 * time.Hour
 
 func getUpcoming(r *Visit) (any, error) {
@@ -229,7 +229,7 @@ func historyQuery(r *Visit) (q state.Query, err error) {
 
 func getRun(r *Visit) (any, error) { return runOf(r, r.PathValue("id")) }
 
-// minID is the shortest part of an id with which a run may be shown.
+// minID is the length of the shortest part of an id with which a run may be shown.
 const minID = 4
 
 // runOf returns the run that id stands for: the whole id, a beginning or an end.
@@ -240,8 +240,8 @@ func runOf(r *Visit, id string) (view.Run, error) {
 	return r.View.Run(r.Context(), id)
 }
 
-// minIDToChange is the shortest part of an id with which a run may be changed: the first 48 bits of
-// an id are the time, so a shorter part soon stands for another run, too.
+// minIDToChange is the length of the shortest part of an id with which a run may be changed: the
+// first 48 bits of an id are the time, so a shorter part soon stands for another run, too.
 const minIDToChange = 12
 
 // runToChange returns a run of this server that a command (retry, stop) is to change.

@@ -15,7 +15,8 @@ import (
 
 const runsOfAPage = 50
 
-// A runTable lists the outcomes of slots.
+// A runTable lists the outcomes of slots. Its methods write a part of the page, unless they return
+// something.
 type runTable struct{ *page }
 
 // showRuns lists the outcomes of slots, by the parameters task, outcome, since and until (days), q
