@@ -27,7 +27,7 @@ type timeline struct {
 // A timeStep is what a task does in one step.
 type timeStep struct {
 	starts int  // how many runs start
-	runs   bool // a run that started before goes on
+	runs   bool // a run lives, also one that starts
 	skips  bool // a slot is skipped
 }
 

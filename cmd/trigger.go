@@ -179,9 +179,9 @@ func newRetryCommand(a *app) *cobra.Command {
 		Short: "Run again what went wrong, or did not take place",
 		Long: `retry runs the task of each named run once more: like sched trigger, now or later, and as the task
 is defined now. A run is named by its id, or by the last part of it, as sched history shows. Runs
-that were skipped or missed can be retried, too. A task stands for its last run that failed, timed out, was
-stopped or lost. With several runs it retries all or, if one of them cannot be retried, none. The
-params of the run are kept, but for those that --env sets.`,
+that were skipped or missed can be retried, too. A task stands for its last run that failed, timed
+out, was stopped or lost. With several runs it retries all or, if one of them cannot be retried,
+none. The params of the run are kept, but for those that --env sets.`,
 		Example: `  sched retry nightly-report
   sched retry 5c2f9a1b3d4e
   sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,

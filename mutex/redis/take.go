@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	firstPause     = 10 * time.Millisecond  // the longest pause after the first attempt; then it doubles
+	firstPause     = 10 * time.Millisecond  // bounds the first pause after a short attempt; it doubles
 	minAttemptTime = 300 * time.Millisecond // no further attempt begins with less time left
 	attemptsInTurn = 3                      // the first attempts ask the servers in turn
 )
@@ -45,7 +45,7 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 }
 
 // attempt tries once to set a key, and returns its value. If redsync gets no majority of the
-// servers, it looks which run has the key:
+// servers, it finds out which run has the key:
 //
 //   - our run, because an answer was lost or it took the key before: that value counts, and is kept
 //     from now on;

@@ -110,7 +110,7 @@ type storeURL struct {
 	secure   bool   // by TLS
 	user     *url.Userinfo
 	hosts    []string // with ports; for a socket its path
-	noHost   bool     // the name of a host, or the path of a socket, is empty
+	noHost   bool     // a host has no name, or a socket has no path, or has a host
 	primary  string   // the name under which Sentinels know the primary
 	path     string   // the database, as text; "" if the path of the URL has none
 	query    url.Values

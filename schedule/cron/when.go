@@ -356,7 +356,7 @@ func offsetAt(zone *time.Location, instant int64) int64 {
 	return int64(offset)
 }
 
-// next returns the first due instant that is not before another one.
+// next returns the first due instant at or after from.
 func (v interval) next(zone *time.Location, from int64) int64 {
 	start := v.start(zone)
 	return start + max(0, ceil(from-start, v.every))

@@ -249,7 +249,7 @@ func (c *converter) setSurroundings(t *Task) bool {
 }
 
 // homeOf returns the home folder of the user of a system crontab. If there is no such user, it
-// returns "/" and adds a remark.
+// returns "/", with one remark for each such user.
 func (c *converter) homeOf(user string) (dir string, ok bool) {
 	if user == "" || c.Home == nil {
 		return "", false

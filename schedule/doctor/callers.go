@@ -363,7 +363,7 @@ func (u unit) starter() string {
 	return u.path
 }
 
-// enabled reports whether `systemctl enable` linked the unit into a target's folder.
+// enabled reports whether `systemctl enable` linked the unit, or its timer, for a target.
 func (u unit) enabled() bool {
 	for _, folder := range []string{filepath.Dir(u.path), unitFolders[0]} {
 		if links, _ := filepath.Glob(filepath.Join(folder, "*.wants", filepath.Base(u.starter()))); len(links) > 0 {

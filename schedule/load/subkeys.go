@@ -190,6 +190,7 @@ var hookKeys = keys[hookDraft]{
 	Rows: hookRows,
 }
 
+// hookRows are the keys of a hook. Their order counts: setters look at what earlier rows have set.
 func hookRows() []key[hookDraft] {
 	return []key[hookDraft]{
 		row("run", by(setHookCommand),

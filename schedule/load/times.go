@@ -102,7 +102,7 @@ func setCronTimes(l *loader, t *taskDraft, seed string, isOwn bool) {
 	}
 }
 
-// warnOfDayFields isOwn of an expression that restricts the days by two fields.
+// warnOfDayFields warns of an expression that restricts the days by two fields.
 func warnOfDayFields(l *loader, n *node, expression cron.Expression) {
 	switch {
 	case expression.StepBothDays():

@@ -11,7 +11,7 @@ import (
 // This file reads the keys that make a slot or a run wait instead of being skipped: runs wait for
 // locks, and slots for the store or for the end of a pause.
 
-// readWaitAtMost reads how long a run waits. false takes an inherited time away.
+// readWaitAtMost reads how long a run waits at most.
 func readWaitAtMost(r *reader, n *node) (time.Duration, bool) {
 	d, ok := time.Duration(0), n.IsScalar() && n.Value == "0"
 	if !ok {

@@ -227,8 +227,8 @@ type (
 	}
 )
 
-// sender names the hook of the task. at_most counts the messages of a sender, and a newer ping
-// replaces an older ping of it.
+// hookKey names the hook of the task. at_most counts the messages of a hook, and a newer ping
+// replaces an older ping of the same hook.
 func (d *Delivery) hookKey() string { return d.Message.Task + " " + d.Hook }
 
 // pack returns the delivery as a message of the outbox.

@@ -223,10 +223,13 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 		case row.Queued(): // its command has not started: the code belongs to another run
 			queued = cmp.Or(queued, row.ID)
 		default:
-			if o, err := c.take(row); err == nil {
+			o, err := c.take(row)
+			switch {
+			case err == nil:
 				return o.finishAlone(code), nil
+			case !errors.As(err, &alive): // else another process takes it at this moment
+				return state.Row{}, err
 			}
-			alive = &AliveError{row.ID} // another process takes it at this moment
 		}
 	}
 	if alive != nil {

@@ -55,14 +55,15 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 		return ""
 	}
 	defer func() { h.marks.markEnded(name, note) }()
+	isBefore := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
 		Task:       &h.run.task,
 		Command:    hook.Run,
 		Dir:        h.hookDir(),
 		CallerEnv:  h.run.Environ,
 		Variables:  variables,
-		KeepZombie: isBefore(name) && h.run.row.Background,
-		Lenient:    !isBefore(name), // the hooks after a run start even if the command could not
+		KeepZombie: isBefore && h.run.row.Background,
+		Lenient:    !isBefore, // the hooks after a run start even if the command could not
 	}
 	captured, err := output.Append(output.HooksPath(output.Path(h.run.Dir, h.run.row.Row)))
 	if err == nil { // without that file the hook runs nevertheless
@@ -99,9 +100,6 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 
 // hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
-
-// isBefore reports whether hookName made the name for a before-hook. If it fails, so does the run.
-func isBefore(name string) bool { return strings.HasPrefix(name, "before ") }
 
 // runCommands runs the commands among the hooks of one key, one after another, and returns the
 // notes about hooks that failed. Hooks that have ended before are left out.
@@ -166,7 +164,7 @@ func (m hookMarks) markForked(name string, pid int) {
 // markEnded notes that a hook has ended, with a note on how it failed; "" if it succeeded.
 func (m hookMarks) markEnded(name, note string) {
 	m.row.write(func(ctx context.Context) error {
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note, isBefore(name))
+		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
 	}, nil)
 }
 
@@ -176,7 +174,7 @@ func (m hookMarks) markMade(name string) {
 		if _, err := m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now()); err != nil {
 			return err
 		}
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), "", false)
+		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), "")
 	}, nil)
 }
 

@@ -32,11 +32,11 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) state.R
 // time enough.
 const startDeliveryPatience = 5 * time.Second
 
-// superviseBackground supervises a background run to the end of its command, and calls finish to
-// start its `sched finish`. finish returns nil when that process owns the run; after an error the
+// superviseBackground supervises a background run to the end of its command, and calls handOver to
+// start its `sched finish`. handOver returns nil when that process owns the run; after an error the
 // run is still ours. A run without hooks ends here. When terminate is done it stops the command,
 // when kill is done too it kills it.
-func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*Run) error) {
+func (r *Run) superviseBackground(terminate, kill context.Context, handOver func(*Run) error) {
 	r.Terminate = terminate
 	defer r.unreaped.reap()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
@@ -61,7 +61,7 @@ func (r *Run) superviseBackground(terminate, kill context.Context, finish func(*
 	// If the result could not be written, as on a full disk, this process alone knows it: the exit
 	// code alone is no proof of a result
 	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
-	if r.resultUnrecorded || finish(r) != nil { // this process finishes the run
+	if r.resultUnrecorded || handOver(r) != nil { // this process finishes the run
 		r.finishAlone(result)
 	}
 }
@@ -113,7 +113,7 @@ type supervision struct {
 // attempts makes attempts until the run has an outcome. It reports whether the next one is left to
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
-	n := s.firstAttempt()
+	n := s.prepareFirst()
 	if s.result.Outcome == outcome.Lost && s.run.deferAfterLost(s.result) {
 		return true
 	}
@@ -142,9 +142,10 @@ func (s *supervision) attempts() (deferred bool) {
 	return false
 }
 
-// firstAttempt returns the number of the attempt to begin with. If the result has an outcome then,
-// the run starts no attempt.
-func (s *supervision) firstAttempt() (attempt int) {
+// prepareFirst does what comes before the first attempt of this process, and returns its number: it
+// goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
+// the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
+func (s *supervision) prepareFirst() (attempt int) {
 	if s.row.Phase == state.Running { // its supervisor was killed
 		return s.goOn()
 	}
@@ -168,7 +169,7 @@ func (s *supervision) firstAttempt() (attempt int) {
 	return attempt
 }
 
-// goOn is firstAttempt for a run whose supervisor was killed while the command ran, or while the
+// goOn is prepareFirst for a run whose supervisor was killed while the command ran, or while the
 // command was about to be started.
 func (s *supervision) goOn() (attempt int) {
 	left := s.run.leftover

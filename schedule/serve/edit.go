@@ -256,7 +256,7 @@ func unprocessable(err error) error {
 type Draft struct {
 	Name, Keys string             // Keys is YAML, as PUT takes it
 	Old        string             // the keys that are written now; "" for a new task
-	Tag        string             // the ETag of Old; "" for a new task
+	Tag        string             // the ETag of the file; "" for a new task
 	Task       *schedule.Task     // as it would be; nil with problems
 	Problems   []schedule.Problem // lines and columns of problems in the task count in Keys
 }

@@ -75,7 +75,7 @@ func (e *eventStream) send(id, name string, value any) error {
 }
 
 // wait waits until something comes, and shows the reader that the stream lives. It returns false
-// when the reader has gone away.
+// when the reader has gone away, the server ends, or the stream has lasted long enough.
 func wait[T any](e *eventStream, arrived <-chan T) bool {
 	for {
 		select {

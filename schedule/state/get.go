@@ -64,7 +64,7 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 const minTail = 4
 
 // candidates returns the runs that id may stand for, in their order. If id is a whole id, it
-// returns that id alone. It never returns many more than are maxShown.
+// returns that id alone. It never returns many more than are shown.
 func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil

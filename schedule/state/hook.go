@@ -34,13 +34,12 @@ func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error 
 	})
 }
 
-// HookEnded says that a hook has ended, and with a note that it failed. The run gets the note, too,
-// unless the note is the reason why the run failed.
-func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, note string, isReason bool) error {
+// HookEnded says that a hook has ended, and adds a note to the run if the hook failed.
+func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, note string) error {
 	return o.writeOwned(ctx, run, func(q querier) error {
 		_, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?",
 			at.UnixMicro(), note, run, name)
-		if err != nil || note == "" || isReason || o.ID == nobody {
+		if err != nil || note == "" || o.ID == nobody {
 			return err
 		}
 		return addNotes(ctx, q, run, []string{note})

@@ -39,7 +39,7 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	if !fire || err != nil {
 		t.Errorf("%v, %v", fire, err)
 	}
-	must(t, ours.HookEnded(ctx, row.ID, "on_success 1", noon.Add(42*time.Second), "second", false))
+	must(t, ours.HookEnded(ctx, row.ID, "on_success 1", noon.Add(42*time.Second), "second"))
 	if fire, err := ours.HookBegun(ctx, row.ID, "on_success 1", noon.Add(43*time.Second)); fire || err != nil {
 		t.Errorf("a hook that has ended is fired again: %v, %v", fire, err)
 	}
@@ -111,7 +111,7 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 			"Finish":     late.Finish(ctx, row.ID, Result{Outcome: outcome.Lost}, nil),
 			"HookBegun":  begun,
 			"HookForked": late.HookForked(ctx, row.ID, "after 1", 12),
-			"HookEnded":  late.HookEnded(ctx, row.ID, "after 1", noon, "x", false),
+			"HookEnded":  late.HookEnded(ctx, row.ID, "after 1", noon, "x"),
 			"End":        late.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Lost}}),
 			"Note":       late.Note(ctx, row.ID, "x"),
 			"Hold":       late.Hold(ctx, row.ID, true, "seat"),

@@ -191,7 +191,7 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 	if err = errors.Join(err, herr); err == nil && fire {
 		message := Message{ID: r.ID, HookKey: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}
 		_, err = db.Messages().Put(ctx, self.owner, &message)
-		err = errors.Join(err, ours.HookEnded(ctx, r.ID, "after 1", minute, "", false))
+		err = errors.Join(err, ours.HookEnded(ctx, r.ID, "after 1", minute, ""))
 	}
 	return errors.Join(err, ours.End(ctx, r.ID, End{Result: Result{Outcome: outcome.Lost, Ended: minute}}))
 }

@@ -79,6 +79,8 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	if cause.Run != "" {
 		r.Cause = &cause
 	}
+	// A before-hook that failed the run left its note when the reason was not yet written.
+	r.Notes = slices.DeleteFunc(r.Notes, func(note string) bool { return note == r.Reason })
 	return r, err
 }
 

@@ -47,7 +47,7 @@ type locks struct {
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
 	reportOutage   sync.Once
 	skippedUnknown atomic.Bool // a slot was skipped because the store did not answer
-	skippedHeld    atomic.Bool // a slot was skipped because other runs had its mutex or its seats
+	skippedHeld    atomic.Bool // a slot was skipped: other runs had its mutex or seats, or waited for them
 }
 
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in

@@ -63,7 +63,7 @@ type Host struct {
 type Result struct {
 	Failed         bool // a foreground task failed, or a background one before a supervisor had it
 	SkippedUnknown bool // a slot was skipped because the store did not answer
-	SkippedHeld    bool // a slot was skipped because other runs had its mutex or its seats
+	SkippedHeld    bool // a slot was skipped: other runs had its mutex or seats, or waited for them
 	Covered        bool // another tick had the minute, so this one has started none of its slots
 	// CoveredBy is the file of the schedule of that other tick; empty if nobody knows.
 	CoveredBy string

@@ -46,8 +46,8 @@ const (
 	forPauseEnd                   // a slot of the schedule: the end of a pause
 )
 
-// Waiting returns what waits for a tick, by task, in the order of time. The live runs come from
-// Records. Waiting calls pauses only if something waits.
+// Waiting returns what waits, by task, in the order of time. The live runs come from Records.
+// Waiting calls pauses only if something waits.
 func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	for _, row := range live {
@@ -76,7 +76,7 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 	return all
 }
 
-// waitingOf returns for what a run waits, if its task is not paused.
+// waitingOf returns for what a run waits. It does not know whether the task is paused.
 func waitingOf(s Source, row state.Row) Waiting {
 	w := Waiting{
 		Run:     row.ID,
