@@ -153,7 +153,7 @@ func ask(t testing.TB, s *Server, command ...any) string {
 
 func until(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !f(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("still not so: %s", what)
 		}
