@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize is the size of the disk with the state folder: enough for the history of an hour, and
-// filled quickly.
-const diskSize = "size=96m"
+// diskSize is the size of the disk with the state folder. The disk is filled in a moment. It has
+// room for the copies of damaged databases of an hour, which sched keeps: 8 MiB a minute.
+const diskSize = "size=512m"
 
 // mount makes a small disk for the state folder, if this process may mount.
 func (c *campaign) mount() {

@@ -44,7 +44,7 @@ type nodeKind struct {
 	name string
 }
 
-// anyKind is for a value of which only the presence matters.
+// anyKind is for a value that only has to be there.
 var anyKind = nodeKind{is: func(*Node) bool { return true }}
 
 // require refuses a missing value, and a value that is not of the kind. The message calls the value
