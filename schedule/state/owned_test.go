@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +59,26 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	}
 	if hooks, err := db.Hooks(ctx, row.ID); len(hooks) != 0 || err != nil {
 		t.Errorf("hooks of a run that is over: %v, %v", hooks, err)
+	}
+}
+
+// A before-hook that fails leaves a note. It becomes the reason of the run, unless everybody who
+// knows of it is killed first.
+func TestAReasonIsNotRepeatedByANote(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	const note = "hook before 1: exit code 3"
+	for reason, want := range map[string][]string{note: nil, "sched was killed": {note}} {
+		row := due("backup", noon.Add(time.Duration(len(reason))*time.Minute), ours.ID)
+		add(t, db, row)
+		_, err := ours.HookBegun(ctx, row.ID, "before 1", noon)
+		must(t, err)
+		must(t, ours.HookEnded(ctx, row.ID, "before 1", noon, note))
+		must(t, ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Failed, Reason: reason, Ended: noon}}))
+		if got := get(t, db, row.ID).Notes; !slices.Equal(got, want) {
+			t.Errorf("%s: %q", reason, got)
+		}
 	}
 }
 
