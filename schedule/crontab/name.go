@@ -31,7 +31,7 @@ type longName struct{ word, name string }
 
 // usedNames are the names of the tasks so far.
 type usedNames struct {
-	taken map[string]int  // how many tasks wanted the name: the next number behind it
+	taken map[string]int  // how many tasks wanted the name; the next one gets this number plus one
 	words map[string]bool // "backup daily", if a task with the short name backup has the word daily
 }
 

@@ -54,8 +54,9 @@ type Task struct {
 	Times *vixie.Times
 }
 
-// surroundings are what the settings above a line, and its user, say about the command. They are
-// the values of one task, or those that tasks have in common; zero values are nothing in common.
+// surroundings are what the settings above a line, and its user, say about the command. In a Task
+// they are its own. In the defaults of a file they are what all tasks share: a zero value is not
+// shared.
 type surroundings struct {
 	Env       Variables
 	Timezone  string // "" for the machine's zone
@@ -101,7 +102,7 @@ var (
 	fieldTops = []string{"59", "23", "28", "12", "6"} // each month has a day 28
 )
 
-// nicknameEveryMinute is one that only FreeBSD's cron knows.
+// nicknameEveryMinute is a nickname that only FreeBSD's cron knows.
 const nicknameEveryMinute = "@every_minute"
 
 // timesProblem returns what is wrong with times that neither a cron nor sched takes. For other
