@@ -112,7 +112,7 @@ func whenText(row view.Task, s *schedule.Schedule) string {
 	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
 		return view.TriggeredBy(row.TriggeredBy)
 	}
-	if len(row.Cron) == 0 && len(row.Params) > 0 {
+	if len(row.Cron) == 0 {
 		return "by hand"
 	}
 	if row.Spread > 0 {

@@ -308,6 +308,8 @@ func startsText(q *view.Inquiry) string {
 		return "it also starts " + chainText(answer.TriggeredBy)
 	case q.Task.OnlyByHand():
 		return "it has no time of its own: `sched trigger " + answer.Task + " --env …` starts it"
+	case q.Task.When.IsByHand():
+		return "it has no time of its own: `sched trigger " + answer.Task + "` starts it"
 	case answer.Next == nil:
 		return answer.Task + " is never due again"
 	}

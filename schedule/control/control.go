@@ -34,8 +34,11 @@ func CheckRunnable(s *schedule.Schedule, t *schedule.Task) error {
 		return nil
 	}
 	hint := "`sched test " + t.Name + "` runs it all the same, now and here"
-	if s.InUse(t) {
+	switch {
+	case s.InUse(t):
 		hint = "ask on one of its servers; " + hint
+	case !t.Enabled:
+		hint += "; write `every: hand` in place of `enabled: false` for a task that only people start"
 	}
 	return view.Fail(view.Conflict, hint, "%s is %s", t.Name, s.Inactive(t))
 }

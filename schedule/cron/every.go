@@ -34,7 +34,7 @@ import (
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
 	`"weekdays at 8:00", "monday, friday at 8:00", "week on monday", "month on 1, 16 at 13:00", ` +
 	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00", ` +
-	`"2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00" and "boot"`
+	`"2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00", "boot" and "hand"`
 
 // ParseEvery reads a frequency in words, such as "weekdays at 8:00". It returns several expressions
 // if times of day differ in their minutes. Every error is an *Error.
@@ -333,6 +333,7 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 		"fortnightly": "2 weeks from " + exampleDate,
 		"biweekly":    "2 weeks from " + exampleDate,
 		"reboot":      "boot", "startup": "boot",
+		"manual": ByHand, "manually": ByHand, "by": ByHand, "demand": ByHand, "never": ByHand,
 		"h": "hours", "hr": "hours", "hrs": "hours", "d": "day", "w": "week",
 	}
 })
@@ -368,6 +369,8 @@ func unknownWordError(word string) error {
 	switch {
 	case word == "boot":
 		return newError("%q stands alone", word).SetHint("write boot: the first tick after each boot")
+	case word == ByHand:
+		return newError("%q stands alone", word).SetHint("write hand: only people start the task")
 	case strings.ContainsAny(word, "*@"):
 		return e.SetHint("write it under cron: instead")
 	case meant == "":

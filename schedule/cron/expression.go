@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/adhocore/gronx"
+
+	"sched/schedule/humanize"
 )
 
 // An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds. From
@@ -128,15 +130,18 @@ func (c *Expression) hasDate() bool {
 	return ok
 }
 
+const handHint = "if only people start the task, write `every: hand`"
+
 // impossible returns the error about an expression that no date matches, in the words of its
 // writer.
 func (fields *canonicalFields) impossible(words []string) error {
 	words = words[len(words)-3:]
 	if fields[weekdayField] == "*" {
 		return newError("can never be due: day %s never comes in month %s", words[0], words[1]).
-			SetHint("the last day of a month is L, its last working day LW")
+			SetHint("the last day of a month is L, its last working day LW; " + handHint)
 	}
-	return newError("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2])
+	return newError("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2]).
+		SetHint(handHint)
 }
 
 // The search goes over the wall clock. Its seconds, here called wall seconds, are counted as if the
@@ -189,10 +194,13 @@ func splitCron(text string) ([]string, error) {
 	if len(words) > 0 && words[0][0] == '@' {
 		return splitMacro(strings.Join(words, " "))
 	}
+	if err := foreignTextError(strings.Join(words, " ")); err != nil {
+		return nil, err
+	}
 	if len(words) > 0 && strings.Contains(words[0], "TZ=") {
 		return nil, newError("%q is no field", words[0]).SetHint("the time zone has its own key, timezone:")
 	}
-	if n := len(words); n > 5 && isCommand(words[5:]) {
+	if n := len(words); n > 5 && !endsInYear(words) && isCommand(words[5:]) {
 		return nil, newError("%q is no field", strings.Join(words[5:], " ")).
 			SetHint("the command of a crontab line has its own key, command:, and the user before it user:")
 	} else if n != 5 && n != 6 {
@@ -230,6 +238,33 @@ func splitMacro(name string) ([]string, error) {
 		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
 }
 
+var (
+	quotedTimes  = humanize.Pattern(`^(?:"(.*)"|'(.*)'|` + "`(.*)`" + `|“(.*)”|‘(.*)’)$`)
+	awsCron      = humanize.Pattern(`(?i)^cron\((.*)\)$`)
+	awsRate      = humanize.Pattern(`(?i)^rate\((.*)\)$`)
+	commentAfter = humanize.Pattern(`^(.*\S) #`)
+)
+
+// foreignTextError returns the error about a text that holds more than the fields, as other files
+// have it: quotes, a comment, or a function of AWS EventBridge. For any other text it returns nil.
+func foreignTextError(text string) error {
+	if found := quotedTimes().FindStringSubmatch(text); found != nil {
+		return newError("the times stand in quotes").SetHint("write %s", strings.TrimSpace(strings.Join(found[1:], "")))
+	}
+	if found := awsCron().FindStringSubmatch(text); found != nil {
+		return newError("cron(…) is for AWS EventBridge, whose last field is the year").
+			SetHint("write its first five fields alone, * for ?, and names for weekdays: its weekday 1 is SUN")
+	}
+	if found := awsRate().FindStringSubmatch(text); found != nil {
+		return newError("rate(…) is for AWS EventBridge").SetHint("write `every: %s` in place of cron", found[1])
+	}
+	if found := commentAfter().FindStringSubmatch(text); found != nil {
+		return newError("a comment stands behind the times").
+			SetHint("write %s, and the comment outside the quotes", found[1])
+	}
+	return nil
+}
+
 func wrongCountError(n int) error {
 	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
 	switch n {
@@ -237,11 +272,19 @@ func wrongCountError(n int) error {
 		return newError("is empty, " + need)
 	case 1:
 		return newError("1 field, " + need)
+	case 4:
+		return newError("a field is missing: 4 fields, " + need)
 	case 7:
-		return newError("7 fields, " + need).SetHint("there is no field for the year: leave out the last one")
+		return newError("7 fields, as Quartz has them, " + need).
+			SetHint("leave out the last one, the year; and write names for weekdays: to Quartz weekday 1 is SUN")
 	}
 	return newError("%d fields, "+need, n)
 }
+
+var yearOfSeven = humanize.Pattern(`^(?:\*|\d{4}\S*)$`)
+
+// endsInYear reports whether the words are the seven fields of Quartz, whose last one is the year.
+func endsInYear(words []string) bool { return len(words) == 7 && yearOfSeven().MatchString(words[6]) }
 
 // yearHint adds a hint to err if six fields end with a year instead of starting with a second.
 func yearHint(err error, words []string) error {

@@ -9,12 +9,25 @@ import (
 
 func TestParseRefuses(t *testing.T) {
 	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
+	const quartzHint = "leave out the last one, the year; and write names for weekdays: to Quartz weekday 1 is SUN"
+	const handHint = "if only people start the task, write `every: hand`"
+	const monthEndHint = "the last day of a month is L, its last working day LW; " + handHint
 	tests := []struct{ cron, text, hint string }{
 		// wrong field counts
 		{"", "is empty, " + need, ""},
 		{"daily", "1 field, " + need, ""},
-		{"* * * *", "4 fields, " + need, ""},
-		{"* * * * * * *", "7 fields, " + need, "there is no field for the year: leave out the last one"},
+		{"* * * * * * *", "7 fields, as Quartz has them, " + need, quartzHint},
+		{"0 0 12 ? * MON-FRI 2026", "7 fields, as Quartz has them, " + need, quartzHint},
+
+		// what other files have around the fields
+		{`"0 3 * * *"`, "the times stand in quotes", "write 0 3 * * *"},
+		{"'0 3 * * *'", "the times stand in quotes", "write 0 3 * * *"},
+		{"“0 3 * * *”", "the times stand in quotes", "write 0 3 * * *"},
+		{"0 3 * * * # nightly", "a comment stands behind the times", "write 0 3 * * *, and the comment outside the quotes"},
+		{"cron(0 10 * * ? *)", "cron(…) is for AWS EventBridge, whose last field is the year",
+			"write its first five fields alone, * for ?, and names for weekdays: its weekday 1 is SUN"},
+		{"rate(5 minutes)", "rate(…) is for AWS EventBridge", "write `every: 5 minutes` in place of cron"},
+		{"0 3 * *", "a field is missing: 4 fields, " + need, ""},
 		{"*/5 * * * * php artisan queue:work", `"php artisan queue:work" is no field`,
 			"the command of a crontab line has its own key, command:, and the user before it user:"},
 		{"0 0 1 1 * 2030", "weekday 2030 is not in 0-7",
@@ -91,15 +104,15 @@ func TestParseRefuses(t *testing.T) {
 
 		// what can never be due
 		{"0 0 31 2 *", "can never be due: day 31 never comes in month 2",
-			"the last day of a month is L, its last working day LW"},
+			monthEndHint},
 		{"0 0 30 2 *", "can never be due: day 30 never comes in month 2",
-			"the last day of a month is L, its last working day LW"},
+			monthEndHint},
 		{"0 0 31W FEB *", "can never be due: day 31W never comes in month FEB",
-			"the last day of a month is L, its last working day LW"},
+			monthEndHint},
 		{"0 0 31 2,4,6,9,11 *", "can never be due: day 31 never comes in month 2,4,6,9,11",
-			"the last day of a month is L, its last working day LW"},
-		{"0 0 LW * */6", "can never be due: day LW of month * is never on weekday */6", ""},
-		{"0 0 31 4 */2", "can never be due: day 31 of month 4 is never on weekday */2", ""},
+			monthEndHint},
+		{"0 0 LW * */6", "can never be due: day LW of month * is never on weekday */6", handHint},
+		{"0 0 31 4 */2", "can never be due: day 31 of month 4 is never on weekday */2", handHint},
 
 		// macros
 		{"@reboot", "@reboot is no time", "in a schedule write `every: boot`"},

@@ -135,6 +135,12 @@ func (w When) Texts() (texts []string) {
 // AtBoot stands for a boot in the place of an expression.
 const AtBoot = "@reboot"
 
+// ByHand is the text of every: for a task that has no times on purpose, because people start it.
+const ByHand = "hand"
+
+// IsByHand reports whether the task has no times on purpose.
+func (w When) IsByHand() bool { return w.Every == ByHand }
+
 func (w When) zone() *time.Location {
 	if w.Location == nil {
 		return time.UTC

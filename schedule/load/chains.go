@@ -78,7 +78,8 @@ func checkChains(l *loader) {
 	}
 	for _, t := range l.chains.timeless {
 		if !triggered[t.name] && !tasks[t.name].OnlyByHand() {
-			l.problemOf(t, "add `cron:` or `every:`, or start it from another task with `{trigger: …}`",
+			l.problemOf(t, "add `cron:` or `every:`, or `every: hand` for what people start; "+
+				"or start it from another task with `{trigger: …}`",
 				"the task has no time: neither cron nor every is given")
 		}
 	}

@@ -349,7 +349,7 @@ func settleParams(l *loader, n *node, t *taskDraft) {
 		delete(t.Env, p.Name)
 		if p.Default != nil {
 			t.Env[p.Name] = *p.Default
-		} else if t.timing.isSet() {
+		} else if t.timing.isSet() && !t.When.IsByHand() {
 			l.Problemf(at, "give it a default, or take the time of the task away",
 				"params.%s has no default, and the task has a time: nobody gives it a value then", p.Name)
 		}

@@ -361,7 +361,7 @@ var mistakes = []struct {
 	{"a task that says nothing", "tasks:\n- {}\n", []string{
 		"schedule.yaml:2:3: a task without a name\n  hint: add `name:`; it is how commands and messages call the task",
 		"schedule.yaml:2:3: the task has no command\n  hint: add `command:`",
-		"schedule.yaml:2:3: the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or start it from another task with `{trigger: …}`"}},
+		"schedule.yaml:2:3: the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or `every: hand` for what people start; or start it from another task with `{trigger: …}`"}},
 	{"cron and every", one("cron: '* * * * *'"), []string{
 		"schedule.yaml:3:10: task \"t\": cron and every cannot both be given\n  hint: keep one of the two"}},
 	{"two tasks of one name", one("") + "- name: t\n  every: hour\n  command: y\n", []string{
@@ -659,7 +659,7 @@ var mistakes = []struct {
 	{"a chain without an end that is inherited", "defaults: {on_failure: {trigger: alert}}\ntasks:\n- {name: t, every: hour, command: x}\n- {name: alert, command: x}\n", []string{
 		"schedule.yaml:1:34: task \"alert\": trigger: a chain without an end: alert → alert (on_failure at schedule.yaml:1:34)\n  hint: take one of these triggers away; where it is inherited, `on_failure: false` does"}},
 	{"a task without a time that nothing triggers", "tasks:\n- {name: t, every: hour, command: x, after: {trigger: u}}\n- {name: u, command: x}\n- {name: v, command: x}\n", []string{
-		"schedule.yaml:4:3: task \"v\": the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or start it from another task with `{trigger: …}`"}},
+		"schedule.yaml:4:3: task \"v\": the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or `every: hand` for what people start; or start it from another task with `{trigger: …}`"}},
 	{"whom to tell", one("after: [{ping: refused}, {webhook: '${REFUSED}'}]\non_failure: {mail: [a, refused, [b]]}"), []string{
 		"schedule.yaml:5:18: task \"t\": after.ping: nobody can be told there\n  hint: take another",
 		"schedule.yaml:5:38: task \"t\": after.webhook: nobody can be told there\n  hint: take another",

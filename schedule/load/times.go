@@ -71,8 +71,12 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 // setEveryTimes reads the words of every.
 func setEveryTimes(l *loader, t *taskDraft, n *node) {
 	t.When.Every = n.Value
-	if isBoot(n.Value, "boot") {
+	switch {
+	case isBoot(n.Value, "boot"):
 		t.When.Boot = true
+		return
+	case strings.EqualFold(strings.TrimSpace(n.Value), cron.ByHand):
+		t.When.Every = cron.ByHand
 		return
 	}
 	var err error
@@ -98,6 +102,9 @@ func setCronTimes(l *loader, t *taskDraft, seed string, isOwn bool) {
 		t.When.Crons = append(t.When.Crons, expression)
 		if isOwn {
 			warnOfDayFields(l, n, expression)
+			if text, hint := expression.Pitfall(); text != "" {
+				l.Warnf(n, hint, "cron %s: %s", yamldoc.Quote(n.Value), text)
+			}
 		}
 	}
 }
