@@ -91,13 +91,6 @@ func TestNoTypeHasMoreThanTwentyFiveMethods(t *testing.T) {
 	}
 }
 
-func TestTheProductHasAtMostThreeHundredTwentyFiles(t *testing.T) {
-	t.Parallel()
-	if n := len(files(t, isProduct)); n > 320 {
-		t.Errorf("it has %d", n)
-	}
-}
-
 // A row of a table and an address cannot be broken.
 func TestPagesAreOneHundredColumnsWideAtMost(t *testing.T) {
 	t.Parallel()
