@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -70,25 +69,6 @@ var product = regexp.MustCompile(`^(main\.go|(cmd|schedule|mutex)/.*\.go)$`)
 
 func isProduct(name string) bool {
 	return product.MatchString(name) && !strings.HasSuffix(name, "_test.go")
-}
-
-// methods matches the head of a method, and finds its type.
-var methods = regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)`)
-
-func TestNoTypeHasMoreThanTwentyFiveMethods(t *testing.T) {
-	t.Parallel()
-	const most = 25
-	count := map[string]int{}
-	for _, name := range files(t, isProduct) {
-		for _, method := range methods.FindAllStringSubmatch(text(t, name), -1) {
-			count[path.Dir(name)+"."+method[1]]++
-		}
-	}
-	for name, n := range count {
-		if n > most {
-			t.Errorf("%s has %d methods", name, n)
-		}
-	}
 }
 
 // A row of a table and an address cannot be broken.
