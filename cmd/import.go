@@ -86,10 +86,18 @@ func (a importCommand) importCrontab(o importOptions) error {
 	if err != nil {
 		return err
 	}
+	for _, source := range sources {
+		if problem, hint := load.Foreign([]byte(source.Text)); problem != "" {
+			return usage(hint, "%s: %s", source.Name, problem)
+		}
+	}
 	a.onlyReads()
 	a.system = o.system
 	s := a.convert(sources, o)
 	a.printFindings(s)
+	if len(s.Tasks) == 0 {
+		return failed("", "%s has no line that starts a command: nothing is written", from)
+	}
 	yaml := s.YAML(importHeader(from, o, s))
 	proof, err := a.prove(s, yaml, o)
 	if err != nil {

@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,6 +108,10 @@ func (p *parser) readLine(raw string) {
 		p.endComment()
 	case text[0] == '#':
 		p.readComment(raw, text)
+	case strings.Contains(raw, "\r"):
+		p.comment, p.keys = nil, nil
+		p.omitLine("a carriage return stands within the line",
+			"old editors end lines with it, and to cron it joins them: write a line break")
 	default:
 		if name, value, ok := readSetting(text); ok {
 			p.endComment()
@@ -116,7 +121,7 @@ func (p *parser) readLine(raw string) {
 		entry, problem, hint := p.readEntry(text)
 		if problem != "" {
 			p.comment, p.keys = nil, nil
-			p.omitLine(problem, hint)
+			p.omitLine(problem, cmp.Or(p.whyNoEntry(text), hint))
 			return
 		}
 		entry.Raw = raw
@@ -175,7 +180,7 @@ func (p *parser) readEntry(text string) (e Entry, problem, hint string) {
 	} else if found := fiveFields().FindStringSubmatch(text); found != nil {
 		e.When, rest = strings.Join(found[1:6], " "), found[6]
 	} else {
-		return e, "neither a setting nor five fields and a command", p.whyNoEntry(text)
+		return e, "neither a setting nor five fields and a command", ""
 	}
 	if e.When, rest, e.Refused, problem = readMoreFields(e.When, rest, p.table.Source.System); problem != "" {
 		return e, problem, ""
@@ -210,15 +215,27 @@ func (p *parser) readEntry(text string) (e Entry, problem, hint string) {
 // quietMark matches the - of SUSE's cron and of cronie before the times.
 var quietMark = humanize.Pattern(`^-[\d*]`)
 
+var (
+	timesInQuotes = humanize.Pattern(`^["'][\d*@]`)
+	fourFields    = humanize.Pattern(`^(?:[\d*]\S*[ \t]+){2}(?:[\w*,/-]+[ \t]+){2}([/.~$"'\pL]\S*)`)
+)
+
 var valueInQuotes = humanize.Pattern(`^[^\s=]+\s*=\s*["']`)
 
-// whyNoEntry guesses what was meant by a line that is neither a setting nor an entry.
+// whyNoEntry guesses what was meant by a line that is neither a setting nor an entry that sched
+// can read. It returns "" if it has no guess.
 func (p *parser) whyNoEntry(text string) (hint string) {
 	switch {
 	case strings.HasSuffix(p.lineBefore, `\`):
 		return `to cron a \ at the end joins no lines: write the command in one line`
 	case strings.ContainsRune(text, '\u00a0'):
 		return "it has a no-break space, as text from a web page does: write a blank for it"
+	case timesInQuotes().MatchString(text):
+		return "the times stand in quotes: write them without"
+	case strings.HasPrefix(text, "cron("):
+		return "cron(…) is for AWS EventBridge: write its first five fields alone, and names for weekdays"
+	case fourFields().MatchString(text):
+		return "a field is missing: there are four before " + fourFields().FindStringSubmatch(text)[1]
 	case valueInQuotes().MatchString(text) && strings.Count(text, `"`) != 1 && strings.Count(text, "'") != 1:
 		return "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"
 	}

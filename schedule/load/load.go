@@ -108,8 +108,21 @@ func File(file string, opts Options) (*schedule.Schedule, error) {
 	return l.result()
 }
 
-// read reads the main file, which is YAML or a crontab.
+// read reads the main file, which is YAML or a crontab. A file of another program has one problem.
 func (l *loader) read(main *yamldoc.Source) (*schedule.Schedule, error) {
+	s, err := l.readAsItIs(main)
+	if err == nil && len(s.Tasks) > 0 && len(s.BadLines) == 0 {
+		return s, nil
+	}
+	if problem, hint := Foreign(main.Data); problem != "" {
+		at := yamldoc.Problem{Place: yamldoc.Place{File: main.Name}, Text: problem, Hint: hint}
+		return nil, &InvalidError{Problems: []yamldoc.Problem{at}, StateDir: invalidStateDir(l)}
+	}
+	return s, err
+}
+
+// readAsItIs reads the main file in the format that its name and its text say.
+func (l *loader) readAsItIs(main *yamldoc.Source) (*schedule.Schedule, error) {
 	l.File = main.Name
 	format, problem, hint := crontab.FormatOf(l.schedule.File, string(main.Data), l.options.System, l.isUser)
 	switch format {

@@ -68,7 +68,7 @@ var mistakes = []struct {
 	{"Latin-1", "name: a\nb: \xe9t\xe9\n", []string{
 		"schedule.yaml:2:4: the byte 0xe9 is not UTF-8: the file is not text in UTF-8"}},
 	{"UTF-16", "\xff\xfen\x00", []string{
-		"schedule.yaml:1:1: the byte 0xff is not UTF-8: the file is not text in UTF-8"}},
+		"schedule.yaml:1:1: the file is in UTF-16\n  hint: save it as UTF-8: iconv -f UTF-16 -t UTF-8"}},
 
 	{"a key without a space after its colon", "tasks:\n- name:a\n  every: minute\n  command: x\n", []string{
 		"schedule.yaml:2:7: a colon without a space after it\n  hint: write `key: value`"}},

@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -38,11 +39,27 @@ func (r *Reader) Parse(data []byte) *Node {
 // RequireText refuses data that is not text in UTF-8, or that holds control characters. Parse calls
 // it itself.
 func (r *Reader) RequireText(data []byte) bool {
+	if IsUTF16(data) {
+		r.ProblemAt(Place{r.File, 1, 1}, UTF16Hint, "the file is in UTF-16")
+		return false
+	}
 	line, column, problem := firstBadCharacter(data)
 	if problem != "" {
 		r.ProblemAt(Place{r.File, line, column}, "", "%s", problem)
 	}
 	return problem == ""
+}
+
+// UTF16Hint says what to do with a file in UTF-16.
+const UTF16Hint = "save it as UTF-8: iconv -f UTF-16 -t UTF-8"
+
+// IsUTF16 reports whether data begins with the mark of UTF-16, or with an ASCII character of it.
+func IsUTF16(data []byte) bool {
+	if len(data) < 2 {
+		return false
+	}
+	mark := binary.BigEndian.Uint16(data)
+	return mark == 0xfeff || mark == 0xfffe || data[0] == 0 && data[1] != 0 || data[0] != 0 && data[1] == 0
 }
 
 // documentsOf returns the first two documents of the text, or fewer if the text has fewer.

@@ -30,6 +30,16 @@ var syntaxErrors = []syntaxError{
 		hint: "indent with spaces",
 	},
 	{
+		line: `^[ -]*(\x{a0})`,
+		text: "the indentation holds a no-break space",
+		hint: "text from a web page has such spaces: write a blank for it",
+	},
+	{
+		line: `:(\x{a0})`,
+		text: "a no-break space follows the colon",
+		hint: "text from a web page has such spaces: write a blank for it",
+	},
+	{
 		message: "tab character",
 		text:    "a tab stands where only spaces may",
 		hint:    "indent with spaces",

@@ -1,0 +1,54 @@
+package load
+
+import (
+	"regexp"
+	"slices"
+
+	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
+)
+
+// foreignFiles are the kinds of files of other programs that people give to check and import: its
+// name, the page of ours for people who come from that program, and regular expressions that the
+// text matches, all of them. The first one that fits counts.
+var foreignFiles = []struct {
+	name, page string
+	marks      []string
+}{
+	{"a PHP file, such as Laravel's Kernel.php", "docs/from-laravel.md", []string{`^\s*<\?php`}},
+	{"an INI file of ofelia", "docs/from-others.md#ofelia",
+		[]string{`(?m)^\s*\[job-(exec|run|local|service-run|compose|lifecycle)\b`}},
+	{"a unit of systemd", "docs/from-others.md#systemd-timers",
+		[]string{`(?m)^\[(Unit|Timer|Service|Install)\]\s*$`}},
+	{"a CronJob of Kubernetes", "docs/from-others.md#kubernetes",
+		[]string{`(?m)^["']?kind["']?: *["']?CronJob\b`}},
+	{"a manifest of Kubernetes", "docs/from-others.md#kubernetes", []string{`(?m)^apiVersion:`, `(?m)^kind:`}},
+	{"a workflow of GitHub Actions", "docs/from-others.md#github-actions",
+		[]string{`(?m)^["']?on["']?:`, `(?m)^jobs:`}},
+	{"a Compose file with labels of ofelia", "docs/from-others.md#ofelia",
+		[]string{`(?m)^services:`, `(?m)^\s+-?\s*["']?ofelia\.`}},
+	{"a Compose file", "docs/work.md", []string{`(?m)^services:`, `(?m)^ +image:|^ +build:`}},
+	{"a file of yacron or cronstable", "docs/from-others.md#yacron-and-cronstable",
+		[]string{`(?m)^jobs:\s*(#.*)?$`, `(?m)^\s+-?\s*schedule:`}},
+}
+
+// ownKey matches a key that only a schedule of sched has at its top.
+var ownKey = humanize.Pattern(`(?m)^(tasks|defaults|groups|include):`)
+
+// Foreign says why a file can be neither a schedule nor a crontab: it is not in UTF-8, or another
+// program reads it. The problem is "" for any other file.
+func Foreign(text []byte) (problem, hint string) {
+	if yamldoc.IsUTF16(text) {
+		return "the file is in UTF-16", yamldoc.UTF16Hint
+	}
+	if ownKey().Match(text) {
+		return "", ""
+	}
+	for _, file := range foreignFiles {
+		fits := func(mark string) bool { return regexp.MustCompile(mark).Match(text) }
+		if !slices.ContainsFunc(file.marks, func(mark string) bool { return !fits(mark) }) {
+			return "this is " + file.name + ", and no schedule of sched", file.page + " says what to write for it"
+		}
+	}
+	return "", ""
+}
