@@ -67,7 +67,9 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	}
 	captured, err := output.Append(output.HooksPath(output.Path(h.run.Dir, h.run.row.Row)))
 	if err == nil { // without that file the hook runs nevertheless
-		defer captured.Close()
+		limit := h.run.task.Output.Limit
+		defer h.cutOutput(captured, limit)
+		defer output.TrimEachSecond(captured, limit)()
 		spec.Output = captured
 	}
 	p, err := spec.Start()
@@ -79,6 +81,15 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 		h.run.unreaped.add(p)
 	}
 	return awaitHook(ctx, name, p, 0)
+}
+
+// cutOutput closes the output of the hooks, and cuts it to its limit. A line in it says what was
+// cut; if that fails, the output stays whole.
+func (h *hooks) cutOutput(captured *os.File, limit int64) {
+	captured.Close()
+	if _, err := output.Cut(captured.Name(), limit); err != nil {
+		h.run.complain("the output of the hooks of %s is not cut to output.limit: %v", h.run.row.Task, err)
+	}
 }
 
 // awaitHook waits for a hook that was started the age ago, under its deadline.

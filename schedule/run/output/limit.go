@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
@@ -52,6 +53,27 @@ func (t *Trimmer) Trim() (again time.Duration) {
 	return trimEvery
 }
 
+// TrimEachSecond looks at the output each second until its caller calls stop.
+func TrimEachSecond(output *os.File, limit int64) (stop func()) {
+	stopped := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		trimmer := Trimmer{Output: output, Limit: limit}
+		for again := trimEvery; ; again = trimmer.Trim() {
+			select {
+			case <-time.After(again):
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stopped)
+		<-done
+	}
+}
+
 // middle is the part of an output that is not kept, in whole blocks; empty if all is kept.
 func middle(size, limit int64) (from, to int64) {
 	if size <= limit {
@@ -81,9 +103,12 @@ func Cut(path string, limit int64) (note string, err error) {
 	if err != nil || info.Size() <= limit {
 		return "", err
 	}
-	head, tail := parts(file, info.Size(), (limit-maxCutLine)/2)
+	head, tail, isInLine := parts(file, info.Size(), (limit-maxCutLine)/2)
 	size := humanize.Bytes(tail - head)
 	line := fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", size, humanize.Bytes(limit))
+	if isInLine {
+		line = "\n" + line
+	}
 	draft := path + ".cut"
 	if err := writeParts(draft, file, head, line, tail, info.Size()); err != nil {
 		os.Remove(draft)
@@ -94,19 +119,39 @@ func Cut(path string, limit int64) (note string, err error) {
 }
 
 // parts returns where the first part of the file ends, and where the last begins: at the ends of
-// lines, if there are some near.
-func parts(file io.ReaderAt, size, half int64) (head, tail int64) {
+// lines or, if there are none near, between two characters of UTF-8. isInLine says that the first
+// part ends within a line.
+func parts(file io.ReaderAt, size, half int64) (head, tail int64, isInLine bool) {
 	near := make([]byte, min(block, half))
 	head, tail = half, size-half
 	file.ReadAt(near, half-int64(len(near)))
 	if i := bytes.LastIndexByte(near, '\n'); i >= 0 {
 		head = half - int64(len(near)) + int64(i) + 1
+	} else {
+		head, isInLine = half-int64(len(near)-wholeRunes(near)), true
 	}
 	file.ReadAt(near, tail)
 	if i := bytes.IndexByte(near, '\n'); i >= 0 {
 		tail += int64(i) + 1
+	} else {
+		for i := 0; i < utf8.UTFMax-1 && i < len(near) && !utf8.RuneStart(near[i]); i++ {
+			tail++
+		}
 	}
-	return head, tail
+	return head, tail, isInLine
+}
+
+// wholeRunes returns how many bytes are left when a character that the end cuts in two is left out.
+func wholeRunes(text []byte) int {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if utf8.FullRune(text[i:]) {
+				break
+			}
+			return i
+		}
+	}
+	return len(text)
 }
 
 // writeParts writes what is left of a file into another one.

@@ -8,9 +8,30 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"sched/schedule/statedir"
 )
+
+func TestACutLeavesWholeCharactersAndStartsALineOfItsOwn(t *testing.T) {
+	for _, lead := range []string{"", "a", "ab", "abc"} { // so that the cuts fall everywhere in a character
+		for _, character := range []string{"é", "€", "𝄞"} {
+			path, output, _ := printing(t)
+			output.WriteString(lead + strings.Repeat(character, 50_000))
+			if _, err := Cut(path, testLimit); err != nil {
+				t.Fatal(err)
+			}
+			text, _ := os.ReadFile(path)
+			if !utf8.Valid(text) || len(text) > testLimit {
+				t.Errorf("%q and %s: %d bytes, valid %v", lead, character, len(text), utf8.Valid(text))
+			}
+			lines := strings.Split(string(text), "\n")
+			if len(lines) != 3 || !strings.HasPrefix(lines[1], "sched: ") || strings.Trim(lines[2], character) != "" {
+				t.Errorf("%q and %s: %d lines, the second is %.40q", lead, character, len(lines), lines[1])
+			}
+		}
+	}
+}
 
 // printing makes an output of numbered lines that are appended, as a command does.
 func printing(t *testing.T) (path string, output *os.File, print func(from, to int)) {
