@@ -139,6 +139,7 @@ type Board interface {
 type Risk struct {
 	Text, Hint string
 	Evicts     bool // locks may be thrown away while all is well; other risks need a failure first
+	Refuses    bool // the server answers, and takes no writes: no lock can be had now
 }
 
 // MaxConcurrent is how many requests of one process a store gets at the same time.

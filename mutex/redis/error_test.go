@@ -72,8 +72,8 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "no such host", "is that its port"},
 		{"no socket", "unix:///no/such/socket", "no such file or directory", "its socket"},
 		{"a replica without its primary", replica.URL, "is a replica", "name the primary"},
-		{"no memory", full.URL, "OOM command not allowed", "its log"},
-		{"too few replicas", unsaved.URL, "NOREPLICAS Not enough good replicas", "its log"},
+		{"no memory", full.URL, "is full, and takes no writes", "maxmemory"},
+		{"too few replicas", unsaved.URL, "too few replicas get them", "are its replicas running"},
 		{"a user that may do less", "redis://guest:" + secret + "@" + plain.Address, "NOPERM", "docs/many-servers.md"},
 		{"a user that may not use our keys", "redis://weak:" + secret + "@" + plain.Address, "NOPERM", "acl log"},
 	} {

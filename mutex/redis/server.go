@@ -9,6 +9,7 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -164,6 +165,22 @@ func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
 // setting that INFO does not mention counts as no risk.
 func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 	says := func(field string) bool { return strings.Contains(info, "\n"+field) }
+	if says("role:slave") {
+		return []mutex.Risk{{
+			Text:    "Redis " + s.name + " is a replica, which takes no writes",
+			Hint:    primaryHint,
+			Refuses: true,
+		}}
+	}
+	used, limit := numberIn(info, "used_memory"), numberIn(info, "maxmemory")
+	if limit > 0 && used >= limit && says("maxmemory_policy:noeviction") {
+		risks = append(risks, mutex.Risk{
+			Text: "Redis " + s.name + " is full, and takes no writes: it uses " +
+				humanize.Bytes(used) + ", and maxmemory is " + humanize.Bytes(limit),
+			Hint:    fullHint,
+			Refuses: true,
+		})
+	}
 	if says("maxmemory_policy:") && !says("maxmemory_policy:noeviction") && !says("maxmemory:0") {
 		risks = append(risks, mutex.Risk{
 			Text:   "Redis " + s.name + " may throw locks away when its memory is full",
@@ -188,6 +205,19 @@ func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
 	}
 	return risks
 }
+
+// numberIn returns the number of a field of INFO; 0 if INFO has no such field.
+func numberIn(info, field string) int64 {
+	_, rest, _ := strings.Cut(info, "\n"+field+":")
+	digits, _, _ := strings.Cut(rest, "\r")
+	n, _ := strconv.ParseInt(digits, 10, 64)
+	return n
+}
+
+const (
+	primaryHint = "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY"
+	fullHint    = "raise its maxmemory, remove what fills it, or use a Redis of its own"
+)
 
 // knownErrors are answers of Redis that say what is wrong with the server, or with our URL.
 // explain searches them in this order, because scripts and Sentinels put replies into texts of
@@ -229,7 +259,22 @@ var knownErrors = []struct {
 	{
 		pattern: "MASTERDOWN|READONLY",
 		text:    "is a replica, which takes no writes",
-		hint:    "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY",
+		hint:    primaryHint,
+	},
+	{
+		pattern: "^OOM ",
+		text:    "is full, and takes no writes",
+		hint:    fullHint,
+	},
+	{
+		pattern: "MISCONF",
+		text:    "takes no writes, because it cannot save to its disk",
+		hint:    "is its disk full? its log says more",
+	},
+	{
+		pattern: "NOREPLICAS",
+		text:    "takes no writes, because too few replicas get them (min-replicas-to-write)",
+		hint:    "are its replicas running, and connected?",
 	},
 	{
 		pattern: "NOPERM|user executing the script can't run|ACL failure in script",

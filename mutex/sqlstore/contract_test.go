@@ -64,6 +64,21 @@ func TestAServerThatMayForgetItsCommitsIsARisk(t *testing.T) {
 	})
 }
 
+func TestAServerThatTakesNoWritesIsARisk(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		useAll(t, open(t, "shop", server.URL("")))
+		readOnly := "SET GLOBAL read_only = 1"
+		if server.Name == sqltest.Postgres.Name {
+			readOnly = "ALTER DATABASE " + server.Database() + " SET default_transaction_read_only = on"
+		}
+		server.Exec(readOnly)
+		risks, err := open(t, "shop", server.URL("")).Risks(ctx)
+		if err != nil || len(risks) != 1 || !risks[0].Refuses || !strings.Contains(risks[0].Text, "takes no writes") {
+			t.Errorf("%+v, %v", risks, err)
+		}
+	})
+}
+
 func TestEachDatabaseKeepsTheContract(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		storetest.Contract(t, func(t *testing.T) func() mutex.Store {

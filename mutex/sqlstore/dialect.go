@@ -35,7 +35,10 @@ SELECT id FROM {log} WHERE schedule = ? AND name = ? ORDER BY id DESC LIMIT 1 OF
 // A dialect has the SQL that the databases write differently.
 type dialect struct {
 	name string // for people
-	now  string // the time, for {now}
+	url  string // how its URLs begin
+
+	primaryHint string // what to write if the server is a replica
+	now         string // the time, for {now}
 
 	// takeRows takes rows that do not exist, that have ended, or that the same run has. It returns
 	// the rows as they are then, also the rows of other runs.
@@ -44,7 +47,7 @@ type dialect struct {
 	putRow      string     // sets a row, whatever it held
 	renewLock   string     // renews a lock, and returns how many rows it renewed
 	pruneRows   string     // removes some rows that have ended
-	selectRisks string     // returns the settings that let the server forget what it has committed
+	selectRisks string     // returns settings that let the server forget commits; 'refuses' in a row without one
 	migrations  [][]string // migrations[v] changes tables of version v to version v+1
 }
 
@@ -52,16 +55,20 @@ type dialect struct {
 // both dialects a run that has the row already keeps its value: see Store.undo and Store.takeRow.
 var mysqlDialect = &dialect{
 	name: "MySQL",
-	now:  "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
+	url:  "mysql://",
+
+	primaryHint: "name the primary in the URL",
+	now:         "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
 	takeRows: insertRows + ` ON DUPLICATE KEY UPDATE
 value = IF(ends <= {now} AND run <> VALUES(run), VALUES(value), value),
 run = IF(ends <= {now}, VALUES(run), run),
 ends = IF(run = VALUES(run), VALUES(ends), ends);
 ` + selectByNames,
-	putRow:      insertRows + ` ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
-	renewLock:   updateEnd + `; SELECT ROW_COUNT(), ''`,
-	pruneRows:   `DELETE FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ?`,
-	selectRisks: `SELECT 'innodb_flush_log_at_trx_commit is not 1', '' FROM DUAL WHERE @@innodb_flush_log_at_trx_commit <> 1`,
+	putRow:    insertRows + ` ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
+	renewLock: updateEnd + `; SELECT ROW_COUNT(), ''`,
+	pruneRows: `DELETE FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ?`,
+	selectRisks: `SELECT 'innodb_flush_log_at_trx_commit is not 1', '' FROM DUAL WHERE @@innodb_flush_log_at_trx_commit <> 1
+UNION ALL SELECT '', 'refuses' FROM DUAL WHERE @@global.read_only`,
 	migrations: [][]string{{
 		`CREATE TABLE IF NOT EXISTS {entry} (
   schedule VARBINARY(255) NOT NULL, name VARBINARY(1000) NOT NULL,
@@ -78,7 +85,10 @@ ends = IF(run = VALUES(run), VALUES(ends), ends);
 
 var postgresDialect = &dialect{
 	name: "PostgreSQL",
-	now:  "(extract(epoch FROM statement_timestamp()) * 1000)::bigint",
+	url:  "postgres://",
+
+	primaryHint: "name the primary in the URL, or all servers: postgres://user@host,host/database",
+	now:         "(extract(epoch FROM statement_timestamp()) * 1000)::bigint",
 	takeRows: `WITH taken AS (` + insertRows + ` ON CONFLICT (schedule, name) DO UPDATE SET
 value = CASE WHEN {entry}.run = excluded.run THEN {entry}.value ELSE excluded.value END,
 run = excluded.run, ends = excluded.ends
@@ -90,7 +100,8 @@ run = excluded.run, value = excluded.value, ends = excluded.ends`,
 	pruneRows: `DELETE FROM {entry} WHERE ctid = ANY (ARRAY (
 SELECT ctid FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ? FOR UPDATE SKIP LOCKED))`,
 	selectRisks: `SELECT name || ' = off', ''::bytea FROM pg_settings
-WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`,
+WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'
+UNION ALL SELECT '', 'refuses'::bytea WHERE pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'`,
 	migrations: [][]string{{
 		`CREATE TABLE IF NOT EXISTS {entry} (
   schedule text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,

@@ -416,7 +416,12 @@ func TestTablesOfANewerVersionAreRefused(t *testing.T) {
 func TestAWrongURLIsExplained(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		claim := func(url string) error { return open(t, "shop", url).Claim(ctx, "slot", time.Now(), holder("run-1")) }
-		refused(t, claim(server.URL("sched:not-secret")), "refuses the user or the password")
+		err := claim(server.URL("sched:not-secret"))
+		refused(t, err, "refuses the user or the password")
+		if wrong, ok := errors.AsType[*mutex.StoreError](err); !ok ||
+			!strings.HasPrefix(wrong.Hint, "write "+server.Scheme+"://user:password@host/") {
+			t.Errorf("the hint is for another database: %+v", err)
+		}
 		refused(t, claim(strings.Replace(server.URL(""), "/"+server.Database(), "/other", 1)), "answers: ")
 		refused(t, claim(server.URL("")+"?sslmode=verify-full"), "does not answer: ")
 		useAll(t, open(t, "shop", server.Scheme+"://sched:secret@/"+server.Database()+"?socket="+server.Socket))

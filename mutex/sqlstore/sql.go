@@ -148,7 +148,7 @@ var knownErrors = []struct {
 	codes string
 	again bool   // the error may pass by itself, or another server may answer
 	text  string // after the name of the database
-	hint  string
+	hint  string // {url} and {primary} come from the dialect
 }{
 	{
 		// 42P07, 42710, 23505 and 1050: two processes make the tables at the same time.
@@ -174,12 +174,12 @@ var knownErrors = []struct {
 		codes: "25006 1290 1792 1836",
 		again: true,
 		text:  "takes no writes: it is a replica, or read-only",
-		hint:  "name the primary in the URL; for PostgreSQL all servers: postgres://user@host,host/database",
+		hint:  "{primary}",
 	},
 	{
 		codes: "28P01 28000 1045 1698",
 		text:  "refuses the user or the password",
-		hint:  "write postgres://user:password@host/database; in a password %40 is @ and %2F is /",
+		hint:  "write {url}user:password@host/database; in a password %40 is @ and %2F is /",
 	},
 	{
 		codes: "42501 1142 1143 1044 1370",
@@ -216,7 +216,8 @@ func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
 	if code := codeOf(err); code != "" {
 		for _, known := range knownErrors {
 			if slices.Contains(strings.Fields(known.codes), code) {
-				return t.failed(known.text, known.hint), known.again
+				words := strings.NewReplacer("{url}", t.dialect.url, "{primary}", t.dialect.primaryHint)
+				return t.failed(known.text, words.Replace(known.hint)), known.again
 			}
 		}
 		return t.failed("answers: "+text,

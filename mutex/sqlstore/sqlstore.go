@@ -97,17 +97,23 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(millis).Add(time.Since(begun) / 2), err
 }
 
-// Risks says when a crash of the server may undo what was committed.
-func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
+// Risks says when a crash of the server may undo what was committed, and whether it takes no writes.
+func (s *Store) Risks(ctx context.Context) (risks []mutex.Risk, err error) {
 	answers, err := s.execute(ctx, s.target.selectRisks)
-	if err != nil || len(answers) == 0 {
-		return nil, err
+	for _, answer := range answers {
+		if string(answer.value) == "refuses" {
+			refused := s.target.failed("takes no writes: it is a replica, or read-only", s.target.primaryHint)
+			return []mutex.Risk{{Text: refused.Text, Hint: refused.Hint, Refuses: true}}, nil
+		}
+		if len(risks) > 0 {
+			continue
+		}
+		risks = append(risks, mutex.Risk{
+			Text: s.target.String() + " may forget the last commits when it crashes (" + answer.text + ")",
+			Hint: "then a slot may run again on another server; a server that keeps its defaults forgets nothing",
+		})
 	}
-	setting := answers[0].text
-	return []mutex.Risk{{
-		Text: s.target.String() + " may forget the last commits when it crashes (" + setting + ")",
-		Hint: "then a slot may run again on another server; a server that keeps its defaults forgets nothing",
-	}}, nil
+	return risks, err
 }
 
 // closeTimeout is how long Close takes at most. Its undo waits for half of it.

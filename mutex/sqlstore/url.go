@@ -48,8 +48,14 @@ func IsURL(text string) bool {
 	return isURL && dialects[scheme] != nil
 }
 
+// dialectOf returns the dialect of a URL by its scheme, else PostgreSQL's.
+func dialectOf(url string) *dialect {
+	scheme, _, _ := strings.Cut(url, "://")
+	return cmp.Or(dialects[scheme], postgresDialect)
+}
+
 // urlHint is what to write instead of a URL that cannot be used.
-const urlHint = "write postgres://user:password@host[:port]/database or mysql://…, " +
+const urlHint = "write {url}user:password@host[:port]/database, " +
 	"with ?sslmode=verify-full for TLS, or ?socket=PATH and no host; " +
 	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; " +
 	"docs/many-servers.md has more"
@@ -77,7 +83,8 @@ func targetOf(c mutex.Config) (*target, error) {
 		problem = t.whyUnusable()
 	}
 	if problem != "" {
-		return nil, &mutex.StoreError{Text: problem, Hint: urlHint}
+		first := dialectOf(strings.Join(c.Servers, " ")).url
+		return nil, &mutex.StoreError{Text: problem, Hint: strings.Replace(urlHint, "{url}", first, 1)}
 	}
 	if ca := t.options.Get("sslrootcert"); ca != "" && !filepath.IsAbs(ca) {
 		t.options.Set("sslrootcert", filepath.Join(c.Dir, ca))
@@ -90,7 +97,7 @@ func parseURL(text string) (t *target, problem string) {
 	pattern := regexp.MustCompile(urlPattern)
 	found := pattern.FindStringSubmatch(text)
 	if found == nil || !IsURL(text) {
-		return nil, "the store is not one URL like postgres://user:password@host/database"
+		return nil, "the store is not one URL like " + dialectOf(text).url + "user:password@host/database"
 	}
 	part := func(name string) string { return found[pattern.SubexpIndex(name)] }
 	u, err := url.Parse("sql://" + part("user") + "@host" + part("rest"))

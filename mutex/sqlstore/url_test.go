@@ -44,6 +44,9 @@ func TestAURLThatCannotBeUsedIsExplainedWithoutQuotingIt(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s is quoted: %v", url, err)
 		}
+		if strings.HasPrefix(url, "mysql:") && strings.Contains(wrong.Text+wrong.Hint, "postgres") {
+			t.Errorf("%s: the words are for another database: %s, %s", url, wrong.Text, wrong.Hint)
+		}
 	}
 	for _, c := range []mutex.Config{
 		{}, {Servers: []string{"mysql://u@a/b", "mysql://u@c/b"}},

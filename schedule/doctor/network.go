@@ -110,7 +110,8 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 	} else if err != nil {
 		return finding(Bad, "", "%s", err.Error())
 	}
-	if outage := cluster.NotesIn(s.Schedule.StateDir).Outage; outage != nil {
+	risks := storeRisks(ctx, s.Store)
+	if outage := cluster.NotesIn(s.Schedule.StateDir).Outage; outage != nil && !risks.refuse {
 		found.add(Bad, "it answers here: compare its URL there and here, and what its user may write",
 			"since %s ticks cannot use it: %s", humanize.MinuteZone(outage.Since, s.Schedule.Location), outage.Why)
 	}
@@ -124,7 +125,7 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 				"the clock of %s is %s off the clock of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}
 	}
-	found = slices.Concat(found, s.strayServers(servers), storeRisks(ctx, s.Store), s.otherSchedules(servers))
+	found = slices.Concat(found, s.strayServers(servers), risks.findings, s.otherSchedules(servers))
 	return found.orFine("it answers in %s; %s of this schedule",
 		humanize.Duration(took), humanize.Count(len(servers), "server"))
 }
@@ -164,15 +165,22 @@ func (s *Subject) otherSchedules(servers []cluster.Server) (found findings) {
 	return found
 }
 
-// storeRisks returns what may go wrong with the servers of the store.
-func storeRisks(ctx context.Context, store mutex.Store) (found findings) {
+// riskFindings are what may go wrong with the servers of the store.
+type riskFindings struct {
+	findings findings
+	refuse   bool // one of the servers takes no writes
+}
+
+// storeRisks asks the store what may go wrong with its servers.
+func storeRisks(ctx context.Context, store mutex.Store) (found riskFindings) {
 	risks, _ := store.Risks(ctx) // checkStore has found that the store answers
 	for _, risk := range risks {
 		level := Warning
-		if risk.Evicts {
+		if risk.Evicts || risk.Refuses {
 			level = Bad
 		}
-		found.add(level, risk.Hint, "%s", risk.Text)
+		found.findings.add(level, risk.Hint, "%s", risk.Text)
+		found.refuse = found.refuse || risk.Refuses
 	}
 	return found
 }
