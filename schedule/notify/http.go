@@ -140,15 +140,12 @@ func readStart(body io.ReadCloser) string {
 	return string(text)
 }
 
-// quotable returns an answer of a few words, such as `no_service`; "" for pages and secrets.
+// quotable returns the start of an answer as one line, with *** for each secret of the request. It
+// returns "" for a page of HTML, which says no more than the status.
 func quotable(answer string, secrets []string) string {
 	answer = strings.TrimSpace(answer)
-	strange := func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-.,:'()", r)
-	}
-	if len(answer) > 100 || strings.ContainsFunc(answer, strange) ||
-		slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(answer, secret) }) {
+	if strings.HasPrefix(answer, "<") {
 		return ""
 	}
-	return answer
+	return redact(strings.ToValidUTF8(answer, ""), secrets)
 }

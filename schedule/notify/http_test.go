@@ -58,9 +58,12 @@ func TestErrorsOverHTTP(t *testing.T) {
 		{"has a status of its own", answers(599, ""), "answers 599", "", false},
 		{"answers with a page", answers(500, "<html>oops</html>"), "answers 500 Internal Server Error", "", false},
 		{"answers with a long page", answers(500, strings.Repeat("a", 10<<20)),
-			"answers 500 Internal Server Error", "", false},
-		{"repeats the path", answers(400, "no hook T0KEN"), "answers 400 Bad Request", "", true},
-		{"repeats the password", answers(400, "user B0B with hunter2"), "answers 400 Bad Request", "", true},
+			"answers 500 Internal Server Error: " + strings.Repeat("a", 199) + "…", "", false},
+		{"says what is wrong", answers(400, "{\"error\": \"field `text` is missing\"}\n"),
+			"answers 400 Bad Request: {\"error\": \"field `text` is missing\"}", "", true},
+		{"repeats the path", answers(400, "no hook T0KEN"), "answers 400 Bad Request: no hook ***", "", true},
+		{"repeats the password", answers(400, "user B0B with hunter2"),
+			"answers 400 Bad Request: user *** with ***", "", true},
 		{"redirects to itself", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.String(), http.StatusTemporaryRedirect)
 		}, "redirects more than 5 times", "", false},

@@ -177,6 +177,7 @@ func (r *tickRun) reportEnded() {
 		}
 		ours, rerr := r.tick.Storage.DB.Runs().ClaimReport(ctx, row.ID)
 		if ours {
+			row.Notes = r.records.notReported(row)
 			r.tick.Report.done(row)
 		}
 		err = errors.Join(err, rerr)

@@ -23,6 +23,7 @@ type records struct {
 	mu        sync.Mutex
 	collected []state.Row         // rows of slots without a run, and of runs in memory
 	notes     map[string][]string // by run, for rows that are in the history or collected
+	reported  []reportedNote      // the notes that were reported as problems, too
 	added     int                 // how many rows this tick has added to the history
 }
 

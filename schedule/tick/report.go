@@ -104,7 +104,23 @@ func (l *launcher) startSender(kill context.Context) {
 // row of the run.
 func (r *records) reportUndelivered(failed *notify.Delivery, err error, what string) {
 	r.tick.Report.Problem("%s: %s: %v; %s", failed.Message.Task, failed.Hook, err, what)
-	r.note(failed.Run, failed.Hook+": "+err.Error()+"; "+what)
+	note := failed.Hook + ": " + err.Error() + "; " + what
+	r.note(failed.Run, note)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reported = append(r.reported, reportedNote{failed.Run, note})
+}
+
+// A reportedNote is a note of a run that this tick has reported already.
+type reportedNote struct{ run, note string }
+
+// notReported returns the notes of a run that this tick has not reported as problems.
+func (r *records) notReported(row state.Row) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(row.Notes), func(note string) bool {
+		return slices.Contains(r.reported, reportedNote{row.ID, note})
+	})
 }
 
 // reportOverdue finds tasks that are overdue, reports each once, and fires their on_overdue hooks
