@@ -64,6 +64,28 @@ tasks:
 	}
 }
 
+// A progress bar goes back to the start of its line, which ends when all is done. A row of dots has
+// no end either.
+func TestWorkPrintsHowFarALineIs(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `
+logs: true
+tasks:
+  - {name: bar, cron: "45 10 * * *", background: true, command: 'printf "10%%\r20%%\r30%%\r40"; await go; printf "%%\ndone\n"'}
+  - {name: dots, cron: "45 10 * * *", background: true, command: 'printf "testing ..."; await go; echo " ok"'}
+`)
+	b.work()
+	b.until("both are shown before they end", func() bool {
+		out := b.read("work.out")
+		return strings.Contains(out, "bar  | 30%\n") && strings.Contains(out, "dots | testing ...\n")
+	})
+	b.write("go", "")
+	b.until("the rest is shown", func() bool {
+		out := b.read("work.out")
+		return strings.Contains(out, "bar  | 40%\nbar  | done\n") && strings.Contains(out, "dots |  ok\n")
+	})
+}
+
 // No further tick would print the background runs that failed after the last one, so work prints
 // them, each once.
 func TestWorkPrintsAtItsEndWhatFailedOrWasStopped(t *testing.T) {

@@ -120,6 +120,7 @@ type followedFile struct {
 	task, run, stream string
 
 	line    []byte    // the beginning of a line whose end was not printed yet
+	shownAt time.Time // when the last line was printed; the beginning of a line counts from then
 	foundAt time.Time // when the file was found
 	hasRow  bool      // the database had the run
 	ended   bool      // nothing more will be printed
@@ -135,8 +136,15 @@ func newFollowedFile(path, task, run, stream string) *followedFile {
 	}
 }
 
-// printNew prints the whole lines that were written since the last call.
+// printNew prints the whole lines that were written since the last call, and how far a line is that
+// takes its time (printProgress).
 func (f *followedFile) printNew(print func(outputLine)) {
+	f.printWritten(print)
+	f.printProgress(print, time.Now())
+}
+
+// printWritten prints the whole lines that were written since the last call.
+func (f *followedFile) printWritten(print func(outputLine)) {
 	buffer := make([]byte, 64<<10)
 	for {
 		text, cut, err := f.read(buffer)
@@ -166,6 +174,32 @@ func (f *followedFile) printLines(bytesRead []byte, print func(outputLine)) {
 			print(f.lineOf(string(f.line)))
 			f.line = f.line[:0]
 		}
+	}
+}
+
+const (
+	barEvery     = time.Second      // the time between two states of a progress bar
+	unendedAfter = 10 * time.Second // how long a line may take to end before its beginning is printed
+)
+
+// printProgress prints the last state of a progress bar, which goes back to the start of its line
+// with a carriage return: each second. Of a line that has none, such as a row of dots, it prints
+// the beginning after ten seconds; the rest becomes a line of its own.
+func (f *followedFile) printProgress(print func(outputLine), now time.Time) {
+	switch {
+	case len(f.line) == 0:
+		f.shownAt = now
+	case now.Sub(f.shownAt) < barEvery:
+	case bytes.IndexByte(f.line[:len(f.line)-1], '\r') >= 0:
+		end := bytes.LastIndexByte(f.line[:len(f.line)-1], '\r')
+		state := f.line[bytes.LastIndexByte(f.line[:end], '\r')+1 : end]
+		if len(state) > 0 {
+			print(f.lineOf(string(state)))
+		}
+		f.line, f.shownAt = append(f.line[:0], f.line[end+1:]...), now
+	case now.Sub(f.shownAt) >= unendedAfter && utf8.Valid(f.line):
+		f.printRest(print)
+		f.shownAt = now
 	}
 }
 
