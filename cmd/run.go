@@ -209,7 +209,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 	if result.Covered && !byPerson {
 		doctor.NoteDoubleTick(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
-	a.writeMetrics(t.Schedule, invalidExit != nil)
+	a.writeMetrics(t, invalidExit != nil)
 	switch {
 	case stops.terminate.Err() != nil:
 		return &exit{code: exitStopped, err: fmt.Errorf("stopped %v", context.Cause(stops.terminate))}
@@ -232,9 +232,14 @@ func (a runCommand) isByPerson(t *tick.Tick) bool {
 
 // writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick
 // may have taken long.
-func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
+func (a runCommand) writeMetrics(t *tick.Tick, invalid bool) {
+	s := t.Schedule
 	if s.Textfile == "" {
 		return
+	}
+	if rival := view.RivalTextfile(s); rival != "" {
+		t.ProblemHourly("metrics", "the metrics are hidden: %s has a schedule of the same name, %s, "+
+			"and the node exporter shows one of the two", rival, s.Name)
 	}
 	if err := view.WriteTextfile(s.Textfile, view.HealthOf(s, invalid, a.now()).Metrics()); err != nil {
 		a.warn("the metrics are not written: %v", err)

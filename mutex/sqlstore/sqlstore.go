@@ -97,7 +97,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(millis).Add(time.Since(begun) / 2), err
 }
 
-// Risks says when a crash of the server may undo what was committed, and whether it takes no writes.
+// Risks says when a crash of the server may undo commits, and whether it takes no writes.
 func (s *Store) Risks(ctx context.Context) (risks []mutex.Risk, err error) {
 	answers, err := s.execute(ctx, s.target.selectRisks)
 	for _, answer := range answers {

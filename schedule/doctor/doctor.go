@@ -155,6 +155,7 @@ var checks = []check{
 	{"clock", checkClock},
 	{"clock changes", checkClockChanges},
 	{"notifications", checkNotifications},
+	{"metrics", checkMetrics},
 	{"store", checkStore},
 }
 

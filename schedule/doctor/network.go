@@ -16,6 +16,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/process"
 	"sched/schedule/state"
+	"sched/schedule/view"
 )
 
 // This file has the checks that ask other machines: the mail server, and the store.
@@ -96,6 +97,19 @@ const (
 	slowStore     = 100 * time.Millisecond // a store in the same network answers faster
 	maxClockDrift = 2 * time.Second        // how far the clock of a server may be off the clock of the store
 )
+
+// checkMetrics looks for another schedule of the same name in the folder of the node exporter.
+func checkMetrics(_ context.Context, s *Subject) findings {
+	if s.Schedule.Textfile == "" {
+		return nil
+	}
+	if rival := view.RivalTextfile(s.Schedule); rival != "" {
+		return finding(Bad,
+			"give each schedule a `name:` of its own; remove the file if no schedule writes it any more",
+			"%s has a schedule of the same name, %s, and the node exporter shows one of the two", rival, s.Schedule.Name)
+	}
+	return fine("no other file in %s has a schedule of this name", filepath.Dir(s.Schedule.Textfile))
+}
 
 // checkStore asks the store, and looks for what goes wrong among the servers that share it.
 func checkStore(ctx context.Context, s *Subject) (found findings) {

@@ -2,12 +2,14 @@ package load
 
 import (
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -17,6 +19,43 @@ import (
 func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
 	t.Command, _ = readCommand(l.Reader, n, t.shell)
+	warnOfHiddenFailure(l, n, t.Command)
+}
+
+var (
+	endsInSetsid = humanize.Pattern(`(?:^|[;&|\n])\s*(exec\s+)?setsid\s+(?:(?:-c|--ctty|-f|--fork)\s+)*[^-\s;&|][^;&|\n]*$`)
+	dotenvCLI    = humanize.Pattern(`(?:^|[;&|\n])\s*(?:exec\s+|npx\s+)?(?:\S*/)?dotenv\s+(?:[^;&|\n]*\s)?--\s`)
+)
+
+// warnOfHiddenFailure warns of a command that counts as succeeded whatever becomes of the program
+// that it starts:
+//
+//   - setsid(1) forks if it leads its process group, and does not wait for the program then. It
+//     leads the group if it is the last command of any shell but dash, which starts it as a child.
+//   - dotenv-cli 11 exits with 0 when a signal has ended the program
+//     (findings/dotenv-cli-signal.sh).
+func warnOfHiddenFailure(l *loader, n *node, c schedule.Command) {
+	line := strings.TrimSpace(c.Line)
+	if len(c.List) > 0 {
+		line = strings.Join(c.List, " ")
+	}
+	if strings.Contains(line, "setsid") { // an expression for each command of each tick takes long
+		found := endsInSetsid().FindStringSubmatch(line)
+		isChild := len(c.List) == 0 && found != nil && found[1] == "" && isDash(c.Shell)
+		if found != nil && !isChild {
+			l.Warnf(n, "write `setsid --wait`", "%s: setsid does not wait here, so the run succeeds at once, "+
+				"whatever becomes of the program", l.Key)
+		}
+	}
+	if strings.Contains(line, "dotenv") && dotenvCLI().MatchString(line) {
+		l.Warnf(n, "name the file with `env_file`, and leave dotenv out", "%s: dotenv-cli exits with 0 when "+
+			"a signal ends the program, so the run counts as succeeded", l.Key)
+	}
+}
+
+// isDash reports whether a command has the shell sh, which is taken for dash, or dash itself.
+func isDash(shell []string) bool {
+	return len(shell) > 0 && slices.Contains([]string{"sh", "dash"}, filepath.Base(shell[0]))
 }
 
 // setConditionCommand reads the command of when or skip, which replaces the inherited command of

@@ -877,6 +877,16 @@ func TestWarnings(t *testing.T) {
 		{"a task that is paused before its hook fires",
 			one("pause_after: 2\non_failure: [{mail: a@example.com, after: 2}, {mail: a@example.com, after: 3}]"),
 			"schedule.yaml:5:16: task \"t\": on_failure fires from 3 failures in a row on, and pause_after pauses the task after 2: it never fires\n  hint: make pause_after larger, or after smaller"},
+		{"a program that setsid does not wait for", "tasks:\n- {name: t, every: hour, shell: [bash, -c], command: cd /srv; setsid ./job x}\n" +
+			"- {name: u, every: hour, shell: [bash, -c], command: setsid --wait ./job}\n" +
+			"- {name: v, every: hour, shell: [bash, -c], command: setsid ./job && ./next}\n" +
+			"- {name: w, every: hour, command: setsid ./job}\n",
+			"schedule.yaml:2:54: task \"t\": command: setsid does not wait here, so the run succeeds at once, whatever becomes of the program\n  hint: write `setsid --wait`"},
+		{"setsid without a shell", "tasks:\n- {name: t, every: hour, command: [setsid, ./job]}\n",
+			"schedule.yaml:2:35: task \"t\": command: setsid does not wait here, so the run succeeds at once, whatever becomes of the program\n  hint: write `setsid --wait`"},
+		{"dotenv-cli, which hides a signal", "tasks:\n- {name: t, every: hour, command: npx dotenv -e .env.prod -- node job.js}\n" +
+			"- {name: u, every: hour, command: echo dotenv is a word}\n",
+			"schedule.yaml:2:35: task \"t\": command: dotenv-cli exits with 0 when a signal ends the program, so the run counts as succeeded\n  hint: name the file with `env_file`, and leave dotenv out"},
 		{"a textfile that the node exporter passes over", "metrics: {textfile: shop.txt}\n" + one(""),
 			"schedule.yaml:1:21: metrics.textfile: the node exporter reads only files that end in .prom\n  hint: call it shop.prom"},
 	} {

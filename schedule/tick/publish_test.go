@@ -65,7 +65,7 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 	expect := func(when string, want bool) {
 		t.Helper()
 		said = ""
-		if tick.problemHourly("clock", "off by %s", time.Minute); (said == "off by 1m0s") != want {
+		if tick.ProblemHourly("clock", "off by %s", time.Minute); (said == "off by 1m0s") != want {
 			t.Errorf("%s: %q", when, said)
 		}
 	}
@@ -85,7 +85,7 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 	expect("at once again after that", false)
 	setBack(-61 * time.Minute)
 	expect("after the clock was set back", true)
-	if tick.problemHourly("publish", "it is not published"); said != "it is not published" {
+	if tick.ProblemHourly("publish", "it is not published"); said != "it is not published" {
 		t.Error("another matter counts apart")
 	}
 }

@@ -79,9 +79,9 @@ func (r Report) detail(format string, a ...any) {
 // repeatAfter is how often a problem that goes on is reported.
 const repeatAfter = time.Hour
 
-// problemHourly reports a problem that goes on, at most once an hour. The parameter kind names the
+// ProblemHourly reports a problem that goes on, at most once an hour. The parameter kind names the
 // problem.
-func (t *Tick) problemHourly(kind, format string, a ...any) {
+func (t *Tick) ProblemHourly(kind, format string, a ...any) {
 	path := filepath.Join(t.Storage.Dir, "told-"+kind)
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
 		return
@@ -136,7 +136,7 @@ func (r *tickRun) reportOverdue() {
 	}
 	began, unreported, err := watch.Look(live)
 	if err != nil {
-		r.tick.problemHourly("overdue", "whether a task is overdue is not known: %v", err)
+		r.tick.ProblemHourly("overdue", "whether a task is overdue is not known: %v", err)
 	}
 	for _, incident := range began {
 		r.tick.Report.Problem("%s is overdue: %s", incident.Task, incident.Text(incident.Found))

@@ -109,7 +109,7 @@ func (r *tickRun) announcement() cluster.Server {
 // run here.
 func (t *Tick) checkLabels() {
 	if wrong := t.Schedule.Machine.Wrong; wrong != "" {
-		t.problemHourly("labels", "the labels of this machine, for which tasks ask in servers: %s", wrong)
+		t.ProblemHourly("labels", "the labels of this machine, for which tasks ask in servers: %s", wrong)
 	}
 }
 
@@ -117,12 +117,12 @@ func (t *Tick) checkLabels() {
 // other servers of the store. A server that fell silent is for status: it may be back in a minute.
 func (t *Tick) reportServers(offset time.Duration, findings []cluster.Finding) {
 	if offset.Abs() > MaxOffset {
-		t.problemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere"+
+		t.ProblemHourly("clock", "the clock of %s is %s; tasks are due by it, here at another time than elsewhere"+
 			" (set it, or the store's, with NTP)", t.Host.Server, OffsetText(offset))
 	}
 	for _, f := range findings {
 		if f.Kind != cluster.KindSilent {
-			t.problemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
+			t.ProblemHourly(f.Kind, "%s; %s", f.Text, f.Hint)
 		}
 	}
 }

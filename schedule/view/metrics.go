@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -206,6 +207,32 @@ func WriteTextfile(path string, text []byte) error {
 		os.Remove(draft.Name())
 	}
 	return err
+}
+
+// RivalTextfile returns another file in the folder of the schedule's textfile with metrics of the
+// same name of a schedule. The node exporter then shows some series of one and none of the other,
+// and reports no error. It returns "" if there is no such file.
+func RivalTextfile(s *schedule.Schedule) (path string) {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(s.Textfile), "*.prom"))
+	ours := []byte("\nsched_schedule_valid{schedule=\"" + escape.Replace(s.Name) + "\"} ")
+	for _, path := range files {
+		if filepath.Base(path) != filepath.Base(s.Textfile) && bytes.Contains(headOf(path), ours) {
+			return path
+		}
+	}
+	return ""
+}
+
+// headOf returns the beginning of a file, in which our metrics have the name of their schedule. It
+// is empty if the file cannot be read.
+func headOf(path string) []byte {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	head, _ := io.ReadAll(io.LimitReader(file, 2<<10))
+	return head
 }
 
 // lockDraft opens the draft and locks it. The returned file is nil while another process has the

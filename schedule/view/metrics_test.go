@@ -112,6 +112,45 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 }
 
 // A value that nobody knows has no sample: a 0 would be a time in 1970.
+// The help is an interface: if two files of a folder differ in it, the node exporter drops series.
+// A family with another help is a new family, with a name of its own.
+func TestTheHelpOfAFamilyNeverChanges(t *testing.T) {
+	s := scheduleIn(t, "a")
+	s.Store.Servers = []string{"redis://127.0.0.1:1"}
+	s.Pools = []schedule.Pool{{Name: "database", Seats: 2}}
+	text := HealthOf(s, false, noon).Metrics()
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		if help, ok := strings.CutPrefix(line, "# HELP "); ok {
+			got = append(got, strings.TrimSpace(help))
+		}
+	}
+	want := []string{
+		"sched_last_tick_timestamp_seconds The last minute that a tick covered.",
+		"sched_schedule_valid 1, or 0 when the file is invalid and something else runs in its place.",
+		"sched_tasks The tasks that are active here.",
+		"sched_troubles How many troubles sched status tells of tasks.",
+		"sched_notifications_waiting Notifications that could not be delivered yet.",
+		"sched_store_up 1, or 0 when the last tick found the store to be down, with the reason.",
+		"sched_pool_seats How many runs of a pool may go on at once.",
+		"sched_pool_seats_taken Seats of a pool that runs of this machine have.",
+		"sched_task_running_runs Runs that live.",
+		"sched_task_next_due_timestamp_seconds When the task is due next.",
+		"sched_task_last_run_timestamp_seconds When the last run ended.",
+		"sched_task_last_run_warning 1 when the last run succeeded with a warning (warn_codes), else 0.",
+		"sched_task_last_run_exit_code The exit code of the last run.",
+		"sched_task_last_run_duration_seconds How long the last run took.",
+		"sched_task_last_run_lateness_seconds How long after its slot the last run started.",
+		"sched_task_last_success_timestamp_seconds When the last success ended.",
+		"sched_task_overdue 1 while less came than expect says, else 0.",
+		"sched_task_last_run_outcome 1 for the outcome of the last run.",
+		"sched_task_slots_total Slots by what became of them.",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the help is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
 	got, _ := samples(t, HealthOf(scheduleIn(t, "a"), true, noon).Metrics())
 	want := []string{"sched_notifications_waiting{}", "sched_schedule_valid{}",

@@ -119,7 +119,7 @@ func Cut(path string, limit int64) (note string, err error) {
 }
 
 // parts returns where the first part of the file ends, and where the last begins: at the ends of
-// lines or, if there are none near, between two characters of UTF-8. isInLine says that the first
+// lines or, if no line ends near it, between two characters of UTF-8. isInLine says that the first
 // part ends within a line.
 func parts(file io.ReaderAt, size, half int64) (head, tail int64, isInLine bool) {
 	near := make([]byte, min(block, half))
