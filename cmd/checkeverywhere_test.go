@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"sched/testing/schedtest"
 )
 
 // wrongKey has an error in line 3.
@@ -51,7 +53,7 @@ func TestTheProblemMatcherFindsWhatCheckPrints(t *testing.T) {
 		oneWarning: {"warning", "4", "5", `task "b": on this machine: command: there is no program no-such-program-anywhere`},
 	} {
 		b := newBox(t, schedule)
-		out, _ := b.sched("check", "schedule.yaml")
+		out, _ := b.Sched("check", "schedule.yaml")
 		var found [][]string
 		for line := range strings.Lines(out) {
 			if m := expression.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
@@ -90,10 +92,10 @@ func TestThePreCommitHookRefusesAScheduleThatIsWrong(t *testing.T) {
 		}
 	}
 	b := newBox(t, oneWarning)
-	b.write("wrong.yaml", wrongKey)
+	b.Write("wrong.yaml", wrongKey)
 	commit := func(names string) (string, error) {
 		c := exec.Command("/bin/sh", "-c", hooks[0].Entry+" "+names)
-		c.Dir, c.Env = b.dir, append(b.command().Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
+		c.Dir, c.Env = b.Dir, append(b.Command().Env, "PATH="+filepath.Dir(schedtest.Binary)+":"+os.Getenv("PATH"))
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}

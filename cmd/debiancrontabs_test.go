@@ -14,6 +14,7 @@ import (
 	"sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
+	"sched/testing/schedtest"
 )
 
 // A cronLine is a line of a crontab that starts a command. This test reads it without the importer.
@@ -83,7 +84,7 @@ func shipped(t *testing.T) (system []cronLine, user map[string][]cronLine) {
 func imported(t *testing.T, args ...string) (tasks []*schedule.Task, said string, code int) {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "schedule.yaml")
-	c := exec.Command(binary, append([]string{"import", "-o", made}, args...)...)
+	c := exec.Command(schedtest.Binary, append([]string{"import", "-o", made}, args...)...)
 	c.Env = append(os.Environ(), "TZ=Europe/Berlin", "HOME=/root")
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState.ExitCode() != 1 {

@@ -16,6 +16,7 @@ import (
 
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
+	"sched/testing/schedtest"
 )
 
 // Each file of a Debian package is a schedule as it is: its lines are due when Debian's cron starts
@@ -84,7 +85,7 @@ func TestADayOfTheCrontabsOfDebianPackages(t *testing.T) {
 }
 
 func aPartOfTheDay(t *testing.T, from time.Time, minutes int) {
-	dir, err := os.MkdirTemp(filepath.Dir(binary), "day") // where other users find their way
+	dir, err := os.MkdirTemp(filepath.Dir(schedtest.Binary), "day") // where other users find their way
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func (d *debianDay) run(from time.Time, minutes int, want map[string][]dayStart)
 		mount --bind passwd /etc/passwd
 		mount --bind group /etc/group
 		for shell in /bin/bash /bin/sh; do [ ! -e $shell ] || mount --bind recorder $shell; done
-		exec "$2" work -v -c cron.d/debian`, "sh", d.dir, binary)
+		exec "$2" work -v -c cron.d/debian`, "sh", d.dir, schedtest.Binary)
 	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "SCHED_TEST_BOOT=a",
 		"SCHED_TEST_CLOCK_FILE="+filepath.Join(d.dir, "clock"))
 	c.Stdout, c.Stderr = out, out
@@ -316,7 +317,7 @@ func (d *debianDay) read(name string) string {
 func (d *debianDay) until(what string, is func() bool) {
 	d.Helper()
 	for begun := time.Now(); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(begun) > patience {
+		if time.Since(begun) > schedtest.Patience {
 			d.Fatalf("not %s; sched work printed\n%s", what, d.read("out"))
 		}
 	}

@@ -15,13 +15,14 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
+	"sched/testing/schedtest"
 )
 
 // A real tick does with twelve tasks what was foreseen: which tasks start, which skip, in which
 // order foreground tasks start, and when, within a second. A tick of a given minute (--at) does not
 // wait and is never late, so lateness is counted from its beginning.
 func TestATickDoesWhatWasForeseen(t *testing.T) {
-	unhurried(t, func(slow func(string, ...any)) { tellOfATick(t, slow) })
+	schedtest.Unhurried(t, func(slow func(string, ...any)) { tellOfATick(t, slow) })
 }
 
 func tellOfATick(t *testing.T, slow func(string, ...any)) {
@@ -111,7 +112,7 @@ func remember(t *testing.T, dir string, known []state.Row) {
 func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]state.Row {
 	t.Helper()
 	became := map[string]state.Row{}
-	for end := time.Now().Add(patience); len(became) < tasks && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(schedtest.Patience); len(became) < tasks && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		all, err := view.OpenRecords(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]stat
 // callSched runs sched in a folder and returns what it prints.
 func callSched(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
-	c := exec.Command(binary, args...)
+	c := exec.Command(schedtest.Binary, args...)
 	c.Dir = dir
 	out, err := c.Output()
 	if err != nil {

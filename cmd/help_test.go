@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sched/testing/schedtest"
 )
 
 // help runs sched --help for a command, and returns what it prints.
 func help(t *testing.T, command ...string) string {
 	t.Helper()
-	out, err := exec.Command(binary, append(command, "--help")...).Output()
+	out, err := exec.Command(schedtest.Binary, append(command, "--help")...).Output()
 	if err != nil {
 		t.Fatalf("sched %v --help: %v", command, err)
 	}
@@ -32,7 +34,7 @@ func section(page, title string) (lines []string) {
 // allHelp returns what sched help --all prints.
 func allHelp(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command(binary, "help", "--all").Output()
+	out, err := exec.Command(schedtest.Binary, "help", "--all").Output()
 	if err != nil {
 		t.Fatalf("sched help --all: %v", err)
 	}
@@ -47,7 +49,7 @@ func TestHelpLeavesOutWhatIsSeldomNeeded(t *testing.T) {
 		t.Errorf("sched help --all has %q under %q", seldom, "Seldom needed")
 	}
 	for _, args := range [][]string{{"help"}, {"--help"}, {}} {
-		page, err := exec.Command(binary, args...).Output()
+		page, err := exec.Command(schedtest.Binary, args...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,11 +62,11 @@ func TestHelpLeavesOutWhatIsSeldomNeeded(t *testing.T) {
 			t.Errorf("sched %v prints\n%s", args, page)
 		}
 	}
-	if out, err := exec.Command(binary, "kill", "x").CombinedOutput(); err == nil ||
+	if out, err := exec.Command(schedtest.Binary, "kill", "x").CombinedOutput(); err == nil ||
 		!strings.Contains(string(out), "did you mean `sched stop`?") {
 		t.Errorf("sched kill x: %v, %s", err, out)
 	}
-	if out, err := exec.Command(binary, "help", "unlok").CombinedOutput(); err == nil ||
+	if out, err := exec.Command(schedtest.Binary, "help", "unlok").CombinedOutput(); err == nil ||
 		!strings.Contains(string(out), "did you mean `sched unlock`?") {
 		t.Errorf("sched help unlok: %v, %s", err, out)
 	}

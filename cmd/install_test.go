@@ -64,14 +64,14 @@ func oddCrontab() string {
 func installBox(t *testing.T) (b *box, old string) {
 	b = newBox(t, "tasks: []\n")
 	old = oddCrontab()
-	b.write("tab", old)
-	if err := os.Mkdir(b.path("bin"), 0o755); err != nil {
+	b.Write("tab", old)
+	if err := os.Mkdir(b.Path("bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(b.path("bin/crontab"), []byte(fakeCrontab), 0o755); err != nil {
+	if err := os.WriteFile(b.Path("bin/crontab"), []byte(fakeCrontab), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	os.Remove(b.path("schedule.yaml"))
+	os.Remove(b.Path("schedule.yaml"))
 	if out, err := b.installer("", "import", "-o", "schedule.yaml").CombinedOutput(); !bytes.Contains(out,
 		[]byte("schedule.yaml has ")) {
 		t.Fatalf("%v\n%s", err, out)
@@ -81,10 +81,10 @@ func installBox(t *testing.T) (b *box, old string) {
 
 // installer is sched with the fake crontab; as root it would write to /etc, which is in the box.
 func (b *box) installer(killAt string, args ...string) *exec.Cmd {
-	os.Remove(b.path("lists"))
-	c := b.command(args...)
-	c.Env = append(c.Env, "PATH="+b.path("bin")+":"+os.Getenv("PATH"), "KILL_AT="+killAt,
-		"SCHED_TEST_ETC="+b.path("etc"), "XDG_STATE_HOME="+b.path("state"))
+	os.Remove(b.Path("lists"))
+	c := b.Command(args...)
+	c.Env = append(c.Env, "PATH="+b.Path("bin")+":"+os.Getenv("PATH"), "KILL_AT="+killAt,
+		"SCHED_TEST_ETC="+b.Path("etc"), "XDG_STATE_HOME="+b.Path("state"))
 	return c
 }
 
@@ -96,13 +96,13 @@ func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 	b, old := installBox(t)
 	install := []string{"install", "--replace", "--yes", "--no-wait"}
 	b.install()
-	installed := b.read("tab")
+	installed := b.Read("tab")
 	if n := strings.Count(installed, "# replaced by sched "); n < 140 || !strings.HasSuffix(installed, "\n") {
 		t.Fatalf("%d lines are replaced:\n%s", n, installed)
 	}
 	check := func(when string) {
 		t.Helper()
-		if now := b.read("tab"); now != old && now != installed {
+		if now := b.Read("tab"); now != old && now != installed {
 			t.Errorf("killed %s, it is neither the old crontab nor the new one:\n%s", when, now)
 		}
 	}
@@ -137,21 +137,21 @@ func TestUninstallThatIsKilledLeavesOneOfTheTwoCrontabs(t *testing.T) {
 	t.Parallel()
 	b, old := installBox(t)
 	b.install()
-	installed := b.read("tab")
+	installed := b.Read("tab")
 	killed := 0
 	for _, moment := range []string{"list 1", "list 2", "list 3", "write begins", "draft is there", "write ended"} {
 		if err := b.installer(moment, "uninstall", "--yes").Run(); err != nil {
 			killed++
 		}
 		b.settled()
-		if now := b.read("tab"); now != old && now != installed {
+		if now := b.Read("tab"); now != old && now != installed {
 			t.Fatalf("killed at %q, it is neither the crontab with the line nor the old one:\n%s", moment, now)
 		}
-		if moment == "write begins" && b.read("tab") == installed {
+		if moment == "write begins" && b.Read("tab") == installed {
 			t.Errorf("crontab(1) goes on without sched, and did not write")
 		}
 		b.install()
-		if b.read("tab") != installed {
+		if b.Read("tab") != installed {
 			t.Fatalf("after a kill at %q and another install it is another crontab", moment)
 		}
 	}
@@ -172,8 +172,8 @@ func (b *box) install() {
 // settled waits until crontab(1), which goes on without sched, has ended.
 func (b *box) settled() {
 	b.Helper()
-	b.until("crontab(1), which goes on, has ended",
-		func() bool { busy, _ := filepath.Glob(b.path("busy.*")); return len(busy) == 0 })
+	b.Until("crontab(1), which goes on, has ended",
+		func() bool { busy, _ := filepath.Glob(b.Path("busy.*")); return len(busy) == 0 })
 }
 
 // uninstall takes the schedule out of the crontab, if it is in there, and checks that the old one
@@ -184,11 +184,11 @@ func (b *box) uninstall(old string) {
 	if err != nil && !bytes.Contains(out, []byte("is not installed")) {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	if now := b.read("tab"); now != old {
+	if now := b.Read("tab"); now != old {
 		b.Fatalf("after uninstall it is not the old crontab:\n%s", now)
 	}
-	copies, _ := filepath.Glob(b.path("state/sched/crontabs/*"))
-	rootCopies, _ := filepath.Glob(b.path("etc/crontabs/*"))
+	copies, _ := filepath.Glob(b.Path("state/sched/crontabs/*"))
+	rootCopies, _ := filepath.Glob(b.Path("etc/crontabs/*"))
 	if len(copies)+len(rootCopies) == 0 {
 		b.Fatal("there is no copy of the old crontab")
 	}

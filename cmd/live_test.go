@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sched/testing/schedtest"
 )
 
 // slow waits for the file "go"; loud has an on_skip hook that waits for the file "loud".
@@ -30,24 +32,24 @@ tasks:
 var onLeapDay = []string{"run", "--at", "2028-02-29 00:00", "--force"}
 
 // shows waits until what is seen matches.
-func (b *box) shows(term *testTerminal, pattern string) {
+func (b *box) shows(term *schedtest.Terminal, pattern string) {
 	b.Helper()
 	defer func() {
 		if b.Failed() {
-			b.Logf("the screen:\n%s", term.screen())
+			b.Logf("the screen:\n%s", term.Screen())
 		}
 	}()
 	compiled := regexp.MustCompile(pattern)
-	b.until(pattern, func() bool { return compiled.MatchString(term.screen()) })
+	b.Until(pattern, func() bool { return compiled.MatchString(term.Screen()) })
 }
 
 // ends waits for the end, and returns the exit code. The whole screen must match then.
-func (b *box) ends(term *testTerminal, c *exec.Cmd, pattern string) int {
+func (b *box) ends(term *schedtest.Terminal, c *exec.Cmd, pattern string) int {
 	b.Helper()
 	c.Wait()
-	<-term.ended
-	if !regexp.MustCompile(`^` + pattern + `$`).MatchString(term.screen()) {
-		b.Errorf("the screen does not match:\n%s\n%s", pattern, term.screen())
+	<-term.Ended
+	if !regexp.MustCompile(`^` + pattern + `$`).MatchString(term.Screen()) {
+		b.Errorf("the screen does not match:\n%s\n%s", pattern, term.Screen())
 	}
 	return c.ProcessState.ExitCode()
 }
@@ -55,13 +57,13 @@ func (b *box) ends(term *testTerminal, c *exec.Cmd, pattern string) int {
 func TestLiveLine(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, strings.Replace(slowAndLoud, "none of these", "saturday", 1))
-	term, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+	term, c := b.Watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
 	b.shows(term, `^Tue 2028-02-29 00:00 UTC\n… slow  \d.* s$`)
 
 	// what others print comes above it
-	b.write("loud", "")
+	b.Write("loud", "")
 	b.shows(term, `^Tue 2028-02-29 00:00 UTC\n– loud  skipped               not on Tuesday\n… slow  \d.* s$`)
-	b.write("go", "")
+	b.Write("go", "")
 	b.ends(term, c, `Tue 2028-02-29 00:00 UTC
 – loud  skipped               not on Tuesday
 ✓ slow  succeeded  .{9}
@@ -73,12 +75,12 @@ func TestLiveLine(t *testing.T) {
 func TestLiveLineKnowsHowLongATaskUsuallyTakes(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, strings.Replace(slowAndLoud, "none of these", "tuesday", 1))
-	b.write("go", "")
-	b.sched(onLeapDay...) // into the history
-	if err := exec.Command("rm", b.path("go")).Run(); err != nil {
+	b.Write("go", "")
+	b.Sched(onLeapDay...) // into the history
+	if err := exec.Command("rm", b.Path("go")).Run(); err != nil {
 		t.Fatal(err)
 	}
-	term, c := b.watch(80, nil, onLeapDay...)
+	term, c := b.Watch(80, nil, onLeapDay...)
 	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s  \\e\[36m━{20}\\e\[0m$`)
 
 	// The line has the width that the terminal has at this moment. If the line does not fit, the
@@ -88,13 +90,13 @@ func TestLiveLineKnowsHowLongATaskUsuallyTakes(t *testing.T) {
 	b.resize(term, 16)
 	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.{3}…$`)
 	b.resize(term, 3)
-	b.write("go", "")
+	b.Write("go", "")
 	b.ends(term, c, `(?s)\\e\[2mTue.*\\e\[32m✓.*\n`)
 }
 
-func (b *box) resize(term *testTerminal, width int) {
+func (b *box) resize(term *schedtest.Terminal, width int) {
 	b.Helper()
-	if err := term.resize(width); err != nil {
+	if err := term.Resize(width); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -105,10 +107,10 @@ func TestLiveLineIsErasedWhenSchedIsStopped(t *testing.T) {
 	for _, how := range []string{"SIGINT", "SIGTERM"} {
 		t.Run(how, func(t *testing.T) {
 			b := newBox(t, strings.Replace(slowAndLoud, "none of these", "tuesday", 1))
-			term, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+			term, c := b.Watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
 			b.shows(term, `… slow  \d.* s$`)
 			if how == "SIGINT" {
-				term.press("\x03")
+				term.Press("\x03")
 			} else if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
@@ -133,12 +135,12 @@ func TestLiveLineSaysThatSchedIsStopping(t *testing.T) {
 tasks:
   - {name: deaf, cron: "0 0 29 2 *", kill_after: 1h, command: 'trap "" TERM; echo > deaf.txt; while [ ! -e go ]; do sleep 0.02; done'}
 `)
-	term, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
-	b.lineIn("deaf.txt")
+	term, c := b.Watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+	b.LineIn("deaf.txt")
 	b.shows(term, `… deaf  \d.* s$`)
-	term.press("\x03")
+	term.Press("\x03")
 	b.shows(term, `… deaf  \d.* s, stopping; once more kills it$`)
-	term.press("\x03")
+	term.Press("\x03")
 	b.ends(term, c, `(?s).*\n– deaf  stopped .*\nsched: stopped by SIGINT\n`)
 }
 
@@ -148,9 +150,9 @@ func TestLiveLineOfTest(t *testing.T) {
 tasks:
   - {name: slow, every: minute, command: 'echo one; await go; printf two'}
 `)
-	term, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "slow")
+	term, c := b.Watch(80, []string{"NO_COLOR=1"}, "test", "slow")
 	b.shows(term, `^one\n… slow  \d.* s$`)
-	b.write("go", "")
+	b.Write("go", "")
 	b.ends(term, c, `one\ntwo\n✓ slow succeeded in \d.* m?s\n`)
 }
 
@@ -161,10 +163,10 @@ func TestNoLiveLineBehindHalfALine(t *testing.T) {
 tasks:
   - {name: half, every: minute, command: 'printf "half "; sleep 1.5; echo a line'}
 `)
-	term, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "half")
+	term, c := b.Watch(80, []string{"NO_COLOR=1"}, "test", "half")
 	b.ends(term, c, `half a line\n✓ half succeeded in \d.* m?s\n`)
-	if strings.Contains(term.seen(), "\x1b[K") {
-		t.Errorf("a live line: %q", term.seen())
+	if strings.Contains(term.Seen(), "\x1b[K") {
+		t.Errorf("a live line: %q", term.Seen())
 	}
 }
 
@@ -192,20 +194,20 @@ func TestNoLiveLine(t *testing.T) {
 tasks:
   - {name: slow, cron: "0 0 29 2 *", command: sleep 0.5}
 `)
-			term, tty, err := newTestTerminal(80)
+			term, tty, err := schedtest.NewTerminal(80)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer term.ctrl.Close()
-			c := exec.Command("/bin/sh", append([]string{"-c", row.script, "sh", binary}, onLeapDay...)...)
-			c.Dir, c.Env = b.dir, append(b.command().Env, "TERM=xterm")
-			if err := term.start(c, tty); err != nil {
+			defer term.Ctrl.Close()
+			c := exec.Command("/bin/sh", append([]string{"-c", row.script, "sh", schedtest.Binary}, onLeapDay...)...)
+			c.Dir, c.Env = b.Dir, append(b.Command().Env, "TERM=xterm")
+			if err := term.Start(c, tty); err != nil {
 				t.Fatal(err)
 			}
 			c.Wait()
-			<-term.ended
-			if drawn := strings.Contains(term.seen(), "\x1b"); drawn != row.drawn {
-				t.Errorf("%q", term.seen())
+			<-term.Ended
+			if drawn := strings.Contains(term.Seen(), "\x1b"); drawn != row.drawn {
+				t.Errorf("%q", term.Seen())
 			}
 		})
 	}

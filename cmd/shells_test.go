@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sched/testing/schedtest"
 )
 
 // Each shell is set up as `sched completion --help` advises. Its arguments keep this machine's own
@@ -48,8 +50,8 @@ func TestRealShellsComplete(t *testing.T) {
 				t.Skip(err)
 			}
 			b := newBox(t, schedule)
-			b.write("other.yaml", "tasks: [{name: elsewhere, every: day, command: echo over there}]\n")
-			b.write("rc", shell.rc)
+			b.Write("other.yaml", "tasks: [{name: elsewhere, every: day, command: echo over there}]\n")
+			b.Write("rc", shell.rc)
 			b.inShell("sh", "-ec", shell.setup)
 			term := b.typeIn(append([]string{shell.name}, shell.args...)...)
 			for _, line := range []struct{ typed, completed, rest, want string }{
@@ -58,17 +60,17 @@ func TestRealShellsComplete(t *testing.T) {
 				{"sched list --tag rep\t", "reports", "", "nightly-report"},
 				{"sched -c oth\t", "other.yaml", "show else\t", "over there"},
 			} {
-				before := len(term.seen())
-				term.press(line.typed)
-				b.until("the shell has completed "+line.typed,
-					func() bool { return strings.Contains(term.seen()[before:], line.completed) })
-				term.press(line.rest + " >out 2>&1\r")
-				b.until("sched was called by "+line.typed,
-					func() bool { return strings.Contains(b.read("out"), line.want) })
-				b.write("out", "")
+				before := len(term.Seen())
+				term.Press(line.typed)
+				b.Until("the shell has completed "+line.typed,
+					func() bool { return strings.Contains(term.Seen()[before:], line.completed) })
+				term.Press(line.rest + " >out 2>&1\r")
+				b.Until("sched was called by "+line.typed,
+					func() bool { return strings.Contains(b.Read("out"), line.want) })
+				b.Write("out", "")
 			}
-			term.press("exit\r")
-			<-term.ended
+			term.Press("exit\r")
+			<-term.Ended
 		})
 	}
 }
@@ -84,34 +86,34 @@ func (b *box) inShell(program string, args ...string) {
 
 // program is a program that has sched on its PATH, and HOME in the box.
 func (b *box) program(program string, args ...string) *exec.Cmd {
-	c := b.command()
+	c := b.Command()
 	c.Path, c.Err = exec.LookPath(program)
 	c.Args = append([]string{program}, args...)
-	c.Env = append(c.Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TERM=xterm",
-		"LC_ALL=C.UTF-8", "ZDOTDIR="+b.dir,
-		"XDG_DATA_HOME="+b.path(".local/share"), "XDG_CONFIG_HOME="+b.path(".config"))
+	c.Env = append(c.Env, "PATH="+filepath.Dir(schedtest.Binary)+":"+os.Getenv("PATH"), "TERM=xterm",
+		"LC_ALL=C.UTF-8", "ZDOTDIR="+b.Dir,
+		"XDG_DATA_HOME="+b.Path(".local/share"), "XDG_CONFIG_HOME="+b.Path(".config"))
 	return c
 }
 
 // typeIn starts a shell on a terminal, and waits for its prompt.
-func (b *box) typeIn(command ...string) *testTerminal {
+func (b *box) typeIn(command ...string) *schedtest.Terminal {
 	b.Helper()
-	term, tty, err := newTestTerminal(200)
+	term, tty, err := schedtest.NewTerminal(200)
 	if err != nil {
 		b.Fatal(err)
 	}
 	c := b.program(command[0], command[1:]...)
-	if err := term.start(c, tty); err != nil {
+	if err := term.Start(c, tty); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
 		if b.Failed() {
-			b.Logf("seen: %q", term.seen())
+			b.Logf("seen: %q", term.Seen())
 		}
 		c.Process.Kill()
 		c.Wait()
-		term.ctrl.Close()
+		term.Ctrl.Close()
 	})
-	b.until("the shell has a prompt", func() bool { return strings.Contains(term.seen(), "READY ") })
+	b.Until("the shell has a prompt", func() bool { return strings.Contains(term.Seen(), "READY ") })
 	return term
 }

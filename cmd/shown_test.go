@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"sched/testing/schedtest"
 )
 
 // A page shows commands and what they print in blocks of "console": lines that begin with "$ ",
@@ -133,7 +135,7 @@ func TestShown(t *testing.T) {
 		for _, command := range args[1:] {
 			c := shell(ts, command)
 			c.Env = append(c.Env, "TERM=xterm", "LC_ALL=C.UTF-8")
-			prove(ts, args[0], command, screenOf(ts, c, 100))
+			prove(ts, args[0], command, schedtest.ScreenOf(ts, c, 100))
 		}
 	}
 	// yaml PAGE N FILE copies the n-th block of YAML of a page into a file.
@@ -149,12 +151,12 @@ func TestShown(t *testing.T) {
 		ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(text), 0o644))
 	}
 	t.Run("stories", func(t *testing.T) { // it ends with its parallel tests
-		p := scripts("testdata/docs")
+		p := schedtest.Scripts("testdata/docs")
 		setup := p.Setup
 		p.Setup = func(e *testscript.Env) error {
 			root, err := filepath.Abs("..")
 			e.Setenv("REPOSITORY", root)
-			e.Setenv("SCHED", binary)
+			e.Setenv("SCHED", schedtest.Binary)
 			return errors.Join(err, setup(e))
 		}
 		p.Cmds["shown"], p.Cmds["shown-on-terminal"], p.Cmds["yaml"] = plain, terminal, yaml

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"sched/testing/schedtest"
 )
 
 // sched test took the number from what was typed and left the rest of the line to the shell, which
@@ -27,22 +29,22 @@ tasks:
   - {name: m-x, every: day, command: echo ran m-x}
   - {name: second, every: day, command: echo ran second}
 `)
-		term, tty, err := newTestTerminal(80)
+		term, tty, err := schedtest.NewTerminal(80)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := exec.Command("/bin/sh", "-c", `"$0" test; read rest; echo "the shell got <$rest>"`, binary)
-		c.Dir, c.Env = b.dir, b.command().Env
-		if err := term.start(c, tty); err != nil {
+		c := exec.Command("/bin/sh", "-c", `"$0" test; read rest; echo "the shell got <$rest>"`, schedtest.Binary)
+		c.Dir, c.Env = b.Dir, b.Command().Env
+		if err := term.Start(c, tty); err != nil {
 			t.Fatal(err)
 		}
-		b.until("it asks", func() bool { return strings.Contains(term.seen(), "which one? ") })
-		term.press(typed + "\n")
-		term.press("pwd\n")
+		b.Until("it asks", func() bool { return strings.Contains(term.Seen(), "which one? ") })
+		term.Press(typed + "\n")
+		term.Press("pwd\n")
 		c.Wait()
-		<-term.ended
-		term.ctrl.Close()
-		if screen := term.screen(); !strings.Contains(screen, want) ||
+		<-term.Ended
+		term.Ctrl.Close()
+		if screen := term.Screen(); !strings.Contains(screen, want) ||
 			!strings.Contains(screen, "the shell got <pwd>") {
 			t.Errorf("%q:\n%s", typed, screen)
 		}
@@ -57,23 +59,23 @@ tasks:
   - {name: first, every: day, command: "true"}
   - {name: second, every: day, command: 'echo says second; exit 3'}
 `)
-	b.sched("test", "second")
+	b.Sched("test", "second")
 	for command, want := range map[string]string{
 		"why": "second will be due at", "logs": "says second", "retry": "second will run with",
 		"trigger": "second will run with",
 	} {
-		term, tty, err := newTestTerminal(80)
+		term, tty, err := schedtest.NewTerminal(80)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := term.start(b.command(command), tty); err != nil {
+		if err := term.Start(b.Command(command), tty); err != nil {
 			t.Fatal(err)
 		}
-		b.until("it asks", func() bool { return strings.Contains(term.seen(), "which one? ") })
-		term.press("2\n")
-		<-term.ended
-		term.ctrl.Close()
-		if screen := term.screen(); !strings.Contains(screen, want) {
+		b.Until("it asks", func() bool { return strings.Contains(term.Seen(), "which one? ") })
+		term.Press("2\n")
+		<-term.Ended
+		term.Ctrl.Close()
+		if screen := term.Screen(); !strings.Contains(screen, want) {
 			t.Errorf("%s:\n%s", command, screen)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sched/testing/testclock"
 )
 
-// A binary that is built with the tag schedtest, as the tests of this package do, has a clock that
+// A binary that is built with the tag schedtest, as testing/schedtest builds it, has a clock that
 // can be wrong, in every process of a run alike:
 //
 //	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   the time at which the process begins; then time passes

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"sched/testing/schedtest"
 )
 
 // A sched that is older than the database leaves it alone and says so. Its ticks go on, and record
@@ -22,7 +24,7 @@ func TestAnOlderSchedSaysThatTheHistoryIsNewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	sched := func(args ...string) string {
-		c := exec.Command(binary, append(args, "-c", filepath.Join(dir, "schedule.yaml"))...)
+		c := exec.Command(schedtest.Binary, append(args, "-c", filepath.Join(dir, "schedule.yaml"))...)
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
