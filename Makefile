@@ -4,7 +4,7 @@
 build: # a static binary, as releases have it
 	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o sched .
 
-test: # all you need before a commit; about two minutes
+test: # all you need before a commit; three to five minutes
 	go test ./...
 
 lint:

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sched/testing/machine"
 )
 
 // fakeCrontab is a crontab(1) that replaces its file as the real one does: a draft, then a rename.
@@ -116,7 +118,7 @@ func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 		b.uninstall(old)
 	}
 	random := rand.New(rand.NewPCG(5, 5))
-	for range 8 {
+	for range machine.Sized(2, 8) {
 		c := b.installer("", install...)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sched/testing/machine"
 	"sched/testing/schedtest"
 )
 
@@ -43,6 +44,9 @@ func TestRealShellsComplete(t *testing.T) {
 	for _, shell := range shells {
 		t.Run(shell.name, func(t *testing.T) {
 			t.Parallel()
+			if shell.name != "bash" {
+				machine.Slow(t)
+			}
 			if _, err := exec.LookPath(shell.name); err != nil {
 				t.Skip(err)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/sqlstore"
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/sqltest"
 	"sched/testing/storetest"
@@ -62,12 +63,12 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 		mutex.Concurrently(300, func(i int) {
 			refused(t, s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1")), "does not answer within 2s")
 		})
-		if waited := time.Since(begun); waited > 5*time.Second {
+		if waited := time.Since(begun); waited > machine.Within(5*time.Second) {
 			t.Errorf("it waited for %s", waited)
 		}
 		begun = time.Now()
 		s.Close()
-		if took := time.Since(begun); took > time.Second {
+		if took := time.Since(begun); took > machine.Within(time.Second) {
 			t.Errorf("Close takes %s", took)
 		}
 		server.Resume()
@@ -292,7 +293,7 @@ func TestManyTasksAreDecidedSoonFarAway(t *testing.T) {
 				if won != 200 || lost != 0 {
 					t.Fatalf("they won %d and %d", won, lost)
 				}
-				if limit := 1500 * time.Millisecond; first < limit && second < limit {
+				if limit := machine.Within(1500 * time.Millisecond); first < limit && second < limit {
 					return
 				}
 				if try == 5 {

@@ -14,6 +14,7 @@ import (
 	. "sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
+	"sched/testing/machine"
 )
 
 // years is how far a proof goes.
@@ -191,7 +192,7 @@ func TestAnErrorOfOneMinuteAYearIsFound(t *testing.T) {
 		{"*/5 * * * *", "a step that is off once", "7 11 7 6 *"},
 		{"*/20 * 1-30 * *", "the end of a range", "40 23 31 12 *"},
 	} {
-		for _, in := range []string{"Europe/Berlin", "UTC"} {
+		for _, in := range []string{"Europe/Berlin", "UTC"}[:machine.Sized(1, 2)] {
 			calendar := vixie.NewCalendar(zone(t, in), start, start.AddDate(years, 0, 0))
 			right, wrong := when(t, zone(t, in), row.line), when(t, zone(t, in), row.wrong)
 			check := func(what string, due func(from, to time.Time) iter.Seq[time.Time], found bool) {

@@ -20,6 +20,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sched/schedule/load"
+	"sched/testing/machine"
 )
 
 // unsaid is what a schema cannot say: the sentences of docs/editors.md, and the loader's problems
@@ -251,10 +252,7 @@ func TestTheSchemaAgreesWithTheLoaderOnTheFixtures(t *testing.T) {
 func TestTheSchemaAgreesWithTheLoaderOnThousandsOfFiles(t *testing.T) {
 	s := compiled(t)
 	g := generator{Rand: rand.New(rand.NewPCG(17, uint64(os.Getpid())))}
-	files := 1000 // others each time
-	if os.Getenv("SCHED_TEST_FULL") != "" {
-		files = 10_000
-	}
+	files := machine.Sized(1000, 10_000) // others each time
 	valid := 0
 	for i := range files {
 		g.mistakes = i % 4

@@ -28,6 +28,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
+	"sched/testing/machine"
 )
 
 // raw sends a request as a client that keeps to no rule, and returns its status.
@@ -749,9 +750,7 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 // is done meanwhile, because the audit log is in the database.
 func TestAHistoryThatIsLocked(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("SCHED_TEST_FULL") == "" {
-		t.Skip("it waits as long as a request waits for the lock")
-	}
+	machine.Slow(t) // it waits as long as a request waits for the lock
 	b := newBox(t, shop)
 	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
 	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver that package state uses

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/testing/machine"
 )
 
 func init() {
@@ -201,10 +202,7 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	kills := 8
-	if os.Getenv("SCHED_TEST_FULL") != "" {
-		kills = 40
-	}
+	kills := machine.Sized(8, 40)
 	for i := range kills {
 		c := start(t, "work until killed", dir)
 		for range i % 3 {

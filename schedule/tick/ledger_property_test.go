@@ -16,6 +16,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/testing/machine"
 )
 
 // live is Tick.Run for a tick that may die in every step, for which the kernel then closes its
@@ -67,11 +68,7 @@ func (w *world) lastTick() time.Time {
 // people replay, and when the clock is set back. A slot that somebody asked for once more may have
 // several, and none of them is missed.
 func TestEverySlotHasOneOutcome(t *testing.T) {
-	seeds := 4
-	if os.Getenv("SCHED_TEST_FULL") != "" {
-		seeds = 20
-	}
-	for seed := range uint64(seeds) {
+	for seed := range uint64(machine.Sized(4, 20)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { everySlotHasOneOutcome(t, seed) })
 	}
 }

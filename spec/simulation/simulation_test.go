@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sched/schedule/state"
+	"sched/testing/machine"
 )
 
 // template makes a folder with an empty database, which each server of each world gets a copy of.
@@ -71,7 +72,7 @@ func TestNoSeedBreaksAPromise(t *testing.T) {
 	from, to := seeds(t)
 	goesOn := func(seed uint64) bool { return seed <= to }
 	if to == 0 {
-		from, goesOn = 1, func(uint64) bool { return time.Since(begun) < 5*time.Second }
+		from, goesOn = 1, func(uint64) bool { return time.Since(begun) < time.Duration(machine.Sized(2, 5))*time.Second }
 	}
 	for seed := from; goesOn(seed) && !t.Failed(); seed++ {
 		w := simulate(t, seed, folder, nil)

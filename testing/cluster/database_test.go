@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"sched/testing/machine"
 	"sched/testing/sqltest"
 )
 
@@ -18,6 +19,7 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, database *sqltest.Serv
 	for _, kind := range sqltest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
+			machine.Turn(t)
 			test(t, sqltest.Start(t, kind))
 		})
 	}

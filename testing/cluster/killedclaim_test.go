@@ -56,7 +56,7 @@ func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
 		"tasks: [{name: report, cron: '*/2 * * * *', one_server: true, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]\n")
 	slot := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
 	madeUp := 0
-	step, apart := schedtest.Kills(7)
+	step, apart := schedtest.Kills(17)
 	for ended := false; !ended; step, slot = step+apart, slot.Add(2*time.Minute) {
 		ended = schedtest.KilledBefore(t, servers[0].at(slot), step)
 		servers[1].at(slot.Add(time.Second)).Run()
@@ -84,7 +84,7 @@ func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 	slot := time.Now().UTC().Truncate(24 * time.Hour).Add(-21 * time.Hour)
 	minute := slot.Add(time.Minute)
 	servers[0].at(slot.Add(-time.Minute)).Run()
-	step, apart := schedtest.Kills(7)
+	step, apart := schedtest.Kills(17)
 	for ended := false; !ended; step, slot, minute = step+apart, slot.Add(time.Minute), minute.Add(2*time.Minute) {
 		for _, s := range servers {
 			s.waitForStore(slot)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
 )
@@ -31,7 +32,7 @@ func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
 tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pause, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]
 `)
 			first := time.Now().UTC().Truncate(24 * time.Hour).Add(-48 * time.Hour)
-			apart := schedtest.Sized(11, 3)
+			apart := machine.Sized(31, 3)
 			for step, ended := 1+rand.IntN(apart), false; !ended; step, first = step+apart, first.Add(20*time.Minute) {
 				second := first.Add(10 * time.Minute)
 				for _, s := range servers {
@@ -79,7 +80,7 @@ tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pau
 // A tick in a pause that stops runs is killed anywhere: the next one stops the run.
 func TestAPauseStopsARunWhereverATickIsKilled(t *testing.T) {
 	t.Parallel()
-	apart := schedtest.Sized(23, 7)
+	apart := machine.Sized(47, 7)
 	for step, ended := 1+rand.IntN(apart), false; !ended; step += apart {
 		b := newBox(t, `timezone: UTC
 pauses: {every: day at 2:00, for: 4h, stop: true, reason: backup}

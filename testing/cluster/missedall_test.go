@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
 )
@@ -63,7 +64,7 @@ func TestEachMissedSlotRunsOnceWhereverTheTickIsKilled(t *testing.T) {
 			}
 			last := time.Now().UTC().Truncate(24 * time.Hour).Add(-20*24*time.Hour + 5*time.Minute)
 			servers := gapServers(t, row.servers, store, row.keys, last)
-			apart := schedtest.Sized(23, 6) // each step, in four ways, would take minutes
+			apart := machine.Sized(47, 6) // each step, in four ways, would take minutes
 			step := 1 + rand.IntN(apart)
 			for ended := false; !ended; step += apart {
 				os.Remove(servers[0].shared("ran"))

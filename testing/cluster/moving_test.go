@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sched/testing/machine"
 	"sched/testing/redistest"
 )
 
@@ -36,6 +37,7 @@ func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			machine.Turn(t)
 			s := newServers(t, 2, url, everywhere)
 			for _, minute := range []string{"2026-01-01 00:00", "2026-01-01 00:01"} {
 				for _, one := range s {
@@ -73,6 +75,7 @@ func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 // primary.
 func TestRunsAndTicksGoOnThroughAFailover(t *testing.T) {
 	t.Parallel()
+	machine.Turn(t)
 	g := redistest.StartSentinels(t)
 	s := newServers(t, 2, g.URL, everywhere+`- name: long
   cron: "* * * * *"

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
 )
@@ -42,7 +43,7 @@ func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 		"  - {name: fore, cron: 0-58 * * * *, command: \"true\"}\n" +
 		"  - {name: back, cron: 0-58 * * * *, command: \"true\", background: true}\n"
 	here, there := newBox(t, schedule), newBox(t, schedule)
-	kills := schedtest.Sized(10, 40)
+	kills := machine.Sized(10, 40)
 	for n := range kills {
 		if n == kills/2 {
 			redis.Pause()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
 )
@@ -18,6 +19,7 @@ import (
 // took 34 s one by one.
 func TestForegroundTasksAreFastOverASlowNetwork(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	const tasks, each = 100, 100 * time.Millisecond
 	text := "tasks:\n- group: all\n  one_server: true\n  command: date +%s%N >> $SHARED/ran\n  tasks:\n"
 	for i := range tasks {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/testing/machine"
 	"sched/testing/redistest"
 )
 
@@ -16,6 +17,8 @@ import (
 // what one tick asks once too often is a burst (docs/many-servers.md). Each is a tick on the second
 // of two servers, which know each other, until its runs have ended.
 func TestTrafficOfATick(t *testing.T) {
+	machine.Slow(t)
+	machine.Turn(t)
 	for _, tt := range []struct {
 		name     string
 		settings string // of the tasks

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
 )
@@ -80,7 +81,7 @@ func (b *box) answered() {
 func TestARunTriggersOnceWhereverItIsKilled(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, chained)
-	first, apart := schedtest.Kills(7)
+	first, apart := schedtest.Kills(17)
 	steps, runs := first-apart, 0
 	for ended := false; !ended; {
 		steps += apart
@@ -97,7 +98,7 @@ func TestARunTriggersOnceWhereverItIsKilled(t *testing.T) {
 			t.Fatalf("killed before step %d", steps)
 		}
 	}
-	if steps < 20 || runs < steps/apart/3 && schedtest.Full {
+	if steps < 20 || runs < steps/apart/3 && machine.Full {
 		t.Errorf("%d steps and %d runs: not all of them were seen", steps, runs)
 	}
 }
@@ -106,6 +107,7 @@ func TestARunTriggersOnceWhereverItIsKilled(t *testing.T) {
 // for.
 func TestManyRunsTriggerAtOnce(t *testing.T) {
 	t.Parallel()
+	machine.Turn(t)
 	const n = 60
 	var schedule strings.Builder
 	schedule.WriteString("tasks:\n  - {name: effect, command: 'echo $SCHED_CAUSE_RUN $SCHED_CAUSE_OUTCOME >> ran.txt'}\n")
@@ -127,6 +129,7 @@ func TestManyRunsTriggerAtOnce(t *testing.T) {
 // trigger.
 func TestWhatEndsWithWorkTriggersWithTheNextTick(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	b := newBox(t, `
 tasks:
   - {name: before, cron: "0 0 1 1 *", command: "true", after: {trigger: first}}
@@ -171,7 +174,7 @@ tasks:
   - {name: effect, one_server: true, without_overlapping: true, command: echo $SCHED_CAUSE_RUN $SCHED_CAUSE_OUTCOME >> ran.txt}
 `))
 	}
-	apart := schedtest.Sized(25, 3)
+	apart := machine.Sized(47, 3)
 	slots := 0
 	for step, ended := 1+rand.IntN(apart), false; !ended && slots < 59; step, slots = step+apart, slots+1 {
 		at := fmt.Sprintf("2028-02-29T00:%02d:00Z", slots)

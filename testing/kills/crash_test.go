@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sched/schedule/state"
+	"sched/testing/machine"
 	"sched/testing/schedtest"
 )
 
@@ -543,7 +544,7 @@ tasks:
 		began := time.Now()
 		tick.Process.Signal(syscall.SIGTERM)
 		tick.Wait()
-		if took := time.Since(began); tick.ProcessState.ExitCode() != 143 || took > 20*time.Second {
+		if took := time.Since(began); tick.ProcessState.ExitCode() != 143 || took > machine.Within(20*time.Second) {
 			t.Errorf("exit code %d after %s", tick.ProcessState.ExitCode(), took)
 		}
 		r := b.Outcome("piped", 1)
@@ -589,9 +590,7 @@ tasks:
 // waited for, which looks the same to its parent.
 func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	if !schedtest.Full {
-		t.Skip("it waits five seconds for the command")
-	}
+	machine.Slow(t)
 	b := newBox(t, `
 defaults: {kill_after: 100ms, without_overlapping: true}
 tasks:
@@ -672,6 +671,7 @@ tasks:
 // out.
 func TestTimeoutLeavesTheRunsOfASchedInsideAlone(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	b := newBox(t, `
 tasks:
   - {name: outer, cron: "* * * * *", timeout: 10s, kill_after: 1s, command: "`+schedtest.Binary+` run -c inner.yaml --at 2026-01-01T00:00:00Z; sleep 60"}
@@ -888,9 +888,8 @@ tasks:
 }
 
 func TestAThousandBackgroundRuns(t *testing.T) {
-	if !schedtest.Full {
-		t.Skip("takes a while")
-	}
+	machine.Turn(t)
+	machine.Slow(t)
 	var schedule strings.Builder
 	schedule.WriteString("tasks:\n")
 	const n = 1000

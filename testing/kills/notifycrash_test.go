@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sched/schedule/state"
+	"sched/testing/machine"
 	"sched/testing/schedtest"
 )
 
@@ -203,6 +204,7 @@ func (b *box) alive() bool {
 // same.
 func TestTheDiskFillsUpBeforeSomebodyIsTold(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	dir := schedtest.SmallDisk(t, "1m")
 	b := newBox(t, "")
 	w := schedtest.NewWeb(b.Dir)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sched/testing/machine"
 	"sched/testing/schedtest"
 )
 
@@ -64,6 +65,9 @@ func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 				for _, command := range [][]string{{"list"}, {"history"}, {"status"}, {"logs", "each"}, {"why", "each"},
 					{"pause", "each"}, {"resume", "each"}, {"trigger", "each"}} {
 					b.bounded(command...)
+				}
+				if !machine.Full {
+					break // another one each time
 				}
 			}
 			os.RemoveAll(b.Path(".sched"))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite"
+
+	"sched/testing/machine"
 )
 
 const requested = `
@@ -22,14 +24,14 @@ tasks:
 func TestTicksAreKilledAsTheyAnswerRequests(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, requested)
-	const n = 30
+	n := machine.Sized(10, 30)
 	for i := range n {
 		b.Sched("trigger", []string{"front", "back"}[i%2])
 		tick := b.TickIn(2*time.Minute, "-q")
 		if err := tick.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(i) * time.Millisecond) // not a wait: the moment of the kill
+		time.Sleep(time.Duration(i*30/n) * time.Millisecond) // not a wait: the moment of the kill
 		tick.Process.Kill()
 		tick.Wait()
 	}

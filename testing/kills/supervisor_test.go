@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sched/schedule/state"
+	"sched/testing/machine"
 	"sched/testing/schedtest"
 )
 
@@ -60,6 +61,7 @@ func expected() (all []string) {
 // together starts company, and returns when each of its commands waits, or waits for its next
 // attempt.
 func together(t *testing.T) *box {
+	machine.Turn(t)
 	b := newBox(t, company())
 	t.Cleanup(func() { // what a failed test leaves would slow down the next ones
 		for _, pid := range schedtest.Children("", b.Dir) {
@@ -126,6 +128,7 @@ func TestASupervisorOfFiftyCommandsIsKilled(t *testing.T) {
 // its own exit code all the same, and a run that took too long has timed out.
 func TestASupervisorThatStandsStill(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	for _, signal := range []syscall.Signal{syscall.SIGCONT, syscall.SIGKILL} {
 		b := together(t)
 		supervisor := b.PidIn("supervisor.pid")
@@ -147,6 +150,7 @@ func TestASupervisorThatStandsStill(t *testing.T) {
 // it ends with a code of its own.
 func TestWhatEndedUnderAKilledSupervisorWithATimeout(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	const wait = "await go; "
 	b := newBox(t, `
 defaults: {background: true, after: 'echo $SCHED_TASK $SCHED_OUTCOME $SCHED_EXIT_CODE >> after.txt'}
@@ -177,6 +181,7 @@ tasks:
 // all the same: nothing starts twice when the supervisor is killed.
 func TestTheDiskIsFullWhenCommandsStart(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	dir := schedtest.SmallDisk(t, "4m")
 	const n = 16
 	schedule := "state_dir: " + dir + "/state\ntasks:\n"
@@ -253,6 +258,7 @@ func TestTheWitnessTakesAwayWhatOrphansLeave(t *testing.T) {
 // their runs.
 func TestAllWhoWatchedFiftyCommandsAreKilled(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	b := together(t)
 	supervisor := b.PidIn("supervisor.pid")
 	witness := schedtest.Parent(t, supervisor)
@@ -328,6 +334,7 @@ tasks:
 // A process may have 128 descriptors, too few for sixty runs: several supervisors share them.
 func TestMoreRunsThanOneSupervisorMayHave(t *testing.T) {
 	t.Parallel()
+	machine.Turn(t)
 	var tasks strings.Builder
 	tasks.WriteString("tasks:\n")
 	for n := range 60 {
@@ -359,6 +366,7 @@ func TestMoreRunsThanOneSupervisorMayHave(t *testing.T) {
 // minute go on nevertheless.
 func TestATickThatReadsNoAnswersDelaysNoRun(t *testing.T) {
 	t.Parallel()
+	machine.Turn(t)
 	b := newBox(t, `
 tasks:
   - {name: reading, cron: "* * * * *", command: 'await go'}

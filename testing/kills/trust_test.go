@@ -16,6 +16,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/testing/machine"
 	"sched/testing/schedtest"
 )
 
@@ -141,6 +142,7 @@ func (b *box) asRoot(commands ...string) {
 // row of the run with hooks of that user. The run ends with the hooks that it inherited.
 func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	onlyRoot(t)
 	b, witness, _, _ := start(t)
 	b.reachable()

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"sched/cmd"
+	"sched/testing/machine"
 )
 
 // Binary is the real sched, built once for all tests of a package.
@@ -49,7 +50,7 @@ func withBinary(tests func() int) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	os.Chmod(dir, 0o711)                     // some tests run it as another user
+	os.Chmod(dir, 0o777|os.ModeSticky)       // as the folder that it stands for: tests have other users
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each sched with the race detector ends a second later
 	// as in the background of a script; what it starts must not inherit that
 	if signal.Ignored(os.Interrupt) {
@@ -67,37 +68,46 @@ func withBinary(tests func() int) int {
 			return 1
 		}
 	}
+	end, err := endWithUs(dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer end()
+	os.Setenv("TMPDIR", dir)
 	return tests()
 }
 
-// runManyAtOnce lets more parallel tests run at a time than there are processors, unless -parallel
-// says how many: they wait for processes, minutes and leases most of the time. With the race
-// detector these processes take several times the CPU.
+// endWithUs starts a process that ends all processes of the tests, and removes their folder, when
+// this process ends, however it ends. end does that now.
+func endWithUs(dir string) (end func(), err error) {
+	c := exec.Command(filepath.Join(dir, "await"), "--over", dir)
+	c.Dir = "/"
+	here, err := c.StdinPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	return func() { here.Close(); c.Wait() }, err
+}
+
+// runManyAtOnce lets two parallel tests for each processor run at a time, unless -parallel says how
+// many: they wait for processes, minutes and leases most of the time. Go runs as many packages side
+// by side as there are processors. With the race detector the processes of the tests take several
+// times the CPU.
 func runManyAtOnce() {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given && !Race {
-		flag.Set("test.parallel", strconv.Itoa(6*runtime.GOMAXPROCS(0)))
+		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	}
-}
-
-// Full says that the tests do all that they can, as in CI, and not only what a minute or two allow.
-var Full = os.Getenv("SCHED_TEST_FULL") != ""
-
-// Sized is how much a test does of what could go on for long.
-func Sized(usual, all int) int {
-	if Full {
-		return all
-	}
-	return usual
 }
 
 // Kills returns the steps before which a process is killed, each time anew: the first step, and the
 // distance between two steps. A full test tries all steps. Otherwise it tries some steps, other
 // ones each time.
 func Kills(usual int) (first, apart int) {
-	apart = Sized(usual, 1)
+	apart = machine.Sized(usual, 1)
 	return 1 + rand.IntN(apart), apart
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"sched/schedule/cluster"
 	"sched/schedule/state"
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
 )
@@ -268,7 +269,7 @@ func TestServeIsKilled(t *testing.T) {
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
-	rounds := schedtest.Sized(3, 12)
+	rounds := machine.Sized(3, 12)
 	token := ""
 	for round := range rounds {
 		s := b.Serve(as, "--edit", "schedule.d")

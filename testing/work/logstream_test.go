@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/testing/machine"
 	"sched/testing/schedtest"
 )
 
@@ -22,6 +23,7 @@ tasks:
 // A reader of --logs that hangs delays no task, and what it did not read is kept with the runs.
 func TestALogReaderThatHangsDelaysNoTask(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	b := newBox(t, chatty)
 	_, pipe := schedtest.HungReader(t)
 	c := b.Command("run", "--logs")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
 )
@@ -100,6 +101,7 @@ tasks:
 // tasks lose none.
 func TestAForegroundTaskThatOverrunsLosesItsSlotsAndStarvesNobody(t *testing.T) {
 	t.Parallel()
+	machine.Slow(t)
 	schedtest.Unhurried(t, func(slow func(string, ...any)) { tellOfATaskThatOverruns(t, slow) })
 }
 

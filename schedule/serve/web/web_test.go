@@ -19,6 +19,7 @@ import (
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/testing/controltest"
+	"sched/testing/machine"
 )
 
 const shop = `
@@ -399,7 +400,7 @@ func TestSlowReaders(t *testing.T) {
 // tries counts, and twice as much is allowed, because a machine that runs tests has other things to
 // do.
 func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
-	if os.Getenv("SCHED_TEST_FULL") == "" || race {
+	if machine.Slow(t); race {
 		t.Skip("it measures")
 	}
 	var text strings.Builder
