@@ -122,8 +122,20 @@ func (c *converter) checkText() bool {
 	case strings.ContainsRune(c.entry.Raw, 0):
 		c.omit("remove the character", "the line holds a null character, which no program can be given")
 		return false
+	case hasTrailingKeys(c.entry.Command):
+		c.omit("put the comment on the line above", "a comment `# sched:` behind a command sets no keys")
+		return false
 	}
 	return true
+}
+
+var trailingKeys = humanize.Pattern(`\s#+\s*sched(:|\s+[\w.]+=)`)
+
+// hasTrailingKeys reports whether a comment with keys follows the command in its line. A # in quotes
+// begins no comment.
+func hasTrailingKeys(command string) bool {
+	at := trailingKeys().FindStringIndex(command)
+	return at != nil && strings.Count(command[:at[0]], `"`)%2 == 0 && strings.Count(command[:at[0]], "'")%2 == 0
 }
 
 // setTimesAndName sets the times and the name:
