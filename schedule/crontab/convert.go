@@ -131,8 +131,8 @@ func (c *converter) checkText() bool {
 
 var trailingKeys = humanize.Pattern(`\s#+\s*sched(:|\s+[\w.]+=)`)
 
-// hasTrailingKeys reports whether a comment with keys follows the command in its line. A # in quotes
-// begins no comment.
+// hasTrailingKeys reports whether a comment with keys follows the command in its line. A # in
+// quotes begins no comment.
 func hasTrailingKeys(command string) bool {
 	at := trailingKeys().FindStringIndex(command)
 	return at != nil && strings.Count(command[:at[0]], `"`)%2 == 0 && strings.Count(command[:at[0]], "'")%2 == 0
