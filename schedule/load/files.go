@@ -168,13 +168,26 @@ func matches(l *loader, n *node) []string {
 		pattern = filepath.Join(escape.Replace(l.folder), pattern)
 	}
 	paths, err := filepath.Glob(pattern)
-	paths = afterEdit(l, pattern, paths)
+	paths = slices.DeleteFunc(afterEdit(l, pattern, paths),
+		func(path string) bool { return isHiddenFrom(pattern, path) })
 	if err != nil {
 		l.Problemf(n, "", "include %s: the pattern is broken", yamldoc.Quote(n.Value))
 	} else if len(paths) == 0 && !hasWildcard {
 		l.Problemf(n, "", "include %s: there is no such file", yamldoc.Quote(n.Value))
 	}
 	return paths
+}
+
+// isHiddenFrom reports whether a wildcard of the pattern stands for a leading dot in the path. As
+// in a shell such files do not match: editors keep locks and drafts under such names.
+func isHiddenFrom(pattern, path string) bool {
+	parts := strings.Split(filepath.Clean(pattern), string(filepath.Separator))
+	for i, name := range strings.Split(filepath.Clean(path), string(filepath.Separator)) {
+		if strings.HasPrefix(name, ".") && i < len(parts) && strings.IndexAny(parts[i], "*?[") == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // afterEdit returns the files that a pattern will stand for, sorted, after the edit in

@@ -48,7 +48,7 @@ func (r *Reader) Open(path string) *Source {
 	if problem != nil {
 		problem.Place.File = src.Name
 		r.problems = append(r.problems, *problem)
-		if r.cause == nil {
+		if src == r.sources[0] { // an include that is gone leaves the schedule there
 			r.cause = err
 		}
 		return nil
