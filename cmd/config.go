@@ -13,6 +13,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
+	"sched/schedule/process"
 	"sched/schedule/statedir"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -52,11 +53,11 @@ func (f *scheduleFile) findConfig() (string, error) {
 }
 
 // options says how this process loads a schedule. For root the schedule must be one that only root
-// can change, unless the command only reads: then nothing of the schedule is run.
+// can change. To look at another one root becomes its owner first (becomeOwner).
 func (f *scheduleFile) options() load.Options {
 	return load.Options{
 		Getenv:            os.LookupEnv,
-		Root:              os.Geteuid() == 0 && !f.readOnly,
+		Root:              os.Geteuid() == 0,
 		Server:            serverName,
 		Labels:            machineLabels,
 		Local:             localZone(),
@@ -69,9 +70,52 @@ func (f *scheduleFile) options() load.Options {
 }
 
 // onlyReads says that the command only reads. Such a command writes nothing, neither into the state
-// folder nor to the store. It works for everybody who may read the files, and for root with the
-// schedule of any user.
+// folder nor to the store. It works for everybody who may read the files. Root looks at the
+// schedule of another user as that user (becomeOwner).
 func (f *scheduleFile) onlyReads() { f.readOnly = true }
+
+// harmless are the variables that root keeps to look as another user: how to print, and which
+// schedule and server are meant.
+var harmless = []string{
+	"TERM", "COLUMNS", "NO_COLOR",
+	"SCHED_CONFIG", systemVariable, serverVariable, labelsVariable,
+}
+
+// becomeOwner makes this process the user who answers for the path, for good, if root only looks at
+// what another user can change (docs/internals/decisions.md#root-looks-as-the-owner). So what that
+// user wrote is opened, expanded and asked with the rights of that user, and with nothing of root's
+// environment. It reports whether it did.
+func (f *scheduleFile) becomeOwner(path string) (became bool, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil || !f.readOnly || os.Geteuid() != 0 {
+		return false, nil // to load the path says what is wrong with it
+	}
+	owner := statedir.Owner(path)
+	if owner == 0 {
+		return false, nil
+	}
+	if err := becomeUser(owner); err != nil {
+		name := view.UserName(owner)
+		return false, failed("call it as "+name+": "+asUser(owner),
+			"root looks at what belongs to %s only as %s, and cannot become that user: %w", name, name, err)
+	}
+	f.owner = owner
+	return true, nil
+}
+
+// becomeUser makes this process of root another user, for good.
+func becomeUser(uid int) error {
+	env, err := process.BecomeUser(uid, os.Environ(), harmless...)
+	if err != nil {
+		return err
+	}
+	os.Clearenv()
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		os.Setenv(name, value)
+	}
+	return nil
+}
 
 // load finds and loads the schedule. If the schedule is invalid, the error is a *load.InvalidError.
 // Most commands go on with the schedule that runs in the place of an invalid file (loadLastValid):
@@ -92,8 +136,23 @@ func (f *scheduleFile) loadLastValid() (s *schedule.Schedule, invalid, err error
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := f.becomeOwner(file); err != nil {
+		return nil, nil, err
+	}
 	s, invalid = load.File(file, f.options())
+	if s != nil { // else another user may have written it, who is not the owner of the folder
+		became, err := f.becomeOwner(s.StateDir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if became { // it is as that user sees it
+			s, invalid = load.File(file, f.options())
+		}
+	}
 	if invalid != nil {
+		if f.owner != 0 {
+			f.warn("this is what %s may read, without the variables of root", view.UserName(f.owner))
+		}
 		s = f.inPlaceOf(file, invalid)
 	}
 	if s == nil {
@@ -147,8 +206,7 @@ func (f *scheduleFile) inPlaceOf(file string, invalid error) *schedule.Schedule 
 	if errors.Is(err, os.ErrNotExist) && broken.Rest != nil {
 		return broken.Rest
 	}
-	rootReads := f.readOnly && os.Geteuid() == 0 // root may read the folder of any user
-	if err != nil || !rootReads && statedir.Check(broken.StateDir) != nil {
+	if err != nil || statedir.Check(broken.StateDir) != nil {
 		return nil
 	}
 	s, err := f.parseLastValid(text, path)

@@ -73,7 +73,11 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if owner, foreign := foreignOwner(s); foreign {
+	owner, isForeign := foreignOwner(s)
+	if a.owner != 0 {
+		owner, isForeign = a.owner, true
+	}
+	if isForeign {
 		hint := "ask as its owner: " + asUser(owner)
 		return nil, usage(hint, "the state folder %s belongs to %s", s.StateDir, view.UserName(owner))
 	}

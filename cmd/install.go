@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
+	"sched/schedule/load"
+	"sched/schedule/process"
 	"sched/schedule/view"
 )
 
@@ -79,10 +83,7 @@ func (a installCommand) install(o installOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.user != "" {
-		a.onlyReads() // the ticks of that user judge whether they trust the file, not root
-	}
-	s, err := a.load()
+	s, err := a.loadFor(o.user)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,58 @@ func (a installCommand) install(o installOptions) error {
 	if err := a.write(changes, "installed in"); err != nil || o.noWait {
 		return err
 	}
+	if o.user != "" { // only that user may open the state folder
+		uid, err := numberOf(o.user)
+		if err != nil {
+			return err
+		}
+		if err := becomeUser(uid); err != nil {
+			return failed("", "root cannot look for the first tick as %s: %w", o.user, err)
+		}
+	}
 	return a.awaitTick(s, before)
+}
+
+// loadFor loads the schedule as the ticks of a user will; "" is the user of this process. Root
+// reads what another user can change with the rights of the named user.
+func (a installCommand) loadFor(name string) (*schedule.Schedule, error) {
+	s, err := a.load()
+	if name == "" && err == nil {
+		err = checkState(s)
+	}
+	if _, isInvalid := errors.AsType[*load.InvalidError](err); name == "" || !isInvalid {
+		return s, err
+	}
+	uid, err := numberOf(name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.findConfig()
+	if err != nil {
+		return nil, err
+	}
+	var invalid error
+	err = process.AsUser(uid, os.Environ(), harmless, func(lookup func(string) (string, bool)) {
+		options := a.options()
+		options.Getenv = lookup
+		s, invalid = load.File(file, options)
+	})
+	if err != nil {
+		return nil, failed("", "root cannot read it as %s: %w", name, err)
+	}
+	if invalid == nil {
+		a.zones = view.Zones(s, localZone())
+	}
+	return s, invalid
+}
+
+// numberOf returns the uid of a user.
+func numberOf(name string) (int, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return 0, failed("", "there is no user %q on this machine", name)
+	}
+	return strconv.Atoi(u.Uid)
 }
 
 // check refuses flags of install and uninstall that are not known, not allowed, or do not go

@@ -45,6 +45,7 @@ type scheduleFile struct {
 	found       string // by findConfig, without --config: a process looks for its schedule once
 	system      bool   // --system
 	readOnly    bool   // see onlyReads
+	owner       int    // as whom root looks (becomeOwner); 0: as itself
 	wantOrigins bool   // the command says from which key or file a value comes
 }
 

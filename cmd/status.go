@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,9 @@ func (a statusCommand) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")
 	}
+	if o.textfile != "" && o.textfile != "-" && os.Geteuid() == 0 {
+		return a.writeMetricsAsRoot(o.textfile)
+	}
 	a.onlyReads()
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
@@ -84,11 +88,8 @@ func (a statusCommand) status(o statusOptions) error {
 }
 
 // checkReadable refuses a state folder whose status would be wrong, because others own it or can
-// write it. Root may read each folder, and believes it.
+// write it.
 func (a statusCommand) checkReadable(s *schedule.Schedule) error {
-	if os.Geteuid() == 0 {
-		return nil
-	}
 	err := checkState(s)
 	if foreign, ok := errors.AsType[*statedir.ForeignError](err); ok {
 		return usage("ask as its owner: "+asUser(foreign.Owner), "%w", foreign)
@@ -121,6 +122,30 @@ func (a statusCommand) invalidHealth() *view.Health {
 		}
 	}
 	return health
+}
+
+// writeMetricsAsRoot lets another process look, which becomes the owner of the schedule
+// (becomeOwner). That user may not be able to write the file.
+func (a statusCommand) writeMetricsAsRoot(path string) error {
+	look := exec.Command(self(), "status", "--prometheus", "-")
+	if a.config != "" {
+		look.Args = append(look.Args, "--config", a.config)
+	}
+	look.Stderr = a.err
+	text, err := look.Output()
+	ended, hasEnded := errors.AsType[*exec.ExitError](err)
+	if err != nil && !hasEnded {
+		return failed("", "%w", err)
+	}
+	if len(text) > 0 {
+		if err := view.WriteTextfile(path, text); err != nil {
+			return err
+		}
+	}
+	if hasEnded {
+		return &exit{code: max(ended.ExitCode(), exitFailed)}
+	}
+	return nil
 }
 
 func (a statusCommand) writeMetrics(path string, health *view.Health) error {

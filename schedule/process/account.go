@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -141,17 +142,84 @@ func (a account) become() error {
 	if !a.change {
 		return nil
 	}
-	groups := a.groups
-	if len(groups) == 0 {
-		groups = []int{a.gid}
-	}
-	if err := syscall.Setgroups(groups); err != nil {
+	if err := syscall.Setgroups(a.supplementary()); err != nil {
 		return err
 	}
 	if err := syscall.Setgid(a.gid); err != nil {
 		return err
 	}
 	return syscall.Setuid(a.uid)
+}
+
+// supplementary returns the groups of the account; its only group counts as one.
+func (a account) supplementary() []int {
+	if len(a.groups) == 0 {
+		return []int{a.gid}
+	}
+	return a.groups
+}
+
+// nobodysGroup is for a user without an entry in /etc/passwd, who has no group.
+const nobodysGroup = 65534
+
+// accountOfNumber returns the account of the user with a number, who needs no entry.
+func accountOfNumber(uid int) (account, error) {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil && !noEntry(err) {
+		return account{}, fmt.Errorf("user %d cannot be looked up: %w", uid, err)
+	}
+	a := account{name: strconv.Itoa(uid), uid: uid, gid: nobodysGroup, home: "/"}
+	if err == nil {
+		a, err = userAccount(u.Username, true)
+	} else {
+		err = nil
+	}
+	a.given, a.change = true, true
+	return a, err
+}
+
+// BecomeUser makes this process, which is root's, another user for good, as login(1) does. The
+// caller sets the environment that it returns (userEnviron). The kernel lets that user neither
+// trace this process nor read its memory (PR_SET_DUMPABLE in prctl(2)), so the terminal of root
+// stays out of reach. That ends with execve(2): the process must start no other one.
+func BecomeUser(uid int, env []string, keep ...string) ([]string, error) {
+	a, err := accountOfNumber(uid)
+	if err == nil {
+		err = a.become()
+	}
+	return a.userEnviron(env, keep), err
+}
+
+// userEnviron returns the part of an environment that the user may know: MachineVariables, and the
+// variables named in keep; with the variables of the account.
+func (a account) userEnviron(env, keep []string) []string {
+	return slices.Concat(MachineVariables(env, keep...), a.variables())
+}
+
+// AsUser calls do while this process, which is root's, has the rights of another user, and none of
+// its own. lookup finds the variables of the environment that BecomeUser would return. do must
+// start no process: it could become root again.
+func AsUser(uid int, env, keep []string, do func(lookup func(string) (string, bool))) error {
+	a, err := accountOfNumber(uid)
+	if err != nil {
+		return err
+	}
+	own, err := syscall.Getgroups()
+	if err != nil {
+		return err
+	}
+	const unchanged = -1
+	back := func() error {
+		return errors.Join(syscall.Setreuid(unchanged, 0), syscall.Setregid(unchanged, 0), syscall.Setgroups(own))
+	}
+	err = errors.Join(syscall.Setgroups(a.supplementary()), syscall.Setregid(unchanged, a.gid))
+	if err == nil {
+		err = syscall.Setreuid(unchanged, a.uid)
+	}
+	if err == nil {
+		do(Lookup(a.userEnviron(env, keep)))
+	}
+	return errors.Join(err, back())
 }
 
 // variables returns the variables that login(1) and cron set for a user.

@@ -151,9 +151,13 @@ func (f *file) openEmpty() error {
 //   - If SQLite can make no log, as on a full or read-only disk, nobody writes: the file is read as
 //     it is.
 //
-// Root always opens the file of another user for reading alone, because that user could have put
-// another file in its place. SQLite may then leave an empty log behind, which belongs to that user.
+// Root opens nothing in a folder that statedir.Check refuses: SQLite makes its log by path, and
+// gives the log to the owner of the database. So another user could have a file made in any folder.
 func (f *file) openForReading() error {
+	notOurs := statedir.Check(f.dir)
+	if notOurs != nil && os.Geteuid() == 0 {
+		return notOurs
+	}
 	if err := checkPlain(f.path()); err != nil {
 		return err
 	}
@@ -162,7 +166,7 @@ func (f *file) openForReading() error {
 		return f.openEmpty()
 	}
 	mode := "rw"
-	if _, err := os.Lstat(f.path() + "-wal"); err == nil || statedir.Check(f.dir) != nil {
+	if _, err := os.Lstat(f.path() + "-wal"); err == nil || notOurs != nil {
 		mode = "ro"
 	}
 	conn, err := f.dial(f.path(), mode)

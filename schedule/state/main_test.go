@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,12 +85,6 @@ func run(t testing.TB, name, dir string, change ...func(*exec.Cmd)) string {
 		t.Fatalf("%s: %v: %s", name, err, out)
 	}
 	return string(out)
-}
-
-func as(uid uint32) func(*exec.Cmd) {
-	return func(c *exec.Cmd) {
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	}
 }
 
 var (

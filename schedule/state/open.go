@@ -60,8 +60,9 @@ func At(dir string, patience time.Duration) *DB {
 }
 
 // OpenRead opens sched.db for reading. Nothing in the folder changes, but for the two files beside
-// the database with which SQLite coordinates processes (-wal, -shm). Root may read the folders of
-// others. A file that does not exist is an empty database.
+// the database with which SQLite coordinates processes (-wal, -shm). A file that does not exist is
+// an empty database. Root opens nothing in a folder that statedir.Check refuses; the error comes
+// from statedir.Check.
 func OpenRead(dir string, patience time.Duration) (*DB, error) {
 	return opened(newFile(dir, reading, patience))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // This file says whom the files of sched are safe from: Check for a state folder, CheckAbove for
-// each path that root believes.
+// each path that root believes. Owner says as whom root may look at files of another user.
 
 // Check refuses a state folder in which another user can write
 // (docs/internals/decisions.md#a-state-folder-that-others-can-write-is-refused): the files in it
@@ -98,48 +98,83 @@ func (e *FolderError) Hint(below string) string {
 // path itself there may be anything, or nothing: the package that opens the file checks who owns it
 // and who can write it. Folders are judged as by StrictModes of sshd (sshd_config(5)). The path
 // must be absolute; other errors are of the system.
-//
-// It goes the way of the kernel, from / on, and takes one name of the path after the other:
-//
-//   - A folder is checked and entered; ".." is the folder above.
-//   - A link of root is replaced by its target. So the folders that hold the link are checked, and
-//     the folders that it leads through.
 func CheckAbove(path string) error {
+	return walk(path, func(name string, info fs.FileInfo, isEnd bool) error {
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			return refuseLink(name, info)
+		case isEnd:
+			return nil
+		}
+		return refuseWritable(name, info)
+	})
+}
+
+// Owner returns the user besides root who answers for what is at the path: all that is on the way
+// there and does not belong to root is this user's. It returns 0 if there is no such user: root
+// alone can change it, or several users can. It opens nothing. The path must be absolute; if
+// nothing is there, the folders above it count.
+func Owner(path string) (uid int) {
+	errSeveral := errors.New("of several users")
+	err := walk(path, func(_ string, info fs.FileInfo, _ bool) error {
+		owner := ownerOf(info)
+		if owner != 0 && uid != 0 && owner != uid {
+			return errSeveral
+		}
+		uid = max(uid, owner)
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return uid
+}
+
+// walk calls visit for what the kernel meets on its way to an absolute path, from / on: each
+// folder, each symbolic link, and what is at the end of the path. It goes on as long as visit
+// returns nil. A part that does not exist ends the walk without an error.
+//
+//   - ".." is the folder above.
+//   - A link is visited, and then replaced by its target. So the folders that hold the link are
+//     visited, and the folders that it leads through.
+func walk(path string, visit func(name string, info fs.FileInfo, isEnd bool) error) error {
 	folder, rest, links := "/", parts(path), 0
 	root, err := os.Lstat(folder)
 	if err != nil {
 		return err
 	}
-	if err := refuseWritable(folder, root); err != nil {
+	if err := visit(folder, root, len(rest) == 0); err != nil {
 		return err
 	}
 	for len(rest) > 0 {
 		next := filepath.Join(folder, rest[0]) // folder has no links in it
 		rest = rest[1:]
 		info, err := os.Lstat(next)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil // the user who makes it may write its folder
-		case err != nil:
-			return err
-		case info.Mode()&fs.ModeSymlink != 0:
-			if links++; links > maxLinks {
-				return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
-			}
-			target, err := readLink(next, info)
-			if err != nil {
-				return err
-			}
-			if filepath.IsAbs(target) {
-				folder = "/"
-			}
-			rest = append(parts(target), rest...)
-		case len(rest) > 0:
-			if err := refuseWritable(next, info); err != nil {
-				return err
-			}
-			folder = next
 		}
+		if err != nil {
+			return err
+		}
+		isLink := info.Mode()&fs.ModeSymlink != 0
+		if err := visit(next, info, len(rest) == 0 && !isLink); err != nil {
+			return err
+		}
+		if !isLink {
+			folder = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return err
+		}
+		if filepath.IsAbs(target) {
+			folder = "/"
+		}
+		rest = append(parts(target), rest...)
 	}
 	return nil
 }
@@ -149,13 +184,13 @@ func parts(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
-// readLink returns the target of a symbolic link. It refuses a link of another user than root: the
-// owner of a link can replace it, even in a sticky folder.
-func readLink(link string, info fs.FileInfo) (target string, err error) {
+// refuseLink refuses a symbolic link of another user than root: the owner of a link can replace it,
+// even in a sticky folder.
+func refuseLink(link string, info fs.FileInfo) error {
 	if owner := ownerOf(info); owner != 0 {
-		return "", &FolderError{Folder: link, Owner: owner}
+		return &FolderError{Folder: link, Owner: owner}
 	}
-	return os.Readlink(link)
+	return nil
 }
 
 // refuseWritable refuses a folder in which another user than root can replace the files of root.

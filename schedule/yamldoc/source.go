@@ -73,8 +73,13 @@ func textOf(r *Reader, path string) ([]byte, *Problem, error) {
 // readFile returns the text of a file, or a problem. The error comes from the system, and only
 // together with a problem.
 func readFile(path string, root bool) ([]byte, *Problem, error) {
+	if root {
+		if problem, err := distrusted(path); problem != nil {
+			return nil, problem, err
+		}
+	}
 	// Without O_NONBLOCK a named pipe would stop us here for ever.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, unreadable(path, err), err
 	}
@@ -83,11 +88,7 @@ func readFile(path string, root bool) ([]byte, *Problem, error) {
 	if err != nil {
 		return nil, unreadable(path, err), err
 	}
-	problem := problemOfFile(path, info, root)
-	if problem == nil && root {
-		problem = problemOfFolders(path)
-	}
-	if problem != nil {
+	if problem := problemOfFile(path, info, root); problem != nil {
 		return nil, problem, nil
 	}
 	data := bytes.NewBuffer(make([]byte, 0, min(max(info.Size(), 0), MaxFileSize)+bytes.MinRead))
@@ -98,6 +99,20 @@ func readFile(path string, root bool) ([]byte, *Problem, error) {
 		return nil, &Problem{Text: fmt.Sprintf("the file is larger than %d MiB", MaxFileSize>>20)}, nil
 	}
 	return data.Bytes(), nil, nil
+}
+
+// distrusted returns why root should not even open the file at this path: to open a link of another
+// user may start a device, and nobody can say what is read. A problem of the file itself comes
+// first.
+func distrusted(path string) (*Problem, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return unreadable(path, err), err
+	}
+	if problem := problemOfFile(path, info, true); problem != nil {
+		return problem, nil
+	}
+	return problemOfFolders(path), nil
 }
 
 // unreadable returns the problem of a file that the system does not let us read.
