@@ -16,6 +16,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
+	"sched/schedule/statedir"
 )
 
 // This file says what a task lacks on this machine before it runs: a user, a folder, a program, an
@@ -297,11 +298,13 @@ func (p programPlace) startDefect(name, file string) defect {
 // interpreterDefect says why the interpreter of a script, in its first line, cannot be started.
 func (p programPlace) interpreterDefect(name, file string) defect {
 	line := firstLine(file)
+	isWindows := strings.HasSuffix(line, "\r")
+	line = humanize.Line(line)
 	words := strings.Fields(strings.TrimPrefix(line, "#!"))
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
 		return defect{}
 	}
-	if strings.HasSuffix(line, "\r") {
+	if isWindows {
 		return defect{name + " has line ends of Windows, so its interpreter is not found", "sed -i 's/\\r$//' " + name}
 	}
 	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
@@ -318,7 +321,7 @@ func (p programPlace) interpreterDefect(name, file string) defect {
 // firstLine returns the first line of a file, without its end; "" for a file that cannot be read or
 // begins with no text.
 func firstLine(file string) string {
-	f, err := os.Open(file)
+	f, err := statedir.OpenPlain(file, os.O_RDONLY)
 	if err != nil {
 		return ""
 	}

@@ -80,7 +80,7 @@ func TestAShellThatCannotReadALine(t *testing.T) {
 func TestBashismsAreSeen(t *testing.T) {
 	m := &Machine{shellAnswers: map[string]bool{}}
 	for _, b := range bashisms() {
-		m.shellAnswers["/bin/sh\x00-c\x00"+b.probe] = false // a shell that knows no bashism
+		m.shellAnswers["/bin/sh\x00"+b.probe] = false // a shell that knows no bashism
 	}
 	for _, test := range []struct {
 		line string
@@ -118,7 +118,7 @@ func TestProbesTellShellsApart(t *testing.T) {
 			if strings.Contains(b.probe, "pipefail") && shell == "dash" {
 				continue // newer ones know it
 			}
-			if got := new(Machine).knows([]string{path, "-c"}, b.probe); got != want {
+			if got := new(Machine).knows(path, b.probe); got != want {
 				t.Errorf("%s knows %s: %v", shell, b.probe, got)
 			}
 		}

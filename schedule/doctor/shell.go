@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/statedir"
 )
 
 // firstProgram returns the program with which a line for a shell begins, or "" if uncertain.
@@ -143,20 +145,21 @@ func (m *Machine) unknownWords(c schedule.Command) (words []string) {
 		return " "
 	})
 	for _, b := range bashisms() {
-		if match := b.pattern.FindStringSubmatch(commands); match != nil && !m.knows(c.Shell, b.probe) {
+		if match := b.pattern.FindStringSubmatch(commands); match != nil && !m.knows(c.Shell[0], b.probe) {
 			words = append(words, match[1])
 		}
 	}
 	return words
 }
 
-// knows reports whether the shell runs the script with success. It asks each shell once.
-func (m *Machine) knows(shell []string, script string) bool {
-	question := strings.Join(shell, "\x00") + "\x00" + script
+// knows reports whether the shell runs the script with success. It asks each shell once, without
+// the options of the task: with --rcfile it would read a file first.
+func (m *Machine) knows(shell, script string) bool {
+	question := shell + "\x00" + script
 	if answer, asked := m.shellAnswers[question]; asked {
 		return answer
 	}
-	_, failed := askShell(shell[0], append(shell[1:len(shell):len(shell)], script)...)
+	_, failed := askShell(shell, "-c", script)
 	if m.shellAnswers == nil {
 		m.shellAnswers = map[string]bool{}
 	}
@@ -175,7 +178,7 @@ func syntaxError(c schedule.Command) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
-	return first
+	return humanize.Line(first)
 }
 
 // maxShellWait is far more than a shell needs to start.
@@ -183,11 +186,21 @@ const maxShellWait = 2 * time.Second
 
 // askShell runs a shell. It returns what the shell printed to stderr, and whether it failed. A
 // shell that is missing, or does not answer in time, has not failed: a missing shell has a message
-// of its own.
+// of its own. Root asks only a shell that root alone can change, whatever the user of the task: any
+// other one would be another user's program that runs as root.
 func askShell(shell string, args ...string) (stderr string, failed bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxShellWait)
 	defer cancel()
-	_, err := exec.CommandContext(ctx, shell, args...).Output()
+	question := exec.CommandContext(ctx, shell, args...)
+	if os.Geteuid() == 0 {
+		path, err := filepath.Abs(question.Path)
+		if err != nil || question.Err != nil || statedir.CheckFile(path) != nil {
+			return "", false
+		}
+		question.Path, question.Dir = path, "/"
+		question.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"} // BASH_ENV or HOME may lead to a profile
+	}
+	_, err := question.Output()
 	exit, failed := errors.AsType[*exec.ExitError](err)
 	if !failed || ctx.Err() != nil {
 		return "", false

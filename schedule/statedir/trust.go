@@ -110,6 +110,22 @@ func CheckAbove(path string) error {
 	})
 }
 
+// CheckFile returns why another user than root can change the file at the path, or put another one
+// in its place. The path must be absolute.
+func CheckFile(path string) error {
+	if err := CheckAbove(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if owner := ownerOf(info); owner != 0 || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others than root can change %s", path)
+	}
+	return nil
+}
+
 // Owner returns the user besides root who answers for what is at the path: all that is on the way
 // there and does not belong to root is this user's. It returns 0 if there is no such user: root
 // alone can change it, or several users can. It opens nothing. The path must be absolute; if
