@@ -63,7 +63,7 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 		{"another group that has the number now", "run-1", syscall.Getpgrp(), 2, nil},
 		{"what an earlier attempt left behind", "run-1", syscall.Getpgrp(), 3, nil},
 	} {
-		if got := LiveGroups(row.run, row.group, row.last); !slices.Equal(got, row.want) {
+		if got := LiveGroups(row.run, "", row.group, row.last); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %v, want %v", row.about, got, row.want)
 		}
 	}
@@ -130,5 +130,45 @@ func TestTheLimitOfFilesThatAProcessMaySet(t *testing.T) {
 	}
 	if got := maxFiles(20); got != 20 {
 		t.Errorf("%d, want 20", got)
+	}
+}
+
+// Anybody can start a program with the id of a run in its environment, also one that becomes root.
+func TestOnlyWhatTheUserOfTheTaskMaySignalBelongsToARun(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start programs of other users")
+	}
+	pids := map[uint32]int{}
+	for _, uid := range []uint32{0, 1, 12345} {
+		c := exec.Command("sleep", "300")
+		c.Env = []string{"SCHED_RUN=run-7", "SCHED_ATTEMPT=1"}
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: uid}}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { c.Process.Kill(); c.Wait() }()
+		pids[uid] = c.Process.Pid
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if run, _ := runOf(c.Process.Pid); run != "" {
+				break
+			}
+		}
+	}
+	for user, uid := range map[string]uint32{"": 0, "1": 1, "12345": 12345} {
+		members := Family{Run: "run-7", Attempt: 1, User: user}.members()
+		if len(members) != 1 || members[0].pid != pids[uid] {
+			t.Errorf("of user %q are %v, not %d", user, members, pids[uid])
+		}
+		if groups := LiveGroups("run-7", user, 0, 0); !slices.Equal(groups, []int{pids[uid]}) {
+			t.Errorf("groups of user %q are %v, not %d", user, groups, pids[uid])
+		}
+	}
+	if left := (Family{Run: "run-7", Attempt: 1, User: "1"}).End(t.Context(), time.Minute); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	for _, uid := range []uint32{0, 12345} {
+		if _, living := readMember(pids[uid]); !living {
+			t.Errorf("the process of user %d was killed", uid)
+		}
 	}
 }

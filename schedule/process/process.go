@@ -153,9 +153,11 @@ func (p *Process) End(ctx context.Context, killAfter time.Duration) (survivors [
 }
 
 // EndRun is End that on Linux also ends what the process started outside its group for the attempt
-// of the run.
-func (p *Process) EndRun(ctx context.Context, run string, attempt int, killAfter time.Duration) (survivors []int) {
-	return p.endFamily(ctx, Family{[]int{p.PID}, run, attempt}, killAfter)
+// of the run, as far as the task's user may signal it (Family.User).
+func (p *Process) EndRun(
+	ctx context.Context, run, user string, attempt int, killAfter time.Duration,
+) (survivors []int) {
+	return p.endFamily(ctx, Family{Groups: []int{p.PID}, Run: run, User: user, Attempt: attempt}, killAfter)
 }
 
 func (p *Process) endFamily(ctx context.Context, f Family, killAfter time.Duration) (survivors []int) {
@@ -202,6 +204,10 @@ type Family struct {
 	// Run is empty, the family has only the groups.
 	Run     string
 	Attempt int
+	// User is the user of the task; if it is empty, the user of this process. A process that has
+	// left the groups belongs to the family only if that user may signal it (kill(2)): anybody can
+	// give a program the id of a run, and programs that become root keep it.
+	User string
 }
 
 // killPatience is how long a process may take to end after KILL. A process that takes longer hangs

@@ -28,12 +28,12 @@ func (f Family) members() (all []member) {
 func (m member) alive() bool { return syscall.Kill(m.pid, 0) == nil }
 
 // HasGroup reports whether the group lives on: see LiveGroups.
-func HasGroup(_ string, group int) bool { return len(LiveGroups("", group, 0)) > 0 }
+func HasGroup(_ string, group int) bool { return len(LiveGroups("", "", group, 0)) > 0 }
 
 // LiveGroups returns the group of the run's command if it lives on. Without /proc it cannot read
 // which run a process belongs to. But when a lost run is settled, a process of the run still has
 // its output open, and the kernel gives no number away while its group has processes.
-func LiveGroups(_ string, group, _ int) []int {
+func LiveGroups(_, _ string, group, _ int) []int {
 	if group != 0 && (member{-group, group}).alive() {
 		return []int{group}
 	}

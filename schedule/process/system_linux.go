@@ -40,7 +40,34 @@ func (f Family) started(pid int) bool {
 		return false
 	}
 	run, attempt := runOf(pid)
-	return run == f.Run && attempt >= f.Attempt
+	return run == f.Run && attempt >= f.Attempt && maySignal(f.User, pid)
+}
+
+// maySignal reports whether a user may signal a process (kill(2)), but for the right of root to
+// signal every process. "" is the user of this process. A process of sched that is about to become
+// a command of the user (Become) counts as one of the user.
+func maySignal(name string, pid int) bool {
+	uid := os.Geteuid()
+	if name != "" {
+		a, err := userAccount(name, false)
+		if err != nil {
+			return false
+		}
+		uid = a.uid
+	}
+	status, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	_, after, _ := bytes.Cut(status, []byte("\nUid:"))
+	line, _, _ := bytes.Cut(after, []byte("\n"))
+	ids := bytes.Fields(line) // real, effective, saved, of the file system
+	has := func(i, id int) bool { return i < len(ids) && string(ids[i]) == strconv.Itoa(id) }
+	return has(0, uid) || has(2, uid) || has(0, os.Geteuid()) && runsSched(pid)
+}
+
+// runsSched reports whether a process runs the program of this process.
+func runsSched(pid int) bool {
+	ours, err := os.Stat(Self())
+	theirs, theirErr := os.Stat("/proc/" + strconv.Itoa(pid) + "/exe")
+	return err == nil && theirErr == nil && os.SameFile(ours, theirs)
 }
 
 // alive reports whether the process has not ended.
@@ -127,15 +154,18 @@ func parseStat(line []byte) (s Stat) {
 // LiveGroups returns the groups of the run's command that live on. The group of the last attempt
 // that was written down counts (group 0: none was, and every group of the run counts). Groups of
 // the next attempt count, too: sched may have been killed before it could write that attempt down.
-// Other groups, which an earlier attempt left behind, are daemons and do not count.
-func LiveGroups(run string, group, attempt int) (left []int) {
+// Other groups, which an earlier attempt left behind, are daemons and do not count. A group that
+// was not written down counts only if the task's user may signal its process (Family.User).
+func LiveGroups(run, user string, group, attempt int) (left []int) {
 	for pid := range processes {
 		id, n := runOf(pid)
 		if id != run {
 			continue
 		}
 		m, living := readMember(pid)
-		if living && (group == 0 || m.group == group || n == attempt+1) && !slices.Contains(left, m.group) {
+		isKnown := group != 0 && m.group == group
+		isNext := group == 0 || n == attempt+1
+		if living && (isKnown || isNext && maySignal(user, pid)) && !slices.Contains(left, m.group) {
 			left = append(left, m.group)
 		}
 	}
@@ -149,7 +179,7 @@ func HasGroup(run string, group int) bool {
 		id, _ := runOf(group)
 		return id == run
 	}
-	return slices.Contains(LiveGroups(run, group, 0), group)
+	return slices.Contains(LiveGroups(run, "", group, 0), group)
 }
 
 // ChildGroup returns the process group that was started for the attempt of the run, and whose first

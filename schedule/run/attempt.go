@@ -29,7 +29,7 @@ func (s *supervision) attempt(n int) {
 		s.row.stopIfAsked(&s.result)
 	}
 	if s.result.Outcome != "" {
-		survivors := p.EndRun(s.kill, s.row.ID, n, s.lease.KillAfter(s.task.KillAfter))
+		survivors := p.EndRun(s.kill, s.row.ID, s.task.As.User, n, s.lease.KillAfter(s.task.KillAfter))
 		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
 	}
 	if !p.Ended() {

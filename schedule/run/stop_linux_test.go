@@ -65,7 +65,7 @@ func TestALateEndBreaksNoLockOfAnotherRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		file.Close()
-		for end := time.Now().Add(10 * time.Second); !process.HasGroup(has, c.Process.Pid) && len(process.LiveGroups(has, 0, 0)) == 0 && time.Now().Before(end); {
+		for end := time.Now().Add(10 * time.Second); !process.HasGroup(has, c.Process.Pid) && len(process.LiveGroups(has, "", 0, 0)) == 0 && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		if err := storage.Mutexes().Adopt("report", mutex.Holder{Run: "run-1"}, nil).Release(ctx); err != nil {

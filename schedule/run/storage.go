@@ -138,5 +138,7 @@ func livesOn(row state.Row) bool {
 	if !process.FindsByRun || row.Phase != state.Running {
 		return false
 	}
-	return len(process.LiveGroups(row.ID, row.Attempt.PID, row.Attempt.Number)) > 0
+	var task schedule.Task
+	json.Unmarshal(row.Snapshot, &task) // else it is a task without a user
+	return len(process.LiveGroups(row.ID, task.As.User, row.Attempt.PID, row.Attempt.Number)) > 0
 }

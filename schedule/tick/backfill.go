@@ -146,8 +146,11 @@ func (b *backfill) settleLeft(row state.Row) {
 // endLeftConditions ends the condition commands of a run that a dead tick left. A task that the
 // schedule has no longer (nil) may have had some.
 func endLeftConditions(run string, task *schedule.Task) {
-	if task == nil || len(task.ConditionCommands) > 0 {
-		endConditions(run)
+	switch {
+	case task == nil:
+		endConditions(run, "")
+	case len(task.ConditionCommands) > 0:
+		endConditions(run, task.As.User)
 	}
 }
 

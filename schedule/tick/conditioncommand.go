@@ -119,9 +119,10 @@ func lastLine(printed []byte) string {
 }
 
 // endConditions kills the condition commands of a run whose tick was killed while they ran
-// (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
-func endConditions(run string) {
-	for _, group := range process.LiveGroups(run, 0, 0) {
+// (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next). The user is the
+// one of the task.
+func endConditions(run, user string) {
+	for _, group := range process.LiveGroups(run, user, 0, 0) {
 		syscall.Kill(-group, syscall.SIGKILL)
 	}
 }
