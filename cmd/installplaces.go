@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"sched/schedule"
 	"sched/schedule/crontab"
@@ -46,6 +47,12 @@ func (a installCommand) placesForFile(file string, o installOptions) (*places, e
 	program, err := installedProgram()
 	if err != nil {
 		return nil, err
+	}
+	for _, word := range []string{file, program, o.user} {
+		if strings.ContainsFunc(word, unicode.IsControl) {
+			return nil, usage("rename it, or call it by another path",
+				"%q has a control character: what follows a line break would be a line of its own", word)
+		}
 	}
 	root := os.Geteuid() == 0
 	line := install.Line{Program: program, File: file}
