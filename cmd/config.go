@@ -100,6 +100,7 @@ func (f *scheduleFile) becomeOwner(path string) (became bool, err error) {
 			"root looks at what belongs to %s only as %s, and cannot become that user: %w", name, name, err)
 	}
 	f.owner = owner
+	f.out, f.err = harmlessOn(f.out, onlyColours), harmlessOn(f.err, onlyColours)
 	return true, nil
 }
 

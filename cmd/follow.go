@@ -28,8 +28,11 @@ type logStream struct {
 }
 
 // newLogStream prints the runs of a state folder that are added, and the runs that the discovery
-// finds, if it is not nil. Names of tasks take width columns.
-func newLogStream(c *console, stateDir string, width int, asJSON bool, d *discovery) *logStream {
+// finds, if it is not nil. Names of tasks take width columns. isForeign tells of which tasks the
+// output must not reach a terminal as it is.
+func newLogStream(
+	c *console, stateDir string, width int, asJSON bool, d *discovery, isForeign func(task string) bool,
+) *logStream {
 	out := c.out
 	if printing, ok := out.(printerStream); ok {
 		out = printing.to // text that cannot be written yet stays in the files of its runs
@@ -39,6 +42,9 @@ func newLogStream(c *console, stateDir string, width int, asJSON bool, d *discov
 	l.follower = newFollower(stateDir, d, func(line outputLine) error {
 		if asJSON {
 			return printJSONLine(out, line)
+		}
+		if c.stdout().IsTerminal() && isForeign(line.Task) {
+			line.Text = shownLine(line.Text)
 		}
 		return printPlainLog(out, c.stdout(), width, line)
 	})

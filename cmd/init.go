@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"sched/mutex/stores"
 	"sched/schedule/humanize"
@@ -140,7 +141,11 @@ func ignoreState(folder string) (bool, error) {
 	if len(before) > 0 && before[len(before)-1] != '\n' {
 		line = "\n" + line
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	flags := os.O_WRONLY | os.O_APPEND | os.O_CREATE
+	if os.Geteuid() == 0 { // the owner of the folder may have made a link to a file of root
+		flags |= unix.O_NOFOLLOW | unix.O_NONBLOCK
+	}
+	file, err := os.OpenFile(path, flags, 0o644)
 	if err != nil {
 		return false, err
 	}

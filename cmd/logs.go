@@ -35,6 +35,7 @@ func newLogsCommand(a *app) *cobra.Command {
 		Use:   "logs [TASK|RUN]...",
 		Short: "Print what a run printed: the newest of a task, or the one named",
 		Long: `logs prints the output of one run to stdout, as it was. The output of its hooks follows on stderr.
+A terminal of root gets no control sequences of another user.
 A run is named by its id, or by the last part of it that sched history shows.
 
 With --since or --until it prints all runs of the task in that time, the oldest first, each under a
@@ -187,15 +188,19 @@ func (a logsCommand) sayNoRuns(s *schedule.Schedule, name string) error {
 // ended, and says how the run ended.
 func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) (err error) {
 	path := view.OutputOf(s.StateDir, row)
+	out, errs := a.out, a.err
+	if a.isForeign(s, row.Task) {
+		out, errs = harmlessOn(out, humanize.Plain), harmlessOn(errs, humanize.Plain)
+	}
 	if isLive := row.Outcome == ""; o.follow && isLive {
-		row, err = a.follow(s, row, o.lines)
+		row, err = a.follow(out, s, row, o.lines)
 	} else {
-		err = copyFile(a.out, path, o.lines)
+		err = copyFile(out, path, o.lines)
 	}
 	if err != nil {
 		return err
 	}
-	if err := copyFile(a.err, output.HooksPath(path), o.lines); err != nil {
+	if err := copyFile(errs, output.HooksPath(path), o.lines); err != nil {
 		return err
 	}
 	switch {
@@ -230,13 +235,14 @@ func copyFile(w io.Writer, path string, lines int) error {
 	}
 }
 
-// follow copies the bytes that a live run prints, from the last lines on (lines 0: from the
+// follow copies to out the bytes that a live run prints, from the last lines on (lines 0: from the
 // beginning), until the run ends. It returns the row as it ended; the row has no outcome if no
 // process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
-func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
-	tail, buffer := &outputReader{path: begun.Output}, make([]byte, 64<<10)
+func (a *app) follow(out io.Writer, s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
+	path := view.OutputOf(s.StateDir, begun)
+	tail, buffer := &outputReader{path: path}, make([]byte, 64<<10)
 	defer tail.close()
-	if file, err := statedir.OpenPlain(begun.Output, os.O_RDONLY); err == nil {
+	if file, err := statedir.OpenPlain(path, os.O_RDONLY); err == nil {
 		tail.file, tail.at = file, lastLines(file, lines)
 	}
 	for {
@@ -245,7 +251,7 @@ func (a *app) follow(s *schedule.Schedule, begun state.Row, lines int) (state.Ro
 		if err != nil {
 			return begun, err
 		}
-		n, err := tail.copyTo(a.out, buffer)
+		n, err := tail.copyTo(out, buffer)
 		switch {
 		case err != nil:
 			return begun, err

@@ -66,7 +66,8 @@ func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport)
 // attach makes the tick report to r. With --logs it begins to print what runs print.
 func (r *reporter) attach() {
 	if r.opts.logs {
-		r.logs = newLogStream(&r.app.console, r.tick.Schedule.StateDir, r.nameWidth, r.opts.json, nil)
+		r.logs = newLogStream(&r.app.console, r.tick.Schedule.StateDir, r.nameWidth, r.opts.json, nil,
+			func(task string) bool { return r.app.isForeign(r.tick.Schedule, task) })
 	}
 	report := &r.tick.Report
 	report.Started, report.Flush = r.backgroundStarted, r.flush

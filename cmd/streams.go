@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -8,11 +9,13 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"sched/cmd/terminal"
 	"sched/schedule"
@@ -179,3 +182,59 @@ func (c *console) minuteText(t time.Time, zone *time.Location) string {
 // ago returns how long ago a time was, in words. It is 0 for a time in the future: the clock of
 // another server may be ahead.
 func (c *console) ago(t time.Time) string { return humanize.Age(t, c.now()) }
+
+// isForeign reports whether root looks at what another user's task prints. A task that the schedule
+// has no longer may have been one; s may be nil.
+func (a *app) isForeign(s *schedule.Schedule, task string) bool {
+	if a.owner != 0 || os.Geteuid() != 0 {
+		return a.owner != 0
+	}
+	var t *schedule.Task
+	if s != nil {
+		t = s.Task(task)
+	}
+	return t == nil || !slices.Contains([]string{"", "root", "0"}, t.As.User)
+}
+
+// harmlessOn returns w or, if that is a terminal, a writer to it that cleans what it writes: a
+// terminal obeys control characters.
+func harmlessOn(w io.Writer, clean func(text string) string) io.Writer {
+	if !terminal.Is(w) {
+		return w
+	}
+	return &harmlessWriter{to: w, clean: clean}
+}
+
+type harmlessWriter struct {
+	to    io.Writer
+	clean func(text string) string
+	rest  []byte // the beginning of a character whose end was not written yet
+}
+
+func (w *harmlessWriter) Write(text []byte) (int, error) {
+	all := append(w.rest, text...)
+	whole := len(all)
+	for back := 1; back < utf8.UTFMax && back <= len(all); back++ {
+		if start := len(all) - back; utf8.RuneStart(all[start]) && !utf8.FullRune(all[start:]) {
+			whole = start
+		}
+	}
+	w.rest = bytes.Clone(all[whole:])
+	_, err := io.WriteString(w.to, w.clean(string(all[:whole])))
+	return len(text), err
+}
+
+func (w *harmlessWriter) File() *os.File { return terminal.File(w.to) }
+
+var colour = humanize.Pattern("\x1b\\[[0-9;]*m")
+
+// onlyColours removes the control characters of a text (humanize.Plain) but for its colours.
+func onlyColours(text string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range colour().FindAllStringIndex(text, -1) {
+		b.WriteString(humanize.Plain(text[end:at[0]]) + text[at[0]:at[1]])
+		end = at[1]
+	}
+	return b.String() + humanize.Plain(text[end:])
+}

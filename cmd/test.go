@@ -80,11 +80,15 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 			live.Show(a.newProgress(row, s.StateDir, terminate).text)
 		}
 	}
+	printed := a.out
+	if a.isForeign(s, t.Name) {
+		printed = harmlessOn(printed, humanize.Plain)
+	}
 	row, err := ticking.Test(terminate, kill, tick.TestRun{
 		Task:   t,
 		Params: params,
 		Origin: schedule.WithValues("test by "+personName(), params),
-		Output: a.out,
+		Output: printed,
 	})
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)

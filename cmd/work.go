@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
@@ -72,8 +73,9 @@ func (a workCommand) work(o workOptions) error {
 		return err
 	}
 	var logs *logStream
-	if setup.logs && setup.stateDir != "" {
-		logs = newLogStream(&a.console, setup.stateDir, setup.nameWidth, o.run.json, discoverOutputs(setup.stateDir))
+	if setup.logs && setup.stateDir != "" && statedir.Check(setup.stateDir) == nil {
+		logs = newLogStream(&a.console, setup.stateDir, setup.nameWidth, o.run.json, discoverOutputs(setup.stateDir),
+			func(task string) bool { return a.isForeign(setup.schedule, task) })
 	}
 	worker := work.Worker{
 		Argv:    setup.tick,
@@ -116,9 +118,10 @@ func (o workOptions) parse() (grace time.Duration, err error) {
 // A workSetup is what `sched work` reads from the schedule at its start.
 type workSetup struct {
 	options   runOptions
-	sched     string // the path of the program
-	file      string // the schedule
-	stateDir  string // "" if the file is too broken to name it
+	schedule  *schedule.Schedule // nil if the file is invalid
+	sched     string             // the path of the program
+	file      string             // the schedule
+	stateDir  string             // "" if the file is too broken to name it
 	zone      *time.Location
 	logs      bool // prints what tasks print
 	nameWidth int  // of the names of tasks in these logs
@@ -149,7 +152,7 @@ func (a workCommand) readSetup(o workOptions) (workSetup, error) {
 		}
 		return setup, nil
 	}
-	setup.stateDir, setup.zone = s.StateDir, s.Location
+	setup.schedule, setup.stateDir, setup.zone = s, s.StateDir, s.Location
 	setup.logs = o.run.logs || s.Logs
 	for _, t := range s.Tasks {
 		setup.nameWidth = min(max(setup.nameWidth, len(t.Name)), maxNameWidth)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -125,9 +126,12 @@ func runOf(dir string, row state.Row) Run {
 	return r
 }
 
-// OutputOf returns the file with the output of a run of this server; the file may not exist.
+// OutputOf returns the file with the output of a run of this server; the file may not exist. A path
+// of the row that leaves the folder of the outputs, as only another program writes it, counts as
+// none.
 func OutputOf(dir string, row state.Row) string {
-	if row.Output != "" {
+	inFolder, err := filepath.Rel(output.Folder(dir), row.Output)
+	if row.Output != "" && err == nil && filepath.IsLocal(inFolder) {
 		return row.Output
 	}
 	return output.Path(dir, row) // of its hooks

@@ -86,3 +86,24 @@ func TestALiveRunIsFoundByAnEndOfItsID(t *testing.T) {
 		t.Errorf("nobody is %q", got.ID)
 	}
 }
+
+func TestAnOutputIsInTheFolderOfTheOutputs(t *testing.T) {
+	const dir = "/state"
+	row := state.Row{ID: "1", Task: "a/b"}
+	own := OutputOf(dir, row)
+	for stored, want := range map[string]string{
+		"":                                own,
+		"/state/output/c/2.log":           "/state/output/c/2.log",
+		"/state/output/../../root/secret": own,
+		"/root/secret":                    own,
+	} {
+		row.Output = stored
+		if got := OutputOf(dir, row); got != want {
+			t.Errorf("%q: %s", stored, got)
+		}
+	}
+	row = state.Row{ID: "../../../root/secret", Task: "a"}
+	if got := OutputOf(dir, row); got != "/state/output/a/..+..+..+root+secret.log" {
+		t.Error(got)
+	}
+}

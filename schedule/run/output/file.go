@@ -24,13 +24,14 @@ import (
 	"sched/schedule/statedir"
 )
 
-// folderOf has the outputs of a state folder, a folder for each task.
-func folderOf(dir string) string { return filepath.Join(dir, "output") }
+// Folder has the outputs of a state folder, a folder for each task.
+func Folder(dir string) string { return filepath.Join(dir, "output") }
 
 // Path returns the path of the file that captures what a run of the state folder prints. Only the
 // Run and the Task of the record count.
 func Path(dir string, r state.Row) string {
-	return filepath.Join(folderOf(dir), strings.ReplaceAll(r.Task, "/", "+"), r.ID+".log")
+	inOneFolder := func(name string) string { return strings.ReplaceAll(name, "/", "+") }
+	return filepath.Join(Folder(dir), inOneFolder(r.Task), inOneFolder(r.ID)+".log")
 }
 
 // HooksPath names the file with what the hooks of a run print, beside its output.
@@ -135,13 +136,13 @@ func Remove(dir string, r state.Row) {
 // maxTime. Each call goes through the tasks in another order.
 func Sweep(dir string, before time.Time, maxTime time.Duration, unknown func(runs []string) ([]string, error)) error {
 	end := time.Now().Add(maxTime)
-	folders, _ := os.ReadDir(folderOf(dir))
+	folders, _ := os.ReadDir(Folder(dir))
 	rand.Shuffle(len(folders), func(i, j int) { folders[i], folders[j] = folders[j], folders[i] })
 	for _, folder := range folders {
 		if time.Now().After(end) {
 			return nil
 		}
-		if err := sweepTask(filepath.Join(folderOf(dir), folder.Name()), before, unknown); err != nil {
+		if err := sweepTask(filepath.Join(Folder(dir), folder.Name()), before, unknown); err != nil {
 			return err
 		}
 	}
