@@ -65,9 +65,13 @@ func machineLabels() (labels []string, problem string) {
 	return placement.Read(labelsFile, os.Geteuid())
 }
 
-// personName is the login name of the person who called sched, before sudo.
-func personName() string {
-	if name := os.Getenv("SUDO_USER"); name != "" {
+// personName is a variable because tests let one user be several.
+var personName = callerName
+
+// callerName is the login name of the person who called sched, for root before sudo. Any other user
+// could have set the variable, and so could act under the name of a colleague.
+func callerName() string {
+	if name := os.Getenv("SUDO_USER"); name != "" && os.Getuid() == 0 {
 		return name
 	}
 	if u, err := user.Current(); err == nil && u.Username != "" {

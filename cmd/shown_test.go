@@ -188,8 +188,8 @@ func TestShown(t *testing.T) {
 func shell(ts *testscript.TestScript, command string) *exec.Cmd {
 	c := exec.Command("/bin/sh", "-c", command)
 	c.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TZ", "NO_COLOR", "GORACE", "REDIS_URL", "SUDO_USER",
-		"SCHED_TEST_CLOCK", "SCHED_TEST_CLOCK_OFFSET", "SCHED_TEST_SERVER"} {
+	for _, name := range []string{"PATH", "HOME", "TZ", "NO_COLOR", "GORACE", "REDIS_URL",
+		"SCHED_TEST_PERSON", "SCHED_TEST_CLOCK", "SCHED_TEST_CLOCK_OFFSET", "SCHED_TEST_SERVER"} {
 		c.Env = append(c.Env, name+"="+ts.Getenv(name))
 	}
 	return c

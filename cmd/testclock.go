@@ -22,6 +22,7 @@ import (
 // Other variables change what belongs to the machine, or how long sched waits:
 //
 //	SCHED_TEST_SERVER=web-1           the name of the machine
+//	SCHED_TEST_PERSON=ann             who calls sched
 //	SCHED_TEST_ETC=/tmp/etc           the folder where install writes, and where the labels are
 //	SCHED_TEST_CONDITION_TIMEOUT=10m  how long a condition command may take
 //	SCHED_TEST_HEADER_TIMEOUT=5m      how long the header of a request to sched serve may take
@@ -34,6 +35,9 @@ func init() {
 	}
 	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
 		hostname = func() (string, error) { return name, nil }
+	}
+	if name := os.Getenv("SCHED_TEST_PERSON"); name != "" {
+		personName = func() string { return name }
 	}
 	tick.ConditionTimeout = testclock.Duration("SCHED_TEST_CONDITION_TIMEOUT", tick.ConditionTimeout)
 	serve.HeaderTimeout = testclock.Duration("SCHED_TEST_HEADER_TIMEOUT", serve.HeaderTimeout)

@@ -46,7 +46,7 @@ func (s *server) must(args ...string) string {
 func TestAPauseIsOneOfAllServers(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 2, redistest.Start(t).URL, pausable)
-	s[0].env = append(s[0].env, "SUDO_USER=ann")
+	s[0].env = append(s[0].env, "SCHED_TEST_PERSON=ann")
 	s[0].must("pause", "--reason", "deploying")
 	for _, one := range s {
 		out, code, _ := one.tick()

@@ -215,7 +215,7 @@ func TestATickThatWaitsNoticesWithinASecond(t *testing.T) {
 		for _, store := range []string{"files", "redis"} {
 			t.Run(tt.name+" "+store, func(t *testing.T) {
 				t.Parallel()
-				here, other, env := newBox(t, "timezone: UTC\n"+tasks), (*box)(nil), []string{"SUDO_USER=ann"}
+				here, other, env := newBox(t, "timezone: UTC\n"+tasks), (*box)(nil), []string{"SCHED_TEST_PERSON=ann"}
 				other = here
 				if store == "redis" {
 					shared := "name: shop\ntimezone: UTC\nstore: " + redistest.Start(t).URL + "\n" + tasks
