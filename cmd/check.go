@@ -205,11 +205,11 @@ func otherSpelling(file string) string {
 // printJudgement prints everything but proofs to stderr.
 func (a checkCommand) printJudgement(j judgement) {
 	for _, warning := range j.warnings {
-		fmt.Fprintf(a.err, "warning: %s\n", warning)
+		fmt.Fprintf(a.err, "warning: %s\n", humanize.Plain(warning.String()))
 	}
 	for _, warning := range j.machineWarnings {
 		warning.Text = "on this machine: " + warning.Text
-		fmt.Fprintf(a.err, "warning: %s\n", warning)
+		fmt.Fprintf(a.err, "warning: %s\n", humanize.Plain(warning.String()))
 	}
 	for _, note := range j.notes {
 		fmt.Fprintf(a.err, "note: %s\n", note)

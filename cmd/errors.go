@@ -103,7 +103,7 @@ func (c *console) warnWithHint(hint, format string, args ...any) {
 // printProblems prints all problems of a schedule, each with its hint.
 func (c *console) printProblems(problems []schedule.Problem) {
 	for _, p := range problems {
-		fmt.Fprintf(c.err, "%s\n", p)
+		fmt.Fprintf(c.err, "%s\n", humanize.Plain(p.String()))
 	}
 }
 

@@ -187,6 +187,7 @@ func BecomeUser(uid int, env []string, keep ...string) ([]string, error) {
 	if err == nil {
 		err = a.become()
 	}
+	refuseTraces()
 	return a.userEnviron(env, keep), err
 }
 

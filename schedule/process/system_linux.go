@@ -63,6 +63,10 @@ func maySignal(name string, pid int) bool {
 	return has(0, uid) || has(2, uid) || has(0, os.Geteuid()) && runsSched(pid)
 }
 
+// refuseTraces keeps other processes of the user of this one from tracing it, also where
+// fs.suid_dumpable allows that (proc(5)).
+func refuseTraces() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+
 // runsSched reports whether a process runs the program of this process.
 func runsSched(pid int) bool {
 	ours, err := os.Stat(Self())
