@@ -51,7 +51,7 @@ var Postgres = Kind{
 		os.WriteFile(s.file("password"), []byte("secret\n"), 0o644)
 		return [][]string{{"initdb", "--no-sync", "-D", s.file("data"), "-U", "sched", "-A", "scram-sha-256",
 			"--pwfile", s.file("password"),
-			"-E", "UTF8", "--locale=C"}}
+			"-E", "UTF8", "--locale=C", "--wal-segsize=1"}}
 	},
 	serve: func(s *Server, port string) []string {
 		s.Socket = s.file(".s.PGSQL." + port)
@@ -68,7 +68,8 @@ var MariaDB = Kind{
 		os.WriteFile(s.file("init"), []byte("CREATE DATABASE IF NOT EXISTS sched;\nCREATE USER IF NOT EXISTS sched IDENTIFIED BY 'secret';\n"+
 			"GRANT ALL ON *.* TO sched WITH GRANT OPTION;\n"), 0o644)
 		return [][]string{{"mariadb-install-db", "--no-defaults", "--skip-test-db",
-			"--auth-root-authentication-method=normal", "--datadir=" + s.file("data"), "--tmpdir=" + s.dir}}
+			"--auth-root-authentication-method=normal", "--datadir=" + s.file("data"), "--tmpdir=" + s.dir,
+			"--innodb-log-file-size=8M"}} // each server copies the folder; without this it has 100 MB
 	},
 	serve: func(s *Server, port string) []string {
 		s.Socket = s.file("s")
@@ -402,10 +403,17 @@ func (s *Server) Kill() {
 	s.stdin.Close()
 	s.shell.Wait()
 	for _, pid := range all {
-		for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(10 * time.Second); !ended(pid) && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		}
 	}
 	s.pid = 0
+}
+
+// ended reports whether a process has ended. A zombie has: process 1 of a container may take seconds
+// to take it away.
+func ended(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
 // Pause stops all processes with SIGSTOP: connections are made, and nothing is answered. PostgreSQL
