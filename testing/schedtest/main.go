@@ -60,7 +60,7 @@ func withBinary(tests func() int) int {
 	// Tasks wait with await, and find it as sched is found.
 	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, build := range [][]string{
-		append(append([]string{"-tags", "schedtest", "-o", Binary}, raceFlags...), "sched"),
+		append(append([]string{"-tags", "schedtest", "-ldflags=-s -w", "-o", Binary}, raceFlags...), "sched"),
 		{"-o", filepath.Join(dir, "await"), "sched/testing/await"},
 	} {
 		if out, err := exec.Command("go", append([]string{"build"}, build...)...).CombinedOutput(); err != nil {
