@@ -90,16 +90,16 @@ func endWithUs(dir string) (end func(), err error) {
 	return func() { here.Close(); c.Wait() }, err
 }
 
-// runManyAtOnce lets two parallel tests for each processor run at a time, unless -parallel says how
-// many: they wait for processes, minutes and leases most of the time. Go runs as many packages side
-// by side as there are processors. With the race detector the processes of the tests take several
-// times the CPU.
+// runManyAtOnce lets two parallel tests for each processor run at a time, eight at most, unless
+// -parallel says how many: they wait for processes, minutes and leases most of the time. Go runs as
+// many packages side by side as there are processors. With the race detector the processes of the
+// tests take several times the CPU.
 func runManyAtOnce() {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given && !Race {
-		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		flag.Set("test.parallel", strconv.Itoa(min(2*runtime.GOMAXPROCS(0), 8)))
 	}
 }
 

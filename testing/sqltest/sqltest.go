@@ -409,8 +409,8 @@ func (s *Server) Kill() {
 	s.pid = 0
 }
 
-// ended reports whether a process has ended. A zombie has: process 1 of a container may take seconds
-// to take it away.
+// ended reports whether a process has ended. A zombie has: process 1 of a container may take
+// seconds to take it away.
 func ended(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || bytes.Contains(stat, []byte(") Z "))
