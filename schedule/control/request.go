@@ -29,7 +29,7 @@ func (a Actor) Trigger(task string, at time.Time, params map[string]string, reas
 	if err := cmp.Or(CheckRunnable(a.Schedule, t), CheckValues(t, params)); err != nil {
 		return state.Row{}, err
 	}
-	return newRequest(t, at, params, Because(schedule.WithValues("trigger by "+a.By, params), reason)), nil
+	return newRequest(t, at, params, Because(schedule.WithValues(triggeredBy+a.By, params), reason)), nil
 }
 
 // A Retry is the request for one more run of the task of a run that has ended.
@@ -192,6 +192,22 @@ func CheckValues(t *schedule.Task, params map[string]string) error {
 	}
 	return nil
 }
+
+// RequestWaits reports whether a run of the task waits that this actor has asked for without a
+// reason and without params, as a hook does.
+func (a Actor) RequestWaits(ctx context.Context, task string) (bool, error) {
+	records, err := a.Records(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer records.Close()
+	return slices.ContainsFunc(records.Live, func(r state.Row) bool {
+		return r.Task == task && r.Waits() && r.Origin == triggeredBy+a.By
+	}), nil
+}
+
+// triggeredBy begins the origin of a run that somebody has triggered.
+const triggeredBy = "trigger by "
 
 // newRequest returns a run of the task that waits until a time.
 func newRequest(t *schedule.Task, at time.Time, params map[string]string, origin string) state.Row {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -357,10 +358,32 @@ func setDefault(l *loader, p *schedule.Param, n *node) {
 	}
 }
 
+// Bounds of a pattern, which each tick reads anew: its bytes, and the steps of the program that
+// package regexp makes of it.
+const (
+	maxPattern      = 500
+	maxPatternSteps = 5000
+)
+
+// isLarge reports whether an expression becomes a program of more than maxPatternSteps steps.
+func isLarge(parsed *syntax.Regexp) bool {
+	program, err := syntax.Compile(parsed.Simplify())
+	return err == nil && len(program.Inst) > maxPatternSteps
+}
+
 // readPattern reads a regular expression.
 func readPattern(r *reader, n *node) (string, bool) {
 	text, ok := r.NonEmptyText(n)
 	if !ok {
+		return "", false
+	}
+	if len(text) > maxPattern {
+		r.Problemf(n, "look at the value in the command", "%s is longer than %d bytes", r.Key, maxPattern)
+		return "", false
+	}
+	if parsed, err := syntax.Parse(text, syntax.Perl); err == nil && isLarge(parsed) {
+		r.Problemf(n, "repeat less, or look at the value in the command",
+			"%s %s would take each tick too long to read", r.Key, yamldoc.Quote(text))
 		return "", false
 	}
 	if _, err := regexp.Compile(text); err != nil {

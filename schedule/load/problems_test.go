@@ -126,6 +126,10 @@ var mistakes = []struct {
 		"schedule.yaml:5:9: task \"t\": user must be text, not true\n  hint: write it in quotes if that is its name"}},
 	{"a file of an output that is true", one("output: {file: true}"), []string{
 		"schedule.yaml:5:18: task \"t\": output.file must be text, not true\n  hint: write it in quotes if that is its name"}},
+	{"patterns that each tick would read for long", one("params:\n  A: {default: a, pattern: '\\pL{999}\\pL{999}\\pL{999}\\pL{999}\\pL{999}\\pL{999}'}\n" +
+		"  B: {default: a, pattern: '" + strings.Repeat("a", 501) + "'}\n  C: {default: a, pattern: 'a{999}|a'}"), []string{
+		"schedule.yaml:6:30: task \"t\": params.A.pattern \"\\\\pL{999}\\\\pL{999}\\\\pL{999}\\\\pL{999}\\\\pL{999}\\\\pL{999}\" would take each tick too long to read\n  hint: repeat less, or look at the value in the command",
+		"schedule.yaml:7:30: task \"t\": params.B.pattern is longer than 500 bytes\n  hint: look at the value in the command"}},
 	{"params that nobody could set", one(strings.Join([]string{
 		`params:`,
 		`  SCHED_RUN: x`,

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"sched/schedule"
@@ -71,7 +73,62 @@ func (r *Visit) Trigger(task string, a Asking) (request view.Request, err error)
 	return r.submit(actor, row, a, "trigger", task)
 }
 
+// A hook starts at most maxHookCalls runs in hookSpan. A stranger with its key could otherwise
+// start as many processes as the machine bears, and fill the audit log.
+const (
+	maxHookCalls = 10
+	hookSpan     = time.Minute
+)
+
+// A hookThrottle counts the calls of each hook. It is safe for concurrent use.
+type hookThrottle struct {
+	mu    sync.Mutex
+	calls map[string][]time.Time // in the last hookSpan, by the name of the hook
+}
+
+// take counts a call, unless the hook has had its calls: then it returns after how long the hook
+// has another one.
+func (t *hookThrottle) take(hook string, now time.Time) (wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	isOld := func(at time.Time) bool { return now.Sub(at) >= hookSpan || at.After(now) }
+	calls := slices.DeleteFunc(t.calls[hook], isOld)
+	if len(calls) >= maxHookCalls {
+		wait = hookSpan - now.Sub(calls[0])
+	} else {
+		calls = append(calls, now)
+	}
+	if t.calls == nil {
+		t.calls = map[string][]time.Time{}
+	}
+	t.calls[hook] = calls
+	return wait
+}
+
+// checkHook refuses a call of a hook whose last request waits still, or that was called often.
+func (r *Visit) checkHook() error {
+	tooMany := func(after int, format string, args ...any) *Problem {
+		p := NewProblem(http.StatusTooManyRequests, "call it less often", format, args...)
+		p.RetryAfter = after
+		return p
+	}
+	waits, err := r.actor().RequestWaits(r.Context(), r.Who.Task)
+	if err != nil {
+		return err
+	}
+	if waits {
+		return tooMany(60, "a run of %s that was asked for by this hook waits already", r.Who.Task)
+	}
+	if wait := r.server.hooks.take(r.Who.Name, r.server.Now()); wait > 0 {
+		return tooMany(int(wait/time.Second)+1, "this hook was called %d times in a minute", maxHookCalls)
+	}
+	return nil
+}
+
 func postHook(r *Visit) (any, error) {
+	if err := r.checkHook(); err != nil {
+		return nil, err
+	}
 	request, err := r.Trigger(r.Who.Task, Asking{})
 	if missing, ok := errors.AsType[*schedule.MissingValueError](err); ok {
 		return nil, badRequest(HookHint, "a hook sets no params: %v", missing)

@@ -176,3 +176,25 @@ func TestThePauseOfATaskCalledEverything(t *testing.T) {
 		t.Errorf("the ids are %q", ids)
 	}
 }
+
+func TestAHookHasTenCallsAMinute(t *testing.T) {
+	var throttle hookThrottle
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for n := range maxHookCalls {
+		if wait := throttle.take("a", now.Add(time.Duration(n)*time.Second)); wait != 0 {
+			t.Errorf("call %d waits %s", n, wait)
+		}
+	}
+	if wait := throttle.take("a", now.Add(20*time.Second)); wait != 40*time.Second {
+		t.Errorf("one more waits %s", wait)
+	}
+	if wait := throttle.take("b", now.Add(20*time.Second)); wait != 0 {
+		t.Errorf("another hook waits %s", wait)
+	}
+	if wait := throttle.take("a", now.Add(time.Minute)); wait != 0 {
+		t.Errorf("after a minute it waits %s", wait)
+	}
+	if wait := throttle.take("a", now.Add(time.Minute)); wait != time.Second {
+		t.Errorf("one of the ten has ended, and the next waits %s", wait)
+	}
+}

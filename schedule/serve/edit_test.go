@@ -219,6 +219,27 @@ func TestAPutAsJSONKeepsItsOrder(t *testing.T) {
 	}
 }
 
+// A task that is nested deep is refused at once: to read it took ten seconds, as often as somebody
+// sent it.
+func TestATaskThatIsNestedDeepIsRefusedAtOnce(t *testing.T) {
+	b := newBox(t, shop)
+	deep := strings.Repeat("[", 31_000) + strings.Repeat("]", 31_000)
+	for kind, body := range map[string]string{
+		"application/json": `{"command": ` + deep + "}",
+		"application/yaml": "command: " + deep,
+	} {
+		began := time.Now()
+		answer := b.call(call{scope: ScopeEdit, method: "PUT", route: "/tasks/{name}", values: []string{"x"}, body: body,
+			headers: map[string]string{"Content-Type": kind, "If-None-Match": "*"}})
+		if answer.status/100 != 4 {
+			t.Errorf("%s: %+v", kind, answer)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: it took %s", kind, took)
+		}
+	}
+}
+
 // Two servers write into one folder at the same time. Each change that was answered with success is
 // in the file: nobody writes over what they have not seen.
 func TestTwoServersLoseNoEdit(t *testing.T) {

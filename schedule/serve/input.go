@@ -215,20 +215,35 @@ func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error
 			return nil, NewProblem(http.StatusUnsupportedMediaType,
 				"send it with `Content-Type: application/json`", "the body is not JSON")
 		}
+		// copyValue finds a key that is given twice, and bounds the nesting.
+		err := copyValue(&bytes.Buffer{}, json.NewDecoder(bytes.NewReader(r.body)), 0)
 		decoder := json.NewDecoder(bytes.NewReader(r.body))
 		decoder.DisallowUnknownFields()
-		err := decoder.Decode(&body)
+		if err == nil {
+			err = decoder.Decode(&body)
+		}
 		if err == nil {
 			err = expectEnd(decoder)
 		}
-		if err == nil {
-			err = copyValue(&bytes.Buffer{}, json.NewDecoder(bytes.NewReader(r.body))) // finds a key given twice
+		if bytes.Equal(bytes.TrimSpace(r.body), []byte("null")) {
+			err = errors.New("it is null, and no object")
 		}
 		if err != nil {
 			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
 		}
 		return handle(r, body)
 	}
+}
+
+// A stringList is a list of a body. Null is no list: a script that has no names must not get what
+// leaving the list out means.
+type stringList []string
+
+func (l *stringList) UnmarshalJSON(text []byte) error {
+	if bytes.Equal(text, []byte("null")) {
+		return errors.New("a list is null: leave it out, or write its names")
+	}
+	return json.Unmarshal(text, (*[]string)(l))
 }
 
 // expectEnd returns an error if something comes behind what was read.
@@ -285,7 +300,7 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 	seen := map[string]bool{}
 	for decoder.More() {
 		var line bytes.Buffer
-		if err := copyMember(&line, decoder, seen); err != nil {
+		if err := copyMember(&line, decoder, seen, 1); err != nil {
 			return badBody(err)
 		}
 		if line.String() != `"name": `+oneLine(name) {
@@ -303,7 +318,7 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 
 // copyMember writes a member of an object as copyValue does. The error also says that its key is
 // there twice: package json takes the last one.
-func copyMember(out *bytes.Buffer, decoder *json.Decoder, seen map[string]bool) error {
+func copyMember(out *bytes.Buffer, decoder *json.Decoder, seen map[string]bool, depth int) error {
 	token, err := decoder.Token()
 	if err != nil {
 		return err
@@ -314,11 +329,18 @@ func copyMember(out *bytes.Buffer, decoder *json.Decoder, seen map[string]bool) 
 	}
 	seen[key] = true
 	out.WriteString(key + ": ")
-	return copyValue(out, decoder)
+	return copyValue(out, decoder, depth)
 }
 
-// copyValue reads a value and writes it in one line. Members of objects stay in their order.
-func copyValue(out *bytes.Buffer, decoder *json.Decoder) error {
+// maxNesting is how deep objects and lists of a body may lie in each other.
+const maxNesting = 50
+
+// copyValue reads a value and writes it in one line. Members of objects stay in their order. depth
+// is how deep the value lies.
+func copyValue(out *bytes.Buffer, decoder *json.Decoder, depth int) error {
+	if depth > maxNesting {
+		return fmt.Errorf("it is nested more than %d levels deep", maxNesting)
+	}
 	start, err := decoder.Token()
 	if _, isNested := start.(json.Delim); !isNested || err != nil {
 		out.WriteString(oneLine(start))
@@ -329,9 +351,9 @@ func copyValue(out *bytes.Buffer, decoder *json.Decoder) error {
 	for comma := ""; decoder.More(); comma = ", " {
 		out.WriteString(comma)
 		if start == json.Delim('{') {
-			err = copyMember(out, decoder, seen)
+			err = copyMember(out, decoder, seen, depth+1)
 		} else {
-			err = copyValue(out, decoder)
+			err = copyValue(out, decoder, depth+1)
 		}
 		if err != nil {
 			return err

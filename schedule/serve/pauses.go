@@ -15,13 +15,13 @@ import (
 // everything is paused. Without From it is paused now, and without For and Until until somebody
 // ends it.
 type PauseRequest struct {
-	Tasks  []string `json:"tasks,omitempty"`
-	Tags   []string `json:"tags,omitempty"`
-	From   string   `json:"from,omitempty"`  // a time as commands take it
-	For    *float64 `json:"for,omitempty"`   // seconds
-	Until  string   `json:"until,omitempty"` // a time as commands take it
-	Stop   bool     `json:"stop,omitempty"`  // the runs that go on when it begins are stopped
-	Reason string   `json:"reason,omitempty"`
+	Tasks  stringList `json:"tasks,omitempty"`
+	Tags   stringList `json:"tags,omitempty"`
+	From   string     `json:"from,omitempty"`  // a time as commands take it
+	For    *float64   `json:"for,omitempty"`   // seconds
+	Until  string     `json:"until,omitempty"` // a time as commands take it
+	Stop   bool       `json:"stop,omitempty"`  // the runs that go on when it begins are stopped
+	Reason string     `json:"reason,omitempty"`
 }
 
 // A Pausing is a pause with the id by which it is ended.

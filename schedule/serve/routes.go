@@ -185,7 +185,7 @@ func routes() []route {
 			status: 204, errors: []int{404}},
 		{method: "POST", path: "/hooks/{key}", scope: ScopeHook, handle: postHook,
 			about:  "Trigger one task; takes no input. The key is of `sched serve token --hook TASK`",
-			status: 202, value: view.Request{}, errors: []int{404, 409}},
+			status: 202, value: view.Request{}, errors: []int{404, 409, 429}},
 
 		{method: "PUT", path: "/tasks/{name}", scope: ScopeEdit, handle: putTask,
 			about:  "Write a task into the folder of --edit: its keys as YAML or JSON, without name",

@@ -63,6 +63,7 @@ type Server struct {
 	watcher        *watcher
 	forecasts      chan *forecast.Cache
 	forecastTurns  turns
+	hooks          hookThrottle
 	stopping       chan struct{} // bounds the runs that are being stopped at the same time
 	forecastPlaces chan struct{} // bounds the requests for forecasts that wait or are answered
 	places         chan struct{} // bounds the requests that are answered at the same time

@@ -40,8 +40,16 @@ func (s *Server) LoginPath(scope Scope) string {
 // login begins a session of each schedule that knows the link or the token. After an error it has
 // begun none.
 func (a *access) login(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil { // a body that is cut off costs no look at the connections
+		writeProblem(w, badRequest("", "the form cannot be read"))
+		return
+	}
 	code, text := r.PostFormValue("code"), r.PostFormValue("token")
-	user, err := a.sessionUser(r)
+	var user string
+	known, err := a.knows(code, text)
+	if err == nil && known {
+		user, err = a.sessionUser(r)
+	}
 	credentials := make([]Token, len(a.all))
 	for i, member := range a.all {
 		if err == nil {
@@ -67,6 +75,20 @@ func (a *access) login(w http.ResponseWriter, r *http.Request) {
 	default:
 		a.refuse(w, r, "This token is not one of this server, or was revoked.")
 	}
+}
+
+// knows reports whether a schedule knows the link or the token. It uses up no link. Only then does
+// login look up who asks, because that reads the table of all connections of the machine.
+func (a *access) knows(code, text string) (bool, error) {
+	for _, member := range a.all {
+		if _, ok := member.links.Load(tokenHash(code)); ok && code != "" {
+			return true, nil
+		}
+		if _, ok, err := member.tokens.find(text); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
 // credential returns the token with the text, or, if there is a code, a Token that stands for the
@@ -232,24 +254,41 @@ func (a *access) cookie(r *http.Request, value string) *http.Cookie {
 }
 
 // withSession returns all tokens and one more session, without the sessions that are over now. If
-// there are maxSessions, the one that ends first is left out.
+// there are maxSessions, the credential with the most sessions loses the one that ends first: who
+// signs in a thousand times signs nobody else out.
 func withSession(all []Token, session Token, now time.Time) []Token {
-	first, sessions := -1, 0
 	all = slices.DeleteFunc(slices.Clone(all),
 		func(t Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
+	if sessions := sessionsIn(all); sessions >= maxSessions {
+		first := mostSessions(append(slices.Clip(all), session))
+		all = slices.Delete(all, first, first+1)
+	}
+	return append(all, session)
+}
+
+// mostSessions returns the index of a session of the credential with the most sessions: of the
+// session that ends first.
+func mostSessions(all []Token) (first int) {
+	counts := map[string]int{}
+	for _, t := range all {
+		if t.Session != nil {
+			counts[t.Session.TokenHash]++
+		}
+	}
+	first = -1
 	for i, t := range all {
 		if t.Session == nil {
 			continue
 		}
-		sessions++
-		if first < 0 || t.Session.Until.Before(all[first].Session.Until) {
+		more := 0
+		if first >= 0 {
+			more = counts[t.Session.TokenHash] - counts[all[first].Session.TokenHash]
+		}
+		if first < 0 || more > 0 || more == 0 && t.Session.Until.Before(all[first].Session.Until) {
 			first = i
 		}
 	}
-	if sessions >= maxSessions {
-		all = slices.Delete(all, first, first+1)
-	}
-	return append(all, session)
+	return first
 }
 
 // A link is a login link that was not used yet. Links end with the server.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -240,6 +242,48 @@ func TestManySessions(t *testing.T) {
 	all = withSession(all, session("new", 2*time.Hour), now)
 	if sessionsIn(all) != maxSessions || all[0].Name != "ci" || all[1].Name != "0" || all[len(all)-1].Name != "new" {
 		t.Errorf("%d, %v, %v", sessionsIn(all), all[:2], all[len(all)-1])
+	}
+}
+
+// A thousand sessions of a token that may only read sign out neither the operator nor a login link.
+func TestTheSessionsOfOneTokenSignNobodyElseOut(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	session := func(name, of string, until time.Duration) Token {
+		return Token{Name: name, Session: &Session{TokenHash: of, Until: now.Add(until)}}
+	}
+	all := []Token{session("operator", "operate", time.Minute), session("link", "", time.Minute)}
+	for n := range 3 * maxSessions {
+		all = withSession(all, session(fmt.Sprint(n), "read", time.Hour+time.Duration(n)*time.Second), now)
+	}
+	if sessionsIn(all) != maxSessions || all[0].Name != "operator" || all[1].Name != "link" ||
+		all[2].Name != fmt.Sprint(2*maxSessions+2) {
+		t.Errorf("%d, %v", sessionsIn(all), all[:3])
+	}
+}
+
+// A form that is cut off, and a token that nobody knows, are refused before the server asks the
+// machine which user has the connection: that reads a table with a line for each connection.
+func TestALoginThatIsRefusedLooksAtNoConnections(t *testing.T) {
+	b := newBox(t, shop)
+	for _, row := range []struct {
+		body io.Reader
+		want string
+	}{
+		{io.MultiReader(strings.NewReader("token=x"), iotest.ErrReader(io.ErrUnexpectedEOF)), "the form cannot be read"},
+		{strings.NewReader("token=guess"), "This token is not one of this server"},
+		{strings.NewReader("code=guess"), "This link was used before"},
+		{strings.NewReader(""), "This token is not one of this server"},
+		{strings.NewReader("token=" + b.tokens[ScopeRead]), "nobody knows who asks"},
+	} {
+		r := httptest.NewRequest("POST", "/login", row.body)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.RemoteAddr = "127.0.0.1:1" // no process has this connection
+		local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}
+		w := httptest.NewRecorder()
+		b.server.access.login(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, local)))
+		if !strings.Contains(w.Body.String(), row.want) {
+			t.Errorf("%s: %d: %s", row.want, w.Code, w.Body)
+		}
 	}
 }
 
