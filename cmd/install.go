@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -95,6 +96,9 @@ func (a installCommand) install(o installOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := a.checkUnitVariables(o); err != nil {
+		return err
+	}
 	if len(installation.diff) == 0 {
 		fmt.Fprintf(a.out, "it is installed already in %s\n", installation.where)
 		return nil
@@ -117,6 +121,41 @@ func (a installCommand) install(o installOptions) error {
 		}
 	}
 	return a.awaitTick(s, before)
+}
+
+// checkUnitVariables refuses a schedule that needs a variable which a service of the system lacks:
+// its ticks would not have what the shell of this user has.
+func (a installCommand) checkUnitVariables(o installOptions) error {
+	if o.systemd == "" || os.Geteuid() != 0 {
+		return nil // the manager of a user may have been given more
+	}
+	file, err := a.findConfig()
+	if err != nil {
+		return err
+	}
+	loadWith := func(lookup func(string) (string, bool)) {
+		options := a.options()
+		options.Getenv = lookup
+		_, err = load.File(file, options)
+	}
+	unit := []string{"PATH=", "LANG="} // systemd sets them, whatever they are
+	if o.user != "" {
+		uid, lookupErr := numberOf(o.user)
+		if lookupErr == nil {
+			lookupErr = process.AsUser(uid, unit, nil, loadWith)
+		}
+		err = cmp.Or(lookupErr, err)
+	} else {
+		variables, _ := process.AccountVariables(os.Getuid())
+		loadWith(process.Lookup(append(variables, unit...)))
+	}
+	invalid, isInvalid := errors.AsType[*load.InvalidError](err)
+	if !isInvalid {
+		return err
+	}
+	a.printProblems(invalid.Problems)
+	return usage("write the values into the schedule, or into a file that `env_file` or ${file:PATH} names",
+		"the ticks of a unit have no variables of this shell: nothing is installed")
 }
 
 // loadFor loads the schedule as the ticks of a user will; "" is the user of this process. Root

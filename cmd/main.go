@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -80,6 +81,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	process.CloseOnExecFrom(3)
 	// A process of sched usually ends after a moment. So it collects garbage less often than usual.
 	debug.SetGCPercent(400)
+	setAccountVariables()
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -89,6 +91,22 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		a.addCompletions(root)
 	}
 	return a.finishOutput(a.reportError(root.Execute()))
+}
+
+// setAccountVariables sets HOME, USER, LOGNAME and SHELL, as far as they are missing, as cron does.
+// systemd sets none of them in a service of the system without `User=`, and the tasks of a crontab
+// start in HOME.
+func setAccountVariables() {
+	isMissing := func(name string) bool { _, isSet := os.LookupEnv(name); return !isSet }
+	if !slices.ContainsFunc([]string{"HOME", "USER", "LOGNAME", "SHELL"}, isMissing) {
+		return
+	}
+	variables, _ := process.AccountVariables(os.Getuid()) // a user without an account has none
+	for _, pair := range variables {
+		if name, value, _ := strings.Cut(pair, "="); isMissing(name) {
+			os.Setenv(name, value)
+		}
+	}
 }
 
 // become replaces this process by a command for another user, if sched called itself for that.

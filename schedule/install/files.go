@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -189,12 +190,10 @@ func (s Systemd) systemctl(arguments ...string) Command {
 // fill returns the text of a unit.
 func (s Systemd) fill(name string) string {
 	unit, _ := units.ReadFile("units/" + name)
-	user, target := "", "multi-user.target"
-	if s.User != "" {
-		user = "User=" + s.User + "\n"
-	}
+	// With User= systemd sets HOME, LOGNAME and SHELL, for root, too.
+	user, target := "User="+cmp.Or(s.User, "root")+"\n", "multi-user.target"
 	if s.OfUser {
-		target = "default.target"
+		user, target = "", "default.target"
 	}
 	return strings.NewReplacer(
 		"%FILE%", strings.ReplaceAll(s.File, "%", "%%"),

@@ -191,6 +191,16 @@ func BecomeUser(uid int, env []string, keep ...string) ([]string, error) {
 	return a.userEnviron(env, keep), err
 }
 
+// AccountVariables returns what cron sets for a user: HOME, USER and LOGNAME as the account has
+// them, and SHELL.
+func AccountVariables(uid int) ([]string, error) {
+	a, err := accountOfNumber(uid)
+	if err != nil {
+		return nil, err
+	}
+	return append(a.variables(), "SHELL=/bin/sh"), nil
+}
+
 // userEnviron returns the part of an environment that the user may know: MachineVariables, and the
 // variables named in keep; with the variables of the account.
 func (a account) userEnviron(env, keep []string) []string {
