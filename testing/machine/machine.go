@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,25 +35,53 @@ func Sized(usual, all int) int {
 	return usual
 }
 
-// taking is the file whose lock a test has that has its turn.
+// taking is the file whose lock the process of a test has that has its turn.
 var taking = filepath.Join(os.TempDir(), fmt.Sprintf("sched-test-turn-%d", os.Getuid()))
 
-// Turn waits until no other test has its turn, in any package, and then has it until its end. Tests
-// that start dozens of processes, or that use both processors for seconds, take turns: side by side
-// they would make each other late. The kernel ends a turn with the process of the test.
+// longest is how long a test waits for its turn. Then it goes on beside the others.
+const longest = 3 * time.Minute
+
+// having is the test of this process that has its turn; "" for none.
+var (
+	mu     sync.Mutex
+	having string
+)
+
+// Turn waits until no other test has its turn, in any package, and then has it until its end, with
+// its parts. Tests that start dozens of processes, or that use both processors for seconds, take
+// turns: side by side they would make each other late. The kernel ends a turn with the process of
+// the test.
+//
+// A test whose parts run in parallel leaves Turn to them: they may wait for tests that wait for a
+// turn.
 func Turn(t testing.TB) {
 	t.Helper()
 	file, err := os.OpenFile(taking, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+	for end := time.Now().Add(longest); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		mu.Lock()
+		if having != "" && strings.HasPrefix(t.Name()+"/", having+"/") {
+			mu.Unlock()
+			file.Close()
+			return
+		}
+		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			having = t.Name()
+			mu.Unlock()
+			break
+		}
+		mu.Unlock()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		file.Close()
+		if having == t.Name() {
+			having = ""
+		}
+	})
 }
 
 // usual is how long a fork takes on a machine for which the bounds of the tests are made.

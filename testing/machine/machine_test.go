@@ -12,6 +12,7 @@ func TestOneTestAtATimeHasItsTurn(t *testing.T) {
 		t.Run("turn", func(t *testing.T) {
 			t.Parallel()
 			Turn(t)
+			Turn(t) // has it
 			if n := having.Add(1); n > 1 {
 				t.Errorf("%d tests have their turn", n)
 			}
