@@ -40,9 +40,10 @@ type Locks interface {
 	// may unlock the file.
 	Acquire(ctx context.Context, name string, holder Holder) (Lock, error)
 
-	// Adopt returns the lock on name that another process acquired for holder.Run, with a lease
-	// from holder.Since on. The file is the inherited descriptor of the lock, or nil. Adopt does
-	// not check that the run still has the mutex.
+	// Adopt returns the lock on name that another process acquired for holder.Run. Nobody knows
+	// when its lease began: LeaseBegan says now, until the lease is renewed. The file is the
+	// inherited descriptor of the lock, or nil. Adopt does not check that the run still has the
+	// mutex.
 	Adopt(name string, holder Holder, inherited *os.File) Lock
 
 	// Claim takes key for holder, for every server, and keeps it until the given time at least;
@@ -66,8 +67,8 @@ type Lock interface {
 	// lasts as long as the processes of its run.
 	Lease() time.Duration
 
-	// LeaseBegan returns the earliest time at which the lease, or its last renewal, may have begun;
-	// zero for a lock that is no lease.
+	// LeaseBegan returns the earliest time at which the lease, or its last renewal, may have begun,
+	// by clock.Steady; zero for a lock that is no lease.
 	LeaseBegan() time.Time
 
 	// Renew begins the lease anew. It returns *LostError if the run did not have the mutex all the

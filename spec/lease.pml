@@ -6,12 +6,14 @@
  *   renew    redis.lease.Renew, sqlstore.lease.Renew, run.Renewer.judge, run.Renewer.renew
  *   start    run.Renewer.HeldToStart, run.supervision.stopIfLockLost
  *   look     run.Renewer.stopInTime (on_lost_lease: stop)
+ *   killed   run.Leases.Renew of the witness: the lease counts from the renewal that the row has
  *   finish   redis.lease.Release, sqlstore.lease.Release
  *
  * RUNS runs of one task, each on a server of its own, want one mutex. Time goes in thirds of a
  * lease. A process that is not frozen acts in each of them. FREEZES processes stand still, each for
  * as long as it likes. The store may leave OUTAGES requests without an answer, whether it did what
- * they say or not, and an answer may take a third of a lease. -DSTOP: on_lost_lease is stop.
+ * they say or not, and an answer may take a third of a lease. -DSTOP: on_lost_lease is stop. KILLS
+ * processes are killed while their command runs, and another one takes over at once.
  *
  * It is checked that two commands go on at once only if the lease of one of both ended while its
  * process was frozen, or got no answer, or if the store lost its data; with -DSTOP an outage alone
@@ -33,6 +35,9 @@
 #ifndef FREEZES
 #define FREEZES 1
 #endif
+#ifndef KILLS
+#define KILLS 0
+#endif
 #define LEASE 3
 #define MARGIN 1 /* before its end, a command is stopped, or not started any more */
 #define NOBODY 9
@@ -40,16 +45,19 @@
 
 #ifdef TRACE
 #include "trace.pml"
+#define WRITES(i) true
 #else
+#define WRITES(i) wrote[i] = held[i]
 mtype = { IDLE, KEPT, RUNS_ITS, DONE };
 
 mtype is[RUNS] = IDLE;
 byte now = 1, holder = NOBODY, until;  /* the store */
 byte held[RUNS];    /* since when the process believes to have the lease; 0: it is lost */
+byte wrote[RUNS];   /* what it has written down of that, for the process that takes over */
 byte asked[RUNS];   /* when the renewal began whose answer is on its way; 0: none */
 bool answer[RUNS];  /* that it brings: the lease goes on */
 bool acted[RUNS], frozen[RUNS];
-byte frozenSoFar, outages;
+byte frozenSoFar, outages, killed;
 
 /* What only the checks know. */
 bool froze[RUNS];   /* since its last renewal */
@@ -86,7 +94,7 @@ inline renewIn(i, good) {
 
 inline judge(i, begun, good) {
 	if
-	:: good -> held[i] = begun
+	:: good -> held[i] = begun; WRITES(i)
 	:: else -> held[i] = 0 /* it is noted */
 	fi
 }
@@ -133,12 +141,12 @@ inline release(i) {
 #ifndef TRACE
 inline finish(i) {
 	release(i);
-	is[i] = DONE; held[i] = 0; asked[i] = 0; answer[i] = 0; excused[i] = 0; other[i] = 0; missed[i] = 0; froze[i] = 0
+	is[i] = DONE; held[i] = 0; wrote[i] = 0; asked[i] = 0; answer[i] = 0; excused[i] = 0; other[i] = 0; missed[i] = 0; froze[i] = 0
 }
 
 inline start(i) {
 	assert((HAS(i) && !other[i]) || lost);
-	is[i] = RUNS_ITS;
+	is[i] = RUNS_ITS; WRITES(i);
 	for (n : 0 .. RUNS - 1) {
 		if
 		:: n != i && is[n] == RUNS_ITS -> assert(excused[n] || excused[i] || lost)
@@ -187,6 +195,13 @@ proctype run_(byte i) {
 		:: held[i] != 0 && AGE(i) < LEASE -> renew(i)
 #endif
 		fi }
+	:: atomic { is[i] == RUNS_ITS && killed < KILLS -> killed++; frozen[i] = false; asked[i] = 0; answer[i] = 0;
+#ifdef TAKEOVER_IS_NEW
+		held[i] = now
+#else
+		held[i] = wrote[i]
+#endif
+		}
 	:: atomic { is[i] == RUNS_ITS && !frozen[i] && !acted[i] -> acted[i] = true;
 		hear(i);
 		if

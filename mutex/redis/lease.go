@@ -14,6 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"sched/mutex"
+	"sched/schedule/clock"
 )
 
 // A lease is a lock: a key that ends unless it is renewed. It is safe for concurrent use.
@@ -21,7 +22,7 @@ type lease struct {
 	store  *Store
 	name   string
 	holder mutex.Holder
-	began  atomic.Pointer[time.Time] // when the lease began, or a moment earlier: the request was sent then
+	began  atomic.Pointer[time.Time] // when the request was sent after which the lease began: see LeaseBegan
 
 	mu       sync.Mutex // one renewal or release at a time
 	value    string     // of the key; "" until learnValue has set it, for an adopted lock
@@ -30,7 +31,7 @@ type lease struct {
 
 // Acquire takes name with a lease. A run that has it gets it again: its answer may have been lost.
 func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
-	begun := time.Now()
+	begun := clock.Steady()
 	text, err := s.take(ctx, "lock", name, holder, s.config.Lease)
 	if err != nil {
 		return nil, err
@@ -40,10 +41,10 @@ func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (
 	return l, nil
 }
 
-// Adopt returns the lock of a run, with a lease from holder.Since on.
+// Adopt returns the lock of a run.
 func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
-	l := &lease{store: s, name: name, holder: holder}
-	l.began.Store(&holder.Since)
+	l, now := &lease{store: s, name: name, holder: holder}, clock.Steady()
+	l.began.Store(&now)
 	return l
 }
 
@@ -69,7 +70,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	}
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	begun := time.Now()
+	begun := clock.Steady()
 	found, err := l.store.read(ctx, l.key(), l.store.key("broken", l.name))
 	if err != nil {
 		return err

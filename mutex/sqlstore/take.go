@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule/clock"
 )
 
 // An attempt is a row that a call of takeRow wants for a run. A worker collects attempts from
@@ -160,7 +161,7 @@ type lease struct {
 	store  *Store
 	name   string
 	holder mutex.Holder
-	began  atomic.Pointer[time.Time] // when the lease began, or a moment earlier: the request was sent then
+	began  atomic.Pointer[time.Time] // when the request was sent after which the lease began: see LeaseBegan
 
 	mu       sync.Mutex // one renewal or release at a time
 	released bool
@@ -175,10 +176,10 @@ func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (
 	return l, nil
 }
 
-// Adopt returns the lock of a run, with a lease from holder.Since on.
+// Adopt returns the lock of a run.
 func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
-	l := &lease{store: s, name: name, holder: holder}
-	l.began.Store(&holder.Since)
+	l, now := &lease{store: s, name: name, holder: holder}, clock.Steady()
+	l.began.Store(&now)
 	return l
 }
 
@@ -189,7 +190,7 @@ func (l *lease) LeaseBegan() time.Time { return *l.began.Load() }
 
 // takeRow takes the row of the lock, and begins the lease.
 func (l *lease) takeRow(ctx context.Context) error {
-	sent := time.Now()
+	sent := clock.Steady()
 	err := l.store.takeRow(ctx, kindLock, l.name, l.holder, l.store.config.Lease)
 	if err == nil {
 		l.began.Store(&sent)
@@ -211,7 +212,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
-	sent, s := time.Now(), l.store
+	sent, s := clock.Steady(), l.store
 	answers, err := s.execute(ctx, s.target.renewLock,
 		s.config.Lease.Milliseconds(), s.config.Namespace, rowName(kindLock, l.name), l.holder.Run)
 	if err != nil {

@@ -14,3 +14,6 @@ func bootID() string {
 
 // sinceBoot is not known: what the kernel says of its boot moves with the clock.
 func sinceBoot() (time.Duration, bool) { return 0, false }
+
+// steadyClock is the clock of Steady: it goes on while the machine sleeps (clock_gettime(3)).
+const steadyClock = unix.CLOCK_MONOTONIC_RAW

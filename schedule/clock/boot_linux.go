@@ -21,3 +21,6 @@ func sinceBoot() (time.Duration, bool) {
 	err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
 	return time.Duration(t.Nano()), err == nil
 }
+
+// steadyClock is the clock of Steady. CLOCK_MONOTONIC stands still while the machine sleeps.
+const steadyClock = unix.CLOCK_BOOTTIME

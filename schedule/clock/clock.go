@@ -3,13 +3,16 @@
 //
 // Decisions go by the time that is handed down to them (the minute of a tick); this package is for
 // what really happens: when a command was started, how long somebody waits. Deadlines that must
-// survive a clock that is set go by time.Now and its monotonic reading instead.
+// survive a clock that is set go by time.Now and its monotonic reading instead, and leases by
+// Steady.
 package clock
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Now and After are time.Now and time.After, except in the binary that the tests build: its clock
@@ -59,3 +62,16 @@ var BootID = sync.OnceValue(bootID)
 // The binary that the tests build has a machine that booted when the tests say (cmd/testclock.go).
 // Only that file may set BootID and SinceBoot.
 var SinceBoot func() (since time.Duration, ok bool) = sinceBoot
+
+// Steady returns the time by a clock that nobody sets, and that goes on while the machine sleeps.
+// It counts from the boot, as if that had been in 1970: only the time between two calls means
+// something, in all processes of one boot. Only tests may set it.
+var Steady = steady
+
+func steady() time.Time {
+	var t unix.Timespec
+	if unix.ClockGettime(steadyClock, &t) != nil { // a kernel without such a clock
+		return time.Now().Round(0)
+	}
+	return time.Unix(t.Unix()).UTC()
+}

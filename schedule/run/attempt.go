@@ -141,7 +141,7 @@ func (s *supervision) start(n int) *process.Process {
 // run.
 func (s *supervision) announce(n int) bool {
 	s.result.Attempt.Number = n
-	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID()}
+	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID(), Leased: s.lease.began()}
 	err := s.row.recordStart(attempt)
 	if s.row.isTaken(err) { // the result of this process is written nowhere
 		setStopped(&s.result, "before attempt %d: %v", n, err)

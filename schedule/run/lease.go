@@ -15,7 +15,8 @@ import (
 )
 
 // This file renews the leases of locks that runs hold in a store, as long as the process that
-// waits for the run lives. A loss is noted, or stops the command in time.
+// waits for the run lives. A loss is noted, or stops the command in time. The age of a lease is
+// counted by clock.Steady, in each process of the run alike.
 
 // errLost is why a command is stopped if its task says on_lost_lease: stop.
 var errLost = errors.New("since its lease was lost")
@@ -28,8 +29,7 @@ const (
 	// timer would come late: timers stand still while the machine sleeps.
 	lookEvery = time.Second
 
-	// forever is the age of a lease that is lost, or that began in the future because the clock was
-	// set back: nobody knows how old it is.
+	// forever is the age of a lease that is lost.
 	forever = time.Duration(math.MaxInt64)
 )
 
@@ -67,13 +67,20 @@ func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it
 // returns ends when the lease is lost, if the task has on_lost_lease: stop.
 func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
-	return r.Leases.Renew(ctx, LeaseTerms{
+	terms := LeaseTerms{
 		Lock:    r.lock,
 		Note:    r.row.note,
 		Stop:    r.task.StopOnLostLease,
 		Adopted: r.leftover != nil,
 		Unknown: r.adopted && r.row.Phase == state.Ready,
-	})
+	}
+	if terms.Stop {
+		terms.Renewed = r.row.recordRenewal
+	}
+	if terms.Stop && terms.Adopted {
+		terms.Began, terms.Unknown = r.row.Attempt.Leased, false
+	}
+	return r.Leases.Renew(ctx, terms)
 }
 
 // LeaseTerms are a lock, and what its renewals mean for the run.
@@ -84,6 +91,12 @@ type LeaseTerms struct {
 
 	Adopted bool // the supervisor that renewed it was killed: it must be renewed at once
 	Unknown bool // it must be renewed before a command is started
+
+	// Renewed writes down when the last renewal began, for a process that takes over; nil: nobody
+	// asks. Began is what a killed supervisor wrote down last. If Stop and Adopted are set, the
+	// command stops in time before a lease that began then ends, or at the boot for the zero time.
+	Renewed func(began time.Time)
+	Began   time.Time
 }
 
 // A Renewer is the lease of a run's lock while this process waits for the run. For a lock that is
@@ -96,7 +109,7 @@ type Renewer struct {
 	end       func()
 
 	mu     sync.Mutex
-	held   time.Time // when the lease began that is held; zero: see isHeld
+	held   time.Time // when the lease began that is held, by clock.Steady; zero: see isHeld
 	killBy time.Time // when a command that stopInTime stopped is killed; else zero
 	lost   []string  // the notes of the row about each loss
 }
@@ -109,7 +122,14 @@ func (s *Leases) Renew(ctx context.Context, terms LeaseTerms) (context.Context, 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &Renewer{LeaseTerms: terms, cancel: cancel}
-	if !terms.Unknown {
+	switch {
+	case terms.Unknown:
+	case terms.Stop && terms.Adopted:
+		l.held = terms.Began
+		if l.held.IsZero() {
+			l.held = time.Unix(0, 0) // the boot, by clock.Steady
+		}
+	default:
 		l.held = terms.Lock.LeaseBegan()
 	}
 	s.Drop(terms.Lock)
@@ -161,9 +181,12 @@ func (l *Renewer) renew() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
-	begun := time.Now()
+	begun := clock.Steady()
 	err := l.Lock.Renew(ctx)
 	l.judge(begun, err)
+	if err == nil && l.Renewed != nil && l.until.Err() == nil {
+		l.Renewed(begun)
+	}
 	return err
 }
 
@@ -194,7 +217,7 @@ func (l *Renewer) judge(begun time.Time, err error) {
 		l.held = begun
 	case errors.As(err, new(*mutex.LostError)):
 		l.lose(err)
-	case elapsed(l.held, begun) > l.Lock.Lease():
+	case begun.Sub(l.held) > l.Lock.Lease():
 		l.lose(fmt.Errorf("the lease could not be renewed for %s: %w", l.Lock.Lease(), err))
 	}
 }
@@ -222,12 +245,16 @@ func (l *Renewer) margin() time.Duration { return l.Lock.Lease() / 4 }
 func (l *Renewer) stopInTime() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left := l.Lock.Lease() - elapsed(l.held, time.Now())
+	left := l.Lock.Lease() - clock.Steady().Sub(l.held)
 	if l.until.Err() != nil || !l.isHeld() || left > l.margin() {
 		return
 	}
 	l.killBy = time.Now().Add(left - l.margin()/5)
-	l.lose(fmt.Errorf("its lease ends in %s, and could not be renewed", left.Round(100*time.Millisecond)))
+	ends := fmt.Sprintf("its lease ends in %s", left.Round(100*time.Millisecond))
+	if left <= 0 {
+		ends = "its lease may have ended"
+	}
+	l.lose(fmt.Errorf("%s, and could not be renewed", ends))
 }
 
 // KillAfter returns how long a command may take to end by itself: as long as its task says, but no
@@ -261,15 +288,18 @@ func (l *Renewer) HeldToStart() (lost string) {
 func (l *Renewer) age() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	age := elapsed(l.held, time.Now())
-	if !l.isHeld() || age < 0 {
+	if !l.isHeld() {
 		return forever
 	}
-	return age
+	return clock.Steady().Sub(l.held)
 }
 
-// elapsed returns how long ago something was, by the clock that says more: the monotonic one stands
-// still while the machine sleeps, the wall clock may be set back.
-func elapsed(since, now time.Time) time.Duration {
-	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+// began returns when the lease began that is held, if a loss stops the command; else zero.
+func (l *Renewer) began() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.Stop {
+		return time.Time{}
+	}
+	return l.held
 }

@@ -166,8 +166,16 @@ func (r *ownRow) recordStart(attempt state.Attempt) error {
 // recordPID writes down the process of the attempt.
 func (r *ownRow) recordPID(pid int) {
 	attempt := state.Attempt{Number: r.Attempt.Number, PID: pid}
-	record := func(ctx context.Context) error { return r.own.Forked(ctx, r.ID, attempt) }
+	record := func(ctx context.Context) error { return r.own.Amend(ctx, r.ID, attempt) }
 	r.write(record, func() { r.Attempt.PID = pid })
+}
+
+// recordRenewal writes down when the lease of the lock was renewed last, while the command runs.
+// The process that takes the run over reads that. Our copy of the row stays as it is.
+func (r *ownRow) recordRenewal(at time.Time) {
+	r.write(func(ctx context.Context) error {
+		return r.own.Amend(ctx, r.ID, state.Attempt{Number: r.Attempt.Number, Leased: at})
+	}, nil)
 }
 
 // recordEnding writes down that we are about to end the command, and why. If this process is killed

@@ -86,7 +86,7 @@ func BenchmarkRun(b *testing.B) {
 		_, err := db.Runs().Request(ctx, row)
 		must(b, err)
 		must(b, ours.Start(ctx, row.ID, Attempt{Number: 1, At: slot}))
-		must(b, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
+		must(b, ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
 		must(b, ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: slot}}))
 	}
 }

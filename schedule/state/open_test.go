@@ -243,7 +243,7 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	}
 	live := row
 	live.Phase, live.Attempt = Running, Attempt{Number: 1, At: noon}
-	if err := ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 1}); !errors.Is(err, ErrGone) {
+	if err := ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 1}); !errors.Is(err, ErrGone) {
 		t.Fatalf("%v", err)
 	}
 	if db.SetAside() == "" {
@@ -254,7 +254,7 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	must(t, db.Runs().Record(ctx, []Row{traceless}, false)) // by a tick that does not find the run
 	must(t, ours.Restore(ctx, live))
 	must(t, ours.Restore(ctx, live))
-	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 1}))
+	must(t, ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 1}))
 
 	fmt.Fprint(other.in, "x")
 	if line := other.line(); line != "added\n" {
@@ -531,7 +531,7 @@ func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 				return
 			}
 			errs[i] = errors.Join(ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}),
-				ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: i + 1}),
+				ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: i + 1}),
 				ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}))
 		})
 	}

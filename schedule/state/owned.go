@@ -114,18 +114,21 @@ func (o Owned) Acquired(ctx context.Context, run string, locked bool, seat strin
 // a row that is still ready has never been started.
 func (o Owned) Start(ctx context.Context, run string, a Attempt) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'running',
-			attempt = :attempt, attempt_started = :at, boot = :boot, pid = NULL, started = coalesce(started, :at),
+			attempt = :attempt, attempt_started = :at, boot = :boot, leased = :leased, pid = NULL,
+			started = coalesce(started, :at),
 			not_before = NULL, until = NULL, waits_for = '', reason = '', kind = '',
 			waited = waited + coalesce(max(:at - waiting_since, 0), 0), waiting_since = NULL
 		WHERE id = :run AND owner = :owner AND phase = 'ready'`,
-		named{"attempt": a.Number, "at": packTime(a.At), "boot": a.Boot})
+		named{"attempt": a.Number, "at": packTime(a.At), "boot": a.Boot, "leased": packTime(a.Leased)})
 }
 
-// Forked writes down the process of the attempt that Start announced.
-func (o Owned) Forked(ctx context.Context, run string, a Attempt) error {
-	return o.update(ctx, run, `UPDATE run SET pid = :pid
+// Amend writes down what was not known when Start announced the attempt: its process, or a later
+// renewal of the lease.
+func (o Owned) Amend(ctx context.Context, run string, a Attempt) error {
+	return o.update(ctx, run, `UPDATE run SET
+			pid = coalesce(:pid, pid), leased = coalesce(max(leased, :leased), :leased, leased)
 		WHERE id = :run AND owner = :owner AND phase = 'running' AND attempt = :attempt`,
-		named{"pid": a.PID, "attempt": a.Number})
+		named{"pid": orNull(a.PID), "leased": packTime(a.Leased), "attempt": a.Number})
 }
 
 // Ending says that we are about to end the command of the attempt, and why. A reader of the exit

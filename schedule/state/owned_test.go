@@ -25,7 +25,13 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 		!r.Started.Equal(noon.Add(time.Second)) {
 		t.Errorf("%+v", r)
 	}
-	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
+	must(t, ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
+	for _, renewed := range []int64{70, 90, 80} { // an answer may come late
+		must(t, ours.Amend(ctx, row.ID, Attempt{Number: 1, Leased: time.Unix(renewed, 0)}))
+	}
+	if a := get(t, db, row.ID).Attempt; a.PID != 4711 || a.Leased.Unix() != 90 {
+		t.Errorf("after renewals: %+v", a)
+	}
 	must(t, ours.AwaitRetry(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second},
 		noon.Add(30*time.Second)))
 	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 ||
@@ -126,7 +132,7 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 			"HandOver":   late.HandOver(ctx, 1, row.ID),
 			"Wait":       late.Wait(ctx, row.ID, Wait{For: ForMutex}, ""),
 			"Start":      late.Start(ctx, row.ID, Attempt{Number: 1}),
-			"Forked":     late.Forked(ctx, row.ID, Attempt{Number: 0, PID: 1}),
+			"Amend":      late.Amend(ctx, row.ID, Attempt{Number: 0, PID: 1}),
 			"Again":      late.AwaitRetry(ctx, row.ID, Result{}, noon),
 			"Defer":      late.Defer(ctx, row.ID, Result{}, noon, nil),
 			"Finish":     late.Finish(ctx, row.ID, Result{Outcome: outcome.Lost}, nil),
@@ -157,7 +163,7 @@ func TestPhasesFollowEachOther(t *testing.T) {
 	db := open(t, folder(t))
 	ours := owned(t, db)
 	allowed := map[string][]Phase{
-		"Wait": {Ready}, "Start": {Ready}, "Forked": {Running}, "Again": {Running}, "Defer": {Ready, Running},
+		"Wait": {Ready}, "Start": {Ready}, "Amend": {Running}, "Again": {Running}, "Defer": {Ready, Running},
 		"Finish": {Ready, Running},
 		"End":    {Ready, Running, Finishing},
 	}
@@ -165,7 +171,7 @@ func TestPhasesFollowEachOther(t *testing.T) {
 		for name, do := range map[string]func(run string) error{
 			"Wait":   func(run string) error { return ours.Wait(ctx, run, Wait{For: ForMutex, Since: noon}, "") },
 			"Start":  func(run string) error { return ours.Start(ctx, run, Attempt{Number: 1, At: noon}) },
-			"Forked": func(run string) error { return ours.Forked(ctx, run, Attempt{PID: 1}) },
+			"Amend":  func(run string) error { return ours.Amend(ctx, run, Attempt{PID: 1}) },
 			"Again":  func(run string) error { return ours.AwaitRetry(ctx, run, Result{}, noon) },
 			"Defer":  func(run string) error { return ours.Defer(ctx, run, Result{}, noon, nil) },
 			"Finish": func(run string) error { return ours.Finish(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}, nil) },

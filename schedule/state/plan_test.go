@@ -183,7 +183,7 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 	minute := r.Slot
 	if r.Phase == Planned || r.Phase == Ready {
 		err = errors.Join(err, ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}),
-			ours.Forked(ctx, r.ID, Attempt{Number: 1, PID: 1}))
+			ours.Amend(ctx, r.ID, Attempt{Number: 1, PID: 1}))
 	}
 	if r.Phase != Finishing {
 		err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}, nil))

@@ -101,6 +101,7 @@ type Attempt struct {
 	At     time.Time // when it began
 	PID    int       // of the command, and of its process group; 0 before it is known
 	Boot   string    // of the machine, in which it began
+	Leased time.Time // when the lease of its lock was renewed last, by clock.Steady; zero if a loss stops nothing
 }
 
 // A Result is what became of a run.

@@ -3,7 +3,7 @@ package state
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats}
+var migrations = []string{tables, repeats, leased}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -230,6 +230,11 @@ const addToTotal = `
 const repeats = `
 ALTER TABLE run ADD COLUMN repeats INTEGER; -- of a retry: the slot that its command is for; NULL: slot
 CREATE INDEX run_repeats ON run (task, outcome, repeats) WHERE repeats IS NOT NULL;
+`
+
+// leased is the version in which a run with on_lost_lease: stop keeps the age of its lease.
+const leased = `
+ALTER TABLE run ADD COLUMN leased INTEGER; -- when its lease was renewed last, after the boot; NULL: a loss stops nothing
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

@@ -194,7 +194,7 @@ func begun(t *testing.T, s *schedule.Schedule, task string) *begunRun {
 	row := state.Row{ID: r.id, Task: task, Slot: noon, Origin: "by a test"}
 	attempt := state.Attempt{Number: 1, PID: 1, At: time.Now()}
 	if err = errors.Join(r.own.Begin(t.Context(), row), r.own.Start(t.Context(), r.id, attempt),
-		r.own.Forked(t.Context(), r.id, attempt)); err != nil {
+		r.own.Amend(t.Context(), r.id, attempt)); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule/clock"
 	"sched/testing/storetest"
 )
 
@@ -172,20 +173,20 @@ func (c *client) Claim(ctx context.Context, key string, until time.Time, holder 
 }
 
 func (c *client) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
-	begun := time.Now()
+	begun := clock.Steady()
 	_, err := c.take(ctx, "lock", name, holder, mutex.DefaultLease)
 	if err != nil {
 		return nil, err
 	}
 	l := &lease{client: c, name: name, holder: holder, leased: begun}
 	if c.defects["answer"] {
-		l.leased = time.Now()
+		l.leased = clock.Steady()
 	}
 	return l, nil
 }
 
 func (c *client) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
-	return &lease{client: c, name: name, holder: holder, leased: holder.Since}
+	return &lease{client: c, name: name, holder: holder, leased: clock.Steady()}
 }
 
 func (c *client) Break(_ context.Context, name string) (holder mutex.Holder, err error) {
@@ -261,7 +262,7 @@ func (l *lease) Renew(context.Context) error {
 	if released {
 		return nil
 	}
-	begun, err := time.Now(), error(nil)
+	begun, err := clock.Steady(), error(nil)
 	renew := func() {
 		l.client.node.do(func(get func(string) string, set func(string, string, time.Duration)) {
 			has, broken := mutex.HolderOf(get(l.key())), mutex.HolderOf(get("broken "+l.name))

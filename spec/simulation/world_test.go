@@ -127,9 +127,9 @@ func (w *world) randomSpan(r *rand.Rand, least, most time.Duration) span {
 
 // run does everything that happens in the world, and has the judge look at it.
 func (w *world) run() {
-	now := clock.Now
-	clock.Now = func() time.Time { return w.current.Load().now() }
-	defer func() { clock.Now = now }()
+	now, steady := clock.Now, clock.Steady
+	clock.Now, clock.Steady = func() time.Time { return w.current.Load().now() }, time.Now
+	defer func() { clock.Now, clock.Steady = now, steady }()
 	var all sync.WaitGroup
 	for _, at := range w.dataLoss {
 		all.Go(func() {

@@ -501,6 +501,31 @@ func TestALeaseThatCannotBeRenewedStopsItsCommandBeforeItEnds(t *testing.T) {
 	}
 }
 
+// The lease of a killed supervisor counts from its last renewal, and not from the moment at which
+// the witness takes over: by then it has had no answer for some time.
+func TestALeaseOfAKilledSupervisorStopsItsCommandBeforeItEnds(t *testing.T) {
+	const lease, before = 10 * time.Second, 4 * time.Second
+	redis := redistest.Start(t)
+	s := newServers(t, 1, redis.URL, strings.ReplaceAll(held, "kill_after: 1s",
+		"kill_after: 1m\n    on_lost_lease: stop")+"\n")[0]
+	s.Write("schedule.yaml", strings.NewReplacer("lease: 5s", "lease: "+lease.String(),
+		"      echo $SCHED_RUN", "      trap '' TERM; echo $SCHED_RUN").Replace(s.Read("schedule.yaml")))
+	s.tick()
+	_, supervisor, command := s.pids()
+	redis.Pause()
+	begun := time.Now()
+	s.Until("some of the lease is over", func() bool { return time.Since(begun) > before })
+	s.Kill(supervisor)
+	s.Gone(command)
+	if took := time.Since(begun); took > lease {
+		t.Errorf("it took %s", took)
+	}
+	if r := s.Outcome("long", 1); r.Outcome != "stopped" ||
+		!strings.Contains(strings.Join(r.Notes, "\n"), "could not be renewed") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Each row is a way for Redis to be gone while a run goes on.
 func TestAnOutageSkipsOrRunsAsTheTaskSays(t *testing.T) {
 	t.Parallel()

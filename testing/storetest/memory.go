@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule/clock"
 )
 
 // ErrDown is the error of a Memory that is down, or whose answer was lost.
@@ -108,7 +109,7 @@ func (m *Memory) Acquire(ctx context.Context, name string, holder mutex.Holder) 
 		}
 		delete(m.broken, [2]string{name, holder.Run})
 		m.locks[name] = lent{holder, now.Add(mutex.DefaultLease)}
-		lock = &memoryLock{store: m, name: name, run: holder.Run, leased: time.Now()}
+		lock = &memoryLock{store: m, name: name, run: holder.Run, leased: clock.Steady()}
 		return nil
 	})
 	if err != nil {
@@ -118,7 +119,7 @@ func (m *Memory) Acquire(ctx context.Context, name string, holder mutex.Holder) 
 }
 
 func (m *Memory) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
-	return &memoryLock{store: m, name: name, run: holder.Run, leased: holder.Since}
+	return &memoryLock{store: m, name: name, run: holder.Run, leased: clock.Steady()}
 }
 
 func (m *Memory) Claim(ctx context.Context, key string, until time.Time, holder mutex.Holder) error {
@@ -256,7 +257,7 @@ func (l *memoryLock) Renew(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
-	begun := time.Now()
+	begun := clock.Steady()
 	err := l.store.call(ctx, func(now time.Time) error {
 		has, ok := l.store.locks[l.name]
 		held, broken := ok && has.until.After(now), l.store.broken[[2]string{l.name, l.run}]
