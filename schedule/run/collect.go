@@ -189,7 +189,7 @@ func (r *Run) endUnwatched(code *int) state.Row {
 	case len(alive) > 0:
 		result.Reason = "nobody watched it any more, so what was left of its command was ended"
 	case r.row.Phase != state.Running || group == 0:
-		result.Reason = "sched was killed before the command started, or right after"
+		result.Reason = "nobody knows whether its command started: the process that was to start it is gone"
 	default:
 		result.Reason = "its processes vanished, and nobody saw how it ended"
 	}

@@ -162,8 +162,11 @@ const (
 // FinishInherited finishes background runs that this process inherited (startFinish), with the
 // results that their supervisor wrote down: all at the same time, so that none delays another.
 func (c Caller) FinishInherited(ids []string) error {
-	ctx := context.Background()
-	row, err := c.DB.Runs().Row(ctx, ids[0])
+	ctx, row := context.Background(), state.Row{}
+	err := persistence{ending: c.Terminate}.read(func() (err error) { // a moment ago the database could be written
+		row, err = c.DB.Runs().Row(ctx, ids[0])
+		return err
+	})
 	if err != nil {
 		return err
 	}

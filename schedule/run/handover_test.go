@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -217,5 +218,45 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	}
 	if _, err := os.Stat(theirs.Row().Output); err != nil {
 		t.Errorf("the output of the other process is gone: %v", err)
+	}
+}
+
+// A supervisor that could not open the database just when it got its runs dropped them all, and the
+// next tick called them lost.
+func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	storage := StorageAt(dir, nil)
+	owner, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := NewCaller(storage, state.Tick, os.Environ())
+	task := &schedule.Task{Name: "report", Mutex: "report",
+		Command: schedule.Command{List: []string{"echo", "printed"}}, Dir: t.TempDir(),
+		Retry: schedule.Retry{Attempts: 1}, SuccessCodes: []int{0}}
+	r, err := tick.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report",
+		Slot: time.Now(), Background: true}, task, nil)
+	if err == nil {
+		err = r.row.handOver(owner.ID)
+	}
+	path := filepath.Join(dir, "sched.db")
+	if err := errors.Join(err, storage.DB.Close(), os.Rename(path, path+".away"), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	own := StorageAt(dir, nil)
+	defer own.DB.Close()
+	caller := NewCaller(own, state.Supervisor, os.Environ())
+	caller.Self = own.DB.As(owner)
+	s := &supervisor{caller: caller, terminate: ctx, kill: ctx, known: map[string]bool{}}
+	if !s.watch(r.row.ID, []*os.File{r.output}) {
+		t.Fatal("the supervisor does not watch the run")
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	s.runs.Wait()
+	if row, err := own.DB.Runs().Row(ctx, r.row.ID); err != nil || row.Outcome != outcome.Succeeded {
+		t.Errorf("%s %q, %v", row.Outcome, row.Reason, err)
 	}
 }

@@ -169,7 +169,7 @@ func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook) (note
 	if p, ok := process.Adopt(pid); ok {
 		note = awaitHook(ctx, name, p, age)
 	} else {
-		note = fmt.Sprintf("hook %s: nobody saw how it ended, because its supervisor was killed", name)
+		note = fmt.Sprintf("hook %s: nobody saw how it ended, because its supervisor is gone", name)
 	}
 	h.marks.markEnded(name, note)
 	return note, true

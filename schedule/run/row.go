@@ -80,6 +80,16 @@ func (p persistence) try(attempt func() (over bool)) {
 	}
 }
 
+// read calls what reads from the database until the database can be opened, or until the
+// persistence is over.
+func (p persistence) read(from func() error) (err error) {
+	p.try(func() bool {
+		err = from()
+		return !state.Unwritable(err)
+	})
+	return err
+}
+
 // persist is write for results that must not be lost while the database cannot be written.
 func (r *ownRow) persist(p persistence, change func(context.Context) error, then func()) (err error) {
 	p.try(func() bool {

@@ -117,15 +117,30 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 		closeAll(files)
 		return true
 	}
-	r, err := s.restore(id, files) // here, because each goroutine would have to grow a stack for it
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
-		closeAll(files)
-		s.unregister(id)
-		return false
+	r, err := s.restore(id, files, s.takeAwaiting) // here, because each goroutine would have to grow a stack for it
+	if err == nil {
+		s.runs.Go(func() { r.superviseBackground(s.terminate, s.kill, s.finishes.start) })
+		return true
 	}
-	s.runs.Go(func() { r.superviseBackground(s.terminate, s.kill, s.finishes.start) })
-	return true
+	if state.Unwritable(err) { // as on a full disk; nobody else has the files
+		s.runs.Go(func() { s.watchLater(id, files) })
+		return true
+	}
+	fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
+	closeAll(files)
+	s.unregister(id)
+	return false
+}
+
+// watchLater is watch for a run whose row cannot be read at this moment.
+func (s *supervisor) watchLater(id string, files []*os.File) {
+	r, err := s.restore(id, files, s.awaitRow)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sched: a background run is left to the next tick: %v\n", err)
+		closeAll(files)
+		return
+	}
+	r.superviseBackground(s.terminate, s.kill, s.finishes.start)
 }
 
 // descriptors returns the files that came with a message.
@@ -148,12 +163,15 @@ func closeAll(files []*os.File) {
 }
 
 // restore returns a run with its files, which belong to it then: its output, and then its locks.
-func (s *supervisor) restore(id string, files []*os.File) (*Run, error) {
+// The function find finds its row among the rows of this process.
+func (s *supervisor) restore(
+	id string, files []*os.File, find func(own state.Owned, id string) (state.Row, error),
+) (*Run, error) {
 	own, err := s.caller.Self.Owned(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	row, err := s.takeAwaiting(own, id)
+	row, err := find(own, id)
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +205,18 @@ func (s *supervisor) takeAwaiting(own state.Owned, id string) (state.Row, error)
 	}
 	delete(s.awaitingMessage, id)
 	return row, nil
+}
+
+// awaitRow reads the row of a run as soon as that is possible.
+func (s *supervisor) awaitRow(own state.Owned, id string) (row state.Row, err error) {
+	err = persistence{ending: s.terminate}.read(func() (err error) {
+		row, err = s.caller.DB.Runs().Row(context.Background(), id)
+		return err
+	})
+	if err == nil && row.Owner != own.ID {
+		err = fmt.Errorf("run %s was not given to this process", id)
+	}
+	return row, err
 }
 
 const (
@@ -228,10 +258,13 @@ func (s *supervisor) takeOverAll(wanted func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row
 	if err == nil {
-		rows, err = own.Rows(context.Background(), false)
+		err = persistence{ending: s.terminate}.read(func() (err error) {
+			rows, err = own.Rows(context.Background(), false)
+			return err
+		})
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "sched: the runs of a killed supervisor are left to the next tick: %v\n", err)
+		fmt.Fprintf(os.Stderr, "sched: background runs are left to the next tick: %v\n", err)
 		return
 	}
 	for _, row := range rows {

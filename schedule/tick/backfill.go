@@ -14,8 +14,8 @@ import (
 
 // The reasons for which a slot was missed that a dead tick had planned.
 const (
-	killedBefore = "sched run was killed before it came to it"
-	killedAsking = "sched run was killed before it came to it, or while it asked its conditions"
+	goneBefore = "the sched run that had planned it is gone, and recorded nothing of it"
+	goneAsking = "the sched run that had planned it is gone, perhaps while it asked its conditions"
 )
 
 // startedUnrecorded is the reason of a lost run that a dead tick had begun and could not record.
@@ -111,9 +111,9 @@ func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 // settleLeft does what the fate of a slot that a dead tick left demands, and ends the condition
 // commands that the tick left.
 func (b *backfill) settleLeft(row state.Row) {
-	task, key, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, killedBefore
+	task, key, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, goneBefore
 	if task != nil && len(task.ConditionCommands) > 0 {
-		reason = killedAsking
+		reason = goneAsking
 	}
 	becomes := b.fateOf(row, task)
 	if becomes != fateBegunUnseen { // else the process that lives is the command of the run
@@ -136,7 +136,7 @@ func (b *backfill) settleLeft(row state.Row) {
 		b.runNow++
 		b.ledger.runs[key] = plannedRun{
 			run:  row.ID,
-			note: "sched run was killed when it had claimed the slot, before the run began",
+			note: "the sched run that had claimed the slot is gone, and had not begun the run",
 		}
 	case fateMissed:
 		b.leftMissed[row.Task] = append(b.leftMissed[row.Task], miss{row.Slot, reason})

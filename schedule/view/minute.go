@@ -261,7 +261,7 @@ func (q *Inquiry) unrecordedText(ctx context.Context, slot time.Time) (string, e
 			keep.RunsPerTask), nil
 	case around.After.IsZero():
 		return "nothing was recorded since " + q.TimeText(around.Before) +
-			": no `sched run` came since, or one that did is still at work or was killed", nil
+			": no `sched run` came since, or one that did is still at work, or is gone and recorded nothing", nil
 	case around.TaskFirst.IsZero():
 		return "nothing was ever recorded of this task: it is new, " +
 			"or was switched off or called something else then", nil
@@ -270,10 +270,10 @@ func (q *Inquiry) unrecordedText(ctx context.Context, slot time.Time) (string, e
 			"; it was not in the schedule yet, switched off, or called something else", nil
 	case around.After.Before(minute.Add(time.Minute)):
 		return "nothing is recorded, though a tick of this minute recorded other tasks: " +
-			"it was killed before this one, or the schedule was another one then", nil
+			"it recorded nothing of this one, or the schedule was another one then", nil
 	}
 	return "nothing was recorded between " + q.TimeText(around.Before) + " and " + q.TimeText(around.After) +
-		": no `sched run` came then, or it was killed", nil
+		": no `sched run` came then, or it recorded nothing", nil
 }
 
 // tickAtWork says that the tick of the slot's minute is still at work, if a foreground run of that

@@ -50,7 +50,7 @@ func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
 	b.Gone(back)
 	b.Gone(once)
 	if r := b.Outcome("back", 1); r.Outcome != "missed" ||
-		r.Reason != "sched run was killed before it came to it, or while it asked its conditions" {
+		r.Reason != "the sched run that had planned it is gone, perhaps while it asked its conditions" {
 		t.Errorf("%+v", r)
 	}
 	if r := b.Outcome("once", 1); r.Outcome != "succeeded" || !strings.HasPrefix(r.Slot, "2026-01-01T10:00") {
