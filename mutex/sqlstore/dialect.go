@@ -11,6 +11,7 @@ import (
 // Statements of both databases. target.sql and fill replace what is in braces:
 //
 //   - {now} is the time of the database in milliseconds at the beginning of the statement.
+//   - {clock} is that time when it is evaluated: after a wait for the transaction of somebody else.
 //   - {entry}, {log} and {version} are our tables.
 //   - {names}, {rows} of {entry} and {values} of {log} are as many lists of ? as a call has.
 const (
@@ -19,7 +20,6 @@ const (
 	selectByTable = `SELECT name, value FROM {entry}
 WHERE schedule = ? AND name >= ? AND name < ? AND ends > {now} LIMIT ?`
 	insertRows   = `INSERT INTO {entry} (schedule, name, run, value, ends) VALUES {rows}`
-	updateEnd    = `UPDATE {entry} SET ends = {now} + ? WHERE schedule = ? AND name = ? AND run = ?`
 	updateValue  = `UPDATE {entry} SET value = ? WHERE schedule = ? AND name = ? AND value = ?`
 	deleteRow    = `DELETE FROM {entry} WHERE schedule = ? AND name = ?`
 	deleteOfRun  = deleteRow + ` AND run = ?`
@@ -39,6 +39,7 @@ type dialect struct {
 
 	primaryHint string // what to write if the server is a replica
 	now         string // the time, for {now}
+	clock       string // the time, for {clock}
 
 	// takeRows takes rows that do not exist, that have ended, or that the same run has. It returns
 	// the rows as they are then, also the rows of other runs.
@@ -59,13 +60,16 @@ var mysqlDialect = &dialect{
 
 	primaryHint: "name the primary in the URL",
 	now:         "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
+	// A statement takes less than a minute, also if the clock of the session changes meanwhile.
+	clock: "({now} + LEAST(GREATEST(TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) DIV 1000, 0), 60000))",
 	takeRows: insertRows + ` ON DUPLICATE KEY UPDATE
 value = IF(ends <= {now} AND run <> VALUES(run), VALUES(value), value),
 run = IF(ends <= {now}, VALUES(run), run),
-ends = IF(run = VALUES(run), VALUES(ends), ends);
+ends = IF(run = VALUES(run), VALUES(ends) - {now} + {clock}, ends);
 ` + selectByNames,
-	putRow:    insertRows + ` ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
-	renewLock: updateEnd + `; SELECT ROW_COUNT(), ''`,
+	putRow: insertRows + ` ON DUPLICATE KEY UPDATE run = VALUES(run), value = VALUES(value), ends = VALUES(ends)`,
+	renewLock: `UPDATE {entry} SET ends = {clock} + ? WHERE schedule = ? AND name = ? AND run = ?;
+SELECT ROW_COUNT(), ''`,
 	pruneRows: `DELETE FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ?`,
 	selectRisks: `SELECT 'innodb_flush_log_at_trx_commit is not 1', '' FROM DUAL WHERE @@innodb_flush_log_at_trx_commit <> 1
 UNION ALL SELECT '', 'refuses' FROM DUAL WHERE @@global.read_only`,
@@ -83,20 +87,25 @@ UNION ALL SELECT '', 'refuses' FROM DUAL WHERE @@global.read_only`,
 	}},
 }
 
+// PostgreSQL computes the values of an insert, and of a plain update, before it waits for the row.
 var postgresDialect = &dialect{
 	name: "PostgreSQL",
 	url:  "postgres://",
 
 	primaryHint: "name the primary in the URL, or all servers: postgres://user@host,host/database",
 	now:         "(extract(epoch FROM statement_timestamp()) * 1000)::bigint",
+	clock:       "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 	takeRows: `WITH taken AS (` + insertRows + ` ON CONFLICT (schedule, name) DO UPDATE SET
 value = CASE WHEN {entry}.run = excluded.run THEN {entry}.value ELSE excluded.value END,
-run = excluded.run, ends = excluded.ends
+run = excluded.run, ends = excluded.ends - {now} + {clock}
 WHERE {entry}.ends <= {now} OR {entry}.run = excluded.run RETURNING name, value)
 SELECT name, value FROM taken UNION ALL ` + selectByNames + ` AND name NOT IN (SELECT name FROM taken)`,
 	putRow: insertRows + ` ON CONFLICT (schedule, name) DO UPDATE SET
 run = excluded.run, value = excluded.value, ends = excluded.ends`,
-	renewLock: `WITH renewed AS (` + updateEnd + ` RETURNING name) SELECT count(*)::text, ''::bytea FROM renewed`,
+	renewLock: `WITH renewed AS (UPDATE {entry} SET ends = {clock} + ours.keep
+FROM (SELECT ?::bigint AS keep, schedule, name FROM {entry} WHERE schedule = ? AND name = ? AND run = ? FOR UPDATE) AS ours
+WHERE {entry}.schedule = ours.schedule AND {entry}.name = ours.name RETURNING ours.name)
+SELECT count(*)::text, ''::bytea FROM renewed`,
 	pruneRows: `DELETE FROM {entry} WHERE ctid = ANY (ARRAY (
 SELECT ctid FROM {entry} WHERE ends <= {now} ORDER BY ends LIMIT ? FOR UPDATE SKIP LOCKED))`,
 	selectRisks: `SELECT name || ' = off', ''::bytea FROM pg_settings
@@ -122,6 +131,7 @@ UNION ALL SELECT '', 'refuses'::bytea WHERE pg_is_in_recovery() OR current_setti
 func (t *target) sql(statement string) string {
 	withoutSchema := t.prefix[strings.Index(t.prefix, ".")+1:]
 	statement = strings.NewReplacer(
+		"{clock}", strings.ReplaceAll(t.clock, "{now}", t.now),
 		"{now}", t.now,
 		"{entry}", t.prefix+"entry",
 		"{log}", t.prefix+"log",

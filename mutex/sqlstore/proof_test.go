@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,18 +53,12 @@ func TestADeadlockIsTriedAgain(t *testing.T) {
 			mutex.Concurrently(2, func(i int) { errs[i] = s.Claim(ctx, string("ab"[i]), time.Now(), holder("run-1")) })
 			return errs
 		}
-		driver, dsn := "mysql", "sched:secret@tcp("+server.Address+")/"+server.Database()
 		count := "SELECT count FROM information_schema.INNODB_METRICS WHERE name = 'lock_deadlocks'"
 		if server.Name == sqltest.Postgres.Name {
 			server.Exec("ALTER DATABASE " + server.Database() + " SET deadlock_timeout = '100ms'")
-			driver, dsn = "pgx", server.URL("")
 			count = "SELECT pg_stat_force_next_flush(), deadlocks FROM pg_stat_database WHERE datname = current_database()"
 		}
-		db, err := sql.Open(driver, dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
+		db, _ := connect(t, server)
 		claimBoth()
 		before := server.Exec(count)
 		until(t, "there was a deadlock", func() bool {
@@ -173,4 +168,107 @@ func TestACertificateIsChecked(t *testing.T) {
 			refused(t, open(t, "shop", wrong).Claim(ctx, "slot", time.Now(), holder("run-1")), words)
 		}
 	})
+}
+
+// A stranger has the row locked, as with a transaction that is left open in a shell. What waits for
+// it counts from the end of the wait: a lease that began with the statement would be as good as over
+// at its birth, and a renewal that is executed late would make a lease shorter that was renewed
+// since.
+func TestWhatWaitedForALockedRowIsKeptFromThenOn(t *testing.T) {
+	const wait, lease, claim = time.Second, time.Minute, 2 * time.Hour
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		stranger, clock := connect(t, server)
+		renewed, _ := acquire(t, s, "renewed", "run-1"), acquire(t, s, "taken", "run-1")
+		if err := s.Claim(ctx, "claimed", time.Now(), holder("run-1")); err != nil {
+			t.Fatal(err)
+		}
+		// keptFor returns how long a row is kept after the stranger has let it go. The error is the one
+		// of what waited for the row.
+		keptFor := func(row string, waits func() error) (time.Duration, error) {
+			server.Exec("UPDATE sched_entry SET ends = 1 WHERE name <> 'lock/renewed'")
+			tx, err := stranger.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ends, released int64
+			row = " FROM sched_entry WHERE schedule = 'shop' AND name = '" + row + "'"
+			if err := tx.QueryRow("SELECT ends" + row + " FOR UPDATE").Scan(&ends); err != nil {
+				t.Fatal(err)
+			}
+			begun, waited := time.Now(), make(chan error, 1)
+			go func() { waited <- waits() }()
+			until(t, "it has waited", func() bool { return time.Since(begun) > wait })
+			if err := errors.Join(tx.QueryRow("SELECT "+clock).Scan(&released), tx.Commit()); err != nil {
+				t.Fatal(err)
+			}
+			err = <-waited
+			if err := stranger.QueryRow("SELECT ends" + row).Scan(&ends); err != nil {
+				t.Fatal(err)
+			}
+			return time.Duration(ends-released) * time.Millisecond, err
+		}
+		for row, test := range map[string]struct {
+			keep  time.Duration
+			waits func() error
+		}{
+			"lock/renewed":  {lease, func() error { return renewed.Renew(ctx) }},
+			"lock/taken":    {lease, func() error { _, err := s.Acquire(ctx, "taken", holder("run-2")); return err }},
+			"claim/claimed": {claim, func() error { return s.Claim(ctx, "claimed", time.Now(), holder("run-2")) }},
+		} {
+			until(t, "an answer has come in time", func() bool {
+				kept, err := keptFor(row, test.waits)
+				if err == nil && kept < test.keep-wait/2 {
+					t.Errorf("%s is kept for %s", row, kept)
+				}
+				return err == nil
+			})
+		}
+	})
+}
+
+// Databases may compare texts without regard to case, accents or blanks at the end.
+func TestKeysAreComparedByteByByte(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		if server.Name == sqltest.MariaDB.Name {
+			server.Exec("ALTER DATABASE " + server.Database() + " CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+		}
+		for i, name := range []string{"shop", "Shop", "shop ", "shöp", "sho\u0301p", "shóp"} {
+			s := open(t, name, server.URL(""))
+			for j, key := range []string{"a", "A", "a ", " a", "ä", "a\u0308"} {
+				run := fmt.Sprint("run-", i, j)
+				acquire(t, s, key, run)
+				if err := s.Claim(ctx, key, time.Now(), holder(run)); err != nil {
+					t.Errorf("%q of %q: %v", key, name, err)
+				}
+			}
+			for _, run := range []string{"run", "Run", "run ", "rún"} {
+				heldBy(t, s.Claim(ctx, "a", time.Now(), holder(run)), fmt.Sprint("run-", i, 0))
+				if err := s.Adopt("a", holder(strings.ToUpper(fmt.Sprint("run-", i, 0))), nil).Release(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+			if held, err := s.Held(ctx, "a", "A", "a ", " a", "ä", "a\u0308"); len(held) != 6 || err != nil {
+				t.Errorf("%q has %v, %v", name, held, err)
+			}
+		}
+	})
+}
+
+// connect opens a database as a stranger does, who may keep a transaction open. It also returns
+// what the time of the database is in its SQL, in milliseconds.
+func connect(t *testing.T, server *sqltest.Server) (db *sql.DB, clock string) {
+	t.Helper()
+	driver, dsn := "mysql", "sched:secret@tcp("+server.Address+")/"+server.Database()
+	clock = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000"
+	if server.Name == sqltest.Postgres.Name {
+		driver, dsn = "pgx", server.URL("")
+		clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db, clock
 }
