@@ -503,3 +503,42 @@ func TestAPoolerInTransactionModeIsEnough(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// A server may end statements that take too long, as when somebody has our rows locked. It undoes
+// them, so they are tried again.
+func TestAStatementThatTheServerEndsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, kind := range sqltest.Kinds {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			server := sqltest.Start(t, kind)
+			limits := map[string]string{
+				sqltest.Postgres.Name: "ALTER DATABASE sched SET statement_timeout = '100ms'",
+				sqltest.MariaDB.Name:  "SET GLOBAL max_statement_time = 0.1",
+			}
+			server.Exec(limits[kind.Name])
+			s := open(t, "shop", server.URL(""))
+			until(t, "it has a row", func() bool { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil })
+			stranger, _ := connect(t, server)
+			until(t, "an answer has come in time", func() bool { // a busy machine may let it wait too long
+				tx, err := stranger.Begin()
+				if err == nil {
+					_, err = tx.Exec("UPDATE sched_entry SET ends = ends + 1")
+				}
+				if err != nil {
+					return false
+				}
+				begun, claimed := time.Now(), make(chan error, 1)
+				go func() { claimed <- s.Claim(ctx, "slot", time.Now(), holder("run-1")) }()
+				until(t, "a statement was ended", func() bool { return time.Since(begun) > 500*time.Millisecond })
+				tx.Rollback()
+				err = <-claimed
+				if text := fmt.Sprint(err); err != nil && !strings.Contains(text, "in time") &&
+					!strings.Contains(text, "does not answer") {
+					t.Fatal(err)
+				}
+				return err == nil
+			})
+		})
+	}
+}

@@ -170,10 +170,9 @@ func TestACertificateIsChecked(t *testing.T) {
 	})
 }
 
-// A stranger has the row locked, as with a transaction that is left open in a shell. What waits for
-// it counts from the end of the wait: a lease that began with the statement would be as good as over
-// at its birth, and a renewal that is executed late would make a lease shorter that was renewed
-// since.
+// A stranger has the row locked, as with a transaction that is left open in a shell. A lease that
+// waits for it counts from the end of the wait. Else it could be over at its birth, and a renewal
+// that is executed late would make a lease shorter that was renewed since.
 func TestWhatWaitedForALockedRowIsKeptFromThenOn(t *testing.T) {
 	const wait, lease, claim = time.Second, time.Minute, 2 * time.Hour
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
@@ -183,8 +182,8 @@ func TestWhatWaitedForALockedRowIsKeptFromThenOn(t *testing.T) {
 		if err := s.Claim(ctx, "claimed", time.Now(), holder("run-1")); err != nil {
 			t.Fatal(err)
 		}
-		// keptFor returns how long a row is kept after the stranger has let it go. The error is the one
-		// of what waited for the row.
+		// keptFor returns how long a row is kept after the stranger has let it go, and the error
+		// of the call that waited for the row.
 		keptFor := func(row string, waits func() error) (time.Duration, error) {
 			server.Exec("UPDATE sched_entry SET ends = 1 WHERE name <> 'lock/renewed'")
 			tx, err := stranger.Begin()

@@ -158,6 +158,14 @@ var knownErrors = []struct {
 		hint:  "is a transaction open that locks our tables?",
 	},
 	{
+		// The server ended the statement, and undid it: also at our own deadline (57014).
+		codes: "57014 25P04 1969 3024 1317",
+		again: true,
+		text:  "does not execute a statement in time",
+		hint: "is a transaction open that locks our tables, or do statement_timeout, max_statement_time " +
+			"or max_execution_time allow a statement less than two seconds?",
+	},
+	{
 		codes: "53300 1040 1203 1226",
 		again: true,
 		text:  "takes no more connections",
@@ -165,9 +173,9 @@ var knownErrors = []struct {
 			"a pooler needs fewer",
 	},
 	{
-		codes: "57P01 57P02 57P03 08000 08003 08006 1053 1047",
+		codes: "57P01 57P02 57P03 57P05 08000 08003 08006 1053 1047 1927 4031",
 		again: true,
-		text:  "is being stopped or started",
+		text:  "ends our connections: it is being stopped or started",
 		hint:  "is it running?",
 	},
 	{
