@@ -193,6 +193,90 @@ func TestTheEvaluatorOfTheProofImportsTheStandardLibraryAlone(t *testing.T) {
 	}
 }
 
+// openers are the functions that open, in the packages that know where the database is. None of
+// them opens the database.
+var openers = []string{"Owners.lockNew", "Owner.revive", "Owners.Alive", "Owners.RemoveStale", "file.exclusively",
+	"tryLock"}
+
+// An ordinary open of sched.db, or of -wal or -shm beside it, loses the locks of SQLite: the kernel
+// drops the locks that a process has on a file when the process closes any descriptor of the file
+// (fcntl(2)). Another process may then overwrite what a third one has committed.
+func TestSQLiteAloneOpensTheDatabase(t *testing.T) {
+	found := map[string]bool{}
+	for _, path := range sources(t) {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !namesDatabase(file) && filepath.ToSlash(filepath.Dir(path)) != "schedule/state" {
+			continue
+		}
+		for _, opener := range opening(file) {
+			found[opener] = true
+			if !slices.Contains(openers, opener) {
+				t.Errorf("%s: %s opens a file, and this file knows where the database is", path, opener)
+			}
+		}
+	}
+	for _, opener := range openers {
+		if !found[opener] {
+			t.Errorf("%s opens nothing", opener)
+		}
+	}
+	const bad = `package p; func (d *DB) backup() { os.Stat(d.path); io.Copy(to, must(os.Open(d.path + "-wal"))) }`
+	file, err := parser.ParseFile(token.NewFileSet(), "", bad, parser.SkipObjectResolution)
+	if err != nil || !namesDatabase(file) || !slices.Equal(opening(file), []string{"DB.backup"}) {
+		t.Errorf("%v, %t, %q", err, namesDatabase(file), opening(file))
+	}
+}
+
+// namesDatabase reports whether a file has the name of the database, or the end of a name beside
+// it.
+func namesDatabase(file *ast.File) (names bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
+			for _, name := range []string{"sched.db", "-wal\"", "-shm\"", "-journal\""} {
+				names = names || strings.Contains(text.Value, name)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// opening returns the functions of a file that open a file by its name, a method as Type.Name.
+func opening(file *ast.File) (functions []string) {
+	for _, declared := range file.Decls {
+		function, ok := declared.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		opens := false
+		ast.Inspect(function, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				x, isName := s.X.(*ast.Ident)
+				opens = opens || isName && slices.Contains([]string{"os", "statedir", "unix", "syscall", "ioutil"}, x.Name) &&
+					slices.ContainsFunc([]string{"Open", "Create", "ReadFile", "WriteFile", "WriteSynced", "Replace",
+						"Truncate", "Creat"}, func(begin string) bool { return strings.HasPrefix(s.Sel.Name, begin) })
+			}
+			return true
+		})
+		if !opens {
+			continue
+		}
+		name := function.Name.Name
+		if function.Recv != nil {
+			of := function.Recv.List[0].Type
+			if pointer, ok := of.(*ast.StarExpr); ok {
+				of = pointer.X
+			}
+			name = of.(*ast.Ident).Name + "." + name
+		}
+		functions = append(functions, name)
+	}
+	return functions
+}
+
 // sources returns the Go files of the program, without tests and what helps them, benchmarks, the
 // picture of the docs and the tools of packaging.
 func sources(t *testing.T) (paths []string) {
