@@ -27,7 +27,7 @@ import (
 //	plan.Commit()
 type Plan struct {
 	db   *DB
-	tx   *sql.Tx
+	tx   transaction
 	info os.FileInfo
 	over bool
 	self *Self // became an owner in this plan; nil: nobody did
@@ -39,7 +39,7 @@ func (db *DB) Plan(ctx context.Context) (*Plan, error) {
 	err := db.file.do(func(conn *sql.DB) error {
 		tx, err := conn.BeginTx(ctx, nil)
 		if err == nil {
-			plan = &Plan{db: db, tx: tx, info: db.file.info}
+			plan = &Plan{db: db, tx: transaction{tx: tx}, info: db.file.info}
 		}
 		return err
 	})
@@ -50,7 +50,7 @@ func (db *DB) Plan(ctx context.Context) (*Plan, error) {
 // set aside: plan anew.
 func (p *Plan) Commit() error {
 	p.over = true
-	if err := p.tx.Commit(); err != nil {
+	if err := p.tx.tx.Commit(); err != nil {
 		return p.failed(err)
 	}
 	return nil
@@ -60,7 +60,7 @@ func (p *Plan) Commit() error {
 func (p *Plan) Rollback() {
 	if !p.over {
 		p.over = true
-		_ = p.tx.Rollback()
+		_ = p.tx.tx.Rollback()
 		p.self.resign()
 	}
 }
@@ -68,7 +68,7 @@ func (p *Plan) Rollback() {
 // failed ends the plan, and sets a damaged file aside.
 func (p *Plan) failed(err error) error {
 	p.over = true
-	_ = p.tx.Rollback()
+	_ = p.tx.tx.Rollback()
 	p.self.resign()
 	if p.db.file.access == writing && Damaged(err) {
 		err = errors.Join(err, p.db.file.replace(p.info, err))
@@ -82,8 +82,8 @@ func (p *Plan) write(_ context.Context, op func(querier) error) error { return p
 
 // apply runs op in the plan's transaction. An error of the database ends the plan.
 func (p *Plan) apply(op func(querier) error) error {
-	err := op(querierOf(p.db.file, p.tx))
-	if primary(err) != 0 {
+	err := p.tx.apply(p.db.file, op)
+	if p.tx.err != nil || primary(err) != 0 {
 		return p.failed(err)
 	}
 	return err

@@ -311,7 +311,7 @@ func TestAPlanThatFailsWhileATickBecomesAnOwner(t *testing.T) {
 	plan, err := db.Plan(ctx)
 	must(t, err)
 	defer plan.Rollback()
-	if _, err := plan.tx.Exec("DROP TABLE owner"); err != nil {
+	if _, err := plan.tx.tx.Exec("DROP TABLE owner"); err != nil {
 		t.Fatal(err)
 	}
 	self, failed := db.Self(Tick), make(chan error)

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"path/filepath"
 	"sync"
 )
@@ -24,7 +25,83 @@ type connection interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+// A transaction executes nothing after its first error. SQLite may have undone all of it by then,
+// as on a full disk, and would commit each later statement by itself
+// (https://www.sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction).
+type transaction struct {
+	tx  *sql.Tx
+	err error // the first one
+}
+
+// apply runs op in the transaction. The error is the first one of the database, if there was one,
+// also if op went on after it.
+func (t *transaction) apply(f *file, op func(querier) error) error {
+	err := op(querierOf(f, t))
+	if t.err != nil && !errors.Is(err, t.err) {
+		return t.err
+	}
+	return err
+}
+
+func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (did sql.Result, err error) {
+	if t.err == nil {
+		did, t.err = t.tx.ExecContext(ctx, query, args...)
+	}
+	return did, t.err
+}
+
+func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	if t.err == nil {
+		rows, t.err = t.tx.QueryContext(ctx, query, args...)
+	}
+	return rows, t.err
+}
+
+func (t *transaction) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.row(ctx, func(ctx context.Context) *sql.Row { return t.tx.QueryRowContext(ctx, query, args...) })
+}
+
+// row asks for a row. After an error it asks with a context that is over: no other package can make
+// a sql.Row that has an error.
+func (t *transaction) row(ctx context.Context, ask func(context.Context) *sql.Row) *sql.Row {
+	if t.err != nil {
+		over, end := context.WithCancel(ctx)
+		end()
+		return ask(over)
+	}
+	row := ask(ctx)
+	t.err = row.Err()
+	return row
+}
+
+// A statement is prepared for one transaction.
+type statement struct {
+	*sql.Stmt
+	of *transaction
+}
+
+// prepare prepares a statement. The querier must be a transaction.
+func (q querier) prepare(ctx context.Context, query string) (*statement, error) {
+	t := q.connection.(*transaction)
+	if t.err != nil {
+		return nil, t.err
+	}
+	prepared, err := t.tx.PrepareContext(ctx, query)
+	t.err = err
+	return &statement{prepared, t}, err
+}
+
+func (s *statement) ExecContext(ctx context.Context, args ...any) (did sql.Result, err error) {
+	if s.of.err == nil {
+		did, s.of.err = s.Stmt.ExecContext(ctx, args...)
+	}
+	return did, s.of.err
+}
+
+func (s *statement) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
+	return s.of.row(ctx, func(ctx context.Context) *sql.Row { return s.Stmt.QueryRowContext(ctx, args...) })
 }
 
 // A store runs the reads and writes of a subject. A DB runs each in a transaction of its own; a
@@ -175,7 +252,7 @@ func (w *writes) do(f *file, op func(querier) error) error {
 func commit(f *file, together []*pendingWrite) {
 	if len(together) == 1 {
 		one := together[0]
-		one.err = transact(f, func(tx *sql.Tx) error { return one.op(querierOf(f, tx)) })
+		one.err = transact(f, func(tx *sql.Tx) error { return (&transaction{tx: tx}).apply(f, one.op) })
 		return
 	}
 	err := transact(f, func(tx *sql.Tx) error {
@@ -203,7 +280,7 @@ func (w *pendingWrite) inSavepoint(f *file, tx *sql.Tx) error {
 	if _, err := tx.Exec("SAVEPOINT apart"); err != nil {
 		return err
 	}
-	w.err = w.op(querierOf(f, tx))
+	w.err = (&transaction{tx: tx}).apply(f, w.op)
 	if Damaged(w.err) || Unwritable(w.err) {
 		return w.err
 	}

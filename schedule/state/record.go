@@ -68,9 +68,9 @@ func recordFirst(a, b Row) int {
 // A recorder adds rows in one transaction, with which its statements end.
 type recorder struct {
 	*inserter
-	findKnown         *sql.Stmt
-	deleteWaiting     *sql.Stmt  // of the row that waits for a run, or was planned for it
-	deleteWaitingSlot *sql.Stmt  // of the row that waits for a slot
+	findKnown         *statement
+	deleteWaiting     *statement // of the row that waits for a run, or was planned for it
+	deleteWaitingSlot *statement // of the row that waits for a slot
 	ranges            []rangeRow // the shortest first: if several hold a slot, the shortest counts it
 	hasNotBegun       bool       // a row waits, or is planned
 }
@@ -88,9 +88,9 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	if rec.inserter, err = newInserter(ctx, q); err != nil {
 		return nil, err
 	}
-	prepare := func(text string) (statement *sql.Stmt) {
+	prepare := func(text string) (statement *statement) {
 		if err == nil {
-			statement, err = q.PrepareContext(ctx, text)
+			statement, err = q.prepare(ctx, text)
 		}
 		return statement
 	}

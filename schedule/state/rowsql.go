@@ -245,16 +245,16 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 type inserter struct {
 	ctx       context.Context
 	q         querier
-	row       *sql.Stmt
-	knownBody *sql.Stmt
+	row       *statement
+	knownBody *statement
 }
 
 func newInserter(ctx context.Context, q querier) (*inserter, error) {
-	row, err := q.PrepareContext(ctx, insertRow)
+	row, err := q.prepare(ctx, insertRow)
 	if err != nil {
 		return nil, err
 	}
-	knownBody, err := q.PrepareContext(ctx, "SELECT id FROM definition WHERE digest = ?")
+	knownBody, err := q.prepare(ctx, "SELECT id FROM definition WHERE digest = ?")
 	return &inserter{ctx, q, row, knownBody}, err
 }
 
@@ -277,7 +277,7 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 
 // define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for
 // an empty snapshot.
-func define(ctx context.Context, q querier, known *sql.Stmt, snapshot json.RawMessage) (id int64, err error) {
+func define(ctx context.Context, q querier, known *statement, snapshot json.RawMessage) (id int64, err error) {
 	if len(snapshot) == 0 {
 		return 0, nil
 	}

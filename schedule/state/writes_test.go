@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -74,5 +75,63 @@ func TestRunsBeginAllOrNone(t *testing.T) {
 	}
 	if _, err := db.Runs().Row(ctx, rows[0].ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the other one began: %v", err)
+	}
+}
+
+// A full disk ends a transaction, also for a write that goes on after the error. SQLite committed
+// each later statement by itself.
+func TestNothingIsCommittedAfterTheFirstErrorOfATransaction(t *testing.T) {
+	t.Parallel()
+	for _, through := range []string{"a write", "writes together", "a plan"} {
+		t.Run(through, func(t *testing.T) {
+			t.Parallel()
+			db := open(t, folder(t))
+			must(t, request(db))
+			db.file.conn.SetMaxOpenConns(1) // the limit is one of the connection
+			var pages int
+			must(t, db.file.conn.QueryRow("PRAGMA page_count").Scan(&pages))
+			if _, err := db.file.conn.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages)); err != nil {
+				t.Fatal(err)
+			}
+			const set = "INSERT INTO meta (key, value) VALUES (?, ?)"
+			op := func(q querier) error {
+				_, full := q.ExecContext(ctx, set, "large", strings.Repeat("x", 1<<20))
+				if !Unwritable(full) {
+					t.Errorf("the disk is not full: %v", full)
+				}
+				_, _ = q.ExecContext(ctx, set, "small", 1)
+				if small, err := q.prepare(ctx, set); err == nil {
+					_, _ = small.ExecContext(ctx, "prepared", 1)
+				}
+				var n int
+				_ = q.QueryRowContext(ctx, set+" RETURNING 1", "asked", 1).Scan(&n)
+				return nil
+			}
+			var err error
+			switch through {
+			case "a write":
+				err = db.write(ctx, op)
+			case "writes together":
+				both := []*pendingWrite{{op: op}, {op: op}}
+				commit(db.file, both)
+				err = errors.Join(both[0].err, both[1].err)
+			case "a plan":
+				plan, begun := db.Plan(ctx)
+				must(t, begun)
+				err = plan.write(ctx, op)
+				if plan.Commit() == nil {
+					t.Error("the plan was committed")
+				}
+			}
+			if !Unwritable(err) {
+				t.Errorf("the error is %v", err)
+			}
+			var committed int
+			must(t, db.file.conn.QueryRow("SELECT count(*) FROM meta WHERE key IN ('large', 'small', 'prepared', 'asked')").
+				Scan(&committed))
+			if committed > 0 {
+				t.Errorf("%d values were committed", committed)
+			}
+		})
 	}
 }
