@@ -34,6 +34,11 @@ type Files struct {
 	// So a release of the run that the file names does not break the lock. May be nil.
 	HeldByOther func(file *os.File, run string) bool
 
+	// Over reports whether a run is one of this machine that needs no lock any more, because it
+	// has ended or waits for its next attempt. Shared asks when such a run has a mutex in the
+	// store: the store was away when the run released it. May be nil.
+	Over func(run string) bool
+
 	// Lenient goes on if the folder cannot be written. If the file of a lock cannot be made, the
 	// caller gets a lock that holds nothing. If a claim cannot be made, the caller gets it.
 	Lenient bool

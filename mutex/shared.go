@@ -29,12 +29,26 @@ func (s Shared) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	if err != nil {
 		return nil, err
 	}
-	remote, err := s.Remote.Acquire(ctx, name, holder)
+	remote, err := s.acquireRemote(ctx, name, holder)
 	if err != nil {
 		local.Release(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return Join(local, remote), nil
+}
+
+// acquireRemote takes the lock in the store, also from a run of this machine that is over. This
+// process has the lock of the machine, so no process of that run takes its lock anew meanwhile.
+func (s Shared) acquireRemote(ctx context.Context, name string, holder Holder) (Lock, error) {
+	lock, err := s.Remote.Acquire(ctx, name, holder)
+	held, isHeld := errors.AsType[*HeldError](err)
+	if !isHeld || s.Local.Over == nil || !s.Local.Over(held.Holder.Run) {
+		return lock, err
+	}
+	if s.Remote.Adopt(name, held.Holder, nil).Release(ctx) != nil {
+		return nil, err
+	}
+	return s.Remote.Acquire(ctx, name, holder)
 }
 
 func (s Shared) Adopt(name string, holder Holder, inherited *os.File) Lock {

@@ -9,6 +9,7 @@ import (
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
+	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/state"
 )
@@ -34,6 +35,7 @@ func (s Storage) Mutexes() mutex.Locks {
 	files := mutex.Files{
 		Dir:         s.Locks(),
 		GoesOn:      s.goesOn,
+		Over:        s.Over,
 		HeldByOther: process.OpenInOtherRun,
 		Lenient:     s.DB.InMemory(),
 	}
@@ -130,6 +132,13 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 		return false
 	}
 	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
+}
+
+// Over reports whether a run of this machine needs no lock any more: see mutex.Files. A lost run
+// may need its lock: something of its command may live.
+func (s Storage) Over(id string) bool {
+	row, err := s.DB.Runs().Row(context.Background(), id)
+	return err == nil && (row.Waits() || row.Phase == state.Ended && row.Outcome != outcome.Lost)
 }
 
 // livesOn reports whether the command of a run without a result lives. It is false if the system

@@ -172,7 +172,7 @@ func (l *locks) acquire(storage run.Storage, task *schedule.Task, holder mutex.H
 	}
 	need.Taken = func(seat string) (mutex.Holder, bool) {
 		holder, taken := seats[seat]
-		return holder, taken
+		return holder, taken && !storage.Over(holder.Run)
 	}
 	return need.Acquire(ctx, storage.Mutexes(), holder)
 }

@@ -526,6 +526,36 @@ func TestALeaseOfAKilledSupervisorStopsItsCommandBeforeItEnds(t *testing.T) {
 	}
 }
 
+// A run that ends while the store is away cannot release its mutex and its seat there. Its own
+// server knows that the run has ended, and does not skip the next slot for it.
+func TestAStoreThatWasAwayAtTheEndOfARunKeepsNothingFromItsOwnServer(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	tasks := strings.Replace(held, "tasks:", "pools: {one: 1}\ntasks:", 1)
+	s := newServers(t, 2, redis.URL, strings.Replace(tasks, "    kill_after: 1s", "    pool: one\n    kill_after: 1s", 1)+"\n")
+	for _, one := range s {
+		one.Write("schedule.yaml", strings.Replace(one.Read("schedule.yaml"), "lease: 5s", "lease: 10m", 1))
+	}
+	s[0].tick()
+	s[0].pids()
+	redis.Pause()
+	s[0].Write("go", "")
+	if r := s[0].Outcome("long", 1); r.Outcome != "succeeded" {
+		t.Fatalf("%+v", r)
+	}
+	redis.Resume()
+	next := time.Now().UTC().Add(time.Minute).Format(time.RFC3339)
+	if out, _, _ := s[1].tick("--at", next); !strings.Contains(out, "skipped: still running") {
+		t.Errorf("another server does not know that the run has ended:\n%s", out)
+	}
+	if out, code, _ := s[0].tick("--at", next); code != 0 || strings.Contains(out, "skipped") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if r := s[0].Outcome("long", 2); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Each row is a way for Redis to be gone while a run goes on.
 func TestAnOutageSkipsOrRunsAsTheTaskSays(t *testing.T) {
 	t.Parallel()
