@@ -158,13 +158,28 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 // machineWarnings are warnings about this machine, its history and its store.
 func (a checkCommand) machineWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	usual := view.Usual(s.StateDir, view.TaskNames(s))
+	before := a.lastValid(s)
 	return slices.Concat(
 		s.WarnSlowForeground(usual, now),
 		s.WarnNeverCatchesUp(usual, now),
 		a.storeRisks(s),
 		unknownLabels(s),
-		a.renamedTasks(s),
+		renamedTasks(s, before),
+		otherStore(s, before),
 	)
+}
+
+// lastValid returns the schedule of the last tick, as far as it can be read.
+func (a checkCommand) lastValid(s *schedule.Schedule) *schedule.Schedule {
+	archive, err := tick.LastValid(s.StateDir, s.File)
+	if err != nil {
+		return &schedule.Schedule{}
+	}
+	before, err := a.parseLastValid(archive, s.File)
+	if err != nil {
+		return &schedule.Schedule{}
+	}
+	return before
 }
 
 // storeRisks warns of a store that is silent (tasks are skipped) and of a store that forgets (slots
@@ -278,15 +293,7 @@ func unknownLabels(s *schedule.Schedule) []schedule.Problem {
 
 // renamedTasks warns of tasks that had another name at the last tick. Their mutex has the new name,
 // so a run that still goes on under the old name does not keep them from starting.
-func (a checkCommand) renamedTasks(s *schedule.Schedule) (warnings []schedule.Problem) {
-	archive, err := tick.LastValid(s.StateDir, s.File)
-	if err != nil {
-		return nil
-	}
-	before, err := a.parseLastValid(archive, s.File)
-	if err != nil {
-		return nil
-	}
+func renamedTasks(s, before *schedule.Schedule) (warnings []schedule.Problem) {
 	for _, t := range s.Tasks {
 		isOldName := func(old *schedule.Task) bool {
 			return hasOwnMutex(old) && s.Task(old.Name) == nil && slices.Equal(old.Command.Argv(), t.Command.Argv())
@@ -300,6 +307,21 @@ func (a checkCommand) renamedTasks(s *schedule.Schedule) (warnings []schedule.Pr
 			"without_overlapping: it was called %s, and does not wait for a run of that name", old))
 	}
 	return warnings
+}
+
+// otherStore warns of another store, or another name in it, than the last tick had: the runs that
+// go on have their locks in the old one.
+func otherStore(s, before *schedule.Schedule) []schedule.Problem {
+	holds := func(t *schedule.Task) bool { return s.Active(t) && t.HoldsWhileRunning() }
+	i := slices.IndexFunc(s.Tasks, holds)
+	isSame := s.Name == before.Name && slices.Equal(s.Store.Servers, before.Store.Servers)
+	if i < 0 || isSame || len(before.Store.Servers) == 0 {
+		return nil
+	}
+	return []schedule.Problem{s.Tasks[i].Problem("without_overlapping",
+		"`sched pause`, and change it when no run goes on any more on any server",
+		"without_overlapping: the store or the name is another one than at the last tick: runs that go on have their locks in the old one,"+
+			" and other servers start the same tasks beside them")}
 }
 
 // hasOwnMutex reports whether a task waits for its own runs alone, by its name.

@@ -126,6 +126,7 @@ const MaxHeld = 24 * time.Hour
 // The run is nil without an error
 //
 //   - if another process has the run,
+//   - if a newer run of the task replaces it: the run has ended;
 //   - if its mutex is held: a later tick tries again,
 //   - or if its mutex was held for MaxHeld: the run has ended.
 func (c Caller) Resume(row state.Row) (*Run, error) {
@@ -134,12 +135,37 @@ func (c Caller) Resume(row state.Row) (*Run, error) {
 		return nil, ignoreAlive(err)
 	}
 	if !row.Queued() {
+		if newer := o.replacement(); newer != "" {
+			stop := replacedBy(newer)
+			o.run.row.Stop = &stop
+			o.finish(nil)
+			return nil, nil
+		}
 		if reason := o.reacquire(); reason != "" {
 			o.postpone(reason)
 			return nil, nil
 		}
 	}
 	return o.run, nil
+}
+
+// replacement returns the id of a run that has begun later and replaces this one, which waits for
+// its next attempt; "" for none. The attempt would end the other run, or be ended by the next one.
+func (o *orphan) replacement() (newer string) {
+	ctx, r := context.Background(), o.run
+	if !r.task.Replace {
+		return ""
+	}
+	if row, found, _ := r.DB.Runs().Following(ctx, r.row.Task, r.row.ID); found {
+		return row.ID
+	}
+	live, _, _ := r.DB.LiveAndLost(ctx)
+	for _, row := range live {
+		if row.Task == r.row.Task && row.ID > r.row.ID && !row.Test && !row.Waits() {
+			return row.ID
+		}
+	}
+	return ""
 }
 
 // Leave leaves a run from Resume to a later tick.

@@ -185,42 +185,59 @@ type Replacement int
 const (
 	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
 	ReplacedHere                     // the next run of the task ends it
-	ReplacedThere                    // only its own server can end it, so the next run is skipped
+	ReplacedThere                    // it can be ended elsewhere only, so the next run is skipped
 )
 
-// ReplacementOf returns what a task on a server does with the run that has its mutex.
-func ReplacementOf(task *schedule.Task, holder mutex.Holder, server string) Replacement {
+// ReplacementOf returns what a task does with the run that has its mutex. isOurs says that the run
+// is in the history of this state folder.
+func ReplacementOf(task *schedule.Task, holder mutex.Holder, isOurs bool) Replacement {
 	switch {
 	case !task.Replace || holder.Task != task.Name:
 		return NotReplaced
-	case holder.Host != server:
+	case !isOurs:
 		return ReplacedThere
 	}
 	return ReplacedHere
 }
 
-// OnlyThere ends the reason of a skip because of ReplacedThere.
-const OnlyThere = ", where alone it can be replaced"
+// OnlyThere ends the reason of a skip on a server because of ReplacedThere.
+func OnlyThere(holder mutex.Holder, server string) string {
+	if holder.Host == server {
+		return ", of another state folder or another machine of that name, where alone it can be replaced"
+	}
+	return ", where alone it can be replaced"
+}
+
+// replacedBy returns the request to stop a run that the run with the id replaces.
+func replacedBy(id string) state.Stop {
+	by := "run " + humanize.ShortRun(id) + ", which replaces it"
+	return state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by}
+}
+
+// unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
+// first, and then writes the row.
+const unwrittenPatience = 2 * time.Second
 
 // stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
-// *skipError if only another server can end that run.
+// *skipError if that run is of another server, or of another state folder.
 func (w *waiter) stopReplaced(blocked error) error {
 	row := w.run.row.Row
 	held, ok := errors.AsType[*mutex.HeldError](blocked)
 	if !ok || w.replaced.Load() == held.Holder.Run {
 		return nil
 	}
-	switch ReplacementOf(&w.run.task, held.Holder, row.Server) {
+	run := held.Holder.Run
+	_, err := w.run.DB.Runs().Row(context.Background(), run)
+	isForeign := errors.Is(err, state.ErrNotFound) && (held.Holder.Host != row.Server || w.waited() > unwrittenPatience)
+	switch ReplacementOf(&w.run.task, held.Holder, !isForeign) {
 	case NotReplaced:
 		return nil
 	case ReplacedThere:
-		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + OnlyThere}
+		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
 	}
-	run := held.Holder.Run
 	w.replaced.Store(run)
-	by := "run " + humanize.ShortRun(row.ID) + ", which replaces it"
 	go func() {
-		if _, err := w.run.stopBecause(run, state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by}); err != nil {
+		if _, err := w.run.stopBecause(run, replacedBy(row.ID)); err != nil {
 			w.replaced.Store("") // as when the database was locked: the next round asks again
 		}
 	}()

@@ -36,7 +36,8 @@ func (r *tickRun) resumeQueued() {
 // startLongestWaiting starts the runs that have waited for their mutex or a seat, the longest
 // waiting first. It comes before the slots of the minute. Otherwise a task that is due every minute
 // would take its own mutex each time, and a request for it, or the next attempt of another task,
-// would never run.
+// would never run. A slot of a task that replaces its runs comes before the next attempt of an
+// older one.
 func (r *tickRun) startLongestWaiting() {
 	if r.records.fallback.inUse() {
 		return
@@ -45,6 +46,7 @@ func (r *tickRun) startLongestWaiting() {
 	for _, row := range rows {
 		switch {
 		case row.Wait.Since.IsZero(): // it has not waited yet
+		case row.Deferred() && r.tick.taskOf(row).Replace:
 		case row.Deferred():
 			r.resume(row)
 		case row.Requested():

@@ -83,11 +83,12 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 		return skip(already)
 	}
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
-		switch run.ReplacementOf(task, held.Holder, p.launcher.tick.Host.Server) {
+		isOurs := slices.ContainsFunc(p.live, func(row state.Row) bool { return row.ID == held.Holder.Run })
+		switch run.ReplacementOf(task, held.Holder, isOurs) {
 		case run.ReplacedHere:
 			return wait("it would end that run and take its place: " + refusal.reason)
 		case run.ReplacedThere:
-			return skip(refusal.reason + run.OnlyThere)
+			return skip(refusal.reason + run.OnlyThere(held.Holder, p.launcher.tick.Host.Server))
 		}
 	}
 	longest := max(0, p.launcher.admission.latestStart(slot, p.now).Sub(p.now))

@@ -63,7 +63,8 @@ func (q *Inquiry) Replacement() run.Replacement {
 	if q.HeldBy == nil {
 		return run.NotReplaced
 	}
-	return run.ReplacementOf(q.Task, *q.HeldBy, q.source.Server)
+	isOurs := slices.ContainsFunc(q.Live, func(row state.Row) bool { return row.ID == q.HeldBy.Run })
+	return run.ReplacementOf(q.Task, *q.HeldBy, isOurs)
 }
 
 // CatchesUp reports whether missed slots of the task still run, or wait for their turn: what is due

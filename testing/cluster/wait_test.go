@@ -42,3 +42,26 @@ func TestRunsWaitOnSeveralServersAndADeadOneIsInNobodysWay(t *testing.T) {
 	s[0].Until("the last has run", func() bool { return strings.Count(strings.Join(s[0].linesOf("order"), " "), "second") == 2 })
 	s[0].Until("it has ended", func() bool { r := s[0].History("second"); return len(r) == 1 && r[0].Outcome == "succeeded" })
 }
+
+// A run that this state folder does not know can only be replaced where it was started: on another
+// machine, also of the same name, or in another folder. The next run is skipped, and does not wait
+// for an hour.
+func TestARunOfAnotherFolderIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 2, redistest.Start(t).URL,
+		strings.Replace(held, "without_overlapping: true", "without_overlapping: replace", 1)+"\n")
+	s[1].env = s[0].env
+	s[0].tick()
+	s[0].pids()
+	if out, _, _ := s[1].tick("--dry-run"); !strings.Contains(out, "of another state folder or another machine of that name") {
+		t.Errorf("a dry run says\n%s", out)
+	}
+	s[1].tick()
+	if r := s[1].Outcome("long", 1); r.Outcome != "skipped" || !strings.Contains(r.Reason, "where alone it can be replaced") {
+		t.Errorf("%+v", r)
+	}
+	s[0].Write("go", "")
+	if r := s[0].Outcome("long", 1); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+}
