@@ -78,9 +78,19 @@ func newWaiter(r *Run) *waiter {
 		run:          r,
 		need:         NeedOf(&r.task),
 		began:        time.Now(),
-		waitedBefore: max(0, clock.Now().Sub(wait.Since)),
+		waitedBefore: waitedSince(wait, r.row.Attempt.Boot),
 		maxWait:      wait.Until.Sub(wait.Since),
 	}
+}
+
+// waitedSince returns how long ago a wait began. In the same boot it does not matter whether the
+// clock was set meanwhile.
+func waitedSince(wait state.Wait, boot string) time.Duration {
+	after, ok := clock.SinceBoot()
+	if ok && wait.AfterBoot > 0 && boot != "" && boot == clock.BootID() {
+		return after - wait.AfterBoot
+	}
+	return max(0, clock.Now().Sub(wait.Since))
 }
 
 // waited returns how long the run has waited so far.

@@ -10,6 +10,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -43,6 +44,38 @@ func TestARunThatNobodyWatchedUntilItsTimeWasOver(t *testing.T) {
 	if err := wait(t, w); !errors.As(err, &skip) ||
 		skip.reason != "waited 1 h 0 m: no process was there when its time was over" {
 		t.Errorf("%v", err)
+	}
+}
+
+// The clock jumps ahead by three hours while the supervisor of a run that waits is killed. The run
+// has waited for a moment only, and goes on. In another boot the clock alone tells.
+func TestAClockThatJumpsEndsNoWait(t *testing.T) {
+	if _, ok := clock.SinceBoot(); !ok || clock.BootID() == "" {
+		t.Skip("the system does not say when it booted")
+	}
+	defer func(now func() time.Time) { clock.Now = now }(clock.Now)
+	for _, boot := range []string{clock.BootID(), "another one"} {
+		c := callerIn(t, t.TempDir())
+		row := state.Row{ID: outcome.NewID(), Task: "late", Mutex: "db", Slot: time.Now(), Background: true,
+			Wait:    state.Wait{For: state.ForMutex, Since: time.Now(), Until: time.Now().Add(time.Hour)},
+			Attempt: state.Attempt{Boot: boot}}
+		row.Wait.AfterBoot, _ = clock.SinceBoot()
+		r, err := c.Begin(row, database("late"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
+		if row, err = c.DB.Runs().Row(t.Context(), row.ID); err == nil {
+			r, err = c.takeOver(row)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = wait(t, newWaiter(r))
+		if sameBoot := boot == clock.BootID(); (err == nil) != sameBoot {
+			t.Errorf("in the same boot: %t; %v", sameBoot, err)
+		}
+		clock.Now = time.Now
 	}
 }
 

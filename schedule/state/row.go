@@ -83,6 +83,7 @@ type Wait struct {
 	NotBefore time.Time     // nothing happens before; zero for at once
 	Until     time.Time     // afterwards it is too late; zero for never
 	Since     time.Time     // when it began to wait for anything but a time; zero when it does not
+	AfterBoot time.Duration // Since, by a clock that nobody sets, after the boot in Attempt.Boot; 0: not known
 	Waited    time.Duration // how long it has waited for that, before Since
 }
 
@@ -100,7 +101,7 @@ type Attempt struct {
 	Number int       // from 1; 0: none has begun
 	At     time.Time // when it began
 	PID    int       // of the command, and of its process group; 0 before it is known
-	Boot   string    // of the machine, in which it began
+	Boot   string    // of the machine, in which it began, or in which the run began to wait for it
 	Leased time.Time // when the lease of its lock was renewed last, by clock.Steady; zero if a loss stops nothing
 }
 

@@ -232,9 +232,11 @@ ALTER TABLE run ADD COLUMN repeats INTEGER; -- of a retry: the slot that its com
 CREATE INDEX run_repeats ON run (task, outcome, repeats) WHERE repeats IS NOT NULL;
 `
 
-// leased is the version in which a run with on_lost_lease: stop keeps the age of its lease.
+// leased is the version in which a run with on_lost_lease: stop keeps the age of its lease, and a
+// run that waits for its mutex knows how long it has waited, whatever the clock is set to.
 const leased = `
 ALTER TABLE run ADD COLUMN leased INTEGER; -- when its lease was renewed last, after the boot; NULL: a loss stops nothing
+ALTER TABLE run ADD COLUMN waiting_boot INTEGER; -- waiting_since, after the boot that is in boot; NULL: not known
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

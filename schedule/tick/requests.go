@@ -117,7 +117,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	switch {
 	case refusal.cause == noRefusal: // it has the lock
 	case mayQueue && r.launcher.waitsAlready(task) == "":
-		runRow.Wait = waitOf(task)
+		runRow.Wait, runRow.Attempt.Boot = waitOf(task), clock.BootID()
 	case refusal.cause == storeUnknown: // this was reported: the request waits until the store answers
 		r.launcher.locks.skippedUnknown.Store(true)
 		return nil, false

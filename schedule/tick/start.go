@@ -139,7 +139,7 @@ func (l *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal lockR
 		l.skip(row, slot.Task, reason)
 		return nil, false
 	}
-	row.Wait = waitOf(slot.Task)
+	row.Wait, row.Attempt.Boot = waitOf(slot.Task), clock.BootID()
 	row.Wait.Until = l.admission.latestStart(slot, row.Wait.Since).UTC()
 	begun, err := l.caller().Begin(row, slot.Task, nil)
 	if err != nil {
@@ -150,10 +150,11 @@ func (l *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal lockR
 	return begun, true
 }
 
-// waitOf returns the wait of a run that begins to wait for its mutex now.
+// waitOf returns the wait of a run that begins to wait for its mutex now, in this boot.
 func waitOf(task *schedule.Task) state.Wait {
 	now := clock.Now().UTC()
-	return state.Wait{For: state.ForMutex, Since: now, Until: now.Add(task.MaxWait)}
+	after, _ := clock.SinceBoot()
+	return state.Wait{For: state.ForMutex, Since: now, AfterBoot: after, Until: now.Add(task.MaxWait)}
 }
 
 // waitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
