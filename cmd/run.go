@@ -184,6 +184,7 @@ func (a runCommand) runTriggered(o runOptions) error {
 // runTick runs the tick, reports what it does, and returns the exit of sched. invalidExit is the
 // exit of a tick that runs although the file is not all valid; else nil.
 func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops tickStops) error {
+	process.AdoptOrphans()
 	o.logs = (o.logs || t.Schedule.Logs) && t.Work == nil // sched work prints the logs of its ticks
 	onTerminal, restore := newTerminalReport(a.app, t, o, stops.terminate)
 	defer restore()

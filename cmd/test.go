@@ -12,6 +12,7 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/process"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -84,6 +85,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 	if a.isForeign(s, t.Name) {
 		printed = harmlessOn(printed, humanize.Plain)
 	}
+	process.AdoptOrphans()
 	row, err := ticking.Test(terminate, kill, tick.TestRun{
 		Task:   t,
 		Params: params,

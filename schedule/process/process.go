@@ -87,9 +87,9 @@ func (p *Process) Reap() {
 // process has ended.
 func (p *Process) reap() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 
-// reapChild waits for a child of this process and reaps it. It reports whether the child has ended
+// AwaitChild waits for a child of this process and reaps it. It reports whether the child has ended
 // with exit code 0.
-func reapChild(child int) (succeeded bool) {
+func AwaitChild(child int) (succeeded bool) {
 	var status syscall.WaitStatus
 	for {
 		if _, err := syscall.Wait4(child, &status, 0, nil); err != syscall.EINTR {
@@ -145,30 +145,23 @@ func (p *Process) ExitCode() int {
 	return p.status.ExitStatus()
 }
 
-// End ends the process and the rest of its group as Family.End does. It returns the ids of the
-// processes that survived KILL and were left behind. If the process itself is among them, Done is
-// not closed.
-func (p *Process) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
-	return p.endFamily(ctx, Family{Groups: []int{p.PID}}, killAfter)
+// End ends the process and all that it started, as Family.End does. It returns the processes that
+// survived KILL and were left behind. If the process itself is among them, Done is not closed.
+func (p *Process) End(ctx context.Context, killAfter time.Duration) (survivors []Survivor) {
+	return p.EndFamily(ctx, Family{}, killAfter)
 }
 
-// EndRun is End that on Linux also ends what the process started outside its group for the attempt
-// of the run, as far as the task's user may signal it (Family.User).
-func (p *Process) EndRun(
-	ctx context.Context, run, user string, attempt int, killAfter time.Duration,
-) (survivors []int) {
-	return p.endFamily(ctx, Family{Groups: []int{p.PID}, Run: run, User: user, Attempt: attempt}, killAfter)
-}
-
-func (p *Process) endFamily(ctx context.Context, f Family, killAfter time.Duration) (survivors []int) {
-	survivors = f.End(ctx, killAfter)
-	if slices.Contains(survivors, p.PID) {
+// EndFamily is End that also ends the other processes of the family.
+func (p *Process) EndFamily(ctx context.Context, f Family, killAfter time.Duration) (survivors []Survivor) {
+	f.Groups = append(f.Groups, p.PID)
+	survivors, _ = f.End(ctx, killAfter)
+	if slices.ContainsFunc(survivors, func(s Survivor) bool { return s.PID == p.PID }) {
 		return survivors
 	}
 	select {
 	case <-p.Done:
 	case <-time.After(killPatience):
-		survivors = append(survivors, p.PID)
+		survivors = append(survivors, Survivor{PID: p.PID})
 	}
 	return survivors
 }
@@ -185,7 +178,7 @@ func (p *Process) Ended() bool {
 
 // EndWithin waits for the process, and ends it (End) if it takes longer than limit, or if ctx is
 // done. It reports whether the process ended by itself, and else which processes were left behind.
-func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) (survivors []int, inTime bool) {
+func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) (survivors []Survivor, inTime bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	select {
@@ -196,74 +189,122 @@ func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration)
 	}
 }
 
-// A Family is a command and all that it started.
+// A Family is a command and all that it started. On Linux it has
+//
+//   - the processes in its groups, and those that its other fields name,
+//   - their descendants, whatever environment and session these have,
+//   - and the sessions that they began.
+//
+// A sched inside a command is another matter: the runs of that sched do not belong to the family.
+// On other systems a family has only the groups.
 type Family struct {
 	Groups []int // process groups
 	// Run and Attempt name the processes that were started for this attempt of the run, or for a
-	// later attempt, and that have left the groups, as with setsid(1). Only Linux can find them. If
-	// Run is empty, the family has only the groups.
+	// later attempt: by their environment.
 	Run     string
 	Attempt int
-	// User is the user of the task; if it is empty, the user of this process. A process that has
-	// left the groups belongs to the family only if that user may signal it (kill(2)): anybody can
-	// give a program the id of a run, and programs that become root keep it.
+	// User is the user of the task; if it is empty, the user of this process. A process counts by
+	// its environment only if that user may signal it (kill(2)): anybody can give a program the id
+	// of a run, and programs that become root keep it.
 	User string
+	// Output is the file into which the command prints. A process that lost its parent, and became
+	// a child of this process (BecomeSubreaper), belongs to the family if it has the file open. May
+	// be nil.
+	Output *os.File
 }
 
+// A Survivor is a process that did not end by KILL.
+type Survivor struct {
+	PID   int
+	Start string // in ticks after boot: with the pid it names one process and no later one; "" if that is not known
+}
+
+// String returns the text that ParseSurvivor reads.
+func (s Survivor) String() string { return strconv.Itoa(s.PID) + "@" + s.Start }
+
+// ParseSurvivor reads what Survivor.String wrote.
+func ParseSurvivor(text string) (s Survivor) {
+	pid, start, _ := strings.Cut(text, "@")
+	s.PID, _ = strconv.Atoi(pid)
+	s.Start = start
+	return s
+}
+
+// Alive reports whether the process has not ended.
+func (s Survivor) Alive() bool { return s.PID > 0 && member{Survivor: s}.alive() }
+
 // killPatience is how long a process may take to end after KILL. A process that takes longer hangs
-// in the kernel, as for a disk that does not answer: nothing can end it.
+// in the kernel, as for a disk that does not answer, or belongs to a user whose processes this one
+// may not signal: nothing that we do can end it.
 const killPatience = 5 * time.Second
 
 // End ends the processes, which may be children of other processes. It sends TERM, and after
-// killAfter, or when ctx is done, KILL to the processes that are left. It returns when all have
-// ended. Processes that have not ended killPatience after KILL are left behind: survivors has their
-// ids.
-func (f Family) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
+// killAfter, or when ctx is done, KILL to the processes that are left; killed says so. It returns
+// when all have ended. Processes that have not ended killPatience after KILL are left behind.
+func (f Family) End(ctx context.Context, killAfter time.Duration) (survivors []Survivor, killed bool) {
 	ctx, cancel := context.WithTimeout(ctx, killAfter)
 	defer cancel()
-	f.signalGroups(syscall.SIGTERM)
-	if f.endBy(ctx, syscall.SIGTERM) == nil {
-		return nil
+	h := hunt{family: f}
+	h.look() // before the first signal, because a process that ends is no parent any more
+	if h.endBy(ctx, syscall.SIGTERM, f.Groups) {
+		return nil, false
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), killPatience)
 	defer cancel()
-	f.signalGroups(syscall.SIGKILL)
-	for _, m := range f.endBy(ctx, syscall.SIGKILL) {
-		survivors = append(survivors, m.pid)
+	if h.endBy(ctx, syscall.SIGKILL, nil) {
+		return nil, true
 	}
-	return survivors
+	for _, m := range h.found {
+		survivors = append(survivors, m.Survivor)
+	}
+	return survivors, true
 }
 
-func (f Family) signalGroups(signal syscall.Signal) {
-	for _, group := range f.Groups {
-		SignalGroup(group, signal)
-	}
+// A hunt is what is known of a family that is being ended.
+type hunt struct {
+	family Family
+	looked bool     // at least once
+	found  []member // the members that lived when this process looked last
 }
 
-// endBy sends the signal to each member that is not in one of the groups, and waits for the end of
-// all; ctx bounds the wait. It returns the members that are left. It looks through all processes of
-// the machine only when the members that it has found have ended, because they may have started
-// others meanwhile.
-func (f Family) endBy(ctx context.Context, signal syscall.Signal) (left []member) {
-	groupsSignalled := true // signalGroups has signalled the processes that were in the groups
+// endBy sends the signal to the groups and to each member, and waits for the end of all; ctx bounds
+// the wait. It reports whether all have ended. It looks through all processes of the machine only
+// when the members that it has found have ended, because they may have started others meanwhile.
+func (h *hunt) endBy(ctx context.Context, signal syscall.Signal, groups []int) (ended bool) {
+	h.signalFound(signal, groups)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		left = slices.DeleteFunc(left, func(m member) bool { return !m.alive() })
-		if len(left) == 0 {
-			if left = f.members(); len(left) == 0 {
-				return nil
-			}
-			for _, m := range left {
-				if !groupsSignalled || !slices.Contains(f.Groups, m.group) {
-					send(m.pid, signal)
-				}
-			}
+		alive := slices.DeleteFunc(slices.Clone(h.found), func(m member) bool { return !m.alive() })
+		if len(alive) > 0 {
+			h.found = alive
+		} else if h.look(); len(h.found) == 0 {
+			return true
+		} else {
+			h.signalFound(signal, nil)
 		}
-		groupsSignalled = false
 		select {
 		case <-ctx.Done():
-			return f.members()
+			h.look()
+			return len(h.found) == 0
 		case <-time.After(pause):
 		}
+	}
+}
+
+// signalFound signals the groups, and the members that live. Members in groups of the family get
+// the signal by their group, all at once, so that none forks meanwhile.
+func (h *hunt) signalFound(signal syscall.Signal, groups []int) {
+	groups = slices.Clone(groups)
+	for _, m := range h.found {
+		switch {
+		case !m.alive():
+		case !slices.Contains(h.family.Groups, m.group):
+			send(m.PID, signal)
+		case !slices.Contains(groups, m.group):
+			groups = append(groups, m.group)
+		}
+	}
+	for _, group := range groups {
+		SignalGroup(group, signal)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -208,7 +209,10 @@ func (p Program) Fork() (*Process, error) {
 	p.cgroup.startIn(p.Attr)
 	var pid int
 	err = retryOnShortage(func() (err error) {
+		started.Lock()
+		defer started.Unlock()
 		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})
+		started.pids[pid] = true
 		return err
 	})
 	runtime.KeepAlive(output)
@@ -216,15 +220,22 @@ func (p Program) Fork() (*Process, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
 	}
-	started := &Process{
+	process := &Process{
 		PID:        pid,
 		Done:       make(chan struct{}),
 		peakBefore: ownPeak(),
 		keepZombie: p.keepZombie && hasSubreaper,
 	}
-	go started.wait(p.refusal)
-	return started, nil
+	go process.wait(p.refusal)
+	return process, nil
 }
+
+// started has the ids of the processes that this process has started. It is locked during a fork,
+// so that reapOrphans takes no process for an orphan.
+var started = struct {
+	sync.Mutex
+	pids map[int]bool
+}{pids: map[int]bool{}}
 
 // forkExec is the call of the kernel; tests let it fail.
 var forkExec = syscall.ForkExec

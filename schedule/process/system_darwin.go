@@ -13,19 +13,23 @@ import (
 const FindsByRun = false
 
 // A member stands for a whole process group: this kernel has no /proc to read more from.
-type member struct{ pid, group int }
+type member struct {
+	Survivor // its PID is the number of the group
+	group    int
+}
 
-func (f Family) members() (all []member) {
-	for _, group := range f.Groups {
-		if m := (member{-group, group}); m.alive() {
-			all = append(all, m)
+// look finds the groups that live.
+func (h *hunt) look() {
+	h.found = nil
+	for _, group := range h.family.Groups {
+		if m := (member{Survivor{PID: group}, group}); m.alive() {
+			h.found = append(h.found, m)
 		}
 	}
-	return all
 }
 
 // alive is true for zombies, too. Zombies matter in containers, and there the kernel is Linux.
-func (m member) alive() bool { return syscall.Kill(m.pid, 0) == nil }
+func (m member) alive() bool { return syscall.Kill(-m.PID, 0) == nil }
 
 // HasGroup reports whether the group lives on: see LiveGroups.
 func HasGroup(_ string, group int) bool { return len(LiveGroups("", "", group, 0)) > 0 }
@@ -34,7 +38,7 @@ func HasGroup(_ string, group int) bool { return len(LiveGroups("", "", group, 0
 // which run a process belongs to. But when a lost run is settled, a process of the run still has
 // its output open, and the kernel gives no number away while its group has processes.
 func LiveGroups(_, _ string, group, _ int) []int {
-	if group != 0 && (member{-group, group}).alive() {
+	if group != 0 && (member{Survivor: Survivor{PID: group}}).alive() {
 		return []int{group}
 	}
 	return nil
@@ -52,9 +56,11 @@ const hasSubreaper = false
 // BecomeSubreaper does nothing.
 func BecomeSubreaper() {}
 
-// AwaitChild waits for a child of this process, and reports whether the child has ended with exit
-// code 0.
-func AwaitChild(child int) (succeeded bool) { return reapChild(child) }
+// AdoptOrphans does nothing.
+func AdoptOrphans() {}
+
+// Prints cannot tell without /proc.
+func Prints(int, string) bool { return false }
 
 // Adopt finds no process.
 func Adopt(int) (*Process, bool) { return nil, false }

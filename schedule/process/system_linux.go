@@ -18,19 +18,72 @@ const FindsByRun = true
 // A member is a process of a Family that was found, and is no zombie. A zombie may stay for ever: a
 // program that was not made to be PID 1 of a container never waits for its children.
 type member struct {
-	pid, group int
-	start      string // when it started, in ticks after boot: with the pid it names one process and no later one
+	Survivor
+	parent, group, session int
 }
 
-// members finds the processes of the family that live.
-func (f Family) members() (all []member) {
+// look finds the members that live. The groups that the family names count at the first look.
+// Later the kernel may have given their numbers to others, so then a group or a session counts if a
+// member was in it when this process looked last.
+func (h *hunt) look() {
+	f, known := h.family, h.found
+	own, _ := readMember(os.Getpid())
+	h.found = nil
+	var others []member
 	for pid := range processes {
 		m, living := readMember(pid)
-		if living && (slices.Contains(f.Groups, m.group) || f.started(pid)) {
-			all = append(all, m)
+		isKnown := slices.ContainsFunc(known, func(k member) bool { return k.Survivor == m.Survivor })
+		switch {
+		case !living || pid == own.PID:
+		case isKnown, !h.looked && slices.Contains(f.Groups, m.group), f.started(pid), f.orphaned(m, own):
+			h.found = append(h.found, m)
+		default:
+			others = append(others, m)
 		}
 	}
-	return all
+	h.looked = true
+	h.addRelatives(known, others, own)
+}
+
+// addRelatives adds the other processes that descend from members, or are in a group or a session
+// of members. The group and the session of this process do not count.
+func (h *hunt) addRelatives(known, others []member, own member) {
+	parents, groups, sessions := map[int]bool{}, map[int]bool{own.group: false}, map[int]bool{own.session: false}
+	runs := map[string]bool{"": true, h.family.Run: true} // of the members
+	for _, m := range h.found {
+		run, _ := runOf(m.PID)
+		runs[run] = true
+	}
+	for members := slices.Concat(known, h.found); len(members) > 0; {
+		for _, m := range members {
+			parents[m.PID] = true
+			groups[m.group] = m.group != own.group
+			sessions[m.session] = m.session != own.session
+		}
+		members = nil
+		others = slices.DeleteFunc(others, func(m member) bool {
+			related := parents[m.parent] || groups[m.group] || sessions[m.session]
+			if related && !belongsToOtherRun(m.PID, runs) {
+				members = append(members, m)
+			}
+			return related
+		})
+		h.found = append(h.found, members...)
+	}
+}
+
+// belongsToOtherRun reports whether a descendant of a command is a process of a sched inside it: a
+// command or a hook of a run that is not among runs, or a process that watches such runs.
+func belongsToOtherRun(pid int, runs map[string]bool) bool {
+	for _, pair := range Environment(pid) {
+		if run, ok := bytes.CutPrefix(pair, []byte("SCHED_RUN=")); ok && !runs[string(run)] {
+			return true
+		}
+		if bytes.HasPrefix(pair, []byte(StateVariable+"=")) {
+			return true
+		}
+	}
+	return false
 }
 
 // started reports whether the process was started for the run and attempt of the family, or a later
@@ -74,10 +127,29 @@ func runsSched(pid int) bool {
 	return err == nil && theirErr == nil && os.SameFile(ours, theirs)
 }
 
+// orphaned reports whether the process lost its parent, became a child of this process, and prints
+// into the output of the family.
+func (f Family) orphaned(m, own member) bool {
+	return f.Output != nil && m.isOrphan(own) && hasOpen(m.PID, f.Output)
+}
+
+// hasOpen reports whether a process has the file open, as far as this process may see.
+func hasOpen(pid int, file *os.File) bool {
+	wanted, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	open, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
+	return slices.ContainsFunc(open, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && os.SameFile(info, wanted)
+	})
+}
+
 // alive reports whether the process has not ended.
 func (m member) alive() bool {
-	now, living := readMember(m.pid)
-	return living && now.start == m.start
+	now, living := readMember(m.PID)
+	return living && (m.Start == "" || now.Start == m.Start)
 }
 
 // processes yields each process of the machine.
@@ -99,7 +171,7 @@ func processes(yield func(pid int) bool) {
 func readMember(pid int) (m member, living bool) {
 	stat := ReadStat(pid)
 	living = stat.Group != 0 && stat.State != 'Z' && stat.State != 'X'
-	return member{pid, stat.Group, stat.start}, living
+	return member{Survivor{pid, stat.start}, stat.Parent, stat.Group, stat.session}, living
 }
 
 // runOf returns the run and the attempt for which a process was started; none for a process that
@@ -120,6 +192,7 @@ func runOf(pid int) (run string, attempt int) {
 type Stat struct {
 	State         byte // Z for a zombie
 	Parent, Group int
+	session       int
 	flags         uint64
 	start         string // when it started, in ticks after boot
 	// hasEnvironment says that the process has memory for its environment, even if that is empty.
@@ -149,6 +222,7 @@ func parseStat(line []byte) (s Stat) {
 	s.State, s.start = fields[0][0], field(22)
 	s.Parent, _ = strconv.Atoi(field(4))
 	s.Group, _ = strconv.Atoi(field(5))
+	s.session, _ = strconv.Atoi(field(6))
 	s.flags, _ = strconv.ParseUint(field(9), 10, 64)
 	envEnd := field(51)
 	s.hasEnvironment = envEnd != "" && envEnd != "0"
@@ -186,6 +260,22 @@ func HasGroup(run string, group int) bool {
 	return slices.Contains(LiveGroups(run, "", group, 0), group)
 }
 
+// Prints reports whether a process of the group has the file at the path open, such as the output
+// of a run. It tells a command that has no environment from others that got its number later.
+func Prints(group int, path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	for pid := range processes {
+		if m, living := readMember(pid); living && m.group == group && hasOpen(pid, file) {
+			return true
+		}
+	}
+	return false
+}
+
 // ChildGroup returns the process group that was started for the attempt of the run, and whose first
 // process is a child of this process; 0 if no such process lives.
 func ChildGroup(run string, attempt int) int {
@@ -203,19 +293,9 @@ func ChildGroup(run string, attempt int) int {
 // OpenInOtherRun reports whether a process that was started for another run has the file open, as
 // far as this process may see.
 func OpenInOtherRun(file *os.File, run string) bool {
-	wanted, err := file.Stat()
-	if err != nil {
-		return false
-	}
 	for pid := range processes {
-		if id, _ := runOf(pid); id == "" || id == run {
-			continue
-		}
-		open, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
-		for _, path := range open {
-			if info, err := os.Stat(path); err == nil && os.SameFile(info, wanted) {
-				return true
-			}
+		if id, _ := runOf(pid); id != "" && id != run && hasOpen(pid, file) {
+			return true
 		}
 	}
 	return false

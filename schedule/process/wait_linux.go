@@ -3,7 +3,10 @@ package process
 import (
 	"math"
 	"os"
+	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,26 +22,39 @@ const hasSubreaper = true
 // descendants leave behind (PR_SET_CHILD_SUBREAPER in prctl(2)).
 func BecomeSubreaper() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// AwaitChild waits for a child of this process, and reports whether the child has ended with exit
-// code 0. Meanwhile it reaps orphans that end. It does not reap processes that the child itself had
-// started and has left behind: Adopt needs their exit codes.
-//
-// An orphan that had ended before the child began to exit was not left behind by the child. So the
-// orphan is found first, then the child is looked at, and then that orphan alone is reaped.
-func AwaitChild(child int) (succeeded bool) {
-	for {
-		orphan, err := awaitState(unix.P_ALL, 0, 0, nil)
-		if err != nil && err != unix.EINTR || isExiting(child) {
-			return reapChild(child)
-		}
-		if orphan.pid != 0 {
-			unix.Wait4(int(orphan.pid), nil, unix.WNOHANG, nil)
-		}
+// isOrphan reports whether the process is a child of this process that another process started.
+// A child in the group of this process does not count: os/exec has started it, and waits for it.
+func (m member) isOrphan(own member) bool {
+	if m.parent != own.PID || m.group == own.group {
+		return false
 	}
+	started.Lock()
+	defer started.Unlock()
+	return !started.pids[m.PID]
 }
 
-// isExiting is exiting; a test lets processes end just after the look.
-var isExiting = exiting
+// AdoptOrphans makes this process the parent of what its descendants leave behind, and reaps that
+// when it ends.
+var AdoptOrphans = sync.OnceFunc(func() {
+	BecomeSubreaper()
+	go reapOrphans()
+})
+
+// reapOrphans reaps orphans that have ended, and does not return. It looks through the processes at
+// most once a second.
+func reapOrphans() {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	for range ended {
+		own, _ := readMember(os.Getpid())
+		for pid := range processes {
+			if m, living := readMember(pid); !living && m.isOrphan(own) {
+				unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			}
+		}
+		time.Sleep(time.Second)
+	}
+}
 
 // exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in
 // proc_pid_stat(5)). As long as it is not, the kernel gives the children of other threads to it,

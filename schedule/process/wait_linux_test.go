@@ -2,7 +2,6 @@ package process
 
 import (
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -63,51 +62,18 @@ func TestWhatAKeptProcessHasUsed(t *testing.T) {
 	}
 }
 
-// Between the look at the supervisor and the reaping of an orphan the supervisor is killed, and
-// this process becomes the parent of its command. The test runs in a process of its own, because
-// AwaitChild waits for all children.
-func TestAWitnessReapsNoCommandOfASupervisorThatIsKilledAsAnOrphanEnds(t *testing.T) {
-	const inner = "SCHED_TEST_AWAIT_CHILD"
-	if os.Getenv(inner) == "" {
-		c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		c.Env = append(os.Environ(), inner+"=1")
-		if text, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		return
-	}
-	start := func(command string, stdin *os.File) int {
+// A command that ended beside its supervisor keeps its exit code for the supervisor's witness.
+func TestAWitnessReapsNoCommandOfAKilledSupervisor(t *testing.T) {
+	start := func(command string) int {
 		t.Helper()
 		pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", command},
-			&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{stdin.Fd(), 1, 2}})
+			&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return pid
 	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	syscall.CloseOnExec(int(writer.Fd()))
-	command := start("read line; exit 7", reader)
-	supervisor := start("exec sleep 60", null)
-	start("exit 0", null)
-	isExiting = func(pid int) bool {
-		isExiting = exiting
-		syscall.Kill(supervisor, syscall.SIGKILL)
-		writer.Close()
-		// A command becomes a child of its witness only when its supervisor exits. Here it is one
-		// from the beginning, and on a busy machine it may end before the killed supervisor exits.
-		for !isZombie(command) || !exiting(supervisor) {
-			time.Sleep(time.Millisecond)
-		}
-		return false
-	}
+	command, supervisor := start("exit 7"), start("kill -KILL $$")
 	if AwaitChild(supervisor) {
 		t.Error("the supervisor has succeeded")
 	}

@@ -29,8 +29,9 @@ func (s *supervision) attempt(n int) {
 		s.row.stopIfAsked(&s.result)
 	}
 	if s.result.Outcome != "" {
-		survivors := p.EndRun(s.kill, s.row.ID, s.task.As.User, n, s.lease.KillAfter(s.task.KillAfter))
-		s.result.Notes = append(s.result.Notes, leftBehind(survivors)...)
+		family := process.Family{Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output}
+		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
+		leaveBehind(&s.result, survivors)
 	}
 	if !p.Ended() {
 		return // without an exit code

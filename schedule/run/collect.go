@@ -170,12 +170,13 @@ func (r *Run) endUnwatched(code *int) state.Row {
 	// If the system cannot tell which process groups of the command live on, the group that was
 	// written down counts as one of them as long as a process has the run's output open.
 	if process.FindsByRun || output.InUse(r.row.Output) {
-		alive = process.LiveGroups(r.row.ID, r.task.As.User, group, result.Attempt.Number)
+		alive = liveGroups(r.row.Row)
 	}
 	if len(alive) > 0 {
 		family := process.Family{
 			Groups: alive, Run: result.ID, Attempt: result.Attempt.Number, User: r.task.As.User}
-		result.Notes = append(result.Notes, leftBehind(family.End(context.Background(), r.task.KillAfter))...)
+		survivors, _ := family.End(context.Background(), r.task.KillAfter)
+		leaveBehind(&result, survivors)
 		result.Ended = clock.Now()
 	}
 	if r.task.Limits.NeedsCgroup() {

@@ -77,7 +77,8 @@ func (r *Run) deferNext() bool {
 // has an attempt left, and nobody asked to stop the run. It reports whether it did.
 func (r *Run) deferAfterLost(result state.Row) bool {
 	attempt := max(1, r.row.Attempt.Number)
-	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts {
+	overlaps := r.lock != nil && result.Survivors != ""
+	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts || overlaps {
 		return false
 	}
 	result.Attempt.Number = attempt

@@ -56,9 +56,7 @@ func (r *Run) finish(result state.Row) state.Row {
 		f.note(r.hooks.runCommands(h, f.result)...)
 	}
 	f.note(renewer.End()...)
-	if r.lock != nil {
-		f.noteError(r.lock.Release(context.Background()))
-	}
+	f.release()
 	for _, h := range fired {
 		r.hooks.queueMessages(h, f.result)
 		r.hooks.trigger(h, &f.result)
@@ -135,6 +133,18 @@ func (f *finisher) keepOutput() {
 	if isCopied && f.run.hooks.marks.begin(outputCopied) {
 		f.noteError(f.copyOutput())
 		f.run.hooks.marks.markEnded(outputCopied, "")
+	}
+}
+
+// release releases the lock of the run. If processes of the run have survived KILL, it only closes
+// the lock: as long as they live, the mutex counts as taken (Storage.goesOn).
+func (f *finisher) release() {
+	switch r := f.run; {
+	case r.lock == nil:
+	case livesOn(f.result):
+		r.closeLock()
+	default:
+		f.noteError(r.lock.Release(context.Background()))
 	}
 }
 

@@ -125,10 +125,15 @@ func (r *Run) Row() state.Row { return r.row.Row }
 
 // Close ends the part of this process in a run. A run whose owner is dead counts as lost.
 func (r *Run) Close() {
-	r.Leases.Drop(r.lock)
 	if r.output != nil {
 		r.output.Close()
 	}
+	r.closeLock()
+}
+
+// closeLock ends the part of this process in the lock of the run.
+func (r *Run) closeLock() {
+	r.Leases.Drop(r.lock)
 	for _, lock := range inherited(r.lock) {
 		lock.Close()
 	}

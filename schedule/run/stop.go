@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -87,8 +89,10 @@ func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
 	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
 		return Stopping{}, err
 	}
-	s := stopper{caller: c, id: id, killAfter: task.KillAfter}
-	return s.follow()
+	s := stopper{caller: c, id: id, user: task.As.User, killAfter: task.KillAfter}
+	err = s.follow()
+	s.ending.Wait()
+	return s.Stopping, err
 }
 
 // A stopper follows a run to its end.
@@ -96,24 +100,25 @@ type stopper struct {
 	Stopping
 	caller    Caller
 	id        string
+	user      string // of the task
 	killAfter time.Duration
 
-	attempt int       // the number of the attempt that has got TERM
-	killAt  time.Time // when it gets KILL
-	lookAt  time.Time // when to look again for a process group that was not found
+	attempt int            // the number of the attempt that is being ended, or has been
+	ending  sync.WaitGroup // of that attempt
+	lookAt  time.Time      // when to look again for a process group that was not found
 }
 
 // follow waits for the end of the run, and signals its command until then. It returns the same
 // errors as Stop.
-func (s *stopper) follow() (Stopping, error) {
+func (s *stopper) follow() error {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
 		row, err := s.caller.DB.Runs().Row(context.Background(), s.id)
 		if errors.Is(err, state.ErrNotFound) {
 			s.Over = true
-			return s.Stopping, nil
+			return nil
 		}
 		if err != nil {
-			return s.Stopping, err
+			return err
 		}
 		if row.Outcome != "" {
 			s.Record = row
@@ -121,46 +126,42 @@ func (s *stopper) follow() (Stopping, error) {
 		switch {
 		case row.Phase == state.Ended:
 			s.Over = true
-			return s.Stopping, nil
+			return nil
 		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner): // it ends the run: wait
 		case row.Waits(): // if another process takes it first, that process ends it: wait
 			if o, err := s.caller.take(row); err == nil {
 				s.Record, s.Over = o.finishAlone(nil), true
-				return s.Stopping, nil
+				return nil
 			}
 		case row.Outcome != "": // a tick goes on with its hooks
-			return s.Stopping, nil
+			return nil
 		default:
-			return s.Stopping, ErrVanished
+			return ErrVanished
 		}
 		if time.Now().After(deadline) {
-			return s.Stopping, s.lateError(row)
+			return s.lateError(row)
 		}
 		if row.Phase == state.Running {
-			s.signal(row.Attempt)
+			s.signal(row.Attempt, row.Output)
 		}
 	}
 }
 
-// signal signals the command of the last attempt, if its process group belongs to the run. It looks
-// before each signal, unlike process.Family.End: the supervisor may have reaped the command, and
-// the kernel may have given the number to other processes since.
-func (s *stopper) signal(a state.Attempt) {
-	if a.PID == 0 {
-		return
-	}
-	now, hasTerm := time.Now(), a.Number == s.attempt
-	switch {
-	case hasTerm && s.Killed, now.Before(s.lookAt): // wait
-	case hasTerm && now.Before(s.killAt): // wait
-	case !process.HasGroup(s.id, a.PID):
-		s.lookAt = time.Now().Add(lookAgainAfter)
-	case hasTerm:
-		s.Killed = true
-		process.SignalGroup(a.PID, syscall.SIGKILL)
+// signal begins to end the command of the last attempt, if its process group belongs to the run:
+// the supervisor may have reaped the command, and the kernel may have given the number to other
+// processes since.
+func (s *stopper) signal(a state.Attempt, output string) {
+	switch now := time.Now(); {
+	case a.PID == 0, a.Number == s.attempt, now.Before(s.lookAt): // wait
+	case !process.HasGroup(s.id, a.PID) && !process.Prints(a.PID, output):
+		s.lookAt = now.Add(lookAgainAfter)
 	default:
-		s.attempt, s.killAt, s.Killed = a.Number, time.Now().Add(s.killAfter), false
-		process.SignalGroup(a.PID, syscall.SIGTERM)
+		s.ending.Wait() // an attempt before it was ended, and the run went on all the same
+		s.attempt = a.Number
+		s.ending.Go(func() {
+			family := process.Family{Groups: []int{a.PID}, Run: s.id, Attempt: a.Number, User: s.user}
+			_, s.Killed = family.End(context.Background(), s.killAfter)
+		})
 	}
 }
 
@@ -250,12 +251,24 @@ func setStoppedBy(result *state.Row, stop state.Stop) {
 	result.Reason = cmp.Or(stop.Reason, "sched stop by "+stop.By)
 }
 
+// leaveBehind writes down the processes of a command that did not end by KILL. The run keeps its
+// mutex as long as they live (livesOn).
+func leaveBehind(result *state.Row, survivors []process.Survivor) {
+	result.Notes = append(result.Notes, leftBehind(survivors)...)
+	for _, s := range survivors {
+		result.Survivors = strings.TrimSpace(result.Survivors + " " + s.String())
+	}
+}
+
 // leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
 // more.
-func leftBehind(survivors []int) (notes []string) {
-	for _, pid := range survivors {
-		note := fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid)
-		notes = append(notes, note)
+func leftBehind(survivors []process.Survivor) (notes []string) {
+	for _, s := range survivors {
+		why := "it may wait for a disk"
+		if errors.Is(syscall.Kill(s.PID, 0), syscall.EPERM) {
+			why = "it belongs to another user"
+		}
+		notes = append(notes, fmt.Sprintf("process %d survived KILL (%s), and was left behind", s.PID, why))
 	}
 	return notes
 }

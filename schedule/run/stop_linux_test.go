@@ -32,7 +32,7 @@ func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		s := stopper{id: "run-1", killAfter: time.Minute}
-		s.signal(state.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()})
+		s.signal(state.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}, "")
 		if signalled := s.attempt == 1; signalled != row.ends {
 			t.Errorf("%s: it got a signal: %v", row.about, signalled)
 		}
@@ -40,6 +40,7 @@ func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 			c.Process.Signal(syscall.SIGUSR1)
 		}
 		c.Wait()
+		s.ending.Wait()
 		if got := c.ProcessState.Sys().(syscall.WaitStatus).Signal(); (got == syscall.SIGUSR1) == row.ends {
 			t.Errorf("%s: it ended by %s", row.about, got)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"sched/mutex"
 	"sched/mutex/stores"
@@ -110,9 +111,12 @@ func (s Storage) Behind(need mutex.Need) error {
 }
 
 // goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
-// the kernel any more. That happens when the supervisor, which had the descriptor, was killed, and
-// the command has closed its own descriptor. Then the witness goes on with the run. If the witness
-// was killed, too, the command may live on.
+// the kernel any more. There are two cases:
+//
+//   - The supervisor, which had the descriptor, was killed, and the command has closed its own
+//     descriptor. Then the witness goes on with the run. If the witness was killed, too, the command
+//     may live on.
+//   - The run has ended, and processes of its command survived KILL.
 func (s Storage) goesOn(name string, last mutex.Holder) bool {
 	db := s.DB
 	if db.InMemory() {
@@ -124,8 +128,11 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 		db = file
 	}
 	row, err := db.Runs().Row(context.Background(), last.Run)
-	if err != nil || row.Phase == state.Ended || row.Waits() {
+	if err != nil || row.Waits() {
 		return false
+	}
+	if row.Phase == state.Ended {
+		return livesOn(row)
 	}
 	// A run that could not begin, as on a full disk, may have begun later with another seat.
 	if _, isSeat := mutex.PoolOf(name); isSeat && row.Seat != name {
@@ -135,19 +142,37 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 }
 
 // Over reports whether a run of this machine needs no lock any more: see mutex.Files. A lost run
-// may need its lock: something of its command may live.
+// may need its lock: something of its command may live. So may a run whose processes survived
+// KILL.
 func (s Storage) Over(id string) bool {
 	row, err := s.DB.Runs().Row(context.Background(), id)
-	return err == nil && (row.Waits() || row.Phase == state.Ended && row.Outcome != outcome.Lost)
+	isOver := row.Waits() || row.Phase == state.Ended && row.Outcome != outcome.Lost
+	return err == nil && isOver && !livesOn(row)
 }
 
-// livesOn reports whether the command of a run without a result lives. It is false if the system
-// cannot tell.
+// livesOn reports whether processes of a run live: of one with a result those that survived KILL,
+// and else its command. It is false if the system cannot tell.
 func livesOn(row state.Row) bool {
+	for text := range strings.FieldsSeq(row.Survivors) {
+		if process.ParseSurvivor(text).Alive() {
+			return true
+		}
+	}
 	if !process.FindsByRun || row.Phase != state.Running {
 		return false
 	}
+	return len(liveGroups(row)) > 0
+}
+
+// liveGroups returns the process groups of the run's last command that live. Of a command without
+// an environment it knows the group that was written down, as long as it prints.
+func liveGroups(row state.Row) []int {
 	var task schedule.Task
 	json.Unmarshal(row.Snapshot, &task) // else it is a task without a user
-	return len(process.LiveGroups(row.ID, task.As.User, row.Attempt.PID, row.Attempt.Number)) > 0
+	last := row.Attempt.PID
+	groups := process.LiveGroups(row.ID, task.As.User, last, row.Attempt.Number)
+	if last != 0 && len(groups) == 0 && process.Prints(last, row.Output) {
+		groups = append(groups, last)
+	}
+	return groups
 }

@@ -120,7 +120,8 @@ func (s *supervision) attempts() (deferred bool) {
 	for ; s.result.Outcome == ""; n++ {
 		s.attempt(n)
 		isFinal := s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped
-		if isFinal || n >= s.task.Retry.Attempts {
+		overlaps := s.run.lock != nil && s.result.Survivors != ""
+		if isFinal || overlaps || n >= s.task.Retry.Attempts {
 			return false
 		}
 		ended := s.result

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
+	"sched/schedule/process"
 	"sched/schedule/state"
 )
 
@@ -51,6 +52,9 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	owner, file, socket, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
+	}
+	if !takeOver { // else this is a subreaper already, and the killed one's commands wait for Adopt as zombies
+		process.AdoptOrphans()
 	}
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere

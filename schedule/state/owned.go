@@ -174,7 +174,7 @@ func (o Owned) Defer(ctx context.Context, run string, r Result, then time.Time, 
 
 // setSoFar sets the values of Result.soFar.
 const setSoFar = `reason = :reason, exit_code = :exit_code, user_cpu = :user_cpu, system_cpu = :system_cpu,
-	peak_memory = :peak_memory, output = :output, limits = :limits`
+	peak_memory = :peak_memory, output = :output, limits = :limits, survivors = :survivors`
 
 func (r Result) soFar(q querier) named {
 	return named{
@@ -185,6 +185,7 @@ func (r Result) soFar(q querier) named {
 		"peak_memory": r.PeakMemory,
 		"output":      q.relative(r.Output),
 		"limits":      r.Limits,
+		"survivors":   r.Survivors,
 	}
 }
 

@@ -117,6 +117,7 @@ type Result struct {
 	PeakMemory int64         // bytes; 0 when it is not known
 	Output     string        // the file; empty when nothing was printed
 	Limits     string        // how the limits of the last attempt were kept, in words; empty for none
+	Survivors  string        // the processes that KILL did not end (process.Survivor), with spaces between
 }
 
 // Warned reports whether the run succeeded with an exit code of warn_codes.

@@ -27,7 +27,7 @@ const columns = `id, task, mutex, pool, background, server,
 	waiting_since, waiting_boot, waited,
 	attempt, attempt_started, pid, boot, leased,
 	started, ended, outcome, kind, reason, exit_code,
-	user_cpu, system_cpu, peak_memory, output, limits,
+	user_cpu, system_cpu, peak_memory, output, limits, survivors,
 	notes, triggered, unpublished, unreported, definition`
 
 // selectRows begins a query for rows. Conditions follow.
@@ -57,7 +57,7 @@ func (r Row) values(q querier) ([]any, error) {
 		packTime(wait.Since), orNull(wait.AfterBoot.Microseconds()), waited,
 		attempt.Number, packTime(attempt.At), orNull(attempt.PID), attempt.Boot, packTime(attempt.Leased),
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), r.Limits,
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), r.Limits, r.Survivors,
 		notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
 	}, nil
 }
@@ -76,7 +76,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 		asTime(&wait.Since), asDuration(&wait.AfterBoot), asDuration(&wait.Waited),
 		&r.Attempt.Number, asTime(&r.Attempt.At), orZero(&r.Attempt.PID), &r.Attempt.Boot, asTime(&r.Attempt.Leased),
 		asTime(&r.Started), asTime(&r.Ended), orZero(&r.Outcome), &r.Kind, &r.Reason, &r.ExitCode,
-		asDuration(&r.UserCPU), asDuration(&r.SystemCPU), &r.PeakMemory, &r.Output, &r.Limits,
+		asDuration(&r.UserCPU), asDuration(&r.SystemCPU), &r.PeakMemory, &r.Output, &r.Limits, &r.Survivors,
 		asJSON(&r.Notes), asJSON(&r.Triggered), &r.Unpublished, &r.Unreported, orZero(&r.DefinitionID),
 	)
 	if cause.Run != "" {

@@ -3,7 +3,7 @@ package state
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats, leased}
+var migrations = []string{tables, repeats, leased, survivors}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -237,6 +237,11 @@ CREATE INDEX run_repeats ON run (task, outcome, repeats) WHERE repeats IS NOT NU
 const leased = `
 ALTER TABLE run ADD COLUMN leased INTEGER; -- when its lease was renewed last, after the boot; NULL: a loss stops nothing
 ALTER TABLE run ADD COLUMN waiting_boot INTEGER; -- waiting_since, after the boot that is in boot; NULL: not known
+`
+
+// survivors is the version in which a run names the processes that it could not end.
+const survivors = `
+ALTER TABLE run ADD COLUMN survivors TEXT NOT NULL DEFAULT ''; -- PID@START of each process that KILL did not end
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its
