@@ -144,6 +144,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 		notify.SharedMonitors(s),
 		s.WarnKeptFromWaiting(now),
 		s.WarnLosesItsMutex(now),
+		schedule.WarnBecomesUser(s),
 	)
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{

@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule/humanize"
@@ -272,4 +274,93 @@ func (t *Task) plannedPause(at time.Time) *Pause {
 		}
 	}
 	return nil
+}
+
+// WarnBecomesUser warns of each active task whose command becomes another user by itself: su(1),
+// runuser(1) and sudo(8) clear the environment and begin a session, and sudo closes the lock.
+func WarnBecomesUser(s *Schedule) (warnings []Problem) {
+	for _, t := range s.Tasks {
+		if program, user := becomes(t.Command); s.Active(t) && t.As.User == "" && isOtherUser(user) {
+			warnings = append(warnings, t.Problem("command",
+				fmt.Sprintf("if root runs sched, write `user: %s`, and the command without %s", user, program),
+				"command: %s begins a session without the environment of the run, and what it leaves behind may be lost from view",
+				program))
+		}
+	}
+	return warnings
+}
+
+// isOtherUser reports whether a word of a command names a user, and not root.
+func isOtherUser(word string) bool {
+	return word != "" && word != "root" && !strings.Contains(word, "'")
+}
+
+var (
+	quotedText     = humanize.Pattern(`'[^']*'|"(?:[^"\\]|\\.)*"`)
+	simpleCommands = humanize.Pattern(`[;&|()\n]+`)
+)
+
+// becomes returns the program with which a command becomes another user, and that user. It returns
+// "" if the command does not.
+func becomes(c Command) (program, user string) {
+	if len(c.List) > 0 {
+		return becomesUser(c.List)
+	}
+	for _, simple := range simpleCommands().Split(quotedText().ReplaceAllString(c.Line, "''"), -1) {
+		words := strings.Fields(simple)
+		for len(words) > 0 && slices.Contains([]string{"exec", "nohup", "then", "do", "else", "!"}, words[0]) {
+			words = words[1:]
+		}
+		if program, user = becomesUser(words); user != "" {
+			return program, user
+		}
+	}
+	return "", ""
+}
+
+// becomers are the programs with which a command may become another user: which of their flags have
+// a value, and which begin a session.
+var becomers = map[string]struct{ valued, sessions string }{
+	"su":      {"cgGswC", "lc"},
+	"runuser": {"cgGuswC", "lcu"},
+	"sudo":    {"CDghpRrTtUu", "i"},
+}
+
+// becomesUser is becomes for one program and its arguments.
+func becomesUser(argv []string) (program, user string) {
+	if len(argv) == 0 {
+		return "", ""
+	}
+	program = filepath.Base(argv[0])
+	becomer, session := becomers[program], false
+	for args := argv[1:]; len(args) > 0 && becomer.valued != ""; args = args[1:] {
+		flags, isFlag := strings.CutPrefix(args[0], "-")
+		last := strings.IndexAny(flags, becomer.valued)
+		name, value, _ := strings.Cut(flags, "=")
+		switch {
+		case !isFlag && (program == "sudo" || user != ""): // the command and its arguments
+			args = args[:1]
+		case !isFlag:
+			user = args[0]
+		case name == "-user":
+			user = value
+		case strings.HasPrefix(name, "-"):
+			session = session || name == "-login" || name == "-command"
+		case last < 0:
+			session = session || flags == "" || strings.ContainsAny(flags, becomer.sessions)
+		default:
+			session = session || strings.ContainsAny(flags[:last+1], becomer.sessions)
+			if value = flags[last+1:]; value == "" && len(args) > 1 {
+				args = args[1:]
+				value = args[0]
+			}
+			if flags[last] == 'u' {
+				user = value
+			}
+		}
+	}
+	if !session {
+		return "", ""
+	}
+	return program, user
 }

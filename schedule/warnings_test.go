@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/load"
 )
 
@@ -111,5 +112,39 @@ func TestTasksThatNeverCatchUp(t *testing.T) {
 	warnings := s.WarnNeverCatchesUp(usual, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	if len(warnings) != 1 || warnings[0].Text != "it usually takes 10 m 0 s, and is due each 10 m 0 s: with missed: all it never catches up" {
 		t.Errorf("%v", warnings)
+	}
+}
+
+func TestACommandThatBecomesAnotherUserByItself(t *testing.T) {
+	for _, test := range []struct{ command, program string }{ // the user is app; "": no warning
+		{`su - app -c 'cd /srv && ./work'`, "su"},
+		{`su -c "./work --all" app`, "su"},
+		{`cd /srv; exec su -l app -s /bin/sh -c x`, "su"},
+		{`if true; then su - app -c x; fi`, "su"},
+		{`/sbin/runuser -l app -c 'x'`, "runuser"},
+		{`runuser -u app -- ./work`, "runuser"},
+		{`sudo -iu app ./work`, "sudo"},
+		{`sudo -n --user=app -i ./work`, "sudo"},
+		{`su - -c x`, ""},
+		{`su - root -c x`, ""},
+		{`sudo -i ./work -u app`, ""},
+		{`sudo -u app ./work`, ""},
+		{`echo su - app -c x`, ""},
+		{`echo 'one; su - app -c x'`, ""},
+		{`sum -c app`, ""},
+		{`su app`, ""},
+	} {
+		s, err := load.Text([]byte("tasks:\n- name: a\n  every: day\n  command: |\n    "+test.command+"\n"+
+			"- {name: b, every: day, user: app, command: su - app -c x}"), "/srv/schedule.yaml", load.Options{})
+		if err != nil {
+			t.Fatal(test.command, err)
+		}
+		warnings := schedule.WarnBecomesUser(s)
+		if len(warnings) != min(1, len(test.program)) {
+			t.Errorf("%s: %v", test.command, warnings)
+		} else if len(warnings) > 0 && warnings[0].Hint !=
+			"if root runs sched, write `user: app`, and the command without "+test.program {
+			t.Errorf("%s: %v", test.command, warnings)
+		}
 	}
 }
