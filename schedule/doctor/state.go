@@ -184,6 +184,10 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 		return finding(Bad, "the next tick sets a damaged history aside and begins a new one",
 			"%s cannot be read: %v", path, err)
 	}
+	if copied, _ := db.Owners().Copied(ctx); len(copied) > 0 {
+		return finding(Warning, "the next tick ends these runs in the copy, and leaves their processes alone",
+			"%s is a copy of another state folder, in which runs go on: %s", s.Schedule.StateDir, state.NamesOf(copied))
+	}
 	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) > 0 {
 		return finding(Warning, "look at the disk (dmesg); remove the file when you need it no more",
 			"a damaged history was set aside: %s", aside[0])

@@ -104,6 +104,7 @@ const (
 	Paused    Kind = "paused"     // stopped: by a pause that stops runs
 	Warning   Kind = "warning"    // succeeded, with an exit code of warn_codes
 	Timeout   Kind = "timeout"    // the command is being ended: the attempt took longer than timeout
+	Copied    Kind = "copied"     // lost or missed: it goes on in the state folder of which this one is a copy
 	TickEnded Kind = "tick ended" // the command is being ended: its supervisor was told to end
 )
 

@@ -69,6 +69,9 @@ func (c Caller) take(row state.Row) (*orphan, error) {
 	if row.Phase == state.Ended || row.Owner != 0 && c.DB.Owners().Alive(row.Owner) {
 		return nil, &AliveError{row.ID}
 	}
+	if copied, err := c.DB.Owners().InCopy(ctx, row.Owner); copied || err != nil { // the next tick settles it
+		return nil, cmp.Or[error](err, &AliveError{row.ID})
+	}
 	own, err := c.Self.Owned(ctx)
 	if err == nil {
 		err = own.Take(ctx, row)

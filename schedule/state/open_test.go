@@ -252,8 +252,8 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	traceless := Row{ID: outcome.MissedID("task", noon), Task: "task",
 		Slot: noon, Phase: Ended, Result: Result{Outcome: outcome.Lost, Ended: noon}}
 	must(t, db.Runs().Record(ctx, []Row{traceless}, false)) // by a tick that does not find the run
-	must(t, ours.Restore(ctx, live))
-	must(t, ours.Restore(ctx, live))
+	must(t, ours.Restore(ctx, live, nil))
+	must(t, ours.Restore(ctx, live, nil))
 	must(t, ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 1}))
 
 	fmt.Fprint(other.in, "x")

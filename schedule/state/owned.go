@@ -278,11 +278,13 @@ type End struct {
 
 // Restore adds our row as it is to a database that has lost it (ErrGone). It does nothing when the
 // row is there. If a tick has recorded the slot as missed meanwhile, that row is removed.
-func (o Owned) Restore(ctx context.Context, r Row) error {
+func (o Owned) Restore(ctx context.Context, r Row, self *Owner) error {
 	return o.store.write(ctx, func(q querier) error {
 		r.Owner = o.ID
-		_, err := q.ExecContext(ctx, `INSERT OR IGNORE INTO owner (id, kind, pid, since)
-			VALUES (?1, 'restored', 0, ?1)`, o.ID)
+		device, inode := self.fileID()
+		_, err := q.ExecContext(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
+			VALUES (?1, 'restored', 0, ?1, ?2, ?3, ?4)
+			ON CONFLICT DO UPDATE SET device = ?2, inode = ?3, boot = ?4`, o.ID, device, inode, thisBoot())
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,9 @@
 package state
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/statedir"
 )
 
@@ -187,8 +192,10 @@ func (o Owners) Enroll(ctx context.Context, kind OwnerKind) (*Owner, error) {
 // enroll writes down the owner. After an error the owner is gone.
 func (o *Owner) enroll(ctx context.Context, s store) error {
 	err := s.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "INSERT INTO owner (id, kind, pid, since) VALUES (?, ?, ?, ?)",
-			o.ID, string(o.Kind), os.Getpid(), time.Now().UnixMicro())
+		device, inode := o.fileID()
+		_, err := q.ExecContext(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
+			VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			o.ID, string(o.Kind), os.Getpid(), time.Now().UnixMicro(), device, inode, thisBoot())
 		return err
 	})
 	if err != nil {
@@ -196,6 +203,107 @@ func (o *Owner) enroll(ctx context.Context, s store) error {
 	}
 	return err
 }
+
+// fileID names the file of the owner among all files of this machine; zeros for an owner without a
+// file.
+func (o *Owner) fileID() (device, inode int64) {
+	var info unix.Stat_t
+	if o == nil || o.file == nil || unix.Fstat(int(o.file.Fd()), &info) != nil {
+		return 0, 0
+	}
+	return int64(info.Dev), int64(info.Ino)
+}
+
+// thisBoot names this boot of the machine, and the container in which this process is, if it is in
+// one: by the start of process 1. A container may have other device numbers when it is started
+// again.
+var thisBoot = sync.OnceValue(func() string {
+	text, _ := os.ReadFile("/proc/1/stat")
+	const started = 19 // field 22 of proc_pid_stat(5), among the fields after the name
+	if fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])); len(fields) > started {
+		return clock.BootID() + " " + fields[started]
+	}
+	return clock.BootID()
+})
+
+// elsewhere returns the owners in the database whose files are not the files of this folder: the
+// folder is a copy, or the database was restored from one. Their processes may live, and look after
+// the same runs in the other folder. After another boot none of them lives, so then they are dead
+// owners of this folder.
+func (o Owners) elsewhere(ctx context.Context, q querier) (ids []int64, err error) {
+	if o.db.file.access == memory {
+		return nil, nil
+	}
+	type owned struct{ id, device, inode int64 }
+	scan := func(rows *sql.Rows) (r owned, err error) { return r, rows.Scan(&r.id, &r.device, &r.inode) }
+	all, err := listed(ctx, q, scan, "SELECT id, device, inode FROM owner WHERE boot = ? AND inode <> 0", thisBoot())
+	for _, r := range all {
+		var info unix.Stat_t
+		err := unix.Lstat(o.path(r.id), &info)
+		if err == nil && (int64(info.Dev) != r.device || int64(info.Ino) != r.inode) || errors.Is(err, fs.ErrNotExist) {
+			ids = append(ids, r.id)
+		}
+	}
+	return ids, err
+}
+
+// InCopy reports whether the owner is a process of another state folder, of which this one is a
+// copy.
+func (o Owners) InCopy(ctx context.Context, id int64) (bool, error) {
+	return ask(ctx, o.db, func(q querier) (bool, error) {
+		ids, err := o.elsewhere(ctx, q)
+		return slices.Contains(ids, id), err
+	})
+}
+
+// Copied returns the rows of a copied folder that processes of the other folder look after.
+func (o Owners) Copied(ctx context.Context) ([]Row, error) {
+	return ask(ctx, o.db, func(q querier) (copied []Row, err error) {
+		ids, err := o.elsewhere(ctx, q)
+		for _, id := range ids {
+			rows, rowsErr := rowsOf(ctx, q, selectRows+"WHERE "+notEnded+" AND owner = ? ORDER BY id", id)
+			copied, err = append(copied, rows...), errors.Join(err, rowsErr)
+		}
+		return copied, err
+	})
+}
+
+// SettleCopied ends the rows of Copied, and returns them as they were. It leaves their processes,
+// hooks and locks alone.
+func (o Owners) SettleCopied(ctx context.Context) ([]Row, error) {
+	rows, err := o.Copied(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return rows, o.db.write(ctx, func(q querier) error {
+		for _, r := range rows {
+			_, err := q.ExecContext(ctx, `UPDATE run SET phase = 'ended', owner = NULL, locked = 0, seat = '',
+					kind = iif(outcome IS NULL, ?2, kind), reason = iif(outcome IS NULL, ?3, reason),
+					ended = coalesce(ended, ?4), not_before = NULL, until = NULL, waits_for = '', waiting_since = NULL,
+					outcome = coalesce(outcome, iif(phase = 'planned', 'missed', 'lost'))
+				WHERE id = ?1 AND owner = ?5 AND `+notEnded,
+				r.ID, string(outcome.Copied), copiedReason, clock.Now().UnixMicro(), r.Owner)
+			if err == nil {
+				_, err = q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", r.ID)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// NamesOf names the runs of rows for people.
+func NamesOf(rows []Row) string {
+	var names []string
+	for _, r := range rows {
+		names = append(names, humanize.Line(r.Task)+" "+humanize.ShortRun(r.ID))
+	}
+	return strings.Join(names, ", ")
+}
+
+const copiedReason = "this state folder is a copy, and the run belongs to the folder that was copied"
 
 // Owned returns what an enrolled owner may do with its rows.
 func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
@@ -303,7 +411,7 @@ func (s *Self) Restore(ctx context.Context, r Row) error {
 	if err := s.owner.revive(); err != nil {
 		return err
 	}
-	return s.db.Owners().Owned(s.owner).Restore(ctx, r)
+	return s.db.Owners().Owned(s.owner).Restore(ctx, r, s.owner)
 }
 
 // Close ends the owner, if this process became one. Without rows the file of the owner goes, too.

@@ -3,7 +3,7 @@ package state
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats, leased, survivors}
+var migrations = []string{tables, repeats, leased, survivors, ownerFiles}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -242,6 +242,13 @@ ALTER TABLE run ADD COLUMN waiting_boot INTEGER; -- waiting_since, after the boo
 // survivors is the version in which a run names the processes that it could not end.
 const survivors = `
 ALTER TABLE run ADD COLUMN survivors TEXT NOT NULL DEFAULT ''; -- PID@START of each process that KILL did not end
+`
+
+// ownerFiles is the version in which an owner names its file, so that a copy of it counts as one.
+const ownerFiles = `
+ALTER TABLE owner ADD COLUMN device INTEGER NOT NULL DEFAULT 0; -- of the file locks/owner-ID
+ALTER TABLE owner ADD COLUMN inode  INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE owner ADD COLUMN boot   TEXT NOT NULL DEFAULT '';   -- of the machine, and of its container
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

@@ -55,6 +55,17 @@ func (r *tickRun) startLongestWaiting() {
 	}
 }
 
+// settleCopied ends the rows of a copied state folder whose runs belong to the folder that was
+// copied, before any other step of the tick could end their commands or fire their hooks. An error
+// is left to the plan, which meets it, too.
+func (t *Tick) settleCopied() {
+	rows, err := t.Storage.DB.Owners().SettleCopied(context.Background())
+	if err == nil && len(rows) > 0 {
+		const format = "%s is a copy of another state folder: what goes on there is left alone, and is over here (%s)"
+		t.Report.Problem(format, t.Storage.Dir, state.NamesOf(rows))
+	}
+}
+
 // maxCollecting is how many runs are collected at the same time: their hooks may be slow.
 const maxCollecting = 16
 

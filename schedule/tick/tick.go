@@ -264,6 +264,7 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 // goes on with a database in memory.
 func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.tick.Work.Covered()
+	r.tick.settleCopied()
 	slots, err := r.ledger.Open(due)
 	if _, fellBack := r.records.fallback.openFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("this minute is not accounted for: %v", err)
