@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"sched/schedule"
 )
@@ -258,6 +259,22 @@ func setNice(nice *int) error {
 		return fmt.Errorf("only root can set nice to %d, which is a higher priority than sched has", *nice)
 	}
 	return err
+}
+
+// niceSession gives the session of this process its priority among sessions, where the kernel
+// divides the processor between sessions first (autogroup in sched(7)). Elsewhere there is no such
+// file. The kernel lets users write such a file only ten times in a second, together.
+func niceSession(nice *int) {
+	const patience = time.Second
+	if nice == nil {
+		return
+	}
+	text := []byte(strconv.Itoa(*nice))
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(patience / 50) {
+		if err := os.WriteFile("/proc/self/autogroup", text, 0); !errors.Is(err, syscall.EAGAIN) {
+			return
+		}
+	}
 }
 
 // CheckAs returns why this process cannot run a task as that user, and with that priority, on this

@@ -86,6 +86,7 @@ func (s setup) apply(env []string) error {
 	if err := setNice(s.As.Nice); err != nil {
 		return err
 	}
+	niceSession(s.As.Nice)
 	limitFiles(s.Limits.Files)
 	if s.As.Umask != nil {
 		syscall.Umask(*s.As.Umask)
