@@ -167,6 +167,7 @@ func (a checkCommand) machineWarnings(s *schedule.Schedule, now time.Time) []sch
 		unknownLabels(s),
 		renamedTasks(s, before),
 		otherStore(s, before),
+		zoneWarnings(s),
 	)
 }
 
@@ -181,6 +182,16 @@ func (a checkCommand) lastValid(s *schedule.Schedule) *schedule.Schedule {
 		return &schedule.Schedule{}
 	}
 	return before
+}
+
+// zoneWarnings warns of a TZ that names no time zone.
+func zoneWarnings(s *schedule.Schedule) []schedule.Problem {
+	text, hint := doctor.ZoneProblem(s, os.Environ(), localZone().String())
+	if text == "" {
+		return nil
+	}
+	at := schedule.Place{File: filepath.Base(s.File)}
+	return []schedule.Problem{{Place: at, Text: text, Hint: hint}}
 }
 
 // storeRisks warns of a store that is silent (tasks are skipped) and of a store that forgets (slots

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
+	"sched/schedule/doctor"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
@@ -150,6 +153,11 @@ func (f *scheduleFile) loadLastValid() (s *schedule.Schedule, invalid, err error
 			s, invalid = load.File(file, f.options())
 		}
 	}
+	if zone := zoneOfTicks(s); zone != nil { // it is what the ticks mean by the zone of the machine
+		options := f.options()
+		options.Local = zone
+		s, invalid = load.File(file, options)
+	}
 	if invalid != nil {
 		if f.owner != 0 {
 			f.warn("this is what %s may read, without the variables of root", view.UserName(f.owner))
@@ -161,6 +169,25 @@ func (f *scheduleFile) loadLastValid() (s *schedule.Schedule, invalid, err error
 	}
 	f.zones = view.Zones(s, localZone())
 	return s, invalid, nil
+}
+
+// zoneOfTicks returns the zone in which the ticks take the machine to be, if tasks go by it and
+// this process takes the machine to be in another zone; else nil.
+func zoneOfTicks(s *schedule.Schedule) *time.Location {
+	here := localZone()
+	isHere := func(t *schedule.Task) bool { return t.When.Location == here }
+	if s == nil || s.Location != here && !slices.ContainsFunc(s.Tasks, isHere) {
+		return nil
+	}
+	note, ok := doctor.ReadNote(s.StateDir)
+	if !ok || note.Zone == here.String() {
+		return nil
+	}
+	zone, err := time.LoadLocation(note.Zone)
+	if err != nil || note.Zone == "" || note.Zone == time.Local.String() {
+		return nil
+	}
+	return zone
 }
 
 // loadToShow loads the schedule as loadLastValid does. It prints that the file is invalid, or that

@@ -211,6 +211,9 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 		doctor.NoteDoubleTick(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
 	a.writeMetrics(t, invalidExit != nil)
+	if text, hint := doctor.ZoneProblem(t.Schedule, os.Environ(), localZone().String()); text != "" {
+		t.ProblemHourly("zone-variable", "%s; %s", text, hint)
+	}
 	switch {
 	case stops.terminate.Err() != nil:
 		return &exit{code: exitStopped, err: fmt.Errorf("stopped %v", context.Cause(stops.terminate))}

@@ -217,6 +217,7 @@ var quietMark = humanize.Pattern(`^-[\d*]`)
 
 var (
 	timesInQuotes = humanize.Pattern(`^["'][\d*@]`)
+	likeWeekday   = humanize.Pattern(`(?i)^` + days)
 	fourFields    = humanize.Pattern(`^(?:[\d*]\S*[ \t]+){2}(?:[\w*,/-]+[ \t]+){2}([/.~$"'\pL]\S*)`)
 )
 
@@ -234,7 +235,7 @@ func (p *parser) whyNoEntry(text string) (hint string) {
 		return "the times stand in quotes: write them without"
 	case strings.HasPrefix(text, "cron("):
 		return "cron(…) is for AWS EventBridge: write its first five fields alone, and names for weekdays"
-	case fourFields().MatchString(text):
+	case fourFields().MatchString(text) && !likeWeekday().MatchString(fourFields().FindStringSubmatch(text)[1]):
 		return "a field is missing: there are four before " + fourFields().FindStringSubmatch(text)[1]
 	case valueInQuotes().MatchString(text) && strings.Count(text, `"`) != 1 && strings.Count(text, "'") != 1:
 		return "cron takes nothing behind a value in quotes, not even a comment: put that on a line of its own"
