@@ -133,6 +133,7 @@ func newFollowedFile(path, task, run, stream string) *followedFile {
 		run:          run,
 		stream:       stream,
 		foundAt:      time.Now(),
+		shownAt:      time.Now(),
 	}
 }
 
