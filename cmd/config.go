@@ -230,6 +230,11 @@ func (f *scheduleFile) inPlaceOf(file string, invalid error) *schedule.Schedule 
 	if err != nil {
 		return nil
 	}
+	if broken.Lacks {
+		if s := f.withoutLacking(path); s != nil {
+			return s
+		}
+	}
 	text, err := tick.LastValid(broken.StateDir, path)
 	if errors.Is(err, os.ErrNotExist) && broken.Rest != nil {
 		return broken.Rest
@@ -244,13 +249,34 @@ func (f *scheduleFile) inPlaceOf(file string, invalid error) *schedule.Schedule 
 	return s
 }
 
+// withoutLacking returns the schedule of a file that is right, and names variables or files that
+// are not there; nil if too much depends on them. The last valid schedule may be an older text.
+func (f *scheduleFile) withoutLacking(file string) *schedule.Schedule {
+	opts := f.options()
+	opts.CheckNotification = nil
+	s, err := load.File(file, opts)
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
+		return invalid.Rest
+	}
+	if s != nil {
+		s.Without, s.Lacking = []string{}, true
+	}
+	return s
+}
+
 // parseLastValid reads a schedule that was valid once. It does not check the targets of
 // notifications: a secret that is missing by now is no reason to run nothing. The mistake is
-// reported when a notification is sent.
+// reported when a notification is sent. A task that lacks another variable does not run.
 func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
 	opts := f.options()
 	opts.CheckNotification = nil
-	return load.Archive(text, file, opts)
+	s, err := load.Archive(text, file, opts)
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok && invalid.Lacks && invalid.Rest != nil {
+		s = invalid.Rest
+		s.Without, s.Lacking = nil, false // it is not what the file says
+		return s, nil
+	}
+	return s, err
 }
 
 // checkState refuses a state folder that other users can write. Call it before you use its files.

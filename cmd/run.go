@@ -190,7 +190,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 	defer restore()
 	r := newReporter(a.app, t, o, onTerminal)
 	r.attach()
-	t.Valid = invalidExit == nil
+	t.Valid = invalidExit == nil || t.Schedule.Lacking
 	t.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, t.Schedule.File)
 	}

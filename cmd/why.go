@@ -326,6 +326,12 @@ func obstacles(q *view.Inquiry) (lines []string) {
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)
 	}
+	if answer.Lacks != "" {
+		add("it will be skipped while ticks lack what it names: %s", answer.Lacks)
+	}
+	if answer.StoreDown != "" {
+		add("it will %s while the store is down: %s", withoutStore(q), answer.StoreDown)
+	}
 	for _, command := range answer.Asks {
 		add("right before it starts it asks %s", humanize.Line(command))
 	}
@@ -354,6 +360,17 @@ func obstacles(q *view.Inquiry) (lines []string) {
 		add("its last run failed")
 	}
 	return lines
+}
+
+// withoutStore says what the next run does while the store does not answer.
+func withoutStore(q *view.Inquiry) string {
+	switch {
+	case q.Task.RunWhenStoreDown:
+		return "run without it"
+	case q.Task.WaitWhenStoreDown && !q.Task.GivesWay(q.Next):
+		return "wait"
+	}
+	return "be skipped"
 }
 
 // withoutMutex says what the next run does while another run has its mutex.

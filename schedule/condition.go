@@ -50,8 +50,12 @@ func (c ConditionCommand) Allows(code int) (allows, answered bool) {
 	return (code == 0) == (c.Key == "when"), true
 }
 
-// UnmetCondition says which condition keeps the task from running, without condition commands.
+// UnmetCondition says which condition keeps the task from running, or what it lacks, without
+// condition commands.
 func (t *Task) UnmetCondition(at time.Time) string {
+	if t.Lacks != "" {
+		return t.Lacks
+	}
 	return t.Conditions.FirstUnmet(at.In(t.When.Location))
 }
 
@@ -62,6 +66,9 @@ const maxSteps = 10_000
 // NextRun returns the first slot after the given time whose conditions of time are met; false if no
 // such slot comes within maxSteps. Condition commands, pauses, maintenance and locks do not count.
 func (t *Task) NextRun(after time.Time) (time.Time, bool) {
+	if t.Lacks != "" {
+		return time.Time{}, false
+	}
 	for range maxSteps {
 		next, ok := t.When.Next(after)
 		if !ok {

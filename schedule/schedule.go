@@ -49,6 +49,10 @@ type Schedule struct {
 	// file; else it is nil.
 	Without []string
 
+	// Lacking says that this is the whole schedule of a file whose text is right. It names
+	// variables or files that are not there, so the tasks with Task.Lacks do not run.
+	Lacking bool
+
 	// Machine is this machine, as far as tasks ask. It has no name if no task says `servers`, and
 	// no labels if no task asks for a label.
 	Machine placement.Machine

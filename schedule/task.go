@@ -109,6 +109,10 @@ type Task struct {
 	// Sender is set if the task has notifications, traces or triggers, or if its runs may wait.
 	Sender ScheduleRef `json:"sender,omitzero"`
 
+	// Lacks says that the entry names a variable or a file that is not there, and where. No slot
+	// of such a task starts, and its other fields may lack values. Empty if nothing is missing.
+	Lacks string `json:"-"`
+
 	Place   Place           `json:"-"` // its place in the file
 	Origins yamldoc.Origins `json:"-"` // the origins of its values; nil unless load.Options.Origins asks for them
 }

@@ -27,9 +27,12 @@ type Actor struct {
 	Environ []string // the variables of ticks, for runs that start at once; nil: only ticks can start runs
 }
 
-// CheckRunnable returns an error for a task that no tick starts here: the task is switched off, or
-// for another environment.
+// CheckRunnable returns an error for a task that no tick starts here: the task is switched off, for
+// another environment, or lacks a variable.
 func CheckRunnable(s *schedule.Schedule, t *schedule.Task) error {
+	if t.Lacks != "" {
+		return view.Fail(view.Conflict, "set it here, and for ticks", "%s cannot run: %s", t.Name, t.Lacks)
+	}
 	if s.Active(t) {
 		return nil
 	}

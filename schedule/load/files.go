@@ -40,14 +40,18 @@ func (l *loader) readCrontab(main *yamldoc.Source, system bool) (*schedule.Sched
 		for i, p := range problems {
 			problems[i].Hint = cmp.Or(lines.KeyHint(p.Place.Line, p.Place.Column, isOnlyTaskKey), p.Hint)
 		}
-		if takeOut(lines, problems) {
-			badLines = append(badLines, problems...)
+		wrong := slices.DeleteFunc(slices.Clone(problems), func(p schedule.Problem) bool { return p.Lacks != "" })
+		if len(wrong) > 0 && takeOut(lines, wrong) {
+			badLines = append(badLines, wrong...)
 			continue
 		}
 		badLines = append(badLines, attempt.reportFindings(main, lines)...)
 		s, err := attempt.result()
 		if invalid, ok := errors.AsType[*InvalidError](err); ok {
 			invalid.Problems = inOrder(append(problems, badLines...))
+			if invalid.Rest != nil {
+				invalid.Rest.BadLines = inOrder(badLines)
+			}
 		} else if err == nil {
 			s.BadLines = inOrder(badLines)
 		}

@@ -34,9 +34,14 @@ type InvalidError struct {
 	Problems []yamldoc.Problem // at least one
 	StateDir string            // of the schedule, as far as the file still says; it may hold the last valid one
 
-	// Rest is the schedule without the tasks that the problems concern. It is nil if a problem
-	// concerns more than its entry of `tasks:`, or if no task is left.
+	// Rest is the schedule without the tasks that the problems concern. Tasks that only lack a
+	// variable or a file stay (schedule.Task.Lacks). Rest is nil if a problem concerns more than
+	// its entry of `tasks:`, or if no task is left.
 	Rest *schedule.Schedule
+
+	// Lacks says that the text is right: all that is wrong is that variables or files which it
+	// names are not there.
+	Lacks bool
 
 	cause error // of a file that could not be read
 }
@@ -223,6 +228,9 @@ func (l *loader) readMain(text []byte) {
 	top := l.readSettings(root)
 	l.hasStore = root.Has("store")
 	base := l.readDefaults(root.Lookup("defaults"), top.env)
+	if base.Lacks = l.lackOf(0, root, root.Lookup("defaults")); base.Lacks != "" {
+		l.addWrong(0, nil)
+	}
 	l.readEntries(root.Lookup("tasks"), base)
 	l.readIncludes(root.Lookup("include"), base)
 	findMachine(l)
@@ -255,7 +263,13 @@ func findMachine(l *loader) {
 func (l *loader) result() (*schedule.Schedule, error) {
 	if l.ProblemCount() > 0 {
 		problems, cause := l.Problems()
-		return nil, &InvalidError{Problems: problems, StateDir: invalidStateDir(l), Rest: l.rest(), cause: cause}
+		return nil, &InvalidError{
+			Problems: problems,
+			StateDir: invalidStateDir(l),
+			Rest:     l.rest(),
+			Lacks:    !slices.ContainsFunc(problems, func(p yamldoc.Problem) bool { return p.Lacks == "" }),
+			cause:    cause,
+		}
 	}
 	return l.finished(), nil
 }
@@ -337,6 +351,27 @@ func (l *loader) addWrong(before int, t *schedule.Task) {
 	l.wrong.tasks[t] = true
 }
 
+// lackOf returns what the entries lack if each problem after the first `before` ones is a variable
+// or a file that is not there, and says where: the first of them. It returns "" for any other
+// problem, and if the entries' times or the place of their history depend on it.
+func (l *loader) lackOf(before int, entries ...*node) string {
+	problems, ok := l.ProblemsFrom(before)
+	if !ok {
+		return ""
+	}
+	for _, p := range problems {
+		isKnown := func(key string) bool {
+			return !slices.ContainsFunc(entries, func(n *node) bool {
+				return n != nil && n.Lookup(key) != nil && l.PlaceOf(n.Lookup(key)) == p.Place
+			})
+		}
+		if p.Lacks == "" || !isKnown("timezone") || !isKnown("name") || !isKnown("state_dir") {
+			return ""
+		}
+	}
+	return problems[0].Place.String() + ": " + problems[0].Lacks
+}
+
 // rest returns the schedule for InvalidError.Rest, or nil.
 func (l *loader) rest() *schedule.Schedule {
 	if l.ProblemCount() > l.wrong.problems {
@@ -349,11 +384,12 @@ func (l *loader) rest() *schedule.Schedule {
 	}
 	s.Without = []string{}
 	s.Tasks = slices.DeleteFunc(s.Tasks, func(t *schedule.Task) bool {
-		if l.wrong.tasks[t] && !staysByName[t.Name] {
+		if l.wrong.tasks[t] && !staysByName[t.Name] || t.Lacks != "" {
 			s.Without = append(s.Without, t.Name)
 		}
 		return l.wrong.tasks[t]
 	})
+	s.Lacking = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Lacks != "" })
 	if len(s.Tasks) == 0 {
 		return nil
 	}

@@ -22,10 +22,20 @@ func TestAProblemOfOneTaskLeavesTheRest(t *testing.T) {
 		{"tasks:\n" + good + good, "good", ""}, // the second has a name that is taken
 		{"tasks:\n" + good + "  - {name: bad, every: day, command: x, on_success: {trigger: none}}\n", "good", "bad"},
 		{"tasks:\n" + good + "  - {name: a, command: x, on_success: {trigger: b}}\n  - {name: b, command: x, on_success: {trigger: a}}\n", "good a", "b"},
-		{"tasks:\n" + good + "  - {name: bad, every: day, command: x, on_failure: {ping: '${NONE}'}}\n", "good", "bad"},
+		{"tasks:\n" + good + "  - {name: bad, every: day, command: x, on_failure: {ping: '${NONE}'}}\n", "good bad", "bad"},
 		{"tasks:\n" + good + "  - group: g\n    tasks:\n    - {name: a, every: day, command: x}\n    - {name: bad, every: day}\n", "good a", "bad"},
 		{"tasks:\n" + good + "  - group: g\n    evry: day\n    tasks:\n    - {name: a, every: day, command: x}\n    - {group: h, tasks: [{name: b, every: day, command: x}]}\n", "good", "a b"},
 		{"tasks:\n" + good + "  - {group: g}\n", "good", ""},
+
+		// A task that only lacks a variable stays, with Lacks; but not without its times.
+		{"tasks:\n" + good + "  - {name: bad, every: day, command: x, user: '${NONE}'}\n", "good bad", "bad"},
+		{"tasks:\n" + good + "  - {name: bad, every: day, command: x, user: '${NONE}', evry: day}\n", "good", "bad"},
+		{"tasks:\n" + good + "  - {name: bad, every: day, command: x, timezone: '${NONE}'}\n", "good", "bad"},
+		{"env: {A: '${NONE}'}\ntasks:\n" + good, "good", "good"},
+		{"defaults: {dir: '${NONE}'}\ntasks:\n" + good + "  - {name: bad, evry: day}\n", "good", "good bad"},
+		{"state_dir: '${NONE}'\ntasks:\n" + good, "", ""},
+		{"timezone: '${NONE}'\ntasks:\n" + good, "", ""},
+		{"include: '${NONE}'\ntasks:\n" + good, "", ""},
 
 		// If a key is wrong that several entries depend on, no schedule is left.
 		{"timezon: UTC\ntasks:\n" + good, "", ""},

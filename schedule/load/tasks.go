@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,7 +116,12 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	requireKeys(l, n, t)
 	settleTask(l, n, t)
 	checkTask(l, n, t)
-	l.addWrong(before, &t.Task)
+	if own := l.lackOf(before, n); own != "" {
+		t.Lacks = cmp.Or(t.Lacks, own)
+		l.addWrong(before, nil)
+	} else {
+		l.addWrong(before, &t.Task)
+	}
 	if t.hasWrongGroup {
 		l.wrong.tasks[&t.Task] = true
 	}
@@ -155,7 +161,11 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 		l.Problemf(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
 	}
 	l.addWrong(before, nil)
-	t.hasWrongGroup = t.hasWrongGroup || l.ProblemCount() > before
+	if own := l.lackOf(before, n); own != "" {
+		t.Lacks = cmp.Or(t.Lacks, own)
+	} else {
+		t.hasWrongGroup = t.hasWrongGroup || l.ProblemCount() > before
+	}
 	l.readEntries(n.Lookup("tasks"), &t)
 	l.Section = section
 }

@@ -101,6 +101,7 @@ type Kind string
 const (
 	Elsewhere Kind = "elsewhere"  // skipped: another tick, here or on another server, has the slot
 	StoreDown Kind = "store down" // skipped: nobody knows whether another server runs the slot
+	Lacking   Kind = "lacking"    // skipped: the task names a variable or a file that is not there
 	Paused    Kind = "paused"     // stopped: by a pause that stops runs
 	Warning   Kind = "warning"    // succeeded, with an exit code of warn_codes
 	Timeout   Kind = "timeout"    // the command is being ended: the attempt took longer than timeout

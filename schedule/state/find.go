@@ -160,14 +160,16 @@ type RecordedSlot struct {
 	Task      string
 	At, Until time.Time // UTC
 	Missed    bool      // whether the outcome is missed
+	Lacking   bool      // it was skipped because its task lacked a variable or a file
 }
 
 // Slots returns the slots from start to before end that have a row, in no order. It leaves out
 // slots that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
 func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, error) {
-	const slotsBy = "SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0) FROM run INDEXED BY "
+	const slotsBy = `SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0), kind = 'lacking'
+		FROM run INDEXED BY `
 	scan := func(rows *sql.Rows) (s RecordedSlot, err error) {
-		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed)
+		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed, &s.Lacking)
 		return s, err
 	}
 	return ask(ctx, r.store, func(q querier) ([]RecordedSlot, error) {

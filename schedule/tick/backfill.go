@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,6 +37,7 @@ type backfill struct {
 	// The slots before this tick, as they were found.
 	settled    settledSlots
 	leftMissed map[string][]miss // missed slots that dead ticks left, by task; the gap has the others
+	lacking    map[string][]miss // skipped slots of tasks that lacked something until now, by task
 	begun      map[slotKey]bool  // slots whose runs dead ticks began, and could not write down
 
 	// The results.
@@ -59,7 +61,7 @@ type miss struct {
 // settlePast finds out what became of the slots in the gap, and of the slots that dead ticks
 // left. It returns the slots that this tick starts: due slots, and missed slots that run after all.
 func (b *backfill) settlePast(ctx context.Context, slots []schedule.Slot, left []state.Row) ([]schedule.Slot, error) {
-	if b.gap == nil && len(left) == 0 {
+	if b.gap == nil && len(left) == 0 && len(b.lacking) == 0 {
 		return slots, nil
 	}
 	var err error
@@ -230,6 +232,11 @@ func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) 
 			newest = append(newest, miss)
 		}
 	}
+	for _, miss := range b.lacking[task.Name] { // each has an outcome, which stays
+		if !miss.slot.Before(first) && b.isAllowed(task, miss.slot) {
+			newest = append(newest, miss)
+		}
+	}
 	newest = append(newest, b.newestInGap(task, first, limit)...)
 	slices.SortFunc(newest, func(x, y miss) int { return y.slot.Compare(x.slot) })
 	return newest[:min(limit, len(newest))]
@@ -250,6 +257,44 @@ func (b *backfill) newestInGap(task *schedule.Task, first time.Time, limit int) 
 		}
 	}
 	return newest
+}
+
+// keyLacking names the value that has the tasks that lacked a variable or a file in the last tick,
+// if the schedule makes up for their slots.
+const keyLacking = "lacking"
+
+// findLacking finds the slots that were skipped because their tasks lacked a variable or a file, if
+// that is there again since this tick. It notes which tasks lack something now.
+func (b *backfill) findLacking(ctx context.Context) error {
+	var now, before []string
+	makesUp := false
+	for task := range b.ledger.Schedule.ActiveTasks() {
+		makesUp = makesUp || task.RunMissed
+		if task.RunMissed && task.Lacks != "" {
+			now = append(now, task.Name)
+		}
+	}
+	if !makesUp {
+		return nil
+	}
+	values := b.ledger.plan.Values()
+	if _, err := values.Get(ctx, keyLacking, &before); err != nil {
+		return err
+	}
+	if slices.Equal(before, now) {
+		return nil
+	}
+	b.lacking = map[string][]miss{}
+	recorded, err := b.ledger.plan.Runs().Slots(ctx, b.ledger.Minute.Add(-schedule.LookBack), b.ledger.Minute)
+	for _, slot := range recorded {
+		task := b.task(slot.Task)
+		isBack := task != nil && task.Lacks == "" && slices.Contains(before, slot.Task)
+		if isBack && slot.Lacking {
+			skipped := miss{slot.At, "a variable or a file was not there (for ticks)"}
+			b.lacking[slot.Task] = append(b.lacking[slot.Task], skipped)
+		}
+	}
+	return cmp.Or(err, values.Set(ctx, keyLacking, now))
 }
 
 // isAllowed reports whether a slot would have run if a tick had come, or, with missed: after_pause,

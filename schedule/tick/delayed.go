@@ -89,6 +89,10 @@ func (l *launcher) refuse(row state.Row, task *schedule.Task, reason string, byP
 			return
 		}
 	}
+	if task.Lacks != "" {
+		row.Kind = outcome.Lacking
+		reason += " (for ticks)" // a person may have the variable
+	}
 	l.skip(row, task, reason)
 }
 

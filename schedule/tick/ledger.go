@@ -181,6 +181,9 @@ func (l *Ledger) planMinute(ctx context.Context, slots []schedule.Slot, last tim
 
 	// 4. The slots that start: the slots that waited come first, and missed slots may join. The
 	// slots that nobody starts get outcomes.
+	if err := b.findLacking(ctx); err != nil {
+		return nil, err
+	}
 	starts, err := b.settlePast(ctx, open, left)
 	if err != nil {
 		return nil, err

@@ -88,6 +88,9 @@ func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
 	if task == nil || !r.tick.Schedule.Active(task) {
 		return "it is " + whyGone(r.tick.Schedule, row.Task)
 	}
+	if task.Lacks != "" {
+		return task.Lacks + " (for ticks)"
+	}
 	if _, problem := task.CheckValues(row.Params); problem != nil {
 		return problem.Error()
 	}
@@ -155,12 +158,16 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 // refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
 	task := r.tick.taskOf(row)
+	runRow := r.requestRow(row, task)
+	if task.Lacks != "" {
+		runRow.Kind = outcome.Lacking
+	}
 	if len(task.Hooks.OnSkip) > 0 { // its row takes the place of this one
-		r.launcher.skip(r.requestRow(row, task), task, reason)
+		r.launcher.skip(runRow, task, reason)
 		return
 	}
-	runRow := skippedRow(r.requestRow(row, task), reason)
-	result := state.Result{Outcome: outcome.Skipped, Reason: reason, Ended: runRow.Ended}
+	runRow = skippedRow(runRow, reason)
+	result := state.Result{Outcome: outcome.Skipped, Kind: runRow.Kind, Reason: reason, Ended: runRow.Ended}
 	settled, err := r.tick.Storage.DB.Runs().Settle(context.Background(), row.ID, result)
 	if err != nil {
 		r.tick.Report.Problem("%s waits on: %v", row.Task, err)

@@ -40,6 +40,7 @@ type TaskHealth struct {
 	Last    state.Row     // its newest ended run, in short; if no run has ended, Run is empty
 	Success time.Time     // when its newest success ended; zero when it never succeeded
 	missed  time.Time     // the newest slot that was missed; zero if no slot was
+	lacking state.Row     // its newest slot, if that was skipped because a variable or a file was not there
 	Usual   state.Usual   // read only while the task runs longer than slowLeast; zero with too little history
 	Running []state.Row
 	Lost    []state.Row        // runs without a process, which no tick has finished yet
@@ -135,6 +136,10 @@ func (h *Health) addHistory(ctx context.Context, db *state.DB, index map[string]
 				t.Success = total.Ended
 			case outcome.Missed:
 				t.missed = missedBefore(ctx, db.Runs(), total, h.At)
+			case outcome.Skipped:
+				if !total.Slot.Before(t.Last.Slot) && total.Run > t.Last.ID {
+					t.lacking, _ = db.Runs().Row(ctx, total.Run)
+				}
 			}
 		}
 	}
@@ -227,6 +232,7 @@ const (
 	LastFailed TroubleKind = "failed"   // its last run failed
 	HasMissed  TroubleKind = "missed"   // slots after its last run, which no tick covered
 	RunsLong   TroubleKind = "slow"     // much longer than usual
+	IsLacking  TroubleKind = "lacking"  // its last slot was skipped: ticks lack a variable or a file
 	IsOverdue  TroubleKind = "overdue"  // a run takes longer than expected, or there was no success for longer
 	RunLost    TroubleKind = "vanished" // a run without a process, which no tick has finished
 )
@@ -237,7 +243,7 @@ type TaskTrouble struct {
 	Task string
 	Run  state.Row // failed, missed: the last run; slow, vanished: the run itself
 
-	Text  string    // slow, overdue, vanished: what is wrong
+	Text  string    // slow, lacking, overdue, vanished: what is wrong
 	Slots int64     // missed: how many; 0 until Explain
 	First time.Time // missed: the first slot, and the last
 	Final time.Time
@@ -270,6 +276,10 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	}
 	if t.missed.After(t.Last.Slot) {
 		all = append(all, TaskTrouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: t.missed, Final: t.missed})
+	}
+	if t.lacking.Kind == outcome.Lacking {
+		text := "skipped: " + t.lacking.Reason
+		all = append(all, TaskTrouble{Kind: IsLacking, Task: t.Name, Text: text})
 	}
 	for _, row := range t.Running {
 		if running := runningFor(row, now); isSlow(running, t.Usual) {

@@ -91,6 +91,9 @@ func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 	add := func(kind, text, command string) {
 		troubles = append(troubles, Trouble{Kind: kind, Text: text, Next: command + s.Config})
 	}
+	if h.Invalid && h.Schedule.Lacking {
+		troubles = append(troubles, invalidTrouble(s, h))
+	}
 	if left := h.Schedule.BadLines; len(left) > 0 {
 		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(h.Schedule.File)
 		add("schedule", lines+" cannot run", "sched check")
@@ -192,11 +195,15 @@ func downTroubles(s Source, h *Health) (troubles []Trouble) {
 		}
 		troubles = append(troubles, Trouble{Kind: "tick", Text: missing, Next: next})
 	}
-	if h.Invalid {
-		words := filepath.Base(h.Schedule.File) + " is invalid, ticks run " + h.Schedule.InPlace()
-		troubles = append(troubles, Trouble{Kind: "schedule", Text: words, Next: "sched check" + s.Config})
+	if h.Invalid && !h.Schedule.Lacking {
+		troubles = append(troubles, invalidTrouble(s, h))
 	}
 	return troubles
+}
+
+func invalidTrouble(s Source, h *Health) Trouble {
+	words := filepath.Base(h.Schedule.File) + " is invalid, ticks run " + h.Schedule.InPlace()
+	return Trouble{Kind: "schedule", Text: words, Next: "sched check" + s.Config}
 }
 
 // storeText says that the store does not answer, and how many slots wait for it; "" if neither is

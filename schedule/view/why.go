@@ -7,6 +7,8 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/cluster"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run"
@@ -35,8 +37,10 @@ type Why struct {
 	Failures    int       `json:"failures"`
 	Paused      *Pause    `json:"paused"` // who paused it
 	Overdue     []Overdue `json:"overdue,omitempty"`
-	NoTicks     string    `json:"no_tick"` // that no ticks come any more, or no tick ever came; else empty
-	Changes     []Change  `json:"changes"` // by people, in the last day; only changes that runs do not show
+	Lacks       string    `json:"lacks,omitempty"` // why its last slot was skipped, if ticks lacked what it names
+	StoreDown   string    `json:"store,omitempty"` // that the store was down at the last tick, if the task needs it
+	NoTicks     string    `json:"no_tick"`         // that no ticks come any more, or no tick ever came; else empty
+	Changes     []Change  `json:"changes"`         // by people, in the last day; only changes that runs do not show
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
@@ -159,10 +163,31 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		q.Next, q.NextAllowed = next, q.nextAllowed(next)
 		q.Answer.NextAllowed = q.timeOrNil(q.NextAllowed)
 	}
+	q.noteRefusals()
 	q.HeldBy, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
 	q.Answer.Held = HeldText(q.HeldBy)
 	q.Answer.Failures, err = q.countFailures(ctx)
 	return err
+}
+
+// noteRefusals adds what will stop the next run if nothing changes: what the last tick lacked, and
+// that it found the store down.
+func (q *Inquiry) noteRefusals() {
+	var newest state.Row
+	if q.Answer.Last != nil {
+		for _, row := range q.Answer.Last.Ended {
+			if row.ID > newest.ID {
+				newest = row
+			}
+		}
+	}
+	if newest.Kind == outcome.Lacking && q.Task.Lacks == "" {
+		q.Answer.Lacks = newest.Reason
+	}
+	outage := cluster.NotesIn(q.source.Schedule.StateDir).Outage
+	if len(q.source.Schedule.Store.Servers) > 0 && q.Task.NeedsLocks() && outage != nil {
+		q.Answer.StoreDown = humanize.Line(outage.Why)
+	}
 }
 
 // lastDue explains the last minute at which the task was due. For a task that no expression makes

@@ -23,8 +23,9 @@ type Expansion struct {
 
 // An ExpandError says why a text cannot be expanded. It holds no values.
 type ExpandError struct {
-	Text string
-	Hint string // what to do about it; may be empty
+	Text   string
+	Hint   string // what to do about it; may be empty
+	Absent bool   // the text is right, and the variable or the file that it names is not there
 }
 
 func (e *ExpandError) Error() string { return e.Text }
@@ -83,8 +84,9 @@ func (x Expansion) value(inside string) (string, error) {
 	}
 	if !set {
 		return "", &ExpandError{
-			Text: "the variable " + name + " is not set",
-			Hint: "set it (cron sets very few), or write ${" + name + ":-default}",
+			Text:   "the variable " + name + " is not set",
+			Hint:   "set it (cron sets very few), or write ${" + name + ":-default}",
+			Absent: true,
 		}
 	}
 	return value, nil
@@ -125,14 +127,16 @@ func unreadableValue(path string, err error) *ExpandError {
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(path, "~"):
 		return &ExpandError{Text: "there is no file " + shown, Hint: "\"~\" is not expanded here: write the whole path"}
 	case errors.Is(err, fs.ErrNotExist):
-		return &ExpandError{Text: "there is no file " + shown, Hint: "a path is relative to the folder of the schedule"}
+		hint := "a path is relative to the folder of the schedule"
+		return &ExpandError{Text: "there is no file " + shown, Hint: hint, Absent: true}
 	case errors.Is(err, errNoValue):
 		return &ExpandError{
 			Text: "the file " + shown + " does not hold one value",
 			Hint: "put the value alone into it, on one line",
 		}
 	}
-	return &ExpandError{Text: fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err))}
+	text := fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err))
+	return &ExpandError{Text: text, Absent: true}
 }
 
 var (
@@ -151,7 +155,11 @@ func (r *Reader) Expanded(n *Node) (string, bool) {
 	}
 	text, err := Expansion{Getenv: r.options.Getenv, Folder: r.options.Folder}.Expand(text)
 	if e, ok := errors.AsType[*ExpandError](err); ok {
-		r.Problemf(n, e.Hint, "%s: %v", r.Key, err)
+		problem := r.problem(r.PlaceOf(n), e.Hint, "%s: %v", r.Key, err)
+		if e.Absent {
+			problem.Lacks = e.Text
+		}
+		r.add(problem)
 		return "", false
 	}
 	if strings.IndexByte(text, 0) >= 0 {

@@ -128,6 +128,9 @@ type Problem struct {
 	Task  string // the entry of the file that it concerns; empty if it concerns no entry, or one without a name
 	Text  string // what is wrong: lower case, no full stop
 	Hint  string // what to do about it; may be empty
+
+	// Lacks names the variable or the file that is not there, of a text that is right otherwise.
+	Lacks string
 }
 
 // String returns the problem as people read it: one line, and a second line for the hint, if any.
@@ -187,6 +190,15 @@ func (r *Report) Warnings() []Problem { return r.inOrder(r.warnings) }
 // ProblemCount returns how many problems were found so far, including those that are not kept.
 func (r *Report) ProblemCount() int { return len(r.problems) + r.dropped }
 
+// ProblemsFrom returns the problems after the first n. It returns false if there are no such
+// problems, or if some of them are not kept.
+func (r *Report) ProblemsFrom(n int) (problems []Problem, ok bool) {
+	if r.dropped > 0 || n >= len(r.problems) {
+		return nil, false
+	}
+	return r.problems[n:], true
+}
+
 // PlaceOf returns where in the current file n stands.
 func (r *Report) PlaceOf(n *Node) Place {
 	at := Place{r.File, n.Line, n.Column}
@@ -203,11 +215,15 @@ func (r *Report) Problemf(n *Node, hint, format string, args ...any) {
 
 // ProblemAt is Problemf for a place without a node.
 func (r *Report) ProblemAt(at Place, hint, format string, args ...any) {
+	r.add(r.problem(at, hint, format, args...))
+}
+
+func (r *Report) add(p Problem) {
 	if len(r.problems) == MaxProblems {
 		r.dropped++
 		return
 	}
-	r.problems = append(r.problems, r.problem(at, hint, format, args...))
+	r.problems = append(r.problems, p)
 }
 
 // Warnf records that something at n is allowed and probably not meant.
