@@ -18,6 +18,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -201,6 +202,9 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 		doctor.KeepNote(t.Schedule.StateDir, ownEnvironment(), a.now())
 	}
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
+	if !t.Replay && t.Only == "" {
+		statedir.ForgetUnloaded(t.Schedule.StateDir)
+	}
 	sharesFolder := result.CoveredBy != "" && result.CoveredBy != t.Schedule.File &&
 		!samePath(result.CoveredBy, t.Schedule.File)
 	r.end(result.Covered)

@@ -109,10 +109,22 @@ func (a runCommand) reportNothingRuns(err error, o runOptions) error {
 	code, _ := a.reportHourly(err, o)
 	_, isInvalid := errors.AsType[*load.InvalidError](err)
 	file, fileErr := a.findConfig()
+	a.noteUnloaded(err, o)
 	if isInvalid && fileErr == nil && !errors.Is(err, os.ErrNotExist) {
 		a.warn("nothing runs until %s is valid", filepath.Base(file))
 	}
 	return &exit{code: code}
+}
+
+// noteUnloaded notes for later ticks that this one came, and why it could load no schedule.
+func (a runCommand) noteUnloaded(err error, o runOptions) {
+	invalid, ok := errors.AsType[*load.InvalidError](err)
+	isTick := !o.dryRun && o.at == "" && o.only == ""
+	if !ok || !isTick || invalid.StateDir == "" || statedir.Check(invalid.StateDir) != nil {
+		return
+	}
+	why, _, _ := strings.Cut(invalid.Error(), "\n")
+	statedir.NoteUnloaded(invalid.StateDir, a.now().Truncate(time.Minute), humanize.Line(why))
 }
 
 // reportReplaced prints why the file is invalid, and that s runs in its place. If s leaves out

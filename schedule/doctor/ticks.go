@@ -18,7 +18,7 @@ import (
 // tickedBy says what ticks the schedule now; "" if no ticks come.
 func (s *Subject) tickedBy() string {
 	last, err := view.LastTick(s.Schedule.StateDir)
-	if err != nil || view.TicksMissing(last, s.Now) != "" {
+	if err != nil || view.TicksMissing(s.Schedule.StateDir, last, s.Now) != "" {
 		return ""
 	}
 	if pid, isRunning := work.Running(s.Schedule.StateDir); isRunning {
@@ -49,10 +49,13 @@ func checkTicks(_ context.Context, s *Subject) findings {
 	if err != nil {
 		return finding(Warning, "", "nobody knows whether ticks come: %v", err)
 	}
-	missing := view.TicksMissing(last, s.Now)
+	missing := view.TicksMissing(s.Schedule.StateDir, last, s.Now)
 	if missing == "" {
 		return fine("the last tick was the tick of %s, by %s",
 			humanize.MinuteZone(last, s.Schedule.Location), s.tickedBy())
+	}
+	if unknown := view.Unrecordable(s.Schedule.StateDir); unknown != "" {
+		return finding(Warning, "", "nobody knows whether ticks come: %s", unknown)
 	}
 	if !last.IsZero() {
 		missing += ", the last at " + humanize.MinuteZone(last, s.Schedule.Location)

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/placement"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // This file finds what a backfill begins with: the gap in which no tick came, and the slots that
@@ -25,6 +26,8 @@ type gap struct {
 	// tasks has the names of the tasks that were in the schedule all the time and were due in the
 	// gap.
 	tasks map[string]bool
+	// unloaded has the ticks that came in the gap and could load no schedule.
+	unloaded statedir.Unloaded
 }
 
 // findGap returns the time between the last minute that a tick covered and this minute; nil if
@@ -41,6 +44,7 @@ func (l *Ledger) findGap(ctx context.Context, last time.Time) *gap {
 		countedFrom: humanize.Later(began, l.Minute.Add(-longest).Truncate(time.Minute)),
 		end:         l.Minute,
 		tasks:       map[string]bool{},
+		unloaded:    statedir.UnloadedIn(l.Dir),
 	}
 	times := l.timesBefore(ctx)
 	for task := range l.Schedule.ActiveTasks() {
@@ -111,10 +115,31 @@ func (g *gap) reason(zone *time.Location) string {
 	if g.began.Before(last) {
 		reason = fmt.Sprintf("no tick ran from %s to %s", text(g.began), text(last))
 	}
+	if u := g.unloaded; !u.Last.Before(g.began) && u.First.Before(g.end) {
+		reason = g.unloadedReason(text)
+	}
 	if g.countedFrom.After(g.began) {
 		reason += ", and what was due before " + text(g.countedFrom) + " is not counted"
 	}
 	return reason
+}
+
+// unloadedReason is reason for a gap in which ticks came. In some of its minutes there may have
+// been none.
+func (g *gap) unloadedReason(text func(time.Time) string) string {
+	first, last := humanize.Later(g.unloaded.First, g.began), g.unloaded.Last
+	if !last.Before(g.end) {
+		last = g.end.Add(-time.Minute)
+	}
+	came := "the tick of " + text(first)
+	if first.Before(last) {
+		came = fmt.Sprintf("the ticks from %s to %s", text(first), text(last))
+	}
+	came += " could load no schedule: " + g.unloaded.Why
+	if minutes := int(g.end.Sub(g.began) / time.Minute); g.unloaded.Ticks >= minutes {
+		return came
+	}
+	return fmt.Sprintf("%s; no other came from %s to %s", came, text(g.began), text(g.end.Add(-time.Minute)))
 }
 
 // settledSlots are the slots that have an outcome, or for which a live tick will account, by task.

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sched/schedule"
 	"sched/schedule/cluster"
@@ -14,6 +18,7 @@ import (
 	"sched/schedule/overdue"
 	"sched/schedule/pause"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // A Health is how a schedule is doing at one moment. Source.Status judges it, and Metrics writes it
@@ -31,6 +36,9 @@ type Health struct {
 	Outage      *cluster.Outage   // of the store, as the last tick found it; nil without an outage
 	Findings    []cluster.Finding // what the last tick found wrong with the servers of the store
 	Err         error             // why the database could not be read
+
+	// Unrecordable says why ticks record nothing, if the last tick is too old; else empty.
+	Unrecordable string
 }
 
 // A TaskHealth is how an active task is doing.
@@ -88,6 +96,9 @@ func (h *Health) readDatabase(ctx context.Context) {
 	}
 	h.LastTick, err = db.Values().Covered(ctx)
 	h.noteError(err)
+	if ticksMissing(h.LastTick, h.At) != "" {
+		h.Unrecordable = Unrecordable(h.Schedule.StateDir)
+	}
 	live, lost, err := db.LiveAndLost(ctx)
 	h.noteError(err)
 	h.addRuns(live, lost, index)
@@ -212,8 +223,41 @@ func LastTick(dir string) (time.Time, error) {
 	return db.Values().Covered(context.Background())
 }
 
-// TicksMissing says that the last tick is too old, or ahead of a clock that was set back; else "".
-func TicksMissing(last, now time.Time) string {
+// Unrecordable says why ticks can record nothing in a state folder; else "". Then nobody knows
+// whether ticks come.
+func Unrecordable(dir string) string {
+	existing := dir
+	_, err := os.Stat(existing)
+	for err != nil && existing != "/" {
+		existing = filepath.Dir(existing)
+		_, err = os.Stat(existing)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Access(existing, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Sprintf("the state folder %s cannot be written (%v), so nothing is recorded", dir, err)
+	}
+	knows := unix.Statfs(existing, &disk) == nil && disk.Blocks > 0
+	if knows && disk.Bavail*uint64(disk.Bsize) < leastSpace {
+		return "the disk of the state folder " + dir + " is full, so nothing is recorded"
+	}
+	return ""
+}
+
+// leastSpace is how many bytes a tick needs at least on the disk of the state folder.
+const leastSpace = 64 << 10
+
+// TicksMissing says that the last tick is too old, or ahead of a clock that was set back, or that
+// ticks come and can load no schedule; else "". dir is the state folder.
+func TicksMissing(dir string, last, now time.Time) string {
+	missing := ticksMissing(last, now)
+	unloaded := statedir.UnloadedIn(dir)
+	if age := now.Sub(unloaded.Last); missing != "" && -staleAfter <= age && age <= staleAfter {
+		return "ticks come, and can load no schedule: " + unloaded.Why
+	}
+	return missing
+}
+
+func ticksMissing(last, now time.Time) string {
 	switch age := now.Sub(last); {
 	case last.IsZero():
 		return "no tick ever came"
@@ -344,12 +388,15 @@ func (h *Health) Explain() error {
 	return nil
 }
 
-// tickTrouble is TicksMissing, or says that nobody knows.
+// tickTrouble is TicksMissing, or says that nobody knows. It is empty if nothing can be recorded.
 func (h *Health) tickTrouble() string {
 	if h.LastTick.IsZero() && h.Err != nil {
 		return "the history cannot be read, so nobody knows whether ticks come"
 	}
-	return TicksMissing(h.LastTick, h.At)
+	if h.Unrecordable != "" {
+		return ""
+	}
+	return TicksMissing(h.Schedule.StateDir, h.LastTick, h.At)
 }
 
 // addMissed adds records of missed slots, given newest first.

@@ -300,11 +300,11 @@ func TestTicksMissing(t *testing.T) {
 		{"a clock that is a little behind", -time.Minute, ""},
 		{"a clock that was set back", -time.Hour, "the last tick is 1 h 0 m ahead of the clock, which was set back"},
 	} {
-		if got := TicksMissing(now.Add(-row.ago), now); got != row.want {
+		if got := TicksMissing(t.TempDir(), now.Add(-row.ago), now); got != row.want {
 			t.Errorf("%s: %q", row.name, got)
 		}
 	}
-	if got := TicksMissing(time.Time{}, now); got != "no tick ever came" {
+	if got := TicksMissing(t.TempDir(), time.Time{}, now); got != "no tick ever came" {
 		t.Errorf("never: %q", got)
 	}
 }

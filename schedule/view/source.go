@@ -36,13 +36,17 @@ type Source struct {
 }
 
 // TicksMissing says that no ticks come any more, or that no tick ever came. It returns "" while
-// ticks come, or when the history cannot be read: nobody knows it then.
+// ticks come, or when the history cannot be read or written: nobody knows it then.
 func (s Source) TicksMissing() string {
 	last, err := LastTick(s.Schedule.StateDir)
 	if err != nil {
 		return ""
 	}
-	return TicksMissing(last, s.Now())
+	missing := TicksMissing(s.Schedule.StateDir, last, s.Now())
+	if missing != "" && Unrecordable(s.Schedule.StateDir) != "" {
+		return ""
+	}
+	return missing
 }
 
 // Maintenance says in words that there is maintenance at this moment. It returns "" without

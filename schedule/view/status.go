@@ -98,6 +98,9 @@ func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 		lines := humanize.Count(len(left), "line") + " of " + filepath.Base(h.Schedule.File)
 		add("schedule", lines+" cannot run", "sched check")
 	}
+	if h.Unrecordable != "" {
+		add("history", h.Unrecordable, "sched doctor")
+	}
 	if h.Err != nil {
 		add("history", fmt.Sprintf("not all can be read: %v", h.Err), "sched history")
 	}
