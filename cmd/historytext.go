@@ -137,6 +137,8 @@ func (a historyCommand) liveText(row state.Row) string {
 		return "was running " + view.LastReportedText(row, a.now())
 	case !row.Attempted():
 		return "starting"
+	case view.CommandEnded(row):
+		return "ended, not recorded yet"
 	case holder.PID == 0:
 		return "running for " + a.ago(holder.Since)
 	}

@@ -208,6 +208,9 @@ func (a listCommand) runningText(running []view.Running, thisServer string) stri
 	if first.PID == nil && first.Host == thisServer {
 		text = "starting"
 	}
+	if first.Ended {
+		text = "ended, not recorded yet"
+	}
 	if len(running) > 1 {
 		text += fmt.Sprintf(" and %d more", len(running)-1)
 	}

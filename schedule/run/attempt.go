@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // attempt runs the command once, and adds the outcome and what the command used to the result.
@@ -276,6 +278,9 @@ func judge(result *state.Row, task *schedule.Task, code int) {
 		result.Reason = fmt.Sprintf("exit code %d", code)
 	default:
 		result.Outcome, result.Reason = outcome.Failed, process.ExitText(code)
+		if result.Output != "" && statedir.IsFull(filepath.Dir(result.Output)) {
+			result.Reason += "; the disk of its output is full" // a command fails that cannot print
+		}
 	}
 }
 

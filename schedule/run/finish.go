@@ -163,19 +163,29 @@ func (f *finisher) end() {
 	result := f.result
 	skippedLate := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
 	endedBadly := r.row.Background && (result.Outcome.Failure() || skippedLate)
-	err := r.row.recordEnd(r.Terminate, state.End{
+	end := state.End{
 		Result:     result.Result,
 		Notes:      result.Notes,
 		Triggered:  result.Triggered,
 		Share:      r.Store != nil,
 		Unreported: endedBadly || result.Outcome == outcome.Lost,
-	})
+	}
+	err := r.row.recordEnd(r.Terminate, end)
 	if err != nil && !isStale(err) { // else another process has ended it
-		r.complain("run %s of %s %s, but its record is lost: %v", result.ID, result.Task, result.Outcome, err)
+		r.unrecordedEnd = &end
+		r.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
 	}
 	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
 		os.Remove(path)
 	}
+}
+
+// EndUnrecorded reports whether the end of the run could not be recorded.
+func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
+
+// RecordEndAgain tries once more to record the end of the run.
+func (r *Run) RecordEndAgain() error {
+	return r.row.write(func(ctx context.Context) error { return r.row.own.End(ctx, r.row.ID, *r.unrecordedEnd) }, nil)
 }
 
 // hasOutput reports whether anything was printed into the output of the run.

@@ -226,10 +226,15 @@ func (r *ownRow) recordResult(ending context.Context, result state.Result, notes
 	})
 }
 
-// recordEnd writes down that the run has ended, with its hooks.
+// recordEnd writes down that the run has ended, with its hooks. The tick of a foreground run has
+// other tasks to run, so it gives up after resultPatience, and tries again when they have ended.
 func (r *ownRow) recordEnd(ending context.Context, end state.End) error {
 	record := func(ctx context.Context) error { return r.own.End(ctx, r.ID, end) }
-	return r.persist(persistence{ending: ending}, record, func() { r.Phase = state.Ended })
+	tries := persistence{ending: ending}
+	if !r.Background {
+		tries.patience = resultPatience
+	}
+	return r.persist(tries, record, func() { r.Phase = state.Ended })
 }
 
 // stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.

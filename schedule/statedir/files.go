@@ -1,8 +1,8 @@
 // Package statedir has what all files in a state folder need: who may own the folder, file locks
 // with a bound, and writes that a kill leaves done or undone.
 //
-// It knows no file by name but the folder itself; only the package that owns a file knows what it
-// holds.
+// It knows no file by name but the folder itself and the note Unloaded; only the package that owns
+// a file knows what it holds.
 //
 // It is our own because no library does what runs need. Other programs must inherit the descriptor
 // of a lock, and the wait for it must have a bound: rogpeppe/go-internal/lockedfile waits for ever
@@ -131,6 +131,14 @@ func Unwritable(err error) bool {
 		syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.ENOTDIR, syscall.EIO,
 	}
 	return slices.ContainsFunc(unwritable, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
+}
+
+// IsFull reports whether the disk of a folder has no room for as much as a page of output and a
+// page of the database.
+func IsFull(dir string) bool {
+	var disk unix.Statfs_t
+	err := unix.Statfs(dir, &disk)
+	return err == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < 64<<10
 }
 
 // Replace makes text the content of the file at path, in one step: a kill or a power cut at any

@@ -18,7 +18,8 @@ type foregroundRunner struct {
 	requests   requests
 	staying    context.Context // of tickRun.stay
 	order      schedule.ForegroundOrder
-	failed     bool // a task failed
+	failed     bool       // a task failed, or the end of a run could not be recorded
+	unrecorded []*run.Run // whose ends could not be recorded
 }
 
 func (r *tickRun) foregroundRunner(staying context.Context) *foregroundRunner {
@@ -95,7 +96,19 @@ func (f *foregroundRunner) execute(begun *run.Run) {
 		f.records.collect(row)
 	}
 	f.records.addEnded(row)
-	f.failed = f.failed || row.Outcome.Failure()
+	f.failed = f.failed || row.Outcome.Failure() || begun.EndUnrecorded()
+	if begun.EndUnrecorded() {
+		f.unrecorded = append(f.unrecorded, begun)
+	}
+}
+
+// recordEnds records the ends of runs that could not be recorded when they ended.
+func (f *foregroundRunner) recordEnds() {
+	for _, r := range f.unrecorded {
+		if r.RecordEndAgain() == nil {
+			f.tick.Report.Problem("run %s of %s is recorded now", r.Row().ID, r.Row().Task)
+		}
+	}
 }
 
 // awaitInstant waits for the instant of a slot, and returns "". Otherwise it returns the reason why

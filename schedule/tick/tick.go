@@ -140,6 +140,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	}
 	laterStarts.Wait()
 	endStay()
+	runner.recordEnds()
 
 	// 10. The end: the tick waits for steps 4 and 8, and for messages, and prunes the database.
 	beside.Wait()

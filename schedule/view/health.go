@@ -232,19 +232,14 @@ func Unrecordable(dir string) string {
 		existing = filepath.Dir(existing)
 		_, err = os.Stat(existing)
 	}
-	var disk unix.Statfs_t
 	if err := unix.Access(existing, unix.W_OK|unix.X_OK); err != nil {
 		return fmt.Sprintf("the state folder %s cannot be written (%v), so nothing is recorded", dir, err)
 	}
-	knows := unix.Statfs(existing, &disk) == nil && disk.Blocks > 0
-	if knows && disk.Bavail*uint64(disk.Bsize) < leastSpace {
+	if statedir.IsFull(existing) {
 		return "the disk of the state folder " + dir + " is full, so nothing is recorded"
 	}
 	return ""
 }
-
-// leastSpace is how many bytes a tick needs at least on the disk of the state folder.
-const leastSpace = 64 << 10
 
 // TicksMissing says that the last tick is too old, or ahead of a clock that was set back, or that
 // ticks come and can load no schedule; else "". dir is the state folder.

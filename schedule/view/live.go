@@ -2,9 +2,12 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sched/mutex"
 	"sched/schedule"
@@ -23,12 +26,23 @@ type Running struct {
 	LastReported *string `json:"last_told"` // when its server last reported the run; null unless it is silent now
 
 	Began time.Time `json:"-"` // the time of Since, exactly
+	Ended bool      `json:"-"` // its command has ended, and that is not recorded yet
 }
 
 func runningOfRow(row state.Row) Running {
 	r := runningOf(run.HolderOf(row))
 	r.LastReported = timeOrNil(row.LastReported)
+	if r.Ended = CommandEnded(row); r.Ended {
+		r.PID = nil
+	}
 	return r
+}
+
+// CommandEnded reports whether the command of a live run of this machine has ended. The process
+// that watches the run fires its hooks then, or cannot record the end.
+func CommandEnded(row state.Row) bool {
+	hasPID := row.Phase == state.Running && row.Attempt.PID > 0 && row.LastReported.IsZero()
+	return hasPID && errors.Is(unix.Kill(row.Attempt.PID, 0), unix.ESRCH)
 }
 
 func runningOf(holder mutex.Holder) Running {
@@ -41,6 +55,9 @@ func RunningText(row state.Row, now time.Time) string {
 	holder := run.HolderOf(row)
 	if !row.LastReported.IsZero() {
 		return "it was running " + LastReportedText(row, now) + ", " + holder.String()
+	}
+	if CommandEnded(row) {
+		return "its command has ended, and what became of it is not recorded yet, " + holder.String()
 	}
 	if holder.PID == 0 {
 		return "it is starting " + holder.String()

@@ -156,7 +156,7 @@ func figuresOf(h *Health, answer Status) string {
 	if !h.LastTick.IsZero() {
 		figures += ", last tick " + humanize.MinuteZone(h.LastTick, h.Schedule.Location)
 	}
-	if age := h.At.Sub(h.LastTick); age >= 0 && h.tickTrouble() == "" { // else it is a row
+	if age := h.At.Sub(h.LastTick); !h.LastTick.IsZero() && age >= 0 && h.tickTrouble() == "" { // else it is a row
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
 	switch paused := answer.Paused; { // a pause alone is no trouble
