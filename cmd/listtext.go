@@ -208,8 +208,11 @@ func (a listCommand) runningText(running []view.Running, thisServer string) stri
 	if first.PID == nil && first.Host == thisServer {
 		text = "starting"
 	}
-	if first.Ended {
+	switch {
+	case first.Ended:
 		text = "ended, not recorded yet"
+	case first.LastReported != nil: // its server is silent, so its locks are over
+		text = "unknown: was running on " + first.Host + ", which is silent"
 	}
 	if len(running) > 1 {
 		text += fmt.Sprintf(" and %d more", len(running)-1)

@@ -41,8 +41,9 @@ func runningOfRow(row state.Row) Running {
 // CommandEnded reports whether the command of a live run of this machine has ended. The process
 // that watches the run fires its hooks then, or cannot record the end.
 func CommandEnded(row state.Row) bool {
-	hasPID := row.Phase == state.Running && row.Attempt.PID > 0 && row.LastReported.IsZero()
-	return hasPID && errors.Is(unix.Kill(row.Attempt.PID, 0), unix.ESRCH)
+	isHere := row.Owner != 0 // what the store knows of other servers has no owner
+	hasPID := row.Phase == state.Running && row.Attempt.PID > 0
+	return isHere && hasPID && errors.Is(unix.Kill(row.Attempt.PID, 0), unix.ESRCH)
 }
 
 func runningOf(holder mutex.Holder) Running {
