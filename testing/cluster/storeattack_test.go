@@ -123,6 +123,18 @@ func TestWhatASilentServerSaidLastIsShownAsThat(t *testing.T) {
 	if out, _ := s.sched("servers"); !strings.Contains(out, "web-9 has said nothing for 8 m") {
 		t.Errorf("servers:\n%s", out)
 	}
+	if out, _ := s.sched("list"); !strings.Contains(out, "unknown: was running on web-9, which is silent") {
+		t.Errorf("list:\n%s", out)
+	}
+
+	// The pid of a server that lives means nothing here.
+	now := time.Now().UTC()
+	forge(t, dial(t, store), "servers", "web-9@0",
+		cluster.Server{Name: "web-9", Machine: "m", Version: "1", Minute: now, Seen: now,
+			Running: []cluster.Running{{Run: run, Task: "import", Slot: now, PID: 1 << 30, Since: now}}})
+	if out, _ := s.sched("list"); !strings.Contains(out, "running, pid 1073741824 on web-9") {
+		t.Errorf("list:\n%s", out)
+	}
 }
 
 // Somebody who can write to the store sends no escape sequence to the terminal of root.
