@@ -63,6 +63,11 @@ func (p *Process) wait(refusal *os.File) {
 func (p *Process) markEnded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	started.Lock()
+	if life := started.lives[p.PID]; life != nil { // nil of an adopted one
+		life.to = sinceBoot()
+	}
+	started.Unlock()
 	close(p.Done)
 	if p.reapAsked {
 		p.reap()
@@ -207,10 +212,13 @@ type Family struct {
 	// its environment only if that user may signal it (kill(2)): anybody can give a program the id
 	// of a run, and programs that become root keep it.
 	User string
-	// Output is the file into which the command prints. A process that lost its parent, and became
-	// a child of this process (BecomeSubreaper), belongs to the family if it has the file open. May
-	// be nil.
+	// Output is the file into which the command prints, and Locks are what the command inherits
+	// beside it. A process that lost its parent, and became a child of this process
+	// (BecomeSubreaper), belongs to the family if it has the output open; or if it began after the
+	// command, and has a lock open, or nothing else lived since then that it can come from. Without
+	// Output none belongs to it.
 	Output *os.File
+	Locks  []*os.File
 }
 
 // A Survivor is a process that did not end by KILL.

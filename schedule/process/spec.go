@@ -158,6 +158,7 @@ type Program struct {
 	Output  *os.File   // nil: nowhere
 	Inherit []*os.File // its descriptors 3, 4 and so on
 	Attr    *syscall.SysProcAttr
+	Adopts  bool // it calls BecomeSubreaper
 
 	// The Process reads Process.Refusal from this pipe, and closes it. The pipe is nil for a
 	// process that is the command at once.
@@ -211,8 +212,11 @@ func (p Program) Fork() (*Process, error) {
 	err = retryOnShortage(func() (err error) {
 		started.Lock()
 		defer started.Unlock()
+		from := sinceBoot()
 		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})
-		started.pids[pid] = true
+		if err == nil {
+			started.lives[pid] = &life{from: from, adopts: p.Adopts}
+		}
 		return err
 	})
 	runtime.KeepAlive(output)
@@ -230,12 +234,18 @@ func (p Program) Fork() (*Process, error) {
 	return process, nil
 }
 
-// started has the ids of the processes that this process has started. It is locked during a fork,
-// so that reapOrphans takes no process for an orphan.
+// started has the processes that this process has started, by their ids. It is locked during a
+// fork, so that reapOrphans takes no process for an orphan.
 var started = struct {
 	sync.Mutex
-	pids map[int]bool
-}{pids: map[int]bool{}}
+	lives map[int]*life
+}{lives: map[int]*life{}}
+
+// A life says when a process lived: see sinceBoot.
+type life struct {
+	from, to time.Duration // to is 0 while it lives
+	adopts   bool          // Program.Adopts
+}
 
 // forkExec is the call of the kernel; tests let it fail.
 var forkExec = syscall.ForkExec

@@ -56,6 +56,9 @@ const hasSubreaper = false
 // BecomeSubreaper does nothing.
 func BecomeSubreaper() {}
 
+// sinceBoot is for orphans.
+func sinceBoot() time.Duration { return 0 }
+
 // AdoptOrphans does nothing.
 func AdoptOrphans() {}
 

@@ -127,10 +127,23 @@ func runsSched(pid int) bool {
 	return err == nil && theirErr == nil && os.SameFile(ours, theirs)
 }
 
-// orphaned reports whether the process lost its parent, became a child of this process, and prints
-// into the output of the family.
+// orphaned reports whether the process lost its parent, became a child of this process, and comes
+// from the family: see Family.Output.
 func (f Family) orphaned(m, own member) bool {
-	return f.Output != nil && m.isOrphan(own) && hasOpen(m.PID, f.Output)
+	if f.Output == nil || !m.isOrphan(own) {
+		return false
+	}
+	if hasOpen(m.PID, f.Output) {
+		return true
+	}
+	ticks, _ := strconv.ParseInt(m.Start, 10, 64)
+	start := time.Duration(ticks) * (time.Second / 100)
+	from := f.began().Truncate(time.Second / 100)
+	if from == 0 || start < from || belongsToOtherRun(m.PID, map[string]bool{"": true, f.Run: true}) {
+		return false
+	}
+	hasLock := slices.ContainsFunc(f.Locks, func(lock *os.File) bool { return hasOpen(m.PID, lock) })
+	return hasLock || f.ownsAlone(start)
 }
 
 // hasOpen reports whether a process has the file open, as far as this process may see.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -30,7 +31,44 @@ func (m member) isOrphan(own member) bool {
 	}
 	started.Lock()
 	defer started.Unlock()
-	return !started.pids[m.PID]
+	return started.lives[m.PID] == nil
+}
+
+// ownsAlone reports whether an orphan can come from no other process that this one has started than
+// those that lead the groups of the family: no other has lived since the orphan began.
+func (f Family) ownsAlone(orphan time.Duration) bool {
+	started.Lock()
+	defer started.Unlock()
+	for pid, other := range started.lives {
+		living := other.to == 0
+		if slices.Contains(f.Groups, pid) || living && other.adopts {
+			continue
+		}
+		if living || other.to >= orphan {
+			return false
+		}
+	}
+	return true
+}
+
+// began reports when the family's first command began that this process has started; 0 if it has
+// started none.
+func (f Family) began() (from time.Duration) {
+	started.Lock()
+	defer started.Unlock()
+	for _, group := range f.Groups {
+		if life := started.lives[group]; life != nil && (from == 0 || life.from < from) {
+			from = life.from
+		}
+	}
+	return from
+}
+
+// sinceBoot returns the time since the boot by the clock of Stat.start.
+func sinceBoot() time.Duration {
+	var now unix.Timespec
+	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
+	return time.Duration(now.Nano())
 }
 
 // AdoptOrphans makes this process the parent of what its descendants leave behind, and reaps that

@@ -31,7 +31,8 @@ func (s *supervision) attempt(n int) {
 		s.row.stopIfAsked(&s.result)
 	}
 	if s.result.Outcome != "" {
-		family := process.Family{Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output}
+		family := process.Family{
+			Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output, Locks: inherited(s.run.lock)}
 		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
 		leaveBehind(&s.result, survivors)
 	}

@@ -169,6 +169,7 @@ func (s *Supervisors) startOne(storage Storage) (*link, error) {
 		Env:     process.Environ(s.Environ, schedule.Task{}, storage.Variables()...),
 		Inherit: append(owner.Files(), theirs),
 		Attr:    &syscall.SysProcAttr{Setsid: true},
+		Adopts:  true,
 	}
 	if _, err := witness.Fork(); err != nil {
 		ours.Close()

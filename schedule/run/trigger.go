@@ -109,6 +109,7 @@ func StartTriggered(dir, file string, environ []string) error {
 		Env:     process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir),
 		Inherit: []*os.File{next},
 		Attr:    &unix.SysProcAttr{Setsid: true},
+		Adopts:  true,
 	}.Fork()
 	return err
 }

@@ -25,12 +25,14 @@ func escapes() map[string]string {
 		"deaf":             `env -i PATH="$PATH" setsid sh -c 'trap "" TERM; while :; do sleep %s; done' &`,
 		"a grandchild":     `env -i PATH="$PATH" setsid sh -c 'setsid sleep %s & wait' &`,
 		"without a parent": `(env -i PATH="$PATH" setsid sleep %s &)`,
+		"a daemon":         `(env -i PATH="$PATH" setsid sleep %s > /dev/null 2>&1 &)`,
 	}
 	if os.Geteuid() == 0 {
 		for name, command := range map[string]string{
-			"su":            `su - daemon -s /bin/sh -c 'sleep %s' &`,
-			"su, in itself": `su - daemon -s /bin/sh -c 'sleep %s & wait' &`,
-			"runuser":       `runuser -l daemon -s /bin/sh -c 'sleep %s' &`,
+			"su":             `su - daemon -s /bin/sh -c 'sleep %s' &`,
+			"a daemon of su": `su - daemon -s /bin/sh -c 'nohup sleep %s > /dev/null 2>&1 &'`,
+			"su, in itself":  `su - daemon -s /bin/sh -c 'sleep %s & wait' &`,
+			"runuser":        `runuser -l daemon -s /bin/sh -c 'sleep %s' &`,
 		} {
 			if _, err := exec.LookPath(strings.Fields(command)[0]); err == nil {
 				all[name] = command
@@ -282,5 +284,43 @@ tasks:
 		b.Write("free", "")
 		b.asAttacker(again)
 		b.Until("the next run has begun", func() bool { return b.Count("begun") == 2 })
+	}
+}
+
+// Two tasks of one tick leave daemons behind. The one whose time is over loses its own, which has
+// its lock open, and the daemon of the other stays.
+func TestADaemonEndsWithItsRunAndNotWithTheRunBesideIt(t *testing.T) {
+	t.Parallel()
+	ours, theirs := newSleep(), newSleep()
+	b := newBox(t, fmt.Sprintf(`
+defaults: {background: true, without_overlapping: true, kill_after: 500ms}
+tasks:
+  - name: job
+    cron: "* * * * *"
+    timeout: 6s
+    command: |
+      (env -i PATH="$PATH" setsid sleep %s > /dev/null 2>&1 &)
+      sleep 300
+    after: echo $SCHED_OUTCOME > job.txt
+  - name: beside
+    cron: "* * * * *"
+    command: |
+      (env -i PATH="$PATH" setsid sleep %s > /dev/null 2>&1 &)
+      echo > begun
+      await go
+    after: echo $SCHED_OUTCOME > beside.txt
+`, ours, theirs))
+	b.Sched("run")
+	b.Until("the daemons live", func() bool { return len(sleeping(ours)) == 1 && len(sleeping(theirs)) == 1 })
+	b.Until("its time is over", func() bool { return b.Read("job.txt") == "timed out\n" })
+	if pids := sleeping(ours); len(pids) > 0 {
+		t.Errorf("its daemon lives on: %v", pids)
+	}
+	b.Write("go", "")
+	b.Until("the other has ended", func() bool { return b.Read("beside.txt") == "succeeded\n" })
+	if pids := sleeping(theirs); len(pids) != 1 {
+		t.Errorf("the daemon of the other was ended: %v", pids)
+	} else {
+		b.Kill(pids[0])
 	}
 }
