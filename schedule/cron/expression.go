@@ -197,8 +197,13 @@ func splitCron(text string) ([]string, error) {
 	if err := foreignTextError(strings.Join(words, " ")); err != nil {
 		return nil, err
 	}
-	if len(words) > 0 && strings.Contains(words[0], "TZ=") {
-		return nil, newError("%q is no field", words[0]).SetHint("the time zone has its own key, timezone:")
+	for _, word := range words {
+		if strings.Contains(word, "TZ=") || zoneName().MatchString(word) {
+			return nil, newError("%q is no field", word).SetHint("the time zone has its own key, timezone:")
+		}
+	}
+	if err := shiftedError(words); err != nil {
+		return nil, err
 	}
 	if n := len(words); n > 5 && !endsInYear(words) && isCommand(words[5:]) {
 		return nil, newError("%q is no field", strings.Join(words[5:], " ")).
@@ -243,10 +248,18 @@ var (
 	awsCron      = humanize.Pattern(`(?i)^cron\((.*)\)$`)
 	awsRate      = humanize.Pattern(`(?i)^rate\((.*)\)$`)
 	commentAfter = humanize.Pattern(`^(.*\S) #`)
+	keyBefore    = humanize.Pattern(`(?i)^(?:- ?)?(?:cron|schedule): ?["']?([^"']*)["']?$`)
+	everyTime    = humanize.Pattern(`(?i)^every (.*)$`)
+	zoneName     = humanize.Pattern(`^[A-Z][a-z]+/[A-Z][A-Za-z_/]+$`)
 )
 
+// typedByHand has for signs that word processors and web pages write those that are meant.
+var typedByHand = strings.NewReplacer(
+	"–", "-", "—", "-", "−", "-", "‐", "-", "‑", "-", "∗", "*", "＊", "*", "，", ",", "／", "/")
+
 // foreignTextError returns the error about a text that holds more than the fields, as other files
-// have it: quotes, a comment, or a function of AWS EventBridge. For any other text it returns nil.
+// have it: quotes, a key, a comment, or a function of AWS EventBridge; or signs that only look like
+// those of a field. For any other text it returns nil.
 func foreignTextError(text string) error {
 	if found := quotedTimes().FindStringSubmatch(text); found != nil {
 		return newError("the times stand in quotes").SetHint("write %s", strings.TrimSpace(strings.Join(found[1:], "")))
@@ -258,9 +271,33 @@ func foreignTextError(text string) error {
 	if found := awsRate().FindStringSubmatch(text); found != nil {
 		return newError("rate(…) is for AWS EventBridge").SetHint("write `every: %s` in place of cron", found[1])
 	}
+	if found := keyBefore().FindStringSubmatch(text); found != nil {
+		return newError("a key stands before the times").SetHint("write %s", found[1])
+	}
+	if found := everyTime().FindStringSubmatch(text); found != nil {
+		return newError("these are words and no fields").SetHint("write `every: %s` in place of cron", found[1])
+	}
+	if typed := typedByHand.Replace(text); typed != text {
+		return newError("a sign only looks like one of the keyboard, as word processors write it").
+			SetHint("write %s", typed)
+	}
 	if found := commentAfter().FindStringSubmatch(text); found != nil {
 		return newError("a comment stands behind the times").
 			SetHint("write %s, and the comment outside the quotes", found[1])
+	}
+	return nil
+}
+
+// shiftedError returns the error about fields with a ? in the place of the month: they begin with
+// another field, or end with another one. For any other fields it returns nil.
+func shiftedError(words []string) error {
+	switch {
+	case len(words) == 6 && words[4] == "?":
+		return newError("6 fields, as AWS EventBridge has them, whose last one is the year").
+			SetHint("write the first five alone, * for ?, and names for weekdays: its weekday 1 is SUN")
+	case len(words) == 5 && words[3] == "?":
+		return newError("the first field is the second, as Quartz and Spring have it").
+			SetHint("write the five fields from the minute on, and names for weekdays: to Quartz weekday 1 is SUN")
 	}
 	return nil
 }

@@ -384,6 +384,8 @@ func (f *cronField) unknownError(text, element string) error {
 		e.Text = f.name + " ? must stand alone"
 	case text == "?":
 		e.SetHint("? is for the day fields only; write *")
+	case strings.Contains(text, "~"):
+		e.SetHint("a number that is always the same, but not the same for all tasks, is H, and H(0-29) in a range")
 	case text == "*":
 		e.Text = newError("%s %q: * takes a step and nothing else", f.name, element).Text
 	case text == "H" || text == "h":
