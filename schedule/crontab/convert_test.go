@@ -83,6 +83,8 @@ func TestFindings(t *testing.T) {
 		{"A='b # c'\n", ""},
 		{"CRON_TZ=Asia/Tokyo\n1 1 * * * /bin/a\n2 1 * * * /bin/b",
 			"CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it"},
+		{"CRON_TZ=Asia/Tokyo 1 1 * * * /bin/a", "left: cron sets CRON_TZ to the whole rest of the line, and starts nothing"},
+		{"TZ=Asia/Tokyo  @daily /bin/a", "left: cron sets TZ to the whole rest of the line, and starts nothing"},
 		{"CRON_TZ=Mars/Olympus\n1 1 * * * /bin/a", `left: CRON_TZ "Mars/Olympus" is no time zone`},
 		{"* * * * * cd /srv && /usr/local/bin/sched run -q", "this line is sched itself, and no task"},
 		{"MAILTO=$ADMIN\n5 4 * * * /bin/a", `MAILTO has "$ADMIN", which is no address; nobody is mailed there`},

@@ -115,6 +115,11 @@ func (p *parser) readLine(raw string) {
 	default:
 		if name, value, ok := readSetting(text); ok {
 			p.endComment()
+			if zone, entry, _ := strings.Cut(value, " "); strings.HasSuffix(name, "TZ") && p.isEntry(entry) {
+				p.omitLine("cron sets "+name+" to the whole rest of the line, and starts nothing",
+					"write "+name+"="+zone+" on a line of its own, above the times")
+				return
+			}
 			p.assign(name, value, text)
 			return
 		}
@@ -127,6 +132,12 @@ func (p *parser) readLine(raw string) {
 		entry.Raw = raw
 		p.add(entry)
 	}
+}
+
+// isEntry reports whether the text has times and a command.
+func (p *parser) isEntry(text string) bool {
+	_, problem, _ := p.readEntry(strings.TrimLeft(text, " \t"))
+	return problem == ""
 }
 
 // exampleNext matches a comment whose last paragraph names an example and ends with a colon.
