@@ -259,7 +259,7 @@ var typedByHand = strings.NewReplacer(
 
 // foreignTextError returns the error about a text that holds more than the fields, as other files
 // have it: quotes, a key, a comment, or a function of AWS EventBridge; or signs that only look like
-// those of a field. For any other text it returns nil.
+// signs of a field. For any other text it returns nil.
 func foreignTextError(text string) error {
 	if found := quotedTimes().FindStringSubmatch(text); found != nil {
 		return newError("the times stand in quotes").SetHint("write %s", strings.TrimSpace(strings.Join(found[1:], "")))

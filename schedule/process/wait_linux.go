@@ -51,8 +51,8 @@ func (f Family) ownsAlone(orphan time.Duration) bool {
 	return true
 }
 
-// began reports when the family's first command began that this process has started; 0 if it has
-// started none.
+// began reports when the family's first command began that this process has started; 0 if it
+// has started no such command.
 func (f Family) began() (from time.Duration) {
 	started.Lock()
 	defer started.Unlock()
