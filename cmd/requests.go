@@ -142,11 +142,11 @@ func requestObstacle(source view.Source, row state.Row, live []state.Row) string
 		return "when that is over: " + maintenance
 	}
 	holder, pool := source.Holders(noDeadline, live, task)
-	if full := pool.Full(); full != "" {
+	if full := pool.Full(source.Schedule.Location); full != "" {
 		return "when a seat is free: " + full
 	}
 	if holder != nil {
-		return "when its mutex is free: it is held " + view.HeldText(holder)
+		return "when its mutex is free: it is held " + view.HeldText(holder, source.Schedule.Location)
 	}
 	return ""
 }

@@ -186,7 +186,7 @@ func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name stri
 		}
 		if holder, isHeld := holders[name]; isHeld {
 			return failed("wait for its end, or end it with `sched stop` on that server",
-				"a run of %s goes on: its mutex is held %s", name, holder)
+				"a run of %s goes on: its mutex is held %s", name, holder.Text(s.Location))
 		}
 	}
 	found, err := cluster.Forget(noDeadline, store, name)

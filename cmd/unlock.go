@@ -104,7 +104,7 @@ func (a unlockCommand) breakLocks(s *schedule.Schedule, names []string) (broken 
 			return broken, failed("", "cannot unlock %s: %w", name, err)
 		}
 		broken++
-		fmt.Fprintf(a.out, "unlocked %s, which was held %s; %s\n", name, holder, unlockedRun(s, name))
+		fmt.Fprintf(a.out, "unlocked %s, which was held %s; %s\n", name, holder.Text(s.Location), unlockedRun(s, name))
 	}
 	return broken, nil
 }

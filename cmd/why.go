@@ -259,7 +259,8 @@ func (a whyCommand) printRunning(q *view.Inquiry) {
 	for _, row := range q.Live {
 		ofLastSlot := last != nil && row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
 		if row.Task == q.Task.Name && !ofLastSlot {
-			fmt.Fprintf(a.out, "%s, due at %s: %s\n", q.Task.Name, q.TimeText(row.Slot), view.RunningText(row, q.Now))
+			text := view.RunningText(row, q.Now, q.Task.When.Location)
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", q.Task.Name, q.TimeText(row.Slot), text)
 		}
 	}
 	for _, waiting := range q.Answer.Waiting {
@@ -342,7 +343,7 @@ func obstacles(q *view.Inquiry) (lines []string) {
 		}
 		add("%s; it will %s", answer.Maintenance, consequence)
 	}
-	if full := answer.Pool.Full(); full != "" {
+	if full := answer.Pool.Full(q.Task.When.Location); full != "" {
 		add("%s; it will %s if that goes on until then", full, heldUp(q.Task, q.Next))
 	}
 	if q.CatchesUp() {

@@ -189,7 +189,9 @@ type HeldError struct {
 	Holder Holder // without a Run if its value cannot be read
 }
 
-func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Holder) }
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s is held %s", e.Name, e.Holder.Text(time.Local))
+}
 
 // A LostError says that a run no longer has its mutex, or did not have it all the time.
 type LostError struct {
@@ -198,7 +200,10 @@ type LostError struct {
 	Broken bool   // by Break, before the lease ended
 }
 
-func (e *LostError) Error() string {
+func (e *LostError) Error() string { return e.Text(time.Local) }
+
+// Text is Error with the time in the zone.
+func (e *LostError) Text(zone *time.Location) string {
 	how := "the lease of %s ran out"
 	if e.Broken {
 		how = "the lock on %s was broken"
@@ -206,7 +211,7 @@ func (e *LostError) Error() string {
 	if e.Holder.Run == "" {
 		return fmt.Sprintf(how, e.Name)
 	}
-	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Holder)
+	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Holder.Text(zone))
 }
 
 // A StoreError says why a store cannot be used. It holds, and wraps, no password.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // A pool limits how many runs go on at once: a run needs one of its seats. A seat is a mutex, so
@@ -44,10 +45,13 @@ type FullError struct {
 // shownHolders is how many holders of seats a FullError names.
 const shownHolders = 3
 
-func (e *FullError) Error() string {
+func (e *FullError) Error() string { return e.Text(time.Local) }
+
+// Text is Error with the times in the zone.
+func (e *FullError) Text(zone *time.Location) string {
 	var who []string
 	for _, holder := range e.Holders[:min(shownHolders, len(e.Holders))] {
-		who = append(who, strings.TrimSpace(holder.Task+" "+holder.String()))
+		who = append(who, strings.TrimSpace(holder.Task+" "+holder.Text(zone)))
 	}
 	if more := len(e.Holders) - shownHolders; more > 0 {
 		who = append(who, fmt.Sprintf("%d more", more))

@@ -21,8 +21,9 @@ type Holder struct {
 	Since time.Time `json:"since"`
 }
 
-// String returns a phrase that follows "is held": since when, and by which run and process.
-func (h Holder) String() string {
+// Text returns a phrase that follows "is held": since when, on the clock of the zone, and by which
+// run and process.
+func (h Holder) Text(zone *time.Location) string {
 	if h.Run == "" {
 		return "by a run that left no name"
 	}
@@ -36,7 +37,7 @@ func (h Holder) String() string {
 	if h.Since.IsZero() {
 		return "by " + who
 	}
-	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05 MST"), who)
+	return fmt.Sprintf("since %s (%s)", humanize.SecondZone(h.Since, zone), who)
 }
 
 // A storedValue is what a store has for a lock or a claim. Each attempt has its own nonce: an

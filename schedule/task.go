@@ -106,7 +106,7 @@ type Task struct {
 	Hooks        Hooks         `json:"hooks"`
 	OTLP         string        `json:"otlp,omitempty"` // the URL of a collector of traces, unexpanded; empty for none
 
-	// Sender is set if the task has notifications, traces or triggers, or if its runs may wait.
+	// Sender is set if the task has notifications, traces or triggers, needs locks or may wait.
 	Sender ScheduleRef `json:"sender,omitzero"`
 
 	// Lacks says that the entry names a variable or a file that is not there, and where. No slot

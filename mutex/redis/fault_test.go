@@ -215,13 +215,13 @@ func TestALeaseThatWasLostIsNoticed(t *testing.T) {
 	}
 	for _, adopted := range []bool{false, true} {
 		if lost := renewAfterLoss(adopted, func() {}); lost.Holder.Run != "" {
-			t.Errorf("it is held by %s", lost.Holder)
+			t.Errorf("it is held by %s", lost.Holder.Run)
 		}
 		lost := renewAfterLoss(adopted, func() {
 			acquire(t, s, "backup", "run-2")
 		})
 		if lost.Holder.Run != "run-2" {
-			t.Errorf("it is held by %s", lost.Holder)
+			t.Errorf("it is held by %s", lost.Holder.Run)
 		}
 		do(t, server.URL, "FLUSHALL")
 	}

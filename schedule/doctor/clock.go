@@ -72,7 +72,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 		if change.IsZero() || change.Sub(s.Now) > maxChangeAhead {
 			continue
 		}
-		text := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, humanize.Minute(change, time.UTC)+" UTC",
+		text := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, humanize.MinuteZone(change, zones[name]),
 			change.Add(-1).In(zones[name]).Format("-07:00"), change.In(zones[name]).Format("-07:00"))
 		hint := ""
 		if near := s.dueAround(change, name); len(near) > 0 {

@@ -139,6 +139,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 		Command: schedule.Command{List: []string{"php", "artisan", ""}}, Folder: "/srv/shop", Dir: "/srv/shop/app",
 		Env:        map[string]string{"A": "1", "B": "own", "C": "${HOME}", "D": "true"},
 		Background: true, WithoutOverlapping: true, Mutex: "m", OneServer: true, RunWhenStoreDown: true,
+		Sender:  schedule.ScheduleRef{Schedule: "a/b.c", File: "/srv/shop/schedule.yaml", Zone: "Europe/Berlin"},
 		Timeout: 90 * time.Minute, Retry: schedule.Retry{Attempts: 3, Delay: 10 * time.Second, Backoff: 1.5,
 			MaxDelay: time.Minute, Jitter: 0.1}, SuccessCodes: []int{0, 16},
 		Conditions: schedule.Conditions{

@@ -181,7 +181,8 @@ func settleTask(l *loader, n *node, t *taskDraft) {
 	if t.Mutex == "" {
 		t.Mutex = t.Name
 	}
-	if t.Hooks.NeedSchedule() || t.MaxWait > 0 || t.RunAllMissed || t.OTLP != "" {
+	if t.Hooks.NeedSchedule() || t.NeedsLocks() || t.MaxWait > 0 || t.RunAllMissed ||
+		t.OTLP != "" {
 		zone := t.When.Location.String()
 		t.Sender = schedule.ScheduleRef{Schedule: l.schedule.Name, File: l.schedule.File, Zone: zone}
 	}

@@ -193,11 +193,11 @@ func (o *orphan) reacquire() (reason string) {
 		return ""
 	}
 	if err := r.Behind(need); errors.As(err, new(*BehindError)) {
-		return err.Error()
+		return cannotHoldReason(&r.task, err)
 	}
 	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.row.Row))
 	if err != nil {
-		return cannotHoldReason(r.task.Name, err)
+		return cannotHoldReason(&r.task, err)
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)

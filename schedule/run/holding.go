@@ -61,7 +61,7 @@ func (r *Run) adopt(files []*os.File) {
 }
 
 // cannotHoldReason returns why a run of the task cannot have what it must hold.
-func cannotHoldReason(task string, err error) string {
+func cannotHoldReason(task *schedule.Task, err error) string {
 	if reason, held := HeldReason(task, err); held {
 		return reason
 	}
@@ -70,15 +70,15 @@ func cannotHoldReason(task string, err error) string {
 
 // HeldReason returns the reason of a skip of the task if other runs have its mutex or all seats, or
 // wait for them. It returns false for any other error.
-func HeldReason(task string, err error) (reason string, held bool) {
+func HeldReason(task *schedule.Task, err error) (reason string, held bool) {
 	var full *mutex.FullError
 	var behind *BehindError
 	var mutexHeld *mutex.HeldError
 	switch {
 	case errors.As(err, &full):
-		return full.Error(), true
+		return full.Text(ZoneOf(task)), true
 	case errors.As(err, &behind):
-		return behind.Error(), true
+		return behind.Text(ZoneOf(task)), true
 	case errors.As(err, &mutexHeld):
 		return stillRunningFor(task, mutexHeld.Holder, clock.Now()), true
 	}
@@ -97,11 +97,12 @@ func HolderOf(row state.Row) mutex.Holder {
 
 // stillRunningFor returns the reason of a skip of the task: for how long its mutex is held, and by
 // which run. If what the holder wrote down cannot be read, the reason has no time.
-func stillRunningFor(task string, holder mutex.Holder, now time.Time) string {
+func stillRunningFor(task *schedule.Task, holder mutex.Holder, now time.Time) string {
+	running, held := stillRunning(task.Name, holder), holder.Text(ZoneOf(task))
 	if holder.Since.IsZero() {
-		return stillRunning(task, holder) + ", held " + holder.String()
+		return running + ", held " + held
 	}
-	return fmt.Sprintf("%s for %s, %s", stillRunning(task, holder), humanize.Age(holder.Since, now), holder)
+	return fmt.Sprintf("%s for %s, %s", running, humanize.Age(holder.Since, now), held)
 }
 
 // stillRunning says that the holder of a task's mutex runs, and names a holder of another task.
@@ -119,12 +120,15 @@ type BehindError struct {
 	First mutex.Holder // Since is when it began to wait
 }
 
-func (e *BehindError) Error() string {
+func (e *BehindError) Error() string { return e.Text(time.Local) }
+
+// Text is Error with the time in the zone.
+func (e *BehindError) Text(zone *time.Location) string {
 	wanted := "mutex " + humanize.Line(e.Name)
 	if pool, ok := state.PoolOf(e.Name); ok {
 		wanted = "a seat of pool " + pool
 	}
-	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), wanted, e.First)
+	return fmt.Sprintf("%s waits for %s %s", humanize.Line(e.First.Task), wanted, e.First.Text(zone))
 }
 
 func (e *BehindError) Unwrap() error { return &mutex.HeldError{Name: e.Name, Holder: e.First} }

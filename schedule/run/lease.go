@@ -42,7 +42,7 @@ type Leases struct{ renewers sync.Map } // by lock
 func (s *Leases) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
 		l := &Renewer{
-			LeaseTerms: LeaseTerms{Lock: lock, Note: func(string) {}},
+			LeaseTerms: LeaseTerms{Lock: lock, Note: func(string) {}, Zone: time.UTC},
 			held:       lock.LeaseBegan(),
 			unstarted:  true,
 			cancel:     func(error) {},
@@ -71,6 +71,7 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
 		Lock:    r.lock,
 		Note:    r.row.note,
 		Stop:    r.task.StopOnLostLease,
+		Zone:    ZoneOf(&r.task),
 		Adopted: r.leftover != nil,
 		Unknown: r.adopted && r.row.Phase == state.Ready,
 	}
@@ -85,9 +86,10 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
 
 // LeaseTerms are a lock, and what its renewals mean for the run.
 type LeaseTerms struct {
-	Lock mutex.Lock   // nil if the task needs none
-	Note func(string) // adds a note to the row, at once
-	Stop bool         // a loss stops the command (on_lost_lease: stop)
+	Lock mutex.Lock     // nil if the task needs none
+	Note func(string)   // adds a note to the row, at once
+	Stop bool           // a loss stops the command (on_lost_lease: stop)
+	Zone *time.Location // of the times in notes
 
 	Adopted bool // the supervisor that renewed it was killed: it must be renewed at once
 	Unknown bool // it must be renewed before a command is started
@@ -229,7 +231,11 @@ func (l *Renewer) lose(err error) {
 		return
 	}
 	l.held = time.Time{}
-	lost := fmt.Sprintf("lost its lock at %s: %v", clock.Now().Format("15:04:05"), err)
+	text := err.Error()
+	if other, ok := errors.AsType[*mutex.LostError](err); ok {
+		text = other.Text(l.Zone)
+	}
+	lost := fmt.Sprintf("lost its lock at %s: %s", clock.Now().In(l.Zone).Format("15:04:05"), text)
 	l.Note(lost)
 	l.lost = append(l.lost, lost)
 	if l.Stop {

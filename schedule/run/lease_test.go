@@ -28,7 +28,7 @@ func TestALeaseIsCountedByAClockThatNobodySets(t *testing.T) {
 	begun := steady()
 	var passed time.Duration
 	clock.Steady = func() time.Time { return begun.Add(passed) }
-	terms := LeaseTerms{Lock: silentLock{began: begun}, Note: func(string) {}, Stop: true}
+	terms := LeaseTerms{Lock: silentLock{began: begun}, Note: func(string) {}, Stop: true, Zone: time.UTC}
 	held, l := (*Leases)(nil).Renew(context.Background(), terms)
 	defer l.End()
 	for _, set := range []time.Duration{3 * time.Hour, -3 * time.Hour} {

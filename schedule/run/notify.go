@@ -235,7 +235,7 @@ func (h *hooks) send() {
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
 func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
-	sender, zone := h.run.task.Sender, zoneOf(&h.run.task)
+	sender, zone := h.run.task.Sender, ZoneOf(&h.run.task)
 	local := func(t time.Time) time.Time { // a zero time stays zero
 		if t.IsZero() {
 			return t
@@ -269,8 +269,8 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 	return m
 }
 
-// zoneOf returns the time zone in which messages show the times of a task's runs.
-func zoneOf(task *schedule.Task) *time.Location {
+// ZoneOf returns the time zone in which messages and reasons show the times of a task's runs.
+func ZoneOf(task *schedule.Task) *time.Location {
 	if zone, err := time.LoadLocation(task.Sender.Zone); err == nil {
 		return zone
 	}

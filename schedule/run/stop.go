@@ -234,7 +234,7 @@ func (w *waiter) stopReplaced(blocked error) error {
 	case NotReplaced:
 		return nil
 	case ReplacedThere:
-		return &skipError{stillRunningFor(row.Task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
+		return &skipError{stillRunningFor(&w.run.task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
 	}
 	w.replaced.Store(run)
 	go func() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -140,7 +141,7 @@ func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case w.waited() > w.maxWait:
-		reason := reasonAtDeadline(w.run.task.Name, blocked)
+		reason := reasonAtDeadline(&w.run.task, blocked)
 		return &skipError{fmt.Sprintf("waited %s: %s", humanize.Duration(w.maxWait), reason)}
 	}
 	return nil
@@ -249,7 +250,7 @@ func (w *waiter) refusal() string {
 	r, now := w.run, clock.Now()
 	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
 	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
-		return p.Text(now, zoneOf(&r.task))
+		return p.Text(now, ZoneOf(&r.task))
 	}
 	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
 	return reason
@@ -257,17 +258,18 @@ func (w *waiter) refusal() string {
 
 // reasonAtDeadline returns the reason why a run of the task had not started when its time to wait
 // was over.
-func reasonAtDeadline(task string, blocked error) string {
+func reasonAtDeadline(task *schedule.Task, blocked error) string {
 	var held *mutex.HeldError
 	switch {
 	case blocked == nil:
 		return "no process was there when its time was over"
-	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)), isRefusal(blocked):
+	case isRefusal(blocked):
 		return blocked.Error()
+	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)):
 	case errors.As(blocked, &held):
-		return stillRunning(task, held.Holder) + ", " + held.Holder.String()
+		return stillRunning(task.Name, held.Holder) + ", " + held.Holder.Text(ZoneOf(task))
 	}
-	return fmt.Sprintf("nobody knows whether it is running: %v", blocked)
+	return cannotHoldReason(task, blocked)
 }
 
 // The time between two rounds of wait is a twentieth of how long the run has waited, within these

@@ -122,18 +122,18 @@ func (l *locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) e
 	}
 	err := storage.Mutexes().Claim(context.Background(), slot.ClaimKey(), slot.ClaimedUntil(), run.NewHolder(*row))
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
-		return notOursError{claimReason(held.Holder), outcome.Elsewhere}
+		return notOursError{claimReason(slot.Task, held.Holder), outcome.Elsewhere}
 	}
 	return err
 }
 
 // claimReason is the reason of a slot that was skipped because the holder has claimed it. The
 // holder may be unknown.
-func claimReason(holder mutex.Holder) string {
+func claimReason(task *schedule.Task, holder mutex.Holder) string {
 	if holder.Run == "" {
 		return "another tick had this slot, some time ago"
 	}
-	return "another tick has this slot " + holder.String()
+	return "another tick has this slot " + holder.Text(run.ZoneOf(task))
 }
 
 // waitForPreferred returns how long this server still leaves a slot to the servers that its task

@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex"
+	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/testing/redistest"
 )
@@ -150,11 +151,11 @@ func (c claimCounter) Claim(ctx context.Context, key string, until time.Time, by
 }
 
 func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
-	if got := claimReason(mutex.Holder{Run: outcome.NewID(), Host: "web-2"}); !strings.HasPrefix(got,
+	if got := claimReason(&schedule.Task{}, mutex.Holder{Run: outcome.NewID(), Host: "web-2"}); !strings.HasPrefix(got,
 		"another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
 		t.Error(got)
 	}
-	if got := claimReason(mutex.Holder{}); got != "another tick had this slot, some time ago" {
+	if got := claimReason(&schedule.Task{}, mutex.Holder{}); got != "another tick had this slot, some time ago" {
 		t.Error(got)
 	}
 }

@@ -115,7 +115,7 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 	}
 	switch {
 	case claimed:
-		return notOursError{claimReason(holder), outcome.Elsewhere}
+		return notOursError{claimReason(slot.Task, holder), outcome.Elsewhere}
 	case slot.Task.RunWhenStoreDown:
 		return nil
 	}

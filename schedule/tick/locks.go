@@ -114,7 +114,7 @@ func (l *locks) takeAlone(row *state.Row, slot schedule.Slot, why error) (mutex.
 
 // refusalOf returns what an error of claimAndAcquire means for a slot.
 func refusalOf(task *schedule.Task, err error) lockRefusal {
-	reason, held := run.HeldReason(task.Name, err)
+	reason, held := run.HeldReason(task, err)
 	other, taken := errors.AsType[notOursError](err)
 	switch {
 	case err == nil:

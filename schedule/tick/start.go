@@ -167,7 +167,7 @@ func (l *launcher) waitsAlready(task *schedule.Task) string {
 	holder := run.HolderOf(waiting)
 	holder.Since = waiting.Wait.Since
 	waited := max(0, clock.Now().Sub(holder.Since))
-	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder)
+	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder.Text(run.ZoneOf(task)))
 }
 
 // prepareRun prepares the run of a slot whose lock is taken. It returns false if that failed. If

@@ -52,18 +52,19 @@ func runningOf(holder mutex.Holder) Running {
 }
 
 // RunningText says how long a run has lived, and on which machine.
-func RunningText(row state.Row, now time.Time) string {
+func RunningText(row state.Row, now time.Time, zone *time.Location) string {
 	holder := run.HolderOf(row)
+	held := holder.Text(zone)
 	if !row.LastReported.IsZero() {
-		return "it was running " + LastReportedText(row, now) + ", " + holder.String()
+		return "it was running " + LastReportedText(row, now) + ", " + held
 	}
 	if CommandEnded(row) {
-		return "its command has ended, and what became of it is not recorded yet, " + holder.String()
+		return "its command has ended, and what became of it is not recorded yet, " + held
 	}
 	if holder.PID == 0 {
-		return "it is starting " + holder.String()
+		return "it is starting " + held
 	}
-	return fmt.Sprintf("it has been running for %s, %s", humanize.Age(holder.Since, now), holder)
+	return fmt.Sprintf("it has been running for %s, %s", humanize.Age(holder.Since, now), held)
 }
 
 // LastReportedText says when a silent server last reported. A run on that server may have ended.
@@ -109,11 +110,11 @@ func (s Source) Holders(ctx context.Context, live []state.Row, t *schedule.Task)
 }
 
 // HeldText says which run has a mutex; "" for nil.
-func HeldText(holder *mutex.Holder) string {
+func HeldText(holder *mutex.Holder, zone *time.Location) string {
 	if holder == nil {
 		return ""
 	}
-	text := holder.String()
+	text := holder.Text(zone)
 	if holder.Task != "" {
 		text = "by " + humanize.Line(holder.Task) + " " + text
 	}
@@ -130,11 +131,11 @@ func poolOf(pool schedule.Pool, holders []mutex.Holder) *Pool {
 
 // Full says in words that every seat is taken, and by whom. It returns "" while a seat is free, and
 // for nil.
-func (p *Pool) Full() string {
+func (p *Pool) Full(zone *time.Location) string {
 	if p == nil || len(p.mutexHolders) < p.Seats {
 		return ""
 	}
-	return (&mutex.FullError{Pool: p.Name, Seats: p.Seats, Holders: p.mutexHolders}).Error()
+	return (&mutex.FullError{Pool: p.Name, Seats: p.Seats, Holders: p.mutexHolders}).Text(zone)
 }
 
 // Text says how many seats are taken, and by which tasks: "pool db: 1 of 2 (report)".

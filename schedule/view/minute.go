@@ -195,7 +195,7 @@ func (q *Inquiry) pausedText(at time.Time) string {
 func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
 	ofSlot := func(row state.Row) bool { return q.isOf(row, slot.At) }
 	if i := slices.IndexFunc(q.Live, ofSlot); i >= 0 {
-		return RunningText(q.Live[i], q.Now), nil
+		return RunningText(q.Live[i], q.Now, q.zone()), nil
 	}
 	if i := slices.IndexFunc(q.waiting, ofSlot); i >= 0 {
 		run := q.waiting[i].ID
@@ -316,7 +316,7 @@ func (q *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 		case r.Outcome != "":
 			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.ID))
 		default:
-			return fmt.Sprintf("on %s %s", r.Server, RunningText(r, q.Now))
+			return fmt.Sprintf("on %s %s", r.Server, RunningText(r, q.Now, q.zone()))
 		}
 	}
 	return q.claimElsewhere(ctx, at)

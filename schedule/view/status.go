@@ -176,7 +176,7 @@ func figuresOf(h *Health, answer Status) string {
 			humanize.MinuteNearZone(planned[0].Raw.Since, h.At, h.Schedule.Location))
 	}
 	for _, p := range answer.Pools {
-		if p.Full() != "" {
+		if p.Full(h.Schedule.Location) != "" {
 			figures += "; " + p.Text()
 		}
 	}

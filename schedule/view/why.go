@@ -165,7 +165,7 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 	}
 	q.noteRefusals()
 	q.HeldBy, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
-	q.Answer.Held = HeldText(q.HeldBy)
+	q.Answer.Held = HeldText(q.HeldBy, q.zone())
 	q.Answer.Failures, err = q.countFailures(ctx)
 	return err
 }

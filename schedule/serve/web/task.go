@@ -91,7 +91,7 @@ func (p taskPage) why(w *view.Inquiry) {
 	if a.Off != "" {
 		p.put(`<p>%s It does not run here: it is %s.</p>`, badge("off"), a.Off)
 	}
-	if full := a.Pool.Full(); full != "" {
+	if full := a.Pool.Full(zone); full != "" {
 		p.put(`<p>Now %s.</p>`, full)
 	}
 	if a.Held != "" {
