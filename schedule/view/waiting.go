@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
+	"sched/schedule/run"
 	"sched/schedule/state"
 )
 
@@ -29,7 +30,7 @@ type Waiting struct {
 	since  time.Time // the time of LockSince, exactly
 	until  time.Time // the time of LockUntil, StoreUntil or PauseUntil, exactly
 	reason string    // forStore: why the store was of no use; forPauseEnd: who paused the task
-	free   string    // forLock, forLockedTick: that its mutex and a seat of its pool are free, in words
+	free   string    // forLock, forLockedTick: until what, in words: "its mutex is free"
 	pause  *Pause    // forResume: the pause of its task
 }
 
@@ -52,7 +53,7 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 	all := map[string][]Waiting{}
 	for _, row := range live {
 		if row.Waits() {
-			all[row.Task] = append(all[row.Task], waitingOf(s, row))
+			all[row.Task] = append(all[row.Task], waitingOf(s, live, row))
 		}
 	}
 	if len(all) == 0 {
@@ -77,7 +78,7 @@ func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string
 }
 
 // waitingOf returns for what a run waits. It does not know whether the task is paused.
-func waitingOf(s Source, row state.Row) Waiting {
+func waitingOf(s Source, live []state.Row, row state.Row) Waiting {
 	w := Waiting{
 		Run:     row.ID,
 		Attempt: 1,
@@ -104,11 +105,27 @@ func waitingOf(s Source, row state.Row) Waiting {
 	if !row.DelayedSlot() {
 		w.LockSince, w.free = timeOrNil(row.Wait.Since), locksFreeText(s, row.Task)
 	}
+	if w.kind == forLockedTick && locksAreFree(s, live, row.Task) {
+		w.free = "the next tick"
+	}
 	if row.Deferred() {
 		w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
 	}
 	w.At = timeText(w.Time)
 	return w
+}
+
+// locksAreFree reports whether a run of the task could have its locks now. It asks no store: with
+// one it returns false.
+func locksAreFree(s Source, live []state.Row, task string) bool {
+	t, err := FindTask(s.Schedule, task)
+	if err != nil || s.Controls.Store != nil {
+		return false
+	}
+	need := run.NeedOf(t)
+	held, _ := run.Storage{}.Holders(context.Background(), live, need) // without a store no error comes
+	_, isHeld := held[need.Mutex]
+	return !isHeld && (need.Pool == "" || len(need.SeatHolders(held)) < need.Seats)
 }
 
 // locksFreeText says that the locks that a run of the task needs are free.
