@@ -113,14 +113,14 @@ func ownEnvironment() doctor.Environment {
 	return doctor.EnvironmentHere(os.Environ(), localZone().String())
 }
 
-// tickEnviron returns the variables that ticks give to commands. It returns nil if this process
-// cannot reproduce them. own is the environment of this process.
-func tickEnviron(s *schedule.Schedule, own doctor.Environment) []string {
+// tickEnviron returns the variables that ticks give to commands. If this process cannot reproduce
+// them, it returns nil, and says why. own is the environment of this process.
+func tickEnviron(s *schedule.Schedule, own doctor.Environment) (variables []string, whyNot string) {
 	note, ok := doctor.ReadNote(s.StateDir)
 	if !ok {
-		return nil
+		return nil, "no tick has come yet that nobody typed"
 	}
-	return note.Environ(own, os.Environ())
+	return note.Environ(own, os.Environ()), note.Difference(own, os.Environ())
 }
 
 // executable returns the path of this program.

@@ -90,6 +90,7 @@ func (c *console) parseRequest(
 type request struct {
 	row        state.Row
 	answeredAt time.Time // the minute of the tick that answers it, unless the run starts at once
+	onlyTicks  string    // why it does not start at once, if this process cannot start it
 }
 
 // submit stores requests with the flags that trigger and retry share: all, or after an error none.
@@ -104,7 +105,11 @@ func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests 
 		return nil, err
 	}
 	for _, row := range rows {
-		requests = append(requests, request{row: row, answeredAt: actor.TickOf(row)})
+		r := request{row: row, answeredAt: actor.TickOf(row)}
+		if !o.hasTime() && !o.nextTick {
+			r.onlyTicks = actor.OnlyTicks
+		}
+		requests = append(requests, r)
 	}
 	return requests, nil
 }
@@ -126,6 +131,8 @@ func (a *app) sayRequests(source view.Source, requests []request, o requestOptio
 		}
 		if obstacle := requestObstacle(source, r.row, liveBefore); obstacle != "" {
 			when += " or " + obstacle
+		} else if r.onlyTicks != "" {
+			when += ", because " + r.onlyTicks
 		}
 		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", task, when, run)
 	}

@@ -269,7 +269,9 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions, signIn *
 				return source
 			},
 			Actor: func(s *schedule.Schedule, by string) control.Actor {
-				return control.Actor{Source: viewOf(s), By: by, Environ: tickEnviron(s, environment)}
+				actor := control.Actor{Source: viewOf(s), By: by}
+				actor.Environ, actor.OnlyTicks = tickEnviron(s, environment)
+				return actor
 			},
 			Runs: func(s *schedule.Schedule) (caller run.Caller) {
 				live.use(s, func() { caller = a.caller(s) })

@@ -84,7 +84,9 @@ func (a *app) view(s *schedule.Schedule) view.Source {
 
 // actor returns the person who called this process, as one who changes things.
 func (a *app) actor(s *schedule.Schedule) control.Actor {
-	return control.Actor{Source: a.view(s), By: personName(), Environ: tickEnviron(s, ownEnvironment())}
+	actor := control.Actor{Source: a.view(s), By: personName()}
+	actor.Environ, actor.OnlyTicks = tickEnviron(s, ownEnvironment())
+	return actor
 }
 
 // tick returns the tick of a minute. It reports problems and, with -v, details to a; the caller

@@ -23,8 +23,9 @@ import (
 // An Actor is somebody who asks for something. Controls.ReadOnly of its Source must be false.
 type Actor struct {
 	view.Source
-	By      string   // for the history and the pauses
-	Environ []string // the variables of ticks, for runs that start at once; nil: only ticks can start runs
+	By        string   // for the history and the pauses
+	Environ   []string // the variables of ticks, for runs that start at once; nil: only ticks can start runs
+	OnlyTicks string   // why only ticks can start runs, when Environ is nil
 }
 
 // CheckRunnable returns an error for a task that no tick starts here: the task is switched off, for

@@ -296,18 +296,38 @@ func digest(environ, names []string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(pairs, "\x00"))))
 }
 
-// Environ returns the variables of the last ticks, for commands that this process is to start as a
-// tick would. It returns nil if this process cannot do so: it has another user, another value of a
-// variable, or other limits, or one of the two runs in a service of systemd, which ends and
-// confines its processes. ours is the environment of this process, and environ its variables.
-func (n Note) Environ(ours Environment, environ []string) (variables []string) {
-	if slices.Contains(n.Names, serviceVariable) || slices.Contains(ours.Names, serviceVariable) {
-		return nil
+// Difference says why this process cannot start commands as the last ticks would; "" if it can. A
+// service of systemd ends and confines its processes. ours is the environment of this process, and
+// environ its variables.
+func (n Note) Difference(ours Environment, environ []string) string {
+	missing := func(name string) bool {
+		_, found := slices.BinarySearch(ours.Names, name)
+		return !found && name != "PATH" && name != "SHELL" && !slices.Contains(processVariables, name)
 	}
-	// user, umask, zone and limits must be the same; what may differ is taken from ours
-	same := n.Environment
-	same.Names, same.Path, same.Shell, same.Digest = ours.Names, ours.Path, ours.Shell, ours.Digest
-	if !reflect.DeepEqual(same, ours) || digest(environ, n.Names) != n.Digest {
+	switch {
+	case slices.Contains(n.Names, serviceVariable):
+		return "ticks run in a service of systemd"
+	case slices.Contains(ours.Names, serviceVariable):
+		return "this process is of a service of systemd"
+	case n.UID != ours.UID || n.GID != ours.GID:
+		return "ticks have another user or group"
+	case n.Zone != ours.Zone:
+		return "ticks have another time zone: " + n.Zone
+	case n.Umask != ours.Umask || !maps.Equal(n.Limits, ours.Limits):
+		return "ticks have another umask or other limits"
+	case slices.ContainsFunc(n.Names, missing):
+		lacks := slices.DeleteFunc(slices.Clone(n.Names), func(name string) bool { return !missing(name) })
+		return "this shell lacks variables of the ticks: " + humanize.Names(lacks, 3)
+	case digest(environ, n.Names) != n.Digest:
+		return "a variable of the ticks has another value in this shell"
+	}
+	return ""
+}
+
+// Environ returns the variables of the last ticks, for commands that this process is to start as a
+// tick would. It returns nil after a Difference.
+func (n Note) Environ(ours Environment, environ []string) (variables []string) {
+	if n.Difference(ours, environ) != "" {
 		return nil
 	}
 	for _, pair := range environ {
