@@ -127,8 +127,9 @@ type workSetup struct {
 	nameWidth int  // of the names of tasks in these logs
 }
 
-// readSetup reads the schedule, and prints its mistakes. Only a missing file is an error. The ticks
-// report every other mistake, until it is mended.
+// readSetup reads the schedule, and prints its mistakes. A missing file is an error, and so is a
+// file that root does not trust if nothing runs in its place: in a container nobody would see it.
+// The ticks report every other mistake, until it is mended.
 func (a workCommand) readSetup(o workOptions) (workSetup, error) {
 	setup := workSetup{options: o.run, zone: localZone(), logs: o.run.logs}
 	file, err := a.findConfig()
@@ -142,7 +143,8 @@ func (a workCommand) readSetup(o workOptions) (workSetup, error) {
 		return setup, err
 	}
 	s, err := load.File(setup.file, a.options())
-	if errors.Is(err, os.ErrNotExist) {
+	isUntrusted := errors.Is(err, yamldoc.ErrUntrusted)
+	if errors.Is(err, os.ErrNotExist) || isUntrusted && a.inPlaceOf(setup.file, err) == nil {
 		return setup, err
 	}
 	if err != nil {

@@ -43,7 +43,7 @@ type InvalidError struct {
 	// names are not there.
 	Lacks bool
 
-	cause error // of a file that could not be read
+	cause error // of a file that could not be read, or yamldoc.ErrUntrusted
 }
 
 // Error returns the problems, each on lines of its own.

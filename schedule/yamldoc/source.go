@@ -17,6 +17,10 @@ import (
 // MaxFileSize is the most bytes that a file may have, far beyond what people write.
 const MaxFileSize = 16 << 20
 
+// ErrUntrusted says that root does not read a file because another user can change it, or put
+// another one in its place.
+var ErrUntrusted = errors.New("another user than root can change the file")
+
 // A Source is one file that was read.
 type Source struct {
 	Name string // as messages show it: relative to the folder of the document, absolute when it is elsewhere
@@ -70,8 +74,8 @@ func textOf(r *Reader, path string) ([]byte, *Problem, error) {
 	return text, nil, nil
 }
 
-// readFile returns the text of a file, or a problem. The error comes from the system, and only
-// together with a problem.
+// readFile returns the text of a file, or a problem. The error comes from the system or is
+// ErrUntrusted, and only together with a problem.
 func readFile(path string, root bool) ([]byte, *Problem, error) {
 	if root {
 		if problem, err := distrusted(path); problem != nil {
@@ -88,8 +92,8 @@ func readFile(path string, root bool) ([]byte, *Problem, error) {
 	if err != nil {
 		return nil, unreadable(path, err), err
 	}
-	if problem := problemOfFile(path, info, root); problem != nil {
-		return nil, problem, nil
+	if problem, err := problemOfFile(path, info, root); problem != nil {
+		return nil, problem, err
 	}
 	data := bytes.NewBuffer(make([]byte, 0, min(max(info.Size(), 0), MaxFileSize)+bytes.MinRead))
 	if _, err := data.ReadFrom(io.LimitReader(f, MaxFileSize+1)); err != nil {
@@ -109,10 +113,10 @@ func distrusted(path string) (*Problem, error) {
 	if err != nil {
 		return unreadable(path, err), err
 	}
-	if problem := problemOfFile(path, info, true); problem != nil {
-		return problem, nil
+	if problem, err := problemOfFile(path, info, true); problem != nil {
+		return problem, err
 	}
-	return problemOfFolders(path), nil
+	return problemOfFolders(path)
 }
 
 // unreadable returns the problem of a file that the system does not let us read.
@@ -125,46 +129,46 @@ func unreadable(path string, err error) *Problem {
 
 // problemOfFile returns why the user should not run commands that this file names, or nil. It does
 // not look at the folders of the file.
-func problemOfFile(path string, info fs.FileInfo, root bool) *Problem {
+func problemOfFile(path string, info fs.FileInfo, root bool) (*Problem, error) {
 	if info.IsDir() {
-		return &Problem{Text: path + " is a folder, not a file"}
+		return &Problem{Text: path + " is a folder, not a file"}, nil
 	}
 	if !info.Mode().IsRegular() {
-		return &Problem{Text: path + " is not a regular file"}
+		return &Problem{Text: path + " is not a regular file"}, nil
 	}
 	if !root {
-		return nil
+		return nil, nil
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return &Problem{
 			Text: "others than its owner can write the file, and root would run what they write",
 			Hint: "chmod go-w " + humanize.ShellWord(path),
-		}
+		}, ErrUntrusted
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
 		return &Problem{
 			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes",
 				stat.Uid),
 			Hint: "chown root " + humanize.ShellWord(path),
-		}
+		}, ErrUntrusted
 	}
-	return nil
+	return nil, nil
 }
 
 // problemOfFolders returns why root should not trust the file at this path: another user can
 // replace it or its folder.
-func problemOfFolders(path string) *Problem {
+func problemOfFolders(path string) (*Problem, error) {
 	err := statedir.CheckAbove(path)
 	if folder, ok := errors.AsType[*statedir.FolderError](err); ok {
 		return &Problem{
 			Text: folder.Error() + ", and root would run what is put there in place of this file",
 			Hint: folder.Hint("schedule"),
-		}
+		}, ErrUntrusted
 	}
 	if err != nil {
-		return unreadable(path, err)
+		return unreadable(path, err), err
 	}
-	return nil
+	return nil, nil
 }
 
 // archiveHeader is the line before each file in an archive, with its name and length.

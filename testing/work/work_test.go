@@ -3,6 +3,7 @@
 package work_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -584,5 +585,33 @@ tasks:
 	}
 	if story := b.story("forever"); !slices.Equal(story, []string{"10:45 stopped"}) {
 		t.Error(story)
+	}
+}
+
+// Each tick refuses a file that another user can change, and runs the last valid schedule. So a
+// worker that begins goes on, and stops for no such file.
+func TestAWorkerBeginsWithTheLastValidScheduleIfTheFileIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	b := newBox(t, `
+timezone: UTC
+tasks:
+  - {name: a, every: minute, command: echo >> ran}
+`)
+	b.writeClock("2026-11-21T10:40:00Z", 0)
+	if out, err := b.clocked("run").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := errors.Join(os.Remove(b.Path("clock")), os.Chmod(b.Path("schedule.yaml"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	w := b.work()
+	b.Until("two ticks have run the last valid schedule", func() bool { return b.Count("ran") >= 3 })
+	w.signal(syscall.SIGTERM)
+	w.ended()
+	if out := b.Read("work.out"); !strings.Contains(out, "others than its owner can write the file") {
+		t.Errorf("nothing is said:\n%s", out)
 	}
 }
