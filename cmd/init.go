@@ -15,6 +15,7 @@ import (
 	"sched/mutex/stores"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
+	"sched/schedule/statedir"
 )
 
 type initCommand struct{ *app }
@@ -128,7 +129,7 @@ func ignoreState(folder string) (bool, error) {
 		return false, nil
 	}
 	path := filepath.Join(folder, ".gitignore")
-	before, err := os.ReadFile(path)
+	before, err := statedir.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/humanize"
+	"sched/schedule/statedir"
 )
 
 // urlHint is what to write instead of a URL that cannot be used.
@@ -234,7 +234,7 @@ func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 		InsecureSkipVerify: query.Has("skip_verify"),
 	}
 	if query.Has("ca") {
-		text, err := os.ReadFile(file("ca"))
+		text, err := statedir.ReadFile(file("ca"))
 		if err != nil {
 			return config, fmt.Errorf("the CA cannot be read: %w", err)
 		}
@@ -243,7 +243,12 @@ func readCertificates(query url.Values, dir string) (*tls.Config, error) {
 		}
 	}
 	if query.Has("cert") {
-		pair, err := tls.LoadX509KeyPair(file("cert"), file("key"))
+		var pair tls.Certificate
+		cert, err := statedir.ReadFile(file("cert"))
+		key, keyErr := statedir.ReadFile(file("key"))
+		if err = cmp.Or(err, keyErr); err == nil {
+			pair, err = tls.X509KeyPair(cert, key)
+		}
 		if err != nil {
 			return config, fmt.Errorf("the certificate in %s cannot be used with the key in %s: %w",
 				file("cert"), file("key"), err)

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"sched/mutex"
+	"sched/schedule/statedir"
 )
 
 // A target is what the URL of a database means; see urlHint.
@@ -176,7 +177,7 @@ func (t *target) mysql(mode, ca string) (driver.Connector, error) {
 		c.AllowFallbackToPlaintext = mode != "require" && mode != "verify-full"
 	}
 	if ca != "" && c.TLS != nil {
-		text, err := os.ReadFile(ca)
+		text, err := statedir.ReadFile(ca)
 		if c.TLS.RootCAs = x509.NewCertPool(); !c.TLS.RootCAs.AppendCertsFromPEM(text) {
 			return nil, cmp.Or(err, os.ErrInvalid)
 		}
@@ -210,6 +211,9 @@ func (t *target) postgres(mode, ca string) (driver.Connector, error) {
 		settings.Set("target_session_attrs", "read-write")
 	}
 	u := &url.URL{Scheme: "postgres", User: t.user, Host: t.hosts, Path: "/" + t.database, RawQuery: settings.Encode()}
+	if err := statedir.CheckPlain(ca); err != nil { // a named pipe would stop ParseConfig for ever
+		return nil, err
+	}
 	c, err := pgx.ParseConfig(u.String())
 	if err != nil {
 		return nil, err

@@ -3,7 +3,9 @@ package sqlstore_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,5 +81,25 @@ func TestAPasswordIsInNoMessage(t *testing.T) {
 				t.Errorf("the password is told: %s", text)
 			}
 		})
+	}
+}
+
+// Another user may put a named pipe in the place of a certificate. Nothing waits for what comes out
+// of it.
+func TestACertificateThatIsANamedPipeIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"postgres", "mysql"} {
+		url := scheme + "://user:secret@127.0.0.1:1/jobs?sslmode=verify-full&sslrootcert=" + pipe
+		s, err := sqlstore.Open(mutex.Config{Servers: []string{url}, Namespace: "shop"})
+		if err == nil {
+			_, err = s.Now(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), "cannot be reached with these settings") {
+			t.Errorf("%s: %v", scheme, err)
+		}
 	}
 }
