@@ -1,0 +1,207 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// This file measures whether a line of code knows its room: which files of a package reach each
+// other by the names that they use, and which methods stand away from their type. A reader of a
+// file in a circle must read the whole circle. The table holds what is there, and each change makes
+// its numbers smaller or leaves them. The goals are: a quarter of all files in circles, no circle
+// of more than five files, and one method of twenty away.
+
+// A room is the measure of a package.
+type room struct {
+	inCircles int // files that reach each other
+	largest   int // files of the largest circle
+	away      int // methods in another file than their type
+}
+
+// rooms are the packages that are not yet what they should be: the most that each may have.
+var rooms = map[string]room{
+	"cmd":                {48, 48, 102},
+	"cmd/terminal":       {0, 0, 1},
+	"mutex":              {3, 3, 4},
+	"mutex/redis":        {5, 5, 11},
+	"mutex/sqlstore":     {5, 5, 15},
+	"schedule":           {8, 8, 40},
+	"schedule/cluster":   {3, 3, 0},
+	"schedule/control":   {0, 0, 8},
+	"schedule/cron":      {8, 8, 17},
+	"schedule/crontab":   {6, 6, 19},
+	"schedule/doctor":    {10, 10, 24},
+	"schedule/forecast":  {4, 2, 2},
+	"schedule/load":      {17, 17, 18},
+	"schedule/notify":    {6, 6, 28},
+	"schedule/overdue":   {2, 2, 0},
+	"schedule/pause":     {0, 0, 2},
+	"schedule/process":   {9, 9, 11},
+	"schedule/run":       {19, 17, 72},
+	"schedule/serve":     {17, 17, 44},
+	"schedule/serve/web": {18, 18, 64},
+	"schedule/state":     {16, 16, 75},
+	"schedule/tick":      {20, 20, 79},
+	"schedule/view":      {19, 19, 39},
+	"schedule/work":      {3, 3, 1},
+	"schedule/yamldoc":   {5, 3, 20},
+}
+
+const (
+	maxFileLines     = 800
+	maxFunctionLines = 60
+)
+
+// long names functions that are longer than maxFunctionLines: tables, and two that are not cut yet.
+var long = map[string]bool{
+	"schedule/load/keys.go taskRows":      true,
+	"schedule/load/schema.go schemaKinds": true,
+	"schedule/serve/routes.go routes":     true,
+	"schedule/tick/ledger.go planMinute":  true, // to be cut
+	"schedule/tick/tick.go Run":           true, // to be cut
+}
+
+func TestFilesReachEachOtherNoMoreThanTheyDid(t *testing.T) {
+	t.Parallel()
+	all, circled := 0, 0
+	for dir, names := range productFolders(t) {
+		got, most := measure(t, names), rooms[dir]
+		all, circled = all+len(names), circled+got.inCircles
+		if got.inCircles > most.inCircles || got.largest > most.largest || got.away > most.away {
+			t.Errorf("%s has %+v, and had %+v", dir, got, most)
+		}
+	}
+	t.Logf("%d of %d files lie in circles", circled, all)
+}
+
+func TestFilesAndFunctionsAreAsLongAsAThought(t *testing.T) {
+	t.Parallel()
+	set := token.NewFileSet()
+	for _, name := range files(t, isProduct) {
+		body := text(t, name)
+		if n := strings.Count(body, "\n"); n > maxFileLines {
+			t.Errorf("%s has %d lines", name, n)
+		}
+		parsed, err := parser.ParseFile(set, name, body, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil || long[name+" "+fn.Name.Name] {
+				continue
+			}
+			if n := set.Position(fn.End()).Line - set.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
+				t.Errorf("%s: %s has %d lines", name, fn.Name.Name, n)
+			}
+		}
+	}
+}
+
+// productFolders returns the files of the product by folder. It leaves out files that only another
+// system builds, because they declare the same names.
+func productFolders(t *testing.T) map[string][]string {
+	folders := map[string][]string{}
+	for _, name := range files(t, isProduct) {
+		if !strings.HasSuffix(name, "_darwin.go") && !strings.HasSuffix(name, "_other.go") {
+			folders[path.Dir(name)] = append(folders[path.Dir(name)], name)
+		}
+	}
+	return folders
+}
+
+// measure reads the files of one package. It resolves only names of the package itself.
+func measure(t *testing.T, names []string) (m room) {
+	set := token.NewFileSet()
+	var parsed []*ast.File
+	for _, name := range names {
+		file, err := parser.ParseFile(set, name, text(t, name), parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}} // errors: of other packages
+	pkg, _ := config.Check("room", set, parsed, &info)
+	file := func(at token.Pos) string { return set.Position(at).Filename }
+
+	reaches := map[string]map[string]bool{}
+	for name, used := range info.Uses {
+		from, isOurs := file(name.Pos()), used.Pkg() == pkg && used.Pos().IsValid()
+		if !isOurs || from == file(used.Pos()) {
+			continue // a local name is declared in the file that uses it
+		}
+		if reaches[from] == nil {
+			reaches[from] = map[string]bool{}
+		}
+		reaches[from][file(used.Pos())] = true
+	}
+	for _, circle := range circlesOf(reaches, names) {
+		m.inCircles += len(circle)
+		m.largest = max(m.largest, len(circle))
+	}
+	for _, declared := range info.Defs {
+		method, ok := declared.(*types.Func)
+		if !ok || method.Signature().Recv() == nil {
+			continue
+		}
+		receiver := method.Signature().Recv().Type()
+		if pointer, ok := receiver.(*types.Pointer); ok {
+			receiver = pointer.Elem()
+		}
+		named, ok := receiver.(*types.Named)
+		if ok && !types.IsInterface(named) && file(named.Obj().Pos()) != file(method.Pos()) {
+			m.away++
+		}
+	}
+	return m
+}
+
+// emptyPackages gives each import a package without names.
+type emptyPackages map[string]*types.Package
+
+func (e emptyPackages) Import(name string) (*types.Package, error) {
+	if e[name] == nil {
+		e[name] = types.NewPackage(name, path.Base(name))
+		e[name].MarkComplete()
+	}
+	return e[name], nil
+}
+
+// circlesOf returns the sets of files that reach each other, directly or through others.
+func circlesOf(reaches map[string]map[string]bool, names []string) (circles [][]string) {
+	reachable := map[string]map[string]bool{}
+	for _, name := range names {
+		found, todo := map[string]bool{}, []string{name}
+		for len(todo) > 0 {
+			next := todo[0]
+			todo = todo[1:]
+			for to := range reaches[next] {
+				if !found[to] {
+					found[to] = true
+					todo = append(todo, to)
+				}
+			}
+		}
+		reachable[name] = found
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		circle := slices.DeleteFunc(slices.Clone(names),
+			func(other string) bool { return !reachable[name][other] || !reachable[other][name] })
+		if len(circle) > 1 && !seen[name] {
+			circles = append(circles, circle)
+		}
+		for _, other := range circle {
+			seen[other] = true
+		}
+	}
+	return circles
+}
