@@ -26,6 +26,7 @@ func (h *hunt) look() {
 			h.found = append(h.found, m)
 		}
 	}
+	h.looked = true
 }
 
 // alive is true for zombies, too. Zombies matter in containers, and there the kernel is Linux.

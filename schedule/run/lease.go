@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,11 +232,11 @@ func (l *Renewer) lose(err error) {
 		return
 	}
 	l.held = time.Time{}
-	text := err.Error()
+	text, zone := err.Error(), cmp.Or(l.Zone, time.UTC)
 	if other, ok := errors.AsType[*mutex.LostError](err); ok {
-		text = other.Text(l.Zone)
+		text = other.Text(zone)
 	}
-	lost := fmt.Sprintf("lost its lock at %s: %s", clock.Now().In(l.Zone).Format("15:04:05"), text)
+	lost := fmt.Sprintf("lost its lock at %s: %s", clock.Now().In(zone).Format("15:04:05"), text)
 	l.Note(lost)
 	l.lost = append(l.lost, lost)
 	if l.Stop {
