@@ -369,7 +369,7 @@ func TestHooksFireThoughTheDatabaseIsGone(t *testing.T) {
 tasks:
   - name: hooked
     cron: "* * * * *"
-    command: rm .sched/sched.db*
+    command: rm -f .sched/sched.db*
     on_success: echo $SCHED_OUTCOME >> hooks.txt
     after: echo after >> hooks.txt
 `)
