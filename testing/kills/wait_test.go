@@ -177,6 +177,14 @@ func TestARunThatWaitsEndsWithSchedWork(t *testing.T) {
 	b := newBox(t, "timezone: UTC\n"+schedtest.InTurn)
 	b.inQueue("second")
 	_, supervisor := b.Waiter("second")
+	b.Until("the supervisor has the run, and catches signals", func() bool {
+		folder := fmt.Sprintf("/proc/%d/fd", supervisor)
+		open, _ := os.ReadDir(folder)
+		return slices.ContainsFunc(open, func(file os.DirEntry) bool {
+			path, _ := os.Readlink(folder + "/" + file.Name())
+			return strings.Contains(path, "/output/second/")
+		})
+	})
 	process, _ := os.FindProcess(supervisor)
 	process.Signal(os.Interrupt)
 	if r := b.Outcome("second", 1); r.Outcome != "stopped" || !strings.HasPrefix(r.Reason, "while it waited: ") {
