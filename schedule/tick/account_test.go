@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -38,6 +39,9 @@ func newStory(t *testing.T) story {
 func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 	db := state.At(s.dir, state.Patience)
 	s.Cleanup(func() { db.Close() })
+	defer func() { // the tick lives: garbage collection closes the file of its owner, and so ends it
+		s.Cleanup(func() { runtime.KeepAlive(a) })
+	}()
 	a = &Ledger{
 		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Self: db.Self(state.Tick), Minute: minute, Covers: true,
 		ReadPauses: func() Paused {
