@@ -294,7 +294,7 @@ func checkState(s *schedule.Schedule) error {
 // checkNotification says what is wrong with the target of a notification; "" if nothing is.
 func checkNotification(n schedule.Notification) (problem, hint string) {
 	target := notify.Target(n)
-	err := target.Check()
+	err := notify.Check(target)
 	if err == nil {
 		return "", ""
 	}

@@ -14,61 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/crontab"
 	"sched/schedule/humanize"
-	"sched/schedule/install"
 	"sched/schedule/process"
 	"sched/schedule/view"
-	"sched/schedule/work"
 )
-
-// This file finds what calls the schedule: lines of crontabs, and units of systemd. Two callers are
-// one too many, because everything is due twice then.
-
-// A cronLine is a line of a crontab that starts a command.
-type cronLine struct {
-	crontab.Entry
-	source         string // the file, or "crontab -l"
-	lacksLineBreak bool   // it is the last line of its file
-}
-
-func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.Line) }
-
-// systemCrontabs are the crontabs with a user in each line. Tests change them.
-var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
-
-// crontabLines returns the lines of the crontabs that this user may read. The error says why the
-// user's own lines are not known.
-func (s *Subject) crontabLines() ([]cronLine, error) {
-	s.crontabsOnce.Do(func() { s.cronLines, s.crontabError = readCrontabs() })
-	return s.cronLines, s.crontabError
-}
-
-func readCrontabs() (lines []cronLine, err error) {
-	text, _, err := install.Crontab{}.Read()
-	lines = parseLines("crontab -l", text, false)
-	for _, pattern := range systemCrontabs {
-		files, _ := filepath.Glob(pattern)
-		for _, file := range files {
-			if text, err := os.ReadFile(file); err == nil {
-				lines = append(lines, parseLines(file, string(text), true)...)
-			}
-		}
-	}
-	return lines, err
-}
-
-// parseLines returns the lines of a crontab that start a command. Lines that are commented out do
-// not.
-func parseLines(source, text string, hasUser bool) (lines []cronLine) {
-	last := strings.Count(text, "\n") + 1 // the number of a last line that has no line break
-	for _, e := range crontab.Parse(crontab.Source{Name: source, Text: text, System: hasUser}).Entries {
-		if !e.Off {
-			lines = append(lines, cronLine{e, source, e.Line == last})
-		}
-	}
-	return lines
-}
 
 // A call is a command that calls sched.
 type call struct {
@@ -129,7 +78,7 @@ type callingLine struct {
 }
 
 // callingLines returns the lines that call this schedule.
-func (s *Subject) callingLines(lines []cronLine) (calling []callingLine) {
+func callingLines(s *Subject, lines []cronLine) (calling []callingLine) {
 	home, _ := process.Lookup(s.Environ)("HOME")
 	for _, line := range lines {
 		if c, ok := callOf(line.Command, home); ok && c.isOf(s.Schedule.File) {
@@ -142,23 +91,23 @@ func (s *Subject) callingLines(lines []cronLine) (calling []callingLine) {
 // checkCrontab looks for exactly one line that calls this schedule, and for what is wrong with it.
 func checkCrontab(_ context.Context, s *Subject) (found findings) {
 	lines, err := s.crontabLines()
-	ours := s.callingLines(lines)
+	ours := callingLines(s, lines)
 	if len(ours) == 0 {
-		return s.explainNoLine(err)
+		return explainNoLine(s, err)
 	}
 	if len(ours) > 1 {
 		found.add(Bad, "remove one of them",
 			"%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place())
 	}
 	for _, line := range ours {
-		found = append(found, s.lineFindings(line)...)
+		found = append(found, lineFindings(s, line)...)
 	}
 	return found.orFine("%s calls this schedule", ours[0].place())
 }
 
 // explainNoLine says what a missing line means: nothing if ticks come all the same.
-func (s *Subject) explainNoLine(err error) findings {
-	if by := s.tickedBy(); by != "" {
+func explainNoLine(s *Subject, err error) findings {
+	if by := tickedBy(s); by != "" {
 		return fine("no line calls this schedule, and ticks come by %s", by)
 	}
 	text := "no line of a crontab that this user can read calls this schedule"
@@ -171,7 +120,7 @@ func (s *Subject) explainNoLine(err error) findings {
 }
 
 // lineFindings says what is wrong with a line that calls this schedule.
-func (s *Subject) lineFindings(l callingLine) (found findings) {
+func lineFindings(s *Subject, l callingLine) (found findings) {
 	add := func(level Level, hint, format string, args ...any) {
 		found.add(level, hint, "%s %s", l.place(), fmt.Sprintf(format, args...))
 	}
@@ -217,7 +166,7 @@ func checkCron(_ context.Context, s *Subject) findings {
 		}
 	}
 	lines, _ := s.crontabLines()
-	ours := s.callingLines(lines)
+	ours := callingLines(s, lines)
 	switch {
 	case running == nil:
 		return fine("whether a cron runs is not known on this system")
@@ -226,61 +175,6 @@ func checkCron(_ context.Context, s *Subject) findings {
 	}
 	return finding(Bad, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
 		"%s calls this schedule, and no cron runs", ours[0].place())
-}
-
-// findOtherCallers looks for `sched work` and enabled units beside a line of a crontab that calls
-// this schedule, too.
-func (s *Subject) findOtherCallers(lines []cronLine) (found findings) {
-	ours := s.callingLines(lines)
-	if len(ours) == 0 {
-		return nil
-	}
-	if pid, isRunning := work.Running(s.Schedule.StateDir); isRunning {
-		found.add(Bad, "keep one of the two",
-			"sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place())
-	}
-	for _, u := range s.units() {
-		if u.enabled() {
-			found.add(Bad, "keep one of the two: `sched uninstall` takes away what `sched install` wrote",
-				"%s is enabled, and %s calls this schedule, too", u.starter(), ours[0].place())
-		}
-	}
-	return found
-}
-
-// findLaravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's
-// scheduler.
-func (s *Subject) findLaravelTwice(lines []cronLine) (found findings) {
-	for t := range s.Schedule.ActiveTasks() {
-		if !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
-			continue
-		}
-		for _, l := range lines {
-			if strings.Contains(l.Command, "artisan schedule:run") && strings.Contains(l.Command, t.Dir) {
-				found.add(Bad, "take the line out of the crontab",
-					"%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name)
-			}
-		}
-	}
-	return found
-}
-
-// findLinesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an
-// imported schedule is called without `sched install --replace`. Their times are not compared.
-func (s *Subject) findLinesBesideTasks(lines []cronLine) (found findings) {
-	tasks := map[string]string{}
-	for t := range s.Schedule.ActiveTasks() {
-		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
-	}
-	delete(tasks, "") // of a command that is a list
-	for _, l := range lines {
-		if task, ok := tasks[strings.TrimSpace(l.Command)]; ok {
-			found.add(Warning,
-				"comment the line out; `sched install --replace` does so where the times are the same, too",
-				"%s has the command of the task %s, too", l.place(), task)
-		}
-	}
-	return found
 }
 
 // unitFolders are where administrators and packages put units. Tests change them.
@@ -298,7 +192,7 @@ type unit struct {
 // checkSystemd warns because by default systemd kills the background runs of a tick that has ended.
 func checkSystemd(_ context.Context, s *Subject) (found findings) {
 	var paths []string
-	for _, u := range s.units() {
+	for _, u := range units(s) {
 		paths = append(paths, u.path)
 		if u.killMode != "process" {
 			found.add(Bad, "add KillMode=process to [Service]; then systemctl daemon-reload",
@@ -312,7 +206,7 @@ func checkSystemd(_ context.Context, s *Subject) (found findings) {
 }
 
 // units returns the units that call this schedule.
-func (s *Subject) units() (units []unit) {
+func units(s *Subject) (units []unit) {
 	home, _ := process.Lookup(s.Environ)("HOME")
 	seen := map[string]bool{} // /lib may be a link to /usr/lib
 	for _, folder := range unitFolders {

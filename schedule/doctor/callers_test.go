@@ -94,11 +94,11 @@ func TestWhatIsWrongWithALine(t *testing.T) {
 		}
 		text := strings.NewReplacer("SELF", own, "FILE", s.Schedule.File).Replace(test.line)
 		lines := parseLines("crontab -l", text, false)
-		ours := s.callingLines(lines)
+		ours := callingLines(s, lines)
 		if len(ours) != 1 {
 			t.Fatalf("%q: %d lines", test.line, len(ours))
 		}
-		found := s.lineFindings(ours[0])
+		found := lineFindings(s, ours[0])
 		if len(found) > 0 != (test.want != "") || len(found) > 0 && !strings.Contains(found[0].Text, test.want) {
 			t.Errorf("%q: %v", test.line, found)
 		}

@@ -19,11 +19,12 @@ import (
 
 // checkClock asks the system whether the clock is kept right, if the system can tell.
 func checkClock(_ context.Context, s *Subject) findings {
-	return s.clockFindings(clockIsSynchronised())
+	synchronised, known := clockIsSynchronised()
+	return clockFindings(s, synchronised, known)
 }
 
 // clockFindings judges what the system says of its clock.
-func (s *Subject) clockFindings(synchronised, known bool) findings {
+func clockFindings(s *Subject, synchronised, known bool) findings {
 	text := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
 	case known && !synchronised && inContainer(s.Environ):
@@ -75,7 +76,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 		text := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, humanize.MinuteZone(change, zones[name]),
 			change.Add(-1).In(zones[name]).Format("-07:00"), change.In(zones[name]).Format("-07:00"))
 		hint := ""
-		if near := s.dueAround(change, name); len(near) > 0 {
+		if near := dueAround(s, change, name); len(near) > 0 {
 			text += "; around it are due " + humanize.Names(near, 3)
 			hint = "see what they will do: sched list --next 3 --at " +
 				change.Add(-nearChange).UTC().Format(time.RFC3339)
@@ -87,7 +88,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found findings) {
 
 // dueAround returns the tasks of a zone that are rarely due, and are due near the change. It leaves
 // out tasks of each hour: they go by the clock.
-func (s *Subject) dueAround(change time.Time, zone string) (names []string) {
+func dueAround(s *Subject, change time.Time, zone string) (names []string) {
 	for t := range s.Schedule.ActiveTasks() {
 		next, ok := t.When.Next(change.Add(-nearChange))
 		if ok && t.When.Location.String() == zone && next.Before(change.Add(nearChange)) && isRare(t.When) {
@@ -114,7 +115,7 @@ const oldZoneData = 2
 
 // checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
 func checkZoneData(_ context.Context, s *Subject) (found findings) {
-	for _, text := range s.missingZoneTexts() {
+	for _, text := range missingZoneTexts(s) {
 		found.add(Warning, "install tzdata, or correct the name: a zone is named as its file below "+zoneFolder,
 			"%s: commands take it for UTC", text)
 	}
@@ -124,7 +125,7 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 			"install the newest tzdata; sched reads the zones of the machine, and its own where a zone is missing",
 			"the zone data of this machine are of %s: clock changes that were decided since are not in them", version)
 	}
-	found = append(found, s.namelessZone()...)
+	found = append(found, namelessZone(s)...)
 	if version == "" {
 		return found.orFine("their version is not known on this system")
 	}
@@ -133,7 +134,7 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 
 // namelessZone warns of a machine's zone that has no name, or that TZ names wrongly, unless the
 // schedule has its own.
-func (s *Subject) namelessZone() findings {
+func namelessZone(s *Subject) findings {
 	name, _ := process.Lookup(s.Environ)("TZ")
 	if text, hint := ZoneProblem(s.Schedule, s.Environ, s.Zone); text != "" {
 		return finding(Warning, hint, "%s", text)
@@ -192,10 +193,10 @@ func usesMachineZone(s *schedule.Schedule) bool {
 }
 
 // missingZoneTexts says which zones have no zone data, and what needs them.
-func (s *Subject) missingZoneTexts() (texts []string) {
+func missingZoneTexts(s *Subject) (texts []string) {
 	users := map[string][]string{} // tasks and other users of a zone that is missing, by its name
 	noteIfMissing := func(zone, by string) {
-		if s.zoneIsMissing(zone) && !slices.Contains(users[zone], by) {
+		if zoneIsMissing(s, zone) && !slices.Contains(users[zone], by) {
 			users[zone] = append(users[zone], by)
 		}
 	}
@@ -213,7 +214,7 @@ func (s *Subject) missingZoneTexts() (texts []string) {
 
 // zoneIsMissing reports whether a name, as in TZ, names a zone that has no file. A zone that is
 // written out, as CET-1CEST, needs no file (tzset(3)), and neither does UTC.
-func (s *Subject) zoneIsMissing(zone string) bool {
+func zoneIsMissing(s *Subject, zone string) bool {
 	isWrittenOut := !strings.Contains(zone, "/") && strings.ContainsAny(zone, "0123456789,<")
 	if zone == "" || zone == "Local" || zone == "UTC" || strings.HasPrefix(zone, "/") || isWrittenOut {
 		return false

@@ -8,10 +8,10 @@ import (
 func TestTheClockOfAContainerIsItsHostsConcern(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
 	s.Environ = append(s.Environ, "container=podman")
-	if found := s.clockFindings(false, true); found[0].Level != Warning || !found[0].OfHost {
+	if found := clockFindings(s, false, true); found[0].Level != Warning || !found[0].OfHost {
 		t.Errorf("%v", found)
 	}
-	if found := s.clockFindings(true, true); found[0].Level != OK {
+	if found := clockFindings(s, true, true); found[0].Level != OK {
 		t.Errorf("%v", found)
 	}
 }

@@ -8,64 +8,9 @@ package doctor
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
-
-	"sched/mutex"
-	"sched/schedule"
 )
-
-// A Level is how bad a result is.
-type Level string
-
-// The levels, from good to bad.
-const (
-	OK      Level = "ok"
-	Warning Level = "warning"
-	Bad     Level = "problem"
-)
-
-// A Result is what a check found.
-type Result struct {
-	Check string `json:"check"`
-	Level Level  `json:"result"`
-	Text  string `json:"text"`
-	Hint  string `json:"hint"` // may be empty
-
-	OfHost bool `json:"-"` // only the host of this container can mend it: Worst leaves it out
-}
-
-// A Subject is what is examined, and its surroundings. Checks may read it at the same time.
-type Subject struct {
-	Schedule *schedule.Schedule
-	Broken   error // why the schedule in the file is invalid: Schedule is what ticks run then
-	Now      time.Time
-	Environ  []string // of the person
-	Self     string   // the path of this sched
-	Zone     string   // the machine's, as this process sees it
-	Server   string   // the name of this machine, as ticks announce it
-	Store    mutex.Store
-
-	// LoadWith loads the schedule with the variables that lookup finds, and returns what is then
-	// wrong with it.
-	LoadWith func(lookup func(string) (string, bool)) error
-
-	noteOnce sync.Once
-	note     Note
-	hasNote  bool
-
-	crontabsOnce sync.Once
-	cronLines    []cronLine
-	crontabError error
-}
-
-// tickNote returns the note with the environment of the ticks; false if no tick wrote one.
-func (s *Subject) tickNote() (Note, bool) {
-	s.noteOnce.Do(func() { s.note, s.hasNote = ReadNote(s.Schedule.StateDir) })
-	return s.note, s.hasNote
-}
 
 // A check looks at one thing. It returns a finding for each problem, or one finding that says what
 // is fine.
@@ -73,30 +18,6 @@ type check struct {
 	name string
 	run  func(context.Context, *Subject) findings
 }
-
-// findings lack the names of their checks.
-type findings []Result
-
-func (f *findings) add(level Level, hint, format string, args ...any) {
-	*f = append(*f, Result{Level: level, Text: fmt.Sprintf(format, args...), Hint: hint})
-}
-
-// finding returns a single finding.
-func finding(level Level, hint, format string, args ...any) (f findings) {
-	f.add(level, hint, format, args...)
-	return f
-}
-
-// orFine returns the findings. Without findings it returns one that says what is fine.
-func (f findings) orFine(format string, args ...any) findings {
-	if len(f) > 0 {
-		return f
-	}
-	return fine(format, args...)
-}
-
-// fine returns a finding that says what is fine.
-func fine(format string, args ...any) findings { return finding(OK, "", format, args...) }
 
 // maxCheckTime bounds each check. Checks run at the same time, so it bounds the examination, too.
 const maxCheckTime = 5 * time.Second
@@ -157,14 +78,4 @@ var checks = []check{
 	{"notifications", checkNotifications},
 	{"metrics", checkMetrics},
 	{"store", checkStore},
-}
-
-// Worst returns the worst level of the results, without results of the host.
-func Worst(results []Result) Level {
-	for _, level := range []Level{Bad, Warning} {
-		if slices.ContainsFunc(results, func(r Result) bool { return r.Level == level && !r.OfHost }) {
-			return level
-		}
-	}
-	return OK
 }

@@ -3,29 +3,20 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/process"
-	"sched/schedule/statedir"
 )
 
-// This file compares the environment that ticks have with the environment of this process. Below
-// the checks stands the note in which a tick leaves its environment.
+// This file compares the environment that ticks have with the environment of this process.
 
 // unknownYet is the finding of checks that need the note of a tick.
 func unknownYet() findings { return fine("not known before a tick has come that nobody typed") }
@@ -54,12 +45,12 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 			}
 		}
 	}
-	found = append(found, s.missingVariables(note)...)
+	found = append(found, missingVariables(s, note)...)
 	return found.orFine("ticks have all variables that the schedule and its commands name")
 }
 
 // missingVariables finds variables of this shell that commands use and that ticks do not give them.
-func (s *Subject) missingVariables(note Note) (found findings) {
+func missingVariables(s *Subject, note Note) (found findings) {
 	ticks := &Machine{}
 	for _, name := range note.Names {
 		ticks.Environ = append(ticks.Environ, name+"=unknown")
@@ -174,7 +165,7 @@ func checkServers(_ context.Context, s *Subject) (found findings) {
 	if problem := s.Schedule.Machine.Wrong; problem != "" {
 		found.add(Bad, "tasks that ask for labels in `servers` do not run here until it is mended", "%s", problem)
 	}
-	found = append(found, s.otherVariables()...)
+	found = append(found, otherVariables(s)...)
 	var elsewhere []string
 	for _, t := range s.Schedule.Tasks {
 		if s.Schedule.InUse(t) && !s.Schedule.Here(t) {
@@ -190,7 +181,7 @@ func checkServers(_ context.Context, s *Subject) (found findings) {
 
 // otherVariables names variables that make ticks take this machine for another one than this
 // process does.
-func (s *Subject) otherVariables() (found findings) {
+func otherVariables(s *Subject) (found findings) {
 	note, ok := s.tickNote()
 	if !ok {
 		return nil
@@ -208,164 +199,4 @@ func (s *Subject) otherVariables() (found findings) {
 		}
 	}
 	return found
-}
-
-// An Environment is what the caller of a tick gave it. It has only the names of variables, but for
-// PATH and SHELL, because values may be secret.
-type Environment struct {
-	Names  []string // of variables, sorted
-	Digest string   `json:"Values"` // of their values, without PATH, SHELL and processVariables
-	Path   string
-	Shell  string
-	Umask  string // in octal
-	UID    int
-	GID    int
-	Zone   string            // the machine's, as this process sees it
-	Limits map[string]uint64 // soft ones, by name; those without a limit are left out
-}
-
-// A Note is the environment of the last tick that changed it.
-type Note struct {
-	Environment
-	Since time.Time // of the first tick that had it
-	By    []string  // the processes above it then, the nearest first: sh, cron; empty if they are not known
-}
-
-// openFiles is the name of a limit in Environment.Limits.
-const openFiles = "open files"
-
-// limits are the limits that end commands, or keep them from starting.
-var limits = []struct {
-	name     string
-	resource int
-}{
-	{openFiles, unix.RLIMIT_NOFILE},
-	{"file size", unix.RLIMIT_FSIZE},
-	{"memory", unix.RLIMIT_AS},
-	{"cpu seconds", unix.RLIMIT_CPU},
-}
-
-// EnvironmentHere returns the environment of this process. environ is as os.Environ returns it. It
-// sets the umask for a moment: no other goroutine may make files meanwhile.
-func EnvironmentHere(environ []string, zone string) Environment {
-	e := Environment{UID: os.Geteuid(), GID: os.Getegid(), Zone: zone, Limits: map[string]uint64{}}
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		e.Names = append(e.Names, name)
-		switch name {
-		case "PATH":
-			e.Path = value
-		case "SHELL":
-			e.Shell = value
-		}
-	}
-	slices.Sort(e.Names)
-	e.Digest = digest(environ, e.Names)
-	umask := unix.Umask(0o77)
-	unix.Umask(umask)
-	e.Umask = fmt.Sprintf("%04o", umask)
-	for _, l := range limits {
-		var limit unix.Rlimit
-		if unix.Getrlimit(l.resource, &limit) == nil && uint64(limit.Cur) < 1<<62 {
-			e.Limits[l.name] = uint64(limit.Cur)
-		}
-	}
-	return e
-}
-
-// processVariables differ from process to process, and mean nothing to commands. MAILTO is for cron
-// alone.
-var processVariables = []string{"_", "MAILTO", "OLDPWD", "PWD", "SHLVL", "TERM", "XDG_SESSION_ID"}
-
-// serviceVariable is a variable that systemd gives to the processes of a service, another value
-// each time (systemd.exec(5)).
-const serviceVariable = "INVOCATION_ID"
-
-// digest returns a digest of the variables with the names, which are sorted. It tells values apart,
-// and does not reveal them.
-func digest(environ, names []string) string {
-	var pairs []string
-	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		_, isNamed := slices.BinarySearch(names, name)
-		if isNamed && name != "PATH" && name != "SHELL" && !slices.Contains(processVariables, name) {
-			pairs = append(pairs, pair)
-		}
-	}
-	slices.Sort(pairs)
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(pairs, "\x00"))))
-}
-
-// Difference says why this process cannot start commands as the last ticks would; "" if it can. A
-// service of systemd ends and confines its processes. ours is the environment of this process, and
-// environ its variables.
-func (n Note) Difference(ours Environment, environ []string) string {
-	missing := func(name string) bool {
-		_, found := slices.BinarySearch(ours.Names, name)
-		return !found && name != "PATH" && name != "SHELL" && !slices.Contains(processVariables, name)
-	}
-	switch {
-	case slices.Contains(n.Names, serviceVariable):
-		return "ticks run in a service of systemd"
-	case slices.Contains(ours.Names, serviceVariable):
-		return "this process is of a service of systemd"
-	case n.UID != ours.UID || n.GID != ours.GID:
-		return "ticks have another user or group"
-	case n.Zone != ours.Zone:
-		return "ticks have another time zone: " + n.Zone
-	case n.Umask != ours.Umask || !maps.Equal(n.Limits, ours.Limits):
-		return "ticks have another umask or other limits"
-	case slices.ContainsFunc(n.Names, missing):
-		lacks := slices.DeleteFunc(slices.Clone(n.Names), func(name string) bool { return !missing(name) })
-		return "this shell lacks variables of the ticks: " + humanize.Names(lacks, 3)
-	case digest(environ, n.Names) != n.Digest:
-		return "a variable of the ticks has another value in this shell"
-	}
-	return ""
-}
-
-// Environ returns the variables of the last ticks, for commands that this process is to start as a
-// tick would. It returns nil after a Difference.
-func (n Note) Environ(ours Environment, environ []string) (variables []string) {
-	if n.Difference(ours, environ) != "" {
-		return nil
-	}
-	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		if _, inTicks := slices.BinarySearch(n.Names, name); inTicks && name != "PATH" && name != "SHELL" {
-			variables = append(variables, pair)
-		}
-	}
-	for name, value := range map[string]string{"PATH": n.Path, "SHELL": n.Shell} {
-		if _, inTicks := slices.BinarySearch(n.Names, name); inTicks {
-			variables = append(variables, name+"="+value)
-		}
-	}
-	return variables
-}
-
-func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
-
-// KeepNote writes down the environment of a tick, in the state folder, if it differs from the one
-// before. Most ticks only read.
-func KeepNote(dir string, e Environment, now time.Time) error {
-	if before, ok := ReadNote(dir); ok && reflect.DeepEqual(before.Environment, e) {
-		return nil
-	}
-	return writeJSON(notePath(dir), Note{e, now.UTC(), processesAbove()})
-}
-
-// ReadNote returns what the last ticks wrote down; false if no tick did, or the note is incomplete.
-func ReadNote(dir string) (note Note, ok bool) {
-	text, err := statedir.ReadFile(notePath(dir))
-	return note, err == nil && json.Unmarshal(text, &note) == nil
-}
-
-// writeJSON writes a value into a file, which survives a crash of the machine.
-func writeJSON(path string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return statedir.WriteSynced(path, append(text, '\n'))
 }

@@ -24,12 +24,12 @@ import (
 // checkNotifications asks which notifications could not be delivered, and whether mail can go out.
 // It sends nothing.
 func checkNotifications(ctx context.Context, s *Subject) (found findings) {
-	if waiting := s.undelivered(ctx); waiting.Count > 0 {
+	if waiting := undelivered(s, ctx); waiting.Count > 0 {
 		found.add(Warning, "ticks try again for a day",
 			"%s could not be delivered, the first for %s, of %s: %s", humanize.Count(waiting.Count, "notification"),
 			humanize.Age(waiting.Since, s.Now), waiting.Task, waiting.Error)
 	}
-	tasks := s.mailServers()
+	tasks := mailServers(s)
 	for _, server := range slices.Sorted(maps.Keys(tasks)) {
 		if problem := mailProblem(ctx, server); problem != "" {
 			found.add(Bad, "see `mail:` in the schedule", "%s, for %s", problem, humanize.Names(tasks[server], 3))
@@ -43,7 +43,7 @@ func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 
 // undelivered returns the notifications that could not be delivered. If the database cannot be
 // read, it returns nothing: another check says so.
-func (s *Subject) undelivered(ctx context.Context) (waiting state.Undelivered) {
+func undelivered(s *Subject, ctx context.Context) (waiting state.Undelivered) {
 	if db, err := state.OpenRead(s.Schedule.StateDir, state.Patience); err == nil {
 		waiting, _ = db.Messages().Undelivered(ctx)
 		db.Close()
@@ -53,7 +53,7 @@ func (s *Subject) undelivered(ctx context.Context) (waiting state.Undelivered) {
 
 // mailServers returns the tasks that send mail, by the host:port of their server. The tasks of
 // sendmail are at "".
-func (s *Subject) mailServers() map[string][]string {
+func mailServers(s *Subject) map[string][]string {
 	expansion := schedule.Expansion{Getenv: process.Lookup(s.Environ), Folder: filepath.Dir(s.Schedule.File)}
 	tasks := map[string][]string{}
 	for t := range s.Schedule.ActiveTasks() {
@@ -139,14 +139,14 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 				"the clock of %s is %s off the clock of the store", server.Name, humanize.Duration(server.Offset.Abs()))
 		}
 	}
-	found = slices.Concat(found, s.strayServers(servers), risks.findings, s.otherSchedules(servers))
+	found = slices.Concat(found, strayServers(s, servers), risks.findings, otherSchedules(s, servers))
 	return found.orFine("it answers in %s; %s of this schedule",
 		humanize.Duration(took), humanize.Count(len(servers), "server"))
 }
 
 // strayServers finds servers that share a name, and servers that tick in another environment than
 // this one.
-func (s *Subject) strayServers(servers []cluster.Server) (found findings) {
+func strayServers(s *Subject, servers []cluster.Server) (found findings) {
 	for _, server := range servers {
 		if server.SharedName {
 			found.add(Warning, "name each with `server:` or $SCHED_SERVER",
@@ -164,7 +164,7 @@ func (s *Subject) strayServers(servers []cluster.Server) (found findings) {
 // otherSchedules finds schedules that are ticked under the name of this schedule. They share its
 // claims, mutexes and pauses, so a slot of one schedule keeps a slot of the other from running. A
 // text that differs on another server may also be a deploy half-way.
-func (s *Subject) otherSchedules(servers []cluster.Server) (found findings) {
+func otherSchedules(s *Subject, servers []cluster.Server) (found findings) {
 	for _, server := range servers {
 		switch {
 		case server.Name == s.Server && !(call{config: server.File}).isOf(s.Schedule.File):

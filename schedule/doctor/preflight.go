@@ -47,7 +47,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		problems = append(problems, machine.Problems(t)...)
 	}
 	if len(ofOtherUsers) > 0 {
-		found = append(found, s.needsRoot(ofOtherUsers)...)
+		found = append(found, needsRoot(s, ofOtherUsers)...)
 	}
 	for _, problem := range MergeSame(problems) {
 		level := Bad
@@ -61,7 +61,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 
 // needsRoot returns the finding for tasks of other users, which only root's ticks can run. It is a
 // problem only if ticks have come: they came as this user, so the tasks fail.
-func (s *Subject) needsRoot(tasks []string) findings {
+func needsRoot(s *Subject, tasks []string) findings {
 	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
 	if _, ok := s.tickNote(); ok {
 		return finding(Bad, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
@@ -97,8 +97,8 @@ const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate
 
 // A Machine is what tasks would find if they ran now.
 type Machine struct {
-	Environ      []string        // the variables that sched would have
-	shellAnswers map[string]bool // the answers of knows, by shell and script
+	Environ []string // the variables that sched would have
+	shells  shellAnswers
 }
 
 // Problems returns what the task lacks, but for users and env_file (process.CheckAs,
@@ -116,6 +116,9 @@ func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 			report("output", "the copy is not made then; the task runs", "output: %s", text)
 		}
 	}
+	if m.shells == nil {
+		m.shells = shellAnswers{}
+	}
 	place := programPlace{dir: t.Dir}
 	place.path, place.pathKnown = m.Path(t)
 	for _, c := range commandsOf(t) {
@@ -127,7 +130,7 @@ func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 				c.key, c.command.Shell[0], text)
 			continue
 		}
-		for _, word := range m.unknownWords(c.command) {
+		for _, word := range m.shells.unknownWords(c.command) {
 			report(c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s",
 				c.key, word, c.command.Shell[0])
 		}
@@ -155,26 +158,6 @@ func MergeSame(all []schedule.Problem) (merged []schedule.Problem) {
 		}
 	}
 	return merged
-}
-
-// A keyedCommand is a command, and the key that has it.
-type keyedCommand struct {
-	key     string
-	command schedule.Command
-}
-
-// commandsOf returns all commands that the task may run, with their keys in the schedule.
-func commandsOf(t *schedule.Task) []keyedCommand {
-	all := []keyedCommand{{"command", t.Command}}
-	for _, c := range t.ConditionCommands {
-		all = append(all, keyedCommand{c.Key, c.Command})
-	}
-	for key, hook := range t.Hooks.All() {
-		if hook.IsCommand() {
-			all = append(all, keyedCommand{key, hook.Run})
-		}
-	}
-	return all
 }
 
 // Path returns the PATH that commands of the task have, and whether it is known: an env_file may be

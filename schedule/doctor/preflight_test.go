@@ -78,9 +78,9 @@ func TestAShellThatCannotReadALine(t *testing.T) {
 }
 
 func TestBashismsAreSeen(t *testing.T) {
-	m := &Machine{shellAnswers: map[string]bool{}}
+	shells := shellAnswers{}
 	for _, b := range bashisms() {
-		m.shellAnswers["/bin/sh\x00"+b.probe] = false // a shell that knows no bashism
+		shells["/bin/sh\x00"+b.probe] = false // a shell that knows no bashism
 	}
 	for _, test := range []struct {
 		line string
@@ -101,7 +101,7 @@ func TestBashismsAreSeen(t *testing.T) {
 		{"x=$((1 + 2)); echo $x", nil},
 	} {
 		c := schedule.Command{Line: test.line, Shell: []string{"/bin/sh", "-c"}}
-		if got := m.unknownWords(c); !slices.Equal(got, test.want) {
+		if got := shells.unknownWords(c); !slices.Equal(got, test.want) {
 			t.Errorf("%q has %v, not %v", test.line, got, test.want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestProbesTellShellsApart(t *testing.T) {
 			if strings.Contains(b.probe, "pipefail") && shell == "dash" {
 				continue // newer ones know it
 			}
-			if got := new(Machine).knows(path, b.probe); got != want {
+			if got := (shellAnswers{}).knows(path, b.probe); got != want {
 				t.Errorf("%s knows %s: %v", shell, b.probe, got)
 			}
 		}

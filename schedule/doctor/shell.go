@@ -133,8 +133,11 @@ var (
 var shellVariables = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
 	"UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY")
 
+// shellAnswers are the answers of shells to knows, by shell and script.
+type shellAnswers map[string]bool
+
 // unknownWords returns words in a command for sh that bash knows, and this machine's sh does not.
-func (m *Machine) unknownWords(c schedule.Command) (words []string) {
+func (a shellAnswers) unknownWords(c schedule.Command) (words []string) {
 	if len(c.Shell) == 0 || !isPosixShell(c.Shell[0]) {
 		return nil
 	}
@@ -145,7 +148,7 @@ func (m *Machine) unknownWords(c schedule.Command) (words []string) {
 		return " "
 	})
 	for _, b := range bashisms() {
-		if match := b.pattern.FindStringSubmatch(commands); match != nil && !m.knows(c.Shell[0], b.probe) {
+		if match := b.pattern.FindStringSubmatch(commands); match != nil && !a.knows(c.Shell[0], b.probe) {
 			words = append(words, match[1])
 		}
 	}
@@ -154,16 +157,13 @@ func (m *Machine) unknownWords(c schedule.Command) (words []string) {
 
 // knows reports whether the shell runs the script with success. It asks each shell once, without
 // the options of the task: with --rcfile it would read a file first.
-func (m *Machine) knows(shell, script string) bool {
+func (a shellAnswers) knows(shell, script string) bool {
 	question := shell + "\x00" + script
-	if answer, asked := m.shellAnswers[question]; asked {
+	if answer, asked := a[question]; asked {
 		return answer
 	}
 	_, failed := askShell(shell, "-c", script)
-	if m.shellAnswers == nil {
-		m.shellAnswers = map[string]bool{}
-	}
-	m.shellAnswers[question] = !failed
+	a[question] = !failed
 	return !failed
 }
 
@@ -216,4 +216,24 @@ func isPosixShell(program string) bool {
 // isShell reports whether we know how to ask a shell.
 func isShell(program string) bool {
 	return isPosixShell(program) || slices.Contains([]string{"bash", "zsh", "ksh"}, filepath.Base(program))
+}
+
+// A keyedCommand is a command, and the key that has it.
+type keyedCommand struct {
+	key     string
+	command schedule.Command
+}
+
+// commandsOf returns all commands that the task may run, with their keys in the schedule.
+func commandsOf(t *schedule.Task) []keyedCommand {
+	all := []keyedCommand{{"command", t.Command}}
+	for _, c := range t.ConditionCommands {
+		all = append(all, keyedCommand{c.Key, c.Command})
+	}
+	for key, hook := range t.Hooks.All() {
+		if hook.IsCommand() {
+			all = append(all, keyedCommand{key, hook.Run})
+		}
+	}
+	return all
 }

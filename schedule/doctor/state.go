@@ -67,7 +67,7 @@ func checkState(_ context.Context, s *Subject) (found findings) {
 	if err := tryLock(filepath.Join(dir, "locks", ".making")); err != nil {
 		found.add(Bad, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
 	}
-	if name := networkFileSystem(dir); name != "" {
+	if name := networkFileSystem(firstExisting(dir)); name != "" {
 		found.add(Warning,
 			"set state_dir to a folder on a local disk; servers meet in a Redis or a database (`store:`)",
 			"%s is on a network file system (%s), whose locks may not hold between machines", dir, name)

@@ -76,11 +76,11 @@ var networkFileSystems = map[int64]string{
 	unix.CODA_SUPER_MAGIC: "Coda",
 }
 
-// networkFileSystem returns the name of the file system of a folder if it is on another machine;
-// else "".
+// networkFileSystem returns the name of the file system of a folder, which exists, if it is on
+// another machine; else "".
 func networkFileSystem(dir string) string {
 	var disk unix.Statfs_t
-	if unix.Statfs(firstExisting(dir), &disk) != nil {
+	if unix.Statfs(dir, &disk) != nil {
 		return ""
 	}
 	return networkFileSystems[int64(disk.Type)]

@@ -26,7 +26,7 @@ func aMessage() notify.Message {
 }
 
 // A webhook for Slack gets one text.
-func ExampleTarget_Send() {
+func ExampleSend() {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Printf("%s %s\n%s", r.Method, r.URL.Path, body)
@@ -36,7 +36,7 @@ func ExampleTarget_Send() {
 	defer cancel()
 
 	target := notify.Target{Webhook: server.URL + "/services/T0/B1", Format: notify.Slack}
-	if err := target.Send(ctx, aMessage()); err != nil {
+	if err := notify.Send(ctx, target, aMessage()); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -45,14 +45,14 @@ func ExampleTarget_Send() {
 }
 
 // An error says whether to try again, and has no secret of the URL in it.
-func ExampleTarget_Send_error() {
+func ExampleSend_error() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "channel_is_archived", http.StatusGone)
 	}))
 	defer server.Close()
 
 	target := notify.Target{Webhook: server.URL + "/services/s3cret"}
-	err := target.Send(context.Background(), aMessage())
+	err := notify.Send(context.Background(), target, aMessage())
 	var e *notify.Error
 	if errors.As(err, &e) {
 		fmt.Println(strings.ReplaceAll(e.Text, strings.TrimPrefix(server.URL, "http://"), "HOST"))
@@ -77,7 +77,7 @@ func ExampleTarget_ping() {
 	m := aMessage()
 	m.ExitCode = &code
 	target := notify.Target{Ping: server.URL + "/uuid", On: []schedule.Moment{}}
-	if err := target.Send(context.Background(), m); err != nil {
+	if err := notify.Send(context.Background(), target, m); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -86,13 +86,13 @@ func ExampleTarget_ping() {
 }
 
 // Check sees what is wrong with a target without connecting to it.
-func ExampleTarget_Check() {
+func ExampleCheck() {
 	for _, target := range []notify.Target{
 		{Ping: "hc-ping.com/uuid"},
 		{Mail: []string{"ops"}},
 		{Mail: []string{"Ops <ops@example.com>"}, MailURL: "smtp://mail.example.com"},
 	} {
-		fmt.Println(target.Check())
+		fmt.Println(notify.Check(target))
 	}
 	// Output:
 	// ping: the URL does not begin with https:// or http:// and a host

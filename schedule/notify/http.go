@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func (t Target) checkHTTP(address string) error {
+func checkHTTP(t Target, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return t.permanent("the URL does not begin with https:// or http:// and a host",
@@ -24,9 +24,9 @@ func (t Target) checkHTTP(address string) error {
 
 const maxRedirects = 5
 
-// do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever its
-// body is.
-func (t Target) do(ctx context.Context, method, address, contentType, body string) error {
+// doHTTP makes one request. Nil means that the server has accepted it: its status is 2xx, whatever
+// its body is.
+func doHTTP(ctx context.Context, t Target, method, address, contentType, body string) error {
 	r, err := http.NewRequest(method, address, strings.NewReader(body))
 	if err != nil {
 		return t.permanent("it is no valid URL", "") // Check has seen it
@@ -35,20 +35,22 @@ func (t Target) do(ctx context.Context, method, address, contentType, body strin
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
-	client := &http.Client{Transport: newTransport(), CheckRedirect: t.checkRedirect}
+	client := &http.Client{Transport: newTransport(), CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		return checkRedirect(t, r, via)
+	}}
 	e := newExplainer(ctx, secretsOf(r.URL))
 	response, err := client.Do(r.WithContext(ctx))
 	if ours, ok := errors.AsType[*Error](err); ok { // of checkRedirect
 		return ours
 	}
 	if err != nil {
-		return t.connectionError(e, err)
+		return connectionError(t, e, err)
 	}
 	answer := readStart(response.Body)
 	if response.StatusCode/100 == 2 {
 		return nil
 	}
-	return t.statusError(response.StatusCode, quotable(answer, e.secrets))
+	return statusError(t, response.StatusCode, quotable(answer, e.secrets))
 }
 
 // newTransport returns a transport for one request, which keeps no connection.
@@ -67,10 +69,9 @@ func newTransport() *http.Transport {
 	}
 }
 
-// checkRedirect is the CheckRedirect of an http.Client. It follows a few redirects, but no redirect
-// that would lose the message or send it without encryption. 301, 302 and 303 lose it, because they
-// turn a POST into a GET without a body.
-func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
+// checkRedirect follows a few redirects, but no redirect that would lose the message or send it
+// without encryption. 301, 302 and 303 lose it, because they turn a POST into a GET without a body.
+func checkRedirect(t Target, r *http.Request, via []*http.Request) error {
 	last := via[len(via)-1]
 	switch {
 	case len(via) > maxRedirects:
@@ -85,7 +86,7 @@ func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func (t Target) connectionError(e explainer, err error) *Error {
+func connectionError(t Target, e explainer, err error) *Error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err // without the URL
 	}
@@ -112,7 +113,7 @@ var temporaryStatuses = []int{404, 407, 408, 425, 429}
 
 // statusError is the error of an answer with a status that is not 2xx. A status outside 400-499 is
 // temporary.
-func (t Target) statusError(code int, answer string) *Error {
+func statusError(t Target, code int, answer string) *Error {
 	e := t.temporary("answers "+statusText(code), "")
 	if answer != "" {
 		e.Text += ": " + answer

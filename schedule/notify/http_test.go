@@ -151,7 +151,7 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 				e.Text, _, _ = strings.Cut(e.Text, " (possibly") // Go guesses why
 			}
 			expect(t, e, target, row.text, row.hint, row.permanent)
-			if checked := target.Check(); (checked != nil) != row.permanent {
+			if checked := notify.Check(target); (checked != nil) != row.permanent {
 				t.Errorf("Check: %v", checked)
 			}
 		})

@@ -21,7 +21,7 @@ import (
 	"sched/schedule/process"
 )
 
-func (t Target) checkMail() error {
+func checkMail(t Target) error {
 	for i, address := range t.Mail {
 		if !isAddress(address) {
 			return t.permanent(fmt.Sprintf("address %d is not a mail address", i+1),
@@ -42,28 +42,21 @@ func (t Target) checkMail() error {
 	return nil
 }
 
-func (t Target) sendMail(ctx context.Context, m Message) error {
-	e, err := t.writeMail(m)
+func sendMail(ctx context.Context, t Target, m Message) error {
+	e, err := writeMail(t, m)
 	if err != nil {
 		return t.permanent("cannot be written", "") // Check has seen the addresses
 	}
 	if t.MailURL == "" {
-		return t.handToSendmail(ctx, e)
+		return handToSendmail(ctx, t, e)
 	}
 	server, _ := parseMailURL(t.MailURL) // Check has seen it
-	return t.sendSMTP(ctx, server, e)
-}
-
-type email struct {
-	from *netmail.Address
-	to   []*netmail.Address
-	host string // the name in the greeting of SMTP
-	text []byte // header and body; lines end in \r\n
+	return sendSMTP(ctx, t, server, e)
 }
 
 // writeMail writes the message as a mail. It writes the same mail at every attempt, with the same
 // Message-ID, so an inbox that gets it twice can show it once.
-func (t Target) writeMail(m Message) (e email, err error) {
+func writeMail(t Target, m Message) (e email, err error) {
 	from := cmp.Or(t.MailFrom, defaultFrom(m.Server))
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := msg.From(from); err != nil {
@@ -86,7 +79,7 @@ func (t Target) writeMail(m Message) (e email, err error) {
 	msg.SetGenHeader(mail.HeaderReferences, "<"+hashID(m.Schedule, m.Task)+"@"+domain+">")
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no "out of office" comes back
 	msg.SetGenHeader(mail.HeaderXAutoResponseSuppress, "All")
-	msg.SetBodyString(mail.TypeTextPlain, m.mailBody())
+	msg.SetBodyString(mail.TypeTextPlain, mailBody(m))
 	var raw bytes.Buffer
 	if _, err := msg.WriteTo(&raw); err != nil {
 		return e, err
@@ -94,7 +87,7 @@ func (t Target) writeMail(m Message) (e email, err error) {
 	return email{from: msg.GetFrom()[0], to: msg.GetTo(), host: hostname(m.Server), text: raw.Bytes()}, nil
 }
 
-func (m Message) mailBody() string {
+func mailBody(m Message) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, line(m.headline()))
 	if description := line(m.Description); description != "" {
@@ -160,7 +153,7 @@ var permanentExitCodes = []int{64, 65, 67, 68}
 
 // handToSendmail hands the mail to the mail system of this machine. Nil means that the mail system
 // has queued it. The mail system sends a bounce if the mail does not arrive.
-func (t Target) handToSendmail(ctx context.Context, e email) error {
+func handToSendmail(ctx context.Context, t Target, e email) error {
 	path := FindSendmail()
 	if path == "" {
 		return t.temporary("this machine has no sendmail", "name a mail server: mail: {url: smtp://host}")

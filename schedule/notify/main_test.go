@@ -28,7 +28,7 @@ var trusted, strange tls.Certificate
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv("NOTIFY_TEST_PING"); url != "" { // a process with a proxy of its own
-		fmt.Print(notify.Target{Ping: url}.Send(context.Background(), notify.Message{}))
+		fmt.Print(notify.Send(context.Background(), notify.Target{Ping: url}, notify.Message{}))
 		os.Exit(0)
 	}
 	os.Exit(func() int {
@@ -105,7 +105,7 @@ func send(t *testing.T, target notify.Target, msg notify.Message) *notify.Error 
 
 func sendWithin(t *testing.T, ctx context.Context, target notify.Target, msg notify.Message) *notify.Error {
 	t.Helper()
-	err := target.Send(ctx, msg)
+	err := notify.Send(ctx, target, msg)
 	if err == nil {
 		return nil
 	}

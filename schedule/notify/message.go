@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/state"
 )
 
 // A Message is what is sent about an event of a run, or about a slot that did not become a run.
@@ -202,19 +200,6 @@ func head(text string, limit int) string {
 // line makes one line of foreign text, with single spaces between its words.
 func line(foreign string) string { return strings.Join(strings.Fields(humanize.Plain(foreign)), " ") }
 
-// A Delivery is a message on its way to one target. It has all that sending needs but the secrets.
-type Delivery struct {
-	Run     string // the run, or the slot, that has the hook
-	Hook    string // as `after 2`
-	Folder  string // of the schedule
-	To      schedule.Notification
-	Message Message // without the output
-	Output  []byte
-
-	stored   bool // it is in the outbox, so a later attempt is possible
-	attempts state.Attempts
-}
-
 // The JSON of two columns of the outbox.
 type (
 	targetColumn struct {
@@ -226,59 +211,3 @@ type (
 		Output  []byte  `json:"output,omitempty"` // any bytes: base64
 	}
 )
-
-// hookKey names the hook of the task. at_most counts the messages of a hook, and a newer ping
-// replaces an older ping of the same hook.
-func (d *Delivery) hookKey() string { return d.Message.Task + " " + d.Hook }
-
-// pack returns the delivery as a message of the outbox.
-func (d *Delivery) pack() (m state.Message, err error) {
-	m = state.Message{
-		ID:       d.Message.ID,
-		HookKey:  d.hookKey(),
-		Task:     d.Message.Task,
-		Run:      d.Run,
-		Hook:     d.Hook,
-		Created:  d.Message.At,
-		Replaces: d.To.IsState(),
-		Limit:    state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
-	}
-	if m.Target, err = json.Marshal(targetColumn{d.Folder, d.To}); err != nil {
-		return m, err
-	}
-	m.Body, err = json.Marshal(bodyColumn{d.Message, d.Output})
-	return m, err
-}
-
-// unpack returns the delivery of a message of the outbox. After an error, the delivery has only
-// what a report of it needs.
-func unpack(m *state.Message) (*Delivery, error) {
-	d := &Delivery{
-		Run:      m.Run,
-		Hook:     m.Hook,
-		Message:  Message{ID: m.ID, Task: m.Task},
-		stored:   true,
-		attempts: m.Attempts,
-	}
-	var target targetColumn
-	if err := json.Unmarshal(m.Target, &target); err != nil {
-		return d, err
-	}
-	var body bodyColumn
-	if err := json.Unmarshal(m.Body, &body); err != nil {
-		return d, err
-	}
-	d.Folder, d.To = target.Folder, target.To
-	d.Message, d.Output = body.Message, body.Output
-	d.addHeldBack(m)
-	return d, nil
-}
-
-// addHeldBack adds what at_most held back before the message, with times in the zone of the
-// message.
-func (d *Delivery) addHeldBack(m *state.Message) {
-	d.Message.HeldBack, d.Message.HeldSince = m.HeldBack, m.HeldSince
-	if m.HeldBack > 0 {
-		d.Message.HeldSince = m.HeldSince.In(d.Message.At.Location())
-	}
-}

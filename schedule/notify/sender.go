@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -225,7 +226,7 @@ func (s *Sender) deliver(d *Delivery, target Target) error {
 	defer cancel()
 	m := d.Message
 	m.Output = string(d.Output)
-	return target.Send(ctx, m)
+	return Send(ctx, target, m)
 }
 
 // noteDelivered notes an attempt that succeeded.
@@ -355,4 +356,73 @@ func remainingOf(before []int, addresses, rest []string) (indexes []int) {
 		}
 	}
 	return indexes
+}
+
+// A Delivery is a message on its way to one target. It has all that sending needs but the secrets.
+type Delivery struct {
+	Run     string // the run, or the slot, that has the hook
+	Hook    string // as `after 2`
+	Folder  string // of the schedule
+	To      schedule.Notification
+	Message Message // without the output
+	Output  []byte
+
+	stored   bool // it is in the outbox, so a later attempt is possible
+	attempts state.Attempts
+}
+
+// hookKey names the hook of the task. at_most counts the messages of a hook, and a newer ping
+// replaces an older ping of the same hook.
+func (d *Delivery) hookKey() string { return d.Message.Task + " " + d.Hook }
+
+// pack returns the delivery as a message of the outbox.
+func (d *Delivery) pack() (m state.Message, err error) {
+	m = state.Message{
+		ID:       d.Message.ID,
+		HookKey:  d.hookKey(),
+		Task:     d.Message.Task,
+		Run:      d.Run,
+		Hook:     d.Hook,
+		Created:  d.Message.At,
+		Replaces: d.To.IsState(),
+		Limit:    state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
+	}
+	if m.Target, err = json.Marshal(targetColumn{d.Folder, d.To}); err != nil {
+		return m, err
+	}
+	m.Body, err = json.Marshal(bodyColumn{d.Message, d.Output})
+	return m, err
+}
+
+// addHeldBack adds what at_most held back before the message, with times in the zone of the
+// message.
+func (d *Delivery) addHeldBack(m *state.Message) {
+	d.Message.HeldBack, d.Message.HeldSince = m.HeldBack, m.HeldSince
+	if m.HeldBack > 0 {
+		d.Message.HeldSince = m.HeldSince.In(d.Message.At.Location())
+	}
+}
+
+// unpack returns the delivery of a message of the outbox. After an error, the delivery has only
+// what a report of it needs.
+func unpack(m *state.Message) (*Delivery, error) {
+	d := &Delivery{
+		Run:      m.Run,
+		Hook:     m.Hook,
+		Message:  Message{ID: m.ID, Task: m.Task},
+		stored:   true,
+		attempts: m.Attempts,
+	}
+	var target targetColumn
+	if err := json.Unmarshal(m.Target, &target); err != nil {
+		return d, err
+	}
+	var body bodyColumn
+	if err := json.Unmarshal(m.Body, &body); err != nil {
+		return d, err
+	}
+	d.Folder, d.To = target.Folder, target.To
+	d.Message, d.Output = body.Message, body.Output
+	d.addHeldBack(m)
+	return d, nil
 }

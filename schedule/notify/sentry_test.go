@@ -64,7 +64,7 @@ func TestEachTaskHasAMonitorOfItsOwn(t *testing.T) {
 func TestADSNIsChecked(t *testing.T) {
 	for _, dsn := range []string{"https://o1.ingest.sentry.io/42", "https://key@o1.ingest.sentry.io",
 		"https://key@o1.ingest.sentry.io/shop", "key@host/42"} {
-		err := notify.Target{Sentry: dsn}.Check()
+		err := notify.Check(notify.Target{Sentry: dsn})
 		if err == nil || !strings.Contains(err.Error(), "the DSN is not one of Sentry") {
 			t.Errorf("%s: %v", dsn, err)
 		}

@@ -109,7 +109,7 @@ type session struct {
 
 // sendSMTP hands the mail to a mail server. Nil means that the server has accepted it for all
 // addresses.
-func (t Target) sendSMTP(ctx context.Context, server smtpServer, e email) error {
+func sendSMTP(ctx context.Context, t Target, server smtpServer, e email) error {
 	s := &session{explainer: newExplainer(ctx, server.secrets), target: t, server: server}
 	conn, err := s.dial()
 	if err != nil {
@@ -378,4 +378,11 @@ func (l *limitedConn) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p[:min(len(p), l.left)])
 	l.left -= n
 	return n, err
+}
+
+type email struct {
+	from *netmail.Address
+	to   []*netmail.Address
+	host string // the name in the greeting of SMTP
+	text []byte // header and body; lines end in \r\n
 }

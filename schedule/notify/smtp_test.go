@@ -303,7 +303,7 @@ func TestMailsThatCannotBeSent(t *testing.T) {
 			if e == nil || e.Text != row.text || e.Hint != row.hint || !e.Permanent {
 				t.Errorf("%v", e)
 			}
-			if row.target.Check() == nil {
+			if notify.Check(row.target) == nil {
 				t.Error("Check sees nothing wrong")
 			}
 		})

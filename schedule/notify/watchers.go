@@ -27,19 +27,19 @@ import (
 // would lose its end, which matters most.
 const maxPingOutput = 10_000
 
-func (t Target) sendPing(ctx context.Context, m Message) error {
+func sendPing(ctx context.Context, t Target, m Message) error {
 	u, _ := url.Parse(t.Ping) // Check has seen it
 	if t.On == nil {
 		// Without on, a ping says only that an event happened.
-		return t.do(ctx, http.MethodGet, u.String(), "", "")
+		return doHTTP(ctx, t, http.MethodGet, u.String(), "", "")
 	}
-	signal, body := m.signal()
+	signal, body := pingSignal(m)
 	u = withSignal(u, signal, m.Run)
 	if body == "" {
-		return t.do(ctx, http.MethodGet, u.String(), "", "")
+		return doHTTP(ctx, t, http.MethodGet, u.String(), "", "")
 	}
 	body = tail(body, maxPingOutput) // byte for byte as it was printed
-	return t.do(ctx, http.MethodPost, u.String(), contentType(body), body)
+	return doHTTP(ctx, t, http.MethodPost, u.String(), contentType(body), body)
 }
 
 // contentType is the type of an output. Whether the output is UTF-8 depends on the command that
@@ -51,10 +51,10 @@ func contentType(body string) string {
 	return "application/octet-stream"
 }
 
-// signal returns the message as the pinging API (https://healthchecks.io/docs/http_api/) takes it:
-// the last part of the path (empty for a success) and the body, which is the output. If the path
-// cannot say what happened, the body begins with a line that does.
-func (m Message) signal() (signal, body string) {
+// pingSignal returns the message as the pinging API (https://healthchecks.io/docs/http_api/) takes
+// it: the last part of the path (empty for a success) and the body, which is the output. If the
+// path cannot say what happened, the body begins with a line that does.
+func pingSignal(m Message) (signal, body string) {
 	switch {
 	case m.Event == Start:
 		return "start", ""
@@ -88,7 +88,7 @@ func withSignal(u *url.URL, signal, run string) *url.URL {
 // monitor of the task, so that nobody has to make it by hand.
 
 // checkDSN checks the DSN of a project: https://KEY@HOST/PROJECT.
-func (t Target) checkDSN() error {
+func checkDSN(t Target) error {
 	u, err := url.Parse(t.Sentry)
 	isDSN := err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
 		u.Hostname() != "" && u.User.Username() != "" && isProject(path.Base(u.Path))
@@ -102,7 +102,7 @@ func (t Target) checkDSN() error {
 var isProject = regexp.MustCompile(`^[0-9]+$`).MatchString
 
 // sendCheckIn sends the message as a check-in to the Sentry of the target.
-func (t Target) sendCheckIn(ctx context.Context, m Message) error {
+func sendCheckIn(ctx context.Context, t Target, m Message) error {
 	u, _ := url.Parse(t.Sentry) // Check has seen it
 	key, project := u.User.Username(), path.Base(u.Path)
 	to := url.URL{
@@ -111,13 +111,13 @@ func (t Target) sendCheckIn(ctx context.Context, m Message) error {
 		Path:     path.Join("/", path.Dir(u.Path), "api", project, "envelope") + "/",
 		RawQuery: url.Values{"sentry_key": {key}, "sentry_version": {"7"}}.Encode(),
 	}
-	body, _ := json.Marshal(t.checkIn(m)) // texts and numbers
+	body, _ := json.Marshal(checkIn(t, m)) // texts and numbers
 	envelope := "{}\n{\"type\":\"check_in\"}\n" + string(body) + "\n"
-	return t.do(ctx, http.MethodPost, to.String(), "application/x-sentry-envelope", envelope)
+	return doHTTP(ctx, t, http.MethodPost, to.String(), "application/x-sentry-envelope", envelope)
 }
 
 // checkIn is what Sentry gets. The start and the end of a run have one id.
-func (t Target) checkIn(m Message) object {
+func checkIn(t Target, m Message) object {
 	c := object{"check_in_id": traceID(m.Run), "monitor_slug": slug(m.Schedule, m.Task), "status": "error"}
 	switch {
 	case m.Event == Start:
@@ -225,29 +225,29 @@ func (a *attributes) number(key string, value int) {
 }
 
 // sendSpan sends the message as a span to the collector of the target.
-func (t Target) sendSpan(ctx context.Context, m Message) error {
+func sendSpan(ctx context.Context, t Target, m Message) error {
 	u, _ := url.Parse(t.OTLP) // Check has seen it
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1/traces")
 	}
-	body, _ := json.Marshal(m.traces()) // texts and numbers
-	return t.do(ctx, http.MethodPost, u.String(), "application/json", string(body))
+	body, _ := json.Marshal(traces(m)) // texts and numbers
+	return doHTTP(ctx, t, http.MethodPost, u.String(), "application/json", string(body))
 }
 
 // traces is the message as a trace with one span. It comes from the schedule on the server.
-func (m Message) traces() object {
+func traces(m Message) object {
 	var resource attributes
 	resource.text("service.name", m.Schedule)
 	resource.text("host.name", m.Server)
-	scopeSpans := object{"scope": object{"name": "sched"}, "spans": []object{m.span()}}
+	scopeSpans := object{"scope": object{"name": "sched"}, "spans": []object{spanOf(m)}}
 	resourceSpans := object{"resource": object{"attributes": resource}, "scopeSpans": []object{scopeSpans}}
 	return object{"resourceSpans": []object{resourceSpans}}
 }
 
-// span is the message as the span of a run or of an attempt. Its attributes have the names that
+// spanOf is the message as the span of a run or of an attempt. Its attributes have the names that
 // OpenTelemetry gives to programs (https://opentelemetry.io/docs/specs/semconv/cli/cli-spans/); all
 // others begin with "sched.".
-func (m Message) span() object {
+func spanOf(m Message) object {
 	var all attributes
 	all.text("sched.task", m.Task)
 	all.text("sched.run", m.Run)

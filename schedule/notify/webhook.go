@@ -28,31 +28,31 @@ const (
 	maxDiscord = 1950
 )
 
-func (t Target) sendWebhook(ctx context.Context, m Message) error {
-	content := m.body(t.Format)
+func sendWebhook(ctx context.Context, t Target, m Message) error {
+	content := webhookBody(m, t.Format)
 	if text, plain := content.(string); plain {
-		return t.do(ctx, http.MethodPost, t.Webhook, "text/plain; charset=utf-8", text)
+		return doHTTP(ctx, t, http.MethodPost, t.Webhook, "text/plain; charset=utf-8", text)
 	}
 	var body strings.Builder
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
 	encoder.Encode(content) // strings and numbers, which are always JSON
-	return t.do(ctx, http.MethodPost, t.Webhook, "application/json", body.String())
+	return doHTTP(ctx, t, http.MethodPost, t.Webhook, "application/json", body.String())
 }
 
-// body returns what is posted in a format, as a text or as a value for JSON.
-func (m Message) body(format string) any {
+// webhookBody returns what is posted in a format, as a text or as a value for JSON.
+func webhookBody(m Message, format string) any {
 	switch format {
 	case Slack:
-		return map[string]string{"text": joinLines(m.summary(escapeSlack), "```", m.slackCode(), "```")}
+		return map[string]string{"text": joinLines(summary(m, escapeSlack), "```", slackCode(m), "```")}
 	case Text:
-		return joinLines(m.summary(func(text string) string { return text }), "", m.codeOf(maxOutput))
+		return joinLines(summary(m, func(text string) string { return text }), "", codeOf(m, maxOutput))
 	case Teams:
-		return m.card()
+		return card(m)
 	case Discord:
-		return m.discord()
+		return discord(m)
 	}
-	return m.plain()
+	return plain(m)
 }
 
 // A plainBody is the JSON of a webhook in the format Plain. Its names are the names of `sched
@@ -86,7 +86,7 @@ type plainBody struct {
 }
 
 // plain returns the body of a webhook in the format Plain.
-func (m Message) plain() plainBody {
+func plain(m Message) plainBody {
 	b := plainBody{
 		ID:          m.ID,
 		Text:        m.subject(),
@@ -126,7 +126,7 @@ func timeOrNull(t time.Time) *string {
 }
 
 // summary is the message without its output, in lines; escape is for foreign text.
-func (m Message) summary(escape func(string) string) []string {
+func summary(m Message, escape func(string) string) []string {
 	var facts []string
 	for _, fact := range m.facts() {
 		switch fact.name {
@@ -150,7 +150,7 @@ func (m Message) summary(escape func(string) string) []string {
 }
 
 // codeOf is the end of the output, at most so many bytes. Nothing in it ends a block of code.
-func (m Message) codeOf(limit int) string {
+func codeOf(m Message, limit int) string {
 	output := strings.ReplaceAll(strings.TrimRight(humanize.Plain(m.Output), " \t\n"), "```", "'''")
 	return strings.Trim(tail(output, max(0, limit)), "\n")
 }
@@ -164,9 +164,9 @@ func joinLines(lines []string, before, output string, after ...string) string {
 }
 
 // slackCode is the escaped end of the output, at most maxOutput bytes long.
-func (m Message) slackCode() string {
+func slackCode(m Message) string {
 	for limit := maxOutput; ; {
-		end := m.codeOf(limit)
+		end := codeOf(m, limit)
 		escaped := escapeSlack(end)
 		if len(escaped) <= maxOutput {
 			return escaped
@@ -185,30 +185,30 @@ func escapeSlack(text string) string {
 type object = map[string]any
 
 // discord is the body that the webhooks of Discord accept. Nothing in it calls anybody.
-func (m Message) discord() object {
+func discord(m Message) object {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "|", `\|`, "`", "\\`").Replace
-	lines := m.summary(escape)
+	lines := summary(m, escape)
 	rest := maxDiscord - len(strings.Join(lines, "\n"))
-	text := joinLines(lines, "```", m.codeOf(rest), "```")
+	text := joinLines(lines, "```", codeOf(m, rest), "```")
 	return object{"content": head(text, 2000), "allowed_mentions": object{"parse": []string{}}}
 }
 
 // card is the message as an adaptive card of the last lines, as a workflow of Teams posts it. No
 // text in it is markup.
-func (m Message) card() object {
+func card(m Message) object {
 	var lines []object
 	add := func(run object) {
 		run["type"] = "TextRun"
 		lines = append(lines, object{"type": "RichTextBlock", "spacing": "None", "inlines": []object{run}})
 	}
-	for i, text := range m.summary(func(text string) string { return text }) {
+	for i, text := range summary(m, func(text string) string { return text }) {
 		run := object{"text": strings.ReplaceAll(text, "`", "")}
 		if i == 0 {
 			run["weight"] = "Bolder"
 		}
 		add(run)
 	}
-	if output := m.codeOf(maxOutput); output != "" {
+	if output := codeOf(m, maxOutput); output != "" {
 		printed := strings.Split(output, "\n")
 		for _, text := range printed[max(0, len(printed)-teamsLines):] {
 			add(object{"text": text + " ", "fontType": "Monospace"}) // an empty run is refused

@@ -1,8 +1,6 @@
 package notify
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestTheTailBeginsWithALineOrACharacter(t *testing.T) {
 	for _, row := range []struct {
