@@ -32,14 +32,8 @@ var rooms = map[string]room{
 	"mutex/redis":        {5, 5, 11},
 	"mutex/sqlstore":     {5, 5, 15},
 	"schedule":           {8, 8, 40},
-	"schedule/cluster":   {3, 3, 0},
-	"schedule/control":   {0, 0, 8},
 	"schedule/cron":      {8, 8, 17},
-	"schedule/crontab":   {6, 6, 19},
-	"schedule/forecast":  {4, 2, 2},
 	"schedule/load":      {17, 17, 18},
-	"schedule/overdue":   {2, 2, 0},
-	"schedule/pause":     {0, 0, 2},
 	"schedule/process":   {9, 9, 11},
 	"schedule/run":       {19, 17, 72},
 	"schedule/serve":     {17, 17, 44},
@@ -47,8 +41,6 @@ var rooms = map[string]room{
 	"schedule/state":     {16, 16, 75},
 	"schedule/tick":      {20, 20, 79},
 	"schedule/view":      {19, 19, 39},
-	"schedule/work":      {3, 3, 1},
-	"schedule/yamldoc":   {5, 3, 20},
 }
 
 const (

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sched/schedule/cron"
+	"sched/schedule/crontab/vixie"
 	"sched/schedule/humanize"
 )
 
@@ -296,9 +298,6 @@ func (c *converter) setMail(t *Task) {
 	}
 }
 
-// escape writes a text for a key in which ${VAR} is expanded.
-func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
-
 var (
 	ruleLine        = humanize.Pattern(`^[\s#=*_.~|+-]*$`)
 	columnHeading   = humanize.Pattern(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
@@ -337,12 +336,80 @@ func describe(e Entry) (description string, comment []string) {
 	return printable(joined), slices.Concat(paragraphs[:last]...)
 }
 
-// printable leaves out what YAML cannot show.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f || r == '\uFFFD' {
-			return -1
+// setTimes sets the times of the entry, with H for a number made from the name. It omits an entry
+// that is never due.
+func (c *converter) setTimes(t *Task, name string) bool {
+	if c.entry.When == "@reboot" {
+		t.Cron, t.Boot = c.entry.When, true
+		c.remark("", "cron starts it when cron starts after a boot; "+
+			"the schedule starts it with the first tick after that, up to a minute later")
+		return true
+	}
+	when := c.rewriteTimes()
+	if times, err := vixie.Parse(when); err == nil {
+		return c.setCronTimes(t, when, name, times)
+	}
+	e, err := cron.Parse(when, name)
+	if err != nil {
+		c.omit("", "%q: %v", when, err)
+		return false
+	}
+	c.remarkOnForeignTimes(when, e)
+	t.Cron = when
+	return true
+}
+
+// rewriteTimes returns the times of the entry as sched writes them: @every_minute and ~ in other
+// words, with a remark, and all others as they stand.
+func (c *converter) rewriteTimes() (when string) {
+	switch when = c.entry.When; {
+	case when == nicknameEveryMinute:
+		when = "* * * * *"
+		c.remark("", "Debian's cron refuses %s, and with it the whole file; "+
+			"FreeBSD's takes it, and so does the schedule", nicknameEveryMinute)
+	case strings.Contains(when, "~"):
+		when = randomToH(when)
+		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, "+
+			"and Debian's does not know it; the schedule always takes the same, made from the name (%s)", when)
+	}
+	return when
+}
+
+// remarkOnForeignTimes says what other crons make of times that Debian's cron refuses.
+func (c *converter) remarkOnForeignTimes(when string, e cron.Expression) {
+	isRewritten := when != c.entry.When // rewriteTimes has said so
+	switch {
+	case strings.ContainsAny(when, "Hh~") && !isRewritten:
+		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
+	case c.entry.Off: // cron does not read the line
+	case len(strings.Fields(when)) == 6:
+		c.remark("", "seconds are supercronic's: cron would take the last fields for the command")
+	case !isRewritten:
+		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
+	}
+}
+
+// setCronTimes sets times that cron takes. If sched refuses their text, or reads it in another way,
+// it sets plain numbers.
+func (c *converter) setCronTimes(t *Task, when, name string, times vixie.Times) bool {
+	if times.Never() {
+		hint := ""
+		if strings.Contains(when, "-") {
+			hint = "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"
 		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
+		c.omit(hint, "cron never starts this line: no date matches %q", when)
+		return false
+	}
+	t.Cron, t.Times = when, &times
+	if _, err := cron.Parse(when, name); err == nil && !endsOnSunday().MatchString(when) {
+		return true
+	}
+	t.Cron = times.String()
+	e, err := cron.Parse(t.Cron, name)
+	if err != nil {
+		c.omit("", "%q: %v", when, err)
+		return false
+	}
+	c.remark("", "%q is written as %q, which is what it is to cron", when, e)
+	return true
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -398,4 +399,21 @@ func (p *parser) assign(name, value, text string) {
 			"put it into a file that only its user can read, and name that with `env_file`")
 	}
 	p.set[name], p.setAt[name] = value, p.number
+}
+
+// formatOfComment returns the format that a comment names, by rule 3 of FormatOf.
+func (t *Table) formatOfComment() (Format, bool) {
+	for _, k := range t.Keys {
+		if k.Name != systemKey {
+			continue
+		}
+		switch isSystem, err := strconv.ParseBool(k.Value); {
+		case err != nil: // another key may say it
+		case isSystem:
+			return System, true
+		default:
+			return User, true
+		}
+	}
+	return NotCrontab, false
 }

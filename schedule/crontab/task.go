@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/humanize"
 )
@@ -68,157 +67,147 @@ type surroundings struct {
 // defaultShell is the shell of cron, and of a schedule.
 const defaultShell = "/bin/sh"
 
-// A Schedule is what becomes of crontabs.
-type Schedule struct {
-	Keys     []Key // of the whole file
-	Tasks    []*Task
-	Findings []Finding
-	Secret   bool // a variable may be a secret
-	MailsTo  bool // cron mails what the tasks without MAILTO print to their user, which the schedule does not
-}
-
-// OmitsLines reports whether a line is not in the schedule.
-func (s *Schedule) OmitsLines() bool {
-	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.IsOmitted })
-}
-
-// TaskOf returns the task to which a line belongs, with the comment above it, or else the task with
-// the name. It returns nil if the schedule has neither.
-func (s *Schedule) TaskOf(line int, name string) *Task {
-	for _, t := range s.Tasks {
-		if line == t.Entry.Line || slices.ContainsFunc(t.Entry.Keys, func(k Key) bool { return k.Line == line }) {
-			return t
-		}
-	}
-	if i := slices.IndexFunc(s.Tasks, func(t *Task) bool { return t.Name == name }); i >= 0 {
-		return s.Tasks[i]
-	}
-	return nil
-}
-
-var (
-	tilde     = humanize.Pattern(`(\d+)?~(\d+)?`)
-	fieldLows = []string{"0", "0", "1", "1", "0"}
-	fieldTops = []string{"59", "23", "28", "12", "6"} // each month has a day 28
-)
-
-// nicknameEveryMinute is a nickname that only FreeBSD's cron knows.
-const nicknameEveryMinute = "@every_minute"
-
-// timesProblem returns what is wrong with times that neither a cron nor sched takes. For other
-// times the problem is "".
-func timesProblem(when string) (problem, hint string) {
-	if strings.Contains(when, "_") && when != nicknameEveryMinute {
-		return fmt.Sprintf("%q has _, which is no value of a field", when),
-			`write * for _: formatters of Markdown turn "* *" into "_ _"`
-	}
-	_, notVixie := vixie.Parse(when)
-	_, err := cron.Parse(randomToH(when), "")
-	if notVixie == nil || err == nil || when == "@reboot" || when == nicknameEveryMinute {
-		return "", ""
-	}
-	if cronError, ok := err.(*cron.Error); ok {
-		hint = cronError.Hint
-	}
-	return fmt.Sprintf("%q: %v", when, err), hint
-}
-
-// setTimes sets the times of the entry, with H for a number made from the name. It omits an entry
-// that is never due.
-func (c *converter) setTimes(t *Task, name string) bool {
-	if c.entry.When == "@reboot" {
-		t.Cron, t.Boot = c.entry.When, true
-		c.remark("", "cron starts it when cron starts after a boot; "+
-			"the schedule starts it with the first tick after that, up to a minute later")
-		return true
-	}
-	when := c.rewriteTimes()
-	if times, err := vixie.Parse(when); err == nil {
-		return c.setCronTimes(t, when, name, times)
-	}
-	e, err := cron.Parse(when, name)
-	if err != nil {
-		c.omit("", "%q: %v", when, err)
-		return false
-	}
-	c.remarkOnForeignTimes(when, e)
-	t.Cron = when
-	return true
-}
-
-// rewriteTimes returns the times of the entry as sched writes them: @every_minute and ~ in other
-// words, with a remark, and all others as they stand.
-func (c *converter) rewriteTimes() (when string) {
-	switch when = c.entry.When; {
-	case when == nicknameEveryMinute:
-		when = "* * * * *"
-		c.remark("", "Debian's cron refuses %s, and with it the whole file; "+
-			"FreeBSD's takes it, and so does the schedule", nicknameEveryMinute)
-	case strings.Contains(when, "~"):
-		when = randomToH(when)
-		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, "+
-			"and Debian's does not know it; the schedule always takes the same, made from the name (%s)", when)
-	}
-	return when
-}
-
-// remarkOnForeignTimes says what other crons make of times that Debian's cron refuses.
-func (c *converter) remarkOnForeignTimes(when string, e cron.Expression) {
-	isRewritten := when != c.entry.When // rewriteTimes has said so
-	switch {
-	case strings.ContainsAny(when, "Hh~") && !isRewritten:
-		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
-	case c.entry.Off: // cron does not read the line
-	case len(strings.Fields(when)) == 6:
-		c.remark("", "seconds are supercronic's: cron would take the last fields for the command")
-	case !isRewritten:
-		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
-	}
-}
-
-// setCronTimes sets times that cron takes. If sched refuses their text, or reads it in another way,
-// it sets plain numbers.
-func (c *converter) setCronTimes(t *Task, when, name string, times vixie.Times) bool {
-	if times.Never() {
-		hint := ""
-		if strings.Contains(when, "-") {
-			hint = "a range that runs backwards is empty to cron: write 22-4 as 22-23,0-4, and FRI-SUN as 5-7"
-		}
-		c.omit(hint, "cron never starts this line: no date matches %q", when)
-		return false
-	}
-	t.Cron, t.Times = when, &times
-	if _, err := cron.Parse(when, name); err == nil && !endsOnSunday().MatchString(when) {
-		return true
-	}
-	t.Cron = times.String()
-	e, err := cron.Parse(t.Cron, name)
-	if err != nil {
-		c.omit("", "%q: %v", when, err)
-		return false
-	}
-	c.remark("", "%q is written as %q, which is what it is to cron", when, e)
-	return true
-}
-
 // endsOnSunday matches ranges that end on Sunday. sched reads them as people mean them; to cron
 // they are empty.
 var endsOnSunday = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
 
-// randomToH writes the random ~ of OpenBSD and cronie as H.
-func randomToH(when string) string {
-	words := strings.Fields(when)
-	for i, word := range words {
-		words[i] = tilde().ReplaceAllStringFunc(word, func(found string) string {
-			low, high, _ := strings.Cut(found, "~")
-			if low == "" && high == "" {
-				return "H"
-			}
-			if i < len(fieldTops) {
-				low, high = cmp.Or(low, fieldLows[i]), cmp.Or(high, fieldTops[i])
-			}
-			return "H(" + low + "-" + high + ")"
-		})
-	}
-	return strings.Join(words, " ")
+// sets reports whether a comment above the line sets the key, or keys inside of it.
+func (t *Task) sets(name string) bool {
+	return slices.ContainsFunc(t.Entry.Keys,
+		func(k Key) bool { return k.Name == name || strings.HasPrefix(k.Name, name+".") })
 }
+
+// ownName returns the name that a comment gives the task, or "".
+func (t *Task) ownName() string {
+	for _, k := range t.Entry.Keys {
+		if k.Name == "name" {
+			return strings.Trim(k.Value, `"'`) // no name has quotes or escapes
+		}
+	}
+	return ""
+}
+
+// absolutePath returns the absolute path that a word is to the shell, or one below ${HOME}. ok is
+// false if the shell expands something else in the word.
+func (t *Task) absolutePath(w word, command string) (absolute string, ok bool) {
+	raw := command[w.start:w.end]
+	hasCronsHome := t.Env["HOME"] == "" && t.User == ""
+	for _, home := range []string{"~", "$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(raw, home); ok && hasCronsHome && plainPath().MatchString(rest) {
+			return "${HOME}" + rest, true
+		}
+	}
+	switch {
+	case !w.literal || strings.Contains(w.text, "${"):
+		return "", false
+	case strings.HasPrefix(w.text, "/"):
+		return w.text, true
+	}
+	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
+}
+
+// keysBeside returns the keys by which the surroundings of the task differ from common.
+func (t *Task) keysBeside(common surroundings) (keys []Key) {
+	add := func(setting, name, value string) {
+		keys = append(keys, Key{Name: name, Value: value, Line: t.lineOf(setting), Column: 1})
+	}
+	if t.Timezone != common.Timezone && !t.sets("timezone") {
+		add("CRON_TZ", "timezone", scalar(t.Timezone))
+	}
+	if t.User != common.User {
+		add("", "user", scalar(t.User)) // the line itself names its user
+	}
+	if t.Dir != common.Dir && !t.sets("dir") {
+		add("HOME", "dir", scalar(t.Dir))
+	}
+	if t.Shell != cmp.Or(common.Shell, defaultShell) && !t.sets("shell") {
+		add("SHELL", "shell", "["+flowScalar(t.Shell)+", -c]")
+	}
+	for _, k := range t.mailKeys(common) {
+		add("MAILTO", k.Name, k.Value)
+	}
+	return keys
+}
+
+// keys returns the keys of the surroundings, for the defaults of a schedule.
+func (s surroundings) keys() []Key {
+	return (&Task{surroundings: s}).keysBeside(surroundings{})
+}
+
+// mailKeys returns the hooks that mail what the task prints, as far as they differ from common:
+//
+//   - It mails only failures: on_failure, and no hook after a run.
+//   - It mails as common does, or a comment sets after: nothing.
+//   - It mails to others: after, with their addresses.
+//   - It mails nobody: an empty after.
+func (t *Task) mailKeys(common surroundings) (keys []Key) {
+	nothing := Key{Name: "after", Value: "[]"}
+	mail := "{mail: " + mailTo(t.Mail) + ", when: output}"
+	switch {
+	case len(t.Mail) > 0 && t.MailFailures:
+		if len(common.Mail) > 0 {
+			keys = append(keys, nothing)
+		}
+		if !t.sets("on_failure") {
+			keys = append(keys, Key{Name: "on_failure", Value: mail})
+		}
+		return keys
+	case slices.Equal(t.Mail, common.Mail) || t.sets("after"):
+		return nil
+	case len(t.Mail) > 0:
+		return []Key{{Name: "after", Value: mail}}
+	}
+	return []Key{nothing}
+}
+
+// lineOf returns the line of a setting above the entry, or the line of the entry if the setting has
+// no line.
+func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting], t.Entry.Line) }
+
+// ownKeyLines returns what the line says beside the command, as lines of YAML: the keys from Tidy,
+// and the keys from flags.
+func (t *Task) ownKeyLines() (lines []string) {
+	add := func(key, value string) {
+		if value != "" {
+			lines = append(lines, key+": "+value)
+		}
+	}
+	if t.Mutex != "" {
+		add("mutex", scalar(t.Mutex))
+	}
+	switch {
+	case t.Waits:
+		add("without_overlapping", "wait")
+	case t.WithoutOverlapping && t.Mutex == "": // mutex implies it
+		add("without_overlapping", "true")
+	}
+	add("wait_at_most", t.MaxWait)
+	add("timeout", t.Timeout)
+	add("kill_after", t.KillAfter)
+	if t.Output != "" {
+		add("output", fmt.Sprintf("{file: %s, append: %t}", flowScalar(t.Output), t.Append))
+	}
+	return lines
+}
+
+// Diff shows what Tidy made of the command: the old lines with -, the new ones with +.
+func (t *Task) Diff() (lines []string) {
+	lines = append(lines, "- command: "+t.Entry.Command)
+	if strings.HasPrefix(strings.TrimLeft(t.Entry.Command, " "), "cd ") && !strings.HasPrefix(t.Command, "cd ") {
+		lines = append(lines, "+ dir: "+t.Dir)
+	}
+	for _, key := range t.ownKeyLines() {
+		lines = append(lines, "+ "+key)
+	}
+	return append(lines, "+ command: "+t.Command)
+}
+
+// mailTo writes one address or a list of them.
+func mailTo(to []string) string {
+	if len(to) == 1 {
+		return flowScalar(to[0])
+	}
+	return "[" + strings.Join(to, ", ") + "]"
+}
+
+var plainPath = humanize.Pattern(`^(/[A-Za-z0-9._/+@%-]*)?$`)

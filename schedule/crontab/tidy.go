@@ -63,27 +63,6 @@ func takeDir(t *Task) bool {
 	return true
 }
 
-// absolutePath returns the absolute path that a word is to the shell, or one below ${HOME}. ok is
-// false if the shell expands something else in the word.
-func (t *Task) absolutePath(w word, command string) (absolute string, ok bool) {
-	raw := command[w.start:w.end]
-	hasCronsHome := t.Env["HOME"] == "" && t.User == ""
-	for _, home := range []string{"~", "$HOME", "${HOME}"} {
-		if rest, ok := strings.CutPrefix(raw, home); ok && hasCronsHome && plainPath().MatchString(rest) {
-			return "${HOME}" + rest, true
-		}
-	}
-	switch {
-	case !w.literal || strings.Contains(w.text, "${"):
-		return "", false
-	case strings.HasPrefix(w.text, "/"):
-		return w.text, true
-	}
-	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
-}
-
-var plainPath = humanize.Pattern(`^(/[A-Za-z0-9._/+@%-]*)?$`)
-
 // A redirection is the end of a command that sends stdout and stderr to one file.
 type redirection struct {
 	begin  int // the index of its first word

@@ -22,24 +22,6 @@ const DefaultDuration = time.Second
 // MaxSpan is how long a forecast may be: a month.
 const MaxSpan = 31 * 24 * time.Hour
 
-// The years whose instants can be counted in nanoseconds since 1970.
-const firstYear, lastYear = 1970, 2261
-
-// CheckSpan returns what is wrong with a span of time that is to be foreseen.
-func CheckSpan(from time.Time, span time.Duration) error {
-	switch {
-	case from.Year() < firstYear || from.Year() > lastYear:
-		hint := fmt.Sprintf("ask for a time from %d to %d", firstYear, lastYear)
-		return view.Fail(view.Invalid, hint, "the year %d cannot be foreseen", from.Year())
-	case span < time.Minute:
-		words := humanize.DurationPrecise(max(span, 0))
-		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too short for a forecast", words)
-	case span > MaxSpan:
-		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too long for a forecast", humanize.Duration(span))
-	}
-	return nil
-}
-
 // A Basis is the input of a simulation, with what the state folder says about it.
 type Basis struct {
 	Input
@@ -223,37 +205,6 @@ func (b *Basis) addControlsNotes() {
 			Hint: "sched resume " + endless[0],
 		})
 	}
-}
-
-// A Cache makes reports, for one goroutine. It keeps the last one until the schedule, the tasks
-// that this machine runs, the pauses or the hour changes. The zero Cache has nothing yet.
-type Cache struct {
-	lastID string // the id of the basis of the last report; "" for none
-	last   Report
-}
-
-// Report returns the report of a span, as if one server ticked. The error comes from the context or
-// from CheckSpan.
-func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, span time.Duration) (Report, error) {
-	if err := CheckSpan(from, span); err != nil {
-		return Report{}, err
-	}
-	b := &Basis{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
-	b.readControls(source)
-	id := b.id(source.Now())
-	if id == c.lastID {
-		return c.last, nil
-	}
-	historyErr := b.readHistory(ctx, source)
-	r := Foresee(b.WithSchedule(source.Schedule))
-	if err := ctx.Err(); err != nil {
-		return Report{}, err
-	}
-	r.Done = nil // nothing of the request is kept
-	if historyErr == nil {
-		c.lastID, c.last = id, r
-	}
-	return r, nil
 }
 
 // id tells reports apart: by the schedule, by the tasks of it that run, by the span and by the

@@ -10,12 +10,12 @@ package forecast
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule/humanize"
+	"sched/schedule/view"
 )
 
 // A Report is a forecast: the sums of a simulation, with its basis.
@@ -132,68 +132,6 @@ func DayAndTime(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon ") + humanize.SlotZone(t.Truncate(time.Second), zone)
 }
 
-// A Day is a row of the heatmap: the hours of a day on the wall clock of the schedule's zone.
-type Day struct {
-	Date  time.Time // some time of it
-	Hours [24]Cell
-}
-
-// A Cell is an hour of a heatmap. If an hour comes twice, its cell has both together.
-type Cell struct {
-	Exists bool // it lies in the span, and the clocks do not skip it
-	Hour
-	Level int // 0 if nothing runs; else from 1, the emptiest hour, to at most Levels
-}
-
-// Levels is how many levels of a heatmap there are above 0.
-const Levels = 4
-
-// HasTrouble reports whether something of the hour is late or is skipped.
-func (c Cell) HasTrouble() bool { return c.Late > 0 || c.Skipped > 0 }
-
-// Text describes a cell in words.
-func (c Cell) Text() string {
-	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04 MST"),
-		humanize.Count(c.Most, "run"), humanize.Count(c.Starts, "start"))
-	if c.Late > 0 {
-		words += fmt.Sprintf(", %d late", c.Late)
-	}
-	if c.Skipped > 0 {
-		words += fmt.Sprintf(", %d skipped", c.Skipped)
-	}
-	return words
-}
-
-// Days returns the rows of the heatmap. The levels divide the spread between its emptiest hour with
-// runs and its fullest hour, so hours that are alike look alike.
-func (s *Sums) Days() (days []Day) {
-	most, least := 0, math.MaxInt
-	for _, hour := range s.Hours {
-		most = max(most, hour.Most)
-		if hour.Most > 0 {
-			least = min(least, hour.Most)
-		}
-		if n := len(days); n == 0 || days[n-1].Date.YearDay() != hour.Start.YearDay() {
-			days = append(days, Day{Date: hour.Start})
-		}
-		cell := &days[len(days)-1].Hours[hour.Start.Hour()]
-		if !cell.Exists {
-			cell.Start = hour.Start
-		}
-		cell.Exists = true
-		cell.Most = max(cell.Most, hour.Most)
-		cell.Starts, cell.Late, cell.Skipped = cell.Starts+hour.Starts, cell.Late+hour.Late, cell.Skipped+hour.Skipped
-	}
-	for i := range days {
-		for j := range days[i].Hours {
-			if cell := &days[i].Hours[j]; cell.Most > 0 {
-				cell.Level = 1 + (cell.Most-least)*Levels/(most-least+1)
-			}
-		}
-	}
-	return days
-}
-
 // A Forecast is a forecast as --json prints it and the API answers it.
 type Forecast struct {
 	From     string           `json:"from"`
@@ -298,14 +236,6 @@ func (r Report) JSON() Forecast {
 	return shown
 }
 
-// source says where the load comes from.
-func (l Load) source() string {
-	if l.Runs > 0 {
-		return "history"
-	}
-	return "unknown"
-}
-
 func sumsOf(s *Sums) ForecastSums {
 	return ForecastSums{
 		Starts: s.Starts, Late: s.LateRuns(), Skipped: countSkips(s.SkipsOf),
@@ -333,3 +263,21 @@ func peakOf(p Peak, unit float64) ForecastPeak {
 
 // UTC is a time as JSON has it.
 func UTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// CheckSpan returns what is wrong with a span of time that is to be foreseen.
+func CheckSpan(from time.Time, span time.Duration) error {
+	switch {
+	case from.Year() < firstYear || from.Year() > lastYear:
+		hint := fmt.Sprintf("ask for a time from %d to %d", firstYear, lastYear)
+		return view.Fail(view.Invalid, hint, "the year %d cannot be foreseen", from.Year())
+	case span < time.Minute:
+		words := humanize.DurationPrecise(max(span, 0))
+		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too short for a forecast", words)
+	case span > MaxSpan:
+		return view.Fail(view.Invalid, "ask for 1m to 31d", "%s is too long for a forecast", humanize.Duration(span))
+	}
+	return nil
+}
+
+// The years whose instants can be counted in nanoseconds since 1970.
+const firstYear, lastYear = 1970, 2261

@@ -394,3 +394,28 @@ func (s *simulation) blocker(err error) (Skip, holder) {
 	}
 	return Overlap, s.held[s.mutexKey()]
 }
+
+// source says where the load comes from.
+func (l Load) source() string {
+	if l.Runs > 0 {
+		return "history"
+	}
+	return "unknown"
+}
+
+// A heapOf is a heap for package container/heap. Its first element comes before all others.
+type heapOf[T interface{ Before(T) bool }] []T
+
+func (h heapOf[T]) Len() int { return len(h) }
+
+func (h heapOf[T]) Less(i, j int) bool { return h[i].Before(h[j]) }
+
+func (h heapOf[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *heapOf[T]) Push(x any) { *h = append(*h, x.(T)) }
+
+func (h *heapOf[T]) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -216,3 +216,49 @@ func Maintenance(file, folder string) (reason string, err error) {
 	}
 	return "maintenance: " + shown + " exists", nil
 }
+
+// usable returns a copy without the planned pauses that ended long ago (Pause.Forgotten), and
+// without versions in the future.
+func (p Pauses) usable(now time.Time) Pauses {
+	kept := Pauses{}
+	for name, pauses := range p {
+		for _, one := range pauses {
+			if !one.Forgotten(now) {
+				kept.put(name, one)
+			}
+		}
+	}
+	kept.resetFutureVersions(now)
+	return kept
+}
+
+// resetFutureVersions sets versions in the future to 0. Versions are times (withVersions), so no
+// sched gave such a version.
+func (p Pauses) resetFutureVersions(now time.Time) {
+	for _, pauses := range p {
+		for i, one := range pauses {
+			if one.Version < 0 || one.Version > now.Add(maxAhead).UnixMicro() {
+				pauses[i].Version = 0
+			}
+		}
+	}
+}
+
+const (
+	// tableControls has the last pause of each task and of Everything, and the last interrupt.
+	tableControls = "controls"
+
+	// interruptKey is the key of the interrupt. The other keys begin with names of tasks: no task
+	// can have this name.
+	interruptKey = "!"
+
+	// pauseFor is how long the store keeps a pause. Servers with a copy put it back after that.
+	pauseFor = 400 * 24 * time.Hour
+
+	// interruptFor is longer than a tick stays for later slots of its minute.
+	interruptFor = time.Hour
+
+	// maxAhead is how far the version of a pause may be ahead of the clock of the store
+	// (resetFutureVersions).
+	maxAhead = time.Hour
+)

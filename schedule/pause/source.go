@@ -175,25 +175,6 @@ func (s Source) Interrupt(i Interrupt) error {
 	return s.Store.Put(ctx, tableControls, interruptKey, text, interruptFor)
 }
 
-const (
-	// tableControls has the last pause of each task and of Everything, and the last interrupt.
-	tableControls = "controls"
-
-	// interruptKey is the key of the interrupt. The other keys begin with names of tasks: no task
-	// can have this name.
-	interruptKey = "!"
-
-	// pauseFor is how long the store keeps a pause. Servers with a copy put it back after that.
-	pauseFor = 400 * 24 * time.Hour
-
-	// interruptFor is longer than a tick stays for later slots of its minute.
-	interruptFor = time.Hour
-
-	// maxAhead is how far the version of a pause may be ahead of the clock of the store
-	// (resetFutureVersions).
-	maxAhead = time.Hour
-)
-
 // A storedInterrupt is an interrupt as the store has it: with the time of the store (Told) at which
 // it was made, because the clock of the server may be wrong.
 type storedInterrupt struct {
@@ -246,21 +227,6 @@ func pausesIn(values map[string][]byte) Pauses {
 	return pauses
 }
 
-// usable returns a copy without the planned pauses that ended long ago (Pause.Forgotten), and
-// without versions in the future.
-func (p Pauses) usable(now time.Time) Pauses {
-	kept := Pauses{}
-	for name, pauses := range p {
-		for _, one := range pauses {
-			if !one.Forgotten(now) {
-				kept.put(name, one)
-			}
-		}
-	}
-	kept.resetFutureVersions(now)
-	return kept
-}
-
 // plannedFor stands between the name and the beginning in the key of a planned pause: no task can
 // have it in its name.
 const plannedFor = "@"
@@ -271,18 +237,6 @@ func keyOf(name string, p Pause) string {
 		return name
 	}
 	return name + plannedFor + p.Since.UTC().Format(time.RFC3339)
-}
-
-// resetFutureVersions sets versions in the future to 0. Versions are times (withVersions), so no
-// sched gave such a version.
-func (p Pauses) resetFutureVersions(now time.Time) {
-	for _, pauses := range p {
-		for i, one := range pauses {
-			if one.Version < 0 || one.Version > now.Add(maxAhead).UnixMicro() {
-				pauses[i].Version = 0
-			}
-		}
-	}
 }
 
 // putPauses sets pauses for all servers, by the names of tasks or for Everything.

@@ -79,32 +79,6 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	}
 }
 
-// NamedPairs yields the names and values of a mapping whose keys are names of the user's own, such
-// as variables. It records a problem for a name that is no text or comes twice, and does not yield
-// it. During the loop the caller may set r.Key; afterwards NamedPairs restores it.
-func NamedPairs(r *Reader, n *Node) iter.Seq2[*Node, *Node] {
-	return func(yield func(*Node, *Node) bool) {
-		above, exampleAbove, first := r.Key, r.example, map[string]*Node{}
-		defer func() { r.Key, r.example = above, exampleAbove }()
-		r.example = "" // it is a value of the key above
-		for name, value := range n.Pairs() {
-			r.Key = above
-			switch before := first[name.Value]; {
-			case !name.IsScalar():
-				r.Problemf(name, "", "a key must be text, not %s", name.Describe())
-			case before != nil:
-				r.Problemf(name, "remove one of the two", "%s: %s is given twice, first at line %d",
-					above, Quote(name.Value), r.PlaceOf(before).Line)
-			default:
-				first[name.Value] = name
-				if !yield(name, value) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Lookup returns the value of the key in the mapping, or nil.
 func (n *Node) Lookup(key string) *Node {
 	for k, value := range n.Pairs() {

@@ -12,44 +12,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Parse returns the one value in the text of the current file. Aliases and merge keys are replaced
-// by what they stand for. If the text is not one value, Parse records a problem and returns nil.
-func (r *Reader) Parse(data []byte) *Node {
-	if !r.RequireText(data) {
-		return nil
-	}
-	documents, err := documentsOf(bytes.NewReader(data))
-	switch {
-	case err != nil:
-		reportSyntaxError(r, data, err)
-	case len(documents) > 1:
-		r.Problemf((*Node)(documents[1]), "remove the line `---`",
-			"a second document starts here, and a schedule is one")
-	case len(documents) == 0 || (*Node)(documents[0].Content[0]).IsNull():
-		r.ProblemAt(Place{r.File, 1, 1}, "a schedule starts with `tasks:`", "the file is empty")
-	default:
-		root := documents[0].Content[0]
-		if resolve(r, root, data) {
-			return (*Node)(root)
-		}
-	}
-	return nil
-}
-
-// RequireText refuses data that is not text in UTF-8, or that holds control characters. Parse calls
-// it itself.
-func (r *Reader) RequireText(data []byte) bool {
-	if IsUTF16(data) {
-		r.ProblemAt(Place{r.File, 1, 1}, UTF16Hint, "the file is in UTF-16")
-		return false
-	}
-	line, column, problem := firstBadCharacter(data)
-	if problem != "" {
-		r.ProblemAt(Place{r.File, line, column}, "", "%s", problem)
-	}
-	return problem == ""
-}
-
 // UTF16Hint says what to do with a file in UTF-16.
 const UTF16Hint = "save it as UTF-8: iconv -f UTF-16 -t UTF-8"
 
@@ -94,32 +56,6 @@ func DecodePlain(text string) (any, error) {
 	var value any
 	err := yaml.Unmarshal([]byte(text), &value)
 	return value, err
-}
-
-// KeysAt returns the mapping that begins at a place in the text as a text of its own, without one
-// of its keys. It keeps comments, and replaces aliases and merge keys by what they stand for.
-func KeysAt(text []byte, line, column int, without string) ([]byte, error) {
-	r := NewReader(Options{})
-	root := r.Parse(text)
-	if root == nil {
-		return nil, errors.New("the file is no YAML")
-	}
-	found := mappingAt((*yaml.Node)(root), line, column)
-	if found == nil {
-		return nil, errors.New("the file has changed")
-	}
-	keys := *found
-	keys.Content, keys.Style = nil, 0
-	for i := 0; i+1 < len(found.Content); i += 2 {
-		if found.Content[i].Value != without {
-			keys.Content = append(keys.Content, found.Content[i], found.Content[i+1])
-		}
-	}
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	err := encoder.Encode(&keys)
-	return out.Bytes(), err
 }
 
 // mappingAt returns the mapping that begins at a place; nil for none.
@@ -172,8 +108,8 @@ const (
 
 // resolve replaces each alias by its value and each merge key (<<) by its keys. Values are shared,
 // not copied. It records problems, and reports whether the tree is fit to walk.
-func resolve(r *Reader, root *yaml.Node, data []byte) bool {
-	tree := resolver{reader: r}
+func resolve(r *Report, root *yaml.Node, data []byte) bool {
+	tree := resolver{report: r}
 	if bytes.Contains(data, []byte("! ")) {
 		tree.lines = bytes.Split(data, []byte("\n"))
 	}
@@ -184,7 +120,7 @@ func resolve(r *Reader, root *yaml.Node, data []byte) bool {
 
 // A resolver replaces the aliases and merge keys of one tree.
 type resolver struct {
-	reader  *Reader
+	report  *Report
 	anchors map[*yaml.Node]*extent
 	aliased int      // what the aliases stand for so far
 	stop    bool     // the tree is past a bound
@@ -262,7 +198,7 @@ func (r *resolver) aliasExtent(n *yaml.Node, depth int) extent {
 // fail records a problem, and ends the walk.
 func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	r.stop = true
-	r.reader.Problemf((*Node)(n), "", format, args...)
+	r.report.Problemf((*Node)(n), "", format, args...)
 }
 
 // refuseTag refuses the tags of YAML (!!binary, !mine), except those that change nothing.
@@ -273,7 +209,7 @@ func (r *resolver) refuseTag(n *yaml.Node) {
 			n.Kind == yaml.SequenceNode && n.Tag == "!!seq" ||
 			n.Kind == yaml.MappingNode && n.Tag == "!!map"
 		if !plain {
-			r.reader.Problemf((*Node)(n), hint, "the tag %s means nothing here", Shorten(n.Tag))
+			r.report.Problemf((*Node)(n), hint, "the tag %s means nothing here", Shorten(n.Tag))
 		}
 		return
 	}
@@ -282,7 +218,7 @@ func (r *resolver) refuseTag(n *yaml.Node) {
 		line := []rune(string(r.lines[n.Line-1]))
 		isQuoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
 		if n.Column < len(line) && line[n.Column-1] == '!' && !isQuoted {
-			r.reader.Problemf((*Node)(n), hint, "YAML takes this \"!\" for a tag, and drops it")
+			r.report.Problemf((*Node)(n), hint, "YAML takes this \"!\" for a tag, and drops it")
 		}
 	}
 }
@@ -328,7 +264,7 @@ func (r *resolver) mergedMappings(from *yaml.Node) (mappings []*yaml.Node) {
 	}
 	for _, m := range named {
 		if m.Kind != yaml.MappingNode {
-			r.reader.Problemf((*Node)(m), "",
+			r.report.Problemf((*Node)(m), "",
 				"\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(m).Describe())
 			continue
 		}

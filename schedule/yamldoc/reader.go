@@ -9,12 +9,20 @@
 package yamldoc
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
+
+	"gopkg.in/yaml.v3"
 
 	"sched/schedule/humanize"
 )
@@ -106,154 +114,6 @@ func DidYouMean(word string) string {
 	return `did you mean "` + word + `"?`
 }
 
-// Place is a position in a file. Lines and columns count from 1; both are 0 for the file as a
-// whole.
-type Place struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-}
-
-// String returns file:line:column, or the file alone if the place is the whole file.
-func (p Place) String() string {
-	if p.Line == 0 {
-		return p.File
-	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
-}
-
-// A Problem is something in a file that is wrong, or that is allowed and probably not meant.
-type Problem struct {
-	Place Place
-	Task  string // the entry of the file that it concerns; empty if it concerns no entry, or one without a name
-	Text  string // what is wrong: lower case, no full stop
-	Hint  string // what to do about it; may be empty
-
-	// Lacks names the variable or the file that is not there, of a text that is right otherwise.
-	Lacks string
-}
-
-// String returns the problem as people read it: one line, and a second line for the hint, if any.
-func (p Problem) String() string {
-	var b strings.Builder
-	b.WriteString(p.Place.String() + ": ")
-	if p.Task != "" {
-		fmt.Fprintf(&b, "task %q: ", p.Task)
-	}
-	b.WriteString(p.Text)
-	if p.Hint != "" {
-		b.WriteString("\n  hint: " + p.Hint)
-	}
-	return b.String()
-}
-
-// A Report collects the problems of files, and warnings about what is allowed but hardly meant.
-//
-// The exported fields say which part of the files the next problem concerns.
-type Report struct {
-	File    string // that is being read, as its Source is named
-	Task    string // the entry that is being read; empty for none, or for one without a name
-	Section string // begins each message: `defaults: `, `group "x": ` or nothing
-
-	// Lines has the files whose text was made of another one. For each line of the text, the first
-	// at 0, it has the line's place in the file.
-	Lines map[string][]Place
-
-	sources  []*Source // in the order in which they were read
-	problems []Problem
-	warnings []Problem
-	dropped  int   // problems past MaxProblems
-	cause    error // of the first file that could not be read
-}
-
-// MaxProblems is how many problems a Report keeps: it bounds what cron may have to mail every
-// minute.
-const MaxProblems = 1000
-
-// Problems returns all that is wrong, by file, from top to bottom. If there are more than
-// MaxProblems, a last problem counts the rest. cause is the error of the first file that could not
-// be read, or nil.
-func (r *Report) Problems() (problems []Problem, cause error) {
-	problems = r.inOrder(r.problems)
-	if r.dropped > 0 {
-		problems = append(problems, Problem{
-			Place: Place{File: r.sources[0].Name},
-			Text:  fmt.Sprintf("%d more problems are not shown", r.dropped),
-		})
-	}
-	return problems, r.cause
-}
-
-// Warnings returns what is allowed and probably not meant, in the order of Problems.
-func (r *Report) Warnings() []Problem { return r.inOrder(r.warnings) }
-
-// ProblemCount returns how many problems were found so far, including those that are not kept.
-func (r *Report) ProblemCount() int { return len(r.problems) + r.dropped }
-
-// ProblemsFrom returns the problems after the first n. It returns false if there are no such
-// problems, or if some of them are not kept.
-func (r *Report) ProblemsFrom(n int) (problems []Problem, ok bool) {
-	if r.dropped > 0 || n >= len(r.problems) {
-		return nil, false
-	}
-	return r.problems[n:], true
-}
-
-// PlaceOf returns where in the current file n stands.
-func (r *Report) PlaceOf(n *Node) Place {
-	at := Place{r.File, n.Line, n.Column}
-	if lines := r.Lines[r.File]; 0 < at.Line && at.Line <= len(lines) {
-		at.Line, at.Column = lines[at.Line-1].Line, lines[at.Line-1].Column
-	}
-	return at
-}
-
-// Problemf records that something is wrong at n. The hint may be empty.
-func (r *Report) Problemf(n *Node, hint, format string, args ...any) {
-	r.ProblemAt(r.PlaceOf(n), hint, format, args...)
-}
-
-// ProblemAt is Problemf for a place without a node.
-func (r *Report) ProblemAt(at Place, hint, format string, args ...any) {
-	r.add(r.problem(at, hint, format, args...))
-}
-
-func (r *Report) add(p Problem) {
-	if len(r.problems) == MaxProblems {
-		r.dropped++
-		return
-	}
-	r.problems = append(r.problems, p)
-}
-
-// Warnf records that something at n is allowed and probably not meant.
-func (r *Report) Warnf(n *Node, hint, format string, args ...any) {
-	r.warnings = append(r.warnings, r.problem(r.PlaceOf(n), hint, format, args...))
-}
-
-// WarnAt is Warnf for an entry that was read before.
-func (r *Report) WarnAt(at Place, task, hint, format string, args ...any) {
-	r.warnings = append(r.warnings, Problem{Place: at, Task: task, Text: fmt.Sprintf(format, args...), Hint: hint})
-}
-
-func (r *Report) problem(at Place, hint, format string, args ...any) Problem {
-	return Problem{Place: at, Task: r.Task, Text: r.Section + fmt.Sprintf(format, args...), Hint: hint}
-}
-
-func (r *Report) inOrder(problems []Problem) []Problem {
-	order := make(map[string]int, len(r.sources))
-	for i, src := range r.sources {
-		order[src.Name] = i
-	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(order[a.Place.File]-order[b.Place.File], a.Place.Line-b.Place.Line, a.Place.Column-b.Place.Column)
-	})
-	return problems
-}
-
-// Sources returns the files in the order in which they were read.
-func (r *Report) Sources() []*Source { return r.sources }
-
 // An Origin is the place and the level that set a value in effect.
 type Origin struct {
 	Place   Place  // of the key
@@ -301,4 +161,401 @@ func (o Origins) ForgetBelow(key string) {
 			delete(o, name)
 		}
 	}
+}
+
+// Expanded reads a text and expands it (Expansion.Expand). It may be empty.
+func (r *Reader) Expanded(n *Node) (string, bool) {
+	text, ok := r.Text(n)
+	if !ok || strings.IndexByte(text, '$') < 0 {
+		return text, ok
+	}
+	text, err := Expansion{Getenv: r.options.Getenv, Folder: r.options.Folder}.Expand(text)
+	if e, ok := errors.AsType[*ExpandError](err); ok {
+		problem := r.problem(r.PlaceOf(n), e.Hint, "%s: %v", r.Key, err)
+		if e.Absent {
+			problem.Lacks = e.Text
+		}
+		r.add(problem)
+		return "", false
+	}
+	if strings.IndexByte(text, 0) >= 0 {
+		r.Problemf(n, "", "%s holds a null character, which no program can be given", r.Key)
+		return "", false
+	}
+	warnOfBareVariable(r, n)
+	return text, true
+}
+
+// NonEmptyExpanded is Expanded for a name or a path. The expanded text must be more than white
+// space, and not true or false.
+func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
+	if !r.RefuseBool(n, QuotesHint) {
+		return "", false
+	}
+	text, ok := r.Expanded(n)
+	return text, ok && refuseEmpty(r, n, text)
+}
+
+// Path reads and expands a path, which is relative to the folder of the document. The result is
+// absolute and clean.
+func (r *Reader) Path(n *Node) (string, bool) {
+	text, ok := r.NonEmptyExpanded(n)
+	if !ok {
+		return "", false
+	}
+	if text == "~" || strings.HasPrefix(text, "~/") {
+		r.Problemf(n, "write ${HOME}"+Shorten(text[1:]), "%s %s: \"~\" is not expanded here", r.Key, Quote(text))
+		return "", false
+	}
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(r.options.Folder, text)
+	}
+	return filepath.Clean(text), true
+}
+
+// Parse returns the one value in the text of the current file. Aliases and merge keys are replaced
+// by what they stand for. If the text is not one value, Parse records a problem and returns nil.
+func (r *Reader) Parse(data []byte) *Node {
+	if !r.RequireText(data) {
+		return nil
+	}
+	documents, err := documentsOf(bytes.NewReader(data))
+	switch {
+	case err != nil:
+		reportSyntaxError(&r.Report, data, err)
+	case len(documents) > 1:
+		r.Problemf((*Node)(documents[1]), "remove the line `---`",
+			"a second document starts here, and a schedule is one")
+	case len(documents) == 0 || (*Node)(documents[0].Content[0]).IsNull():
+		r.ProblemAt(Place{r.File, 1, 1}, "a schedule starts with `tasks:`", "the file is empty")
+	default:
+		root := documents[0].Content[0]
+		if resolve(&r.Report, root, data) {
+			return (*Node)(root)
+		}
+	}
+	return nil
+}
+
+// RequireText refuses data that is not text in UTF-8, or that holds control characters. Parse calls
+// it itself.
+func (r *Reader) RequireText(data []byte) bool {
+	if IsUTF16(data) {
+		r.ProblemAt(Place{r.File, 1, 1}, UTF16Hint, "the file is in UTF-16")
+		return false
+	}
+	line, column, problem := firstBadCharacter(data)
+	if problem != "" {
+		r.ProblemAt(Place{r.File, line, column}, "", "%s", problem)
+	}
+	return problem == ""
+}
+
+// Add appends data to the sources, as the text of the file at an absolute path. It does not open
+// the file.
+func (r *Reader) Add(path string, data []byte) *Source {
+	src := &Source{Name: r.NameOf(path), Data: data}
+	r.sources = append(r.sources, src)
+	return src
+}
+
+// Open reads the file at an absolute path as the next source. It returns nil after a problem.
+func (r *Reader) Open(path string) *Source {
+	src := r.Add(path, nil)
+	data, problem, err := textOf(r, path)
+	if problem != nil {
+		problem.Place.File = src.Name
+		r.problems = append(r.problems, *problem)
+		if src == r.sources[0] { // an include that is gone leaves the schedule there
+			r.cause = err
+		}
+		return nil
+	}
+	src.Data = data
+	return src
+}
+
+// RequireValue refuses a key that has no value after it, because that is more often forgotten than
+// meant.
+func (r *Reader) RequireValue(n *Node, hint string) bool {
+	return require(r, n, r.Key, anyKind, hint)
+}
+
+// RequireMapping refuses a value that is no mapping. The message calls the value by its name.
+func (r *Reader) RequireMapping(n *Node, name, hint string) bool {
+	return require(r, n, name, nodeKind{(*Node).IsMapping, "a mapping of keys and values"}, hint)
+}
+
+// RequireList refuses a value that is no list.
+func (r *Reader) RequireList(n *Node, hint string) bool {
+	return require(r, n, r.Key, nodeKind{(*Node).IsList, "a list"}, hint)
+}
+
+// RefuseBool refuses an unquoted true or false. It is for texts that nobody means to be called
+// true.
+func (r *Reader) RefuseBool(n *Node, hint string) bool {
+	if n.IsBool() {
+		r.Problemf(n, hint, "%s must be text, not %s", r.Key, n.Describe())
+		return false
+	}
+	return true
+}
+
+// Text reads any scalar as it is written: 123 and true are texts, too. It may be empty.
+func (r *Reader) Text(n *Node) (string, bool) {
+	if !requireScalar(r, n, "text") {
+		return "", false
+	}
+	if strings.IndexByte(n.Value, 0) >= 0 {
+		r.Problemf(n, "", "%s holds a null character, which no program can be given", r.Key)
+		return "", false
+	}
+	return n.Value, true
+}
+
+// NonEmptyText reads a text that is more than white space.
+func (r *Reader) NonEmptyText(n *Node) (string, bool) {
+	text, ok := r.Text(n)
+	return text, ok && refuseEmpty(r, n, text)
+}
+
+// RefuseEmptyList refuses an empty list. It is for values whose empty list could mean both
+// everything and nothing.
+func (r *Reader) RefuseEmptyList(n *Node, hint string) bool {
+	if n.IsList() && n.IsEmpty() {
+		r.Problemf(n, hint, "%s is an empty list", r.Key)
+		return false
+	}
+	return true
+}
+
+// Bool reads true or false; the other words that YAML 1.1 had for them are refused.
+func (r *Reader) Bool(n *Node) (value, ok bool) {
+	if n.IsBool() {
+		return n.Value[0] == 't' || n.Value[0] == 'T', true
+	}
+	if !r.RequireValue(n, "") {
+		return false, false
+	}
+	r.Problemf(n, BoolHint(n), "%s must be true or false, not %s", r.Key, n.Describe())
+	return false, false
+}
+
+// Integer reads a whole number from least to most.
+func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
+	if !r.RequireValue(n, "") {
+		return 0, false
+	}
+	if n.IsInteger() || isHuge(n) {
+		v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
+		switch {
+		case err == nil && int64(least) <= v && v <= int64(most):
+			return int(v), true
+		case most != NoLimit:
+			r.Problemf(n, "", "%s must be from %d to %d, not %s", r.Key, least, most, Shorten(n.Value))
+		case v > NoLimit: // also after an error: then v is the nearest number that fits into it
+			r.Problemf(n, "", "%s %s is too large", r.Key, Shorten(n.Value))
+		default:
+			r.Problemf(n, "", "%s must be at least %d, not %s", r.Key, least, Shorten(n.Value))
+		}
+		return 0, false
+	}
+	r.Problemf(n, "", "%s must be a whole number, not %s", r.Key, n.Describe())
+	return 0, false
+}
+
+// Number reads a number that is at least least.
+func (r *Reader) Number(n *Node, least float64) (float64, bool) {
+	if !r.RequireValue(n, "") {
+		return 0, false
+	}
+	if n.IsScalar() && (n.Tag == "!!int" || n.Tag == "!!float") {
+		v, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+		switch {
+		case err == nil && least <= v && v <= NoLimit:
+			return v, true
+		case v > NoLimit:
+			r.Problemf(n, "", "%s %s is too large", r.Key, Shorten(n.Value))
+		default:
+			r.Problemf(n, "", "%s must be at least %v, not %s", r.Key, least, Shorten(n.Value))
+		}
+		return 0, false
+	}
+	hint := ""
+	if text, ok := strings.CutSuffix(n.Value, "%"); ok {
+		if percent, err := strconv.ParseFloat(text, 64); err == nil {
+			hint = fmt.Sprintf("write %g", percent/100)
+		}
+	}
+	r.Problemf(n, hint, "%s must be a number, not %s", r.Key, n.Describe())
+	return 0, false
+}
+
+// OneOf reads one of the words.
+func (r *Reader) OneOf(n *Node, words ...string) (string, bool) {
+	text, ok := r.Text(n)
+	if ok && !slices.Contains(words, text) {
+		r.Problemf(n, DidYouMean(r.Nearest(text, words)),
+			"%s must be %s, not %s", r.Key, humanize.Or(words), n.Describe())
+		return "", false
+	}
+	return text, ok
+}
+
+// Duration reads a duration that is at least least (ParseDuration).
+func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
+	if !requireScalar(r, n, "a duration such as 90s") {
+		return 0, false
+	}
+	d, err := ParseDuration(n.Value)
+	switch {
+	case err != nil && isNumber(n.Value):
+		r.Problemf(n, "write "+n.Value+"s, "+n.Value+"m or "+n.Value+"h", "%s %s has no unit", r.Key, n.Value)
+	case errors.Is(err, errTooLong):
+		r.Problemf(n, "", "%s %s is longer than 100 years", r.Key, Shorten(n.Value))
+	case err != nil:
+		r.Problemf(n, durationHint(n.Value), "%s %s is not a duration", r.Key, Quote(n.Value))
+	case d < 0:
+		r.Problemf(n, "", "%s %s is negative", r.Key, Shorten(n.Value))
+	case d < least:
+		r.Problemf(n, atLeast(least), "%s %s is too short", r.Key, Shorten(n.Value))
+	default:
+		return d, true
+	}
+	return 0, false
+}
+
+// Size reads a number of bytes that is at least least (ParseSize).
+func (r *Reader) Size(n *Node, least int64) (int64, bool) {
+	if !requireScalar(r, n, "a size such as 10MB") {
+		return 0, false
+	}
+	bytes, ok := ParseSize(n.Value)
+	switch {
+	case !ok && isNumber(n.Value):
+		r.Problemf(n, "write "+n.Value+"MB or "+n.Value+"KB", "%s %s has no unit", r.Key, n.Value)
+	case !ok:
+		r.Problemf(n, "a size is written as 512KB, 10MB or 1GB", "%s %s is not a size", r.Key, Quote(n.Value))
+	case bytes < least:
+		r.Problemf(n, "", "%s %s is less than %s", r.Key, Shorten(n.Value), SizeText(least))
+	default:
+		return bytes, true
+	}
+	return 0, false
+}
+
+// exampleHint shows the current key with a value that it may have; "" if its table has no example.
+func exampleHint(r *Reader) string {
+	if r.example == "" {
+		return ""
+	}
+	name := r.Key[strings.LastIndexByte(r.Key, '.')+1:]
+	return "write it as in `" + name + ": " + r.example + "`"
+}
+
+// refuseEmpty refuses a text of n that is no more than white space.
+func refuseEmpty(r *Reader, n *Node, text string) bool {
+	if strings.TrimSpace(text) == "" {
+		r.Problemf(n, "", "%s is empty", r.Key)
+		return false
+	}
+	return true
+}
+
+// require refuses a missing value, and a value that is not of the kind. The message calls the value
+// by its name.
+func require(r *Reader, n *Node, name string, kind nodeKind, hint string) bool {
+	hint = cmp.Or(hint, exampleHint(r))
+	switch {
+	case n.IsNull():
+		r.Problemf(n, hint, "%s has no value", name)
+	case !kind.is(n):
+		r.Problemf(n, hint, "%s must be %s, not %s", name, kind.name, n.Describe())
+	default:
+		return true
+	}
+	return false
+}
+
+// requireScalar refuses a missing value, a list and a mapping. kind says what the value must be.
+func requireScalar(r *Reader, n *Node, kind string) bool {
+	return require(r, n, r.Key, nodeKind{(*Node).IsScalar, kind}, "")
+}
+
+// textOf returns the text of a file: from Options.Texts if it has the path (nil: the file was
+// removed), else from the disk.
+func textOf(r *Reader, path string) ([]byte, *Problem, error) {
+	text, isEdited := r.options.Texts[path]
+	switch {
+	case !isEdited:
+		return readFile(path, r.options.Root)
+	case text == nil:
+		return nil, unreadable(path, fs.ErrNotExist), fs.ErrNotExist
+	}
+	return text, nil, nil
+}
+
+// warnOfBareVariable warns of $HOME, which is not expanded. Other dollars may be in passwords.
+func warnOfBareVariable(r *Reader, n *Node) {
+	if r.options.Getenv == nil {
+		return
+	}
+	for _, match := range bareVariable().FindAllStringSubmatch(n.Value, -1) {
+		if _, set := r.options.Getenv(match[1]); set {
+			r.Warnf(n, "write ${"+match[1]+"} for its value", "%s: %s is taken as it stands", r.Key, match[0])
+			return
+		}
+	}
+}
+
+// NamedPairs yields the names and values of a mapping whose keys are names of the user's own, such
+// as variables. It records a problem for a name that is no text or comes twice, and does not yield
+// it. During the loop the caller may set r.Key; afterwards NamedPairs restores it.
+func NamedPairs(r *Reader, n *Node) iter.Seq2[*Node, *Node] {
+	return func(yield func(*Node, *Node) bool) {
+		above, exampleAbove, first := r.Key, r.example, map[string]*Node{}
+		defer func() { r.Key, r.example = above, exampleAbove }()
+		r.example = "" // it is a value of the key above
+		for name, value := range n.Pairs() {
+			r.Key = above
+			switch before := first[name.Value]; {
+			case !name.IsScalar():
+				r.Problemf(name, "", "a key must be text, not %s", name.Describe())
+			case before != nil:
+				r.Problemf(name, "remove one of the two", "%s: %s is given twice, first at line %d",
+					above, Quote(name.Value), r.PlaceOf(before).Line)
+			default:
+				first[name.Value] = name
+				if !yield(name, value) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// KeysAt returns the mapping that begins at a place in the text as a text of its own, without one
+// of its keys. It keeps comments, and replaces aliases and merge keys by what they stand for.
+func KeysAt(text []byte, line, column int, without string) ([]byte, error) {
+	r := NewReader(Options{})
+	root := r.Parse(text)
+	if root == nil {
+		return nil, errors.New("the file is no YAML")
+	}
+	found := mappingAt((*yaml.Node)(root), line, column)
+	if found == nil {
+		return nil, errors.New("the file has changed")
+	}
+	keys := *found
+	keys.Content, keys.Style = nil, 0
+	for i := 0; i+1 < len(found.Content); i += 2 {
+		if found.Content[i].Value != without {
+			keys.Content = append(keys.Content, found.Content[i], found.Content[i+1])
+		}
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	err := encoder.Encode(&keys)
+	return out.Bytes(), err
 }

@@ -37,43 +37,6 @@ func Digest(sources []*Source) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// Add appends data to the sources, as the text of the file at an absolute path. It does not open
-// the file.
-func (r *Reader) Add(path string, data []byte) *Source {
-	src := &Source{Name: r.NameOf(path), Data: data}
-	r.sources = append(r.sources, src)
-	return src
-}
-
-// Open reads the file at an absolute path as the next source. It returns nil after a problem.
-func (r *Reader) Open(path string) *Source {
-	src := r.Add(path, nil)
-	data, problem, err := textOf(r, path)
-	if problem != nil {
-		problem.Place.File = src.Name
-		r.problems = append(r.problems, *problem)
-		if src == r.sources[0] { // an include that is gone leaves the schedule there
-			r.cause = err
-		}
-		return nil
-	}
-	src.Data = data
-	return src
-}
-
-// textOf returns the text of a file: from Options.Texts if it has the path (nil: the file was
-// removed), else from the disk.
-func textOf(r *Reader, path string) ([]byte, *Problem, error) {
-	text, isEdited := r.options.Texts[path]
-	switch {
-	case !isEdited:
-		return readFile(path, r.options.Root)
-	case text == nil:
-		return nil, unreadable(path, fs.ErrNotExist), fs.ErrNotExist
-	}
-	return text, nil, nil
-}
-
 // readFile returns the text of a file, or a problem. The error comes from the system or is
 // ErrUntrusted, and only together with a problem.
 func readFile(path string, root bool) ([]byte, *Problem, error) {

@@ -137,7 +137,7 @@ var syntaxErrors = []syntaxError{
 }
 
 // reportSyntaxError records the error of the YAML parser, at its true place and in our words.
-func reportSyntaxError(r *Reader, data []byte, err error) {
+func reportSyntaxError(r *Report, data []byte, err error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	message := regexp.MustCompile(`^yaml: (line \d+: )?`).ReplaceAllString(err.Error(), "")
 	line := brokenLine(data, lines)
