@@ -33,7 +33,6 @@ var rooms = map[string]room{
 	"mutex/sqlstore":     {5, 5, 15},
 	"schedule":           {8, 8, 40},
 	"schedule/cron":      {8, 8, 17},
-	"schedule/load":      {17, 17, 18},
 	"schedule/process":   {9, 9, 11},
 	"schedule/run":       {19, 17, 72},
 	"schedule/serve":     {17, 17, 44},

@@ -6,47 +6,7 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
-	"sched/schedule/yamldoc"
 )
-
-// chains has the triggers that are found while a schedule is read. They are checked at the end.
-type chains struct {
-	triggers []mention // each once, as the file has it, even if many tasks inherit it
-	timeless []mention // the tasks without a time of their own
-
-	reading *schedule.Task // the task that is read now; nil for none
-}
-
-// A mention is a place at which the name of a task stands, or at which a task begins.
-type mention struct {
-	name          string // of a task
-	place         yamldoc.Place
-	task, section string         // for problems; see yamldoc.Reader
-	entry         *schedule.Task // the task that has the mention; nil if several tasks inherit it
-}
-
-// mentionOf returns the mention of a name at a node of the task that is read now.
-func (l *loader) mentionOf(name string, n *node) mention {
-	return mention{name: name, place: l.PlaceOf(n), task: l.Task, section: l.Section, entry: l.chains.reading}
-}
-
-// setTrigger reads the name of the task that a hook starts.
-func setTrigger(l *loader, h *hookDraft, n *node) {
-	h.kinds = append(h.kinds, "trigger")
-	if !slices.Contains(schedule.TriggerKeys, h.key) {
-		l.Problemf(n, "move it to "+humanize.Or(schedule.TriggerKeys),
-			"a trigger comes after a run, and in %s none has ended", h.key)
-		return
-	}
-	if !l.RefuseBool(n, "name the task that is started") {
-		return
-	}
-	if name, ok := readName(l.Reader, n); ok {
-		h.target = n
-		l.chains.triggers = append(l.chains.triggers, l.mentionOf(name, n))
-	}
-}
 
 // checkChains refuses
 //
@@ -87,17 +47,6 @@ func checkChains(l *loader) {
 	for _, t := range l.schedule.Tasks {
 		search.visit(t)
 	}
-}
-
-// problemOf records a problem of a mention, wherever the loader is by now.
-func (l *loader) problemOf(m mention, hint, format string, args ...any) {
-	task, section, before := l.Task, l.Section, l.ProblemCount()
-	l.Task, l.Section = m.task, m.section
-	l.ProblemAt(m.place, hint, format, args...)
-	if m.entry != nil {
-		l.addWrong(before, m.entry)
-	}
-	l.Task, l.Section = task, section
 }
 
 // warnOfSkippedTrigger warns if the task t is switched off, or is not for this server, so that each

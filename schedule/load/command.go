@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -428,4 +429,45 @@ func paramIn(task *node, name string) *node {
 		return task
 	}
 	return firstOf(params, name)
+}
+
+var paramKeys = keys[schedule.Param]{Rows: func() []key[schedule.Param] {
+	return []key[schedule.Param]{
+		row("default", by(setDefault),
+			"the value of a run for which nobody sets one",
+			is{Of: "plain", Without: "each run must be given a value", Example: "yesterday"}),
+		row("values", replaces(func(p *schedule.Param) *[]string { return &p.Values }, someOf("", (*reader).Text)),
+			"the values that it may have", is{Of: "values", Without: "any", Example: "[yesterday, today]"}),
+		row("pattern", replaces(func(p *schedule.Param) *string { return &p.Pattern }, readPattern),
+			"a regular expression that the whole value must match",
+			is{Of: "filled", Without: "any text of one line", Example: `'\d{4}-\d{2}-\d{2}'`}),
+	}
+}}
+
+// showShell and the functions after it show values that do not stand in one field as the file has
+// them.
+func showShell(t *taskDraft) any {
+	if t.Command.Shell == nil {
+		return nil
+	}
+	return schedule.Command{List: t.Command.Shell}
+}
+
+// showUmask is in octal, with the zero that the file has, too.
+func showUmask(t *taskDraft) any {
+	if t.As.Umask == nil {
+		return nil
+	}
+	return fmt.Sprintf("0%02o", *t.As.Umask)
+}
+
+func showConditionCommand(key string) func(*taskDraft) any {
+	return func(t *taskDraft) any {
+		for _, c := range t.ConditionCommands {
+			if c.Key == key {
+				return c.Command
+			}
+		}
+		return nil
+	}
 }

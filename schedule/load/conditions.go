@@ -188,7 +188,7 @@ func setHolidays(l *loader, s *settings, n *node) {
 			return false
 		}
 		if text = strings.TrimSpace(text); '0' <= text[0] && text[0] <= '9' {
-			return l.addHoliday(l.PlaceOf(item), text)
+			return addHoliday(l, l.PlaceOf(item), text)
 		}
 		if src := openHolidays(l, item, named); src != nil {
 			addHolidaysOf(l, src)
@@ -238,14 +238,14 @@ func addHolidaysOf(l *loader, src *yamldoc.Source) {
 	for line := range strings.Lines(strings.TrimPrefix(string(src.Data), "\ufeff")) {
 		number++
 		if text := strings.TrimSpace(lineComment().ReplaceAllString(line, "")); text != "" {
-			l.addHoliday(yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
+			addHoliday(l, yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
 		}
 	}
 }
 
 // addHoliday adds a date to the holidays. The text after the date is its name. It reports whether
 // the text is right.
-func (l *loader) addHoliday(at yamldoc.Place, text string) bool {
+func addHoliday(l *loader, at yamldoc.Place, text string) bool {
 	word, name := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, name = text[:i], text[i:]
@@ -311,4 +311,11 @@ func parseDate(text string) (schedule.Date, error) {
 	at, err := time.Parse(layout, text)
 	year, month, day := at.Date()
 	return schedule.Date{Year: year, Month: month, Day: day}, err
+}
+
+func showExcept(t *taskDraft) any {
+	if len(t.Conditions.Holidays) == 0 {
+		return nil
+	}
+	return "holidays"
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -105,9 +106,6 @@ func setHookCommand(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "run")
 	h.run, _ = readCommand(l.Reader, n, h.shell)
 }
-
-// mailSettings are what `mail` at the top of the file has, unexpanded.
-type mailSettings struct{ url, from string }
 
 // setMail reads the settings that the mails of all tasks take over. It comes before defaults and
 // tasks.
@@ -338,4 +336,94 @@ func setAtMost(l *loader, h *hookDraft, n *node) {
 		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so at_most does not go with it")
 	}
 	h.notify.AtMost = schedule.Limit{N: number, Per: d}
+}
+
+var mailKeys = keys[mailSettings]{
+	Misplaced: func(name string, _, _ scope) string {
+		if name == "to" {
+			return "whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"
+		}
+		return ""
+	},
+	Rows: mailRows,
+}
+
+func mailRows() []key[mailSettings] {
+	return []key[mailSettings]{
+		row("url", replacesBy(func(m *mailSettings) *string { return &m.url }, readMailURL),
+			"the server", is{Of: "filled", Without: "sendmail of this machine", Example: "'smtp://localhost:25'"}),
+		row("from", replacesBy(func(m *mailSettings) *string { return &m.from }, readMailFrom),
+			"the sender", is{Of: "filled", Without: "the user of this machine", Example: "sched@example.com"}),
+	}
+}
+
+var hookKeys = keys[hookDraft]{
+	Misplaced: func(name string, _, _ scope) string {
+		switch name {
+		case "slack", "mattermost":
+			return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
+		case "teams", "discord":
+			return "write {webhook: URL, format: " + name + "}"
+		case "ntfy":
+			return "write {webhook: URL, format: text}"
+		case "url":
+			return "write {ping: URL} or {webhook: URL}"
+		case "from":
+			return "who mails come from is said once, by `mail:` at the top of the file"
+		}
+		return ""
+	},
+	Rows: hookRows,
+}
+
+// hookRows are the keys of a hook. Their order counts: setters look at what earlier rows have set.
+func hookRows() []key[hookDraft] {
+	return []key[hookDraft]{
+		row("run", by(setHookCommand),
+			"a command", is{Of: "command", Example: "[logger, report ended]"}),
+		row("trigger", by(setTrigger),
+			"another task, which is started at once", is{Of: "triggered", Example: "load"}),
+		row("ping", targetKey("ping", func(n *schedule.Notification) *string { return &n.Ping }),
+			"a URL that is fetched", is{Of: "filled", Example: "'https://hc-ping.com/uuid'"}),
+		row("webhook", targetKey("webhook", func(n *schedule.Notification) *string { return &n.Webhook }),
+			"a URL to which the run is posted", is{Of: "filled", Example: "'https://example.com/hook'"}),
+		row("mail", by(setAddresses),
+			"addresses that get a mail", is{Of: "someWords", Example: "[ops@example.com]"}),
+		row("sentry", by(setSentry),
+			"the DSN of a project whose Crons watch the task",
+			is{Of: "filled", Example: "'https://key@o1.ingest.sentry.io/2'"}),
+		row("on", by(setOn),
+			"when a ping of healthchecks.io is sent",
+			is{Of: "moments", Words: momentWords, Without: "at the end of the run",
+				Example: "[start, success, failure]"}),
+		row("format", by(setFormat),
+			"whose format a webhook has",
+			is{Words: webhookFormats, Without: "all that there is to tell, as JSON", Example: "slack"}),
+		row("after", by(setAfter),
+			"from how many failures in a row on it fires, in on_failure and on_recovery",
+			is{Of: "integer", Least: 1, Most: schedule.MaxFailureStreak, Default: "1", Example: "3"}),
+		row("when", by(setWhen),
+			"after which runs a notification is sent",
+			is{Words: []string{string(schedule.Changed), string(schedule.Printed)}, Without: "always",
+				Example: "changed"}),
+		row("at_most", by(setAtMost),
+			"how many notifications may be sent in a time", is{Of: "limit", Without: "no bound", Example: "1 per 6h"}),
+	}
+}
+
+// setTrigger reads the name of the task that a hook starts.
+func setTrigger(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "trigger")
+	if !slices.Contains(schedule.TriggerKeys, h.key) {
+		l.Problemf(n, "move it to "+humanize.Or(schedule.TriggerKeys),
+			"a trigger comes after a run, and in %s none has ended", h.key)
+		return
+	}
+	if !l.RefuseBool(n, "name the task that is started") {
+		return
+	}
+	if name, ok := readName(l.Reader, n); ok {
+		h.target = n
+		l.chains.triggers = append(l.chains.triggers, l.mentionOf(name, n))
+	}
 }

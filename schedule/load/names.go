@@ -155,3 +155,52 @@ func asText(n *node) string {
 	}
 	return strings.Join(pairs, ", ")
 }
+
+// setTaskName reads the name of a task, which no other task may have. It is never inherited.
+func setTaskName(l *loader, t *taskDraft, n *node) {
+	name, ok := readName(l.Reader, n)
+	if !ok {
+		return
+	}
+	t.Name = name
+	if first, isTaken := l.names[name]; isTaken {
+		l.Problemf(n, "names are unique in the whole schedule, groups and includes too",
+			"the name is already taken at %s", first)
+		return
+	}
+	l.names[name] = l.PlaceOf(n)
+}
+
+// setGroup reads the name of a group of tasks, or the group that a task runs as.
+func setGroup(l *loader, t *taskDraft, n *node) {
+	if !t.isGroup && n.IsFalse() {
+		t.As.Group = ""
+	} else if !t.isGroup {
+		t.As.Group, _ = readAccount(l.Reader, n)
+	} else if text, ok := readName(l.Reader, n); ok {
+		t.group = text
+	}
+}
+
+// setMutex reads the name of a mutex. It implies without_overlapping, which is set later and can
+// override that. false takes an inherited mutex away, with what it implied.
+func setMutex(l *loader, t *taskDraft, n *node) {
+	if n.IsFalse() {
+		t.Mutex = ""
+		if t.noOverlapByMutex {
+			t.WithoutOverlapping, t.noOverlapByMutex = false, false
+			l.Origins.CopyKey(l.Key, "without_overlapping")
+		}
+		return
+	}
+	const hint = "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"
+	if !l.RefuseBool(n, hint) {
+		return
+	}
+	if text, ok := readName(l.Reader, n); ok {
+		t.Mutex = text
+		t.noOverlapByMutex = t.noOverlapByMutex || !t.WithoutOverlapping
+		t.WithoutOverlapping = true
+		l.Origins.CopyKey(l.Key, "without_overlapping")
+	}
+}

@@ -1,12 +1,14 @@
 package load
 
 import (
+	"reflect"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/yamldoc"
 )
 
-// The rows of keys.go and subkeys.go are made with the functions of this file:
+// The rows of the tables of keys are made with the functions of this file:
 //
 //   - row and taskRow make a row.
 //   - replaces and replacesBy read the value of a key, and put it into a field of a type T.
@@ -15,8 +17,6 @@ import (
 //   - is says which values there are: Of is their kind, Without what holds if the key is not there.
 
 type (
-	reader        = yamldoc.Reader
-	node          = yamldoc.Node
 	scope         = yamldoc.Scope
 	keys[T any]   = yamldoc.Table[*loader, T]
 	key[T any]    = yamldoc.Key[*loader, T]
@@ -203,4 +203,51 @@ func (w wordList) read(r *reader, n *node) (string, bool) {
 		return word, true
 	}
 	return w.ifWrong, true
+}
+
+// settingValue returns a value as a schedule.Setting has it; nil for an empty value that is not
+// false.
+func settingValue(value any) any {
+	switch v := value.(type) {
+	case bool:
+		return v
+	case *time.Location:
+		return v.String()
+	case schedule.Days:
+		return settingValue(v.String())
+	case schedule.Pool:
+		return settingValue(v.Name)
+	case []schedule.Window:
+		var texts []string
+		for _, w := range v {
+			texts = append(texts, w.String())
+		}
+		return settingValue(texts)
+	}
+	switch v := reflect.ValueOf(value); {
+	case v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0:
+		return nil
+	case v.Kind() == reflect.Pointer:
+		return v.Elem().Interface()
+	}
+	return value
+}
+
+// A shownKey is a key with its value in effect.
+type shownKey struct {
+	name string
+
+	// value is a value as in schedule.Setting, or []shownKey for a mapping, map[string]string for
+	// env, or []schedule.Param.
+	value any
+}
+
+// shownKeys returns the keys of a table that are shown, with their values in a mapping.
+func shownKeys[T any](table *keys[T], mapping *T) (all []shownKey) {
+	for _, k := range table.All() {
+		if k.Show != nil {
+			all = append(all, shownKey{name: k.Name, value: k.Show(mapping)})
+		}
+	}
+	return all
 }

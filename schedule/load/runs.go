@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -190,4 +191,87 @@ func minGap(when cron.When) (shortest time.Duration, ok bool) {
 		last = next
 	}
 	return shortest, true
+}
+
+var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
+	return []key[schedule.Retry]{
+		row("attempts", replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, yamldoc.NoLimit)),
+			"how many attempts there are, the first included",
+			is{Of: "integer", Least: 1, Most: yamldoc.NoLimit, Example: "3"}),
+		row("delay", replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
+			"the wait before the second attempt", is{Of: "duration", Default: "0s", Example: "10s"}),
+		row("backoff",
+			replaces(func(r *schedule.Retry) *float64 { return &r.Backoff },
+				func(r *reader, n *node) (float64, bool) { return r.Number(n, 1) }),
+			"by what each further wait is longer than the one before",
+			is{Of: "number", Least: 1, Default: "1", Example: "2"}),
+		row("max_delay",
+			replaces(func(r *schedule.Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
+			"the longest wait", is{Of: "duration", Without: "no bound", Example: "1m"}),
+		row("lost", replaces(func(r *schedule.Retry) *bool { return &r.Lost }, (*reader).Bool),
+			"whether a run that was lost is tried again, too", is{Of: "flag", Default: "false", Example: "true"}),
+		row("jitter", replaces(func(r *schedule.Retry) *float64 { return &r.Jitter }, readJitter),
+			"the part of a wait by which it may be shorter or longer",
+			is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
+	}
+}}
+
+var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
+	return []key[schedule.Expect]{
+		row("within", replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, durationFrom(time.Second)),
+			"the longest that a run should take, all attempts and the waits between them together",
+			is{Of: "duration", Without: "no bound", Example: "30m"}),
+		row("every", replaces(func(e *schedule.Expect) *time.Duration { return &e.Every }, durationFrom(time.Second)),
+			"the longest that there should be no success", is{Of: "duration", Without: "no bound", Example: "26h"}),
+	}
+}}
+
+var limitKeys = keys[schedule.Limits]{Rows: func() []key[schedule.Limits] {
+	return []key[schedule.Limits]{
+		row("memory",
+			replaces(func(l *schedule.Limits) *int64 { return &l.Memory }, sizeFrom(minMemory)).shows(showMemory),
+			"the memory of all its processes", is{Of: "size", Without: "no limit", Example: "512MB"}),
+		row("cpu", replaces(func(l *schedule.Limits) *int { return &l.CPU }, readPercent).shows(showPercent),
+			"the part of a processor that all its processes have",
+			is{Of: "percent", Without: "no limit", Example: "80%"}),
+		row("files",
+			replaces(func(l *schedule.Limits) *int { return &l.Files }, integerTo(minOpenFiles, yamldoc.NoLimit)),
+			"how many files each of its processes may have open",
+			is{
+				Of:      "integer",
+				Least:   minOpenFiles,
+				Most:    yamldoc.NoLimit,
+				Without: "as many as sched",
+				Example: "4096",
+			}),
+	}
+}}
+
+var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
+	return []key[schedule.Output]{
+		row("file", replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),
+			"where the copy goes", is{Of: "path", Example: "logs/report.log"}),
+		row("append", replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
+			"whether it is added to what the file holds", is{Of: "flag", Default: "false", Example: "true"}),
+		row("limit",
+			replaces(func(o *schedule.Output) *int64 { return &o.Limit }, sizeFrom(minOutputLimit)).shows(showLimit),
+			"how much of what a run prints is kept, its first and its last part",
+			is{Of: "size", Default: "64MB", Example: "10MB"}),
+	}
+}}
+
+func showLimit(o *schedule.Output) any { return yamldoc.SizeText(o.Limit) }
+
+func showMemory(l *schedule.Limits) any {
+	if l.Memory == 0 {
+		return nil
+	}
+	return yamldoc.SizeText(l.Memory)
+}
+
+func showPercent(l *schedule.Limits) any {
+	if l.CPU == 0 {
+		return nil
+	}
+	return fmt.Sprintf("%d%%", l.CPU)
 }

@@ -387,3 +387,40 @@ func anyCase(words ...string) string {
 	}
 	return pattern
 }
+
+// Keys returns the keys that the mapping may have, as the loader reads them and in that order.
+func Keys(mapping Mapping) []yamldoc.Entry {
+	for _, m := range mappings() {
+		if m.name == mapping {
+			return m.keys
+		}
+	}
+	if mapping != Included {
+		panic("load: there is no mapping " + string(mapping))
+	}
+	return includeKeys.Entries(0)
+}
+
+// A Mapping is a kind of mapping in the files of a schedule, with keys of its own.
+type Mapping string
+
+// The mappings are a closed list. A mapping after Included is the value of the key of its name;
+// InHook is a value of each key of hooks.
+const (
+	Top      Mapping = "schedule"
+	InTask   Mapping = "task"
+	InGroup  Mapping = "taskGroup"
+	Defaults Mapping = "defaults"
+	Included Mapping = "included"
+
+	InHistory Mapping = "history"
+	InMetrics Mapping = "metrics"
+	InMail    Mapping = "mail"
+	InPause   Mapping = "pause"
+	InRetry   Mapping = "retry"
+	InParam   Mapping = "param"
+	InExpect  Mapping = "expect"
+	InLimits  Mapping = "limits"
+	InOutput  Mapping = "output"
+	InHook    Mapping = "hook"
+)

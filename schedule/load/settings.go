@@ -22,28 +22,6 @@ type settings struct {
 	pauseEntries         []*node // the entries of Pauses, in their order
 }
 
-// readSettings reads the top-level keys into the schedule. It returns the schedule with the values
-// that are read later.
-func (l *loader) readSettings(root *node) settings {
-	s := l.schedule
-	s.Location = l.options.Local
-	s.Environment = "production"
-	s.Store = schedule.Store{Lease: defaultLease}
-	s.History = schedule.History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}
-	top := settings{Schedule: s}
-	topKeys.Decode(l, &top, root, 0)
-	checkStore(l, top, root)
-	s.Name = top.ownName
-	if s.Name == "" {
-		s.Name = nameOf(filepath.Base(l.folder))
-	}
-	s.StateDir = top.ownStateDir
-	if s.StateDir == "" {
-		s.StateDir = defaultStateDir(s.File, s.Name, top.ownName != "")
-	}
-	return top
-}
-
 // defaultStateDir returns the state folder of a file without state_dir.
 //
 // For a file in /etc it is in /var/lib/sched, under the name of the schedule. Otherwise it is
@@ -316,17 +294,78 @@ func settlePauses(l *loader, entries []*node) {
 		names, tags = append(names, t.Name), append(tags, t.Tags...)
 	}
 	for i, p := range l.schedule.Pauses {
-		l.requireKnown(entries[i], "tasks", "there is no task %s", p.Tasks, names)
-		l.requireKnown(entries[i], "tags", "no task has the tag %s", p.Tags, tags)
+		requireKnown(l, entries[i], "tasks", "there is no task %s", p.Tasks, names)
+		requireKnown(l, entries[i], "tags", "no task has the tag %s", p.Tags, tags)
 	}
 	l.schedule.AssignPauses()
 }
 
 // requireKnown refuses words of a key that are not among the known ones.
-func (l *loader) requireKnown(n *node, key, format string, words, known []string) {
+func requireKnown(l *loader, n *node, key, format string, words, known []string) {
 	for _, word := range words {
 		if !slices.Contains(known, word) {
 			l.Problemf(n.Lookup(key), yamldoc.DidYouMean(l.Nearest(word, known)), format, yamldoc.Quote(word))
 		}
 	}
 }
+
+var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
+	return []key[schedule.History]{
+		row("keep", replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, durationFrom(time.Minute)),
+			"how long runs are kept", is{Of: "duration", Default: "30d", Example: "90d"}),
+		row("keep_failures",
+			replaces(func(h *schedule.History) *time.Duration { return &h.KeepFailures }, durationFrom(time.Minute)),
+			"how long failures are kept, and counted apart from successes",
+			is{Of: "duration", Without: "as long as successes, and counted with them", Example: "180d"}),
+		row("runs_per_task",
+			replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, integerTo(1, yamldoc.NoLimit)),
+			"how many runs of a task are kept",
+			is{Of: "integer", Least: 1, Most: yamldoc.NoLimit, Default: "1000", Example: "200"}),
+	}
+}}
+
+var metricsKeys = keys[schedule.Schedule]{Rows: func() []key[schedule.Schedule] {
+	return []key[schedule.Schedule]{
+		row("textfile", replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, readTextfile),
+			"the file that each tick writes", is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
+	}
+}}
+
+// A pauseDraft is an entry of pauses while it is read.
+type pauseDraft struct {
+	schedule.Pause
+	from, until moment
+	every       *node
+}
+
+var pauseKeys = keys[pauseDraft]{Rows: func() []key[pauseDraft] {
+	return []key[pauseDraft]{
+		row("from", replaces(func(p *pauseDraft) *moment { return &p.from }, readMoment),
+			"when it begins, in the zone of the file", is{Of: "moment", Example: "2026-12-24 18:00"}),
+		row("until", replaces(func(p *pauseDraft) *moment { return &p.until }, readMoment),
+			"when it ends", is{Of: "moment", Example: "2026-12-27"}),
+		row("every", by(func(l *loader, p *pauseDraft, n *node) {
+			if _, ok := l.NonEmptyText(n); ok {
+				p.every = n
+			}
+		}), "when it begins again and again, in words, in the zone of the file",
+			is{Of: "every", Example: "sunday at 2:00", NoFalse: true}),
+		row("for",
+			replaces(func(p *pauseDraft) *time.Duration { return &p.For },
+				durationTo(time.Minute, 366*24*time.Hour, "a year")),
+			"how long it lasts", is{Of: "duration", Example: "4h"}),
+		row("tasks",
+			replaces(func(p *pauseDraft) *[]string { return &p.Tasks },
+				someOf("leave the key out for all tasks", readName)),
+			"the tasks that it is for", is{Of: "names", Without: "with tags neither: all tasks", Example: "[import]"}),
+		row("tags",
+			replaces(func(p *pauseDraft) *[]string { return &p.Tags },
+				someOf("leave the key out for all tasks", readTag)),
+			"the tags of the tasks that it is for", is{Of: "someWords", Example: "[database]"}),
+		row("stop", replaces(func(p *pauseDraft) *bool { return &p.Stop }, (*reader).Bool),
+			"whether the runs are stopped that go on when it begins",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("reason", replaces(func(p *pauseDraft) *string { return &p.Reason }, readDescription),
+			"why", is{Of: "remark", Example: "backup of the database"}),
+	}
+}}

@@ -14,33 +14,12 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// A taskDraft is a task, a group or the defaults, while it is read. It begins as a copy of the
-// draft from which it inherits.
-type taskDraft struct {
-	schedule.Task
-	isGroup       bool   // so `group` is its own name
-	hasWrongGroup bool   // a group that it is in has problems of its own
-	group         string // the name of a group
-
-	hasCommand bool
-	shell      []string
-	timing     timing // in effect
-	ownTiming  timing // of this level
-
-	from, until moment // of the keys from and until, on a wall clock
-
-	hasAttempts      bool     // retry.attempts was given, here or above
-	ownEnv           []string // the variables that env of this level sets
-	waitsForMutex    bool     // without_overlapping: wait
-	noOverlapByMutex bool     // a mutex set without_overlapping; if the mutex is taken away, so is this
-}
-
 // defaultLimit is how many bytes of an output are kept if the file does not say it.
 const defaultLimit = 64 << 20
 
 // readDefaults returns the draft of a task that sets nothing: it has only the defaults of the file.
 // n may be nil.
-func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
+func readDefaults(l *loader, n *node, env map[string]string) *taskDraft {
 	base := &taskDraft{
 		Task: schedule.Task{
 			When:         cron.When{Location: l.schedule.Location},
@@ -62,7 +41,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 	l.bare = &bare
 	if n != nil && l.RequireMapping(n, "defaults", "write keys of tasks, as in {timeout: 1h}") {
 		l.Section = "defaults: "
-		l.recordOrigins(base)
+		recordOrigins(l, base)
 		taskKeys.Decode(l, base, n, defaultsScope)
 		l.Section = ""
 	}
@@ -70,7 +49,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 }
 
 // readEntries reads a list of tasks and groups, which all inherit from base. n may be nil.
-func (l *loader) readEntries(n *node, base *taskDraft) {
+func readEntries(l *loader, n *node, base *taskDraft) {
 	if n == nil {
 		return
 	}
@@ -96,23 +75,23 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 				"a task must be a mapping of keys and values, not %s", item.Describe())
 			l.addWrong(before, nil)
 		case item.Has("tasks") || item.Has("group") && !item.Has("name") && !item.Has("command"):
-			l.readGroup(item, base)
+			readGroup(l, item, base)
 		default:
-			l.readTask(item, base)
+			readTask(l, item, base)
 		}
 	}
 }
 
 // readTask reads the keys of a task, and then looks at several keys together.
-func (l *loader) readTask(n *node, base *taskDraft) {
+func readTask(l *loader, n *node, base *taskDraft) {
 	t := new(taskDraft)
 	*t = *base
 	t.isGroup, t.ownEnv = false, nil
 	t.Place = l.PlaceOf(n)
-	defer l.enterTask(n, t)()
+	defer enterTask(l, n, t)()
 	before := l.ProblemCount()
 	taskKeys.Decode(l, t, n, taskScope)
-	l.setWhen(t, t.Name)
+	settleTimes(l, t, t.Name)
 	requireKeys(l, n, t)
 	settleTask(l, n, t)
 	checkTask(l, n, t)
@@ -130,19 +109,19 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 
 // enterTask lets problems name the task, until the function is called that it returns. It begins to
 // record the origins of the task's values.
-func (l *loader) enterTask(n *node, t *taskDraft) (leave func()) {
+func enterTask(l *loader, n *node, t *taskDraft) (leave func()) {
 	section := l.Section
 	l.chains.reading, l.Section = &t.Task, ""
 	if name := n.Lookup("name"); name != nil && name.IsScalar() && !name.IsNull() {
 		l.Task = yamldoc.Shorten(name.Value)
 	}
 	l.Misspelt = l.Misspelt[:0]
-	l.recordOrigins(t)
+	recordOrigins(l, t)
 	return func() { l.chains.reading, l.Task, l.Section = nil, "", section }
 }
 
 // readGroup reads the keys of a group, and then its entries, which inherit them.
-func (l *loader) readGroup(n *node, base *taskDraft) {
+func readGroup(l *loader, n *node, base *taskDraft) {
 	t := *base
 	before := l.ProblemCount()
 	t.isGroup, t.group, t.ownEnv = true, "", nil
@@ -151,9 +130,9 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
 		l.Section = "group " + yamldoc.Quote(name.Value) + ": "
 	}
-	l.recordOrigins(&t)
+	recordOrigins(l, &t)
 	taskKeys.Decode(l, &t, n, groupScope)
-	l.setWhen(&t, t.group)
+	settleTimes(l, &t, t.group)
 	if !n.Has("group") {
 		l.Problemf(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
 	}
@@ -166,13 +145,13 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 	} else {
 		t.hasWrongGroup = t.hasWrongGroup || l.ProblemCount() > before
 	}
-	l.readEntries(n.Lookup("tasks"), &t)
+	readEntries(l, n.Lookup("tasks"), &t)
 	l.Section = section
 }
 
 // settleTask sets what follows from several keys of a task together.
 func settleTask(l *loader, n *node, t *taskDraft) {
-	t.When.Shift = l.shift(&t.Task)
+	t.When.Shift = shift(l, &t.Task)
 	setBounds(l, n, t)
 	settleWait(l, n, t)
 	if t.Command.Line != "" {
@@ -207,7 +186,7 @@ func checkTask(l *loader, n *node, t *taskDraft) {
 
 // recordOrigins begins to record where the draft's values come from. The records of inherited
 // values stay.
-func (l *loader) recordOrigins(t *taskDraft) {
+func recordOrigins(l *loader, t *taskDraft) {
 	if l.Origins != nil {
 		t.Origins = maps.Clone(t.Origins)
 		l.Origins = t.Origins
@@ -257,55 +236,6 @@ func warnOfEarlyPause(l *loader, n *node, t *taskDraft) {
 	}
 }
 
-// setTaskName reads the name of a task, which no other task may have. It is never inherited.
-func setTaskName(l *loader, t *taskDraft, n *node) {
-	name, ok := readName(l.Reader, n)
-	if !ok {
-		return
-	}
-	t.Name = name
-	if first, isTaken := l.names[name]; isTaken {
-		l.Problemf(n, "names are unique in the whole schedule, groups and includes too",
-			"the name is already taken at %s", first)
-		return
-	}
-	l.names[name] = l.PlaceOf(n)
-}
-
-// setGroup reads the name of a group of tasks, or the group that a task runs as.
-func setGroup(l *loader, t *taskDraft, n *node) {
-	if !t.isGroup && n.IsFalse() {
-		t.As.Group = ""
-	} else if !t.isGroup {
-		t.As.Group, _ = readAccount(l.Reader, n)
-	} else if text, ok := readName(l.Reader, n); ok {
-		t.group = text
-	}
-}
-
-// setMutex reads the name of a mutex. It implies without_overlapping, which is set later and can
-// override that. false takes an inherited mutex away, with what it implied.
-func setMutex(l *loader, t *taskDraft, n *node) {
-	if n.IsFalse() {
-		t.Mutex = ""
-		if t.noOverlapByMutex {
-			t.WithoutOverlapping, t.noOverlapByMutex = false, false
-			l.Origins.CopyKey(l.Key, "without_overlapping")
-		}
-		return
-	}
-	const hint = "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"
-	if !l.RefuseBool(n, hint) {
-		return
-	}
-	if text, ok := readName(l.Reader, n); ok {
-		t.Mutex = text
-		t.noOverlapByMutex = t.noOverlapByMutex || !t.WithoutOverlapping
-		t.WithoutOverlapping = true
-		l.Origins.CopyKey(l.Key, "without_overlapping")
-	}
-}
-
 // checkPrefer refuses prefer in a task without one_server, and preferred servers that are not among
 // the task's servers.
 func checkPrefer(l *loader, n *node, t *taskDraft) {
@@ -330,23 +260,4 @@ func checkPrefer(l *loader, n *node, t *taskDraft) {
 			"prefer contradicts servers%s: %s is not among %s", at, yamldoc.Quote(name), strings.Join(t.Servers, ", "))
 		return
 	}
-}
-
-// firstOf returns the value of the first of the keys that the mapping has, else the mapping.
-func firstOf(n *node, keys ...string) *node {
-	for _, key := range keys {
-		if at := n.Lookup(key); at != nil {
-			return at
-		}
-	}
-	return n
-}
-
-// placeText names the place of a value, for a message about two values. It returns "" for an
-// inherited value, whose node is nil.
-func placeText(l *loader, n *node) string {
-	if n == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (at %s)", l.PlaceOf(n))
 }

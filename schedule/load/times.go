@@ -14,15 +14,6 @@ import (
 
 // This file reads when a task is due: cron and every, from and until, spread and the zone.
 
-// A timing is cron: or every: as one level of the file has it.
-type timing struct {
-	crons  []*node
-	every  *node
-	broken bool // a problem has been recorded
-}
-
-func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
-
 // setCron reads one expression or a list. Its times replace inherited times, also times of every:
 // (setWhen).
 func setCron(l *loader, t *taskDraft, n *node) {
@@ -54,7 +45,7 @@ func setEvery(l *loader, t *taskDraft, n *node) {
 // setWhen sets t.When from the level's own timing, or from the inherited timing. Inherited
 // expressions are read anew for each task, because H in cron comes from the seed. Inherited times
 // of every: are in t.When already, and the problems of an inherited timing were told at its level.
-func (l *loader) setWhen(t *taskDraft, seed string) {
+func settleTimes(l *loader, t *taskDraft, seed string) {
 	isOwn := t.ownTiming.isSet()
 	if isOwn {
 		t.timing, t.ownTiming = t.ownTiming, timing{}
@@ -121,22 +112,6 @@ func warnOfDayFields(l *loader, n *node, expression cron.Expression) {
 			"cron %s: the day of the month and the day of the week are both restricted, and either is enough",
 			yamldoc.Quote(n.Value))
 	}
-}
-
-// A moment is a time of the file: an instant, or a time on the wall clock of a zone that is not
-// known yet. The zero value is no time.
-type moment struct {
-	at     time.Time
-	isWall bool // at is the wall clock, as if that were UTC
-}
-
-// in returns the moment in a zone. A skipped time stands for the end of the gap.
-func (m moment) in(zone *time.Location) time.Time {
-	if m.isWall {
-		at, _ := cron.WallClock(m.at, zone)
-		return at
-	}
-	return m.at
 }
 
 // momentWithZone matches a date and a time with more after them.
@@ -218,7 +193,7 @@ func refuseTiming(l *loader, t *timing, n *node, key string, err error) {
 
 // shift returns how much later than its own times a task is due on this server. All servers of a
 // one_server task shift it alike.
-func (l *loader) shift(t *schedule.Task) time.Duration {
+func shift(l *loader, t *schedule.Task) time.Duration {
 	switch {
 	case t.Spread == 0:
 		return 0
@@ -284,3 +259,11 @@ const (
 	minSpread = 2 * time.Minute
 	maxSpread = 24 * time.Hour
 )
+
+// showMoment shows a time on the wall clock of the zone, as a date if it is a midnight.
+func showMoment(at time.Time, zone *time.Location) any {
+	if at.IsZero() {
+		return nil
+	}
+	return schedule.MomentText(at, zone)
+}

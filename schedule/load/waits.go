@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
@@ -182,4 +183,43 @@ func checkMissed(l *loader, task *node, t *taskDraft) {
 	if most := task.Lookup("missed_at_most"); most != nil && !most.IsFalse() && !t.RunAllMissed {
 		l.Problemf(most, "add `missed: all`, or remove it", "missed_at_most is for tasks with missed: all")
 	}
+}
+
+func showOverlapping(t *taskDraft) any {
+	switch {
+	case t.Replace:
+		return schedule.Word("replace")
+	case t.MaxWait > 0:
+		return schedule.Word("wait")
+	}
+	return t.WithoutOverlapping
+}
+
+func showStoreDown(t *taskDraft) any {
+	switch {
+	case t.RunWhenStoreDown:
+		return schedule.Word("run")
+	case t.WaitWhenStoreDown:
+		return schedule.Word("wait")
+	}
+	return schedule.Word("skip")
+}
+
+func showOnLostLease(t *taskDraft) any {
+	if t.StopOnLostLease {
+		return schedule.Word("stop")
+	}
+	return schedule.Word("continue")
+}
+
+func showMissed(t *taskDraft) any {
+	switch {
+	case t.RunAfterPause:
+		return schedule.Word("after_pause")
+	case t.RunAllMissed:
+		return schedule.Word("all")
+	case t.RunMissed:
+		return schedule.Word("once")
+	}
+	return schedule.Word("skip")
 }

@@ -1,0 +1,326 @@
+package load
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/cron"
+	"sched/schedule/yamldoc"
+)
+
+// Options is what File, Text and Archive need to know of the world around the file.
+type Options struct {
+	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
+	Getenv func(string) (string, bool)
+
+	// Root says that the tasks run as root: a file that another user could write or replace is
+	// refused (statedir.CheckAbove), because that user would be root.
+	Root bool
+
+	// CheckStore says what is wrong with URLs of a store, without passwords. Nil accepts any.
+	CheckStore func(servers []string) (problem, hint string)
+
+	// CheckNotification says what is wrong with an expanded notification, without a secret. Nil
+	// accepts any, unexpanded.
+	CheckNotification func(schedule.Notification) (problem, hint string)
+
+	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task,
+	// and ticks do without.
+	Origins bool
+
+	// Texts are taken for the files at those absolute paths, after an edit; nil is a missing file.
+	Texts map[string][]byte
+
+	// Server returns the name of this machine for `spread` and `servers`, given the one of the file
+	// or "". Nil means no name.
+	Server func(named string) string
+
+	// Labels returns the labels of this machine, and what is wrong with them. It is called only
+	// when a task needs one. Nil means none.
+	Labels func() (all []string, wrong string)
+
+	// Home returns the home folder of a user of this machine. Nil knows no users. Crontabs with
+	// users need it.
+	Home func(user string) (dir string, ok bool)
+
+	// System says that the lines of a crontab have a user, as far as the file does not say it.
+	System bool
+
+	// Local is the zone of a schedule that names none. Nil means UTC.
+	Local *time.Location
+}
+
+// A loader turns one schedule.yaml into a Schedule. The Schedule is used only if there are no
+// problems.
+type loader struct {
+	*yamldoc.Reader
+	options  Options
+	folder   string // of the main file, absolute
+	medium   medium
+	archived []*yamldoc.Source // the sources of an archive that are still to be read
+
+	schedule *schedule.Schedule
+	mail     mailSettings
+	names    map[string]yamldoc.Place // the places of the names of tasks
+	wrong    wrongEntries
+	bare     *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
+	hasStore bool       // the file has the key store, even if its value is empty
+	chains   chains
+	zones    map[string]*time.Location
+}
+
+// mentionOf returns the mention of a name at a node of the task that is read now.
+func (l *loader) mentionOf(name string, n *node) mention {
+	return mention{name: name, place: l.PlaceOf(n), task: l.Task, section: l.Section, entry: l.chains.reading}
+}
+
+// problemOf records a problem of a mention, wherever the loader is by now.
+func (l *loader) problemOf(m mention, hint, format string, args ...any) {
+	task, section, before := l.Task, l.Section, l.ProblemCount()
+	l.Task, l.Section = m.task, m.section
+	l.ProblemAt(m.place, hint, format, args...)
+	if m.entry != nil {
+		l.addWrong(before, m.entry)
+	}
+	l.Task, l.Section = task, section
+}
+
+// nextArchived returns the next source for the value n. If no source is left, it records a problem
+// and returns nil.
+func (l *loader) nextArchived(n *node) *yamldoc.Source {
+	if len(l.archived) == 0 {
+		l.Problemf(n, "", "%s: the archive lacks a file", l.Key)
+		return nil
+	}
+	next := l.archived[0]
+	l.archived = l.archived[1:]
+	path := next.Name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(l.folder, path)
+	}
+	return l.Add(path, next.Data)
+}
+
+// addWrong notes that the problems after the first `before` ones concern the task alone. The task
+// is nil if the entry is no task.
+func (l *loader) addWrong(before int, t *schedule.Task) {
+	if l.ProblemCount() == before {
+		return
+	}
+	l.wrong.problems += l.ProblemCount() - before
+	if l.wrong.tasks == nil {
+		l.wrong.tasks = map[*schedule.Task]bool{}
+	}
+	l.wrong.tasks[t] = true
+}
+
+// lackOf returns what the entries lack if each problem after the first `before` ones is a variable
+// or a file that is not there, and says where: the first of them. It returns "" for any other
+// problem, and if the entries' times or the place of their history depend on it.
+func (l *loader) lackOf(before int, entries ...*node) string {
+	problems, ok := l.ProblemsFrom(before)
+	if !ok {
+		return ""
+	}
+	for _, p := range problems {
+		isKnown := func(key string) bool {
+			return !slices.ContainsFunc(entries, func(n *node) bool {
+				return n != nil && n.Lookup(key) != nil && l.PlaceOf(n.Lookup(key)) == p.Place
+			})
+		}
+		if p.Lacks == "" || !isKnown("timezone") || !isKnown("name") || !isKnown("state_dir") {
+			return ""
+		}
+	}
+	return problems[0].Place.String() + ": " + problems[0].Lacks
+}
+
+// A medium is where the text of a schedule comes from, and of the files that it names.
+type medium int
+
+const (
+	inFiles   medium = iota
+	inText           // no files: to name a file is a problem
+	inArchive        // each file is the next of loader.archived
+)
+
+func newLoader(file string, opts Options) (*loader, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the working directory is unknown: %w", file, err)
+	}
+	if opts.Local == nil {
+		opts.Local = time.UTC
+	}
+	folder := filepath.Dir(path)
+	l := &loader{
+		Reader: yamldoc.NewReader(yamldoc.Options{
+			Folder:   folder,
+			Getenv:   opts.Getenv,
+			Root:     opts.Root,
+			Texts:    opts.Texts,
+			Synonyms: synonyms,
+		}),
+		options:  opts,
+		folder:   folder,
+		schedule: &schedule.Schedule{File: path},
+		names:    map[string]yamldoc.Place{},
+		zones:    map[string]*time.Location{},
+	}
+	l.File = filepath.Base(path)
+	if opts.Origins {
+		l.Origins = yamldoc.Origins{}
+	}
+	return l, nil
+}
+
+// firstOf returns the value of the first of the keys that the mapping has, else the mapping.
+func firstOf(n *node, keys ...string) *node {
+	for _, key := range keys {
+		if at := n.Lookup(key); at != nil {
+			return at
+		}
+	}
+	return n
+}
+
+// placeText names the place of a value, for a message about two values. It returns "" for an
+// inherited value, whose node is nil.
+func placeText(l *loader, n *node) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (at %s)", l.PlaceOf(n))
+}
+
+// wrongEntries are the entries of `tasks:` that have problems, while a schedule is read.
+type wrongEntries struct {
+	problems int // of these entries and of assertions; a file with more problems has other problems, too
+	tasks    map[*schedule.Task]bool
+}
+
+// chains has the triggers that are found while a schedule is read. They are checked at the end.
+type chains struct {
+	triggers []mention // each once, as the file has it, even if many tasks inherit it
+	timeless []mention // the tasks without a time of their own
+
+	reading *schedule.Task // the task that is read now; nil for none
+}
+
+// A mention is a place at which the name of a task stands, or at which a task begins.
+type mention struct {
+	name          string // of a task
+	place         yamldoc.Place
+	task, section string         // for problems; see yamldoc.Reader
+	entry         *schedule.Task // the task that has the mention; nil if several tasks inherit it
+}
+
+// mailSettings are what `mail` at the top of the file has, unexpanded.
+type mailSettings struct{ url, from string }
+
+// A taskDraft is a task, a group or the defaults, while it is read. It begins as a copy of the
+// draft from which it inherits.
+type taskDraft struct {
+	schedule.Task
+	isGroup       bool   // so `group` is its own name
+	hasWrongGroup bool   // a group that it is in has problems of its own
+	group         string // the name of a group
+
+	hasCommand bool
+	shell      []string
+	timing     timing // in effect
+	ownTiming  timing // of this level
+
+	from, until moment // of the keys from and until, on a wall clock
+
+	hasAttempts      bool     // retry.attempts was given, here or above
+	ownEnv           []string // the variables that env of this level sets
+	waitsForMutex    bool     // without_overlapping: wait
+	noOverlapByMutex bool     // a mutex set without_overlapping; if the mutex is taken away, so is this
+}
+
+// A timing is cron: or every: as one level of the file has it.
+type timing struct {
+	crons  []*node
+	every  *node
+	broken bool // a problem has been recorded
+}
+
+func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
+
+// A moment is a time of the file: an instant, or a time on the wall clock of a zone that is not
+// known yet. The zero value is no time.
+type moment struct {
+	at     time.Time
+	isWall bool // at is the wall clock, as if that were UTC
+}
+
+// in returns the moment in a zone. A skipped time stands for the end of the gap.
+func (m moment) in(zone *time.Location) time.Time {
+	if m.isWall {
+		at, _ := cron.WallClock(m.at, zone)
+		return at
+	}
+	return m.at
+}
+
+// synonyms are keys that users of other schedulers write, with our key for each. In a hook
+// "command" stands for run, and "then" for trigger. In a task, the one is a key, and the other has
+// a hint of its own (misplacedTaskKey).
+var synonyms = map[string]string{
+	"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
+	"schedule": "cron", "interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",
+	"cwd": "dir", "workdir": "dir", "working_directory": "dir", "retries": "retry",
+	"no_overlap": "without_overlapping", "overlapping": "without_overlapping",
+	"without_overlap": "without_overlapping", "then": "trigger", "chain": "trigger", "start": "trigger",
+	"on_error": "on_failure", "on_fail": "on_failure", "run_in_background": "background",
+	"on_one_server": "one_server", "even_in_maintenance_mode": "even_in_maintenance", "run_as": "user",
+	"username": "user", "user_name": "user", "overlap": "without_overlapping: true",
+	"concurrency": "without_overlapping", "notify": "on_failure: {mail: ADDRESS}",
+	"mail": "on_failure: {mail: ADDRESS}", "email": "on_failure: {mail: ADDRESS}",
+	"mailto": "after: {mail: ADDRESS, when: output}", "jitter": "spread", "random_delay": "spread",
+	"memory_limit": "limits: {memory: 512MB}", "mem_limit": "limits: {memory: 512MB}",
+	"memory": "limits: {memory: 512MB}", "cpu": "limits: {cpu: 80%}", "resources": "limits", "ulimit": "limits",
+	"parameters": "params", "inputs": "params", "max_runtime": "timeout", "time_limit": "timeout",
+	"jobs": "tasks", "log": "output", "log_file": "output", "disabled": "enabled", "weekdays": "days", "server": "servers",
+	"host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
+
+	// Methods of Laravel; docs/from-laravel.md has the same lines.
+	"last_day_of_month": "every: month on last day at 15:00",
+	"append_output_to":  "output: {file: report.log, append: true}",
+	"email_output_to":   "after: {mail: ADDRESS, when: output}", "email_written_output_to": "after: {mail: ADDRESS, when: output}",
+	"email_output_on_failure": "on_failure: {mail: ADDRESS}", "ping_on_failure": "on_failure: {ping: URL}",
+	"then_with_output": "after", "on_success_with_output": "on_success", "on_failure_with_output": "on_failure",
+	"always_on_one_server": "one_server: true", "use_cache": "store: redis://localhost:6379/0",
+	"every_second": "every: second", "every_two_seconds": "every: 2 seconds",
+	"every_five_seconds": "every: 5 seconds", "every_ten_seconds": "every: 10 seconds",
+	"every_fifteen_seconds": "every: 15 seconds", "every_twenty_seconds": "every: 20 seconds",
+	"every_thirty_seconds": "every: 30 seconds", "every_minute": "every: minute",
+	"every_two_minutes": "every: 2 minutes", "every_three_minutes": "every: 3 minutes",
+	"every_four_minutes": "every: 4 minutes", "every_five_minutes": "every: 5 minutes",
+	"every_ten_minutes": "every: 10 minutes", "every_fifteen_minutes": "every: 15 minutes",
+	"every_thirty_minutes": "every: 30 minutes", "hourly": "every: hour", "hourly_at": "every: hour at :17",
+	"every_odd_hour": "every: odd hours", "every_two_hours": "every: 2 hours",
+	"every_three_hours": "every: 3 hours", "every_four_hours": "every: 4 hours",
+	"every_six_hours": "every: 6 hours", "daily": "every: day", "at": "every: day at 13:00",
+	"daily_at": "every: day at 13:00", "twice_daily": "every: day at 1:00, 13:00",
+	"twice_daily_at": "every: day at 1:15, 13:15", "weekly": "every: week",
+	"weekly_on": "every: week on monday at 8:00", "weekends": "days: weekends", "mondays": "days: monday",
+	"tuesdays": "days: tuesday", "wednesdays": "days: wednesday", "thursdays": "days: thursday",
+	"fridays": "days: friday", "saturdays": "days: saturday", "sundays": "days: sunday",
+	"monthly": "every: month", "monthly_on": "every: month on 4 at 15:00",
+	"twice_monthly": "every: month on 1, 16 at 13:00", "days_of_month": "every: month on 1, 10, 20",
+	"quarterly": "every: quarter", "quarterly_on": "every: quarter on 4 at 14:00", "yearly": "every: year",
+	"yearly_on": "every: year on 1 June at 17:00", "create_mutex_name_using": "mutex: reports",
+	"catch_up": "missed: once", "with_attributes": "env: {TEAM: shop}", "send_output_to": "output: report.log",
+	"ping_before": "before: {ping: URL}", "ping_before_if": "before: {ping: URL}",
+	"then_ping": "after: {ping: URL}", "ping_on_success": "on_success: {ping: URL}",
+}
+
+type (
+	reader = yamldoc.Reader
+	node   = yamldoc.Node
+)
