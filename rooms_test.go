@@ -28,11 +28,7 @@ type room struct {
 var rooms = map[string]room{
 	"cmd":                {48, 48, 102},
 	"cmd/terminal":       {0, 0, 1},
-	"mutex":              {3, 3, 4},
-	"mutex/redis":        {5, 5, 11},
-	"mutex/sqlstore":     {5, 5, 15},
 	"schedule":           {8, 8, 40},
-	"schedule/cron":      {8, 8, 17},
 	"schedule/process":   {9, 9, 11},
 	"schedule/run":       {19, 17, 72},
 	"schedule/serve":     {17, 17, 44},

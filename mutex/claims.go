@@ -1,8 +1,6 @@
 package mutex
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,58 +11,6 @@ import (
 
 // claimHour names the folder of the claims that end in one hour (UTC). The names sort by time.
 const claimHour = "2006-01-02T15"
-
-// Claim makes a file that only one run can make. The files of one hour share a folder.
-func (f Files) Claim(_ context.Context, key string, until time.Time, holder Holder) error {
-	err := f.claim(key, until, holder)
-	if f.Lenient && statedir.Unwritable(err) {
-		return nil
-	}
-	return err
-}
-
-// claim makes the claim at holder.Since.
-func (f Files) claim(key string, until time.Time, holder Holder) error {
-	path := f.claimPath(key, until)
-	folder := filepath.Dir(path)
-	if err := makeHour(folder, holder.Since); err != nil {
-		return err
-	}
-	text, err := json.Marshal(holder)
-	if err != nil {
-		return err
-	}
-	// link(2) makes the claim with its content or not at all: a claim cannot be half written.
-	draft := filepath.Join(folder, ".draft-"+holder.Run)
-	defer os.Remove(draft)
-	if err := os.WriteFile(draft, text, 0o600); err != nil {
-		return err
-	}
-	err = os.Link(draft, path)
-	if !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	if claimant := claimantAt(path); claimant.Run != holder.Run {
-		return &HeldError{Name: key, Holder: claimant}
-	}
-	return nil
-}
-
-// Claimed returns who has claimed a key; until must be the time that claims of the key give.
-func (f Files) Claimed(key string, until time.Time) (holder Holder, claimed bool, err error) {
-	path := f.claimPath(key, until)
-	if _, err = os.Stat(path); err == nil {
-		return claimantAt(path), true, nil
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	return Holder{}, false, err
-}
-
-func (f Files) claimPath(key string, until time.Time) string {
-	return filepath.Join(f.Dir, "claims", until.UTC().Format(claimHour), fileName(key))
-}
 
 // makeHour makes the folder of an hour. If the folder is new, makeHour sweeps the folders of the
 // other hours.

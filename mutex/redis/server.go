@@ -109,58 +109,6 @@ func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.WithoutCancel(ctx), end)
 }
 
-// query asks all servers at once, and returns the answers. It returns an error if fewer than a
-// majority answered. An error of request counts as an answer only if it is goredis.Nil.
-func query[T any](
-	ctx context.Context, s *Store, request func(context.Context, *server) (T, error),
-) (answers []T, err error) {
-	ctx, cancel := begin(ctx)
-	defer cancel()
-	replies, errs := make([]T, len(s.servers)), make([]error, len(s.servers))
-	mutex.Concurrently(len(s.servers), func(i int) {
-		server := s.servers[i]
-		replies[i], errs[i] = do(ctx, server, func(ctx context.Context) (T, error) { return request(ctx, server) })
-	})
-	var failed []error
-	for i, err := range errs {
-		if err != nil {
-			failed = append(failed, err)
-		} else {
-			answers = append(answers, replies[i])
-		}
-	}
-	return answers, s.outage(failed)
-}
-
-// outage says why no majority has answered; nil if a majority has.
-func (s *Store) outage(failed []error) error {
-	if len(s.servers)-len(failed) >= s.majority {
-		return nil
-	}
-	return join(failed, len(s.servers))
-}
-
-// Risks returns what may go wrong with the settings of the servers, as far as the servers tell.
-func (s *Store) Risks(ctx context.Context) ([]mutex.Risk, error) {
-	found, err := query(ctx, s, func(ctx context.Context, c *server) ([]mutex.Risk, error) {
-		node := c.UniversalClient
-		if cluster, ok := node.(*goredis.ClusterClient); ok {
-			primary, err := cluster.MasterForKey(ctx, s.key("clock"))
-			if err != nil {
-				return nil, err
-			}
-			node = primary
-		}
-		info, err := node.Info(ctx).Result()
-		if goredis.HasErrorPrefix(err, "NOPERM") {
-			return nil, nil
-		}
-		saves, refused := node.ConfigGet(ctx, "save").Result() // a hosted Redis may refuse
-		return c.risks(info, refused != nil || saves["save"] != ""), err
-	})
-	return slices.Concat(found...), err
-}
-
 // risks reads the answer to INFO. saves says that the Redis saves to disk besides its log. A
 // setting that INFO does not mention counts as no risk.
 func (s *server) risks(info string, saves bool) (risks []mutex.Risk) {
@@ -370,3 +318,8 @@ func join(failed []error, servers int) error {
 	}
 	return &e
 }
+
+const (
+	timeout      = 2 * time.Second        // of an operation: connections, repetitions and all servers together
+	closeTimeout = 250 * time.Millisecond // of Close, as mutex.Store promises
+)

@@ -1,12 +1,6 @@
 package sqlstore
 
-import (
-	"cmp"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Statements of both databases. target.sql and fill replace what is in braces:
 //
@@ -126,28 +120,6 @@ UNION ALL SELECT '', 'refuses'::bytea WHERE pg_is_in_recovery() OR current_setti
 	}},
 }
 
-// sql fills the names of tables and the clock into a statement, and numbers the arguments for
-// PostgreSQL.
-func (t *target) sql(statement string) string {
-	withoutSchema := t.prefix[strings.Index(t.prefix, ".")+1:]
-	statement = strings.NewReplacer(
-		"{clock}", strings.ReplaceAll(t.clock, "{now}", t.now),
-		"{now}", t.now,
-		"{entry}", t.prefix+"entry",
-		"{log}", t.prefix+"log",
-		"{version}", t.prefix+"version",
-		"{index}", withoutSchema,
-	).Replace(statement)
-	if t.dialect == mysqlDialect {
-		return statement
-	}
-	parts := strings.Split(statement, "?")
-	for i := range parts[1:] {
-		parts[i] += "$" + strconv.Itoa(i+1)
-	}
-	return strings.Join(parts, "")
-}
-
 // fill replaces the placeholders {names}, {rows} and {values} by lists of n elements. It must be
 // called before target.sql, because {rows} has a {now} and arguments.
 func fill(statement string, n int) string {
@@ -157,15 +129,4 @@ func fill(statement string, n int) string {
 		"{rows}", list("(?, ?, ?, ?, {now} + ?)"),
 		"{values}", list("(?, ?, ?)"),
 	).Replace(statement)
-}
-
-// Tables returns the statements that make the tables for a database of a kind, "postgres" or
-// "mysql". Their names begin with a prefix; "" is the default. ok is false for another kind,
-// and for a prefix that is no name.
-func Tables(kind, prefix string) (text string, ok bool) {
-	t := &target{dialect: dialects[kind], prefix: cmp.Or(prefix, defaultPrefix)}
-	if isValid, _ := regexp.MatchString(prefixPattern, t.prefix); t.dialect == nil || !isValid {
-		return "", false
-	}
-	return t.sql(strings.Join(slices.Concat(t.migrations...), ";\n")) + ";\n", true
 }

@@ -3,22 +3,12 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"net"
-	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"sched/mutex"
-	"sched/schedule/humanize"
 )
 
 // A silence says why, and until when, the database is not asked.
@@ -36,108 +26,6 @@ type answer struct {
 
 // An operation uses one connection. do may call it several times: it must do the same each time.
 type operation func(context.Context, *sql.Conn) ([]answer, error)
-
-// execute executes one statement: see do.
-func (s *Store) execute(ctx context.Context, statement string, args ...any) ([]answer, error) {
-	return s.do(ctx, func(ctx context.Context, c *sql.Conn) ([]answer, error) {
-		return s.query(ctx, c, statement, args...)
-	})
-}
-
-// do runs an operation, and repeats it until the deadline if its error may pass by itself. The
-// error is a *StoreError, or why the context was cancelled.
-func (s *Store) do(ctx context.Context, o operation) ([]answer, error) {
-	begun := time.Now()
-	if silent := s.silent.Load(); silent != nil && begun.Before(silent.until) {
-		return nil, silent.err
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	end, _ := ctx.Deadline()
-	for pause := maxPause / 8; ; pause = min(2*pause, maxPause) {
-		answers, err := s.try(ctx, o)
-		if err == nil {
-			return answers, nil
-		}
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return nil, context.Cause(ctx)
-		}
-		explained, again := s.target.explain(err)
-		if wait := rand.N(pause); again && time.Until(end) > wait+maxPause {
-			time.Sleep(wait)
-			continue
-		}
-		hadTime := time.Since(begun) > timeout/2 // the deadline of the caller may leave the database no time
-		if hadTime {
-			s.silent.Store(&silence{err: explained, until: time.Now().Add(quietTime)})
-		}
-		return nil, explained
-	}
-}
-
-// try runs an operation on a connection. It closes the connection after an error: another server
-// may have taken over.
-func (s *Store) try(ctx context.Context, o operation) (answers []answer, err error) {
-	db, err := s.open()
-	if err != nil {
-		return nil, err
-	}
-	c, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	if err = s.prepare(ctx, c); err == nil {
-		answers, err = o(ctx, c)
-	}
-	if err != nil {
-		c.Raw(func(any) error { return driver.ErrBadConn })
-	}
-	return answers, err
-}
-
-// prepare makes the tables that are missing, and refuses tables of a newer version of sched. After
-// a success it does nothing.
-func (s *Store) prepare(ctx context.Context, c *sql.Conn) error {
-	if s.prepared.Load() {
-		return nil
-	}
-	version, newest := 0, len(s.target.migrations)
-	err := c.QueryRowContext(ctx, s.target.sql(selectVersion)).Scan(&version)
-	if err != nil && !slices.Contains(strings.Fields(missingTableCodes), codeOf(err)) {
-		return err
-	}
-	if version > newest {
-		text := fmt.Sprintf("has tables of a newer sched: version %d, and this one knows %d", version, newest)
-		return s.target.failed(text, "update sched on this server")
-	}
-	for _, statement := range slices.Concat(s.target.migrations[version:]...) {
-		if _, err := c.ExecContext(ctx, s.target.sql(statement)); err != nil {
-			return err
-		}
-	}
-	s.prepared.Store(true)
-	return nil
-}
-
-// query executes a statement on a connection.
-func (s *Store) query(
-	ctx context.Context, c *sql.Conn, statement string, args ...any,
-) (answers []answer, err error) {
-	rows, err := c.QueryContext(ctx, s.target.sql(statement), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var a answer
-		if err := rows.Scan(&a.text, &a.value); err != nil {
-			return nil, err
-		}
-		answers = append(answers, a)
-	}
-	return answers, rows.Err()
-}
 
 // missingTableCodes are the codes of a statement on a table that does not exist.
 const missingTableCodes = "42P01 1146"
@@ -210,37 +98,4 @@ func codeOf(err error) string {
 		return strconv.Itoa(int(my.Number))
 	}
 	return ""
-}
-
-// explain makes an error of a driver one for people, and reports whether to try again.
-func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
-	if errors.As(err, &explained) {
-		return explained, false
-	}
-	text := humanize.Line(err.Error())
-	if password, _ := t.user.Password(); password != "" {
-		text = strings.ReplaceAll(text, password, "***") // a server may quote the password
-	}
-	if code := codeOf(err); code != "" {
-		for _, known := range knownErrors {
-			if slices.Contains(strings.Fields(known.codes), code) {
-				words := strings.NewReplacer("{url}", t.dialect.url, "{primary}", t.dialect.primaryHint)
-				return t.failed(known.text, words.Replace(known.hint)), known.again
-			}
-		}
-		return t.failed("answers: "+text,
-			"its log may say more, and docs/many-servers.md how it should be set up"), false
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		text = errno.Error()
-	}
-	text = ": " + text
-	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
-		text = fmt.Sprintf(" within %s", timeout)
-	}
-	return t.failed("does not answer"+text, "is it running, and is that its host and port, or its socket?"), true
-}
-
-func (t *target) failed(text, hint string) *mutex.StoreError {
-	return &mutex.StoreError{Text: t.String() + " " + text, Hint: hint}
 }

@@ -7,11 +7,18 @@ import (
 	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
@@ -20,6 +27,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"sched/mutex"
+	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 )
 
@@ -226,3 +234,80 @@ func (t *target) postgres(mode, ca string) (driver.Connector, error) {
 	}
 	return stdlib.GetConnector(*c), nil
 }
+
+// sql fills the names of tables and the clock into a statement, and numbers the arguments for
+// PostgreSQL.
+func (t *target) sql(statement string) string {
+	withoutSchema := t.prefix[strings.Index(t.prefix, ".")+1:]
+	statement = strings.NewReplacer(
+		"{clock}", strings.ReplaceAll(t.clock, "{now}", t.now),
+		"{now}", t.now,
+		"{entry}", t.prefix+"entry",
+		"{log}", t.prefix+"log",
+		"{version}", t.prefix+"version",
+		"{index}", withoutSchema,
+	).Replace(statement)
+	if t.dialect == mysqlDialect {
+		return statement
+	}
+	parts := strings.Split(statement, "?")
+	for i := range parts[1:] {
+		parts[i] += "$" + strconv.Itoa(i+1)
+	}
+	return strings.Join(parts, "")
+}
+
+// explain makes an error of a driver one for people, and reports whether to try again.
+func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
+	if errors.As(err, &explained) {
+		return explained, false
+	}
+	text := humanize.Line(err.Error())
+	if password, _ := t.user.Password(); password != "" {
+		text = strings.ReplaceAll(text, password, "***") // a server may quote the password
+	}
+	if code := codeOf(err); code != "" {
+		for _, known := range knownErrors {
+			if slices.Contains(strings.Fields(known.codes), code) {
+				words := strings.NewReplacer("{url}", t.dialect.url, "{primary}", t.dialect.primaryHint)
+				return t.failed(known.text, words.Replace(known.hint)), known.again
+			}
+		}
+		return t.failed("answers: "+text,
+			"its log may say more, and docs/many-servers.md how it should be set up"), false
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		text = errno.Error()
+	}
+	text = ": " + text
+	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
+		text = fmt.Sprintf(" within %s", timeout)
+	}
+	return t.failed("does not answer"+text, "is it running, and is that its host and port, or its socket?"), true
+}
+
+func (t *target) failed(text, hint string) *mutex.StoreError {
+	return &mutex.StoreError{Text: t.String() + " " + text, Hint: hint}
+}
+
+// Tables returns the statements that make the tables for a database of a kind, "postgres" or
+// "mysql". Their names begin with a prefix; "" is the default. ok is false for another kind,
+// and for a prefix that is no name.
+func Tables(kind, prefix string) (text string, ok bool) {
+	t := &target{dialect: dialects[kind], prefix: cmp.Or(prefix, defaultPrefix)}
+	if isValid, _ := regexp.MatchString(prefixPattern, t.prefix); t.dialect == nil || !isValid {
+		return "", false
+	}
+	return t.sql(strings.Join(slices.Concat(t.migrations...), ";\n")) + ";\n", true
+}
+
+const (
+	maxPause       = 200 * time.Millisecond // between two tries of an operation
+	timeout        = 2 * time.Second        // of an operation with all its tries
+	quietTime      = time.Second            // how long a database that did not answer in time is not asked
+	maxConnections = 4                      // of one process
+	maxIdle        = 5 * time.Second        // how long a connection is kept without use
+	maxWorkers     = 2                      // how many workers take rows at the same time, each with a connection
+	maxPruned      = 1000                   // how many rows that have ended one process removes
+	maxRead        = 10_000                 // how many rows of a table are read, whoever wrote them
+)

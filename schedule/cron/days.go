@@ -61,37 +61,6 @@ const shapes = 4 * 7
 
 func (m month) shape() int { return (m.length-28)*7 + int(mod(m.first, 7)) }
 
-// dates are the days that match the fields for day, month and weekday.
-type dates struct {
-	months         set
-	days, weekdays *dayTable
-	either         bool // both day fields are restricted, so one of them is enough
-}
-
-// in returns the due days of a month, from 1. It joins the day fields as Vixie cron does: if one of
-// them starts with *, both must match, else one is enough.
-func (d dates) in(m month) set {
-	if !d.months.has(m.number) {
-		return 0
-	}
-	if d.either {
-		return d.days.in(m) | d.weekdays.in(m)
-	}
-	return d.days.in(m) & d.weekdays.in(m)
-}
-
-// next returns the first due day from one day through another.
-func (d dates) next(day, last int64) (int64, bool) {
-	for day <= last {
-		m, inMonth := monthOf(day)
-		if due, ok := d.in(m).from(inMonth); ok {
-			return m.day(due), m.day(due) <= last
-		}
-		day = m.day(m.length + 1)
-	}
-	return 0, false
-}
-
 // A cycle is every so many days from a first day on, as in "2 weeks from 2026-01-05", which no cron
 // expression can say. The zero cycle means that dates decide.
 type cycle struct {
@@ -163,3 +132,11 @@ func (t times) atTimes() string {
 	}
 	return " at " + strings.Join(words, ", ")
 }
+
+// offsetAt returns how many seconds the wall clock is ahead of UTC at an instant.
+func offsetAt(zone *time.Location, instant int64) int64 {
+	_, offset := time.Unix(instant, 0).In(zone).Zone()
+	return int64(offset)
+}
+
+func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }

@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -307,22 +308,6 @@ var unitWords = sync.OnceValue(func() map[string]string {
 	})
 })
 
-// weekdayWords are the weekdays that a word means. Sunday is 0.
-var weekdayWords = sync.OnceValue(func() map[string][]int {
-	return plurals(map[string][]int{
-		"weekday": {1, 2, 3, 4, 5}, "weekend": {0, 6},
-		"sunday": {0}, "monday": {1}, "tuesday": {2}, "wednesday": {3}, "thursday": {4}, "friday": {5}, "saturday": {6},
-		"sun": {0}, "mon": {1}, "tue": {2}, "wed": {3}, "thu": {4}, "fri": {5}, "sat": {6},
-	})
-})
-
-// isWeekday reports whether a word, in lower case, means one or more weekdays.
-func isWeekday(word string) bool { return weekdayWords()[word] != nil }
-
-// monthWords are the months. Their first three letters are words for them, too.
-var monthWords = []string{"january", "february", "march", "april", "may", "june", "july", "august",
-	"september", "october", "november", "december"}
-
 // foreignWords are words that people write for ours.
 var foreignWords = sync.OnceValue(func() map[string]string {
 	return map[string]string{
@@ -337,15 +322,6 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 		"h": "hours", "hr": "hours", "hrs": "hours", "d": "day", "w": "week",
 	}
 })
-
-// plurals returns the words and their plurals.
-func plurals[T any](words map[string]T) map[string]T {
-	withPlurals := make(map[string]T, 2*len(words))
-	for word, meaning := range words {
-		withPlurals[word], withPlurals[word+"s"] = meaning, meaning
-	}
-	return withPlurals
-}
 
 // An unknownError is about an unknown word. If it can, readFrequency replaces its hint by the whole
 // phrase.
@@ -393,4 +369,277 @@ func nearestWord(word string) (nearest string) {
 		}
 	}
 	return nearest
+}
+
+// counted returns the cron expressions of "5 minutes" and "2 hours at :15". n is the number that
+// the period begins with.
+func (p phrase) counted(n int) ([]string, error) {
+	if len(p.period) == 1 {
+		return nil, newError("%q lacks a unit", p.period[0]).SetHint("write \"%s minutes\", for example", p.period[0])
+	}
+	switch n {
+	case 0:
+		return nil, neverDueError(p.period)
+	case 1:
+		p.period = p.period[1:]
+		return p.crons()
+	}
+	if isWeekday(p.period[1]) {
+		return nil, p.uncountableError(n, p.period[1])
+	}
+	unit, err := p.unit(p.period[1:])
+	if err != nil {
+		return nil, err
+	}
+	c, ok := countable[unit]
+	switch {
+	case !ok:
+		return nil, p.uncountableError(n, unit)
+	case c.perLarger%n != 0:
+		return nil, c.indivisibleError(n, unit)
+	case unit == "hour" && n == c.perLarger:
+		return p.hours("0")
+	case unit == "hour":
+		return p.hours(fmt.Sprintf("*/%d", n))
+	case n == c.perLarger:
+		return p.bare(c.larger)
+	}
+	return p.bare(fmt.Sprintf(c.step, n))
+}
+
+// uncountableError returns the error about "2 weeks": an expression cannot say which weeks these
+// are.
+func (p phrase) uncountableError(n int, unit string) error {
+	unit = strings.TrimSuffix(unit, "s")
+	counted := func(unit string) string {
+		text := fmt.Sprintf("%d %ss from %s", n, unit, exampleDate)
+		if p.at != nil {
+			text += " at " + strings.ReplaceAll(strings.Join(p.at, " "), " ,", ",")
+		}
+		return text
+	}
+	e := newError("%d %ss cannot be told from the calendar alone", n, unit)
+	switch {
+	case unit == "day" && n < 31:
+		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`,
+			counted(unit), n)
+	case unit == "day" || unit == "week":
+		e.SetHint(`write "%s", with a day on which it is due`, counted(unit))
+	case len(weekdayWords()[unit]) == 1:
+		e.SetHint(`write "%s", with the date of a %s on which it is due`, counted("week"), unit)
+	case unit == "month" && n == 3:
+		e.SetHint("write quarter")
+	case unit == "month" && n <= 12:
+		e.SetHint(`write cron: "0 0 1 */%d *", which restarts at each year`, n)
+	default:
+		e.SetHint(everyForms)
+	}
+	return e
+}
+
+// cycle reads a phrase with a "from" that counts days or weeks.
+func (p phrase) cycle() (f frequency, err error) {
+	if f.words, f.days, err = p.cycleLength(); err != nil {
+		return frequency{}, err
+	}
+	if f.from, err = readStart(strings.Join(p.from, " ")); err != nil {
+		return frequency{}, err
+	}
+	f.crons, err = p.everyDay()
+	return f, err
+}
+
+// cycleLength reads "2 weeks", "week" or "10 days", and returns it in days and in these words.
+func (p phrase) cycleLength() (words string, days int, err error) {
+	n, unit := p.multiple()
+	if n == 0 {
+		return "", 0, neverDueError(p.period)
+	}
+	days = n
+	switch unit {
+	case "day": // n is the number of days
+	case "week":
+		days = 7 * n
+	default:
+		return "", 0, notCountedFromDateError(p.period, unit)
+	}
+	if days > maxCycle {
+		return "", 0, newError("%s is longer than ten years", strings.Join(p.period, " ")).
+			SetHint(`write cron: "0 0 1 6 *" for a date in each year`)
+	}
+	if n > 1 {
+		return fmt.Sprintf("%d %ss", n, unit), days, nil
+	}
+	return unit, days, nil
+}
+
+// multiple reads "2 weeks" or "week" as a number of units. For other words the unit is empty.
+func (p phrase) multiple() (n int, unit string) {
+	words := p.period
+	n, counted := digits(words[0])
+	if counted {
+		words = words[1:]
+	} else {
+		n = 1
+	}
+	if len(words) == 1 {
+		unit = unitWords()[words[0]]
+	}
+	return n, unit
+}
+
+// interval reads a phrase that counts minutes or hours from an instant. It reports false for a
+// phrase that counts something else.
+func (p phrase) interval() (f frequency, ok bool, err error) {
+	n, unit := p.multiple()
+	size := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour}[unit]
+	switch {
+	case size == 0:
+		return f, false, nil
+	case n == 0:
+		return f, true, neverDueError(p.period)
+	case n > int(maxCycle*24*time.Hour/size):
+		return f, true, newError("%s is longer than ten years", strings.Join(p.period, " "))
+	}
+	f.interval = time.Duration(n) * size
+	f.from, err = p.instant()
+	return f, true, err
+}
+
+// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00. Without
+// a time it is midnight.
+func (p phrase) instant() (time.Time, error) {
+	if err := p.refuse("on"); err != nil {
+		return time.Time{}, err
+	}
+	words := slices.Concat(p.from, p.at)
+	day, err := readStart(words[0])
+	if err != nil {
+		return time.Time{}, err
+	}
+	switch {
+	case len(words) == 1:
+		return day, nil
+	case len(words) > 2:
+		e := newError("%q is not one date and one time", strings.Join(words, " "))
+		return time.Time{}, e.SetHint("write %s 06:00", exampleDate)
+	}
+	clock, err := time.Parse("15:04", words[1])
+	if err != nil {
+		return time.Time{}, newError("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
+	}
+	return day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute), nil
+}
+
+// monthly reads the days of a month or quarter. The argument is the text of the month field.
+func (p phrase) monthly(months string) ([]string, error) {
+	if p.on == nil {
+		p.on = []string{"1"}
+	}
+	days, err := eachOf(spreadWeekday(p.on), readMonthDay)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(days, func(a, b monthDay) int { return cmp.Compare(a.order, b.order) })
+	var fields [2][]string
+	for _, day := range days {
+		if months != "*" && strings.HasPrefix(day.words, "last ") {
+			return nil, p.lastOfQuarterError(day)
+		}
+		if !slices.Contains(fields[day.field], day.text) {
+			fields[day.field] = append(fields[day.field], day.text)
+		}
+	}
+	field := func(pos int) string { return cmp.Or(strings.Join(fields[pos], ","), "*") }
+	return p.daily(field(inDayField) + " " + months + " " + field(inWeekdayField))
+}
+
+// lastOfQuarterError returns the error about "quarter on last day": that is in the last month of
+// the quarter, and other days are counted in the first.
+func (p phrase) lastOfQuarterError(day monthDay) error {
+	cron := "0 0 " + day.text + " 3,6,9,12 *"
+	if day.field == inWeekdayField {
+		cron = "0 0 * 3,6,9,12 " + day.text
+	}
+	return newError("%q does not go with %q", day.words, strings.Join(p.period, " ")).
+		SetHint("write cron: %q for the %s of a quarter", cron, day.words)
+}
+
+// ofMonth makes "month on first monday" of "first monday of month", whose "of" is the word at an
+// index.
+func (p *phrase) ofMonth(of int) error {
+	days, month := p.period[:of], p.period[of+1:]
+	switch {
+	case p.on != nil:
+		e := newError(`"of" and "on" do not go together`)
+		return e.SetHint(`write "first monday of month" or "month on first monday"`)
+	case len(days) == 0:
+		return newError(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
+	case len(month) == 0:
+		return newError(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
+	}
+	unit := unitWords()[month[0]]
+	if len(month) > 1 || unit != "month" && unit != "quarter" {
+		return newError(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
+			SetHint(`write cron: "0 0 * 6 1#1" for the first Monday of June`)
+	}
+	p.period, p.on = month, days
+	return nil
+}
+
+// ordinalWithoutMonthError returns the error about "first monday", with a hint at what may be
+// meant.
+func (p phrase) ordinalWithoutMonthError() error {
+	ordinal, name := p.period[0], p.period[1]
+	n := 1 + slices.Index(ordinalWords, ordinal)
+	isNumber := n > 1 && ordinal != "last"
+	isDay := len(weekdayWords()[name]) == 1 || !isNumber && (isWeekday(name) || name == "day")
+	switch {
+	case !isDay && isNumber: // "second minute"
+		if _, err := p.counted(n); err != nil {
+			return err
+		}
+		e := newError("%q is not understood", ordinal+" "+name)
+		return e.SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
+	case !isDay: // "first minute"
+		return newError("%q is not understood", ordinal+" "+name).SetHint(everyForms)
+	}
+	e := newError("%q lacks its month", ordinal+" "+name).SetHint(`write "%s %s of month"`, ordinal, name)
+	if isNumber { // "second monday"
+		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, ordinal)
+	}
+	return e
+}
+
+// notCountedFromDateError returns the error about "5 minutes from 2026-01-05" and "month from
+// 2026-01-05".
+func notCountedFromDateError(period []string, unit string) error {
+	if last := period[len(period)-1]; len(period) == 2 && unit == "" && !isWeekday(last) {
+		return unknownWordError(last)
+	}
+	e := newError("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(period, " "))
+	if onDate[unit] != "" {
+		return e.SetHint("write %q", onDate[unit])
+	}
+	return e.SetHint(`write "2 weeks from %s" or "10 days from %s"`, exampleDate, exampleDate)
+}
+
+// readWeekdays reads monday, weekdays or weekends. Sunday is 0.
+func readWeekdays(text string) ([]int, error) {
+	if days := weekdayWords()[text]; days != nil {
+		return days, nil
+	}
+	first, rest, several := strings.Cut(text, " ")
+	if several && isWeekday(first) {
+		clock := clock24(rest)
+		if _, err := readTime(rest); err == nil {
+			clock = rest
+		}
+		if clock != "" {
+			return nil, newError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
+		}
+		return nil, newError("%q cannot follow %q", rest, first).
+			SetHint(`put commas between days, and "at" before the time`)
+	}
+	return nil, unknownWordError(first)
 }

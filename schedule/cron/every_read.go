@@ -1,11 +1,11 @@
 package cron
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // This file reads what is in a phrase: first the days of months and quarters, then times, dates and
@@ -35,40 +35,6 @@ const (
 	firstDay = 1
 	lastDay  = 100 // more than any day, and any ordinal with its weekday
 )
-
-// monthly reads the days of a month or quarter. The argument is the text of the month field.
-func (p phrase) monthly(months string) ([]string, error) {
-	if p.on == nil {
-		p.on = []string{"1"}
-	}
-	days, err := eachOf(spreadWeekday(p.on), readMonthDay)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(days, func(a, b monthDay) int { return cmp.Compare(a.order, b.order) })
-	var fields [2][]string
-	for _, day := range days {
-		if months != "*" && strings.HasPrefix(day.words, "last ") {
-			return nil, p.lastOfQuarterError(day)
-		}
-		if !slices.Contains(fields[day.field], day.text) {
-			fields[day.field] = append(fields[day.field], day.text)
-		}
-	}
-	field := func(pos int) string { return cmp.Or(strings.Join(fields[pos], ","), "*") }
-	return p.daily(field(inDayField) + " " + months + " " + field(inWeekdayField))
-}
-
-// lastOfQuarterError returns the error about "quarter on last day": that is in the last month of
-// the quarter, and other days are counted in the first.
-func (p phrase) lastOfQuarterError(day monthDay) error {
-	cron := "0 0 " + day.text + " 3,6,9,12 *"
-	if day.field == inWeekdayField {
-		cron = "0 0 * 3,6,9,12 " + day.text
-	}
-	return newError("%q does not go with %q", day.words, strings.Join(p.period, " ")).
-		SetHint("write cron: %q for the %s of a quarter", cron, day.words)
-}
 
 var ordinalWords = []string{"first", "second", "third", "fourth", "last"}
 
@@ -154,52 +120,6 @@ func unknownOrdinalError(ordinal, name string) error {
 	}
 	e := newError("%q does not say which %s of the month", ordinal, name)
 	return e.SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
-}
-
-// ofMonth makes "month on first monday" of "first monday of month", whose "of" is the word at an
-// index.
-func (p *phrase) ofMonth(of int) error {
-	days, month := p.period[:of], p.period[of+1:]
-	switch {
-	case p.on != nil:
-		e := newError(`"of" and "on" do not go together`)
-		return e.SetHint(`write "first monday of month" or "month on first monday"`)
-	case len(days) == 0:
-		return newError(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
-	case len(month) == 0:
-		return newError(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
-	}
-	unit := unitWords()[month[0]]
-	if len(month) > 1 || unit != "month" && unit != "quarter" {
-		return newError(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
-			SetHint(`write cron: "0 0 * 6 1#1" for the first Monday of June`)
-	}
-	p.period, p.on = month, days
-	return nil
-}
-
-// ordinalWithoutMonthError returns the error about "first monday", with a hint at what may be
-// meant.
-func (p phrase) ordinalWithoutMonthError() error {
-	ordinal, name := p.period[0], p.period[1]
-	n := 1 + slices.Index(ordinalWords, ordinal)
-	isNumber := n > 1 && ordinal != "last"
-	isDay := len(weekdayWords()[name]) == 1 || !isNumber && (isWeekday(name) || name == "day")
-	switch {
-	case !isDay && isNumber: // "second minute"
-		if _, err := p.counted(n); err != nil {
-			return err
-		}
-		e := newError("%q is not understood", ordinal+" "+name)
-		return e.SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
-	case !isDay: // "first minute"
-		return newError("%q is not understood", ordinal+" "+name).SetHint(everyForms)
-	}
-	e := newError("%q lacks its month", ordinal+" "+name).SetHint(`write "%s %s of month"`, ordinal, name)
-	if isNumber { // "second monday"
-		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, ordinal)
-	}
-	return e
 }
 
 // eachOf reads each of the elements that the words list, with commas between them.
@@ -334,33 +254,27 @@ func readMonth(text string) int {
 	return 1 + slices.IndexFunc(monthWords, func(name string) bool { return text == name || text == name[:3] })
 }
 
-// readWeekdays reads monday, weekdays or weekends. Sunday is 0.
-func readWeekdays(text string) ([]int, error) {
-	if days := weekdayWords()[text]; days != nil {
-		return days, nil
-	}
-	first, rest, several := strings.Cut(text, " ")
-	if several && isWeekday(first) {
-		clock := clock24(rest)
-		if _, err := readTime(rest); err == nil {
-			clock = rest
-		}
-		if clock != "" {
-			return nil, newError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
-		}
-		return nil, newError("%q cannot follow %q", rest, first).
-			SetHint(`put commas between days, and "at" before the time`)
-	}
-	return nil, unknownWordError(first)
-}
+// monthWords are the months. Their first three letters are words for them, too.
+var monthWords = []string{"january", "february", "march", "april", "may", "june", "july", "august",
+	"september", "october", "november", "december"}
 
-// digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
-func digits(text string) (n int, ok bool) {
-	for i := 0; i < len(text); i++ {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		n = min(n*10+int(text[i]-'0'), 1<<24)
+// isWeekday reports whether a word, in lower case, means one or more weekdays.
+func isWeekday(word string) bool { return weekdayWords()[word] != nil }
+
+// weekdayWords are the weekdays that a word means. Sunday is 0.
+var weekdayWords = sync.OnceValue(func() map[string][]int {
+	return plurals(map[string][]int{
+		"weekday": {1, 2, 3, 4, 5}, "weekend": {0, 6},
+		"sunday": {0}, "monday": {1}, "tuesday": {2}, "wednesday": {3}, "thursday": {4}, "friday": {5}, "saturday": {6},
+		"sun": {0}, "mon": {1}, "tue": {2}, "wed": {3}, "thu": {4}, "fri": {5}, "sat": {6},
+	})
+})
+
+// plurals returns the words and their plurals.
+func plurals[T any](words map[string]T) map[string]T {
+	withPlurals := make(map[string]T, 2*len(words))
+	for word, meaning := range words {
+		withPlurals[word], withPlurals[word+"s"] = meaning, meaning
 	}
-	return n, text != ""
+	return withPlurals
 }

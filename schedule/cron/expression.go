@@ -13,6 +13,12 @@ import (
 	"sched/schedule/humanize"
 )
 
+// AtBoot stands for a boot in the place of an expression.
+const AtBoot = "@reboot"
+
+// ByHand is the text of every: for a task that has no times on purpose, because people start it.
+const ByHand = "hand"
+
 // An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds. From
 // ParseEvery it may also be days counted from a date, or an interval. The zero Expression is never
 // due.
@@ -29,33 +35,118 @@ type Expression struct {
 	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (when.go)
 }
 
-// An Error says what is wrong with a frequency or a cron expression. Text quotes the wrong part
-// alone. Hint says what to write instead; it may be empty.
-type Error struct{ Text, Hint string }
+// String returns the expression with macros and H resolved. Parse reads it as an equal Expression,
+// and ParseEvery does so for words.
+func (c Expression) String() string { return c.text }
 
-// Error returns the text without the hint.
-func (e *Error) Error() string { return e.Text }
+// BothDays reports whether day and weekday are both restricted, so that either is enough.
+func (c Expression) BothDays() bool { return c.dates.either }
 
-// newError returns an Error without a hint.
-func newError(format string, args ...any) *Error {
-	return &Error{Text: fmt.Sprintf(format, args...)}
+// StepBothDays reports whether a day field such as */2 stands beside another restriction of days.
+// Both must match then, unlike in Laravel.
+func (c Expression) StepBothDays() bool { return c.stepBoth }
+
+// hasDate reports whether c has a due day in 28 years, after which the calendar repeats.
+func (c *Expression) hasDate() bool {
+	from := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	to := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	_, ok := c.dates.next(dayOf(from), dayOf(to-1))
+	return ok
 }
 
-// SetHint sets what to write instead, and returns e.
-func (e *Error) SetHint(format string, args ...any) *Error {
-	e.Hint = fmt.Sprintf(format, args...)
-	return e
+// The search goes over the wall clock. Its seconds, here called wall seconds, are counted as if the
+// wall clock were UTC, so a search meets neither gaps nor repeated hours. when.go maps wall
+// seconds to instants.
+
+// next returns the first wall second of [from, to) at which c is due.
+func (c *Expression) next(from, to int64) (int64, bool) {
+	for from < to {
+		day, ok := c.nextDay(dayOf(from), dayOf(to-1))
+		if !ok {
+			break
+		}
+		midnight := day * daySeconds
+		if second, ok := c.times.next(max(from-midnight, 0)); ok {
+			return midnight + second, midnight+second < to
+		}
+		from = midnight + daySeconds
+	}
+	return 0, false
 }
 
-// The positions of the fields, which are also gronx's.
-const (
-	secondField = iota
-	minuteField
-	hourField
-	dayField
-	monthField
-	weekdayField
-)
+func (c *Expression) nextDay(day, last int64) (int64, bool) {
+	if c.cycle.days > 0 {
+		return c.cycle.next(day, last)
+	}
+	return c.dates.next(day, last)
+}
+
+// compare compares each field but the seconds with a wall time.
+func (c *Expression) compare(wall time.Time) []Field {
+	if c.cycle.days > 0 {
+		return c.compareCycle(wall)
+	}
+	words := strings.Fields(c.text)
+	words = words[len(words)-5:]
+	field := func(pos, value int, matches bool) Field {
+		return Field{Name: cronFields[pos].name, Text: words[pos-minuteField], Value: value, Matches: matches}
+	}
+	m, day := monthOf(dayOf(wall.Unix()))
+	return []Field{
+		field(minuteField, wall.Minute(), c.times.minutes.has(wall.Minute())),
+		field(hourField, wall.Hour(), c.times.hours.has(wall.Hour())),
+		field(dayField, day, c.dates.days.in(m).has(day)),
+		field(monthField, m.number, c.dates.months.has(m.number)),
+		field(weekdayField, int(wall.Weekday()), c.dates.weekdays.in(m).has(day)),
+	}
+}
+
+// compareCycle compares the fields for the time of day, and the date with the cycle.
+func (c *Expression) compareCycle(wall time.Time) []Field {
+	field := func(pos, value int, due set) Field {
+		return Field{Name: cronFields[pos].name, Text: due.String(), Value: value, Matches: due.has(value)}
+	}
+	words, _, _ := strings.Cut(c.text, " at ")
+	since := dayOf(wall.Unix()) - c.cycle.first
+	return []Field{
+		field(minuteField, wall.Minute(), c.times.minutes),
+		field(hourField, wall.Hour(), c.times.hours),
+		{
+			Name:       "date",
+			Text:       words,
+			Value:      int(since),
+			Matches:    since >= 0 && since%c.cycle.days == 0,
+			comparison: c.cycle.why(since),
+		},
+	}
+}
+
+// Pitfall says what the expression does and its writer can hardly have meant, and what to write
+// instead. The text is "" for an expression without a pitfall. The pitfalls:
+//
+//  1. A * before a single hour or a step of hours, such as "* 3 * * *": each minute of the hour. A
+//     range such as 9-17 is left alone, because work hours are meant. The same goes for seconds
+//     and minutes.
+//  2. A step of which only the first value fits, such as */31 or */12 for months.
+func (c Expression) Pitfall() (text, hint string) {
+	words := strings.Fields(c.text)
+	if c.cycle.days > 0 || c.interval.every > 0 || len(words) < 5 {
+		return "", ""
+	}
+	first := weekdayField + 1 - len(words)
+	for i, word := range words {
+		pos := first + i
+		if text, hint := cronFields[pos].stepPitfall(word); text != "" {
+			return text, hint
+		}
+		if pos < hourField && word == "*" && isNarrow(words[i+1]) {
+			words[i] = "0"
+			return fmt.Sprintf("it is due 60 times, each %s of %s %s",
+				cronFields[pos].name, cronFields[pos+1].name, words[i+1]), "for once write " + strings.Join(words, " ")
+		}
+	}
+	return "", ""
+}
 
 // Parse reads a cron expression or a macro such as @daily. Each H becomes a number made from seed,
 // the task's name, the same in every version of sched. An expression that can never be due is an
@@ -99,17 +190,6 @@ func (fields *canonicalFields) bothDays() bool {
 	return !fields.starred(dayField) && !fields.starred(weekdayField)
 }
 
-// String returns the expression with macros and H resolved. Parse reads it as an equal Expression,
-// and ParseEvery does so for words.
-func (c Expression) String() string { return c.text }
-
-// BothDays reports whether day and weekday are both restricted, so that either is enough.
-func (c Expression) BothDays() bool { return c.dates.either }
-
-// StepBothDays reports whether a day field such as */2 stands beside another restriction of days.
-// Both must match then, unlike in Laravel.
-func (c Expression) StepBothDays() bool { return c.stepBoth }
-
 func (fields *canonicalFields) stepBothDays() bool {
 	free := func(pos int) bool { return fields[pos] == "*" || fields[pos] == "*/1" }
 	return !free(dayField) && !free(weekdayField) && !fields.bothDays()
@@ -120,14 +200,6 @@ func (fields *canonicalFields) clearlyHasDate() bool {
 	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
 	n, isNumber := digits(days)
 	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
-}
-
-// hasDate reports whether c has a due day in 28 years, after which the calendar repeats.
-func (c *Expression) hasDate() bool {
-	from := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	to := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	_, ok := c.dates.next(dayOf(from), dayOf(to-1))
-	return ok
 }
 
 const handHint = "if only people start the task, write `every: hand`"
@@ -142,33 +214,6 @@ func (fields *canonicalFields) impossible(words []string) error {
 	}
 	return newError("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2]).
 		SetHint(handHint)
-}
-
-// The search goes over the wall clock. Its seconds, here called wall seconds, are counted as if the
-// wall clock were UTC, so a search meets neither gaps nor repeated hours. when.go maps wall
-// seconds to instants.
-
-// next returns the first wall second of [from, to) at which c is due.
-func (c *Expression) next(from, to int64) (int64, bool) {
-	for from < to {
-		day, ok := c.nextDay(dayOf(from), dayOf(to-1))
-		if !ok {
-			break
-		}
-		midnight := day * daySeconds
-		if second, ok := c.times.next(max(from-midnight, 0)); ok {
-			return midnight + second, midnight+second < to
-		}
-		from = midnight + daySeconds
-	}
-	return 0, false
-}
-
-func (c *Expression) nextDay(day, last int64) (int64, bool) {
-	if c.cycle.days > 0 {
-		return c.cycle.next(day, last)
-	}
-	return c.dates.next(day, last)
 }
 
 // macros are the macros of crontab(5) and of gronx. @reboot is no time: see When.Boot.
@@ -414,6 +459,45 @@ func evaluateValues(element string, pos int) (due set) {
 	return due
 }
 
+// evaluate reports whether gronx takes a field in canonical form to be due at a time in UTC.
+func evaluate(text string, pos int, at time.Time) bool {
+	var checker gronx.SegmentChecker
+	checker.SetRef(at)
+	due, _ := checker.CheckDue(text, pos)
+	return due
+}
+
+// dates are the days that match the fields for day, month and weekday.
+type dates struct {
+	months         set
+	days, weekdays *dayTable
+	either         bool // both day fields are restricted, so one of them is enough
+}
+
+// in returns the due days of a month, from 1. It joins the day fields as Vixie cron does: if one of
+// them starts with *, both must match, else one is enough.
+func (d dates) in(m month) set {
+	if !d.months.has(m.number) {
+		return 0
+	}
+	if d.either {
+		return d.days.in(m) | d.weekdays.in(m)
+	}
+	return d.days.in(m) & d.weekdays.in(m)
+}
+
+// next returns the first due day from one day through another.
+func (d dates) next(day, last int64) (int64, bool) {
+	for day <= last {
+		m, inMonth := monthOf(day)
+		if due, ok := d.in(m).from(inMonth); ok {
+			return m.day(due), m.day(due) <= last
+		}
+		day = m.day(m.length + 1)
+	}
+	return 0, false
+}
+
 // A dayTable holds the due days of a day field for each shape of a month, evaluated when first
 // needed. Safe for concurrent use: several goroutines that need one entry each evaluate it, and
 // find the same.
@@ -444,10 +528,7 @@ func (t *dayTable) evaluate(m month) (due set) {
 	return due
 }
 
-// evaluate reports whether gronx takes a field in canonical form to be due at a time in UTC.
-func evaluate(text string, pos int, at time.Time) bool {
-	var checker gronx.SegmentChecker
-	checker.SetRef(at)
-	due, _ := checker.CheckDue(text, pos)
-	return due
+// isNarrow reports whether a field has single values or a step, and no range.
+func isNarrow(word string) bool {
+	return word != "*" && word != "*/1" && (!strings.Contains(word, "-") || strings.Contains(word, "/"))
 }

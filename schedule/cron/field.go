@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A cronField is the grammar of one of the six fields of an expression:
@@ -395,4 +396,113 @@ func (f *cronField) unknownError(text, element string) error {
 		e.SetHint("if that is the command, it goes into `command`")
 	}
 	return e
+}
+
+// stepPitfall is Pitfall for a step over the whole field that only the first value fits.
+func (f *cronField) stepPitfall(word string) (text, hint string) {
+	step, ok := strings.CutPrefix(word, "*/")
+	n, isNumber := digits(step)
+	if !ok || !isNumber || f.min+n <= f.stepEnd {
+		return "", ""
+	}
+	return fmt.Sprintf("only %s %d fits the step %s", f.name, f.min, word), fmt.Sprintf("write %d for it", f.min)
+}
+
+// The positions of the fields, which are also gronx's.
+const (
+	secondField = iota
+	minuteField
+	hourField
+	dayField
+	monthField
+	weekdayField
+)
+
+// digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
+func digits(text string) (n int, ok bool) {
+	for i := 0; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = min(n*10+int(text[i]-'0'), 1<<24)
+	}
+	return n, text != ""
+}
+
+// A Field is one field of an expression, compared with the wall clock.
+type Field struct {
+	Name    string // minute, hour, day, month, weekday, date or interval
+	Text    string // of the expression
+	Value   int    // of the clock; Sunday is 0; a date in days from the first, an interval in minutes from its start
+	Matches bool
+
+	comparison string // in words, for a date or an interval; else ""
+}
+
+// String compares the field with the clock in words: "minute 5 is not in */10".
+func (f Field) String() string {
+	if f.comparison != "" {
+		return f.comparison
+	}
+	verb := "is"
+	if !f.Matches {
+		verb = "is not"
+	}
+	meaning := f.meaning()
+	if meaning != "" {
+		meaning = ", " + meaning
+	}
+	return fmt.Sprintf("%s %s in %s%s", f.value(), verb, f.Text, meaning)
+}
+
+// value returns what the clock shows, as people say it: "minute 5", "March", "Saturday".
+func (f Field) value() string {
+	switch f.Name {
+	case "month":
+		return time.Month(f.Value).String()
+	case "weekday":
+		return time.Weekday(f.Value).String()
+	}
+	return f.Name + " " + strconv.Itoa(f.Value)
+}
+
+// meaning explains L, W, # and the numbers of weekdays. It returns "" for a text that needs no
+// explanation.
+func (f Field) meaning() string {
+	text := strings.ToUpper(f.Text)
+	switch {
+	case f.Name == "day" && text == "L":
+		return "the last day of the month"
+	case f.Name == "day" && text == "LW":
+		return "the last working day of the month"
+	case f.Name == "day" && strings.HasSuffix(text, "W") && !strings.Contains(text, ","):
+		return "the working day nearest to day " + strings.TrimSuffix(text, "W")
+	case f.Name == "weekday":
+		return weekdayMeaning(text)
+	}
+	return ""
+}
+
+// weekdayMeaning is meaning for the text of a weekday, in upper case.
+func weekdayMeaning(text string) string {
+	name := func(text string) string {
+		n, err := cronFields[weekdayField].readValue(text, text)
+		if err != nil {
+			return ""
+		}
+		return time.Weekday(n % 7).String()
+	}
+	if day, last := strings.CutSuffix(text, "L"); last && name(day) != "" {
+		return "the last " + name(day) + " of the month"
+	}
+	if day, nth, ok := strings.Cut(text, "#"); ok && name(day) != "" {
+		return name(day) + " number " + nth + " of the month"
+	}
+	if from, to, ok := strings.Cut(text, "-"); ok && len(from) == 1 && len(to) == 1 {
+		return name(from) + " to " + name(to)
+	}
+	if len(text) == 1 && text != "*" {
+		return name(text)
+	}
+	return ""
 }

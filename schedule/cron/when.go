@@ -20,7 +20,6 @@
 package cron
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -131,12 +130,6 @@ func (w When) Texts() (texts []string) {
 	}
 	return texts
 }
-
-// AtBoot stands for a boot in the place of an expression.
-const AtBoot = "@reboot"
-
-// ByHand is the text of every: for a task that has no times on purpose, because people start it.
-const ByHand = "hand"
 
 // IsByHand reports whether the task has no times on purpose.
 func (w When) IsByHand() bool { return w.Every == ByHand }
@@ -319,8 +312,6 @@ func (p offsetPeriod) pass(zone *time.Location, wall int64) int {
 	return 0
 }
 
-func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
-
 // WallClock returns the first instant at which the clock of the zone shows the date and time of
 // wall, to the second. The zone of wall does not matter. For a skipped time it returns the end of
 // the gap.
@@ -338,64 +329,49 @@ func WallClock(wall time.Time, zone *time.Location) (at time.Time, skipped bool)
 	return time.Unix(shown-period.offset, 0).In(zone), false
 }
 
-// An interval ("90 minutes from 2026-01-05 06:00") is a time that comes every so many seconds of
-// elapsed time from a wall time on, whatever the clocks do. The zero interval means that the fields
-// of an expression decide.
-type interval struct {
-	every int64 // from one due instant to the next, in seconds; 0 only in the zero interval
-	from  int64 // the first due time, a wall second
+// Explain says whether w is due in the absolute minute that holds minute, and which fields decide
+// it. It leaves seconds out. In a zone that is not whole minutes from UTC, it takes the minute of
+// the wall clock that begins in the given one. With a Shift the verdicts are about the minute that
+// lies so much earlier, and changes of the clocks are left out.
+func (w When) Explain(minute time.Time) Explanation {
+	if w.Shift == 0 {
+		return w.explain(minute)
+	}
+	plain := w
+	plain.Shift = 0
+	e := plain.explain(minute.Add(-w.Shift))
+	e.Minute, e.Slots, e.Pass, e.Gap = e.Minute.Add(w.Shift), w.Slots(minute), 0, nil
+	return e
 }
 
-// start returns the first due instant. If a wall time comes twice, the first time counts. A wall
-// time that the clocks skip counts as so long after the gap as it lies in it: 02:30 as 03:30.
-func (v interval) start(zone *time.Location) int64 {
-	before, after := v.from-offsetAt(zone, v.from-daySeconds), v.from-offsetAt(zone, v.from+daySeconds)
-	if before+offsetAt(zone, before) != v.from && after+offsetAt(zone, after) == v.from {
-		return after
+func (w When) explain(minute time.Time) Explanation {
+	from := minute.Unix()
+	from -= mod(from, minuteSeconds)
+	p := periodAt(w.zone(), from)
+	wall := ceil(from+p.offset, minuteSeconds)
+	e := Explanation{Minute: time.Unix(from, 0).In(w.zone()), Slots: w.Slots(minute), Pass: p.pass(w.zone(), wall)}
+	if from == p.start && p.firstNew < wall {
+		e.Gap = &Gap{wallTime(p.firstNew), wallTime(wall)}
 	}
-	return before
-}
-
-// offsetAt returns how many seconds the wall clock is ahead of UTC at an instant.
-func offsetAt(zone *time.Location, instant int64) int64 {
-	_, offset := time.Unix(instant, 0).In(zone).Zone()
-	return int64(offset)
-}
-
-// next returns the first due instant at or after from.
-func (v interval) next(zone *time.Location, from int64) int64 {
-	start := v.start(zone)
-	return start + max(0, ceil(from-start, v.every))
-}
-
-// String returns the words that ParseEvery reads.
-func (v interval) String() string {
-	n, unit := v.every/minuteSeconds, "minute"
-	if v.every%hourSeconds == 0 {
-		n, unit = v.every/hourSeconds, "hour"
+	for _, c := range w.Crons {
+		_, due := When{Crons: []Expression{c}, Location: w.Location}.next(from, from+minuteSeconds)
+		v := Verdict{Cron: c, Due: due, Wall: wallTime(wall)}
+		if c.interval.every > 0 {
+			v.Fields = c.interval.explain(w.zone(), from, due)
+			e.Verdicts = append(e.Verdicts, v)
+			continue
+		}
+		if e.Gap != nil {
+			switch t, skipped := c.next(p.firstNew, wall); {
+			case skipped && c.fixed:
+				v.Wall, v.MadeUp = wallTime(t), true
+			case skipped:
+				v.SkippedTime = wallTime(t)
+			}
+		}
+		v.Fields = c.compare(v.Wall)
+		v.FirstPassOnly = !due && len(v.Mismatches()) == 0
+		e.Verdicts = append(e.Verdicts, v)
 	}
-	if n > 1 {
-		unit = fmt.Sprintf("%d %ss", n, unit)
-	}
-	return unit + " from " + v.startText()
-}
-
-// startText returns the first due time as people write it.
-func (v interval) startText() string { return time.Unix(v.from, 0).UTC().Format("2006-01-02 15:04") }
-
-// explain returns the field that tells people why the minute at an instant is due, or is not.
-func (v interval) explain(zone *time.Location, minute int64, due bool) []Field {
-	since := minute + minuteSeconds - 1 - v.start(zone)
-	minutes := (since - mod(since, minuteSeconds)) / minuteSeconds
-	f := Field{Name: "interval", Text: v.String(), Value: int(minutes), Matches: due}
-	not := "not "
-	if due {
-		not = ""
-	}
-	f.comparison = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d",
-		f.Value, v.startText(), not, v.every/minuteSeconds)
-	if f.Value < 0 {
-		f.comparison = "it is before " + v.startText()
-	}
-	return []Field{f}
+	return e
 }
