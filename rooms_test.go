@@ -29,7 +29,6 @@ var rooms = map[string]room{
 	"cmd":                {48, 48, 102},
 	"cmd/terminal":       {0, 0, 1},
 	"schedule":           {8, 8, 40},
-	"schedule/process":   {9, 9, 11},
 	"schedule/run":       {19, 17, 72},
 	"schedule/serve":     {17, 17, 44},
 	"schedule/serve/web": {18, 18, 64},

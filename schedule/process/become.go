@@ -19,10 +19,6 @@ import (
 // BecomeArgument is the only argument of a process of sched that is to become a command (Become).
 const BecomeArgument = "become"
 
-// setupVariable has the setup of such a process, as JSON. It is no argument, because every user may
-// read arguments, and the setup has values of env. The command does not get it.
-const setupVariable = "SCHED_BECOME"
-
 // A setup is what a process of sched does before it becomes a command, if a task has `user`,
 // `group`, `umask`, `nice` or `limits`
 // (docs/internals/decisions.md#sched-itself-becomes-another-user). A process can change no umask

@@ -85,7 +85,7 @@ func TestACgroupIsSweptWhenItsLastProcessIsGone(t *testing.T) {
 	if err != nil || len(left) == 0 {
 		t.Fatalf("it is gone before its last process: %v", err)
 	}
-	process.Family{Groups: []int{p.PID}}.End(t.Context(), 0)
+	process.End(t.Context(), process.Family{Groups: []int{p.PID}}, 0)
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		process.SweepCgroups()
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {

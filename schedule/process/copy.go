@@ -80,30 +80,6 @@ func isNamedPipe(path string) bool {
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
-// CopyOutput makes the copy as the user of the task, because root would follow the links of anybody
-// who can write in that folder
-// (docs/internals/decisions.md#the-copy-of-the-output-is-made-as-the-user). It returns when ctx is
-// done, with the cause of ctx.
-func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *os.File) error {
-	p, err := spec.startAs(setup{Copy: to}, captured)
-	if err != nil {
-		return err
-	}
-	select {
-	case <-p.Done:
-	case <-ctx.Done():
-		syscall.Kill(-p.PID, syscall.SIGKILL)
-		return context.Cause(ctx)
-	}
-	switch {
-	case p.Refusal != "":
-		return errors.New(p.Refusal)
-	case p.ExitCode() != 0:
-		return fmt.Errorf("exit code %d", p.ExitCode())
-	}
-	return nil
-}
-
 // openAsRoot opens a file for writing, for root, and makes the folders that are missing. A symbolic
 // link is followed only when it is root's, and no other user could have put it there: such a link
 // could lead root to any file of the machine. Other users may have the folder and the file itself.

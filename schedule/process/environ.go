@@ -96,3 +96,7 @@ func MachineVariables(env []string, more ...string) []string {
 		return !strings.HasPrefix(name, "LC_") && !slices.Contains(more, name)
 	})
 }
+
+// setupVariable has the setup of such a process, as JSON. It is no argument, because every user may
+// read arguments, and the setup has values of env. The command does not get it.
+const setupVariable = "SCHED_BECOME"

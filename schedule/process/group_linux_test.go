@@ -156,14 +156,14 @@ func TestOnlyWhatTheUserOfTheTaskMaySignalBelongsToARun(t *testing.T) {
 	}
 	for user, uid := range map[string]uint32{"": 0, "1": 1, "12345": 12345} {
 		h := hunt{family: Family{Run: "run-7", Attempt: 1, User: user}}
-		if h.look(); len(h.found) != 1 || h.found[0].PID != pids[uid] {
+		if h.find(); len(h.found) != 1 || h.found[0].PID != pids[uid] {
 			t.Errorf("of user %q are %v, not %d", user, h.found, pids[uid])
 		}
 		if groups := LiveGroups("run-7", user, 0, 0); !slices.Equal(groups, []int{pids[uid]}) {
 			t.Errorf("groups of user %q are %v, not %d", user, groups, pids[uid])
 		}
 	}
-	if left, _ := (Family{Run: "run-7", Attempt: 1, User: "1"}).End(t.Context(), time.Minute); len(left) > 0 {
+	if left, _ := End(t.Context(), Family{Run: "run-7", Attempt: 1, User: "1"}, time.Minute); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
 	for _, uid := range []uint32{0, 12345} {

@@ -144,12 +144,12 @@ func TestThePeakMemoryBeforeTheCommandIsTakenOff(t *testing.T) {
 		{"123456\n", ""},
 		{"123456\nexec /x: permission denied", "exec /x: permission denied"},
 	} {
-		p := &Process{peakBefore: 5}
-		if got := p.readPeak(row.said); got != row.refusal {
+		peak, got := readPeak(row.said)
+		if got != row.refusal {
 			t.Errorf("%q: %q", row.said, got)
 		}
-		if strings.HasPrefix(row.said, "123456\n") != (p.peakBefore == 123456) {
-			t.Errorf("%q: %d", row.said, p.peakBefore)
+		if strings.HasPrefix(row.said, "123456\n") != (peak == 123456) {
+			t.Errorf("%q: %d", row.said, peak)
 		}
 	}
 }

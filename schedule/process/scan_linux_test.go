@@ -37,12 +37,12 @@ func TestEndingAFamilyLooksThroughAllProcessesFourTimes(t *testing.T) {
 	family := Family{Groups: []int{c.Process.Pid}, Run: "run-1", Attempt: 1}
 
 	h, before := hunt{family: family}, reads()
-	if h.look(); len(h.found) == 0 {
+	if h.find(); len(h.found) == 0 {
 		t.Fatal("the command is not found")
 	}
 	scan := reads() - before
 	before = reads()
-	if left, _ := family.End(context.Background(), time.Second); len(left) > 0 {
+	if left, _ := End(context.Background(), family, time.Second); len(left) > 0 {
 		t.Fatalf("%v are left", left)
 	}
 	if scans := float64(reads()-before) / float64(scan); scans > 8 { // the polls of the two processes among them

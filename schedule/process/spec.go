@@ -1,22 +1,15 @@
 package process
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
 	"syscall"
-	"time"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
 )
 
 // A Spec describes a command or a hook of a task that is about to be started, as the user of the
@@ -42,9 +35,6 @@ type Spec struct {
 	// the schedule can be entered, and not Dir.
 	Lenient bool
 }
-
-// Forking is called before a command is forked. Package testing/trace replaces it.
-var Forking = func(Spec) {}
 
 // Start starts the command. It starts a process of sched that becomes the command (Become)
 //
@@ -91,12 +81,6 @@ func (spec Spec) startDirectly() (*Process, error) {
 		keepZombie: spec.KeepZombie,
 		cgroup:     spec.Cgroup,
 	}.spawn()
-}
-
-// runsAsOther reports whether a task runs as another user than sched, or may do so.
-func runsAsOther(as schedule.As) bool {
-	user, err := accountOf(as)
-	return err != nil || user.change && user.uid != os.Geteuid()
 }
 
 // startAs starts a process of sched that becomes the user and then the command (Become). The files
@@ -149,159 +133,35 @@ func (spec Spec) setupEnviron(s setup) []string {
 	return append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
 }
 
-// A Program describes a process that is about to be started.
-type Program struct {
-	Path    string
-	Argv    []string
-	Dir     string
-	Env     []string
-	Output  *os.File   // nil: nowhere
-	Inherit []*os.File // its descriptors 3, 4 and so on
-	Attr    *syscall.SysProcAttr
-	Adopts  bool // it calls BecomeSubreaper
-
-	// The Process reads Process.Refusal from this pipe, and closes it. The pipe is nil for a
-	// process that is the command at once.
-	refusal    *os.File
-	keepZombie bool    // see Spec.KeepZombie
-	cgroup     *Cgroup // in which it starts; nil: where this process is
-}
-
-// spawn starts a program in a group of its own. It finds a relative program from the folder and the
-// PATH of that program, as a shell there would, and not from the folder and the PATH of this
-// process.
-func (p Program) spawn() (*Process, error) {
-	path, err := lookPath(p.Argv[0], p.Dir, p.Env)
+// CopyOutput makes the copy as the user of the task, because root would follow the links of anybody
+// who can write in that folder
+// (docs/internals/decisions.md#the-copy-of-the-output-is-made-as-the-user). It returns when ctx is
+// done, with the cause of ctx.
+func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *os.File) error {
+	p, err := spec.startAs(setup{Copy: to}, captured)
 	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
-		return nil, folderError(p.Dir, fs.ErrNotExist)
-	}
-	p.Path, p.Attr = path, &syscall.SysProcAttr{Setpgid: true}
-	return p.Fork()
-}
-
-// folderError is the error of a command that has no folder to run in. It does not wrap err: a
-// folder that does not exist is not a program that was not found (StartExitCode).
-func folderError(dir string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the folder %s does not exist", dir)
-	}
-	return fmt.Errorf("the folder %s: %v", dir, humanize.WithoutPath(err))
-}
-
-// Fork starts the program at its path. Its stdin is empty.
-func (p Program) Fork() (*Process, error) {
-	var null *os.File
-	err := retryOnShortage(func() (err error) {
-		null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	defer null.Close()
-	output := cmp.Or(p.Output, null)
-	files := []uintptr{null.Fd(), output.Fd(), output.Fd()}
-	for _, file := range p.Inherit {
-		files = append(files, file.Fd())
+	select {
+	case <-p.Done:
+	case <-ctx.Done():
+		syscall.Kill(-p.PID, syscall.SIGKILL)
+		return context.Cause(ctx)
 	}
-	p.cgroup.startIn(p.Attr)
-	var pid int
-	err = retryOnShortage(func() (err error) {
-		started.Lock()
-		defer started.Unlock()
-		from := sinceBoot()
-		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.Attr})
-		if err == nil {
-			started.lives[pid] = &life{from: from, adopts: p.Adopts}
-		}
-		return err
-	})
-	runtime.KeepAlive(output)
-	runtime.KeepAlive(p.Inherit) // until here, or the garbage collector may close what the command inherits
-	if err != nil {
-		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
+	switch {
+	case p.Refusal != "":
+		return errors.New(p.Refusal)
+	case p.ExitCode() != 0:
+		return fmt.Errorf("exit code %d", p.ExitCode())
 	}
-	process := &Process{
-		PID:        pid,
-		Done:       make(chan struct{}),
-		peakBefore: ownPeak(),
-		keepZombie: p.keepZombie && hasSubreaper,
-	}
-	go process.wait(p.refusal)
-	return process, nil
+	return nil
 }
 
-// started has the processes that this process has started, by their ids. It is locked during a
-// fork, so that reapOrphans takes no process for an orphan.
-var started = struct {
-	sync.Mutex
-	lives map[int]*life
-}{lives: map[int]*life{}}
+// Forking is called before a command is forked. Package testing/trace replaces it.
+var Forking = func(Spec) {}
 
-// A life says when a process lived: see sinceBoot.
-type life struct {
-	from, to time.Duration // to is 0 while it lives
-	adopts   bool          // Program.Adopts
-}
-
-// forkExec is the call of the kernel; tests let it fail.
-var forkExec = syscall.ForkExec
-
-// shortagePatience is how long retryOnShortage tries. Otherwise a moment without room would cost a
-// run its hooks for good.
-const shortagePatience = 30 * time.Second
-
-// retryOnShortage calls start, which starts a process or opens a file for one. It calls start again
-// while the machine has no room for another process, or for another open file, for shortagePatience
-// at most.
-func retryOnShortage(start func() error) error {
-	end := time.Now().Add(shortagePatience)
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		err := start()
-		if !isShortage(err) || time.Now().After(end) {
-			return err
-		}
-		time.Sleep(pause)
-	}
-}
-
-// isShortage reports whether an error says that there is no room: EAGAIN and ENOMEM for a process,
-// EMFILE and ENFILE for a file.
-func isShortage(err error) bool {
-	isErrno := func(errno syscall.Errno) bool { return errors.Is(err, errno) }
-	return slices.ContainsFunc([]syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, isErrno)
-}
-
-// errNotFound is the error of a program without a path that no folder of PATH has.
-var errNotFound = errors.New("there is no such command in PATH")
-
-// lookPath finds a program as execvp(3) would in the folder dir with the PATH of env. If env has
-// two PATHs, the last one counts.
-func lookPath(name, dir string, env []string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	path, _ := Lookup(env)("PATH")
-	if file := FindProgram(name, path, dir); file != "" {
-		return file, nil
-	}
-	return "", fmt.Errorf("%s: %w", name, errNotFound)
-}
-
-// FindProgram returns the file of a program in the folders of a PATH. It returns "" if no folder
-// has the program. A relative folder of PATH begins at the folder dir.
-func FindProgram(name, path, dir string) string {
-	for _, folder := range filepath.SplitList(path) {
-		file := filepath.Join(folder, name)
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(dir, file)
-		}
-		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-			return file
-		}
-	}
-	return ""
+// runsAsOther reports whether a task runs as another user than sched, or may do so.
+func runsAsOther(as schedule.As) bool {
+	user, err := accountOf(as)
+	return err != nil || user.change && user.uid != os.Geteuid()
 }

@@ -18,19 +18,18 @@ type member struct {
 	group    int
 }
 
-// look finds the groups that live.
-func (h *hunt) look() {
-	h.found = nil
-	for _, group := range h.family.Groups {
-		if m := (member{Survivor{PID: group}, group}); m.alive() {
-			h.found = append(h.found, m)
+// membersOf returns the groups of the family that live.
+func membersOf(f Family, _ []member, _ bool) (found []member) {
+	for _, group := range f.Groups {
+		if m := (member{Survivor{PID: group}, group}); m.Alive() {
+			found = append(found, m)
 		}
 	}
-	h.looked = true
+	return found
 }
 
-// alive is true for zombies, too. Zombies matter in containers, and there the kernel is Linux.
-func (m member) alive() bool { return syscall.Kill(-m.PID, 0) == nil }
+// isAlive is true for zombies, too. Zombies matter in containers, and there the kernel is Linux.
+func isAlive(group int, _ string) bool { return syscall.Kill(-group, 0) == nil }
 
 // HasGroup reports whether the group lives on: see LiveGroups.
 func HasGroup(_ string, group int) bool { return len(LiveGroups("", "", group, 0)) > 0 }
@@ -39,7 +38,7 @@ func HasGroup(_ string, group int) bool { return len(LiveGroups("", "", group, 0
 // which run a process belongs to. But when a lost run is settled, a process of the run still has
 // its output open, and the kernel gives no number away while its group has processes.
 func LiveGroups(_, _ string, group, _ int) []int {
-	if group != 0 && (member{Survivor: Survivor{PID: group}}).alive() {
+	if group != 0 && isAlive(group, "") {
 		return []int{group}
 	}
 	return nil
@@ -66,8 +65,8 @@ func AdoptOrphans() {}
 // Prints cannot tell without /proc.
 func Prints(int, string) bool { return false }
 
-// Adopt finds no process.
-func Adopt(int) (*Process, bool) { return nil, false }
+// childState finds no child.
+func childState(int) (isChild, isZombie bool) { return false, false }
 
 // ChildGroup finds none.
 func ChildGroup(string, int) (group int) { return 0 }
@@ -76,13 +75,13 @@ func ChildGroup(string, int) (group int) { return 0 }
 func Age(int) time.Duration { return 0 }
 
 // awaitEnd reports that there is no descriptor for a process here.
-func (p *Process) awaitEnd() bool { return false }
+func awaitEnd(int, bool) (e exit, ended bool) { return e, false }
 
-// tryWait waits for the end of the process, and sets how it ended. It reports whether the process
-// has ended, or whether that cannot be known.
-func (p *Process) tryWait(options int) (ended bool) {
-	_, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
-	return err != syscall.EINTR
+// tryWait waits for the end of the process, and returns how it ended. It reports whether the
+// process has ended, or whether that cannot be known.
+func tryWait(pid, options int, _ bool) (e exit, ended bool) {
+	_, err := syscall.Wait4(pid, &e.status, options, &e.usage)
+	return e, err != syscall.EINTR
 }
 
 // Self is the program that runs here.

@@ -178,7 +178,7 @@ func (r *Run) endUnwatched(code *int) state.Row {
 	if len(alive) > 0 {
 		family := process.Family{
 			Groups: alive, Run: result.ID, Attempt: result.Attempt.Number, User: r.task.As.User}
-		survivors, _ := family.End(context.Background(), r.task.KillAfter)
+		survivors, _ := process.End(context.Background(), family, r.task.KillAfter)
 		leaveBehind(&result, survivors)
 		result.Ended = clock.Now()
 	}

@@ -160,7 +160,7 @@ func (s *stopper) signal(a state.Attempt, output string) {
 		s.attempt = a.Number
 		s.ending.Go(func() {
 			family := process.Family{Groups: []int{a.PID}, Run: s.id, Attempt: a.Number, User: s.user}
-			_, s.Killed = family.End(context.Background(), s.killAfter)
+			_, s.Killed = process.End(context.Background(), family, s.killAfter)
 		})
 	}
 }
