@@ -24,6 +24,8 @@ var order = []string{
 	"schedule/yamldoc",
 	"schedule/placement",
 	"schedule",
+	"schedule/assertion",
+	"schedule/lint",
 	"schedule/crontab/vixie",
 	"schedule/crontab",
 	"schedule/load",
@@ -94,7 +96,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron",
+var pure = []string{"schedule", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron",
 	"schedule/humanize", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure lists packages and names that pure packages must not use.

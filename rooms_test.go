@@ -28,7 +28,6 @@ type room struct {
 var rooms = map[string]room{
 	"cmd":                {48, 48, 102},
 	"cmd/terminal":       {0, 0, 1},
-	"schedule":           {8, 8, 40},
 	"schedule/run":       {19, 17, 72},
 	"schedule/serve":     {17, 17, 44},
 	"schedule/serve/web": {18, 18, 64},

@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/assertion"
 	"sched/schedule/cluster"
 	"sched/schedule/doctor"
 	"sched/schedule/humanize"
+	"sched/schedule/lint"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/placement"
@@ -75,7 +77,7 @@ type judgement struct {
 	warnings        []schedule.Problem
 	machineWarnings []schedule.Problem // about this machine
 	notes           []schedule.Problem // they do not count as warnings
-	proofs          []schedule.Proof   // of assertions
+	proofs          []assertion.Proof  // of assertions
 }
 
 // check prints what it says about the schedule, and returns the exit of sched.
@@ -111,7 +113,7 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 		return judgement{}, err
 	}
 	now := a.now()
-	proofs := s.Prove(now, now.AddDate(provenYears, 0, 0))
+	proofs := assertion.Prove(s, now, now.AddDate(provenYears, 0, 0))
 	j := judgement{
 		file:     filepath.Base(s.File),
 		tasks:    len(s.Tasks),
@@ -136,15 +138,15 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	warnings := slices.Concat(
 		s.Warnings,
-		s.WarnHolidaysOver(now),
-		s.WarnNeverRuns(now),
-		s.WarnOverdueAnyway(now),
-		s.WarnPausesOver(now),
-		s.WarnAlwaysPaused(now),
+		lint.HolidaysOver(s, now),
+		lint.NeverRuns(s, now),
+		lint.OverdueAnyway(s, now),
+		lint.PausesOver(s, now),
+		lint.AlwaysPaused(s, now),
 		notify.SharedMonitors(s),
-		s.WarnKeptFromWaiting(now),
-		s.WarnLosesItsMutex(now),
-		schedule.WarnBecomesUser(s),
+		lint.KeptFromWaiting(s, now),
+		lint.LosesItsMutex(s, now),
+		lint.BecomesUser(s),
 	)
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{
@@ -161,8 +163,8 @@ func (a checkCommand) machineWarnings(s *schedule.Schedule, now time.Time) []sch
 	usual := view.Usual(s.StateDir, view.TaskNames(s))
 	before := a.lastValid(s)
 	return slices.Concat(
-		s.WarnSlowForeground(usual, now),
-		s.WarnNeverCatchesUp(usual, now),
+		lint.SlowForeground(s, usual, now),
+		lint.NeverCatchesUp(s, usual, now),
 		a.storeRisks(s),
 		unknownLabels(s),
 		renamedTasks(s, before),
@@ -252,7 +254,7 @@ func (a checkCommand) printJudgement(j judgement) {
 }
 
 // brokenAssertions returns a problem for each assertion that does not hold.
-func brokenAssertions(proofs []schedule.Proof) (problems []schedule.Problem) {
+func brokenAssertions(proofs []assertion.Proof) (problems []schedule.Problem) {
 	for _, p := range proofs {
 		if p.Break != nil {
 			problems = append(problems, schedule.Problem{
@@ -404,7 +406,7 @@ func findingsJSON(problems []schedule.Problem, here bool) []findingJSON {
 	return findings
 }
 
-func proofsJSON(proofs []schedule.Proof) []proofJSON {
+func proofsJSON(proofs []assertion.Proof) []proofJSON {
 	list := []proofJSON{}
 	for _, p := range proofs {
 		proof := proofJSON{Place: p.Place, Text: p.Text, Holds: p.Break == nil, Until: p.To}

@@ -141,7 +141,7 @@ func pausedByFile(s *schedule.Schedule, names []string, now time.Time) (paused [
 		}
 		for _, name := range names {
 			t := s.Task(name)
-			if name == pause.Everything && p.Everything || t != nil && p.IsFor(t) {
+			if name == pause.Everything && p.Everything || t != nil && t.Obeys(p) {
 				paused = append(paused, filePause{name: name, pause: pause.OfFile(p, from, until), place: p.Place})
 			}
 		}

@@ -88,20 +88,6 @@ func TakeLocks[Lock any](task *Task, claim func() error, acquire func() (Lock, e
 	return acquire()
 }
 
-// ClaimKey is the key of the claim of a slot. It does not contain the mutex, which tasks with other
-// slots may share.
-func (s Slot) ClaimKey() string { return s.Task.Name + "@" + s.At.UTC().Format("20060102T150405Z") }
-
-// ClaimedUntil returns until when the claim of a slot is kept, on every server: an hour after the
-// last time at which a tick may start the slot.
-func (s Slot) ClaimedUntil() time.Time {
-	last := s.At
-	if s.Task.RunMissed || s.Task.WaitWhenStoreDown {
-		last = last.Add(s.Task.MissedWithin)
-	}
-	return last.Add(time.Hour)
-}
-
 // SplitBackground separates background from foreground slots. Background tasks start first and
 // beside everything else. Foreground tasks run one after another.
 func SplitBackground(slots []Slot) (background, foreground []Slot) {
@@ -165,20 +151,11 @@ func (o *ForegroundOrder) Reorder(slots []Slot, i int, behind func(Slot) bool) {
 	slices.SortStableFunc(first, func(a, b Slot) int { return o.last[a.Task] - o.last[b.Task] })
 }
 
-// MaxLateness returns the age up to which a slot still runs that could not start in its minute: no
-// tick came, or the store did not answer.
-func (t *Task) MaxLateness() time.Duration {
-	if t.StartDeadline > 0 && !t.RunMissed {
-		return min(t.MissedWithin, t.StartDeadline)
-	}
-	return t.MissedWithin
-}
-
 // CatchUp returns the task as it runs with `missed: all`. Its runs are in the background, and each
 // waits for the runs of earlier slots, because all hold the mutex of the task. If the task itself
 // takes no lock, they hold a mutex of this server, so that they do not wait for runs of other
 // servers. server is "" if no other server shares the store.
-func (t *Task) CatchUp(s *Schedule, server string) *Task {
+func CatchUp(t *Task, s *Schedule, server string) *Task {
 	catchUp := *t
 	catchUp.CatchesUp = true
 	catchUp.Background = true
@@ -192,21 +169,4 @@ func (t *Task) CatchUp(s *Schedule, server string) *Task {
 		catchUp.Mutex += "@" + server
 	}
 	return &catchUp
-}
-
-// GivesWay reports whether a slot is one of several of its minute. Such a slot does not wait,
-// because the next slot is near.
-func (t *Task) GivesWay(at time.Time) bool { return len(t.When.Slots(at)) > 1 }
-
-// WaitsForPause reports whether a slot of the task waits for the end of a pause or a maintenance.
-func (t *Task) WaitsForPause(at time.Time) bool { return t.RunAfterPause && !t.GivesWay(at) }
-
-// WaitUntil returns when a run of a slot that begins to wait at from stops waiting: after MaxWait,
-// or at the slot's StartDeadline if that comes first.
-func (t *Task) WaitUntil(slot, from time.Time) time.Time {
-	until := from.Add(t.MaxWait)
-	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {
-		return latest
-	}
-	return until
 }

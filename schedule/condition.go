@@ -50,47 +50,9 @@ func (c ConditionCommand) Allows(code int) (allows, answered bool) {
 	return (code == 0) == (c.Key == "when"), true
 }
 
-// UnmetCondition says which condition keeps the task from running, or what it lacks, without
-// condition commands.
-func (t *Task) UnmetCondition(at time.Time) string {
-	if t.Lacks != "" {
-		return t.Lacks
-	}
-	return t.Conditions.FirstUnmet(at.In(t.When.Location))
-}
-
 // maxSteps bounds the search of NextRun. A task that is due each minute is searched for a week,
 // and a task that is due each day for 27 years.
 const maxSteps = 10_000
-
-// NextRun returns the first slot after the given time whose conditions of time are met; false if no
-// such slot comes within maxSteps. Condition commands, pauses, maintenance and locks do not count.
-func (t *Task) NextRun(after time.Time) (time.Time, bool) {
-	if t.Lacks != "" {
-		return time.Time{}, false
-	}
-	for range maxSteps {
-		next, ok := t.When.Next(after)
-		if !ok {
-			return time.Time{}, false
-		}
-		if t.UnmetCondition(next) == "" {
-			return next, true
-		}
-		local := next.In(t.When.Location)
-		isUnmetAllDay := !t.Conditions.Days.Contains(local.Weekday()) || t.Conditions.Holidays.On(local) != ""
-		if isUnmetAllDay { // go on at the next midnight
-			year, month, day := local.Date()
-			after = time.Date(year, month, day+1, 0, 0, 0, 0, t.When.Location).Add(-1)
-		} else { // go on at the next minute
-			after = next.Truncate(time.Minute).Add(time.Minute - 1)
-		}
-		if after.Before(next) { // clocks that skip midnight
-			after = next
-		}
-	}
-	return time.Time{}, false
-}
 
 // String returns the conditions as people read them beside the expressions: "weekdays, 8:00-17:00,
 // not 12:00-13:00"; "" for none.
@@ -172,7 +134,8 @@ type Date struct {
 	Day   int
 }
 
-func dateOf(t time.Time) Date {
+// DateOf returns the day of t in its zone.
+func DateOf(t time.Time) Date {
 	year, month, day := t.Date()
 	return Date{year, month, day}
 }
@@ -196,7 +159,7 @@ type Holidays map[Date]string
 // On returns the date and name of the holiday on which at falls, or "". A date with a year wins,
 // unless it has no name.
 func (h Holidays) On(at time.Time) string {
-	day := dateOf(at)
+	day := DateOf(at)
 	name, isHoliday := h[day]
 	if yearlyName, isYearly := h[Date{Month: day.Month, Day: day.Day}]; name == "" && isYearly {
 		name, isHoliday = yearlyName, true

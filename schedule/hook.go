@@ -86,27 +86,6 @@ type Trigger struct {
 	Place Place
 }
 
-// Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
-func (t *Task) Triggers() (triggers []Trigger) {
-	for key, hook := range t.Hooks.All() {
-		if hook.Trigger != "" {
-			triggers = append(triggers, Trigger{From: t.Name, Key: key, Task: hook.Trigger, Place: hook.Place})
-		}
-	}
-	return triggers
-}
-
-// Triggers returns the triggers of all tasks by the task that they start, in file order.
-func (s *Schedule) Triggers() map[string][]Trigger {
-	byTask := map[string][]Trigger{}
-	for _, t := range s.Tasks {
-		for _, trigger := range t.Triggers() {
-			byTask[trigger.Task] = append(byTask[trigger.Task], trigger)
-		}
-	}
-	return byTask
-}
-
 // An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}.
 type Expansion = yamldoc.Expansion
 

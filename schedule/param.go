@@ -63,43 +63,11 @@ func (p Param) String() string {
 	return words
 }
 
-// OnlyByHand reports whether only a person can start the task, because a param has no default.
-func (t *Task) OnlyByHand() bool {
-	return slices.ContainsFunc(t.Params, func(p Param) bool { return p.Default == nil })
-}
-
 // A MissingValueError says that a param without a default has no value.
 type MissingValueError struct{ Task, Param string }
 
 func (e *MissingValueError) Error() string {
 	return fmt.Sprintf("%s needs a value for %s, which has no default", e.Task, e.Param)
-}
-
-// CheckValues returns why no run of the task can have these values of its params; nil if a run can.
-// The hint is for commands, and may be empty.
-func (t *Task) CheckValues(values map[string]string) (hint string, problem error) {
-	var names []string
-	for _, p := range t.Params {
-		names = append(names, p.Name)
-		value, given := values[p.Name]
-		if !given && p.Default == nil {
-			return "`--env " + p.Name + "=…` sets one", &MissingValueError{t.Name, p.Name}
-		}
-		if problem := p.Refuses(value); given && problem != "" {
-			return "", fmt.Errorf("%s of %s: %s", p.Name, t.Name, problem)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if slices.Contains(names, name) {
-			continue
-		}
-		hint = "name it under `params` of the task"
-		if len(names) > 0 {
-			hint = "its params are " + strings.Join(names, ", ")
-		}
-		return hint, fmt.Errorf("%s has no param %s", t.Name, yamldoc.Quote(name))
-	}
-	return "", nil
 }
 
 // WithValues returns the words for an action, followed by the values that somebody set with it, if

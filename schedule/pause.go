@@ -1,8 +1,7 @@
 package schedule
 
 import (
-	"path/filepath"
-	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -45,15 +44,6 @@ type pauseSpan struct {
 
 func (s *pauseSpan) holds(at time.Time) bool {
 	return !at.Before(s.validFrom) && at.Before(s.validUntil)
-}
-
-// IsFor reports whether the pause is for the task.
-func (p *Pause) IsFor(t *Task) bool {
-	if p.Everything {
-		return !t.EvenWhenPaused
-	}
-	hasTag := func(tag string) bool { return slices.Contains(p.Tags, tag) }
-	return slices.Contains(p.Tasks, t.Name) || slices.ContainsFunc(t.Tags, hasTag)
 }
 
 // beginTimes returns the times at which a pause begins that comes again.
@@ -123,18 +113,11 @@ func (p *Pause) String() string {
 	return "from " + MomentText(p.From, p.When.Location) + " until " + MomentText(p.Until, p.When.Location)
 }
 
-// AssignPauses completes the pauses of the file, and gives each task the pauses that are for it.
-func (s *Schedule) AssignPauses() {
-	for _, p := range s.Pauses {
-		p.Everything = len(p.Tasks)+len(p.Tags) == 0
-		p.File = filepath.Base(s.File)
+// MomentText writes a time that the file has, on the wall clock of the zone: a midnight as a date.
+func MomentText(at time.Time, zone *time.Location) string {
+	local := at.In(zone)
+	if local.Format(time.TimeOnly) == "00:00:00" {
+		return local.Format(time.DateOnly)
 	}
-	for _, t := range s.Tasks {
-		t.Pauses = nil
-		for _, p := range s.Pauses {
-			if p.IsFor(t) {
-				t.Pauses = append(t.Pauses, p)
-			}
-		}
-	}
+	return strings.TrimSuffix(local.Format(time.DateTime), ":00")
 }

@@ -21,11 +21,11 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// A Problem makes the schedule invalid, or is one of Schedule.Warnings.
-type Problem = yamldoc.Problem
-
-// A Place is a position in a file of the schedule: file:line:column.
-type Place = yamldoc.Place
+// An Assertion is what the file says of its own due times (package assertion).
+type Assertion struct {
+	Text  string
+	Place Place
+}
 
 // A Schedule is a valid schedule.yaml with everything that it includes.
 type Schedule struct {
@@ -99,12 +99,6 @@ const LookBack = 31 * 24 * time.Hour
 // MaxMissedSlots is how many slots of a gap a task may ask to run at most. Each of them waits as a
 // run, and no more runs of a task wait like that.
 const MaxMissedSlots = 1000
-
-// A Slot is a task and one instant at which it is due, in UTC.
-type Slot struct {
-	Task *Task
-	At   time.Time
-}
 
 // Due returns the slots of the minute that holds at, by instant and then in file order, of active
 // tasks. A slot with unmet conditions is a slot all the same.
@@ -238,4 +232,31 @@ func (s *Schedule) Archive() ([]byte, error) {
 		return nil, errors.New("the schedule was not made from text")
 	}
 	return yamldoc.Pack(s.Sources), nil
+}
+
+// Triggers returns the triggers of all tasks by the task that they start, in file order.
+func (s *Schedule) Triggers() map[string][]Trigger {
+	byTask := map[string][]Trigger{}
+	for _, t := range s.Tasks {
+		for _, trigger := range t.Triggers() {
+			byTask[trigger.Task] = append(byTask[trigger.Task], trigger)
+		}
+	}
+	return byTask
+}
+
+// AssignPauses completes the pauses of the file, and gives each task the pauses that are for it.
+func (s *Schedule) AssignPauses() {
+	for _, p := range s.Pauses {
+		p.Everything = len(p.Tasks)+len(p.Tags) == 0
+		p.File = filepath.Base(s.File)
+	}
+	for _, t := range s.Tasks {
+		t.Pauses = nil
+		for _, p := range s.Pauses {
+			if t.Obeys(p) {
+				t.Pauses = append(t.Pauses, p)
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -241,21 +242,6 @@ type Pool struct {
 	Seats int    `json:"seats"` // how many, at least 1
 }
 
-// A Command is what a task or a hook runs: a list is run as it is, a line is given to the shell.
-type Command struct {
-	Line  string   `json:"line,omitempty"`
-	Shell []string `json:"shell,omitempty"` // of Line
-	List  []string `json:"list,omitempty"`
-}
-
-// Argv returns the program and its arguments.
-func (c Command) Argv() []string {
-	if len(c.List) > 0 {
-		return c.List
-	}
-	return slices.Concat(c.Shell, []string{c.Line})
-}
-
 // As says as whom the commands and hooks of a task run, and with what umask and priority. A field
 // that is empty or nil is inherited from the process of sched. Whether a user exists depends on the
 // machine, so nothing is looked up here.
@@ -276,15 +262,6 @@ type Limits struct {
 
 // NeedsCgroup reports whether a cgroup keeps the limits better than the processes themselves.
 func (l Limits) NeedsCgroup() bool { return l.Memory > 0 || l.CPU > 0 }
-
-// MomentText writes a time that the file has, on the wall clock of the zone: a midnight as a date.
-func MomentText(at time.Time, zone *time.Location) string {
-	local := at.In(zone)
-	if local.Format(time.TimeOnly) == "00:00:00" {
-		return local.Format(time.DateOnly)
-	}
-	return strings.TrimSuffix(local.Format(time.DateTime), ":00")
-}
 
 // Bounds says between which times the task has slots: "from 2026-12-01", "until 2027-01-06 18:00";
 // "" for a task without such bounds.
@@ -322,4 +299,119 @@ func hash(seed string) uint64 {
 	sum ^= sum >> 32
 	sum *= 0x9e3779b97f4a7c15 // FNV alone leaves short seeds close to each other
 	return sum ^ sum>>29
+}
+
+// MaxLateness returns the age up to which a slot still runs that could not start in its minute: no
+// tick came, or the store did not answer.
+func (t *Task) MaxLateness() time.Duration {
+	if t.StartDeadline > 0 && !t.RunMissed {
+		return min(t.MissedWithin, t.StartDeadline)
+	}
+	return t.MissedWithin
+}
+
+// GivesWay reports whether a slot is one of several of its minute. Such a slot does not wait,
+// because the next slot is near.
+func (t *Task) GivesWay(at time.Time) bool { return len(t.When.Slots(at)) > 1 }
+
+// WaitsForPause reports whether a slot of the task waits for the end of a pause or a maintenance.
+func (t *Task) WaitsForPause(at time.Time) bool { return t.RunAfterPause && !t.GivesWay(at) }
+
+// WaitUntil returns when a run of a slot that begins to wait at from stops waiting: after MaxWait,
+// or at the slot's StartDeadline if that comes first.
+func (t *Task) WaitUntil(slot, from time.Time) time.Time {
+	until := from.Add(t.MaxWait)
+	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {
+		return latest
+	}
+	return until
+}
+
+// UnmetCondition says which condition keeps the task from running, or what it lacks, without
+// condition commands.
+func (t *Task) UnmetCondition(at time.Time) string {
+	if t.Lacks != "" {
+		return t.Lacks
+	}
+	return t.Conditions.FirstUnmet(at.In(t.When.Location))
+}
+
+// NextRun returns the first slot after the given time whose conditions of time are met; false if no
+// such slot comes within maxSteps. Condition commands, pauses, maintenance and locks do not count.
+func (t *Task) NextRun(after time.Time) (time.Time, bool) {
+	if t.Lacks != "" {
+		return time.Time{}, false
+	}
+	for range maxSteps {
+		next, ok := t.When.Next(after)
+		if !ok {
+			return time.Time{}, false
+		}
+		if t.UnmetCondition(next) == "" {
+			return next, true
+		}
+		local := next.In(t.When.Location)
+		isUnmetAllDay := !t.Conditions.Days.Contains(local.Weekday()) || t.Conditions.Holidays.On(local) != ""
+		if isUnmetAllDay { // go on at the next midnight
+			year, month, day := local.Date()
+			after = time.Date(year, month, day+1, 0, 0, 0, 0, t.When.Location).Add(-1)
+		} else { // go on at the next minute
+			after = next.Truncate(time.Minute).Add(time.Minute - 1)
+		}
+		if after.Before(next) { // clocks that skip midnight
+			after = next
+		}
+	}
+	return time.Time{}, false
+}
+
+// Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
+func (t *Task) Triggers() (triggers []Trigger) {
+	for key, hook := range t.Hooks.All() {
+		if hook.Trigger != "" {
+			triggers = append(triggers, Trigger{From: t.Name, Key: key, Task: hook.Trigger, Place: hook.Place})
+		}
+	}
+	return triggers
+}
+
+// OnlyByHand reports whether only a person can start the task, because a param has no default.
+func (t *Task) OnlyByHand() bool {
+	return slices.ContainsFunc(t.Params, func(p Param) bool { return p.Default == nil })
+}
+
+// CheckValues returns why no run of the task can have these values of its params; nil if a run can.
+// The hint is for commands, and may be empty.
+func (t *Task) CheckValues(values map[string]string) (hint string, problem error) {
+	var names []string
+	for _, p := range t.Params {
+		names = append(names, p.Name)
+		value, given := values[p.Name]
+		if !given && p.Default == nil {
+			return "`--env " + p.Name + "=…` sets one", &MissingValueError{t.Name, p.Name}
+		}
+		if problem := p.Refuses(value); given && problem != "" {
+			return "", fmt.Errorf("%s of %s: %s", p.Name, t.Name, problem)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		hint = "name it under `params` of the task"
+		if len(names) > 0 {
+			hint = "its params are " + strings.Join(names, ", ")
+		}
+		return hint, fmt.Errorf("%s has no param %s", t.Name, yamldoc.Quote(name))
+	}
+	return "", nil
+}
+
+// Obeys reports whether the pause is for the task.
+func (t *Task) Obeys(p *Pause) bool {
+	if p.Everything {
+		return !t.EvenWhenPaused
+	}
+	hasTag := func(tag string) bool { return slices.Contains(p.Tags, tag) }
+	return slices.Contains(p.Tasks, t.Name) || slices.ContainsFunc(t.Tags, hasTag)
 }

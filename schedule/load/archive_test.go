@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sched/schedule"
+	"sched/schedule/lint"
 )
 
 // sameFromArchive fails unless Archive makes the same schedule of the archive of s, with every task
@@ -26,7 +27,7 @@ func sameFromArchive(t *testing.T, s *schedule.Schedule) {
 		t.Errorf("of the archive\n%s\nit is\n%s\nwant\n%s", text, got, want)
 	}
 	if again.File != s.File || again.Digest != s.Digest ||
-		!reflect.DeepEqual(again.WarnHolidaysOver(farAway), s.WarnHolidaysOver(farAway)) {
+		!reflect.DeepEqual(lint.HolidaysOver(again, farAway), lint.HolidaysOver(s, farAway)) {
 		t.Errorf("of the archive\n%s\nthe file is %s and the digest %s, want %s and %s",
 			text, again.File, again.Digest, s.File, s.Digest)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/lint"
 )
 
 func TestHolidays(t *testing.T) {
@@ -132,7 +133,7 @@ func TestHolidaysOver(t *testing.T) {
 		{"none at all", "", "2099-12-26 15:00:00", ""},
 	} {
 		got := ""
-		for _, p := range load(row.holidays).WarnHolidaysOver(at(row.now)) {
+		for _, p := range lint.HolidaysOver(load(row.holidays), at(row.now)) {
 			got += p.String()
 		}
 		if got != row.want {
@@ -140,7 +141,7 @@ func TestHolidaysOver(t *testing.T) {
 		}
 	}
 	unused := parseTest(t, "holidays: [2001-01-01]\n"+mainTask)
-	if got := unused.WarnHolidaysOver(at("2026-01-01 00:00:00")); len(got) > 0 {
+	if got := lint.HolidaysOver(unused, at("2026-01-01 00:00:00")); len(got) > 0 {
 		t.Errorf("nobody asks for them, and it says %v", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule"
+	"sched/schedule/assertion"
 	"sched/schedule/yamldoc"
 )
 
@@ -348,7 +348,7 @@ func schemaKinds() jsonObject {
 				"("+anyCase("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")+")[sS]?|"+
 				anyCase("weekdays", "weekends")+"|[0-7])$"),
 			object("type", "integer", "minimum", 0, "maximum", 7)), 1),
-		"assertions", oneOrMore(textMatching(schedule.AssertionPattern()), 0),
+		"assertions", oneOrMore(textMatching(assertion.Pattern()), 0),
 		"except", oneOrMore(object("const", "holidays"), 0),
 
 		"hooks", hooksSchema(hookWithout(required("on"), required("sentry"), required("after"))),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/assertion"
 	"sched/schedule/cron"
 	"sched/schedule/yamldoc"
 )
@@ -182,15 +183,14 @@ func setAssertions(l *loader, s *settings, n *node) {
 		if !ok {
 			return false
 		}
-		assertion, err := schedule.ParseAssertion(text, l.PlaceOf(item))
-		if err != nil {
-			examples := strings.Join(schedule.AssertionForms(), "; ")
+		if err := assertion.Check(text); err != nil {
+			examples := strings.Join(assertion.Forms(), "; ")
 			hint := "write one like these: " + examples + "; other lengths are 90s, 30m, 1h30m and 14d"
 			l.Problemf(item, hint, "%s", err)
 			l.wrong.problems++
 			return false
 		}
-		s.Assertions = append(s.Assertions, assertion)
+		s.Assertions = append(s.Assertions, schedule.Assertion{Text: text, Place: l.PlaceOf(item)})
 		return true
 	})
 }

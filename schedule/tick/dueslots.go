@@ -129,7 +129,7 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 			continue
 		}
 		if copies[task] == nil {
-			copies[task] = task.CatchUp(l.Schedule, server)
+			copies[task] = schedule.CatchUp(task, l.Schedule, server)
 		}
 		joined[i].Task = copies[task]
 	}

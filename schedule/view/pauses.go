@@ -132,7 +132,7 @@ func fromSchedule(s *schedule.Schedule, active func(task string) bool, now time.
 			continue
 		}
 		for _, t := range s.Tasks {
-			if active(t.Name) && inFile.IsFor(t) {
+			if active(t.Name) && t.Obeys(inFile) {
 				pauses = append(pauses, taskPauseOf(t.Name, p, now))
 			}
 		}

@@ -1,4 +1,6 @@
-package schedule
+// Package lint warns of tasks and pauses that are valid, but probably do not do what their author
+// meant. It runs nothing.
+package lint
 
 import (
 	"fmt"
@@ -7,27 +9,25 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
 )
 
-// This file warns of tasks and pauses that are valid, but probably do not do what their author
-// meant.
-
-// WarnNeverRuns warns of each active task that will not run again: its times are over (`from`,
+// NeverRuns warns of each active task that will not run again: its times are over (`from`,
 // `until`), or its conditions of time are unmet at every time at which it is due.
-func (s *Schedule) WarnNeverRuns(now time.Time) (warnings []Problem) {
+func NeverRuns(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
 	for t := range s.ActiveTasks() {
 		next, due := t.When.Next(now)
 		if !due {
 			if bounds := t.Bounds(); bounds != "" && len(t.When.Crons) > 0 {
-				warnings = append(warnings, t.Problem(t.boundsKey(),
+				warnings = append(warnings, t.Problem(boundsKey(t),
 					"move its `from` or `until`, or remove the task",
 					"it is never due again: its times are those %s", bounds))
 			}
 			continue
 		}
 		if _, runs := t.NextRun(now); !runs {
-			warnings = append(warnings, t.Problem(t.timingKey(),
+			warnings = append(warnings, t.Problem(timingKey(t),
 				"change the times, or `days`, `between`, `unless_between` and `except`",
 				"it never runs: each time it is due it is kept from it, the next time since it is %s",
 				t.UnmetCondition(next)))
@@ -37,7 +37,7 @@ func (s *Schedule) WarnNeverRuns(now time.Time) (warnings []Problem) {
 }
 
 // timingKey returns the key that says when the task is due.
-func (t *Task) timingKey() string {
+func timingKey(t *schedule.Task) string {
 	if t.When.Every != "" {
 		return "every"
 	}
@@ -45,7 +45,7 @@ func (t *Task) timingKey() string {
 }
 
 // boundsKey returns the key that bounds the times of the task: until, or from if there is no until.
-func (t *Task) boundsKey() string {
+func boundsKey(t *schedule.Task) string {
 	if t.When.Until.IsZero() {
 		return "from"
 	}
@@ -62,10 +62,10 @@ const (
 // maxSlots is how many slots of a task the warnings look at.
 const maxSlots = 200
 
-// WarnSlowForeground warns of each active foreground task that usually takes so long that later
+// SlowForeground warns of each active foreground task that usually takes so long that later
 // tasks start late, or that its tick takes over a minute. usual has the usual durations of tasks,
 // by their names.
-func (s *Schedule) WarnSlowForeground(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
+func SlowForeground(s *schedule.Schedule, usual map[string]time.Duration, now time.Time) (warnings []schedule.Problem) {
 	for i, t := range s.Tasks {
 		took := usual[t.Name]
 		if t.Background || !s.Active(t) || took < slowFrom {
@@ -88,9 +88,9 @@ func (s *Schedule) WarnSlowForeground(usual map[string]time.Duration, now time.T
 	return warnings
 }
 
-// WarnNeverCatchesUp warns of each active task with `missed: all` that usually takes longer than
+// NeverCatchesUp warns of each active task with `missed: all` that usually takes longer than
 // the time from one slot to the next: once it is late, it stays late.
-func (s *Schedule) WarnNeverCatchesUp(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
+func NeverCatchesUp(s *schedule.Schedule, usual map[string]time.Duration, now time.Time) (warnings []schedule.Problem) {
 	for t := range s.ActiveTasks() {
 		first, due := t.NextRun(now)
 		if !due || !t.RunAllMissed {
@@ -107,7 +107,7 @@ func (s *Schedule) WarnNeverCatchesUp(usual map[string]time.Duration, now time.T
 
 // dueWith returns the later tasks that run in the foreground and are due at a time at which t is
 // due.
-func dueWith(s *Schedule, t *Task, later []*Task, now time.Time) (names []string) {
+func dueWith(s *schedule.Schedule, t *schedule.Task, later []*schedule.Task, now time.Time) (names []string) {
 	slots := make([]time.Time, 0, maxSlots)
 	for next, ok := t.When.Next(now); ok && len(slots) < maxSlots; next, ok = t.When.Next(next) {
 		slots = append(slots, next)
@@ -129,15 +129,15 @@ func firstOfNames(names []string) string {
 	return fmt.Sprintf("%s (and %s)", names[0], humanize.Count(len(names)-1, "other"))
 }
 
-// WarnLosesItsMutex warns of each active background task that does not wait for its mutex, and is
+// LosesItsMutex warns of each active background task that does not wait for its mutex, and is
 // due only at times at which a task above it takes the same mutex.
-func (s *Schedule) WarnLosesItsMutex(now time.Time) (warnings []Problem) {
-	takes := func(t *Task) bool { return t.Background && t.WithoutOverlapping && s.Active(t) }
+func LosesItsMutex(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
+	takes := func(t *schedule.Task) bool { return t.Background && t.WithoutOverlapping && s.Active(t) }
 	for i, t := range s.Tasks {
 		if !takes(t) || t.MaxWait > 0 {
 			continue
 		}
-		first := slices.IndexFunc(s.Tasks[:i], func(other *Task) bool {
+		first := slices.IndexFunc(s.Tasks[:i], func(other *schedule.Task) bool {
 			return takes(other) && other.Mutex == t.Mutex && onlyWith(t, other, now)
 		})
 		if first >= 0 {
@@ -152,7 +152,7 @@ func (s *Schedule) WarnLosesItsMutex(now time.Time) (warnings []Problem) {
 
 // onlyWith reports whether t runs only at times at which other runs, too. It looks at maxSlots
 // slots.
-func onlyWith(t, other *Task, now time.Time) bool {
+func onlyWith(t, other *schedule.Task, now time.Time) bool {
 	at, everDue := t.NextRun(now)
 	for n, due := 0, everDue; due && n < maxSlots; n++ {
 		if !slices.ContainsFunc(other.When.Slots(at), at.Equal) || other.UnmetCondition(at) != "" {
@@ -163,14 +163,14 @@ func onlyWith(t, other *Task, now time.Time) bool {
 	return everDue
 }
 
-// WarnOverdueAnyway warns of each active task that will be overdue though it runs at all of its
+// OverdueAnyway warns of each active task that will be overdue though it runs at all of its
 // times: two of them lie further apart than expect.every.
-func (s *Schedule) WarnOverdueAnyway(now time.Time) (warnings []Problem) {
+func OverdueAnyway(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
 	for _, t := range s.Expecting() {
 		if t.Expect.Every == 0 {
 			continue
 		}
-		if last, next, found := t.longGap(now); found {
+		if last, next, found := longGap(t, now); found {
 			zone := t.When.Location
 			warnings = append(warnings, t.Problem("expect.every",
 				"make expect.every longer than the longest time between two runs",
@@ -183,7 +183,7 @@ func (s *Schedule) WarnOverdueAnyway(now time.Time) (warnings []Problem) {
 
 // longGap returns two slots after now between which more time passes than Expect.Every. It looks at
 // maxSlots slots.
-func (t *Task) longGap(now time.Time) (last, next time.Time, found bool) {
+func longGap(t *schedule.Task, now time.Time) (last, next time.Time, found bool) {
 	last, ok := t.NextRun(now)
 	for n := 0; ok && n < maxSlots; n++ {
 		if next, ok = t.NextRun(last); ok && next.Sub(last) > t.Expect.Every {
@@ -194,9 +194,9 @@ func (t *Task) longGap(now time.Time) (last, next time.Time, found bool) {
 	return time.Time{}, time.Time{}, false
 }
 
-// WarnKeptFromWaiting warns of each active task whose slots do not wait for the end of a pause,
+// KeptFromWaiting warns of each active task whose slots do not wait for the end of a pause,
 // though the file says so: it is due several times in a minute (GivesWay).
-func (s *Schedule) WarnKeptFromWaiting(now time.Time) (warnings []Problem) {
+func KeptFromWaiting(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
 	for t := range s.ActiveTasks() {
 		if next, due := t.When.Next(now); due && t.RunAfterPause && t.GivesWay(next) {
 			warnings = append(warnings, t.Problem("missed", "write `missed: once`",
@@ -207,13 +207,13 @@ func (s *Schedule) WarnKeptFromWaiting(now time.Time) (warnings []Problem) {
 	return warnings
 }
 
-// WarnHolidaysOver warns if the newest holiday has passed and a task depends on the holidays.
+// HolidaysOver warns if the newest holiday has passed and a task depends on the holidays.
 // Holidays of every year never pass.
-func (s *Schedule) WarnHolidaysOver(now time.Time) []Problem {
-	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
-	newest, today := s.NewestHoliday, dateOf(now.In(s.Location))
+func HolidaysOver(s *schedule.Schedule, now time.Time) []schedule.Problem {
+	used := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return len(t.Conditions.Holidays) > 0 })
+	newest, today := s.NewestHoliday, schedule.DateOf(now.In(s.Location))
 	if used && newest.Year > 0 && newest.Compare(today) < 0 {
-		return []Problem{{
+		return []schedule.Problem{{
 			Place: s.NewestHolidayAt,
 			Text:  fmt.Sprintf("the newest of the holidays, %s, has passed", newest),
 			Hint:  "add the days to come, or write a day of every year as 12-25",
@@ -222,29 +222,29 @@ func (s *Schedule) WarnHolidaysOver(now time.Time) []Problem {
 	return nil
 }
 
-// WarnPausesOver warns of entries of `pauses` that will never come again.
-func (s *Schedule) WarnPausesOver(now time.Time) (warnings []Problem) {
+// PausesOver warns of entries of `pauses` that will never come again.
+func PausesOver(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
 	for _, p := range s.Pauses {
 		_, _, isInEffect := p.At(now)
 		_, _, comesAgain := p.Next(now)
 		if !isInEffect && !comesAgain {
 			text := fmt.Sprintf("the pause %s is over", p)
-			warnings = append(warnings, Problem{Place: p.Place, Text: text, Hint: "remove it"})
+			warnings = append(warnings, schedule.Problem{Place: p.Place, Text: text, Hint: "remove it"})
 		}
 	}
 	return warnings
 }
 
-// WarnAlwaysPaused warns of each active task whose times all lie in pauses of the file, from now
+// AlwaysPaused warns of each active task whose times all lie in pauses of the file, from now
 // on. It looks at one time of the task in each pause, and at maxSlots pauses.
-func (s *Schedule) WarnAlwaysPaused(now time.Time) (warnings []Problem) {
+func AlwaysPaused(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
 	for t := range s.ActiveTasks() {
 		next, due := t.NextRun(now)
 		if !due || t.RunAfterPause {
 			continue
 		}
-		if first := t.plannedPause(next); first != nil && t.onlyInPauses(next) {
-			warnings = append(warnings, t.Problem(t.timingKey(),
+		if first := plannedPause(t, next); first != nil && onlyInPauses(t, next) {
+			warnings = append(warnings, t.Problem(timingKey(t),
 				"change the times of the task or of the pause, or write `missed: after_pause`",
 				"it never runs: each time it is due it is paused, the next time by the pause %s", first))
 		}
@@ -254,9 +254,9 @@ func (s *Schedule) WarnAlwaysPaused(now time.Time) (warnings []Problem) {
 
 // onlyInPauses reports whether a pause of the file covers the slot at, and the next slot after the
 // end of that pause, and so on for maxSlots pauses.
-func (t *Task) onlyInPauses(at time.Time) bool {
+func onlyInPauses(t *schedule.Task, at time.Time) bool {
 	for n, due := 0, true; due && n < maxSlots; n++ {
-		pause := t.plannedPause(at)
+		pause := plannedPause(t, at)
 		if pause == nil {
 			return false
 		}
@@ -267,7 +267,7 @@ func (t *Task) onlyInPauses(at time.Time) bool {
 }
 
 // plannedPause returns the pause of the file that covers a time of the task; nil for none.
-func (t *Task) plannedPause(at time.Time) *Pause {
+func plannedPause(t *schedule.Task, at time.Time) *schedule.Pause {
 	for _, p := range t.Pauses {
 		if _, _, covers := p.At(at); covers {
 			return p
@@ -276,9 +276,9 @@ func (t *Task) plannedPause(at time.Time) *Pause {
 	return nil
 }
 
-// WarnBecomesUser warns of each active task whose command becomes another user by itself: su(1),
+// BecomesUser warns of each active task whose command becomes another user by itself: su(1),
 // runuser(1) and sudo(8) clear the environment and begin a session, and sudo closes the lock.
-func WarnBecomesUser(s *Schedule) (warnings []Problem) {
+func BecomesUser(s *schedule.Schedule) (warnings []schedule.Problem) {
 	for _, t := range s.Tasks {
 		if program, user := becomes(t.Command); s.Active(t) && t.As.User == "" && isOtherUser(user) {
 			warnings = append(warnings, t.Problem("command",
@@ -302,7 +302,7 @@ var (
 
 // becomes returns the program with which a command becomes another user, and that user. It returns
 // "" if the command does not.
-func becomes(c Command) (program, user string) {
+func becomes(c schedule.Command) (program, user string) {
 	if len(c.List) > 0 {
 		return becomesUser(c.List)
 	}

@@ -1,11 +1,11 @@
-package schedule_test
+package lint_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"sched/schedule"
+	"sched/schedule/lint"
 	"sched/schedule/load"
 )
 
@@ -29,7 +29,7 @@ func TestTasksThatNeverRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(test.task, err)
 		}
-		warnings := s.WarnNeverRuns(now)
+		warnings := lint.NeverRuns(s, now)
 		if len(warnings) > 0 != (test.want != "") ||
 			len(warnings) > 0 && !strings.Contains(warnings[0].Text, test.want) {
 			t.Errorf("%s: %v", test.task, warnings)
@@ -59,7 +59,7 @@ func TestBackgroundTasksThatLoseTheirMutex(t *testing.T) {
 		if err != nil {
 			t.Fatal(second, err)
 		}
-		warnings := s.WarnLosesItsMutex(now)
+		warnings := lint.LosesItsMutex(s, now)
 		if len(warnings) > 0 != warned ||
 			warned && (warnings[0].Task != "b" ||
 				!strings.Contains(warnings[0].Text, "a starts before it and takes their mutex db")) {
@@ -86,12 +86,12 @@ func TestForegroundTasksThatHoldUpOthers(t *testing.T) {
 		"elsewhere": 59 * time.Second,
 	}
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	warnings := s.WarnSlowForeground(usual, now)
+	warnings := lint.SlowForeground(s, usual, now)
 	if len(warnings) != 1 || warnings[0].Task != "slow" || !strings.Contains(warnings[0].Text, "same (and 1 other)") {
 		t.Errorf("%v", warnings)
 	}
 	usual["elsewhere"] = time.Minute
-	if warnings = s.WarnSlowForeground(usual, now); len(warnings) != 2 || warnings[1].Task != "elsewhere" {
+	if warnings = lint.SlowForeground(s, usual, now); len(warnings) != 2 || warnings[1].Task != "elsewhere" {
 		t.Errorf("%v", warnings)
 	}
 }
@@ -109,7 +109,7 @@ func TestTasksThatNeverCatchUp(t *testing.T) {
 	}
 	usual := map[string]time.Duration{"behind": 10 * time.Minute, "quick": 9 * time.Minute,
 		"once": time.Hour, "boot": time.Hour}
-	warnings := s.WarnNeverCatchesUp(usual, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	warnings := lint.NeverCatchesUp(s, usual, time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
 	if len(warnings) != 1 || warnings[0].Text != "it usually takes 10 m 0 s, and is due each 10 m 0 s: with missed: all it never catches up" {
 		t.Errorf("%v", warnings)
 	}
@@ -139,7 +139,7 @@ func TestACommandThatBecomesAnotherUserByItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(test.command, err)
 		}
-		warnings := schedule.WarnBecomesUser(s)
+		warnings := lint.BecomesUser(s)
 		if len(warnings) != min(1, len(test.program)) {
 			t.Errorf("%s: %v", test.command, warnings)
 		} else if len(warnings) > 0 && warnings[0].Hint !=

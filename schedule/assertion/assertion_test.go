@@ -1,4 +1,4 @@
-package schedule_test
+package assertion_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/assertion"
 	"sched/schedule/load"
 )
 
@@ -78,7 +79,7 @@ assert: `
 		{"nobody runs at least every day", "no task is called nobody"},
 		{"never more than 1 of tag nobody in one day", "no task in use with the tag nobody has times in this file"},
 	} {
-		proof := asserting(t, tasks+fmt.Sprintf("[%s]", test.assertion)).Prove(assertFrom, assertTo)[0]
+		proof := assertion.Prove(asserting(t, tasks+fmt.Sprintf("[%s]", test.assertion)), assertFrom, assertTo)[0]
 		why := ""
 		if proof.Break != nil {
 			why = proof.Break.Why
@@ -94,7 +95,7 @@ func TestAnAssertionAboutAllTasksBreaksWhereNoTaskHasTimes(t *testing.T) {
 	const text = `
 tasks: [{name: boot, cron: '@reboot', command: x}]
 assert: all tasks runs at least every day`
-	broken := asserting(t, text).Prove(assertFrom, assertTo)[0].Break
+	broken := assertion.Prove(asserting(t, text), assertFrom, assertTo)[0].Break
 	if want := "no task in use has times in this file"; broken == nil || broken.Why != want {
 		t.Errorf("got %v, want %s", broken, want)
 	}
@@ -143,7 +144,7 @@ func TestProofsAgreeWithAListOfAllStarts(t *testing.T) {
 			"each span": {"b runs at least every " + length, starts.longerThan(span, "b")},
 			"each days": {fmt.Sprintf("b runs at least every %d days", days), starts.moreDaysThan(days, "b")},
 		} {
-			proof := asserting(t, text+"assert: "+judged.text).Prove(assertFrom, assertTo)[0]
+			proof := assertion.Prove(asserting(t, text+"assert: "+judged.text), assertFrom, assertTo)[0]
 			var want, got string
 			if len(judged.breaks) > 0 {
 				want = slices.MinFunc(judged.breaks, time.Time.Compare).UTC().String()

@@ -1,0 +1,144 @@
+// Package assertion reads what a schedule says of its own due times, such as "backup starts between
+// 01:00 and 05:00 every day", and proves it.
+package assertion
+
+import (
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sched/schedule"
+)
+
+// A Proof says whether an assertion holds from From until To.
+type Proof struct {
+	schedule.Assertion
+	From, To time.Time
+	Break    *Break // the first instant that breaks it; nil: it holds
+}
+
+// Prove judges the assertions of the schedule from the minute of from until to. It knows what is
+// written: due times and conditions of time of the tasks that are in use. It knows nothing of
+// condition commands, pauses, locks, late ticks and retries.
+func Prove(s *schedule.Schedule, from, to time.Time) []Proof {
+	from = from.UTC().Truncate(time.Minute)
+	proofs := make([]Proof, len(s.Assertions))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, a := range s.Assertions {
+		group.Go(func() error {
+			broken := proveOne(a, span{Schedule: s, from: from, to: to})
+			proofs[i] = Proof{Assertion: a, From: from, To: to, Break: broken}
+			return nil
+		})
+	}
+	group.Wait()
+	return proofs
+}
+
+func proveOne(a schedule.Assertion, s span) *Break {
+	rule, err := parse(a.Text)
+	if err != nil {
+		return &Break{Why: err.Error()}
+	}
+	return rule.prove(s)
+}
+
+// A form is one kind of assertion. Its grammar matches a whole text, and newRule makes a rule of
+// the words that the named groups of the grammar match.
+type form struct {
+	grammar *regexp.Regexp
+	example string
+	newRule func(words map[string]string) (rule, error)
+}
+
+const (
+	nameWord   = `[A-Za-z0-9][A-Za-z0-9._:/-]*`
+	tasksWords = `(?P<tasks>all tasks|tag \S+|` + nameWord + `)`
+	timeWord   = `(?:[01]?[0-9]|2[0-3]):[0-5][0-9]`
+	windowWord = `between (?P<from>` + timeWord + `) and (?P<to>` + timeWord + `)` +
+		`(?: (?P<zone>UTC|[A-Z][A-Za-z_]+/\S+))?`
+	daysWord = `(?P<days>day|weekday|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)`
+)
+
+// forms returns all kinds of assertions. They are made at the first use, because most ticks read no
+// assertion.
+var forms = sync.OnceValue(func() []form {
+	grammar := func(parts ...string) *regexp.Regexp {
+		return regexp.MustCompile("^" + strings.Join(parts, "") + "$")
+	}
+	return []form{
+		{
+			grammar: grammar(tasksWords, ` starts `, windowWord, `(?: every `, daysWord, `)?`),
+			example: "backup starts between 01:00 and 05:00 Europe/Berlin every day",
+			newRule: newWindowRule,
+		},
+		{
+			grammar: grammar(tasksWords, ` never starts `, windowWord, `(?: on `, daysWord, `s)?`),
+			example: "tag heavy never starts between 08:00 and 18:00 on weekdays",
+			newRule: newNeverRule,
+		},
+		{
+			grammar: grammar(`(?P<second>`, nameWord, `) starts(?: within (?P<length>\S+))?`,
+				` after (?P<first>`, nameWord, `)`),
+			example: "report starts within 4h after backup",
+			newRule: newOrderRule,
+		},
+		{
+			grammar: grammar(`never more than (?P<count>\d{1,6}) of `, tasksWords,
+				` in (?:one (?P<unit>minute|hour|day)|(?P<length>\S+))`),
+			example: "never more than 3 of tag heavy in one minute",
+			newRule: newCountRule,
+		},
+		{
+			grammar: grammar(tasksWords,
+				` runs at least every (?:(?P<daycount>[1-9]\d{0,3}) days?|(?P<unit>minute|hour|day)|(?P<length>\S+))`),
+			example: "cleanup runs at least every 7 days",
+			newRule: newGapRule,
+		},
+	}
+})
+
+// Check returns what is wrong with the text of an assertion. Whether its tasks exist is for Prove.
+func Check(text string) error {
+	_, err := parse(text)
+	return err
+}
+
+func parse(text string) (rule, error) {
+	for _, f := range forms() {
+		match := f.grammar.FindStringSubmatch(text)
+		if match == nil {
+			continue
+		}
+		words := map[string]string{}
+		for i, name := range f.grammar.SubexpNames() {
+			words[name] = match[i]
+		}
+		return f.newRule(words)
+	}
+	return nil, fmt.Errorf("%q has none of the forms of an assertion", text)
+}
+
+// Forms returns an example of each form.
+func Forms() (examples []string) {
+	for _, f := range forms() {
+		examples = append(examples, f.example)
+	}
+	return examples
+}
+
+// Pattern returns a pattern that the texts of all assertions match. It has no named
+// groups, which JSON Schema does not know.
+func Pattern() string {
+	var patterns []string
+	for _, f := range forms() {
+		patterns = append(patterns, f.grammar.String())
+	}
+	return regexp.MustCompile(`\(\?P<\w+>`).ReplaceAllString(strings.Join(patterns, "|"), "(")
+}

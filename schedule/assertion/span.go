@@ -1,0 +1,127 @@
+package assertion
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+)
+
+// A Break is why an assertion does not hold. At is zero if no instant is to blame, as when no task
+// has the name that the assertion gives.
+type Break struct {
+	At  time.Time
+	Why string
+}
+
+// A span is the time for which a rule is proven: from from until to.
+type span struct {
+	*schedule.Schedule
+	from, to time.Time
+}
+
+// starts yields the slots of the task whose conditions of time are met, the oldest first.
+func (s span) starts(t *schedule.Task) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		c := t.Conditions
+		always := c.Days == 0 && len(c.Holidays)+len(c.Between)+len(c.UnlessBetween) == 0
+		for at := range t.When.Forward(s.from, s.to) {
+			if (always || t.UnmetCondition(at) == "") && !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// choose returns the tasks that the words of an assertion mean: "all tasks", "tag heavy" or a name.
+// If no task of that kind is in use, it returns a break.
+func (s span) choose(words string) ([]*schedule.Task, *Break) {
+	if !strings.Contains(words, " ") {
+		t, broken := s.named(words)
+		return []*schedule.Task{t}, broken
+	}
+	var tasks []*schedule.Task
+	tag, isTag := strings.CutPrefix(words, "tag ")
+	for _, t := range s.Tasks {
+		if s.InUse(t) && len(t.When.Crons) > 0 && (!isTag || slices.Contains(t.Tags, tag)) {
+			tasks = append(tasks, t)
+		}
+	}
+	switch {
+	case len(tasks) > 0:
+		return tasks, nil
+	case isTag:
+		return nil, &Break{Why: "no task in use with the " + words + " has times in this file"}
+	}
+	return nil, &Break{Why: "no task in use has times in this file"}
+}
+
+// named returns the task with the name, or a break if the task has no starts that can be proven.
+func (s span) named(name string) (*schedule.Task, *Break) {
+	switch t := s.Task(name); {
+	case t == nil:
+		return nil, &Break{Why: "no task is called " + name}
+	case !s.InUse(t):
+		return nil, &Break{Why: name + " is " + s.Inactive(t)}
+	case len(t.When.Crons) == 0:
+		return nil, &Break{Why: name + " has no times in this file: it starts at boots, or is triggered"}
+	default:
+		return t, nil
+	}
+}
+
+// firstBreak returns the first break that prove finds for one of the tasks that the words mean.
+func (s span) firstBreak(words string, prove func(*schedule.Task) *Break) (first *Break) {
+	tasks, broken := s.choose(words)
+	if broken != nil {
+		return broken
+	}
+	for _, t := range tasks {
+		first = earlier(first, prove(t))
+	}
+	return first
+}
+
+// earlier returns the earlier of two breaks. Nil is no break.
+func earlier(a, b *Break) *Break {
+	if a == nil || b != nil && b.At.Before(a.At) {
+		return b
+	}
+	return a
+}
+
+// breakAt returns a break whose reason ends with its instant.
+func breakAt(at time.Time, zone *time.Location, format string, a ...any) *Break {
+	text := strings.Replace(at.In(zone).Format("Mon 2006-01-02 15:04:05 MST"), ":00 ", " ", 1)
+	return &Break{At: at.UTC(), Why: fmt.Sprintf(format, a...) + " " + text}
+}
+
+// startsBySecond yields each second in which tasks start, in order, with how many do.
+func (s span) startsBySecond(tasks []*schedule.Task) iter.Seq2[time.Time, int] {
+	return func(yield func(time.Time, int) bool) {
+		var counts [secondsAtOnce]int
+		for part := s; part.from.Before(s.to); part.from = part.to {
+			part.to = part.from.Add(secondsAtOnce * time.Second)
+			if part.to.After(s.to) {
+				part.to = s.to
+			}
+			for _, t := range tasks {
+				for at := range part.starts(t) {
+					counts[at.Sub(part.from)/time.Second]++
+				}
+			}
+			for i, count := range counts {
+				if count > 0 && !yield(part.from.Add(time.Duration(i)*time.Second), count) {
+					return
+				}
+			}
+			clear(counts[:])
+		}
+	}
+}
+
+// secondsAtOnce is for how many seconds the starts of all tasks are counted at once: a day.
+const secondsAtOnce = 24 * 60 * 60
