@@ -27,7 +27,7 @@ var output = regexp.MustCompile(`^\t*// (Output|Unordered output):`)
 
 func TestCommentsAreOneHundredColumnsWideAtMost(t *testing.T) {
 	t.Parallel()
-	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_templ.go") }) {
+	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") }) {
 		printed := false
 		for i, line := range strings.Split(text(t, name), "\n") {
 			printed = output.MatchString(line) || printed && strings.HasPrefix(strings.TrimLeft(line, "\t"), "//")
@@ -102,7 +102,7 @@ var refused = []struct {
 
 func TestCommentsAreInPlainWords(t *testing.T) {
 	t.Parallel()
-	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_templ.go") }) {
+	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") }) {
 		for _, c := range comments(t, name) {
 			for _, r := range refused {
 				if found := r.pattern.FindString(c.text); found != "" {
