@@ -21,7 +21,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/placement"
-	"sched/schedule/process"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -126,7 +125,7 @@ func (a checkCommand) judge(o checkOptions) (judgement, error) {
 		j.notes = []schedule.Problem{{Place: s.Pauses[0].Place, Text: note}}
 	}
 	if !o.fileOnly {
-		problems, warnings := unfitTasks(s)
+		problems, warnings := doctor.Unfit(s, os.Environ())
 		j.problems = append(j.problems, problems...)
 		j.machineWarnings = append(warnings, a.machineWarnings(s, now)...)
 		j.notes = append(j.notes, tasksElsewhere(s)...)
@@ -265,34 +264,6 @@ func brokenAssertions(proofs []assertion.Proof) (problems []schedule.Problem) {
 		}
 	}
 	return problems
-}
-
-// unfitTasks returns why active tasks cannot start on this machine (problems), and what they do not
-// find there now (warnings).
-func unfitTasks(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
-	if problem := doctor.StateDirProblem(s); problem != nil {
-		warnings = append(warnings, *problem)
-	}
-	machine := &doctor.Machine{Environ: os.Environ()}
-	for _, t := range s.Tasks {
-		if !s.Active(t) {
-			continue
-		}
-		at := schedule.Problem{Place: t.Place, Task: t.Name}
-		if err := process.CheckAs(t.As); err != nil {
-			at.Text, at.Hint = err.Error(), "the other tasks run, and each run of this one fails"
-			problems = append(problems, at)
-		} else if err := process.CheckEnvFiles(t, os.Environ()); err != nil {
-			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"
-			warnings = append(warnings, at)
-		}
-		if _, err := process.CgroupsHere(); t.Limits.CPU > 0 && err != nil {
-			text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
-			warnings = append(warnings, t.Problem("limits.cpu", doctor.NoCgroupHint, "%s", text))
-		}
-		warnings = append(warnings, machine.Problems(t)...)
-	}
-	return problems, doctor.MergeSame(warnings)
 }
 
 // unknownLabels warns of labels of this machine that cannot be used, if a task asks for labels.

@@ -11,7 +11,6 @@ import (
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
-	"sched/schedule/yamldoc"
 )
 
 type forecastOptions struct {
@@ -172,9 +171,6 @@ func (a forecastCommand) basis(s *schedule.Schedule, from time.Time, o forecastO
 	if err != nil {
 		return nil, err
 	}
-	if err := forecast.CheckSpan(from, span); err != nil {
-		return nil, err
-	}
 	if o.slots && span > maxSlotsSpan {
 		return nil, usage("ask for 24h, or leave --slots out",
 			"%s is too long for a line a slot", humanize.Duration(span))
@@ -190,17 +186,16 @@ func (a forecastCommand) basis(s *schedule.Schedule, from time.Time, o forecastO
 // span returns how long the forecast is, from --until or --for.
 func (a forecastCommand) span(s *schedule.Schedule, from time.Time, o forecastOptions) (time.Duration, error) {
 	if o.until == "" {
-		span, err := yamldoc.ParseDuration(o.span)
-		if err != nil {
-			return 0, usage("write it as 12h or 7d", "%q is not a duration", o.span)
-		}
-		return span, nil
+		return forecast.ReadSpan(from, o.span)
 	}
 	until, err := a.parseTime("until", o.until, s.Location)
-	if err == nil && !until.After(from) {
-		err = usage("", "--until %s is not after the beginning, %s", o.until, humanize.MinuteZone(from, s.Location))
+	switch {
+	case err != nil:
+		return 0, err
+	case !until.After(from):
+		return 0, usage("", "--until %s is not after the beginning, %s", o.until, humanize.MinuteZone(from, s.Location))
 	}
-	return until.Sub(from), err
+	return until.Sub(from), forecast.CheckSpan(from, until.Sub(from))
 }
 
 // slotsOf returns what becomes of each slot.

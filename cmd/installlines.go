@@ -96,7 +96,7 @@ func newMatcher(a *app, s *schedule.Schedule) *matcher {
 		schedule:  s,
 		matched:   map[*schedule.Task]bool{},
 		from:      from,
-		to:        from.AddDate(provenYears, 0, 0),
+		to:        from.AddDate(crontab.ProofYears, 0, 0),
 		calendars: map[string]*vixie.Calendar{},
 		sameTime:  map[string]bool{},
 	}

@@ -202,7 +202,7 @@ func withSettings(s *schedule.Schedule, tasks []view.Task) []listedTask {
 			if !setting.IsSet || setting.Value == nil {
 				continue
 			}
-			value := jsonValue(setting.Value)
+			value := view.SettingJSON(setting.Value)
 			if inherited, ok := settings[setting.Key].([]any); ok { // hooks come from each level
 				value = append(inherited, value.([]any)...)
 			}

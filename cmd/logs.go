@@ -159,8 +159,8 @@ func (a logsCommand) runsInSpan(s *schedule.Schedule, name string, o logsOptions
 		return nil, err
 	}
 	runs := slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Ran() })
-	for _, row := range slices.Concat(matching(lost, q), matching(live, q)) {
-		if !row.Waits() {
+	for _, row := range slices.Concat(lost, live) {
+		if !row.Waits() && q.Matches(row.WithoutOutcome()) {
 			runs = append(runs, row.WithoutOutcome())
 		}
 	}

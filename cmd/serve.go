@@ -16,6 +16,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
+	"sched/schedule/doctor"
 	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/serve"
@@ -298,7 +299,7 @@ func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedul
 	if err != nil {
 		return nil, err
 	}
-	if problems, _ := unfitTasks(s); len(problems) > 0 {
+	if problems, _ := doctor.Unfit(s, os.Environ()); len(problems) > 0 {
 		return nil, &load.InvalidError{Problems: problems, StateDir: s.StateDir}
 	}
 	return s, nil

@@ -179,7 +179,7 @@ type originJSON struct {
 func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 	shown := shownJSON{Name: t.Name, Place: t.Place, Off: s.Inactive(t)}
 	for _, setting := range load.Settings(t) {
-		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
+		row := settingJSON{Key: setting.Key, Value: view.SettingJSON(setting.Value)}
 		if setting.IsSet {
 			row.From = &originJSON{Place: setting.From.Place, In: levelOf(setting.From)}
 		}
@@ -202,85 +202,6 @@ func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 		})
 	}
 	return shown
-}
-
-// jsonValue returns the value of a setting as --json prints it: a duration in seconds, a command as
-// a text or a list.
-func jsonValue(value any) any {
-	switch v := value.(type) {
-	case time.Duration:
-		return v.Seconds()
-	case schedule.Command:
-		return jsonCommand(v)
-	case schedule.Param:
-		return map[string]any{"default": v.Default, "values": v.Values, "pattern": v.Pattern}
-	case []schedule.Hook:
-		hooks := make([]any, len(v))
-		for i, hook := range v {
-			hooks[i] = jsonHook(hook)
-		}
-		return hooks
-	}
-	return value
-}
-
-func jsonCommand(c schedule.Command) any {
-	if len(c.List) > 0 {
-		return c.List
-	}
-	return c.Line
-}
-
-func jsonHook(h schedule.Hook) any {
-	hook := map[string]any{}
-	switch {
-	case h.Trigger != "":
-		hook["trigger"] = h.Trigger
-	case h.Notify == nil:
-		hook["run"] = jsonCommand(h.Run)
-	default:
-		for _, part := range notifyParts(h.Notify) {
-			hook[part.key] = part.value
-		}
-	}
-	if h.After > 0 {
-		hook["after"] = h.After
-	}
-	return hook
-}
-
-// A notifyPart is a key of a notification with its value.
-type notifyPart struct {
-	key   string
-	value any
-}
-
-// text writes the value for people: a list without its brackets.
-func (p notifyPart) text() string {
-	if text, ok := p.value.(string); ok {
-		return text // may have brackets of its own, as in http://[::1]/
-	}
-	text := fmt.Sprint(p.value)
-	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
-}
-
-// notifyParts returns what is set of a notification, in the order of the docs.
-func notifyParts(n *schedule.Notification) (parts []notifyPart) {
-	add := func(key string, value any, isSet bool) {
-		if isSet {
-			parts = append(parts, notifyPart{key: key, value: value})
-		}
-	}
-	add("ping", n.Ping, n.Ping != "")
-	add("webhook", n.Webhook, n.Webhook != "")
-	add("mail", n.Mail, n.Mail != nil)
-	add("sentry", n.Sentry, n.Sentry != "")
-	add("on", n.On, n.On != nil && n.Sentry == "")
-	add("format", n.Format, n.Format != "")
-	add("when", string(n.When), n.When != "")
-	atMost := fmt.Sprintf("%d per %s", n.AtMost.N, humanize.Setting(n.AtMost.Per))
-	add("at_most", atMost, n.AtMost.N > 0)
-	return parts
 }
 
 // valueLines writes the value of a setting for people, in one line or in several lines.
@@ -318,8 +239,8 @@ func hookLines(h schedule.Hook) []string {
 		lines = commandLines(h.Run)
 	default:
 		var parts []string
-		for _, part := range notifyParts(h.Notify) {
-			parts = append(parts, part.key+": "+part.text())
+		for _, part := range view.NotifyParts(h.Notify) {
+			parts = append(parts, part.Key+": "+part.Text())
 		}
 		lines = []string{strings.Join(parts, ", ")}
 	}

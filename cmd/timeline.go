@@ -33,10 +33,12 @@ type timeStep struct {
 
 // printTimeline prints the timeline of the tasks for a span from a time on. It fits the terminal.
 func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
-	basis, err := forecastCommand(a).basis(s, at, forecastOptions{span: span, servers: 1})
+	length, err := forecast.ReadSpan(at, span)
 	if err != nil {
 		return err
 	}
+	basis := forecast.ReadBasis(noDeadline, a.view(s),
+		forecast.Input{Schedule: s, From: at, To: at.Add(length), Servers: 1})
 	out := a.stdout()
 	width := pipeWidth
 	if out.Width() > 0 {

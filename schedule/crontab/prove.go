@@ -13,8 +13,8 @@ import (
 	"sched/schedule/crontab/vixie"
 )
 
-// proofYears is how far a proof goes: after 28 years the calendar repeats.
-const proofYears = 28
+// ProofYears is how far a proof goes: after 28 years the calendar repeats.
+const ProofYears = 28
 
 // A Proof is the comparison of tasks with the lines that they come from.
 type Proof struct {
@@ -43,7 +43,7 @@ type Difference struct {
 // of the clocks. Lines without a zone are in zone.
 func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
 	from = from.UTC().Truncate(time.Minute)
-	p := &Proof{From: from, To: from.AddDate(proofYears, 0, 0)}
+	p := &Proof{From: from, To: from.AddDate(ProofYears, 0, 0)}
 	var pairs []*pair
 	calendars := map[string]*vixie.Calendar{}
 	calendarOf := func(zone *time.Location) *vixie.Calendar {

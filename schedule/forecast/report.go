@@ -16,6 +16,7 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 // A Report is a forecast: the sums of a simulation, with its basis.
@@ -263,6 +264,15 @@ func peakOf(p Peak, unit float64) ForecastPeak {
 
 // UTC is a time as JSON has it.
 func UTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// ReadSpan reads how long a forecast from a time on shall be: 12h, 7d.
+func ReadSpan(from time.Time, text string) (time.Duration, error) {
+	span, err := yamldoc.ParseDuration(text)
+	if err != nil {
+		return 0, view.Fail(view.Invalid, "write it as 12h or 7d", "%q is not a duration", text)
+	}
+	return span, CheckSpan(from, span)
+}
 
 // CheckSpan returns what is wrong with a span of time that is to be foreseen.
 func CheckSpan(from time.Time, span time.Duration) error {

@@ -1,4 +1,4 @@
-package cmd
+package view
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestAPartOfANotificationIsShownWhateverItsType(t *testing.T) {
 		{5, "5"},
 		{true, "true"},
 	} {
-		if got := (notifyPart{"key", row.value}).text(); got != row.want {
+		if got := (NotifyPart{"key", row.value}).Text(); got != row.want {
 			t.Errorf("%#v is shown as %q, want %q", row.value, got, row.want)
 		}
 	}
