@@ -47,8 +47,7 @@ with the first time that breaks it.`,
 		Example: `  sched check
   sched check examples/hooks.yaml
   sched check --strict --file-only   in a build, on another machine than the tasks run on`,
-		Args:              arguments(0, 1),
-		ValidArgsFunction: filesNamed("yaml", "yml", "crontab", "cron"),
+		Args: arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			file := optionalArgument(args)
 			if file != "" && a.config != "" {
@@ -187,7 +186,7 @@ func (a checkCommand) lastValid(s *schedule.Schedule) *schedule.Schedule {
 
 // zoneWarnings warns of a TZ that names no time zone.
 func zoneWarnings(s *schedule.Schedule) []schedule.Problem {
-	text, hint := doctor.ZoneProblem(s, os.Environ(), localZone().String())
+	text, hint := zoneProblem(s)
 	if text == "" {
 		return nil
 	}

@@ -115,8 +115,8 @@ func isCompletion(args []string) bool {
 }
 
 // addCompletions adds completions to the commands. It prints no errors: the person is typing.
-func (a *app) addCompletions(root *cobra.Command) {
-	a.onlyReads()
+func addCompletions(a *app, root *cobra.Command) {
+	a.readOnly = true
 	a.err = io.Discard
 	root.SetErr(io.Discard)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -124,12 +124,15 @@ func (a *app) addCompletions(root *cobra.Command) {
 	ofArguments, ofFlags := argumentCompletions(), flagCompletions()
 	for _, c := range root.Commands() {
 		if completion, ok := ofArguments[c.Name()]; ok {
-			c.ValidArgsFunction = a.completeArgument(completion)
+			c.ValidArgsFunction = completeArgument(a, completion)
+		}
+		if c.Name() == "check" {
+			c.ValidArgsFunction = filesNamed("yaml", "yml", "crontab", "cron")
 		}
 		for flag, words := range ofFlags {
-			completeFlag(c, flag, a.completeValue(words))
+			completeFlag(c, flag, completeValue(a, words))
 		}
-		completeFlag(c, "env", a.completeParam)
+		completeFlag(c, "env", completeParam(a))
 		completeFlag(c, "prometheus", filesNamed("prom"))
 	}
 }
@@ -147,7 +150,7 @@ func filesNamed(endings ...string) cobra.CompletionFunc {
 }
 
 // completeArgument offers the words that are not among the arguments yet.
-func (a *app) completeArgument(completion argumentCompletion) cobra.CompletionFunc {
+func completeArgument(a *app, completion argumentCompletion) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= completion.most && !c.Flags().Changed(completion.unlimitedWith) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -157,16 +160,18 @@ func (a *app) completeArgument(completion argumentCompletion) cobra.CompletionFu
 }
 
 // completeValue offers words for the value of a flag.
-func (a *app) completeValue(words wordList) cobra.CompletionFunc {
+func completeValue(a *app, words wordList) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return matches(words(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeParam completes KEY=VALUE of a param. No blank follows: a value may come behind KEY=.
-func (a *app) completeParam(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	words := completer{a}.params(args)
-	return matches(words, typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+func completeParam(a *app) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		words := completer{a}.params(args)
+		return matches(words, typed, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
 }
 
 // matches returns the words that begin with what was typed and are not among the arguments yet.

@@ -72,11 +72,6 @@ func (f *scheduleFile) options() load.Options {
 	}
 }
 
-// onlyReads says that the command only reads. Such a command writes nothing, neither into the state
-// folder nor to the store. It works for everybody who may read the files. Root looks at the
-// schedule of another user as that user (becomeOwner).
-func (f *scheduleFile) onlyReads() { f.readOnly = true }
-
 // harmless are the variables that root keeps to look as another user: how to print, and which
 // schedule and server are meant.
 var harmless = []string{
@@ -119,6 +114,24 @@ func becomeUser(uid int) error {
 		os.Setenv(name, value)
 	}
 	return nil
+}
+
+// loadAs loads the schedule with the rights and the variables that root would have as another user.
+// invalid says what is wrong with the file.
+func (f *scheduleFile) loadAs(uid int) (s *schedule.Schedule, invalid, err error) {
+	file, err := f.findConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = process.AsUser(uid, os.Environ(), harmless, func(lookup func(string) (string, bool)) {
+		options := f.options()
+		options.Getenv = lookup
+		s, invalid = load.File(file, options)
+	})
+	if err == nil && invalid == nil {
+		f.zones = view.Zones(s, localZone())
+	}
+	return s, invalid, err
 }
 
 // load finds and loads the schedule. If the schedule is invalid, the error is a *load.InvalidError.
@@ -190,9 +203,15 @@ func zoneOfTicks(s *schedule.Schedule) *time.Location {
 	return zone
 }
 
-// loadToShow loads the schedule as loadLastValid does. It prints that the file is invalid, or that
-// lines of a crontab cannot run.
+// loadToShow loads the schedule for a command that only reads, as loadLastValid does. It prints
+// that the file is invalid, or that lines of a crontab cannot run.
 func (f *scheduleFile) loadToShow() (*schedule.Schedule, error) {
+	f.readOnly = true
+	return f.loadAndWarn()
+}
+
+// loadAndWarn loads the schedule for loadToShow and loadToChange.
+func (f *scheduleFile) loadAndWarn() (*schedule.Schedule, error) {
 	s, invalid, err := f.loadLastValid()
 	if err != nil {
 		return nil, err
@@ -211,7 +230,7 @@ func (f *scheduleFile) loadToShow() (*schedule.Schedule, error) {
 // loadToChange loads the schedule as loadToShow does, for commands that write into the state
 // folder. It refuses a folder that ticks would refuse.
 func (f *scheduleFile) loadToChange() (*schedule.Schedule, error) {
-	s, err := f.loadToShow()
+	s, err := f.loadAndWarn()
 	if err != nil {
 		return nil, err
 	}

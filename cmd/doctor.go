@@ -42,7 +42,7 @@ host of a container can mend, as of its clock, does not count.`,
 }
 
 func (a doctorCommand) examine(asJSON bool) error {
-	a.onlyReads()
+	a.readOnly = true
 	a.wantOrigins = true // the checks name the place of a setting
 	subject, err := a.subject()
 	if err != nil {

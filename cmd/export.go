@@ -38,7 +38,6 @@ If a task has a user, each line has one, as in /etc/cron.d.`,
 
 // export prints the crontab to stdout or writes it to a file. Everything else goes to stderr.
 func (a exportCommand) export(output string) error {
-	a.onlyReads()
 	a.wantOrigins = true
 	s, err := a.loadToShow()
 	if err != nil {

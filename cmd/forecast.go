@@ -74,7 +74,6 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.onlyReads()
 	s, err := a.loadToShow()
 	if err != nil {
 		return err

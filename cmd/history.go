@@ -95,7 +95,6 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.onlyReads()
 	s, err := a.loadToShow()
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func (a importCommand) importCrontab(o importOptions) error {
 			return usage(hint, "%s: %s", source.Name, problem)
 		}
 	}
-	a.onlyReads()
+	a.readOnly = true
 	a.system = o.system
 	s := a.convert(sources, o)
 	a.printFindings(s)

@@ -81,7 +81,7 @@ type change struct {
 }
 
 func (a installCommand) install(o installOptions) error {
-	if err := o.check(); err != nil {
+	if err := o.check(a.system); err != nil {
 		return err
 	}
 	s, err := a.loadFor(o.user)
@@ -172,21 +172,9 @@ func (a installCommand) loadFor(name string) (*schedule.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := a.findConfig()
-	if err != nil {
-		return nil, err
-	}
-	var invalid error
-	err = process.AsUser(uid, os.Environ(), harmless, func(lookup func(string) (string, bool)) {
-		options := a.options()
-		options.Getenv = lookup
-		s, invalid = load.File(file, options)
-	})
+	s, invalid, err := a.loadAs(uid)
 	if err != nil {
 		return nil, failed("", "root cannot read it as %s: %w", name, err)
-	}
-	if invalid == nil {
-		a.zones = view.Zones(s, localZone())
 	}
 	return s, invalid
 }
@@ -202,9 +190,9 @@ func numberOf(name string) (int, error) {
 
 // check refuses flags of install and uninstall that are not known, not allowed, or do not go
 // together.
-func (o installOptions) check() error {
+func (o installOptions) check(isSystem bool) error {
 	switch {
-	case os.Getenv(systemVariable) != "":
+	case isSystem:
 		return usage("write `# sched: system` at the top of the crontab, and an empty line below it",
 			"what is installed has no --system")
 	case o.systemd != "" && o.systemd != "timer" && o.systemd != "work":
@@ -317,7 +305,7 @@ schedules stay.`,
 // uninstall takes the schedule out of every place that has it. The schedule may be invalid, or
 // gone.
 func (a installCommand) uninstall(o installOptions) error {
-	if err := o.check(); err != nil {
+	if err := o.check(a.system); err != nil {
 		return err
 	}
 	file, err := a.findConfig()

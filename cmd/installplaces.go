@@ -249,12 +249,9 @@ func backupFolder() (string, error) {
 	if os.Geteuid() == 0 {
 		return rootBackups, nil
 	}
-	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
-		return filepath.Join(state, "sched/crontabs"), nil
-	}
-	home, err := os.UserHomeDir()
+	folder, err := stateHome()
 	if err != nil {
 		return "", fmt.Errorf("there is no place for a copy of the crontab: %w", err)
 	}
-	return filepath.Join(home, ".local/state/sched/crontabs"), nil
+	return filepath.Join(folder, "sched/crontabs"), nil
 }

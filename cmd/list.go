@@ -99,7 +99,6 @@ func (a listCommand) list(o listOptions) error {
 // readSchedule returns the schedule, shown in the zone of --timezone. It refuses tags and names
 // that no task has.
 func (a listCommand) readSchedule(o listOptions) (*schedule.Schedule, error) {
-	a.onlyReads()
 	a.wantOrigins = o.json
 	s, err := a.loadToShow()
 	if err != nil {

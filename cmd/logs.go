@@ -96,7 +96,6 @@ func (a logsCommand) logs(names []string, o logsOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	a.onlyReads()
 	s, err := a.loadToShow()
 	if err != nil {
 		return err
@@ -193,7 +192,7 @@ func (a logsCommand) logsOf(s *schedule.Schedule, row state.Row, o logsOptions) 
 		out, errs = harmlessOn(out, humanize.Plain), harmlessOn(errs, humanize.Plain)
 	}
 	if isLive := row.Outcome == ""; o.follow && isLive {
-		row, err = a.follow(out, s, row, o.lines)
+		row, err = follow(a.app, out, s, row, o.lines)
 	} else {
 		err = copyFile(out, path, o.lines)
 	}
@@ -238,7 +237,7 @@ func copyFile(w io.Writer, path string, lines int) error {
 // follow copies to out the bytes that a live run prints, from the last lines on (lines 0: from the
 // beginning), until the run ends. It returns the row as it ended; the row has no outcome if no
 // process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
-func (a *app) follow(out io.Writer, s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
+func follow(a *app, out io.Writer, s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
 	path := view.OutputOf(s.StateDir, begun)
 	tail, buffer := &outputReader{path: path}, make([]byte, 64<<10)
 	defer tail.close()

@@ -29,7 +29,7 @@ type foundLine struct {
 
 // A logsGrep is a search for lines that fit a pattern.
 type logsGrep struct {
-	logsCommand
+	*app
 	source   view.Source
 	options  logsOptions
 	pattern  *regexp.Regexp
@@ -49,7 +49,7 @@ func (a logsCommand) grep(s *schedule.Schedule, names []string, o logsOptions) e
 		return usage("it is a regular expression of RE2, as in --grep '(?i)timeout|refused'",
 			"--grep %s: %s", o.grep, reason)
 	}
-	g := &logsGrep{logsCommand: a, source: a.view(s), options: o, pattern: pattern}
+	g := &logsGrep{app: a.app, source: a.view(s), options: o, pattern: pattern}
 	err = g.search(names)
 	switch {
 	case errors.Is(err, errEnough):

@@ -123,6 +123,20 @@ func tickEnviron(s *schedule.Schedule, own doctor.Environment) (variables []stri
 	return note.Environ(own, os.Environ()), note.Difference(own, os.Environ())
 }
 
+// zoneProblem says what is wrong with the TZ of this process, and what to do; "" if nothing is.
+func zoneProblem(s *schedule.Schedule) (text, hint string) {
+	return doctor.ZoneProblem(s, os.Environ(), localZone().String())
+}
+
+// stateHome returns the folder in which programs of this user keep their state.
+func stateHome() (string, error) {
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return state, nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local/state"), err
+}
+
 // executable returns the path of this program.
 func executable() (string, error) {
 	path, err := os.Executable()

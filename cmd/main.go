@@ -42,12 +42,15 @@ type console struct {
 // A scheduleFile finds and reads the schedule that the flags name.
 type scheduleFile struct {
 	console
-	config      string // --config
-	found       string // by findConfig, without --config: a process looks for its schedule once
-	system      bool   // --system
-	readOnly    bool   // see onlyReads
-	owner       int    // as whom root looks (becomeOwner); 0: as itself
-	wantOrigins bool   // the command says from which key or file a value comes
+	config string // --config
+	found  string // by findConfig, without --config: a process looks for its schedule once
+	system bool   // --system
+	// readOnly says that the command only reads. Such a command writes nothing, neither into the
+	// state folder nor to the store. It works for everybody who may read the files. Root looks at
+	// the schedule of another user as that user (becomeOwner).
+	readOnly    bool
+	owner       int  // as whom root looks (becomeOwner); 0: as itself
+	wantOrigins bool // the command says from which key or file a value comes
 }
 
 // An app is one call of sched. Each command embeds it. It is built in three layers:
@@ -72,23 +75,23 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	results := &resultWriter{Writer: out}
 	a := &app{}
 	a.console = console{in: in, out: results, err: errs, results: results, now: clock.Now}
-	defer a.close()
-	if code, ok := a.superviseOrFinish(args); ok {
+	if code, ok := superviseOrFinish(a, args); ok {
 		return code
 	}
+	defer a.close()
 	// Commands do not inherit the files that the caller has open. A lock of `flock 9` would be held
 	// as long as a background run lives.
 	process.CloseOnExecFrom(3)
 	// A process of sched usually ends after a moment. So it collects garbage less often than usual.
 	debug.SetGCPercent(400)
 	setAccountVariables()
-	root := a.root()
+	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(results)
 	root.SetErr(errs)
 	if isCompletion(args) {
-		a.addCompletions(root)
+		addCompletions(a, root)
 	}
 	return a.finishOutput(a.reportError(root.Execute()))
 }
@@ -125,9 +128,11 @@ func become(args []string) (code int, ok bool) {
 //
 // For other arguments it returns false. It comes before cobra and YAML, because these calls need
 // neither, and many `finish` processes may start in one second.
-func (a *app) superviseOrFinish(args []string) (code int, ok bool) {
+func superviseOrFinish(a *app, args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv) // err counts only if the environment is ours
-	a.remote = storage.Store                         // close closes it, also after an error
+	if storage.Store != nil {
+		defer storage.Store.Close()
+	}
 	if !ours || len(args) < 2 {
 		return 0, false
 	}

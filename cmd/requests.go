@@ -55,8 +55,8 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 
 // parseRequest reads --env, and --in or --at. Without both it returns the present time. The time
 // has the precision of the history.
-func (c *console) parseRequest(
-	o requestOptions, zone *time.Location,
+func parseRequest(
+	a *app, o requestOptions, zone *time.Location,
 ) (at time.Time, params map[string]string, err error) {
 	if err := o.check(); err != nil {
 		return at, nil, err
@@ -64,7 +64,7 @@ func (c *console) parseRequest(
 	if params, err = readValues(o.env); err != nil {
 		return at, nil, err
 	}
-	now := c.now()
+	now := a.now()
 	at = now
 	switch {
 	case o.in != "":
@@ -74,7 +74,7 @@ func (c *console) parseRequest(
 		}
 		at = now.Add(wait)
 	case o.at != "":
-		if at, err = c.parseTime("at", o.at, zone); err != nil {
+		if at, err = a.parseTime("at", o.at, zone); err != nil {
 			return at, nil, err
 		}
 		if !at.After(now) {
@@ -117,7 +117,7 @@ func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests 
 // sayRequests prints a line for each request: that its run has started; or which tick will start
 // it, and what it may have to wait for besides that tick. liveBefore are the runs from before the
 // requests.
-func (a *app) sayRequests(source view.Source, requests []request, o requestOptions, liveBefore []state.Row) {
+func sayRequests(a *app, source view.Source, requests []request, o requestOptions, liveBefore []state.Row) {
 	s := source.Schedule
 	for _, r := range requests {
 		task, run := r.row.Task, humanize.ShortRun(r.row.ID)

@@ -15,10 +15,10 @@ import (
 )
 
 // Commands returns sched with all its commands, for tools that write about them; they cannot run.
-func Commands() *cobra.Command { return (&app{}).root() }
+func Commands() *cobra.Command { return newRoot(&app{}) }
 
-// root returns the command sched with all its commands.
-func (a *app) root() *cobra.Command {
+// newRoot returns the command sched with all its commands.
+func newRoot(a *app) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:   "sched",
@@ -53,14 +53,14 @@ a signal.`,
 			return c.Help()
 		},
 	}
-	a.addRootFlags(root, &version)
-	addInGroups(root, a.commandGroups(), a.seldomCommands())
+	addRootFlags(a, root, &version)
+	addInGroups(root, commandGroups(a), seldomCommands(a))
 	root.AddCommand(newStartCommand())
 	return root
 }
 
 // commandGroups returns the usual commands in the order of `sched --help`.
-func (a *app) commandGroups() []commandGroup {
+func commandGroups(a *app) []commandGroup {
 	return []commandGroup{
 		{title: "Every day", commands: []*cobra.Command{
 			newRunCommand(a),
@@ -99,7 +99,7 @@ func (a *app) commandGroups() []commandGroup {
 }
 
 // seldomCommands returns the commands that only `sched help --all` lists.
-func (a *app) seldomCommands() []*cobra.Command {
+func seldomCommands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newInterruptCommand(a),
 		newUnlockCommand(a),
@@ -111,7 +111,7 @@ func (a *app) seldomCommands() []*cobra.Command {
 }
 
 // addRootFlags adds the flags that every command has, and --version.
-func (a *app) addRootFlags(root *cobra.Command, version *bool) {
+func addRootFlags(a *app, root *cobra.Command, version *bool) {
 	// This flag is not cobra's own: cobra's templates keep the linker from leaving out methods that
 	// nobody calls. With a client of Redis that makes sched half as large again, and each start of
 	// it a tenth slower.

@@ -21,21 +21,18 @@ import (
 	"sched/schedule/statedir"
 	"sched/schedule/tick"
 	"sched/schedule/view"
+	"sched/schedule/work"
 )
 
 type runOptions struct {
+	reportOptions
 	at         string
 	force      bool
-	only       string
 	from       string // the begin of a span of slots
 	to         string // the end of the span
 	yes        bool   // run a span without a question
 	dryRun     bool
-	json       bool
-	quiet      bool
-	verbose    bool
 	strict     bool
-	logs       bool
 	workMinute string // the minute of a tick that `sched work` started; else empty
 
 	triggered bool // answer what hooks have triggered, and no more
@@ -86,8 +83,7 @@ yet, it runs the tasks that have no problem.`,
 	f.BoolVar(&o.json, "json", false, "print one JSON object; with --logs a line for each, the lines of tasks first")
 	f.BoolVar(&o.logs, "logs", false,
 		"print also what tasks print, each line with the task in front, while the tick is there")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
+	o.addFlags(f)
 	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing if the schedule is invalid")
 	f.StringVar(&o.workMinute, "work", "", "")
 	f.MarkHidden("work")
@@ -101,10 +97,10 @@ func (o runOptions) isSpan() bool { return o.from != "" || o.to != "" }
 
 // check refuses flags that do not go together.
 func (o runOptions) check() error {
-	switch {
-	case o.quiet && o.verbose:
-		return usage("", "--quiet and --verbose exclude each other")
-	case o.isSpan() && (o.from == "" || o.to == "" || o.only == "" || o.at != ""):
+	if err := o.reportOptions.check(); err != nil {
+		return err
+	}
+	if o.isSpan() && (o.from == "" || o.to == "" || o.only == "" || o.at != "") {
 		return usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`,
 			"--from needs --to and --only, and excludes --at")
 	}
@@ -118,6 +114,7 @@ func (a runCommand) run(o runOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	o.severalDays = o.isSpan()
 	// The heap of 10,000 tasks is 40 MB, all of it in use. The first look for garbage is at 64 MB.
 	debug.SetGCPercent(1600)
 	if !o.dryRun {
@@ -176,10 +173,45 @@ func (a runCommand) runTriggered(o runOptions) error {
 	if err != nil {
 		return err
 	}
-	answer := a.tick(s, a.now(), o)
+	answer := a.newTick(s, a.now(), o)
 	answer.Report = tick.Report{Started: func(state.Row) {}, Problem: func(string, ...any) {}}
 	answer.AnswerTriggered(stops.terminate, stops.kill)
 	return nil
+}
+
+// runForWork is a tick that `sched work` started for the minute of --work, usually a second before
+// it. It reads the schedule and waits for the minute. If the wait took too long because the clock
+// was set back, it reads the schedule again.
+func (a runCommand) runForWork(o runOptions) error {
+	link, err := work.InheritLink()
+	if err != nil {
+		return usage("call `sched run` without --work", "%w", err)
+	}
+	minute, err := time.Parse(time.RFC3339, o.workMinute)
+	if err != nil {
+		return usage("", "--work %q is not a time", o.workMinute)
+	}
+	stops := stopsBySignals()
+	stops.noNewStarts = link.NoNewStarts(stops.terminate)
+	for {
+		now := a.now()
+		s, invalidExit, err := a.loadForTick(o)
+		if err != nil {
+			return err
+		}
+		t := a.newTick(s, minute, o)
+		t.Began, t.Work = now, link
+		t.StartAhead()
+		reached, stale := work.Await(stops.noNewStarts, minute)
+		if reached && !stale {
+			return a.runTick(t, o, invalidExit, stops)
+		}
+		t.Withdraw()
+		if !reached {
+			return nil
+		}
+		a.connections = connections{} // the schedule may name another store and state folder now
+	}
 }
 
 // runTick runs the tick, reports what it does, and returns the exit of sched. invalidExit is the
@@ -187,9 +219,9 @@ func (a runCommand) runTriggered(o runOptions) error {
 func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops tickStops) error {
 	process.AdoptOrphans()
 	o.logs = (o.logs || t.Schedule.Logs) && t.Work == nil // sched work prints the logs of its ticks
-	onTerminal, restore := newTerminalReport(a.app, t, o, stops.terminate)
+	onTerminal, restore := newTerminalReport(a.app, t, o.reportOptions, stops.terminate)
 	defer restore()
-	r := newReporter(a.app, t, o, onTerminal)
+	r := newReporter(a.app, t, o.reportOptions, onTerminal)
 	r.attach()
 	t.Valid = invalidExit == nil || t.Schedule.Lacking
 	t.Parse = func(text []byte) (*schedule.Schedule, error) {
@@ -215,7 +247,7 @@ func (a runCommand) runTick(t *tick.Tick, o runOptions, invalidExit error, stops
 		doctor.NoteDoubleTick(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
 	a.writeMetrics(t, invalidExit != nil)
-	if text, hint := doctor.ZoneProblem(t.Schedule, os.Environ(), localZone().String()); text != "" {
+	if text, hint := zoneProblem(t.Schedule); text != "" {
 		t.ProblemHourly("zone-variable", "%s; %s", text, hint)
 	}
 	switch {

@@ -37,7 +37,7 @@ func (a runCommand) loadTick(o runOptions, now time.Time) (t *tick.Tick, invalid
 			return nil, nil, err
 		}
 	}
-	t = a.tick(s, minute, o)
+	t = a.newTick(s, minute, o)
 	t.Began = now
 	return t, invalidExit, nil
 }
@@ -207,3 +207,13 @@ func (n printedNote) write(now time.Time) {
 
 // forgetPrinted lets the next tick with problems print them, even if they are the same.
 func forgetPrinted(s *schedule.Schedule) { os.Remove(filepath.Join(s.StateDir, printedFile)) }
+
+// newTick returns the tick of a minute that the flags ask for. The caller sets what reports on runs.
+func (a runCommand) newTick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.Tick {
+	t := a.tick(s, minute)
+	t.Only, t.Replay = o.only, o.at != ""
+	if o.verbose {
+		t.Report.Detail = a.warn
+	}
+	return t
+}

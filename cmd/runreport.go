@@ -12,6 +12,8 @@ import (
 	"sched/schedule/tick"
 	"sched/schedule/view"
 	"sched/schedule/work"
+
+	"github.com/spf13/pflag"
 )
 
 // maxNameWidth is how wide the column of the names may become in a report.
@@ -20,13 +22,36 @@ const maxNameWidth = 40
 // maxBuffered is how much of a report is buffered until it is written, in bytes.
 const maxBuffered = 64 << 10
 
+// reportOptions say what a report of ticks has, and in which form.
+type reportOptions struct {
+	json        bool
+	quiet       bool
+	verbose     bool
+	logs        bool
+	only        string // the only task that the ticks run; empty for all
+	severalDays bool   // the slots are of several days
+}
+
+func (o *reportOptions) addFlags(f *pflag.FlagSet) {
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
+}
+
+// check refuses flags that do not go together.
+func (o reportOptions) check() error {
+	if o.quiet && o.verbose {
+		return usage("", "--quiet and --verbose exclude each other")
+	}
+	return nil
+}
+
 // A reporter prints what a tick does: as text, as one JSON object, or in lines of JSON. Its methods
 // foregroundBegun, backgroundStarted, flush, done and skipped are for tick.Report, whose callers
 // may be several goroutines.
 type reporter struct {
 	app      *app
 	tick     *tick.Tick
-	opts     runOptions
+	opts     reportOptions
 	terminal *terminalReport // nil if the report is not for a terminal; then most of its methods do nothing
 	logs     *logStream      // nil without --logs: its methods do nothing; never there with terminal
 
@@ -55,7 +80,7 @@ type runJSON struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-func newReporter(a *app, t *tick.Tick, o runOptions, onTerminal *terminalReport) *reporter {
+func newReporter(a *app, t *tick.Tick, o reportOptions, onTerminal *terminalReport) *reporter {
 	r := &reporter{app: a, tick: t, opts: o, terminal: onTerminal, tasks: []runJSON{}}
 	for _, task := range t.Schedule.Tasks {
 		r.nameWidth = min(max(r.nameWidth, len(task.Name)), maxNameWidth)
@@ -221,7 +246,7 @@ func (r *reporter) buffer(line reportLine) {
 		text += " (run " + line.row.ID + ")"
 	}
 	slot := humanize.SlotOfDay(line.row.Slot, r.tick.Schedule.Location)
-	if r.opts.isSpan() { // several days
+	if r.opts.severalDays { // several days
 		slot = humanize.Slot(line.row.Slot, r.tick.Schedule.Location)
 	}
 	r.buffered = fmt.Appendf(r.buffered, "%s  %-*s  %s\n", slot, r.nameWidth, line.row.Task, text)

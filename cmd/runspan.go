@@ -100,7 +100,7 @@ func (a runCommand) ticksOf(s *schedule.Schedule, slots []time.Time, o runOption
 		for n < len(slots) && slots[n].Before(next) {
 			n++
 		}
-		t := a.tick(s, minute, o)
+		t := a.newTick(s, minute, o)
 		t.Slots, slots = slots[:n], slots[n:]
 		t.Replay = true
 		t.Storage = run.StorageAt(s.StateDir, t.Storage.Store) // of its own: a tick closes its database

@@ -23,7 +23,7 @@ type terminalReport struct {
 	app      *app
 	out      terminal.Stream
 	tick     *tick.Tick
-	opts     runOptions
+	opts     reportOptions
 	stopping context.Context // done when a signal has told sched to end
 	live     *terminal.LiveLine
 	shownRun string // the run that the live line shows
@@ -45,7 +45,7 @@ type tally struct {
 // newTerminalReport returns nil if the report of a tick is not for a terminal. Until restore is
 // called, all that the app prints goes around its live line.
 func newTerminalReport(
-	a *app, t *tick.Tick, o runOptions, stopping context.Context,
+	a *app, t *tick.Tick, o reportOptions, stopping context.Context,
 ) (r *terminalReport, restore func()) {
 	besideOthers := t.Work != nil // several ticks of `sched work` may print at once
 	if !terminal.Is(a.out) || o.json || o.logs || besideOthers {
@@ -83,7 +83,7 @@ func (r *terminalReport) showRunning(row state.Row) {
 	}
 	r.printMinute()
 	r.shownRun = row.ID
-	p := r.app.newProgress(row, r.tick.Storage.Dir, r.stopping)
+	p := newProgress(r.out, row, r.tick.Storage.Dir, r.stopping)
 	p.name = terminal.Pad(row.Task, r.nameWidth)
 	r.live.Show(p.text)
 }
@@ -193,9 +193,9 @@ type progress struct {
 }
 
 // newProgress returns the progress of a run that begins now.
-func (c *console) newProgress(row state.Row, stateDir string, stopping context.Context) *progress {
+func newProgress(out terminal.Stream, row state.Row, stateDir string, stopping context.Context) *progress {
 	return &progress{
-		out:      c.stdout(),
+		out:      out,
 		name:     row.Task,
 		stopping: stopping,
 		stateDir: stateDir,

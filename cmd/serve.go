@@ -262,8 +262,10 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions, signIn *
 		Secure:       o.cert != "" || o.behindProxy,
 		HeaderSignIn: signIn,
 		Schedules: serve.Schedules{
-			Load:  a.loadLastValid,
-			Check: a.checkAfterEdit,
+			Load: a.loadLastValid,
+			Check: func(files map[string][]byte) (*schedule.Schedule, error) {
+				return a.checkAfterEdit(files)
+			},
 			View: func(s *schedule.Schedule) view.Source {
 				source := viewOf(s)
 				source.Controls.ReadOnly = true

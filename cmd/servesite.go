@@ -14,7 +14,7 @@ import (
 
 // A servedSchedule is one of several schedules that a site serves.
 type servedSchedule struct {
-	app      serveCommand // with the file as its --config
+	app      *app // with the file as its --config
 	file     string
 	schedule *schedule.Schedule
 }
@@ -32,7 +32,7 @@ func (a serveCommand) openSite(o serveOptions, signIn *serve.HeaderSignIn) (serv
 	}
 	var members []*serve.Server
 	for i, member := range served {
-		config := member.app.serveConfig(member.schedule, o, signIn)
+		config := serveCommand{member.app}.serveConfig(member.schedule, o, signIn)
 		config.Mount = "/s/" + names[i]
 		config.BasePath += config.Mount
 		server, err := serve.New(config)
@@ -52,10 +52,9 @@ func (a serveCommand) openSite(o serveOptions, signIn *serve.HeaderSignIn) (serv
 // read. The error is the last one, if no file can be read.
 func (a serveCommand) loadSeveral(files []string) (served []servedSchedule, broken []string, err error) {
 	for _, file := range files {
-		copied := *a.app
-		copied.config = file
-		app := serveCommand{&copied}
-		s, loadErr := app.loadWithStateDir()
+		member := *a.app
+		member.config = file
+		s, loadErr := serveCommand{&member}.loadWithStateDir()
 		if loadErr != nil {
 			a.warn("%s is not served: %v", file, loadErr)
 			broken = append(broken, fmt.Sprintf("%s is not served: `sched check -c %s` says why. "+
@@ -63,7 +62,7 @@ func (a serveCommand) loadSeveral(files []string) (served []servedSchedule, brok
 			err = loadErr
 			continue
 		}
-		served = append(served, servedSchedule{app: app, file: file, schedule: s})
+		served = append(served, servedSchedule{app: &member, file: file, schedule: s})
 	}
 	if len(served) == 0 {
 		return nil, nil, err

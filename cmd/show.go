@@ -37,7 +37,6 @@ Variables of env, notifications and ${file:…} stand as the file has them, so n
 }
 
 func (a showCommand) show(name string, asJSON bool) error {
-	a.onlyReads()
 	a.wantOrigins = true
 	s, err := a.loadToShow()
 	if err != nil {

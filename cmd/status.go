@@ -60,7 +60,7 @@ func (a statusCommand) status(o statusOptions) error {
 	if o.textfile != "" && o.textfile != "-" && os.Geteuid() == 0 {
 		return a.writeMetricsAsRoot(o.textfile)
 	}
-	a.onlyReads()
+	a.readOnly = true
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
 		a.reportNoSchedule(o, err)

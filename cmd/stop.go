@@ -221,7 +221,7 @@ func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code
 	var mutexes []string
 	for _, t := range s.Tasks {
 		if t.Mutex == mutex {
-			return a.tick(s, a.now(), runOptions{}).FinishUnrecorded(t, code)
+			return a.tick(s, a.now()).FinishUnrecorded(t, code)
 		}
 		mutexes = append(mutexes, t.Mutex)
 	}

@@ -89,14 +89,11 @@ func (a *app) actor(s *schedule.Schedule) control.Actor {
 	return actor
 }
 
-// tick returns the tick of a minute. It reports problems and, with -v, details to a; the caller
-// sets the other callbacks.
-func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.Tick {
-	t := &tick.Tick{
+// tick returns the tick of a minute. It reports problems to a; the caller sets the other callbacks.
+func (a *app) tick(s *schedule.Schedule, minute time.Time) *tick.Tick {
+	return &tick.Tick{
 		Schedule: s,
 		Minute:   minute,
-		Only:     o.only,
-		Replay:   o.at != "",
 		Storage:  a.caller(s).Storage,
 		Report:   tick.Report{Problem: a.warn},
 		Host: tick.Host{
@@ -106,10 +103,6 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *tick.T
 			Environ: os.Environ(),
 		},
 	}
-	if o.verbose {
-		t.Report.Detail = a.warn
-	}
-	return t
 }
 
 // noteChange writes a change that was just made into the log of changes. If the log cannot be

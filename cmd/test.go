@@ -69,7 +69,7 @@ const quietFor = time.Second
 
 // testTask runs the task. Its output goes to stdout, and everything else to stderr.
 func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
-	ticking := a.tick(s, a.now(), runOptions{})
+	ticking := a.tick(s, a.now())
 	ticking.Report.Started, ticking.Report.Done = func(state.Row) {}, func(state.Row) {}
 	ticking.Report.Detail = a.warn // says who was notified
 	terminate, kill, release := catchSignals()
@@ -78,7 +78,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task, params map
 	defer restore()
 	if live != nil {
 		ticking.Report.Begun = func(row state.Row) {
-			live.Show(a.newProgress(row, s.StateDir, terminate).text)
+			live.Show(newProgress(a.stdout(), row, s.StateDir, terminate).text)
 		}
 	}
 	printed := a.out

@@ -68,7 +68,7 @@ func (a triggerCommand) trigger(name string, o requestOptions) error {
 	if name, err = a.chooseTask(s, name, "trigger TASK"); err != nil {
 		return err
 	}
-	at, params, err := a.parseRequest(o, s.Location)
+	at, params, err := parseRequest(a.app, o, s.Location)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (a triggerCommand) trigger(name string, o requestOptions) error {
 	if o.json {
 		return a.printJSON(view.RequestOf(requests[0].row, requests[0].answeredAt, actor.Server))
 	}
-	a.sayRequests(actor.Source, requests, o, liveBefore)
+	sayRequests(a.app, actor.Source, requests, o, liveBefore)
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 		}
 		names = []string{name}
 	}
-	at, params, err := a.parseRequest(o, s.Location)
+	at, params, err := parseRequest(a.app, o, s.Location)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (a retryCommand) retry(names []string, o requestOptions) error {
 		a.noteChange(s, "retry", retry.Original.ID, reason)
 	}
 	if !o.json {
-		a.sayRequests(actor.Source, requests, o, liveBefore)
+		sayRequests(a.app, actor.Source, requests, o, liveBefore)
 		return nil
 	}
 	answer := []view.Request{}

@@ -44,7 +44,6 @@ could stop it.`,
 }
 
 func (a whyCommand) why(name string, o whyOptions) error {
-	a.onlyReads()
 	s, err := a.loadToShow()
 	if err != nil {
 		return err

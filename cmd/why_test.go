@@ -108,7 +108,7 @@ tasks:
 		var out strings.Builder
 		a := &app{}
 		a.out, a.err, a.config, a.now = &out, &out, file, func() time.Time { return at(tt.now) }
-		root := a.root()
+		root := newRoot(a)
 		root.SetArgs(append([]string{"why", "-c", file}, tt.args...))
 		if code := a.reportError(root.Execute()); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", tt.asked, code, &out)

@@ -21,8 +21,9 @@ import (
 )
 
 type workOptions struct {
-	grace string
-	run   runOptions
+	reportOptions
+	grace  string
+	strict bool
 }
 
 type workCommand struct{ *app }
@@ -45,12 +46,11 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 	}
 	f := c.Flags()
 	f.StringVar(&o.grace, "grace", "30s", "how long what runs may take to finish after a signal (90s, 10m, 1d)")
-	f.BoolVarP(&o.run.quiet, "quiet", "q", false, "print only what went wrong")
-	f.BoolVarP(&o.run.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
-	f.BoolVar(&o.run.logs, "logs", false, "print also what tasks print, each line with the task in front, as it comes")
-	f.BoolVar(&o.run.json, "json", false, "with --logs, print lines of JSON: "+
+	o.addFlags(f)
+	f.BoolVar(&o.logs, "logs", false, "print also what tasks print, each line with the task in front, as it comes")
+	f.BoolVar(&o.json, "json", false, "with --logs, print lines of JSON: "+
 		"one for each line of a task, and one for each tick in which something was due")
-	f.BoolVar(&o.run.strict, "strict", false, "let nothing pass: run nothing while the schedule is invalid")
+	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing while the schedule is invalid")
 	return c
 }
 
@@ -65,7 +65,7 @@ func (a workCommand) work(o workOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.run.json && !setup.logs {
+	if o.json && !setup.logs {
 		return usage("add --logs, or `logs: true` to the schedule", "--json is for what tasks print")
 	}
 	release, err := a.hold(setup.stateDir)
@@ -74,7 +74,7 @@ func (a workCommand) work(o workOptions) error {
 	}
 	var logs *logStream
 	if setup.logs && setup.stateDir != "" && statedir.Check(setup.stateDir) == nil {
-		logs = newLogStream(&a.console, setup.stateDir, setup.nameWidth, o.run.json, discoverOutputs(setup.stateDir),
+		logs = newLogStream(&a.console, setup.stateDir, setup.nameWidth, o.json, discoverOutputs(setup.stateDir),
 			func(task string) bool { return a.isForeign(setup.schedule, task) })
 	}
 	worker := work.Worker{
@@ -93,7 +93,7 @@ func (a workCommand) work(o workOptions) error {
 		release()
 	})
 	logs.close()
-	a.reportLast(o.run)
+	a.reportLast(o.reportOptions)
 	return &exit{
 		code: exitStopped,
 		err:  fmt.Errorf("stopped by %s", unix.SignalName(received.(syscall.Signal))),
@@ -102,7 +102,7 @@ func (a workCommand) work(o workOptions) error {
 
 // parse refuses flags that do not go together, and returns the time of --grace.
 func (o workOptions) parse() (grace time.Duration, err error) {
-	if err := o.run.check(); err != nil {
+	if err := o.reportOptions.check(); err != nil {
 		return 0, err
 	}
 	grace, err = yamldoc.ParseDuration(o.grace)
@@ -117,7 +117,7 @@ func (o workOptions) parse() (grace time.Duration, err error) {
 
 // A workSetup is what `sched work` reads from the schedule at its start.
 type workSetup struct {
-	options   runOptions
+	options   workOptions
 	schedule  *schedule.Schedule // nil if the file is invalid
 	sched     string             // the path of the program
 	file      string             // the schedule
@@ -131,7 +131,7 @@ type workSetup struct {
 // file that root does not trust if nothing runs in its place: in a container nobody would see it.
 // The ticks report every other mistake, until it is mended.
 func (a workCommand) readSetup(o workOptions) (workSetup, error) {
-	setup := workSetup{options: o.run, zone: localZone(), logs: o.run.logs}
+	setup := workSetup{options: o, zone: localZone(), logs: o.logs}
 	file, err := a.findConfig()
 	if err == nil {
 		setup.file, err = filepath.Abs(file)
@@ -155,7 +155,7 @@ func (a workCommand) readSetup(o workOptions) (workSetup, error) {
 		return setup, nil
 	}
 	setup.schedule, setup.stateDir, setup.zone = s, s.StateDir, s.Location
-	setup.logs = o.run.logs || s.Logs
+	setup.logs = o.logs || s.Logs
 	for _, t := range s.Tasks {
 		setup.nameWidth = min(max(setup.nameWidth, len(t.Name)), maxNameWidth)
 	}
@@ -200,51 +200,16 @@ func (a workCommand) hold(stateDir string) (release func(), err error) {
 
 // reportLast prints the background runs that failed or were stopped and that no tick has reported:
 // no other tick comes.
-func (a workCommand) reportLast(o runOptions) {
+func (a workCommand) reportLast(o reportOptions) {
 	s, _, err := a.loadLastValid()
 	if err != nil || checkState(s) != nil {
 		return // the ticks have printed why
 	}
-	t := a.tick(s, a.now().Truncate(time.Minute), runOptions{})
+	t := a.tick(s, a.now().Truncate(time.Minute))
 	r := newReporter(a.app, t, o, nil)
 	t.Report.Started, t.Report.Done = r.backgroundStarted, r.done
 	t.Collect()
 	if len(r.tasks) > 0 {
 		printJSONLine(a.out, r.toJSON())
-	}
-}
-
-// runForWork is a tick that `sched work` started for the minute of --work, usually a second before
-// it. It reads the schedule and waits for the minute. If the wait took too long because the clock
-// was set back, it reads the schedule again.
-func (a runCommand) runForWork(o runOptions) error {
-	link, err := work.InheritLink()
-	if err != nil {
-		return usage("call `sched run` without --work", "%w", err)
-	}
-	minute, err := time.Parse(time.RFC3339, o.workMinute)
-	if err != nil {
-		return usage("", "--work %q is not a time", o.workMinute)
-	}
-	stops := stopsBySignals()
-	stops.noNewStarts = link.NoNewStarts(stops.terminate)
-	for {
-		now := a.now()
-		s, invalidExit, err := a.loadForTick(o)
-		if err != nil {
-			return err
-		}
-		t := a.tick(s, minute, o)
-		t.Began, t.Work = now, link
-		t.StartAhead()
-		reached, stale := work.Await(stops.noNewStarts, minute)
-		if reached && !stale {
-			return a.runTick(t, o, invalidExit, stops)
-		}
-		t.Withdraw()
-		if !reached {
-			return nil
-		}
-		a.connections = connections{} // the schedule may name another store and state folder now
 	}
 }
