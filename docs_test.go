@@ -231,6 +231,7 @@ func TestFilesInTheDocsExist(t *testing.T) {
 	ours := regexp.MustCompile(`^(cmd|schedule|mutex|docs|examples|bench|\.ci)(/[\w.*-]+)+/?$`)
 	source := regexp.MustCompile(`^[\w./-]+\.(go|txtar)$`)
 	exists := func(name string) bool {
+		name = strings.TrimSuffix(name, "/")
 		for _, pattern := range []string{name, "schedule/" + name, "cmd/testdata/" + name} {
 			if found, _ := filepath.Glob(pattern); len(found) > 0 {
 				return true

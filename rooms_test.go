@@ -26,8 +26,6 @@ type room struct {
 
 // rooms are the packages that are not yet what they should be: the most that each may have.
 var rooms = map[string]room{
-	"cmd":                {48, 48, 102},
-	"cmd/terminal":       {0, 0, 1},
 	"schedule/run":       {19, 17, 72},
 	"schedule/serve":     {17, 17, 44},
 	"schedule/serve/web": {18, 18, 64},

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"sched/schedule/serve"
+	"sched/cmd/list"
+	"sched/cmd/report"
+	"sched/cmd/run"
+	api "sched/schedule/serve"
 	"sched/schedule/view"
 )
 
@@ -20,9 +23,9 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	objects := map[string]reflect.Type{
-		"Of a task in a tick": reflect.TypeFor[runJSON](),
-		"A plan":              reflect.TypeFor[previewJSON](),
-		"Of a task in a plan": reflect.TypeFor[previewTaskJSON](),
+		"Of a task in a tick": reflect.TypeFor[report.Run](),
+		"A plan":              reflect.TypeFor[run.Preview](),
+		"Of a task in a plan": reflect.TypeFor[run.PreviewTask](),
 		"A task":              reflect.TypeFor[view.Task](),
 		"A run that lives":    reflect.TypeFor[view.Running](),
 		"A run that waits":    reflect.TypeFor[view.Waiting](),
@@ -51,8 +54,8 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 	for heading, of := range map[string][2]reflect.Type{ // with the object whose fields it has, too
 		"A run":             {reflect.TypeFor[view.Run](), reflect.TypeFor[view.Record]()},
 		"A definition":      {reflect.TypeFor[view.Definition](), reflect.TypeFor[view.Task]()},
-		"A listed task":     {reflect.TypeFor[listedTask](), reflect.TypeFor[view.Task]()},
-		"A pause in effect": {reflect.TypeFor[serve.Pausing](), reflect.TypeFor[view.Pause]()},
+		"A listed task":     {reflect.TypeFor[list.Task](), reflect.TypeFor[view.Task]()},
+		"A pause in effect": {reflect.TypeFor[api.Pausing](), reflect.TypeFor[view.Pause]()},
 	} {
 		own := slices.DeleteFunc(jsonNames(of[0]),
 			func(name string) bool { return slices.Contains(jsonNames(of[1]), name) })

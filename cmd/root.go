@@ -4,21 +4,49 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/app"
+	"sched/cmd/check"
+	"sched/cmd/completion"
+	"sched/cmd/doctor"
+	"sched/cmd/exit"
+	"sched/cmd/export"
+	"sched/cmd/finish"
+	"sched/cmd/flags"
+	"sched/cmd/forecast"
+	"sched/cmd/forget"
+	"sched/cmd/history"
+	"sched/cmd/importcmd"
+	"sched/cmd/initcmd"
+	"sched/cmd/install"
+	"sched/cmd/interrupt"
+	"sched/cmd/list"
+	"sched/cmd/logs"
+	"sched/cmd/pause"
+	"sched/cmd/run"
+	"sched/cmd/schema"
+	"sched/cmd/serve"
+	"sched/cmd/servers"
+	"sched/cmd/show"
+	"sched/cmd/status"
+	"sched/cmd/stop"
+	"sched/cmd/test"
+	"sched/cmd/trigger"
+	"sched/cmd/unlock"
+	"sched/cmd/version"
+	"sched/cmd/why"
+	"sched/cmd/work"
 	"sched/schedule/humanize"
 )
 
 // Commands returns sched with all its commands, for tools that write about them; they cannot run.
-func Commands() *cobra.Command { return newRoot(&app{}) }
+func Commands() *cobra.Command { return newRoot(&app.App{}) }
 
 // newRoot returns the command sched with all its commands.
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *app.App) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:   "sched",
@@ -39,15 +67,15 @@ a signal.`,
 		SilenceUsage:  true,
 		Args:          refuseUnknownCommand,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			a.parsed = true
-			if a.system {
-				os.Setenv(systemVariable, "1") // for the sched that this one starts
+			a.Parsed = true
+			if a.System {
+				os.Setenv(app.SystemVariable, "1") // for the sched that this one starts
 			}
-			return refuseEmptyFlag(c)
+			return flags.RefuseEmpty(c)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if version {
-				fmt.Fprintf(a.out, "sched %s\n", Version)
+				fmt.Fprintf(a.Out, "sched %s\n", app.Version)
 				return nil
 			}
 			return c.Help()
@@ -60,76 +88,73 @@ a signal.`,
 }
 
 // commandGroups returns the usual commands in the order of `sched --help`.
-func commandGroups(a *app) []commandGroup {
+func commandGroups(a *app.App) []commandGroup {
 	return []commandGroup{
 		{title: "Every day", commands: []*cobra.Command{
-			newRunCommand(a),
-			newListCommand(a),
-			newCheckCommand(a),
-			newTestCommand(a),
-			newLogsCommand(a),
-			newWhyCommand(a),
-			newStatusCommand(a),
-			newShowCommand(a),
+			run.New(a),
+			list.New(a),
+			check.New(a),
+			test.New(a),
+			logs.New(a),
+			why.New(a),
+			status.New(a),
+			show.New(a),
 		}},
-		{title: "The past", commands: []*cobra.Command{newHistoryCommand(a)}},
+		{title: "The past", commands: []*cobra.Command{history.New(a)}},
 		{title: "Steering", commands: []*cobra.Command{
-			newTriggerCommand(a),
-			newRetryCommand(a),
-			newStopCommand(a),
-			newPauseCommand(a),
-			newResumeCommand(a),
+			trigger.New(a),
+			trigger.NewRetry(a),
+			stop.New(a),
+			pause.New(a),
+			pause.NewResume(a),
 		}},
 		{title: "Setting up", commands: []*cobra.Command{
-			newInitCommand(a),
-			newInstallCommand(a),
-			newUninstallCommand(a),
-			newImportCommand(a),
-			newExportCommand(a),
-			newDoctorCommand(a),
-			newForecastCommand(a),
+			initcmd.New(a),
+			install.New(a),
+			install.NewUninstall(a),
+			importcmd.New(a),
+			export.New(a),
+			doctor.New(a),
+			forecast.New(a),
 		}},
 		{title: "Machines", commands: []*cobra.Command{
-			newServersCommand(a),
-			newServeCommand(a),
-			newWorkCommand(a),
+			servers.New(a),
+			serve.New(a),
+			work.New(a),
 		}},
-		{title: "About sched", commands: []*cobra.Command{newVersionCommand(a)}},
+		{title: "About sched", commands: []*cobra.Command{version.New(a)}},
 	}
 }
 
 // seldomCommands returns the commands that only `sched help --all` lists.
-func seldomCommands(a *app) []*cobra.Command {
+func seldomCommands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
-		newInterruptCommand(a),
-		newUnlockCommand(a),
-		newForgetCommand(a),
-		newFinishCommand(a),
-		newSchemaCommand(a),
-		newCompletionCommand(a),
+		interrupt.New(a),
+		unlock.New(a),
+		forget.New(a),
+		finish.New(a),
+		schema.New(a),
+		completion.New(a),
 	}
 }
 
 // addRootFlags adds the flags that every command has, and --version.
-func addRootFlags(a *app, root *cobra.Command, version *bool) {
+func addRootFlags(a *app.App, root *cobra.Command, version *bool) {
 	// This flag is not cobra's own: cobra's templates keep the linker from leaving out methods that
 	// nobody calls. With a client of Redis that makes sched half as large again, and each start of
 	// it a tenth slower.
 	root.Flags().BoolVar(version, "version", false, "print the version")
 	f := root.PersistentFlags()
-	f.StringVarP(&a.config, "config", "c", "",
+	f.StringVarP(&a.Config, "config", "c", "",
 		"the schedule, or a crontab (default: $SCHED_CONFIG, ./schedule.yaml, "+
 			"~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
-	f.BoolVar(&a.system, "system", os.Getenv(systemVariable) != "",
+	f.BoolVar(&a.System, "system", os.Getenv(app.SystemVariable) != "",
 		"each line of the crontab has a user, as in /etc/crontab")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
-		return usage(flagHint(c, err), "%s", text)
+		return exit.Usage(flags.Hint(c, err), "%s", text)
 	})
 }
-
-// systemVariable is set to have --system in each call of sched.
-const systemVariable = "SCHED_SYSTEM"
 
 // otherNames maps commands of other programs to ours.
 var otherNames = map[string]string{
@@ -150,11 +175,11 @@ func refuseUnknownCommand(root *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	hint := seeHelp(root)
+	hint := flags.SeeHelp(root)
 	if near := cmp.Or(otherNames[args[0]], humanize.Nearest(args[0], names)); near != "" {
 		hint = "did you mean `sched " + near + "`?"
 	}
-	return usage(hint, "there is no command %q", args[0])
+	return exit.Usage(hint, "there is no command %q", args[0])
 }
 
 // A commandGroup is a part of `sched --help`.
@@ -224,59 +249,16 @@ func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command
 	return c
 }
 
-// Version is the version of sched (CHANGELOG.md).
-const Version = "0.1.0"
-
-// A versionJSON is what `sched version --json` prints. Commit and Date are null in a binary that
-// was built outside of a git repository.
-type versionJSON struct {
-	Version  string     `json:"version"`
-	Commit   *string    `json:"commit"`
-	Date     *time.Time `json:"date"` // of the commit
-	Modified bool       `json:"modified"`
-	Go       string     `json:"go"`
-	OS       string     `json:"os"`
-	Arch     string     `json:"arch"`
-}
-
-func newVersionCommand(a *app) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Example: `  sched version
-  sched version --json`,
-		Args: arguments(0, 0),
+// newStartCommand is for people who call start by hand: superviseOrFinish runs the other calls.
+func newStartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "start TICK",
+		Short:  "Supervise the background runs of a tick (used by sched run)",
+		Hidden: true,
+		Args:   flags.Arguments(1, 1),
 		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				info, ok := debug.ReadBuildInfo()
-				return a.printJSON(versionOf(info, ok))
-			}
-			fmt.Fprintf(a.out, "sched %s (%s/%s, %s)\n", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-			return nil
+			return exit.Usage("run a task by hand with `sched test TASK`",
+				"start is what sched run calls for background tasks")
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the commit and its date")
-	return c
-}
-
-// versionOf returns the version, with what the build says of the commit if hasInfo is true.
-func versionOf(info *debug.BuildInfo, hasInfo bool) versionJSON {
-	v := versionJSON{Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if !hasInfo {
-		return v
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Commit = &s.Value
-		case "vcs.time":
-			if at, err := time.Parse(time.RFC3339, s.Value); err == nil {
-				v.Date = &at
-			}
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		}
-	}
-	return v
 }

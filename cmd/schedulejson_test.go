@@ -6,8 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"sched/cmd/check"
+	"sched/cmd/doctor"
+	"sched/cmd/show"
+	"sched/cmd/version"
 	"sched/schedule"
-	"sched/schedule/doctor"
+	examined "sched/schedule/doctor"
 )
 
 // The objects of commands that tell of the schedule and the machine, and nothing of runs: see
@@ -18,14 +22,14 @@ func TestEveryObjectOfTheScheduleIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for heading, of := range map[string]reflect.Type{
-		"A judgement":             reflect.TypeFor[checkJSON](),
-		"A finding":               reflect.TypeFor[findingJSON](),
-		"A task as it is defined": reflect.TypeFor[shownJSON](),
-		"A setting":               reflect.TypeFor[settingJSON](),
+		"A judgement":             reflect.TypeFor[check.Judgement](),
+		"A finding":               reflect.TypeFor[check.Finding](),
+		"A task as it is defined": reflect.TypeFor[show.Task](),
+		"A setting":               reflect.TypeFor[show.Setting](),
 		"A place":                 reflect.TypeFor[schedule.Place](),
-		"An examination":          reflect.TypeFor[examinationJSON](),
-		"A check":                 reflect.TypeFor[doctor.Result](),
-		"A version":               reflect.TypeFor[versionJSON](),
+		"An examination":          reflect.TypeFor[doctor.Examination](),
+		"A check":                 reflect.TypeFor[examined.Result](),
+		"A version":               reflect.TypeFor[version.Version](),
 	} {
 		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {
 			t.Errorf("%s:\ndocumented: %v\nprinted:    %v", heading, got, want)

@@ -5,6 +5,8 @@ package cmd
 import (
 	"os"
 
+	"sched/cmd/app"
+	"sched/cmd/install"
 	"sched/schedule/serve"
 	"sched/schedule/tick"
 	"sched/testing/testclock"
@@ -30,14 +32,14 @@ import (
 // The binary that people build knows none of these.
 func init() {
 	if etc := os.Getenv("SCHED_TEST_ETC"); etc != "" {
-		cronFolder, systemdFolder = etc+"/cron.d", etc+"/systemd/system"
-		rootBackups, labelsFile = etc+"/crontabs", etc+"/sched/labels"
+		install.CronFolder, install.SystemdFolder = etc+"/cron.d", etc+"/systemd/system"
+		install.RootBackups, app.LabelsFile = etc+"/crontabs", etc+"/sched/labels"
 	}
 	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
-		hostname = func() (string, error) { return name, nil }
+		app.Hostname = func() (string, error) { return name, nil }
 	}
 	if name := os.Getenv("SCHED_TEST_PERSON"); name != "" {
-		personName = func() string { return name }
+		app.PersonName = func() string { return name }
 	}
 	tick.ConditionTimeout = testclock.Duration("SCHED_TEST_CONDITION_TIMEOUT", tick.ConditionTimeout)
 	serve.HeaderTimeout = testclock.Duration("SCHED_TEST_HEADER_TIMEOUT", serve.HeaderTimeout)

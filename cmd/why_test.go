@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/cmd/app"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 )
@@ -58,10 +60,10 @@ tasks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Runs().Record(noDeadline, []state.Row{night, failure, retry,
+	err = db.Runs().Record(context.Background(), []state.Row{night, failure, retry,
 		record("often", "2026-03-06 09:59:20", outcome.Failed), record("often", "2026-03-06 09:59:40", outcome.Failed),
 		record("yearly", "2025-01-01 00:00:00", outcome.Succeeded)}, false)
-	err = errors.Join(err, db.Values().Cover(noDeadline, at("2026-03-06 09:59:00")), db.Close())
+	err = errors.Join(err, db.Values().Cover(context.Background(), at("2026-03-06 09:59:00")), db.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +108,11 @@ tasks:
 			[]string{"  nothing was ever recorded of this task: it is new"}, ""},
 	} {
 		var out strings.Builder
-		a := &app{}
-		a.out, a.err, a.config, a.now = &out, &out, file, func() time.Time { return at(tt.now) }
+		a := &app.App{}
+		a.Out, a.Err, a.Config, a.Now = &out, &out, file, func() time.Time { return at(tt.now) }
 		root := newRoot(a)
 		root.SetArgs(append([]string{"why", "-c", file}, tt.args...))
-		if code := a.reportError(root.Execute()); code != 0 {
+		if code := a.Report(root.Execute()); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", tt.asked, code, &out)
 		}
 		for _, want := range tt.want {

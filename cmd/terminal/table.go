@@ -18,10 +18,10 @@ type Table struct {
 // A Shrink says that a column may become as narrow as Least, or vanish if Least is 0.
 type Shrink struct{ Column, Least int }
 
-// Table returns an empty table. On a narrow terminal its columns shrink in this order, each as far
-// as it may before the next one. If that is not enough, lines are cut. Without shrinks, and in a
-// pipe, nothing is cut.
-func (s Stream) Table(shrinks ...Shrink) *Table { return &Table{out: s, shrinks: shrinks} }
+// NewTable returns an empty table. On a narrow terminal its columns shrink in this order, each as
+// far as it may before the next one. If that is not enough, lines are cut. Without shrinks, and in
+// a pipe, nothing is cut.
+func NewTable(out Stream, shrinks ...Shrink) *Table { return &Table{out: out, shrinks: shrinks} }
 
 // Head adds a row with the names of the columns.
 func (t *Table) Head(names ...string) {

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleTable() {
-	table := Of(os.Stdout, os.Getenv).Table()
+	table := NewTable(Of(os.Stdout, os.Getenv))
 	table.Head("TASK", "LAST")
 	table.Row("report", "succeeded")
 	table.Row("prune-sessions", "failed")
@@ -59,7 +59,7 @@ func TestATableInAPipeIsThatOfTabwriter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		var got, want bytes.Buffer
-		table := Of(&got, os.Getenv).Table(Shrink{0, 0})
+		table := NewTable(Of(&got, os.Getenv), Shrink{0, 0})
 		tabbed := tabwriter.NewWriter(&want, 0, 0, Gap, ' ', 0)
 		columns := 1 + random.IntN(5)
 		for range random.IntN(5) {

@@ -9,8 +9,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// SettingJSON returns the value of a setting as --json prints it: a duration in seconds, a command as
-// a text or a list.
+// SettingJSON returns the value of a setting as --json prints it: a duration in seconds, a command
+// as a text or a list.
 func SettingJSON(value any) any {
 	switch v := value.(type) {
 	case time.Duration:

@@ -1,0 +1,404 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/cmd/console"
+	"sched/cmd/exit"
+	"sched/mutex"
+	"sched/mutex/stores"
+	"sched/schedule"
+	"sched/schedule/doctor"
+	"sched/schedule/humanize"
+	"sched/schedule/load"
+	"sched/schedule/notify"
+	"sched/schedule/process"
+	"sched/schedule/statedir"
+	"sched/schedule/tick"
+	"sched/schedule/view"
+)
+
+// A ScheduleFile finds and reads the schedule that the flags name.
+type ScheduleFile struct {
+	console.Console
+	Config string // --config
+	found  string // by FindConfig, without --config: a process looks for its schedule once
+	System bool   // --system
+	// ReadOnly says that the command only reads. Such a command writes nothing, neither into the
+	// state folder nor to the store. It works for everybody who may read the files. Root looks at
+	// the schedule of another user as that user (becomeOwner).
+	ReadOnly    bool
+	Owner       int  // as whom root looks (becomeOwner); 0: as itself
+	WantOrigins bool // the command says from which key or file a value comes
+}
+
+// FindConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml. A
+// process looks once: if the file is gone later, no other file takes its place.
+func (f *ScheduleFile) FindConfig() (string, error) {
+	if err := checkServerName(); err != nil {
+		return "", err
+	}
+	if f.Config != "" {
+		return f.Config, nil
+	}
+	if file := os.Getenv("SCHED_CONFIG"); file != "" {
+		return file, nil
+	}
+	if f.found != "" {
+		return f.found, nil
+	}
+	places := []string{"schedule.yaml"}
+	if home, err := os.UserHomeDir(); err == nil {
+		places = append(places, filepath.Join(home, ".config/sched/schedule.yaml"))
+	}
+	places = append(places, "/etc/sched/schedule.yaml")
+	for _, place := range places {
+		for _, spelling := range []string{place, strings.TrimSuffix(place, ".yaml") + ".yml"} {
+			if _, err := os.Stat(spelling); err == nil {
+				f.found = spelling
+				return spelling, nil
+			}
+		}
+	}
+	hint := "`sched init` writes a first one, `-c crontab` takes a crontab as it is; " +
+		"--config or $SCHED_CONFIG name another file"
+	return "", exit.Usage(hint, "there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
+}
+
+// Options says how this process loads a schedule. For root the schedule must be one that only root
+// can change. To look at another one root becomes its owner first (becomeOwner).
+func (f *ScheduleFile) Options() load.Options {
+	return load.Options{
+		Getenv:            os.LookupEnv,
+		Root:              os.Geteuid() == 0,
+		Server:            ServerName,
+		Labels:            machineLabels,
+		Local:             LocalZone(),
+		Home:              HomeOf,
+		System:            f.System,
+		Origins:           f.WantOrigins,
+		CheckStore:        checkStore,
+		CheckNotification: checkNotification,
+	}
+}
+
+// becomeOwner makes this process the user who answers for the path, for good, if root only looks at
+// what another user can change (docs/internals/decisions.md#root-looks-as-the-owner). So what that
+// user wrote is opened, expanded and asked with the rights of that user, and with nothing of root's
+// environment. It reports whether it did.
+func (f *ScheduleFile) becomeOwner(path string) (became bool, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil || !f.ReadOnly || os.Geteuid() != 0 {
+		return false, nil // to load the path says what is wrong with it
+	}
+	owner := statedir.Owner(path)
+	if owner == 0 {
+		return false, nil
+	}
+	if err := BecomeUser(owner); err != nil {
+		name := view.UserName(owner)
+		return false, exit.Failed("call it as "+name+": "+exit.AsUser(owner),
+			"root looks at what belongs to %s only as %s, and cannot become that user: %w", name, name, err)
+	}
+	f.Owner = owner
+	f.Out, f.Err = console.Harmless(f.Out, console.OnlyColours), console.Harmless(f.Err, console.OnlyColours)
+	return true, nil
+}
+
+// LoadAs loads the schedule with the rights and the variables that root would have as another user.
+// invalid says what is wrong with the file.
+func (f *ScheduleFile) LoadAs(uid int) (s *schedule.Schedule, invalid, err error) {
+	file, err := f.FindConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = process.AsUser(uid, os.Environ(), harmless, func(lookup func(string) (string, bool)) {
+		options := f.Options()
+		options.Getenv = lookup
+		s, invalid = load.File(file, options)
+	})
+	if err == nil && invalid == nil {
+		f.Zones = view.Zones(s, LocalZone())
+	}
+	return s, invalid, err
+}
+
+// Load finds and loads the schedule. If the schedule is invalid, the error is a *load.InvalidError.
+// Most commands go on with the schedule that runs in the place of an invalid file (LoadLastValid):
+//
+//	LoadToShow    commands that look    prints that the file is invalid
+//	LoadToChange  commands that change  the same, and checks the state folder
+//	loadForTick   ticks                 prints what is wrong, and checks the state folder
+func (f *ScheduleFile) Load() (*schedule.Schedule, error) {
+	s, invalid, err := f.LoadLastValid()
+	return s, cmp.Or(err, invalid)
+}
+
+// LoadLastValid finds and loads the schedule. If the file is invalid, it returns the schedule that
+// runs in its place, and in invalid what is wrong with the file. If no schedule runs in its place,
+// it returns err.
+func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error) {
+	file, err := f.FindConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := f.becomeOwner(file); err != nil {
+		return nil, nil, err
+	}
+	s, invalid = load.File(file, f.Options())
+	if s != nil { // else another user may have written it, who is not the owner of the folder
+		became, err := f.becomeOwner(s.StateDir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if became { // it is as that user sees it
+			s, invalid = load.File(file, f.Options())
+		}
+	}
+	if zone := zoneOfTicks(s); zone != nil { // it is what the ticks mean by the zone of the machine
+		options := f.Options()
+		options.Local = zone
+		s, invalid = load.File(file, options)
+	}
+	if invalid != nil {
+		if f.Owner != 0 {
+			f.Warn("this is what %s may read, without the variables of root", view.UserName(f.Owner))
+		}
+		s = f.InPlaceOf(file, invalid)
+	}
+	if s == nil {
+		return nil, nil, invalid
+	}
+	f.Zones = view.Zones(s, LocalZone())
+	return s, invalid, nil
+}
+
+// LoadToShow loads the schedule for a command that only reads, as LoadLastValid does. It prints
+// that the file is invalid, or that lines of a crontab cannot run.
+func (f *ScheduleFile) LoadToShow() (*schedule.Schedule, error) {
+	f.ReadOnly = true
+	return f.loadAndWarn()
+}
+
+// loadAndWarn loads the schedule for LoadToShow and LoadToChange.
+func (f *ScheduleFile) loadAndWarn() (*schedule.Schedule, error) {
+	s, invalid, err := f.LoadLastValid()
+	if err != nil {
+		return nil, err
+	}
+	file, flag := filepath.Base(s.File), f.ConfigFlag()
+	if len(s.BadLines) > 0 {
+		lines := humanize.Count(len(s.BadLines), "line")
+		f.Warn("%s of %s cannot run (see `sched check%s`)", lines, file, flag)
+	}
+	if invalid != nil {
+		f.Warn("%s is invalid now (see `sched check%s`); this is about %s", file, flag, s.InPlace())
+	}
+	return s, nil
+}
+
+// LoadToChange loads the schedule as LoadToShow does, for commands that write into the state
+// folder. It refuses a folder that ticks would refuse.
+func (f *ScheduleFile) LoadToChange() (*schedule.Schedule, error) {
+	s, err := f.loadAndWarn()
+	if err != nil {
+		return nil, err
+	}
+	return s, CheckState(s)
+}
+
+// InPlaceOf returns the schedule that runs while a file is invalid: the last one that was valid or,
+// if none ever was, the tasks without a problem. It returns nil for a file that was deleted or
+// whose state folder is unknown, and if the last valid schedule cannot be read or trusted.
+func (f *ScheduleFile) InPlaceOf(file string, invalid error) *schedule.Schedule {
+	broken, ok := errors.AsType[*load.InvalidError](invalid)
+	if !ok || broken.StateDir == "" || errors.Is(invalid, os.ErrNotExist) {
+		return nil
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil
+	}
+	if broken.Lacks {
+		if s := f.withoutLacking(path); s != nil {
+			return s
+		}
+	}
+	text, err := tick.LastValid(broken.StateDir, path)
+	if errors.Is(err, os.ErrNotExist) && broken.Rest != nil {
+		return broken.Rest
+	}
+	if err != nil || statedir.Check(broken.StateDir) != nil {
+		return nil
+	}
+	s, err := f.ParseLastValid(text, path)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// withoutLacking returns the schedule of a file that is right, and names variables or files that
+// are not there; nil if too much depends on them. The last valid schedule may be an older text.
+func (f *ScheduleFile) withoutLacking(file string) *schedule.Schedule {
+	opts := f.Options()
+	opts.CheckNotification = nil
+	s, err := load.File(file, opts)
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
+		return invalid.Rest
+	}
+	if s != nil {
+		s.Without, s.Lacking = []string{}, true
+	}
+	return s
+}
+
+// ParseLastValid reads a schedule that was valid once. It does not check the targets of
+// notifications: a secret that is missing by now is no reason to run nothing. The mistake is
+// reported when a notification is sent. A task that lacks another variable does not run.
+func (f *ScheduleFile) ParseLastValid(text []byte, file string) (*schedule.Schedule, error) {
+	opts := f.Options()
+	opts.CheckNotification = nil
+	s, err := load.Archive(text, file, opts)
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok && invalid.Lacks && invalid.Rest != nil {
+		s = invalid.Rest
+		s.Without, s.Lacking = nil, false // it is not what the file says
+		return s, nil
+	}
+	return s, err
+}
+
+// ConfigFlag is " -c FILE" for commands in hints, or "" if sched finds the schedule by itself.
+func (f *ScheduleFile) ConfigFlag() string {
+	flag := " -c " + humanize.ShellWord(f.Config)
+	switch {
+	case f.Config == "":
+		return ""
+	case f.System:
+		return " --system" + flag
+	}
+	return flag
+}
+
+// printFirstProblems prints at most maxProblems, and how many more there are.
+func (f *ScheduleFile) printFirstProblems(problems []schedule.Problem) {
+	first := problems[:min(maxProblems, len(problems))]
+	f.PrintProblems(first)
+	if more := len(problems) - len(first); more > 0 {
+		fmt.Fprintf(f.Err, "and %s: see `sched check%s`\n", humanize.Count(more, "more problem"), f.ConfigFlag())
+	}
+}
+
+// TicksHint says what to do when no ticks come.
+func (f *ScheduleFile) TicksHint() string {
+	if f.System {
+		return fmt.Sprintf("`sched work%s` ticks by itself; "+
+			"`sched install` needs a line `# sched: system` at the top of the file", f.ConfigFlag())
+	}
+	return fmt.Sprintf("`sched install%[1]s` has cron call `sched run`; "+
+		"`sched work%[1]s` is for where there is no cron", f.ConfigFlag())
+}
+
+// harmless are the variables that root keeps to look as another user: how to print, and which
+// schedule and server are meant.
+var harmless = []string{
+	"TERM", "COLUMNS", "NO_COLOR",
+	"SCHED_CONFIG", SystemVariable, serverVariable, labelsVariable,
+}
+
+// BecomeUser makes this process of root another user, for good.
+func BecomeUser(uid int) error {
+	env, err := process.BecomeUser(uid, os.Environ(), harmless...)
+	if err != nil {
+		return err
+	}
+	os.Clearenv()
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		os.Setenv(name, value)
+	}
+	return nil
+}
+
+// zoneOfTicks returns the zone in which the ticks take the machine to be, if tasks go by it and
+// this process takes the machine to be in another zone; else nil.
+func zoneOfTicks(s *schedule.Schedule) *time.Location {
+	here := LocalZone()
+	isHere := func(t *schedule.Task) bool { return t.When.Location == here }
+	if s == nil || s.Location != here && !slices.ContainsFunc(s.Tasks, isHere) {
+		return nil
+	}
+	note, ok := doctor.ReadNote(s.StateDir)
+	if !ok || note.Zone == here.String() {
+		return nil
+	}
+	zone, err := time.LoadLocation(note.Zone)
+	if err != nil || note.Zone == "" || note.Zone == time.Local.String() {
+		return nil
+	}
+	return zone
+}
+
+// ShownIn returns a copy of the schedule whose times are shown in the zone. For "" it returns the
+// schedule itself.
+func ShownIn(s *schedule.Schedule, zone string) (*schedule.Schedule, error) {
+	if zone == "" {
+		return s, nil
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return nil, exit.Usage(`zones are called as in "Europe/Berlin", "America/New_York", "UTC" or "Local"`,
+			"--timezone %s is not a known time zone", humanize.Line(zone))
+	}
+	if zone == "Local" {
+		location = LocalZone()
+	}
+	shown := *s
+	shown.Location = location
+	return &shown, nil
+}
+
+// CheckState refuses a state folder that other users can write. Call it before you use its files.
+func CheckState(s *schedule.Schedule) error {
+	if err := statedir.Check(s.StateDir); err != nil {
+		hint := statedir.Hint(err)
+		if foreign, ok := errors.AsType[*statedir.ForeignError](err); ok {
+			hint = "call it as its owner: " + exit.AsUser(foreign.Owner) + "; or " + hint
+		}
+		return exit.Usage(hint, "%w", err)
+	}
+	return nil
+}
+
+// checkNotification says what is wrong with the target of a notification; "" if nothing is.
+func checkNotification(n schedule.Notification) (problem, hint string) {
+	target := notify.Target(n)
+	err := notify.Check(target)
+	if err == nil {
+		return "", ""
+	}
+	return strings.TrimPrefix(err.Error(), target.String()+": "), exit.HintOf(err)
+}
+
+// checkStore says what is wrong with the URLs of a store; "" if nothing is. It does not connect.
+func checkStore(servers []string) (problem, hint string) {
+	_, err := stores.Open(mutex.Config{Servers: servers, Namespace: "any"})
+	if store, ok := errors.AsType[*mutex.StoreError](err); ok {
+		return store.Text, store.Hint
+	}
+	if err != nil {
+		return err.Error(), ""
+	}
+	return "", ""
+}
+
+// maxProblems is how many problems of a schedule commands other than check print: cron may mail
+// what a tick prints, each minute.
+const maxProblems = 10

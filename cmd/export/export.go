@@ -1,0 +1,92 @@
+// Package export is the command `sched export`.
+package export
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/app"
+	"sched/cmd/exit"
+	"sched/cmd/flags"
+	"sched/schedule"
+	"sched/schedule/crontab"
+	"sched/schedule/humanize"
+	"sched/schedule/load"
+)
+
+func New(a *app.App) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write the schedule as a crontab, and say what cron does not do",
+		Long: `export prints the tasks as lines of a crontab, for any cron. Settings that cron does not know, such
+as timeout and without_overlapping, become comments. sched reads them: "sched list -c crontab".
+
+stderr lists these settings, the settings that are lost, and the lines that another cron reads in
+another way. If a setting is lost, or a line can be read in two ways, the exit code is 1.
+If a task has a user, each line has one, as in /etc/cron.d.`,
+		Example: `  sched export
+  sched export -o crontab && crontab crontab`,
+		Args: flags.Arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return export(a, output) },
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "write the crontab to this file, which must not be there yet")
+	return c
+}
+
+// export prints the crontab to stdout or writes it to a file. Everything else goes to stderr.
+func export(a *app.App, output string) error {
+	a.WantOrigins = true
+	s, err := a.LoadToShow()
+	if err != nil {
+		return err
+	}
+	userName, home := cronUser()
+	exported := crontab.Export(s, app.LocalZone().String(), userName, home, load.Settings)
+	printNotes(a, s, exported)
+	if output == "" {
+		fmt.Fprint(a.Out, exported.Text)
+	} else if err := app.WriteNew(output, exported.Text, 0o644); err != nil {
+		return exit.Failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
+	}
+	if len(exported.Omitted)+len(exported.Warnings)+len(s.BadLines) > 0 {
+		return &exit.Error{Code: exit.Failure}
+	}
+	return nil
+}
+
+// cronUser returns the user of the crontab, and the folders in which cron starts the commands of
+// users. For this user that is $HOME.
+func cronUser() (userName string, home func(user string) (dir string, ok bool)) {
+	if u, err := user.Current(); err == nil {
+		userName = u.Username
+	}
+	return userName, func(name string) (string, bool) {
+		if dir, set := os.LookupEnv("HOME"); set && name == userName {
+			return dir, true
+		}
+		return app.HomeOf(name)
+	}
+}
+
+// printNotes prints which settings became comments, which settings are missing in the crontab, and
+// which lines another cron reads in another way.
+func printNotes(a *app.App, s *schedule.Schedule, exported *crontab.Exported) {
+	for _, setting := range exported.AsComments {
+		fmt.Fprintf(a.Err, "note: %s\n", setting)
+	}
+	for _, setting := range exported.Omitted {
+		fmt.Fprintf(a.Err, "not exported: %s\n", setting)
+	}
+	for _, warning := range exported.Warnings {
+		fmt.Fprintf(a.Err, "warning: %s\n", warning)
+	}
+	for _, problem := range s.BadLines { // of lines of a crontab that sched cannot run
+		firstLine, _, _ := strings.Cut(problem.String(), "\n")
+		fmt.Fprintf(a.Err, "not exported: %s\n", firstLine)
+	}
+}

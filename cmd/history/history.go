@@ -1,0 +1,244 @@
+// Package history is the command `sched history`.
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/app"
+	"sched/cmd/console"
+	"sched/cmd/flags"
+	"sched/schedule"
+	"sched/schedule/outcome"
+	"sched/schedule/state"
+	"sched/schedule/view"
+)
+
+func New(a *app.App) *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "history [TASK]",
+		Short: "Show what became of the slots that were due, newest first",
+		Long: `history shows what became of the slots that were due, newest first. Their outcomes are
+` + outcomeList(outcome.All) + `.
+With --outcome warning it shows the successes with a warning.
+Other commands take a run by its whole id, or by the last part of it that is shown.`,
+		Example: `  sched history
+  sched history nightly-report --failed
+  sched history --since 7d --until 2026-01-31 --outcome skipped,missed
+  sched history --since 24h --json
+  sched history --since 30d -n 0 --csv > runs.csv
+  sched history --since 30d --summary
+  sched history --all-servers
+  sched history --changes`,
+		Args: flags.Arguments(0, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.limitGiven = c.Flags().Changed("limit")
+			return history(a, flags.Optional(args), o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.failed, "failed", false, "only runs that failed, timed out, were stopped or lost")
+	f.StringSliceVar(&o.outcomes, "outcome", nil, "only slots with one of these outcomes")
+	f.StringVar(&o.since, "since", "", "only slots since then: 7d for so long ago, "+console.TimeForms)
+	f.StringVar(&o.until, "until", "", "only slots before then")
+	f.StringVar(&o.timezone, "timezone", "",
+		"show times in this zone, such as America/New_York or Local, and take --since and --until for times of it")
+	f.IntVarP(&o.limit, "limit", "n", 20, "at most so many (0: all)")
+	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
+	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
+	f.BoolVar(&o.changes, "changes", false, "what people changed on this machine: who, when and why, instead of slots")
+	f.BoolVar(&o.allServers, "all-servers", false,
+		"what ran on all servers of the store, without slots that were skipped or missed")
+	return c
+}
+
+func history(a *app.App, name string, o options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	s, err := a.LoadToShow()
+	if err != nil {
+		return err
+	}
+	if s, err = app.ShownIn(s, o.timezone); err != nil {
+		return err
+	}
+	q, err := newQuery(a, name, o, s.Location)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.summary:
+		return showSummary(a, s, q, o)
+	case o.changes:
+		return showChanges(a, s, q, o)
+	}
+	return showSlots(a, s, q, o)
+}
+
+// newQuery turns the flags into a query; an empty name means all tasks.
+func newQuery(a *app.App, name string, o options, zone *time.Location) (q state.Query, err error) {
+	q = state.Query{Task: name, Limit: o.limit}
+	if o.limit > 0 {
+		q.Limit++ // to know whether there are more
+	}
+	if o.failed {
+		q.Outcomes = outcome.Failures
+	}
+	for _, word := range o.outcomes {
+		parsed, err := parseOutcome(word)
+		if err != nil {
+			return q, err
+		}
+		q.Outcomes = append(q.Outcomes, parsed)
+	}
+	q.Since, q.Until, err = a.ParseSpan(o.since, o.until, zone)
+	return q, err
+}
+
+// showSlots prints what became of each slot.
+func showSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
+	h, err := readSlots(a, s, q, o)
+	if err != nil {
+		return err
+	}
+	if o.json || o.csv {
+		return printRecords(a, h.records, o)
+	}
+	printSlots(a, s, o, h)
+	if missing := a.View(s).TicksMissing(); missing != "" && len(h.records) == 0 && o.until == "" {
+		a.WarnWithHint(a.TicksHint(), "%s", missing)
+	}
+	return nil
+}
+
+// readSlots reads what became of the slots that a query asks for. It returns an error for a task
+// that has none of them and is not in the schedule.
+func readSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) (h slotHistory, err error) {
+	read := a.View(s).History
+	if o.allServers {
+		read = a.View(s).HistoryOfAll
+	}
+	live, lost, records, err := read(context.Background(), q)
+	if err != nil {
+		return h, err
+	}
+	h = slotHistory{
+		waiting: waitingIn(a.View(s).Waiting(live, a.View(s).Pauses), q),
+		live:    slices.DeleteFunc(matching(live, q), state.Row.Waits),
+		lost:    matching(lost, q),
+		records: records,
+	}
+	if h.isEmpty() {
+		return h, refuseUnknown(s, q.Task)
+	}
+	return h, nil
+}
+
+// refuseUnknown refuses a task that is not in the schedule. The empty name stands for all tasks.
+func refuseUnknown(s *schedule.Schedule, task string) error {
+	if task == "" {
+		return nil
+	}
+	_, err := view.FindTask(s, task)
+	return err
+}
+
+// matching returns the rows that a query asks for. They have not ended, so they have no outcome.
+func matching(rows []state.Row, q state.Query) []state.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row state.Row) bool {
+		return !q.Matches(row.WithoutOutcome())
+	})
+}
+
+// waitingIn returns the waiting slots that a query asks for.
+func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {
+	matching := map[string][]view.Waiting{}
+	for task, slots := range waiting {
+		for _, w := range slots {
+			if q.Matches(state.Row{Task: task, Slot: w.Slot}) {
+				matching[task] = append(matching[task], w)
+			}
+		}
+	}
+	return matching
+}
+
+// printRecords prints records for programs.
+func printRecords(a *app.App, records []state.Row, o options) error {
+	cut := o.limit > 0 && len(records) > o.limit
+	if cut {
+		records = records[:o.limit]
+	}
+	if err := printRows(a, view.RecordsOf(records), o); err != nil {
+		return err
+	}
+	sayCut(a, o, cut)
+	return nil
+}
+
+// showSummary prints a line for each task with what its slots add up to.
+func showSummary(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
+	summaries, err := a.View(s).Summaries(context.Background(), q.Task, q.Since, q.Until)
+	if err != nil {
+		return err
+	}
+	if len(summaries) == 0 {
+		if err := refuseUnknown(s, q.Task); err != nil {
+			return err
+		}
+	}
+	if o.json || o.csv {
+		return printRows(a, view.SummariesOf(summaries), o)
+	}
+	printSummary(a, s.Location, summaries)
+	return nil
+}
+
+// printRows prints rows for programs.
+func printRows(a *app.App, rows any, o options) error {
+	if o.csv {
+		a.PrintCSV(rows)
+		return nil
+	}
+	return a.PrintJSON(rows)
+}
+
+// showChanges prints what people changed.
+func showChanges(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
+	changes, err := a.View(s).Changes(context.Background(), view.ChangeQuery{
+		Target: q.Task,
+		Since:  q.Since,
+		Until:  q.Until,
+		Limit:  q.Limit,
+	})
+	if err != nil {
+		return err
+	}
+	ofTask := func(c view.Change) bool { return c.Target != view.Everything }
+	if !slices.ContainsFunc(changes, ofTask) {
+		if err := refuseUnknown(s, q.Task); err != nil {
+			return err
+		}
+	}
+	cut := o.limit > 0 && len(changes) > o.limit
+	if cut {
+		changes = changes[:o.limit]
+	}
+	switch {
+	case o.json:
+		err = a.PrintJSON(changes)
+	case len(changes) == 0:
+		fmt.Fprintln(a.Out, "nobody has changed anything")
+	default:
+		printChanges(a, s, changes)
+	}
+	sayCut(a, o, cut)
+	return err
+}

@@ -1,0 +1,225 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/cmd/app"
+	"sched/cmd/console"
+	"sched/cmd/terminal"
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/state"
+	"sched/schedule/view"
+)
+
+// printSlots prints what waits, live runs, lost runs and records, in this order. In each of these
+// groups the newest is the first; what waits is sorted by task before that. The limit counts all
+// rows together.
+func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
+	if h.isEmpty() {
+		fmt.Fprintln(a.Out, "nothing was recorded")
+		return
+	}
+	zone := s.Location
+	table := newTable(a.Stdout(), slotFormat(s, o), o)
+	thisServer := app.ServerName(s.Server)
+	for _, task := range slices.Sorted(maps.Keys(h.waiting)) {
+		for _, waiting := range slices.Backward(h.waiting[task]) {
+			row := state.Row{ID: waiting.Run, Task: task, Slot: waiting.Slot, Server: thisServer}
+			table.add(row, terminal.Active, waiting.Text(a.Now(), zone))
+		}
+	}
+	for _, row := range slices.Backward(h.live) {
+		table.add(row.WithoutOutcome(), terminal.Active, liveText(a, row))
+	}
+	for _, row := range slices.Backward(h.lost) {
+		table.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
+	}
+	for _, record := range h.records {
+		text := view.Describe(record) + view.Late(record)
+		if len(record.Notes) > 0 {
+			text += "; " + strings.Join(record.Notes, "; ")
+		}
+		table.add(record, console.ToneOf(record.Result), text)
+	}
+	table.cells.Flush()
+	sayCut(a, o, table.cut)
+}
+
+// A table is the table of `sched history`. It has a column of servers if the history covers
+// all servers.
+type table struct {
+	out     terminal.Stream
+	cells   *terminal.Table
+	time    func(time.Time) string // writes a slot
+	servers bool                   // there is a column of servers
+	limit   int                    // how many rows it may have; 0: all
+	rows    int
+	cut     bool // a row was left out
+}
+
+func newTable(out terminal.Stream, slotTime func(time.Time) string, o options) *table {
+	t := &table{out: out, time: slotTime, servers: o.allServers, limit: o.limit}
+	t.cells = terminal.NewTable(out, t.shrinks()...)
+	t.cells.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
+	return t
+}
+
+// slotFormat returns the function that writes slots. It writes the zone, too, if --timezone names
+// one, or if the zones of the schedule, its tasks and this machine are not all the same.
+func slotFormat(s *schedule.Schedule, o options) func(time.Time) string {
+	zone := s.Location.String()
+	inOtherZone := func(t *schedule.Task) bool { return t.When.Location.String() != zone }
+	if o.timezone != "" || zone != app.LocalZone().String() || slices.ContainsFunc(s.Tasks, inOtherZone) {
+		return func(t time.Time) string { return humanize.SecondZone(t, s.Location) }
+	}
+	return func(t time.Time) string { return humanize.Second(t, s.Location) }
+}
+
+// shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
+func (t *table) shrinks() []terminal.Shrink {
+	const taskColumn = 1
+	outcomeColumn := serverColumn + 4
+	if !t.servers {
+		outcomeColumn--
+	}
+	memoryColumn, cpuColumn := outcomeColumn-1, outcomeColumn-2
+	return []terminal.Shrink{
+		{Column: memoryColumn},
+		{Column: cpuColumn},
+		{Column: outcomeColumn, Least: 28},
+		{Column: taskColumn, Least: 12},
+		{Column: outcomeColumn, Least: 16},
+	}
+}
+
+// add adds a row, unless the limit is reached. CPU and memory are known when a command has ended.
+func (t *table) add(r state.Row, tone terminal.Tone, outcomeText string) {
+	if t.limit > 0 && t.rows == t.limit {
+		t.cut = true
+		return
+	}
+	t.rows++
+	cpu, memory := "-", "-"
+	if r.Outcome != "" && r.Attempt.Number > 0 && r.Outcome != outcome.Lost {
+		cpu = humanize.Duration(r.UserCPU + r.SystemCPU)
+		if r.PeakMemory > 0 {
+			memory = humanize.Bytes(r.PeakMemory)
+		}
+	}
+	t.cells.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.ID),
+		cpu, memory, t.out.Paint(tone, humanize.Line(outcomeText)))...)
+}
+
+// serverColumn is where the server stands among the cells of a row.
+const serverColumn = 2
+
+// columns leaves out the cell of the server, unless there is a column for it.
+func (t *table) columns(cells ...string) []string {
+	if t.servers {
+		return cells
+	}
+	return slices.Delete(cells, serverColumn, serverColumn+1)
+}
+
+// liveText says how long a run has been running.
+func liveText(a *app.App, row state.Row) string {
+	holder := run.HolderOf(row)
+	switch {
+	case !row.LastReported.IsZero(): // of another server: it may have ended since
+		return "was running " + view.LastReportedText(row, a.Now())
+	case !row.Attempted():
+		return "starting"
+	case view.CommandEnded(row):
+		return "ended, not recorded yet"
+	case holder.PID == 0:
+		return "running for " + a.Ago(holder.Since)
+	}
+	return fmt.Sprintf("running for %s, pid %d", a.Ago(holder.Since), holder.PID)
+}
+
+// printSummary prints a line for each task. A value that is not known is "-".
+func printSummary(a *app.App, zone *time.Location, summaries []state.Summary) {
+	if len(summaries) == 0 {
+		fmt.Fprintln(a.Out, "nothing was recorded")
+		return
+	}
+	t := a.Table()
+	defer t.Flush()
+	t.Head("TASK", "RUNS", "SUCCEEDED", "USUALLY", "95 %", "LATE", "LATEST", "SKIPPED", "MISSED", "LAST FAILURE")
+	for _, s := range summaries {
+		rate, usually, p95, late, maxLate, failure := "-", "-", "-", "-", "-", "-"
+		if r, ok := s.SuccessRate(); ok {
+			rate = percent(r)
+		}
+		if s.Took.Runs > 0 {
+			usually, p95 = humanize.Duration(s.Took.Median), humanize.Duration(s.Took.P95)
+		}
+		if s.Late.Runs > 0 {
+			late, maxLate = humanize.Duration(s.Late.Median), humanize.Duration(s.Late.Max)
+		}
+		if s.FailedID != "" {
+			at := humanize.SecondZone(s.Failed, zone)
+			failure = fmt.Sprintf("%s %s (run %s)", at, s.FailedAs, humanize.ShortRun(s.FailedID))
+		}
+		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, p95, late, maxLate,
+			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
+	}
+}
+
+// percent writes a rate from 0 to 1. It is "100 %" only for 1.
+func percent(rate float64) string {
+	if rate < 1 && rate >= 0.9995 {
+		rate = 0.999
+	}
+	return fmt.Sprintf("%.4g %%", math.Round(rate*1000)/10)
+}
+
+// printChanges prints a line for each change.
+func printChanges(a *app.App, s *schedule.Schedule, changes []view.Change) {
+	t := a.Table()
+	t.Head("TIME", "WHO", "FROM", "DID", "TO", "REASON")
+	for _, c := range changes {
+		target := c.Target
+		if c.Action == "stop" || c.Action == "retry" {
+			target = humanize.ShortRun(target)
+		}
+		reason := cmp.Or(c.Reason, "-")
+		if c.Error != "" {
+			reason += " (not done: " + c.Error + ")"
+		}
+		t.Row(humanize.SecondZone(c.Time, s.Location), humanize.Line(c.Who), c.From, c.Action,
+			humanize.Line(target), humanize.Line(reason))
+	}
+	t.Flush()
+}
+
+// A slotHistory is what became of slots. The newest record is the first one. In each other list the
+// newest element is the last one.
+type slotHistory struct {
+	waiting    map[string][]view.Waiting // by task
+	live, lost []state.Row
+	records    []state.Row // of runs that ended, and of slots that did not run
+}
+
+func (h slotHistory) isEmpty() bool {
+	return len(h.records)+len(h.live)+len(h.lost)+len(h.waiting) == 0
+}
+
+// sayCut says that the history has more rows than were printed. It says nothing if a person gave
+// the limit.
+func sayCut(a *app.App, o options, cut bool) {
+	if cut && !o.limitGiven {
+		a.WarnWithHint("-n 0 shows all; --since and --until narrow them",
+			"only the newest %d are shown", o.limit)
+	}
+}

@@ -1,0 +1,266 @@
+// Package importcmd is the command `sched import`.
+package importcmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/app"
+	"sched/cmd/exit"
+	"sched/cmd/flags"
+	"sched/schedule/crontab"
+	"sched/schedule/humanize"
+	"sched/schedule/load"
+)
+
+func New(a *app.App) *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "import [FILE|-]",
+		Short: "Write a crontab as a schedule, and prove that both are due at the same times",
+		Long: `import reads your crontab, or a FILE, and prints it as a schedule.yaml. As under cron each task
+runs beside the others, in the home folder, with cron's PATH; its command is kept byte for byte.
+With --system it reads /etc/crontab and the files of /etc/cron.d, in which lines have a user.
+
+Then it compares each task with its line, minute for minute over 28 years and every change of the
+clocks, by a second evaluator that does what Vixie cron as Debian has it does.
+
+If a schedule cannot say what a line says, that is printed, and the exit code is 1. Nothing is
+installed and no crontab changes: for that there is sched install.`,
+		Example: `  sched import
+  sched import -o schedule.yaml --tidy
+  sched import --system -o /etc/sched/schedule.yaml
+  sched import crontab.txt`,
+		Args: flags.Arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.file = flags.Optional(args)
+			return importCrontab(a, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "write the schedule to this file, which must not be there yet")
+	f.BoolVar(&o.system, "system", false,
+		"lines have a user, as in /etc/crontab, which is read with /etc/cron.d unless a FILE is named")
+	f.BoolVar(&o.tidy, "tidy", false,
+		"turn flock, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
+	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
+	return c
+}
+
+// importCrontab prints the schedule to stdout or writes it to a file. Everything else goes to
+// stderr.
+func importCrontab(a *app.App, o options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	sources, from, err := readSources(a, o)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		if problem, hint := load.Foreign([]byte(source.Text)); problem != "" {
+			return exit.Usage(hint, "%s: %s", source.Name, problem)
+		}
+	}
+	a.ReadOnly = true
+	a.System = o.system
+	s := convert(a, sources, o)
+	printFindings(a, s)
+	if len(s.Tasks) == 0 {
+		return exit.Failed("", "%s has no line that starts a command: nothing is written", from)
+	}
+	yaml := s.YAML(header(from, o, s))
+	proof, err := prove(a, s, yaml, o)
+	if err != nil {
+		return err
+	}
+	printProof(a, proof)
+	if err := writeSchedule(a, o, s, yaml); err != nil {
+		return err
+	}
+	if s.OmitsLines() || len(proof.Differences) > 0 {
+		return &exit.Error{Code: exit.Failure}
+	}
+	return nil
+}
+
+// convert makes a schedule of the crontabs. It says where the tasks keep their history if the
+// crontab was run as it is.
+func convert(a *app.App, sources []crontab.Source, o options) *crontab.Schedule {
+	var tables []*crontab.Table
+	for _, source := range sources {
+		tables = append(tables, crontab.Parse(source))
+	}
+	stateDir := stateDirOf(a, o)
+	if stateDir != "" {
+		a.Warn("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
+	}
+	return crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: app.HomeOf, StateDir: stateDir})
+}
+
+// stateDirOf returns the state folder of a crontab that was run as it is, or "" if it has no state
+// folder. The path is relative to the folder of the new schedule if it is below that folder.
+func stateDirOf(a *app.App, o options) string {
+	if o.file == "" || o.file == "-" {
+		return ""
+	}
+	s, err := load.File(o.file, a.Options())
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(s.StateDir); err != nil {
+		return ""
+	}
+	folder, err := filepath.Abs(filepath.Dir(o.output))
+	if err != nil {
+		return s.StateDir
+	}
+	if below, err := filepath.Rel(folder, s.StateDir); err == nil && filepath.IsLocal(below) {
+		return below
+	}
+	return s.StateDir
+}
+
+// printFindings prints what the schedule lacks or has otherwise than the crontab, and the lines
+// that --tidy has changed.
+func printFindings(a *app.App, s *crontab.Schedule) {
+	for _, finding := range s.Findings {
+		if finding.IsOmitted {
+			finding.Text = "not imported: " + finding.Text
+		}
+		fmt.Fprintln(a.Err, finding)
+	}
+	for _, t := range s.Tasks {
+		if t.Tidied {
+			fmt.Fprintf(a.Err, "%s:%d: %s is tidied:\n", t.Source, t.Entry.Line, t.Name)
+			a.PrintDiff(t.Diff())
+		}
+	}
+}
+
+// prove compares what cron starts with what the schedule would start. It refuses a schedule that is
+// not valid.
+func prove(a *app.App, s *crontab.Schedule, yaml []byte, o options) (*crontab.Proof, error) {
+	opts := a.Options()
+	opts.Root = false
+	loaded, err := load.Text(yaml, cmp.Or(o.output, "schedule.yaml"), opts)
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
+		a.Out.Write(yaml)
+		a.PrintProblems(invalid.Problems)
+		return nil, exit.Failed("mend what is named above in what was printed", "the schedule is not valid yet")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return crontab.Prove(s.Tasks, loaded, a.Now(), app.LocalZone()), nil
+}
+
+// header is the comment at the top of the schedule. from describes the crontab.
+func header(from string, o options, s *crontab.Schedule) []string {
+	lines := []string{
+		"Imported from " + from + " by `sched import`.",
+		"",
+		"As under cron each task runs beside the others (background), in its home folder and with cron's PATH.",
+		"sched keeps what it prints: `sched logs TASK` shows it.",
+	}
+	if s.MailsTo {
+		lines = append(lines, "Cron mailed it to the user. For that add to the defaults:",
+			"  after: {mail: you@example.com, when: output}")
+	}
+	if o.system {
+		lines = append(lines, "Tasks of several users need root: its tick starts each as its own user.")
+	}
+	return lines
+}
+
+// writeSchedule prints the schedule, or writes it to the file and says what comes next. Only its
+// user may read the file if a variable may be a secret.
+func writeSchedule(a *app.App, o options, s *crontab.Schedule, yaml []byte) error {
+	if o.output == "" {
+		a.Out.Write(yaml)
+		return nil
+	}
+	mode := os.FileMode(0o644)
+	if s.Secret {
+		mode = 0o600
+	}
+	if err := app.WriteNew(o.output, app.SchemaLines+string(yaml), mode); err != nil {
+		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
+	}
+	fmt.Fprintf(a.Out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
+	whose := ""
+	if o.user != "" {
+		whose = " --user " + o.user
+	}
+	fmt.Fprintf(a.Err, "hint: look at it with `sched list -c %[1]s`; "+
+		"`sched install -c %[1]s%[2]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output), whose)
+	return nil
+}
+
+// printProof says how many minutes were compared, and where the schedule does not do as cron did.
+func printProof(a *app.App, p *crontab.Proof) {
+	for _, d := range p.Differences {
+		fmt.Fprintf(a.Err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
+	}
+	if len(p.Boots) > 0 {
+		fmt.Fprintf(a.Err, "proven: %s at a boot, as cron starts the line\n", humanize.Count(len(p.Boots), "task"))
+	}
+	if len(p.Uncompared) > 0 {
+		var names []string
+		for _, t := range p.Uncompared {
+			names = append(names, t.Name)
+		}
+		fmt.Fprintf(a.Err, "not compared with Debian's cron, which takes no such lines: %s\n",
+			strings.Join(names, ", "))
+	}
+	if p.Tasks == 0 {
+		return
+	}
+	same := p.Tasks
+	for _, d := range p.Differences {
+		if !d.At.IsZero() {
+			same--
+		}
+	}
+	fmt.Fprintf(a.Err, "proven: %d of %s due in the minutes "+
+		"in which cron (Vixie's, as Debian has it) starts the line:\n", same, humanize.Count(p.Tasks, "task"))
+	fmt.Fprintf(a.Err, "  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
+		thousands(p.Minutes), p.To.Format(time.DateOnly), humanize.Count(p.Changes, "change"),
+		strings.Join(p.Zones, ", "))
+}
+
+// differenceText says how a task differs from its line.
+func differenceText(d crontab.Difference) string {
+	switch {
+	case d.Boot && d.Cron:
+		return d.Task.Name + ": cron starts the line at a boot alone, and the task is due otherwise"
+	case d.Boot:
+		return d.Task.Name + ": the task is due at a boot, when cron does not start the line"
+	case d.At.IsZero():
+		return d.Task.Name + ": its command differs from the command of the line"
+	}
+	at := humanize.MinuteZone(d.At, app.LocalZone())
+	first := "the task is due at " + at + ", when cron does not start the line"
+	if d.Cron {
+		first = "cron starts the line at " + at + ", when the task is not due"
+	}
+	minutes := humanize.Count(d.Minutes, "minute")
+	return fmt.Sprintf("%s: %s; %s of a year differ", d.Task.Name, first, minutes)
+}
+
+// thousands writes a number with commas: 14,727,000.
+func thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

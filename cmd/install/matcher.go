@@ -1,0 +1,121 @@
+package install
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"sched/cmd/app"
+	"sched/schedule"
+	"sched/schedule/crontab"
+	"sched/schedule/crontab/vixie"
+	"sched/schedule/load"
+)
+
+// A matcher finds the tasks that do the same as lines of a crontab.
+type matcher struct {
+	options   load.Options // to load a line as a task
+	schedule  *schedule.Schedule
+	matched   map[*schedule.Task]bool // each task matches one line only
+	from, to  time.Time               // times are compared in this span
+	calendars map[string]*vixie.Calendar
+	sameTime  map[string]bool // the answers of sameTimes by times, zone and conditions: many lines share them
+}
+
+func newMatcher(a *app.App, s *schedule.Schedule) *matcher {
+	options := a.Options()
+	options.Root = false
+	from := a.Now().UTC().Truncate(time.Minute)
+	return &matcher{
+		options:   options,
+		schedule:  s,
+		matched:   map[*schedule.Task]bool{},
+		from:      from,
+		to:        from.AddDate(crontab.ProofYears, 0, 0),
+		calendars: map[string]*vixie.Calendar{},
+		sameTime:  map[string]bool{},
+	}
+}
+
+// match reports whether a task that no earlier line matched does the same as the line, and marks
+// that task. The line is taken as import would write it, with --tidy or without.
+func (m *matcher) match(entry crontab.Entry) bool {
+	for _, tidy := range []bool{false, true} {
+		table := &crontab.Table{Entries: []crontab.Entry{entry}}
+		s := crontab.Convert([]*crontab.Table{table}, crontab.Options{Tidy: tidy})
+		if len(s.Tasks) != 1 {
+			return false
+		}
+		line := s.Tasks[0]
+		imported, err := load.Text(s.YAML(nil), m.schedule.File, m.options)
+		if err != nil || !line.Boot && line.Times == nil {
+			return false // import could not write it
+		}
+		for _, task := range m.schedule.Tasks {
+			isFree := m.schedule.Active(task) && !m.matched[task]
+			if isFree && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, line, imported) {
+				m.matched[task] = true
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameWork reports whether a task does the same as a task that was imported from a line. The task
+// may have other keys besides, such as hooks and retries.
+func sameWork(a, b *schedule.Task) bool {
+	sameCommand := a.Command.Line == b.Command.Line && len(a.Command.List) == 0 &&
+		fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell)
+	return sameCommand &&
+		a.Dir == b.Dir &&
+		a.Output == b.Output &&
+		a.Timeout == b.Timeout &&
+		a.WithoutOverlapping == b.WithoutOverlapping &&
+		a.As.User == b.As.User
+}
+
+// sameTimes reports whether the task runs in exactly the minutes in which cron starts the line, in
+// the span of the matcher. It is false for a task with condition commands: nobody knows what they
+// will answer.
+func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool {
+	if len(task.ConditionCommands) > 0 {
+		return false
+	}
+	if line.Boot || task.When.Boot {
+		return line.Boot && task.When.Boot && len(task.When.Crons) == 0 && task.Conditions.String() == ""
+	}
+	zone := app.LocalZone()
+	if line.Timezone != "" {
+		zone = imported.Tasks[0].When.Location
+	}
+	key := fmt.Sprint(line.Times.Key(), zone, task.When, task.When.Location, task.Conditions)
+	same, known := m.sameTime[key]
+	if !known {
+		due := func(from, to time.Time) iter.Seq[time.Time] { return runTimes(task, from, to) }
+		same = crontab.Compare(*line.Times, m.calendarFor(zone), due, m.from, m.to) == nil
+		m.sameTime[key] = same
+	}
+	return same
+}
+
+// calendarFor returns the calendar of cron in the zone, for the span of the matcher.
+func (m *matcher) calendarFor(zone *time.Location) *vixie.Calendar {
+	calendar := m.calendars[zone.String()]
+	if calendar == nil {
+		calendar = vixie.NewCalendar(zone, m.from, m.to)
+		m.calendars[zone.String()] = calendar
+	}
+	return calendar
+}
+
+// runTimes returns the times at which a task is due and its conditions hold.
+func runTimes(task *schedule.Task, from, to time.Time) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		for at := range task.When.Forward(from, to) {
+			if task.Conditions.FirstUnmet(at.In(task.When.Location)) == "" && !yield(at) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"sched/cmd/app"
+	"sched/cmd/exit"
+	"sched/schedule"
+	"sched/schedule/crontab"
+	"sched/schedule/humanize"
+	"sched/schedule/install"
+)
+
+// The folders of the machine. They are variables for tests.
+var (
+	CronFolder    = "/etc/cron.d"
+	SystemdFolder = "/etc/systemd/system"
+	RootBackups   = "/var/lib/sched/crontabs"
+)
+
+// A places value has the places on this machine from which ticks of a schedule can come.
+type places struct {
+	app         *app.App
+	schedule    *schedule.Schedule // nil for uninstall
+	options     options
+	userCrontab install.Crontab
+	cronLine    install.Place // the line for userCrontab, or for a file of CronFolder
+	units       install.Systemd
+}
+
+// placesFor returns the places for a schedule.
+func placesFor(a *app.App, s *schedule.Schedule, o options) (*places, error) {
+	p, err := placesForFile(a, s.File, o)
+	if err != nil {
+		return nil, err
+	}
+	p.schedule = s
+	p.cronLine.Name, p.units.Name = s.Name, s.Name
+	return p, nil
+}
+
+// placesForFile returns the places for a schedule by its path. The file may be gone.
+func placesForFile(a *app.App, file string, o options) (*places, error) {
+	program, err := app.InstalledProgram()
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range []string{file, program, o.user} {
+		if strings.ContainsFunc(word, unicode.IsControl) {
+			return nil, exit.Usage("rename it, or call it by another path",
+				"%q has a control character: what follows a line break would be a line of its own", word)
+		}
+	}
+	root := os.Geteuid() == 0
+	line := install.Line{Program: program, File: file}
+	p := &places{
+		app:         a,
+		options:     o,
+		userCrontab: install.Crontab{User: o.user},
+		cronLine:    install.Place{Line: line, Folder: CronFolder, User: "root"},
+		units: install.Systemd{
+			Place:  install.Place{Line: line, Folder: SystemdFolder, User: o.user},
+			OfUser: !root,
+			Work:   o.systemd == "work",
+		},
+	}
+	if !root {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return nil, exit.Failed("", "where are your units of systemd? %w", err)
+		}
+		p.units.Folder = filepath.Join(config, "systemd/user")
+	}
+	return p, nil
+}
+
+// An installPlace is where install writes what calls sched.
+type installPlace int
+
+const (
+	inCrontab installPlace = iota
+	inCronD
+	inSystemd
+)
+
+// chosen is the place that the options choose. For root it is a file of its own in /etc/cron.d,
+// which no editor of crontabs opens. With --replace it is root's crontab, so that everything
+// changes in one step.
+func (p *places) chosen() installPlace {
+	switch {
+	case p.options.systemd != "":
+		return inSystemd
+	case os.Geteuid() == 0 && p.options.user == "" && !p.options.replace && isFolder(CronFolder):
+		return inCronD
+	}
+	return inCrontab
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func (p *places) crontabName() string {
+	if p.userCrontab.User != "" {
+		return "the crontab of " + p.userCrontab.User
+	}
+	return "your crontab"
+}
+
+// otherPlace names a place that has the schedule already; "" for none. The chosen place does not
+// count. But a line that a person wrote there counts: install would add its own beside it.
+func (p *places) otherPlace() string {
+	chosen := p.chosen()
+	text, _, err := p.userCrontab.Read()
+	if err == nil && chosen != inCrontab && p.cronLine.IsIn(text) {
+		return p.crontabName()
+	}
+	if line, ok := p.lineByHand(text); ok {
+		return fmt.Sprintf("line %d of %s, by hand", line, p.crontabName())
+	}
+	if files := p.cronLine.Find(); chosen != inCronD && len(files) > 0 {
+		return files[0]
+	}
+	if files := p.units.Find(); chosen != inSystemd && len(files) > 0 {
+		return files[0]
+	}
+	return ""
+}
+
+// callsRun matches a command that calls sched run.
+var callsRun = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
+
+// lineByHand returns the number of a line of a crontab that a person wrote to tick the schedule.
+func (p *places) lineByHand(text string) (line int, ok bool) {
+	for _, entry := range crontab.Parse(crontab.Source{Text: text}).Entries {
+		if entry.Off || !callsRun().MatchString(entry.Command) || p.cronLine.IsIn(entry.Raw) {
+			continue
+		}
+		mentionsSchedule := strings.Contains(entry.Command, p.cronLine.File) ||
+			strings.Contains(entry.Command, "cd "+filepath.Dir(p.cronLine.File)+" ")
+		if mentionsSchedule {
+			return entry.Line, true
+		}
+	}
+	return 0, false
+}
+
+// installation returns the change that installs the schedule. The diff of the change is empty if
+// the schedule is installed already. It is an error if everything would run twice.
+func (p *places) installation() (change, error) {
+	if other := p.otherPlace(); other != "" {
+		return change{}, exit.Failed("`sched uninstall"+p.app.ConfigFlag()+"` first, or remove the line",
+			"ticks of this schedule come already from %s; two would run everything twice", other)
+	}
+	addition, err := p.addition()
+	if err != nil || len(addition.diff) == 0 {
+		return addition, err
+	}
+	return addition, p.refuseDuplicates()
+}
+
+// addition returns the change that adds the schedule to its place.
+func (p *places) addition() (change, error) {
+	switch p.chosen() {
+	case inSystemd:
+		if !p.units.Startable() {
+			return change{}, exit.Failed("move it, to /usr/local/bin as most do",
+				"systemd starts no program with quotes or a backslash in its path: %s", p.units.Program)
+		}
+		return p.unitsChange(p.units.Install()), nil
+	case inCronD:
+		file := p.cronLine.CronD()
+		edit := install.FileEdit{Files: []install.File{file}}
+		return change{where: file.Path, diff: edit.Diff(), apply: edit.Apply}, nil
+	}
+	text, exists, err := p.userCrontab.Read()
+	if err != nil {
+		return change{}, exit.Failed("without cron there are `sched install --systemd` and `sched work`", "%w", err)
+	}
+	replace := map[int]bool{}
+	if p.options.replace {
+		proven, others := p.compareLines(text)
+		for _, line := range proven {
+			replace[line] = true
+		}
+		if len(others) > 0 {
+			fmt.Fprintf(p.app.Err, "not replaced, because no task has the command and the times: %s\n",
+				lineNumbers(others))
+		}
+	}
+	return p.crontabChange(p.cronLine.AddTo(text, replace), exists), nil
+}
+
+// removals returns the changes that take the schedule out of every place that has it.
+func (p *places) removals() (changes []change, err error) {
+	text, exists, err := p.userCrontab.Read()
+	if err != nil && !errors.As(err, new(*install.ProgramError)) {
+		return nil, err
+	}
+	if edit := p.cronLine.RemoveFrom(text); err == nil && !edit.IsNone() {
+		changes = append(changes, p.crontabChange(edit, exists))
+	}
+	for _, path := range p.cronLine.Find() {
+		edit := install.FileEdit{Files: []install.File{{Path: path}}}
+		changes = append(changes, change{where: path, diff: edit.Diff(), apply: edit.Apply})
+	}
+	if edit := p.units.Uninstall(); len(edit.Files) > 0 {
+		changes = append(changes, p.unitsChange(edit))
+	}
+	return changes, nil
+}
+
+// crontabChange is an edit of the crontab. exists is false if the user has no crontab yet.
+func (p *places) crontabChange(edit install.Edit, exists bool) change {
+	apply := func() error {
+		folder, err := backupFolder()
+		if err != nil {
+			return err
+		}
+		backup, err := p.userCrontab.Apply(edit, exists, folder, p.app.Now())
+		if backup != "" {
+			fmt.Fprintf(p.app.Err, "a copy of the old one is %s\n", backup)
+		}
+		return err
+	}
+	return change{where: p.crontabName(), diff: edit.Diff, apply: apply}
+}
+
+// unitsChange is an edit of units of systemd.
+func (p *places) unitsChange(edit install.FileEdit) change {
+	apply := func() error {
+		err := edit.Apply()
+		installs := len(edit.Files) > 0 && edit.Files[0].Text != ""
+		if err == nil && p.units.OfUser && installs {
+			fmt.Fprintf(p.app.Err, "hint: your systemd ends when you log out, "+
+				"unless `loginctl enable-linger` keeps it\n")
+		}
+		return err
+	}
+	return change{where: "systemd (" + p.units.Folder + ")", diff: edit.Diff(), apply: apply}
+}
+
+// backupFolder is the folder for copies of crontabs.
+func backupFolder() (string, error) {
+	if os.Geteuid() == 0 {
+		return RootBackups, nil
+	}
+	folder, err := app.StateHome()
+	if err != nil {
+		return "", fmt.Errorf("there is no place for a copy of the crontab: %w", err)
+	}
+	return filepath.Join(folder, "sched/crontabs"), nil
+}
+
+// refuseDuplicates refuses to install beside lines of the crontab that are tasks of the schedule:
+// everything would run twice.
+func (p *places) refuseDuplicates() error {
+	if p.options.replace {
+		return nil
+	}
+	text, _, err := p.userCrontab.Read()
+	if err != nil {
+		return nil // without a crontab there are no lines; a later step says that it needs one
+	}
+	duplicates, _ := p.compareLines(text)
+	if len(duplicates) == 0 {
+		return nil
+	}
+	hint := "--replace comments them out, and `sched uninstall" + p.app.ConfigFlag() + "` brings them back"
+	if p.options.systemd != "" {
+		hint = "comment them out first: crontab -e"
+	}
+	return exit.Failed(hint, "%s of %s would run twice: tasks of the schedule do the same",
+		lineNumbers(duplicates), p.crontabName())
+}
+
+// compareLines compares the lines of a crontab with the schedule. It returns line numbers, from 1,
+// in the order of the crontab:
+//
+//   - proven: lines that do the same as a task (match), in the same minutes for 28 years
+//   - others: all other lines that start something
+func (p *places) compareLines(text string) (proven, others []int) {
+	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
+	m := newMatcher(p.app, p.schedule)
+	for _, entry := range table.Entries {
+		switch {
+		case entry.Off: // it starts nothing
+		case m.match(entry): // marks the task: the first line of several gets it
+			proven = append(proven, entry.Line)
+		case !p.cronLine.IsIn(entry.Raw):
+			others = append(others, entry.Line)
+		}
+	}
+	for _, f := range table.Findings {
+		if f.IsOmitted {
+			others = append(others, f.Line)
+		}
+	}
+	return proven, others
+}
+
+// A change is one place that install or uninstall would write, with its diff and the function that
+// writes it.
+type change struct {
+	where string
+	diff  []string
+	apply func() error
+}
+
+// lineNumbers writes "lines 3, 5 and 7". It writes at most ten numbers.
+func lineNumbers(numbers []int) string {
+	const maxNumbers = 10
+	var parts []string
+	for _, number := range numbers[:min(maxNumbers, len(numbers))] {
+		parts = append(parts, strconv.Itoa(number))
+	}
+	if more := len(numbers) - maxNumbers; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	last := len(parts) - 1
+	if last == 0 {
+		return "line " + parts[0]
+	}
+	return "lines " + strings.Join(parts[:last], ", ") + " and " + parts[last]
+}

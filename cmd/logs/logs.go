@@ -1,0 +1,244 @@
+// Package logs is the command `sched logs`.
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/app"
+	"sched/cmd/console"
+	"sched/cmd/exit"
+	"sched/cmd/flags"
+	"sched/cmd/follow"
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/run/output"
+	"sched/schedule/state"
+	"sched/schedule/view"
+)
+
+func New(a *app.App) *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "logs [TASK|RUN]...",
+		Short: "Print what a run printed: the newest of a task, or the one named",
+		Long: `logs prints the output of one run to stdout, as it was. The output of its hooks follows on stderr.
+A terminal of root gets no control sequences of another user.
+A run is named by its id, or by the last part of it that sched history shows.
+
+With --since or --until it prints all runs of the task in that time, the oldest first, each under a
+line that says which run it is. The time is the one at which they were due, as in sched history.
+
+With --grep it prints the lines that fit a regular expression, of all runs that are in the history
+or of some tasks or runs, the newest run first, each with its slot, its run and its number. Colours
+in a line do not matter. The output of hooks is not searched. If no line fits, the exit code is 1.
+
+With --follow it goes on until the run has ended, with all its attempts, and then says on stderr how.
+
+The output of a run of another server of the store is on that server: logs says on which.`,
+		Example: `  sched logs nightly-report
+  sched logs nightly-report -f
+  sched logs nightly-report -n 20
+  sched logs nightly-report --since yesterday
+  sched logs --grep 'timeout|refused' --since 7d
+  sched logs 5c2f9a1b3d4e`,
+		Args: func(c *cobra.Command, args []string) error {
+			if o.grep != "" {
+				return flags.Arguments(0, flags.Unlimited)(c, args)
+			}
+			return flags.Arguments(0, 1)(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.grep != "" && !c.Flags().Changed("lines") {
+				o.lines = maxFoundLines
+			}
+			return logs(a, args, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "print what is printed until the run ends")
+	f.IntVarP(&o.lines, "lines", "n", 0,
+		"print at most so many lines: the last of each run (0: all), or with --grep in all (else 1000)")
+	f.StringVar(&o.grep, "grep", "",
+		"the lines that fit this regular expression (RE2), of all runs or of the named tasks and runs")
+	f.BoolVar(&o.json, "json", false, "with --grep: print an object for each line")
+	f.StringVar(&o.since, "since", "", "all runs of the task since then: "+console.TimeForms)
+	f.StringVar(&o.until, "until", "", "all runs of the task before then")
+	return c
+}
+
+func logs(a *app.App, names []string, o options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	s, err := a.LoadToShow()
+	if err != nil {
+		return err
+	}
+	if o.grep != "" {
+		return grep(a, s, names, o)
+	}
+	name, err := a.ChooseTask(s, flags.Optional(names), "logs TASK|RUN")
+	if err != nil {
+		return err
+	}
+	if o.since != "" || o.until != "" {
+		return logsOfSpan(a, s, name, o)
+	}
+	row, err := view.NewestRun(context.Background(), a.View(s), name)
+	if err != nil {
+		return view.OrNotHere(context.Background(), a.View(s), "logs", name, err)
+	}
+	return logsOf(a, s, row, o)
+}
+
+// logsOfSpan prints all runs of a task in a time, each under a line that says which run it is. It
+// follows the newest run.
+func logsOfSpan(a *app.App, s *schedule.Schedule, name string, o options) error {
+	runs, err := runsInSpan(a, s, name, o)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		return sayNoRuns(a, s, name)
+	}
+	for i, row := range runs {
+		if i > 0 {
+			fmt.Fprintln(a.Out) // the last line of a run may have no end
+		}
+		outcomeText := "has not ended"
+		if row.Outcome != "" {
+			outcomeText = humanize.Line(view.Describe(row))
+		}
+		slot := humanize.SecondZone(row.Slot, s.Location)
+		fmt.Fprintf(a.Out, "==> %s of %s, run %s: %s <==\n", row.Task, slot, humanize.ShortRun(row.ID), outcomeText)
+		ofRun := o
+		ofRun.follow = o.follow && i == len(runs)-1
+		if err := logsOf(a, s, row, ofRun); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runsInSpan returns the runs of a task from --since to --until, the oldest first.
+func runsInSpan(a *app.App, s *schedule.Schedule, name string, o options) ([]state.Row, error) {
+	q := state.Query{Task: name}
+	var err error
+	if q.Since, q.Until, err = a.ParseSpan(o.since, o.until, s.Location); err != nil {
+		return nil, err
+	}
+	live, lost, rows, err := a.View(s).History(context.Background(), q)
+	if err != nil {
+		return nil, err
+	}
+	runs := slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Ran() })
+	for _, row := range slices.Concat(lost, live) {
+		if !row.Waits() && q.Matches(row.WithoutOutcome()) {
+			runs = append(runs, row.WithoutOutcome())
+		}
+	}
+	slices.SortFunc(runs, func(x, y state.Row) int {
+		return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.ID, y.ID))
+	})
+	return runs, nil
+}
+
+// sayNoRuns says that a task had no run in the time. It returns an error if the name is not the
+// name of a task.
+func sayNoRuns(a *app.App, s *schedule.Schedule, name string) error {
+	_, err := view.FindTask(s, name)
+	if err == nil {
+		a.Warn("no run of %s in this time", name)
+		return nil
+	}
+	if _, runErr := view.NewestRun(context.Background(), a.View(s), name); runErr == nil {
+		return exit.Usage("leave them out for one run", "--since and --until are for all runs of a task")
+	}
+	return err
+}
+
+// logsOf prints what a run and then its hooks printed. With --follow it follows a run that has not
+// ended, and says how the run ended.
+func logsOf(a *app.App, s *schedule.Schedule, row state.Row, o options) (err error) {
+	path := view.OutputOf(s.StateDir, row)
+	out, errs := a.Out, a.Err
+	if a.IsForeign(s, row.Task) {
+		out, errs = console.Harmless(out, humanize.Plain), console.Harmless(errs, humanize.Plain)
+	}
+	if isLive := row.Outcome == ""; o.follow && isLive {
+		row, err = followRun(a, out, s, row, o.lines)
+	} else {
+		err = copyFile(out, path, o.lines)
+	}
+	if err != nil {
+		return err
+	}
+	if err := copyFile(errs, output.HooksPath(path), o.lines); err != nil {
+		return err
+	}
+	switch {
+	case o.follow && row.Outcome == "":
+		a.Warn("%s vanished; the next tick will finish its run", row.Task)
+	case o.follow:
+		a.Warn("%s %s", row.Task, humanize.Line(view.Describe(row)))
+	}
+	return nil
+}
+
+// copyFile writes the last lines of a file, or all of it if lines is 0. A file that is not there
+// counts as empty.
+func copyFile(w io.Writer, path string, lines int) error {
+	reader, buffer := follow.NewReader(path), make([]byte, 64<<10)
+	err := reader.Open(lines)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	for {
+		n, err := reader.CopyTo(w, buffer)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+// followRun copies to out the bytes that a live run prints, from the last lines on (lines 0: from
+// the beginning), until the run ends. It returns the row as it ended; the row has no outcome if no
+// process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
+func followRun(a *app.App, out io.Writer, s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
+	path := view.OutputOf(s.StateDir, begun)
+	tail, buffer := follow.NewReader(path), make([]byte, 64<<10)
+	defer tail.Close()
+	tail.Open(lines) // a file that is not there yet is opened later
+	for {
+		// Poll first: then all that was printed before the end is read.
+		row, wait, err := view.Poll(context.Background(), a.View(s), begun)
+		if err != nil {
+			return begun, err
+		}
+		n, err := tail.CopyTo(out, buffer)
+		switch {
+		case err != nil:
+			return begun, err
+		case wait == 0 && n == 0:
+			return row, nil
+		case n == 0:
+			time.Sleep(wait)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// Package test is the command `sched test`.
+package test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/app"
+	"sched/cmd/console"
+	"sched/cmd/exit"
+	"sched/cmd/flags"
+	"sched/cmd/report"
+	"sched/schedule"
+	"sched/schedule/control"
+	"sched/schedule/humanize"
+	"sched/schedule/outcome"
+	"sched/schedule/process"
+	"sched/schedule/state"
+	"sched/schedule/tick"
+	"sched/schedule/view"
+)
+
+func New(a *app.App) *cobra.Command {
+	var env []string
+	c := &cobra.Command{
+		Use:   "test [TASK]",
+		Short: "Run one task now, whatever its schedule, and show its output",
+		Long: `test runs a task with everything that belongs to it: its environment, hooks, retries, timeout and
+lock. Only its schedule and its conditions do not count. It runs in the foreground, its output is
+shown as it comes, and the run is in the history like any other. --env sets variables that the task
+names under params.`,
+		Example: `  sched test nightly-report
+  sched test import --env DAY=2026-11-01`,
+		Args: flags.Arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return test(a, flags.Optional(args), env)
+		},
+	}
+	flags.AddEnv(c, &env)
+	return c
+}
+
+func test(a *app.App, name string, env []string) error {
+	a.SurviveReaders()
+	s, err := a.Load()
+	if err != nil {
+		return err
+	}
+	if name, err = a.ChooseTask(s, name, "test TASK"); err != nil {
+		return err
+	}
+	t, err := view.FindTask(s, name)
+	if err != nil {
+		return err
+	}
+	params, err := flags.ReadValues(env)
+	if err == nil {
+		err = cmp.Or(control.CheckValues(t, params), app.CheckState(s))
+	}
+	if err != nil {
+		return err
+	}
+	return testTask(a, s, t, params)
+}
+
+// quietFor is how long a command under test must have printed nothing before the live line is
+// drawn.
+const quietFor = time.Second
+
+// testTask runs the task. Its output goes to stdout, and everything else to stderr.
+func testTask(a *app.App, s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
+	ticking := a.Tick(s, a.Now())
+	ticking.Report.Started, ticking.Report.Done = func(state.Row) {}, func(state.Row) {}
+	ticking.Report.Detail = a.Warn // says who was notified
+	terminate, kill, release := app.CatchSignals()
+	defer release()
+	live, restore := a.LiveLine(quietFor)
+	defer restore()
+	if live != nil {
+		ticking.Report.Begun = func(row state.Row) {
+			live.Show(report.NewProgress(a.Stdout(), row, s.StateDir, terminate).Text)
+		}
+	}
+	printed := a.Out
+	if a.IsForeign(s, t.Name) {
+		printed = console.Harmless(printed, humanize.Plain)
+	}
+	process.AdoptOrphans()
+	row, err := ticking.Test(terminate, kill, tick.TestRun{
+		Task:   t,
+		Params: params,
+		Origin: schedule.WithValues("test by "+app.PersonName(), params),
+		Output: printed,
+	})
+	if err != nil {
+		return exit.Failed("", "%s: %w", t.Name, err)
+	}
+	live.Hide()
+	live.EndLine()
+	for _, note := range row.Notes {
+		a.Warn("%s: %s", t.Name, note)
+	}
+	printEnd(a, row)
+	switch {
+	case terminate.Err() != nil:
+		return &exit.Error{Code: exit.Stopped, Err: fmt.Errorf("stopped %v", context.Cause(terminate))}
+	case row.Outcome != outcome.Succeeded:
+		return &exit.Error{Code: exit.Failure}
+	}
+	return nil
+}
+
+// printEnd says how the run ended.
+func printEnd(a *app.App, row state.Row) {
+	row.Origin = "" // the person who reads this has asked for the run
+	ending := view.Describe(row)
+	out, tone := a.Stderr(), console.ToneOf(row.Result)
+	if !out.IsTerminal() {
+		fmt.Fprintf(a.Err, "sched: %s %s\n", row.Task, ending)
+		return
+	}
+	fmt.Fprintf(a.Err, "%s %s %s\n", out.Mark(tone), row.Task, out.Paint(tone, humanize.Line(ending)))
+}
