@@ -402,3 +402,21 @@ func checkStore(servers []string) (problem, hint string) {
 // maxProblems is how many problems of a schedule commands other than check print: cron may mail
 // what a tick prints, each minute.
 const maxProblems = 10
+
+// WriteNew writes a file that must not be there yet, whole or not at all.
+func WriteNew(path, text string, mode os.FileMode) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		os.Remove(path)
+		return err
+	}
+	return nil
+}
+
+// SchemaLines are the first lines of a schedule.yaml that sched writes.
+var SchemaLines = load.Modeline(load.SchemaFile) + "\n" +
+	"# `sched schema -o " + load.SchemaFile + "` writes that file, for editors.\n"

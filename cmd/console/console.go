@@ -38,6 +38,94 @@ type Console struct {
 	Zones    []*time.Location // in which times of the schedule are printed; nil before it was read
 }
 
+// New returns a console on these streams. It remembers whether out took all that was written.
+func New(in io.Reader, out, errs io.Writer) Console {
+	results := &resultWriter{Writer: out}
+	return Console{In: in, Out: results, Err: errs, results: results, Now: clock.Now}
+}
+
+func (c *Console) Stdout() terminal.Stream { return terminal.Of(c.Out, os.Getenv) }
+
+func (c *Console) Stderr() terminal.Stream { return terminal.Of(c.Err, os.Getenv) }
+
+// Table returns an empty table for stdout: see terminal.NewTable.
+func (c *Console) Table(shrinks ...terminal.Shrink) *terminal.Table {
+	return terminal.NewTable(c.Stdout(), shrinks...)
+}
+
+// LiveLine puts a live line below all that the app writes from now on, until restore is called. The
+// line is nil if none can be shown. It is drawn when nothing was written for as long as quietFor.
+func (c *Console) LiveLine(quietFor time.Duration) (line *terminal.LiveLine, restore func()) {
+	out, errs := c.Out, c.Err
+	line, c.Out, c.Err = terminal.NewLiveLine(c.Stdout(), c.Stderr(), quietFor)
+	return line, func() {
+		line.Hide()
+		c.Out, c.Err = out, errs
+	}
+}
+
+// SurviveReaders lets writes to a closed pipe fail without a SIGPIPE: a dead logger costs a tick
+// its report, and no task. Go ends a process only for descriptors 1 and 2 (package os/signal), so
+// writes go to copies. The signal is not ignored: commands would inherit that (execve(2)).
+func (c *Console) SurviveReaders() {
+	c.results.Writer = copyOf(c.results.Writer)
+	c.Err = copyOf(c.Err)
+}
+
+// StartPrinters lets printers write all that is printed from now on, until FinishOutput. If stdout
+// and stderr are the same file, they share one printer, so that lines keep their order.
+func (c *Console) StartPrinters() {
+	out := newPrinter()
+	c.printers = []*printer{out}
+	errs := out
+	if !statedir.SameFile(terminal.File(c.Out), terminal.File(c.Err)) {
+		errs = newPrinter()
+		c.printers = append(c.printers, errs)
+	}
+	c.Out = printerStream{printer: out, to: c.Out}
+	c.Err = printerStream{printer: errs, to: c.Err}
+}
+
+// Unqueued returns stdout without its printer.
+func (c *Console) Unqueued() io.Writer {
+	if queued, ok := c.Out.(printerStream); ok {
+		return queued.to
+	}
+	return c.Out
+}
+
+// FinishOutput waits for the printers, says what was lost, and returns the exit code of sched.
+func (c *Console) FinishOutput(code int) int {
+	var lost int
+	for _, p := range c.printers {
+		lost += p.drain()
+	}
+	if lost > 0 {
+		c.Warn("%s of this report are lost: nobody read them", humanize.Count(lost, "line"))
+	}
+	code = c.codeAfterWriting(code)
+	// The lines printed above go through a printer, too.
+	for _, p := range c.printers {
+		p.drain()
+	}
+	return code
+}
+
+// WriteError returns the first error of writing results; nil if all was written.
+func (c *Console) WriteError() error { return c.results.firstError() }
+
+// codeAfterWriting returns the exit code of sched from the exit code of its command. If results
+// could not be written, it says so, and the code is no success. A reader that went away is no
+// failure: the tasks of a tick ran.
+func (c *Console) codeAfterWriting(code int) int {
+	err := c.WriteError()
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return code
+	}
+	c.Warn("what was to be printed is lost: %v", humanize.WithoutPath(err))
+	return max(code, exit.Failure)
+}
+
 // Warn prints a line to stderr: what is wrong, or what people should know besides the result. The
 // hint of an error among the arguments follows. Several goroutines may call it at once.
 func (c *Console) Warn(format string, args ...any) {
@@ -61,6 +149,64 @@ func (c *Console) PrintProblems(problems []schedule.Problem) {
 		fmt.Fprintf(c.Err, "%s\n", humanize.Plain(p.String()))
 	}
 }
+
+// PrintJSON prints a value as indented JSON. codeAfterWriting reports errors of writing.
+func (c *Console) PrintJSON(v any) error {
+	text, err := view.JSON(v)
+	if err == nil {
+		c.Out.Write(text)
+	}
+	return err
+}
+
+// PrintCSV prints rows, a slice of the structs that --json prints, under a header line of the same
+// names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
+// codeAfterWriting reports errors of writing.
+func (c *Console) PrintCSV(rows any) {
+	w := csv.NewWriter(c.Out)
+	w.UseCRLF = true
+	list := reflect.ValueOf(rows)
+	rowType := list.Type().Elem()
+	var header []string
+	var fields []int // the field of the row for each column
+	for i := range rowType.NumField() {
+		if name, _, _ := strings.Cut(rowType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			header, fields = append(header, name), append(fields, i)
+		}
+	}
+	w.Write(header) // the output remembers an error
+	for i := range list.Len() {
+		var cells []string
+		for _, field := range fields {
+			cells = append(cells, csvCell(list.Index(i).Field(field)))
+		}
+		w.Write(cells)
+	}
+	w.Flush()
+}
+
+// PrintDiff prints lines of a diff to stderr, in colours on a terminal.
+func (c *Console) PrintDiff(lines []string) {
+	errs := c.Stderr()
+	for _, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "+"):
+			line = errs.Paint(terminal.Good, line)
+		case strings.HasPrefix(line, "-"):
+			line = errs.Paint(terminal.Bad, line)
+		}
+		fmt.Fprintln(c.Err, line)
+	}
+}
+
+// MinuteText returns a time to the minute with its zone, and with its date unless that is today.
+func (c *Console) MinuteText(t time.Time, zone *time.Location) string {
+	return humanize.MinuteNearZone(t, c.Now(), zone)
+}
+
+// Ago returns how long ago a time was, in words. It is 0 for a time in the future: the clock of
+// another server may be ahead.
+func (c *Console) Ago(t time.Time) string { return humanize.Age(t, c.Now()) }
 
 // ParseTime reads the time of a flag, see view.ReadTime. If the clocks skip that time, it prints
 // which time it takes instead.
@@ -130,152 +276,6 @@ func (c *Console) Ask(question string) string {
 	fmt.Fprint(c.Err, question)
 	line, _ := bufio.NewReader(c.In).ReadString('\n')
 	return strings.TrimSpace(line)
-}
-
-// SurviveReaders lets writes to a closed pipe fail without a SIGPIPE: a dead logger costs a tick
-// its report, and no task. Go ends a process only for descriptors 1 and 2 (package os/signal), so
-// writes go to copies. The signal is not ignored: commands would inherit that (execve(2)).
-func (c *Console) SurviveReaders() {
-	c.results.Writer = copyOf(c.results.Writer)
-	c.Err = copyOf(c.Err)
-}
-
-// StartPrinters lets printers write all that is printed from now on, until FinishOutput. If stdout
-// and stderr are the same file, they share one printer, so that lines keep their order.
-func (c *Console) StartPrinters() {
-	out := newPrinter()
-	c.printers = []*printer{out}
-	errs := out
-	if !statedir.SameFile(terminal.File(c.Out), terminal.File(c.Err)) {
-		errs = newPrinter()
-		c.printers = append(c.printers, errs)
-	}
-	c.Out = printerStream{printer: out, to: c.Out}
-	c.Err = printerStream{printer: errs, to: c.Err}
-}
-
-// Unqueued returns stdout without its printer.
-func (c *Console) Unqueued() io.Writer {
-	if queued, ok := c.Out.(printerStream); ok {
-		return queued.to
-	}
-	return c.Out
-}
-
-// FinishOutput waits for the printers, says what was lost, and returns the exit code of sched.
-func (c *Console) FinishOutput(code int) int {
-	var lost int
-	for _, p := range c.printers {
-		lost += p.drain()
-	}
-	if lost > 0 {
-		c.Warn("%s of this report are lost: nobody read them", humanize.Count(lost, "line"))
-	}
-	code = c.codeAfterWriting(code)
-	// The lines printed above go through a printer, too.
-	for _, p := range c.printers {
-		p.drain()
-	}
-	return code
-}
-
-func (c *Console) Stdout() terminal.Stream { return terminal.Of(c.Out, os.Getenv) }
-
-func (c *Console) Stderr() terminal.Stream { return terminal.Of(c.Err, os.Getenv) }
-
-// Table returns an empty table for stdout: see terminal.NewTable.
-func (c *Console) Table(shrinks ...terminal.Shrink) *terminal.Table {
-	return terminal.NewTable(c.Stdout(), shrinks...)
-}
-
-// LiveLine puts a live line below all that the app writes from now on, until restore is called. The
-// line is nil if none can be shown. It is drawn when nothing was written for as long as quietFor.
-func (c *Console) LiveLine(quietFor time.Duration) (line *terminal.LiveLine, restore func()) {
-	out, errs := c.Out, c.Err
-	line, c.Out, c.Err = terminal.NewLiveLine(c.Stdout(), c.Stderr(), quietFor)
-	return line, func() {
-		line.Hide()
-		c.Out, c.Err = out, errs
-	}
-}
-
-// WriteError returns the first error of writing results; nil if all was written.
-func (c *Console) WriteError() error { return c.results.firstError() }
-
-// codeAfterWriting returns the exit code of sched from the exit code of its command. If results
-// could not be written, it says so, and the code is no success. A reader that went away is no
-// failure: the tasks of a tick ran.
-func (c *Console) codeAfterWriting(code int) int {
-	err := c.WriteError()
-	if err == nil || errors.Is(err, syscall.EPIPE) {
-		return code
-	}
-	c.Warn("what was to be printed is lost: %v", humanize.WithoutPath(err))
-	return max(code, exit.Failure)
-}
-
-// PrintJSON prints a value as indented JSON. codeAfterWriting reports errors of writing.
-func (c *Console) PrintJSON(v any) error {
-	text, err := view.JSON(v)
-	if err == nil {
-		c.Out.Write(text)
-	}
-	return err
-}
-
-// PrintCSV prints rows, a slice of the structs that --json prints, under a header line of the same
-// names (RFC 4180). A null of --json is an empty cell here, and a list is joined with "; ".
-// codeAfterWriting reports errors of writing.
-func (c *Console) PrintCSV(rows any) {
-	w := csv.NewWriter(c.Out)
-	w.UseCRLF = true
-	list := reflect.ValueOf(rows)
-	rowType := list.Type().Elem()
-	var header []string
-	var fields []int // the field of the row for each column
-	for i := range rowType.NumField() {
-		if name, _, _ := strings.Cut(rowType.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
-			header, fields = append(header, name), append(fields, i)
-		}
-	}
-	w.Write(header) // the output remembers an error
-	for i := range list.Len() {
-		var cells []string
-		for _, field := range fields {
-			cells = append(cells, csvCell(list.Index(i).Field(field)))
-		}
-		w.Write(cells)
-	}
-	w.Flush()
-}
-
-// PrintDiff prints lines of a diff to stderr, in colours on a terminal.
-func (c *Console) PrintDiff(lines []string) {
-	errs := c.Stderr()
-	for _, line := range lines {
-		switch {
-		case strings.HasPrefix(line, "+"):
-			line = errs.Paint(terminal.Good, line)
-		case strings.HasPrefix(line, "-"):
-			line = errs.Paint(terminal.Bad, line)
-		}
-		fmt.Fprintln(c.Err, line)
-	}
-}
-
-// MinuteText returns a time to the minute with its zone, and with its date unless that is today.
-func (c *Console) MinuteText(t time.Time, zone *time.Location) string {
-	return humanize.MinuteNearZone(t, c.Now(), zone)
-}
-
-// Ago returns how long ago a time was, in words. It is 0 for a time in the future: the clock of
-// another server may be ahead.
-func (c *Console) Ago(t time.Time) string { return humanize.Age(t, c.Now()) }
-
-// New returns a console on these streams. It remembers whether out took all that was written.
-func New(in io.Reader, out, errs io.Writer) Console {
-	results := &resultWriter{Writer: out}
-	return Console{In: in, Out: results, Err: errs, results: results, Now: clock.Now}
 }
 
 // ToneOf returns the colour of an outcome; "" for a run that has not ended.

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,8 +20,18 @@ import (
 	"sched/cmd/flags"
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
+	"sched/schedule/install"
 	"sched/schedule/load"
+	"sched/schedule/yamldoc"
 )
+
+type options struct {
+	file   string // of the crontab; - for stdin, "" for the crontab of the user or the machine
+	output string
+	system bool
+	tidy   bool
+	user   string
+}
 
 func New(a *app.App) *cobra.Command {
 	var o options
@@ -53,6 +65,17 @@ installed and no crontab changes: for that there is sched install.`,
 		"turn flock, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
 	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
 	return c
+}
+
+// check refuses flags that do not go together, and a file to write that is there already.
+func (o options) check() error {
+	if o.user != "" && (o.file != "" || o.system) {
+		return exit.Usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
+	}
+	if _, err := os.Lstat(o.output); o.output != "" && err == nil {
+		return exit.Usage("name another file, or move that one away", "%s is there already", o.output)
+	}
+	return nil
 }
 
 // importCrontab prints the schedule to stdout or writes it to a file. Everything else goes to
@@ -90,6 +113,114 @@ func importCrontab(a *app.App, o options) error {
 		return &exit.Error{Code: exit.Failure}
 	}
 	return nil
+}
+
+const (
+	systemCrontab = "/etc/crontab"
+	systemFolder  = "/etc/cron.d"
+)
+
+// readSources reads the crontabs that the options name; from describes them.
+func readSources(a *app.App, o options) (sources []crontab.Source, from string, err error) {
+	switch {
+	case o.file == "-":
+		text, err := io.ReadAll(a.In)
+		if err != nil {
+			return nil, "", exit.Failed("", "cannot read stdin: %w", err)
+		}
+		return []crontab.Source{{Name: "stdin", Text: string(text), System: o.system}}, "a crontab", nil
+	case o.file != "":
+		sources, err = sourcesIn(a, o.file, o.system)
+		return sources, filepath.Base(o.file), err
+	case o.system:
+		for _, path := range []string{systemCrontab, systemFolder} {
+			inPath, err := sourcesIn(a, path, true)
+			if err != nil && !os.IsNotExist(err) {
+				return nil, "", err
+			}
+			sources = append(sources, inPath...)
+		}
+		if len(sources) == 0 {
+			return nil, "", exit.Failed("", "there is neither %s nor a file in %s", systemCrontab, systemFolder)
+		}
+		return sources, systemCrontab + " and " + systemFolder, nil
+	}
+	return userCrontab(o.user)
+}
+
+// userCrontab reads the crontab of a user, and describes it. "" is the user of this process.
+func userCrontab(name string) (sources []crontab.Source, from string, err error) {
+	whose := name
+	if whose == "" {
+		whose = app.PersonName()
+		if u, err := user.Current(); err == nil {
+			whose = u.Username
+		}
+	}
+	content, exists, err := install.Crontab{User: name}.Read()
+	if err != nil {
+		if _, err := user.Lookup(whose); errors.As(err, new(user.UnknownUserError)) {
+			return nil, "", exit.Failed("", "there is no user %q on this machine", whose)
+		}
+		return nil, "", exit.Failed("name a file, or - for stdin", "%w", err)
+	}
+	if !exists {
+		return nil, "", exit.Failed(
+			"`sched import --system` reads the crontabs of the machine; a FILE can be named, too",
+			"%s has no crontab", whose)
+	}
+	return []crontab.Source{{Name: "crontab", Text: content}}, "the crontab of " + whose, nil
+}
+
+// sourcesIn reads a file, or the files of a folder whose names cron accepts.
+func sourcesIn(a *app.App, path string, system bool) (sources []crontab.Source, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil { // it is no folder
+		source, err := sourceOf(a, path, system)
+		if err != nil {
+			return nil, err
+		}
+		return []crontab.Source{source}, nil
+	}
+	for _, entry := range entries {
+		inner := filepath.Join(path, entry.Name())
+		info, err := os.Stat(inner)
+		if err != nil || !info.Mode().IsRegular() || entry.Name() == ".placeholder" {
+			continue
+		}
+		switch {
+		case !crontab.IsFileName(entry.Name()):
+			a.Warn("%s is not read: cron takes only names of letters, digits, _ and -", inner)
+		default:
+			source, err := sourceOf(a, inner, system)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, source)
+		}
+	}
+	return sources, nil
+}
+
+// sourceOf reads a file. If system is false, it finds out whether the lines have users.
+func sourceOf(a *app.App, path string, system bool) (crontab.Source, error) {
+	content, err := os.ReadFile(path)
+	if os.IsNotExist(err) && (path == systemCrontab || path == systemFolder) {
+		return crontab.Source{}, err
+	}
+	if err != nil {
+		return crontab.Source{}, exit.Failed("", "cannot read %s: %w", path, humanize.WithoutPath(err))
+	}
+	if !system {
+		full, _ := filepath.Abs(path)
+		isUser := func(name string) bool { _, ok := app.HomeOf(name); return ok }
+		format, problem, _ := crontab.FormatOf(full, string(content), false, isUser)
+		if format == crontab.Unclear && !yamldoc.IsMapping(content) {
+			fmt.Fprintf(a.Err, "%s: %s\n  hint: if they are users, add --system\n", path, problem)
+		}
+		system = format == crontab.System
+	}
+	return crontab.Source{Name: path, Text: string(content), System: system}, nil
 }
 
 // convert makes a schedule of the crontabs. It says where the tasks keep their history if the
@@ -181,30 +312,6 @@ func header(from string, o options, s *crontab.Schedule) []string {
 	return lines
 }
 
-// writeSchedule prints the schedule, or writes it to the file and says what comes next. Only its
-// user may read the file if a variable may be a secret.
-func writeSchedule(a *app.App, o options, s *crontab.Schedule, yaml []byte) error {
-	if o.output == "" {
-		a.Out.Write(yaml)
-		return nil
-	}
-	mode := os.FileMode(0o644)
-	if s.Secret {
-		mode = 0o600
-	}
-	if err := app.WriteNew(o.output, app.SchemaLines+string(yaml), mode); err != nil {
-		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
-	}
-	fmt.Fprintf(a.Out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
-	whose := ""
-	if o.user != "" {
-		whose = " --user " + o.user
-	}
-	fmt.Fprintf(a.Err, "hint: look at it with `sched list -c %[1]s`; "+
-		"`sched install -c %[1]s%[2]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output), whose)
-	return nil
-}
-
 // printProof says how many minutes were compared, and where the schedule does not do as cron did.
 func printProof(a *app.App, p *crontab.Proof) {
 	for _, d := range p.Differences {
@@ -263,4 +370,28 @@ func thousands(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// writeSchedule prints the schedule, or writes it to the file and says what comes next. Only its
+// user may read the file if a variable may be a secret.
+func writeSchedule(a *app.App, o options, s *crontab.Schedule, yaml []byte) error {
+	if o.output == "" {
+		a.Out.Write(yaml)
+		return nil
+	}
+	mode := os.FileMode(0o644)
+	if s.Secret {
+		mode = 0o600
+	}
+	if err := app.WriteNew(o.output, app.SchemaLines+string(yaml), mode); err != nil {
+		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
+	}
+	fmt.Fprintf(a.Out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
+	whose := ""
+	if o.user != "" {
+		whose = " --user " + o.user
+	}
+	fmt.Fprintf(a.Err, "hint: look at it with `sched list -c %[1]s`; "+
+		"`sched install -c %[1]s%[2]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output), whose)
+	return nil
 }
