@@ -82,13 +82,30 @@ a signal.`,
 		},
 	}
 	addRootFlags(a, root, &version)
-	addInGroups(root, commandGroups(a), seldomCommands(a))
+	addCommands(root, commandGroups(a, root))
 	root.AddCommand(newStartCommand())
 	return root
 }
 
-// commandGroups returns the usual commands in the order of `sched --help`.
-func commandGroups(a *app.App) []commandGroup {
+// A commandGroup is a part of `sched --help`.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// seldomTitle is the title of the commands that only `sched help --all` lists.
+const seldomTitle = "Seldom needed"
+
+// commandGroups returns all commands in the order of `sched help --all`.
+func commandGroups(a *app.App, root *cobra.Command) []commandGroup {
+	seldom := []*cobra.Command{
+		interrupt.New(a),
+		unlock.New(a),
+		forget.New(a),
+		finish.New(a),
+		schema.New(a),
+		completion.New(a),
+	}
 	return []commandGroup{
 		{title: "Every day", commands: []*cobra.Command{
 			run.New(a),
@@ -122,19 +139,8 @@ func commandGroups(a *app.App) []commandGroup {
 			serve.New(a),
 			work.New(a),
 		}},
-		{title: "About sched", commands: []*cobra.Command{version.New(a)}},
-	}
-}
-
-// seldomCommands returns the commands that only `sched help --all` lists.
-func seldomCommands(a *app.App) []*cobra.Command {
-	return []*cobra.Command{
-		interrupt.New(a),
-		unlock.New(a),
-		forget.New(a),
-		finish.New(a),
-		schema.New(a),
-		completion.New(a),
+		{title: "About sched", commands: []*cobra.Command{version.New(a), newHelpCommand(root, seldom)}},
+		{title: seldomTitle, commands: seldom},
 	}
 }
 
@@ -182,28 +188,24 @@ func refuseUnknownCommand(root *cobra.Command, args []string) error {
 	return exit.Usage(hint, "there is no command %q", args[0])
 }
 
-// A commandGroup is a part of `sched --help`.
-type commandGroup struct {
-	title    string
-	commands []*cobra.Command
-}
-
-const seldomTitle = "Seldom needed"
-
-// addInGroups adds commands in the order of `sched --help`. Only `sched help --all` lists the
-// seldom ones.
-func addInGroups(root *cobra.Command, groups []commandGroup, seldom []*cobra.Command) {
+// addCommands adds the commands of the groups. A command that does not say which arguments it takes
+// takes none.
+func addCommands(root *cobra.Command, groups []commandGroup) {
 	cobra.EnableCommandSorting = false
-	last := &groups[len(groups)-1]
-	last.commands = append(last.commands, newHelpCommand(root, seldom))
 	for _, group := range groups {
-		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
 		for _, c := range group.commands {
-			c.GroupID = group.title
+			if c.Args == nil {
+				c.Args = flags.Arguments(0, 0)
+			}
+			if group.title != seldomTitle {
+				c.GroupID = group.title
+			}
+		}
+		if group.title != seldomTitle {
+			root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
 		}
 		root.AddCommand(group.commands...)
 	}
-	root.AddCommand(seldom...)
 }
 
 // newHelpCommand returns the help command. It also makes all help leave out the seldom commands,
@@ -215,6 +217,7 @@ func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command
 		Short: "Show what a command does, or with --all every command",
 		Example: `  sched help run
   sched help --all`,
+		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			for _, c := range root.Commands() {
 				if c.IsAvailableCommand() {

@@ -11,7 +11,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/doctor"
@@ -37,7 +36,6 @@ Exit codes: 0 all is well, 1 there are warnings, 2 there are problems. A warning
 host of a container can mend, as of its clock, does not count.`,
 		Example: `  sched doctor
   sched doctor --json`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return examine(a, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -11,7 +11,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
@@ -31,7 +30,6 @@ another way. If a setting is lost, or a line can be read in two ways, the exit c
 If a task has a user, each line has one, as in /etc/cron.d.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return export(a, output) },
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "write the crontab to this file, which must not be there yet")

@@ -12,7 +12,6 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/console"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
@@ -51,7 +50,6 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
   sched forecast --slots --for 1h                     what becomes of each slot
   sched forecast --compare new.yaml                   what an edit would change
   sched forecast --max-concurrent 20                  for CI: exits with 1 beyond that`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.spanGiven, o.limitGiven = c.Flags().Changed("for"), c.Flags().Changed("max-concurrent")
 			if o.slots && !o.spanGiven {

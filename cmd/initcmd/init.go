@@ -15,7 +15,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 )
@@ -29,7 +28,6 @@ minute, and with tasks for Laravel, Rails, Django, composer and Node, switched o
 looks like one of them. In a git repository it adds .sched/ to .gitignore. It never overwrites.`,
 		Example: `  sched init
   sched init -c ops/schedule.yaml`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return writeFirst(a) },
 	}
 }

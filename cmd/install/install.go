@@ -16,7 +16,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
@@ -45,7 +44,6 @@ sched uninstall takes back all of it.`,
   sched install --dry-run --replace
   sched install --systemd
   sched install --user shop --yes`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return installTicks(a, o) },
 	}
 	o.flags(c)
@@ -255,7 +253,6 @@ units of systemd if they were installed. Runs go on to their ends. The schedule,
 schedules stay.`,
 		Example: `  sched uninstall -c /srv/shop/schedule.yaml
   sched uninstall --dry-run`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return uninstall(a, o) },
 	}
 	o.flags(c)

@@ -23,7 +23,6 @@ with a store on all servers of the schedule. Within a second they start no furth
 recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still
 takes its turn. The tick of the next minute has the new schedule and the new sched.`,
 		Example: `  sched interrupt --reason "deploying 4.2"`,
-		Args:    flags.Arguments(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return interrupt(a, reason) },
 	}
 	flags.AddReason(c, &reason)

@@ -8,7 +8,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/mutex/stores"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
@@ -33,7 +32,6 @@ whose user may not make them.`,
 		Example: `  sched schema -o ` + load.SchemaFile + `
   sched schema > /tmp/sched.json
   sched schema --sql postgres | psql jobs`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return printSchema(a, o) },
 	}
 	f := c.Flags()

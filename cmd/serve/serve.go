@@ -10,7 +10,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/schedule/serve"
 	"sched/schedule/serve/web"
 )
@@ -44,7 +43,6 @@ With --user-header a proxy says who asks. Only --proxy is believed, and users ma
   sched serve --read-only
   sched serve --edit schedule.d
   sched serve -c /srv/shop/schedule.yaml -c /srv/mail/schedule.yaml`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return serveSchedules(a, o) },
 	}
 	f := c.Flags()

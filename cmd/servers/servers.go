@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/app"
-	"sched/cmd/flags"
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/cluster"
@@ -30,7 +29,6 @@ func New(a *app.App) *cobra.Command {
 far their clocks are from the store's, and what ran there when they last said so.`,
 		Example: `  sched servers
   sched servers --json`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return showServers(a, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")

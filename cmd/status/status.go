@@ -13,7 +13,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/statedir"
@@ -44,7 +43,6 @@ Exit codes:
 		Example: `  sched status
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return status(a, o) },
 	}
 	f := c.Flags()

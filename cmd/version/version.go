@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/app"
-	"sched/cmd/flags"
 )
 
 func New(a *app.App) *cobra.Command {
@@ -20,7 +19,6 @@ func New(a *app.App) *cobra.Command {
 		Short: "Print the version",
 		Example: `  sched version
   sched version --json`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				info, ok := debug.ReadBuildInfo()

@@ -14,7 +14,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
-	"sched/cmd/flags"
 	"sched/cmd/follow"
 	"sched/cmd/report"
 	"sched/cmd/terminal"
@@ -45,7 +44,6 @@ SIGTERM, SIGINT, SIGHUP and SIGQUIT end it: nothing more is started, and what ru
 Then the rest is stopped, with its hooks. A second signal kills it at once. The exit code is 143.`,
 		Example: `  sched work
   sched work -q --grace 5m -c /srv/shop/schedule.yaml`,
-		Args: flags.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return tickEachMinute(a, o) },
 	}
 	f := c.Flags()
