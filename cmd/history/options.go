@@ -7,18 +7,11 @@ import (
 )
 
 type options struct {
-	failed     bool
-	outcomes   []string
-	since      string
-	until      string
-	limit      int
-	limitGiven bool
-	json       bool
-	csv        bool
-	summary    bool
-	allServers bool
-	timezone   string
-	changes    bool
+	failed, summary, changes, allServers bool
+	since, until, timezone               string
+	outcomes                             []string
+	limit                                int
+	limitGiven, json, csv                bool
 }
 
 // check refuses flags that do not go together.

@@ -26,11 +26,10 @@ import (
 )
 
 type options struct {
-	file   string // of the crontab; - for stdin, "" for the crontab of the user or the machine
-	output string
-	system bool
-	tidy   bool
-	user   string
+	file         string // of the crontab; - for stdin, "" for the crontab of the user or the machine
+	output       string
+	system, tidy bool
+	user         string
 }
 
 func New(a *app.App) *cobra.Command {

@@ -9,12 +9,9 @@ import (
 )
 
 type options struct {
-	systemd string // "", "timer" or "work"
-	user    string
-	replace bool
-	yes     bool
-	dryRun  bool
-	noWait  bool
+	systemd                      string // "", "timer" or "work"
+	user                         string
+	replace, yes, dryRun, noWait bool
 }
 
 // flags adds the flags that install and uninstall share.

@@ -21,15 +21,12 @@ import (
 )
 
 type options struct {
-	tasks     []string // the arguments; empty for all
-	tags      []string
-	next      int
-	nextGiven bool
-	at        string
-	sort      string
-	timezone  string
-	timeline  string
-	json      bool
+	tasks                        []string // the arguments; empty for all
+	tags                         []string
+	next                         int
+	nextGiven                    bool
+	at, sort, timezone, timeline string
+	json                         bool
 }
 
 func New(a *app.App) *cobra.Command {

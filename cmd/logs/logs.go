@@ -29,11 +29,10 @@ import (
 )
 
 type options struct {
-	follow       bool
-	lines        int // the last ones of each run; 0 for all
-	since, until string
-	grep         string
-	json         bool
+	follow             bool
+	lines              int // the last ones of each run; 0 for all
+	since, until, grep string
+	json               bool
 }
 
 func New(a *app.App) *cobra.Command {

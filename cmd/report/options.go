@@ -8,12 +8,9 @@ import (
 
 // Options say what a report of ticks has, and in which form.
 type Options struct {
-	JSON        bool
-	Quiet       bool
-	Verbose     bool
-	Logs        bool
-	Only        string // the only task that the ticks run; empty for all
-	SeveralDays bool   // the slots are of several days
+	JSON, Quiet, Verbose, Logs bool
+	Only                       string // the only task that the ticks run; empty for all
+	SeveralDays                bool   // the slots are of several days
 }
 
 func (o *Options) AddFlags(f *pflag.FlagSet) {

@@ -10,14 +10,13 @@ import (
 
 type options struct {
 	report.Options
-	at         string
-	force      bool
-	from       string // the begin of a span of slots
-	to         string // the end of the span
-	yes        bool   // run a span without a question
-	dryRun     bool
-	strict     bool
-	workMinute string // the minute of a tick that `sched work` started; else empty
+	at             string
+	force          bool
+	from           string // the begin of a span of slots
+	to             string // the end of the span
+	yes            bool   // run a span without a question
+	dryRun, strict bool
+	workMinute     string // the minute of a tick that `sched work` started; else empty
 
 	triggered bool // answer what hooks have triggered, and no more
 }

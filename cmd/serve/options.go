@@ -10,15 +10,13 @@ import (
 )
 
 type options struct {
-	configs     []string
-	listen      string
-	readOnly    bool
-	edit        string
-	basePath    string
-	cert, key   string
-	behindProxy bool
-	hosts       []string
-	link        string
+	configs                   []string
+	listen                    string
+	readOnly                  bool
+	edit, basePath, cert, key string
+	behindProxy               bool
+	hosts                     []string
+	link                      string
 
 	userHeader, groupHeader string
 	proxies, groupScopes    []string

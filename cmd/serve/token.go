@@ -17,10 +17,9 @@ import (
 )
 
 type tokenOptions struct {
-	scope, name string
-	hook, badge string
-	list        bool
-	revoke      string
+	scope, name, hook, badge string
+	list                     bool
+	revoke                   string
 }
 
 func newTokenCommand(a *app.App) *cobra.Command {

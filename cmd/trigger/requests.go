@@ -24,8 +24,7 @@ import (
 // requestOptions are the flags of trigger and retry. A requested run starts after --in, at --at,
 // with the next tick, or else at once.
 type requestOptions struct {
-	in       string
-	at       string
+	in, at   string
 	nextTick bool
 	env      []string
 	noChain  bool
