@@ -25,8 +25,11 @@ import (
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	if code, ok := become(args); ok {
-		return code
+	// sched calls itself in this way to replace the process by a command for another user.
+	if len(args) == 1 && args[0] == process.BecomeArgument {
+		if code, ok := process.Become(os.Environ()); ok {
+			return code
+		}
 	}
 	if run.IsWitness(args) {
 		return run.Witness(os.Args[0], args[1], os.Environ())
@@ -68,14 +71,6 @@ func setAccountVariables() {
 			os.Setenv(name, value)
 		}
 	}
-}
-
-// become replaces this process by a command for another user, if sched called itself for that.
-func become(args []string) (code int, ok bool) {
-	if len(args) != 1 || args[0] != process.BecomeArgument {
-		return 0, false
-	}
-	return process.Become(os.Environ())
 }
 
 // superviseOrFinish runs the calls that sched makes of itself for background runs:

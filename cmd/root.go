@@ -22,7 +22,6 @@ import (
 	"sched/cmd/importcmd"
 	"sched/cmd/initcmd"
 	"sched/cmd/install"
-	"sched/cmd/interrupt"
 	"sched/cmd/list"
 	"sched/cmd/logs"
 	"sched/cmd/pause"
@@ -99,7 +98,7 @@ const seldomTitle = "Seldom needed"
 // commandGroups returns all commands in the order of `sched help --all`.
 func commandGroups(a *app.App, root *cobra.Command) []commandGroup {
 	seldom := []*cobra.Command{
-		interrupt.New(a),
+		pause.NewInterrupt(a),
 		unlock.New(a),
 		forget.New(a),
 		finish.New(a),

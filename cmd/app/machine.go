@@ -109,7 +109,6 @@ var LocalZone = sync.OnceValue(func() *time.Location {
 	return time.Local
 })
 
-// OwnEnvironment returns the environment of this process.
 func OwnEnvironment() doctor.Environment {
 	return doctor.EnvironmentHere(os.Environ(), LocalZone().String())
 }

@@ -135,7 +135,6 @@ func judge(a *app.App, o options) (verdict, error) {
 	return j, nil
 }
 
-// fileWarnings are warnings about the file alone.
 func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	warnings := slices.Concat(
 		s.Warnings,
@@ -159,7 +158,6 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	return warnings
 }
 
-// machineWarnings are warnings about this machine, its history and its store.
 func machineWarnings(a *app.App, s *schedule.Schedule, now time.Time) []schedule.Problem {
 	usual := view.Usual(s.StateDir, view.TaskNames(s))
 	before := lastValid(a, s)
@@ -174,7 +172,6 @@ func machineWarnings(a *app.App, s *schedule.Schedule, now time.Time) []schedule
 	)
 }
 
-// lastValid returns the schedule of the last tick, as far as it can be read.
 func lastValid(a *app.App, s *schedule.Schedule) *schedule.Schedule {
 	archive, err := tick.LastValid(s.StateDir, s.File)
 	if err != nil {
@@ -187,7 +184,6 @@ func lastValid(a *app.App, s *schedule.Schedule) *schedule.Schedule {
 	return before
 }
 
-// zoneWarnings warns of a TZ that names no time zone.
 func zoneWarnings(s *schedule.Schedule) []schedule.Problem {
 	text, hint := app.ZoneProblem(s)
 	if text == "" {
@@ -223,7 +219,6 @@ func storeRisks(a *app.App, s *schedule.Schedule) (risks []schedule.Problem) {
 	return risks
 }
 
-// otherSpelling returns the schedule.yml beside a schedule.yaml, or "" if there is no such file.
 func otherSpelling(file string) string {
 	other := strings.TrimSuffix(file, ".yaml") + ".yml"
 	if _, err := os.Stat(other); err != nil || other == file+".yml" {
@@ -254,7 +249,6 @@ func printJudgement(a *app.App, j verdict) {
 	}
 }
 
-// brokenAssertions returns a problem for each assertion that does not hold.
 func brokenAssertions(proofs []assertion.Proof) (problems []schedule.Problem) {
 	for _, p := range proofs {
 		if p.Break != nil {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -307,4 +308,27 @@ const TimeForms = "14:30, tomorrow 9:00, 2006-01-02 15:04, 2h ago, in 2h, or as 
 // NotATime is the error for a flag whose value is no time.
 func NotATime(flag, text string) error {
 	return exit.Usage("write it as "+TimeForms, "--%s %q is not a time", flag, text)
+}
+
+// csvCell returns a value as one cell of CSV.
+func csvCell(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return csvCell(v.Elem())
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case reflect.Map:
+		values, _ := v.Interface().(map[string]string)
+		return csvCell(reflect.ValueOf(schedule.Pairs(values)))
+	case reflect.Slice:
+		var parts []string
+		for i := range v.Len() {
+			parts = append(parts, csvCell(v.Index(i)))
+		}
+		return strings.Join(parts, "; ")
+	}
+	return fmt.Sprint(v.Interface())
 }

@@ -161,7 +161,6 @@ func (p *printer) drain() (lost int) {
 	return lost
 }
 
-// unfinished reports whether texts wait for a reader that takes them.
 func (p *printer) unfinished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -111,7 +111,6 @@ func foresee(a *app.App, o options) error {
 	return o.checkLimit(report)
 }
 
-// compare prints what would be different with the schedule of --compare.
 func compare(a *app.App, basis *forecast.Basis, o options) error {
 	other, err := load.File(o.compare, a.Options())
 	if err != nil {
@@ -200,7 +199,6 @@ func readSpan(a *app.App, s *schedule.Schedule, from time.Time, o options) (time
 	return until.Sub(from), forecast.CheckSpan(from, until.Sub(from))
 }
 
-// slotsOf returns what becomes of each slot.
 func slotsOf(basis *forecast.Basis) (slots []forecast.Slot) {
 	forecast.Simulate(basis.Input, func(s *forecast.Slot) { slots = append(slots, *s) })
 	return slots

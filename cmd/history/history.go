@@ -102,7 +102,6 @@ func newQuery(a *app.App, name string, o options, zone *time.Location) (q state.
 	return q, err
 }
 
-// showSlots prints what became of each slot.
 func showSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
 	h, err := readSlots(a, s, q, o)
 	if err != nil {
@@ -157,7 +156,6 @@ func matching(rows []state.Row, q state.Query) []state.Row {
 	})
 }
 
-// waitingIn returns the waiting slots that a query asks for.
 func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {
 	matching := map[string][]view.Waiting{}
 	for task, slots := range waiting {
@@ -170,7 +168,6 @@ func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]vi
 	return matching
 }
 
-// printRecords prints records for programs.
 func printRecords(a *app.App, records []state.Row, o options) error {
 	cut := o.limit > 0 && len(records) > o.limit
 	if cut {
@@ -201,7 +198,6 @@ func showSummary(a *app.App, s *schedule.Schedule, q state.Query, o options) err
 	return nil
 }
 
-// printRows prints rows for programs.
 func printRows(a *app.App, rows any, o options) error {
 	if o.csv {
 		a.PrintCSV(rows)
@@ -210,7 +206,6 @@ func printRows(a *app.App, rows any, o options) error {
 	return a.PrintJSON(rows)
 }
 
-// showChanges prints what people changed.
 func showChanges(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
 	changes, err := a.View(s).Changes(context.Background(), view.ChangeQuery{
 		Target: q.Task,

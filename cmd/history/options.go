@@ -14,7 +14,6 @@ type options struct {
 	limitGiven, json, csv                bool
 }
 
-// check refuses flags that do not go together.
 func (o options) check() error {
 	filtered := o.failed || len(o.outcomes) > 0
 	switch {

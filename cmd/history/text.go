@@ -131,7 +131,6 @@ func (t *table) columns(cells ...string) []string {
 	return slices.Delete(cells, serverColumn, serverColumn+1)
 }
 
-// liveText says how long a run has been running.
 func liveText(a *app.App, row state.Row) string {
 	holder := run.HolderOf(row)
 	switch {
@@ -184,7 +183,6 @@ func percent(rate float64) string {
 	return fmt.Sprintf("%.4g %%", math.Round(rate*1000)/10)
 }
 
-// printChanges prints a line for each change.
 func printChanges(a *app.App, s *schedule.Schedule, changes []view.Change) {
 	t := a.Table()
 	t.Head("TIME", "WHO", "FROM", "DID", "TO", "REASON")

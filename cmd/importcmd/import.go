@@ -119,7 +119,6 @@ const (
 	systemFolder  = "/etc/cron.d"
 )
 
-// readSources reads the crontabs that the options name; from describes them.
 func readSources(a *app.App, o options) (sources []crontab.Source, from string, err error) {
 	switch {
 	case o.file == "-":
@@ -343,7 +342,6 @@ func printProof(a *app.App, p *crontab.Proof) {
 		strings.Join(p.Zones, ", "))
 }
 
-// differenceText says how a task differs from its line.
 func differenceText(d crontab.Difference) string {
 	switch {
 	case d.Boot && d.Cron:

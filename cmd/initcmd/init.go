@@ -32,7 +32,6 @@ looks like one of them. In a git repository it adds .sched/ to .gitignore. It ne
 	}
 }
 
-// writeFirst writes a first schedule, and says what comes next.
 func writeFirst(a *app.App) error {
 	path := a.Config
 	if path == "" {
@@ -67,7 +66,6 @@ func writeFirst(a *app.App) error {
 	return nil
 }
 
-// printNext prints the commands that people usually call next.
 func printNext(a *app.App) {
 	flag := a.ConfigFlag()
 	fmt.Fprintf(a.Out, "\nnext:\n")
@@ -138,7 +136,6 @@ func ignoreState(folder string) (bool, error) {
 	return true, errors.Join(err, file.Close())
 }
 
-// inGit reports whether the folder is in a git repository.
 func inGit(folder string) bool {
 	folder, err := filepath.Abs(folder)
 	if err != nil {

@@ -31,7 +31,6 @@ type firstSchedule struct {
 // defaultPath is what most programs are in. Cron has less.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// newSchedule returns the first schedule for the project.
 func (p project) newSchedule() firstSchedule {
 	var first firstSchedule
 	body := ""
@@ -78,19 +77,16 @@ func firstText(name string, values ...any) string {
 	return fmt.Sprintf(string(text), values...)
 }
 
-// has reports whether the folder has a file of that name.
 func (p project) has(name string) bool {
 	_, err := fs.Stat(p.folder, name)
 	return err == nil
 }
 
-// mentions reports whether a file has the word in its text.
 func (p project) mentions(name, word string) bool {
 	text, err := fs.ReadFile(p.folder, name)
 	return err == nil && strings.Contains(string(text), word)
 }
 
-// scripts returns the names of the scripts of package.json.
 func (p project) scripts() (names []string) {
 	var file struct {
 		Scripts map[string]json.RawMessage `json:"scripts"`

@@ -155,7 +155,6 @@ func loadFor(a *app.App, name string) (*schedule.Schedule, error) {
 	return s, invalid
 }
 
-// numberOf returns the uid of a user.
 func numberOf(name string) (int, error) {
 	u, err := user.Lookup(name)
 	if err != nil {

@@ -34,7 +34,6 @@ type places struct {
 	units       install.Systemd
 }
 
-// placesFor returns the places for a schedule.
 func placesFor(a *app.App, s *schedule.Schedule, o options) (*places, error) {
 	p, err := placesForFile(a, s.File, o)
 	if err != nil {
@@ -233,7 +232,6 @@ func (p *places) crontabChange(edit install.Edit, exists bool) change {
 	return change{where: p.crontabName(), diff: edit.Diff, apply: apply}
 }
 
-// unitsChange is an edit of units of systemd.
 func (p *places) unitsChange(edit install.FileEdit) change {
 	apply := func() error {
 		err := edit.Apply()
@@ -247,7 +245,6 @@ func (p *places) unitsChange(edit install.FileEdit) change {
 	return change{where: "systemd (" + p.units.Folder + ")", diff: edit.Diff(), apply: apply}
 }
 
-// backupFolder is the folder for copies of crontabs.
 func backupFolder() (string, error) {
 	if os.Geteuid() == 0 {
 		return RootBackups, nil

@@ -59,7 +59,6 @@ func New(a *app.App) *cobra.Command {
 	return c
 }
 
-// list prints the tasks that the options ask for.
 func list(a *app.App, o options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -115,7 +114,6 @@ func readSchedule(a *app.App, o options) (*schedule.Schedule, error) {
 	return app.ShownIn(s, o.timezone)
 }
 
-// check refuses values and flags that do not go together.
 func (o options) check() error {
 	switch {
 	case o.next < 0:
@@ -160,7 +158,6 @@ type Task struct {
 	Settings map[string]any `json:"settings"`
 }
 
-// withSettings returns the tasks for --json.
 func withSettings(s *schedule.Schedule, tasks []view.Task) []Task {
 	listed := make([]Task, len(tasks))
 	for i, task := range tasks {
@@ -184,7 +181,6 @@ func withSettings(s *schedule.Schedule, tasks []view.Task) []Task {
 	return listed
 }
 
-// printTasks prints the table of tasks, below the pauses of all tasks.
 func printTasks(a *app.App, s *schedule.Schedule, tasks view.Tasks, at time.Time) {
 	if len(tasks.Items) == 0 {
 		fmt.Fprintln(a.Out, "no tasks")

@@ -194,7 +194,6 @@ func nowText(a *app.App, s *schedule.Schedule, row view.Task) string {
 	return cmp.Or(strings.Join(parts, ", "), "-")
 }
 
-// runningText says of runs how the first one goes on, and how many more there are.
 func runningText(a *app.App, running []view.Running, thisServer string) string {
 	first := running[0]
 	text := "running"

@@ -85,7 +85,6 @@ func newTimeline(basis *forecast.Basis, maxSteps int) *timeline {
 	return t
 }
 
-// add adds a slot to the steps of its task.
 func (t *timeline) add(s *forecast.Slot) {
 	steps := t.stepsOf[s.Task.Name]
 	first := int(s.Start.Sub(t.from) / t.step)
@@ -102,10 +101,8 @@ func (t *timeline) add(s *forecast.Slot) {
 	}
 }
 
-// startOf returns when a step begins.
 func (t *timeline) startOf(step int) time.Time { return t.from.Add(time.Duration(step) * t.step) }
 
-// taskLine writes the steps of a task, a sign for each.
 func (t *timeline) taskLine(name string) string {
 	var b strings.Builder
 	for _, step := range t.stepsOf[name] {

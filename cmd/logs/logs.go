@@ -85,7 +85,6 @@ The output of a run of another server of the store is on that server: logs says 
 	return c
 }
 
-// check refuses flags that do not go together.
 func (o options) check() error {
 	switch {
 	case o.lines < 0:

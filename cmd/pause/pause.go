@@ -1,5 +1,5 @@
-// Package pause has the commands `sched pause` and `sched resume`: the second ends what the first
-// one began.
+// Package pause has the commands `sched pause`, `sched resume` and `sched interrupt`: what package
+// schedule/pause keeps for the ticks.
 package pause
 
 import (
@@ -97,7 +97,6 @@ func pauseTasks(a *app.App, names []string, o pauseOptions) error {
 // here they are flags.
 const flagPrefix = "--"
 
-// parseFlags returns the pause that the flags ask for.
 func parseFlags(a *app.App, o pauseOptions, s *schedule.Schedule) (request control.PauseWish, err error) {
 	request = control.PauseWish{Stop: o.stop, Reason: o.reason}
 	begin := a.Now()
@@ -173,7 +172,6 @@ func sayPaused(a *app.App, s *schedule.Schedule, name string, newPause pause.Pau
 	}
 }
 
-// sayEvenWhenPaused says which tasks run although everything is paused.
 func sayEvenWhenPaused(a *app.App, s *schedule.Schedule) {
 	var names []string
 	for _, t := range s.Tasks {
@@ -272,5 +270,44 @@ func listPauses(a *app.App, asJSON bool) error {
 		}
 		fmt.Fprintln(a.Out, cmp.Or(p.Task, "everything"), verb, p.Raw.Text(a.Now(), s.Location))
 	}
+	return nil
+}
+
+func NewInterrupt(a *app.App) *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use:   "interrupt",
+		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
+		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
+with a store on all servers of the schedule. Within a second they start no further slot; these are
+recorded as skipped. Runs go on to their ends, and a task that was due at the full minute still
+takes its turn. The tick of the next minute has the new schedule and the new sched.`,
+		Example: `  sched interrupt --reason "deploying 4.2"`,
+		RunE:    func(*cobra.Command, []string) error { return interrupt(a, reason) },
+	}
+	flags.AddReason(c, &reason)
+	return c
+}
+
+func interrupt(a *app.App, reason string) error {
+	s, err := a.LoadToChange()
+	if err != nil {
+		return err
+	}
+	err = a.Controls(s).Interrupt(pause.Interrupt{
+		By:     app.PersonName(),
+		Server: app.ServerName(s.Server),
+		At:     a.Now().UTC().Round(0),
+		Reason: control.Reason(reason),
+	})
+	if err != nil {
+		return exit.Failed("", "cannot interrupt: %w", err)
+	}
+	a.NoteChange(s, "interrupt", pause.Everything, reason)
+	where := "on this machine"
+	if a.Store(s) != nil {
+		where = "on all servers"
+	}
+	fmt.Fprintf(a.Out, "ticks that run %s start no further slot of their minute\n", where)
 	return nil
 }

@@ -77,7 +77,6 @@ func resume(a *app.App, names []string, o resumeOptions) error {
 	return sayResumed(a, s, r)
 }
 
-// sayTakenBack says which planned pauses were taken back.
 func sayTakenBack(a *app.App, s *schedule.Schedule, names []string, ended pause.Pauses) {
 	for _, name := range names {
 		for _, planned := range ended[name] {
@@ -184,7 +183,6 @@ func (r resumption) leavesEverythingPaused() bool {
 	return everythingPaused && !slices.Contains(r.names, pause.Everything)
 }
 
-// notPaused says that there was no pause of the name to end.
 func (r resumption) notPaused(name string) string {
 	switch {
 	case name == pause.Everything && len(r.earlier.Tasks(r.now)) == 0:

@@ -49,7 +49,6 @@ func (r *Reporter) Attach() {
 	}
 }
 
-// foregroundBegun shows that a foreground run goes on.
 func (r *Reporter) foregroundBegun(row state.Row) {
 	r.logs.AddRun(row)
 	r.mu.Lock()
@@ -70,14 +69,12 @@ func (r *Reporter) BackgroundStarted(row state.Row) {
 	r.report(reportLine{row: row, text: text, isStart: true})
 }
 
-// flush writes what BackgroundStarted has buffered.
 func (r *Reporter) flush() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writeBuffered()
 }
 
-// writeBuffered writes the buffered lines. Its caller holds mu.
 func (r *Reporter) writeBuffered() {
 	if len(r.buffered) > 0 {
 		r.app.Out.Write(r.buffered)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/cmd/app"
@@ -14,6 +16,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/tick"
+	"sched/schedule/view"
 )
 
 // A Terminal shows a tick on a terminal. The reporter calls its methods one at a time. For
@@ -34,7 +37,6 @@ type Terminal struct {
 	tallies       []tally
 }
 
-// printMinute prints the minute of the tick above the first line.
 func (r *Terminal) printMinute() {
 	if r.minutePrinted {
 		return
@@ -57,14 +59,12 @@ func (r *Terminal) showRunning(row state.Row) {
 	r.live.Show(p.Text)
 }
 
-// hideIfShown hides the live line if it shows the run.
 func (r *Terminal) hideIfShown(row state.Row) {
 	if r != nil && row.ID == r.shownRun {
 		r.live.Hide()
 	}
 }
 
-// printRow prints what became of a slot.
 func (r *Terminal) printRow(row state.Row) {
 	r.printMinute()
 	tone, word, text := r.outcomeOf(row)
@@ -114,7 +114,6 @@ func (r *Terminal) details(row state.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// count adds slots to the tally of a word.
 func (r *Terminal) count(word string, tone terminal.Tone, slots int) {
 	if r == nil {
 		return
@@ -183,4 +182,73 @@ func took(row state.Row) string {
 		return ""
 	}
 	return humanize.Duration(row.Duration())
+}
+
+// A Progress writes the live line of a run: how long it has been running, and how long that usually
+// takes.
+type Progress struct {
+	out      terminal.Stream // what can be shown there
+	name     string          // of the task; it may be padded
+	stopping context.Context // done when a signal has told sched to end
+
+	stateDir  string
+	task      string
+	begun     time.Time
+	readUsual sync.Once
+	usual     atomic.Int64 // a time.Duration; 0 until it was read, and for a task without a success
+}
+
+// Text writes the line. Its first call starts to read the history: runs that end before need no
+// database.
+func (p *Progress) Text(width int) string {
+	p.readUsual.Do(func() {
+		go func() {
+			usual := view.Usual(p.stateDir, []string{p.task})[p.task]
+			p.usual.Store(int64(usual))
+		}()
+	})
+	line := p.out.Mark(terminal.Active) + " " + p.name + "  "
+	elapsed := time.Since(p.begun)
+	if p.stopping.Err() != nil {
+		return line + elapsedText(elapsed) + ", stopping; once more kills it"
+	}
+	text, part := pace(elapsed, time.Duration(p.usual.Load()))
+	line += text
+	if room := width - terminal.Width(line) - terminal.Gap; part >= 0 && room >= terminal.BarWidth {
+		line += terminal.Blanks(terminal.Gap) + p.out.Bar(part)
+	}
+	return line
+}
+
+// NewProgress returns the progress of a run that begins now.
+func NewProgress(out terminal.Stream, row state.Row, stateDir string, stopping context.Context) *Progress {
+	return &Progress{
+		out:      out,
+		name:     row.Task,
+		stopping: stopping,
+		stateDir: stateDir,
+		task:     row.Task,
+		begun:    time.Now(),
+	}
+}
+
+// pace compares how long a run has been running with how long it usually takes; usual is 0 if that
+// is not known. part is from 0 to 1, or -1 if usual is 0.
+func pace(elapsed, usual time.Duration) (text string, part float64) {
+	switch {
+	case usual <= 0:
+		return elapsedText(elapsed), -1
+	case elapsed > usual:
+		return elapsedText(elapsed) + ", usually " + humanize.Duration(usual), 1
+	}
+	return elapsedText(elapsed) + " of usually " + humanize.Duration(usual), float64(elapsed) / float64(usual)
+}
+
+// elapsedText writes a duration that goes on, in steps that can be read: not below a tenth of a
+// second.
+func elapsedText(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return humanize.Duration(d)
 }

@@ -86,9 +86,15 @@ func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err 
 	case invalid != nil && o.strict:
 		return nil, nil, reportNothingRuns(a, invalid, o)
 	case isReplaced:
-		reportReplaced(a, s, invalid, o)
+		// If s leaves out tasks of the file, each tick says so.
+		if _, printed := reportHourly(a, invalid, o); printed || s.Without != nil && !o.Quiet {
+			a.Warn("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
+		}
 	case invalid != nil:
-		reportBadLines(a, s, invalid, o)
+		if _, printed := reportHourly(a, invalid, o); printed {
+			count := humanize.Count(len(s.BadLines), "line")
+			a.Warn("%s of %s cannot run; the others do", count, filepath.Base(s.File))
+		}
 	}
 	if err := app.CheckState(s); err != nil {
 		return nil, nil, err
@@ -97,7 +103,7 @@ func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err 
 		return s, &exit.Error{Code: exit.Invalid}, nil
 	}
 	if !o.dryRun {
-		forgetPrinted(s)
+		os.Remove(filepath.Join(s.StateDir, printedFile)) // the next tick with problems prints them
 	}
 	return s, nil, nil
 }
@@ -124,23 +130,6 @@ func noteUnloaded(a *app.App, err error, o options) {
 	}
 	why, _, _ := strings.Cut(invalid.Error(), "\n")
 	statedir.NoteUnloaded(invalid.StateDir, a.Now().Truncate(time.Minute), humanize.Line(why))
-}
-
-// reportReplaced prints why the file is invalid, and that s runs in its place. If s leaves out
-// tasks of the file, each tick says so.
-func reportReplaced(a *app.App, s *schedule.Schedule, invalid error, o options) {
-	_, printed := reportHourly(a, invalid, o)
-	if printed || s.Without != nil && !o.Quiet {
-		a.Warn("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
-	}
-}
-
-// reportBadLines prints which lines of a crontab cannot run.
-func reportBadLines(a *app.App, s *schedule.Schedule, invalid error, o options) {
-	if _, printed := reportHourly(a, invalid, o); printed {
-		count := humanize.Count(len(s.BadLines), "line")
-		a.Warn("%s of %s cannot run; the others do", count, filepath.Base(s.File))
-	}
 }
 
 // reportHourly prints an error of loading and returns its exit code. It does not print the problems
@@ -203,6 +192,3 @@ func (n printedNote) write(now time.Time) {
 	line := fmt.Appendln(nil, n.digest, now.UTC().Format(time.RFC3339))
 	statedir.Replace(filepath.Join(n.stateDir, printedFile), line)
 }
-
-// forgetPrinted lets the next tick with problems print them, even if they are the same.
-func forgetPrinted(s *schedule.Schedule) { os.Remove(filepath.Join(s.StateDir, printedFile)) }

@@ -24,7 +24,6 @@ type options struct {
 // isSpan reports whether the flags name a span of slots.
 func (o options) isSpan() bool { return o.from != "" || o.to != "" }
 
-// check refuses flags that do not go together.
 func (o options) check() error {
 	if err := o.Options.Check(); err != nil {
 		return err

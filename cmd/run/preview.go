@@ -25,7 +25,6 @@ type PreviewTask struct {
 	Reason     string   `json:"reason"` // why it would be skipped, or may wait
 }
 
-// previewOf returns what the tick would do.
 func previewOf(t *tick.Tick) Preview {
 	preview := Preview{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []PreviewTask{}}
 	for _, p := range t.DryRun() {
@@ -43,7 +42,6 @@ func previewOf(t *tick.Tick) Preview {
 	return preview
 }
 
-// printPreview prints what the tick would do, for people or as JSON.
 func printPreview(a *app.App, t *tick.Tick, o options) {
 	preview := previewOf(t)
 	if o.JSON {

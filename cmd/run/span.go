@@ -21,8 +21,8 @@ const maxSpanSlots = 1000
 
 // runSpan runs the slots of one task from --from to before --to, if the person who asks for them
 // confirms that. The slots run one after another in the foreground, the oldest first. Each is the
-// tick of its minute, as with --at.
-func runSpan(a *app.App, o options) error {
+// tick of its minute, as with --at. The error is the exit of the last tick that failed.
+func runSpan(a *app.App, o options) (lastErr error) {
 	s, invalidExit, err := loadForTick(a, o)
 	if err != nil {
 		return err
@@ -62,7 +62,16 @@ func runSpan(a *app.App, o options) error {
 		return &exit.Error{Code: exit.Failure}
 	}
 	a.NoteChange(s, "run", task.Name, count+" "+span)
-	return runTicks(a, ticks, o, invalidExit)
+	stops := stopsBySignals()
+	for _, t := range ticks {
+		if err := runTick(a, t, o, invalidExit, stops); err != nil {
+			lastErr = err
+		}
+		if stops.terminate.Err() != nil {
+			break
+		}
+	}
+	return lastErr
 }
 
 // withTaskHere returns the schedule with a copy of the task that runs in the foreground, and here
@@ -75,21 +84,6 @@ func withTaskHere(s *schedule.Schedule, task *schedule.Task) *schedule.Schedule 
 	changed.Tasks = slices.Clone(s.Tasks)
 	changed.Tasks[slices.Index(s.Tasks, task)] = &foreground
 	return &changed
-}
-
-// runTicks runs the ticks one after another, until a signal ends them. The error is the exit of the
-// last tick that failed.
-func runTicks(a *app.App, ticks []*tick.Tick, o options, invalidExit error) (lastErr error) {
-	stops := stopsBySignals()
-	for _, t := range ticks {
-		if err := runTick(a, t, o, invalidExit, stops); err != nil {
-			lastErr = err
-		}
-		if stops.terminate.Err() != nil {
-			break
-		}
-	}
-	return lastErr
 }
 
 // ticksOf returns a tick for each minute of the slots. Each tick starts the slots of its minute,

@@ -56,7 +56,8 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 	t.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.ParseLastValid(text, t.Schedule.File)
 	}
-	byPerson := isByPerson(a, t)
+	// A person called this tick, or asked for its minute or its task.
+	byPerson := t.Replay || t.Only != "" || terminal.Is(a.In) || a.Stdout().IsTerminal() || a.Stderr().IsTerminal()
 	if !byPerson {
 		// The note is written before a task can take long. A folder that cannot be written does no
 		// harm to the tick.
@@ -91,12 +92,6 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 		return &exit.Error{Code: exit.Failure}
 	}
 	return nil
-}
-
-// isByPerson reports whether a person called this tick, or asked for its minute or its task.
-func isByPerson(a *app.App, t *tick.Tick) bool {
-	onTerminal := terminal.Is(a.In) || a.Stdout().IsTerminal() || a.Stderr().IsTerminal()
-	return t.Replay || t.Only != "" || onTerminal
 }
 
 // writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick

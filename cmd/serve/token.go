@@ -87,7 +87,6 @@ func (o tokenOptions) check() error {
 	return nil
 }
 
-// makeToken makes the token that the flags ask for, and prints its secret.
 func makeToken(a *app.App, s *schedule.Schedule, o tokenOptions) error {
 	token, err := newToken(a, s, o)
 	if err != nil {
@@ -147,7 +146,6 @@ func checkKey(s *schedule.Schedule, key serve.Token) error {
 	return nil
 }
 
-// listTokens prints the tokens, and the sessions that have not ended.
 func listTokens(a *app.App, s *schedule.Schedule) error {
 	tokens, err := serve.Tokens(s.StateDir)
 	if err != nil {

@@ -111,7 +111,6 @@ func offsetText(a *app.App, offset time.Duration) string {
 	return text
 }
 
-// tasksText names the first tasks that run on a server, and counts the others.
 func tasksText(server cluster.Server) string {
 	const maxNames = 5
 	var names []string

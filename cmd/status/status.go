@@ -165,7 +165,6 @@ func printStatus(a *app.App, status view.Status) {
 	}
 }
 
-// toneOfExit returns the colour of a verdict.
 func toneOfExit(code int) terminal.Tone {
 	switch code {
 	case exit.OK:

@@ -114,7 +114,6 @@ func testTask(a *app.App, s *schedule.Schedule, t *schedule.Task, params map[str
 	return nil
 }
 
-// printEnd says how the run ended.
 func printEnd(a *app.App, row state.Row) {
 	row.Origin = "" // the person who reads this has asked for the run
 	ending := view.Describe(row)

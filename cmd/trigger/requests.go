@@ -35,7 +35,6 @@ type requestOptions struct {
 // hasTime reports whether the flags name a time.
 func (o *requestOptions) hasTime() bool { return o.in != "" || o.at != "" }
 
-// check refuses flags that do not go together.
 func (o *requestOptions) check() error {
 	switch {
 	case o.in != "" && o.at != "":

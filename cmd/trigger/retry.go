@@ -107,7 +107,6 @@ func newRetries(a *app.App,
 	return retries, nil
 }
 
-// rowsOf returns the requests of the retries.
 func rowsOf(retries []control.Retry) (rows []state.Row) {
 	for _, retry := range retries {
 		rows = append(rows, retry.Row)

@@ -153,7 +153,6 @@ func tense(m *view.Minute, now time.Time) (verb, distance string) {
 	return verb, distance
 }
 
-// printNeighbours prints at which times the task is due before and after the minute.
 func printNeighbours(a *app.App, q *view.Inquiry, m *view.Minute) {
 	if at := m.BeforeAt; !at.IsZero() {
 		fmt.Fprintf(a.Out, "  due before it at %s%s\n", q.TimeText(at), insteadOf(q, at))
@@ -188,7 +187,6 @@ func printSlot(a *app.App, q *view.Inquiry, m *view.Minute, slot view.Slot) {
 	}
 }
 
-// printRecords prints records of a minute.
 func printRecords(a *app.App, q *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
 	for _, record := range records {
 		printRecord(a, q, m.Ended[record.Run], prefix)
@@ -209,7 +207,6 @@ func printRecord(a *app.App, q *view.Inquiry, r state.Row, prefix string) {
 // A fact is something that is known of a run.
 type fact struct{ name, value string }
 
-// factsOf returns what is known of a run besides how it ended.
 func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, fact{name: name, value: fmt.Sprintf(format, args...)})
