@@ -59,7 +59,7 @@ func (a *App) Report(err error) (code int) {
 	if e.Err != nil && !printedLater {
 		a.Warn("%v", e.Err)
 	}
-	if e.Hint != "" && exit.HintOf(e.Err) == "" { // warn prints the hint of e.err itself
+	if e.Hint != "" && exit.HintOf(e.Err) == "" { // Warn prints the hint of e.Err itself
 		fmt.Fprintf(a.Err, "hint: %s\n", e.Hint)
 	}
 	return e.Code

@@ -29,14 +29,16 @@ import (
 type ScheduleFile struct {
 	console.Console
 	Config string // --config
-	found  string // by FindConfig, without --config: a process looks for its schedule once
 	System bool   // --system
+
 	// ReadOnly says that the command only reads. Such a command writes nothing, neither into the
 	// state folder nor to the store. It works for everybody who may read the files. Root looks at
 	// the schedule of another user as that user (becomeOwner).
-	ReadOnly    bool
-	Owner       int  // as whom root looks (becomeOwner); 0: as itself
-	WantOrigins bool // the command says from which key or file a value comes
+	ReadOnly bool
+
+	WantOrigins bool   // the command says from which key or file a value comes
+	Owner       int    // as whom root looks (becomeOwner); 0: as itself
+	found       string // by FindConfig, without --config: a process looks for its schedule once
 }
 
 // FindConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml. A

@@ -189,7 +189,7 @@ func matches(words []string, typed string, args []string) []string {
 // A completer finds words, with descriptions. It finds nothing if the schedule is broken.
 type completer struct{ *app.App }
 
-// schedule returns the schedule of --config, whose ~ no shell has expanded yet; the app keeps the
+// schedule returns the schedule of --config, whose ~ no shell has expanded yet; the App keeps the
 // expanded path. If no schedule can be read, it returns an empty one.
 func (c completer) schedule() *schedule.Schedule {
 	if rest, ok := strings.CutPrefix(c.Config, "~/"); ok {

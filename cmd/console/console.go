@@ -54,8 +54,9 @@ func (c *Console) Table(shrinks ...terminal.Shrink) *terminal.Table {
 	return terminal.NewTable(c.Stdout(), shrinks...)
 }
 
-// LiveLine puts a live line below all that the app writes from now on, until restore is called. The
-// line is nil if none can be shown. It is drawn when nothing was written for as long as quietFor.
+// LiveLine puts a live line below all that the console writes from now on, until restore is called.
+// The line is nil if none can be shown. It is drawn when nothing was written for as long as
+// quietFor.
 func (c *Console) LiveLine(quietFor time.Duration) (line *terminal.LiveLine, restore func()) {
 	out, errs := c.Out, c.Err
 	line, c.Out, c.Err = terminal.NewLiveLine(c.Stdout(), c.Stderr(), quietFor)

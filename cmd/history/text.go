@@ -21,6 +21,18 @@ import (
 	"sched/schedule/view"
 )
 
+// A slotHistory is what became of slots. The newest record is the first one. In each other list the
+// newest element is the last one.
+type slotHistory struct {
+	waiting    map[string][]view.Waiting // by task
+	live, lost []state.Row
+	records    []state.Row // of runs that ended, and of slots that did not run
+}
+
+func (h slotHistory) isEmpty() bool {
+	return len(h.records)+len(h.live)+len(h.lost)+len(h.waiting) == 0
+}
+
 // printSlots prints what waits, live runs, lost runs and records, in this order. In each of these
 // groups the newest is the first; what waits is sorted by task before that. The limit counts all
 // rows together.
@@ -199,18 +211,6 @@ func printChanges(a *app.App, s *schedule.Schedule, changes []view.Change) {
 			humanize.Line(target), humanize.Line(reason))
 	}
 	t.Flush()
-}
-
-// A slotHistory is what became of slots. The newest record is the first one. In each other list the
-// newest element is the last one.
-type slotHistory struct {
-	waiting    map[string][]view.Waiting // by task
-	live, lost []state.Row
-	records    []state.Row // of runs that ended, and of slots that did not run
-}
-
-func (h slotHistory) isEmpty() bool {
-	return len(h.records)+len(h.live)+len(h.lost)+len(h.waiting) == 0
 }
 
 // sayCut says that the history has more rows than were printed. It says nothing if a person gave

@@ -64,10 +64,11 @@ func installTicks(a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
-	p, err := placesFor(a, s, o)
+	p, err := newPlaces(a, s.File, o)
 	if err != nil {
 		return err
 	}
+	p.schedule, p.cronLine.Name, p.units.Name = s, s.Name, s.Name
 	installation, err := p.installation()
 	if err != nil {
 		return err
@@ -271,7 +272,7 @@ func uninstall(a *app.App, o options) error {
 	if file, err = filepath.Abs(file); err != nil {
 		return err
 	}
-	p, err := placesForFile(a, file, o)
+	p, err := newPlaces(a, file, o)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,14 @@ var (
 	RootBackups   = "/var/lib/sched/crontabs"
 )
 
+// A change is one place that install or uninstall would write, with its diff and the function that
+// writes it.
+type change struct {
+	where string
+	diff  []string
+	apply func() error
+}
+
 // A places value has the places on this machine from which ticks of a schedule can come.
 type places struct {
 	app         *app.App
@@ -34,18 +42,8 @@ type places struct {
 	units       install.Systemd
 }
 
-func placesFor(a *app.App, s *schedule.Schedule, o options) (*places, error) {
-	p, err := placesForFile(a, s.File, o)
-	if err != nil {
-		return nil, err
-	}
-	p.schedule = s
-	p.cronLine.Name, p.units.Name = s.Name, s.Name
-	return p, nil
-}
-
-// placesForFile returns the places for a schedule by its path. The file may be gone.
-func placesForFile(a *app.App, file string, o options) (*places, error) {
+// newPlaces returns the places for a schedule by its path. The file may be gone.
+func newPlaces(a *app.App, file string, o options) (*places, error) {
 	program, err := app.InstalledProgram()
 	if err != nil {
 		return nil, err
@@ -301,14 +299,6 @@ func (p *places) compareLines(text string) (proven, others []int) {
 		}
 	}
 	return proven, others
-}
-
-// A change is one place that install or uninstall would write, with its diff and the function that
-// writes it.
-type change struct {
-	where string
-	diff  []string
-	apply func() error
 }
 
 // lineNumbers writes "lines 3, 5 and 7". It writes at most ten numbers.

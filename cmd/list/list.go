@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +87,15 @@ func list(a *app.App, o options) error {
 	if o.json {
 		return a.PrintJSON(withSettings(s, tasks.Items))
 	}
-	printTasks(a, s, tasks, at)
+	if len(tasks.Items) == 0 {
+		fmt.Fprintln(a.Out, "no tasks")
+	} else {
+		printPauses(a, s, tasks)
+		printTable(a, s, tasks.Items, at)
+	}
+	if reason := a.View(s).Maintenance(); reason != "" {
+		a.Warn("%s; only tasks with even_in_maintenance run", reason)
+	}
 	if missing := a.View(s).TicksMissing(); missing != "" && o.at == "" {
 		a.WarnWithHint(a.TicksHint(), "%s, so nothing starts (see `sched status%s`)", missing, a.ConfigFlag())
 	}
@@ -179,18 +186,6 @@ func withSettings(s *schedule.Schedule, tasks []view.Task) []Task {
 		}
 	}
 	return listed
-}
-
-func printTasks(a *app.App, s *schedule.Schedule, tasks view.Tasks, at time.Time) {
-	if len(tasks.Items) == 0 {
-		fmt.Fprintln(a.Out, "no tasks")
-	} else {
-		printPauses(a, s, tasks)
-		printTable(a, s, tasks.Items, at)
-	}
-	if reason := a.View(s).Maintenance(); reason != "" {
-		a.Warn("%s; only tasks with even_in_maintenance run", reason)
-	}
 }
 
 // printPauses prints the pause of everything, and the planned pauses of everything.

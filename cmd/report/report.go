@@ -18,8 +18,11 @@ import (
 	"sched/schedule/work"
 )
 
+// maxBuffered is how much of a report is buffered until it is written, in bytes.
+const maxBuffered = 64 << 10
+
 // A Reporter prints what a tick does: as text, as one JSON object, or in lines of JSON. Its methods
-// foregroundBegun, BackgroundStarted, flush, done and skipped are for tick.Report, whose callers
+// foregroundBegun, BackgroundStarted, flush, Done and skipped are for tick.Report, whose callers
 // may be several goroutines.
 type Reporter struct {
 	app      *app.App
@@ -33,6 +36,35 @@ type Reporter struct {
 	reported  int    // how many lines the report has, also those that --quiet leaves out
 	buffered  []byte // lines about background runs, for a pipe: they are written together
 	tasks     []Run
+}
+
+// A Tick is what --json prints of a tick.
+type Tick struct {
+	Minute string `json:"minute"`
+	Tasks  []Run  `json:"tasks"`
+}
+
+// A Run is what --json prints of a run or a slot of a tick.
+type Run struct {
+	Name       string   `json:"name"`
+	Slot       string   `json:"slot"`
+	Origin     string   `json:"origin,omitempty"`
+	Run        string   `json:"run"`
+	Background bool     `json:"background"`
+	Outcome    string   `json:"outcome"` // "started" for what went to the background
+	Reason     string   `json:"reason"`
+	ExitCode   *int     `json:"exit_code"`
+	Duration   float64  `json:"duration"` // seconds
+	Notes      []string `json:"notes,omitempty"`
+}
+
+// New returns a reporter. onTerminal is nil if the report is not for a terminal.
+func New(a *app.App, t *tick.Tick, o Options, onTerminal *Terminal) *Reporter {
+	r := &Reporter{app: a, tick: t, opts: o, terminal: onTerminal, tasks: []Run{}}
+	for _, task := range t.Schedule.Tasks {
+		r.nameWidth = min(max(r.nameWidth, len(task.Name)), MaxNameWidth)
+	}
+	return r
 }
 
 // Attach makes the tick report to r. With --logs it begins to print what runs print.
@@ -232,32 +264,6 @@ func (r *Reporter) SayCovered() {
 	}
 }
 
-func New(a *app.App, t *tick.Tick, o Options, onTerminal *Terminal) *Reporter {
-	r := &Reporter{app: a, tick: t, opts: o, terminal: onTerminal, tasks: []Run{}}
-	for _, task := range t.Schedule.Tasks {
-		r.nameWidth = min(max(r.nameWidth, len(task.Name)), MaxNameWidth)
-	}
-	return r
-}
-
-type Tick struct {
-	Minute string `json:"minute"`
-	Tasks  []Run  `json:"tasks"`
-}
-
-type Run struct {
-	Name       string   `json:"name"`
-	Slot       string   `json:"slot"`
-	Origin     string   `json:"origin,omitempty"`
-	Run        string   `json:"run"`
-	Background bool     `json:"background"`
-	Outcome    string   `json:"outcome"` // "started" for what went to the background
-	Reason     string   `json:"reason"`
-	ExitCode   *int     `json:"exit_code"`
-	Duration   float64  `json:"duration"` // seconds
-	Notes      []string `json:"notes,omitempty"`
-}
-
 // A reportLine is what the report says about one run or slot.
 type reportLine struct {
 	row     state.Row
@@ -307,6 +313,3 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text strin
 	}
 	return fmt.Sprintf("%s; next is %s at %s", text, name, humanize.MinuteZone(next, s.Location)), next
 }
-
-// maxBuffered is how much of a report is buffered until it is written, in bytes.
-const maxBuffered = 64 << 10

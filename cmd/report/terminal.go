@@ -37,6 +37,36 @@ type Terminal struct {
 	tallies       []tally
 }
 
+// A tally counts slots that ended in the same way.
+type tally struct {
+	word string
+	tone terminal.Tone
+	n    int
+}
+
+// NewTerminal returns nil if the report of a tick is not for a terminal. Until restore is
+// called, all that the App prints goes around its live line.
+func NewTerminal(
+	a *app.App, t *tick.Tick, o Options, stopping context.Context,
+) (r *Terminal, restore func()) {
+	besideOthers := t.Work != nil // several ticks of `sched work` may print at once
+	if !terminal.Is(a.Out) || o.JSON || o.Logs || besideOthers {
+		return nil, func() {}
+	}
+	r = &Terminal{app: a, tick: t, opts: o, stopping: stopping, begun: time.Now()}
+	for _, slot := range t.Schedule.Due(t.Minute) {
+		if o.Only == "" || o.Only == slot.Task.Name {
+			r.nameWidth = min(max(r.nameWidth, len(slot.Task.Name)), MaxNameWidth)
+		}
+	}
+	restore = func() {}
+	if !o.Quiet {
+		r.live, restore = a.LiveLine(0)
+	}
+	r.out = a.Stdout()
+	return r, restore
+}
+
 func (r *Terminal) printMinute() {
 	if r.minutePrinted {
 		return
@@ -138,36 +168,6 @@ func (r *Terminal) printTallies() {
 	fmt.Fprintf(r.out, "%s %s\n", strings.Join(parts, ", "), duration)
 }
 
-// NewTerminal returns nil if the report of a tick is not for a terminal. Until restore is
-// called, all that the app prints goes around its live line.
-func NewTerminal(
-	a *app.App, t *tick.Tick, o Options, stopping context.Context,
-) (r *Terminal, restore func()) {
-	besideOthers := t.Work != nil // several ticks of `sched work` may print at once
-	if !terminal.Is(a.Out) || o.JSON || o.Logs || besideOthers {
-		return nil, func() {}
-	}
-	r = &Terminal{app: a, tick: t, opts: o, stopping: stopping, begun: time.Now()}
-	for _, slot := range t.Schedule.Due(t.Minute) {
-		if o.Only == "" || o.Only == slot.Task.Name {
-			r.nameWidth = min(max(r.nameWidth, len(slot.Task.Name)), MaxNameWidth)
-		}
-	}
-	restore = func() {}
-	if !o.Quiet {
-		r.live, restore = a.LiveLine(0)
-	}
-	r.out = a.Stdout()
-	return r, restore
-}
-
-// A tally counts slots that ended in the same way.
-type tally struct {
-	word string
-	tone terminal.Tone
-	n    int
-}
-
 // inBackground says of a run that it started in the background, or waits there.
 func inBackground(row state.Row) string {
 	if wait := row.Wait; !wait.Until.IsZero() {
@@ -198,6 +198,18 @@ type Progress struct {
 	usual     atomic.Int64 // a time.Duration; 0 until it was read, and for a task without a success
 }
 
+// NewProgress returns the progress of a run that begins now.
+func NewProgress(out terminal.Stream, row state.Row, stateDir string, stopping context.Context) *Progress {
+	return &Progress{
+		out:      out,
+		name:     row.Task,
+		stopping: stopping,
+		stateDir: stateDir,
+		task:     row.Task,
+		begun:    time.Now(),
+	}
+}
+
 // Text writes the line. Its first call starts to read the history: runs that end before need no
 // database.
 func (p *Progress) Text(width int) string {
@@ -218,18 +230,6 @@ func (p *Progress) Text(width int) string {
 		line += terminal.Blanks(terminal.Gap) + p.out.Bar(part)
 	}
 	return line
-}
-
-// NewProgress returns the progress of a run that begins now.
-func NewProgress(out terminal.Stream, row state.Row, stateDir string, stopping context.Context) *Progress {
-	return &Progress{
-		out:      out,
-		name:     row.Task,
-		stopping: stopping,
-		stateDir: stateDir,
-		task:     row.Task,
-		begun:    time.Now(),
-	}
 }
 
 // pace compares how long a run has been running with how long it usually takes; usual is 0 if that

@@ -99,17 +99,12 @@ func runCommand(a *app.App, o options) error {
 		return invalidExit
 	}
 	if o.Only != "" && o.at == "" && terminal.Is(a.Err) {
-		warnOfRepetition(a, t)
+		if last, _ := view.LastTick(t.Storage.Dir); last.Equal(t.Minute) {
+			a.Warn("a tick of %s has come already; what is due starts once more",
+				humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
+		}
 	}
 	return runTick(a, t, o, invalidExit, stopsBySignals())
-}
-
-// warnOfRepetition says that a tick of the same minute has come already, if one has.
-func warnOfRepetition(a *app.App, t *tick.Tick) {
-	if last, _ := view.LastTick(t.Storage.Dir); last.Equal(t.Minute) {
-		a.Warn("a tick of %s has come already; what is due starts once more",
-			humanize.SlotOfDayZone(t.Minute, t.Schedule.Location))
-	}
 }
 
 // runTriggered starts what hooks have triggered. The next tick reports its problems.

@@ -13,6 +13,12 @@ import (
 	"sched/schedule/load"
 )
 
+type options struct {
+	output   string
+	database string // postgres or mysql: print the tables of a store instead
+	prefix   string // of these tables
+}
+
 func New(a *app.App) *cobra.Command {
 	var o options
 	c := &cobra.Command{
@@ -40,12 +46,6 @@ whose user may not make them.`,
 	f.StringVar(&o.prefix, "prefix", "",
 		"with --sql: what the names of the tables begin with, instead of sched_")
 	return c
-}
-
-type options struct {
-	output   string
-	database string // postgres or mysql: print the tables of a store instead
-	prefix   string // of these tables
 }
 
 // printSchema prints the schema or the tables, or writes them to the file of --output.

@@ -184,16 +184,16 @@ func loadWithStateDir(a *app.App) (*schedule.Schedule, error) {
 	return s, err
 }
 
-// A liveStore connects the app with the store and the database of the current schedule. An edit may
+// A liveStore connects the App with the store and the database of the current schedule. An edit may
 // change both while requests are answered.
 type liveStore struct {
 	app *app.App
 
 	mu        sync.Mutex
-	connected schedule.Schedule // app.connections are for this one; the zero value before the first use
+	connected schedule.Schedule // app.Connections are for this one; the zero value before the first use
 }
 
-// use calls read when the app has the connections of s. Only one read runs at a time.
+// use calls read when the App has the connections of s. Only one read runs at a time.
 func (l *liveStore) use(s *schedule.Schedule, read func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

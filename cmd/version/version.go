@@ -12,6 +12,18 @@ import (
 	"sched/cmd/app"
 )
 
+// A Version is what `sched version --json` prints. Commit and Date are null in a binary that
+// was built outside of a git repository.
+type Version struct {
+	Version  string     `json:"version"`
+	Commit   *string    `json:"commit"`
+	Date     *time.Time `json:"date"` // of the commit
+	Modified bool       `json:"modified"`
+	Go       string     `json:"go"`
+	OS       string     `json:"os"`
+	Arch     string     `json:"arch"`
+}
+
 func New(a *app.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -30,18 +42,6 @@ func New(a *app.App) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the commit and its date")
 	return c
-}
-
-// A Version is what `sched version --json` prints. Commit and Date are null in a binary that
-// was built outside of a git repository.
-type Version struct {
-	Version  string     `json:"version"`
-	Commit   *string    `json:"commit"`
-	Date     *time.Time `json:"date"` // of the commit
-	Modified bool       `json:"modified"`
-	Go       string     `json:"go"`
-	OS       string     `json:"os"`
-	Arch     string     `json:"arch"`
 }
 
 // versionOf returns the version, with what the build says of the commit if hasInfo is true.
