@@ -82,7 +82,7 @@ a signal.`,
 	}
 	addRootFlags(a, root, &version)
 	addCommands(root, commandGroups(a, root))
-	root.AddCommand(newStartCommand())
+	root.AddCommand(finish.NewStart())
 	return root
 }
 
@@ -249,18 +249,4 @@ func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command
 		show(command, args)
 	})
 	return c
-}
-
-// newStartCommand is for people who call start by hand: superviseOrFinish runs the other calls.
-func newStartCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "start TICK",
-		Short:  "Supervise the background runs of a tick (used by sched run)",
-		Hidden: true,
-		Args:   flags.Arguments(1, 1),
-		RunE: func(*cobra.Command, []string) error {
-			return exit.Usage("run a task by hand with `sched test TASK`",
-				"start is what sched run calls for background tasks")
-		},
-	}
 }

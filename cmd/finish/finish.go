@@ -1,5 +1,5 @@
-// Package finish is the command `sched finish` as people call it. Background runs call it, too: see
-// cmd.Main.
+// Package finish has the commands `sched start` and `sched finish` as people call them. For the
+// calls that sched makes of itself see superviseOrFinish in package cmd.
 package finish
 
 import (
@@ -104,4 +104,18 @@ func finishUnrecorded(a *app.App, s *schedule.Schedule, mutex string, code *int)
 		mutexes = append(mutexes, t.Mutex)
 	}
 	return state.Row{}, exit.Failed(view.DidYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
+}
+
+// NewStart is for people who call start by hand: superviseOrFinish runs the other calls.
+func NewStart() *cobra.Command {
+	return &cobra.Command{
+		Use:    "start TICK",
+		Short:  "Supervise the background runs of a tick (used by sched run)",
+		Hidden: true,
+		Args:   flags.Arguments(1, 1),
+		RunE: func(*cobra.Command, []string) error {
+			return exit.Usage("run a task by hand with `sched test TASK`",
+				"start is what sched run calls for background tasks")
+		},
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sched/cmd/exit"
+	"sched/schedule"
 )
 
 // Options say what a report of ticks has, and in which form.
@@ -26,5 +27,13 @@ func (o Options) Check() error {
 	return nil
 }
 
-// MaxNameWidth is how wide the column of the names may become in a report.
-const MaxNameWidth = 40
+// maxNameWidth is how wide the column of the names may become in a report.
+const maxNameWidth = 40
+
+// NameWidth is how wide the column of the names of tasks is.
+func NameWidth(s *schedule.Schedule) (width int) {
+	for _, t := range s.Tasks {
+		width = min(max(width, len(t.Name)), maxNameWidth)
+	}
+	return width
+}

@@ -2,6 +2,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -22,14 +23,14 @@ import (
 const maxBuffered = 64 << 10
 
 // A Reporter prints what a tick does: as text, as one JSON object, or in lines of JSON. Its methods
-// foregroundBegun, BackgroundStarted, flush, Done and skipped are for tick.Report, whose callers
+// foregroundBegun, backgroundStarted, flush, done and skipped are for tick.Report, whose callers
 // may be several goroutines.
 type Reporter struct {
 	app      *app.App
 	tick     *tick.Tick
 	opts     Options
-	terminal *Terminal      // nil if the report is not for a terminal; then most of its methods do nothing
-	logs     *follow.Stream // nil without --logs: its methods do nothing; never there with terminal
+	terminal *terminalReport // nil if the report is not for a terminal; then most of its methods do nothing
+	logs     *follow.Stream  // nil without --logs: its methods do nothing; never there with terminal
 
 	mu        sync.Mutex
 	nameWidth int    // of the longest name; at most MaxNameWidth
@@ -58,26 +59,33 @@ type Run struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-// New returns a reporter. onTerminal is nil if the report is not for a terminal.
-func New(a *app.App, t *tick.Tick, o Options, onTerminal *Terminal) *Reporter {
-	r := &Reporter{app: a, tick: t, opts: o, terminal: onTerminal, tasks: []Run{}}
-	for _, task := range t.Schedule.Tasks {
-		r.nameWidth = min(max(r.nameWidth, len(task.Name)), MaxNameWidth)
+// Attach makes a tick report to a new Reporter. With --logs it begins to print what runs print.
+// Until restore is called, all that the App prints goes around a live line. stopping is done when a
+// signal has told sched to end.
+func Attach(a *app.App, t *tick.Tick, o Options, stopping context.Context) (r *Reporter, restore func()) {
+	onTerminal, restore := newTerminalReport(a, t, o, stopping)
+	r = &Reporter{app: a, tick: t, opts: o, terminal: onTerminal, nameWidth: NameWidth(t.Schedule), tasks: []Run{}}
+	if o.Logs {
+		r.logs = follow.NewStream(&a.Console, t.Schedule.StateDir, r.nameWidth, o.JSON, nil,
+			func(task string) bool { return a.IsForeign(t.Schedule, task) })
 	}
-	return r
+	t.Report.Started, t.Report.Flush = r.backgroundStarted, r.flush
+	t.Report.Done, t.Report.Skipped = r.done, r.skipped
+	if r.terminal != nil || r.logs != nil {
+		t.Report.Begun = r.foregroundBegun
+	}
+	return r, restore
 }
 
-// Attach makes the tick report to r. With --logs it begins to print what runs print.
-func (r *Reporter) Attach() {
-	if r.opts.Logs {
-		r.logs = follow.NewStream(&r.app.Console, r.tick.Schedule.StateDir, r.nameWidth, r.opts.JSON, nil,
-			func(task string) bool { return r.app.IsForeign(r.tick.Schedule, task) })
-	}
-	report := &r.tick.Report
-	report.Started, report.Flush = r.BackgroundStarted, r.flush
-	report.Done, report.Skipped = r.Done, r.skipped
-	if r.terminal != nil || r.logs != nil {
-		report.Begun = r.foregroundBegun
+// Collect lets a tick collect the background runs that failed or were stopped, and prints them:
+// with
+// --json in one line, if there are any.
+func Collect(a *app.App, t *tick.Tick, o Options) {
+	r := &Reporter{app: a, tick: t, opts: o, nameWidth: NameWidth(t.Schedule)}
+	t.Report.Started, t.Report.Done = r.backgroundStarted, r.done
+	t.Collect()
+	if len(r.tasks) > 0 {
+		console.PrintJSONLine(a.Out, r.toJSON())
 	}
 }
 
@@ -88,8 +96,8 @@ func (r *Reporter) foregroundBegun(row state.Row) {
 	r.terminal.showRunning(row)
 }
 
-// BackgroundStarted reports a run that went to the background.
-func (r *Reporter) BackgroundStarted(row state.Row) {
+// backgroundStarted reports a run that went to the background.
+func (r *Reporter) backgroundStarted(row state.Row) {
 	r.logs.AddRun(row)
 	text := inBackground(row)
 	if row.Attempt.Number > 0 { // a deferred retry: the next attempt
@@ -114,8 +122,8 @@ func (r *Reporter) writeBuffered() {
 	}
 }
 
-// Done reports the end of a run, or a skipped slot.
-func (r *Reporter) Done(row state.Row) {
+// done reports the end of a run, or a skipped slot.
+func (r *Reporter) done(row state.Row) {
 	r.report(reportLine{
 		row:     row,
 		text:    view.Describe(row),
@@ -127,7 +135,7 @@ func (r *Reporter) Done(row state.Row) {
 func (r *Reporter) skipped(rows []state.Row) {
 	if r.opts.JSON {
 		for _, row := range rows {
-			r.Done(row)
+			r.done(row)
 		}
 		return
 	}
@@ -135,7 +143,7 @@ func (r *Reporter) skipped(rows []state.Row) {
 	if len(rows) > 1 {
 		first.Reason += " (" + humanize.Count(len(rows), "slot") + ")"
 	}
-	r.Done(first)
+	r.done(first)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.terminal.count(string(first.Outcome), console.ToneOf(first.Result), len(rows)-1)
@@ -214,14 +222,6 @@ func (r *Reporter) endJSON() {
 	case r.logs == nil && r.tick.Work == nil:
 		r.app.PrintJSON(r.toJSON())
 	case r.logs != nil || len(r.tasks) > 0:
-		console.PrintJSONLine(r.app.Out, r.toJSON())
-	}
-}
-
-// PrintLine prints the object of a tick that has only collected runs, as a line; nothing without
-// runs.
-func (r *Reporter) PrintLine() {
-	if len(r.tasks) > 0 {
 		console.PrintJSONLine(r.app.Out, r.toJSON())
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"sched/schedule/view"
 )
 
-// A Terminal shows a tick on a terminal. The reporter calls its methods one at a time. For
+// A terminalReport shows a tick on a terminal. The reporter calls its methods one at a time. For
 // nil showRunning, hideIfShown, count and printTallies do nothing.
-type Terminal struct {
+type terminalReport struct {
 	app      *app.App
 	out      terminal.Stream
 	tick     *tick.Tick
@@ -30,7 +30,7 @@ type Terminal struct {
 	live     *terminal.LiveLine
 	shownRun string // the run that the live line shows
 
-	nameWidth     int // of the longest name of a task that is due; at most MaxNameWidth
+	nameWidth     int // of the longest name of a task that is due; at most maxNameWidth
 	begun         time.Time
 	minutePrinted bool
 	rows          int // how many were printed
@@ -44,19 +44,19 @@ type tally struct {
 	n    int
 }
 
-// NewTerminal returns nil if the report of a tick is not for a terminal. Until restore is
-// called, all that the App prints goes around its live line.
-func NewTerminal(
+// newTerminalReport returns nil if the report of a tick is not for a terminal. For the rest see
+// Attach.
+func newTerminalReport(
 	a *app.App, t *tick.Tick, o Options, stopping context.Context,
-) (r *Terminal, restore func()) {
+) (r *terminalReport, restore func()) {
 	besideOthers := t.Work != nil // several ticks of `sched work` may print at once
 	if !terminal.Is(a.Out) || o.JSON || o.Logs || besideOthers {
 		return nil, func() {}
 	}
-	r = &Terminal{app: a, tick: t, opts: o, stopping: stopping, begun: time.Now()}
+	r = &terminalReport{app: a, tick: t, opts: o, stopping: stopping, begun: time.Now()}
 	for _, slot := range t.Schedule.Due(t.Minute) {
 		if o.Only == "" || o.Only == slot.Task.Name {
-			r.nameWidth = min(max(r.nameWidth, len(slot.Task.Name)), MaxNameWidth)
+			r.nameWidth = min(max(r.nameWidth, len(slot.Task.Name)), maxNameWidth)
 		}
 	}
 	restore = func() {}
@@ -67,7 +67,7 @@ func NewTerminal(
 	return r, restore
 }
 
-func (r *Terminal) printMinute() {
+func (r *terminalReport) printMinute() {
 	if r.minutePrinted {
 		return
 	}
@@ -78,7 +78,7 @@ func (r *Terminal) printMinute() {
 }
 
 // showRunning shows in the live line that a run goes on, unless --quiet is given.
-func (r *Terminal) showRunning(row state.Row) {
+func (r *terminalReport) showRunning(row state.Row) {
 	if r == nil || r.opts.Quiet {
 		return
 	}
@@ -89,13 +89,13 @@ func (r *Terminal) showRunning(row state.Row) {
 	r.live.Show(p.Text)
 }
 
-func (r *Terminal) hideIfShown(row state.Row) {
+func (r *terminalReport) hideIfShown(row state.Row) {
 	if r != nil && row.ID == r.shownRun {
 		r.live.Hide()
 	}
 }
 
-func (r *Terminal) printRow(row state.Row) {
+func (r *terminalReport) printRow(row state.Row) {
 	r.printMinute()
 	tone, word, text := r.outcomeOf(row)
 	r.rows++
@@ -112,7 +112,7 @@ func (r *Terminal) printRow(row state.Row) {
 
 // outcomeOf returns what became of a slot: the word for its tally, and a text for its row. A row
 // without an outcome went to the background.
-func (r *Terminal) outcomeOf(row state.Row) (tone terminal.Tone, word, text string) {
+func (r *terminalReport) outcomeOf(row state.Row) (tone terminal.Tone, word, text string) {
 	word = row.OutcomeText()
 	if word == "" {
 		return terminal.Active, "in the background", r.out.Paint(terminal.Active, inBackground(row))
@@ -124,7 +124,7 @@ func (r *Terminal) outcomeOf(row state.Row) (tone terminal.Tone, word, text stri
 
 // details returns what is special about a run: a second or later attempt, who asked for it, or a
 // slot of another minute. With -v it also has the id.
-func (r *Terminal) details(row state.Row) string {
+func (r *terminalReport) details(row state.Row) string {
 	var parts []string
 	attempt := row.Attempt.Number
 	if row.Outcome == "" && attempt > 0 { // a deferred retry: the next attempt goes to the background
@@ -144,7 +144,7 @@ func (r *Terminal) details(row state.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *Terminal) count(word string, tone terminal.Tone, slots int) {
+func (r *terminalReport) count(word string, tone terminal.Tone, slots int) {
 	if r == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (r *Terminal) count(word string, tone terminal.Tone, slots int) {
 }
 
 // printTallies prints how many slots ended in which way, if it printed more than one row.
-func (r *Terminal) printTallies() {
+func (r *terminalReport) printTallies() {
 	if r == nil || r.opts.Quiet || r.rows < 2 {
 		return
 	}

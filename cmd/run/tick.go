@@ -48,10 +48,8 @@ func newTick(a *app.App, s *schedule.Schedule, minute time.Time, o options) *tic
 func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickStops) error {
 	process.AdoptOrphans()
 	o.Logs = (o.Logs || t.Schedule.Logs) && t.Work == nil // sched work prints the logs of its ticks
-	onTerminal, restore := report.NewTerminal(a, t, o.Options, stops.terminate)
+	r, restore := report.Attach(a, t, o.Options, stops.terminate)
 	defer restore()
-	r := report.New(a, t, o.Options, onTerminal)
-	r.Attach()
 	t.Valid = invalidExit == nil || t.Schedule.Lacking
 	t.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.ParseLastValid(text, t.Schedule.File)

@@ -157,10 +157,7 @@ func readSetup(a *app.App, o options) (setup, error) {
 		return setup, nil
 	}
 	setup.schedule, setup.stateDir, setup.zone = s, s.StateDir, s.Location
-	setup.logs = o.Logs || s.Logs
-	for _, t := range s.Tasks {
-		setup.nameWidth = min(max(setup.nameWidth, len(t.Name)), report.MaxNameWidth)
-	}
+	setup.logs, setup.nameWidth = o.Logs || s.Logs, report.NameWidth(s)
 	return setup, nil
 }
 
@@ -207,9 +204,5 @@ func reportLast(a *app.App, o report.Options) {
 	if err != nil || app.CheckState(s) != nil {
 		return // the ticks have printed why
 	}
-	t := a.Tick(s, a.Now().Truncate(time.Minute))
-	r := report.New(a, t, o, nil)
-	t.Report.Started, t.Report.Done = r.BackgroundStarted, r.Done
-	t.Collect()
-	r.PrintLine()
+	report.Collect(a, a.Tick(s, a.Now().Truncate(time.Minute)), o)
 }
