@@ -109,6 +109,8 @@ var LocalZone = sync.OnceValue(func() *time.Location {
 	return time.Local
 })
 
+// OwnEnvironment returns the environment of this process. It changes the umask for a moment, so
+// other goroutines must not make files meanwhile.
 func OwnEnvironment() doctor.Environment {
 	return doctor.EnvironmentHere(os.Environ(), LocalZone().String())
 }

@@ -326,6 +326,7 @@ func tasksElsewhere(s *schedule.Schedule) []schedule.Problem {
 	return []schedule.Problem{note}
 }
 
+// A Judgement is what --json prints.
 type Judgement struct {
 	File     string    `json:"file"`
 	Valid    bool      `json:"valid"`
@@ -345,6 +346,7 @@ type proof struct {
 	Why    string     `json:"why"`
 }
 
+// A Finding is a problem, a warning or a note for --json.
 type Finding struct {
 	schedule.Place
 	Task string `json:"task"`

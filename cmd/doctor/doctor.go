@@ -135,6 +135,7 @@ func printExamination(a *app.App, results []doctor.Result) {
 	}
 }
 
+// An Examination is what --json prints.
 type Examination struct {
 	Result  doctor.Level    `json:"result"`
 	Results []doctor.Result `json:"checks"`

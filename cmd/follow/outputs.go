@@ -31,6 +31,7 @@ type taskFolder struct {
 	paths   map[string]bool // of its outputs at the last look
 }
 
+// Discover returns a discovery for the runs that begin from now on.
 func Discover(stateDir string) *discovery {
 	return &discovery{
 		dir:     filepath.Join(stateDir, "output"),
@@ -285,12 +286,14 @@ func (r *Reader) CopyTo(w io.Writer, buffer []byte) (n int, err error) {
 	return len(text), err
 }
 
+// Close closes the file, if it is open.
 func (r *Reader) Close() {
 	if r.file != nil {
 		r.file.Close()
 	}
 }
 
+// NewReader returns a reader of the file, which may not be there yet.
 func NewReader(path string) *Reader { return &Reader{path: path} }
 
 // cutText says how much of an output is not there any more.

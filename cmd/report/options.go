@@ -14,6 +14,7 @@ type Options struct {
 	SeveralDays                bool   // the slots are of several days
 }
 
+// AddFlags adds the flags that each report has.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")

@@ -12,11 +12,13 @@ import (
 	"sched/schedule/view"
 )
 
+// A Preview is what --dry-run --json prints.
 type Preview struct {
 	Minute string        `json:"minute"`
 	Tasks  []PreviewTask `json:"tasks"`
 }
 
+// A PreviewTask says what would become of a task.
 type PreviewTask struct {
 	Name       string   `json:"name"`
 	Slots      []string `json:"slots"`

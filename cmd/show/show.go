@@ -164,6 +164,7 @@ type triggerJSON struct {
 	Place schedule.Place `json:"place"`
 }
 
+// A Setting is a key of a task for --json, with its value.
 type Setting struct {
 	Key   string      `json:"key"`
 	Value any         `json:"value"`

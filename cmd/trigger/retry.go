@@ -80,8 +80,8 @@ func retry(a *app.App, names []string, o requestOptions) error {
 
 // newRetries returns a retry for each named run, but not for a run that has a retry waiting
 // already. common says what all of them have in common.
-func newRetries(a *app.App,
-	s *schedule.Schedule, names []string, common control.RetryWish,
+func newRetries(
+	a *app.App, s *schedule.Schedule, names []string, common control.RetryWish,
 ) (retries []control.Retry, err error) {
 	for _, name := range names {
 		wish := common
