@@ -36,6 +36,8 @@ var order = []string{
 	"mutex/sqlstore",
 	"mutex/stores",
 	"schedule/process",
+	"schedule/preflight",
+	"schedule/ticknote",
 	"schedule/notify",
 	"schedule/pause",
 	"schedule/cluster",

@@ -13,8 +13,9 @@ import (
 
 	"sched/cmd/exit"
 	"sched/schedule"
-	"sched/schedule/doctor"
 	"sched/schedule/placement"
+	"sched/schedule/preflight"
+	"sched/schedule/ticknote"
 )
 
 // This file has what this process knows of its machine: the names of the machine and its users, its
@@ -111,14 +112,14 @@ var LocalZone = sync.OnceValue(func() *time.Location {
 
 // OwnEnvironment returns the environment of this process. It changes the umask for a moment, so
 // other goroutines must not make files meanwhile.
-func OwnEnvironment() doctor.Environment {
-	return doctor.EnvironmentHere(os.Environ(), LocalZone().String())
+func OwnEnvironment() ticknote.Environment {
+	return ticknote.Here(os.Environ(), LocalZone().String())
 }
 
 // TickEnviron returns the variables that ticks give to commands. If this process cannot reproduce
 // them, it returns nil, and says why. own is the environment of this process.
-func TickEnviron(s *schedule.Schedule, own doctor.Environment) (variables []string, whyNot string) {
-	note, ok := doctor.ReadNote(s.StateDir)
+func TickEnviron(s *schedule.Schedule, own ticknote.Environment) (variables []string, whyNot string) {
+	note, ok := ticknote.Read(s.StateDir)
 	if !ok {
 		return nil, "no tick has come yet that nobody typed"
 	}
@@ -127,7 +128,7 @@ func TickEnviron(s *schedule.Schedule, own doctor.Environment) (variables []stri
 
 // ZoneProblem says what is wrong with the TZ of this process, and what to do; "" if nothing is.
 func ZoneProblem(s *schedule.Schedule) (text, hint string) {
-	return doctor.ZoneProblem(s, os.Environ(), LocalZone().String())
+	return preflight.ZoneProblem(s, os.Environ(), LocalZone().String())
 }
 
 // StateHome returns the folder in which programs of this user keep their state.

@@ -15,13 +15,13 @@ import (
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
-	"sched/schedule/doctor"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
 	"sched/schedule/tick"
+	"sched/schedule/ticknote"
 	"sched/schedule/view"
 )
 
@@ -337,7 +337,7 @@ func zoneOfTicks(s *schedule.Schedule) *time.Location {
 	if s == nil || s.Location != here && !slices.ContainsFunc(s.Tasks, isHere) {
 		return nil
 	}
-	note, ok := doctor.ReadNote(s.StateDir)
+	note, ok := ticknote.Read(s.StateDir)
 	if !ok || note.Zone == here.String() {
 		return nil
 	}

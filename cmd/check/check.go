@@ -20,12 +20,12 @@ import (
 	"sched/schedule"
 	"sched/schedule/assertion"
 	"sched/schedule/cluster"
-	"sched/schedule/doctor"
 	"sched/schedule/humanize"
 	"sched/schedule/lint"
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/placement"
+	"sched/schedule/preflight"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -127,7 +127,7 @@ func judge(a *app.App, o options) (verdict, error) {
 		j.notes = []schedule.Problem{{Place: s.Pauses[0].Place, Text: note}}
 	}
 	if !o.fileOnly {
-		problems, warnings := doctor.Unfit(s, os.Environ())
+		problems, warnings := preflight.Unfit(s, os.Environ())
 		j.problems = append(j.problems, problems...)
 		j.machineWarnings = append(warnings, machineWarnings(a, s, now)...)
 		j.notes = append(j.notes, tasksElsewhere(s)...)

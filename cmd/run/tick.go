@@ -10,11 +10,11 @@ import (
 	"sched/cmd/report"
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/doctor"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
 	"sched/schedule/tick"
+	"sched/schedule/ticknote"
 	"sched/schedule/view"
 )
 
@@ -59,7 +59,7 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 	if !byPerson {
 		// The note is written before a task can take long. A folder that cannot be written does no
 		// harm to the tick.
-		doctor.KeepNote(t.Schedule.StateDir, app.OwnEnvironment(), a.Now())
+		ticknote.Keep(t.Schedule.StateDir, app.OwnEnvironment(), a.Now())
 	}
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
 	if !t.Replay && t.Only == "" {
@@ -72,7 +72,7 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 		r.SayCovered()
 	}
 	if result.Covered && !byPerson {
-		doctor.NoteDoubleTick(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
+		ticknote.KeepDouble(t.Schedule.StateDir, t.Minute) // two callers tick the schedule
 	}
 	writeMetrics(a, t, invalidExit != nil)
 	if text, hint := app.ZoneProblem(t.Schedule); text != "" {

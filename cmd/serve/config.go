@@ -14,8 +14,8 @@ import (
 	"sched/cmd/exit"
 	"sched/schedule"
 	"sched/schedule/control"
-	"sched/schedule/doctor"
 	"sched/schedule/load"
+	"sched/schedule/preflight"
 	"sched/schedule/run"
 	"sched/schedule/serve"
 	"sched/schedule/statedir"
@@ -165,7 +165,7 @@ func checkAfterEdit(a *app.App, files map[string][]byte) (*schedule.Schedule, er
 	if err != nil {
 		return nil, err
 	}
-	if problems, _ := doctor.Unfit(s, os.Environ()); len(problems) > 0 {
+	if problems, _ := preflight.Unfit(s, os.Environ()); len(problems) > 0 {
 		return nil, &load.InvalidError{Problems: problems, StateDir: s.StateDir}
 	}
 	return s, nil

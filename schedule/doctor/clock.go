@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/cron"
 	"sched/schedule/humanize"
+	"sched/schedule/preflight"
 	"sched/schedule/process"
 )
 
@@ -136,10 +136,10 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 // schedule has its own.
 func namelessZone(s *Subject) findings {
 	name, _ := process.Lookup(s.Environ)("TZ")
-	if text, hint := ZoneProblem(s.Schedule, s.Environ, s.Zone); text != "" {
+	if text, hint := preflight.ZoneProblem(s.Schedule, s.Environ, s.Zone); text != "" {
 		return finding(Warning, hint, "%s", text)
 	}
-	const hint = zoneHint
+	const hint = preflight.ZoneHint
 	switch zone := s.Schedule.Location; {
 	case zone.String() == "Local":
 		why := "/etc/localtime is no link to it"
@@ -151,45 +151,6 @@ func namelessZone(s *Subject) findings {
 			s.Now.In(zone).Format("-07:00"))
 	}
 	return nil
-}
-
-const zoneHint = "name it in the schedule: timezone: Europe/Berlin"
-
-// posixRule matches a zone that is written out, as CET-1CEST,M3.5.0,M10.5.0/3 (tzset(3)).
-var posixRule = humanize.Pattern(`^([A-Za-z]{3,}|<[A-Za-z0-9+-]+>)[+-]?\d`)
-
-// ZoneProblem says that tasks of the schedule go by a variable TZ that names no time zone, and so
-// are due in UTC. It returns "" if TZ is well, or is not set, or if each task has a zone of its
-// own. zone is the zone of the machine, as this process sees it.
-func ZoneProblem(s *schedule.Schedule, environ []string, zone string) (text, hint string) {
-	name, isSet := process.Lookup(environ)("TZ")
-	_, err := time.LoadLocation(strings.TrimPrefix(name, ":"))
-	if !isSet || err == nil && name != "" || name == "UTC0" || zone != "UTC" || !usesMachineZone(s) {
-		return "", ""
-	}
-	why := "which names no time zone"
-	switch {
-	case name == "":
-		return "TZ is set and empty: times are in UTC", zoneHint
-	case strings.ContainsAny(name, `"'`):
-		why = "with quotes, which belong to no time zone"
-	case posixRule().MatchString(name):
-		why = "a rule of POSIX, which sched does not read"
-	}
-	return fmt.Sprintf("TZ is %s, %s: times are in UTC", humanize.Line(name), why), zoneHint
-}
-
-// usesMachineZone reports whether a task that runs here is due by the zone of the machine.
-func usesMachineZone(s *schedule.Schedule) bool {
-	if s.Location == time.Local {
-		return true
-	}
-	for t := range s.ActiveTasks() {
-		if t.When.Location == time.Local {
-			return true
-		}
-	}
-	return false
 }
 
 // missingZoneTexts says which zones have no zone data, and what needs them.
@@ -226,7 +187,7 @@ func zoneIsMissing(s *Subject, zone string) bool {
 // zoneVersion returns the version of the machine's zone data, as 2025b, and its year; 0 if it is
 // not known.
 func zoneVersion() (version string, year int) {
-	version, ok := strings.CutPrefix(firstLine(filepath.Join(zoneFolder, "tzdata.zi")), "# version ")
+	version, ok := strings.CutPrefix(preflight.FirstLine(filepath.Join(zoneFolder, "tzdata.zi")), "# version ")
 	if !ok || len(version) < 4 {
 		return "", 0
 	}

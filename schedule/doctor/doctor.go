@@ -1,9 +1,7 @@
 // Package doctor examines why a schedule works in a shell and not from cron: which program calls
 // it, in which environment, and what the machine lacks. Checks know nothing of each other, only
 // look, and have a deadline. Nothing is guessed: the environment is the one that a tick wrote down
-// (KeepNote).
-//
-// A Machine says what a task would lack if it ran now, also for `sched check`.
+// (package ticknote).
 package doctor
 
 import (

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
+	"sched/schedule/ticknote"
 	"sched/schedule/work"
 )
 
@@ -24,8 +25,8 @@ const recentDouble = time.Hour
 // findTickedTwice looks for minutes of the last hour that were ticked twice. A single one is no
 // finding: a script or a person may have started that tick.
 func findTickedTwice(s *Subject) (found findings) {
-	var recent []DoubleTick
-	for _, d := range DoubleTicks(s.Schedule.StateDir) {
+	var recent []ticknote.Double
+	for _, d := range ticknote.Doubles(s.Schedule.StateDir) {
 		if s.Now.Sub(d.Minute) < recentDouble {
 			recent = append(recent, d)
 		}

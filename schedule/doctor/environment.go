@@ -13,7 +13,9 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
+	"sched/schedule/preflight"
 	"sched/schedule/process"
+	"sched/schedule/ticknote"
 )
 
 // This file compares the environment that ticks have with the environment of this process.
@@ -50,8 +52,8 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 }
 
 // missingVariables finds variables of this shell that commands use and that ticks do not give them.
-func missingVariables(s *Subject, note Note) (found findings) {
-	ticks := &Machine{}
+func missingVariables(s *Subject, note ticknote.Note) (found findings) {
+	ticks := &preflight.Machine{}
 	for _, name := range note.Names {
 		ticks.Environ = append(ticks.Environ, name+"=unknown")
 	}
@@ -60,7 +62,7 @@ func missingVariables(s *Subject, note Note) (found findings) {
 	for t := range s.Schedule.ActiveTasks() {
 		given, known := ticks.Variables(t)
 		theirs := process.Lookup(given)
-		for _, name := range usedVariables(t) {
+		for _, name := range preflight.UsedVariables(t) {
 			_, inShell := ours(name)
 			if _, inTicks := theirs(name); known && inShell && !inTicks {
 				uses[name] = append(uses[name], t.Name)
@@ -81,13 +83,13 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 	if !ok {
 		return unknownYet()
 	}
-	ticks, ours := &Machine{Environ: []string{"PATH=" + note.Path}}, &Machine{Environ: s.Environ}
+	ticks, ours := &preflight.Machine{Environ: []string{"PATH=" + note.Path}}, &preflight.Machine{Environ: s.Environ}
 	type missing struct{ name, program, path string } // path: the PATH of the ticks
 	users := map[missing][]string{}                   // tasks
 	for t := range s.Schedule.ActiveTasks() {
 		path, known := ticks.Path(t)
 		ourPath, _ := ours.Path(t)
-		for _, name := range programNames(t) {
+		for _, name := range preflight.ProgramNames(t) {
 			program := process.FindProgram(name, ourPath, t.Dir)
 			if known && program != "" && process.FindProgram(name, path, t.Dir) == "" {
 				m := missing{name, program, path}
@@ -128,15 +130,15 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 	if !ok {
 		return unknownYet()
 	}
-	ours := EnvironmentHere(s.Environ, s.Zone)
+	ours := ticknote.Here(s.Environ, s.Zone)
 	for _, name := range slices.Sorted(maps.Keys(note.Limits)) {
 		theirs := note.Limits[name]
 		our, limited := ours.Limits[name]
 		switch {
-		case name == openFiles && theirs < minOpenFiles:
+		case name == ticknote.OpenFiles && theirs < minOpenFiles:
 			found.add(Warning, "raise it in limits.conf, or with LimitNOFILE=",
 				"commands of ticks may open %d files at once", theirs)
-		case name != openFiles && (!limited || theirs < our/2):
+		case name != ticknote.OpenFiles && (!limited || theirs < our/2):
 			found.add(Warning, "see limits.conf(5)",
 				"ticks have a limit for %s, %d, that your shell has not", name, theirs)
 		}
@@ -146,7 +148,7 @@ func checkLimits(_ context.Context, s *Subject) (found findings) {
 			"files of ticks get the umask %s, yours %s", note.Umask, ours.Umask)
 	}
 	files := "any number of"
-	if limit, limited := note.Limits[openFiles]; limited {
+	if limit, limited := note.Limits[ticknote.OpenFiles]; limited {
 		files = fmt.Sprintf("up to %d", limit)
 	}
 	return found.orFine("commands of ticks may open %s files, with umask %s", files, note.Umask)

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/preflight"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -61,46 +60,18 @@ func worldWritableFolder(path string) string {
 // checkState looks whether the state folder can be written, and whether locks hold in it.
 func checkState(_ context.Context, s *Subject) (found findings) {
 	dir := s.Schedule.StateDir
-	if problem := StateDirProblem(s.Schedule); problem != nil {
+	if problem := preflight.StateDirProblem(s.Schedule); problem != nil {
 		return finding(Bad, problem.Hint, "%s", problem.Text)
 	}
 	if err := tryLock(filepath.Join(dir, "locks", ".making")); err != nil {
 		found.add(Bad, "set state_dir to a folder on a local disk", "locks do not work in %s: %v", dir, err)
 	}
-	if name := networkFileSystem(firstExisting(dir)); name != "" {
+	if name := networkFileSystem(preflight.FirstExisting(dir)); name != "" {
 		found.add(Warning,
 			"set state_dir to a folder on a local disk; servers meet in a Redis or a database (`store:`)",
 			"%s is on a network file system (%s), whose locks may not hold between machines", dir, name)
 	}
 	return found.orFine("%s can be written", dir)
-}
-
-// StateDirProblem returns why this user cannot use the state folder of the schedule; nil if the
-// user can use it, or could make it.
-func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
-	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
-	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
-	if err := statedir.Check(s.StateDir); err != nil && !noFolder(err) {
-		problem.Text, problem.Hint = err.Error(), statedir.Hint(err)
-		return problem
-	}
-	existing := s.StateDir
-	info, err := os.Stat(existing)
-	for noFolder(err) && existing != "/" { // not firstExisting: a file on the way is an answer here
-		existing = filepath.Dir(existing)
-		info, err = os.Stat(existing)
-	}
-	switch {
-	case err == nil && !info.IsDir():
-		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, existing)
-	case unix.Access(existing, unix.W_OK|unix.X_OK) != nil:
-		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s",
-			s.StateDir, existing)
-	default:
-		return nil
-	}
-	problem.Hint = "set state_dir, or ticks go on in a folder that a reboot may empty"
-	return problem
 }
 
 // tryLock asks the file system whether it has locks, without writing and without waiting. A file
@@ -128,7 +99,7 @@ const (
 
 // checkDisk looks how much is free on the disk of the state folder.
 func checkDisk(_ context.Context, s *Subject) findings {
-	dir := firstExisting(s.Schedule.StateDir)
+	dir := preflight.FirstExisting(s.Schedule.StateDir)
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return finding(Warning, "", "%s: %v", dir, err)
@@ -144,17 +115,6 @@ func checkDisk(_ context.Context, s *Subject) findings {
 		return finding(Warning, "remove small files; df -i", "the disk of %s has %d inodes left", dir, disk.Ffree)
 	}
 	return fine("%s free", humanize.Bytes(free))
-}
-
-// firstExisting returns the path, or the first folder above it that is there.
-func firstExisting(path string) string {
-	for path != "/" {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		path = filepath.Dir(path)
-	}
-	return path
 }
 
 // maxPagesTime bounds the look at each page of the history. A tick reads all of them once a day.

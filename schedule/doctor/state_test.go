@@ -11,6 +11,7 @@ import (
 
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/ticknote"
 )
 
 func TestWhoCanWriteAPartOfTheScheduleIsNamed(t *testing.T) {
@@ -108,23 +109,23 @@ func TestAFullDiskAndAStateFolderWithoutLocks(t *testing.T) {
 func TestLimitsThatTicksHaveAndTheShellHasNot(t *testing.T) {
 	for _, test := range []struct {
 		says   string
-		change func(*Environment)
+		change func(*ticknote.Environment)
 		want   string // empty for nothing
 	}{
-		{"the same", func(*Environment) {}, ""},
-		{"few files", func(e *Environment) { e.Limits["open files"] = 100 }, "may open 100 files at once"},
-		{"little memory", func(e *Environment) { e.Limits["memory"] = 1 << 20 },
+		{"the same", func(*ticknote.Environment) {}, ""},
+		{"few files", func(e *ticknote.Environment) { e.Limits["open files"] = 100 }, "may open 100 files at once"},
+		{"little memory", func(e *ticknote.Environment) { e.Limits["memory"] = 1 << 20 },
 			"have a limit for memory, 1048576, that your shell has not"},
-		{"another umask", func(e *Environment) { e.Umask = "0777" }, "files of ticks get the umask 0777"},
+		{"another umask", func(e *ticknote.Environment) { e.Umask = "0777" }, "files of ticks get the umask 0777"},
 	} {
 		s := subjectIn(t, "tasks: []")
 		if err := os.MkdirAll(s.Schedule.StateDir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		e := EnvironmentHere(s.Environ, "UTC")
+		e := ticknote.Here(s.Environ, "UTC")
 		e.Limits["open files"] = 4096
 		test.change(&e)
-		if err := KeepNote(s.Schedule.StateDir, e, s.Now); err != nil {
+		if err := ticknote.Keep(s.Schedule.StateDir, e, s.Now); err != nil {
 			t.Fatal(err)
 		}
 		found := checkLimits(context.Background(), s)

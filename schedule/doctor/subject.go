@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/crontab"
 	"sched/schedule/install"
+	"sched/schedule/ticknote"
 )
 
 // A Subject is what is examined, and its surroundings. Checks may read it at the same time.
@@ -30,7 +31,7 @@ type Subject struct {
 	LoadWith func(lookup func(string) (string, bool)) error
 
 	noteOnce sync.Once
-	note     Note
+	note     ticknote.Note
 	hasNote  bool
 
 	crontabsOnce sync.Once
@@ -46,8 +47,8 @@ func (s *Subject) crontabLines() ([]cronLine, error) {
 }
 
 // tickNote returns the note with the environment of the ticks; false if no tick wrote one.
-func (s *Subject) tickNote() (Note, bool) {
-	s.noteOnce.Do(func() { s.note, s.hasNote = ReadNote(s.Schedule.StateDir) })
+func (s *Subject) tickNote() (ticknote.Note, bool) {
+	s.noteOnce.Do(func() { s.note, s.hasNote = ticknote.Read(s.Schedule.StateDir) })
 	return s.note, s.hasNote
 }
 

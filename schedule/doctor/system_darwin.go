@@ -1,8 +1,5 @@
 package doctor
 
-// processesAbove returns nothing: the processes above this one are not known here.
-func processesAbove() []string { return nil }
-
 // processes returns nil: they are not known here.
 func processes() map[string]bool { return nil }
 

@@ -1,41 +1,13 @@
 package doctor
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/process"
 )
-
-// maxProcessesAbove is how many processes above this one are named at most.
-const maxProcessesAbove = 6
-
-// processesAbove returns the names of the processes above this one, the nearest first. The process
-// with the id 1, which is above all, counts only if it called this one itself, as systemd does.
-func processesAbove() (names []string) {
-	for pid := os.Getppid(); pid > 0 && len(names) < maxProcessesAbove; {
-		name, parent, ok := processStat(pid)
-		if !ok || pid == 1 && names != nil {
-			break
-		}
-		names, pid = append(names, name), parent
-	}
-	return names
-}
-
-// processStat returns the name and the parent of a process (proc_pid_stat(5)).
-func processStat(pid int) (name string, parent int, ok bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
-	if err != nil || open < 0 || end < open {
-		return "", 0, false
-	}
-	var state string
-	_, err = fmt.Sscan(string(text[end+1:]), &state, &parent)
-	return strings.TrimSpace(string(text[open+1 : end])), parent, err == nil
-}
 
 // processes returns the names of all processes.
 func processes() map[string]bool {
@@ -46,7 +18,7 @@ func processes() map[string]bool {
 		if _, err := fmt.Sscan(entry.Name(), &pid); err != nil {
 			continue
 		}
-		if name, _, ok := processStat(pid); ok {
+		if name, _, ok := process.NameAndParent(pid); ok {
 			names[name] = true
 		}
 	}

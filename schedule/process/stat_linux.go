@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +15,8 @@ import (
 // A Stat is what /proc/PID/stat says of a process (proc(5)). It is zero if there is no such
 // process.
 type Stat struct {
-	State         byte // Z for a zombie
+	Name          string // of its program, at most 15 bytes
+	State         byte   // Z for a zombie
 	Parent, Group int
 	session       int
 	flags         uint64
@@ -36,7 +38,8 @@ func ReadStat(pid int) Stat {
 // parseStat reads a line of /proc/PID/stat. Field 2 is the program's name in parentheses, and may
 // hold anything.
 func parseStat(line []byte) (s Stat) {
-	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	fields := bytes.Fields(line[end+1:])
 	field := func(number int) string {
 		if i := number - 3; i < len(fields) {
 			return string(fields[i])
@@ -46,6 +49,9 @@ func parseStat(line []byte) (s Stat) {
 	if len(fields) < 3 {
 		return s
 	}
+	if open >= 0 && open < end {
+		s.Name = strings.TrimSpace(string(line[open+1 : end]))
+	}
 	s.State, s.start = fields[0][0], field(22)
 	s.Parent, _ = strconv.Atoi(field(4))
 	s.Group, _ = strconv.Atoi(field(5))
@@ -54,6 +60,13 @@ func parseStat(line []byte) (s Stat) {
 	envEnd := field(51)
 	s.hasEnvironment = envEnd != "" && envEnd != "0"
 	return s
+}
+
+// NameAndParent returns the name of a process's program, and its parent; false if there is no such
+// process.
+func NameAndParent(pid int) (name string, parent int, ok bool) {
+	stat := ReadStat(pid)
+	return stat.Name, stat.Parent, stat.State != 0
 }
 
 // isAlive reports whether a process has not ended. For its start see Survivor.

@@ -28,6 +28,9 @@ func membersOf(f Family, _ []member, _ bool) (found []member) {
 	return found
 }
 
+// NameAndParent cannot tell without /proc.
+func NameAndParent(int) (name string, parent int, ok bool) { return "", 0, false }
+
 // isAlive is true for zombies, too. Zombies matter in containers, and there the kernel is Linux.
 func isAlive(group int, _ string) bool { return syscall.Kill(-group, 0) == nil }
 

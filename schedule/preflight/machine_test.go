@@ -1,4 +1,4 @@
-package doctor
+package preflight
 
 import (
 	"os"
@@ -204,17 +204,17 @@ func TestTheVariablesThatACommandTakesFromItsEnvironment(t *testing.T) {
 		{`x`, ""},
 	} {
 		task := &schedule.Task{Command: schedule.Command{Line: test.line, Shell: []string{"/bin/sh", "-c"}}}
-		if got := strings.Join(usedVariables(task), " "); got != test.want {
+		if got := strings.Join(UsedVariables(task), " "); got != test.want {
 			t.Errorf("%q uses %q, not %q", test.line, got, test.want)
 		}
 	}
 	options := &schedule.Task{Command: schedule.Command{Line: "x $A", Shell: []string{"/bin/bash", "--posix", "-c"}}}
-	if got := strings.Join(usedVariables(options), " "); got != "A" {
+	if got := strings.Join(UsedVariables(options), " "); got != "A" {
 		t.Errorf("--posix reads no profile: %q", got)
 	}
 	login := &schedule.Task{Command: schedule.Command{Line: "x $A", Shell: []string{"/bin/bash", "-lc"}}}
 	list := &schedule.Task{Command: schedule.Command{List: []string{"x", "$A"}}}
-	if got := append(usedVariables(login), usedVariables(list)...); got != nil {
+	if got := append(UsedVariables(login), UsedVariables(list)...); got != nil {
 		t.Errorf("a profile may set it, and a list expands nothing: %q", got)
 	}
 }

@@ -1,4 +1,6 @@
-package doctor
+// Package ticknote is what a tick writes down of its surroundings, in the state folder: the
+// environment that its caller gave it, and minutes that were ticked twice. It holds no secret.
+package ticknote
 
 import (
 	"crypto/sha256"
@@ -15,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/humanize"
+	"sched/schedule/process"
 	"sched/schedule/statedir"
 )
 
@@ -87,23 +90,23 @@ func (n Note) Environ(ours Environment, environ []string) (variables []string) {
 	return variables
 }
 
-// openFiles is the name of a limit in Environment.Limits.
-const openFiles = "open files"
+// OpenFiles is the name of a limit in Environment.Limits.
+const OpenFiles = "open files"
 
 // limits are the limits that end commands, or keep them from starting.
 var limits = []struct {
 	name     string
 	resource int
 }{
-	{openFiles, unix.RLIMIT_NOFILE},
+	{OpenFiles, unix.RLIMIT_NOFILE},
 	{"file size", unix.RLIMIT_FSIZE},
 	{"memory", unix.RLIMIT_AS},
 	{"cpu seconds", unix.RLIMIT_CPU},
 }
 
-// EnvironmentHere returns the environment of this process. environ is as os.Environ returns it. It
+// Here returns the environment of this process. environ is as os.Environ returns it. It
 // sets the umask for a moment: no other goroutine may make files meanwhile.
-func EnvironmentHere(environ []string, zone string) Environment {
+func Here(environ []string, zone string) Environment {
 	e := Environment{UID: os.Geteuid(), GID: os.Getegid(), Zone: zone, Limits: map[string]uint64{}}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -154,47 +157,47 @@ func digest(environ, names []string) string {
 
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
 
-// KeepNote writes down the environment of a tick, in the state folder, if it differs from the one
+// Keep writes down the environment of a tick, in the state folder, if it differs from the one
 // before. Most ticks only read.
-func KeepNote(dir string, e Environment, now time.Time) error {
-	if before, ok := ReadNote(dir); ok && reflect.DeepEqual(before.Environment, e) {
+func Keep(dir string, e Environment, now time.Time) error {
+	if before, ok := Read(dir); ok && reflect.DeepEqual(before.Environment, e) {
 		return nil
 	}
 	return writeJSON(notePath(dir), Note{e, now.UTC(), processesAbove()})
 }
 
-// ReadNote returns what the last ticks wrote down; false if no tick did, or the note is incomplete.
-func ReadNote(dir string) (note Note, ok bool) {
+// Read returns what the last ticks wrote down; false if no tick did, or the note is incomplete.
+func Read(dir string) (note Note, ok bool) {
 	text, err := statedir.ReadFile(notePath(dir))
 	return note, err == nil && json.Unmarshal(text, &note) == nil
 }
 
-// A DoubleTick is a minute that was covered already when a tick came for it.
-type DoubleTick struct {
+// A Double is a minute that was covered already when a tick came for it.
+type Double struct {
 	Minute time.Time
 	By     []string // the processes above the tick that came second
 }
 
-// maxDoubleTicks is how many minutes are kept: the newest.
-const maxDoubleTicks = 20
+// maxDoubles is how many minutes are kept: the newest.
+const maxDoubles = 20
 
-func doubleTicksPath(dir string) string { return filepath.Join(dir, "double-ticks") }
+func doublesPath(dir string) string { return filepath.Join(dir, "double-ticks") }
 
-// NoteDoubleTick notes that a tick came for a minute that was covered already. A third tick of that
+// KeepDouble notes that a tick came for a minute that was covered already. A third tick of that
 // minute adds nothing.
-func NoteDoubleTick(dir string, minute time.Time) error {
-	all := DoubleTicks(dir)
+func KeepDouble(dir string, minute time.Time) error {
+	all := Doubles(dir)
 	if n := len(all); n > 0 && all[n-1].Minute.Equal(minute) {
 		return nil
 	}
-	all = append(all, DoubleTick{minute.UTC(), processesAbove()})
-	return writeJSON(doubleTicksPath(dir), all[max(0, len(all)-maxDoubleTicks):])
+	all = append(all, Double{minute.UTC(), processesAbove()})
+	return writeJSON(doublesPath(dir), all[max(0, len(all)-maxDoubles):])
 }
 
-// DoubleTicks returns the newest minutes that were ticked twice, at most maxDoubleTicks, the oldest
+// Doubles returns the newest minutes that were ticked twice, at most maxDoubles, the oldest
 // first.
-func DoubleTicks(dir string) (all []DoubleTick) {
-	if text, err := statedir.ReadFile(doubleTicksPath(dir)); err != nil || json.Unmarshal(text, &all) != nil {
+func Doubles(dir string) (all []Double) {
+	if text, err := statedir.ReadFile(doublesPath(dir)); err != nil || json.Unmarshal(text, &all) != nil {
 		return nil
 	}
 	return all
@@ -207,4 +210,21 @@ func writeJSON(path string, value any) error {
 		return err
 	}
 	return statedir.WriteSynced(path, append(text, '\n'))
+}
+
+// maxProcessesAbove is how many processes above this one are named at most.
+const maxProcessesAbove = 6
+
+// processesAbove returns the names of the processes above this one, the nearest first. The process
+// with the id 1, which is above all, counts only if it called this one itself, as systemd does. It
+// returns nothing on systems that do not tell.
+func processesAbove() (names []string) {
+	for pid := os.Getppid(); pid > 0 && len(names) < maxProcessesAbove; {
+		name, parent, ok := process.NameAndParent(pid)
+		if !ok || pid == 1 && names != nil {
+			break
+		}
+		names, pid = append(names, name), parent
+	}
+	return names
 }

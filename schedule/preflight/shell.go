@@ -1,4 +1,4 @@
-package doctor
+package preflight
 
 import (
 	"context"
@@ -62,10 +62,10 @@ var bashisms = sync.OnceValue(func() []bashism {
 // quoted are the parts of a line that are not read as commands: quotes and comments.
 var quoted = humanize.Pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 
-// usedVariables returns the names of the variables that the commands of the task take from their
+// UsedVariables returns the names of the variables that the commands of the task take from their
 // environment, as far as their lines show. It leaves out commands whose shell reads a profile,
 // which may set any variable.
-func usedVariables(t *schedule.Task) (names []string) {
+func UsedVariables(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		shell := c.command.Shell
 		if len(shell) == 0 || !isShell(shell[0]) || slices.ContainsFunc(shell[1:], readsProfile) {

@@ -1,8 +1,7 @@
-package doctor
+package preflight
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,78 +17,6 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/statedir"
 )
-
-// This file says what a task lacks on this machine before it runs: a user, a folder, a program, an
-// interpreter, a place for its output, a shell that can read its line. It looks with the rights of
-// this process. It runs no command of a task: a shell only reads a line (sh -n), or runs commands
-// of ours.
-
-// checkTasks looks for what active tasks lack on this machine.
-func checkTasks(_ context.Context, s *Subject) (found findings) {
-	machine := &Machine{Environ: s.Environ}
-	var problems []schedule.Problem
-	var ofOtherUsers []string
-	active := 0
-	for t := range s.Schedule.ActiveTasks() {
-		active++
-		err := process.CheckAs(t.As)
-		if errors.Is(err, process.ErrNotRoot) {
-			ofOtherUsers = append(ofOtherUsers, t.Name)
-			continue
-		}
-		if err != nil {
-			found.add(Bad, "create it, or change `user:` and `group:`", "%s: %s", t.Name, err.Error())
-			continue
-		}
-		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
-			found.add(Bad, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
-		}
-		problems = append(problems, machine.Problems(t)...)
-	}
-	if len(ofOtherUsers) > 0 {
-		found = append(found, needsRoot(s, ofOtherUsers)...)
-	}
-	for _, problem := range MergeSame(problems) {
-		level := Bad
-		if strings.HasPrefix(problem.Text, "output: ") {
-			level = Warning // the task runs all the same
-		}
-		found.add(level, problem.Hint, "%s: %s", problem.Task, problem.Text)
-	}
-	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
-}
-
-// needsRoot returns the finding for tasks of other users, which only root's ticks can run. It is a
-// problem only if ticks have come: they came as this user, so the tasks fail.
-func needsRoot(s *Subject, tasks []string) findings {
-	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
-	if _, ok := s.tickNote(); ok {
-		return finding(Bad, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
-			"%s; the ticks of this schedule are not root's", text)
-	}
-	return finding(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
-		"%s; they are not looked at", text)
-}
-
-// checkCgroups looks at tasks with limits that only a cgroup keeps.
-func checkCgroups(_ context.Context, s *Subject) findings {
-	var tasks []string
-	for t := range s.Schedule.ActiveTasks() {
-		if t.Limits.NeedsCgroup() {
-			tasks = append(tasks, t.Name)
-		}
-	}
-	if len(tasks) == 0 {
-		return nil
-	}
-	folder, err := process.CgroupsHere()
-	if err != nil {
-		return finding(Warning, NoCgroupHint,
-			"limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
-			humanize.Names(tasks, 3), err)
-	}
-	return fine("limits of %s are kept by cgroups in %s", humanize.Names(tasks, 3), folder)
-}
 
 // NoCgroupHint says where sched may make cgroups.
 const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate=yes, " +
@@ -205,7 +132,7 @@ func folderDefect(path string) string {
 // makeDefect says why the path is no folder and cannot become one, as the copy of an output makes
 // it; else "".
 func makeDefect(path string) string {
-	existing := firstExisting(path)
+	existing := FirstExisting(path)
 	if text := folderDefect(existing); text != "" || existing == path {
 		return text
 	}
@@ -215,9 +142,9 @@ func makeDefect(path string) string {
 	return ""
 }
 
-// programNames returns the names, without a folder, of the programs that the commands of the task
+// ProgramNames returns the names, without a folder, of the programs that the commands of the task
 // start for sure: a PATH must find them.
-func programNames(t *schedule.Task) (names []string) {
+func ProgramNames(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		for _, name := range programsOf(c.command) {
 			if !strings.Contains(name, "/") && !slices.Contains(names, name) {
@@ -280,7 +207,7 @@ func (p programPlace) startDefect(name, file string) defect {
 
 // interpreterDefect says why the interpreter of a script, in its first line, cannot be started.
 func (p programPlace) interpreterDefect(name, file string) defect {
-	line := firstLine(file)
+	line := FirstLine(file)
 	isWindows := strings.HasSuffix(line, "\r")
 	line = humanize.Line(line)
 	words := strings.Fields(strings.TrimPrefix(line, "#!"))
@@ -301,9 +228,9 @@ func (p programPlace) interpreterDefect(name, file string) defect {
 	return defect{}
 }
 
-// firstLine returns the first line of a file, without its end; "" for a file that cannot be read or
+// FirstLine returns the first line of a file, without its end; "" for a file that cannot be read or
 // begins with no text.
-func firstLine(file string) string {
+func FirstLine(file string) string {
 	f, err := statedir.OpenPlain(file, os.O_RDONLY)
 	if err != nil {
 		return ""
@@ -327,4 +254,15 @@ func programsOf(c schedule.Command) []string {
 		programs = append(programs, first)
 	}
 	return programs
+}
+
+// FirstExisting returns the path, or the first folder above it that is there.
+func FirstExisting(path string) string {
+	for path != "/" {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return path
 }

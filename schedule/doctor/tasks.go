@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/preflight"
+	"sched/schedule/process"
+)
+
+// checkTasks looks for what active tasks lack on this machine.
+func checkTasks(_ context.Context, s *Subject) (found findings) {
+	machine := &preflight.Machine{Environ: s.Environ}
+	var problems []schedule.Problem
+	var ofOtherUsers []string
+	active := 0
+	for t := range s.Schedule.ActiveTasks() {
+		active++
+		err := process.CheckAs(t.As)
+		if errors.Is(err, process.ErrNotRoot) {
+			ofOtherUsers = append(ofOtherUsers, t.Name)
+			continue
+		}
+		if err != nil {
+			found.add(Bad, "create it, or change `user:` and `group:`", "%s: %s", t.Name, err.Error())
+			continue
+		}
+		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
+			found.add(Bad, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
+		}
+		problems = append(problems, machine.Problems(t)...)
+	}
+	if len(ofOtherUsers) > 0 {
+		found = append(found, needsRoot(s, ofOtherUsers)...)
+	}
+	for _, problem := range preflight.MergeSame(problems) {
+		level := Bad
+		if strings.HasPrefix(problem.Text, "output: ") {
+			level = Warning // the task runs all the same
+		}
+		found.add(level, problem.Hint, "%s: %s", problem.Task, problem.Text)
+	}
+	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
+}
+
+// needsRoot returns the finding for tasks of other users, which only root's ticks can run. It is a
+// problem only if ticks have come: they came as this user, so the tasks fail.
+func needsRoot(s *Subject, tasks []string) findings {
+	text := "only root can run tasks as another user: " + humanize.Names(tasks, 3)
+	if _, ok := s.tickNote(); ok {
+		return finding(Bad, "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`",
+			"%s; the ticks of this schedule are not root's", text)
+	}
+	return finding(Warning, "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`",
+		"%s; they are not looked at", text)
+}
+
+// checkCgroups looks at tasks with limits that only a cgroup keeps.
+func checkCgroups(_ context.Context, s *Subject) findings {
+	var tasks []string
+	for t := range s.Schedule.ActiveTasks() {
+		if t.Limits.NeedsCgroup() {
+			tasks = append(tasks, t.Name)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	folder, err := process.CgroupsHere()
+	if err != nil {
+		return finding(Warning, preflight.NoCgroupHint,
+			"limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",
+			humanize.Names(tasks, 3), err)
+	}
+	return fine("limits of %s are kept by cgroups in %s", humanize.Names(tasks, 3), folder)
+}

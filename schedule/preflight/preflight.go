@@ -1,0 +1,75 @@
+// Package preflight says what a task lacks on this machine before it runs: a user, a folder, a
+// program, an interpreter, a place for its output, a shell that can read its line. It looks with
+// the rights of this process. It runs no command of a task: a shell only reads a line (sh -n), or
+// runs commands of ours.
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule"
+	"sched/schedule/process"
+	"sched/schedule/statedir"
+)
+
+// Unfit returns why active tasks cannot start on this machine (problems), and what they do not find
+// there now (warnings).
+func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedule.Problem) {
+	if problem := StateDirProblem(s); problem != nil {
+		warnings = append(warnings, *problem)
+	}
+	machine := &Machine{Environ: environ}
+	for _, t := range s.Tasks {
+		if !s.Active(t) {
+			continue
+		}
+		at := schedule.Problem{Place: t.Place, Task: t.Name}
+		if err := process.CheckAs(t.As); err != nil {
+			at.Text, at.Hint = err.Error(), "the other tasks run, and each run of this one fails"
+			problems = append(problems, at)
+		} else if err := process.CheckEnvFiles(t, environ); err != nil {
+			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"
+			warnings = append(warnings, at)
+		}
+		if _, err := process.CgroupsHere(); t.Limits.CPU > 0 && err != nil {
+			text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
+			warnings = append(warnings, t.Problem("limits.cpu", NoCgroupHint, "%s", text))
+		}
+		warnings = append(warnings, machine.Problems(t)...)
+	}
+	return problems, MergeSame(warnings)
+}
+
+// StateDirProblem returns why this user cannot use the state folder of the schedule; nil if the
+// user can use it, or could make it.
+func StateDirProblem(s *schedule.Schedule) *schedule.Problem {
+	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
+	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
+	if err := statedir.Check(s.StateDir); err != nil && !noFolder(err) {
+		problem.Text, problem.Hint = err.Error(), statedir.Hint(err)
+		return problem
+	}
+	existing := s.StateDir
+	info, err := os.Stat(existing)
+	for noFolder(err) && existing != "/" { // not FirstExisting: a file on the way is an answer here
+		existing = filepath.Dir(existing)
+		info, err = os.Stat(existing)
+	}
+	switch {
+	case err == nil && !info.IsDir():
+		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, existing)
+	case unix.Access(existing, unix.W_OK|unix.X_OK) != nil:
+		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s",
+			s.StateDir, existing)
+	default:
+		return nil
+	}
+	problem.Hint = "set state_dir, or ticks go on in a folder that a reboot may empty"
+	return problem
+}
