@@ -29,7 +29,10 @@ var order = []string{
 	"schedule/lint",
 	"schedule/crontab/vixie",
 	"schedule/crontab",
+	"schedule/crontab/proof",
+	"schedule/crontab/export",
 	"schedule/load",
+	"schedule/usercrontab",
 	"schedule/install",
 	"mutex",
 	"mutex/redis",
@@ -108,7 +111,8 @@ var owners = map[string]string{
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
 var pure = []string{"schedule", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron",
-	"schedule/humanize", "schedule/crontab", "schedule/crontab/vixie"}
+	"schedule/humanize", "schedule/crontab", "schedule/crontab/vixie", "schedule/crontab/proof",
+	"schedule/crontab/export"}
 
 // impure lists packages and names that pure packages must not use.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep",

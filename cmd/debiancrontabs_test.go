@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/crontab"
+	"sched/schedule/crontab/proof"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
 	"sched/testing/schedtest"
@@ -122,7 +122,7 @@ func dueAsInCron(t *testing.T, place, when string, task *schedule.Task) {
 	}
 	from := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	calendar := vixie.NewCalendar(task.When.Location, from, from.AddDate(1, 0, 0))
-	if d := crontab.Compare(times, calendar, task.When.Forward, from, from.AddDate(1, 0, 0)); d != nil {
+	if d := proof.Compare(times, calendar, task.When.Forward, from, from.AddDate(1, 0, 0)); d != nil {
 		t.Errorf("%s: %s differs at %s; by cron: %t", place, task.Name, d.At, d.Cron)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/schedule"
-	"sched/schedule/crontab"
+	"sched/schedule/crontab/export"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 )
@@ -30,21 +30,21 @@ another way. If a setting is lost, or a line can be read in two ways, the exit c
 If a task has a user, each line has one, as in /etc/cron.d.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab`,
-		RunE: func(*cobra.Command, []string) error { return export(a, output) },
+		RunE: func(*cobra.Command, []string) error { return write(a, output) },
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "write the crontab to this file, which must not be there yet")
 	return c
 }
 
-// export prints the crontab to stdout or writes it to a file. Everything else goes to stderr.
-func export(a *app.App, output string) error {
+// write prints the crontab to stdout or writes it to a file. Everything else goes to stderr.
+func write(a *app.App, output string) error {
 	a.WantOrigins = true
 	s, err := a.LoadToShow()
 	if err != nil {
 		return err
 	}
 	userName, home := cronUser()
-	exported := crontab.Export(s, app.LocalZone().String(), userName, home, load.Settings)
+	exported := export.Export(s, app.LocalZone().String(), userName, home, load.Settings)
 	printNotes(a, s, exported)
 	if output == "" {
 		fmt.Fprint(a.Out, exported.Text)
@@ -73,7 +73,7 @@ func cronUser() (userName string, home func(user string) (dir string, ok bool)) 
 
 // printNotes prints which settings became comments, which settings are missing in the crontab, and
 // which lines another cron reads in another way.
-func printNotes(a *app.App, s *schedule.Schedule, exported *crontab.Exported) {
+func printNotes(a *app.App, s *schedule.Schedule, exported *export.Exported) {
 	for _, setting := range exported.AsComments {
 		fmt.Fprintf(a.Err, "note: %s\n", setting)
 	}

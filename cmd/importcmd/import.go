@@ -19,9 +19,10 @@ import (
 	"sched/cmd/exit"
 	"sched/cmd/flags"
 	"sched/schedule/crontab"
+	"sched/schedule/crontab/proof"
 	"sched/schedule/humanize"
-	"sched/schedule/install"
 	"sched/schedule/load"
+	"sched/schedule/usercrontab"
 	"sched/schedule/yamldoc"
 )
 
@@ -155,7 +156,7 @@ func userCrontab(name string) (sources []crontab.Source, from string, err error)
 			whose = u.Username
 		}
 	}
-	content, exists, err := install.Crontab{User: name}.Read()
+	content, exists, err := usercrontab.Crontab{User: name}.Read()
 	if err != nil {
 		if _, err := user.Lookup(whose); errors.As(err, new(user.UnknownUserError)) {
 			return nil, "", exit.Failed("", "there is no user %q on this machine", whose)
@@ -277,7 +278,7 @@ func printFindings(a *app.App, s *crontab.Schedule) {
 
 // prove compares what cron starts with what the schedule would start. It refuses a schedule that is
 // not valid.
-func prove(a *app.App, s *crontab.Schedule, yaml []byte, o options) (*crontab.Proof, error) {
+func prove(a *app.App, s *crontab.Schedule, yaml []byte, o options) (*proof.Proof, error) {
 	opts := a.Options()
 	opts.Root = false
 	loaded, err := load.Text(yaml, cmp.Or(o.output, "schedule.yaml"), opts)
@@ -289,7 +290,7 @@ func prove(a *app.App, s *crontab.Schedule, yaml []byte, o options) (*crontab.Pr
 	if err != nil {
 		return nil, err
 	}
-	return crontab.Prove(s.Tasks, loaded, a.Now(), app.LocalZone()), nil
+	return proof.Prove(s.Tasks, loaded, a.Now(), app.LocalZone()), nil
 }
 
 // header is the comment at the top of the schedule. from describes the crontab.
@@ -311,7 +312,7 @@ func header(from string, o options, s *crontab.Schedule) []string {
 }
 
 // printProof says how many minutes were compared, and where the schedule does not do as cron did.
-func printProof(a *app.App, p *crontab.Proof) {
+func printProof(a *app.App, p *proof.Proof) {
 	for _, d := range p.Differences {
 		fmt.Fprintf(a.Err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
 	}
@@ -342,7 +343,7 @@ func printProof(a *app.App, p *crontab.Proof) {
 		strings.Join(p.Zones, ", "))
 }
 
-func differenceText(d crontab.Difference) string {
+func differenceText(d proof.Difference) string {
 	switch {
 	case d.Boot && d.Cron:
 		return d.Task.Name + ": cron starts the line at a boot alone, and the task is due otherwise"

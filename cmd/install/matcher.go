@@ -8,6 +8,7 @@ import (
 	"sched/cmd/app"
 	"sched/schedule"
 	"sched/schedule/crontab"
+	"sched/schedule/crontab/proof"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
 )
@@ -31,7 +32,7 @@ func newMatcher(a *app.App, s *schedule.Schedule) *matcher {
 		schedule:  s,
 		matched:   map[*schedule.Task]bool{},
 		from:      from,
-		to:        from.AddDate(crontab.ProofYears, 0, 0),
+		to:        from.AddDate(proof.Years, 0, 0),
 		calendars: map[string]*vixie.Calendar{},
 		sameTime:  map[string]bool{},
 	}
@@ -93,7 +94,7 @@ func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *s
 	same, known := m.sameTime[key]
 	if !known {
 		due := func(from, to time.Time) iter.Seq[time.Time] { return runTimes(task, from, to) }
-		same = crontab.Compare(*line.Times, m.calendarFor(zone), due, m.from, m.to) == nil
+		same = proof.Compare(*line.Times, m.calendarFor(zone), due, m.from, m.to) == nil
 		m.sameTime[key] = same
 	}
 	return same

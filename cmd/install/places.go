@@ -15,6 +15,7 @@ import (
 	"sched/schedule/crontab"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
+	"sched/schedule/usercrontab"
 )
 
 // The folders of the machine. They are variables for tests.
@@ -37,7 +38,7 @@ type places struct {
 	app         *app.App
 	schedule    *schedule.Schedule // nil for uninstall
 	options     options
-	userCrontab install.Crontab
+	userCrontab usercrontab.Crontab
 	cronLine    install.Place // the line for userCrontab, or for a file of CronFolder
 	units       install.Systemd
 }
@@ -59,7 +60,7 @@ func newPlaces(a *app.App, file string, o options) (*places, error) {
 	p := &places{
 		app:         a,
 		options:     o,
-		userCrontab: install.Crontab{User: o.user},
+		userCrontab: usercrontab.Crontab{User: o.user},
 		cronLine:    install.Place{Line: line, Folder: CronFolder, User: "root"},
 		units: install.Systemd{
 			Place:  install.Place{Line: line, Folder: SystemdFolder, User: o.user},
@@ -198,7 +199,7 @@ func (p *places) addition() (change, error) {
 // removals returns the changes that take the schedule out of every place that has it.
 func (p *places) removals() (changes []change, err error) {
 	text, exists, err := p.userCrontab.Read()
-	if err != nil && !errors.As(err, new(*install.ProgramError)) {
+	if err != nil && !errors.As(err, new(*usercrontab.ProgramError)) {
 		return nil, err
 	}
 	if edit := p.cronLine.RemoveFrom(text); err == nil && !edit.IsNone() {
@@ -221,7 +222,7 @@ func (p *places) crontabChange(edit install.Edit, exists bool) change {
 		if err != nil {
 			return err
 		}
-		backup, err := p.userCrontab.Apply(edit, exists, folder, p.app.Now())
+		backup, err := install.Apply(p.userCrontab, edit, exists, folder, p.app.Now())
 		if backup != "" {
 			fmt.Fprintf(p.app.Err, "a copy of the old one is %s\n", backup)
 		}

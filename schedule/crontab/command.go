@@ -8,8 +8,8 @@ import (
 
 // This file reads a command as cron does (splitAtPercent), and as a POSIX shell does (words).
 
-// posixShell matches the name of a shell that reads a command as words does.
-var posixShell = humanize.Pattern(`^(ba|da|k|z|a|mk)?sh$`)
+// PosixShell matches the name of a shell that reads a command as words does.
+var PosixShell = humanize.Pattern(`^(ba|da|k|z|a|mk)?sh$`)
 
 // A word is a word of a shell command, or an operator between words.
 type word struct {
@@ -140,7 +140,7 @@ func inputOf(text string) string {
 	return text
 }
 
-// withHereDocument returns a command that reads the input. The pattern hereDocument takes it apart.
+// withHereDocument returns a command that reads the input. The pattern HereDocument takes it apart.
 func withHereDocument(command, input string) string {
 	mark := "INPUT"
 	for strings.Contains("\n"+input, "\n"+mark+"\n") {
@@ -152,4 +152,4 @@ func withHereDocument(command, input string) string {
 	return "{\n" + command + "\n} <<'" + mark + "'\n" + input + mark
 }
 
-var hereDocument = humanize.Pattern(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
+var HereDocument = humanize.Pattern(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)

@@ -101,7 +101,7 @@ func (c *converter) convert() {
 	if !c.checkText() || !c.setCommand(t) || !c.setTimesAndName(t) {
 		return
 	}
-	t.Description, t.Comment = describe(e)
+	t.Description, t.Comment = Describe(e)
 	if e.Refused != "" && !e.Off {
 		c.remark("", "%s", e.Refused)
 	}
@@ -207,7 +207,7 @@ func (c *converter) applyFlags(t *Task) {
 // setCommand sets the command. The standard input of the entry, which a schedule does not have,
 // becomes a here-document.
 func (c *converter) setCommand(t *Task) bool {
-	t.Shell = cmp.Or(t.Env["SHELL"], defaultShell)
+	t.Shell = cmp.Or(t.Env["SHELL"], DefaultShell)
 	t.Command = c.entry.Command
 	input := c.entry.Input
 	switch {
@@ -217,7 +217,7 @@ func (c *converter) setCommand(t *Task) bool {
 		c.omit(`write \% where a % is meant, as in date +\%F`,
 			"to cron the command ends at the first %%, which is inside quotes: it never worked")
 		return false
-	case !posixShell().MatchString(path.Base(t.Shell)):
+	case !PosixShell().MatchString(path.Base(t.Shell)):
 		c.omit("write the command into a script, and call that",
 			"the command reads what follows its %%, and %s has no here-document", t.Shell)
 		return false
@@ -308,10 +308,10 @@ var (
 // a comment.
 const maxDescription = 160
 
-// describe takes the last paragraph of the comment above an entry for its description, and returns
+// Describe takes the last paragraph of the comment above an entry for its description, and returns
 // the other paragraphs. A line that heads the columns (m h dom mon dow command) discards the lines
 // above it: they are about the file.
-func describe(e Entry) (description string, comment []string) {
+func Describe(e Entry) (description string, comment []string) {
 	paragraphs := [][]string{nil}
 	for i, line := range e.Comment {
 		last := len(paragraphs) - 1
@@ -363,10 +363,10 @@ func (c *converter) setTimes(t *Task, name string) bool {
 // words, with a remark, and all others as they stand.
 func (c *converter) rewriteTimes() (when string) {
 	switch when = c.entry.When; {
-	case when == nicknameEveryMinute:
+	case when == NicknameEveryMinute:
 		when = "* * * * *"
 		c.remark("", "Debian's cron refuses %s, and with it the whole file; "+
-			"FreeBSD's takes it, and so does the schedule", nicknameEveryMinute)
+			"FreeBSD's takes it, and so does the schedule", NicknameEveryMinute)
 	case strings.Contains(when, "~"):
 		when = randomToH(when)
 		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, "+
@@ -401,7 +401,7 @@ func (c *converter) setCronTimes(t *Task, when, name string, times vixie.Times) 
 		return false
 	}
 	t.Cron, t.Times = when, &times
-	if _, err := cron.Parse(when, name); err == nil && !endsOnSunday().MatchString(when) {
+	if _, err := cron.Parse(when, name); err == nil && !EndsOnSunday().MatchString(when) {
 		return true
 	}
 	t.Cron = times.String()

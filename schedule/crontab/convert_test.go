@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule"
 	. "sched/schedule/crontab"
+	"sched/schedule/crontab/proof"
+	"sched/schedule/load"
 )
 
 // convert converts the lines of a user's crontab.
@@ -410,4 +413,27 @@ func FuzzConvert(f *testing.F) {
 			}
 		}
 	})
+}
+
+var start = time.Date(2026, 11, 22, 9, 7, 0, 0, time.UTC)
+
+// imported converts a crontab, and proves it.
+func imported(t *testing.T, text string, from time.Time, in *time.Location) (*Schedule, *proof.Proof) {
+	t.Helper()
+	s := Convert([]*Table{Parse(Source{Name: "crontab", Text: text})}, Options{})
+	loaded := loadYAML(t, s, in)
+	return s, proof.Prove(s.Tasks, loaded, from, in)
+}
+
+// loadYAML loads the YAML of a schedule.
+func loadYAML(t *testing.T, s *Schedule, in *time.Location) *schedule.Schedule {
+	t.Helper()
+	yaml := s.YAML([]string{"A test."})
+	loaded, err := load.Text(yaml, "/srv/schedule.yaml", load.Options{
+		Local: in, Getenv: func(name string) (string, bool) { return "/home/maria", name == "HOME" },
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, yaml)
+	}
+	return loaded
 }

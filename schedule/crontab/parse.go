@@ -321,7 +321,7 @@ func (f Finding) String() string {
 // Variables are settings of a crontab, by name.
 type Variables map[string]string
 
-func (v Variables) names() []string {
+func (v Variables) Names() []string {
 	names := slices.Sorted(maps.Keys(v))
 	if i := slices.Index(names, "PATH"); i > 0 {
 		names = slices.Insert(slices.Delete(names, i, i+1), 0, "PATH")
@@ -331,7 +331,7 @@ func (v Variables) names() []string {
 
 var secretName = humanize.Pattern(`(?i)passw|secret|token|api_?key|credential`)
 
-var variableName = humanize.Pattern(`^[^\s="']+$`)
+var VariableName = humanize.Pattern(`^[^\s="']+$`)
 
 // readSetting reads NAME = value. Both may be in quotes, blanks around them do not count, and
 // nothing is expanded. A # behind a value is part of it; behind a value in quotes it makes the
@@ -374,7 +374,7 @@ func (p *parser) assign(name, value, text string) {
 	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):
 		p.omitLine("a variable with bytes that are no text", "if a command needs it, set it there")
 		return
-	case !variableName().MatchString(name):
+	case !VariableName().MatchString(name):
 		p.omitLine(fmt.Sprintf("no shell can read a variable with the name %q", name),
 			"give it a name of letters, digits and _")
 		return

@@ -10,7 +10,7 @@ import (
 // scalar writes a text plain if YAML takes it for text, else in quotes.
 func scalar(text string) string {
 	isShowable := !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) })
-	if isShowable && plainText().MatchString(text) && !otherType().MatchString(text) && !yamlMark().MatchString(text) {
+	if isShowable && plainText().MatchString(text) && !OtherType().MatchString(text) && !yamlMark().MatchString(text) {
 		return text
 	}
 	return quote(text)
@@ -52,7 +52,7 @@ func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 // for a mark or a comment.
 var (
 	plainText = humanize.Pattern(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
-	otherType = humanize.Pattern(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
+	OtherType = humanize.Pattern(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
 	flowMark  = humanize.Pattern(`[\[\]{},]`)
 	yamlMark  = humanize.Pattern(`: |:$| #|\s$`)
 )

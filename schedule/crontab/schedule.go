@@ -123,7 +123,7 @@ func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
 	w.writeKeys("", s.Keys)
 	w.writeLine("tasks:")
 	for _, t := range s.Tasks {
-		w.writeTask(t, surroundings{Shell: defaultShell})
+		w.writeTask(t, surroundings{Shell: DefaultShell})
 	}
 	if len(s.Tasks) == 0 {
 		w.writeLine("  []")
@@ -134,7 +134,7 @@ func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
 // common returns the surroundings that become defaults of the schedule. A value that a task can
 // override is the value of most tasks; any other value is one that all tasks have.
 func (s *Schedule) common() surroundings {
-	all := surroundings{Env: Variables{}, Shell: defaultShell}
+	all := surroundings{Env: Variables{}, Shell: DefaultShell}
 	if len(s.Tasks) == 0 {
 		all.Dir = "${HOME}"
 		return all

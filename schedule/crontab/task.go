@@ -1,11 +1,11 @@
-// Package crontab brings crontabs to sched. It reads one as cron does (Parse), writes its lines as
-// the tasks of a schedule.yaml (Convert, Schedule.YAML), proves that both are due at the same
-// minutes (Prove), and writes a schedule as a crontab (Export).
+// Package crontab brings crontabs to sched. It reads one as cron does (Parse), and writes its lines
+// as the tasks of a schedule.yaml (Convert, Schedule.YAML). Package proof proves that both are due
+// at the same minutes, and package export writes a schedule as a crontab.
 //
 // # Promises
 //
-//   - What a command is to its shell is kept byte for byte, unless Tidy was asked for; Prove
-//     compares that, too.
+//   - What a command is to its shell is kept byte for byte, unless Tidy was asked for. A
+//     proof compares that, too.
 //   - A line either becomes a task or is omitted with a Finding that says why. None is dropped in
 //     silence.
 //   - Names depend on a line and the lines before it alone, so lines that are added below change
@@ -64,12 +64,12 @@ type surroundings struct {
 	Mail      []string // the addresses that get what the command prints; empty for nobody
 }
 
-// defaultShell is the shell of cron, and of a schedule.
-const defaultShell = "/bin/sh"
+// DefaultShell is the shell of cron, and of a schedule.
+const DefaultShell = "/bin/sh"
 
-// endsOnSunday matches ranges that end on Sunday. sched reads them as people mean them; to cron
+// EndsOnSunday matches ranges that end on Sunday. sched reads them as people mean them; to cron
 // they are empty.
-var endsOnSunday = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
+var EndsOnSunday = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
 
 // sets reports whether a comment above the line sets the key, or keys inside of it.
 func (t *Task) sets(name string) bool {
@@ -120,7 +120,7 @@ func (t *Task) keysBeside(common surroundings) (keys []Key) {
 	if t.Dir != common.Dir && !t.sets("dir") {
 		add("HOME", "dir", scalar(t.Dir))
 	}
-	if t.Shell != cmp.Or(common.Shell, defaultShell) && !t.sets("shell") {
+	if t.Shell != cmp.Or(common.Shell, DefaultShell) && !t.sets("shell") {
 		add("SHELL", "shell", "["+flowScalar(t.Shell)+", -c]")
 	}
 	for _, k := range t.mailKeys(common) {

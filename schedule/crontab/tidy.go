@@ -15,7 +15,7 @@ import (
 // order in which the shell would run them. Each step reads the command anew, because the step
 // before has changed it.
 func tidy(t *Task) {
-	if t.Entry.Input != nil || !posixShell().MatchString(path.Base(t.Shell)) {
+	if t.Entry.Input != nil || !PosixShell().MatchString(path.Base(t.Shell)) {
 		return
 	}
 	changed := takeDir(t)

@@ -13,13 +13,13 @@ import (
 // timesProblem returns what is wrong with times that neither a cron nor sched takes. For other
 // times the problem is "".
 func timesProblem(when string) (problem, hint string) {
-	if strings.Contains(when, "_") && when != nicknameEveryMinute {
+	if strings.Contains(when, "_") && when != NicknameEveryMinute {
 		return fmt.Sprintf("%q has _, which is no value of a field", when),
 			`write * for _: formatters of Markdown turn "* *" into "_ _"`
 	}
 	_, notVixie := vixie.Parse(when)
 	_, err := cron.Parse(randomToH(when), "")
-	if notVixie == nil || err == nil || when == "@reboot" || when == nicknameEveryMinute {
+	if notVixie == nil || err == nil || when == "@reboot" || when == NicknameEveryMinute {
 		return "", ""
 	}
 	if cronError, ok := err.(*cron.Error); ok {
@@ -28,8 +28,8 @@ func timesProblem(when string) (problem, hint string) {
 	return fmt.Sprintf("%q: %v", when, err), hint
 }
 
-// nicknameEveryMinute is a nickname that only FreeBSD's cron knows.
-const nicknameEveryMinute = "@every_minute"
+// NicknameEveryMinute is a nickname that only FreeBSD's cron knows.
+const NicknameEveryMinute = "@every_minute"
 
 // randomToH writes the random ~ of OpenBSD and cronie as H.
 func randomToH(when string) string {

@@ -125,7 +125,7 @@ func (w *writer) writeEnv(indent string, set Variables, keys []Key, t *Task) {
 		return
 	}
 	w.writeLine(indent + "env:")
-	for _, name := range set.names() {
+	for _, name := range set.Names() {
 		if !slices.ContainsFunc(keys, func(k Key) bool { return k.Name == name }) {
 			place := schedule.Place{Line: t.lineOf(name), Column: 1}
 			w.writeLineAt(place, indent+"  %s: %s", scalar(name), scalar(escape(set[name])))

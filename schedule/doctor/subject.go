@@ -11,8 +11,8 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/crontab"
-	"sched/schedule/install"
 	"sched/schedule/ticknote"
+	"sched/schedule/usercrontab"
 )
 
 // A Subject is what is examined, and its surroundings. Checks may read it at the same time.
@@ -65,7 +65,7 @@ func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.Line)
 var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
 
 func readCrontabs() (lines []cronLine, err error) {
-	text, _, err := install.Crontab{}.Read()
+	text, _, err := usercrontab.Crontab{}.Read()
 	lines = parseLines("crontab -l", text, false)
 	for _, pattern := range systemCrontabs {
 		files, _ := filepath.Glob(pattern)

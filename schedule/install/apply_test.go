@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule/usercrontab"
 )
 
 // fake puts a crontab(1) on the PATH that keeps its file in a folder, and returns the path of that
@@ -44,7 +46,7 @@ func TestApply(t *testing.T) {
 	old := "1 1 * * * a\n"
 	os.WriteFile(tab, []byte(old), 0o600)
 	edit := shop.AddTo(old, nil)
-	backup, err := Crontab{}.Apply(edit, true, backups, at)
+	backup, err := Apply(usercrontab.Crontab{}, edit, true, backups, at)
 	if err != nil || read(t, tab) != edit.New || read(t, backup) != old {
 		t.Errorf("%v: %q, backup %q", err, read(t, tab), read(t, backup))
 	}
@@ -57,11 +59,11 @@ func TestApply(t *testing.T) {
 func TestApplyWithoutACrontab(t *testing.T) {
 	tab := fake(t, "")
 	edit := shop.AddTo("", nil)
-	if backup, err := (Crontab{}).Apply(edit, false, t.TempDir(), at); err != nil || backup != "" ||
+	if backup, err := Apply(usercrontab.Crontab{}, edit, false, t.TempDir(), at); err != nil || backup != "" ||
 		read(t, tab) != edit.New {
 		t.Errorf("%v, %s", err, backup)
 	}
-	if _, err := (Crontab{}).Apply(shop.RemoveFrom(edit.New), true, t.TempDir(), at); err != nil {
+	if _, err := Apply(usercrontab.Crontab{}, shop.RemoveFrom(edit.New), true, t.TempDir(), at); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(tab); !errors.Is(err, os.ErrNotExist) {
@@ -80,7 +82,7 @@ func TestApplyThatFails(t *testing.T) {
 	} {
 		tab := fake(t, row.script)
 		os.WriteFile(tab, []byte(row.text), 0o600)
-		_, err := Crontab{}.Apply(shop.AddTo(row.text, nil), true, t.TempDir(), at)
+		_, err := Apply(usercrontab.Crontab{}, shop.AddTo(row.text, nil), true, t.TempDir(), at)
 		if err == nil || !strings.Contains(err.Error(), row.want) || !strings.HasPrefix(read(t, tab), row.text) ||
 			shop.IsIn(read(t, tab)) {
 			t.Errorf("%s: %v, %q", row.what, err, read(t, tab))
@@ -94,7 +96,7 @@ func TestApplyWithoutRoomForACopy(t *testing.T) {
 	os.WriteFile(tab, []byte("1 1 * * * a\n"), 0o600)
 	file := filepath.Join(t.TempDir(), "file")
 	os.WriteFile(file, nil, 0o600)
-	if _, err := (Crontab{}).Apply(shop.AddTo("1 1 * * * a\n", nil), true, file+"/backups", at); err == nil ||
+	if _, err := Apply(usercrontab.Crontab{}, shop.AddTo("1 1 * * * a\n", nil), true, file+"/backups", at); err == nil ||
 		read(t, tab) != "1 1 * * * a\n" {
 		t.Errorf("%v", err)
 	}

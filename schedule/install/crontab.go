@@ -15,14 +15,11 @@
 package install
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +27,7 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
+	"sched/schedule/usercrontab"
 )
 
 // This file has the line of a schedule, the edits of a crontab's text, and last the program
@@ -153,101 +151,6 @@ func (e *editor) change(old, new string) {
 // editOf returns the edit of the old text.
 func (e *editor) editOf(old string) Edit { return Edit{old, e.String(), e.diff} }
 
-// A Crontab is the crontab of a user, as crontab(1) reads and replaces it.
-type Crontab struct {
-	User string // "" for the user of this process; only root may name another
-}
-
-// A ProgramError says that a program failed. It has the output of the program.
-type ProgramError struct {
-	Program string
-	Output  string
-	Err     error
-}
-
-func (e *ProgramError) Error() string {
-	if line, _, _ := strings.Cut(strings.TrimSpace(e.Output), "\n"); line != "" {
-		return fmt.Sprintf("%s failed: %s", e.Program, line)
-	}
-	return fmt.Sprintf("%s failed: %v", e.Program, e.Err)
-}
-
-func (e *ProgramError) Unwrap() error { return e.Err }
-
-// Read returns the text of the crontab. If the user has no crontab, the text is "" and exists is
-// false.
-func (c Crontab) Read() (text string, exists bool, err error) {
-	out, errs, err := c.run(nil, "-l")
-	if err != nil {
-		// No cron has a special exit code for a missing crontab; all say "no crontab for maria".
-		if strings.Contains(strings.ToLower(errs), "no crontab for") {
-			return "", false, nil
-		}
-		return "", false, &ProgramError{"crontab -l", errs, err}
-	}
-	return out, true, nil
-}
-
-// Write makes the text the crontab. crontab(1) reads the text from a file, and not from a pipe. If
-// the writer of a pipe is killed, crontab(1) would take the beginning of the text, or nothing, for
-// the whole crontab.
-func (c Crontab) Write(text string) error {
-	file, err := unnamed(text)
-	if err != nil {
-		return fmt.Errorf("the new crontab could not be written to a file: %w", err)
-	}
-	defer file.Close()
-	if _, errs, err := c.run(file, "-"); err != nil {
-		return &ProgramError{"crontab", errs, err}
-	}
-	return nil
-}
-
-// unnamed returns a file with the text, open at its beginning, that has no name any more.
-func unnamed(text string) (*os.File, error) {
-	file, err := os.CreateTemp("", "crontab-")
-	if err != nil {
-		return nil, err
-	}
-	os.Remove(file.Name())
-	_, err = file.WriteString(text)
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
-}
-
-// Remove removes the crontab of the user.
-func (c Crontab) Remove() error {
-	if _, errs, err := c.run(nil, "-r"); err != nil {
-		return &ProgramError{"crontab -r", errs, err}
-	}
-	return nil
-}
-
-// run calls crontab(1). Debian's crontab lists lines of its own if CRONTAB_NOHEADER is N.
-func (c Crontab) run(input *os.File, arguments ...string) (out, errs string, err error) {
-	if c.User != "" {
-		arguments = append([]string{"-u", c.User}, arguments...)
-	}
-	cmd := exec.Command("crontab", arguments...)
-	cmd.Env = append(cmd.Environ(), "CRONTAB_NOHEADER=Y", "LC_ALL=C")
-	if input != nil {
-		cmd.Stdin = input
-	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		err = errors.New("there is no program crontab on the PATH")
-	}
-	return stdout.String(), stderr.String(), err
-}
-
 // ErrChanged says that somebody else changed the crontab after it was read. Nothing was written.
 var ErrChanged = errors.New("the crontab was changed meanwhile by somebody else")
 
@@ -259,7 +162,7 @@ var ErrCarriageReturn = errors.New(`lines of the crontab end in CR LF, which cro
 // that the crontab has not changed meanwhile. Then it replaces the crontab and reads it back. After
 // a kill at any moment, or an error, the crontab is the old one or the new one, unless the error
 // says that the old one could not be put back.
-func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (backup string, err error) {
+func Apply(c usercrontab.Crontab, e Edit, existed bool, backups string, now time.Time) (backup string, err error) {
 	if strings.Contains(e.Old, "\\r\n") {
 		return "", ErrCarriageReturn
 	}
@@ -279,13 +182,13 @@ func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (bac
 	if current != e.Old || exists != existed {
 		return backup, ErrChanged
 	}
-	if err := c.put(e.New); err != nil {
+	if err := put(c, e.New); err != nil {
 		return backup, err
 	}
 	if got, _, err := c.Read(); err == nil && got == e.New {
 		return backup, nil
 	}
-	if err := c.restore(e.Old, existed); err != nil {
+	if err := restore(c, e.Old, existed); err != nil {
 		return backup, fmt.Errorf(
 			"what was written to the crontab reads back differently, and the old one could not be put back: %w", err)
 	}
@@ -294,7 +197,7 @@ func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (bac
 }
 
 // put makes the text the crontab; an empty text removes the crontab.
-func (c Crontab) put(text string) error {
+func put(c usercrontab.Crontab, text string) error {
 	if text == "" {
 		return c.Remove()
 	}
@@ -302,7 +205,7 @@ func (c Crontab) put(text string) error {
 }
 
 // restore puts the old crontab back, and makes sure that it reads as before.
-func (c Crontab) restore(old string, existed bool) error {
+func restore(c usercrontab.Crontab, old string, existed bool) error {
 	if !existed {
 		return c.Remove()
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sched/schedule/humanize"
+	"sched/schedule/usercrontab"
 )
 
 // A Command is a program with its arguments.
@@ -23,7 +24,7 @@ func (c Command) String() string { return strings.Join(c, " ") }
 func (c Command) run() error {
 	out, err := exec.Command(c[0], c[1:]...).CombinedOutput()
 	if err != nil {
-		return &ProgramError{c.String(), string(out), err}
+		return &usercrontab.ProgramError{Program: c.String(), Output: string(out), Err: err}
 	}
 	return nil
 }

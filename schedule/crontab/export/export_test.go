@@ -1,4 +1,4 @@
-package crontab_test
+package export_test
 
 import (
 	"reflect"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sched/schedule"
-	. "sched/schedule/crontab"
+	. "sched/schedule/crontab/export"
 	"sched/schedule/load"
 )
 

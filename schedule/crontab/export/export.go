@@ -1,4 +1,5 @@
-package crontab
+// Package export writes a schedule as a crontab.
+package export
 
 import (
 	"cmp"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/humanize"
 )
@@ -42,7 +44,7 @@ func Export(
 		settings: settings,
 		isSystem: slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }),
 		common:   commonVariables(s.Tasks),
-		written:  Variables{"SHELL": defaultShell, "CRON_TZ": zone},
+		written:  crontab.Variables{"SHELL": crontab.DefaultShell, "CRON_TZ": zone},
 	}
 	file := path.Base(s.File)
 	e.writeHead(file)
@@ -72,9 +74,9 @@ type exporter struct {
 	user     string // of tasks that name none
 	home     func(user string) (string, bool)
 	settings func(*schedule.Task) []schedule.Setting
-	isSystem bool      // lines have a user
-	common   Variables // all tasks have them: they stand above all lines
-	written  Variables // the settings at the end of the text
+	isSystem bool              // lines have a user
+	common   crontab.Variables // all tasks have them: they stand above all lines
+	written  crontab.Variables // the settings at the end of the text
 }
 
 // writeHead writes the comment at the top, and the common variables: below that a crontab cannot
@@ -84,7 +86,7 @@ func (e *exporter) writeHead(file string) {
 		fmt.Fprintln(&e.text, "# sched: system")
 	}
 	fmt.Fprintf(&e.text, "# Exported from %s by `sched export`. Comments `# sched:` are for sched alone.\n\n", file)
-	for _, name := range e.common.names() {
+	for _, name := range e.common.Names() {
 		e.writeSetting(name, e.common[name])
 	}
 }
@@ -126,8 +128,8 @@ func (e *exporter) writeSetting(name, value string) {
 
 // commonVariables returns the variables that all tasks have with the same value, as far as a
 // crontab can have them. Cron itself reads SHELL, MAILTO and CRON_TZ: these are settings of a task.
-func commonVariables(tasks []*schedule.Task) Variables {
-	common := Variables{}
+func commonVariables(tasks []*schedule.Task) crontab.Variables {
+	common := crontab.Variables{}
 	if len(tasks) == 0 {
 		return common
 	}
@@ -136,7 +138,7 @@ func commonVariables(tasks []*schedule.Task) Variables {
 			own, has := t.Env[name]
 			return !has || own != value || isExpanded(t, name)
 		}
-		isWritable := variableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"")
+		isWritable := crontab.VariableName().MatchString(name) && !strings.ContainsAny(value, "\n\r\"")
 		isCrons := name == "SHELL" || name == "MAILTO" || name == "CRON_TZ"
 		if isWritable && !isCrons && !slices.ContainsFunc(tasks, differs) {
 			common[name] = value
@@ -166,7 +168,7 @@ type job struct {
 // jobOf makes a job of a task. It writes nothing. If cron cannot start the task, the job is not
 // startable, and its notes only say why.
 func (e *exporter) jobOf(t *schedule.Task) *job {
-	j := &job{task: t, user: cmp.Or(t.As.User, e.user), shell: defaultShell}
+	j := &job{task: t, user: cmp.Or(t.As.User, e.user), shell: crontab.DefaultShell}
 	if len(t.Command.List) == 0 && hasPosixShell(t.Command) {
 		j.shell = t.Command.Shell[0]
 	}
@@ -201,7 +203,7 @@ func (j *job) warn(key, hint, text string) {
 // setTimes sets the times of the task that cron knows.
 func (j *job) setTimes() {
 	for _, when := range j.task.When.Texts() {
-		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !endsOnSunday().MatchString(when) {
+		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !crontab.EndsOnSunday().MatchString(when) {
 			j.times = append(j.times, when)
 			continue
 		}
@@ -224,7 +226,7 @@ func (e *exporter) setCommand(j *job) {
 	case !hasPosixShell(c):
 		line = quoteWords(append(slices.Clone(c.Shell), line)...)
 	}
-	if found := hereDocument().FindStringSubmatch(line); found != nil {
+	if found := crontab.HereDocument().FindStringSubmatch(line); found != nil {
 		escaped := strings.ReplaceAll(strings.TrimSuffix(found[3], "\n"), "%", `\%`)
 		line, input = found[1], "%"+strings.ReplaceAll(escaped, "\n", "%")
 	}
@@ -240,7 +242,7 @@ func (e *exporter) setCommand(j *job) {
 
 // hasPosixShell reports whether cron can give the command to the shell of the task (SHELL).
 func hasPosixShell(c schedule.Command) bool {
-	return len(c.Shell) == 2 && c.Shell[1] == "-c" && posixShell().MatchString(path.Base(c.Shell[0]))
+	return len(c.Shell) == 2 && c.Shell[1] == "-c" && crontab.PosixShell().MatchString(path.Base(c.Shell[0]))
 }
 
 // folderCommand returns the command that goes to the folder of the task, or "" if cron starts
@@ -304,8 +306,8 @@ func (j *job) setMailTo() {
 }
 
 // lineKeys are the keys that the line itself says, or that are omitted in a way of their own.
-var lineKeys = wordSet("cron every timezone command shell dir description enabled user background before after " +
-	"on_success on_warning on_failure on_recovery on_skip on_overdue")
+var lineKeys = strings.Fields("cron every timezone command shell dir description enabled user background " +
+	"before after on_success on_warning on_failure on_recovery on_skip on_overdue")
 
 // setKeys sets the keys of the comment. A setting that keeps the task from starting is omitted:
 // cron starts it all the same.
@@ -318,7 +320,8 @@ func (j *job) setKeys(settings []schedule.Setting) {
 	}
 	var asComments []string
 	for _, setting := range settings {
-		if !setting.IsSet || lineKeys[setting.Key] || strings.HasPrefix(setting.Key, "env.") || setting.Value == nil {
+		if !setting.IsSet || setting.Value == nil || slices.Contains(lineKeys, setting.Key) ||
+			strings.HasPrefix(setting.Key, "env.") {
 			continue
 		}
 		value, ok := commentValue(setting.Value)
@@ -347,18 +350,18 @@ func (j *job) setKeys(settings []schedule.Setting) {
 // isDescription reports whether a comment above a line is read as this description: not as keys,
 // not as a line that is commented out, and not as a heading.
 func isDescription(text string) bool {
-	table := Parse(Source{Text: "# " + text + "\n@daily x\n"})
+	table := crontab.Parse(crontab.Source{Text: "# " + text + "\n@daily x\n"})
 	if len(table.Entries) != 1 || len(table.Findings) > 0 {
 		return false
 	}
-	description, _ := describe(table.Entries[0])
+	description, _ := crontab.Describe(table.Entries[0])
 	return description == text
 }
 
 // commentValue writes a value for a comment; false for a value that a comment cannot have.
 func commentValue(value any) (string, bool) {
 	word := func(text string) string {
-		if plainWord().MatchString(text) && !otherType().MatchString(text) {
+		if plainWord().MatchString(text) && !crontab.OtherType().MatchString(text) {
 			return text
 		}
 		return strconv.Quote(text)

@@ -1,4 +1,6 @@
-package crontab
+// Package proof compares the tasks of an imported crontab with what cron does: minute for minute,
+// with an evaluator that shares nothing with schedule/cron (vixie).
+package proof
 
 import (
 	"fmt"
@@ -10,11 +12,12 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
+	"sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
 )
 
-// ProofYears is how far a proof goes: after 28 years the calendar repeats.
-const ProofYears = 28
+// Years is how far a proof goes: after 28 years the calendar repeats.
+const Years = 28
 
 // A Proof is the comparison of tasks with the lines that they come from.
 type Proof struct {
@@ -23,15 +26,15 @@ type Proof struct {
 	Minutes     int64 // that were looked at for each; 0 without tasks
 	Changes     int   // of the clocks, in all zones
 	Zones       []string
-	Uncompared  []*Task // Debian's cron does not take the line, or not as it is meant
-	Boots       []*Task // tasks that cron starts at a boot, as the schedule does
+	Uncompared  []*crontab.Task // Debian's cron does not take the line, or not as it is meant
+	Boots       []*crontab.Task // tasks that cron starts at a boot, as the schedule does
 	Differences []Difference
 }
 
 // A Difference is a task that is not due when cron would start its line, or that has another
 // command than the line.
 type Difference struct {
-	Task    *Task
+	Task    *crontab.Task
 	At      time.Time // the first minute that differs; zero for another command
 	Cron    bool      // cron starts the line then, and the task is not due; false: it is the other way round
 	Boot    bool      // they differ at a boot
@@ -41,9 +44,9 @@ type Difference struct {
 // Prove compares the tasks with the schedule that was loaded from their YAML. It compares the
 // commands, and the times minute for minute over 28 years from the minute of from, at every change
 // of the clocks. Lines without a zone are in zone.
-func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
+func Prove(tasks []*crontab.Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
 	from = from.UTC().Truncate(time.Minute)
-	p := &Proof{From: from, To: from.AddDate(ProofYears, 0, 0)}
+	p := &Proof{From: from, To: from.AddDate(Years, 0, 0)}
 	var pairs []*pair
 	calendars := map[string]*vixie.Calendar{}
 	calendarOf := func(zone *time.Location) *vixie.Calendar {
@@ -83,7 +86,7 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 //   - The commands differ, or one of the two starts at a boot and the other does not: a difference.
 //   - Both start at a boot.
 //   - Debian's cron refuses the line: nothing can be compared.
-func (p *Proof) compareWithoutTimes(t *Task, loaded *schedule.Task) (done bool) {
+func (p *Proof) compareWithoutTimes(t *crontab.Task, loaded *schedule.Task) (done bool) {
 	switch {
 	case loaded == nil || loaded.Command.Line != t.Command:
 		p.Differences = append(p.Differences, Difference{Task: t})
@@ -93,7 +96,7 @@ func (p *Proof) compareWithoutTimes(t *Task, loaded *schedule.Task) (done bool) 
 		p.Boots = append(p.Boots, t)
 	case loaded.When.Boot:
 		p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
-	case t.Times == nil || t.Entry.Refused != "" || t.Entry.When == nicknameEveryMinute:
+	case t.Times == nil || t.Entry.Refused != "" || t.Entry.When == crontab.NicknameEveryMinute:
 		p.Uncompared = append(p.Uncompared, t)
 	default:
 		return false
@@ -103,7 +106,7 @@ func (p *Proof) compareWithoutTimes(t *Task, loaded *schedule.Task) (done bool) 
 
 // A pair is a line, and the time at which its task is due.
 type pair struct {
-	task       *Task
+	task       *crontab.Task
 	when       cron.When
 	calendar   *vixie.Calendar
 	difference *Difference

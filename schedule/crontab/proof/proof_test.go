@@ -1,4 +1,4 @@
-package crontab_test // load imports crontab
+package proof_test // load imports crontab
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cron"
 	. "sched/schedule/crontab"
+	. "sched/schedule/crontab/proof"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
 	"sched/testing/machine"
