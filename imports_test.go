@@ -48,6 +48,8 @@ var order = []string{
 	"schedule/run",
 	"schedule/overdue",
 	"schedule/work",
+	"schedule/tick/condition",
+	"schedule/tick/plan",
 	"schedule/tick",
 	"schedule/view",
 	"schedule/doctor",

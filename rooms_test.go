@@ -44,7 +44,6 @@ var long = map[string]bool{
 	"schedule/load/keys.go taskRows":      true,
 	"schedule/load/schema.go schemaKinds": true,
 	"schedule/serve/routes.go routes":     true,
-	"schedule/tick/ledger.go planMinute":  true, // to be cut
 	"schedule/tick/tick.go Run":           true, // to be cut
 }
 

@@ -8,7 +8,7 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/install"
 	"sched/schedule/serve"
-	"sched/schedule/tick"
+	"sched/schedule/tick/condition"
 	"sched/testing/testclock"
 )
 
@@ -41,7 +41,7 @@ func init() {
 	if name := os.Getenv("SCHED_TEST_PERSON"); name != "" {
 		app.PersonName = func() string { return name }
 	}
-	tick.ConditionTimeout = testclock.Duration("SCHED_TEST_CONDITION_TIMEOUT", tick.ConditionTimeout)
+	condition.Timeout = testclock.Duration("SCHED_TEST_CONDITION_TIMEOUT", condition.Timeout)
 	serve.HeaderTimeout = testclock.Duration("SCHED_TEST_HEADER_TIMEOUT", serve.HeaderTimeout)
 	testclock.Set()
 }

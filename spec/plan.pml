@@ -2,7 +2,7 @@
  * The plan of a tick, and what becomes of the rows of one task until they have ended.
  *
  * A model of:
- *   plan       tick.Ledger.Open; state.Plan.Reclaim, state.Plan.Add, state.Plan.Take,
+ *   plan       plan.Open; state.Plan.Reclaim, state.Plan.Add, state.Plan.Take,
  *              state.Plan.Commit
  *   tick       tick.launcher.prepare, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
  *              run.Storage.goesOn

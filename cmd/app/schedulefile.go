@@ -20,7 +20,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
-	"sched/schedule/tick"
+	"sched/schedule/tick/plan"
 	"sched/schedule/ticknote"
 	"sched/schedule/view"
 )
@@ -233,7 +233,7 @@ func (f *ScheduleFile) InPlaceOf(file string, invalid error) *schedule.Schedule 
 			return s
 		}
 	}
-	text, err := tick.LastValid(broken.StateDir, path)
+	text, err := plan.LastValid(broken.StateDir, path)
 	if errors.Is(err, os.ErrNotExist) && broken.Rest != nil {
 		return broken.Rest
 	}

@@ -26,7 +26,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/placement"
 	"sched/schedule/preflight"
-	"sched/schedule/tick"
+	"sched/schedule/tick/plan"
 	"sched/schedule/view"
 )
 
@@ -173,7 +173,7 @@ func machineWarnings(a *app.App, s *schedule.Schedule, now time.Time) []schedule
 }
 
 func lastValid(a *app.App, s *schedule.Schedule) *schedule.Schedule {
-	archive, err := tick.LastValid(s.StateDir, s.File)
+	archive, err := plan.LastValid(s.StateDir, s.File)
 	if err != nil {
 		return &schedule.Schedule{}
 	}

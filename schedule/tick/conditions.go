@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/condition"
 )
 
 // conditions runs the condition commands (when, skip) of a tick's slots beside everything else. The
@@ -57,7 +58,7 @@ type conditionalSlot struct {
 	slot    schedule.Slot
 	ctx     context.Context // when done, the slot must not start any more
 	row     state.Row
-	verdict verdict
+	verdict condition.Verdict
 	byPause bool // the verdict is to skip it because a pause or a maintenance keeps it
 	// previous is closed when the slot of the task before this one is decided. It is nil for the
 	// first slot of the task.
@@ -99,7 +100,7 @@ func (c *conditions) ask(s *conditionalSlot) {
 		return
 	}
 	if s.verdict.Skip, s.byPause = c.launcher.admission.refusal(s.slot); s.verdict.Skip == "" {
-		s.verdict = askConditions(ctx, s.slot.Task, c.launcher.tick.Host.Environ, run.TaskVariables(s.row))
+		s.verdict = condition.Ask(ctx, s.slot.Task, c.launcher.tick.Host.Environ, run.TaskVariables(s.row))
 	}
 }
 

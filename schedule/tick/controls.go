@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/pause"
+	"sched/schedule/tick/plan"
 )
 
 // controlsEvery is how often a tick that waits for later slots reads the controls.
@@ -85,9 +86,9 @@ func (c *controlsCache) poll() pause.Controls {
 }
 
 // readPauses returns which slots are paused, for the ledger.
-func (c *controlsCache) readPauses(zone *time.Location) Paused {
+func (c *controlsCache) readPauses(zone *time.Location) plan.Paused {
 	pauses := c.current().Pauses
-	return Paused{
+	return plan.Paused{
 		Touches: pauses.Touch,
 		By: func(task *schedule.Task, at time.Time) string {
 			if p, covered := pauses.Covering(task, at); covered {

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/plan"
 )
 
 // requests answers what people asked for with trigger and retry.
@@ -86,7 +87,7 @@ func (r requests) beginAll(waiting []state.Row, background bool, start func(*run
 // The task is nil if the schedule has it no longer.
 func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
 	if task == nil || !r.tick.Schedule.Active(task) {
-		return "it is " + whyGone(r.tick.Schedule, row.Task)
+		return "it is " + plan.WhyGone(r.tick.Schedule, row.Task)
 	}
 	if task.Lacks != "" {
 		return task.Lacks + " (for ticks)"

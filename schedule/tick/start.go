@@ -14,6 +14,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/plan"
 )
 
 // startBackground hands over the runs of background slots. Slots with condition commands come last,
@@ -52,7 +53,7 @@ type launcher struct {
 	stops     stopContexts
 	admission *admitter
 	locks     *locks
-	ledger    *Ledger
+	ledger    *plan.Ledger
 	records   *records
 	sender    *notify.Sender // of messages; nil until startSender
 	self      *state.Self    // this tick in the database
@@ -168,6 +169,37 @@ func (l *launcher) waitsAlready(task *schedule.Task) string {
 	holder.Since = waiting.Wait.Since
 	waited := max(0, clock.Now().Sub(holder.Since))
 	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder.Text(run.ZoneOf(task)))
+}
+
+// waitForStore leaves a slot for which the store had no answer to later ticks. It reports false if
+// the slot cannot be left. The first tick that leaves the slot reports that.
+func (l *launcher) waitForStore(slot schedule.Slot, why error) bool {
+	isNew, ok := l.ledger.Delay(slot, state.ForStore, why.Error())
+	if isNew && ok {
+		latest := humanize.MinuteZone(slot.At.Add(slot.Task.MaxLateness()), l.tick.Schedule.Location)
+		l.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name, latest, why)
+	}
+	return ok
+}
+
+// refuse gives its outcome to a slot that may not start at this moment. If a pause or a maintenance
+// keeps the slot, and its task says so, the slot waits for the end of the pause instead
+// (docs/internals/decisions.md#a-slot-that-waits-is-a-row).
+func (l *launcher) refuse(row state.Row, task *schedule.Task, reason string, byPause bool) {
+	if byPause && task.RunAfterPause {
+		isNew, ok := l.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, state.ForPause, reason)
+		if isNew && ok {
+			l.tick.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
+		}
+		if ok {
+			return
+		}
+	}
+	if task.Lacks != "" {
+		row.Kind = outcome.Lacking
+		reason += " (for ticks)" // a person may have the variable
+	}
+	l.skip(row, task, reason)
 }
 
 // prepareRun prepares the run of a slot whose lock is taken. It returns false if that failed. If

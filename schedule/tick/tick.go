@@ -8,10 +8,6 @@
 // Tick.Run shows a tick from top to bottom; docs/internals/how-a-run-works.md follows a run through
 // it.
 //
-// A Ledger gives every slot one outcome, whatever is killed. In one transaction (state.Plan) a tick
-// finds out which minutes no tick covered and which slots dead ticks have left, records what was
-// missed, plans the slots of its own minute, and covers the minute.
-//
 // See package run for how one run goes, and package schedule for what the schedule says.
 package tick
 
@@ -28,6 +24,7 @@ import (
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/plan"
 	"sched/schedule/work"
 )
 
@@ -174,7 +171,7 @@ type tickRun struct {
 	controls    *controlsCache
 	admission   *admitter
 	locks       *locks
-	ledger      *Ledger
+	ledger      *plan.Ledger
 	records     *records
 	launcher    *launcher
 	conditions  *conditions
@@ -220,8 +217,8 @@ func (t *Tick) prepare(stops stopContexts) *tickRun {
 }
 
 // newLedger returns the ledger of this tick.
-func (r *tickRun) newLedger() *Ledger {
-	return &Ledger{
+func (r *tickRun) newLedger() *plan.Ledger {
+	return &plan.Ledger{
 		Schedule:   r.tick.Schedule,
 		Valid:      r.tick.Valid,
 		Parse:      r.tick.Parse,
@@ -232,7 +229,7 @@ func (r *tickRun) newLedger() *Ledger {
 		Minute:     r.tick.Minute,
 		Server:     r.tick.Host.Server,
 		Covers:     !r.tick.Replay && r.tick.Only == "",
-		ReadPauses: func() Paused { return r.controls.readPauses(r.tick.Schedule.Location) },
+		ReadPauses: func() plan.Paused { return r.controls.readPauses(r.tick.Schedule.Location) },
 		Problem:    r.tick.Report.Problem,
 	}
 }
@@ -266,7 +263,7 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.tick.Work.Covered()
 	r.tick.settleCopied()
-	slots, err := r.ledger.Open(due)
+	slots, err := plan.Open(r.ledger, due)
 	if _, fellBack := r.records.fallback.openFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("this minute is not accounted for: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/tick"
+	"sched/schedule/tick/plan"
 )
 
 // A process is a tick with its runs. It does what tick.Tick does, with the real packages: the plan
@@ -23,7 +23,7 @@ import (
 type process struct {
 	*server
 	minute  time.Time
-	account *tick.Ledger
+	account *plan.Ledger
 	store   *client
 	locks   mutex.Locks
 	leases  run.Leases
@@ -172,7 +172,7 @@ func (p *process) plan() (starts []schedule.Slot) {
 	p.as(func() {
 		var err error
 		p.account = p.newAccount()
-		if starts, err = p.account.Open(p.schedule.Due(p.minute)); err != nil {
+		if starts, err = plan.Open(p.account, p.schedule.Due(p.minute)); err != nil {
 			p.world.Fatal(err)
 		}
 		if p.first.IsZero() {
@@ -188,13 +188,13 @@ func (p *process) plan() (starts []schedule.Slot) {
 	return starts
 }
 
-func (p *process) newAccount() *tick.Ledger {
-	a := &tick.Ledger{
+func (p *process) newAccount() *plan.Ledger {
+	a := &plan.Ledger{
 		Schedule: p.schedule, Valid: true, DB: p.db, Self: p.db.Self(state.Tick), Shared: true,
 		Minute: p.minute, Server: p.name,
 		Covers: !(p.minute.Before(p.newest) && p.world.defects["again"]),
-		ReadPauses: func() tick.Paused {
-			return tick.Paused{By: func(*schedule.Task, time.Time) string { return "" },
+		ReadPauses: func() plan.Paused {
+			return plan.Paused{By: func(*schedule.Task, time.Time) string { return "" },
 				Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
 		},
 		Problem: func(format string, args ...any) { p.world.note(p.server, format, args...) },
@@ -209,9 +209,9 @@ func (p *process) newAccount() *tick.Ledger {
 
 // coverAlone writes the covered minute, without the rows of the minute.
 func (p *process) coverAlone() {
-	plan, err := p.db.Plan(context.Background())
+	tx, err := p.db.Plan(context.Background())
 	if err == nil {
-		err = errors.Join(plan.Values().Cover(context.Background(), p.minute), plan.Commit())
+		err = errors.Join(tx.Values().Cover(context.Background(), p.minute), tx.Commit())
 	}
 	if err != nil {
 		p.world.Fatal(err)

@@ -1,17 +1,14 @@
-package tick
+package plan
 
 import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/state"
 )
 
 // A gap of a month may have millions of slots. For each task each of the newest slots has a row,
@@ -22,26 +19,26 @@ const (
 )
 
 // recordMissed makes the rows of the slots that stay missed.
-func (b *backfill) recordMissed() {
+func recordMissed(b *backfill) {
 	rowsOfTask := maxRowsOfTask
 	if b.gap != nil {
 		rowsOfTask = min(maxRows/len(b.gap.tasks), maxRowsOfTask)
 	}
-	for _, name := range b.tasksWithMisses() {
+	for _, name := range tasksWithMisses(b) {
 		for _, miss := range b.leftMissed[name] {
 			if !b.settled.has(name, miss.slot) { // else it runs in this tick
-				b.recordRange(name, b.oneSlot(name, miss.slot), miss.reason)
+				recordRange(b, name, oneSlot(b, name, miss.slot), miss.reason)
 			}
 		}
 		if b.gap.has(name) {
-			b.recordGap(b.task(name), rowsOfTask)
+			recordGap(b, b.task(name), rowsOfTask)
 		}
 	}
 }
 
 // tasksWithMisses returns the names of the tasks with missed slots: first tasks of the schedule,
 // then tasks that are no longer in it.
-func (b *backfill) tasksWithMisses() (names []string) {
+func tasksWithMisses(b *backfill) (names []string) {
 	for _, task := range b.ledger.Schedule.Tasks {
 		if len(b.leftMissed[task.Name]) > 0 || b.gap.has(task.Name) {
 			names = append(names, task.Name)
@@ -57,24 +54,24 @@ func (b *backfill) tasksWithMisses() (names []string) {
 
 // recordGap makes the rows of the slots in the gap: a row for each of the newest slots, at most
 // limit, and rows that stand for several older slots.
-func (b *backfill) recordGap(task *schedule.Task, limit int) {
+func recordGap(b *backfill, task *schedule.Task, limit int) {
 	from, reason := b.gap.countedFrom, b.gap.reason(b.ledger.Schedule.Location)
 	for at := range task.When.Backward(from, b.gap.end) {
 		if b.settled.has(task.Name, at) {
 			continue
 		}
 		if limit == 0 {
-			b.recordOlder(task, b.settled.firstOpen(task, from), at, reason)
+			recordOlder(b, task, b.settled.firstOpen(task, from), at, reason)
 			return
 		}
-		b.recordRange(task.Name, b.oneSlot(task.Name, at), reason)
+		recordRange(b, task.Name, oneSlot(b, task.Name, at), reason)
 		limit--
 	}
 }
 
 // recordOlder makes the rows of the slots of a task from first through last that are not settled: a
 // row for those that were missed or paused together.
-func (b *backfill) recordOlder(task *schedule.Task, first, last time.Time, reason string) {
+func recordOlder(b *backfill, task *schedule.Task, first, last time.Time, reason string) {
 	pauses := b.ledger.paused
 	if pauses == nil {
 		b.needsPauses = true
@@ -83,11 +80,11 @@ func (b *backfill) recordOlder(task *schedule.Task, first, last time.Time, reaso
 	if !pauses.Touches(task, first, last) { // no look at each slot: there may be millions
 		end := last.Add(time.Second)
 		n := task.When.Count(first, end) - b.settled.countInRanges(task, first, end)
-		b.recordRange(task.Name, slotRange{first: first, last: last, slots: n}, reason)
+		recordRange(b, task.Name, slotRange{first: first, last: last, slots: n}, reason)
 		return
 	}
-	for _, r := range b.pausedRanges(task, first, last) {
-		b.recordRange(task.Name, r, reason)
+	for _, r := range pausedRanges(b, task, first, last) {
+		recordRange(b, task.Name, r, reason)
 	}
 }
 
@@ -98,7 +95,7 @@ func (b *backfill) recordOlder(task *schedule.Task, first, last time.Time, reaso
 //
 //	m m s m p    a range of 4 missed slots, and one of 1 paused slot
 //	m s p        a range of 1 missed slot, and one of 1 paused slot: s lies in neither
-func (b *backfill) pausedRanges(task *schedule.Task, first, last time.Time) (ranges []slotRange) {
+func pausedRanges(b *backfill, task *schedule.Task, first, last time.Time) (ranges []slotRange) {
 	between := 0 // slots with rows of their own since the end of the last range
 	for at := range task.When.Forward(first, last.Add(time.Second)) {
 		if b.settled.hasInRange(task.Name, at) {
@@ -129,7 +126,7 @@ type slotRange struct {
 }
 
 // oneSlot returns the range of one slot. A task that the schedule no longer has is not paused.
-func (b *backfill) oneSlot(name string, at time.Time) slotRange {
+func oneSlot(b *backfill, name string, at time.Time) slotRange {
 	r := slotRange{first: at, last: at, slots: 1}
 	if task := b.task(name); task != nil {
 		r.pause = b.pauseOf(task, at)
@@ -139,7 +136,7 @@ func (b *backfill) oneSlot(name string, at time.Time) slotRange {
 
 // recordRange makes the row of slots of a task that were missed for the reason, or skipped because
 // they were paused.
-func (b *backfill) recordRange(name string, r slotRange, reason string) {
+func recordRange(b *backfill, name string, r slotRange, reason string) {
 	became := outcome.Missed
 	if r.pause != "" {
 		became, reason = outcome.Skipped, r.pause
@@ -156,58 +153,4 @@ func (b *backfill) recordRange(name string, r slotRange, reason string) {
 		b.reasons.count(name, r.slots, reason)
 		b.stayMissed += r.slots
 	}
-}
-
-// endedRow returns the row of a slot that does not run.
-func (b *backfill) endedRow(key slotKey, id string, became outcome.Outcome, reason string) state.Row {
-	row := state.Row{
-		ID:     id,
-		Task:   key.task,
-		Mutex:  key.task,
-		Slot:   key.slot.UTC(),
-		Server: b.ledger.Server,
-		Phase:  state.Ended,
-		Result: state.Result{Outcome: became, Reason: reason, Ended: clock.Now()},
-	}
-	if task := b.task(key.task); task != nil {
-		row.Mutex, row.Background = task.Mutex, task.Background
-	}
-	return row
-}
-
-// A reasonCount counts the slots, and has the names of the tasks, that were missed for one reason.
-type reasonCount struct {
-	reason string
-	slots  int
-	tasks  map[string]bool
-}
-
-// missReasons are the counts for each reason, in the order in which the reasons came.
-type missReasons []reasonCount
-
-// count counts missed slots of a task.
-func (m *missReasons) count(task string, slots int, reason string) {
-	i := slices.IndexFunc(*m, func(r reasonCount) bool { return r.reason == reason })
-	if i < 0 {
-		i = len(*m)
-		*m = append(*m, reasonCount{reason: reason, tasks: map[string]bool{}})
-	}
-	(*m)[i].slots += slots
-	(*m)[i].tasks[task] = true
-}
-
-// summary says in one line what was missed, and how many of these slots run now.
-func (m missReasons) summary(runNow int) string {
-	var parts []string
-	for _, r := range m {
-		slots, tasks := humanize.Count(r.slots, "slot"), humanize.Count(len(r.tasks), "task")
-		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, slots, tasks))
-	}
-	summary := "missed: " + strings.Join(parts, "; ")
-	if runNow == 1 {
-		summary += "; 1 of them runs now"
-	} else if runNow > 1 {
-		summary += fmt.Sprintf("; %d of them run now", runNow)
-	}
-	return summary
 }

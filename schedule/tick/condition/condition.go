@@ -1,4 +1,6 @@
-package tick
+// Package condition asks the condition commands `when` and `skip` of a task, each in a process
+// group of its own and with a timeout.
+package condition
 
 import (
 	"context"
@@ -13,29 +15,26 @@ import (
 	"sched/schedule/process"
 )
 
-// This file asks the condition commands `when` and `skip` of a task, each in a process group of its
-// own and with a timeout.
-
-// ConditionTimeout is how long a condition command may take to answer. It is a variable because
+// Timeout is how long a condition command may take to answer. It is a variable because
 // tests shorten it.
-var ConditionTimeout = 10 * time.Second
+var Timeout = 10 * time.Second
 
 // killAfter is the time from TERM to KILL for a condition command that took longer than
-// ConditionTimeout.
+// Timeout.
 const killAfter = 2 * time.Second
 
-// A verdict is the result of the condition commands of a task for a slot. It is empty if the
+// A Verdict is the result of the condition commands of a task for a slot. It is empty if the
 // commands allow the slot.
-type verdict struct {
+type Verdict struct {
 	Skip   string // why the slot does not run
 	Broken string // why there is no answer
 	Output []byte // of the command that gave no answer
 }
 
-// askConditions runs the condition commands of a task one after another, until one does not allow
+// Ask runs the condition commands of a task one after another, until one does not allow
 // the slot or gives no answer. The commands have the variables of callerEnv and variables. The
 // verdict is empty if ctx was done before.
-func askConditions(ctx context.Context, task *schedule.Task, callerEnv, variables []string) verdict {
+func Ask(ctx context.Context, task *schedule.Task, callerEnv, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{
 			Task:      task,
@@ -48,36 +47,36 @@ func askConditions(ctx context.Context, task *schedule.Task, callerEnv, variable
 			return v
 		}
 	}
-	return verdict{}
+	return Verdict{}
 }
 
 // askOne runs one condition command. The verdict is empty if ctx is done.
-func askOne(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) verdict {
+func askOne(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) Verdict {
 	capture, output, err := newCapture()
 	if err != nil {
-		return verdict{Broken: fmt.Sprintf("%s cannot be asked: %v", command.Key, err)}
+		return Verdict{Broken: fmt.Sprintf("%s cannot be asked: %v", command.Key, err)}
 	}
 	spec.Output = output
 	p, err := spec.Start()
 	output.Close()
 	if err != nil {
 		capture.end()
-		return verdict{Broken: fmt.Sprintf("%s cannot be asked: %v", command.Key, err)}
+		return Verdict{Broken: fmt.Sprintf("%s cannot be asked: %v", command.Key, err)}
 	}
-	_, inTime := p.EndWithin(ctx, ConditionTimeout, killAfter)
+	_, inTime := p.EndWithin(ctx, Timeout, killAfter)
 	printed := capture.end()
 	if ctx.Err() != nil {
-		return verdict{}
+		return Verdict{}
 	}
 	if !inTime {
-		reason := fmt.Sprintf("%s gave no answer within %s", command.Key, ConditionTimeout)
-		return verdict{Broken: withLastLine(reason, printed, ""), Output: printed}
+		reason := fmt.Sprintf("%s gave no answer within %s", command.Key, Timeout)
+		return Verdict{Broken: withLastLine(reason, printed, ""), Output: printed}
 	}
 	return judge(command, p, printed)
 }
 
 // judge returns the verdict of a command that has ended by itself.
-func judge(command schedule.ConditionCommand, p *process.Process, printed []byte) (v verdict) {
+func judge(command schedule.ConditionCommand, p *process.Process, printed []byte) (v Verdict) {
 	code := p.ExitCode()
 	allows, answered := command.Allows(code)
 	switch {
@@ -118,10 +117,10 @@ func lastLine(printed []byte) string {
 	return last
 }
 
-// endConditions kills the condition commands of a run whose tick was killed while they ran
+// End kills the condition commands of a run whose tick was killed while they ran
 // (docs/internals/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next). The user is the
 // one of the task.
-func endConditions(run, user string) {
+func End(run, user string) {
 	for _, group := range process.LiveGroups(run, user, 0, 0) {
 		syscall.Kill(-group, syscall.SIGKILL)
 	}

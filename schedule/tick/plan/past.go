@@ -1,4 +1,4 @@
-package tick
+package plan
 
 import (
 	"cmp"
@@ -11,69 +11,25 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/condition"
 )
-
-// The reasons for which a slot was missed that a dead tick had planned.
-const (
-	goneBefore = "the sched run that had planned it is gone, and recorded nothing of it"
-	goneAsking = "the sched run that had planned it is gone, perhaps while it asked its conditions"
-)
-
-// startedUnrecorded is the reason of a lost run that a dead tick had begun and could not record.
-const startedUnrecorded = "it ran while the state folder could not be written, and sched run ended before it could be"
-
-// A backfill collects outcomes for the slots that have none, and that nobody starts any more. A
-// slot before this tick is
-//
-//   - left, if a dead tick had planned it;
-//   - settled, if it has an outcome, or if a live tick will give it one;
-//   - missed, if it is not settled, and it was left or lies in the gap;
-//   - resumed, if it was left and its run begins in this tick.
-type backfill struct {
-	ledger *Ledger
-	gap    *gap                      // nil for none
-	tasks  map[string]*schedule.Task // the active tasks of the schedule, by name; see task
-
-	// The slots before this tick, as they were found.
-	settled    settledSlots
-	leftMissed map[string][]miss // missed slots that dead ticks left, by task; the gap has the others
-	lacking    map[string][]miss // skipped slots of tasks that lacked something until now, by task
-	begun      map[slotKey]bool  // slots whose runs dead ticks began, and could not write down
-
-	// The results.
-	resumed    []schedule.Slot // slots that dead ticks left and that run in this tick
-	rows       []state.Row     // of the slots that do not run
-	runNow     int             // how many missed slots run in this tick
-	stayMissed int             // how many missed slots do not
-	reasons    missReasons
-
-	// needsPauses says that the results depend on pauses, which were not read yet. The ledger then
-	// drops the results, reads the pauses, and plans anew with another backfill (errPauses).
-	needsPauses bool
-}
-
-// A miss is a slot that was missed.
-type miss struct {
-	slot   time.Time
-	reason string
-}
 
 // settlePast finds out what became of the slots in the gap, and of the slots that dead ticks
 // left. It returns the slots that this tick starts: due slots, and missed slots that run after all.
-func (b *backfill) settlePast(ctx context.Context, slots []schedule.Slot, left []state.Row) ([]schedule.Slot, error) {
+func settlePast(ctx context.Context, b *backfill, slots []schedule.Slot, left []state.Row) ([]schedule.Slot, error) {
 	if b.gap == nil && len(left) == 0 && len(b.lacking) == 0 {
 		return slots, nil
 	}
 	var err error
-	if b.settled, err = b.findSettled(ctx, left); err != nil {
+	if b.settled, err = findSettled(ctx, b, left); err != nil {
 		return nil, err
 	}
 	for _, row := range left {
-		b.settleLeft(row)
+		settleLeft(b, row)
 	}
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s schedule.Slot) bool { return b.begun[keyOf(s)] })
-	starts := b.addMissedStarts(slots)
-	b.recordMissed()
+	starts := addMissedStarts(b, slots)
+	recordMissed(b)
 	return starts, nil
 }
 
@@ -92,7 +48,7 @@ const (
 // fateOf decides what becomes of a slot that a dead tick left. A slot that was to run may lie in
 // the range that the tick recorded around it, which then stands for it, unless all missed slots of
 // the task run. The task is nil if the schedule has it no longer.
-func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
+func fateOf(b *backfill, row state.Row, task *schedule.Task) fate {
 	switch minute := b.ledger.Minute; {
 	case !row.Scheduled, row.Wait.For != state.ForNothing:
 		return fateReclaimed
@@ -104,7 +60,7 @@ func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 		return fateAccounted
 	case b.settled.hasInRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
 		return fateAccounted
-	case b.resumes(row, task):
+	case resumes(b, row, task):
 		return fateResumed
 	}
 	return fateMissed
@@ -112,12 +68,12 @@ func (b *backfill) fateOf(row state.Row, task *schedule.Task) fate {
 
 // settleLeft does what the fate of a slot that a dead tick left demands, and ends the condition
 // commands that the tick left.
-func (b *backfill) settleLeft(row state.Row) {
+func settleLeft(b *backfill, row state.Row) {
 	task, key, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, goneBefore
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason = goneAsking
 	}
-	becomes := b.fateOf(row, task)
+	becomes := fateOf(b, row, task)
 	if becomes != fateBegunUnseen { // else the process that lives is the command of the run
 		endLeftConditions(row.ID, task)
 	}
@@ -150,9 +106,9 @@ func (b *backfill) settleLeft(row state.Row) {
 func endLeftConditions(run string, task *schedule.Task) {
 	switch {
 	case task == nil:
-		endConditions(run, "")
+		condition.End(run, "")
 	case len(task.ConditionCommands) > 0:
-		endConditions(run, task.As.User)
+		condition.End(run, task.As.User)
 	}
 }
 
@@ -165,7 +121,7 @@ const maxResumeLateness = 3 * time.Minute
 // which changes nothing, and begins that run. If a task is due several times in a minute, its slot
 // makes way for the next one instead
 // (docs/internals/decisions.md#a-killed-tick-does-not-lose-what-it-had-claimed).
-func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
+func resumes(b *backfill, row state.Row, task *schedule.Task) bool {
 	if task == nil || !task.OneServer {
 		return false
 	}
@@ -192,7 +148,7 @@ func (b *backfill) resumes(row state.Row, task *schedule.Task) bool {
 //     conditions allow, unless the task is due anyway
 //     (docs/internals/decisions.md#missed-once-and-the-slot-of-this-minute)
 //   - for a task with missed: all, the newest such slots, at most MaxMissed
-func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
+func addMissedStarts(b *backfill, slots []schedule.Slot) []schedule.Slot {
 	isDue := map[*schedule.Task]bool{}
 	for _, slot := range slots {
 		isDue[slot.Task] = isDue[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
@@ -207,7 +163,7 @@ func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
 		if task.RunAllMissed {
 			limit = task.MaxMissed
 		}
-		for _, miss := range b.newestMissed(task, limit) {
+		for _, miss := range newestMissed(b, task, limit) {
 			starts = append(starts, schedule.Slot{Task: task, At: miss.slot})
 			b.settled.add(task.Name, miss.slot, miss.slot)
 			b.reasons.count(task.Name, 1, miss.reason)
@@ -219,7 +175,7 @@ func (b *backfill) addMissedStarts(slots []schedule.Slot) []schedule.Slot {
 }
 
 // newestMissed returns the newest missed slots of the task that may run now, at most limit of them.
-func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) {
+func newestMissed(b *backfill, task *schedule.Task, limit int) (newest []miss) {
 	first := b.ledger.Minute.Add(-task.MissedWithin)
 	for key, row := range b.ledger.waiting { // a slot that waits for the end of a pause stands for all older ones
 		if key.task == task.Name && row.Wait.For == state.ForPause && !key.slot.Before(first) {
@@ -237,13 +193,13 @@ func (b *backfill) newestMissed(task *schedule.Task, limit int) (newest []miss) 
 			newest = append(newest, miss)
 		}
 	}
-	newest = append(newest, b.newestInGap(task, first, limit)...)
+	newest = append(newest, newestInGap(b, task, first, limit)...)
 	slices.SortFunc(newest, func(x, y miss) int { return y.slot.Compare(x.slot) })
 	return newest[:min(limit, len(newest))]
 }
 
 // newestInGap is newestMissed for the slots of the gap from first on.
-func (b *backfill) newestInGap(task *schedule.Task, first time.Time, limit int) (newest []miss) {
+func newestInGap(b *backfill, task *schedule.Task, first time.Time, limit int) (newest []miss) {
 	if !b.gap.has(task.Name) {
 		return nil
 	}
@@ -259,13 +215,46 @@ func (b *backfill) newestInGap(task *schedule.Task, first time.Time, limit int) 
 	return newest
 }
 
+// The reasons for which a slot was missed that a dead tick had planned.
+const (
+	goneBefore = "the sched run that had planned it is gone, and recorded nothing of it"
+	goneAsking = "the sched run that had planned it is gone, perhaps while it asked its conditions"
+)
+
+// startedUnrecorded is the reason of a lost run that a dead tick had begun and could not record.
+const startedUnrecorded = "it ran while the state folder could not be written, and sched run ended before it could be"
+
+// findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
+// left.
+func findSettled(ctx context.Context, b *backfill, left []state.Row) (settledSlots, error) {
+	s := settledSlots{}
+	from, to := b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
+	if b.gap != nil {
+		from = b.gap.countedFrom
+	}
+	for _, row := range left { // some may lie ahead: the clock was set back
+		if row.Slot.Before(from) {
+			from = row.Slot
+		}
+		to = humanize.Later(to, row.Slot.Add(time.Second))
+	}
+	for key := range b.ledger.waiting {
+		s.add(key.task, key.slot, key.slot)
+	}
+	slots, err := b.ledger.tx.Runs().Slots(ctx, from, to)
+	for _, slot := range slots {
+		s.add(slot.Task, slot.At, slot.Until)
+	}
+	return s, err
+}
+
 // keyLacking names the value that has the tasks that lacked a variable or a file in the last tick,
 // if the schedule makes up for their slots.
 const keyLacking = "lacking"
 
 // findLacking finds the slots that were skipped because their tasks lacked a variable or a file, if
 // that is there again since this tick. It notes which tasks lack something now.
-func (b *backfill) findLacking(ctx context.Context) error {
+func findLacking(ctx context.Context, b *backfill) error {
 	var now, before []string
 	makesUp := false
 	for task := range b.ledger.Schedule.ActiveTasks() {
@@ -277,7 +266,7 @@ func (b *backfill) findLacking(ctx context.Context) error {
 	if !makesUp {
 		return nil
 	}
-	values := b.ledger.plan.Values()
+	values := b.ledger.tx.Values()
 	if _, err := values.Get(ctx, keyLacking, &before); err != nil {
 		return err
 	}
@@ -285,7 +274,7 @@ func (b *backfill) findLacking(ctx context.Context) error {
 		return nil
 	}
 	b.lacking = map[string][]miss{}
-	recorded, err := b.ledger.plan.Runs().Slots(ctx, b.ledger.Minute.Add(-schedule.LookBack), b.ledger.Minute)
+	recorded, err := b.ledger.tx.Runs().Slots(ctx, b.ledger.Minute.Add(-schedule.LookBack), b.ledger.Minute)
 	for _, slot := range recorded {
 		task := b.task(slot.Task)
 		isBack := task != nil && task.Lacks == "" && slices.Contains(before, slot.Task)
@@ -295,38 +284,4 @@ func (b *backfill) findLacking(ctx context.Context) error {
 		}
 	}
 	return cmp.Or(err, values.Set(ctx, keyLacking, now))
-}
-
-// isAllowed reports whether a slot would have run if a tick had come, or, with missed: after_pause,
-// would have waited for the end of a pause.
-func (b *backfill) isAllowed(task *schedule.Task, at time.Time) bool {
-	switch {
-	case task.UnmetCondition(at) != "":
-		return false
-	case task.RunAfterPause:
-		return true
-	}
-	return b.pauseOf(task, at) == ""
-}
-
-// pauseOf returns the text of the pause that covered a slot; "" if no pause did. If the pauses were
-// not read yet, it sets needsPauses, and the plan begins anew.
-func (b *backfill) pauseOf(task *schedule.Task, at time.Time) string {
-	if b.ledger.paused == nil {
-		b.needsPauses = true
-		return "nobody knows yet"
-	}
-	return b.ledger.paused.By(task, at)
-}
-
-// task returns a task by its name; nil if the schedule has no such task any more, or if the task is
-// switched off.
-func (b *backfill) task(name string) *schedule.Task {
-	if b.tasks == nil {
-		b.tasks = map[string]*schedule.Task{}
-		for task := range b.ledger.Schedule.ActiveTasks() {
-			b.tasks[task.Name] = task
-		}
-	}
-	return b.tasks[name]
 }

@@ -1,9 +1,8 @@
-package tick
+package plan
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +32,7 @@ type gap struct {
 // findGap returns the time between the last minute that a tick covered and this minute; nil if
 // nothing was due in it. Only tasks count that were in the schedule before the gap
 // (docs/internals/decisions.md#only-what-was-in-the-schedule-can-be-missed).
-func (l *Ledger) findGap(ctx context.Context, last time.Time) *gap {
+func findGap(ctx context.Context, l *Ledger, last time.Time) *gap {
 	began := last.Add(time.Minute)
 	if last.IsZero() || !began.Before(l.Minute) {
 		return nil
@@ -46,7 +45,7 @@ func (l *Ledger) findGap(ctx context.Context, last time.Time) *gap {
 		tasks:       map[string]bool{},
 		unloaded:    statedir.UnloadedIn(l.Dir),
 	}
-	times := l.timesBefore(ctx)
+	times := timesBefore(ctx, l)
 	for task := range l.Schedule.ActiveTasks() {
 		if times[task.Name] != timesOf(task) {
 			continue
@@ -64,10 +63,10 @@ func (l *Ledger) findGap(ctx context.Context, last time.Time) *gap {
 // timesBefore returns the due times of the tasks that the last tick had, by their names. The last
 // tick had this schedule, or the last valid one. If nobody knows which, the result is nil, and
 // nothing counts as missed.
-func (l *Ledger) timesBefore(ctx context.Context) map[string]string {
+func timesBefore(ctx context.Context, l *Ledger) map[string]string {
 	before := l.Schedule
 	valid := validSchedule(l.Schedule)
-	last, err := l.plan.Values().LastValid(ctx, l.Schedule.File)
+	last, err := l.tx.Values().LastValid(ctx, l.Schedule.File)
 	isSame := err == nil && last.Digest == valid.Digest && last.Machine == valid.Machine
 	if l.Valid && !isSame {
 		if err != nil || last.Digest == "" {
@@ -140,95 +139,4 @@ func (g *gap) unloadedReason(text func(time.Time) string) string {
 		return came
 	}
 	return fmt.Sprintf("%s; no other came from %s to %s", came, text(g.began), text(g.end.Add(-time.Minute)))
-}
-
-// settledSlots are the slots that have an outcome, or for which a live tick will account, by task.
-type settledSlots map[string]*taskSlots
-
-// taskSlots are the settled slots of one task.
-type taskSlots struct {
-	single map[time.Time]bool
-	ranges []state.RecordedSlot // each stands for several
-}
-
-// findSettled collects the settled slots in the time of a gap, and of the slots that dead ticks
-// left.
-func (b *backfill) findSettled(ctx context.Context, left []state.Row) (settledSlots, error) {
-	s := settledSlots{}
-	from, to := b.ledger.Minute, b.ledger.Minute.Add(time.Minute)
-	if b.gap != nil {
-		from = b.gap.countedFrom
-	}
-	for _, row := range left { // some may lie ahead: the clock was set back
-		if row.Slot.Before(from) {
-			from = row.Slot
-		}
-		to = humanize.Later(to, row.Slot.Add(time.Second))
-	}
-	for key := range b.ledger.waiting {
-		s.add(key.task, key.slot, key.slot)
-	}
-	slots, err := b.ledger.plan.Runs().Slots(ctx, from, to)
-	for _, slot := range slots {
-		s.add(slot.Task, slot.At, slot.Until)
-	}
-	return s, err
-}
-
-// add adds the slots of a task from at through until.
-func (s settledSlots) add(name string, at, until time.Time) {
-	slots := s[name]
-	if slots == nil {
-		slots = &taskSlots{single: map[time.Time]bool{}}
-		s[name] = slots
-	}
-	if until.After(at) {
-		slots.ranges = append(slots.ranges, state.RecordedSlot{Task: name, At: at.UTC(), Until: until.UTC()})
-	} else {
-		slots.single[at.UTC()] = true
-	}
-}
-
-// has reports whether a slot is settled.
-func (s settledSlots) has(name string, at time.Time) bool {
-	return s.hasSingle(name, at) || s.hasInRange(name, at)
-}
-
-// hasSingle reports whether a slot is settled by a row of its own.
-func (s settledSlots) hasSingle(name string, at time.Time) bool {
-	slots := s[name]
-	return slots != nil && slots.single[at.UTC()]
-}
-
-// hasInRange reports whether a slot is settled by a row that stands for several slots.
-func (s settledSlots) hasInRange(name string, at time.Time) bool {
-	slots := s[name]
-	covers := func(r state.RecordedSlot) bool { return !at.Before(r.At) && !at.After(r.Until) }
-	return slots != nil && slices.ContainsFunc(slots.ranges, covers)
-}
-
-// firstOpen returns the first slot of the task at or after from that is not settled; the zero
-// time for none.
-func (s settledSlots) firstOpen(task *schedule.Task, from time.Time) time.Time {
-	first, ok := task.When.Next(from.Add(-time.Second))
-	for ok && s.has(task.Name, first) {
-		first, ok = task.When.Next(first)
-	}
-	return first
-}
-
-// countInRanges returns how many slots of the task in [from, to) lie in ranges.
-func (s settledSlots) countInRanges(task *schedule.Task, from, to time.Time) (n int) {
-	slots := s[task.Name]
-	if slots == nil {
-		return 0
-	}
-	for _, r := range slots.ranges {
-		end := r.Until.Add(time.Second)
-		if to.Before(end) {
-			end = to
-		}
-		n += task.When.Count(humanize.Later(r.At, from), end)
-	}
-	return n
 }

@@ -1,4 +1,4 @@
-package tick
+package plan
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 // tick covered this minute or a later one before the clock was set back
 // (docs/internals/decisions.md#wrong-clocks). A slot that counted as missed while the clock was
 // wrong runs.
-func (l *Ledger) dropSettled(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
-	newest, err := l.plan.Values().NewestCovered(ctx)
+func dropSettled(ctx context.Context, l *Ledger, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+	newest, err := l.tx.Values().NewestCovered(ctx)
 	laterCovered := l.Minute.Before(newest)
 	thisCovered := l.Minute.Equal(newest) && last.Before(newest) // and then ticks of earlier minutes came
 	if err != nil || !laterCovered && !thisCovered || len(slots) == 0 {
 		return slots, err
 	}
-	recorded, err := l.plan.Runs().Slots(ctx, l.Minute, l.Minute.Add(time.Minute))
+	recorded, err := l.tx.Runs().Slots(ctx, l.Minute, l.Minute.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ const maxFirstBootAge = 10 * time.Minute
 // addBootSlots adds the slots of tasks with `every: boot` that were not started yet since the
 // machine booted. Their instant is the minute of this tick. It notes this boot in the database even
 // if it adds nothing.
-func (l *Ledger) addBootSlots(ctx context.Context, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
+func addBootSlots(ctx context.Context, l *Ledger, slots []schedule.Slot, last time.Time) ([]schedule.Slot, error) {
 	var boots []schedule.Slot
 	for _, task := range l.Schedule.Tasks {
 		if task.When.Boot && task.When.InBounds(l.Minute) && l.Schedule.Active(task) {
@@ -67,11 +67,11 @@ func (l *Ledger) addBootSlots(ctx context.Context, slots []schedule.Slot, last t
 	if len(boots) == 0 || id == "" {
 		return slots, nil
 	}
-	known, err := l.plan.Values().Get(ctx, keyBoot, &noted)
+	known, err := l.tx.Values().Get(ctx, keyBoot, &noted)
 	if err != nil || noted == id {
 		return slots, err
 	}
-	if err := l.plan.Values().Set(ctx, keyBoot, id); err != nil {
+	if err := l.tx.Values().Set(ctx, keyBoot, id); err != nil {
 		return nil, err
 	}
 	if !known && !isFirstSinceBoot(last) {
@@ -104,11 +104,11 @@ func isFirstSinceBoot(last time.Time) bool {
 // catchUp has missed slots of tasks with missed: all run one after another (schedule.Task.CatchUp).
 // The slots of this minute join them while such runs wait or go on: no slot overtakes another, or
 // is skipped because of it. If too many wait, a slot of this minute starts like any other.
-func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []state.Row) ([]schedule.Slot, error) {
+func catchUp(ctx context.Context, l *Ledger, slots []schedule.Slot, live []state.Row) ([]schedule.Slot, error) {
 	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.Task.RunAllMissed }) {
 		return slots, nil
 	}
-	catchingUp, err := l.countCatchingUp(ctx, live)
+	catchingUp, err := countCatchingUp(ctx, l, live)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func (l *Ledger) catchUp(ctx context.Context, slots []schedule.Slot, live []stat
 
 // countCatchingUp returns how many runs of each task catch up: the missed slots that live ticks
 // have planned, and the runs that wait or go on.
-func (l *Ledger) countCatchingUp(ctx context.Context, live []state.Row) (map[string]int, error) {
-	rows, err := l.plan.Runs().BegunOrWaiting(ctx)
+func countCatchingUp(ctx context.Context, l *Ledger, live []state.Row) (map[string]int, error) {
+	rows, err := l.tx.Runs().BegunOrWaiting(ctx)
 	catchingUp := map[string]int{}
 	for _, row := range live {
 		if row.Slot.Before(l.Minute) {

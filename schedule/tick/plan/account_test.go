@@ -1,4 +1,4 @@
-package tick
+package plan
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // A story is about ticks of one schedule, with a task that is due each minute, in one state folder.
 type story struct {
@@ -50,7 +52,7 @@ func (s story) tick(minute time.Time) (a *Ledger, starts []schedule.Slot) {
 		},
 		Problem: func(format string, args ...any) { s.Logf(format, args...) },
 	}
-	starts, err := a.Open(s.schedule.Due(minute))
+	starts, err := Open(a, s.schedule.Due(minute))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -201,7 +203,7 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 		},
 		Problem: func(string, ...any) {},
 	}
-	starts, err := a.Open(nil)
+	starts, err := Open(a, nil)
 	if err != nil || len(starts) != 1 || !starts[0].At.Equal(noon.Add(3*time.Minute)) || asked != 1 {
 		t.Errorf("it starts %v, and asked %d times: %v", starts, asked, err)
 	}
@@ -235,7 +237,7 @@ func TestAPlanThatFailsRecordsNothing(t *testing.T) {
 		},
 		Problem: func(string, ...any) {},
 	}
-	starts, err := later.Open(s.schedule.Due(minute))
+	starts, err := Open(later, s.schedule.Due(minute))
 	if err == nil || len(starts) != 1 || later.Recorded != 0 {
 		t.Errorf("it starts %v, and has recorded %d rows: %v", starts, later.Recorded, err)
 	}
@@ -269,7 +271,7 @@ func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
 			}}
 		},
 	}
-	if _, err := a.Open(nil); err != nil {
+	if _, err := Open(a, nil); err != nil {
 		t.Fatal(err)
 	}
 	for became, want := range map[outcome.Outcome]int{outcome.Skipped: 180 - 1, outcome.Missed: 599 - 180 - 1} {
