@@ -7,7 +7,7 @@
  *   del      redis.call.Eval, redis.Store.Close; with -DSQL sqlstore.Store.undo
  *   confirm  redis.Store.confirm; with -DSQL a statement of sqlstore.Store.takeRow
  *   take     redis.Store.attempt and redis.Store.ownValue with one node; with -DSQL sqlstore.Store.takeRow
- *   server   tick.locks.claim, tick.locks.takeNow, plan.Ledger.Delay
+ *   server   claims.Locks.claim, claims.Locks.takeNow, plan.Ledger.Delay
  *
  * SERVERS servers are due to run one slot. A server asks ASKS times at most, for the same run:
  * first in the tick of the slot. When it got no answer it keeps the slot (store_down: wait), and a

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
+	"sched/schedule/tick/claims"
 )
 
 // FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended
@@ -73,9 +74,9 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 	slot := schedule.Slot{Task: &task, At: t.Minute}
 	row := t.rowOf(slot)
 	row.Origin, row.Params, row.Test = test.Origin, test.Params, true
-	lock, refusal := r.locks.take(&row, slot)
-	if refusal.cause != noRefusal {
-		row.Outcome, row.Reason, row.Ended = outcome.Skipped, refusal.reason, clock.Now()
+	lock, refusal := r.locks.Take(&row, slot)
+	if refusal.Cause != claims.None {
+		row.Outcome, row.Reason, row.Ended = outcome.Skipped, refusal.Reason, clock.Now()
 		return row, nil
 	}
 	r.launcher.startSender(kill)

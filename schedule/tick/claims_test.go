@@ -3,7 +3,6 @@ package tick
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,8 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex"
-	"sched/schedule"
-	"sched/schedule/outcome"
+	"sched/schedule/tick/claims"
 	"sched/testing/redistest"
 )
 
@@ -31,7 +29,7 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 		given := make(chan bool)
 		go func() {
 			tick.launcher.prefetch(slots)
-			tick.locks.releasePrefetched(slots)
+			tick.locks.ReleasePrefetched(slots)
 			close(given)
 		}()
 		select {
@@ -42,8 +40,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	}
 	for _, slot := range slots[:2] {
 		row := tick.tick.rowOf(slot)
-		if lock, refusal := tick.locks.take(&row, slot); lock == nil {
-			t.Errorf("%s: %s", slot.Task.Name, refusal.reason)
+		if lock, refusal := tick.locks.Take(&row, slot); lock == nil {
+			t.Errorf("%s: %s", slot.Task.Name, refusal.Reason)
 		}
 	}
 }
@@ -61,18 +59,19 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 	tick, slots := w.begin()
 	tick.launcher.prefetch(slots)
 	for i, want := range []bool{true, false, false, false} {
-		name, claim := slots[i].Task.Name, tick.locks.prefetched(slots[i])
-		if want != (claim != nil) {
+		name, id := slots[i].Task.Name, tick.locks.PrefetchedRun(slots[i])
+		if want != (id != "") {
 			t.Errorf("%s is claimed ahead: %t", name, !want)
 		}
-		if claim == nil {
+		if id == "" {
 			continue
 		}
-		if err := claim.claim(); err != nil {
-			t.Error(err)
+		taken := tick.launcher.newRow(slots[i])
+		if _, refusal := tick.locks.Take(&taken, slots[i]); refusal.Cause != claims.None {
+			t.Error(refusal.Reason)
 		}
-		claims, err := w.storage.Store.Claims(t.Context(), slots[i].ClaimKey())
-		holder, claimed := claims[slots[i].ClaimKey()]
+		known, err := w.storage.Store.Claims(t.Context(), slots[i].ClaimKey())
+		holder, claimed := known[slots[i].ClaimKey()]
 		if row := tick.launcher.newRow(slots[i]); !claimed || err != nil || row.ID != holder.Run {
 			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, row.ID, holder, err)
 		}
@@ -101,7 +100,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 			}
 		}
 	}
-	tick.tick.Storage.Store = claimCounter{tick.tick.Storage.Store, func() {
+	tick.locks.Storage.Store = claimCounter{tick.locks.Storage.Store, func() {
 		count(1)
 		<-full
 		count(-1)
@@ -113,29 +112,11 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 		t.Fatal("they are claimed one after another")
 	}
 	for _, slot := range slots {
-		tick.locks.prefetched(slot).claim()
+		row := tick.launcher.newRow(slot)
+		tick.locks.Take(&row, slot)
 	}
 	if most > mutex.MaxConcurrent {
 		t.Errorf("%d were claimed at a time", most)
-	}
-}
-
-// A server leaves the slots of a task to the servers that the task prefers, for a second at most.
-func TestWhoLeavesASlotToOthers(t *testing.T) {
-	w := newWorld(t, 1, `
-  - {name: a, cron: "* * * * *", one_server: true, prefer: [web-2], command: "true"}
-  - {name: b, cron: "* * * * *", one_server: true, prefer: [web-1, web-2], command: "true"}
-  - {name: c, cron: "* * * * *", one_server: true, command: "true"}
-`)
-	tick, slots := w.begin()
-	tick.tick.Host.Server, tick.tick.Replay = "web-1", false
-	for i, want := range []bool{true, false, false} {
-		if wait := tick.locks.waitForPreferred(slots[i]); want != (wait > 0) || wait > preferredHeadStart {
-			t.Errorf("%s waits for %s", slots[i].Task.Name, wait)
-		}
-	}
-	if tick.tick.Replay = true; tick.locks.waitForPreferred(slots[0]) != 0 {
-		t.Error("a tick whose minute was given waits")
 	}
 }
 
@@ -148,14 +129,4 @@ type claimCounter struct {
 func (c claimCounter) Claim(ctx context.Context, key string, until time.Time, by mutex.Holder) error {
 	c.asked()
 	return c.Store.Claim(ctx, key, until, by)
-}
-
-func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
-	if got := claimReason(&schedule.Task{}, mutex.Holder{Run: outcome.NewID(), Host: "web-2"}); !strings.HasPrefix(got,
-		"another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
-		t.Error(got)
-	}
-	if got := claimReason(&schedule.Task{}, mutex.Holder{}); got != "another tick had this slot, some time ago" {
-		t.Error(got)
-	}
 }

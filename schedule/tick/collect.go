@@ -22,7 +22,7 @@ import (
 // supervisor of this tick, in their order. It comes before the slots of the minute, so that no slot
 // overtakes such a run.
 func (r *tickRun) resumeQueued() {
-	if r.records.fallback.inUse() {
+	if r.records.fallback.InUse() {
 		return
 	}
 	rows, _ := r.unwatched() // collectLost reports an error
@@ -39,7 +39,7 @@ func (r *tickRun) resumeQueued() {
 // would never run. A slot of a task that replaces its runs comes before the next attempt of an
 // older one.
 func (r *tickRun) startLongestWaiting() {
-	if r.records.fallback.inUse() {
+	if r.records.fallback.InUse() {
 		return
 	}
 	rows, _ := r.tick.Storage.DB.Runs().Waiting(context.Background()) // requests.startBackground reports an error
@@ -77,7 +77,7 @@ func (r *tickRun) collectLost() {
 		process.SweepCgroups()
 	}
 	rows, err := r.unwatched()
-	r.records.fallback.reportOrFallBack(err)
+	r.records.fallback.ReportOrFallBack(err)
 	var collecting sync.WaitGroup
 	places := make(chan struct{}, maxCollecting)
 	for _, row := range rows {
@@ -101,7 +101,7 @@ func (r *tickRun) collectLost() {
 // collect finishes a run that no process looks after, or resumes it if it waits.
 func (r *tickRun) collect(row state.Row) {
 	waiting, err := r.launcher.caller().Collect(row)
-	r.records.fallback.reportOrFallBack(err)
+	r.records.fallback.ReportOrFallBack(err)
 	if waiting != nil {
 		r.resume(*waiting)
 	}
@@ -118,7 +118,7 @@ func (r *tickRun) unwatched() ([]state.Row, error) {
 func (r *tickRun) resume(row state.Row) {
 	task := r.tick.taskOf(row)
 	if row.Stop != nil {
-		r.records.fallback.reportOrFallBack(r.launcher.caller().GiveUp(row))
+		r.records.fallback.ReportOrFallBack(r.launcher.caller().GiveUp(row))
 		return
 	}
 	if r.mustWait(row, task) {
@@ -174,8 +174,8 @@ func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
 		return false
 	}
 	return r.tick.isEarly(row.Wait.NotBefore) && !row.BeganAfter(clock.Now()) ||
-		r.admission.pauseOf(task, row.Wait.NotBefore) != "" ||
-		r.admission.maintenanceOf(task, r.tick.Minute) != ""
+		r.admission.PauseOf(task, row.Wait.NotBefore) != "" ||
+		r.admission.MaintenanceOf(task, r.tick.Minute) != ""
 }
 
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them
@@ -195,7 +195,7 @@ func (r *tickRun) reportEnded() {
 		}
 		err = errors.Join(err, rerr)
 	}
-	if err != nil && !r.records.fallback.inUse() { // else that was reported already
+	if err != nil && !r.records.fallback.InUse() { // else that was reported already
 		r.tick.Report.Problem("which runs have ended is not known: %v", err)
 	}
 }
@@ -214,13 +214,13 @@ func (r *tickRun) stopPaused() {
 		return
 	}
 	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
-	r.records.fallback.reportOrFallBack(err)
+	r.records.fallback.ReportOrFallBack(err)
 	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
 	if len(live) == 0 {
 		return
 	}
 	var stopping sync.WaitGroup
-	pauses, now := r.controls.current().Pauses, clock.Now()
+	pauses, now := r.controls.Current().Pauses, clock.Now()
 	for _, row := range live {
 		task := r.tick.Schedule.Task(row.Task)
 		if task == nil {

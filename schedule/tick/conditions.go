@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/admission"
 	"sched/schedule/tick/condition"
 )
 
@@ -99,7 +100,7 @@ func (c *conditions) ask(s *conditionalSlot) {
 	if ctx.Err() != nil {
 		return
 	}
-	if s.verdict.Skip, s.byPause = c.launcher.admission.refusal(s.slot); s.verdict.Skip == "" {
+	if s.verdict.Skip, s.byPause = c.launcher.admission.Refusal(s.slot); s.verdict.Skip == "" {
 		s.verdict = condition.Ask(ctx, s.slot.Task, c.launcher.tick.Host.Environ, run.TaskVariables(s.row))
 	}
 }
@@ -108,7 +109,7 @@ func (c *conditions) ask(s *conditionalSlot) {
 // The result failed says that the slot failed without a run.
 func (c *conditions) decide(s *conditionalSlot) (prepared *run.Prepared, failed bool) {
 	task := s.slot.Task
-	late := c.launcher.admission.tooLate(s.slot) // the commands may have taken long
+	late := c.launcher.admission.TooLate(s.slot) // the commands may have taken long
 	switch v := s.verdict; {
 	case v.Skip != "":
 		c.launcher.refuse(s.row, task, v.Skip, s.byPause)
@@ -116,7 +117,7 @@ func (c *conditions) decide(s *conditionalSlot) (prepared *run.Prepared, failed 
 		c.failBroken(s)
 		return nil, true
 	case s.ctx.Err() != nil:
-		c.launcher.skip(s.row, task, whyDone(s.ctx))
+		c.launcher.skip(s.row, task, admission.WhyDone(s.ctx))
 	case late != "":
 		c.launcher.skip(s.row, task, late)
 	default:

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/claims"
 )
 
 // A Preview is what a tick would do with one due task.
@@ -29,7 +30,7 @@ type Preview struct {
 func (t *Tick) DryRun() []Preview {
 	never := context.Background()
 	r := t.prepare(stopContexts{noNewStarts: never, terminate: never, kill: never})
-	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
+	r.controls.Source.ReadOnly, r.controls.Source.DB = true, nil
 	background, foreground := schedule.SplitBackground(t.dueSlots(t.Schedule.Due(t.Minute)))
 	p := previewer{launcher: r.launcher, live: t.lockHolders(), now: clock.Now()}
 	var previews []Preview
@@ -61,7 +62,7 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return skip(reason)
 	}
-	if pausedBy := p.launcher.admission.pausedBy(task, slot.At); pausedBy != "" {
+	if pausedBy := p.launcher.admission.PausedBy(task, slot.At); pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
 			return wait("it would wait for the end of a pause: " + pausedBy)
 		}
@@ -72,12 +73,12 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 		return wait("it would wait for its turn, behind slots that it missed")
 	}
 	err := p.lockError(slot)
-	refusal := refusalOf(task, err)
+	refusal := claims.RefusalOf(task, err)
 	switch {
-	case refusal.cause == storeUnknown && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
-		return wait(fmt.Sprintf("it would wait for the store: %v", refusal.err))
-	case refusal.cause != locksHeld || task.MaxWait == 0:
-		return skip(refusal.reason) // or it runs: the reason is empty
+	case refusal.Cause == claims.Unknown && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
+		return wait(fmt.Sprintf("it would wait for the store: %v", refusal.Err))
+	case refusal.Cause != claims.Held || task.MaxWait == 0:
+		return skip(refusal.Reason) // or it runs: the reason is empty
 	}
 	if already := p.launcher.waitsAlready(task); already != "" {
 		return skip(already)
@@ -86,13 +87,13 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 		isOurs := slices.ContainsFunc(p.live, func(row state.Row) bool { return row.ID == held.Holder.Run })
 		switch run.ReplacementOf(task, held.Holder, isOurs) {
 		case run.ReplacedHere:
-			return wait("it would end that run and take its place: " + refusal.reason)
+			return wait("it would end that run and take its place: " + refusal.Reason)
 		case run.ReplacedThere:
-			return skip(refusal.reason + run.OnlyThere(held.Holder, p.launcher.tick.Host.Server))
+			return skip(refusal.Reason + run.OnlyThere(held.Holder, p.launcher.tick.Host.Server))
 		}
 	}
-	longest := max(0, p.launcher.admission.latestStart(slot, p.now).Sub(p.now))
-	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.reason))
+	longest := max(0, p.launcher.admission.LatestStart(slot, p.now).Sub(p.now))
+	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.Reason))
 }
 
 // lockError returns the error that taking the locks of a slot would have at this moment, and takes
@@ -115,7 +116,7 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 	}
 	switch {
 	case claimed:
-		return notOursError{claimReason(slot.Task, holder), outcome.Elsewhere}
+		return claims.NotOursError{claims.ClaimReason(slot.Task, holder), outcome.Elsewhere}
 	case slot.Task.RunWhenStoreDown:
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/run"
+	"sched/schedule/tick/admission"
 )
 
 // A foregroundRunner runs the foreground slots of a tick, one after another.
@@ -129,7 +130,7 @@ func (t *Tick) awaitInstant(ctx context.Context, slot schedule.Slot) (reason str
 		case <-ctx.Done():
 		}
 	}
-	return whyDone(ctx)
+	return admission.WhyDone(ctx)
 }
 
 // isBehind reports whether the time of a slot has passed.

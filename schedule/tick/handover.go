@@ -6,7 +6,6 @@ import (
 
 	"sched/schedule/run"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // This file gives background runs to a supervisor, or runs them in this process if the database
@@ -112,12 +111,12 @@ func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 		return
 	}
 	l.failed.Store(true)
-	memory, fellBack := l.fallback.openFor(why)
+	storage, fellBack := l.fallback.OpenFor(why)
 	if !fellBack {
 		l.records.addEnded(p.FailBeforeStart(why, nil))
 		return
 	}
-	r, err := p.BeginIn(l.callerIn(memory))
+	r, err := p.BeginIn(l.callerIn(storage))
 	if err != nil {
 		l.records.addEnded(p.FailUnbegun(err))
 		return
@@ -129,9 +128,9 @@ func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 // has the run. If the state folder cannot be written, the run begins in memory.
 func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	r, err := p.Begin()
-	if memory, fellBack := l.fallback.openFor(err); fellBack {
+	if storage, fellBack := l.fallback.OpenFor(err); fellBack {
 		l.failed.Store(true)
-		r, err = p.BeginIn(l.callerIn(memory))
+		r, err = p.BeginIn(l.callerIn(storage))
 	}
 	switch {
 	case err == nil:
@@ -154,56 +153,4 @@ func (l *launcher) watchHere(r *run.Run) {
 		l.records.collect(row)
 		l.records.addEnded(row)
 	})
-}
-
-// A fallback is the storage that a tick uses when its own storage cannot be written, or belongs to
-// a newer sched: a database that ends with the tick, and the locks of the kernel as far as their
-// files can be opened. Safe for concurrent use.
-type fallback struct {
-	storage run.Storage // of the tick
-	problem func(format string, a ...any)
-
-	mu     sync.Mutex
-	memory *run.Storage // nil until it is needed
-}
-
-// openFor returns the storage in memory if err means that the storage of the tick cannot be
-// written. The first call opens it, and reports err. If even a database in memory cannot be opened,
-// openFor reports that, and returns false.
-func (f *fallback) openFor(err error) (run.Storage, bool) {
-	var newer *state.NewerError
-	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {
-		return run.Storage{}, false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.memory == nil {
-		db, memoryErr := state.OpenMemory()
-		if memoryErr != nil {
-			f.problem("the state folder cannot be written, and no database can be opened in memory: %v", memoryErr)
-			return run.Storage{}, false
-		}
-		f.storage.DB.ShortenWaits()
-		f.memory = &run.Storage{Dir: f.storage.Dir, DB: db, Store: f.storage.Store}
-		f.problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
-	}
-	return *f.memory, true
-}
-
-// reportOrFallBack reports an error. If the error says that the state folder cannot be written, the
-// tick goes on with a database in memory instead, which is reported once.
-func (f *fallback) reportOrFallBack(err error) {
-	if err == nil {
-		return
-	}
-	if _, fellBack := f.openFor(err); !fellBack {
-		f.problem("%v", err)
-	}
-}
-
-// inUse reports whether the storage in memory was needed.
-func (f *fallback) inUse() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.memory != nil
 }

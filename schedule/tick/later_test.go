@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/pause"
+	"sched/schedule/tick/admission"
 	"sched/testing/machine"
 )
 
@@ -64,7 +65,7 @@ func TestATickWaitsByTheClockOnTheWall(t *testing.T) {
 func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 	for want, cause := range map[string]error{
 		"sched run was stopped by SIGTERM": errors.New("by SIGTERM"),
-		"interrupted by ann on web-1":      interruption{pause.Interrupt{By: "ann", Server: "web-1"}},
+		"interrupted by ann on web-1":      admission.Interruption{Interrupt: pause.Interrupt{By: "ann", Server: "web-1"}},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		tick := &Tick{Minute: noon, Schedule: &schedule.Schedule{Location: time.UTC}}

@@ -11,13 +11,14 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"sched/schedule/tick/memory"
 )
 
 // records collects the rows of slots that have no run, for the history. Runs write their own rows.
 // Safe for concurrent use.
 type records struct {
 	tick     *Tick
-	fallback *fallback
+	fallback *memory.Fallback
 	db       *state.DB // of the tick
 
 	mu        sync.Mutex
@@ -41,7 +42,7 @@ func (r *records) addEnded(row state.Row) {
 	r.countOrCollect(row)
 	r.tick.Report.done(row)
 	isBad := row.Background && row.Outcome.Failure()
-	if isBad && r.tick.Report.Done != nil && !r.fallback.inUse() {
+	if isBad && r.tick.Report.Done != nil && !r.fallback.InUse() {
 		_, _ = r.db.Runs().ClaimReport(context.Background(), row.ID) // after an error it is reported twice
 	}
 }
@@ -89,7 +90,7 @@ func (r *records) flush() error {
 // flushQuietly is flush before something that takes long. Once the folder could not be written,
 // only writeAll tries again: a database that is locked would make each task wait.
 func (r *records) flushQuietly() {
-	if !r.fallback.inUse() {
+	if !r.fallback.InUse() {
 		_ = r.flush() // writeAll tries again, and reports an error
 	}
 }
@@ -123,7 +124,7 @@ func (r *records) writeAll(addedByLedger int) {
 // reportUnlessInMemory reports a problem with the database, unless the tick has taken one in memory
 // in its place, which is reported then.
 func (r *records) reportUnlessInMemory(format string, err error) {
-	if !r.fallback.inUse() {
+	if !r.fallback.InUse() {
 		r.tick.Report.Problem(format, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/claims"
 	"sched/schedule/tick/plan"
 )
 
@@ -101,8 +102,8 @@ func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
 // waitsForPause reports whether a request waits for the end of a pause or a maintenance
 // (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
 func (r requests) waitsForPause(row state.Row, task *schedule.Task) bool {
-	admission := r.launcher.admission
-	return admission.pauseOf(task, row.Slot) != "" || admission.maintenanceOf(task, r.tick.Minute) != ""
+	door := r.launcher.admission
+	return door.PauseOf(task, row.Slot) != "" || door.MaintenanceOf(task, r.tick.Minute) != ""
 }
 
 // begin begins the run of a request. While its mutex is held the request stays for a later tick.
@@ -116,17 +117,17 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	requested := *task // for its locks and its row; the snapshot has the task of the schedule
 	requested.OneServer, requested.Background = false, inBackground(row, task)
 	runRow := r.requestRow(row, &requested)
-	lock, refusal := r.launcher.locks.take(&runRow, schedule.Slot{Task: &requested, At: row.Slot})
-	mayQueue := refusal.cause == locksHeld && requested.Background && task.MaxWait > 0
+	lock, refusal := r.launcher.locks.Take(&runRow, schedule.Slot{Task: &requested, At: row.Slot})
+	mayQueue := refusal.Cause == claims.Held && requested.Background && task.MaxWait > 0
 	switch {
-	case refusal.cause == noRefusal: // it has the lock
+	case refusal.Cause == claims.None: // it has the lock
 	case mayQueue && r.launcher.waitsAlready(task) == "":
 		runRow.Wait, runRow.Attempt.Boot = waitOf(task), clock.BootID()
-	case refusal.cause == storeUnknown: // this was reported: the request waits until the store answers
-		r.launcher.locks.skippedUnknown.Store(true)
+	case refusal.Cause == claims.Unknown: // this was reported: the request waits until the store answers
+		r.launcher.locks.SkippedUnknown.Store(true)
 		return nil, false
 	default:
-		r.putBack(row, task, refusal.reason)
+		r.putBack(row, task, refusal.Reason)
 		return nil, false
 	}
 	begun, err := r.launcher.caller().Begin(runRow, task, lock)

@@ -51,7 +51,7 @@ func (r *tickRun) announce(ticking context.Context) {
 	if server := r.announcement(); !slices.Equal(server.Running, a.announced) {
 		a.tell(server)
 	}
-	if outage := r.locks.outage.Load(); outage != nil { // the tasks of this tick met it
+	if outage := r.locks.Outage.Load(); outage != nil { // the tasks of this tick met it
 		a.err = *outage
 	}
 	cluster.Note(r.tick.Storage.Dir, r.tick.Minute, a.findings, a.err)

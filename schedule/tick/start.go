@@ -14,6 +14,9 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/admission"
+	"sched/schedule/tick/claims"
+	"sched/schedule/tick/memory"
 	"sched/schedule/tick/plan"
 )
 
@@ -51,8 +54,8 @@ func (r *tickRun) startLater(ctx context.Context, slots []schedule.Slot) {
 type launcher struct {
 	tick      *Tick
 	stops     stopContexts
-	admission *admitter
-	locks     *locks
+	admission *admission.Door
+	locks     *claims.Locks
 	ledger    *plan.Ledger
 	records   *records
 	sender    *notify.Sender // of messages; nil until startSender
@@ -65,7 +68,7 @@ type launcher struct {
 	handedOverIDs sync.Map // of the runs that this tick hands over; the values mean nothing
 
 	// For a state folder that cannot be written.
-	fallback     *fallback
+	fallback     *memory.Fallback
 	inMemory     *state.Self // this tick in the database in memory; nil until that is used
 	openInMemory sync.Once
 	watchedHere  sync.WaitGroup // the background runs that this process watches itself
@@ -78,12 +81,12 @@ type launcher struct {
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (l *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 	l.prefetch(slots)
-	defer l.locks.releasePrefetched(slots)
+	defer l.locks.ReleasePrefetched(slots)
 	defer l.tick.Report.flush()
 	defer l.handOverBatch()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
-			l.skipAll(slots[i:], whyDone(ctx))
+			l.skipAll(slots[i:], admission.WhyDone(ctx))
 			return
 		}
 		if slot.Task.NeedsLocks() && l.tick.Storage.Store != nil { // the store may be slow
@@ -99,7 +102,7 @@ func (l *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 // there is nothing to begin: the slot was skipped or failed, or its run waits already.
 func (l *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 	row := l.newRow(slot)
-	if reason, byPause := l.admission.refusal(slot); reason != "" {
+	if reason, byPause := l.admission.Refusal(slot); reason != "" {
 		l.refuse(row, slot.Task, reason, byPause)
 		return nil, false
 	}
@@ -109,24 +112,24 @@ func (l *launcher) prepare(slot schedule.Slot) (*run.Prepared, bool) {
 // lockAndPrepare takes the lock of a slot that may start, and prepares its run. If the run has to
 // wait for the lock, it begins without it.
 func (l *launcher) lockAndPrepare(row state.Row, slot schedule.Slot) (*run.Prepared, bool) {
-	lock, refusal := l.locks.take(&row, slot)
-	if refusal.cause == storeUnknown && slot.Task.WaitWhenStoreDown && l.waitForStore(slot, refusal.err) {
+	lock, refusal := l.locks.Take(&row, slot)
+	if refusal.Cause == claims.Unknown && slot.Task.WaitWhenStoreDown && l.waitForStore(slot, refusal.Err) {
 		return nil, false
 	}
-	if refusal.cause == locksHeld && slot.Task.MaxWait > 0 && slot.Task.Background {
+	if refusal.Cause == claims.Held && slot.Task.MaxWait > 0 && slot.Task.Background {
 		if waiting, ok := l.beginWaiting(row, slot, refusal); ok {
 			l.handOverBegun(waiting)
 		}
 		return nil, false
 	}
-	if refusal.cause != noRefusal {
-		if refusal.cause == storeUnknown {
-			l.locks.skippedUnknown.Store(true)
-		} else if refusal.cause == locksHeld {
-			l.locks.skippedHeld.Store(true)
+	if refusal.Cause != claims.None {
+		if refusal.Cause == claims.Unknown {
+			l.locks.SkippedUnknown.Store(true)
+		} else if refusal.Cause == claims.Held {
+			l.locks.SkippedHeld.Store(true)
 		}
-		row.Kind = refusal.kind
-		l.skip(row, slot.Task, refusal.reason)
+		row.Kind = refusal.Kind
+		l.skip(row, slot.Task, refusal.Reason)
 		return nil, false
 	}
 	return l.prepareRun(row, slot.Task, lock)
@@ -135,17 +138,17 @@ func (l *launcher) lockAndPrepare(row state.Row, slot schedule.Slot) (*run.Prepa
 // beginWaiting begins the run of a slot whose mutex or seats other runs have: its supervisor waits
 // for them. While another run of the task waits already the slot is skipped, unless the task
 // catches up.
-func (l *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal lockRefusal) (*run.Run, bool) {
+func (l *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal claims.Refusal) (*run.Run, bool) {
 	if reason := l.waitsAlready(slot.Task); reason != "" && !slot.Task.CatchesUp {
 		l.skip(row, slot.Task, reason)
 		return nil, false
 	}
 	row.Wait, row.Attempt.Boot = waitOf(slot.Task), clock.BootID()
-	row.Wait.Until = l.admission.latestStart(slot, row.Wait.Since).UTC()
+	row.Wait.Until = l.admission.LatestStart(slot, row.Wait.Since).UTC()
 	begun, err := l.caller().Begin(row, slot.Task, nil)
 	if err != nil {
 		row.Wait = state.Wait{}
-		l.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", refusal.reason, err))
+		l.skip(row, slot.Task, fmt.Sprintf("%s; it cannot wait: %v", refusal.Reason, err))
 		return nil, false
 	}
 	return begun, true
@@ -202,14 +205,38 @@ func (l *launcher) refuse(row state.Row, task *schedule.Task, reason string, byP
 	l.skip(row, task, reason)
 }
 
+// prefetch has the store asked ahead for the slots of an instant for which that can be
+// (claims.Locks.Prefetch).
+func (l *launcher) prefetch(slots []schedule.Slot) {
+	var asks []claims.Ask
+	for _, slot := range slots {
+		if l.asksAhead(slot) {
+			asks = append(asks, claims.Ask{Slot: slot, Row: l.newRow(slot)})
+		}
+	}
+	l.locks.Prefetch(asks)
+}
+
+// asksAhead reports whether the store is to be asked ahead for a slot: not for slots that may not
+// start at this moment, and not for slots with condition commands, which are claimed after a yes.
+func (l *launcher) asksAhead(slot schedule.Slot) bool {
+	task := slot.Task
+	asks := task.OneServer || task.Background && task.HoldsWhileRunning()
+	if !asks || l.tick.Storage.Store == nil || len(task.ConditionCommands) > 0 || l.locks.PrefetchedRun(slot) != "" {
+		return false
+	}
+	reason, _ := l.admission.Refusal(slot)
+	return reason == ""
+}
+
 // prepareRun prepares the run of a slot whose lock is taken. It returns false if that failed. If
 // the state folder cannot be written, it prepares the run in the database in memory, and the tick
 // exits with a failure.
 func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Lock) (*run.Prepared, bool) {
 	p, err := l.caller().Prepare(row, task, lock)
-	if memory, fellBack := l.fallback.openFor(err); fellBack {
+	if storage, fellBack := l.fallback.OpenFor(err); fellBack {
 		l.failed.Store(true)
-		p, err = l.callerIn(memory).Prepare(row, task, lock)
+		p, err = l.callerIn(storage).Prepare(row, task, lock)
 	}
 	if err != nil {
 		l.failed.Store(true)
@@ -235,7 +262,7 @@ func (l *launcher) callerIn(storage run.Storage) run.Caller {
 		Self:      self,
 		Environ:   l.tick.Host.Environ,
 		Sender:    l.sender,
-		Leases:    &l.locks.leases,
+		Leases:    &l.locks.Leases,
 		Terminate: l.stops.terminate,
 	}
 }
@@ -258,8 +285,8 @@ func (t *Tick) rowOf(slot schedule.Slot) state.Row {
 // for the slot, the row has the id of that run.
 func (l *launcher) newRow(slot schedule.Slot) state.Row {
 	row := l.tick.rowOf(slot)
-	if p := l.locks.prefetched(slot); p != nil {
-		row.ID = p.row.ID
+	if id := l.locks.PrefetchedRun(slot); id != "" {
+		row.ID = id
 	}
 	if id, note := l.ledger.RunOf(slot); id != "" {
 		row.ID = id
@@ -294,8 +321,8 @@ func (l *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 		l.skipping <- struct{}{}
 		defer func() { <-l.skipping }()
 		settled, err := l.caller().Skip(row, task)
-		if memory, fellBack := l.fallback.openFor(err); fellBack {
-			if settled, err = l.callerIn(memory).Skip(row, task); err == nil {
+		if storage, fellBack := l.fallback.OpenFor(err); fellBack {
+			if settled, err = l.callerIn(storage).Skip(row, task); err == nil {
 				l.records.collect(settled)
 			}
 		}

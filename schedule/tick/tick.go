@@ -17,13 +17,15 @@ import (
 	"sync"
 	"time"
 
-	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/notify"
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick/admission"
+	"sched/schedule/tick/claims"
+	"sched/schedule/tick/memory"
 	"sched/schedule/tick/plan"
 	"sched/schedule/work"
 )
@@ -77,7 +79,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 1. The due slots. The supervisor starts beside that, and pauses are read.
 	due := t.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
-	waitForControls := r.controls.readAhead(len(due) > 0)
+	waitForControls := r.controls.ReadAhead(len(due) > 0)
 
 	// 2. The plan: one transaction writes down which slots this tick starts.
 	background, foreground := schedule.SplitBackground(r.planSlots(due))
@@ -147,8 +149,8 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.end()
 	return Result{
 		Failed:         runner.failed || r.launcher.failed.Load(),
-		SkippedUnknown: r.locks.skippedUnknown.Load(),
-		SkippedHeld:    r.locks.skippedHeld.Load(),
+		SkippedUnknown: r.locks.SkippedUnknown.Load(),
+		SkippedHeld:    r.locks.SkippedHeld.Load(),
 		Covered:        r.ledger.Covered,
 		CoveredBy:      r.ledger.CoveredBy,
 	}
@@ -168,9 +170,9 @@ type tickRun struct {
 	began       time.Time
 	nothingToDo bool        // nothing is due, and the database has no work for this tick
 	owner       *state.Self // this tick in the database
-	controls    *controlsCache
-	admission   *admitter
-	locks       *locks
+	controls    *admission.Controls
+	admission   *admission.Door
+	locks       *claims.Locks
 	ledger      *plan.Ledger
 	records     *records
 	launcher    *launcher
@@ -184,27 +186,36 @@ func (t *Tick) prepare(stops stopContexts) *tickRun {
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
-	memory := &fallback{storage: t.Storage, problem: t.Report.Problem}
-	r.controls = &controlsCache{
-		source: pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
-		report: t.Report,
+	inMemory := &memory.Fallback{Storage: t.Storage, Problem: t.Report.Problem}
+	r.controls = &admission.Controls{
+		Source:  pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
+		Problem: t.Report.Problem,
+		Detail:  t.Report.detail,
 	}
-	r.admission = &admitter{tick: t, controls: r.controls, maintenance: newMaintenance(t)}
+	r.admission = &admission.Door{
+		Schedule: t.Schedule,
+		Minute:   t.Minute,
+		Replay:   t.Replay,
+		Controls: r.controls,
+		Problem:  t.Report.Problem,
+	}
 	r.ledger = r.newLedger()
-	r.locks = &locks{
-		tick:        t,
-		fallback:    memory,
-		began:       r.began,
-		noNewStarts: stops.noNewStarts,
-		asking:      make(chan struct{}, mutex.MaxConcurrent),
-	}
-	r.records = &records{tick: t, db: t.Storage.DB, fallback: memory}
+	r.locks = claims.New(claims.Tick{
+		Storage:     t.Storage,
+		Fallback:    inMemory,
+		Server:      t.Host.Server,
+		Began:       r.began,
+		NoNewStarts: stops.noNewStarts,
+		Replay:      t.Replay,
+		Problem:     t.Report.Problem,
+	})
+	r.records = &records{tick: t, db: t.Storage.DB, fallback: inMemory}
 	r.launcher = &launcher{
 		tick:        t,
 		stops:       stops,
 		admission:   r.admission,
 		locks:       r.locks,
-		fallback:    memory,
+		fallback:    inMemory,
 		ledger:      r.ledger,
 		records:     r.records,
 		supervisors: t.supervisors(),
@@ -229,7 +240,7 @@ func (r *tickRun) newLedger() *plan.Ledger {
 		Minute:     r.tick.Minute,
 		Server:     r.tick.Host.Server,
 		Covers:     !r.tick.Replay && r.tick.Only == "",
-		ReadPauses: func() plan.Paused { return r.controls.readPauses(r.tick.Schedule.Location) },
+		ReadPauses: func() plan.Paused { return r.controls.ReadPauses(r.tick.Schedule.Location) },
 		Problem:    r.tick.Report.Problem,
 	}
 }
@@ -264,7 +275,7 @@ func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.tick.Work.Covered()
 	r.tick.settleCopied()
 	slots, err := plan.Open(r.ledger, due)
-	if _, fellBack := r.records.fallback.openFor(err); err != nil && !fellBack {
+	if _, fellBack := r.records.fallback.OpenFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("this minute is not accounted for: %v", err)
 	}
 	r.nothingToDo = r.ledger.Idle && len(slots) == 0
@@ -277,6 +288,36 @@ func (r *tickRun) skipExpired() {
 		row := skippedRow(r.launcher.newRow(expired.Slot), expired.Reason)
 		row.Kind = expired.Kind
 		r.launcher.fireSkip(row, expired.Slot.Task, func(state.Row) {})
+	}
+}
+
+// stay returns a context for the starts of slots that are due in later seconds of the minute. It is
+// done
+//
+//   - when noNewStarts is done,
+//   - or when somebody interrupts this tick. The tick looks for interrupts until end is called.
+//
+// If no slot is due in a later second, nobody looks for interrupts.
+func (r *tickRun) stay(slots []schedule.Slot) (staying context.Context, end func()) {
+	ctx := r.stops.noNewStarts
+	isLater := func(s schedule.Slot) bool { return s.At.After(r.tick.Minute) }
+	if !slices.ContainsFunc(slots, isLater) {
+		return ctx, func() {}
+	}
+	staying, interrupt := context.WithCancelCause(ctx)
+	watching, stopWatching := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer stopWatching()
+		age := func() time.Duration { return clock.Now().Sub(r.began) }
+		if i, ok := r.controls.Watch(watching, age); ok {
+			interrupt(admission.Interruption{Interrupt: i})
+		}
+	}()
+	return staying, func() {
+		stopWatching()
+		<-done
 	}
 }
 

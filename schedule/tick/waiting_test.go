@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sched/schedule/run"
+	"sched/schedule/tick/claims"
 )
 
 // A slot is skipped while another run of its task waits, whichever tick has begun that run.
@@ -19,7 +20,7 @@ func TestATickSeesAtOnceWhichRunsWait(t *testing.T) {
 	tick := w.tick().prepare(unstopped)
 	slots := w.schedule.Due(tick.tick.Minute)
 	begin := func(s *launcher, i int) *run.Run {
-		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], lockRefusal{cause: locksHeld, reason: "held"})
+		begun, ok := s.beginWaiting(s.newRow(slots[i]), slots[i], claims.Refusal{Cause: claims.Held, Reason: "held"})
 		if !ok {
 			t.Fatalf("%s does not wait", slots[i].Task.Name)
 		}
