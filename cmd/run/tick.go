@@ -76,7 +76,7 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 	}
 	writeMetrics(a, t, invalidExit != nil)
 	if text, hint := app.ZoneProblem(t.Schedule); text != "" {
-		t.ProblemHourly("zone-variable", "%s; %s", text, hint)
+		t.Report.Hourly(t.Storage.Dir, "zone-variable", "%s; %s", text, hint)
 	}
 	switch {
 	case stops.terminate.Err() != nil:
@@ -100,7 +100,7 @@ func writeMetrics(a *app.App, t *tick.Tick, invalid bool) {
 		return
 	}
 	if rival := view.RivalTextfile(s); rival != "" {
-		t.ProblemHourly("metrics", "the metrics are hidden: %s has a schedule of the same name, %s, "+
+		t.Report.Hourly(t.Storage.Dir, "metrics", "the metrics are hidden: %s has a schedule of the same name, %s, "+
 			"and the node exporter shows one of the two", rival, s.Name)
 	}
 	if err := view.WriteTextfile(s.Textfile, view.HealthOf(s, invalid, a.Now()).Metrics()); err != nil {

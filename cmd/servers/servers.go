@@ -16,7 +16,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
-	"sched/schedule/tick"
 	"sched/schedule/view"
 )
 
@@ -79,8 +78,8 @@ func printServers(a *app.App, servers []cluster.Server) {
 func warnOfServers(a *app.App, s *schedule.Schedule, servers []cluster.Server) {
 	ownZone := cluster.ZoneOf(s, a.Now().Year())
 	for _, server := range servers {
-		if server.Offset.Abs() > tick.MaxOffset {
-			a.Warn("the clock of %s is %s", server.Name, tick.OffsetText(server.Offset))
+		if server.Offset.Abs() > cluster.MaxOffset {
+			a.Warn("the clock of %s is %s", server.Name, cluster.OffsetText(server.Offset))
 		}
 		if server.SharedName {
 			a.Warn("more than one machine ticks under the name %s", server.Name)
@@ -105,7 +104,7 @@ func offsetText(a *app.App, offset time.Duration) string {
 	if offset.Round(time.Millisecond) < 0 {
 		text = "-" + humanize.Duration(-offset)
 	}
-	if offset.Abs() > tick.MaxOffset {
+	if offset.Abs() > cluster.MaxOffset {
 		text = a.Stdout().Paint(terminal.Caution, text+", off")
 	}
 	return text

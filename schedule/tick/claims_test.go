@@ -29,7 +29,7 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 		given := make(chan bool)
 		go func() {
 			tick.launcher.prefetch(slots)
-			tick.locks.ReleasePrefetched(slots)
+			tick.launcher.locks.ReleasePrefetched(slots)
 			close(given)
 		}()
 		select {
@@ -39,8 +39,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 		}
 	}
 	for _, slot := range slots[:2] {
-		row := tick.tick.rowOf(slot)
-		if lock, refusal := tick.locks.Take(&row, slot); lock == nil {
+		row := rowOf("here", slot)
+		if lock, refusal := tick.launcher.locks.Take(&row, slot); lock == nil {
 			t.Errorf("%s: %s", slot.Task.Name, refusal.Reason)
 		}
 	}
@@ -59,7 +59,7 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 	tick, slots := w.begin()
 	tick.launcher.prefetch(slots)
 	for i, want := range []bool{true, false, false, false} {
-		name, id := slots[i].Task.Name, tick.locks.PrefetchedRun(slots[i])
+		name, id := slots[i].Task.Name, tick.launcher.locks.PrefetchedRun(slots[i])
 		if want != (id != "") {
 			t.Errorf("%s is claimed ahead: %t", name, !want)
 		}
@@ -67,7 +67,7 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 			continue
 		}
 		taken := tick.launcher.newRow(slots[i])
-		if _, refusal := tick.locks.Take(&taken, slots[i]); refusal.Cause != claims.None {
+		if _, refusal := tick.launcher.locks.Take(&taken, slots[i]); refusal.Cause != claims.None {
 			t.Error(refusal.Reason)
 		}
 		known, err := w.storage.Store.Claims(t.Context(), slots[i].ClaimKey())
@@ -100,7 +100,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 			}
 		}
 	}
-	tick.locks.Storage.Store = claimCounter{tick.locks.Storage.Store, func() {
+	tick.launcher.locks.Storage.Store = claimCounter{tick.launcher.locks.Storage.Store, func() {
 		count(1)
 		<-full
 		count(-1)
@@ -113,7 +113,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 	}
 	for _, slot := range slots {
 		row := tick.launcher.newRow(slot)
-		tick.locks.Take(&row, slot)
+		tick.launcher.locks.Take(&row, slot)
 	}
 	if most > mutex.MaxConcurrent {
 		t.Errorf("%d were claimed at a time", most)

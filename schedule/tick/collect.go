@@ -15,20 +15,24 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about runs that other ticks have begun: runs that wait and whose time has come, runs
-// of processes that were killed, runs that have ended badly, and runs that a pause stops.
+// A collector looks after runs that other ticks have begun: runs that wait and whose time has come,
+// runs of processes that were killed, runs that have ended badly, and runs that a pause stops.
+type collector struct {
+	launcher *launcher
+	requests requests
+}
 
 // resumeQueued gives the runs that wait for their turn, and whose supervisor was killed, to the
 // supervisor of this tick, in their order. It comes before the slots of the minute, so that no slot
 // overtakes such a run.
-func (r *tickRun) resumeQueued() {
-	if r.records.fallback.InUse() {
+func (c collector) resumeQueued() {
+	if c.launcher.fallback.InUse() {
 		return
 	}
-	rows, _ := r.unwatched() // collectLost reports an error
+	rows, _ := c.unwatched() // collectLost reports an error
 	for _, row := range rows {
 		if row.Queued() {
-			r.resume(row)
+			c.resume(row)
 		}
 	}
 }
@@ -38,31 +42,20 @@ func (r *tickRun) resumeQueued() {
 // would take its own mutex each time, and a request for it, or the next attempt of another task,
 // would never run. A slot of a task that replaces its runs comes before the next attempt of an
 // older one.
-func (r *tickRun) startLongestWaiting() {
-	if r.records.fallback.InUse() {
+func (c collector) startLongestWaiting() {
+	if c.launcher.fallback.InUse() {
 		return
 	}
-	rows, _ := r.tick.Storage.DB.Runs().Waiting(context.Background()) // requests.startBackground reports an error
+	rows, _ := c.launcher.storage.DB.Runs().Waiting(context.Background()) // requests.startBackground reports an error
 	for _, row := range rows {
 		switch {
 		case row.Wait.Since.IsZero(): // it has not waited yet
-		case row.Deferred() && r.tick.taskOf(row).Replace:
+		case row.Deferred() && taskOf(c.launcher.schedule, row).Replace:
 		case row.Deferred():
-			r.resume(row)
+			c.resume(row)
 		case row.Requested():
-			r.requests.handOverAll([]state.Row{row})
+			c.requests.handOverAll([]state.Row{row})
 		}
-	}
-}
-
-// settleCopied ends the rows of a copied state folder whose runs belong to the folder that was
-// copied, before any other step of the tick could end their commands or fire their hooks. An error
-// is left to the plan, which meets it, too.
-func (t *Tick) settleCopied() {
-	rows, err := t.Storage.DB.Owners().SettleCopied(context.Background())
-	if err == nil && len(rows) > 0 {
-		const format = "%s is a copy of another state folder: what goes on there is left alone, and is over here (%s)"
-		t.Report.Problem(format, t.Storage.Dir, state.NamesOf(rows))
 	}
 }
 
@@ -71,88 +64,79 @@ const maxCollecting = 16
 
 // collectLost removes cgroups that dead runs left, finishes lost runs, goes on with the runs whose
 // deferred retry is due, and tries again to deliver the messages that wait in the outbox.
-func (r *tickRun) collectLost() {
+func (c collector) collectLost() {
 	needsCgroup := func(t *schedule.Task) bool { return t.Limits.NeedsCgroup() }
-	if slices.ContainsFunc(r.tick.Schedule.Tasks, needsCgroup) {
+	if slices.ContainsFunc(c.launcher.schedule.Tasks, needsCgroup) {
 		process.SweepCgroups()
 	}
-	rows, err := r.unwatched()
-	r.records.fallback.ReportOrFallBack(err)
+	rows, err := c.unwatched()
+	c.launcher.fallback.ReportOrFallBack(err)
 	var collecting sync.WaitGroup
 	places := make(chan struct{}, maxCollecting)
 	for _, row := range rows {
-		if _, handedOver := r.launcher.handedOverIDs.Load(row.ID); handedOver {
+		if _, handedOver := c.launcher.handedOverIDs.Load(row.ID); handedOver {
 			continue
 		}
 		if row.Queued() { // one after another: such runs keep their order
-			r.resume(row)
+			c.resume(row)
 			continue
 		}
 		places <- struct{}{}
 		collecting.Go(func() {
 			defer func() { <-places }()
-			r.collect(row)
+			c.collect(row)
 		})
 	}
 	collecting.Wait()
-	r.launcher.sender.SendWaiting()
+	c.launcher.sender.SendWaiting()
 }
 
 // collect finishes a run that no process looks after, or resumes it if it waits.
-func (r *tickRun) collect(row state.Row) {
-	waiting, err := r.launcher.caller().Collect(row)
-	r.records.fallback.ReportOrFallBack(err)
+func (c collector) collect(row state.Row) {
+	waiting, err := c.launcher.caller().Collect(row)
+	c.launcher.fallback.ReportOrFallBack(err)
 	if waiting != nil {
-		r.resume(*waiting)
+		c.resume(*waiting)
 	}
 }
 
 // unwatched returns the runs that no process looks after, in the order in which they wait.
-func (r *tickRun) unwatched() ([]state.Row, error) {
-	rows, err := r.launcher.caller().Unwatched(context.Background())
+func (c collector) unwatched() ([]state.Row, error) {
+	rows, err := c.launcher.caller().Unwatched(context.Background())
 	slices.SortFunc(rows, state.InOrder)
 	return rows, err
 }
 
 // resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
-func (r *tickRun) resume(row state.Row) {
-	task := r.tick.taskOf(row)
+func (c collector) resume(row state.Row) {
+	task := taskOf(c.launcher.schedule, row)
 	if row.Stop != nil {
-		r.records.fallback.ReportOrFallBack(r.launcher.caller().GiveUp(row))
+		c.launcher.fallback.ReportOrFallBack(c.launcher.caller().GiveUp(row))
 		return
 	}
-	if r.mustWait(row, task) {
+	if c.mustWait(row, task) {
 		return
 	}
-	begun, err := r.resumeNow(row)
+	begun, err := c.resumeNow(row)
 	if err != nil {
-		r.tick.Report.Problem("%s waits on: %v", task.Name, err)
+		c.launcher.report.Problem("%s waits on: %v", task.Name, err)
 		return
 	}
 	if begun != nil && !row.Queued() {
-		r.tick.Report.Started(begun.Row())
-		r.tick.Report.flush()
+		c.launcher.report.Started(begun.Row())
+		c.launcher.report.flush()
 	}
-}
-
-// taskOf returns the task of a row, or one with only its name if it is no longer in the schedule:
-// the run uses its snapshot.
-func (t *Tick) taskOf(row state.Row) *schedule.Task {
-	if task := t.Schedule.Task(row.Task); task != nil {
-		return task
-	}
-	return &schedule.Task{Name: row.Task, Mutex: row.Task}
 }
 
 // resumeNow gives a run that waits to the supervisor of this tick. The result is nil if the run
 // waits on, or if another process has it (run.Caller.Resume). After an error it waits on, too.
-func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
-	begun, err := r.launcher.caller().Resume(row)
+func (c collector) resumeNow(row state.Row) (*run.Run, error) {
+	begun, err := c.launcher.caller().Resume(row)
 	if begun == nil || err != nil {
 		return nil, err
 	}
-	r.launcher.handedOverIDs.Store(row.ID, true)
-	if err := r.launcher.supervisors.Give(begun); err != nil { // the run still belongs to this process
+	c.launcher.handedOverIDs.Store(row.ID, true)
+	if err := c.launcher.supervisors.Give(begun); err != nil { // the run still belongs to this process
 		begun.Leave()
 		return nil, err
 	}
@@ -166,79 +150,72 @@ func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
 //     has planned that time, so it no longer counts;
 //   - its task is paused, or in maintenance. For a run that waits for its turn, a pause counts when
 //     the turn comes.
-func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
+func (c collector) mustWait(row state.Row, task *schedule.Task) bool {
 	switch {
-	case r.stops.noNewStarts.Err() != nil, r.tick.Only != "" && r.tick.Only != task.Name:
+	case c.launcher.stops.noNewStarts.Err() != nil, c.launcher.moment.excludes(task.Name):
 		return true
 	case row.Queued():
 		return false
 	}
-	return r.tick.isEarly(row.Wait.NotBefore) && !row.BeganAfter(clock.Now()) ||
-		r.admission.PauseOf(task, row.Wait.NotBefore) != "" ||
-		r.admission.MaintenanceOf(task, r.tick.Minute) != ""
+	return c.launcher.moment.isEarly(row.Wait.NotBefore) && !row.BeganAfter(clock.Now()) ||
+		c.launcher.admission.PauseOf(task, row.Wait.NotBefore) != "" ||
+		c.launcher.admission.MaintenanceOf(task, c.launcher.moment.minute) != ""
 }
 
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them
 // (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this
 // tick handed over are for the next tick, however soon they end.
-func (r *tickRun) reportEnded() {
+func (c collector) reportEnded() {
 	ctx := context.Background()
-	rows, err := r.tick.Storage.DB.Runs().Unreported(ctx)
+	rows, err := c.launcher.storage.DB.Runs().Unreported(ctx)
 	for _, row := range rows {
-		if _, handedOver := r.launcher.handedOverIDs.Load(row.ID); handedOver {
+		if _, handedOver := c.launcher.handedOverIDs.Load(row.ID); handedOver {
 			continue
 		}
-		ours, rerr := r.tick.Storage.DB.Runs().ClaimReport(ctx, row.ID)
+		ours, rerr := c.launcher.storage.DB.Runs().ClaimReport(ctx, row.ID)
 		if ours {
-			row.Notes = r.records.notReported(row)
-			r.tick.Report.done(row)
+			row.Notes = c.launcher.records.notReported(row)
+			c.launcher.report.done(row)
 		}
 		err = errors.Join(err, rerr)
 	}
-	if err != nil && !r.records.fallback.InUse() { // else that was reported already
-		r.tick.Report.Problem("which runs have ended is not known: %v", err)
+	if err != nil && !c.launcher.fallback.InUse() { // else that was reported already
+		c.launcher.report.Problem("which runs have ended is not known: %v", err)
 	}
-}
-
-// isEarly reports whether a request or a deferred retry for the given time has to wait. A tick of a
-// minute that has not come (--at) does not make it start earlier
-// (docs/internals/decisions.md#requests-never-come-early).
-func (t *Tick) isEarly(at time.Time) bool {
-	return at.After(t.Minute) || t.Replay && at.After(clock.Now().Truncate(time.Minute))
 }
 
 // stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
 // tick during the pause does that, whatever became of the tick before.
-func (r *tickRun) stopPaused() {
-	if r.tick.Replay || r.tick.Only != "" {
+func (c collector) stopPaused() {
+	if c.launcher.moment.replay || c.launcher.moment.only != "" {
 		return
 	}
-	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
-	r.records.fallback.ReportOrFallBack(err)
+	live, _, err := c.launcher.storage.DB.LiveAndLost(context.Background())
+	c.launcher.fallback.ReportOrFallBack(err)
 	live = slices.DeleteFunc(live, func(row state.Row) bool { return row.Waits() || row.Test || row.Outcome != "" })
 	if len(live) == 0 {
 		return
 	}
 	var stopping sync.WaitGroup
-	pauses, now := r.controls.Current().Pauses, clock.Now()
+	pauses, now := c.launcher.admission.Controls.Current().Pauses, clock.Now()
 	for _, row := range live {
-		task := r.tick.Schedule.Task(row.Task)
+		task := c.launcher.schedule.Task(row.Task)
 		if task == nil {
 			continue
 		}
 		if p, ok := pauses.Stopping(task, now); ok && row.Started.Before(p.Since) {
-			stopping.Go(func() { r.stopForPause(row, p, now) })
+			stopping.Go(func() { c.stopForPause(row, p, now) })
 		}
 	}
 	stopping.Wait()
 }
 
 // stopForPause stops a run. A run that has ended meanwhile is no problem.
-func (r *tickRun) stopForPause(row state.Row, p pause.Pause, now time.Time) {
-	reason := "because it is " + p.Text(now, r.tick.Schedule.Location)
-	err := r.launcher.caller().StopForPause(row.ID, p.By, reason)
+func (c collector) stopForPause(row state.Row, p pause.Pause, now time.Time) {
+	reason := "because it is " + p.Text(now, c.launcher.schedule.Location)
+	err := c.launcher.caller().StopForPause(row.ID, p.By, reason)
 	isErr := func(ended error) bool { return errors.Is(err, ended) }
 	if err != nil && !slices.ContainsFunc([]error{run.ErrNotRunning, run.ErrVanished, state.ErrNotFound}, isErr) {
-		r.tick.Report.Problem("%s is not stopped: %v", row.Task, err)
+		c.launcher.report.Problem("%s is not stopped: %v", row.Task, err)
 	}
 }

@@ -101,7 +101,7 @@ func (c *conditions) ask(s *conditionalSlot) {
 		return
 	}
 	if s.verdict.Skip, s.byPause = c.launcher.admission.Refusal(s.slot); s.verdict.Skip == "" {
-		s.verdict = condition.Ask(ctx, s.slot.Task, c.launcher.tick.Host.Environ, run.TaskVariables(s.row))
+		s.verdict = condition.Ask(ctx, s.slot.Task, c.launcher.host.Environ, run.TaskVariables(s.row))
 	}
 }
 

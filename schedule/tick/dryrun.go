@@ -25,14 +25,11 @@ type Preview struct {
 	Waits  string // what it would wait for, as a run that has begun; empty when it would start at once
 }
 
-// DryRun returns the due tasks in the order in which they would start. It starts, locks and writes
-// nothing.
-func (t *Tick) DryRun() []Preview {
-	never := context.Background()
-	r := t.prepare(stopContexts{noNewStarts: never, terminate: never, kill: never})
-	r.controls.Source.ReadOnly, r.controls.Source.DB = true, nil
-	background, foreground := schedule.SplitBackground(t.dueSlots(t.Schedule.Due(t.Minute)))
-	p := previewer{launcher: r.launcher, live: t.lockHolders(), now: clock.Now()}
+// preview returns what a tick would do with the due slots.
+func preview(l *launcher, due []schedule.Slot) []Preview {
+	background, foreground := schedule.SplitBackground(due)
+	p := previewer{launcher: l, now: clock.Now()}
+	p.live = p.lockHolders()
 	var previews []Preview
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -40,7 +37,7 @@ func (t *Tick) DryRun() []Preview {
 		if !known {
 			i = len(previews)
 			index[slot.Task] = i
-			previews = append(previews, p.preview(slot))
+			previews = append(previews, p.slot(slot))
 		}
 		previews[i].Slots = append(previews[i].Slots, slot.At)
 	}
@@ -54,8 +51,8 @@ type previewer struct {
 	now      time.Time
 }
 
-// preview returns what the tick would do with a slot. The preview has no slots yet.
-func (p previewer) preview(slot schedule.Slot) Preview {
+// slot returns what the tick would do with a slot. The preview has no slots yet.
+func (p previewer) slot(slot schedule.Slot) Preview {
 	task := slot.Task
 	skip := func(reason string) Preview { return Preview{Task: task, Reason: reason} }
 	wait := func(waits string) Preview { return Preview{Task: task, Waits: waits} }
@@ -89,7 +86,7 @@ func (p previewer) preview(slot schedule.Slot) Preview {
 		case run.ReplacedHere:
 			return wait("it would end that run and take its place: " + refusal.Reason)
 		case run.ReplacedThere:
-			return skip(refusal.Reason + run.OnlyThere(held.Holder, p.launcher.tick.Host.Server))
+			return skip(refusal.Reason + run.OnlyThere(held.Holder, p.launcher.host.Server))
 		}
 	}
 	longest := max(0, p.launcher.admission.LatestStart(slot, p.now).Sub(p.now))
@@ -107,16 +104,16 @@ func (p previewer) lockError(slot schedule.Slot) error {
 
 // peekClaim returns the error that a claim of the slot would have at this moment.
 func (p previewer) peekClaim(slot schedule.Slot) error {
-	store, key := p.launcher.tick.Storage.Store, slot.ClaimKey()
-	holder, claimed, err := mutex.Files{Dir: p.launcher.tick.Storage.Locks()}.Claimed(key, slot.ClaimedUntil())
+	store, key := p.launcher.storage.Store, slot.ClaimKey()
+	holder, claimed, err := mutex.Files{Dir: p.launcher.storage.Locks()}.Claimed(key, slot.ClaimedUntil())
 	if !claimed && err == nil && store != nil {
-		var claims map[string]mutex.Holder
-		claims, err = store.Claims(context.Background(), key)
-		holder, claimed = claims[key]
+		var known map[string]mutex.Holder
+		known, err = store.Claims(context.Background(), key)
+		holder, claimed = known[key]
 	}
 	switch {
 	case claimed:
-		return claims.NotOursError{claims.ClaimReason(slot.Task, holder), outcome.Elsewhere}
+		return claims.NotOursError{Reason: claims.ClaimReason(slot.Task, holder), Kind: outcome.Elsewhere}
 	case slot.Task.RunWhenStoreDown:
 		return nil
 	}
@@ -126,11 +123,11 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 // peekLocks returns the error that taking the mutex and a seat of the task would have at this
 // moment. For a minute that has not come it returns nil: nobody knows who will have them by then.
 func (p previewer) peekLocks(task *schedule.Task) error {
-	if p.launcher.tick.Minute.After(p.now) {
+	if p.launcher.moment.minute.After(p.now) {
 		return nil
 	}
 	need := run.NeedOf(task)
-	held, err := p.launcher.tick.Storage.Holders(context.Background(), p.live, need)
+	held, err := p.launcher.storage.Holders(context.Background(), p.live, need)
 	mutexHolder, mutexHeld := held[need.Mutex]
 	seatHolders := need.SeatHolders(held)
 	switch {
@@ -147,15 +144,15 @@ func (p previewer) peekLocks(task *schedule.Task) error {
 // lockHolders returns the runs that may hold a mutex or a seat, as the database says: trying the
 // locks themselves would get in the way of a tick. If the database cannot be read, lockHolders
 // reports that, and the preview takes every mutex of this machine for free.
-func (t *Tick) lockHolders() []state.Row {
-	db, err := state.OpenRead(t.Storage.Dir, state.Patience)
+func (p previewer) lockHolders() []state.Row {
+	db, err := state.OpenRead(p.launcher.storage.Dir, state.Patience)
 	var rows []state.Row
 	if err == nil {
 		defer db.Close()
 		rows, _, err = db.LiveAndLost(context.Background())
 	}
 	if err != nil {
-		t.Report.Problem("which runs hold a mutex is not known: %v", err)
+		p.launcher.report.Problem("which runs hold a mutex is not known: %v", err)
 	}
 	return slices.DeleteFunc(rows, state.Row.Waits)
 }

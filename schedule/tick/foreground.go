@@ -2,19 +2,14 @@ package tick
 
 import (
 	"context"
-	"time"
 
 	"sched/schedule"
-	"sched/schedule/clock"
 	"sched/schedule/run"
-	"sched/schedule/tick/admission"
 )
 
 // A foregroundRunner runs the foreground slots of a tick, one after another.
 type foregroundRunner struct {
-	tick       *Tick
 	launcher   *launcher
-	records    *records
 	conditions *conditions
 	requests   requests
 	staying    context.Context // of tickRun.stay
@@ -23,27 +18,16 @@ type foregroundRunner struct {
 	unrecorded []*run.Run // whose ends could not be recorded
 }
 
-func (r *tickRun) foregroundRunner(staying context.Context) *foregroundRunner {
-	return &foregroundRunner{
-		tick:       r.tick,
-		launcher:   r.launcher,
-		records:    r.records,
-		conditions: r.conditions,
-		requests:   r.requests,
-		staying:    staying,
-	}
-}
-
 // run runs the slots in their order. It waits for slots of later seconds.
 func (f *foregroundRunner) run(slots []schedule.Slot) {
 	for i := range slots {
-		f.order.Reorder(slots, i, f.tick.isBehind)
+		f.order.Reorder(slots, i, f.launcher.moment.isBehind)
 		// A slot of a later second starts only while the tick stays: an interrupt ends that.
 		ctx := f.launcher.stops.noNewStarts
-		if slots[i].At.After(f.tick.Minute) {
+		if slots[i].At.After(f.launcher.moment.minute) {
 			ctx = f.staying
 		}
-		if reason := f.tick.awaitInstant(ctx, slots[i]); reason != "" {
+		if reason := f.launcher.moment.awaitInstant(ctx, slots[i]); reason != "" {
 			f.launcher.skipAll(slots[i:], reason)
 			return
 		}
@@ -88,50 +72,32 @@ func (f *foregroundRunner) start(prepared *run.Prepared, task *schedule.Task) {
 
 // execute runs a run that has begun to its end.
 func (f *foregroundRunner) execute(begun *run.Run) {
-	f.tick.Report.begun(begun.Row())
+	f.launcher.report.begun(begun.Row())
 	// The command may take hours: what is known is written, and the database is closed meanwhile.
-	f.records.flushQuietly()
-	f.tick.Storage.DB.CloseIfIdle(0)
+	f.launcher.records.flushQuietly()
+	f.launcher.storage.DB.CloseIfIdle(0)
 	row := begun.Execute(f.launcher.stops.terminate, f.launcher.stops.kill)
 	if begun.DB.InMemory() {
-		f.records.collect(row)
+		f.launcher.records.collect(row)
 	}
-	f.records.addEnded(row)
+	f.launcher.records.addEnded(row)
 	f.failed = f.failed || row.Outcome.Failure() || begun.EndUnrecorded()
 	if begun.EndUnrecorded() {
 		f.unrecorded = append(f.unrecorded, begun)
 	}
 }
 
+// runRequested runs the requested foreground runs, the longest waiting first.
+func (f *foregroundRunner) runRequested() {
+	waiting, _ := f.requests.waiting() // again: the tasks of the minute may have taken long
+	f.requests.beginAll(waiting, false, f.execute)
+}
+
 // recordEnds records the ends of runs that could not be recorded when they ended.
 func (f *foregroundRunner) recordEnds() {
 	for _, r := range f.unrecorded {
 		if r.RecordEndAgain() == nil {
-			f.tick.Report.Problem("run %s of %s is recorded now", r.Row().ID, r.Row().Task)
+			f.launcher.report.Problem("run %s of %s is recorded now", r.Row().ID, r.Row().Task)
 		}
 	}
 }
-
-// awaitInstant waits for the instant of a slot, and returns "". Otherwise it returns the reason why
-// the tick does not wait for it: ctx is done, or the clock was set back so far that this minute
-// lies ahead again and later ticks will have it.
-func (t *Tick) awaitInstant(ctx context.Context, slot schedule.Slot) (reason string) {
-	for ctx.Err() == nil {
-		now := clock.Now().Round(0) // by the wall clock alone
-		wait := slot.At.Sub(now)
-		switch {
-		case t.Replay || wait <= 0:
-			return ""
-		case wait > time.Minute:
-			return "the clock was set back to " + now.In(t.Schedule.Location).Format("2006-01-02 15:04:05")
-		}
-		select {
-		case <-clock.After(min(wait, clock.Recheck)):
-		case <-ctx.Done():
-		}
-	}
-	return admission.WhyDone(ctx)
-}
-
-// isBehind reports whether the time of a slot has passed.
-func (t *Tick) isBehind(slot schedule.Slot) bool { return !t.Replay && clock.Now().After(slot.At) }

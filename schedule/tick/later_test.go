@@ -42,7 +42,7 @@ func TestATickWaitsByTheClockOnTheWall(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			set := clockOf(t, minute.Add(time.Duration(tt.begin)*time.Second))
-			tick := &Tick{Minute: minute, Schedule: &schedule.Schedule{Location: time.UTC}}
+			tick := moment{minute: minute, zone: time.UTC}
 			reached := make(chan string)
 			begun := time.Now()
 			go func() { reached <- tick.awaitInstant(t.Context(), schedule.Slot{At: minute.Add(50 * time.Second)}) }()
@@ -68,7 +68,7 @@ func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 		"interrupted by ann on web-1":      admission.Interruption{Interrupt: pause.Interrupt{By: "ann", Server: "web-1"}},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		tick := &Tick{Minute: noon, Schedule: &schedule.Schedule{Location: time.UTC}}
+		tick := moment{minute: noon, zone: time.UTC}
 		time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })
 		if got := tick.awaitInstant(ctx, schedule.Slot{At: clock.Now().Add(50 * time.Second)}); got != want {
 			t.Errorf("%q, not %q", got, want)

@@ -39,16 +39,16 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		}
 		tick.run(slot)
 		if early {
-			tick.collectLost()
-			tick.records.writeAll(0)
+			tick.collector.collectLost()
+			tick.launcher.records.writeAll(0)
 		}
 	}
 	if dies() {
 		tick.die()
 		return
 	}
-	tick.collectLost()
-	tick.records.writeAll(0)
+	tick.collector.collectLost()
+	tick.launcher.records.writeAll(0)
 	if dies() {
 		tick.die()
 		return

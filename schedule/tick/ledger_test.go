@@ -68,26 +68,26 @@ func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) 
 func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
 	r := t.prepare(unstopped)
 	r.launcher.startSender(w.Context())
-	return ticking{r}, r.planSlots(t.dueSlots(t.Schedule.Due(t.Minute)))
+	return ticking{r}, r.planSlots(t.dueSlots())
 }
 
 // run runs a foreground slot as its tick would, and does not wait for its instant.
 func (t ticking) run(slot schedule.Slot) {
 	ctx := context.Background()
-	t.foregroundRunner(ctx).runSlot(ctx, slot)
+	(&foregroundRunner{launcher: t.launcher, conditions: t.conditions, requests: t.requests, staying: ctx}).runSlot(ctx, slot)
 }
 
 // end ends the tick with everything written down.
 func (t ticking) end() {
-	t.collectLost()
+	t.collector.collectLost()
 	t.launcher.sender.Wait(context.Background(), notify.Patience) // it looks at the clock, which the next tick sets
-	t.records.writeAll(0)
+	t.launcher.records.writeAll(0)
 	t.close()
 }
 
 // die closes what the kernel would close if the tick were killed now.
 func (t ticking) die() {
-	t.owner.Close()
+	t.launcher.self.Close()
 	t.tick.Storage.DB.Close()
 }
 
@@ -282,7 +282,7 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	}
 	row := skippedRow(tick.launcher.newRow(slots[0]), "for the test")
 	row.Snapshot = snapshot
-	own, err := tick.owner.Owned(t.Context())
+	own, err := tick.launcher.self.Owned(t.Context())
 	if err == nil {
 		err = own.Begin(t.Context(), row) // as run.Caller.Skip does
 	}
@@ -323,7 +323,7 @@ func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
 	tick, slots := w.begin()
 	for range 60 {
-		tick.launcher.skip(tick.tick.rowOf(slots[0]), slots[0].Task, "for the test")
+		tick.launcher.skip(rowOf("here", slots[0]), slots[0].Task, "for the test")
 	}
 	tick.launcher.hooks.Wait()
 	tick.end()

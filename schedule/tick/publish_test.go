@@ -65,7 +65,7 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 	expect := func(when string, want bool) {
 		t.Helper()
 		said = ""
-		if tick.ProblemHourly("clock", "off by %s", time.Minute); (said == "off by 1m0s") != want {
+		if tick.Report.Hourly(tick.Storage.Dir, "clock", "off by %s", time.Minute); (said == "off by 1m0s") != want {
 			t.Errorf("%s: %q", when, said)
 		}
 	}
@@ -85,19 +85,8 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 	expect("at once again after that", false)
 	setBack(-61 * time.Minute)
 	expect("after the clock was set back", true)
-	if tick.ProblemHourly("publish", "it is not published"); said != "it is not published" {
+	if tick.Report.Hourly(tick.Storage.Dir, "publish", "it is not published"); said != "it is not published" {
 		t.Error("another matter counts apart")
-	}
-}
-
-func TestOffsetText(t *testing.T) {
-	for offset, want := range map[time.Duration]string{
-		45400 * time.Millisecond: "45 s ahead of the store's",
-		-90 * time.Second:        "1 m 30 s behind the store's",
-	} {
-		if got := OffsetText(offset); got != want {
-			t.Errorf("%s: %s", fmt.Sprint(offset), got)
-		}
 	}
 }
 
@@ -124,7 +113,7 @@ func TestATickSaysThatItsServerIsNotAnnounced(t *testing.T) {
 	tick := w.tick()
 	var detail string
 	tick.Report.Detail = func(format string, args ...any) { detail = fmt.Sprintf(format, args...) }
-	(&announcer{tick: tick}).tell(cluster.Server{Name: "web-1"})
+	(&announcer{launcher: tick.prepare(unstopped).launcher}).tell(cluster.Server{Name: "web-1"})
 	if !strings.HasPrefix(detail, "this server is not announced: ") {
 		t.Errorf("the detail is %q", detail)
 	}

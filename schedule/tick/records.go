@@ -3,12 +3,16 @@ package tick
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"sched/mutex"
+	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
+	"sched/schedule/notify"
+	"sched/schedule/run"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/tick/memory"
@@ -17,9 +21,10 @@ import (
 // records collects the rows of slots that have no run, for the history. Runs write their own rows.
 // Safe for concurrent use.
 type records struct {
-	tick     *Tick
+	schedule *schedule.Schedule
+	storage  run.Storage
+	report   Report
 	fallback *memory.Fallback
-	db       *state.DB // of the tick
 
 	mu        sync.Mutex
 	collected []state.Row         // rows of slots without a run, and of runs in memory
@@ -40,10 +45,10 @@ func (r *records) collect(row state.Row) {
 // reports it. The next tick does not report a background run again.
 func (r *records) addEnded(row state.Row) {
 	r.countOrCollect(row)
-	r.tick.Report.done(row)
+	r.report.done(row)
 	isBad := row.Background && row.Outcome.Failure()
-	if isBad && r.tick.Report.Done != nil && !r.fallback.InUse() {
-		_, _ = r.db.Runs().ClaimReport(context.Background(), row.ID) // after an error it is reported twice
+	if isBad && r.report.Done != nil && !r.fallback.InUse() {
+		_, _ = r.storage.DB.Runs().ClaimReport(context.Background(), row.ID) // after an error it is reported twice
 	}
 }
 
@@ -76,7 +81,7 @@ func (r *records) flush() error {
 	collected := r.collected
 	r.collected = nil
 	r.mu.Unlock()
-	err := r.db.Runs().Record(context.Background(), collected, r.tick.Storage.Store != nil)
+	err := r.storage.DB.Runs().Record(context.Background(), collected, r.storage.Store != nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -104,7 +109,7 @@ func (r *records) writeAll(addedByLedger int) {
 	r.notes = nil
 	r.mu.Unlock()
 	if err == nil {
-		err = r.db.Runs().Note(context.Background(), notes)
+		err = r.storage.DB.Runs().Note(context.Background(), notes)
 	}
 	if err != nil {
 		for id, notesOfRun := range notes {
@@ -125,8 +130,31 @@ func (r *records) writeAll(addedByLedger int) {
 // in its place, which is reported then.
 func (r *records) reportUnlessInMemory(format string, err error) {
 	if !r.fallback.InUse() {
-		r.tick.Report.Problem(format, err)
+		r.report.Problem(format, err)
 	}
+}
+
+// reportUndelivered reports that a delivery failed, and what becomes of it. It notes both in the
+// row of the run.
+func (r *records) reportUndelivered(failed *notify.Delivery, err error, what string) {
+	r.report.Problem("%s: %s: %v; %s", failed.Message.Task, failed.Hook, err, what)
+	note := failed.Hook + ": " + err.Error() + "; " + what
+	r.note(failed.Run, note)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reported = append(r.reported, reportedNote{failed.Run, note})
+}
+
+// A reportedNote is a note of a run that this tick has reported already.
+type reportedNote struct{ run, note string }
+
+// notReported returns the notes of a run that this tick has not reported as problems.
+func (r *records) notReported(row state.Row) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(row.Notes), func(note string) bool {
+		return slices.Contains(r.reported, reportedNote{row.ID, note})
+	})
 }
 
 const (
@@ -137,15 +165,15 @@ const (
 // publish copies the runs that ended here to the store: the other servers find them there. If the
 // schedule has no store any more, the runs stop waiting. While the store fails they wait.
 func (r *records) publish() error {
-	if len(r.tick.Schedule.Store.Servers) == 0 {
-		return r.db.Runs().Unshare(context.Background())
+	if len(r.schedule.Store.Servers) == 0 {
+		return r.storage.DB.Runs().Unshare(context.Background())
 	}
-	if r.tick.Storage.Store == nil {
+	if r.storage.Store == nil {
 		return nil
 	}
-	err := publishRuns(context.Background(), r.db, r.tick.Storage.Store)
+	err := publishRuns(context.Background(), r.storage.DB, r.storage.Store)
 	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
-		r.tick.Report.detail("other servers are not told of the runs here: %v", err)
+		r.report.detail("other servers are not told of the runs here: %v", err)
 		return nil
 	}
 	return err
@@ -183,7 +211,7 @@ func publishRuns(ctx context.Context, db *state.DB, store mutex.Store) error {
 // remove the whole history.
 func (r *records) prune(added int) error {
 	ctx, now := context.Background(), clock.Now()
-	db, dir, history := r.db, r.tick.Storage.Dir, r.tick.Schedule.History
+	db, dir, history := r.storage.DB, r.storage.Dir, r.schedule.History
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
 	}
@@ -197,7 +225,7 @@ func (r *records) prune(added int) error {
 	}
 	err = errors.Join(err, staleErr)
 	if n := pruned.Unpublished; n > 0 {
-		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", n)
+		r.report.Problem("%d runs were too old to keep before other servers could be told of them", n)
 	}
 	if err == nil && !pruned.More {
 		err = errors.Join(checkPages(db), sweepOutputs(db, dir, now, history.Keep))

@@ -26,13 +26,13 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 	}
 	skipped := state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At,
 		Result: state.Result{Outcome: outcome.Skipped}}
-	tick.records.addEnded(skipped)
-	tick.records.note(skipped.ID, "it was told")
-	tick.records.writeAll(0)
+	tick.launcher.records.addEnded(skipped)
+	tick.launcher.records.note(skipped.ID, "it was told")
+	tick.launcher.records.writeAll(0)
 	if err := os.Remove(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	tick.records.writeAll(0)
+	tick.launcher.records.writeAll(0)
 
 	db, err := state.OpenRead(dir, state.Patience)
 	if err != nil {
@@ -51,11 +51,11 @@ func TestRowsThatWereWrittenEarlyCountAsAdded(t *testing.T) {
 - {name: t, cron: "* * * * *", command: "true"}
 `)
 	tick, slots := w.begin()
-	tick.records.addEnded(state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At,
+	tick.launcher.records.addEnded(state.Row{ID: outcome.NewID(), Task: "t", Slot: slots[0].At,
 		Result: state.Result{Outcome: outcome.Skipped}})
-	tick.records.flushQuietly()
-	if tick.records.added != 1 {
-		t.Errorf("%d rows count as added", tick.records.added)
+	tick.launcher.records.flushQuietly()
+	if tick.launcher.records.added != 1 {
+		t.Errorf("%d rows count as added", tick.launcher.records.added)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestHistoryThatCannotBePrunedIsNotCalledUnwritten(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "locks"), filepath.Join(dir, "away")); err != nil {
 		t.Fatal(err)
 	}
-	tick.records.writeAll(0)
+	tick.launcher.records.writeAll(0)
 	if said := strings.Join(w.said, "\n"); !strings.HasPrefix(said, "old runs are not removed: ") {
 		t.Error(said)
 	}

@@ -1,16 +1,10 @@
 package tick
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"sched/schedule"
-	"sched/schedule/clock"
-	"sched/schedule/notify"
-	"sched/schedule/overdue"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -79,102 +73,13 @@ func (r Report) detail(format string, a ...any) {
 // repeatAfter is how often a problem that goes on is reported.
 const repeatAfter = time.Hour
 
-// ProblemHourly reports a problem that goes on, at most once an hour. The parameter kind names the
-// problem.
-func (t *Tick) ProblemHourly(kind, format string, a ...any) {
-	path := filepath.Join(t.Storage.Dir, "told-"+kind)
+// Hourly reports a problem that goes on, at most once an hour. The parameter kind names the
+// problem, and dir is the state folder.
+func (r Report) Hourly(dir, kind, format string, a ...any) {
+	path := filepath.Join(dir, "told-"+kind)
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
 		return
 	}
 	_ = statedir.Replace(path, nil) // after an error the next tick reports the problem, too
-	t.Report.Problem(format, a...)
-}
-
-// startSender begins to deliver notifications beside everything else, so that no server that hangs
-// delays a task. When kill is done the undelivered ones are left to a later tick.
-func (l *launcher) startSender(kill context.Context) {
-	l.sender = notify.NewSender(kill, l.tick.Storage.DB, l.tick.Host.Environ)
-	l.sender.Undelivered = l.records.reportUndelivered
-	l.sender.Delivered = func(sent *notify.Delivery, target string) {
-		l.tick.Report.detail("%s: %s: sent %s", sent.Message.Task, sent.Hook, target)
-	}
-}
-
-// reportUndelivered reports that a delivery failed, and what becomes of it. It notes both in the
-// row of the run.
-func (r *records) reportUndelivered(failed *notify.Delivery, err error, what string) {
-	r.tick.Report.Problem("%s: %s: %v; %s", failed.Message.Task, failed.Hook, err, what)
-	note := failed.Hook + ": " + err.Error() + "; " + what
-	r.note(failed.Run, note)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reported = append(r.reported, reportedNote{failed.Run, note})
-}
-
-// A reportedNote is a note of a run that this tick has reported already.
-type reportedNote struct{ run, note string }
-
-// notReported returns the notes of a run that this tick has not reported as problems.
-func (r *records) notReported(row state.Row) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(row.Notes), func(note string) bool {
-		return slices.Contains(r.reported, reportedNote{row.ID, note})
-	})
-}
-
-// reportOverdue finds tasks that are overdue, reports each once, and fires their on_overdue hooks
-// beside everything else.
-func (r *tickRun) reportOverdue() {
-	watch := r.tick.newOverdueWatch()
-	if watch == nil {
-		return
-	}
-	live, err := r.liveRuns(watch.Tasks)
-	if err != nil {
-		return // collectLost reports it; without the live runs what takes too long would look over
-	}
-	began, unreported, err := watch.Look(live)
-	if err != nil {
-		r.tick.ProblemHourly("overdue", "whether a task is overdue is not known: %v", err)
-	}
-	for _, incident := range began {
-		r.tick.Report.Problem("%s is overdue: %s", incident.Task, incident.Text(incident.Found))
-	}
-	for _, incident := range unreported {
-		task := r.tick.Schedule.Task(incident.Task)
-		r.launcher.hooks.Go(func() {
-			notes, err := watch.Report(r.launcher.caller(), task, incident)
-			for _, note := range notes {
-				r.tick.Report.Problem("%s: %s", incident.Task, note)
-			}
-			if err != nil {
-				r.tick.Report.Problem("that %s is overdue is told later: %v", incident.Task, err)
-			}
-		})
-	}
-}
-
-// newOverdueWatch returns the watch that looks for tasks that are overdue. It returns nil if
-// nothing is expected of any task, and for ticks with --at or --only.
-func (t *Tick) newOverdueWatch() *overdue.Watch {
-	tasks := t.Schedule.Expecting()
-	if len(tasks) == 0 || t.Replay || t.Only != "" {
-		return nil
-	}
-	watch := &overdue.Watch{DB: t.Storage.DB, Tasks: tasks, Server: t.Host.Server, Now: clock.Now}
-	if t.Storage.Store != nil {
-		watch.Elsewhere = overdue.Elsewhere(t.Storage.Store, t.Host.Server)
-	}
-	return watch
-}
-
-// liveRuns returns the runs that live, if a task has a bound for how long a run may take.
-func (r *tickRun) liveRuns(tasks []*schedule.Task) ([]state.Row, error) {
-	isBounded := func(t *schedule.Task) bool { return t.Expect.Within > 0 }
-	if r.nothingToDo || !slices.ContainsFunc(tasks, isBounded) {
-		return nil, nil
-	}
-	live, _, err := r.tick.Storage.DB.LiveAndLost(context.Background())
-	return live, err
+	r.Problem(format, a...)
 }

@@ -17,13 +17,12 @@ import (
 
 // requests answers what people asked for with trigger and retry.
 type requests struct {
-	tick     *Tick
 	launcher *launcher
 }
 
 // waiting returns the requests that wait, the longest waiting first.
 func (r requests) waiting() ([]state.Row, error) {
-	rows, err := r.tick.Storage.DB.Runs().Waiting(context.Background())
+	rows, err := r.launcher.storage.DB.Runs().Waiting(context.Background())
 	return slices.DeleteFunc(rows, func(row state.Row) bool { return !row.Requested() }), err
 }
 
@@ -40,19 +39,13 @@ func (r requests) startAtOnce() {
 func (r requests) startBackground() {
 	waiting, err := r.waiting()
 	if err != nil && !state.Unwritable(err) { // the write of the history reports that
-		r.tick.Report.Problem("what was asked for cannot be read: %v", err)
+		r.launcher.report.Problem("what was asked for cannot be read: %v", err)
 	}
 	r.handOverAll(waiting)
 }
 
 func (r requests) handOverAll(waiting []state.Row) {
 	r.beginAll(waiting, true, r.launcher.handOverBegun)
-}
-
-// runRequested runs the requested foreground runs, the longest waiting first.
-func (f *foregroundRunner) runRequested() {
-	waiting, _ := f.requests.waiting() // again: the tasks of the minute may have taken long
-	f.requests.beginAll(waiting, false, f.execute)
 }
 
 // inBackground reports whether a requested run does not wait for its turn in the foreground: no
@@ -69,11 +62,11 @@ func (r requests) beginAll(waiting []state.Row, background bool, start func(*run
 		if r.launcher.stops.noNewStarts.Err() != nil {
 			return
 		}
-		isEarly := !startsAtOnce(row) && r.tick.isEarly(row.Wait.NotBefore)
-		if isEarly || r.tick.Only != "" && r.tick.Only != row.Task {
+		isEarly := !startsAtOnce(row) && r.launcher.moment.isEarly(row.Wait.NotBefore)
+		if isEarly || r.launcher.moment.excludes(row.Task) {
 			continue
 		}
-		task := r.tick.Schedule.Task(row.Task)
+		task := r.launcher.schedule.Task(row.Task)
 		if reason := r.neverRuns(row, task); reason != "" {
 			r.refuse(row, reason)
 		} else if inBackground(row, task) == background && !r.waitsForPause(row, task) {
@@ -87,8 +80,8 @@ func (r requests) beginAll(waiting []state.Row, background bool, start func(*run
 // neverRuns returns why a request can never run now that the schedule has changed; "" if it can.
 // The task is nil if the schedule has it no longer.
 func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
-	if task == nil || !r.tick.Schedule.Active(task) {
-		return "it is " + plan.WhyGone(r.tick.Schedule, row.Task)
+	if task == nil || !r.launcher.schedule.Active(task) {
+		return "it is " + plan.WhyGone(r.launcher.schedule, row.Task)
 	}
 	if task.Lacks != "" {
 		return task.Lacks + " (for ticks)"
@@ -103,14 +96,14 @@ func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
 // (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
 func (r requests) waitsForPause(row state.Row, task *schedule.Task) bool {
 	door := r.launcher.admission
-	return door.PauseOf(task, row.Slot) != "" || door.MaintenanceOf(task, r.tick.Minute) != ""
+	return door.PauseOf(task, row.Slot) != "" || door.MaintenanceOf(task, r.launcher.moment.minute) != ""
 }
 
 // begin begins the run of a request. While its mutex is held the request stays for a later tick.
 // Neither the task's conditions nor one_server count: a person asked for the run, and on this
 // server (docs/internals/decisions.md#a-request-overrides-conditions-not-the-mutex).
 func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
-	current, err := r.tick.Storage.DB.Runs().Row(context.Background(), row.ID)
+	current, err := r.launcher.storage.DB.Runs().Row(context.Background(), row.ID)
 	if err != nil || !current.Requested() {
 		return nil, false // another process has answered it: this one must not take its mutex, even for a moment
 	}
@@ -135,7 +128,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 		return begun, true
 	}
 	if !isStale(err) { // else another tick has begun the run
-		r.tick.Report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
+		r.launcher.report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
 	}
 	if lock != nil {
 		lock.Release(context.Background())
@@ -149,8 +142,8 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 	switch {
 	case row.Wait.Since.IsZero():
 		row.Wait.For, row.Wait.Since = state.ForMutex, now
-		if err := r.tick.Storage.DB.Runs().WaitOn(context.Background(), row.ID, row.Wait, reason); err != nil {
-			r.tick.Report.Problem("%s waits on: %v", row.Task, err)
+		if err := r.launcher.storage.DB.Runs().WaitOn(context.Background(), row.ID, row.Wait, reason); err != nil {
+			r.launcher.report.Problem("%s waits on: %v", row.Task, err)
 		}
 	case clock.Now().Sub(row.Wait.Since) >= run.MaxHeld:
 		r.refuse(row, fmt.Sprintf("it waited for %.0f hours: %s", run.MaxHeld.Hours(), reason))
@@ -159,7 +152,7 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 
 // refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
-	task := r.tick.taskOf(row)
+	task := taskOf(r.launcher.schedule, row)
 	runRow := r.requestRow(row, task)
 	if task.Lacks != "" {
 		runRow.Kind = outcome.Lacking
@@ -170,9 +163,9 @@ func (r requests) refuse(row state.Row, reason string) {
 	}
 	runRow = skippedRow(runRow, reason)
 	result := state.Result{Outcome: outcome.Skipped, Kind: runRow.Kind, Reason: reason, Ended: runRow.Ended}
-	settled, err := r.tick.Storage.DB.Runs().Settle(context.Background(), row.ID, result)
+	settled, err := r.launcher.storage.DB.Runs().Settle(context.Background(), row.ID, result)
 	if err != nil {
-		r.tick.Report.Problem("%s waits on: %v", row.Task, err)
+		r.launcher.report.Problem("%s waits on: %v", row.Task, err)
 	} else if settled {
 		r.launcher.skip(runRow, task, reason) // to report it: the history has the row already
 	}
@@ -180,7 +173,7 @@ func (r requests) refuse(row state.Row, reason string) {
 
 // requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
-	runRow := r.tick.rowOf(schedule.Slot{Task: task, At: row.CommandSlot()})
+	runRow := rowOf(r.launcher.host.Server, schedule.Slot{Task: task, At: row.CommandSlot()})
 	runRow.ID, runRow.Slot, runRow.Repeats = row.ID, row.Slot, row.Repeats
 	runRow.Origin, runRow.Cause = row.Origin, row.Cause
 	runRow.NoChain, runRow.Params = row.NoChain, row.Params

@@ -13,6 +13,8 @@ package tick
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/notify"
+	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -49,14 +52,6 @@ type Tick struct {
 	handover *run.Supervisors // nil until supervisors is called
 }
 
-// A Host is the machine and the program that a tick runs on.
-type Host struct {
-	Server  string   // the name of this machine
-	Version string   // of sched
-	Self    string   // the path of sched, for the supervisors
-	Environ []string // of the caller
-}
-
 // A Result is what the exit code of a tick depends on
 // (docs/internals/decisions.md#a-tick-that-skipped-because-the-store-was-down-exits-with-1).
 type Result struct {
@@ -72,14 +67,17 @@ type Result struct {
 // background tasks were handed over. When noNewStarts is done it starts no other task; when
 // terminate is done it stops the running one, and when kill is done too it kills it.
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
-	t.checkLabels()
+	if wrong := t.Schedule.Machine.Wrong; wrong != "" { // tasks that ask for such a label do not run here
+		const format = "the labels of this machine, for which tasks ask in servers: %s"
+		t.Report.Hourly(t.Storage.Dir, "labels", format, wrong)
+	}
 	r := t.prepare(stopContexts{noNewStarts, terminate, kill})
 	defer t.Storage.DB.Close()
 
 	// 1. The due slots. The supervisor starts beside that, and pauses are read.
-	due := t.dueSlots(t.Schedule.Due(t.Minute))
+	due := t.dueSlots()
 	t.startSupervisor(due)
-	waitForControls := r.controls.ReadAhead(len(due) > 0)
+	waitForControls := r.launcher.admission.Controls.ReadAhead(len(due) > 0)
 
 	// 2. The plan: one transaction writes down which slots this tick starts.
 	background, foreground := schedule.SplitBackground(r.planSlots(due))
@@ -91,25 +89,11 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// 4. Other servers are told that this one lives, while the tick goes on.
 	endAnnouncing := r.beginAnnouncing()
 
-	// 5. Background tasks start first, so that no foreground task delays them. A run that has
-	// waited for its mutex comes before them.
+	// 5. Background tasks start first, so that no foreground task delays them.
+	// 6. Runs that somebody has asked for, in the background.
 	now, later := schedule.SplitAfter(background, t.Minute)
 	staying, endStay := r.stay(slices.Concat(later, foreground))
-	soon, _ := schedule.SplitAfter(foreground, t.Minute)
-	r.launcher.prefetch(soon)
-	if !r.nothingToDo {
-		r.resumeQueued()
-		if len(now) > 0 {
-			r.startLongestWaiting()
-		}
-	}
-	r.startBackground(noNewStarts, now)
-
-	// 6. Runs that somebody has asked for, in the background.
-	if !r.nothingToDo {
-		r.requests.startBackground()
-	}
-	r.records.flushQuietly()
+	r.startNow(now, foreground)
 
 	// 7. Background tasks of later seconds of this minute start on time while foreground tasks run.
 	var laterStarts sync.WaitGroup
@@ -118,21 +102,11 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		r.conditions.background.Wait()
 	})
 
-	// 8. Runs that a pause ends are stopped, the runs of dead processes are finished, and overdue
-	// tasks are reported.
-	var beside sync.WaitGroup
-	if !r.nothingToDo {
-		beside.Go(r.stopPaused)
-	}
-	beside.Go(func() {
-		if !r.nothingToDo {
-			r.collectLost()
-		}
-		r.reportOverdue()
-	})
+	// 8. The tick looks after the runs of other ticks.
+	waitForOthers := r.lookAfterOthers()
 
 	// 9. Foreground tasks run one after another, then the runs that somebody has asked for.
-	runner := r.foregroundRunner(staying)
+	runner := &foregroundRunner{launcher: r.launcher, conditions: r.conditions, requests: r.requests, staying: staying}
 	runner.run(foreground)
 	if !r.nothingToDo && staying.Err() == nil { // else the next tick answers requests
 		runner.runRequested()
@@ -142,107 +116,112 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	runner.recordEnds()
 
 	// 10. The end: the tick waits for steps 4 and 8, and for messages, and prunes the database.
-	beside.Wait()
+	waitForOthers()
 	r.launcher.supervisors.Close()
 	endAnnouncing()
 	waitForControls()
 	r.end()
-	return Result{
-		Failed:         runner.failed || r.launcher.failed.Load(),
-		SkippedUnknown: r.locks.SkippedUnknown.Load(),
-		SkippedHeld:    r.locks.SkippedHeld.Load(),
-		Covered:        r.ledger.Covered,
-		CoveredBy:      r.ledger.CoveredBy,
-	}
+	return r.result(runner.failed)
 }
 
-// stopContexts are the three ways to stop a tick, each stronger than the one before.
-type stopContexts struct {
-	noNewStarts context.Context // when it is done, the tick starts no other task
-	terminate   context.Context // when it is done, the tick stops the running tasks that it watches
-	kill        context.Context // when it is done, the tick kills them
+// A TestRun is a run of a task that stands for no slot of its schedule.
+type TestRun struct {
+	Task   *schedule.Task
+	Params map[string]string
+	Origin string    // who asked for the run
+	Output io.Writer // gets the output of the run as it comes
 }
 
-// A tickRun is a tick while it runs.
-type tickRun struct {
-	tick        *Tick
-	stops       stopContexts
-	began       time.Time
-	nothingToDo bool        // nothing is due, and the database has no work for this tick
-	owner       *state.Self // this tick in the database
-	controls    *admission.Controls
-	admission   *admission.Door
-	locks       *claims.Locks
-	ledger      *plan.Ledger
-	records     *records
-	launcher    *launcher
-	conditions  *conditions
-	requests    requests
+// FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended
+// now with the code (nil: 0).
+func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (state.Row, error) {
+	caller := run.NewCaller(t.Storage, state.Tick, t.Host.Environ)
+	defer caller.Self.Close()
+	return caller.FinishUnrecorded(rowOf(t.Host.Server, schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
-// prepare returns the tick before it has done anything.
-func (t *Tick) prepare(stops stopContexts) *tickRun {
-	r := &tickRun{tick: t, stops: stops, began: t.Began, owner: t.Storage.DB.Self(state.Tick)}
-	if r.began.IsZero() {
-		r.began = clock.Now()
+// AnswerTriggered starts the runs that are to start at once, in the background, and nothing else.
+// Runs that may not start yet are left to ticks. When noNewStarts is done it starts no more runs.
+func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
+	go t.supervisors().StartAhead(t.Storage)
+	r := t.prepare(stopContexts{noNewStarts, noNewStarts, kill})
+	defer r.close()
+	r.launcher.startSender(kill)
+	r.requests.startAtOnce()
+	r.launcher.supervisors.Close()
+	r.launcher.hooks.Wait()
+	r.launcher.sender.Wait(noNewStarts, notify.Patience)
+	r.launcher.records.writeAll(0)
+}
+
+// Collect finishes lost runs, and reports them and the background runs that failed, unless a tick
+// has reported them. The next tick would do the same. It starts no run, and waits for no message.
+func (t *Tick) Collect() {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := t.prepare(stopContexts{noNewStarts: done, terminate: context.Background(), kill: done})
+	defer r.close()
+	r.launcher.startSender(done)
+	r.collector.collectLost()
+	r.launcher.supervisors.Close()
+	r.launcher.records.writeAll(0)
+	r.collector.reportEnded()
+}
+
+// Test runs a task now, whatever its schedule and its conditions. If the mutex is held, nothing
+// runs, and the row has the outcome skipped. When terminate is done, the command is stopped. When
+// kill is done, it is killed.
+func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, error) {
+	r := t.prepare(stopContexts{terminate, terminate, kill})
+	defer r.close()
+	task := *test.Task
+	// The person who tests the task sees that it fails: no pause is needed.
+	task.OneServer, task.Background, task.PauseAfter = false, false, 0
+	slot := schedule.Slot{Task: &task, At: t.Minute}
+	row := rowOf(t.Host.Server, slot)
+	row.Origin, row.Params, row.Test = test.Origin, test.Params, true
+	lock, refusal := r.launcher.locks.Take(&row, slot)
+	if refusal.Cause != claims.None {
+		row.Outcome, row.Reason, row.Ended = outcome.Skipped, refusal.Reason, clock.Now()
+		return row, nil
 	}
-	inMemory := &memory.Fallback{Storage: t.Storage, Problem: t.Report.Problem}
-	r.controls = &admission.Controls{
-		Source:  pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
-		Problem: t.Report.Problem,
-		Detail:  t.Report.detail,
+	r.launcher.startSender(kill)
+	begun, err := r.launcher.caller().Begin(row, &task, lock)
+	if err != nil {
+		if lock != nil {
+			lock.Release(context.Background())
+		}
+		return row, fmt.Errorf("cannot begin: %w", err)
 	}
-	r.admission = &admission.Door{
-		Schedule: t.Schedule,
-		Minute:   t.Minute,
-		Replay:   t.Replay,
-		Controls: r.controls,
-		Problem:  t.Report.Problem,
-	}
-	r.ledger = r.newLedger()
-	r.locks = claims.New(claims.Tick{
-		Storage:     t.Storage,
-		Fallback:    inMemory,
-		Server:      t.Host.Server,
-		Began:       r.began,
-		NoNewStarts: stops.noNewStarts,
-		Replay:      t.Replay,
-		Problem:     t.Report.Problem,
+	t.Report.begun(begun.Row())
+	var following sync.WaitGroup
+	ended := make(chan struct{})
+	following.Go(func() { follow(begun.Row().Output, test.Output, ended) })
+	row = begun.ExecuteThen(terminate, kill, func() {
+		close(ended)
+		following.Wait()
 	})
-	r.records = &records{tick: t, db: t.Storage.DB, fallback: inMemory}
-	r.launcher = &launcher{
-		tick:        t,
-		stops:       stops,
-		admission:   r.admission,
-		locks:       r.locks,
-		fallback:    inMemory,
-		ledger:      r.ledger,
-		records:     r.records,
-		supervisors: t.supervisors(),
-		self:        r.owner,
-		skipping:    make(chan struct{}, maxSkipping),
-	}
-	r.conditions = newConditions(r.launcher)
-	r.requests = requests{tick: t, launcher: r.launcher}
-	return r
+	r.launcher.sender.Wait(terminate, notify.Patience)
+	r.launcher.records.writeAll(0)
+	return row, nil
 }
 
-// newLedger returns the ledger of this tick.
-func (r *tickRun) newLedger() *plan.Ledger {
-	return &plan.Ledger{
-		Schedule:   r.tick.Schedule,
-		Valid:      r.tick.Valid,
-		Parse:      r.tick.Parse,
-		Dir:        r.tick.Storage.Dir,
-		DB:         r.tick.Storage.DB,
-		Self:       r.owner,
-		Shared:     r.tick.Storage.Store != nil,
-		Minute:     r.tick.Minute,
-		Server:     r.tick.Host.Server,
-		Covers:     !r.tick.Replay && r.tick.Only == "",
-		ReadPauses: func() plan.Paused { return r.controls.ReadPauses(r.tick.Schedule.Location) },
-		Problem:    r.tick.Report.Problem,
-	}
+// DryRun returns the due tasks in the order in which they would start. It starts, locks and writes
+// nothing.
+func (t *Tick) DryRun() []Preview {
+	never := context.Background()
+	r := t.prepare(stopContexts{noNewStarts: never, terminate: never, kill: never})
+	source := &r.launcher.admission.Controls.Source
+	source.ReadOnly, source.DB = true, nil
+	return preview(r.launcher, t.dueSlots())
+}
+
+// dueSlots returns the slots of the minute that this tick does not leave alone.
+func (t *Tick) dueSlots() []schedule.Slot {
+	return slices.DeleteFunc(t.Schedule.Due(t.Minute), func(s schedule.Slot) bool {
+		isOther := t.Only != "" && s.Task.Name != t.Only
+		return isOther || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
+	})
 }
 
 // supervisors returns what gives the background runs of this tick to supervisors.
@@ -255,7 +234,7 @@ func (t *Tick) supervisors() *run.Supervisors {
 
 // StartAhead starts the supervisor of a tick whose minute begins in a moment, if background tasks
 // will be due. The caller must call Run afterwards, or Withdraw.
-func (t *Tick) StartAhead() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute))) }
+func (t *Tick) StartAhead() { t.startSupervisor(t.dueSlots()) }
 
 // Withdraw ends a tick that will not run.
 func (t *Tick) Withdraw() { t.supervisors().Close() }
@@ -268,26 +247,129 @@ func (t *Tick) startSupervisor(due []schedule.Slot) {
 	}
 }
 
+// A tickRun is a tick while it runs.
+type tickRun struct {
+	tick        *Tick
+	began       time.Time
+	nothingToDo bool // nothing is due, and the database has no work for this tick
+	launcher    *launcher
+	conditions  *conditions
+	requests    requests
+	collector   collector
+}
+
+// prepare returns the tick before it has done anything.
+func (t *Tick) prepare(stops stopContexts) *tickRun {
+	r := &tickRun{tick: t, began: t.Began}
+	if r.began.IsZero() {
+		r.began = clock.Now()
+	}
+	inMemory := &memory.Fallback{Storage: t.Storage, Problem: t.Report.Problem}
+	r.launcher = &launcher{
+		schedule: t.Schedule,
+		storage:  t.Storage,
+		host:     t.Host,
+		report:   t.Report,
+		moment:   moment{t.Minute, t.Replay, t.Only, t.Schedule.Location},
+		stops:    stops,
+		admission: &admission.Door{
+			Schedule: t.Schedule,
+			Minute:   t.Minute,
+			Replay:   t.Replay,
+			Problem:  t.Report.Problem,
+			Controls: &admission.Controls{
+				Source:  pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
+				Problem: t.Report.Problem,
+				Detail:  t.Report.detail,
+			},
+		},
+		locks: claims.New(claims.Tick{
+			Storage:     t.Storage,
+			Fallback:    inMemory,
+			Server:      t.Host.Server,
+			Began:       r.began,
+			NoNewStarts: stops.noNewStarts,
+			Replay:      t.Replay,
+			Problem:     t.Report.Problem,
+		}),
+		fallback:    inMemory,
+		records:     &records{schedule: t.Schedule, storage: t.Storage, report: t.Report, fallback: inMemory},
+		supervisors: t.supervisors(),
+		self:        t.Storage.DB.Self(state.Tick),
+		skipping:    make(chan struct{}, maxSkipping),
+	}
+	r.launcher.ledger = r.newLedger()
+	r.conditions = newConditions(r.launcher)
+	r.requests = requests{launcher: r.launcher}
+	r.collector = collector{launcher: r.launcher, requests: r.requests}
+	return r
+}
+
+// newLedger returns the ledger of this tick.
+func (r *tickRun) newLedger() *plan.Ledger {
+	return &plan.Ledger{
+		Schedule:   r.tick.Schedule,
+		Valid:      r.tick.Valid,
+		Parse:      r.tick.Parse,
+		Dir:        r.tick.Storage.Dir,
+		DB:         r.tick.Storage.DB,
+		Self:       r.launcher.self,
+		Shared:     r.tick.Storage.Store != nil,
+		Minute:     r.tick.Minute,
+		Server:     r.tick.Host.Server,
+		Covers:     !r.tick.Replay && r.tick.Only == "",
+		ReadPauses: func() plan.Paused { return r.launcher.admission.Controls.ReadPauses(r.tick.Schedule.Location) },
+		Problem:    r.tick.Report.Problem,
+	}
+}
+
 // planSlots enters this minute into the ledger, and returns the slots that the tick starts. From
 // then on `sched work` may start the next tick. If the state folder cannot be written, the tick
 // goes on with a database in memory.
 func (r *tickRun) planSlots(due []schedule.Slot) []schedule.Slot {
 	defer r.tick.Work.Covered()
-	r.tick.settleCopied()
-	slots, err := plan.Open(r.ledger, due)
-	if _, fellBack := r.records.fallback.OpenFor(err); err != nil && !fellBack {
+	r.settleCopied()
+	slots, err := plan.Open(r.launcher.ledger, due)
+	if _, fellBack := r.launcher.records.fallback.OpenFor(err); err != nil && !fellBack {
 		r.tick.Report.Problem("this minute is not accounted for: %v", err)
 	}
-	r.nothingToDo = r.ledger.Idle && len(slots) == 0
+	r.nothingToDo = r.launcher.ledger.Idle && len(slots) == 0
 	return slots
+}
+
+// settleCopied ends the rows of a copied state folder whose runs belong to the folder that was
+// copied, before any other step of the tick could end their commands or fire their hooks. An error
+// is left to the plan, which meets it, too.
+func (r *tickRun) settleCopied() {
+	rows, err := r.tick.Storage.DB.Owners().SettleCopied(context.Background())
+	if err == nil && len(rows) > 0 {
+		const format = "%s is a copy of another state folder: what goes on there is left alone, and is over here (%s)"
+		r.tick.Report.Problem(format, r.tick.Storage.Dir, state.NamesOf(rows))
+	}
 }
 
 // skipExpired skips the slots that have waited until it was too late for them.
 func (r *tickRun) skipExpired() {
-	for _, expired := range r.ledger.Expired {
+	for _, expired := range r.launcher.ledger.Expired {
 		row := skippedRow(r.launcher.newRow(expired.Slot), expired.Reason)
 		row.Kind = expired.Kind
 		r.launcher.fireSkip(row, expired.Slot.Task, func(state.Row) {})
+	}
+}
+
+// beginAnnouncing begins to announce this server to the other servers (announce), until end is
+// called. The tick does not depend on it: a failure is only a detail, and an outage of the store is
+// reported when locks are taken.
+func (r *tickRun) beginAnnouncing() (end func()) {
+	if r.tick.Storage.Store == nil {
+		return func() {}
+	}
+	ticking, cancel := context.WithCancel(context.Background())
+	var announcing sync.WaitGroup
+	announcing.Go(func() { (&announcer{launcher: r.launcher}).announce(ticking) })
+	return func() {
+		cancel()
+		announcing.Wait()
 	}
 }
 
@@ -299,7 +381,7 @@ func (r *tickRun) skipExpired() {
 //
 // If no slot is due in a later second, nobody looks for interrupts.
 func (r *tickRun) stay(slots []schedule.Slot) (staying context.Context, end func()) {
-	ctx := r.stops.noNewStarts
+	ctx := r.launcher.stops.noNewStarts
 	isLater := func(s schedule.Slot) bool { return s.At.After(r.tick.Minute) }
 	if !slices.ContainsFunc(slots, isLater) {
 		return ctx, func() {}
@@ -311,7 +393,7 @@ func (r *tickRun) stay(slots []schedule.Slot) (staying context.Context, end func
 		defer close(done)
 		defer stopWatching()
 		age := func() time.Duration { return clock.Now().Sub(r.began) }
-		if i, ok := r.controls.Watch(watching, age); ok {
+		if i, ok := r.launcher.admission.Controls.Watch(watching, age); ok {
 			interrupt(admission.Interruption{Interrupt: i})
 		}
 	}()
@@ -319,6 +401,69 @@ func (r *tickRun) stay(slots []schedule.Slot) (staying context.Context, end func
 		stopWatching()
 		<-done
 	}
+}
+
+// startNow starts the background slots of the full minute, and the background runs that somebody
+// has asked for. A run that has waited for its mutex comes before them.
+func (r *tickRun) startNow(now, foreground []schedule.Slot) {
+	soon, _ := schedule.SplitAfter(foreground, r.tick.Minute)
+	r.launcher.prefetch(soon)
+	if !r.nothingToDo {
+		r.collector.resumeQueued()
+		if len(now) > 0 {
+			r.collector.startLongestWaiting()
+		}
+	}
+	r.startBackground(r.launcher.stops.noNewStarts, now)
+	if !r.nothingToDo {
+		r.requests.startBackground()
+	}
+	r.launcher.records.flushQuietly()
+}
+
+// startBackground hands over the runs of background slots. Slots with condition commands come last,
+// and nothing waits for them.
+func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
+	free, conditional := schedule.SplitConditional(slots)
+	r.launcher.startAll(ctx, free)
+	for _, slot := range conditional {
+		r.conditions.start(ctx, slot)
+	}
+}
+
+// startLater hands over the background runs of slots in later seconds of the minute. The runs of
+// one instant are handed over together.
+//
+// A task may be due several times in a minute. A tick with such slots runs until the last of them
+// has started. Each slot starts on time, or not at all once the next slot of its task is due
+// (schedule.TooLate). The context is the one of tickRun.stay.
+func (r *tickRun) startLater(ctx context.Context, slots []schedule.Slot) {
+	for len(slots) > 0 {
+		if reason := r.launcher.moment.awaitInstant(ctx, slots[0]); reason != "" {
+			r.launcher.skipAll(slots, reason)
+			return
+		}
+		now, later := schedule.SplitAfter(slots, slots[0].At)
+		r.startBackground(ctx, now)
+		r.launcher.records.flushQuietly()
+		slots = later
+	}
+}
+
+// lookAfterOthers stops the runs that a pause ends, finishes the runs of dead processes, and
+// reports overdue tasks, beside everything else.
+func (r *tickRun) lookAfterOthers() (wait func()) {
+	var beside sync.WaitGroup
+	if !r.nothingToDo {
+		beside.Go(r.collector.stopPaused)
+	}
+	beside.Go(func() {
+		if !r.nothingToDo {
+			r.collector.collectLost()
+		}
+		reportOverdue(r.launcher, r.nothingToDo)
+	})
+	return beside.Wait
 }
 
 // end waits for hooks and notifications, and writes the records that are left. Notifications are
@@ -331,10 +476,10 @@ func (r *tickRun) end() {
 		// at_most held back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
 		r.launcher.sender.Release()
 	}
-	r.launcher.sender.Wait(r.stops.terminate, notify.Patience)
+	r.launcher.sender.Wait(r.launcher.stops.terminate, notify.Patience)
 	if !r.nothingToDo {
-		r.records.writeAll(r.ledger.Recorded)
-		r.reportEnded()
+		r.launcher.records.writeAll(r.launcher.ledger.Recorded)
+		r.collector.reportEnded()
 	}
 	r.close()
 }
@@ -348,10 +493,13 @@ func (r *tickRun) close() {
 	}
 }
 
-// dueSlots returns the slots that this tick does not leave alone.
-func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
-	return slices.DeleteFunc(slots, func(s schedule.Slot) bool {
-		isOther := t.Only != "" && s.Task.Name != t.Only
-		return isOther || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
-	})
+// result returns what became of the tick. The parameter failed says that a foreground task failed.
+func (r *tickRun) result(failed bool) Result {
+	return Result{
+		Failed:         failed || r.launcher.failed.Load(),
+		SkippedUnknown: r.launcher.locks.SkippedUnknown.Load(),
+		SkippedHeld:    r.launcher.locks.SkippedHeld.Load(),
+		Covered:        r.launcher.ledger.Covered,
+		CoveredBy:      r.launcher.ledger.CoveredBy,
+	}
 }

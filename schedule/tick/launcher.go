@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,39 +21,21 @@ import (
 	"sched/schedule/tick/plan"
 )
 
-// startBackground hands over the runs of background slots. Slots with condition commands come last,
-// and nothing waits for them.
-func (r *tickRun) startBackground(ctx context.Context, slots []schedule.Slot) {
-	free, conditional := schedule.SplitConditional(slots)
-	r.launcher.startAll(ctx, free)
-	for _, slot := range conditional {
-		r.conditions.start(ctx, slot)
-	}
-}
-
-// startLater hands over the background runs of slots in later seconds of the minute. The runs of
-// one instant are handed over together.
-//
-// A task may be due several times in a minute. A tick with such slots runs until the last of them
-// has started. Each slot starts on time, or not at all once the next slot of its task is due
-// (schedule.TooLate). The context is the one of tickRun.stay.
-func (r *tickRun) startLater(ctx context.Context, slots []schedule.Slot) {
-	for len(slots) > 0 {
-		if reason := r.tick.awaitInstant(ctx, slots[0]); reason != "" {
-			r.launcher.skipAll(slots, reason)
-			return
-		}
-		now, later := schedule.SplitAfter(slots, slots[0].At)
-		r.startBackground(ctx, now)
-		r.records.flushQuietly()
-		slots = later
-	}
+// stopContexts are the three ways to stop a tick, each stronger than the one before.
+type stopContexts struct {
+	noNewStarts context.Context // when it is done, the tick starts no other task
+	terminate   context.Context // when it is done, the tick stops the running tasks that it watches
+	kill        context.Context // when it is done, the tick kills them
 }
 
 // A launcher prepares the runs of slots, hands the background runs over to a supervisor, and
 // records the slots that do not start. Safe for concurrent use.
 type launcher struct {
-	tick      *Tick
+	schedule  *schedule.Schedule
+	storage   run.Storage
+	host      Host
+	report    Report
+	moment    moment
 	stops     stopContexts
 	admission *admission.Door
 	locks     *claims.Locks
@@ -78,18 +61,28 @@ type launcher struct {
 	skipping chan struct{}  // has an element for each slot whose on_skip hooks run
 }
 
+// startSender begins to deliver notifications beside everything else, so that no server that hangs
+// delays a task. When kill is done the undelivered ones are left to a later tick.
+func (l *launcher) startSender(kill context.Context) {
+	l.sender = notify.NewSender(kill, l.storage.DB, l.host.Environ)
+	l.sender.Undelivered = l.records.reportUndelivered
+	l.sender.Delivered = func(sent *notify.Delivery, target string) {
+		l.report.detail("%s: %s: sent %s", sent.Message.Task, sent.Hook, target)
+	}
+}
+
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (l *launcher) startAll(ctx context.Context, slots []schedule.Slot) {
 	l.prefetch(slots)
 	defer l.locks.ReleasePrefetched(slots)
-	defer l.tick.Report.flush()
+	defer l.report.flush()
 	defer l.handOverBatch()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			l.skipAll(slots[i:], admission.WhyDone(ctx))
 			return
 		}
-		if slot.Task.NeedsLocks() && l.tick.Storage.Store != nil { // the store may be slow
+		if slot.Task.NeedsLocks() && l.storage.Store != nil { // the store may be slow
 			l.handOverBatch()
 		}
 		if prepared, ok := l.prepare(slot); ok && l.batch.add(prepared) == maxBatch {
@@ -164,7 +157,7 @@ func waitOf(task *schedule.Task) state.Wait {
 // waitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
 // task waits.
 func (l *launcher) waitsAlready(task *schedule.Task) string {
-	waiting, ok, err := l.tick.Storage.DB.Runs().NewestQueued(context.Background(), task.Name)
+	waiting, ok, err := l.storage.DB.Runs().NewestQueued(context.Background(), task.Name)
 	if !ok || err != nil {
 		return ""
 	}
@@ -179,8 +172,8 @@ func (l *launcher) waitsAlready(task *schedule.Task) string {
 func (l *launcher) waitForStore(slot schedule.Slot, why error) bool {
 	isNew, ok := l.ledger.Delay(slot, state.ForStore, why.Error())
 	if isNew && ok {
-		latest := humanize.MinuteZone(slot.At.Add(slot.Task.MaxLateness()), l.tick.Schedule.Location)
-		l.tick.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name, latest, why)
+		latest := humanize.MinuteZone(slot.At.Add(slot.Task.MaxLateness()), l.schedule.Location)
+		l.report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name, latest, why)
 	}
 	return ok
 }
@@ -192,7 +185,7 @@ func (l *launcher) refuse(row state.Row, task *schedule.Task, reason string, byP
 	if byPause && task.RunAfterPause {
 		isNew, ok := l.ledger.Delay(schedule.Slot{Task: task, At: row.Slot}, state.ForPause, reason)
 		if isNew && ok {
-			l.tick.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
+			l.report.detail("%s waits for the end of a pause: %s", task.Name, reason)
 		}
 		if ok {
 			return
@@ -222,7 +215,7 @@ func (l *launcher) prefetch(slots []schedule.Slot) {
 func (l *launcher) asksAhead(slot schedule.Slot) bool {
 	task := slot.Task
 	asks := task.OneServer || task.Background && task.HoldsWhileRunning()
-	if !asks || l.tick.Storage.Store == nil || len(task.ConditionCommands) > 0 || l.locks.PrefetchedRun(slot) != "" {
+	if !asks || l.storage.Store == nil || len(task.ConditionCommands) > 0 || l.locks.PrefetchedRun(slot) != "" {
 		return false
 	}
 	reason, _ := l.admission.Refusal(slot)
@@ -248,7 +241,7 @@ func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 }
 
 // caller returns the Caller of the runs of this tick.
-func (l *launcher) caller() run.Caller { return l.callerIn(l.tick.Storage) }
+func (l *launcher) caller() run.Caller { return l.callerIn(l.storage) }
 
 // callerIn is caller for the storage of the tick, or for the storage in memory.
 func (l *launcher) callerIn(storage run.Storage) run.Caller {
@@ -260,31 +253,17 @@ func (l *launcher) callerIn(storage run.Storage) run.Caller {
 	return run.Caller{
 		Storage:   storage,
 		Self:      self,
-		Environ:   l.tick.Host.Environ,
+		Environ:   l.host.Environ,
 		Sender:    l.sender,
 		Leases:    &l.locks.Leases,
 		Terminate: l.stops.terminate,
 	}
 }
 
-// rowOf returns the row of a run that is to begin for a slot.
-func (t *Tick) rowOf(slot schedule.Slot) state.Row {
-	previous, _ := slot.Task.When.Previous(slot.At)
-	return state.Row{
-		ID:           outcome.NewID(),
-		Task:         slot.Task.Name,
-		Mutex:        slot.Task.Mutex,
-		Slot:         slot.At.UTC(),
-		PreviousSlot: previous,
-		Background:   slot.Task.Background,
-		Server:       t.Host.Server,
-	}
-}
-
 // newRow returns the row of a run that is to begin for a slot. If a run was planned or prefetched
 // for the slot, the row has the id of that run.
 func (l *launcher) newRow(slot schedule.Slot) state.Row {
-	row := l.tick.rowOf(slot)
+	row := rowOf(l.host.Server, slot)
 	if id := l.locks.PrefetchedRun(slot); id != "" {
 		row.ID = id
 	}
@@ -297,6 +276,29 @@ func (l *launcher) newRow(slot schedule.Slot) state.Row {
 	return row
 }
 
+// rowOf returns the row of a run that is to begin for a slot on a server.
+func rowOf(server string, slot schedule.Slot) state.Row {
+	previous, _ := slot.Task.When.Previous(slot.At)
+	return state.Row{
+		ID:           outcome.NewID(),
+		Task:         slot.Task.Name,
+		Mutex:        slot.Task.Mutex,
+		Slot:         slot.At.UTC(),
+		PreviousSlot: previous,
+		Background:   slot.Task.Background,
+		Server:       server,
+	}
+}
+
+// taskOf returns the task of a row, or one with only its name if it is no longer in the schedule:
+// the run uses its snapshot.
+func taskOf(s *schedule.Schedule, row state.Row) *schedule.Task {
+	if task := s.Task(row.Task); task != nil {
+		return task
+	}
+	return &schedule.Task{Name: row.Task, Mutex: row.Task}
+}
+
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
 func (l *launcher) skip(row state.Row, task *schedule.Task, reason string) {
 	l.handOverBatch()
@@ -305,7 +307,7 @@ func (l *launcher) skip(row state.Row, task *schedule.Task, reason string) {
 		l.records.addEnded(row)
 		return
 	}
-	l.fireSkip(row, task, l.tick.Report.done)
+	l.fireSkip(row, task, l.report.done)
 }
 
 // skippedRow returns the row of a slot that is skipped now.
@@ -330,7 +332,7 @@ func (l *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 			return
 		}
 		if err != nil {
-			l.tick.Report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
+			l.report.Problem("%s: its on_skip hooks do not fire: %v", task.Name, err)
 		}
 		done(settled)
 	})
@@ -355,9 +357,127 @@ func (l *launcher) skipAll(slots []schedule.Slot, reason string) {
 	}
 	for _, slot := range slots { // in their order
 		if rows := together[slot.Task]; len(rows) > 0 {
-			l.tick.Report.skipped(rows)
+			l.report.skipped(rows)
 			delete(together, slot.Task)
 		}
 	}
 	l.records.flushQuietly()
+}
+
+// handOverBatch hands over the runs of the batch. It comes before the report on a slot that does
+// not start, so that the report has the order of the slots.
+func (l *launcher) handOverBatch() { l.handOver(l.batch.take()...) }
+
+// handOver hands over prepared runs, and reports them. A run in memory runs in this process: no
+// other process can see it.
+func (l *launcher) handOver(prepared ...*run.Prepared) {
+	defer l.report.flush()
+	var onDisk []*run.Prepared
+	for _, p := range prepared {
+		if !p.InMemory() {
+			onDisk = append(onDisk, p)
+		} else if r, ok := l.beginHere(p); ok {
+			l.watchHere(r)
+		}
+	}
+	if len(onDisk) > 0 {
+		l.beginAtSupervisor(onDisk)
+	}
+}
+
+// beginAtSupervisor has a supervisor begin runs with one write. If another process has one of the
+// runs, none has begun (run.Supervisors.Begin), and the supervisor begins each by itself.
+func (l *launcher) beginAtSupervisor(prepared []*run.Prepared) {
+	for _, p := range prepared { // first: a run may end before Begin returns
+		l.handedOverIDs.Store(p.Row().ID, true)
+	}
+	begun, err := l.supervisors.Begin(prepared...)
+	for _, r := range begun {
+		l.give(r)
+	}
+	if len(prepared) > 1 && isStale(err) {
+		for _, p := range prepared {
+			l.beginAtSupervisor([]*run.Prepared{p})
+		}
+	} else if err != nil {
+		for _, p := range prepared {
+			l.settleUnbegun(p, err)
+		}
+	}
+}
+
+// isStale reports whether another process has the row of a run.
+func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
+
+// handOverBegun gives a run that has begun to a supervisor, and reports the run.
+func (l *launcher) handOverBegun(r *run.Run) {
+	l.handOverBatch()
+	l.handedOverIDs.Store(r.Row().ID, true)
+	l.give(r)
+	l.report.flush()
+}
+
+// give gives a run that has begun to a supervisor, or fails it if there is no supervisor for it.
+func (l *launcher) give(r *run.Run) {
+	if err := l.supervisors.Give(r); err != nil {
+		l.failed.Store(true)
+		l.records.addEnded(r.FailBeforeStart(err, nil))
+		return
+	}
+	l.report.Started(r.Row())
+}
+
+// settleUnbegun settles a run that no supervisor could begin, for the reason why:
+//
+//   - If another process has the run, it is left to that process.
+//   - If the database cannot be written, the run begins in this process.
+//   - Otherwise there is no supervisor for the run, and the run fails.
+func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
+	if isStale(why) {
+		p.Abandon()
+		return
+	}
+	l.failed.Store(true)
+	storage, fellBack := l.fallback.OpenFor(why)
+	if !fellBack {
+		l.records.addEnded(p.FailBeforeStart(why, nil))
+		return
+	}
+	r, err := p.BeginIn(l.callerIn(storage))
+	if err != nil {
+		l.records.addEnded(p.FailUnbegun(err))
+		return
+	}
+	l.watchHere(r)
+}
+
+// beginHere begins a run in this process. It returns false if that failed, or if another process
+// has the run. If the state folder cannot be written, the run begins in memory.
+func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
+	r, err := p.Begin()
+	if storage, fellBack := l.fallback.OpenFor(err); fellBack {
+		l.failed.Store(true)
+		r, err = p.BeginIn(l.callerIn(storage))
+	}
+	switch {
+	case err == nil:
+		return r, true
+	case isStale(err): // that process records the run
+		p.Abandon()
+	default:
+		l.failed.Store(true)
+		l.handOverBatch()
+		l.records.addEnded(p.FailUnbegun(err))
+	}
+	return nil, false
+}
+
+// watchHere runs a background run in this process.
+func (l *launcher) watchHere(r *run.Run) {
+	l.report.Started(r.Row())
+	l.watchedHere.Go(func() {
+		row := r.Execute(l.stops.terminate, l.stops.kill)
+		l.records.collect(row)
+		l.records.addEnded(row)
+	})
 }
