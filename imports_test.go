@@ -22,6 +22,7 @@ var order = []string{
 	"schedule/statedir",
 	"schedule/state",
 	"schedule/cron",
+	"schedule/every",
 	"schedule/yamldoc",
 	"schedule/placement",
 	"schedule",
@@ -38,6 +39,7 @@ var order = []string{
 	"mutex/redis",
 	"mutex/sqlstore",
 	"mutex/stores",
+	"schedule/envfile",
 	"schedule/process",
 	"schedule/preflight",
 	"schedule/ticknote",
@@ -115,9 +117,9 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast", "schedule/yamldoc", "schedule/cron",
-	"schedule/humanize", "schedule/crontab", "schedule/crontab/vixie", "schedule/crontab/proof",
-	"schedule/crontab/export"}
+var pure = []string{"schedule", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
+	"schedule/yamldoc", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
+	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export"}
 
 // impure lists packages and names that pure packages must not use.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep",

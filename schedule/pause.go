@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/every"
 	"sched/schedule/humanize"
 )
 
@@ -50,7 +51,7 @@ func (s *pauseSpan) holds(at time.Time) bool {
 func (p *Pause) beginTimes() cron.When {
 	if p.When.Crons == nil { // of a snapshot
 		when := cron.When{}
-		when.Crons, _ = cron.ParseEvery(p.Every) // as it was when the file was read
+		when.Crons, _ = every.Parse(p.Every) // as it was when the file was read
 		when.Location, _ = time.LoadLocation(p.Zone)
 		return when
 	}

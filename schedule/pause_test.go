@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/every"
 )
 
 // At says the same in whatever order it is asked, and agrees with the beginnings that Next names.
@@ -19,7 +20,7 @@ func TestAPauseThatComesAgainIsFoundInAnyOrder(t *testing.T) {
 		lasts time.Duration
 	}{{"sunday at 2:30", 4 * time.Hour}, {"day at 0:00", 24 * time.Hour}, {"hour", 90 * time.Minute},
 		{"5 minutes", time.Minute}, {"3 days from 2026-03-27 at 1:00", 26 * time.Hour}} {
-		crons, err := cron.ParseEvery(row.every)
+		crons, err := every.Parse(row.every)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func BenchmarkPast(b *testing.B) {
 		w := When{Location: berlin}
 		for _, one := range strings.Split(text, "; ") {
 			if strings.Contains(one, "from") {
-				w.Crons = append(w.Crons, mustEvery(b, one)...)
+				w.Crons = append(w.Crons, mustCount(b, one)...)
 			} else {
 				w.Crons = append(w.Crons, mustParse(b, one))
 			}

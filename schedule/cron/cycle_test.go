@@ -57,7 +57,7 @@ func TestCyclesAgainstBruteForce(t *testing.T) {
 						want = append(want, b.instants(start, walls)...)
 					}
 					slices.Sort(want)
-					w := When{Crons: mustEvery(t, words), Location: zone(t, name)}
+					w := When{Crons: mustCount(t, words), Location: zone(t, name)}
 					compareWhen(t, w, start, slices.Compact(want), len(walls))
 				}
 			})
@@ -109,11 +109,11 @@ func randomCycle(t *testing.T, random *rand.Rand) (When, time.Time) {
 	start := change.In(z).AddDate(0, 0, -days*(random.IntN(5)-1)).Format(time.DateOnly)
 	words := fmt.Sprintf("%d days from %s at %d:%02d, %d:%02d",
 		days, start, random.IntN(4), random.IntN(60), random.IntN(24), random.IntN(60))
-	return When{Crons: mustEvery(t, words), Location: z}, change
+	return When{Crons: mustCount(t, words), Location: z}, change
 }
 
 func TestCyclesBeginWithTheirDate(t *testing.T) {
-	w := When{Crons: mustEvery(t, "2 weeks from 2126-01-05 at 8:00"), Location: time.UTC}
+	w := When{Crons: mustCount(t, "2 weeks from 2126-01-05 at 8:00"), Location: time.UTC}
 	if next, ok := w.Next(instant(t, "2026-01-05 08:00")); !ok || !next.Equal(instant(t, "2126-01-05 08:00")) {
 		t.Errorf("a date in a hundred years: %v, %t", next, ok)
 	}
@@ -141,7 +141,7 @@ func TestWhyOfACycle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := When{Crons: mustEvery(t, tt.words), Location: zone(t, "America/New_York")}
+		w := When{Crons: mustCount(t, tt.words), Location: zone(t, "America/New_York")}
 		if got := w.Explain(at).Verdicts[0].Why(); got != tt.want {
 			t.Errorf("%s at %s: got %q, want %q", tt.words, tt.at, got, tt.want)
 		}

@@ -15,7 +15,7 @@ func (e *Error) SetHint(format string, args ...any) *Error {
 	return e
 }
 
-// newError returns an Error without a hint.
-func newError(format string, args ...any) *Error {
+// NewError returns an Error without a hint.
+func NewError(format string, args ...any) *Error {
 	return &Error{Text: fmt.Sprintf(format, args...)}
 }

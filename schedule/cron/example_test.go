@@ -28,23 +28,6 @@ func ExampleParse() {
 	// hint: write 22-23,0-4
 }
 
-func ExampleParseEvery() {
-	for _, words := range []string{"5 minutes", "weekdays at 8:00", "day at 13:00, 19:30", "first monday of month",
-		"2 weeks from 2026-01-05 at 8:00"} {
-		expressions, err := cron.ParseEvery(words)
-		fmt.Println(expressions, err)
-	}
-	_, err := cron.ParseEvery("7 minutes")
-	fmt.Println(err)
-	// Output:
-	// [*/5 * * * *] <nil>
-	// [0 8 * * 1-5] <nil>
-	// [0 13 * * * 30 19 * * *] <nil>
-	// [0 0 * * 1#1] <nil>
-	// [2 weeks from 2026-01-05 at 8:00] <nil>
-	// 7 does not divide 60, so 7 minutes would not be evenly spaced
-}
-
 // The clocks of New York go from 2:00 to 3:00 on 8 March 2026. A job with a fixed time in this gap
 // runs right after it.
 func ExampleWhen_Next() {
@@ -73,12 +56,12 @@ func ExampleWhen_Next() {
 // Slots returns the instants of the whole minute, whatever the second of the argument. The zero
 // Location is UTC.
 func ExampleWhen_Slots() {
-	expressions, err := cron.ParseEvery("20 seconds")
+	expression, err := cron.Parse("*/20 * * * * *", "")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	when := cron.When{Crons: expressions}
+	when := cron.When{Crons: []cron.Expression{expression}}
 	for _, slot := range when.Slots(time.Date(2026, 3, 2, 9, 7, 33, 0, time.UTC)) {
 		fmt.Println(slot.Format(time.TimeOnly))
 	}

@@ -19,9 +19,8 @@ const AtBoot = "@reboot"
 // ByHand is the text of every: for a task that has no times on purpose, because people start it.
 const ByHand = "hand"
 
-// An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds. From
-// ParseEvery it may also be days counted from a date, or an interval. The zero Expression is never
-// due.
+// An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds. It may
+// also be days counted from a date (Cycle), or an Interval. The zero Expression is never due.
 //
 // It follows the rules of crontab(5) and Vixie cron, with L, W and # as in Quartz and H as in
 // Jenkins. An Expression may be copied, compared with ==, and used concurrently.
@@ -36,7 +35,7 @@ type Expression struct {
 }
 
 // String returns the expression with macros and H resolved. Parse reads it as an equal Expression,
-// and ParseEvery does so for words.
+// and every.Parse does so for words.
 func (c Expression) String() string { return c.text }
 
 // BothDays reports whether day and weekday are both restricted, so that either is enough.
@@ -99,6 +98,21 @@ func (c *Expression) compare(wall time.Time) []Field {
 		field(monthField, m.number, c.dates.months.has(m.number)),
 		field(weekdayField, int(wall.Weekday()), c.dates.weekdays.in(m).has(day)),
 	}
+}
+
+// Interval returns the expression that is due every so many whole minutes of elapsed time from a
+// wall time on, which is written as if it were UTC.
+func Interval(every time.Duration, from time.Time) Expression {
+	v := interval{int64(every / time.Second), from.Unix()}
+	return Expression{text: v.String(), interval: v}
+}
+
+// Cycle returns the expression that is due at the times of day of c, every so many days from a date
+// on. The words say how often that is: "2 weeks".
+func (c Expression) Cycle(days int, words string, from time.Time) Expression {
+	c.cycle = cycle{int64(days), from.Unix() / daySeconds}
+	c.text = words + " from " + c.cycle.startText() + c.times.atTimes()
+	return c
 }
 
 // compareCycle compares the fields for the time of day, and the date with the cycle.
@@ -198,7 +212,7 @@ func (fields *canonicalFields) stepBothDays() bool {
 // clearlyHasDate reports whether the texts show that some date matches. If not, hasDate decides.
 func (fields *canonicalFields) clearlyHasDate() bool {
 	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
-	n, isNumber := digits(days)
+	n, isNumber := Digits(days)
 	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
 }
 
@@ -209,10 +223,10 @@ const handHint = "if only people start the task, write `every: hand`"
 func (fields *canonicalFields) impossible(words []string) error {
 	words = words[len(words)-3:]
 	if fields[weekdayField] == "*" {
-		return newError("can never be due: day %s never comes in month %s", words[0], words[1]).
+		return NewError("can never be due: day %s never comes in month %s", words[0], words[1]).
 			SetHint("the last day of a month is L, its last working day LW; " + handHint)
 	}
-	return newError("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2]).
+	return NewError("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2]).
 		SetHint(handHint)
 }
 
@@ -244,14 +258,14 @@ func splitCron(text string) ([]string, error) {
 	}
 	for _, word := range words {
 		if strings.Contains(word, "TZ=") || zoneName().MatchString(word) {
-			return nil, newError("%q is no field", word).SetHint("the time zone has its own key, timezone:")
+			return nil, NewError("%q is no field", word).SetHint("the time zone has its own key, timezone:")
 		}
 	}
 	if err := shiftedError(words); err != nil {
 		return nil, err
 	}
 	if n := len(words); n > 5 && !endsInYear(words) && isCommand(words[5:]) {
-		return nil, newError("%q is no field", strings.Join(words[5:], " ")).
+		return nil, NewError("%q is no field", strings.Join(words[5:], " ")).
 			SetHint("the command of a crontab line has its own key, command:, and the user before it user:")
 	} else if n != 5 && n != 6 {
 		return nil, wrongCountError(n)
@@ -267,7 +281,7 @@ func isCommand(words []string) bool {
 		}
 	}
 	first := strings.ToLower(words[0])
-	return len(words) > 1 && !isWeekday(first) &&
+	return len(words) > 1 && WeekdayWords()[first] == nil &&
 		strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
@@ -279,12 +293,12 @@ func splitMacro(name string) ([]string, error) {
 	}
 	switch {
 	case lower == AtBoot:
-		return nil, newError("%s is no time", name).SetHint("in a schedule write `every: boot`")
+		return nil, NewError("%s is no time", name).SetHint("in a schedule write `every: boot`")
 	case strings.HasPrefix(lower, "@every"):
-		return nil, newError("macro %q is not known", name).
+		return nil, NewError("macro %q is not known", name).
 			SetHint(`write it in words instead, for example "every: 5 minutes"`)
 	}
-	return nil, newError("macro %q is not known", name).
+	return nil, NewError("macro %q is not known", name).
 		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
 }
 
@@ -307,27 +321,27 @@ var typedByHand = strings.NewReplacer(
 // signs of a field. For any other text it returns nil.
 func foreignTextError(text string) error {
 	if found := quotedTimes().FindStringSubmatch(text); found != nil {
-		return newError("the times stand in quotes").SetHint("write %s", strings.TrimSpace(strings.Join(found[1:], "")))
+		return NewError("the times stand in quotes").SetHint("write %s", strings.TrimSpace(strings.Join(found[1:], "")))
 	}
 	if found := awsCron().FindStringSubmatch(text); found != nil {
-		return newError("cron(…) is for AWS EventBridge, whose last field is the year").
+		return NewError("cron(…) is for AWS EventBridge, whose last field is the year").
 			SetHint("write its first five fields alone, * for ?, and names for weekdays: its weekday 1 is SUN")
 	}
 	if found := awsRate().FindStringSubmatch(text); found != nil {
-		return newError("rate(…) is for AWS EventBridge").SetHint("write `every: %s` in place of cron", found[1])
+		return NewError("rate(…) is for AWS EventBridge").SetHint("write `every: %s` in place of cron", found[1])
 	}
 	if found := keyBefore().FindStringSubmatch(text); found != nil {
-		return newError("a key stands before the times").SetHint("write %s", found[1])
+		return NewError("a key stands before the times").SetHint("write %s", found[1])
 	}
 	if found := everyTime().FindStringSubmatch(text); found != nil {
-		return newError("these are words and no fields").SetHint("write `every: %s` in place of cron", found[1])
+		return NewError("these are words and no fields").SetHint("write `every: %s` in place of cron", found[1])
 	}
 	if typed := typedByHand.Replace(text); typed != text {
-		return newError("a sign only looks like one of the keyboard, as word processors write it").
+		return NewError("a sign only looks like one of the keyboard, as word processors write it").
 			SetHint("write %s", typed)
 	}
 	if found := commentAfter().FindStringSubmatch(text); found != nil {
-		return newError("a comment stands behind the times").
+		return NewError("a comment stands behind the times").
 			SetHint("write %s, and the comment outside the quotes", found[1])
 	}
 	return nil
@@ -338,10 +352,10 @@ func foreignTextError(text string) error {
 func shiftedError(words []string) error {
 	switch {
 	case len(words) == 6 && words[4] == "?":
-		return newError("6 fields, as AWS EventBridge has them, whose last one is the year").
+		return NewError("6 fields, as AWS EventBridge has them, whose last one is the year").
 			SetHint("write the first five alone, * for ?, and names for weekdays: its weekday 1 is SUN")
 	case len(words) == 5 && words[3] == "?":
-		return newError("the first field is the second, as Quartz and Spring have it").
+		return NewError("the first field is the second, as Quartz and Spring have it").
 			SetHint("write the five fields from the minute on, and names for weekdays: to Quartz weekday 1 is SUN")
 	}
 	return nil
@@ -351,16 +365,16 @@ func wrongCountError(n int) error {
 	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
 	switch n {
 	case 0:
-		return newError("is empty, " + need)
+		return NewError("is empty, " + need)
 	case 1:
-		return newError("1 field, " + need)
+		return NewError("1 field, " + need)
 	case 4:
-		return newError("a field is missing: 4 fields, " + need)
+		return NewError("a field is missing: 4 fields, " + need)
 	case 7:
-		return newError("7 fields, as Quartz has them, " + need).
+		return NewError("7 fields, as Quartz has them, " + need).
 			SetHint("leave out the last one, the year; and write names for weekdays: to Quartz weekday 1 is SUN")
 	}
-	return newError("%d fields, "+need, n)
+	return NewError("%d fields, "+need, n)
 }
 
 var yearOfSeven = humanize.Pattern(`^(?:\*|\d{4}\S*)$`)
@@ -372,7 +386,7 @@ func endsInYear(words []string) bool { return len(words) == 7 && yearOfSeven().M
 func yearHint(err error, words []string) error {
 	e, ok := err.(*Error)
 	if last := words[len(words)-1]; ok && e.Hint == "" && len(words) == 6 && len(last) == 4 {
-		if n, isNumber := digits(last); isNumber && n > 1900 {
+		if n, isNumber := Digits(last); isNumber && n > 1900 {
 			e.SetHint("the first of 6 fields is the second, and there is no field for the year")
 		}
 	}

@@ -53,7 +53,7 @@ func (f *cronField) canonical(text string) (string, error) {
 	elements := strings.Split(text, ",")
 	for i, element := range elements {
 		if element == "" {
-			return "", newError("%s %q has an empty element", f.name, text).
+			return "", NewError("%s %q has an empty element", f.name, text).
 				SetHint("a list has one comma between two elements, and no spaces")
 		}
 		var err error
@@ -98,14 +98,14 @@ func (f *cronField) readElement(element string) (string, error) {
 
 // readStep reads the step after the slash. A step past the field's range is surely a mistake.
 func (f *cronField) readStep(text, element, body string) (int, error) {
-	n, ok := digits(text)
+	n, ok := Digits(text)
 	if !ok {
-		return 0, newError("%s step %q in %q is not a number", f.name, text, element)
+		return 0, NewError("%s step %q in %q is not a number", f.name, text, element)
 	}
 	if n >= 1 && n <= f.max {
 		return n, nil
 	}
-	e := newError("%s step %s is not in 1-%d", f.name, text, f.max)
+	e := NewError("%s step %s is not in 1-%d", f.name, text, f.max)
 	if body == "*" && n > 0 {
 		return 0, e.SetHint("%s would be %d alone; write that, or a step that fits", element, f.min)
 	}
@@ -157,7 +157,7 @@ func (f *cronField) sundays(low, high int) (int, int) {
 
 // readValue reads a number or a name of the field. The element that holds it is for the error.
 func (f *cronField) readValue(text, element string) (int, error) {
-	if n, ok := digits(text); ok {
+	if n, ok := Digits(text); ok {
 		if n < f.min || n > f.max {
 			return 0, f.outOfRangeError(text, n)
 		}
@@ -228,11 +228,11 @@ func (f *cronField) readMonthDayForm(element string) (string, error) {
 	case upper == "L" || upper == "LW":
 		return upper, nil
 	case upper == "WL":
-		return "", newError("day %q is not known", element).SetHint("write LW")
+		return "", NewError("day %q is not known", element).SetHint("write LW")
 	}
 	number, after, _ := strings.Cut(upper, "W")
-	if _, ok := digits(number); !ok || after != "" {
-		return "", newError("day %q is not known: L stands alone and W follows one number", element).
+	if _, ok := Digits(number); !ok || after != "" {
+		return "", NewError("day %q is not known: L stands alone and W follows one number", element).
 			SetHint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
 	}
 	n, err := f.readValue(number, element)
@@ -249,8 +249,8 @@ func (f *cronField) readWeekdayForm(element string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if week, ok := digits(nth); !ok || week < 1 || week > 5 {
-			return "", newError("week %q in %q is not in 1-5", nth, element)
+		if week, ok := Digits(nth); !ok || week < 1 || week > 5 {
+			return "", NewError("week %q in %q is not in 1-5", nth, element)
 		}
 		return strconv.Itoa(n%7) + "#" + strings.TrimLeft(nth, "0"), nil
 	}
@@ -262,7 +262,7 @@ func (f *cronField) readWeekdayForm(element string) (string, error) {
 	case !last:
 		return "", nil
 	case day == "":
-		return "", newError("weekday %q needs a day", element).
+		return "", NewError("weekday %q needs a day", element).
 			SetHint("5L or FRIL is the last Friday of the month; L in the day field is its last day")
 	}
 	n, err := f.readValue(day, element)
@@ -306,7 +306,7 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	if inner, isRange := strings.CutPrefix(after, "("); isRange {
 		bounds, rest, closed := strings.Cut(inner, ")")
 		if !closed || !strings.Contains(bounds, "-") || rest != "" && rest[0] != '/' {
-			return "", newError("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
+			return "", NewError("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
 		}
 		var err error
 		if low, high, err = f.readBounds(bounds, element, true); err != nil { // true: as for a step
@@ -340,7 +340,7 @@ func (f *cronField) backwardsError(lowText, highText string, low, high int) *Err
 		bottom = 1 // the first half already ends with Sunday
 	}
 	text := strconv.Itoa
-	if _, isNumber := digits(lowText); !isNumber {
+	if _, isNumber := Digits(lowText); !isNumber {
 		text = f.nameOf
 	}
 	first, second := lowText+"-"+text(f.max), text(bottom)+"-"+highText
@@ -350,13 +350,13 @@ func (f *cronField) backwardsError(lowText, highText string, low, high int) *Err
 	if high == bottom {
 		second = highText
 	}
-	return newError("%s range %s-%s runs backwards", f.name, lowText, highText).
+	return NewError("%s range %s-%s runs backwards", f.name, lowText, highText).
 		SetHint("write %s,%s", first, second)
 }
 
 // outOfRangeError returns the error about a number that the field does not have.
 func (f *cronField) outOfRangeError(text string, n int) error {
-	e := newError("%s %s is not in %d-%d", f.name, text, f.min, f.max)
+	e := NewError("%s %s is not in %d-%d", f.name, text, f.min, f.max)
 	switch {
 	case f.pos == hourField && n == 24:
 		e.SetHint("midnight is hour 0")
@@ -369,9 +369,9 @@ func (f *cronField) outOfRangeError(text string, n int) error {
 // unknownError returns the error about a text that is neither a number nor a name of the field.
 func (f *cronField) unknownError(text, element string) error {
 	if text == "" {
-		return newError("%s %q lacks a number", f.name, element)
+		return NewError("%s %q lacks a number", f.name, element)
 	}
-	e := newError("%s %q is not a number in %d-%d", f.name, text, f.min, f.max)
+	e := NewError("%s %q is not a number in %d-%d", f.name, text, f.min, f.max)
 	if f.names != nil {
 		e.Text += " or a name in " + f.nameSpan
 		if len(text) > 3 {
@@ -388,9 +388,9 @@ func (f *cronField) unknownError(text, element string) error {
 	case strings.Contains(text, "~"):
 		e.SetHint("a number that is always the same, but not the same for all tasks, is H, and H(0-29) in a range")
 	case text == "*":
-		e.Text = newError("%s %q: * takes a step and nothing else", f.name, element).Text
+		e.Text = NewError("%s %q: * takes a step and nothing else", f.name, element).Text
 	case text == "H" || text == "h":
-		e.Text = newError("%s %q: H takes no range after it", f.name, element).Text
+		e.Text = NewError("%s %q: H takes no range after it", f.name, element).Text
 		e.SetHint("write H(0-29) for a number in a range")
 	case f.pos == weekdayField && text[0] > '9':
 		e.SetHint("if that is the command, it goes into `command`")
@@ -401,7 +401,7 @@ func (f *cronField) unknownError(text, element string) error {
 // stepPitfall is Pitfall for a step over the whole field that only the first value fits.
 func (f *cronField) stepPitfall(word string) (text, hint string) {
 	step, ok := strings.CutPrefix(word, "*/")
-	n, isNumber := digits(step)
+	n, isNumber := Digits(step)
 	if !ok || !isNumber || f.min+n <= f.stepEnd {
 		return "", ""
 	}
@@ -418,8 +418,8 @@ const (
 	weekdayField
 )
 
-// digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
-func digits(text string) (n int, ok bool) {
+// Digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
+func Digits(text string) (n int, ok bool) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {
 			return 0, false

@@ -1,6 +1,13 @@
 package cron
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata"
@@ -81,12 +88,40 @@ func checkNext(t *testing.T, w When, after time.Time) {
 	}
 }
 
-// mustEvery reads words that are valid.
-func mustEvery(t testing.TB, text string) []Expression {
+// counted is a phrase of package every that counts from a date.
+var counted = regexp.MustCompile(`^((?:(\d+) )?(minute|hour|day|week)s?) from (\d{4}-\d\d-\d\d)(?: at)? ?(.*)$`)
+
+// mustCount reads an expression that counts from a date, as package every does.
+func mustCount(t testing.TB, text string) (expressions []Expression) {
 	t.Helper()
-	crons, err := ParseEvery(text)
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
+	m := counted.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("%q counts from no date", text)
 	}
-	return crons
+	n, _ := strconv.Atoi(cmp.Or(m[2], "1"))
+	from := instant(t, m[4]+" 00:00")
+	var clocks []time.Time
+	for clock := range strings.SplitSeq(cmp.Or(m[5], "0:00"), ", ") {
+		at, err := time.Parse("15:04", clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clocks = append(clocks, at)
+	}
+	if unit := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour}[m[3]]; unit > 0 {
+		at := time.Duration(clocks[0].Hour())*time.Hour + time.Duration(clocks[0].Minute())*time.Minute
+		return []Expression{Interval(time.Duration(n)*unit, from.Add(at))}
+	}
+	if m[3] == "week" {
+		n *= 7
+	}
+	hours := map[int][]string{} // by minute
+	for _, at := range clocks {
+		hours[at.Minute()] = append(hours[at.Minute()], strconv.Itoa(at.Hour()))
+	}
+	for _, minute := range slices.Sorted(maps.Keys(hours)) {
+		c := mustParse(t, fmt.Sprintf("%d %s * * *", minute, strings.Join(hours[minute], ",")))
+		expressions = append(expressions, c.Cycle(n, m[1], from))
+	}
+	return expressions
 }

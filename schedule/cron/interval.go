@@ -29,7 +29,7 @@ func (v interval) next(zone *time.Location, from int64) int64 {
 	return start + max(0, ceil(from-start, v.every))
 }
 
-// String returns the words that ParseEvery reads.
+// String returns the words that every.Parse reads.
 func (v interval) String() string {
 	n, unit := v.every/minuteSeconds, "minute"
 	if v.every%hourSeconds == 0 {

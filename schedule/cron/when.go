@@ -1,5 +1,5 @@
-// Package cron says when a task is due. It reads cron expressions (Parse) and words (ParseEvery),
-// finds due instants in a time zone (When), and explains them (Explanation).
+// Package cron says when a task is due. It reads cron expressions (Parse), finds due instants in
+// a time zone (When), and explains them (Explanation).
 //
 // # Promises
 //
@@ -7,15 +7,14 @@
 //   - Slots, Next, Previous, Backward, Count and Explain agree about every instant.
 //   - Daylight saving has one rule, the rule of cron(8), which is written in when.go.
 //   - Every value may be used by several goroutines at once.
-//   - Every error of Parse and ParseEvery is an *Error, with a hint if there is something to
-//     write instead.
+//   - Every error of Parse is an *Error, with a hint if there is something to write instead.
 //
 // Tasks, conditions and what becomes of a slot are for other packages.
 //
 // # Where to find what
 //
-// Text becomes an Expression in expression.go and field.go (the grammar of a field). Words become
-// expressions in every*.go (the grammar of every:). expression.go searches the wall clock, by
+// Text becomes an Expression in expression.go and field.go (the grammar of a field); package every
+// reads the words of every:. expression.go searches the wall clock, by
 // days.go; when.go joins the expressions of a task, and maps wall times to instants.
 package cron
 

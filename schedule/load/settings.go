@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/assertion"
 	"sched/schedule/cron"
+	"sched/schedule/every"
 	"sched/schedule/yamldoc"
 )
 
@@ -274,7 +275,7 @@ func pauseHint(every string) string {
 // setPauseEvery sets the beginnings of a pause that comes again.
 func setPauseEvery(l *loader, p *pauseDraft) {
 	text := p.every.Value
-	crons, err := cron.ParseEvery(text)
+	crons, err := every.Parse(text)
 	if cronError, ok := errors.AsType[*cron.Error](err); ok {
 		hint := cronError.Hint
 		if isBoot(text, "boot") || strings.Contains(text, " for ") {

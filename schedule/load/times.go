@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
+	"sched/schedule/every"
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
@@ -71,7 +72,7 @@ func setEveryTimes(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	var err error
-	if t.When.Crons, err = cron.ParseEvery(n.Value); err != nil {
+	if t.When.Crons, err = every.Parse(n.Value); err != nil {
 		refuseTiming(l, &t.timing, n, "every", err)
 	}
 }

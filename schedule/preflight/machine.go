@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
+	"sched/schedule/envfile"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
@@ -99,7 +100,7 @@ func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
 // and whether it is known.
 func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
 	env = process.Environ(m.Environ, *t)
-	more, err := process.ReadEnvFiles(t.EnvFiles, env)
+	more, err := envfile.Read(t.EnvFiles, process.Lookup(env))
 	if err != nil {
 		return nil, false
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/envfile"
+	"sched/schedule/humanize"
 )
 
 // An account is the user and the groups of a command.
@@ -289,4 +291,21 @@ func CheckAs(as schedule.As) error {
 		result <- setNice(as.Nice)
 	}()
 	return <-result
+}
+
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now. It returns nil if
+// they can be used. env is the environment of the caller. For a task of another user CheckEnvFiles
+// only checks that the files exist: only a process of that user finds out whether the user may read
+// them (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
+func CheckEnvFiles(t *schedule.Task, env []string) error {
+	if user, err := accountOf(t.As); err != nil || !user.change || user.uid == 0 {
+		_, err := envfile.Read(t.EnvFiles, Lookup(Environ(env, *t)))
+		return err
+	}
+	for _, path := range t.EnvFiles {
+		if _, err := os.Stat(path); err != nil {
+			return envfile.Error(path, humanize.WithoutPath(err))
+		}
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/envfile"
 	"sched/schedule/humanize"
 )
 
@@ -106,7 +107,7 @@ func (s setup) apply(env []string) error {
 // exec replaces this process by the command.
 func (s setup) exec(user account, env []string) error {
 	env = Environ(nil, schedule.Task{}, slices.Concat(user.variables(), env)...)
-	fromFiles, err := ReadEnvFiles(s.EnvFiles, env)
+	fromFiles, err := envfile.Read(s.EnvFiles, Lookup(env))
 	if err != nil && !s.Lenient {
 		return err
 	}

@@ -30,24 +30,3 @@ func ExampleSpec_Start() {
 	// hello from report
 	// exit code 3
 }
-
-func ExampleParseEnvFile() {
-	pairs, err := process.ParseEnvFile(`
-export DB_HOST=127.0.0.1   # a comment
-DB_PASSWORD='p$ss # w"rd'
-DB_URL="mysql://shop@${DB_HOST}:${DB_PORT}/shop"
-`, func(name string) (string, bool) { return "3306", name == "DB_PORT" })
-	for _, pair := range pairs {
-		fmt.Println(pair)
-	}
-	fmt.Println(err)
-
-	_, err = process.ParseEnvFile("A=b\nhunter2", nil)
-	fmt.Println(err)
-	// Output:
-	// DB_HOST=127.0.0.1
-	// DB_PASSWORD=p$ss # w"rd
-	// DB_URL=mysql://shop@127.0.0.1:3306/shop
-	// <nil>
-	// line 2: there is no "="
-}

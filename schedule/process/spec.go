@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"sched/schedule"
+	"sched/schedule/envfile"
 )
 
 // A Spec describes a command or a hook of a task that is about to be started, as the user of the
@@ -64,7 +65,7 @@ func (spec Spec) startDirectly() (*Process, error) {
 	var fromFiles []string
 	if len(spec.Task.EnvFiles) > 0 {
 		err := retryOnShortage(func() (err error) {
-			fromFiles, err = ReadEnvFiles(spec.Task.EnvFiles, Environ(spec.CallerEnv, *spec.Task))
+			fromFiles, err = envfile.Read(spec.Task.EnvFiles, Lookup(Environ(spec.CallerEnv, *spec.Task)))
 			return err
 		})
 		if err != nil && !spec.Lenient {

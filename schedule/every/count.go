@@ -1,9 +1,11 @@
-package cron
+package every
 
 import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sched/schedule/cron"
 )
 
 // This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
@@ -33,7 +35,7 @@ var countable = map[string]countableUnit{
 
 // indivisibleError returns the error about "7 minutes", which no cron expression spaces evenly.
 func (c countableUnit) indivisibleError(n int, unit string) error {
-	e := newError("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.perLarger, n, unit)
+	e := cron.NewError("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.perLarger, n, unit)
 	from := fmt.Sprintf(`"%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
 	switch {
 	case n < c.perLarger && unit != "second":
@@ -54,7 +56,7 @@ func (c countableUnit) indivisibleError(n int, unit string) error {
 
 // neverDueError returns the error about a period of length 0.
 func neverDueError(period []string) error {
-	e := newError("%q would be never", strings.Join(period, " "))
+	e := cron.NewError("%q would be never", strings.Join(period, " "))
 	return e.SetHint(`write "enabled: false" to switch the task off`)
 }
 
@@ -78,7 +80,7 @@ func readStart(text string) (time.Time, error) {
 	}
 	if date, clock, hasSpace := strings.Cut(text, " "); hasSpace && strings.Contains(clock, ":") {
 		if _, err := readStart(date); err == nil {
-			return day, newError("%q is not a date", text).SetHint(`put "at" before the time`)
+			return day, cron.NewError("%q is not a date", text).SetHint(`put "at" before the time`)
 		}
 	}
 	return day, notADateError(text)
@@ -86,7 +88,7 @@ func readStart(text string) (time.Time, error) {
 
 // notADateError returns the error about a text that is not a date, with what is wrong in it.
 func notADateError(text string) error {
-	e := newError("%q is not a date", text)
+	e := cron.NewError("%q is not a date", text)
 	const hint = "write it as %s: the year, the month, the day"
 	parts := strings.Split(text, "-")
 	var numbers [3]int
@@ -95,17 +97,17 @@ func notADateError(text string) error {
 	}
 	for i, part := range parts {
 		var ok bool
-		if numbers[i], ok = digits(part); !ok {
+		if numbers[i], ok = cron.Digits(part); !ok {
 			return e.SetHint(hint, exampleDate)
 		}
 	}
 	year, month, inMonth := numbers[0], numbers[1], numbers[2]
 	if month < 1 || month > 12 {
-		return newError("%q is not a date: month %s is not in 1-12", text, parts[1])
+		return cron.NewError("%q is not a date: month %s is not in 1-12", text, parts[1])
 	}
 	last := time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	if inMonth < 1 || inMonth > last {
-		return newError("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
+		return cron.NewError("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
 	}
 	return e.SetHint("write %04d-%02d-%02d", year, month, inMonth)
 }

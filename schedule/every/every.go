@@ -1,4 +1,22 @@
-package cron
+// Package every reads a frequency in words, such as "weekdays at 8:00": the values of `every:`. The
+// words are one phrase, read without regard to case, plural and fillers:
+//
+//	phrase    = frequency ["from" date] ["on" days] ["at" times]      the clauses in any order
+//	frequency = "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year"
+//	          | number unit                          count.go: 5 minutes, 2 hours
+//	          | "odd" "hours"
+//	          | weekday {"," weekday}                monday, friday; weekdays; weekends
+//	          | monthday {"," monthday} "of" ("month" | "quarter")    read.go: first monday of month
+//	date      = YYYY-MM-DD                           count.go: after days and weeks
+//	days      = weekday {"," weekday}                after week
+//	          | monthday {"," monthday}              after month and quarter: 1, 16; last day
+//	          | number month | month number          after year: 1 June
+//	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
+//
+// read.go reads the elements of clauses. The tables of words are at the end of this file.
+// Each phrase becomes texts of cron expressions. A phrase that counts from a date also becomes days
+// or an interval.
+package every
 
 import (
 	"cmp"
@@ -10,26 +28,9 @@ import (
 	"sync"
 	"time"
 
+	"sched/schedule/cron"
 	"sched/schedule/humanize"
 )
-
-// The words are one phrase, read without regard to case, plural and fillers:
-//
-//	phrase    = frequency ["from" date] ["on" days] ["at" times]      the clauses in any order
-//	frequency = "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year"
-//	          | number unit                          every_count.go: 5 minutes, 2 hours
-//	          | "odd" "hours"
-//	          | weekday {"," weekday}                monday, friday; weekdays; weekends
-//	          | monthday {"," monthday} "of" ("month" | "quarter")    every_read.go: first monday of month
-//	date      = YYYY-MM-DD                           every_count.go: after days and weeks
-//	days      = weekday {"," weekday}                after week
-//	          | monthday {"," monthday}              after month and quarter: 1, 16; last day
-//	          | number month | month number          after year: 1 June
-//	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
-//
-// every_read.go reads the elements of clauses. The tables of words are at the end of this file.
-// Each phrase becomes texts of cron expressions. A phrase that counts from a date also becomes days
-// or an interval.
 
 // everyForms lists examples of all forms. It is the hint if no shorter hint helps.
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
@@ -37,26 +38,24 @@ const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", 
 	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00", ` +
 	`"2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00", "boot" and "hand"`
 
-// ParseEvery reads a frequency in words, such as "weekdays at 8:00". It returns several expressions
-// if times of day differ in their minutes. Every error is an *Error.
-func ParseEvery(text string) ([]Expression, error) {
+// Parse reads a frequency in words, such as "weekdays at 8:00". It returns several expressions
+// if times of day differ in their minutes. Every error is an *cron.Error.
+func Parse(text string) ([]cron.Expression, error) {
 	f, err := readFrequency(text)
 	if err != nil {
 		return nil, err
 	}
 	if f.interval > 0 {
-		v := interval{int64(f.interval / time.Second), f.from.Unix()}
-		return []Expression{{text: v.String(), interval: v}}, nil
+		return []cron.Expression{cron.Interval(f.interval, f.from)}, nil
 	}
-	expressions := make([]Expression, len(f.crons))
+	expressions := make([]cron.Expression, len(f.crons))
 	for i, text := range f.crons {
-		c, err := Parse(text, "")
+		c, err := cron.Parse(text, "")
 		if err != nil {
 			return nil, err
 		}
 		if f.days > 0 {
-			c.cycle = cycle{int64(f.days), f.from.Unix() / daySeconds}
-			c.text = f.words + " from " + c.cycle.startText() + c.times.atTimes()
+			c = c.Cycle(f.days, f.words, f.from)
 		}
 		expressions[i] = c
 	}
@@ -77,7 +76,7 @@ type frequency struct {
 }
 
 // readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
-// at 0:00 and hours at :00. Every error is an *Error.
+// at 0:00 and hours at :00. Every error is an *cron.Error.
 func readFrequency(text string) (frequency, error) {
 	f, err := readPhrase(text)
 	if unknown, ok := errors.AsType[*unknownError](err); ok {
@@ -123,7 +122,7 @@ func splitPhrase(text string) (p phrase, err error) {
 	for _, word := range strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , ")) {
 		switch opened := p.clause(word); {
 		case opened != nil && *opened != nil:
-			return p, newError("%q comes twice", word)
+			return p, cron.NewError("%q comes twice", word)
 		case opened != nil:
 			clause, *opened = opened, []string{}
 		case slices.Contains(fillers, word): // it is left out
@@ -135,11 +134,11 @@ func splitPhrase(text string) (p phrase, err error) {
 	}
 	for _, word := range clauseWords {
 		if clause := *p.clause(word); clause != nil && len(clause) == 0 {
-			return p, newError("nothing follows %q", word)
+			return p, cron.NewError("nothing follows %q", word)
 		}
 	}
 	if len(p.period) == 0 {
-		return p, newError("no frequency in it").SetHint(everyForms)
+		return p, cron.NewError("no frequency in it").SetHint(everyForms)
 	}
 	if p.period[0] == "other" && len(p.period) > 1 { // every other week
 		p.period[0] = "2"
@@ -168,10 +167,10 @@ func (p *phrase) clause(word string) *[]string {
 // crons returns the cron expressions of a phrase that counts from no date.
 func (p phrase) crons() ([]string, error) {
 	first := p.period[0]
-	switch n, isNumber := digits(first); {
+	switch n, isNumber := cron.Digits(first); {
 	case isNumber:
 		return p.counted(n)
-	case isWeekday(first):
+	case len(cron.WeekdayWords()[first]) > 0:
 		if err := p.refuse("on"); err != nil {
 			return nil, err
 		}
@@ -213,7 +212,7 @@ func (p phrase) unit(words []string) (string, error) {
 		return "", unknownWordError(words[0])
 	}
 	if len(words) > 1 {
-		return "", newError("%q cannot follow %q", words[1], words[0]).SetHint(everyForms)
+		return "", cron.NewError("%q cannot follow %q", words[1], words[0]).SetHint(everyForms)
 	}
 	return unit, nil
 }
@@ -222,15 +221,15 @@ func (p phrase) unit(words []string) (string, error) {
 func (p phrase) refuse(clauses ...string) error {
 	for _, clause := range clauses {
 		if clause == "on" && p.on != nil || clause == "at" && p.at != nil {
-			return newError("%q does not go with %q", clause, strings.Join(p.period, " ")).SetHint(everyForms)
+			return cron.NewError("%q does not go with %q", clause, strings.Join(p.period, " ")).SetHint(everyForms)
 		}
 	}
 	return nil
 }
 
 // bare returns cron for a frequency that has neither an "on" nor an "at".
-func (p phrase) bare(cron string) ([]string, error) {
-	return []string{cron}, p.refuse("on", "at")
+func (p phrase) bare(text string) ([]string, error) {
+	return []string{text}, p.refuse("on", "at")
 }
 
 // hours reads the minutes of "hour at :15, :45". The argument is the text of the hour field.
@@ -282,7 +281,7 @@ func (p phrase) weekdays(names []string) ([]string, error) {
 	}
 	days := ascending(slices.Concat(lists...))
 	text := joinNumbers(days)
-	if slices.Equal(days, weekdayWords()["weekday"]) {
+	if slices.Equal(days, cron.WeekdayWords()["weekday"]) {
 		text = "1-5"
 	}
 	return p.daily("* * " + text)
@@ -318,7 +317,7 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 		"fortnightly": "2 weeks from " + exampleDate,
 		"biweekly":    "2 weeks from " + exampleDate,
 		"reboot":      "boot", "startup": "boot",
-		"manual": ByHand, "manually": ByHand, "by": ByHand, "demand": ByHand, "never": ByHand,
+		"manual": cron.ByHand, "manually": cron.ByHand, "by": cron.ByHand, "demand": cron.ByHand, "never": cron.ByHand,
 		"h": "hours", "hr": "hours", "hrs": "hours", "d": "day", "w": "week",
 	}
 })
@@ -326,7 +325,7 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 // An unknownError is about an unknown word. If it can, readFrequency replaces its hint by the whole
 // phrase.
 type unknownError struct {
-	err         *Error
+	err         *cron.Error
 	word, meant string // neither is empty
 }
 
@@ -335,7 +334,7 @@ func (e *unknownError) Error() string { return e.err.Text }
 // unknownWordError returns the error about a word that we do not know, with a hint at the word that
 // was probably meant.
 func unknownWordError(word string) error {
-	e := newError("%q is not a word for a frequency", word)
+	e := cron.NewError("%q is not a word for a frequency", word)
 	letters := strings.TrimLeft(word, "0123456789")
 	number := strings.TrimSuffix(word, letters)
 	meant := foreignWords()[letters]
@@ -344,9 +343,9 @@ func unknownWordError(word string) error {
 	}
 	switch {
 	case word == "boot":
-		return newError("%q stands alone", word).SetHint("write boot: the first tick after each boot")
-	case word == ByHand:
-		return newError("%q stands alone", word).SetHint("write hand: only people start the task")
+		return cron.NewError("%q stands alone", word).SetHint("write boot: the first tick after each boot")
+	case word == cron.ByHand:
+		return cron.NewError("%q stands alone", word).SetHint("write hand: only people start the task")
 	case strings.ContainsAny(word, "*@"):
 		return e.SetHint("write it under cron: instead")
 	case meant == "":
@@ -359,7 +358,7 @@ func unknownWordError(word string) error {
 
 // nearestWord returns the unit or weekday at most two letters away (one if word is short), or "".
 func nearestWord(word string) (nearest string) {
-	ours := slices.AppendSeq(slices.Collect(maps.Keys(unitWords())), maps.Keys(weekdayWords()))
+	ours := slices.AppendSeq(slices.Collect(maps.Keys(unitWords())), maps.Keys(cron.WeekdayWords()))
 	slices.Sort(ours)
 	best := min(3, (len(word)+3)/3)
 	for _, w := range ours {
@@ -375,7 +374,8 @@ func nearestWord(word string) (nearest string) {
 // the period begins with.
 func (p phrase) counted(n int) ([]string, error) {
 	if len(p.period) == 1 {
-		return nil, newError("%q lacks a unit", p.period[0]).SetHint("write \"%s minutes\", for example", p.period[0])
+		number := p.period[0]
+		return nil, cron.NewError("%q lacks a unit", number).SetHint("write \"%s minutes\", for example", number)
 	}
 	switch n {
 	case 0:
@@ -384,7 +384,7 @@ func (p phrase) counted(n int) ([]string, error) {
 		p.period = p.period[1:]
 		return p.crons()
 	}
-	if isWeekday(p.period[1]) {
+	if len(cron.WeekdayWords()[p.period[1]]) > 0 {
 		return nil, p.uncountableError(n, p.period[1])
 	}
 	unit, err := p.unit(p.period[1:])
@@ -418,14 +418,14 @@ func (p phrase) uncountableError(n int, unit string) error {
 		}
 		return text
 	}
-	e := newError("%d %ss cannot be told from the calendar alone", n, unit)
+	e := cron.NewError("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
 		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`,
 			counted(unit), n)
 	case unit == "day" || unit == "week":
 		e.SetHint(`write "%s", with a day on which it is due`, counted(unit))
-	case len(weekdayWords()[unit]) == 1:
+	case len(cron.WeekdayWords()[unit]) == 1:
 		e.SetHint(`write "%s", with the date of a %s on which it is due`, counted("week"), unit)
 	case unit == "month" && n == 3:
 		e.SetHint("write quarter")
@@ -464,7 +464,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 		return "", 0, notCountedFromDateError(p.period, unit)
 	}
 	if days > maxCycle {
-		return "", 0, newError("%s is longer than ten years", strings.Join(p.period, " ")).
+		return "", 0, cron.NewError("%s is longer than ten years", strings.Join(p.period, " ")).
 			SetHint(`write cron: "0 0 1 6 *" for a date in each year`)
 	}
 	if n > 1 {
@@ -476,7 +476,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 // multiple reads "2 weeks" or "week" as a number of units. For other words the unit is empty.
 func (p phrase) multiple() (n int, unit string) {
 	words := p.period
-	n, counted := digits(words[0])
+	n, counted := cron.Digits(words[0])
 	if counted {
 		words = words[1:]
 	} else {
@@ -499,7 +499,7 @@ func (p phrase) interval() (f frequency, ok bool, err error) {
 	case n == 0:
 		return f, true, neverDueError(p.period)
 	case n > int(maxCycle*24*time.Hour/size):
-		return f, true, newError("%s is longer than ten years", strings.Join(p.period, " "))
+		return f, true, cron.NewError("%s is longer than ten years", strings.Join(p.period, " "))
 	}
 	f.interval = time.Duration(n) * size
 	f.from, err = p.instant()
@@ -521,12 +521,12 @@ func (p phrase) instant() (time.Time, error) {
 	case len(words) == 1:
 		return day, nil
 	case len(words) > 2:
-		e := newError("%q is not one date and one time", strings.Join(words, " "))
+		e := cron.NewError("%q is not one date and one time", strings.Join(words, " "))
 		return time.Time{}, e.SetHint("write %s 06:00", exampleDate)
 	}
 	clock, err := time.Parse("15:04", words[1])
 	if err != nil {
-		return time.Time{}, newError("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
+		return time.Time{}, cron.NewError("%q is not a time of the day", words[1]).SetHint("write %s 06:00", words[0])
 	}
 	return day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute), nil
 }
@@ -557,12 +557,12 @@ func (p phrase) monthly(months string) ([]string, error) {
 // lastOfQuarterError returns the error about "quarter on last day": that is in the last month of
 // the quarter, and other days are counted in the first.
 func (p phrase) lastOfQuarterError(day monthDay) error {
-	cron := "0 0 " + day.text + " 3,6,9,12 *"
+	text := "0 0 " + day.text + " 3,6,9,12 *"
 	if day.field == inWeekdayField {
-		cron = "0 0 * 3,6,9,12 " + day.text
+		text = "0 0 * 3,6,9,12 " + day.text
 	}
-	return newError("%q does not go with %q", day.words, strings.Join(p.period, " ")).
-		SetHint("write cron: %q for the %s of a quarter", cron, day.words)
+	return cron.NewError("%q does not go with %q", day.words, strings.Join(p.period, " ")).
+		SetHint("write cron: %q for the %s of a quarter", text, day.words)
 }
 
 // ofMonth makes "month on first monday" of "first monday of month", whose "of" is the word at an
@@ -571,16 +571,16 @@ func (p *phrase) ofMonth(of int) error {
 	days, month := p.period[:of], p.period[of+1:]
 	switch {
 	case p.on != nil:
-		e := newError(`"of" and "on" do not go together`)
+		e := cron.NewError(`"of" and "on" do not go together`)
 		return e.SetHint(`write "first monday of month" or "month on first monday"`)
 	case len(days) == 0:
-		return newError(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
+		return cron.NewError(`nothing comes before "of"`).SetHint(`write "first monday of month"`)
 	case len(month) == 0:
-		return newError(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
+		return cron.NewError(`nothing follows "of"`).SetHint(`write "%s of month"`, strings.Join(days, " "))
 	}
 	unit := unitWords()[month[0]]
 	if len(month) > 1 || unit != "month" && unit != "quarter" {
-		return newError(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
+		return cron.NewError(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
 			SetHint(`write cron: "0 0 * 6 1#1" for the first Monday of June`)
 	}
 	p.period, p.on = month, days
@@ -593,18 +593,18 @@ func (p phrase) ordinalWithoutMonthError() error {
 	ordinal, name := p.period[0], p.period[1]
 	n := 1 + slices.Index(ordinalWords, ordinal)
 	isNumber := n > 1 && ordinal != "last"
-	isDay := len(weekdayWords()[name]) == 1 || !isNumber && (isWeekday(name) || name == "day")
+	isDay := len(cron.WeekdayWords()[name]) == 1 || !isNumber && (len(cron.WeekdayWords()[name]) > 0 || name == "day")
 	switch {
 	case !isDay && isNumber: // "second minute"
 		if _, err := p.counted(n); err != nil {
 			return err
 		}
-		e := newError("%q is not understood", ordinal+" "+name)
+		e := cron.NewError("%q is not understood", ordinal+" "+name)
 		return e.SetHint(`write "%d %ss"`, n, strings.TrimSuffix(name, "s"))
 	case !isDay: // "first minute"
-		return newError("%q is not understood", ordinal+" "+name).SetHint(everyForms)
+		return cron.NewError("%q is not understood", ordinal+" "+name).SetHint(everyForms)
 	}
-	e := newError("%q lacks its month", ordinal+" "+name).SetHint(`write "%s %s of month"`, ordinal, name)
+	e := cron.NewError("%q lacks its month", ordinal+" "+name).SetHint(`write "%s %s of month"`, ordinal, name)
 	if isNumber { // "second monday"
 		e.Hint += fmt.Sprintf(`, or "%d weeks from %s" for every %s week from a day on`, n, exampleDate, ordinal)
 	}
@@ -614,10 +614,11 @@ func (p phrase) ordinalWithoutMonthError() error {
 // notCountedFromDateError returns the error about "5 minutes from 2026-01-05" and "month from
 // 2026-01-05".
 func notCountedFromDateError(period []string, unit string) error {
-	if last := period[len(period)-1]; len(period) == 2 && unit == "" && !isWeekday(last) {
+	if last := period[len(period)-1]; len(period) == 2 && unit == "" && len(cron.WeekdayWords()[last]) == 0 {
 		return unknownWordError(last)
 	}
-	e := newError("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(period, " "))
+	words := strings.Join(period, " ")
+	e := cron.NewError("%q is not counted from a date: only minutes, hours, days and weeks are", words)
 	if onDate[unit] != "" {
 		return e.SetHint("write %q", onDate[unit])
 	}
@@ -626,19 +627,19 @@ func notCountedFromDateError(period []string, unit string) error {
 
 // readWeekdays reads monday, weekdays or weekends. Sunday is 0.
 func readWeekdays(text string) ([]int, error) {
-	if days := weekdayWords()[text]; days != nil {
+	if days := cron.WeekdayWords()[text]; days != nil {
 		return days, nil
 	}
 	first, rest, several := strings.Cut(text, " ")
-	if several && isWeekday(first) {
+	if several && len(cron.WeekdayWords()[first]) > 0 {
 		clock := clock24(rest)
 		if _, err := readTime(rest); err == nil {
 			clock = rest
 		}
 		if clock != "" {
-			return nil, newError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
+			return nil, cron.NewError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
 		}
-		return nil, newError("%q cannot follow %q", rest, first).
+		return nil, cron.NewError("%q cannot follow %q", rest, first).
 			SetHint(`put commas between days, and "at" before the time`)
 	}
 	return nil, unknownWordError(first)

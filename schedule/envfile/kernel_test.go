@@ -1,12 +1,10 @@
-package process_test
+package envfile
 
 import (
 	"os"
 	"strings"
 	"testing"
 	"time"
-
-	"sched/schedule/process"
 )
 
 // A file of the kernel may say that it is a regular one, and have more to say later.
@@ -19,7 +17,7 @@ func TestAFileThatDoesNotEndIsNotWaitedFor(t *testing.T) {
 	file.Close()
 	done := make(chan error, 1)
 	go func() {
-		_, err := process.ReadEnvFiles([]string{path}, nil)
+		_, err := Read([]string{path}, shop)
 		done <- err
 	}()
 	select {

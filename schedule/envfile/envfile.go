@@ -1,4 +1,8 @@
-package process
+// Package envfile reads the files of env_file, which are a part of the environment of a command.
+// The reader is our own: joho/godotenv drops the $27 of SECRET=xTvDqw$27 and quotes the file in its
+// errors, which would put passwords into the history. The tests read a typical file with both, and
+// say when that has changed.
+package envfile
 
 import (
 	"errors"
@@ -10,73 +14,54 @@ import (
 	"syscall"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/humanize"
 )
 
-// This file reads the files of env_file, which are a part of the environment of a command. The
-// reader is our own: joho/godotenv drops the $27 of SECRET=xTvDqw$27 and quotes the file in its
-// errors, which would put passwords into the history. The tests read a typical file with both, and
-// say when that has changed.
+// largest is more than the kernel takes as an environment.
+const largest = 4 << 20
 
-// largestEnvFile is more than the kernel takes as an environment.
-const largestEnvFile = 4 << 20
+// patience is how long the read of an env_file may wait for data.
+const patience = time.Second
 
-// envFilePatience is how long the read of an env_file may wait for data.
-const envFilePatience = time.Second
-
-// ReadEnvFiles returns the variables of the files, in their order. ${NAME} in a file stands for a
-// variable that a line before it has set, or else for a variable of env. A file that cannot be used
-// is left out, and the error names the first such file.
-func ReadEnvFiles(files, env []string) (pairs []string, err error) {
-	lookup := func(name string) (string, bool) {
-		if value, ok := Lookup(pairs)(name); ok {
-			return value, true
-		}
-		return Lookup(env)(name)
-	}
+// Read returns the variables of the files, in their order. ${NAME} in a file stands for a variable
+// that a line before it has set, or else for what lookup finds. A file that cannot be used is left
+// out, and the error names the first such file.
+func Read(files []string, lookup func(name string) (string, bool)) (pairs []string, err error) {
+	set := map[string]string{}
 	for _, path := range files {
-		text, problem := readEnvFile(path)
+		text, problem := readFile(path)
 		var added []string
 		if problem == nil {
-			added, problem = ParseEnvFile(text, lookup)
+			added, problem = Parse(text, func(name string) (string, bool) {
+				if value, ok := set[name]; ok {
+					return value, true
+				}
+				return lookup(name)
+			})
 		}
 		if problem != nil && err == nil {
-			err = envFileError(path, problem)
+			err = Error(path, problem)
+		}
+		for _, pair := range added {
+			name, value, _ := strings.Cut(pair, "=")
+			set[name] = value
 		}
 		pairs = append(pairs, added...)
 	}
 	return pairs, err
 }
 
-// CheckEnvFiles returns why the files of a task's env_file cannot be used now. It returns nil if
-// they can be used. env is the environment of the caller. For a task of another user CheckEnvFiles
-// only checks that the files exist: only a process of that user finds out whether the user may read
-// them (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
-func CheckEnvFiles(t *schedule.Task, env []string) error {
-	if user, err := accountOf(t.As); err != nil || !user.change || user.uid == 0 {
-		_, err := ReadEnvFiles(t.EnvFiles, Environ(env, *t))
-		return err
-	}
-	for _, path := range t.EnvFiles {
-		if _, err := os.Stat(path); err != nil {
-			return envFileError(path, humanize.WithoutPath(err))
-		}
-	}
-	return nil
-}
-
-// envFileError names the file, and never its content.
-func envFileError(path string, problem error) error {
+// Error returns the error about a file. It names the file, and never its content.
+func Error(path string, problem error) error {
 	if errors.Is(problem, fs.ErrNotExist) {
 		return fmt.Errorf("env_file %s does not exist", path)
 	}
 	return fmt.Errorf("env_file %s: %w", path, problem)
 }
 
-// readEnvFile reads a file with the rights of this process. As root it takes no variables from a
+// readFile reads a file with the rights of this process. As root it takes no variables from a
 // file that others can write: with LD_PRELOAD or PATH they would be root.
-func readEnvFile(path string) (string, error) {
+func readFile(path string) (string, error) {
 	// Without O_NONBLOCK the open of a named pipe would wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -91,7 +76,7 @@ func readEnvFile(path string) (string, error) {
 	switch {
 	case !info.Mode().IsRegular():
 		return "", errors.New("it is not a regular file")
-	case info.Size() > largestEnvFile:
+	case info.Size() > largest:
 		return "", errors.New("it is larger than 4 MiB")
 	case os.Geteuid() == 0 && info.Mode().Perm()&0o022 != 0:
 		return "", errors.New("others than its owner can write it, and the task runs as root (chmod go-w)")
@@ -100,15 +85,15 @@ func readEnvFile(path string) (string, error) {
 	}
 	// A file of the kernel, as /proc/kmsg, looks like a regular one, and a read of it may wait for
 	// ever. Files that never wait, as on disks, have no deadline.
-	_ = file.SetReadDeadline(time.Now().Add(envFilePatience))
-	content, err := io.ReadAll(io.LimitReader(file, largestEnvFile))
+	_ = file.SetReadDeadline(time.Now().Add(patience))
+	content, err := io.ReadAll(io.LimitReader(file, largest))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return "", fmt.Errorf("it does not end: nothing came for %s", envFilePatience)
+		return "", fmt.Errorf("it does not end: nothing came for %s", patience)
 	}
 	return string(content), humanize.WithoutPath(err)
 }
 
-// ParseEnvFile reads the text of an env_file: a NAME=value a line, as in the .env files of Laravel,
+// Parse reads the text of an env_file: a NAME=value a line, as in the .env files of Laravel,
 // Ruby and Node. It runs nothing. No error repeats the text, which may be secret.
 //
 //	# a comment, and one after a value: the # follows a blank
@@ -118,8 +103,8 @@ func readEnvFile(path string) (string, error) {
 //
 // ${OTHER} is the value of a variable that was set before, in this file or by lookup, in double
 // quotes or without quotes. Any other $ is only a $: passwords hold it.
-func ParseEnvFile(text string, lookup func(string) (string, bool)) (pairs []string, err error) {
-	p := &envFileParser{rest: strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), line: 1}
+func Parse(text string, lookup func(string) (string, bool)) (pairs []string, err error) {
+	p := &parser{rest: strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), line: 1}
 	if strings.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("it holds a null character")
 	}
@@ -142,14 +127,14 @@ func ParseEnvFile(text string, lookup func(string) (string, bool)) (pairs []stri
 	return pairs, nil
 }
 
-type envFileParser struct {
+type parser struct {
 	rest   string
 	line   int // of rest, from 1
 	lookup func(string) (string, bool)
 }
 
 // nextLine goes to the next line that says something, and reports false at the end.
-func (p *envFileParser) nextLine() bool {
+func (p *parser) nextLine() bool {
 	for p.rest != "" {
 		line, after, _ := strings.Cut(p.rest, "\n")
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -162,7 +147,7 @@ func (p *envFileParser) nextLine() bool {
 }
 
 // pair reads a variable, to the end of its line.
-func (p *envFileParser) pair() (name, value string, err error) {
+func (p *parser) pair() (name, value string, err error) {
 	line, _, _ := strings.Cut(p.rest, "\n")
 	left, _, found := strings.Cut(line, "=")
 	if !found {
@@ -189,7 +174,7 @@ func (p *envFileParser) pair() (name, value string, err error) {
 }
 
 // plain reads a value without quotes: up to a comment or the end of the line.
-func (p *envFileParser) plain() (string, error) {
+func (p *parser) plain() (string, error) {
 	line, after, _ := strings.Cut(p.rest, "\n")
 	p.rest = after
 	p.line++
@@ -203,7 +188,7 @@ func (p *envFileParser) plain() (string, error) {
 }
 
 // quoted reads a value in quotes, and the rest of the line, which may only be a comment.
-func (p *envFileParser) quoted(quote byte) (string, error) {
+func (p *parser) quoted(quote byte) (string, error) {
 	var value strings.Builder
 	part := 1 // where the part of rest begins that is not in value yet
 	for i := 1; i < len(p.rest); i++ {
@@ -234,7 +219,7 @@ func (p *envFileParser) quoted(quote byte) (string, error) {
 var envFileEscapes = map[byte]string{'n': "\n", 'r': "\r", 't': "\t", '\\': `\`, '"': `"`, '$': "$"}
 
 // endLine takes all up to the i-th byte of the rest, and the comment that may follow.
-func (p *envFileParser) endLine(i int) error {
+func (p *parser) endLine(i int) error {
 	p.line += strings.Count(p.rest[:i], "\n")
 	line, after, _ := strings.Cut(p.rest[i:], "\n")
 	p.rest = after
@@ -246,7 +231,7 @@ func (p *envFileParser) endLine(i int) error {
 }
 
 // expand puts the values of variables in place of ${NAME}.
-func (p *envFileParser) expand(text string) (string, error) {
+func (p *parser) expand(text string) (string, error) {
 	var out strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "${")
@@ -264,7 +249,7 @@ func (p *envFileParser) expand(text string) (string, error) {
 }
 
 // variable returns the value of the ${NAME} with which the text begins, and the length of ${NAME}.
-func (p *envFileParser) variable(text string) (value string, size int, err error) {
+func (p *parser) variable(text string) (value string, size int, err error) {
 	end := strings.IndexByte(text, '}')
 	if end < 0 || !isVariable(text[2:end]) {
 		return "", 0, errors.New("only ${NAME} can follow a ${; single quotes keep it as it stands")

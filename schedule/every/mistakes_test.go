@@ -1,8 +1,10 @@
-package cron
+package every
 
 import (
 	"errors"
 	"testing"
+
+	"sched/schedule/cron"
 )
 
 func TestMistakesInWords(t *testing.T) {
@@ -110,13 +112,31 @@ func TestMistakesInWords(t *testing.T) {
 	}
 	for _, tt := range tests {
 		f, err := readFrequency(tt.every)
-		var wrong *Error
+		var wrong *cron.Error
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: got %v, %v, want an error", tt.every, f, err)
 			continue
 		}
 		if wrong.Text != tt.text || wrong.Hint != tt.hint {
 			t.Errorf("%q:\n got %s\nhint %s\nwant %s\nhint %s", tt.every, wrong.Text, wrong.Hint, tt.text, tt.hint)
+		}
+	}
+}
+
+func TestMistakesInIntervals(t *testing.T) {
+	for words, want := range map[string]string{
+		"0 minutes from 2026-01-05":                    `"0 minutes" would be never`,
+		"90 minutes from 2026-02-30":                   `"2026-02-30" is not a date: February 2026 has 28 days`,
+		"90 minutes from 2026-01-05 25:00":             `"25:00" is not a time of the day`,
+		"90 minutes from 2026-01-05 06:00 at 7:00":     `"2026-01-05 06:00 7:00" is not one date and one time`,
+		"90 seconds from 2026-01-05":                   `"90 seconds" is not counted from a date: only minutes, hours, days and weeks are`,
+		"5260321 minutes from 2026-01-05":              `5260321 minutes is longer than ten years`,
+		"99999999999999999999 minutes from 2026-01-05": `99999999999999999999 minutes is longer than ten years`,
+		"99999999 hours from 2026-01-05":               `99999999 hours is longer than ten years`,
+		"90 minutes from 2026-01-05 on monday":         `"on" does not go with "90 minutes"`,
+	} {
+		if _, err := Parse(words); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", words, err)
 		}
 	}
 }

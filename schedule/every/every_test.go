@@ -1,11 +1,16 @@
-package cron
+package every
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule/cron"
 )
 
-func TestParseEvery(t *testing.T) {
+func TestParse(t *testing.T) {
 	tests := []struct{ every, cron string }{
 		// case, plural, spaces, and a word too many
 		{"5 Minute", "*/5 * * * *"},
@@ -71,23 +76,23 @@ func TestParseEvery(t *testing.T) {
 		{"other hour", "0 */2 * * *"},
 	}
 	for _, tt := range tests {
-		crons, err := ParseEvery(tt.every)
-		if got := (When{Crons: crons}).String(); err != nil || got != tt.cron {
+		crons, err := Parse(tt.every)
+		if got := (cron.When{Crons: crons}).String(); err != nil || got != tt.cron {
 			t.Errorf("%q: got %q, %v, want %q", tt.every, got, err, tt.cron)
 		}
 	}
 }
 
 // A date that never comes is no mistake of the words, but of the expression that they stand for.
-func TestParseEveryRefusesWhatIsNeverDue(t *testing.T) {
-	_, err := ParseEvery("year on 30 february")
+func TestParseRefusesWhatIsNeverDue(t *testing.T) {
+	_, err := Parse("year on 30 february")
 	if want := "can never be due: day 30 never comes in month 2"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	checkError(t, "year on 30 february", err)
 }
 
-func FuzzParseEvery(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"5 minutes", "odd hours at :05", "monday, wednesday and friday at 8:00, 9:30",
 		"month on 1, last day at 13:00", "quarter on 4", "year on 1 June at 17:00", "7 minutes",
 		"2 weeks", "week on sun",
@@ -98,22 +103,39 @@ func FuzzParseEvery(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		crons, err := ParseEvery(text)
+		crons, err := Parse(text)
 		if err != nil {
 			checkError(t, text, err)
 			return
 		}
 		for _, c := range crons {
-			again := []Expression{{}}
-			if c.cycle.days > 0 || c.interval.every > 0 {
-				again, err = ParseEvery(c.String())
+			again := []cron.Expression{{}}
+			if strings.Contains(c.String(), " from ") {
+				again, err = Parse(c.String())
 			} else {
-				again[0], err = Parse(c.String(), "")
+				again[0], err = cron.Parse(c.String(), "")
 			}
 			if err != nil || len(again) != 1 || again[0] != c {
 				t.Fatalf("%q reads as %q, and that as %q (%v)", text, c, again, err)
 			}
 		}
-		checkNext(t, When{Crons: crons}, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+		w, after := cron.When{Crons: crons}, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+		if next, ok := w.Next(after); !ok || !next.After(after) || !slices.ContainsFunc(w.Slots(next), next.Equal) {
+			t.Fatalf("%v: next after %v is %v, %v", w, after, next, ok)
+		}
 	})
+}
+
+// checkError checks that the error about text is one for people: a *cron.Error with a text and
+// without a full stop.
+func checkError(t *testing.T, text string, err error) {
+	t.Helper()
+	var wrong *cron.Error
+	if !errors.As(err, &wrong) || wrong.Text == "" {
+		t.Fatalf("%T %v is not an error for people", err, err)
+	}
+	if strings.HasSuffix(wrong.Text, ".") ||
+		!strings.Contains(text, "%") && strings.Contains(wrong.Text+wrong.Hint, "%!") {
+		t.Fatalf("error %q, hint %q", wrong.Text, wrong.Hint)
+	}
 }

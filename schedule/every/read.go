@@ -1,11 +1,12 @@
-package cron
+package every
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"sched/schedule/cron"
 )
 
 // This file reads what is in a phrase: first the days of months and quarters, then times, dates and
@@ -62,13 +63,13 @@ func spreadWeekday(words []string) []string {
 // readMonthDay reads one of the days of a month: see the grammar above.
 func readMonthDay(element string) (monthDay, error) {
 	ordinal, name, hasName := strings.Cut(element, " ")
-	weekdays := weekdayWords()[name]
+	weekdays := cron.WeekdayWords()[name]
 	nth := 1 + slices.Index(ordinalWords, ordinal) // 0 for another word
 	switch {
 	case hasName && weekdays != nil && nth == 0:
 		return monthDay{}, unknownOrdinalError(ordinal, name)
-	case !hasName && isWeekday(element):
-		e := newError("%q is not a day of the month", element)
+	case !hasName && len(cron.WeekdayWords()[element]) > 0:
+		e := cron.NewError("%q is not a day of the month", element)
 		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
 		return monthDay{words: element, field: inDayField, text: "L", order: lastDay}, nil
@@ -91,15 +92,15 @@ func readMonthDay(element string) (monthDay, error) {
 // weekend".
 func readSomeWeekday(element, ordinal string, weekdays []int) (monthDay, error) {
 	switch {
-	case slices.Equal(weekdays, weekdayWords()["weekend"]):
-		e := newError("%q is two days", element)
+	case slices.Equal(weekdays, cron.WeekdayWords()["weekend"]):
+		e := cron.NewError("%q is two days", element)
 		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, ordinal, ordinal)
 	case ordinal == "first": // Quartz: the nearest weekday does not leave the month
 		return monthDay{words: element, field: inDayField, text: "1W", order: firstDay}, nil
 	case ordinal == "last":
 		return monthDay{words: element, field: inDayField, text: "LW", order: lastDay + 1}, nil
 	}
-	e := newError("%q is not understood: only the first and the last weekday of a month have words", element)
+	e := cron.NewError("%q is not understood: only the first and the last weekday of a month have words", element)
 	return monthDay{}, e.SetHint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
 }
 
@@ -108,17 +109,17 @@ func unknownOrdinalError(ordinal, name string) error {
 	n, err := readDay(ordinal)
 	switch {
 	case ordinal == "fifth" || err == nil && n == 5:
-		e := newError("not every month has a fifth %s", name)
-		if days := weekdayWords()[name]; len(days) == 1 {
+		e := cron.NewError("not every month has a fifth %s", name)
+		if days := cron.WeekdayWords()[name]; len(days) == 1 {
 			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`,
 				name, days[0])
 		}
 		return e.SetHint(`write "last %s of month"`, name)
 	case err == nil && n <= 4:
-		e := newError("%q is not understood", ordinal+" "+name)
+		e := cron.NewError("%q is not understood", ordinal+" "+name)
 		return e.SetHint(`write "%s %s of month"`, ordinalWords[n-1], name)
 	}
-	e := newError("%q does not say which %s of the month", ordinal, name)
+	e := cron.NewError("%q does not say which %s of the month", ordinal, name)
 	return e.SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
@@ -129,7 +130,7 @@ func eachOf[T any](words []string, read func(element string) (T, error)) ([]T, e
 	for element := range strings.SplitSeq(text, ",") {
 		element = strings.TrimSpace(element)
 		if element == "" {
-			return nil, newError("%q has an empty element", text)
+			return nil, cron.NewError("%q has an empty element", text)
 		}
 		value, err := read(element)
 		if err != nil {
@@ -167,18 +168,18 @@ func joinNumbers(numbers []int) string {
 // readTime reads a time of day, 2:30 or 02:30. It returns the minute of the day.
 func readTime(text string) (int, error) {
 	hourText, minuteText, _ := strings.Cut(text, ":")
-	hour, okHour := digits(hourText)
-	minute, okMinute := digits(minuteText)
+	hour, okHour := cron.Digits(hourText)
+	minute, okMinute := cron.Digits(minuteText)
 	switch {
 	case clock24(text) != "":
-		return 0, newError("%q is not a time of day", text).SetHint("write %s", clock24(text))
+		return 0, cron.NewError("%q is not a time of day", text).SetHint("write %s", clock24(text))
 	case !okHour || !okMinute || len(hourText) > 2 || len(minuteText) != 2:
-		e := newError("%q is not a time of day", text)
+		e := cron.NewError("%q is not a time of day", text)
 		return 0, e.SetHint("write it as 8:00 or 19:30, with a comma between two")
 	case hour == 24 && minute == 0:
-		return 0, newError("%q is not a time of day", text).SetHint("midnight is 0:00")
+		return 0, cron.NewError("%q is not a time of day", text).SetHint("midnight is 0:00")
 	case hour > 23 || minute > 59:
-		return 0, newError("%q is not in 0:00-23:59", text)
+		return 0, cron.NewError("%q is not in 0:00-23:59", text)
 	}
 	return hour*60 + minute, nil
 }
@@ -191,8 +192,8 @@ func clock24(text string) string {
 	if !hasMinute {
 		minuteText = "00"
 	}
-	hour, okHour := digits(hourText)
-	minute, okMinute := digits(minuteText)
+	hour, okHour := cron.Digits(hourText)
+	minute, okMinute := cron.Digits(minuteText)
 	if isPM == isAM || !okHour || !okMinute || hour < 1 || hour > 12 || minute > 59 || len(minuteText) != 2 {
 		return ""
 	}
@@ -205,9 +206,9 @@ func clock24(text string) string {
 
 // readMinute reads a minute of the hour, :17.
 func readMinute(text string) (int, error) {
-	minute, ok := digits(strings.TrimPrefix(text, ":"))
+	minute, ok := cron.Digits(strings.TrimPrefix(text, ":"))
 	if !ok || text[0] != ':' || len(text) > 3 || minute > 59 {
-		return 0, newError("%q is not a minute of the hour", text).SetHint("write it as :17, in :00-:59")
+		return 0, cron.NewError("%q is not a minute of the hour", text).SetHint("write it as :17, in :00-:59")
 	}
 	return minute, nil
 }
@@ -218,13 +219,13 @@ func readDay(text string) (int, error) {
 	if len(text) > 2 && slices.Contains([]string{"st", "nd", "rd", "th"}, text[len(text)-2:]) {
 		number = text[:len(text)-2]
 	}
-	n, ok := digits(number)
+	n, ok := cron.Digits(number)
 	if !ok {
-		e := newError("%q is not a day of the month", text)
+		e := cron.NewError("%q is not a day of the month", text)
 		return 0, e.SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)
 	}
 	if n < 1 || n > 31 {
-		return 0, newError("day %s is not in 1-31", text)
+		return 0, cron.NewError("day %s is not in 1-31", text)
 	}
 	return n, nil
 }
@@ -235,7 +236,7 @@ func readDate(words []string) (day, month int, err error) {
 		return 1, 1, nil
 	}
 	if len(words) != 2 {
-		e := newError("%q is not a day of the year", strings.Join(words, " "))
+		e := cron.NewError("%q is not a day of the year", strings.Join(words, " "))
 		return 0, 0, e.SetHint(`write it as "on 1 June"`)
 	}
 	dayText, monthText := words[0], words[1]
@@ -243,7 +244,7 @@ func readDate(words []string) (day, month int, err error) {
 		dayText, monthText = monthText, dayText
 	}
 	if month = readMonth(monthText); month == 0 {
-		return 0, 0, newError("no month in %q", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
+		return 0, 0, cron.NewError("no month in %q", strings.Join(words, " ")).SetHint(`write it as "on 1 June"`)
 	}
 	day, err = readDay(dayText)
 	return day, month, err
@@ -257,18 +258,6 @@ func readMonth(text string) int {
 // monthWords are the months. Their first three letters are words for them, too.
 var monthWords = []string{"january", "february", "march", "april", "may", "june", "july", "august",
 	"september", "october", "november", "december"}
-
-// isWeekday reports whether a word, in lower case, means one or more weekdays.
-func isWeekday(word string) bool { return weekdayWords()[word] != nil }
-
-// weekdayWords are the weekdays that a word means. Sunday is 0.
-var weekdayWords = sync.OnceValue(func() map[string][]int {
-	return plurals(map[string][]int{
-		"weekday": {1, 2, 3, 4, 5}, "weekend": {0, 6},
-		"sunday": {0}, "monday": {1}, "tuesday": {2}, "wednesday": {3}, "thursday": {4}, "friday": {5}, "saturday": {6},
-		"sun": {0}, "mon": {1}, "tue": {2}, "wed": {3}, "thu": {4}, "fri": {5}, "sat": {6},
-	})
-})
 
 // plurals returns the words and their plurals.
 func plurals[T any](words map[string]T) map[string]T {

@@ -1,4 +1,4 @@
-package process
+package envfile
 
 import (
 	"maps"
@@ -53,7 +53,7 @@ func TestDotenv(t *testing.T) {
 		{"a lone dollar is only a dollar", "A=xTvDqw$27\nB=\"pa$$WORD$\"", "A=xTvDqw$27|B=pa$$WORD$"},
 		{"nothing is run", "A=$(rm -rf /)\nB=\"`id`\"", "A=$(rm -rf /)|B=`id`"},
 	} {
-		pairs, err := ParseEnvFile(row.text, shop)
+		pairs, err := Parse(row.text, shop)
 		if got := strings.Join(pairs, "|"); err != nil || got != row.want {
 			t.Errorf("%s: %q, %v; want %q", row.name, got, err, row.want)
 		}
@@ -81,7 +81,7 @@ func TestTheErrorsOfDotenvNameALineAndNoSecret(t *testing.T) {
 			"line 1: only ${NAME} can follow a ${; single quotes keep it as it stands"},
 		{"a null character", "A=hunter2\x00", "it holds a null character"},
 	} {
-		_, err := ParseEnvFile(row.text, shop)
+		_, err := Parse(row.text, shop)
 		if err == nil || err.Error() != row.want {
 			t.Errorf("%s: %v, want %s", row.name, err, row.want)
 		}
@@ -114,7 +114,7 @@ func TestDotenvReadsWhatOthersRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pairs, err := ParseEnvFile(typical, shop)
+	pairs, err := Parse(typical, shop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func FuzzDotenv(f *testing.F) {
 	f.Add("A=\"${HOME}\\n")
 	f.Add("A='\r\n'#\nB = ${A}")
 	f.Fuzz(func(t *testing.T, text string) {
-		pairs, err := ParseEnvFile(text, shop)
+		pairs, err := Parse(text, shop)
 		for _, pair := range pairs {
 			name, _, some := strings.Cut(pair, "=")
 			if err != nil || !some || !isVariable(name) || strings.IndexByte(pair, 0) >= 0 {
@@ -152,7 +152,7 @@ func FuzzDotenv(f *testing.F) {
 		}
 		// In single quotes any value comes back as it is.
 		if text = strings.NewReplacer("'", "", "\x00", "", "\r", "").Replace(text); text != "" {
-			if again, err := ParseEnvFile("A='"+text+"'", shop); err != nil ||
+			if again, err := Parse("A='"+text+"'", shop); err != nil ||
 				!slices.Equal(again, []string{"A=" + text}) {
 				t.Errorf("%q: %q, %v", text, again, err)
 			}
@@ -169,20 +169,26 @@ func TestEnvFiles(t *testing.T) {
 		}
 		return path
 	}
+	here := func(here, a string) func(string) (string, bool) {
+		return func(name string) (string, bool) {
+			value, ok := map[string]string{"HERE": here, "A": a}[name]
+			return value, ok
+		}
+	}
 	a, b, bad := file("a", "A=a\nB=a"), file("b", "B=b\nC=${A}${HERE}"), file("bad", "hunter2")
-	pairs, err := ReadEnvFiles([]string{a, b}, []string{"HERE=!", "A=of the task"})
+	pairs, err := Read([]string{a, b}, here("!", "of the task"))
 	if got := strings.Join(pairs, "|"); err != nil || got != "A=a|B=a|B=b|C=a!" {
 		t.Errorf("%q, %v", got, err)
 	}
-	pairs, err = ReadEnvFiles([]string{dir + "/none", bad, b}, []string{"A=1", "HERE=2"})
+	pairs, err = Read([]string{dir + "/none", bad, b}, here("2", "1"))
 	if got := strings.Join(pairs, "|"); got != "B=b|C=12" || err == nil ||
 		err.Error() != "env_file "+dir+"/none does not exist" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err = ReadEnvFiles([]string{bad}, nil); err == nil || err.Error() != "env_file "+bad+`: line 1: there is no "="` {
+	if _, err = Read([]string{bad}, shop); err == nil || err.Error() != "env_file "+bad+`: line 1: there is no "="` {
 		t.Error(err)
 	}
-	if _, err = ReadEnvFiles([]string{dir}, nil); err == nil ||
+	if _, err = Read([]string{dir}, shop); err == nil ||
 		!strings.HasSuffix(err.Error(), "it is not a regular file") {
 		t.Error(err)
 	}
