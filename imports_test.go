@@ -56,6 +56,7 @@ var order = []string{
 	"schedule/tick/memory",
 	"schedule/tick/claims",
 	"schedule/tick",
+	"schedule/preview",
 	"schedule/view",
 	"schedule/doctor",
 	"schedule/forecast",

@@ -8,6 +8,7 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/terminal"
 	"sched/schedule/humanize"
+	"sched/schedule/preview"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -28,8 +29,8 @@ type PreviewTask struct {
 }
 
 func previewOf(t *tick.Tick) Preview {
-	preview := Preview{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []PreviewTask{}}
-	for _, p := range t.DryRun() {
+	shown := Preview{Minute: t.Minute.UTC().Format(time.RFC3339), Tasks: []PreviewTask{}}
+	for _, p := range preview.Of(t) {
 		task := PreviewTask{Name: p.Task.Name, Background: p.Task.Background}
 		if p.Reason != "" {
 			task.Would, task.Reason = "skip", p.Reason
@@ -39,9 +40,9 @@ func previewOf(t *tick.Tick) Preview {
 		for _, slot := range p.Slots {
 			task.Slots = append(task.Slots, slot.UTC().Format(time.RFC3339))
 		}
-		preview.Tasks = append(preview.Tasks, task)
+		shown.Tasks = append(shown.Tasks, task)
 	}
-	return preview
+	return shown
 }
 
 func printPreview(a *app.App, t *tick.Tick, o options) {

@@ -21,6 +21,37 @@ const (
 	lastFor = 400 * 24 * time.Hour // how long the last run of a task is kept
 )
 
+const (
+	publishBatch  = 500             // how many runs are published at a time
+	maxPublishing = 2 * time.Second // runs that are left then are for the next tick
+)
+
+// PublishAll copies runs until none is left, the store fails, or maxPublishing has passed. A run
+// is copied twice if a kill comes before the copy is noted; the other servers show it once.
+func PublishAll(ctx context.Context, db *state.DB, store mutex.Store) error {
+	for begun := time.Now(); time.Since(begun) < maxPublishing; {
+		rows, err := db.Runs().Unpublished(ctx, publishBatch)
+		if err != nil {
+			return err
+		}
+		var tasks, ids []string
+		for _, row := range rows {
+			tasks, ids = append(tasks, row.Task), append(ids, row.ID)
+		}
+		last, err := db.Runs().Last(ctx, tasks)
+		if err != nil {
+			return err
+		}
+		if err := Publish(ctx, store, rows, last); err != nil {
+			return err
+		}
+		if err := db.Runs().Published(ctx, ids); err != nil || len(rows) < publishBatch {
+			return err
+		}
+	}
+	return nil
+}
+
 // Publish publishes ended runs of one server. Publishing them again is harmless. In last is the
 // last run of each task in records. Snapshots, which may hold secrets, and outputs stay on the
 // server.

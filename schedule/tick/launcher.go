@@ -132,7 +132,7 @@ func (l *launcher) lockAndPrepare(row state.Row, slot schedule.Slot) (*run.Prepa
 // for them. While another run of the task waits already the slot is skipped, unless the task
 // catches up.
 func (l *launcher) beginWaiting(row state.Row, slot schedule.Slot, refusal claims.Refusal) (*run.Run, bool) {
-	if reason := l.waitsAlready(slot.Task); reason != "" && !slot.Task.CatchesUp {
+	if reason := claims.WaitsAlready(l.storage.DB, slot.Task); reason != "" && !slot.Task.CatchesUp {
 		l.skip(row, slot.Task, reason)
 		return nil, false
 	}
@@ -152,19 +152,6 @@ func waitOf(task *schedule.Task) state.Wait {
 	now := clock.Now().UTC()
 	after, _ := clock.SinceBoot()
 	return state.Wait{For: state.ForMutex, Since: now, AfterBoot: after, Until: now.Add(task.MaxWait)}
-}
-
-// waitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
-// task waits.
-func (l *launcher) waitsAlready(task *schedule.Task) string {
-	waiting, ok, err := l.storage.DB.Runs().NewestQueued(context.Background(), task.Name)
-	if !ok || err != nil {
-		return ""
-	}
-	holder := run.HolderOf(waiting)
-	holder.Since = waiting.Wait.Since
-	waited := max(0, clock.Now().Sub(holder.Since))
-	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder.Text(run.ZoneOf(task)))
 }
 
 // waitForStore leaves a slot for which the store had no answer to later ticks. It reports false if

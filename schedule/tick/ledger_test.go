@@ -68,7 +68,7 @@ func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) 
 func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
 	r := t.prepare(unstopped)
 	r.launcher.startSender(w.Context())
-	return ticking{r}, r.planSlots(t.dueSlots())
+	return ticking{r}, r.planSlots(t.Due())
 }
 
 // run runs a foreground slot as its tick would, and does not wait for its instant.

@@ -157,11 +157,6 @@ func (r *records) notReported(row state.Row) []string {
 	})
 }
 
-const (
-	publishBatch  = 500             // how many runs are published at a time
-	maxPublishing = 2 * time.Second // runs that are left then are for the next tick
-)
-
 // publish copies the runs that ended here to the store: the other servers find them there. If the
 // schedule has no store any more, the runs stop waiting. While the store fails they wait.
 func (r *records) publish() error {
@@ -171,38 +166,12 @@ func (r *records) publish() error {
 	if r.storage.Store == nil {
 		return nil
 	}
-	err := publishRuns(context.Background(), r.storage.DB, r.storage.Store)
+	err := cluster.PublishAll(context.Background(), r.storage.DB, r.storage.Store)
 	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
 		r.report.detail("other servers are not told of the runs here: %v", err)
 		return nil
 	}
 	return err
-}
-
-// publishRuns copies runs until none is left, the store fails, or maxPublishing has passed. A run
-// is copied twice if a kill comes before the copy is noted; the other servers show it once.
-func publishRuns(ctx context.Context, db *state.DB, store mutex.Store) error {
-	for begun := time.Now(); time.Since(begun) < maxPublishing; {
-		rows, err := db.Runs().Unpublished(ctx, publishBatch)
-		if err != nil {
-			return err
-		}
-		var tasks, ids []string
-		for _, row := range rows {
-			tasks, ids = append(tasks, row.Task), append(ids, row.ID)
-		}
-		last, err := db.Runs().Last(ctx, tasks)
-		if err != nil {
-			return err
-		}
-		if err := cluster.Publish(ctx, store, rows, last); err != nil {
-			return err
-		}
-		if err := db.Runs().Published(ctx, ids); err != nil || len(rows) < publishBatch {
-			return err
-		}
-	}
-	return nil
 }
 
 // prune removes rows that the history need not keep, with their outputs, when that is due. It makes

@@ -114,7 +114,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	mayQueue := refusal.Cause == claims.Held && requested.Background && task.MaxWait > 0
 	switch {
 	case refusal.Cause == claims.None: // it has the lock
-	case mayQueue && r.launcher.waitsAlready(task) == "":
+	case mayQueue && claims.WaitsAlready(r.launcher.storage.DB, task) == "":
 		runRow.Wait, runRow.Attempt.Boot = waitOf(task), clock.BootID()
 	case refusal.Cause == claims.Unknown: // this was reported: the request waits until the store answers
 		r.launcher.locks.SkippedUnknown.Store(true)

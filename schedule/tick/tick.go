@@ -75,7 +75,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	defer t.Storage.DB.Close()
 
 	// 1. The due slots. The supervisor starts beside that, and pauses are read.
-	due := t.dueSlots()
+	due := t.Due()
 	t.startSupervisor(due)
 	waitForControls := r.launcher.admission.Controls.ReadAhead(len(due) > 0)
 
@@ -206,22 +206,27 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 	return row, nil
 }
 
-// DryRun returns the due tasks in the order in which they would start. It starts, locks and writes
-// nothing.
-func (t *Tick) DryRun() []Preview {
-	never := context.Background()
-	r := t.prepare(stopContexts{noNewStarts: never, terminate: never, kill: never})
-	source := &r.launcher.admission.Controls.Source
-	source.ReadOnly, source.DB = true, nil
-	return preview(r.launcher, t.dueSlots())
-}
-
-// dueSlots returns the slots of the minute that this tick does not leave alone.
-func (t *Tick) dueSlots() []schedule.Slot {
+// Due returns the slots of the minute that this tick does not leave alone.
+func (t *Tick) Due() []schedule.Slot {
 	return slices.DeleteFunc(t.Schedule.Due(t.Minute), func(s schedule.Slot) bool {
 		isOther := t.Only != "" && s.Task.Name != t.Only
 		return isOther || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
 	})
+}
+
+// Door returns what decides which slots of the tick may start.
+func (t *Tick) Door() *admission.Door {
+	return &admission.Door{
+		Schedule: t.Schedule,
+		Minute:   t.Minute,
+		Replay:   t.Replay,
+		Problem:  t.Report.Problem,
+		Controls: &admission.Controls{
+			Source:  pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
+			Problem: t.Report.Problem,
+			Detail:  t.Report.detail,
+		},
+	}
 }
 
 // supervisors returns what gives the background runs of this tick to supervisors.
@@ -234,7 +239,7 @@ func (t *Tick) supervisors() *run.Supervisors {
 
 // StartAhead starts the supervisor of a tick whose minute begins in a moment, if background tasks
 // will be due. The caller must call Run afterwards, or Withdraw.
-func (t *Tick) StartAhead() { t.startSupervisor(t.dueSlots()) }
+func (t *Tick) StartAhead() { t.startSupervisor(t.Due()) }
 
 // Withdraw ends a tick that will not run.
 func (t *Tick) Withdraw() { t.supervisors().Close() }
@@ -266,23 +271,13 @@ func (t *Tick) prepare(stops stopContexts) *tickRun {
 	}
 	inMemory := &memory.Fallback{Storage: t.Storage, Problem: t.Report.Problem}
 	r.launcher = &launcher{
-		schedule: t.Schedule,
-		storage:  t.Storage,
-		host:     t.Host,
-		report:   t.Report,
-		moment:   moment{t.Minute, t.Replay, t.Only, t.Schedule.Location},
-		stops:    stops,
-		admission: &admission.Door{
-			Schedule: t.Schedule,
-			Minute:   t.Minute,
-			Replay:   t.Replay,
-			Problem:  t.Report.Problem,
-			Controls: &admission.Controls{
-				Source:  pause.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: t.Storage.DB},
-				Problem: t.Report.Problem,
-				Detail:  t.Report.detail,
-			},
-		},
+		schedule:  t.Schedule,
+		storage:   t.Storage,
+		host:      t.Host,
+		report:    t.Report,
+		moment:    moment{t.Minute, t.Replay, t.Only, t.Schedule.Location},
+		stops:     stops,
+		admission: t.Door(),
 		locks: claims.New(claims.Tick{
 			Storage:     t.Storage,
 			Fallback:    inMemory,

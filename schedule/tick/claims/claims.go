@@ -349,3 +349,16 @@ func (l *Locks) beginAsking() (done func()) {
 	l.asking <- struct{}{}
 	return func() { <-l.asking }
 }
+
+// WaitsAlready returns a text about the run of a task that waits for its turn; "" if no run of the
+// task waits.
+func WaitsAlready(db *state.DB, task *schedule.Task) string {
+	waiting, ok, err := db.Runs().NewestQueued(context.Background(), task.Name)
+	if !ok || err != nil {
+		return ""
+	}
+	holder := run.HolderOf(waiting)
+	holder.Since = waiting.Wait.Since
+	waited := max(0, clock.Now().Sub(holder.Since))
+	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder.Text(run.ZoneOf(task)))
+}

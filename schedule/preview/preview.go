@@ -1,4 +1,5 @@
-package tick
+// Package preview says what a tick would do in its minute. It starts, locks and writes nothing.
+package preview
 
 import (
 	"context"
@@ -14,23 +15,25 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
+	"sched/schedule/tick"
+	"sched/schedule/tick/admission"
 	"sched/schedule/tick/claims"
 )
 
-// A Preview is what a tick would do with one due task.
-type Preview struct {
+// A Task is what a tick would do with one due task.
+type Task struct {
 	Task   *schedule.Task
 	Slots  []time.Time
 	Reason string // why it would be skipped; empty when it would run, as far as its condition commands allow it
 	Waits  string // what it would wait for, as a run that has begun; empty when it would start at once
 }
 
-// preview returns what a tick would do with the due slots.
-func preview(l *launcher, due []schedule.Slot) []Preview {
-	background, foreground := schedule.SplitBackground(due)
-	p := previewer{launcher: l, now: clock.Now()}
-	p.live = p.lockHolders()
-	var previews []Preview
+// Of returns the due tasks of a tick in the order in which they would start.
+func Of(t *tick.Tick) []Task {
+	p := previewer{tick: t, door: t.Door(), live: lockHolders(t), now: clock.Now()}
+	p.door.Controls.Source.ReadOnly, p.door.Controls.Source.DB = true, nil
+	background, foreground := schedule.SplitBackground(t.Due())
+	var previews []Task
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
 		i, known := index[slot.Task]
@@ -46,20 +49,21 @@ func preview(l *launcher, due []schedule.Slot) []Preview {
 
 // A previewer finds out what a tick would do, at one moment.
 type previewer struct {
-	launcher *launcher
-	live     []state.Row // the runs that may hold a mutex or a seat
-	now      time.Time
+	tick *tick.Tick
+	door *admission.Door
+	live []state.Row // the runs that may hold a mutex or a seat
+	now  time.Time
 }
 
 // slot returns what the tick would do with a slot. The preview has no slots yet.
-func (p previewer) slot(slot schedule.Slot) Preview {
+func (p previewer) slot(slot schedule.Slot) Task {
 	task := slot.Task
-	skip := func(reason string) Preview { return Preview{Task: task, Reason: reason} }
-	wait := func(waits string) Preview { return Preview{Task: task, Waits: waits} }
+	skip := func(reason string) Task { return Task{Task: task, Reason: reason} }
+	wait := func(waits string) Task { return Task{Task: task, Waits: waits} }
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return skip(reason)
 	}
-	if pausedBy := p.launcher.admission.PausedBy(task, slot.At); pausedBy != "" {
+	if pausedBy := p.door.PausedBy(task, slot.At); pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
 			return wait("it would wait for the end of a pause: " + pausedBy)
 		}
@@ -77,7 +81,7 @@ func (p previewer) slot(slot schedule.Slot) Preview {
 	case refusal.Cause != claims.Held || task.MaxWait == 0:
 		return skip(refusal.Reason) // or it runs: the reason is empty
 	}
-	if already := p.launcher.waitsAlready(task); already != "" {
+	if already := claims.WaitsAlready(p.tick.Storage.DB, task); already != "" {
 		return skip(already)
 	}
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
@@ -86,10 +90,10 @@ func (p previewer) slot(slot schedule.Slot) Preview {
 		case run.ReplacedHere:
 			return wait("it would end that run and take its place: " + refusal.Reason)
 		case run.ReplacedThere:
-			return skip(refusal.Reason + run.OnlyThere(held.Holder, p.launcher.host.Server))
+			return skip(refusal.Reason + run.OnlyThere(held.Holder, p.tick.Host.Server))
 		}
 	}
-	longest := max(0, p.launcher.admission.LatestStart(slot, p.now).Sub(p.now))
+	longest := max(0, p.door.LatestStart(slot, p.now).Sub(p.now))
 	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.Reason))
 }
 
@@ -104,8 +108,8 @@ func (p previewer) lockError(slot schedule.Slot) error {
 
 // peekClaim returns the error that a claim of the slot would have at this moment.
 func (p previewer) peekClaim(slot schedule.Slot) error {
-	store, key := p.launcher.storage.Store, slot.ClaimKey()
-	holder, claimed, err := mutex.Files{Dir: p.launcher.storage.Locks()}.Claimed(key, slot.ClaimedUntil())
+	store, key := p.tick.Storage.Store, slot.ClaimKey()
+	holder, claimed, err := mutex.Files{Dir: p.tick.Storage.Locks()}.Claimed(key, slot.ClaimedUntil())
 	if !claimed && err == nil && store != nil {
 		var known map[string]mutex.Holder
 		known, err = store.Claims(context.Background(), key)
@@ -123,11 +127,11 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 // peekLocks returns the error that taking the mutex and a seat of the task would have at this
 // moment. For a minute that has not come it returns nil: nobody knows who will have them by then.
 func (p previewer) peekLocks(task *schedule.Task) error {
-	if p.launcher.moment.minute.After(p.now) {
+	if p.tick.Minute.After(p.now) {
 		return nil
 	}
 	need := run.NeedOf(task)
-	held, err := p.launcher.storage.Holders(context.Background(), p.live, need)
+	held, err := p.tick.Storage.Holders(context.Background(), p.live, need)
 	mutexHolder, mutexHeld := held[need.Mutex]
 	seatHolders := need.SeatHolders(held)
 	switch {
@@ -144,15 +148,15 @@ func (p previewer) peekLocks(task *schedule.Task) error {
 // lockHolders returns the runs that may hold a mutex or a seat, as the database says: trying the
 // locks themselves would get in the way of a tick. If the database cannot be read, lockHolders
 // reports that, and the preview takes every mutex of this machine for free.
-func (p previewer) lockHolders() []state.Row {
-	db, err := state.OpenRead(p.launcher.storage.Dir, state.Patience)
+func lockHolders(t *tick.Tick) []state.Row {
+	db, err := state.OpenRead(t.Storage.Dir, state.Patience)
 	var rows []state.Row
 	if err == nil {
 		defer db.Close()
 		rows, _, err = db.LiveAndLost(context.Background())
 	}
 	if err != nil {
-		p.launcher.report.Problem("which runs hold a mutex is not known: %v", err)
+		t.Report.Problem("which runs hold a mutex is not known: %v", err)
 	}
 	return slices.DeleteFunc(rows, state.Row.Waits)
 }
