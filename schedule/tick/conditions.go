@@ -33,14 +33,6 @@ const (
 	conditionPatience = time.Second
 )
 
-func newConditions(launcher *launcher) *conditions {
-	return &conditions{
-		launcher: launcher,
-		places:   make(chan struct{}, maxConcurrent),
-		newest:   map[*schedule.Task]chan struct{}{},
-	}
-}
-
 // enter waits until the commands of one more background slot may run, or until ctx is done. The
 // caller calls done when they have ended.
 func (c *conditions) enter(ctx context.Context) (done func()) {

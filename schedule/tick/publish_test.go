@@ -4,15 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-
-	"sched/schedule/cluster"
 	"sched/schedule/run"
-	"sched/testing/redistest"
 )
 
 func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
@@ -44,22 +39,5 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 	expect("after the clock was set back", true)
 	if tick.Report.Hourly(tick.Storage.Dir, "publish", "it is not published"); said != "it is not published" {
 		t.Error("another matter counts apart")
-	}
-}
-
-// The detail once read "this server is not server".
-func TestATickSaysThatItsServerIsNotAnnounced(t *testing.T) {
-	w := newWorld(t, 1, `
-  - {name: task, cron: "0 5 * * *", command: "true"}
-`)
-	redis := miniredis.RunT(t)
-	w.storage.Store = redistest.Dial(t, "redis://"+redis.Addr())
-	redis.Close()
-	tick := w.tick()
-	var detail string
-	tick.Report.Detail = func(format string, args ...any) { detail = fmt.Sprintf(format, args...) }
-	(&announcer{launcher: tick.prepare(unstopped).launcher}).tell(cluster.Server{Name: "web-1"})
-	if !strings.HasPrefix(detail, "this server is not announced: ") {
-		t.Errorf("the detail is %q", detail)
 	}
 }

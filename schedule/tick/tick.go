@@ -12,6 +12,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/cluster"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -294,7 +296,11 @@ func (t *Tick) prepare(stops stopContexts) *tickRun {
 		skipping:    make(chan struct{}, maxSkipping),
 	}
 	r.launcher.ledger = r.newLedger()
-	r.conditions = newConditions(r.launcher)
+	r.conditions = &conditions{
+		launcher: r.launcher,
+		places:   make(chan struct{}, maxConcurrent),
+		newest:   map[*schedule.Task]chan struct{}{},
+	}
 	r.requests = requests{launcher: r.launcher}
 	r.collector = collector{launcher: r.launcher, requests: r.requests}
 	return r
@@ -352,16 +358,29 @@ func (r *tickRun) skipExpired() {
 	}
 }
 
-// beginAnnouncing begins to announce this server to the other servers (announce), until end is
-// called. The tick does not depend on it: a failure is only a detail, and an outage of the store is
-// reported when locks are taken.
+// beginAnnouncing begins to announce this server to the other servers (cluster.Announcer), until
+// end is called. The tick does not depend on it: a failure is only a detail, and an outage of the
+// store is reported when locks are taken.
 func (r *tickRun) beginAnnouncing() (end func()) {
-	if r.tick.Storage.Store == nil {
+	t := r.tick
+	if t.Storage.Store == nil {
 		return func() {}
 	}
+	a := &cluster.Announcer{
+		Name:     t.Host.Server,
+		Version:  t.Host.Version,
+		Dir:      t.Storage.Dir,
+		Minute:   t.Minute,
+		Schedule: t.Schedule,
+		DB:       t.Storage.DB,
+		Store:    t.Storage.Store,
+		Detail:   t.Report.detail,
+		Hourly:   func(kind, format string, a ...any) { t.Report.Hourly(t.Storage.Dir, kind, format, a...) },
+	}
+	outage := func() error { return *cmp.Or(r.launcher.locks.Outage.Load(), new(error)) }
 	ticking, cancel := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
-	announcing.Go(func() { (&announcer{launcher: r.launcher}).announce(ticking) })
+	announcing.Go(func() { a.Announce(ticking, outage) })
 	return func() {
 		cancel()
 		announcing.Wait()

@@ -69,13 +69,14 @@ func fateOf(b *backfill, row state.Row, task *schedule.Task) fate {
 // settleLeft does what the fate of a slot that a dead tick left demands, and ends the condition
 // commands that the tick left.
 func settleLeft(b *backfill, row state.Row) {
-	task, key, reason := b.task(row.Task), slotKey{row.Task, row.Slot}, goneBefore
+	task, key, reason, user := b.task(row.Task), slotKey{row.Task, row.Slot}, goneBefore, ""
+	mayAsk := task == nil // a task that the schedule has no longer may have had condition commands
 	if task != nil && len(task.ConditionCommands) > 0 {
-		reason = goneAsking
+		reason, user, mayAsk = goneAsking, task.As.User, true
 	}
 	becomes := fateOf(b, row, task)
-	if becomes != fateBegunUnseen { // else the process that lives is the command of the run
-		endLeftConditions(row.ID, task)
+	if mayAsk && becomes != fateBegunUnseen { // else the process that lives is the command of the run
+		condition.End(row.ID, user)
 	}
 	switch becomes {
 	case fateReclaimed, fateAccounted: // all is done
@@ -98,17 +99,6 @@ func settleLeft(b *backfill, row state.Row) {
 		}
 	case fateMissed:
 		b.leftMissed[row.Task] = append(b.leftMissed[row.Task], miss{row.Slot, reason})
-	}
-}
-
-// endLeftConditions ends the condition commands of a run that a dead tick left. A task that the
-// schedule has no longer (nil) may have had some.
-func endLeftConditions(run string, task *schedule.Task) {
-	switch {
-	case task == nil:
-		condition.End(run, "")
-	case len(task.ConditionCommands) > 0:
-		condition.End(run, task.As.User)
 	}
 }
 

@@ -64,7 +64,8 @@ func tryToPlan(l *Ledger, slots []schedule.Slot) (starts []schedule.Slot, err er
 	// This tick may be too late, or one too many for its minute
 	// (docs/internals/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
 	if l.Covers && last.After(l.Minute) {
-		addHeldUp(l, last)
+		text := func(minute time.Time) string { return humanize.MinuteZone(minute, l.Schedule.Location) }
+		l.addProblem("this tick of %s was held up until %s was covered, and starts nothing", text(l.Minute), text(last))
 		return nil, nil
 	}
 	if l.Covers && last.Equal(l.Minute) {
@@ -178,12 +179,6 @@ func lastCovered(ctx context.Context, l *Ledger) (time.Time, error) {
 		last = time.Time{}
 	}
 	return last, err
-}
-
-// addHeldUp adds the problem that a later minute than this one was covered first.
-func addHeldUp(l *Ledger, last time.Time) {
-	text := func(minute time.Time) string { return humanize.MinuteZone(minute, l.Schedule.Location) }
-	l.addProblem("this tick of %s was held up until %s was covered, and starts nothing", text(l.Minute), text(last))
 }
 
 // planOnce plans for a tick that accounts for nothing, so that the next tick ends its condition
