@@ -30,8 +30,8 @@ type Task struct {
 
 // Of returns the due tasks of a tick in the order in which they would start.
 func Of(t *tick.Tick) []Task {
-	p := previewer{tick: t, door: t.Door(), live: lockHolders(t), now: clock.Now()}
-	p.door.Controls.Source.ReadOnly, p.door.Controls.Source.DB = true, nil
+	p := previewer{tick: t, admitter: t.Admitter(), live: lockHolders(t), now: clock.Now()}
+	p.admitter.Controls.Source.ReadOnly, p.admitter.Controls.Source.DB = true, nil
 	background, foreground := schedule.SplitBackground(t.Due())
 	var previews []Task
 	index := map[*schedule.Task]int{}
@@ -49,10 +49,10 @@ func Of(t *tick.Tick) []Task {
 
 // A previewer finds out what a tick would do, at one moment.
 type previewer struct {
-	tick *tick.Tick
-	door *admission.Door
-	live []state.Row // the runs that may hold a mutex or a seat
-	now  time.Time
+	tick     *tick.Tick
+	admitter *admission.Admitter
+	live     []state.Row // the runs that may hold a mutex or a seat
+	now      time.Time
 }
 
 // slot returns what the tick would do with a slot. The preview has no slots yet.
@@ -63,7 +63,7 @@ func (p previewer) slot(slot schedule.Slot) Task {
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return skip(reason)
 	}
-	if pausedBy := p.door.PausedBy(task, slot.At); pausedBy != "" {
+	if pausedBy := p.admitter.PausedBy(task, slot.At); pausedBy != "" {
 		if task.WaitsForPause(slot.At) {
 			return wait("it would wait for the end of a pause: " + pausedBy)
 		}
@@ -93,7 +93,7 @@ func (p previewer) slot(slot schedule.Slot) Task {
 			return skip(refusal.Reason + run.OnlyThere(held.Holder, p.tick.Host.Server))
 		}
 	}
-	longest := max(0, p.door.LatestStart(slot, p.now).Sub(p.now))
+	longest := max(0, p.admitter.LatestStart(slot, p.now).Sub(p.now))
 	return wait(fmt.Sprintf("it would wait, %s at most: %s", humanize.Duration(longest), refusal.Reason))
 }
 

@@ -37,7 +37,7 @@ type launcher struct {
 	report    Report
 	moment    moment
 	stops     stopContexts
-	admission *admission.Door
+	admission *admission.Admitter
 	locks     *claims.Locks
 	ledger    *plan.Ledger
 	records   *records

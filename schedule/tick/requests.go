@@ -95,8 +95,8 @@ func (r requests) neverRuns(row state.Row, task *schedule.Task) string {
 // waitsForPause reports whether a request waits for the end of a pause or a maintenance
 // (docs/internals/decisions.md#requests-wait-for-the-end-of-a-maintenance).
 func (r requests) waitsForPause(row state.Row, task *schedule.Task) bool {
-	door := r.launcher.admission
-	return door.PauseOf(task, row.Slot) != "" || door.MaintenanceOf(task, r.launcher.moment.minute) != ""
+	admitter := r.launcher.admission
+	return admitter.PauseOf(task, row.Slot) != "" || admitter.MaintenanceOf(task, r.launcher.moment.minute) != ""
 }
 
 // begin begins the run of a request. While its mutex is held the request stays for a later tick.

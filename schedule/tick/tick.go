@@ -216,9 +216,9 @@ func (t *Tick) Due() []schedule.Slot {
 	})
 }
 
-// Door returns what decides which slots of the tick may start.
-func (t *Tick) Door() *admission.Door {
-	return &admission.Door{
+// Admitter returns what decides which slots of the tick may start.
+func (t *Tick) Admitter() *admission.Admitter {
+	return &admission.Admitter{
 		Schedule: t.Schedule,
 		Minute:   t.Minute,
 		Replay:   t.Replay,
@@ -279,7 +279,7 @@ func (t *Tick) prepare(stops stopContexts) *tickRun {
 		report:    t.Report,
 		moment:    moment{t.Minute, t.Replay, t.Only, t.Schedule.Location},
 		stops:     stops,
-		admission: t.Door(),
+		admission: t.Admitter(),
 		locks: claims.New(claims.Tick{
 			Storage:     t.Storage,
 			Fallback:    inMemory,

@@ -13,8 +13,8 @@ import (
 	"sched/schedule/pause"
 )
 
-// A Door decides which slots of a tick may start at this moment. Safe for concurrent use.
-type Door struct {
+// An Admitter decides which slots of a tick may start at this moment. Safe for concurrent use.
+type Admitter struct {
 	Schedule *schedule.Schedule
 	Minute   time.Time // of the tick
 	Replay   bool      // the minute was given, not read
@@ -26,35 +26,35 @@ type Door struct {
 
 // Refusal returns the reason why a slot may not start at this moment; "" when it may. The result
 // byPause says that the reason is a pause or a maintenance, which will end.
-func (d *Door) Refusal(slot schedule.Slot) (reason string, byPause bool) {
+func (a *Admitter) Refusal(slot schedule.Slot) (reason string, byPause bool) {
 	now := clock.Now
-	if d.neverTooLate(slot) {
+	if a.neverTooLate(slot) {
 		now = func() time.Time { return slot.At }
 	}
-	refusal := schedule.Refuse(slot, now, d.PausedBy)
+	refusal := schedule.Refuse(slot, now, a.PausedBy)
 	return refusal.Reason, refusal.Kind == schedule.RefusedByCheck
 }
 
 // PausedBy returns the pause or the maintenance that keeps a slot from starting; "" if neither
 // does. The run of a missed slot begins nevertheless if its task catches up, and waits for the end
 // of the pause.
-func (d *Door) PausedBy(task *schedule.Task, at time.Time) string {
-	if task.CatchesUp && at.Before(d.Minute) {
+func (a *Admitter) PausedBy(task *schedule.Task, at time.Time) string {
+	if task.CatchesUp && at.Before(a.Minute) {
 		return ""
 	}
-	if reason := d.PauseOf(task, at); reason != "" {
+	if reason := a.PauseOf(task, at); reason != "" {
 		return reason
 	}
-	return d.MaintenanceOf(task, at)
+	return a.MaintenanceOf(task, at)
 }
 
 // PauseOf returns by whom and why a task is paused; "" if it is not. The task is to start at the
 // given time, or now if that is later
 // (docs/internals/decisions.md#a-pause-counts-at-the-moment-of-a-start).
-func (d *Door) PauseOf(task *schedule.Task, at time.Time) string {
+func (a *Admitter) PauseOf(task *schedule.Task, at time.Time) string {
 	start := humanize.Later(at, clock.Now())
-	if p, ok := d.Controls.Current().Pauses.ForTask(task, start); ok {
-		return p.Text(start, d.Schedule.Location)
+	if p, ok := a.Controls.Current().Pauses.ForTask(task, start); ok {
+		return p.Text(start, a.Schedule.Location)
 	}
 	return ""
 }
@@ -62,21 +62,21 @@ func (d *Door) PauseOf(task *schedule.Task, at time.Time) string {
 // MaintenanceOf returns the reason why a task that is to start at the given time does not run in a
 // maintenance; "" if it may run. If nobody can find out whether there is a maintenance, the task
 // runs.
-func (d *Door) MaintenanceOf(task *schedule.Task, at time.Time) string {
-	if d.Schedule.Maintenance == "" {
+func (a *Admitter) MaintenanceOf(task *schedule.Task, at time.Time) string {
+	if a.Schedule.Maintenance == "" {
 		return ""
 	}
 	// This looks for every task: a task that runs in maintenance may end it, and later tasks of the
 	// same instant have to get the same answer.
-	if reason := d.maintenance.reason(at.UTC(), d.Schedule, d.Problem); !task.EvenInMaintenance {
+	if reason := a.maintenance.reason(at.UTC(), a.Schedule, a.Problem); !task.EvenInMaintenance {
 		return reason
 	}
 	return ""
 }
 
 // TooLate returns why it is too late for a slot to start; "" when it is not.
-func (d *Door) TooLate(slot schedule.Slot) string {
-	if d.neverTooLate(slot) {
+func (a *Admitter) TooLate(slot schedule.Slot) string {
+	if a.neverTooLate(slot) {
 		return ""
 	}
 	return schedule.TooLate(slot, clock.Now())
@@ -84,11 +84,11 @@ func (d *Door) TooLate(slot schedule.Slot) string {
 
 // LatestStart returns until when a run of the slot waits for its mutex and its seat at most, if it
 // begins to wait at from.
-func (d *Door) LatestStart(slot schedule.Slot, from time.Time) time.Time {
+func (a *Admitter) LatestStart(slot schedule.Slot, from time.Time) time.Time {
 	if slot.Task.CatchesUp {
 		return humanize.Later(slot.At.Add(slot.Task.MissedWithin), from.Add(time.Minute))
 	}
-	if d.neverTooLate(slot) {
+	if a.neverTooLate(slot) {
 		return from.Add(slot.Task.MaxWait)
 	}
 	return slot.Task.WaitUntil(slot.At, from)
@@ -97,8 +97,8 @@ func (d *Door) LatestStart(slot schedule.Slot, from time.Time) time.Time {
 // neverTooLate reports whether it is never too late for a slot. This holds for the slots of a tick
 // whose minute was given. It also holds for a missed slot, for which missed_within has decided
 // already.
-func (d *Door) neverTooLate(slot schedule.Slot) bool {
-	return d.Replay || slot.At.Before(d.Minute)
+func (a *Admitter) neverTooLate(slot schedule.Slot) bool {
+	return a.Replay || slot.At.Before(a.Minute)
 }
 
 // maintenance caches whether there is a maintenance. The tick looks once for each instant at which
