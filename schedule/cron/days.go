@@ -20,7 +20,6 @@ const (
 	daySeconds    = 24 * hourSeconds
 )
 
-// dayOf returns the day that holds a wall second.
 func dayOf(wall int64) int64 { return (wall - mod(wall, daySeconds)) / daySeconds }
 
 // dateText returns a day as people write it: 2026-01-05.

@@ -247,7 +247,6 @@ var macros = map[string]string{
 	"@everysecond": "* * * * * *",
 }
 
-// splitCron returns the texts of the 5 or 6 fields of an expression or a macro.
 func splitCron(text string) ([]string, error) {
 	words := strings.Fields(text)
 	if len(words) > 0 && words[0][0] == '@' {
@@ -542,7 +541,6 @@ func (t *dayTable) evaluate(m month) (due set) {
 	return due
 }
 
-// isNarrow reports whether a field has single values or a step, and no range.
 func isNarrow(word string) bool {
 	return word != "*" && word != "*/1" && (!strings.Contains(word, "-") || strings.Contains(word, "/"))
 }

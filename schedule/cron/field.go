@@ -64,7 +64,6 @@ func (f *cronField) canonical(text string) (string, error) {
 	return strings.Join(elements, ","), nil
 }
 
-// isDays reports whether the field is one of the two day fields.
 func (f *cronField) isDays() bool { return f.pos == dayField || f.pos == weekdayField }
 
 // readElement returns the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms.
@@ -218,7 +217,6 @@ func (f *cronField) readDayForm(element string) (string, error) {
 	return f.readWeekdayForm(element)
 }
 
-// readMonthDayForm reads a form of the day field.
 func (f *cronField) readMonthDayForm(element string) (string, error) {
 	if !strings.ContainsAny(element, "LlWw") {
 		return "", nil
@@ -242,7 +240,6 @@ func (f *cronField) readMonthDayForm(element string) (string, error) {
 	return strconv.Itoa(n) + "W", nil
 }
 
-// readWeekdayForm reads a form of the weekday field.
 func (f *cronField) readWeekdayForm(element string) (string, error) {
 	if day, nth, found := strings.Cut(element, "#"); found {
 		n, err := f.readValue(day, element)
@@ -354,7 +351,6 @@ func (f *cronField) backwardsError(lowText, highText string, low, high int) *Err
 		SetHint("write %s,%s", first, second)
 }
 
-// outOfRangeError returns the error about a number that the field does not have.
 func (f *cronField) outOfRangeError(text string, n int) error {
 	e := NewError("%s %s is not in %d-%d", f.name, text, f.min, f.max)
 	switch {

@@ -23,7 +23,6 @@ func (v interval) start(zone *time.Location) int64 {
 	return before
 }
 
-// next returns the first due instant at or after from.
 func (v interval) next(zone *time.Location, from int64) int64 {
 	start := v.start(zone)
 	return start + max(0, ceil(from-start, v.every))

@@ -23,7 +23,6 @@ func (b *runBatch) add(prepared *run.Prepared) int {
 	return len(b.runs)
 }
 
-// take empties the batch, and returns its runs.
 func (b *runBatch) take() []*run.Prepared {
 	b.mu.Lock()
 	defer b.mu.Unlock()

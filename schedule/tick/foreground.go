@@ -62,7 +62,6 @@ func (f *foregroundRunner) runConditional(ctx context.Context, slot schedule.Slo
 	}
 }
 
-// start begins a run, and runs it to its end.
 func (f *foregroundRunner) start(prepared *run.Prepared, task *schedule.Task) {
 	if begun, ok := f.launcher.beginHere(prepared); ok {
 		f.order.Ran(task)
@@ -70,7 +69,6 @@ func (f *foregroundRunner) start(prepared *run.Prepared, task *schedule.Task) {
 	}
 }
 
-// execute runs a run that has begun to its end.
 func (f *foregroundRunner) execute(begun *run.Run) {
 	f.launcher.report.begun(begun.Row())
 	// The command may take hours: what is known is written, and the database is closed meanwhile.
@@ -87,13 +85,11 @@ func (f *foregroundRunner) execute(begun *run.Run) {
 	}
 }
 
-// runRequested runs the requested foreground runs, the longest waiting first.
 func (f *foregroundRunner) runRequested() {
 	waiting, _ := f.requests.waiting() // again: the tasks of the minute may have taken long
 	f.requests.beginAll(waiting, false, f.execute)
 }
 
-// recordEnds records the ends of runs that could not be recorded when they ended.
 func (f *foregroundRunner) recordEnds() {
 	for _, r := range f.unrecorded {
 		if r.RecordEndAgain() == nil {

@@ -227,7 +227,6 @@ func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 	return p, true
 }
 
-// caller returns the Caller of the runs of this tick.
 func (l *launcher) caller() run.Caller { return l.callerIn(l.storage) }
 
 // callerIn is caller for the storage of the tick, or for the storage in memory.
@@ -263,7 +262,6 @@ func (l *launcher) newRow(slot schedule.Slot) state.Row {
 	return row
 }
 
-// rowOf returns the row of a run that is to begin for a slot on a server.
 func rowOf(server string, slot schedule.Slot) state.Row {
 	previous, _ := slot.Task.When.Previous(slot.At)
 	return state.Row{
@@ -297,7 +295,6 @@ func (l *launcher) skip(row state.Row, task *schedule.Task, reason string) {
 	l.fireSkip(row, task, l.report.done)
 }
 
-// skippedRow returns the row of a slot that is skipped now.
 func skippedRow(row state.Row, reason string) state.Row {
 	row.Outcome, row.Reason, row.Ended = outcome.Skipped, reason, clock.Now()
 	return row
@@ -459,7 +456,6 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	return nil, false
 }
 
-// watchHere runs a background run in this process.
 func (l *launcher) watchHere(r *run.Run) {
 	l.report.Started(r.Row())
 	l.watchedHere.Go(func() {

@@ -45,10 +45,8 @@ func (m moment) isEarly(at time.Time) bool {
 	return at.After(m.minute) || m.replay && at.After(clock.Now().Truncate(time.Minute))
 }
 
-// isBehind reports whether the time of a slot has passed.
 func (m moment) isBehind(slot schedule.Slot) bool { return !m.replay && clock.Now().After(slot.At) }
 
-// excludes reports whether the tick is for another task only.
 func (m moment) excludes(task string) bool { return m.only != "" && m.only != task }
 
 // A Host is the machine and the program that a tick runs on.

@@ -64,7 +64,6 @@ func (r *records) countOrCollect(row state.Row) {
 	}
 }
 
-// note collects notes for the row of a run.
 func (r *records) note(id string, notes ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

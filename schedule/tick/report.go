@@ -31,28 +31,24 @@ type Report struct {
 	Detail func(format string, a ...any)
 }
 
-// begun reports that a foreground run begins.
 func (r Report) begun(row state.Row) {
 	if r.Begun != nil {
 		r.Begun(row)
 	}
 }
 
-// done reports a row that has its outcome.
 func (r Report) done(row state.Row) {
 	if r.Done != nil {
 		r.Done(row)
 	}
 }
 
-// flush has the caller show what Started has collected.
 func (r Report) flush() {
 	if r.Flush != nil {
 		r.Flush()
 	}
 }
 
-// skipped reports slots of one task that were skipped together.
 func (r Report) skipped(rows []state.Row) {
 	if r.Skipped != nil {
 		r.Skipped(rows)
@@ -63,7 +59,6 @@ func (r Report) skipped(rows []state.Row) {
 	}
 }
 
-// detail reports something for people who asked for more.
 func (r Report) detail(format string, a ...any) {
 	if r.Detail != nil {
 		r.Detail(format, a...)

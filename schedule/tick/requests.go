@@ -29,7 +29,6 @@ func (r requests) waiting() ([]state.Row, error) {
 // startsAtOnce reports whether a hook or a person asked for a run that does not wait for its time.
 func startsAtOnce(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
 
-// startAtOnce hands over the runs that are to start at once.
 func (r requests) startAtOnce() {
 	waiting, _ := r.waiting()
 	r.handOverAll(slices.DeleteFunc(waiting, func(row state.Row) bool { return !startsAtOnce(row) }))
@@ -150,7 +149,6 @@ func (r requests) putBack(row state.Row, task *schedule.Task, reason string) {
 	}
 }
 
-// refuse records that a requested run is skipped.
 func (r requests) refuse(row state.Row, reason string) {
 	task := taskOf(r.launcher.schedule, row)
 	runRow := r.requestRow(row, task)
@@ -171,7 +169,6 @@ func (r requests) refuse(row state.Row, reason string) {
 	}
 }
 
-// requestRow returns the row of the run of a request.
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
 	runRow := rowOf(r.launcher.host.Server, schedule.Slot{Task: task, At: row.CommandSlot()})
 	runRow.ID, runRow.Slot, runRow.Repeats = row.ID, row.Slot, row.Repeats

@@ -231,7 +231,6 @@ func (t *Tick) Admitter() *admission.Admitter {
 	}
 }
 
-// supervisors returns what gives the background runs of this tick to supervisors.
 func (t *Tick) supervisors() *run.Supervisors {
 	if t.handover == nil {
 		t.handover = &run.Supervisors{Self: t.Host.Self, Environ: t.Host.Environ}
@@ -265,7 +264,6 @@ type tickRun struct {
 	collector   collector
 }
 
-// prepare returns the tick before it has done anything.
 func (t *Tick) prepare(stops stopContexts) *tickRun {
 	r := &tickRun{tick: t, began: t.Began}
 	if r.began.IsZero() {
@@ -306,7 +304,6 @@ func (t *Tick) prepare(stops stopContexts) *tickRun {
 	return r
 }
 
-// newLedger returns the ledger of this tick.
 func (r *tickRun) newLedger() *plan.Ledger {
 	return &plan.Ledger{
 		Schedule:   r.tick.Schedule,
@@ -349,7 +346,6 @@ func (r *tickRun) settleCopied() {
 	}
 }
 
-// skipExpired skips the slots that have waited until it was too late for them.
 func (r *tickRun) skipExpired() {
 	for _, expired := range r.launcher.ledger.Expired {
 		row := skippedRow(r.launcher.newRow(expired.Slot), expired.Reason)

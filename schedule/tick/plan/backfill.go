@@ -79,7 +79,6 @@ func (b *backfill) task(name string) *schedule.Task {
 	return b.tasks[name]
 }
 
-// endedRow returns the row of a slot that does not run.
 func (b *backfill) endedRow(key slotKey, id string, became outcome.Outcome, reason string) state.Row {
 	row := state.Row{
 		ID:     id,

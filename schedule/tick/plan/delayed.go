@@ -65,7 +65,6 @@ func WhyGone(s *schedule.Schedule, name string) string {
 	return "no longer in the schedule"
 }
 
-// waitedFor says what a delayed slot waited for.
 func waitedFor(row state.Row) string {
 	if row.Wait.For == state.ForPause {
 		return "it waited for the end of a pause"

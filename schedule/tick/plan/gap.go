@@ -106,7 +106,6 @@ func timesOf(task *schedule.Task) string {
 // has reports whether a task was due in the gap. A nil gap has no tasks.
 func (g *gap) has(task string) bool { return g != nil && g.tasks[task] }
 
-// reason says why the slots of a gap were missed.
 func (g *gap) reason(zone *time.Location) string {
 	text := func(minute time.Time) string { return humanize.MinuteZone(minute, zone) }
 	last := g.end.Add(-time.Minute)

@@ -18,7 +18,6 @@ const (
 	maxRows       = 1000 // of all tasks; not counting the rows for the older slots
 )
 
-// recordMissed makes the rows of the slots that stay missed.
 func recordMissed(b *backfill) {
 	rowsOfTask := maxRowsOfTask
 	if b.gap != nil {

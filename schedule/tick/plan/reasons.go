@@ -18,7 +18,6 @@ type reasonCount struct {
 // missReasons are the counts for each reason, in the order in which the reasons came.
 type missReasons []reasonCount
 
-// count counts missed slots of a task.
 func (m *missReasons) count(task string, slots int, reason string) {
 	i := slices.IndexFunc(*m, func(r reasonCount) bool { return r.reason == reason })
 	if i < 0 {

@@ -26,7 +26,6 @@ func (s settledSlots) add(name string, at, until time.Time) {
 	}
 }
 
-// has reports whether a slot is settled.
 func (s settledSlots) has(name string, at time.Time) bool {
 	return s.hasSingle(name, at) || s.hasInRange(name, at)
 }
