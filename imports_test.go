@@ -90,7 +90,7 @@ var owners = map[string]string{
 	"modernc.org":                "schedule/state",
 	"github.com/wneessen":        "schedule/notify",
 	"net/http":                   "schedule/notify, schedule/serve, schedule/serve/web",
-	"html/template":              "nobody: with it the linker keeps every exported method",
+	"html/template":              "schedule/serve/web",
 	"net/smtp":                   "nobody: go-mail is kept up",
 	"net/mail":                   "schedule/notify",
 	"github.com/rogpeppe":        "tests",

@@ -28,7 +28,6 @@ type room struct {
 var rooms = map[string]room{
 	"schedule/run":       {19, 17, 72},
 	"schedule/serve":     {17, 17, 44},
-	"schedule/serve/web": {18, 18, 64},
 	"schedule/state":     {16, 16, 75},
 	"schedule/view":      {19, 19, 39},
 }

@@ -3,12 +3,14 @@ package web
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"sched/schedule/humanize"
+	"sched/schedule/view"
 )
 
 // A pen is how a terminal would write at some point of a log: the colours of SGR sequences
@@ -101,9 +103,29 @@ func extended(codes []int) (colour, skip int) {
 	return 0, len(codes)
 }
 
+// marked returns a part of a log; lines at some offsets have an id.
+func marked(log view.Log, marks map[int64]string) template.HTML {
+	var out printer
+	at := log.Offset
+	lines := strings.SplitAfter(string(log.Text), "\n")
+	for i, line := range lines {
+		switch id := marks[at]; {
+		case i == 0 && at > 0 && id == "" && len(lines) > 1: // leave it out: its beginning may be cut off
+		case id != "":
+			fmt.Fprintf(&out, `<mark id="%s">`, id)
+			out.putLog(line)
+			out.WriteString(`</mark>`)
+		default:
+			out.putLog(line)
+		}
+		at += int64(len(line))
+	}
+	return template.HTML(out.String())
+}
+
 // A printer writes output with its colours alone. The colours of one part go on in the next.
 type printer struct {
-	*writer
+	strings.Builder
 	now pen
 }
 
@@ -113,7 +135,7 @@ func (w *printer) putLog(log string) {
 	var run strings.Builder
 	flush := func() {
 		if class := w.now.class(); run.Len() > 0 && class != "" {
-			w.put(`<span class="%s">%s</span>`, class, markup(html.EscapeString(run.String())))
+			fmt.Fprintf(w, `<span class="%s">%s</span>`, class, html.EscapeString(run.String()))
 		} else {
 			w.WriteString(html.EscapeString(run.String()))
 		}

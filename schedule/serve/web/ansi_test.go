@@ -23,8 +23,8 @@ func TestColoursOfALog(t *testing.T) {
 		{"\x1b[31mred\x1bm, still", `<span class="f1">red, still</span>`},
 		{"\xff\u202e", "\uFFFD"},
 	} {
-		var w writer
-		if (&printer{writer: &w}).putLog(tt.printed); w.String() != tt.want {
+		var w printer
+		if w.putLog(tt.printed); w.String() != tt.want {
 			t.Errorf("%q is %q, want %q", tt.printed, w.String(), tt.want)
 		}
 	}
@@ -38,8 +38,8 @@ func FuzzPrinted(f *testing.F) {
 	f.Add("\x1b[31mred</span><script>\x1b[0m\r\n")
 	f.Add("\x1b[38;5;\"><b>m\x1b[48;2;1m")
 	f.Fuzz(func(t *testing.T, printed string) {
-		var w writer
-		(&printer{writer: &w}).putLog(printed)
+		var w printer
+		w.putLog(printed)
 		rest := ours.ReplaceAllString(w.String(), "")
 		if strings.ContainsAny(rest, "<>\"\x1b\x00\a\r") ||
 			strings.Count(w.String(), "<span") != strings.Count(w.String(), "</span>") {

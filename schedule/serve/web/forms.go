@@ -7,79 +7,173 @@ import (
 	"strconv"
 	"strings"
 
-	"sched/schedule"
 	"sched/schedule/serve"
 	"sched/schedule/view"
 )
 
-// This file has the forms with which people perform actions. A form from a page of another site is
+// This file has the actions that people perform with forms. A form from a page of another site is
 // refused before it gets here (serve.Server.Handler).
 
-// A button opens a dialog that says what will happen, and sends a form.
-type button struct {
-	id, label string
-	effect    string // what will happen
-	path      string // to which the form is sent
-	fields    markup // fields besides the reason
-	reasoned  bool   // there is a field for a reason
-	grave     bool   // the button is red
+// An action changes a task or a run: one of them by a link in the row of the task, or several by
+// the boxes before the names of tasks. Both lead to a page that says what will happen, and asks for
+// a reason. Nothing happens before the form of that page is sent.
+type action struct {
+	name, label string
+	effect      string // what will happen, after the name of the task
+	onRun       bool   // its target is a run, not a task
+	grave       bool   // its button is red
+	howLong     bool   // a field asks for how long
+	work        serve.Work
+	scope       serve.Scope // that it needs; "" for operate
+
+	// target returns the task of a row, or its run, that the action changes. It returns "" if the
+	// task does not allow the action now, as whyNot says.
+	target func(p *page, r taskRow) string
+	whyNot string
+
+	perform func(v *serve.Visit, target string) (next string, err error) // next is the path of the next page
 }
 
-func (p *page) button(b button) {
-	class := markupIf(b.grave, ` class="grave"`)
-	p.put(`<button type="button" popovertarget="do-%s"%s>%s…</button><dialog popover id="do-%s" aria-labelledby="do-%s-h"><form method="post" action="%s">
-<h2 id="do-%s-h">%s</h2><p>%s</p>%s`,
-		b.id, class, b.label, b.id, b.id, b.path, b.id, b.label, b.effect, b.fields)
-	if b.reasoned {
-		p.put(reasonField)
+// actions are the actions that the list of tasks offers.
+var actions = []action{
+	{name: "trigger", label: "Trigger", effect: "runs once more, now or with the next tick",
+		whyNot: "it does not run here",
+		target: func(p *page, r taskRow) string {
+			if !r.active {
+				return ""
+			}
+			return r.Name
+		}, perform: func(v *serve.Visit, task string) (string, error) {
+			request, err := v.Trigger(task, readAsking(v, task))
+			return "/runs/" + request.Run, err
+		}},
+	{name: "retry", label: "Retry", effect: "runs again as it is defined now, at once or with the next tick",
+		whyNot: "its last run did not fail, or was on another server",
+		target: func(p *page, r taskRow) string {
+			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
+				return r.LastRun.ID
+			}
+			return ""
+		}, onRun: true, perform: func(v *serve.Visit, run string) (string, error) {
+			request, err := v.Retry(run, readAsking(v, run))
+			return "/runs/" + request.Run, err
+		}},
+	{name: "stop", label: "Stop", effect: "is stopped: its command gets TERM, and KILL if it goes on",
+		whyNot: "it does not run on this server", grave: true,
+		target: func(p *page, r taskRow) string {
+			for _, running := range r.Running {
+				if p.isHere(running.Host) {
+					return running.Run
+				}
+			}
+			return ""
+		}, onRun: true, work: serve.Waiting, perform: func(v *serve.Visit, run string) (string, error) {
+			_, err := v.Stop(run, v.PostFormValue("reason"))
+			return endRun(v, run, err)
+		}},
+	{name: "cancel", label: "Cancel",
+		effect: "will not begin the run that waits: it is skipped, or stopped if it had begun",
+		whyNot: "none of its runs waits", grave: true,
+		target: func(p *page, r taskRow) string {
+			if len(r.Waiting) == 0 {
+				return ""
+			}
+			return r.Waiting[0].Run
+		}, onRun: true, work: serve.Waiting, perform: func(v *serve.Visit, run string) (string, error) {
+			_, err := v.Cancel(run, v.PostFormValue("reason"))
+			return endRun(v, run, err)
+		}},
+	{name: "pause", label: "Pause", effect: "will not start, and its slots will be skipped; what runs goes on",
+		whyNot: "it is paused already", howLong: true,
+		target: func(p *page, r taskRow) string {
+			if r.Paused != nil {
+				return ""
+			}
+			return r.Name
+		}, perform: func(v *serve.Visit, task string) (string, error) {
+			return "/tasks/" + url.PathEscape(task), pauseTasks(v, []string{task})
+		}},
+	{name: "resume", label: "Resume", effect: "will start again at its next slot", whyNot: "it is not paused by itself",
+		target: func(p *page, r taskRow) string {
+			if r.Paused == nil || r.Paused.Everything || r.Paused.Raw.InFile {
+				return ""
+			}
+			return r.Name
+		}, perform: func(v *serve.Visit, task string) (string, error) {
+			return "/tasks/" + url.PathEscape(task), resume(v, serve.PauseID(task))
+		}},
+}
+
+func actionNamed(name string) (action, error) {
+	for _, a := range actions {
+		if a.name == name {
+			return a, nil
+		}
 	}
-	p.put(`<div class="buttons"><button%s>%s</button><button type="button" popovertarget="do-%s" popovertargetaction="hide" class="quiet">Cancel</button></div></form></dialog>`,
-		class, b.label, b.id)
+	return action{}, serve.NewProblem(http.StatusBadRequest, "", "there is no action %q", serve.Shortened(name))
 }
 
-const reasonField markup = `<label>Reason <input name="reason" maxlength="500" autocomplete="off" placeholder="why, for the others"></label>`
+// A sender does what a form says. next is the path of the page that comes next.
+type sender func(*serve.Server, *http.Request) (next string, err error)
 
-const howLong markup = `<label>For <select name="for"><option value="3600">an hour</option><option value="86400">a day</option>
-<option value="604800">a week</option><option value="">until somebody resumes it</option></select></label>`
-
-// addForms adds the handlers of the forms of all actions.
-func (p *pages) addForms() {
-	p.mux.Handle("GET "+p.BasePath+"/act", p.pageHandler(showConfirmation, serve.Quick))
-	p.addForm("/act", p.performAll)
-	pauseAll := action{perform: func(v *serve.Visit, _ string) (string, error) { return "/pauses", pauseTasks(v, nil) }}
-	endPause := action{perform: func(v *serve.Visit, id string) (string, error) { return "/pauses", resume(v, id) }}
-	p.addActionForm("/pauses", pauseAll)
-	p.addActionForm("/pauses/{id}/resume", endPause)
+// forms returns what the forms of all actions do, by their paths.
+func forms() map[string]sender {
+	all := map[string]sender{
+		"/act": performAll,
+		"/pauses": senderOf(action{perform: func(v *serve.Visit, _ string) (string, error) {
+			return "/pauses", pauseTasks(v, nil)
+		}}),
+		"/pauses/{id}/resume": senderOf(action{perform: func(v *serve.Visit, id string) (string, error) {
+			return "/pauses", resume(v, id)
+		}}),
+	}
 	for _, a := range actions {
 		if a.onRun {
-			p.addActionForm("/runs/{id}/"+a.name, a)
+			all["/runs/{id}/"+a.name] = senderOf(a)
 		} else {
-			p.addActionForm("/tasks/{id}/"+a.name, a)
+			all["/tasks/{id}/"+a.name] = senderOf(a)
 		}
+	}
+	return all
+}
+
+// senderOf performs one action, whose target is {id} in the path.
+func senderOf(a action) sender {
+	return func(server *serve.Server, r *http.Request) (string, error) {
+		return performAction(server, r, a, r.PathValue("id"))
 	}
 }
 
-// addActionForm adds the handler of the form of one action, whose target is {id} in the path.
-func (p *pages) addActionForm(path string, a action) {
-	p.addForm(path, func(r *http.Request) (string, error) { return p.performAction(r, a, r.PathValue("id")) })
-}
-
-// addForm adds the handler of a form. send returns the path of the page that comes next.
-func (p *pages) addForm(path string, send func(*http.Request) (next string, err error)) {
-	p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
-		next, err := send(r)
-		if err != nil {
-			p.fail(w, r, err)
-			return
+// performAll performs the action of the form of a confirmation on one target after another. A
+// failure does not keep it from the others.
+func performAll(server *serve.Server, r *http.Request) (next string, err error) {
+	a, err := actionNamed(r.PostFormValue("do"))
+	if err != nil {
+		return "", err
+	}
+	var failed []string
+	targets := r.PostForm["target"]
+	for _, target := range targets {
+		if next, err = performAction(server, r, a, target); err != nil {
+			failed = append(failed, target+": "+serve.ProblemOf(err).Detail)
 		}
-		http.Redirect(w, r, p.BasePath+next, http.StatusSeeOther)
-	})
+	}
+	switch {
+	case len(targets) <= 1:
+		return next, err
+	case len(failed) > 0:
+		problem := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done",
+			len(failed), len(targets))
+		problem.Problems = failed
+		return "", problem
+	}
+	return "/tasks?" + strings.TrimPrefix(r.PostFormValue("back"), "?"), nil
 }
 
 // performAction performs an action for the sender of a form. next is the path of the page to show
 // then.
-func (p *pages) performAction(r *http.Request, a action, target string) (next string, err error) {
-	v, leave, err := p.Visit(r, cmp.Or(a.scope, serve.ScopeOperate), a.work)
+func performAction(server *serve.Server, r *http.Request, a action, target string) (next string, err error) {
+	v, leave, err := server.Visit(r, cmp.Or(a.scope, serve.ScopeOperate), a.work)
 	if err != nil {
 		return "", err
 	}
@@ -99,32 +193,6 @@ func readAsking(v *serve.Visit, target string) serve.Asking {
 		}
 	}
 	return a
-}
-
-// paramFields are the fields for the params of one more run of a task. The target is the task, or
-// the run whose values a retry keeps.
-func paramFields(t *schedule.Task, target string, given map[string]string) (fields markup) {
-	for _, p := range t.Params {
-		value, has := given[p.Name]
-		if !has && p.Default != nil {
-			value, has = *p.Default, true
-		}
-		field := format(`name="param %s %s" title="%s"%s`, target, p.Name, p.String(), markupIf(!has, " required"))
-		fields += format(`<label>%s `, p.Name)
-		if len(p.Values) > 0 {
-			fields += `<select ` + field + `>` + markupIf(!has, `<option value="">choose one</option>`)
-			for _, choice := range p.Values {
-				fields += format(`<option%s>%s</option>`, markupIf(has && choice == value, " selected"), choice)
-			}
-			fields += `</select></label>`
-		} else {
-			fields += format(`<input %s value="%s" maxlength="1000" autocomplete="off"></label>`, field, value)
-		}
-		if has {
-			fields += format(`<input type="hidden" name="before %s %s" value="%s">`, target, p.Name, value)
-		}
-	}
-	return fields
 }
 
 // pauseTasks pauses tasks; nil for everything.

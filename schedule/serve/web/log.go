@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,134 +16,136 @@ const (
 	hitsOfLog  = 100      // lines of a search that a page lists
 )
 
-// log shows a part of what the run printed: its end, or what surrounds the line at the parameter
+// A runLog is a part of what the run printed: its end, or what surrounds the line at the parameter
 // at. Parameter q searches all of it. While the run lives, the script appends new output.
-func (p runPage) log(r view.Run) error {
-	p.put(`<section class="output" aria-labelledby="output-h"><h2 id="output-h">Output</h2>`)
-	defer p.put(`</section>`)
+type runLog struct {
+	*page
+	Run                   string
+	Elsewhere, Unreadable string // why there is no log; "" if there is one
+
+	Size       int64
+	IsEmpty    bool // and the run has ended
+	Shown, All string
+	From       string // where the part begins, if it is not the end
+	FirstError *logLine
+	Attempts   []logLine // where each attempt begins
+	Search     *search   // nil without parameter q
+	Printed    bool      // there is a log to show, or one to come
+	Text       template.HTML
+	Follow     string        // the offset from which the script appends; "" if it does not
+	Hooks      template.HTML // what the hooks of the run printed
+
+	part view.Log
+}
+
+// A logLine is a link to a line of the log.
+type logLine struct {
+	URL, Text string
+	Line      int
+	Current   bool
+}
+
+// A search is the lines that have the words of parameter q.
+type search struct {
+	Words  string
+	Hits   []logLine
+	More   bool   // there are more lines
+	Failed string // why there is no search; "" if there is one
+	Bound  string // how much was searched, if that is not all
+}
+
+func newRunLog(p *page, r view.Run) (*runLog, error) {
+	l := &runLog{page: p, Run: r.Record.Run}
 	if err := r.Elsewhere("logs"); err != nil {
-		p.put(`<p class="quiet">%s</p>`, err.Error())
-		return nil
+		l.Elsewhere = err.Error()
+		return l, nil
 	}
-	at, err := strconv.ParseInt(p.query("at"), 10, 64)
+	at, err := strconv.ParseInt(p.Query("at"), 10, 64)
 	around := err == nil && at >= 0
 	offset, tail := max(0, at-shownOfLog/4), int64(0)
 	if !around {
 		tail = shownOfLog
 	}
-	log, err := p.View.Log(r, false, offset, tail, shownOfLog)
-	if err != nil {
-		p.put(`<p class="alert">! %s</p>`, err.Error())
-		return nil
+	if l.part, err = p.View.Log(r, false, offset, tail, shownOfLog); err != nil {
+		l.Unreadable = err.Error()
+		return l, nil
 	}
-	trouble, found := p.firstTrouble(r)
-	p.logHead(r, log, trouble, found)
-	p.hits(r)
-	if log.Size > 0 || r.State != view.RunEnded {
-		follow := markupIf(r.State != view.RunEnded && !around, format(` data-follow="%d"`, log.Offset+int64(len(log.Text))))
-		p.put(`<pre class="log" id="log" tabindex="0" role="region" aria-label="The output" data-run="%s"%s>`, r.Record.Run, follow)
-		marks := map[int64]string{}
-		if found {
-			marks[trouble.Offset] = "error"
+	hasEnded, end := r.State == view.RunEnded, l.part.Offset+int64(len(l.part.Text))
+	l.Size, l.IsEmpty, l.Printed = l.part.Size, l.part.Size == 0 && hasEnded, l.part.Size > 0 || !hasEnded
+	if shown := int64(len(l.part.Text)); shown < l.Size {
+		l.Shown, l.All = humanize.Bytes(shown), humanize.Bytes(l.Size)
+		if end != l.Size {
+			l.From = humanize.Bytes(l.part.Offset)
 		}
-		if around {
-			marks[at] = "line"
-		}
-		p.marked(log, marks)
-		p.put(`</pre>`)
 	}
-	return p.hookLog(r)
+	marks := map[int64]string{}
+	if trouble, found := firstTrouble(p, r); found {
+		l.FirstError = &logLine{URL: l.urlOf(trouble, "error"), Line: trouble.Line}
+		marks[trouble.Offset] = "error"
+	}
+	l.addAttempts(r)
+	l.search(r)
+	if !hasEnded && !around {
+		l.Follow = strconv.FormatInt(end, 10)
+	}
+	if around {
+		marks[at] = "line"
+	}
+	l.Text = marked(l.part, marks)
+	if r.Hooked == 0 {
+		return l, nil
+	}
+	hooks, err := p.View.Log(r, true, 0, shownOfLog, shownOfLog)
+	l.Hooks = marked(hooks, nil)
+	return l, err
 }
 
-// logHead says which part of the log is shown, and leads to the others.
-func (p runPage) logHead(r view.Run, log view.Log, trouble view.Hit, found bool) {
-	p.put(`<div class="loghead"><p id="log-size" data-live>`)
-	if log.Size == 0 && r.State == view.RunEnded {
-		p.put(`It printed nothing.`)
-	} else {
-		if int64(len(log.Text)) < log.Size {
-			p.put(`%s of %s, `, humanize.Bytes(int64(len(log.Text))), humanize.Bytes(log.Size))
-			if log.Offset+int64(len(log.Text)) == log.Size {
-				p.put(`the end. `)
-			} else {
-				p.put(`from %s on. <a href="%s">To the end</a> `, humanize.Bytes(log.Offset), p.urlWith("at", ""))
-			}
-		}
-		p.put(`<a href="%s" download>Download all of it</a>`, p.base+"/runs/"+r.Record.Run+"/log")
-	}
-	p.put(`</p>`)
-	if log.Size > 0 {
-		if found {
-			p.put(`<a class="chip" href="%s">first error: line %d</a>`, p.lineURL(log, trouble, "error"), trouble.Line)
-		}
-		p.attempts(r, log)
-		p.put(`<form class="filter" role="search" method="get"><input type="search" name="q" value="%s" placeholder="in all of the output" aria-label="Search the output"><button>Search</button></form>`, p.query("q"))
-	}
-	p.put(`</div>`)
-}
+func (l *runLog) DownloadURL() string { return l.Base + "/runs/" + l.Run + "/log" }
 
-// lineURL leads to a line: in this page if it is shown, else in a page that shows what is around
-// it.
-func (p runPage) lineURL(log view.Log, hit view.Hit, mark string) string {
-	if hit.Offset >= log.Offset && hit.Offset < log.Offset+int64(len(log.Text)) && mark == "error" {
+// urlOf leads to a line: in this page if it is shown, else in a page that shows what is around it.
+func (l *runLog) urlOf(hit view.Hit, mark string) string {
+	if hit.Offset >= l.part.Offset && hit.Offset < l.part.Offset+int64(len(l.part.Text)) && mark == "error" {
 		return "#" + mark
 	}
-	return p.urlWith("at", strconv.FormatInt(hit.Offset, 10)) + "#line"
+	return l.With("at", strconv.FormatInt(hit.Offset, 10)) + "#line"
 }
 
-// attempts leads to the beginning of each attempt that left a line of its own in the log.
-func (p runPage) attempts(r view.Run, log view.Log) {
+// addAttempts leads to the beginning of each attempt that left a line of its own in the log.
+func (l *runLog) addAttempts(r view.Run) {
 	if r.Attempt < 2 {
 		return
 	}
-	begins, _, err := view.Search(p.View, r, 50,
+	begins, _, err := view.Search(l.View, r, 50,
 		func(line []byte) bool { return bytes.HasPrefix(line, []byte("sched: attempt ")) })
 	for i, hit := range begins {
 		if i == 0 && err == nil {
-			p.put(`<a class="chip" href="%s">attempt 1</a>`, p.lineURL(log, view.Hit{}, ""))
+			l.Attempts = append(l.Attempts, logLine{URL: l.urlOf(view.Hit{}, ""), Text: "attempt 1"})
 		}
-		p.put(`<a class="chip" href="%s">%s</a>`, p.lineURL(log, hit, ""), strings.TrimPrefix(hit.Text, "sched: "))
+		l.Attempts = append(l.Attempts, logLine{URL: l.urlOf(hit, ""), Text: strings.TrimPrefix(hit.Text, "sched: ")})
 	}
 }
 
-// hits lists the lines that have the words of parameter q.
-func (p runPage) hits(r view.Run) {
-	words := strings.ToLower(strings.TrimSpace(p.query("q")))
+// search reads the lines that have the words of parameter q.
+func (l *runLog) search(r view.Run) {
+	words := strings.ToLower(strings.TrimSpace(l.Query("q")))
 	if words == "" {
 		return
 	}
-	hits, more, err := view.Search(p.View, r, hitsOfLog, func(line []byte) bool {
+	hits, more, err := view.Search(l.View, r, hitsOfLog, func(line []byte) bool {
 		return strings.Contains(strings.ToLower(humanize.Plain(string(line))), words)
 	})
-	p.put(`<div id="hits"><p>`)
-	switch {
-	case err != nil:
-		p.put(`! %s`, err.Error())
-	case more:
-		p.put(`The first %d lines with `, hitsOfLog)
-	case len(hits) == 0:
-		p.put(`No line has `)
-	default:
-		p.put(`%s with `, humanize.Count(len(hits), "line"))
-	}
-	if err == nil {
-		p.put(`<b>%s</b>. <a href="%s">End the search</a></p>`, words, p.urlWith("q", "", "at", ""))
+	l.Search = &search{Words: words, More: more}
+	if err != nil {
+		l.Search.Failed = err.Error()
 	}
 	if r.Size > view.MaxSearched {
-		p.put(`<p class="quiet">The first %s were searched.</p>`, humanize.Bytes(view.MaxSearched))
+		l.Search.Bound = humanize.Bytes(view.MaxSearched)
 	}
-	for i, hit := range hits {
-		if i == 0 {
-			p.put(`<ol class="hits">`)
-		}
+	for _, hit := range hits {
 		at := strconv.FormatInt(hit.Offset, 10)
-		p.put(`<li><a href="%s"%s><span>%d</span> <code>%s</code></a></li>`, p.urlWith("at", at)+"#line", currentIf(p.query("at") == at),
-			hit.Line, cut(humanize.Plain(hit.Text), 300))
+		l.Search.Hits = append(l.Search.Hits, logLine{URL: l.With("at", at) + "#line", Line: hit.Line,
+			Text: cut(humanize.Plain(hit.Text), 300), Current: l.Query("at") == at})
 	}
-	if len(hits) > 0 {
-		p.put(`</ol>`)
-	}
-	p.put(`</div>`)
 }
 
 // cut shortens a text to at most so many bytes.
@@ -168,7 +171,7 @@ func mentionsTrouble(line []byte) bool {
 
 // firstTrouble returns the first line of a failed run that is red, or else the first that has a
 // word of trouble.
-func (p runPage) firstTrouble(r view.Run) (first view.Hit, found bool) {
+func firstTrouble(p *page, r view.Run) (first view.Hit, found bool) {
 	if !r.Row.Outcome.Failure() || r.Size == 0 {
 		return view.Hit{}, false
 	}
@@ -197,39 +200,4 @@ func isRed(line []byte) bool {
 		}
 		text = rest
 	}
-}
-
-// marked writes a part of a log; lines at some offsets have an id.
-func (p runPage) marked(log view.Log, marks map[int64]string) {
-	out := printer{writer: &p.writer}
-	at := log.Offset
-	lines := strings.SplitAfter(string(log.Text), "\n")
-	for i, line := range lines {
-		switch id := marks[at]; {
-		case i == 0 && at > 0 && id == "" && len(lines) > 1: // leave it out: its beginning may be cut off
-		case id != "":
-			p.put(`<mark id="%s">`, id)
-			out.putLog(line)
-			p.put(`</mark>`)
-		default:
-			out.putLog(line)
-		}
-		at += int64(len(line))
-	}
-}
-
-// hookLog writes what the hooks of a run printed.
-func (p runPage) hookLog(r view.Run) error {
-	if r.Hooked == 0 {
-		return nil
-	}
-	hooks, err := p.View.Log(r, true, 0, shownOfLog, shownOfLog)
-	if err != nil {
-		return err
-	}
-	p.put(`<details id="hooks"><summary>What its hooks printed</summary><p><a href="%s?hooks=true" download>Download all of it</a></p><pre class="log" tabindex="0">`,
-		p.base+"/runs/"+r.Record.Run+"/log")
-	p.marked(hooks, nil)
-	p.put(`</pre></details>`)
-	return nil
 }

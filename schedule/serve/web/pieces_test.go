@@ -94,7 +94,7 @@ func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 // Runs one after the other do not overlap, even if the last one goes on after the hour. The text
 // counts records that are drawn beside the hours, too.
 func TestWhatIsToldOfHours(t *testing.T) {
-	line := &timeline{taskList: taskList{&page{}}, from: controltest.Noon.Add(-12 * time.Hour),
+	line := &timeline{page: &page{}, from: controltest.Noon.Add(-12 * time.Hour),
 		to: controltest.Noon.Add(12 * time.Hour)}
 	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30,
 		Runs: 2, Took: 75 * time.Minute}

@@ -1,294 +1,177 @@
 package web
 
 import (
-	"maps"
+	"cmp"
+	"html/template"
+	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
-	"sched/schedule"
-	"sched/schedule/pause"
-	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
-const tasksOfAPage = 40
+const (
+	tasksOfAPage = 40
+	stripRuns    = 30
+)
 
-// A taskRow is a task on the list. Task is read only for rows that are shown.
-type taskRow struct {
-	view.Task
-	definition               *schedule.Task
-	active                   bool
-	running, waiting, paused bool
-	trouble                  *view.Trouble
-	usual                    state.Usual
-	lastOutcomes             []state.Row // the newest first
+// A taskList is the page of the tasks.
+type taskList struct {
+	*page
+	taskChips
+	Path    string // of the filter
+	Verdict *verdict
+	Rows    []taskRow
+	Chosen  int // by the filter
+	Pages   *pager
 }
 
-var filters = []struct {
-	name    string
-	accepts func(taskRow) bool
-}{
-	{"trouble", func(r taskRow) bool { return r.trouble != nil }},
-	{"running", func(r taskRow) bool { return r.running }},
-	{"waiting", func(r taskRow) bool { return r.waiting }},
-	{"paused", func(r taskRow) bool { return r.paused }},
-	{"off", func(r taskRow) bool { return !r.active }},
-	{"ok", func(r taskRow) bool { return r.trouble == nil && !r.paused && r.active }},
-}
-
-type taskList struct{ *page }
-
-func showTasks(made *page) error {
-	p := taskList{made}
+func readTaskList(p *page) (any, error) {
 	p.title = "Tasks"
 	judged := p.View.Status(p.health())
-	rows := p.allRows(judged)
-	chosen := p.filtered(rows)
+	rows := allRows(p, judged)
+	chosen := filtered(p, rows)
 	all, _ := p.View.Records(p.request.Context()) // readTasks reports all.Err as a problem of the page
 	defer all.Close()
-	shown, err := p.pageRows(chosen, all)
-	if err != nil { // the rest is shown all the same
+	l := taskList{page: p, taskChips: newTaskChips(p, rows), Path: "/tasks", Verdict: p.verdict(judged),
+		Chosen: len(chosen), Pages: p.pager(len(chosen), tasksOfAPage)}
+	var err error
+	if l.Rows, err = l.pageRows(chosen, all); err != nil { // the rest is shown all the same
 		p.View.Problem("the history cannot be read: %v", err)
 	}
-	p.put(`<h1 class="hidden">Tasks</h1><div id="status" data-live>`)
-	p.verdict(judged)
-	p.put(`</div>`)
-	p.filterForm("/tasks")
-	p.put(`<div id="tasks" data-live>`)
-	p.stateChips(rows)
-	if len(shown) == 0 {
-		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/tasks">Show all</a></p>`, p.base)
-	} else {
-		p.table(shown)
-	}
-	p.pager(len(chosen), tasksOfAPage)
-	p.bulkForm(len(chosen))
-	p.put(`</div>`)
-	return nil
+	return l, nil
 }
 
 // pageRows returns the rows of this page of the list, in their order, with all that the list shows.
-func (p taskList) pageRows(chosen []taskRow, all *view.Records) (rows []taskRow, err error) {
-	if p.readForOrder() {
-		chosen, err = p.readRows(chosen, all)
-		rows = pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage)
+func (l taskList) pageRows(chosen []taskRow, all *view.Records) (rows []taskRow, err error) {
+	if l.readForOrder() {
+		chosen, err = l.readRows(chosen, all)
+		rows = pageOf(l.ordered(chosen), l.number("page"), tasksOfAPage)
 	} else {
-		rows, err = p.readRows(pageOf(p.ordered(chosen), p.number("page"), tasksOfAPage), all)
+		rows, err = l.readRows(pageOf(l.ordered(chosen), l.number("page"), tasksOfAPage), all)
 	}
 	if all.Err != nil || err != nil {
 		return rows, err
 	}
-	return rows, p.addLastOutcomes(rows, all)
+	newest, err := all.NewestOf(l.request.Context(), namesOf(rows), stripRuns)
+	for i := range rows {
+		rows[i].lastOutcomes = newest[rows[i].Name]
+	}
+	return rows, err
 }
 
-// allRows returns all tasks, those in trouble first, then those that run, then the others in file
-// order.
-func (p taskList) allRows(judged view.Status) []taskRow {
-	troubles := map[string]*view.Trouble{}
-	for i, t := range slices.Backward(judged.Troubles) {
-		if t.Task != "" {
-			troubles[t.Task] = &judged.Troubles[i]
-		}
+// readRows reads the tasks of some rows, and how long their runs usually take. Without a history it
+// returns no error: see readTasks.
+func (l taskList) readRows(rows []taskRow, all *view.Records) ([]taskRow, error) {
+	rows = readTasks(l.page, rows, all)
+	if all.Err != nil {
+		return rows, nil
 	}
-	pauses := p.View.Pauses()
-	running, waiting := p.runningTasks(pauses)
-	var ranks [4][]taskRow
-	for _, t := range p.Schedule.Tasks {
-		r := taskRow{
-			definition: t, active: p.Schedule.Active(t), trouble: troubles[t.Name], running: running[t.Name],
-			waiting: len(waiting[t.Name]) > 0, paused: view.PauseOf(pauses, t, p.now) != nil,
-		}
-		ranks[r.rank()] = append(ranks[r.rank()], r)
+	usual, err := all.Usual(l.request.Context(), namesOf(rows))
+	for i := range rows {
+		rows[i].Usual = usual[rows[i].Name]
 	}
-	return slices.Concat(ranks[:]...)
+	return rows, err
 }
 
-// rank orders the tasks of a list: lower ranks come first.
-func (r *taskRow) rank() int {
+// orders are the numbers by which columns order the rows, by their names in the parameter sort.
+// Rows without a number are last.
+var orders = map[string]func(r taskRow) (n int64, ok bool){
+	"next": func(r taskRow) (int64, bool) {
+		if len(r.Times) == 0 {
+			return 0, false
+		}
+		return r.Times[0].Unix(), true
+	},
+	"last":    func(r taskRow) (int64, bool) { return -r.LastRun.Ended.Unix(), r.Last != nil }, // the newest first
+	"usually": func(r taskRow) (int64, bool) { return int64(r.Usual.Duration), r.Usual.Runs > 0 },
+}
+
+// readForOrder reports whether all rows have to be read before they can be ordered.
+func (l taskList) readForOrder() bool { return orders[strings.TrimPrefix(l.Query("sort"), "-")] != nil }
+
+// ordered orders the rows by the parameter sort: the name of a column, after a minus the other way
+// round. Without it they stay as they are. If readForOrder says so, the caller has read the rows
+// before.
+func (l taskList) ordered(rows []taskRow) []taskRow {
+	name, backwards := strings.CutPrefix(l.Query("sort"), "-")
+	direction := 1
+	if backwards {
+		direction = -1
+	}
+	orderBy := orders[name]
 	switch {
-	case r.trouble != nil:
-		return 0
-	case r.running:
-		return 1
-	case !r.active:
-		return 3
-	}
-	return 2
-}
-
-// stateText returns the state of the task in one word. If the task runs now, it is running, however
-// its last run ended.
-func (r *taskRow) stateText() string {
-	trouble := ""
-	if r.trouble != nil {
-		trouble = r.trouble.Kind
-	}
-	switch {
-	case !r.active:
-		return "off"
-	case r.running && trouble != "slow":
-		return "running"
-	case trouble != "":
-		return trouble
-	case r.paused:
-		return "paused"
-	case r.waiting:
-		return "waiting"
-	case r.Last != nil:
-		return r.LastRun.OutcomeText()
-	}
-	return "never ran"
-}
-
-// runningTasks returns which tasks run, here or on another server, and which of their runs wait
-// here.
-func (p taskList) runningTasks(pauses pause.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
-	live := p.View.Live()
-	elsewhere, err := view.RunningElsewhere(p.request.Context(), p.View)
-	if err != nil {
-		p.View.LeftOut(err)
-	}
-	running = map[string]bool{}
-	for _, run := range append(elsewhere, live...) {
-		if !run.Waits() {
-			running[run.Task] = true
-		}
-	}
-	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
-}
-
-// readTasks reads the tasks of some rows from the records that View.Records returned. If the
-// records have an error, the page gets it as a problem.
-func (p taskList) readTasks(rows []taskRow, all *view.Records) []taskRow {
-	index := map[*schedule.Task]int{}
-	for i, r := range rows {
-		index[r.definition] = i
-	}
-	chosen := func(t *schedule.Task) bool { _, ok := index[t]; return ok }
-	for _, t := range p.View.TasksOf(p.request.Context(), all, chosen, p.now, 1).Items {
-		rows[index[p.tasks[t.Name]]].Task = t
+	case name == "name":
+		slices.SortStableFunc(rows, func(a, b taskRow) int {
+			return direction * strings.Compare(a.definition.Name, b.definition.Name)
+		})
+	case orderBy != nil:
+		slices.SortStableFunc(rows, func(a, b taskRow) int {
+			x, has := orderBy(a)
+			y, hasToo := orderBy(b)
+			switch {
+			case has != hasToo && has:
+				return -1
+			case has != hasToo:
+				return 1
+			}
+			return direction * cmp.Compare(x, y)
+		})
 	}
 	return rows
 }
 
-// filtered returns the rows that the parameters q (words), tag and state choose.
-func (p taskList) filtered(rows []taskRow) (chosen []taskRow) {
-	words := strings.Fields(strings.ToLower(p.query("q")))
-	tag, state := p.query("tag"), p.query("state")
-	if len(words) == 0 && tag == "" && state == "" {
-		return rows
+// A head is the head of a column. Its link orders the list by the column, then the other way round,
+// then as usual: those in trouble first.
+type head struct{ Text, URL, Class, Order string }
+
+func (l taskList) Head(text, class, name string) head {
+	h := head{Text: text, Class: class}
+	next := name
+	switch l.Query("sort") {
+	case name:
+		next, h.Order = "-"+name, "ascending"
+	case "-" + name:
+		next, h.Order = "", "descending"
 	}
-	for _, r := range rows {
-		if hasAll(r.definition, words) && (tag == "" || slices.Contains(r.definition.Tags, tag)) && inState(r, state) {
-			chosen = append(chosen, r)
-		}
-	}
-	return chosen
+	h.URL = l.With("sort", next, "page", "")
+	return h
 }
 
-// hasAll reports whether a task has all of the words, in lower case, in its name, its description
-// or its command.
-func hasAll(t *schedule.Task, words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	all := strings.ToLower(t.Name + " " + t.Description + " " + view.CommandText(t.Command))
-	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all, word) })
-}
+// An offer is an action that the list offers, for all chosen tasks or with a link for one.
+type offer struct{ Name, Label, URL string }
 
-// inState reports whether a row is in a state of filters; true for any other word.
-func inState(r taskRow, state string) bool {
-	for _, f := range filters {
-		if f.name == state {
-			return f.accepts(r)
-		}
-	}
-	return true
-}
-
-func namesOf(rows []taskRow) (all []string) {
-	for _, r := range rows {
-		all = append(all, r.Name)
+func (l taskList) Actions() (all []offer) {
+	for _, a := range actions {
+		all = append(all, offer{Name: a.name, Label: a.label})
 	}
 	return all
 }
 
-// filterForm keeps the other parameters. The script does not replace it, so typing is not lost.
-func (p taskList) filterForm(path string) {
-	p.put(`<form class="filter" role="search" method="get" action="%s%s"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
-		p.base, path, p.query("q"))
-	p.keepParams("state", "tag", "sort", "hours", "at")
-	p.put(`<button>Filter</button>`)
-	if path == "/tasks" && p.Edits() {
-		p.put(`<a class="button" href="%s/new">New task</a>`, p.base)
-	}
-	p.put(`</form>`)
-}
-
-// chip writes a link that sets a parameter of a list, and begins the list anew.
-func (p *page) chip(name, value, label string, n int) {
-	count := markupIf(n > 0, format(" <b>%d</b>", n))
-	p.put(`<a class="chip" href="%s"%s>%s%s</a>`, p.urlWith(name, value, "page", "", "below", ""), currentIf(p.query(name) == value), label, count)
-}
-
-// stateChips leads to the tasks in a state, and to the tasks with a tag.
-func (p taskList) stateChips(rows []taskRow) {
-	p.put(`<nav class="chips" aria-label="Filter by state">`)
-	p.chip("state", "", "all", len(rows))
-	for _, f := range filters {
-		n := 0
-		for _, r := range rows {
-			if f.accepts(r) {
-				n++
-			}
-		}
-		if n > 0 || f.name == p.query("state") {
-			p.chip("state", f.name, f.name, n)
+// ActionsOf are the actions that a task allows now.
+func (l taskList) ActionsOf(r taskRow) (all []offer) {
+	for _, a := range actions {
+		if a.target(l.page, r) != "" {
+			query := url.Values{"do": {a.name}, "task": {r.Name}, "back": {l.RawQuery()}}
+			all = append(all, offer{a.name, a.label, l.Base + "/act?" + query.Encode()})
 		}
 	}
-	p.put(`</nav>`)
-	tagged := map[string]int{}
-	for _, r := range rows {
-		for _, tag := range r.definition.Tags {
-			tagged[tag]++
-		}
-	}
-	if len(tagged) == 0 {
-		return
-	}
-	p.put(`<nav class="chips" aria-label="Filter by tag">`)
-	p.chip("tag", "", "every tag", 0)
-	for _, tag := range slices.Sorted(maps.Keys(tagged)) {
-		p.chip("tag", tag, tag, tagged[tag])
-	}
-	p.put(`</nav>`)
+	return all
 }
 
-// pageOf returns the rows of a page of a list. A page after the last one is the last one: the list
-// may have become shorter.
-func pageOf(rows []taskRow, page, size int) []taskRow {
-	page = min(page, lastPage(len(rows), size))
-	return rows[(page-1)*size : min(page*size, len(rows))]
-}
-
-// lastPage returns the number of the last page of a list of n rows.
-func lastPage(n, size int) int { return max(1, (n+size-1)/size) }
-
-// pager leads to the pages of a list of n items.
-func (p *page) pager(n, size int) {
-	last := lastPage(n, size)
-	if last == 1 {
-		return
+// Strip draws the last outcomes of a task.
+func (l taskList) Strip(r taskRow) template.HTML {
+	const stripHeight, width = 18.0, 100.0 / stripRuns
+	var d drawing
+	d.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tallyText(r.lastOutcomes))
+	for i, r := range r.lastOutcomes {
+		class, part := shape(r.Result)
+		height := part * stripHeight
+		d.bar(bar{
+			left: 100 - float64(i+1)*width, width: width * 0.75, top: stripHeight - height, height: height,
+			class: class, href: l.recordURL(r), title: l.recordTitle(r),
+		})
 	}
-	now := min(p.number("page"), last)
-	p.put(`<nav class="pager" aria-label="Pages of the list">`)
-	if now > 1 {
-		p.put(`<a href="%s" rel="prev">← before</a>`, p.urlWith("page", strconv.Itoa(now-1)))
-	}
-	p.put(`<span>page %d of %d</span>`, now, last)
-	if now < last {
-		p.put(`<a href="%s" rel="next">after →</a>`, p.urlWith("page", strconv.Itoa(now+1)))
-	}
-	p.put(`</nav>`)
+	d.put(`</svg>`)
+	return d.picture()
 }

@@ -1,11 +1,17 @@
 package web
 
 import (
+	"fmt"
+	"html/template"
+	"math/bits"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -22,66 +28,75 @@ var spans = []struct {
 	label            string
 }{{6, 1, "6 hours"}, {24, 2, "a day"}, {168, 24, "a week"}}
 
+// A timeline shows the runs of tasks, and the slots to come.
 type timeline struct {
-	taskList
+	*page
+	taskChips
+	Path                 string // of the filter
+	EarlierURL, LaterURL string
+	Spans                []chip
+	Axis                 template.HTML
+	Rows                 []timelineRow
+	Pages                *pager
+
 	from, to  time.Time
 	hours     int           // from from to to
 	lineEvery time.Duration // between two lines of the axis
 	pauses    pause.Pauses
 }
 
-func showTimeline(made *page) error {
-	p := taskList{made}
-	p.title = "Timeline"
-	t := newTimeline(p)
-	all := p.allRows(p.View.Status(p.health()))
-	rows := t.grouped(p.filtered(all))
-	p.put(`<h1 class="hidden">Timeline</h1>`)
-	p.filterForm("/timeline")
-	p.put(`<div id="timeline" data-live>`)
-	t.navigation()
-	p.stateChips(all)
-	if len(rows) == 0 {
-		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/timeline">Show all</a></p></div>`, p.base)
-		return nil
-	}
-	if err := t.table(rows); err != nil {
-		return err
-	}
-	t.legend()
-	p.pager(len(rows), timelineRows)
-	p.put(`</div>`)
-	return nil
+// A timelineRow is the row of a task.
+type timelineRow struct {
+	Name        string
+	Group       string // the tag by which it is grouped
+	BeginsGroup bool   // it needs a line with the group above it
+	Text        string // for readers who cannot see the picture
+	Picture     template.HTML
 }
 
-// table draws the rows of this page of the list.
-func (t *timeline) table(rows []taskRow) error {
-	all, _ := t.View.Records(t.request.Context()) // readTasks reports all.Err; slots to come are shown all the same
-	defer all.Close()
-	shown := t.readTasks(pageOf(rows, t.number("page"), timelineRows), all)
-	usual, past, err := t.readPast(all, namesOf(shown))
-	if err != nil {
-		return err
-	}
-	t.put(`<div class="wide"><table class="timeline"><thead><tr><th>Task<th class="axis">`)
-	t.axis()
-	t.put(`</tr></thead><tbody>`)
-	for i, r := range shown {
-		if i == 0 || t.groupOf(r) != t.groupOf(shown[i-1]) {
-			t.groupHead(t.groupOf(r), i > 0)
+func readTimeline(p *page) (any, error) {
+	p.title = "Timeline"
+	t := newTimeline(p)
+	all := allRows(p, p.View.Status(p.health()))
+	rows := t.grouped(filtered(p, all))
+	t.taskChips, t.Pages = newTaskChips(p, all), p.pager(len(rows), timelineRows)
+	return t, t.drawRows(pageOf(rows, p.number("page"), timelineRows))
+}
+
+// partToCome is the part of a timeline after now: people ask more often about the past. A timeline
+// around another time than now does not use it.
+const partToCome = 0.2
+
+// newTimeline reads the parameters hours and at (the middle; unless given, now is at the right).
+func newTimeline(p *page) *timeline {
+	t := &timeline{page: p, Path: "/timeline", hours: 24, lineEvery: 2 * time.Hour, pauses: p.View.Pauses()}
+	for _, s := range spans {
+		if p.Query("hours") == strconv.Itoa(s.hours) {
+			t.hours, t.lineEvery = s.hours, time.Duration(s.lineEvery)*time.Hour
 		}
-		t.drawRow(r, past[r.Name], usual[r.Name].Duration)
 	}
-	t.put(`</tbody></table></div>`)
-	return nil
+	for _, s := range spans {
+		url := p.With("hours", strconv.Itoa(s.hours))
+		t.Spans = append(t.Spans, chip{URL: url, Label: s.label, Current: s.hours == t.hours})
+	}
+	long := time.Duration(t.hours) * time.Hour
+	t.to = p.now.Add(time.Duration(partToCome * float64(long)))
+	if at := parseTime(p.Query("at")); at.Year() >= 2 && at.Year() <= 9998 {
+		t.to = at.Add(long / 2)
+	}
+	t.from = t.to.Add(-long)
+	move := func(at time.Time) string { return p.With("at", at.UTC().Format(time.RFC3339)) }
+	t.EarlierURL, t.LaterURL = move(t.from), move(t.to)
+	t.Axis = t.axis()
+	return t
 }
 
 // groupOf returns the tag by which a row is grouped: the tag that the filter asks for, or else its
 // first; "" for a task without tags.
-func (p *timeline) groupOf(r taskRow) string {
+func (t *timeline) groupOf(r taskRow) string {
 	switch {
-	case p.query("tag") != "":
-		return p.query("tag")
+	case t.Query("tag") != "":
+		return t.Query("tag")
 	case len(r.definition.Tags) > 0:
 		return r.definition.Tags[0]
 	}
@@ -90,27 +105,38 @@ func (p *timeline) groupOf(r taskRow) string {
 
 // grouped orders the rows by their groups, in the order in which the file names the groups. Rows
 // without a tag are last.
-func (p *timeline) grouped(rows []taskRow) []taskRow {
-	rank := map[string]int{"": len(p.Schedule.Tasks)}
-	for i, t := range p.Schedule.Tasks {
-		if group := p.groupOf(taskRow{definition: t}); group != "" && rank[group] == 0 {
+func (t *timeline) grouped(rows []taskRow) []taskRow {
+	rank := map[string]int{"": len(t.Schedule.Tasks)}
+	for i, task := range t.Schedule.Tasks {
+		if group := t.groupOf(taskRow{definition: task}); group != "" && rank[group] == 0 {
 			rank[group] = i + 1
 		}
 	}
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b taskRow) int { return rank[p.groupOf(a)] - rank[p.groupOf(b)] })
+	slices.SortStableFunc(rows, func(a, b taskRow) int { return rank[t.groupOf(a)] - rank[t.groupOf(b)] })
 	return rows
 }
 
-// groupHead writes the line above a group. If there is only one group, without a tag, it needs no
-// line.
-func (p *timeline) groupHead(tag string, others bool) {
-	switch {
-	case tag != "":
-		p.put(`<tr class="group"><th colspan="2" scope="rowgroup"><a href="%s">%s</a></th></tr>`, p.urlWith("tag", tag, "page", ""), tag)
-	case others:
-		p.put(`<tr class="group"><th colspan="2" scope="rowgroup">without a tag</th></tr>`)
+// drawRows draws the rows of this page of the list. If there is only one group, without a tag, it
+// needs no line.
+func (t *timeline) drawRows(rows []taskRow) error {
+	if len(rows) == 0 {
+		return nil
 	}
+	all, _ := t.View.Records(t.request.Context()) // readTasks reports all.Err; slots to come are shown all the same
+	defer all.Close()
+	shown := readTasks(t.page, rows, all)
+	usual, past, err := t.readPast(all, namesOf(shown))
+	if err != nil {
+		return err
+	}
+	for i, r := range shown {
+		row := t.drawRow(r, past[r.Name], usual[r.Name].Duration)
+		row.Group = t.groupOf(r)
+		row.BeginsGroup = i == 0 && row.Group != "" || i > 0 && row.Group != t.groupOf(shown[i-1])
+		t.Rows = append(t.Rows, row)
+	}
+	return nil
 }
 
 // readPast returns how long runs usually take, and the slots of the picture, by task. There are
@@ -133,39 +159,6 @@ func (t *timeline) readPast(
 	return usual, past, err
 }
 
-// partToCome is the part of a timeline after now: people ask more often about the past. A timeline
-// around another time than now does not use it.
-const partToCome = 0.2
-
-// newTimeline reads the parameters hours and at (the middle; unless given, now is at the right).
-func newTimeline(p taskList) *timeline {
-	t := &timeline{taskList: p, hours: 24, lineEvery: 2 * time.Hour, pauses: p.View.Pauses()}
-	for _, s := range spans {
-		if p.query("hours") == strconv.Itoa(s.hours) {
-			t.hours, t.lineEvery = s.hours, time.Duration(s.lineEvery)*time.Hour
-		}
-	}
-	long := time.Duration(t.hours) * time.Hour
-	t.to = p.now.Add(time.Duration(partToCome * float64(long)))
-	if at := parseTime(p.query("at")); at.Year() >= 2 && at.Year() <= 9998 {
-		t.to = at.Add(long / 2)
-	}
-	t.from = t.to.Add(-long)
-	return t
-}
-
-func (t *timeline) navigation() {
-	step := t.to.Sub(t.from) / 2
-	move := func(at time.Time) string { return t.urlWith("at", at.UTC().Format(time.RFC3339)) }
-	middle := t.from.Add(step)
-	t.put(`<nav class="chips" aria-label="Time"><a class="chip" href="%s">← earlier</a><a class="chip" href="%s">now</a><a class="chip" href="%s">later →</a><span class="gap"></span>`,
-		move(middle.Add(-step)), t.urlWith("at", ""), move(middle.Add(step)))
-	for _, s := range spans {
-		t.put(`<a class="chip" href="%s"%s>%s</a>`, t.urlWith("hours", strconv.Itoa(s.hours)), currentIf(s.hours == t.hours), s.label)
-	}
-	t.put(`</nav>`)
-}
-
 // percent returns the position of a time, in percent of the width.
 func (t *timeline) percent(at time.Time) float64 {
 	return min(100, max(0, float64(at.Sub(t.from))/float64(t.to.Sub(t.from))*100))
@@ -174,8 +167,8 @@ func (t *timeline) percent(at time.Time) float64 {
 // axisLines returns the times of the lines of the axis: whole hours of the clock on the wall, or
 // midnights.
 func (t *timeline) axisLines() (all []time.Time) {
-	from := t.from.In(t.zone)
-	at := time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, t.zone)
+	from := t.from.In(t.zones.zone)
+	at := time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, t.zones.zone)
 	for ; at.Before(t.to); at = t.nextLine(at) {
 		if at.After(t.from) {
 			all = append(all, at)
@@ -186,19 +179,23 @@ func (t *timeline) axisLines() (all []time.Time) {
 
 func (t *timeline) nextLine(at time.Time) time.Time {
 	if t.lineEvery == 24*time.Hour {
-		return time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, t.zone)
+		return time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, t.zones.zone)
 	}
 	return at.Add(t.lineEvery)
 }
 
-func (t *timeline) axis() {
-	t.put(`<svg role="img" aria-label="from %s to %s">`, humanize.MinuteZone(t.from, t.zone), humanize.MinuteZone(t.to, t.zone))
+func (t *timeline) axis() template.HTML {
+	var d drawing
+	d.put(`<svg role="img" aria-label="from %s to %s">`, humanize.MinuteZone(t.from, t.zones.zone), humanize.MinuteZone(t.to, t.zones.zone))
 	for i, at := range t.axisLines() {
 		label := at.Format("15:04")
 		if label == "00:00" {
 			label = at.Format("Mon 2 Jan")
 		}
-		class := markupIf(t.isSpare(i, at), "spare")
+		class := ""
+		if t.isSpare(i, at) {
+			class = "spare"
+		}
 		left := t.percent(at)
 		switch { // half of the label would be cut off at an edge
 		case left < 4:
@@ -206,9 +203,10 @@ func (t *timeline) axis() {
 		case left > 96:
 			class += " last"
 		}
-		t.put(`<text x="%.2f%%" y="15" class="%s">%s</text>`, left, class, label)
+		d.put(`<text x="%.2f%%" y="15" class="%s">%s</text>`, left, class, label)
 	}
-	t.put(`</svg>`)
+	d.put(`</svg>`)
+	return d.picture()
 }
 
 // isSpare reports whether a phone has no room for the label of a line: for every second one.
@@ -219,36 +217,233 @@ func (t *timeline) isSpare(i int, at time.Time) bool {
 	return at.Hour()*int(time.Hour)%int(2*t.lineEvery) != 0
 }
 
-func (t *timeline) drawRow(r taskRow, past view.TaskPast, usual time.Duration) {
+func (t *timeline) drawRow(r taskRow, past view.TaskPast, usual time.Duration) timelineRow {
 	hours := t.hourPieces(past.Hours)
 	pieces := slices.Concat(hours, t.recordPieces(past.Records), t.livePieces(r.Running))
-	text := tallyText(past.Records) // for readers who cannot see the picture
+	row := timelineRow{Name: r.Name, Text: tallyText(past.Records)}
 	if len(hours) > 0 {
-		text = "in this time: " + sumOf(pieces).String()
+		row.Text = "in this time: " + sumOf(pieces).String()
 	}
 	if t.Schedule.Active(r.definition) {
 		pieces = append(pieces, t.duePieces(r.definition, usual)...)
 	}
-	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
-		t.taskURL(r.Name), r.Name, r.Name, text)
+	var d drawing
+	d.put(`<svg aria-hidden="true">`)
 	for _, at := range t.axisLines() {
-		t.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.percent(at), t.percent(at))
+		d.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.percent(at), t.percent(at))
 	}
-	t.draw(pieces, r.Name)
+	t.draw(&d, pieces, r.Name)
 	if t.now.After(t.from) && t.now.Before(t.to) {
-		t.put(`<line class="now" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.percent(t.now), t.percent(t.now))
+		d.put(`<line class="now" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.percent(t.now), t.percent(t.now))
 	}
-	t.put(`</svg></td></tr>`)
+	d.put(`</svg>`)
+	row.Picture = d.picture()
+	return row
 }
 
-func (t *timeline) legend() {
-	t.put(`<ul class="legend" aria-label="What the bars mean">`)
-	for _, row := range []struct{ class, means markup }{
-		{"good", "succeeded"}, {"bad", "failed, timed out, stopped or lost"}, {"live", "running"},
-		{"due", "to come, as long as usual"},
-		{"skip", "skipped, or will be"}, {"miss", "missed"}, {"good over", "overlaps"},
-	} {
-		t.put(`<li><svg width="14" height="14" aria-hidden="true"><rect class="%s" x="1" y="1" width="12" height="12" rx="1"/></svg> %s`, row.class, row.means)
+// recordPieces returns the pieces of records.
+func (t *timeline) recordPieces(all []state.Row) (pieces []piece) {
+	for _, r := range all {
+		from, to := extentOf(r)
+		if !to.After(t.from) || !from.Before(t.to) {
+			continue
+		}
+		class, height := shape(r.Result)
+		pieces = append(pieces, piece{
+			from: from, to: to, class: class, height: height, href: t.recordURL(r),
+			title:  func() string { return t.recordTitle(r) },
+			counts: countsOf(r.Outcome, max(1, r.Slots)),
+			last:   humanize.Later(r.Slot, r.LastSlot).Truncate(time.Minute).Add(time.Minute),
+		})
 	}
-	t.put(`</ul>`)
+	return pieces
+}
+
+// hourPieces returns the pieces of hours: one for minutes with slots that follow each other. Close
+// pieces become one at once, because there may be thousands.
+func (t *timeline) hourPieces(hours []state.Hour) (pieces []piece) {
+	newest := map[outcome.Outcome]int{}
+	for _, h := range hours {
+		class, height := shape(state.Result{Outcome: h.Outcome})
+		if class == "good" && h.Took-h.Usual() > time.Hour { // about: one of them may have gone on after the hour
+			class += " over"
+		}
+		all, seen := bits.OnesCount64(h.Minutes), 0
+		for begin, length := range stretches(t.shownMinutes(h)) {
+			runs := h.Runs*(seen+length)/all - h.Runs*seen/all // as if each minute had as many
+			seen += length
+			from := h.Begin.Add(time.Duration(begin) * time.Minute)
+			last := from.Add(time.Duration(length) * time.Minute)
+			p := piece{
+				from: from, to: last.Add(max(0, h.Usual()-time.Minute)), last: last,
+				class: class, height: height,
+				several: true, fromHour: true, counts: countsOf(h.Outcome, max(1, runs)),
+			}
+			i, ok := newest[h.Outcome]
+			if ok && pieces[i].class == class && t.isClose(pieces[i], p) {
+				pieces[i].join(p)
+				continue
+			}
+			newest[h.Outcome] = len(pieces)
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces
+}
+
+// shownMinutes returns the minutes of an hour that lie in the picture. The minutes of an hour are
+// bits.
+func (t *timeline) shownMinutes(h state.Hour) uint64 {
+	first := max(0, int(t.from.Sub(h.Begin)/time.Minute))
+	end := min(59, int(t.to.Sub(h.Begin)/time.Minute))
+	if first > end {
+		return 0
+	}
+	return h.Minutes >> first << first << (63 - end) >> (63 - end)
+}
+
+// livePieces returns the pieces of runs that have begun and live.
+func (t *timeline) livePieces(running []view.Running) (pieces []piece) {
+	for _, r := range running {
+		if !r.Began.IsZero() {
+			pieces = append(pieces, piece{
+				from: r.Began, to: t.now, class: "live", height: 1, href: t.RunURL(r.Run),
+				title: func() string { return "running for " + humanize.Age(r.Began, t.now) },
+			})
+		}
+	}
+	return pieces
+}
+
+// duePieces returns the pieces of slots to come, as long as runs usually take. A slot stands for
+// the slots that follow it so closely that they could not be told apart.
+func (t *timeline) duePieces(task *schedule.Task, usual time.Duration) (pieces []piece) {
+	from, href, step := humanize.Later(t.now, t.from), t.TaskURL(task.Name), t.to.Sub(t.from)/300
+	for {
+		at, ok := task.When.Next(from)
+		if !ok || !at.Before(t.to) {
+			return pieces
+		}
+		p := piece{from: at, to: at.Add(max(usual, step)), class: "due", height: 0.6, due: true, href: href}
+		unmet := task.UnmetCondition(at)
+		if unmet == "" && view.PauseOf(t.pauses, task, at) != nil {
+			unmet = "paused"
+		}
+		if unmet != "" {
+			p.class, p.height, p.to = "skip", 0.3, at.Add(step)
+		}
+		p.title = func() string {
+			title := humanize.SlotZone(at, t.zoneOf(task.Name)) + ": due"
+			if unmet != "" {
+				title += ", will be skipped: " + unmet
+			}
+			return title
+		}
+		pieces, from = append(pieces, p), at.Add(step-1)
+	}
+}
+
+// draw draws pieces, one kind after another, and failures on top. Of a kind with very many pieces
+// it makes one drawing, which leads to the list of all.
+func (t *timeline) draw(d *drawing, pieces []piece, task string) {
+	for _, kind := range t.groupByKind(pieces) {
+		maxBars := timelineBars
+		if kind[0].fromHour {
+			maxBars = coarseBars
+		}
+		if len(kind) > maxBars {
+			t.drawAsOne(d, kind, task)
+			continue
+		}
+		for _, p := range kind {
+			b := t.barOf(p)
+			if p.several {
+				b.href = t.listURL(p, task, p.last)
+				b.title = fmt.Sprintf("%s (from %s to %s)", p.words(), humanize.SlotZone(p.from, t.zones.zone),
+					humanize.SlotZone(p.to, t.zones.zone))
+			} else {
+				b.href, b.title = p.href, p.title()
+			}
+			d.bar(b)
+		}
+	}
+}
+
+// barOf returns the bar of a piece, at its place in the row. A piece that overlaps another is
+// lower, and outlined.
+func (t *timeline) barOf(p piece) bar {
+	b := bar{class: p.class, height: p.height * (rowHeight - 8)}
+	b.top = rowHeight - 6 - b.height
+	if strings.HasSuffix(p.class, " over") {
+		b.top += 5
+	}
+	left := t.percent(p.from)
+	b.width = max(thinnest, t.percent(p.to)-left)
+	b.left = min(left, 100-b.width)
+	return b
+}
+
+// groupByKind returns the pieces by their kind. Pieces that are too close to be told apart become
+// one piece.
+func (t *timeline) groupByKind(pieces []piece) (kinds [][]piece) {
+	slices.SortStableFunc(pieces, func(a, b piece) int { return a.from.Compare(b.from) })
+	var busy time.Time
+	for _, p := range pieces {
+		if !p.due && !p.fromHour {
+			if p.from.Before(busy) && p.to.After(p.from) {
+				p.class += " over"
+			}
+			busy = humanize.Later(busy, p.to)
+		}
+		isAlike := func(kind []piece) bool { return kind[0].class == p.class && kind[0].due == p.due }
+		i := slices.IndexFunc(kinds, isAlike)
+		if i < 0 {
+			kinds = append(kinds, []piece{p})
+		} else if last := &kinds[i][len(kinds[i])-1]; t.isClose(*last, p) {
+			last.join(p)
+		} else {
+			kinds[i] = append(kinds[i], p)
+		}
+	}
+	order := []string{"good", "skip", "miss", "bad"}
+	rank := func(kind []piece) int {
+		class, _, _ := strings.Cut(kind[0].class, " ")
+		return slices.Index(order, class)
+	}
+	slices.SortStableFunc(kinds, func(a, b []piece) int { return rank(a) - rank(b) })
+	return kinds
+}
+
+// isClose reports whether a piece is too close to the piece of its kind before it.
+func (t *timeline) isClose(before, p piece) bool {
+	begins := humanize.Later(before.from, before.last.Add(-time.Minute)) // its last slot, or itself
+	edge := max(t.percent(before.to), t.percent(begins)+thinnest)
+	return t.percent(p.from)-edge < closest && (p.fromHour || !p.from.Before(before.to))
+}
+
+// drawAsOne draws the pieces of a kind as one link.
+func (t *timeline) drawAsOne(d *drawing, kind []piece, task string) {
+	var path []byte
+	all := kind[0]
+	for i, p := range kind {
+		b := t.barOf(p)
+		path = fmt.Appendf(path, "M%.2f %.1fh%.2fv%.1fh-%.2fz", b.left, b.top, b.width, b.height, b.width)
+		if i > 0 {
+			all.join(p)
+		}
+	}
+	d.put(`<a href="%s" tabindex="-1"><svg viewBox="0 0 100 27" preserveAspectRatio="none"><path class="%s" d="%s"><title>%s</title></path></svg></a>`,
+		t.listURL(all, task, t.to), all.class, string(path), all.words())
+}
+
+// listURL leads to the list of the runs for which a piece stands, from slots before a time on.
+func (t *timeline) listURL(p piece, task string, before time.Time) string {
+	only := ""
+	switch all := p.counts.outcomes(); len(all) {
+	case 0:
+		return t.TaskURL(task)
+	case 1:
+		only = outcome.Words(all)[0]
+	}
+	return t.RunsURL(task, only) + "&below=" + strconv.FormatInt(before.UnixMicro(), 10) + "."
 }
