@@ -26,10 +26,9 @@ type room struct {
 
 // rooms are the packages that are not yet what they should be: the most that each may have.
 var rooms = map[string]room{
-	"schedule/run":       {19, 17, 72},
-	"schedule/serve":     {17, 17, 44},
-	"schedule/state":     {16, 16, 75},
-	"schedule/view":      {19, 19, 39},
+	"schedule/run":   {19, 17, 72},
+	"schedule/serve": {17, 17, 44},
+	"schedule/state": {16, 16, 75},
 }
 
 const (

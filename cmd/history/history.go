@@ -120,16 +120,16 @@ func showSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) error
 // readSlots reads what became of the slots that a query asks for. It returns an error for a task
 // that has none of them and is not in the schedule.
 func readSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) (h slotHistory, err error) {
-	read := a.View(s).History
+	read := view.Source.History
 	if o.allServers {
-		read = a.View(s).HistoryOfAll
+		read = view.HistoryOfAll
 	}
-	live, lost, records, err := read(context.Background(), q)
+	live, lost, records, err := read(a.View(s), context.Background(), q)
 	if err != nil {
 		return h, err
 	}
 	h = slotHistory{
-		waiting: waitingIn(a.View(s).Waiting(live, a.View(s).Pauses), q),
+		waiting: waitingIn(view.WaitingRuns(a.View(s), live, a.View(s).Pauses), q),
 		live:    slices.DeleteFunc(matching(live, q), state.Row.Waits),
 		lost:    matching(lost, q),
 		records: records,
@@ -182,7 +182,7 @@ func printRecords(a *app.App, records []state.Row, o options) error {
 
 // showSummary prints a line for each task with what its slots add up to.
 func showSummary(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
-	summaries, err := a.View(s).Summaries(context.Background(), q.Task, q.Since, q.Until)
+	summaries, err := view.Summaries(context.Background(), a.View(s), q.Task, q.Since, q.Until)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func printRows(a *app.App, rows any, o options) error {
 }
 
 func showChanges(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
-	changes, err := a.View(s).Changes(context.Background(), view.ChangeQuery{
+	changes, err := view.Changes(context.Background(), a.View(s), view.ChangeQuery{
 		Target: q.Task,
 		Since:  q.Since,
 		Until:  q.Until,

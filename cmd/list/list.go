@@ -72,7 +72,7 @@ func list(a *app.App, o options) error {
 			return err
 		}
 	}
-	tasks := a.View(s).Tasks(context.Background(), o.asksFor, at, o.next)
+	tasks := view.ListTasks(context.Background(), a.View(s), o.asksFor, at, o.next)
 	if o.timezone != "" {
 		for i := range tasks.Items {
 			tasks.Items[i].ShowIn(s.Location)

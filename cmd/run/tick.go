@@ -103,7 +103,7 @@ func writeMetrics(a *app.App, t *tick.Tick, invalid bool) {
 		t.Report.Hourly(t.Storage.Dir, "metrics", "the metrics are hidden: %s has a schedule of the same name, %s, "+
 			"and the node exporter shows one of the two", rival, s.Name)
 	}
-	if err := view.WriteTextfile(s.Textfile, view.HealthOf(s, invalid, a.Now()).Metrics()); err != nil {
+	if err := view.WriteTextfile(s.Textfile, view.Metrics(view.HealthOf(s, invalid, a.Now()))); err != nil {
 		a.Warn("the metrics are not written: %v", err)
 	}
 }

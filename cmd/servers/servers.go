@@ -39,7 +39,7 @@ func showServers(a *app.App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	servers, err := a.View(s).Servers(context.Background())
+	servers, err := view.Servers(context.Background(), a.View(s))
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func status(a *app.App, o options) error {
 	if o.textfile != "" {
 		return writeMetrics(a, o.textfile, health)
 	}
-	status := a.View(s).Status(health)
+	status := view.StatusOf(a.View(s), health)
 	if o.json {
 		if err := a.PrintJSON(status); err != nil {
 			return err
@@ -150,10 +150,10 @@ func writeMetricsAsRoot(a *app.App, path string) error {
 
 func writeMetrics(a *app.App, path string, health *view.Health) error {
 	if path == "-" {
-		a.Out.Write(health.Metrics())
+		a.Out.Write(view.Metrics(health))
 		return nil
 	}
-	return view.WriteTextfile(path, health.Metrics())
+	return view.WriteTextfile(path, view.Metrics(health))
 }
 
 func printStatus(a *app.App, status view.Status) {

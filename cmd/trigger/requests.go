@@ -151,7 +151,7 @@ func requestObstacle(source view.Source, row state.Row, live []state.Row) string
 	if maintenance := source.Maintenance(); maintenance != "" && !task.EvenInMaintenance {
 		return "when that is over: " + maintenance
 	}
-	holder, pool := source.Holders(context.Background(), live, task)
+	holder, pool := view.HoldersOf(context.Background(), source, live, task)
 	if full := pool.Full(source.Schedule.Location); full != "" {
 		return "when a seat is free: " + full
 	}

@@ -58,7 +58,7 @@ func why(a *app.App, name string, o options) error {
 	if o.at != "" && !ok {
 		return console.NotATime("at", o.at)
 	}
-	q, err := a.View(s).Why(context.Background(), name, at)
+	q, err := view.Explain(context.Background(), a.View(s), name, at)
 	if err != nil {
 		return err
 	}

@@ -252,7 +252,7 @@ func afterStop(r *Visit, whole string, err error) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxAnswerTime)
 	defer cancel()
-	run, err := r.View.Run(ctx, whole)
+	run, err := view.FindRun(ctx, r.View, whole)
 	c := content{value: run}
 	if run.State != view.RunEnded {
 		c.status = http.StatusAccepted

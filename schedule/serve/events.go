@@ -158,7 +158,7 @@ type logEvent struct {
 }
 
 func getLogStream(r *Visit) (any, error) {
-	shown, err := r.View.Run(r.Context(), r.PathValue("id"))
+	shown, err := view.FindRun(r.Context(), r.View, r.PathValue("id"))
 	if err == nil {
 		err = shown.Elsewhere("logs")
 	}
@@ -213,7 +213,7 @@ func pollRun(e *eventStream, source view.Source, shown *view.Run) (record state.
 	if shown.State != view.RunWaiting {
 		return view.Poll(e.ctx, source, shown.Row)
 	}
-	now, err := source.Run(e.ctx, shown.Row.ID)
+	now, err := view.FindRun(e.ctx, source, shown.Row.ID)
 	if err != nil {
 		return record, 0, err
 	}
@@ -224,7 +224,7 @@ func pollRun(e *eventStream, source view.Source, shown *view.Run) (record state.
 // sendLog sends the next part and returns its length. Unless the run has ended, it keeps back an
 // incomplete character at the end.
 func sendLog(e *eventStream, source view.Source, shown view.Run, offset int64, ended bool) (int64, error) {
-	log, err := source.Log(shown, false, offset, 0, maxEventText)
+	log, err := view.ReadLog(source, shown, false, offset, 0, maxEventText)
 	if err != nil || log.Offset < offset {
 		return 0, err
 	}

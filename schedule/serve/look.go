@@ -22,7 +22,7 @@ import (
 )
 
 func getStatus(r *Visit) (any, error) {
-	return r.View.Status(view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now())), nil
+	return view.StatusOf(r.View, view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now())), nil
 }
 
 func getTasks(r *Visit) (any, error) {
@@ -35,7 +35,7 @@ func getTasks(r *Visit) (any, error) {
 		next.item = chosen[len(chosen)-1].Name
 	}
 	shown := func(t *schedule.Task) bool { return slices.Contains(chosen, t) }
-	tasks := r.View.Tasks(r.Context(), shown, r.server.Now(), int(r.query.numbers["times"]))
+	tasks := view.ListTasks(r.Context(), r.View, shown, r.server.Now(), int(r.query.numbers["times"]))
 	return pageOf(tasks.Items, next), nil
 }
 
@@ -96,12 +96,13 @@ func definitionOf(r *Visit, name string) (view.Definition, *schedule.Task, error
 		}
 		all.Close()
 	}
-	tasks := r.View.Tasks(r.Context(), func(other *schedule.Task) bool { return other == t }, r.server.Now(), 5)
+	isIt := func(other *schedule.Task) bool { return other == t }
+	tasks := view.ListTasks(r.Context(), r.View, isIt, r.server.Now(), 5)
 	return view.DefinitionOf(t, tasks.Items[0], usual), t, nil
 }
 
 func getWhy(r *Visit) (any, error) {
-	w, err := r.View.Why(r.Context(), r.PathValue("name"), r.query.times["at"])
+	w, err := view.Explain(r.Context(), r.View, r.PathValue("name"), r.query.times["at"])
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func getUpcoming(r *Visit) (any, error) {
 	if after != (cursor{}) && (after.at.Before(from) || !after.at.Before(to)) {
 		return nil, badCursor()
 	}
-	slots, more := r.View.Upcoming(from, to, view.Upcoming{At: after.at, Task: after.item},
+	slots, more := view.UpcomingSlots(r.View, from, to, view.Upcoming{At: after.at, Task: after.item},
 		int(r.query.numbers["limit"]))
 	var next cursor
 	if more {
@@ -144,11 +145,11 @@ func getRuns(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := r.View.Page
+	page := view.Source.Page
 	if r.query.is("all_servers") {
-		page = r.View.PageOfAll
+		page = view.PageOfAll
 	}
-	records, next, err := page(r.Context(), q)
+	records, next, err := page(r.View, r.Context(), q)
 	if err == nil && len(records) == 0 && q.Task != "" {
 		err = checkTaskKnown(r, q.Task)
 	}
@@ -173,7 +174,7 @@ func getSummary(r *Visit) (any, error) {
 	if !until.IsZero() && !since.Before(until) {
 		return nil, badRequest("", "until is not after since, %s", since.Format(time.RFC3339))
 	}
-	all, err := r.View.Summaries(r.Context(), task, since, until)
+	all, err := view.Summaries(r.Context(), r.View, task, since, until)
 	if err == nil && len(all) == 0 && task != "" {
 		err = checkTaskKnown(r, task)
 	}
@@ -237,7 +238,7 @@ func runOf(r *Visit, id string) (view.Run, error) {
 	if len(id) < minID {
 		return view.Run{}, notFound("write at least four characters of its id", "there is no run %q", id)
 	}
-	return r.View.Run(r.Context(), id)
+	return view.FindRun(r.Context(), r.View, id)
 }
 
 // minIDToChange is the length of the shortest part of an id with which a run may be changed: the
@@ -265,7 +266,7 @@ func getLog(r *Visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := r.View.Log(found, r.query.is("hooks"), r.query.numbers["offset"],
+	log, err := view.ReadLog(r.View, found, r.query.is("hooks"), r.query.numbers["offset"],
 		min(r.query.numbers["tail"], maxLogPart), maxLogPart)
 	if err != nil {
 		return nil, err
@@ -280,7 +281,7 @@ func getLog(r *Visit) (any, error) {
 }
 
 func getServers(r *Visit) (any, error) {
-	all, err := r.View.Servers(r.Context())
+	all, err := view.Servers(r.Context(), r.View)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +299,7 @@ func getDocument(r *Visit) (any, error) { return content{text: r.server.openapi}
 func getSchema(*Visit) (any, error) { return content{text: load.Schema()}, nil }
 
 func getMetrics(r *Visit) (any, error) {
-	return content{text: view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()).Metrics()}, nil
+	return content{text: view.Metrics(view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()))}, nil
 }
 
 func getBadge(r *Visit) (any, error) {

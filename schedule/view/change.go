@@ -68,7 +68,7 @@ func ChangesBelow(ctx context.Context, folder string, below int64, limit int) (c
 }
 
 // Changes returns the changes that were made on this machine, the newest first.
-func (s Source) Changes(ctx context.Context, q ChangeQuery) ([]Change, error) {
+func Changes(ctx context.Context, s Source, q ChangeQuery) ([]Change, error) {
 	found := []Change{}
 	if err := Readable(s.Schedule.StateDir); err != nil {
 		return found, err
@@ -104,7 +104,7 @@ func concerns(c state.Change, task string) bool {
 // recentChanges returns the changes of a task in the last day that no run of it has in its record.
 func recentChanges(ctx context.Context, s Source, task string) []Change {
 	const maxOthers = 5
-	all, err := s.Changes(ctx, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
+	all, err := Changes(ctx, s, ChangeQuery{Target: task, Since: s.Now().Add(-24 * time.Hour)})
 	if err != nil {
 		s.LeftOut(err)
 	}

@@ -113,14 +113,6 @@ func hookText(h schedule.Hook) string {
 // Place is the file and the line that define a task: schedule.yaml:14.
 func Place(t *schedule.Task) string { return t.Place.File + ":" + strconv.Itoa(t.Place.Line) }
 
-// CommandText is a command as people read it, without quotes.
-func CommandText(c schedule.Command) string {
-	if len(c.List) > 0 {
-		return strings.Join(c.List, " ")
-	}
-	return c.Line
-}
-
 // ConditionCommands says which conditions of a task are commands; "" if no condition is. Only the
 // task's tick will have their answers.
 func ConditionCommands(t *schedule.Task) string {

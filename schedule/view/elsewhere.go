@@ -97,7 +97,7 @@ func NotHere(r state.Row, command string) error {
 // HistoryOfAll is History for all servers of the store. It has only slots that ran, because servers
 // do not share what they skipped or missed. When the store does not answer, HistoryOfAll reports
 // that and covers this machine alone.
-func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []state.Row, rows []state.Row, err error) {
+func HistoryOfAll(s Source, ctx context.Context, q state.Query) (live, lost []state.Row, rows []state.Row, err error) {
 	if err := onlyRuns(s, &q, "call it on each server, without --all-servers"); err != nil {
 		return nil, nil, nil, err
 	}
@@ -126,7 +126,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []s
 // PageOfAll is Page for all servers, without slots that did not run. It reaches back as far as the
 // store keeps runs of other servers. If the store does not answer, PageOfAll reports that and
 // covers this machine alone.
-func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
+func PageOfAll(s Source, ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
 	if err := onlyRuns(s, &q, "ask each server for its own"); err != nil {
 		return nil, next, err
 	}
@@ -175,36 +175,6 @@ func withCopies(ctx context.Context, s Source, q state.Query, rows []state.Row) 
 		runs[r.ID] = r
 	}
 	return runs, err
-}
-
-// withElsewhere adds the live runs and the last runs of other servers to the facts of this machine.
-func withElsewhere(ctx context.Context, s Source, names []string, facts taskFacts) taskFacts {
-	store := s.Controls.Store
-	if store == nil {
-		return facts
-	}
-	live, err := RunningElsewhere(ctx, s)
-	var last map[string]state.Row
-	if err == nil {
-		last, err = cluster.Last(ctx, store, s.Server, names)
-	}
-	if err == nil {
-		live, err = withHolders(ctx, s.Schedule, store, live, facts.running)
-	}
-	if err != nil {
-		s.LeftOut(err)
-		return facts
-	}
-	for _, row := range live {
-		facts.addRunning(row)
-	}
-	for name, r := range facts.last {
-		if r.ID >= last[name].ID {
-			last[name] = r
-		}
-	}
-	facts.last = last
-	return facts
 }
 
 // withHolders adds to live the runs that hold the lock of a task on another server and were not

@@ -21,7 +21,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A Health is how a schedule is doing at one moment. Source.Status judges it, and Metrics writes it
+// A Health is how a schedule is doing at one moment. StatusOf judges it, and Metrics writes it
 // for Prometheus.
 type Health struct {
 	Schedule    *schedule.Schedule
@@ -276,6 +276,15 @@ const (
 	RunLost    TroubleKind = "vanished" // a run without a process, which no tick has finished
 )
 
+// A Trouble is one thing that is wrong.
+type Trouble struct {
+	Task string `json:"task"`    // empty if no task is in trouble
+	Kind string `json:"trouble"` // a TroubleKind, an outcome, or another word of docs/json.md
+	Text string `json:"text"`
+	Run  string `json:"run"`
+	Next string `json:"next"` // what to type
+}
+
 // A TaskTrouble is one thing that is wrong with one task.
 type TaskTrouble struct {
 	Kind TroubleKind
@@ -400,4 +409,27 @@ func (t *TaskTrouble) addMissed(rows []state.Row) {
 		t.Slots += int64(max(r.Slots, 1))
 		t.First, t.Final = r.Slot, humanize.Later(t.Final, humanize.Later(r.Slot, r.LastSlot))
 	}
+}
+
+// stillOverdue returns the incidents of active tasks, by task, that were open at the last tick and
+// still are. success returns when the newest success of a task ended. It reads nothing if the
+// schedule expects nothing.
+func stillOverdue(
+	ctx context.Context, s *schedule.Schedule, db *state.DB, live []state.Row, success func(task string) time.Time,
+) (map[string][]overdue.Incident, error) {
+	if len(s.Expecting()) == 0 {
+		return nil, nil
+	}
+	open, err := overdue.Open(ctx, db)
+	isLive := map[string]bool{}
+	for _, row := range live {
+		isLive[row.ID] = true
+	}
+	still := map[string][]overdue.Incident{}
+	for t := range s.ActiveTasks() {
+		if len(open[t.Name]) > 0 && t.Expect != (schedule.Expect{}) {
+			still[t.Name] = overdue.StillOpen(open[t.Name], isLive, success(t.Name))
+		}
+	}
+	return still, err
 }

@@ -282,7 +282,7 @@ func TestWithoutAHistoryNobodyKnowsWhetherTicksCome(t *testing.T) {
 		t.Error(missing)
 	}
 	const want = "the history cannot be read, so nobody knows whether ticks come"
-	if status := source.Status(HealthOf(s, false, noon)); status.ExitCode != IsDown || status.Troubles[0].Text != want {
+	if status := StatusOf(source, HealthOf(s, false, noon)); status.ExitCode != IsDown || status.Troubles[0].Text != want {
 		t.Errorf("%+v", status)
 	}
 }
@@ -314,7 +314,7 @@ func TestARequestedRunSaysNothingOfTheSlotOfItsTime(t *testing.T) {
 	s := scheduleIn(t, "a")
 	begun(t, s, "a")
 	source := Source{Schedule: s, Now: func() time.Time { return noon }, Problem: func(string, ...any) {}}
-	q, err := source.Why(t.Context(), "a", noon)
+	q, err := Explain(t.Context(), source, "a", noon)
 	if err != nil {
 		t.Fatal(err)
 	}

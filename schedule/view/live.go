@@ -87,11 +87,11 @@ type Seat struct {
 	Running
 }
 
-// Holders returns the run that has the mutex of a task, and the pool of the task. The holder is nil
-// if the mutex is free, or the task needs none; the pool is nil if it has none. The live runs are
-// runs of this machine. If the schedule's store does not answer, Holders reports that and leaves
-// out the runs of other servers.
-func (s Source) Holders(ctx context.Context, live []state.Row, t *schedule.Task) (holder *mutex.Holder, pool *Pool) {
+// HoldersOf returns the run that has the mutex of a task, and the pool of the task. The holder is
+// nil if the mutex is free, or the task needs none; the pool is nil if it has none. The live runs
+// are runs of this machine. If the schedule's store does not answer, HoldersOf reports that and
+// leaves out the runs of other servers.
+func HoldersOf(ctx context.Context, s Source, live []state.Row, t *schedule.Task) (holder *mutex.Holder, pool *Pool) {
 	need := run.NeedOf(t)
 	if need.Mutex == "" && need.Pool == "" {
 		return nil, nil

@@ -20,59 +20,6 @@ import (
 	"sched/schedule/statedir"
 )
 
-// Metrics returns the status in the text format of Prometheus, as its node exporter reads files:
-// https://prometheus.io/docs/instrumenting/exposition_formats/. Each series has the label schedule,
-// because a machine may have several. We write the lines ourselves: see
-// docs/internals/decisions.md#metrics-without-the-library-of-prometheus.
-func (h *Health) Metrics() []byte {
-	m := &metrics{schedule: h.Schedule.Name}
-	m.begin("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
-	if !h.LastTick.IsZero() {
-		m.sample(seconds(h.LastTick))
-	}
-	m.begin("sched_schedule_valid", gauge, "1, or 0 when the file is invalid and something else runs in its place.")
-	m.sample(oneIf(!h.Invalid))
-	m.begin("sched_tasks", gauge, "The tasks that are active here.")
-	m.sample(float64(len(h.Tasks)))
-	m.begin("sched_troubles", gauge, "How many troubles sched status tells of tasks.")
-	m.sample(float64(len(h.Troubles)))
-	m.begin("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
-	m.sample(float64(h.Undelivered.Count))
-	if len(h.Schedule.Store.Servers) > 0 {
-		m.begin("sched_store_up", gauge, "1, or 0 when the last tick found the store to be down, with the reason.")
-		if h.Outage == nil {
-			m.sample(1)
-		} else {
-			m.sample(0, label{"reason", h.Outage.Why})
-		}
-	}
-	h.poolMetrics(m)
-	h.taskMetrics(m)
-	return m.out.Bytes()
-}
-
-func (h *Health) poolMetrics(m *metrics) {
-	if len(h.Schedule.Pools) == 0 {
-		return
-	}
-	taken := map[string]float64{}
-	for _, t := range h.Tasks {
-		for _, row := range t.Running {
-			if name, ok := mutex.PoolOf(row.Seat); ok {
-				taken[name]++
-			}
-		}
-	}
-	m.begin("sched_pool_seats", gauge, "How many runs of a pool may go on at once.")
-	for _, p := range h.Schedule.Pools {
-		m.sample(float64(p.Seats), label{"pool", p.Name})
-	}
-	m.begin("sched_pool_seats_taken", gauge, "Seats of a pool that runs of this machine have.")
-	for _, p := range h.Schedule.Pools {
-		m.sample(taken[p.Name], label{"pool", p.Name})
-	}
-}
-
 const (
 	gauge   = "gauge"
 	counter = "counter"
@@ -120,7 +67,60 @@ var taskFamilies = []struct {
 		}},
 }
 
-func (h *Health) taskMetrics(m *metrics) {
+// Metrics returns the status in the text format of Prometheus, as its node exporter reads files:
+// https://prometheus.io/docs/instrumenting/exposition_formats/. Each series has the label schedule,
+// because a machine may have several. We write the lines ourselves: see
+// docs/internals/decisions.md#metrics-without-the-library-of-prometheus.
+func Metrics(h *Health) []byte {
+	m := &metrics{schedule: h.Schedule.Name}
+	m.begin("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
+	if !h.LastTick.IsZero() {
+		m.sample(seconds(h.LastTick))
+	}
+	m.begin("sched_schedule_valid", gauge, "1, or 0 when the file is invalid and something else runs in its place.")
+	m.sample(oneIf(!h.Invalid))
+	m.begin("sched_tasks", gauge, "The tasks that are active here.")
+	m.sample(float64(len(h.Tasks)))
+	m.begin("sched_troubles", gauge, "How many troubles sched status tells of tasks.")
+	m.sample(float64(len(h.Troubles)))
+	m.begin("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
+	m.sample(float64(h.Undelivered.Count))
+	if len(h.Schedule.Store.Servers) > 0 {
+		m.begin("sched_store_up", gauge, "1, or 0 when the last tick found the store to be down, with the reason.")
+		if h.Outage == nil {
+			m.sample(1)
+		} else {
+			m.sample(0, label{"reason", h.Outage.Why})
+		}
+	}
+	poolMetrics(h, m)
+	taskMetrics(h, m)
+	return m.out.Bytes()
+}
+
+func poolMetrics(h *Health, m *metrics) {
+	if len(h.Schedule.Pools) == 0 {
+		return
+	}
+	taken := map[string]float64{}
+	for _, t := range h.Tasks {
+		for _, row := range t.Running {
+			if name, ok := mutex.PoolOf(row.Seat); ok {
+				taken[name]++
+			}
+		}
+	}
+	m.begin("sched_pool_seats", gauge, "How many runs of a pool may go on at once.")
+	for _, p := range h.Schedule.Pools {
+		m.sample(float64(p.Seats), label{"pool", p.Name})
+	}
+	m.begin("sched_pool_seats_taken", gauge, "Seats of a pool that runs of this machine have.")
+	for _, p := range h.Schedule.Pools {
+		m.sample(taken[p.Name], label{"pool", p.Name})
+	}
+}
+
+func taskMetrics(h *Health, m *metrics) {
 	for _, f := range taskFamilies {
 		m.begin(f.name, gauge, f.help)
 		for i := range h.Tasks {

@@ -65,7 +65,7 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := HealthOf(s, false, noon).Metrics()
+	text := Metrics(HealthOf(s, false, noon))
 	got, families := samples(t, text)
 
 	problems, err := promlint.New(bytes.NewReader(text)).Lint()
@@ -118,7 +118,7 @@ func TestTheHelpOfAFamilyNeverChanges(t *testing.T) {
 	s := scheduleIn(t, "a")
 	s.Store.Servers = []string{"redis://127.0.0.1:1"}
 	s.Pools = []schedule.Pool{{Name: "database", Seats: 2}}
-	text := HealthOf(s, false, noon).Metrics()
+	text := Metrics(HealthOf(s, false, noon))
 	var got []string
 	for line := range strings.Lines(string(text)) {
 		if help, ok := strings.CutPrefix(line, "# HELP "); ok {
@@ -152,7 +152,7 @@ func TestTheHelpOfAFamilyNeverChanges(t *testing.T) {
 }
 
 func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
-	got, _ := samples(t, HealthOf(scheduleIn(t, "a"), true, noon).Metrics())
+	got, _ := samples(t, Metrics(HealthOf(scheduleIn(t, "a"), true, noon)))
 	want := []string{"sched_notifications_waiting{}", "sched_schedule_valid{}",
 		"sched_task_next_due_timestamp_seconds{a}", "sched_task_running_runs{a}", "sched_tasks{}", "sched_troubles{}"}
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) || got["sched_schedule_valid{}"] != 0 {
@@ -163,7 +163,7 @@ func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
 func TestLabelsAreEscaped(t *testing.T) {
 	s := scheduleIn(t, "a")
 	s.Name = "a \"quoted\" \\ name\nof two lines"
-	_, families := samples(t, HealthOf(s, false, noon).Metrics())
+	_, families := samples(t, Metrics(HealthOf(s, false, noon)))
 	if got := families["sched_tasks"].Metric[0].Label[0].GetValue(); got != s.Name {
 		t.Errorf("got %q", got)
 	}
@@ -180,7 +180,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	of := scheduleIn(t, "a")
 	of.Store.Servers = []string{"redis://localhost"}
 	of.Pools = []schedule.Pool{{Name: "db", Seats: 2}}
-	for _, line := range name.FindAllString(string(HealthOf(of, false, noon).Metrics()), -1) {
+	for _, line := range name.FindAllString(string(Metrics(HealthOf(of, false, noon))), -1) {
 		written[line] = true
 	}
 	for _, known := range name.FindAllString(string(text), -1) {

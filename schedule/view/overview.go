@@ -52,10 +52,10 @@ func Evening(now time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// Overview returns the overview for a Health. Its cost depends on the tasks and on what failed, not
-// on the length of the history.
-func (s Source) Overview(ctx context.Context, h *Health) Overview {
-	o := Overview{Status: s.Status(h), Since: Evening(h.At, s.Schedule.Location), Next: nextOfEach(h)}
+// OverviewOf returns the overview for a Health. Its cost depends on the tasks and on what failed,
+// not on the length of the history.
+func OverviewOf(ctx context.Context, s Source, h *Health) Overview {
+	o := Overview{Status: StatusOf(s, h), Since: Evening(h.At, s.Schedule.Location), Next: nextOfEach(h)}
 	for _, t := range o.Troubles {
 		if t.Task != "" {
 			o.Incidents = append(o.Incidents, Incident{Trouble: t})
@@ -225,7 +225,7 @@ func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth) 
 // lastLines returns the last lines that a run printed, without those that are empty.
 func lastLines(s Source, r state.Row) (lines []string) {
 	const tail = 4 << 10
-	log, err := s.Log(Run{Row: r}, false, 0, tail, tail)
+	log, err := ReadLog(s, Run{Row: r}, false, 0, tail, tail)
 	if err != nil || r.Output == "" {
 		return nil
 	}
@@ -235,4 +235,16 @@ func lastLines(s Source, r state.Row) (lines []string) {
 		}
 	}
 	return lines[max(0, len(lines)-printedLines):]
+}
+
+// nextOfEach returns the next run of each active task, as far as time and pauses decide: the first
+// of all tasks.
+func nextOfEach(h *Health) (next []Upcoming) {
+	for _, t := range h.Tasks {
+		if at, ok := nextRun(t.Task, h.At, h.Pauses); ok {
+			next = append(next, Upcoming{Task: t.Name, Slot: timeText(at), At: at.UTC()})
+		}
+	}
+	slices.SortStableFunc(next, func(a, b Upcoming) int { return a.At.Compare(b.At) })
+	return next[:min(maxNext, len(next))]
 }

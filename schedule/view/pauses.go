@@ -154,9 +154,3 @@ func EverythingPaused(s *schedule.Schedule, all pause.Pauses, now time.Time) *Pa
 	}
 	return &paused[0].Pause
 }
-
-// InSchedule returns a function that reports whether the schedule has a task of a name.
-func InSchedule(s *schedule.Schedule) func(name string) bool {
-	names := TaskNames(s)
-	return func(name string) bool { return slices.Contains(names, name) }
-}

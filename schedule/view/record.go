@@ -165,7 +165,7 @@ type Summary struct {
 
 // Summaries adds up the slots of a task (all tasks for "") that have an outcome, from since to
 // before until, by task. A zero time is no bound.
-func (s Source) Summaries(ctx context.Context, task string, since, until time.Time) ([]state.Summary, error) {
+func Summaries(ctx context.Context, s Source, task string, since, until time.Time) ([]state.Summary, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return nil, err

@@ -195,35 +195,6 @@ func ended(rows []state.Row) []state.Row {
 	return slices.DeleteFunc(rows, func(row state.Row) bool { return row.Outcome == "" })
 }
 
-// Records opens the records of the schedule.
-func (s Source) Records(ctx context.Context) (*Records, error) {
-	if err := Readable(s.Schedule.StateDir); err != nil {
-		return &Records{Err: err}, err
-	}
-	return OpenRecords(ctx, s.Schedule.StateDir)
-}
-
-// Live returns the runs of all tasks that live on this machine, or wait for a deferred retry.
-func (s Source) Live() []state.Row {
-	r, err := s.Records(context.Background())
-	if _, denied := errors.AsType[*DeniedError](err); err != nil && !denied {
-		s.Problem("%v", err)
-	}
-	defer r.Close()
-	return r.Live
-}
-
-// History returns the live and the lost runs of all tasks, and the records that the query covers.
-func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.Row, found []state.Row, err error) {
-	r, err := s.Records(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	defer r.Close()
-	found, err = findByClock(ctx, r, q, s.Now())
-	return r.Live, r.Lost, found, err
-}
-
 // findByClock returns the records that the query covers, newest first. A run of --at may have a
 // slot that is yet to come: its record stands at the time at which its outcome came. If that is yet
 // to come, too, the clock was wrong, and the record stands at the end.
@@ -263,25 +234,6 @@ func listedAt(r state.Row, now time.Time) time.Time {
 
 // MaxPageSize is the most records of one page.
 const MaxPageSize = 1000
-
-// Page returns the records of the query, the newest slot first, and the position of the next page
-// (zero on the last page). Its cost does not grow with the history. The query has a Limit from 1 to
-// MaxPageSize.
-func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
-	records, err := s.Records(ctx)
-	if err != nil {
-		return nil, next, err
-	}
-	defer records.Close()
-	limit := q.Limit
-	q.Limit++ // whether there is a next page
-	page, err = records.Find(ctx, q)
-	if err == nil && len(page) > limit {
-		page = slices.Clip(page[:limit])
-		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
-	}
-	return page, next, err
-}
 
 // A DeniedError says that the state folder of another user cannot be read.
 type DeniedError struct {

@@ -50,10 +50,10 @@ type Run struct {
 	elsewhere bool // it comes from the store, not from this server
 }
 
-// Run returns the run with that id, also by the beginning of the id or by its end (from four
+// FindRun returns the run with that id, also by the beginning of the id or by its end (from four
 // characters on). It finds runs that wait, live or have ended, also on another server of the store.
 // If no run or several runs fit, the error is an *Error or a *state.AmbiguousError.
-func (s Source) Run(ctx context.Context, name string) (Run, error) {
+func FindRun(ctx context.Context, s Source, name string) (Run, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return Run{}, err
@@ -292,7 +292,7 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	for _, row := range slices.Backward(begun) { // the newest first
 		isOlder := row.Deferred() && row.ID < ended.ID // ids are in the order in which runs begin
 		if row.Task == name && !isOlder {
-			s.reportWait(row)
+			reportWait(s, row)
 			return row.WithoutOutcome(), nil
 		}
 	}
@@ -303,7 +303,7 @@ func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	if err != nil || row.ID == "" {
 		return FindRecord(ctx, s, name)
 	}
-	s.reportWait(row)
+	reportWait(s, row)
 	return row.WithoutOutcome(), nil
 }
 
@@ -332,4 +332,12 @@ func nearestRun(name string, rows []state.Row) string {
 		return ""
 	}
 	return fmt.Sprintf("did you mean %q, a run of %s?", near, rows[slices.Index(ids, near)].Task)
+}
+
+// OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
+// there is no such run, its ID is empty.
+func OneWaiting(s Source, id string) (state.Row, error) {
+	all, _ := s.Records(context.Background()) // a tick reports the error
+	defer all.Close()
+	return OneRow(all.Pending(), id)
 }

@@ -46,7 +46,7 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 		if got, err := NewestRun(t.Context(), s, "each"); err != nil || got.ID != step.want {
 			t.Errorf("after the run of %s: that of %s, %v", step.add.Started, got.Started, err)
 		}
-		tasks := s.Tasks(t.Context(), func(*schedule.Task) bool { return true }, now, 0)
+		tasks := ListTasks(t.Context(), s, func(*schedule.Task) bool { return true }, now, 0)
 		if tasks.Err != nil || tasks.Items[0].LastRun.ID != step.want {
 			t.Errorf("after the run of %s list has that of %s, %v",
 				step.add.Started, tasks.Items[0].LastRun.Started, tasks.Err)

@@ -22,10 +22,10 @@ type Log struct {
 	Size   int64 // of all that was printed so far
 }
 
-// Log returns at most limit bytes that a run of this machine printed, from offset on. If tail is
-// not 0, it begins tail bytes before the end instead. With hooks it returns what the run's hooks
+// ReadLog returns at most limit bytes that a run of this machine printed, from offset on. If tail
+// is not 0, it begins tail bytes before the end instead. With hooks it returns what the run's hooks
 // printed. If nothing was printed, the Log is empty. The offset may be past the end.
-func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
+func ReadLog(s Source, r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := r.Elsewhere("logs"); err != nil {
 		return Log{}, err
 	}
@@ -88,7 +88,7 @@ func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hi
 	return func(yield func(Hit, error) bool) {
 		line := 1
 		for at := int64(0); at < upTo; {
-			log, err := s.Log(r, false, at, 0, part)
+			log, err := ReadLog(s, r, false, at, 0, part)
 			if err != nil {
 				yield(Hit{}, err)
 			}

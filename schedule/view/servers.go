@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
@@ -14,15 +13,6 @@ import (
 	"sched/schedule/placement"
 	"sched/schedule/state"
 )
-
-// Store returns the store of the schedule, or an error if the schedule has no store.
-func (s Source) Store() (mutex.Store, error) {
-	if s.Controls.Store == nil {
-		return nil, Fail(NotFound, "let the servers share a Redis or a database: `store: redis://…` in the schedule",
-			"%s has no store, so this machine stands alone", s.Schedule.File)
-	}
-	return s.Controls.Store, nil
-}
 
 // A Server is one of the machines that share the schedule.
 type Server struct {
@@ -49,7 +39,7 @@ type ServerRun struct {
 }
 
 // Servers returns the servers that ticked the schedule in the last ten minutes; it needs a store.
-func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
+func Servers(ctx context.Context, s Source) ([]cluster.Server, error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, err

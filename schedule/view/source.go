@@ -11,13 +11,18 @@ package view
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/pause"
+	"sched/schedule/state"
 )
 
 // A Source is what the answers are made of, as one machine sees it: a schedule, its state folder
@@ -142,4 +147,61 @@ func listOf[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// Records opens the records of the schedule.
+func (s Source) Records(ctx context.Context) (*Records, error) {
+	if err := Readable(s.Schedule.StateDir); err != nil {
+		return &Records{Err: err}, err
+	}
+	return OpenRecords(ctx, s.Schedule.StateDir)
+}
+
+// Live returns the runs of all tasks that live on this machine, or wait for a deferred retry.
+func (s Source) Live() []state.Row {
+	r, err := s.Records(context.Background())
+	if _, denied := errors.AsType[*DeniedError](err); err != nil && !denied {
+		s.Problem("%v", err)
+	}
+	defer r.Close()
+	return r.Live
+}
+
+// History returns the live and the lost runs of all tasks, and the records that the query covers.
+func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.Row, found []state.Row, err error) {
+	r, err := s.Records(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer r.Close()
+	found, err = findByClock(ctx, r, q, s.Now())
+	return r.Live, r.Lost, found, err
+}
+
+// Page returns the records of the query, the newest slot first, and the position of the next page
+// (zero on the last page). Its cost does not grow with the history. The query has a Limit from 1 to
+// MaxPageSize.
+func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
+	records, err := s.Records(ctx)
+	if err != nil {
+		return nil, next, err
+	}
+	defer records.Close()
+	limit := q.Limit
+	q.Limit++ // whether there is a next page
+	page, err = records.Find(ctx, q)
+	if err == nil && len(page) > limit {
+		page = slices.Clip(page[:limit])
+		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
+	}
+	return page, next, err
+}
+
+// Store returns the store of the schedule, or an error if the schedule has no store.
+func (s Source) Store() (mutex.Store, error) {
+	if s.Controls.Store == nil {
+		return nil, Fail(NotFound, "let the servers share a Redis or a database: `store: redis://…` in the schedule",
+			"%s has no store, so this machine stands alone", s.Schedule.File)
+	}
+	return s.Controls.Store, nil
 }

@@ -38,18 +38,9 @@ type Status struct {
 	First string `json:"-"` // the status in one line, with the verdict before a colon
 }
 
-// A Trouble is one thing that is wrong.
-type Trouble struct {
-	Task string `json:"task"`    // empty if no task is in trouble
-	Kind string `json:"trouble"` // a TroubleKind, an outcome, or another word of docs/json.md
-	Text string `json:"text"`
-	Run  string `json:"run"`
-	Next string `json:"next"` // what to type
-}
-
-// Status judges a health. The troubles that make the exit code 2 come first. It sets h.Err if the
+// StatusOf judges a health. The troubles that make the exit code 2 come first. It sets h.Err if the
 // reason is known why something cannot be read (Explain).
-func (s Source) Status(h *Health) Status {
+func StatusOf(s Source, h *Health) Status {
 	if err := h.Explain(); err != nil && h.Err == nil {
 		h.Err = err
 	}

@@ -3,16 +3,16 @@ package view
 import (
 	"cmp"
 	"context"
-	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/pause"
 	"sched/schedule/state"
-	"sched/schedule/yamldoc"
 )
 
 // A Task is a task of the schedule. It says when the task runs next, how its last run ended, and
@@ -56,30 +56,6 @@ type Chained struct {
 	On   string `json:"on"` // the key of the hook
 }
 
-// FindTask returns the task of that name, or an *Error that names the nearest.
-func FindTask(s *schedule.Schedule, name string) (*schedule.Task, error) {
-	for _, t := range s.Tasks {
-		if t.Name == name {
-			return t, nil
-		}
-	}
-	return nil, Fail(NotFound, DidYouMean(name, TaskNames(s)), "there is no task %q in %s", name, filepath.Base(s.File))
-}
-
-// TaskNames returns the names of the tasks, in file order.
-func TaskNames(s *schedule.Schedule) []string {
-	names := make([]string, len(s.Tasks))
-	for i, t := range s.Tasks {
-		names[i] = t.Name
-	}
-	return names
-}
-
-// DidYouMean is the hint for a name that does not exist: the nearest name that does.
-func DidYouMean(name string, names []string) string {
-	return cmp.Or(yamldoc.DidYouMean(humanize.Nearest(name, names)), "see `sched list`")
-}
-
 // Tasks are the tasks and what is known of them at one moment.
 type Tasks struct {
 	Items   []Task
@@ -88,17 +64,17 @@ type Tasks struct {
 	Err     error       // why the history or the pauses could not be read; Items are good without them
 }
 
-// Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at.
-// With a store it counts in the live runs and the last runs of other servers.
-func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
+// ListTasks returns the tasks that chosen accepts, in file order, each with its next n times after
+// at. With a store it counts in the live runs and the last runs of other servers.
+func ListTasks(ctx context.Context, s Source, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
 	all, _ := s.Records(ctx) // TasksOf reports the error
 	defer all.Close()
-	return s.TasksOf(ctx, all, chosen, at, n)
+	return ListTasksOf(ctx, s, all, chosen, at, n)
 }
 
-// TasksOf is Tasks for records that Records has returned, even with an error.
-func (s Source) TasksOf(
-	ctx context.Context, all *Records, chosen func(*schedule.Task) bool, at time.Time, n int,
+// ListTasksOf is Tasks for records that Records has returned, even with an error.
+func ListTasksOf(
+	ctx context.Context, s Source, all *Records, chosen func(*schedule.Task) bool, at time.Time, n int,
 ) Tasks {
 	var chosenTasks []*schedule.Task
 	var names []string
@@ -145,7 +121,7 @@ type taskFacts struct {
 func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses pause.Pauses) (taskFacts, error) {
 	facts := taskFacts{
 		running: map[string][]Running{}, vanished: map[string]int{},
-		waiting: s.Waiting(all.Live, func() pause.Pauses { return pauses }),
+		waiting: WaitingRuns(s, all.Live, func() pause.Pauses { return pauses }),
 		pauses:  pauses, now: s.Now(), triggers: s.Schedule.Triggers(),
 	}
 	for _, row := range all.Live {
@@ -276,25 +252,81 @@ func overdueNow(ctx context.Context, s Source, all *Records) map[string][]Overdu
 	return shown
 }
 
-// stillOverdue returns the incidents of active tasks, by task, that were open at the last tick and
-// still are. success returns when the newest success of a task ended. It reads nothing if the
-// schedule expects nothing.
-func stillOverdue(
-	ctx context.Context, s *schedule.Schedule, db *state.DB, live []state.Row, success func(task string) time.Time,
-) (map[string][]overdue.Incident, error) {
-	if len(s.Expecting()) == 0 {
-		return nil, nil
+// addTimes adds the next n times after at at which the task will run, and, if a condition keeps one
+// of the next n slots from running, these slots.
+func (t *Task) addTimes(task *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
+	from := at
+	for range n {
+		next, ok := nextRun(task, from, pauses)
+		if !ok {
+			_, t.PausedEachTime = task.NextRun(from)
+			break
+		}
+		t.Times = append(t.Times, next.In(task.When.Location))
+		t.Next = append(t.Next, next.In(task.When.Location).Format(time.RFC3339))
+		from = next
 	}
-	open, err := overdue.Open(ctx, db)
-	isLive := map[string]bool{}
-	for _, row := range live {
-		isLive[row.ID] = true
+	from = at
+	for range n {
+		slot, ok := task.When.Next(from)
+		if !ok {
+			break
+		}
+		t.Slots = append(t.Slots, Due{slot.In(task.When.Location).Format(time.RFC3339), task.UnmetCondition(slot)})
+		from = slot
 	}
-	still := map[string][]overdue.Incident{}
-	for t := range s.ActiveTasks() {
-		if len(open[t.Name]) > 0 && t.Expect != (schedule.Expect{}) {
-			still[t.Name] = overdue.StillOpen(open[t.Name], isLive, success(t.Name))
+	if !slices.ContainsFunc(t.Slots, func(due Due) bool { return due.Unmet != "" }) {
+		t.Slots = nil
+	}
+}
+
+// ShowIn writes the next times, and the slots, in a zone.
+func (t *Task) ShowIn(zone *time.Location) {
+	for i, at := range t.Times {
+		t.Times[i] = at.In(zone)
+		t.Next[i] = t.Times[i].Format(time.RFC3339)
+	}
+	for i, due := range t.Slots {
+		if at, err := time.Parse(time.RFC3339, due.Slot); err == nil {
+			t.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
 		}
 	}
-	return still, err
+}
+
+// CommandText is a command as people read it, without quotes.
+func CommandText(c schedule.Command) string {
+	if len(c.List) > 0 {
+		return strings.Join(c.List, " ")
+	}
+	return c.Line
+}
+
+// withElsewhere adds the live runs and the last runs of other servers to the facts of this machine.
+func withElsewhere(ctx context.Context, s Source, names []string, facts taskFacts) taskFacts {
+	store := s.Controls.Store
+	if store == nil {
+		return facts
+	}
+	live, err := RunningElsewhere(ctx, s)
+	var last map[string]state.Row
+	if err == nil {
+		last, err = cluster.Last(ctx, store, s.Server, names)
+	}
+	if err == nil {
+		live, err = withHolders(ctx, s.Schedule, store, live, facts.running)
+	}
+	if err != nil {
+		s.LeftOut(err)
+		return facts
+	}
+	for _, row := range live {
+		facts.addRunning(row)
+	}
+	for name, r := range facts.last {
+		if r.ID >= last[name].ID {
+			last[name] = r
+		}
+	}
+	facts.last = last
+	return facts
 }

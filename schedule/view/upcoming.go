@@ -19,11 +19,11 @@ type Upcoming struct {
 	At time.Time `json:"-"` // Slot, exactly
 }
 
-// Upcoming returns the slots at or after from and before to, ordered by time; slots of the same
-// time come in file order. It returns at most limit slots. It begins after the slot of the task
-// that after names; the zero value is before all slots. The result more reports whether there are
-// others.
-func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
+// UpcomingSlots returns the slots at or after from and before to, ordered by time; slots of the
+// same time come in file order. It returns at most limit slots. It begins after the slot of the
+// task that after names; the zero value is before all slots. The result more reports whether there
+// are others.
+func UpcomingSlots(s Source, from, to time.Time, after Upcoming, limit int) (slots []Upcoming, more bool) {
 	pauses := s.Pauses()
 	slots = []Upcoming{}
 	next := firstSlots(s.Schedule, from, after)
@@ -72,47 +72,6 @@ type Due struct {
 	Unmet string `json:"unmet"`
 }
 
-// addTimes adds the next n times after at at which the task will run, and, if a condition keeps one
-// of the next n slots from running, these slots.
-func (t *Task) addTimes(task *schedule.Task, at time.Time, n int, pauses pause.Pauses) {
-	from := at
-	for range n {
-		next, ok := nextRun(task, from, pauses)
-		if !ok {
-			_, t.PausedEachTime = task.NextRun(from)
-			break
-		}
-		t.Times = append(t.Times, next.In(task.When.Location))
-		t.Next = append(t.Next, next.In(task.When.Location).Format(time.RFC3339))
-		from = next
-	}
-	from = at
-	for range n {
-		slot, ok := task.When.Next(from)
-		if !ok {
-			break
-		}
-		t.Slots = append(t.Slots, Due{slot.In(task.When.Location).Format(time.RFC3339), task.UnmetCondition(slot)})
-		from = slot
-	}
-	if !slices.ContainsFunc(t.Slots, func(due Due) bool { return due.Unmet != "" }) {
-		t.Slots = nil
-	}
-}
-
-// ShowIn writes the next times, and the slots, in a zone.
-func (t *Task) ShowIn(zone *time.Location) {
-	for i, at := range t.Times {
-		t.Times[i] = at.In(zone)
-		t.Next[i] = t.Times[i].Format(time.RFC3339)
-	}
-	for i, due := range t.Slots {
-		if at, err := time.Parse(time.RFC3339, due.Slot); err == nil {
-			t.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
-		}
-	}
-}
-
 // nextRun returns when a task will run next after a time, as far as time decides: its conditions,
 // and pauses that have an end. A pause without an end does not count, because nobody knows when it
 // is over. It returns false, too, if pauses of the schedule cover each time at which the task is
@@ -134,15 +93,3 @@ func nextRun(t *schedule.Task, after time.Time, pauses pause.Pauses) (time.Time,
 
 // maxPaused is how many pauses one after another nextRun looks behind.
 const maxPaused = 1000
-
-// nextOfEach returns the next run of each active task, as far as time and pauses decide: the first
-// of all tasks.
-func nextOfEach(h *Health) (next []Upcoming) {
-	for _, t := range h.Tasks {
-		if at, ok := nextRun(t.Task, h.At, h.Pauses); ok {
-			next = append(next, Upcoming{Task: t.Name, Slot: timeText(at), At: at.UTC()})
-		}
-	}
-	slices.SortStableFunc(next, func(a, b Upcoming) int { return a.At.Compare(b.At) })
-	return next[:min(maxNext, len(next))]
-}

@@ -47,9 +47,9 @@ const (
 	forPauseEnd                   // a slot of the schedule: the end of a pause
 )
 
-// Waiting returns what waits, by task, in the order of time. The live runs come from Records.
+// WaitingRuns returns what waits, by task, in the order of time. The live runs come from Records.
 // Waiting calls pauses only if something waits.
-func (s Source) Waiting(live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
+func WaitingRuns(s Source, live []state.Row, pauses func() pause.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	for _, row := range live {
 		if row.Waits() {
@@ -184,7 +184,7 @@ func (w Waiting) isDelayed() bool { return w.kind == forStore || w.kind == forPa
 func TickAt(at time.Time) time.Time { return at.Add(time.Minute - 1).Truncate(time.Minute) }
 
 // reportWait reports what a run waits for, if it has begun and waits.
-func (s Source) reportWait(row state.Row) {
+func reportWait(s Source, row state.Row) {
 	id := humanize.ShortRun(row.ID)
 	if row.Queued() {
 		s.Problem("run %s waits for its turn", id)
@@ -194,14 +194,6 @@ func (s Source) reportWait(row state.Row) {
 		s.Problem("run %s waits for attempt %d, until %s", id, row.Attempt.Number+1,
 			humanize.MinuteNearZone(TickAt(until), s.Now(), s.Schedule.Location))
 	}
-}
-
-// OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
-// there is no such run, its ID is empty.
-func OneWaiting(s Source, id string) (state.Row, error) {
-	all, _ := s.Records(context.Background()) // a tick reports the error
-	defer all.Close()
-	return OneRow(all.Pending(), id)
 }
 
 // RefuseWaiting returns the error of a command for a run that waits and has not begun; nil for an

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -78,10 +80,10 @@ func (q *Inquiry) CatchesUp() bool {
 	return q.Task.RunAllMissed && slices.ContainsFunc(slices.Concat(q.Live, q.waiting), catchesUp)
 }
 
-// Why explains the minute of a task that holds at. If at is zero, it explains the last minute at
-// which the task was due, and the next one. The error is an *Error for a task that is not in the
+// Explain explains the minute of a task that holds at. If at is zero, it explains the last minute
+// at which the task was due, and the next one. The error is an *Error for a task that is not in the
 // schedule.
-func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, error) {
+func Explain(ctx context.Context, s Source, task string, at time.Time) (*Inquiry, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func noLongerThere(ctx context.Context, all *Records, name string, err error) er
 // newInquiry returns what can be said of the task without a minute in mind.
 func newInquiry(s Source, t *schedule.Task, all *Records) *Inquiry {
 	q := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
-	waiting := s.Waiting(all.Live, func() pause.Pauses { return q.Pauses })
+	waiting := WaitingRuns(s, all.Live, func() pause.Pauses { return q.Pauses })
 	q.Answer = Why{
 		Task:        t.Name,
 		Cron:        listOf(t.When.Texts()),
@@ -164,7 +166,7 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		q.Answer.NextAllowed = q.timeOrNil(q.NextAllowed)
 	}
 	q.noteRefusals()
-	q.HeldBy, q.Answer.Pool = q.source.Holders(ctx, q.Live, q.Task)
+	q.HeldBy, q.Answer.Pool = HoldersOf(ctx, q.source, q.Live, q.Task)
 	q.Answer.Held = HeldText(q.HeldBy, q.zone())
 	q.Answer.Failures, err = q.countFailures(ctx)
 	return err
@@ -259,4 +261,236 @@ func (q *Inquiry) timeOrNil(t time.Time) *string {
 		return nil
 	}
 	return new(t.In(q.Task.When.Location).Format(time.RFC3339))
+}
+
+// explain explains the minute of the task that holds at.
+func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
+	e := q.Task.When.Explain(at)
+	m := &Minute{
+		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
+		At: e.Minute, Ended: map[string]state.Row{},
+	}
+	m.Spread, m.Bounds = spreadText(q.Task, e.Minute), boundsText(q.Task, e.Minute)
+	for _, v := range e.Verdicts {
+		m.Reasons = append(m.Reasons, toReason(v))
+	}
+	if len(e.Slots) == 0 && q.Task.When.Boot {
+		e.Slots = q.bootSlots(ctx, e.Minute)
+	}
+	if q.source.Schedule.Active(q.Task) {
+		m.Due = len(e.Slots) > 0
+	} else {
+		e.Slots = nil // the records are of a time when it was active
+	}
+	if len(e.Slots) == 0 && q.source.Schedule.Active(q.Task) {
+		m.BeforeAt, _ = q.Task.When.Previous(e.Minute)
+		m.AfterAt, _ = q.Task.When.Next(e.Minute.Add(time.Minute - 1))
+		m.Before, m.After = q.timeOrNil(m.BeforeAt), q.timeOrNil(m.AfterAt)
+	}
+	return m, q.addSlots(ctx, m, e.Slots)
+}
+
+// addSlots adds what became of the slots of the minute, and the other records of the minute.
+func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) error {
+	rows, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(rows) // oldest first
+	shown := map[string]bool{}
+	for _, at := range slots {
+		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: q.Task.UnmetCondition(at), Records: []Record{}, At: at}
+		hasOwnRow := slices.ContainsFunc(rows, func(r state.Row) bool { return q.isOf(r, at) && !r.IsRange() })
+		for _, r := range rows {
+			isAround := r.IsRange() && !r.Slot.After(at) && !r.LastSlot.Before(at)
+			if !isAround && !r.Slot.Equal(at) {
+				continue
+			}
+			shown[r.ID] = true
+			if isAround && hasOwnRow {
+				continue // the range stands for the slots around this one
+			}
+			slot.Records = append(slot.Records, RecordOf(r))
+			m.Ended[r.ID] = r
+		}
+		if slot.Says, err = q.slotText(ctx, slot); err != nil {
+			return err
+		}
+		slot.Elsewhere = q.slotElsewhere(ctx, at, slot.Records)
+		m.Slots = append(m.Slots, slot)
+	}
+	for _, r := range rows {
+		if !shown[r.ID] && !r.Slot.Before(m.At) {
+			m.Others = append(m.Others, RecordOf(r))
+			m.Ended[r.ID] = r
+		}
+	}
+	return nil
+}
+
+// pausedText returns the end of a sentence about a paused slot: what may end the pause early, and
+// who made it.
+func (q *Inquiry) pausedText(at time.Time) string {
+	paused := PauseOf(q.Pauses, q.Task, at)
+	return paused.Ends() + ": " + paused.Raw.Text(q.Now, q.source.Schedule.Location)
+}
+
+// slotText returns what there is to say of a slot besides its records; "" if the records say all.
+func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
+	ofSlot := func(row state.Row) bool { return q.isOf(row, slot.At) }
+	if i := slices.IndexFunc(q.Live, ofSlot); i >= 0 {
+		return RunningText(q.Live[i], q.Now, q.zone()), nil
+	}
+	if i := slices.IndexFunc(q.waiting, ofSlot); i >= 0 {
+		run := q.waiting[i].ID
+		i := slices.IndexFunc(q.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run }) // it has each
+		return q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
+	}
+	isDelayed := func(waiting Waiting) bool { return waiting.isDelayed() && waiting.Time.Equal(slot.At) }
+	if i := slices.IndexFunc(q.Answer.Waiting, isDelayed); i >= 0 {
+		return "it is " + q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
+	}
+	switch {
+	case slices.ContainsFunc(q.lost, ofSlot):
+		return "its processes vanished; the next tick will finish it", nil
+	case len(slot.Records) > 0:
+		return "", nil
+	case slot.At.After(q.Now):
+		return q.foresee(slot), nil
+	}
+	return q.unrecordedText(ctx, slot.At)
+}
+
+// foresee says what will become of a slot that is to come, as far as it is known now.
+func (q *Inquiry) foresee(slot Slot) string {
+	paused := PauseOf(q.Pauses, q.Task, slot.At) != nil
+	switch {
+	case slot.Unmet != "":
+		return "it will be skipped: " + slot.Unmet
+	case paused && q.Task.WaitsForPause(slot.At):
+		return "it will wait for the end of that" + q.pausedText(slot.At)
+	case paused:
+		return "it will be skipped" + q.pausedText(slot.At)
+	case len(q.Task.ConditionCommands) > 0:
+		return "none of its other conditions is in the way; " + ConditionCommands(q.Task) +
+			", right before it starts"
+	}
+	return "none of its conditions is in the way"
+}
+
+// unrecordedText says why nothing was recorded for a slot of the past: the first reason that
+// suffices.
+func (q *Inquiry) unrecordedText(ctx context.Context, slot time.Time) (string, error) {
+	if waits := q.tickAtWork(slot); waits != "" {
+		return waits, nil
+	}
+	keep := q.source.Schedule.History
+	around, err := q.records.Around(ctx, q.Task.Name, slot, max(keep.RunsPerTask, 1))
+	if err != nil {
+		return "", err
+	}
+	minute := slot.Truncate(time.Minute)
+	switch {
+	case q.Now.Sub(slot) < time.Minute:
+		return "nothing is recorded yet: the tick of this minute has just begun, or did not come", nil
+	case around.First.IsZero():
+		return "nothing was ever recorded here: no `sched run` came, so look at the crontab, " +
+			"or the state folder is new", nil
+	case keep.Keep > 0 && slot.Before(q.Now.Add(-keep.Keep)):
+		return "nothing is recorded any more: it is longer ago than history.keep", nil
+	case slot.Before(around.First):
+		return "nothing is recorded: the history begins at " + q.TimeText(around.First), nil
+	case keep.RunsPerTask > 0 && around.TaskSince >= keep.RunsPerTask:
+		return fmt.Sprintf("nothing is recorded any more: the %d records that history.runs_per_task keeps are newer",
+			keep.RunsPerTask), nil
+	case around.After.IsZero():
+		return "nothing was recorded since " + q.TimeText(around.Before) +
+			": no `sched run` came since, or one that did is still at work, or is gone and recorded nothing", nil
+	case around.TaskFirst.IsZero():
+		return "nothing was ever recorded of this task: it is new, " +
+			"or was switched off or called something else then", nil
+	case slot.Before(around.TaskFirst):
+		return "nothing is recorded: the first record of this task is of " + q.TimeText(around.TaskFirst) +
+			"; it was not in the schedule yet, switched off, or called something else", nil
+	case around.After.Before(minute.Add(time.Minute)):
+		return "nothing is recorded, though a tick of this minute recorded other tasks: " +
+			"it recorded nothing of this one, or the schedule was another one then", nil
+	}
+	return "nothing was recorded between " + q.TimeText(around.Before) + " and " + q.TimeText(around.After) +
+		": no `sched run` came then, or it recorded nothing", nil
+}
+
+// tickAtWork says that the tick of the slot's minute is still at work, if a foreground run of that
+// minute lives; else "".
+func (q *Inquiry) tickAtWork(slot time.Time) string {
+	minute := slot.Truncate(time.Minute)
+	i := slices.IndexFunc(q.Live, func(row state.Row) bool {
+		return !row.Background && row.Slot.Truncate(time.Minute).Equal(minute)
+	})
+	if i < 0 {
+		return ""
+	}
+	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + q.Live[i].Task + " now"
+}
+
+// TimeText writes a time for people, in the zone that they chose or else in the zone of the task.
+func (q *Inquiry) TimeText(t time.Time) string { return humanize.SlotZone(t, q.zone()) }
+
+func (q *Inquiry) zone() *time.Location {
+	return cmp.Or(q.source.Zone, q.Task.When.Location)
+}
+
+// slotElsewhere says what became of a slot of a one_server task on the other servers of the store.
+// It returns "" if the task runs on every server, and if the slot ran here or is yet to come. If
+// the store does not answer, it reports that and returns "".
+func (q *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Record) string {
+	s := q.source
+	if s.Controls.Store == nil || !q.Task.OneServer || at.After(q.Now) || q.isHere(at, records) {
+		return ""
+	}
+	query := state.Query{Task: q.Task.Name, Since: at, Until: at.Add(time.Second)}
+	live, ended, err := runsElsewhere(ctx, s, query, cluster.MaxRuns)
+	if err != nil {
+		s.LeftOut(err)
+		return ""
+	}
+	for _, r := range slices.Concat(ended, live) {
+		switch {
+		case !q.isOf(r, at):
+		case r.Outcome != "":
+			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.ID))
+		default:
+			return fmt.Sprintf("on %s %s", r.Server, RunningText(r, q.Now, q.zone()))
+		}
+	}
+	return q.claimElsewhere(ctx, at)
+}
+
+// isHere reports whether a slot ran on this machine, runs, or will.
+func (q *Inquiry) isHere(at time.Time, records []Record) bool {
+	ran := func(r Record) bool { return r.Origin == "" && slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) }
+	isOfSlot := func(row state.Row) bool { return q.isOf(row, at) }
+	return slices.ContainsFunc(records, ran) ||
+		slices.ContainsFunc(slices.Concat(q.Live, q.lost, q.waiting), isOfSlot)
+}
+
+// claimElsewhere says whether another server has claimed a slot that has no known run. It returns
+// "" while a server may still claim the slot, and if the store does not answer.
+func (q *Inquiry) claimElsewhere(ctx context.Context, at time.Time) string {
+	key := schedule.Slot{Task: q.Task, At: at}.ClaimKey()
+	claims, err := q.source.Controls.Store.Claims(ctx, key)
+	holder, claimed := claims[key]
+	switch {
+	case claimed && holder.Host != q.source.Server:
+		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it",
+			holder.Host, humanize.ShortRun(holder.Run))
+	case err != nil, q.Now.Sub(at) < time.Minute:
+		return ""
+	}
+	return "no other server has told that it ran there"
+}
+
+// isOf reports whether a row is the run of a slot of the task, which nobody asked for.
+func (q *Inquiry) isOf(row state.Row, at time.Time) bool {
+	return row.Task == q.Task.Name && row.Slot.Equal(at) && row.Origin == ""
 }

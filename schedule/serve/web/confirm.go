@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sched/schedule/serve"
+	"sched/schedule/view"
 )
 
 // A confirmation asks whether an action is to be performed.
@@ -35,7 +36,7 @@ func readConfirmation(p *page) (any, error) {
 		return nil, serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
 	}
 	p.title = a.label
-	rows := filtered(p, allRows(p, p.View.Status(p.health())))
+	rows := filtered(p, allRows(p, view.StatusOf(p.View, p.health())))
 	if p.Query("all") == "" {
 		named := p.request.URL.Query()["task"]
 		rows = slices.DeleteFunc(slices.Clone(rows),

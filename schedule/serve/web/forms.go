@@ -223,7 +223,7 @@ func resume(v *serve.Visit, id string) error {
 // or somebody pressed twice, that is no error: the page shows how it ended.
 func endRun(v *serve.Visit, run string, err error) (next string, _ error) {
 	if err != nil && serve.ProblemOf(err).Status == http.StatusConflict {
-		if shown, rerr := v.View.Run(v.Context(), run); rerr == nil && shown.State == view.RunEnded {
+		if shown, rerr := view.FindRun(v.Context(), v.View, run); rerr == nil && shown.State == view.RunEnded {
 			err = nil
 		}
 	}

@@ -23,7 +23,7 @@ type listedServer struct {
 func readServers(p *page) (any, error) {
 	p.title = "Servers"
 	shown := serversPage{page: p}
-	all, err := p.View.Servers(p.request.Context())
+	all, err := view.Servers(p.request.Context(), p.View)
 	var wrong *view.Error
 	if errors.As(err, &wrong) && wrong.Kind == view.NotFound {
 		shown.Alone = true

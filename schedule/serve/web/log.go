@@ -66,7 +66,7 @@ func newRunLog(p *page, r view.Run) (*runLog, error) {
 	if !around {
 		tail = shownOfLog
 	}
-	if l.part, err = p.View.Log(r, false, offset, tail, shownOfLog); err != nil {
+	if l.part, err = view.ReadLog(p.View, r, false, offset, tail, shownOfLog); err != nil {
 		l.Unreadable = err.Error()
 		return l, nil
 	}
@@ -95,7 +95,7 @@ func newRunLog(p *page, r view.Run) (*runLog, error) {
 	if r.Hooked == 0 {
 		return l, nil
 	}
-	hooks, err := p.View.Log(r, true, 0, shownOfLog, shownOfLog)
+	hooks, err := view.ReadLog(p.View, r, true, 0, shownOfLog, shownOfLog)
 	l.Hooks = marked(hooks, nil)
 	return l, err
 }

@@ -24,7 +24,7 @@ type overview struct {
 
 func readOverview(p *page) (any, error) {
 	p.title = "Overview"
-	o := p.View.Overview(p.request.Context(), p.health())
+	o := view.OverviewOf(p.request.Context(), p.View, p.health())
 	shown := overview{page: p, Since: o.Since.Format("Mon 15:04 MST"), Incidents: o.Incidents, More: o.More,
 		Next: o.Next, MaxFailures: view.MaxFailures}
 	if o.ExitCode == view.AllWell && len(o.Incidents) == 0 {

@@ -152,7 +152,7 @@ func runningTasks(p *page, pauses pause.Pauses) (running map[string]bool, waitin
 			running[run.Task] = true
 		}
 	}
-	return running, p.View.Waiting(live, func() pause.Pauses { return pauses })
+	return running, view.WaitingRuns(p.View, live, func() pause.Pauses { return pauses })
 }
 
 // readTasks reads the tasks of some rows from the records that View.Records returned. If the
@@ -163,7 +163,7 @@ func readTasks(p *page, rows []taskRow, all *view.Records) []taskRow {
 		index[r.definition] = i
 	}
 	chosen := func(t *schedule.Task) bool { _, ok := index[t]; return ok }
-	for _, t := range p.View.TasksOf(p.request.Context(), all, chosen, p.now, 1).Items {
+	for _, t := range view.ListTasksOf(p.request.Context(), p.View, all, chosen, p.now, 1).Items {
 		rows[index[p.tasks[t.Name]]].Task = t
 	}
 	return rows

@@ -33,7 +33,7 @@ type progress struct{ Done, Usual, Left, Longer time.Duration }
 
 func readRun(p *page) (any, error) {
 	ctx := p.request.Context()
-	r, err := p.View.Run(ctx, p.request.PathValue("id"))
+	r, err := view.FindRun(ctx, p.View, p.request.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +124,12 @@ func download(server *serve.Server, w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	shown, err := visit.View.Run(r.Context(), r.PathValue("id"))
+	shown, err := view.FindRun(r.Context(), visit.View, r.PathValue("id"))
 	leave()
 	hooks := r.URL.Query().Get("hooks") == "true"
 	var log view.Log
 	if err == nil {
-		log, err = visit.View.Log(shown, hooks, 0, 0, downloadPart)
+		log, err = view.ReadLog(visit.View, shown, hooks, 0, 0, downloadPart)
 	}
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func download(server *serve.Server, w http.ResponseWriter, r *http.Request) erro
 		if sent += int64(len(log.Text)); sent >= size {
 			return nil
 		}
-		if log, err = visit.View.Log(shown, hooks, sent, 0, downloadPart); err != nil {
+		if log, err = view.ReadLog(visit.View, shown, hooks, sent, 0, downloadPart); err != nil {
 			panic(http.ErrAbortHandler) // a download that is cut off does not look whole
 		}
 	}

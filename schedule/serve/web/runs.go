@@ -62,11 +62,11 @@ func newRunList(p *page, task string, limit int) (*runList, error) {
 	if err != nil {
 		return l, err
 	}
-	read := recordReader(p.View.Page)
+	read := recordReader(view.Source.Page)
 	if l.OfAll {
-		read = p.View.PageOfAll
+		read = view.PageOfAll
 	}
-	records, next, err := read.matching(p.request.Context(), q, strings.Fields(strings.ToLower(p.Query("q"))))
+	records, next, err := read.matching(p.request.Context(), p.View, q, strings.Fields(strings.ToLower(p.Query("q"))))
 	if err != nil {
 		return l, err
 	}
@@ -184,8 +184,8 @@ func (l *runList) line(r, elsewhere state.Row) runLine {
 // LastText is the last slot of a record of several.
 func (r runLine) LastText() string { return humanize.SlotZone(r.LastSlot, r.List.zoneOf(r.Task)) }
 
-// A recordReader is view.Source.Page or PageOfAll.
-type recordReader func(context.Context, state.Query) ([]state.Row, state.Position, error)
+// A recordReader is view.Source.Page or view.PageOfAll.
+type recordReader func(view.Source, context.Context, state.Query) ([]state.Row, state.Position, error)
 
 // maxReads bounds how often matching reads MaxPageSize records for one page.
 const maxReads = 10
@@ -194,15 +194,15 @@ const maxReads = 10
 // their origin or their notes. If few records have them, the page is short, and the next page goes
 // on where this one stopped looking.
 func (read recordReader) matching(
-	ctx context.Context, q state.Query, words []string,
+	ctx context.Context, source view.Source, q state.Query, words []string,
 ) (found []state.Row, next state.Position, err error) {
 	if len(words) == 0 {
-		return read(ctx, q)
+		return read(source, ctx, q)
 	}
 	limit := q.Limit
 	q.Limit = view.MaxPageSize
 	for range maxReads {
-		records, below, err := read(ctx, q)
+		records, below, err := read(source, ctx, q)
 		if err != nil {
 			return nil, next, err
 		}

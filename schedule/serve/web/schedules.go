@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sched/schedule/serve"
+	"sched/schedule/view"
 )
 
 // A summary is what the page of a site says of one schedule.
@@ -45,7 +46,7 @@ func summaryOf(sighting serve.Sighting) summary {
 	}
 	defer leave()
 	p := newPage(sighting.Server, sighting.Request, visit)
-	s.Verdict = p.verdict(p.View.Status(p.health()))
+	s.Verdict = p.verdict(view.StatusOf(p.View, p.health()))
 	if visit.Invalid != nil {
 		s.Invalid = visit.Schedule.InPlace()
 	}

@@ -44,13 +44,14 @@ type minuteSlot struct {
 }
 
 func readTask(p *page) (any, error) {
-	w, err := p.View.Why(p.request.Context(), p.request.PathValue("name"), time.Time{})
+	w, err := view.Explain(p.request.Context(), p.View, p.request.PathValue("name"), time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	t := w.Task
 	p.title = t.Name
-	shown := p.View.Tasks(p.request.Context(), func(other *schedule.Task) bool { return other == t }, p.now, 5).Items[0]
+	isIt := func(other *schedule.Task) bool { return other == t }
+	shown := view.ListTasks(p.request.Context(), p.View, isIt, p.now, 5).Items[0]
 	made := taskPage{page: p, Task: t, Shown: shown, Buttons: taskButtons(p, shown), Answer: w.Answer,
 		FullPool: w.Answer.Pool.Full(p.zoneOf(t.Name))}
 	made.addMinute("Last due", w.Answer.Last)

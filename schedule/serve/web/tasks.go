@@ -28,7 +28,7 @@ type taskList struct {
 
 func readTaskList(p *page) (any, error) {
 	p.title = "Tasks"
-	judged := p.View.Status(p.health())
+	judged := view.StatusOf(p.View, p.health())
 	rows := allRows(p, judged)
 	chosen := filtered(p, rows)
 	all, _ := p.View.Records(p.request.Context()) // readTasks reports all.Err as a problem of the page

@@ -57,7 +57,7 @@ type timelineRow struct {
 func readTimeline(p *page) (any, error) {
 	p.title = "Timeline"
 	t := newTimeline(p)
-	all := allRows(p, p.View.Status(p.health()))
+	all := allRows(p, view.StatusOf(p.View, p.health()))
 	rows := t.grouped(filtered(p, all))
 	t.taskChips, t.Pages = newTaskChips(p, all), p.pager(len(rows), timelineRows)
 	return t, t.drawRows(pageOf(rows, p.number("page"), timelineRows))
