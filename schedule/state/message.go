@@ -23,9 +23,6 @@ import (
 //	held ── ReleaseHeld ──► due; a newer message of its hook counts it and removes it
 type Messages struct{ db *DB }
 
-// Messages returns the outbox of the database.
-func (db *DB) Messages() Messages { return Messages{db} }
-
 // A Message is one notification to one target.
 type Message struct {
 	ID      string // of the run and the hook

@@ -3,9 +3,7 @@ package state
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"sched/schedule/outcome"
@@ -212,30 +210,6 @@ func (r Result) settled(q querier) named {
 	return values
 }
 
-func addNotes(ctx context.Context, q querier, run string, notes []string) error {
-	if len(notes) == 0 {
-		return nil
-	}
-	var all []string
-	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(asJSON(&all))
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrGone
-	}
-	if err != nil {
-		return err
-	}
-	for _, note := range notes {
-		if !slices.Contains(all, note) {
-			all = append(all, note)
-		}
-	}
-	packed, err := json.Marshal(all)
-	if err == nil {
-		_, err = q.ExecContext(ctx, "UPDATE run SET notes = ? WHERE id = ?", string(packed), run)
-	}
-	return err
-}
-
 // End ends a run that has nothing left to do: a run that is finishing, or a run that ran, was
 // skipped, missed or lost and has no hooks to fire.
 func (o Owned) End(ctx context.Context, run string, e End) error {
@@ -329,17 +303,6 @@ func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 	return stop, err
 }
 
-// named are the parameters of a statement, by their names.
-type named map[string]any
-
-// args returns the parameters as database/sql takes them.
-func (n named) args() (args []any) {
-	for name, value := range n {
-		args = append(args, sql.Named(name, value))
-	}
-	return args
-}
-
 // update makes one change in a transaction of its own.
 func (o Owned) update(ctx context.Context, run, text string, values named) error {
 	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, values) })
@@ -378,4 +341,58 @@ func staleError(ctx context.Context, q querier, run string) error {
 		return err
 	}
 	return stale
+}
+
+// HookBegun says that a hook is about to be fired. It must be committed before the hook is fired.
+// It returns false for a hook that has ended already, or was fired twice: then the hook must not be
+// fired. A hook that has begun and not ended is fired again, because the process that fired it was
+// killed.
+func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
+	err = o.writeOwned(ctx, run, func(q querier) error {
+		n, err := changed(ctx, q, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
+			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL, tries = tries + 1
+				WHERE ended IS NULL AND tries < ?4`, run, name, at.UnixMicro(), hookTries)
+		fire = n > 0
+		return err
+	})
+	return fire, err
+}
+
+// HookForked writes down the process of a hook.
+func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error {
+	return o.writeOwned(ctx, run, func(q querier) error {
+		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL",
+			pid, run, name)
+		return err
+	})
+}
+
+// HookEnded says that a hook has ended, and adds a note to the run if the hook failed.
+func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, note string) error {
+	return o.writeOwned(ctx, run, func(q querier) error {
+		_, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?",
+			at.UnixMicro(), note, run, name)
+		if err != nil || note == "" || o.ID == nobody {
+			return err
+		}
+		return addNotes(ctx, q, run, []string{note})
+	})
+}
+
+// writeOwned runs op in a transaction if the row of the run is ours. Otherwise it returns a
+// *StaleError or ErrGone. Hooks of nobody belong to no row.
+func (o Owned) writeOwned(ctx context.Context, run string, op func(querier) error) error {
+	return o.store.write(ctx, func(q querier) error {
+		if o.ID != nobody {
+			if err := mustOwn(ctx, q, o.ID, run); err != nil {
+				return err
+			}
+		}
+		return op(q)
+	})
+}
+
+// Hooks returns which hooks of a run have begun, and which of them have ended.
+func (o Owned) Hooks(ctx context.Context, run string) ([]Hook, error) {
+	return ask(ctx, o.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
 }

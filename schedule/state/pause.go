@@ -17,14 +17,6 @@ type Pauses struct {
 	namespace string
 }
 
-// Pauses returns the pauses of a schedule. They are the own pauses of this machine if namespace is
-// empty, because then no other machine ticks the schedule. Otherwise they are a copy of the pauses
-// that the store has under that name.
-//
-// A database has pauses of one namespace only: a machine that joins a store does not bring its own
-// pauses with it, and a machine that leaves a store takes no pauses along.
-func (db *DB) Pauses(namespace string) Pauses { return Pauses{db, namespace} }
-
 // Everything stands for all tasks, in place of a task's name.
 const Everything = "*"
 

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"os"
 	"time"
@@ -31,19 +30,6 @@ type Plan struct {
 	info os.FileInfo
 	over bool
 	self *Self // became an owner in this plan; nil: nobody did
-}
-
-// Plan begins a plan. It waits for other writers.
-func (db *DB) Plan(ctx context.Context) (*Plan, error) {
-	var plan *Plan
-	err := db.file.do(func(conn *sql.DB) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err == nil {
-			plan = &Plan{db: db, tx: transaction{tx: tx}, info: db.file.info}
-		}
-		return err
-	})
-	return plan, err
 }
 
 // Commit makes all changes of the plan visible at once. When the error is Damaged the file has been

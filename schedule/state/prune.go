@@ -38,33 +38,6 @@ const (
 	chunk     = 50             // rows that are removed between two looks at the clock
 )
 
-// PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.
-func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error) {
-	pruned, err := db.Values().time(ctx, keyPruned)
-	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-	return day(pruned) != day(now), err
-}
-
-// Prune removes ended rows that are older than keep.For, failures than keep.Failures, and the runs
-// of each task beyond its newest keep.RunsPerTask. A run that waits to be published is removed only
-// when it is too old. Slots that were skipped or missed are counted apart, so a weekend of skips
-// removes no run. The newest row of a task that says how its command went always stays, so a yearly
-// task has a last outcome.
-//
-// One call is a small step. It removes something, even if its time is over, and goes on at the
-// place at which the last step stopped.
-func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (result Pruned, err error) {
-	err = db.write(ctx, func(q querier) error {
-		p := &pruning{ctx: ctx, q: q, budget: budget, begun: time.Now()}
-		if err := p.step(now, keep); err != nil {
-			return err
-		}
-		result = p.result
-		return nil
-	})
-	return result, err
-}
-
 // A pruning is one step of pruning.
 type pruning struct {
 	ctx    context.Context

@@ -2,68 +2,15 @@ package state
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"sched/schedule/outcome"
 	"slices"
 	"strings"
 	"time"
-
-	"sched/schedule/outcome"
 )
-
-// This file adds rows that have ended already, such as slots that did not run. It also notes who
-// was told of a row: other servers (Published), and the people who read what a tick prints
-// (ClaimReport).
-
-// Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for
-// new notes, so a process that was killed may record it again.
-//
-//   - A row that waits gives way to the end of its run, and to any other row of its slot.
-//   - A slot that left no trace (GivesWay) gives way to any other row of the slot, whichever
-//     comes first.
-//   - A range, a row of several slots (IsRange), stands for the slots without a row of their own: it
-//     loses a slot when the slot gets a row.
-//   - A second run of a slot is a row that the schedule did not ask for.
-//
-// If share is true, these runs count as unpublished until Published, and so do the runs of all
-// later calls, whatever their share. Unshare ends that.
-func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	return r.store.write(ctx, func(q querier) error {
-		shared, err := beginSharing(ctx, q, share)
-		if err != nil {
-			return err
-		}
-		rec, err := newRecorder(ctx, q, rows)
-		if err != nil {
-			return err
-		}
-		for _, row := range slices.SortedStableFunc(slices.Values(rows), recordFirst) {
-			row.Phase, row.Owner, row.Locked, row.Seat, row.Wait = Ended, 0, false, "", Wait{Waited: row.Wait.Waited}
-			row.Slots, row.Scheduled, row.Unpublished = max(row.Slots, 1), row.Origin == "", shared && row.Ran()
-			if err := rec.record(row); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// recordFirst orders rows so that rows which depend on other rows come last.
-func recordFirst(a, b Row) int {
-	rank := func(r Row) int {
-		switch {
-		case r.IsRange():
-			return 2
-		case r.GivesWay():
-			return 1
-		}
-		return 0
-	}
-	return rank(a) - rank(b)
-}
 
 // A recorder adds rows in one transaction, with which its statements end.
 type recorder struct {
@@ -73,36 +20,6 @@ type recorder struct {
 	deleteWaitingSlot *statement // of the row that waits for a slot
 	ranges            []rangeRow // the shortest first: if several hold a slot, the shortest counts it
 	hasNotBegun       bool       // a row waits, or is planned
-}
-
-func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
-	ranges, err := rangesOver(ctx, q, rows)
-	if err != nil {
-		return nil, err
-	}
-	hasNotBegun, err := anyNotBegun(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	rec := &recorder{ranges: ranges, hasNotBegun: hasNotBegun}
-	if rec.inserter, err = newInserter(ctx, q); err != nil {
-		return nil, err
-	}
-	prepare := func(text string) (statement *statement) {
-		if err == nil {
-			statement, err = q.prepare(ctx, text)
-		}
-		return statement
-	}
-	rec.findKnown = prepare(`SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
-		EXISTS (SELECT 1 FROM run INDEXED BY run_task
-			WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
-			AND (phase <> 'planned' OR scheduled = 1))`)
-	rec.deleteWaiting = prepare(`DELETE FROM run
-		WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0`)
-	rec.deleteWaitingSlot = prepare(`DELETE FROM run INDEXED BY run_task
-		WHERE task = ? AND slot = ? AND scheduled = 1 AND phase = 'waiting' AND attempt = 0`)
-	return rec, err
 }
 
 // record adds a row by the rules of Record. A run that has a row already only gets new notes.
@@ -190,6 +107,77 @@ func (rec *recorder) subtractKnown(row *Row) error {
 	return err
 }
 
+// rangeOf returns the range that counts the slot of a row; nil for none.
+func (rec *recorder) rangeOf(row Row) *rangeRow {
+	i := slices.IndexFunc(rec.ranges, func(r rangeRow) bool { return r.slots > 0 && r.has(row) })
+	if i < 0 {
+		return nil
+	}
+	return &rec.ranges[i]
+}
+
+// shrink takes a slot out of a range. A range whose last slot is taken out is removed.
+func (rec *recorder) shrink(r *rangeRow) error {
+	r.reason, r.slots = reasonFor(r.reason, r.slots, r.slots-1), r.slots-1
+	if r.slots == 0 {
+		_, err := rec.removeUncounted(r.id, "last_slot IS NOT NULL")
+		return err
+	}
+	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
+	return err
+}
+
+// anyNotBegun reports whether a row waits or is planned.
+func anyNotBegun(ctx context.Context, q querier) (found bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live
+		WHERE phase IN ('waiting', 'planned') AND `+notEnded+`)`).Scan(&found)
+	return found, err
+}
+
+// recordFirst orders rows so that rows which depend on other rows come last.
+func recordFirst(a, b Row) int {
+	rank := func(r Row) int {
+		switch {
+		case r.IsRange():
+			return 2
+		case r.GivesWay():
+			return 1
+		}
+		return 0
+	}
+	return rank(a) - rank(b)
+}
+
+func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
+	ranges, err := rangesOver(ctx, q, rows)
+	if err != nil {
+		return nil, err
+	}
+	hasNotBegun, err := anyNotBegun(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	rec := &recorder{ranges: ranges, hasNotBegun: hasNotBegun}
+	if rec.inserter, err = newInserter(ctx, q); err != nil {
+		return nil, err
+	}
+	prepare := func(text string) (statement *statement) {
+		if err == nil {
+			statement, err = q.prepare(ctx, text)
+		}
+		return statement
+	}
+	rec.findKnown = prepare(`SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
+		EXISTS (SELECT 1 FROM run INDEXED BY run_task
+			WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
+			AND (phase <> 'planned' OR scheduled = 1))`)
+	rec.deleteWaiting = prepare(`DELETE FROM run
+		WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0`)
+	rec.deleteWaitingSlot = prepare(`DELETE FROM run INDEXED BY run_task
+		WHERE task = ? AND slot = ? AND scheduled = 1 AND phase = 'waiting' AND attempt = 0`)
+	return rec, err
+}
+
 // A rangeRow has some fields of a range.
 type rangeRow struct {
 	id, task    string
@@ -212,26 +200,6 @@ func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) 
 		return r, err
 	}, `SELECT id, reason, slots, task, slot, last_slot FROM run INDEXED BY run_range
 		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
-}
-
-// rangeOf returns the range that counts the slot of a row; nil for none.
-func (rec *recorder) rangeOf(row Row) *rangeRow {
-	i := slices.IndexFunc(rec.ranges, func(r rangeRow) bool { return r.slots > 0 && r.has(row) })
-	if i < 0 {
-		return nil
-	}
-	return &rec.ranges[i]
-}
-
-// shrink takes a slot out of a range. A range whose last slot is taken out is removed.
-func (rec *recorder) shrink(r *rangeRow) error {
-	r.reason, r.slots = reasonFor(r.reason, r.slots, r.slots-1), r.slots-1
-	if r.slots == 0 {
-		_, err := rec.removeUncounted(r.id, "last_slot IS NOT NULL")
-		return err
-	}
-	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
-	return err
 }
 
 // reasonFor returns the reason of a range of so many slots when only some are left.
@@ -261,67 +229,113 @@ func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err 
 	return true, errors.Join(err, writeValue(ctx, q, keyShared, true))
 }
 
-// Unshare undoes share in Record: no run waits to be published any more.
-func (r Runs) Unshare(ctx context.Context) error {
-	shared := false
-	err := r.store.read(ctx, func(q querier) error { return readValue(ctx, q, keyShared, &shared) })
-	if err != nil || !shared {
-		return err
+// insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
+var insertRow = "INSERT INTO run (" + columns + ") VALUES (" +
+	strings.Repeat("?, ", strings.Count(columns, ",")) + "?) ON CONFLICT DO NOTHING"
+
+// insert adds rows, and returns the rows that were added. If a row of several slots stands for a
+// slot of the schedule, the slot has a row and is not added.
+func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error) {
+	if len(rows) == 0 {
+		return nil, nil
 	}
-	return r.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "UPDATE run SET unpublished = 0 WHERE unpublished = 1")
-		if err == nil {
-			_, err = q.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", keyShared)
+	ranges, err := rangesOver(ctx, q, rows)
+	if err != nil {
+		return nil, err
+	}
+	inserter, err := newInserter(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		hasSlot := func(several rangeRow) bool { return several.has(r) }
+		if r.Scheduled && !r.IsRange() && slices.ContainsFunc(ranges, hasSlot) {
+			continue
 		}
-		return err
-	})
-}
-
-// Unpublished returns the ended runs that other servers do not know of yet, in the order in which
-// they were added, at most limit.
-func (r Runs) Unpublished(ctx context.Context, limit int) ([]Row, error) {
-	return askRows(ctx, r.store, selectRows+`INDEXED BY run_unpublished
-		WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
-}
-
-// Published writes down that other servers know of the runs.
-func (r Runs) Published(ctx context.Context, runs []string) error {
-	if len(runs) == 0 {
-		return nil
+		did, err := inserter.insert(r)
+		if err != nil {
+			return nil, err
+		}
+		if did {
+			added = append(added, r)
+		}
+		if r.IsRange() {
+			ranges = append(ranges, rangeRow{task: r.Task, first: r.Slot, last: r.LastSlot})
+		}
 	}
-	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))",
-		jsonTexts(runs))
+	return added, nil
 }
 
-// Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
-// which they ended.
-func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
-	return askRows(ctx, r.store, selectRows+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
+// An inserter adds rows in one transaction, with which its statements end.
+type inserter struct {
+	ctx       context.Context
+	q         querier
+	row       *statement
+	knownBody *statement
 }
 
-// ClaimReport makes the caller the one that prints a run. It returns false when another tick has
-// done so.
-func (r Runs) ClaimReport(ctx context.Context, run string) (ours bool, err error) {
-	err = r.store.write(ctx, func(q querier) error {
-		n, err := changed(ctx, q, "UPDATE run SET unreported = 0 WHERE id = ? AND unreported = 1", run)
-		ours = n > 0
-		return err
-	})
-	return ours, err
+// insert reports false when the row is there already.
+func (i *inserter) insert(r Row) (added bool, err error) {
+	if r.DefinitionID, err = define(i.ctx, i.q, i.knownBody, r.Snapshot); err != nil {
+		return false, err
+	}
+	values, err := r.values(i.q)
+	if err != nil {
+		return false, err
+	}
+	did, err := i.row.ExecContext(i.ctx, values...)
+	if err != nil {
+		return false, err
+	}
+	n, err := did.RowsAffected()
+	return n > 0, err
 }
 
-// Note adds notes to rows, each once, by the ids of their runs. A run that is not there is left
-// out.
-func (r Runs) Note(ctx context.Context, notes map[string][]string) error {
+func newInserter(ctx context.Context, q querier) (*inserter, error) {
+	row, err := q.prepare(ctx, insertRow)
+	if err != nil {
+		return nil, err
+	}
+	knownBody, err := q.prepare(ctx, "SELECT id FROM definition WHERE digest = ?")
+	return &inserter{ctx, q, row, knownBody}, err
+}
+
+// define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for
+// an empty snapshot.
+func define(ctx context.Context, q querier, known *statement, snapshot json.RawMessage) (id int64, err error) {
+	if len(snapshot) == 0 {
+		return 0, nil
+	}
+	digest := sha256.Sum256(snapshot)
+	err = known.QueryRowContext(ctx, digest[:]).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	err = q.QueryRowContext(ctx, "INSERT INTO definition (digest, body) VALUES (?, ?) RETURNING id",
+		digest[:], string(snapshot)).Scan(&id)
+	return id, err
+}
+
+func addNotes(ctx context.Context, q querier, run string, notes []string) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	return r.store.write(ctx, func(q querier) error {
-		for run, more := range notes {
-			if err := addNotes(ctx, q, run, more); err != nil && !errors.Is(err, ErrGone) {
-				return err
-			}
+	var all []string
+	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(asJSON(&all))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrGone
+	}
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		if !slices.Contains(all, note) {
+			all = append(all, note)
 		}
-		return nil
-	})
+	}
+	packed, err := json.Marshal(all)
+	if err == nil {
+		_, err = q.ExecContext(ctx, "UPDATE run SET notes = ? WHERE id = ?", string(packed), run)
+	}
+	return err
 }

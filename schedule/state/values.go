@@ -12,9 +12,6 @@ import (
 // package are its constants key….
 type Values struct{ store store }
 
-// Values returns the single values of the database.
-func (db *DB) Values() Values { return Values{db} }
-
 const (
 	keyCovered = "covered"
 	keyNewest  = "newest_covered"
