@@ -21,7 +21,10 @@ import (
 //	due  ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
 //	 ▲ └──────────────── Failed ── due again, or refused: a tick says so, and drops it
 //	held ── ReleaseHeld ──► due; a newer message of its hook counts it and removes it
-type Messages struct{ db *DB }
+type Messages struct {
+	store  store
+	owners Owners
+}
 
 // A Message is one notification to one target.
 type Message struct {
@@ -71,7 +74,7 @@ const messageColumns = `id, sender, task, run, hook, target, body, created, repl
 //   - at_most holds the message back,
 //   - or an older ping of the hook is being sent. The process that sends it takes this one next.
 func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours bool, err error) {
-	err = m.db.write(ctx, func(q querier) error {
+	err = m.store.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
 			return err
 		}
@@ -177,7 +180,7 @@ func (m Messages) freeDead(ctx context.Context, q querier) error {
 		return err
 	}
 	for _, owner := range owners {
-		if m.db.Owners().Alive(owner) {
+		if m.owners.Alive(owner) {
 			continue
 		}
 		if _, err := q.ExecContext(ctx, "UPDATE message SET owner = NULL WHERE owner = ?", owner); err != nil {
@@ -212,13 +215,13 @@ func (d DueQuery) args() []any {
 
 // HasDue reports whether Take may have a message. It changes nothing.
 func (m Messages) HasDue(ctx context.Context, d DueQuery) (bool, error) {
-	return askOne[bool](ctx, m.db, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...)
+	return askOne[bool](ctx, m.store, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...)
 }
 
 // Take returns the oldest message that is due and that nobody sends; nil when no message is due. It
 // makes o the owner until Delivered, Failed or Drop.
 func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Message, err error) {
-	err = m.db.write(ctx, func(q querier) error {
+	err = m.store.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
 			return err
 		}
@@ -240,7 +243,7 @@ func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Messag
 
 // ReleaseHeld makes held messages due if their limits allow them now.
 func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
-	return m.db.write(ctx, func(q querier) error {
+	return m.store.write(ctx, func(q querier) error {
 		held, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status = 'held'")
 		if err != nil {
 			return err
@@ -290,7 +293,7 @@ func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 // ?3 on. The error is ErrGone if the message is not the owner's any more. change also removes the
 // message if it was sent and no limit counts it, and pings that a newer ping replaces.
 func (m Messages) change(ctx context.Context, text, id string, owner int64, rest ...any) error {
-	return m.db.write(ctx, func(q querier) error {
+	return m.store.write(ctx, func(q querier) error {
 		n, err := changed(ctx, q, text, append([]any{id, owner}, rest...)...)
 		if err == nil && n == 0 {
 			err = ErrGone
@@ -308,12 +311,12 @@ func (m Messages) change(ctx context.Context, text, id string, owner int64, rest
 
 // Withdraw removes a message that is not true any more, unless it was sent, or is being sent.
 func (m Messages) Withdraw(ctx context.Context, id string) error {
-	return execute(ctx, m.db, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
+	return execute(ctx, m.store, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
 }
 
 // Waiting returns how many messages were not delivered yet.
 func (m Messages) Waiting(ctx context.Context) (int, error) {
-	return askOne[int](ctx, m.db, "SELECT count(*) FROM message WHERE status <> 'sent'")
+	return askOne[int](ctx, m.store, "SELECT count(*) FROM message WHERE status <> 'sent'")
 }
 
 // Undelivered sums up the messages with a failed attempt.
@@ -326,7 +329,7 @@ type Undelivered struct {
 
 // Undelivered returns the messages with a failed attempt.
 func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
-	err = m.db.read(ctx, func(q querier) error {
+	err = m.store.read(ctx, func(q querier) error {
 		// SQLite takes task and error from the row with the minimum
 		// (https://www.sqlite.org/lang_select.html#bareagg).
 		return q.QueryRowContext(ctx, `SELECT count(*), min(failing), task, error FROM message

@@ -142,28 +142,64 @@ func (db *DB) CheckPages(ctx context.Context) error {
 	return err
 }
 
-// Audit returns the log of the database.
-func (db *DB) Audit() Audit { return Audit{db} }
+// read runs op on the database as it is at one moment, if op asks one query.
+func (db *DB) read(_ context.Context, op func(querier) error) error {
+	return db.file.do(func(conn *sql.DB) error { return op(querierOf(db.file, conn)) })
+}
+
+// write runs op in a transaction of its own, or in one with other writes of this process (writes).
+// The transaction waits for other writers when it begins, so op never has to wait.
+func (db *DB) write(ctx context.Context, op func(querier) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return db.writes.do(db.file, op)
+}
+
+// Owners returns the owners of the rows of this database.
+func (db *DB) Owners() Owners { return Owners{db.file, db} }
+
+// Self returns this process as an owner of that kind.
+func (db *DB) Self(kind OwnerKind) *Self { return &Self{owners: db.Owners(), kind: kind} }
+
+// As returns this process as an owner that another process has made and enrolled.
+func (db *DB) As(o *Owner) *Self { return &Self{owners: db.Owners(), kind: o.Kind, owner: o} }
 
 // Runs returns the rows of the database.
 func (db *DB) Runs() Runs { return Runs{db} }
 
-// Hooks returns the hooks of a run that is finishing, as far as they have begun.
-func (db *DB) Hooks(ctx context.Context, run string) ([]Hook, error) {
-	return ask(ctx, db, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
-}
-
-// Unowned notes hooks that belong to no run of ours, such as the hooks of an incident. ForgetHooks
-// removes them.
-func (db *DB) Unowned() Owned { return Owned{db, nobody} }
-
-// ForgetHooks removes the notes about the hooks of an incident.
-func (db *DB) ForgetHooks(ctx context.Context, incident string) error {
-	return execute(ctx, db, "DELETE FROM hook WHERE run = ?", incident)
-}
+// Past returns what the rows of the database add up to.
+func (db *DB) Past() Past { return Past{db} }
 
 // Messages returns the outbox of the database.
-func (db *DB) Messages() Messages { return Messages{db} }
+func (db *DB) Messages() Messages { return Messages{db, db.Owners()} }
+
+// Pauses returns the pauses of a schedule. They are the own pauses of this machine if namespace is
+// empty, because then no other machine ticks the schedule. Otherwise they are a copy of the pauses
+// that the store has under that name.
+//
+// A database has pauses of one namespace only: a machine that joins a store does not bring its own
+// pauses with it, and a machine that leaves a store takes no pauses along.
+func (db *DB) Pauses(namespace string) Pauses { return Pauses{db, namespace} }
+
+// Values returns the single values of the database.
+func (db *DB) Values() Values { return Values{db} }
+
+// Audit returns the log of the database.
+func (db *DB) Audit() Audit { return Audit{db} }
+
+// Plan begins a plan. It waits for other writers.
+func (db *DB) Plan(ctx context.Context) (*Plan, error) {
+	var plan *Plan
+	err := db.file.do(func(conn *sql.DB) error {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err == nil {
+			plan = &Plan{file: db.file, tx: transaction{tx: tx}, info: db.file.info}
+		}
+		return err
+	})
+	return plan, err
+}
 
 // LiveAndLost returns the rows of BegunOrWaiting in two parts, each with the oldest id first. A
 // live row waits, or a living process looks after it. The process of a lost row is dead, and the
@@ -197,34 +233,18 @@ func (db *DB) LiveQueue(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// Owners returns the owners of the rows of this database.
-func (db *DB) Owners() Owners { return Owners{db} }
+// Hooks returns the hooks of a run that is finishing, as far as they have begun.
+func (db *DB) Hooks(ctx context.Context, run string) ([]Hook, error) {
+	return ask(ctx, db, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
+}
 
-// Self returns this process as an owner of that kind.
-func (db *DB) Self(kind OwnerKind) *Self { return &Self{db: db, kind: kind} }
+// Unowned notes hooks that belong to no run of ours, such as the hooks of an incident. ForgetHooks
+// removes them.
+func (db *DB) Unowned() Owned { return Owned{db, nobody} }
 
-// As returns this process as an owner that another process has made and enrolled.
-func (db *DB) As(o *Owner) *Self { return &Self{db: db, kind: o.Kind, owner: o} }
-
-// Pauses returns the pauses of a schedule. They are the own pauses of this machine if namespace is
-// empty, because then no other machine ticks the schedule. Otherwise they are a copy of the pauses
-// that the store has under that name.
-//
-// A database has pauses of one namespace only: a machine that joins a store does not bring its own
-// pauses with it, and a machine that leaves a store takes no pauses along.
-func (db *DB) Pauses(namespace string) Pauses { return Pauses{db, namespace} }
-
-// Plan begins a plan. It waits for other writers.
-func (db *DB) Plan(ctx context.Context) (*Plan, error) {
-	var plan *Plan
-	err := db.file.do(func(conn *sql.DB) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err == nil {
-			plan = &Plan{db: db, tx: transaction{tx: tx}, info: db.file.info}
-		}
-		return err
-	})
-	return plan, err
+// ForgetHooks removes the notes about the hooks of an incident.
+func (db *DB) ForgetHooks(ctx context.Context, incident string) error {
+	return execute(ctx, db, "DELETE FROM hook WHERE run = ?", incident)
 }
 
 // PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.
@@ -253,23 +273,3 @@ func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget
 	})
 	return result, err
 }
-
-// read runs op on the database as it is at one moment, if op asks one query.
-func (db *DB) read(_ context.Context, op func(querier) error) error {
-	return db.file.do(func(conn *sql.DB) error { return op(querierOf(db.file, conn)) })
-}
-
-// write runs op in a transaction of its own, or in one with other writes of this process (writes).
-// The transaction waits for other writers when it begins, so op never has to wait.
-func (db *DB) write(ctx context.Context, op func(querier) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return db.writes.do(db.file, op)
-}
-
-// Past returns what the rows of the database add up to.
-func (db *DB) Past() Past { return Past{db} }
-
-// Values returns the single values of the database.
-func (db *DB) Values() Values { return Values{db} }

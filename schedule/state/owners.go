@@ -22,14 +22,17 @@ import (
 )
 
 // Owners are the processes that are responsible for rows.
-type Owners struct{ db *DB }
+type Owners struct {
+	file  *file // of the database
+	store store
+}
 
 // New makes an owner, and locks its file.
 //
 // A process that finds the new file before it is locked may lock it and remove it
 // (Owners.RemoveStale). New then tries the next id.
 func (o Owners) New(kind OwnerKind) (*Owner, error) {
-	file := o.db.file
+	file := o.file
 	if file.access != memory {
 		if err := statedir.Check(file.dir); err != nil {
 			return nil, file.explain(err)
@@ -46,7 +49,7 @@ func (o Owners) New(kind OwnerKind) (*Owner, error) {
 // lockNew is New for a folder that is checked and ready.
 func (o Owners) lockNew(kind OwnerKind) (*Owner, error) {
 	id := time.Now().UnixMicro()
-	if o.db.file.access == memory {
+	if o.file.access == memory {
 		return &Owner{ID: id, Kind: kind}, nil
 	}
 	for range ownerTries {
@@ -61,7 +64,7 @@ func (o Owners) lockNew(kind OwnerKind) (*Owner, error) {
 		}
 		id++
 	}
-	return nil, fmt.Errorf("%s: no lock for this process can be had", o.db.file.locksDir())
+	return nil, fmt.Errorf("%s: no lock for this process can be had", o.file.locksDir())
 }
 
 // Inherited returns an owner that another process has made, and whose file (Files) this process has
@@ -81,7 +84,7 @@ func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, boo
 // Alive reports whether the owner lives. It returns true when nobody can tell, as when this process
 // can open no more files: nobody may take a row that may have an owner.
 func (o Owners) Alive(id int64) bool {
-	if o.db.file.access == memory {
+	if o.file.access == memory {
 		return true
 	}
 	file, err := statedir.OpenPlain(o.path(id), os.O_RDONLY)
@@ -104,7 +107,7 @@ func (o Owners) aliveOnce() func(id int64) bool {
 }
 
 func (o Owners) path(id int64) string {
-	return filepath.Join(o.db.file.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
+	return filepath.Join(o.file.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
 }
 
 // Enroll makes an owner that may have rows: it also writes down the owner.
@@ -113,7 +116,7 @@ func (o Owners) Enroll(ctx context.Context, kind OwnerKind) (*Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := owner.enroll(ctx, o.db); err != nil {
+	if err := owner.enroll(ctx, o.store); err != nil {
 		return nil, err
 	}
 	return owner, nil
@@ -124,7 +127,7 @@ func (o Owners) Enroll(ctx context.Context, kind OwnerKind) (*Owner, error) {
 // the same runs in the other folder. After another boot none of them lives, so then they are dead
 // owners of this folder.
 func (o Owners) elsewhere(ctx context.Context, q querier) (ids []int64, err error) {
-	if o.db.file.access == memory {
+	if o.file.access == memory {
 		return nil, nil
 	}
 	type owned struct{ id, device, inode int64 }
@@ -143,7 +146,7 @@ func (o Owners) elsewhere(ctx context.Context, q querier) (ids []int64, err erro
 // InCopy reports whether the owner is a process of another state folder, of which this one is a
 // copy.
 func (o Owners) InCopy(ctx context.Context, id int64) (bool, error) {
-	return ask(ctx, o.db, func(q querier) (bool, error) {
+	return ask(ctx, o.store, func(q querier) (bool, error) {
 		ids, err := o.elsewhere(ctx, q)
 		return slices.Contains(ids, id), err
 	})
@@ -151,7 +154,7 @@ func (o Owners) InCopy(ctx context.Context, id int64) (bool, error) {
 
 // Copied returns the rows of a copied folder that processes of the other folder look after.
 func (o Owners) Copied(ctx context.Context) ([]Row, error) {
-	return ask(ctx, o.db, func(q querier) (copied []Row, err error) {
+	return ask(ctx, o.store, func(q querier) (copied []Row, err error) {
 		ids, err := o.elsewhere(ctx, q)
 		for _, id := range ids {
 			rows, rowsErr := rowsOf(ctx, q, selectRows+"WHERE "+notEnded+" AND owner = ? ORDER BY id", id)
@@ -168,7 +171,7 @@ func (o Owners) SettleCopied(ctx context.Context) ([]Row, error) {
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	return rows, o.db.write(ctx, func(q querier) error {
+	return rows, o.store.write(ctx, func(q querier) error {
 		for _, r := range rows {
 			_, err := q.ExecContext(ctx, `UPDATE run SET phase = 'ended', owner = NULL, locked = 0, seat = '',
 					kind = iif(outcome IS NULL, ?2, kind), reason = iif(outcome IS NULL, ?3, reason),
@@ -188,19 +191,19 @@ func (o Owners) SettleCopied(ctx context.Context) ([]Row, error) {
 }
 
 // Owned returns what an enrolled owner may do with its rows.
-func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
+func (o Owners) Owned(owner *Owner) Owned { return Owned{o.store, owner.ID} }
 
 // RemoveStale forgets owners that are dead and have no rows, and removes their files. Once a day is
 // enough.
 func (o Owners) RemoveStale(ctx context.Context) error {
-	if o.db.file.access != writing {
+	if o.file.access != writing {
 		return nil
 	}
 	remaining, err := o.forgetDead(ctx)
 	if err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(o.db.file.locksDir())
+	entries, err := os.ReadDir(o.file.locksDir())
 	for _, entry := range entries {
 		text, ok := strings.CutPrefix(entry.Name(), ownerPrefix)
 		id, notANumber := strconv.ParseInt(text, 10, 64)
@@ -217,7 +220,7 @@ func (o Owners) RemoveStale(ctx context.Context) error {
 
 // forgetDead forgets owners that are dead and have no rows. It returns the owners that remain.
 func (o Owners) forgetDead(ctx context.Context) (remaining []int64, err error) {
-	err = o.db.write(ctx, func(q querier) error {
+	err = o.store.write(ctx, func(q querier) error {
 		all, err := column[int64](ctx, q, "SELECT id FROM owner")
 		for _, id := range all {
 			if err == nil && !o.Alive(id) {
@@ -235,8 +238,8 @@ func (o Owners) forgetDead(ctx context.Context) (remaining []int64, err error) {
 // A Self is this process as an owner of rows. The process becomes an owner when it first needs to
 // be one. Safe for concurrent use.
 type Self struct {
-	db   *DB
-	kind OwnerKind
+	owners Owners
+	kind   OwnerKind
 
 	mu    sync.Mutex
 	owner *Owner // nil before it is needed
@@ -247,13 +250,13 @@ func (s *Self) Owned(ctx context.Context) (Owned, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner == nil {
-		owner, err := s.db.Owners().Enroll(ctx, s.kind)
+		owner, err := s.owners.Enroll(ctx, s.kind)
 		if err != nil {
 			return Owned{}, err
 		}
 		s.owner = owner
 	}
-	return s.db.Owners().Owned(s.owner), nil
+	return s.owners.Owned(s.owner), nil
 }
 
 // resign undoes Plan.Become, for a plan that was not committed.
@@ -280,7 +283,7 @@ func (s *Self) Restore(ctx context.Context, r Row) error {
 	if err := s.owner.revive(); err != nil {
 		return err
 	}
-	return s.db.Owners().Owned(s.owner).Restore(ctx, r, s.owner)
+	return s.owners.Owned(s.owner).Restore(ctx, r, s.owner)
 }
 
 // Close ends the owner, if this process became one. Without rows the file of the owner goes, too.
@@ -294,7 +297,7 @@ func (s *Self) Close() {
 	}
 	var forgotten bool
 	ctx := context.Background()
-	err := s.db.write(ctx, func(q querier) (err error) {
+	err := s.owners.store.write(ctx, func(q querier) (err error) {
 		forgotten, err = forgetOwner(ctx, q, s.owner.ID)
 		return err
 	})

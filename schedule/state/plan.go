@@ -25,7 +25,7 @@ import (
 //	plan.Values().Cover(ctx, minute)
 //	plan.Commit()
 type Plan struct {
-	db   *DB
+	file *file // of the database
 	tx   transaction
 	info os.FileInfo
 	over bool
@@ -56,10 +56,10 @@ func (p *Plan) failed(err error) error {
 	p.over = true
 	_ = p.tx.tx.Rollback()
 	p.self.resign()
-	if p.db.file.access == writing && Damaged(err) {
-		err = errors.Join(err, p.db.file.replace(p.info, err))
+	if p.file.access == writing && Damaged(err) {
+		err = errors.Join(err, p.file.replace(p.info, err))
 	}
-	return p.db.file.explain(err)
+	return p.file.explain(err)
 }
 
 // read and write make a plan a store: both are a part of its transaction.
@@ -68,12 +68,15 @@ func (p *Plan) write(_ context.Context, op func(querier) error) error { return p
 
 // apply runs op in the plan's transaction. An error of the database ends the plan.
 func (p *Plan) apply(op func(querier) error) error {
-	err := p.tx.apply(p.db.file, op)
+	err := p.tx.apply(p.file, op)
 	if p.tx.err != nil || primary(err) != 0 {
 		return p.failed(err)
 	}
 	return err
 }
+
+// owners are the owners of rows as the plan sees them.
+func (p *Plan) owners() Owners { return Owners{p.file, p} }
 
 // Runs answers questions about rows as the plan sees them.
 func (p *Plan) Runs() Runs { return Runs{p} }
@@ -86,9 +89,9 @@ func (p *Plan) Become(ctx context.Context, self *Self) (Owned, error) {
 	self.mu.Lock()
 	defer self.mu.Unlock()
 	if self.owner == nil {
-		owner, err := p.db.Owners().lockNew(self.kind)
+		owner, err := p.owners().lockNew(self.kind)
 		if err != nil {
-			return Owned{}, p.db.file.explain(err)
+			return Owned{}, p.file.explain(err)
 		}
 		if err := owner.enroll(ctx, p); err != nil {
 			return Owned{}, err
@@ -133,7 +136,7 @@ func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, er
 		if err != nil {
 			return err
 		}
-		alive := p.db.Owners().aliveOnce()
+		alive := p.owners().aliveOnce()
 		for _, r := range planned {
 			if alive(r.Owner) {
 				live = append(live, r)
