@@ -4,91 +4,155 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
+	"strings"
+	"time"
 
 	"sched/schedule/outcome"
 )
 
-// This file moves rows between Go and the table run.
+// A column is a column of the table run, and the field of Row that it has.
+type column struct {
+	name   string
+	value  func(r *Row) any // what the database gets
+	target func(r *Row) any // where Scan puts what the database has
+}
 
-// columns are the columns of a row. The lists in values and scan have the same order and the same
-// lines.
-const columns = `id, task, mutex, pool, background, server,
-	slot, last_slot, slots, previous_slot, repeats,
-	scheduled, origin, test, no_chain, params,
-	cause, cause_task, cause_outcome,
-	phase, owner, locked, seat, stop,
-	waits_for, not_before, until,
-	waiting_since, waiting_boot, waited,
-	attempt, attempt_started, pid, boot, leased,
-	started, ended, outcome, kind, reason, exit_code,
-	user_cpu, system_cpu, peak_memory, output, limits, survivors,
-	notes, triggered, unpublished, unreported, definition`
+// columns are the columns of the table run. docs/internals/state.md says what each means.
+var columns = []column{
+	direct("id", func(r *Row) *string { return &r.ID }),
+	direct("task", func(r *Row) *string { return &r.Task }),
+	direct("mutex", func(r *Row) *string { return &r.Mutex }),
+	direct("pool", func(r *Row) *string { return &r.Pool }),
+	direct("background", func(r *Row) *bool { return &r.Background }),
+	direct("server", func(r *Row) *string { return &r.Server }),
+	{"slot", func(r *Row) any { return r.Slot.UnixMicro() }, func(r *Row) any { return asTime(&r.Slot) }},
+	moment("last_slot", func(r *Row) *time.Time { return &r.LastSlot }),
+	{"slots", func(r *Row) any { return max(r.Slots, 1) }, func(r *Row) any { return &r.Slots }},
+	moment("previous_slot", func(r *Row) *time.Time { return &r.PreviousSlot }),
+	moment("repeats", func(r *Row) *time.Time { return &r.Repeats }),
+	direct("scheduled", func(r *Row) *bool { return &r.Scheduled }),
+	direct("origin", func(r *Row) *string { return &r.Origin }),
+	direct("test", func(r *Row) *bool { return &r.Test }),
+	direct("no_chain", func(r *Row) *bool { return &r.NoChain }),
+	packed("params", func(r *Row) *map[string]string { return &r.Params }),
+	ofCause("cause", func(c *outcome.Cause) *string { return &c.Run }),
+	ofCause("cause_task", func(c *outcome.Cause) *string { return &c.Task }),
+	ofCause("cause_outcome", func(c *outcome.Cause) *outcome.Outcome { return &c.Outcome }),
+
+	direct("phase", func(r *Row) *Phase { return &r.Phase }),
+	nullable("owner", func(r *Row) *int64 { return &r.Owner }),
+	direct("locked", func(r *Row) *bool { return &r.Locked }),
+	direct("seat", func(r *Row) *string { return &r.Seat }),
+	packed("stop", func(r *Row) **Stop { return &r.Stop }),
+	direct("waits_for", func(r *Row) *WaitsFor { return &r.Wait.For }),
+	moment("not_before", func(r *Row) *time.Time { return &r.Wait.NotBefore }),
+	moment("until", func(r *Row) *time.Time { return &r.Wait.Until }),
+	moment("waiting_since", func(r *Row) *time.Time { return &r.Wait.Since }),
+	{"waiting_boot", func(r *Row) any { return orNull(r.Wait.AfterBoot.Microseconds()) },
+		func(r *Row) any { return asDuration(&r.Wait.AfterBoot) }},
+	span("waited", func(r *Row) *time.Duration { return &r.Wait.Waited }),
+
+	direct("attempt", func(r *Row) *int { return &r.Attempt.Number }),
+	moment("attempt_started", func(r *Row) *time.Time { return &r.Attempt.At }),
+	nullable("pid", func(r *Row) *int { return &r.Attempt.PID }),
+	direct("boot", func(r *Row) *string { return &r.Attempt.Boot }),
+	moment("leased", func(r *Row) *time.Time { return &r.Attempt.Leased }),
+
+	moment("started", func(r *Row) *time.Time { return &r.Started }),
+	moment("ended", func(r *Row) *time.Time { return &r.Ended }),
+	nullable("outcome", func(r *Row) *outcome.Outcome { return &r.Outcome }),
+	direct("kind", func(r *Row) *outcome.Kind { return &r.Kind }),
+	direct("reason", func(r *Row) *string { return &r.Reason }),
+	direct("exit_code", func(r *Row) **int { return &r.ExitCode }),
+	span("user_cpu", func(r *Row) *time.Duration { return &r.UserCPU }),
+	span("system_cpu", func(r *Row) *time.Duration { return &r.SystemCPU }),
+	direct("peak_memory", func(r *Row) *int64 { return &r.PeakMemory }),
+	direct("output", func(r *Row) *string { return &r.Output }), // relative, in the database
+	direct("limits", func(r *Row) *string { return &r.Limits }),
+	direct("survivors", func(r *Row) *string { return &r.Survivors }),
+	packed("notes", func(r *Row) *[]string { return &r.Notes }),
+	packed("triggered", func(r *Row) *[]outcome.Triggered { return &r.Triggered }),
+	direct("unpublished", func(r *Row) *bool { return &r.Unpublished }),
+	direct("unreported", func(r *Row) *bool { return &r.Unreported }),
+	nullable("definition", func(r *Row) *int64 { return &r.DefinitionID }),
+}
+
+// direct is a column that the driver reads and writes as it is.
+func direct[T any](name string, field func(*Row) *T) column {
+	return column{name, func(r *Row) any { return *field(r) }, func(r *Row) any { return field(r) }}
+}
+
+// nullable is a column that is NULL for the zero value.
+func nullable[T comparable](name string, field func(*Row) *T) column {
+	return column{name, func(r *Row) any { return orNull(*field(r)) }, func(r *Row) any { return orZero(field(r)) }}
+}
+
+// moment is a column of microseconds since 1970; NULL for the zero time.
+func moment(name string, field func(*Row) *time.Time) column {
+	return column{name, func(r *Row) any { return packTime(*field(r)) }, func(r *Row) any { return asTime(field(r)) }}
+}
+
+// span is a column of microseconds.
+func span(name string, field func(*Row) *time.Duration) column {
+	return column{name, func(r *Row) any { return field(r).Microseconds() }, func(r *Row) any { return asDuration(field(r)) }}
+}
+
+// packed is a column of JSON; NULL for a value that is nil or empty.
+func packed[T any](name string, field func(*Row) *T) column {
+	return column{name, func(r *Row) any { return packJSON(*field(r)) }, func(r *Row) any { return asJSON(field(r)) }}
+}
+
+// ofCause is a column of the cause of a run; NULL for a run without a cause.
+func ofCause[T ~string](name string, field func(*outcome.Cause) *T) column {
+	return column{name, func(r *Row) any {
+		if r.Cause == nil {
+			return nil
+		}
+		return orNull(*field(r.Cause))
+	}, func(r *Row) any {
+		return target(func(value any) error {
+			var text sql.NullString
+			err := text.Scan(value)
+			if text.Valid && r.Cause == nil {
+				r.Cause = &outcome.Cause{}
+			}
+			if text.Valid {
+				*field(r.Cause) = T(text.String)
+			}
+			return err
+		})
+	}}
+}
+
+// columnNames returns the names of the columns, each behind a prefix such as "run.".
+func columnNames(prefix string) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = prefix + c.name
+	}
+	return strings.Join(names, ", ")
+}
 
 // selectRows begins a query for rows. Conditions follow.
-const selectRows = "SELECT " + columns + " FROM run "
+var selectRows = "SELECT " + columnNames("") + " FROM run "
 
-// values returns the values of columns.
-func (r Row) values(q querier) ([]any, error) {
-	cause := outcome.Cause{}
-	if r.Cause != nil {
-		cause = *r.Cause
-	}
-	params, paramsErr := packJSON(r.Params)
-	stop, stopErr := packJSON(r.Stop)
-	notes, notesErr := packJSON(r.Notes)
-	triggered, triggeredErr := packJSON(r.Triggered)
-	if err := errors.Join(paramsErr, stopErr, notesErr, triggeredErr); err != nil {
-		return nil, err
-	}
-	wait, waited, attempt := r.Wait, r.Wait.Waited.Microseconds(), r.Attempt
-	return []any{
-		r.ID, r.Task, r.Mutex, r.Pool, r.Background, r.Server,
-		r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), packTime(r.PreviousSlot), packTime(r.Repeats),
-		r.Scheduled, r.Origin, r.Test, r.NoChain, params,
-		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)),
-		string(r.Phase), orNull(r.Owner), r.Locked, r.Seat, stop,
-		string(wait.For), packTime(wait.NotBefore), packTime(wait.Until),
-		packTime(wait.Since), orNull(wait.AfterBoot.Microseconds()), waited,
-		attempt.Number, packTime(attempt.At), orNull(attempt.PID), attempt.Boot, packTime(attempt.Leased),
-		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, q.relative(r.Output), r.Limits, r.Survivors,
-		notes, triggered, r.Unpublished, r.Unreported, orNull(r.DefinitionID),
-	}, nil
-}
-
-// scan reads the columns of one row.
-func scan(rows *sql.Rows) (r Row, err error) {
-	var cause outcome.Cause
-	wait := &r.Wait
-	err = rows.Scan(
-		&r.ID, &r.Task, &r.Mutex, &r.Pool, &r.Background, &r.Server,
-		asTime(&r.Slot), asTime(&r.LastSlot), &r.Slots, asTime(&r.PreviousSlot), asTime(&r.Repeats),
-		&r.Scheduled, &r.Origin, &r.Test, &r.NoChain, asJSON(&r.Params),
-		orZero(&cause.Run), orZero(&cause.Task), orZero(&cause.Outcome),
-		&r.Phase, orZero(&r.Owner), &r.Locked, &r.Seat, asJSON(&r.Stop),
-		&wait.For, asTime(&wait.NotBefore), asTime(&wait.Until),
-		asTime(&wait.Since), asDuration(&wait.AfterBoot), asDuration(&wait.Waited),
-		&r.Attempt.Number, asTime(&r.Attempt.At), orZero(&r.Attempt.PID), &r.Attempt.Boot, asTime(&r.Attempt.Leased),
-		asTime(&r.Started), asTime(&r.Ended), orZero(&r.Outcome), &r.Kind, &r.Reason, &r.ExitCode,
-		asDuration(&r.UserCPU), asDuration(&r.SystemCPU), &r.PeakMemory, &r.Output, &r.Limits, &r.Survivors,
-		asJSON(&r.Notes), asJSON(&r.Triggered), &r.Unpublished, &r.Unreported, orZero(&r.DefinitionID),
-	)
-	if cause.Run != "" {
-		r.Cause = &cause
-	}
-	// A before-hook that failed the run left its note when the reason was not yet written.
-	r.Notes = slices.DeleteFunc(r.Notes, func(note string) bool { return note == r.Reason })
-	return r, err
-}
-
-// rowsOf asks a query for rows.
+// rowsOf asks a query for rows: the columns of the table in their order.
 func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
-	all, err = listed(ctx, q, scan, query, args...)
-	for i := range all {
-		all[i].Output = q.absolute(all[i].Output)
+	var r Row
+	targets := make([]any, len(columns))
+	for i, c := range columns {
+		targets[i] = c.target(&r)
 	}
+	err = each(ctx, q, func(rows *sql.Rows) error {
+		r = Row{}
+		err := rows.Scan(targets...)
+		// A before-hook that failed the run left its note when the reason was not yet written.
+		r.Notes = slices.DeleteFunc(r.Notes, func(note string) bool { return note == r.Reason })
+		r.Output = q.absolute(r.Output)
+		all = append(all, r)
+		return err
+	}, query, args...)
 	return all, err
 }
 

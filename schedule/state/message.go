@@ -175,7 +175,7 @@ const mayBeSent = `NOT (replaces = 1 AND EXISTS
 
 // freeDead frees the messages whose owners were killed.
 func (m Messages) freeDead(ctx context.Context, q querier) error {
-	owners, err := column[int64](ctx, q, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
+	owners, err := only[int64](ctx, q, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
 	if err != nil {
 		return err
 	}
@@ -273,15 +273,11 @@ func (m Messages) Delivered(ctx context.Context, o *Owner, id string, at time.Ti
 
 // Failed says how an attempt of o ended, and when the next one comes.
 func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, next time.Time) error {
-	addresses, err := packJSON(a.Addresses)
-	if err != nil {
-		return err
-	}
 	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6,
 			error = ?7, reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due')
 		WHERE id = ?1 AND owner = ?2`,
 		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.LastTry), packTime(a.FailingSince),
-		a.Error, a.Reported, addresses, a.Refused)
+		a.Error, a.Reported, packJSON(a.Addresses), a.Refused)
 }
 
 // Drop removes a message that o has, and that nobody will deliver.

@@ -213,17 +213,13 @@ func (r Result) settled(q querier) named {
 // End ends a run that has nothing left to do: a run that is finishing, or a run that ran, was
 // skipped, missed or lost and has no hooks to fire.
 func (o Owned) End(ctx context.Context, run string, e End) error {
-	triggered, err := packJSON(e.Triggered)
-	if err != nil {
-		return err
-	}
 	return o.store.write(ctx, func(q querier) error {
 		shared, err := beginSharing(ctx, q, e.Share)
 		if err != nil {
 			return err
 		}
 		values := e.settled(q)
-		values["triggered"] = triggered
+		values["triggered"] = packJSON(e.Triggered)
 		values["unpublished"] = shared && Row{Result: e.Result}.Ran()
 		values["unreported"] = e.Unreported
 		err = o.change(ctx, q, run, `UPDATE run SET phase = 'ended', owner = NULL, seat = '', locked = 0,

@@ -111,7 +111,7 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 	to := (until.UnixMicro() + hour - 1) / hour * hour
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
-		lines, err := column[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
+		lines, err := only[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
 				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000,
 					sum(DISTINCT 1 << (slot / 60000000 % 60)),
 					count(*),
@@ -228,7 +228,7 @@ func (p Past) Summaries(ctx context.Context, task string, since, until time.Time
 		clear(sums)
 		tasks := []string{task}
 		if task == "" {
-			tasks, err = column[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL")
+			tasks, err = only[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL")
 			if err != nil {
 				return err
 			}

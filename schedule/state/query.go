@@ -164,8 +164,8 @@ func listed[T any](
 	return all, err
 }
 
-// column returns the only column of a query.
-func column[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
+// only returns the only column of a query.
+func only[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
 	return listed(ctx, q, func(rows *sql.Rows) (value T, err error) {
 		err = rows.Scan(&value)
 		return value, err

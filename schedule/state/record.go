@@ -230,8 +230,8 @@ func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err 
 }
 
 // insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
-var insertRow = "INSERT INTO run (" + columns + ") VALUES (" +
-	strings.Repeat("?, ", strings.Count(columns, ",")) + "?) ON CONFLICT DO NOTHING"
+var insertRow = "INSERT INTO run (" + columnNames("") + ") VALUES (" +
+	strings.Repeat("?, ", len(columns)-1) + "?) ON CONFLICT DO NOTHING"
 
 // insert adds rows, and returns the rows that were added. If a row of several slots stands for a
 // slot of the schedule, the slot has a row and is not added.
@@ -279,9 +279,10 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 	if r.DefinitionID, err = define(i.ctx, i.q, i.knownBody, r.Snapshot); err != nil {
 		return false, err
 	}
-	values, err := r.values(i.q)
-	if err != nil {
-		return false, err
+	r.Output = i.q.relative(r.Output)
+	values := make([]any, len(columns))
+	for n, c := range columns {
+		values[n] = c.value(&r)
 	}
 	did, err := i.row.ExecContext(i.ctx, values...)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -42,7 +41,7 @@ func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, 
 // Unknown returns the runs, of those given by their whole ids, that have no ended row.
 func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
 	return ask(ctx, r.store, func(q querier) ([]string, error) {
-		return column[string](ctx, q, `SELECT value FROM json_each(?)
+		return only[string](ctx, q, `SELECT value FROM json_each(?)
 			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, jsonTexts(runs))
 	})
 }
@@ -109,7 +108,7 @@ func (r Runs) Row(ctx context.Context, id string) (Row, error) {
 // Last returns the newest row of each task that says how its command went. A task without such a
 // row is not in the map. Prune keeps these rows.
 func (r Runs) Last(ctx context.Context, tasks []string) (map[string]Row, error) {
-	rows, err := askRows(ctx, r.store, `SELECT `+columnsOf("run")+`
+	rows, err := askRows(ctx, r.store, `SELECT `+columnNames("run.")+`
 		FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
 			(SELECT r.rowid FROM run AS r
 			WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
@@ -343,12 +342,6 @@ func (r Runs) Note(ctx context.Context, notes map[string][]string) error {
 // longestWaitingFirst orders rows that wait: by Wait.Since if it is set, else by when the row is
 // due.
 const longestWaitingFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
-
-// columnsOf names the table in each of the columns.
-func columnsOf(table string) string {
-	names := strings.Fields(strings.ReplaceAll(columns, ",", " "))
-	return table + "." + strings.Join(names, ", "+table+".")
-}
 
 func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
 	rows, err := askRows(ctx, s,

@@ -23,14 +23,14 @@ func orNull[T comparable](value T) any {
 	return value
 }
 
-// packJSON returns the JSON of a value, and NULL for a value that is nil or empty.
-func packJSON(value any) (any, error) {
-	text, err := json.Marshal(value)
+// packJSON returns the JSON of a value that can be JSON, and NULL for a value that is nil or empty.
+func packJSON(value any) any {
+	text, _ := json.Marshal(value)
 	switch string(text) {
 	case "null", "[]", "{}":
-		return nil, err
+		return nil
 	}
-	return string(text), err
+	return string(text)
 }
 
 // A target says where sql.Rows.Scan puts a column whose Go type is not its type in SQL.
