@@ -31,7 +31,9 @@ type source struct {
 var (
 	rows    = regexp.MustCompile(`(?i)\b(UPDATE run|INTO run|DELETE FROM run|INTO hook|UPDATE hook|FROM hook|FROM owner|INTO owner|phase = '(ready|planned)')`)
 	redsync = source{files: "go.mod", texts: regexp.MustCompile(`go-redsync/redsync/v4`)}
-	inState = source{files: "schedule/state/*.go", texts: rows}
+	inState = source{files: "schedule/state/*.go", texts: rows,
+		functions: []string{"Take", "TakeIntoPlan", "putBack", "HandOver", "GiveBack", "WaitFor", "Acquire", "Hold", "Start",
+			"Fork", "AwaitRetry", "Defer", "Settle", "End", "Step.after", "Step.apply", "Step.update"}}
 	onRedis = source{files: "mutex/redis/*.go",
 		functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "redsyncMutex",
 			"call.SetNX", "call.Eval", "Store.Close", "lease.Renew", "lease.wasBroken", "lease.extend"},

@@ -64,7 +64,7 @@ func (s *supervision) await(p *process.Process, n int, age time.Duration) {
 	}
 	s.result.Outcome, s.result.Reason = s.waitForEnd(p, age)
 	if s.result.Outcome != "" {
-		s.row.recordEnding(endingKind(s.result.Outcome), s.result.Reason)
+		s.row.apply(state.StopCommand(endingKind(s.result.Outcome), s.result.Reason))
 	}
 }
 
@@ -134,7 +134,7 @@ func (s *supervision) start(n int) *process.Process {
 	}
 	// The command runs already: what is written from here on does not delay it
 	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
-	s.row.recordPID(p.PID)
+	s.row.apply(state.Fork(p.PID))
 	s.describeLock(p.PID)
 	return p
 }
@@ -146,7 +146,7 @@ func (s *supervision) start(n int) *process.Process {
 func (s *supervision) announce(n int) bool {
 	s.result.Attempt.Number = n
 	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID(), Leased: s.lease.began()}
-	err := s.row.recordStart(attempt)
+	err := s.row.apply(state.Start(attempt))
 	if s.row.isTaken(err) { // the result of this process is written nowhere
 		setStopped(&s.result, "before attempt %d: %v", n, err)
 		return false

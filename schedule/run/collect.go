@@ -74,17 +74,13 @@ func (c Caller) take(row state.Row) (*orphan, error) {
 	}
 	own, err := c.Self.Owned(ctx)
 	if err == nil {
-		err = own.Take(ctx, row)
+		err = own.Apply(ctx, state.Take(), &row)
 	}
 	if isStale(err) || errors.Is(err, state.ErrGone) {
 		return nil, &AliveError{row.ID}
 	}
 	if err != nil {
 		return nil, err
-	}
-	row.Owner = own.ID
-	if row.Phase == state.Waiting {
-		row.Phase = state.Ready
 	}
 	r, err := c.restoreOrLose(own, row)
 	if err != nil {
@@ -99,7 +95,7 @@ func (c Caller) restoreOrLose(own state.Owned, row state.Row) (*Run, error) {
 	r, err := c.restore(own, row)
 	if err != nil {
 		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
-		return nil, errors.Join(err, own.End(context.Background(), row.ID, state.End{Result: lost}))
+		return nil, errors.Join(err, own.Apply(context.Background(), state.End(state.Ending{Result: lost}), &row))
 	}
 	return r, nil
 }

@@ -27,7 +27,7 @@ func (s *supervision) deferRetry(wait time.Duration) bool {
 		return false
 	}
 	notes := slices.Concat(s.result.Notes, s.lease.Noted())
-	return s.row.deferTo(clock.Now().Add(wait), s.result.Result, notes) == nil
+	return s.row.apply(state.Defer(s.result.Result, clock.Now().Add(wait), notes)) == nil
 }
 
 // leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex
@@ -70,7 +70,7 @@ func (r *Run) deferNext() bool {
 	}
 	soFar := r.row.soFar()
 	soFar.Reason = r.row.Reason
-	return r.row.deferTo(r.row.Wait.NotBefore, soFar.Result, soFar.Notes) == nil
+	return r.row.apply(state.Defer(soFar.Result, r.row.Wait.NotBefore, soFar.Notes)) == nil
 }
 
 // deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
@@ -83,7 +83,7 @@ func (r *Run) deferAfterLost(result state.Row) bool {
 	}
 	result.Attempt.Number = attempt
 	notes := append(slices.Clip(result.Notes), fmt.Sprintf("attempt %d was lost: %s", attempt, result.Reason))
-	return r.row.deferTo(clock.Now().Truncate(time.Minute), result.Result, notes) == nil
+	return r.row.apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
 }
 
 // resultWithoutRetry returns the result of a run whose next attempt will not start. It is the
@@ -175,7 +175,7 @@ func (r *Run) Leave() {
 		r.Close()
 		return
 	}
-	r.row.waitForTick(r.row.Wait)
+	r.row.apply(state.GiveBack(r.row.Wait, r.row.Reason))
 	r.leaveDeferred()
 }
 
@@ -201,7 +201,7 @@ func (o *orphan) reacquire() (reason string) {
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)
-	if err := r.row.recordHeld(held); err != nil {
+	if err := r.row.apply(state.Hold(held.Mutex, held.Seat)); err != nil {
 		held.Lock.Release(context.Background())
 		return fmt.Sprintf("what it holds cannot be written down: %v", err)
 	}
@@ -224,5 +224,5 @@ func (o *orphan) postpone(reason string) {
 		return
 	}
 	wait.For = state.ForMutex
-	r.row.waitForTick(wait)
+	r.row.apply(state.GiveBack(wait, r.row.Reason))
 }

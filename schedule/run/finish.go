@@ -91,7 +91,8 @@ const resultPatience = 10 * time.Second
 
 // recordResult writes down the result of the run, before its hooks fire.
 func (r *Run) recordResult(result state.Row) error {
-	err := r.row.recordResult(r.Terminate, result.Result, result.Notes)
+	tries := persistence{ending: r.Terminate, patience: resultPatience}
+	err := r.row.persist(tries, state.Settle(result.Result, result.Notes))
 	r.resultUnrecorded = err != nil
 	return err
 }
@@ -163,14 +164,18 @@ func (f *finisher) end() {
 	result := f.result
 	skippedLate := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
 	endedBadly := r.row.Background && (result.Outcome.Failure() || skippedLate)
-	end := state.End{
+	end := state.End(state.Ending{
 		Result:     result.Result,
 		Notes:      result.Notes,
 		Triggered:  result.Triggered,
 		Share:      r.Store != nil,
 		Unreported: endedBadly || result.Outcome == outcome.Lost,
+	})
+	tries := persistence{ending: r.Terminate}
+	if !r.row.Background { // the tick has other tasks to run, and tries again when they have ended
+		tries.patience = resultPatience
 	}
-	err := r.row.recordEnd(r.Terminate, end)
+	err := r.row.persist(tries, end)
 	if err != nil && !isStale(err) { // else another process has ended it
 		r.unrecordedEnd = &end
 		r.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
@@ -185,7 +190,7 @@ func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
 
 // RecordEndAgain tries once more to record the end of the run.
 func (r *Run) RecordEndAgain() error {
-	return r.row.write(func(ctx context.Context) error { return r.row.own.End(ctx, r.row.ID, *r.unrecordedEnd) }, nil)
+	return r.row.apply(*r.unrecordedEnd)
 }
 
 // hasOutput reports whether anything was printed into the output of the run.

@@ -112,15 +112,16 @@ func startFinish(program string, runs []*Run) error {
 		return err
 	}
 	defer owner.Close()
-	var ids, arguments []string
+	var rows []*state.Row
+	var arguments []string
 	var locks []*os.File
 	for _, r := range runs {
-		ids = append(ids, r.row.ID)
+		rows = append(rows, &r.row.Row)
 		arguments = append(arguments, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
 		padded := append(inherited(r.lock), null, null)
 		locks = append(locks, padded[:descriptorsEach]...)
 	}
-	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
+	if err := first.row.own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
 		return err
 	}
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
@@ -135,7 +136,7 @@ func startFinish(program string, runs []*Run) error {
 		Attr:    &unix.SysProcAttr{Setpgid: true},
 	}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, first.DB.Owners().Owned(owner).HandOver(ctx, first.row.own.ID, ids...))
+		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.row.own.ID), rows...))
 	}
 	for _, r := range runs {
 		r.Close()

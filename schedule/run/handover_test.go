@@ -49,7 +49,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	if err := r.row.handOver(witness.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := its.Start(ctx, record.ID, state.Attempt{Number: 1, At: time.Now()}); err != nil {
+	if err := its.Apply(ctx, state.Start(state.Attempt{Number: 1, At: time.Now()}), &record); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.row.takeBack(); err == nil {

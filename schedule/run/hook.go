@@ -163,20 +163,20 @@ func (m hookMarks) begin(name string) bool {
 	err := m.row.write(func(ctx context.Context) (err error) {
 		fire, err = m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now())
 		return err
-	}, nil)
+	})
 	return fire || err != nil && !m.row.isTaken(err)
 }
 
 // markForked notes the process of a hook.
 func (m hookMarks) markForked(name string, pid int) {
-	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) }, nil)
+	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) })
 }
 
 // markEnded notes that a hook has ended, with a note on how it failed; "" if it succeeded.
 func (m hookMarks) markEnded(name, note string) {
 	m.row.write(func(ctx context.Context) error {
 		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
-	}, nil)
+	})
 }
 
 // markMade notes that a notification or a request of a hook was made.
@@ -186,7 +186,7 @@ func (m hookMarks) markMade(name string) {
 			return err
 		}
 		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), "")
-	}, nil)
+	})
 }
 
 // hasEnded reports whether a hook has ended, or was made (markMade).

@@ -77,7 +77,7 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
 		Unknown: r.adopted && r.row.Phase == state.Ready,
 	}
 	if terms.Stop {
-		terms.Renewed = r.row.recordRenewal
+		terms.Renewed = func(began time.Time) { r.row.apply(state.Renew(began)) }
 	}
 	if terms.Stop && terms.Adopted {
 		terms.Began, terms.Unknown = r.row.Attempt.Leased, false

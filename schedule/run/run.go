@@ -74,9 +74,9 @@ type Run struct {
 	sharesProcess bool              // it is finished in a process that may finish others, too (FinishInherited)
 	unreaped      unreapedProcesses // children of this process
 
-	startsUnrecorded int        // attempts that were started although that could not be written down
-	resultUnrecorded bool       // the result could not be written down before the hooks
-	unrecordedEnd    *state.End // the end could not be written down; else nil
+	startsUnrecorded int         // attempts that were started although that could not be written down
+	resultUnrecorded bool        // the result could not be written down before the hooks
+	unrecordedEnd    *state.Step // the end could not be written down; else nil
 }
 
 // newRun returns a run without its row, its lock and its output.

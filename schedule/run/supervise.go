@@ -132,7 +132,7 @@ func (s *supervision) attempts() (deferred bool) {
 		if s.deferRetry(wait) {
 			return true
 		}
-		s.row.recordRetry(wait, s.result.Result)
+		s.row.apply(state.AwaitRetry(s.result.Result, clock.Now().Add(wait)))
 		s.run.unreaped.reap()
 		if !s.waitUnlessStopped(wait) {
 			setStopped(&s.result, "before attempt %d", n+1)
@@ -179,7 +179,7 @@ func (s *supervision) goOn() (attempt int) {
 		return s.row.Attempt.Number
 	}
 	if s.row.Attempt.PID == 0 {
-		s.row.recordPID(left.process.PID)
+		s.row.apply(state.Fork(left.process.PID))
 	}
 	return left.attempt
 }

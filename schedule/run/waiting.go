@@ -184,7 +184,7 @@ func (w *waiter) enqueue(names ...string) error {
 	}
 	row := &w.run.row
 	if waitsFor != row.Wait.For {
-		if err := row.recordWaitsFor(waitsFor); err != nil {
+		if err := row.apply(state.WaitFor(waitsFor)); err != nil {
 			return err
 		}
 		w.queuedAt = time.Now()
@@ -222,7 +222,7 @@ func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.run.row.recordAcquired(held, w.waited())
+		err = w.run.row.apply(state.Acquire(held.Mutex, held.Seat, w.waited()))
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))

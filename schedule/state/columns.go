@@ -95,7 +95,8 @@ func moment(name string, field func(*Row) *time.Time) column {
 
 // span is a column of microseconds.
 func span(name string, field func(*Row) *time.Duration) column {
-	return column{name, func(r *Row) any { return field(r).Microseconds() }, func(r *Row) any { return asDuration(field(r)) }}
+	return column{name, func(r *Row) any { return field(r).Microseconds() },
+		func(r *Row) any { return asDuration(field(r)) }}
 }
 
 // packed is a column of JSON; NULL for a value that is nil or empty.
@@ -124,6 +125,15 @@ func ofCause[T ~string](name string, field func(*outcome.Cause) *T) column {
 		})
 	}}
 }
+
+// columnOf has the columns by their names.
+var columnOf = func() map[string]column {
+	all := map[string]column{}
+	for _, c := range columns {
+		all[c.name] = c
+	}
+	return all
+}()
 
 // columnNames returns the names of the columns, each behind a prefix such as "run.".
 func columnNames(prefix string) string {

@@ -30,3 +30,9 @@ func hooksOf(ctx context.Context, q querier, run string) ([]Hook, error) {
 
 // nobody is the owner of hooks that belong to no run.
 const nobody = 0
+
+// forgetHooks removes the hooks of a run, or of an incident.
+func forgetHooks(ctx context.Context, q querier, run string) error {
+	_, err := q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", run)
+	return err
+}

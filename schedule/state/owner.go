@@ -117,8 +117,6 @@ var thisBoot = sync.OnceValue(func() string {
 	return clock.BootID()
 })
 
-const copiedReason = "this state folder is a copy, and the run belongs to the folder that was copied"
-
 // forgetOwner forgets an owner, and returns false for an owner that has rows.
 func forgetOwner(ctx context.Context, q querier, id int64) (forgotten bool, err error) {
 	n, err := changed(ctx, q, `DELETE FROM owner WHERE id = ?1

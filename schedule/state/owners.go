@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/statedir"
 	"slices"
 	"strconv"
@@ -154,40 +153,34 @@ func (o Owners) InCopy(ctx context.Context, id int64) (bool, error) {
 
 // Copied returns the rows of a copied folder that processes of the other folder look after.
 func (o Owners) Copied(ctx context.Context) ([]Row, error) {
-	return ask(ctx, o.store, func(q querier) (copied []Row, err error) {
-		ids, err := o.elsewhere(ctx, q)
-		for _, id := range ids {
-			rows, rowsErr := rowsOf(ctx, q, selectRows+"WHERE "+notEnded+" AND owner = ? ORDER BY id", id)
-			copied, err = append(copied, rows...), errors.Join(err, rowsErr)
-		}
-		return copied, err
-	})
+	return ask(ctx, o.store, func(q querier) ([]Row, error) { return o.copied(ctx, q) })
+}
+
+func (o Owners) copied(ctx context.Context, q querier) (copied []Row, err error) {
+	ids, err := o.elsewhere(ctx, q)
+	for _, id := range ids {
+		rows, rowsErr := rowsOf(ctx, q, selectRows+"WHERE "+notEnded+" AND owner = ? ORDER BY id", id)
+		copied, err = append(copied, rows...), errors.Join(err, rowsErr)
+	}
+	return copied, err
 }
 
 // SettleCopied ends the rows of Copied, and returns them as they were. It leaves their processes,
 // hooks and locks alone.
-func (o Owners) SettleCopied(ctx context.Context) ([]Row, error) {
-	rows, err := o.Copied(ctx)
-	if err != nil || len(rows) == 0 {
+func (o Owners) SettleCopied(ctx context.Context) (copied []Row, err error) {
+	if copied, err = o.Copied(ctx); err != nil || len(copied) == 0 {
 		return nil, err
 	}
-	return rows, o.store.write(ctx, func(q querier) error {
-		for _, r := range rows {
-			_, err := q.ExecContext(ctx, `UPDATE run SET phase = 'ended', owner = NULL, locked = 0, seat = '',
-					kind = iif(outcome IS NULL, ?2, kind), reason = iif(outcome IS NULL, ?3, reason),
-					ended = coalesce(ended, ?4), not_before = NULL, until = NULL, waits_for = '', waiting_since = NULL,
-					outcome = coalesce(outcome, iif(phase = 'planned', 'missed', 'lost'))
-				WHERE id = ?1 AND owner = ?5 AND `+notEnded,
-				r.ID, string(outcome.Copied), copiedReason, clock.Now().UnixMicro(), r.Owner)
+	err = o.store.write(ctx, func(q querier) (err error) {
+		copied, err = o.copied(ctx, q)
+		for _, r := range copied {
 			if err == nil {
-				_, err = q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", r.ID)
-			}
-			if err != nil {
-				return err
+				_, err = endCopied(clock.Now()).apply(ctx, q, r.Owner, r)
 			}
 		}
-		return nil
+		return err
 	})
+	return copied, err
 }
 
 // Owned returns what an enrolled owner may do with its rows.

@@ -112,13 +112,6 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 	return added, err
 }
 
-// Take plans a waiting slot for the owner. The row still notes what it waited for, in case the
-// owner dies before it comes to the slot.
-func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
-	return Owned{p, owner.ID}.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner
-		WHERE id = :run AND phase = 'waiting'`, nil)
-}
-
 // Reclaim takes the slots that dead ticks have planned out of the plan, because none of them was
 // begun. The minute that is planned now ends at end.
 //
@@ -146,11 +139,12 @@ func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, er
 			if r.Scheduled && r.Wait.For == ForNothing && !r.Slot.Before(end) {
 				continue
 			}
-			back := "DELETE FROM run WHERE id = ? AND phase = 'planned'"
 			if r.Wait.For != ForNothing {
-				back = "UPDATE run SET phase = 'waiting', owner = NULL WHERE id = ? AND phase = 'planned'"
+				_, err = putBack().apply(ctx, q, r.Owner, r)
+			} else {
+				_, err = q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase = 'planned'", r.ID)
 			}
-			if _, err := q.ExecContext(ctx, back, r.ID); err != nil {
+			if err != nil {
 				return err
 			}
 		}

@@ -269,7 +269,7 @@ func (l *Ledger) addRows(ctx context.Context, slots []schedule.Slot) error {
 	var rows []state.Row
 	for _, slot := range slots {
 		if waiting, ok := l.waiting[keyOf(slot)]; ok {
-			if err := l.plan.Take(ctx, own, waiting.ID); err != nil {
+			if err := own.Apply(ctx, state.TakeIntoPlan(), &waiting); err != nil {
 				return err
 			}
 			continue

@@ -227,7 +227,7 @@ func (p *process) collectLost() {
 		}
 		for _, row := range lost {
 			own := p.own()
-			if own.Take(context.Background(), row) == nil {
+			if own.Apply(context.Background(), state.Take(), &row) == nil {
 				p.end(row.ID, outcome.Lost, "")
 			}
 		}
@@ -244,7 +244,7 @@ func (p *process) own() state.Owned {
 
 func (p *process) end(run string, became outcome.Outcome, reason string) {
 	result := state.Result{Outcome: became, Reason: reason, Ended: p.now()}
-	if err := p.own().End(context.Background(), run, state.End{Result: result}); err != nil {
+	if err := p.own().Apply(context.Background(), state.End(state.Ending{Result: result}), &state.Row{ID: run}); err != nil {
 		p.world.fail("run %s cannot end: %v", run, err)
 	}
 }
@@ -365,7 +365,7 @@ func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock
 		return
 	}
 	p.as(func() {
-		err := p.own().Start(context.Background(), record.ID, state.Attempt{Number: 1, At: p.now()})
+		err := p.own().Apply(context.Background(), state.Start(state.Attempt{Number: 1, At: p.now()}), &record)
 		if err != nil {
 			p.world.fail("a run cannot start: %v", err)
 		}
