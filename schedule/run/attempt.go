@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // attempt runs the command once, and adds the outcome and what the command used to the result.
@@ -269,26 +267,111 @@ func (s *supervision) failUnstartable(code int, why string) {
 	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
 }
 
-// judge sets the outcome of a command that ended by itself with the exit code.
-func judge(result *state.Row, task *schedule.Task, code int) {
-	switch {
-	case slices.Contains(task.SuccessCodes, code):
-		result.Outcome = outcome.Succeeded
-	case slices.Contains(task.WarnCodes, code):
-		result.Outcome, result.Kind = outcome.Succeeded, outcome.Warning
-		result.Reason = fmt.Sprintf("exit code %d", code)
-	default:
-		result.Outcome, result.Reason = outcome.Failed, process.ExitText(code)
-		if result.Output != "" && statedir.IsFull(filepath.Dir(result.Output)) {
-			result.Reason += "; the disk of its output is full" // a command fails that cannot print
-		}
-	}
+// A supervision is the part of a process in a run whose command it starts, watches and ends.
+type supervision struct {
+	run             *Run
+	row             *ownRow
+	task            *schedule.Task
+	terminate, kill context.Context
+	lease           *Renewer
+	cgroup          *process.Cgroup // of the present attempt; nil for none
+	result          state.Row       // of the attempts so far
 }
 
-// measure adds the CPU time and the memory that the command has used, itself and its children that
-// it waited for (getrusage(2)).
-func measure(result *state.Row, p *process.Process) {
-	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
-	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
+// deferRetry leaves the next attempt to a later tick if it is a long time away. It reports whether
+// that was written down: then the run waits after this process has ended.
+func (s *supervision) deferRetry(wait time.Duration) bool {
+	if !s.row.Background || wait <= deferAfter || s.run.DB.InMemory() {
+		return false
+	}
+	notes := slices.Concat(s.result.Notes, s.lease.Noted())
+	return s.row.apply(state.Defer(s.result.Result, clock.Now().Add(wait), notes)) == nil
+}
+
+// attempts makes attempts until the run has an outcome. It reports whether the next one is left to
+// a later tick instead.
+func (s *supervision) attempts() (deferred bool) {
+	n := s.prepareFirst()
+	if s.result.Outcome == outcome.Lost && s.run.deferAfterLost(s.result) {
+		return true
+	}
+	for ; s.result.Outcome == ""; n++ {
+		s.attempt(n)
+		isFinal := s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped
+		overlaps := s.run.lock != nil && s.result.Survivors != ""
+		if isFinal || overlaps || n >= s.task.Retry.Attempts {
+			return false
+		}
+		ended := s.result
+		ended.Ended = clock.Now()
+		s.run.hooks.queueAttemptSpan(ended)
+		s.run.hooks.send()
+		wait := s.task.Retry.WaitOf(s.row.ID, n)
+		if s.deferRetry(wait) {
+			return true
+		}
+		s.row.apply(state.AwaitRetry(s.result.Result, clock.Now().Add(wait)))
+		s.run.unreaped.reap()
+		if !s.waitUnlessStopped(wait) {
+			setStopped(&s.result, "before attempt %d", n+1)
+			return false
+		}
+		s.result.Outcome, s.result.Reason = "", ""
+	}
+	return false
+}
+
+// prepareFirst does what comes before the first attempt of this process, and returns its number: it
+// goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
+// the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
+func (s *supervision) prepareFirst() (attempt int) {
+	if s.row.Phase == state.Running { // its supervisor was killed
+		return s.goOn()
+	}
+	attempt = s.row.Attempt.Number + 1
+	now := clock.Now()
+	if attempt > 1 && !s.row.BeganAfter(now) && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(now)) {
+		setStopped(&s.result, "before attempt %d", attempt)
+		return attempt
+	}
+	if attempt == 1 && s.stopIfLockLost(1) {
+		return attempt
+	}
+	if s.row.Started.IsZero() {
+		note := s.run.hooks.before(s.terminate)
+		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
+			setStopped(&s.result, "before attempt 1: %s", note)
+		} else if note != "" {
+			s.result.Outcome, s.result.Reason = outcome.Failed, note
+		}
+	}
+	return attempt
+}
+
+// goOn is prepareFirst for a run whose supervisor was killed while the command ran, or while the
+// command was about to be started.
+func (s *supervision) goOn() (attempt int) {
+	left := s.run.leftover
+	if left == nil || left.process == nil { // the command ended unseen, or was in the middle of its start
+		s.result = s.run.endUnwatched(nil)
+		return s.row.Attempt.Number
+	}
+	if s.row.Attempt.PID == 0 {
+		s.row.apply(state.Fork(left.process.PID))
+	}
+	return left.attempt
+}
+
+// waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
+// and reports false when this process was asked to end first.
+func (s *supervision) waitUnlessStopped(d time.Duration) bool {
+	for ; d > time.Second; d -= time.Second {
+		if !clock.Wait(s.terminate, time.Second) {
+			return false
+		}
+		if s.row.stopRequest() != nil {
+			return true
+		}
+	}
+	return clock.Wait(s.terminate, d)
 }

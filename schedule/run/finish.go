@@ -10,7 +10,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/process"
@@ -18,84 +17,6 @@ import (
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
-
-// FailBeforeStart finishes a run whose command cannot be started, or must not start because a
-// condition command failed. The error is the reason, and printed becomes the run's output. Like any
-// run that began, it fires its hooks even if this process is killed.
-func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
-	r.output.Write(printed)
-	result := r.row.soFar()
-	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
-	return r.finish(result)
-}
-
-// finish ends a run with the result, in these steps. It goes on after a step that failed.
-//
-//  1. It copies the output, and pauses the task if pause_after says so.
-//  2. It runs the commands of the hooks, and releases the lock.
-//  3. It puts the notifications into the outbox, and asks for the runs that the hooks trigger.
-//  4. It ends the row, and begins to send the notifications.
-//
-// Foreground runs, `sched finish` and lost runs share this code.
-//
-// This process owns the row, so no two processes finish the run at once. A process that is killed
-// in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
-// hooks again that have ended.
-func (r *Run) finish(result state.Row) state.Row {
-	recorded := r.row.Phase == state.Finishing || r.resultUnrecorded // else nobody has tried to yet
-	if !recorded && !endsAtOnce(&r.task) && r.row.isTaken(r.recordResult(result)) {
-		r.Close() // another process finishes it
-		return result
-	}
-	f := &finisher{run: r, result: result}
-	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
-	f.keepOutput()
-	f.pauseAfter()
-	fired := r.hooks.after(f.result)
-	for _, h := range fired {
-		f.note(r.hooks.runCommands(h, f.result)...)
-	}
-	f.note(renewer.End()...)
-	f.release()
-	for _, h := range fired {
-		r.hooks.queueMessages(h, f.result)
-		r.hooks.trigger(h, &f.result)
-	}
-	r.hooks.queueAttemptSpan(f.result)
-	r.hooks.queueRunSpan(f.result)
-	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
-		r.hooks.send()
-	}
-	f.end()
-	if r.output != nil {
-		r.output.Close()
-	}
-	r.hooks.startTriggered(f.result) // only now its mutex counts as free
-	r.hooks.send()
-	f.result.Snapshot = r.row.Snapshot
-	return f.result
-}
-
-// finishAlone is finish in a process that has no Sender. It gives the run one, and waits for the
-// attempts to deliver messages. Messages that are not delivered stay in the outbox, and ticks
-// report them.
-func (r *Run) finishAlone(result state.Row) state.Row {
-	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
-	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
-	defer r.Sender.Wait(context.Background(), notify.Patience)
-	return r.finish(result)
-}
-
-// resultPatience is how long the hooks of a run wait until its result is written.
-const resultPatience = 10 * time.Second
-
-// recordResult writes down the result of the run, before its hooks fire.
-func (r *Run) recordResult(result state.Row) error {
-	tries := persistence{ending: r.Terminate, patience: resultPatience}
-	err := r.row.persist(tries, state.Settle(result.Result, result.Notes))
-	r.resultUnrecorded = err != nil
-	return err
-}
 
 // endsAtOnce reports whether nothing stands between the result of a run and its end: its task has
 // no hooks to fire, no copy of its output to make, and does not pause its task.
@@ -183,14 +104,6 @@ func (f *finisher) end() {
 	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
 		os.Remove(path)
 	}
-}
-
-// EndUnrecorded reports whether the end of the run could not be recorded.
-func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
-
-// RecordEndAgain tries once more to record the end of the run.
-func (r *Run) RecordEndAgain() error {
-	return r.row.apply(*r.unrecordedEnd)
 }
 
 // hasOutput reports whether anything was printed into the output of the run.

@@ -3,9 +3,7 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -159,58 +157,6 @@ const (
 	firstDescriptor = 4
 	descriptorsEach = 2
 )
-
-// FinishInherited finishes background runs that this process inherited (startFinish), with the
-// results that their supervisor wrote down: all at the same time, so that none delays another.
-func (c Caller) FinishInherited(ids []string) error {
-	ctx, row := context.Background(), state.Row{}
-	err := persistence{ending: c.Terminate}.read(func() (err error) { // a moment ago the database could be written
-		row, err = c.DB.Runs().Row(ctx, ids[0])
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	owner, ok := c.DB.Owners().Inherited(row.Owner, state.Finish, ownerDescriptor)
-	if !ok {
-		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
-	}
-	c.Self, c.Leases = c.DB.As(owner), &Leases{}
-	defer c.Self.Close()
-	own, err := c.Self.Owned(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := own.Rows(ctx, false)
-	if err != nil {
-		return err
-	}
-	runs, failed := c.restoreAll(own, rows, ids)
-	var finishing sync.WaitGroup
-	for _, r := range runs {
-		finishing.Go(func() { (&orphan{r}).finishAlone(nil) })
-	}
-	finishing.Wait()
-	return failed
-}
-
-// restoreAll returns the runs of rows that this process owns, with the locks that it has inherited
-// for the ids. A run whose task cannot be read ends as lost, and delays no other.
-func (c Caller) restoreAll(own state.Owned, rows []state.Row, ids []string) (runs []*Run, failed error) {
-	for _, row := range rows { // all before the first hook: it would inherit the locks of other runs
-		r, err := c.restoreOrLose(own, row)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		r.sharesProcess = true
-		if i := slices.Index(ids, row.ID); i >= 0 {
-			r.adopt(inheritedFrom(firstDescriptor + i*descriptorsEach))
-		}
-		runs = append(runs, r)
-	}
-	return runs, failed
-}
 
 // inheritedFrom returns the locks of a run, from a descriptor on.
 func inheritedFrom(first int) (locks []*os.File) {

@@ -2,17 +2,21 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"time"
-
+	"path/filepath"
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/notify"
+	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"slices"
+	"strings"
+	"time"
 )
 
 // hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
@@ -137,77 +141,315 @@ func (h *hooks) hookDir() string {
 	return h.run.task.Folder
 }
 
-// hookMarks note in the database which hooks of a run have begun and ended, in this process or in
-// earlier ones.
-type hookMarks struct{ row *ownRow }
+// hooks fire the hooks of a run in this process, and remember what of them is still to be
+// delivered.
+type hooks struct {
+	run        *Run
+	marks      hookMarks
+	deliveries []*notify.Delivery // that this process is to send, and has not begun to
+	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
+}
 
-// begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
-// hook that a killed process had begun fires again, unless its command lives on: then begin waits
-// for the command.
-func (m hookMarks) begin(name string) bool {
-	if m.row.unstored {
-		return true
+// lastBeforeHook returns which of the before-hooks the killed supervisor had started last.
+func (h *hooks) lastBeforeHook(before []schedule.Hook) (last startedHook) {
+	last.index = -1
+	if h.run.leftover == nil {
+		return last
 	}
-	mark := m.find(name)
-	if !mark.Ended.IsZero() {
+	for _, mark := range h.marks.all() {
+		for i, hook := range before {
+			if hook.Notify == nil && hookName("before", i) == mark.Name && i > last.index {
+				last = startedHook{i, mark}
+			}
+		}
+	}
+	return last
+}
+
+// awaitStarted returns what came of a before-hook that the killed supervisor had started, and waits
+// for its end. It reports false for a hook that has yet to run.
+func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook) (note string, over bool) {
+	switch {
+	case i < last.index: // it succeeded, or the next one would not have been started
+		return "", true
+	case i > last.index:
+		return "", false
+	case !last.mark.Ended.IsZero():
+		return last.mark.Note, true
+	case h.run.leftover.hookPID == 0:
+		return "", false
+	}
+	name, pid := last.mark.Name, h.run.leftover.hookPID
+	age := process.Age(pid)
+	if p, ok := process.Adopt(pid); ok {
+		note = awaitHook(ctx, name, p, age)
+	} else {
+		note = fmt.Sprintf("hook %s: nobody saw how it ended, because its supervisor is gone", name)
+	}
+	h.marks.markEnded(name, note)
+	return note, true
+}
+
+// counted returns the hooks of a key with the number of failures in a row: the failures of this run
+// (0 or 1), and the ones before it if a hook asks for them.
+func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHooks {
+	limit := 0
+	for _, hook := range list {
+		limit = max(limit, hook.After)
+	}
+	if limit > 0 {
+		failures += h.failuresBefore(limit, time.Time{})
+	}
+	return keyedHooks{key, list, failures}
+}
+
+// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
+// since. It counts no further than limit.
+func (h *hooks) failuresBefore(limit int, since time.Time) int {
+	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, limit)
+	return n
+}
+
+// after returns the hooks that fire after a run that ended with the result, in their order.
+func (h *hooks) after(result state.Row) (all []keyedHooks) {
+	keys := h.run.task.Hooks
+	switch {
+	case result.Outcome == outcome.Succeeded:
+		all = append(all, keyedHooks{key: "on_success", hooks: keys.OnSuccess})
+		if result.Warned() {
+			all = append(all, keyedHooks{key: "on_warning", hooks: keys.OnWarning})
+		}
+		if len(keys.OnRecovery) > 0 && h.failedBefore() {
+			all = append(all, h.counted("on_recovery", keys.OnRecovery, 0))
+		}
+	case result.Outcome == outcome.Skipped: // it waited for its turn, and did not get it
+		return []keyedHooks{{key: "on_skip", hooks: keys.OnSkip}}
+	case result.Outcome.Failure():
+		all = append(all, h.counted("on_failure", keys.OnFailure, 1))
+	}
+	return append(all, keyedHooks{key: "after", hooks: keys.After})
+}
+
+// failedBefore reports whether the run before this one failed. It looks once.
+func (h *hooks) failedBefore() bool {
+	if h.lastFailed == nil {
+		last, ok, _ := h.run.DB.Runs().Previous(context.Background(), h.run.row.Task, h.run.row.ID)
+		failed := ok && last.Outcome.Failure()
+		h.lastFailed = &failed
+	}
+	return *h.lastFailed
+}
+
+// queueMessages puts the notifications of a key into the outbox, except notifications that were put
+// there before. They are sent by send, or by a later tick.
+func (h *hooks) queueMessages(f keyedHooks, result state.Row) {
+	for i, hook := range f.due() {
+		if hook.Notify != nil {
+			name := hookName(f.key, i)
+			h.queueMessage(name, name, events[f.key], *hook.Notify, result)
+		}
+	}
+}
+
+// queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
+// too.
+func (h *hooks) queueStartPings() {
+	for i, hook := range h.run.task.Hooks.After {
+		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
+			name := hookName("after", i)
+			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.run.row.soFar())
+		}
+	}
+}
+
+// queueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
+// result has the outcome and the end of the attempt.
+func (h *hooks) queueAttemptSpan(result state.Row) {
+	attempt := h.run.row.Attempt
+	if attempt.At.IsZero() {
+		return
+	}
+	result.Started = attempt.At
+	h.queueSpan(hookName("otlp attempt", attempt.Number-1), result, func(m *notify.Message) {
+		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.run.task.Command.Argv()[0])
+	})
+}
+
+// queueRunSpan puts the span of the run into the outbox, if the task is traced.
+func (h *hooks) queueRunSpan(result state.Row) {
+	h.queueSpan("otlp", result, func(m *notify.Message) {
+		if result.Cause != nil {
+			m.Cause = result.Cause.Run
+		}
+	})
+}
+
+func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.Message)) {
+	task := &h.run.task
+	if task.OTLP == "" || result.Started.IsZero() || h.marks.hasEnded(mark) {
+		return
+	}
+	m := h.message(h.messageID(mark), notify.Finish, result)
+	complete(&m)
+	h.put(&notify.Delivery{
+		Run:     m.Run,
+		Hook:    mark,
+		Folder:  task.Folder,
+		To:      schedule.Notification{OTLP: task.OTLP},
+		Message: m,
+	}, mark)
+}
+
+// queueMessage puts one notification into the outbox, if it is for a run that ended with the
+// result, and was not put there before. The mark in the database is the name of the hook, or
+// another one for the start of a run.
+func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
+	if h.marks.hasEnded(mark) {
+		return
+	}
+	if n.On != nil && event == notify.Finish {
+		event = notify.Success
+		if result.Outcome.Failure() {
+			event = notify.Failure
+		}
+	}
+	if !h.isWanted(n, event, result) {
+		if n.On != nil {
+			h.run.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
+		}
+		return
+	}
+	d := &notify.Delivery{
+		Run:     h.run.row.ID,
+		Hook:    hook,
+		Folder:  h.run.task.Folder,
+		To:      n,
+		Message: h.message(h.messageID(mark), event, result),
+	}
+	if n.Sentry == "" && (n.Ping == "" || n.On != nil) {
+		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
+	}
+	h.put(d, mark)
+}
+
+// put puts a delivery into the outbox.
+func (h *hooks) put(d *notify.Delivery, mark string) {
+	if h.run.Sender.Put(d) {
+		h.deliveries = append(h.deliveries, d)
+	}
+	h.marks.markMade(mark) // after a kill before this, the message is put in again, and may be sent again
+}
+
+// messageID returns the id of a message of the run: the same when a finish begins again after a
+// kill.
+func (h *hooks) messageID(mark string) string { return h.run.row.ID + " " + mark }
+
+// isWanted reports whether the notification is for the event of a run that ended with the result.
+func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
+	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
-	if livesOn := func() bool { return process.HasGroup(m.row.ID, mark.PID) }; mark.PID != 0 && livesOn() {
-		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && livesOn(); {
-			time.Sleep(pollEvery)
-		}
-		m.markEnded(name, "")
-		return false
+	switch n.When {
+	case schedule.Changed:
+		return result.Outcome.Failure() != h.failedBefore()
+	case schedule.Printed:
+		return hasBytes(result.Output)
 	}
-	fire := true
-	err := m.row.write(func(ctx context.Context) (err error) {
-		fire, err = m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now())
-		return err
-	})
-	return fire || err != nil && !m.row.isTaken(err)
+	return true
 }
 
-// markForked notes the process of a hook.
-func (m hookMarks) markForked(name string, pid int) {
-	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) })
+// send begins an attempt for each delivery that this process put into the outbox, and returns at
+// once.
+func (h *hooks) send() {
+	h.run.Sender.Send(h.deliveries...)
+	h.deliveries = nil
 }
 
-// markEnded notes that a hook has ended, with a note on how it failed; "" if it succeeded.
-func (m hookMarks) markEnded(name, note string) {
-	m.row.write(func(ctx context.Context) error {
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
-	})
-}
-
-// markMade notes that a notification or a request of a hook was made.
-func (m hookMarks) markMade(name string) {
-	m.row.write(func(ctx context.Context) error {
-		if _, err := m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now()); err != nil {
-			return err
+// message returns what is sent about an event of the run, whose times are shown in the schedule's
+// zone.
+func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
+	sender, zone := h.run.task.Sender, ZoneOf(&h.run.task)
+	local := func(t time.Time) time.Time { // a zero time stays zero
+		if t.IsZero() {
+			return t
 		}
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), "")
-	})
+		return t.In(zone)
+	}
+	m := notify.Message{
+		ID:          id,
+		Event:       event,
+		At:          local(clock.Now()),
+		Schedule:    sender.Schedule,
+		Config:      sender.File,
+		Task:        result.Task,
+		Description: h.run.task.Description,
+		Run:         result.ID,
+		Server:      result.Server,
+		Params:      result.Params,
+		Outcome:     result.Outcome,
+		Warning:     result.Warned(),
+		Reason:      result.Reason,
+		ExitCode:    result.ExitCode,
+		Attempt:     result.Attempt.Number,
+		Slot:        local(result.Slot),
+		Started:     local(result.Started),
+		Ended:       local(result.Ended),
+		Duration:    result.Duration(),
+	}
+	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {
+		m.Run = ""
+	}
+	return m
 }
 
-// hasEnded reports whether a hook has ended, or was made (markMade).
-func (m hookMarks) hasEnded(name string) bool { return !m.find(name).Ended.IsZero() }
-
-// find returns the hook with the name; the zero Hook if it has not begun.
-func (m hookMarks) find(name string) state.Hook {
-	for _, hook := range m.all() {
-		if hook.Name == name {
-			return hook
+// trigger asks for the runs that the hooks of a key trigger, each once, and notes these runs in the
+// result. A run that is to start no chain asks for no run. startTriggered, or the next tick, starts
+// the runs.
+func (h *hooks) trigger(f keyedHooks, result *state.Row) {
+	for i, hook := range f.due() {
+		if hook.Trigger == "" || result.NoChain {
+			continue
 		}
+		name := hookName(f.key, i)
+		r := h.request(name, hook.Trigger, *result)
+		if !h.marks.hasEnded(name) {
+			if err := h.ask(r); err != nil {
+				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
+				continue
+			}
+			h.marks.markMade(name) // after a kill before this, asking again changes nothing
+		}
+		result.Triggered = append(result.Triggered, outcome.Triggered{Task: r.Task, Run: r.ID})
 	}
-	return state.Hook{}
 }
 
-// all returns the hooks that have begun, in this process or in earlier ones. If the database cannot
-// be read, it returns nil.
-func (m hookMarks) all() []state.Hook {
-	if m.row.unstored {
-		return nil
+// request returns the waiting run of the task that a hook asks for.
+func (h *hooks) request(hook, task string, result state.Row) state.Row {
+	origin := fmt.Sprintf("triggered by run %s of %s, which %s",
+		humanize.ShortRun(result.ID), result.Task, result.Outcome.Verb())
+	return state.Row{
+		ID:     outcome.TriggeredID(result.ID, hook, result.Ended.Truncate(time.Microsecond)),
+		Task:   task,
+		Mutex:  task,
+		Slot:   result.Ended.UTC(),
+		Origin: origin,
+		Cause:  &outcome.Cause{Task: result.Task, Run: result.ID, Outcome: result.Outcome},
 	}
-	begun, _ := m.row.own.Hooks(context.Background(), m.row.ID)
-	return begun
+}
+
+func (h *hooks) ask(r state.Row) error {
+	if h.run.DB.InMemory() {
+		return errors.New("the state folder cannot be written")
+	}
+	_, err := h.run.DB.Runs().Request(context.Background(), r)
+	return err
+}
+
+// startTriggered starts the runs for which the hooks have asked. The next tick starts them instead
+// if this process is to end, or if the state folder cannot be written.
+func (h *hooks) startTriggered(result state.Row) {
+	if len(result.Triggered) == 0 || h.run.Terminate.Err() != nil || h.run.DB.InMemory() {
+		return
+	}
+	_ = StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does
 }

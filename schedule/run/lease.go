@@ -12,7 +12,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/clock"
-	"sched/schedule/state"
 )
 
 // This file renews the leases of locks that runs hold in a store, as long as the process that
@@ -64,26 +63,6 @@ func (s *Leases) Drop(lock mutex.Lock) {
 }
 
 func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
-
-// renewLease renews the lease of the run's lock until its renewer is ended. The context that it
-// returns ends when the lease is lost, if the task has on_lost_lease: stop.
-func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
-	terms := LeaseTerms{
-		Lock:    r.lock,
-		Note:    r.row.note,
-		Stop:    r.task.StopOnLostLease,
-		Zone:    ZoneOf(&r.task),
-		Adopted: r.leftover != nil,
-		Unknown: r.adopted && r.row.Phase == state.Ready,
-	}
-	if terms.Stop {
-		terms.Renewed = func(began time.Time) { r.row.apply(state.Renew(began)) }
-	}
-	if terms.Stop && terms.Adopted {
-		terms.Began, terms.Unknown = r.row.Attempt.Leased, false
-	}
-	return r.Leases.Renew(ctx, terms)
-}
 
 // LeaseTerms are a lock, and what its renewals mean for the run.
 type LeaseTerms struct {

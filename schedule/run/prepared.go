@@ -2,59 +2,18 @@ package run
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 
-	"sched/mutex"
-	"sched/schedule"
-	"sched/schedule/clock"
-	"sched/schedule/outcome"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
 // This file is about how a run begins: its output is opened, and then its row is written. The end
 // of the file is for slots that do not get that far.
 
-// Begin begins a run in this process: Prepare and Prepared.Begin in one. From here on the run will
-// be finished, whatever happens to this process. The lock (nil: none) belongs to the run; after an
-// error it is still the caller's.
-func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
-	p, err := c.Prepare(row, task, lock)
-	if err != nil {
-		return nil, err
-	}
-	return p.Begin()
-}
-
 // A Prepared is a run that is about to begin: its output is open, and its row has yet to be
 // written. Its lock belongs to it until it has begun, with Begin, BeginIn or Supervisors.Begin.
 // When it can begin nowhere, FailUnbegun or Abandon releases the lock.
 type Prepared struct{ run *Run }
-
-// Prepare opens the output of a run that is about to begin. The lock (nil: none) belongs to the
-// prepared run; after an error it is still the caller's.
-func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
-	snapshot, err := json.Marshal(task)
-	if err != nil {
-		return nil, err
-	}
-	row.Snapshot = snapshot
-	row.Output = output.Path(c.Dir, row)
-	captured, err := output.Open(row.Output)
-	if err != nil && c.DB.InMemory() { // what cannot be kept is not printed anywhere
-		row.Output = ""
-		captured, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	row.Pool = task.Pool.Name
-	r := c.newRun(*task, row)
-	r.lock, r.output = lock, captured
-	return &Prepared{r}, nil
-}
 
 // Row is the row that is yet to be written.
 func (p *Prepared) Row() state.Row { return p.run.Row() }
@@ -122,36 +81,4 @@ func (p *Prepared) discardOutput() {
 	if p.run.row.Output != "" {
 		os.Remove(p.run.row.Output)
 	}
-}
-
-// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The row has
-// the outcome. The row that Skip returns also has the notes about hooks that failed. A tick that
-// is killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have
-// not ended. The error is *state.StaleError when another process has the row.
-func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
-	snapshot, err := json.Marshal(task)
-	if err != nil {
-		return row, err
-	}
-	row.Snapshot = snapshot
-	own, err := c.Self.Owned(context.Background())
-	if err == nil {
-		err = own.Begin(context.Background(), row)
-	}
-	if err != nil {
-		return row, err
-	}
-	r := c.newRun(*task, row)
-	r.row.own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
-	return r.finish(row), nil
-}
-
-// FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
-// come after a failed run, and returns the row with the notes about hooks that failed. It releases
-// the lock (nil: none) between commands and notifications.
-func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
-	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
-	r := c.newRun(*task, row)
-	r.lock, r.row.unstored = lock, true
-	return r.finish(row)
 }

@@ -150,3 +150,6 @@ func (r *ownRow) stopIfAsked(result *state.Row) bool {
 	}
 	return stop != nil
 }
+
+// resultPatience is how long the hooks of a run wait until its result is written.
+const resultPatience = 10 * time.Second

@@ -1,21 +1,16 @@
 package run
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/state"
 )
@@ -47,53 +42,6 @@ const (
 	// lookAgainAfter is the time between two looks through all processes of the machine.
 	lookAgainAfter = time.Second
 )
-
-// Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until
-// the run has ended. A run that waits for its next attempt ends at once. The text by names who
-// stops it. The error is
-//
-//   - ErrNotRunning, with the result, if the command has ended already;
-//   - ErrVanished if the run is lost;
-//   - state.ErrNotFound if there is no such run;
-//   - any other error, which says why the run goes on.
-func (c Caller) Stop(id, by string) (Stopping, error) {
-	defer c.DB.CloseIfIdle(0)
-	return c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC()})
-}
-
-// StopForPause is Stop by a pause, which the reason of the outcome names.
-func (c Caller) StopForPause(id, by, reason string) error {
-	_, err := c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused})
-	return err
-}
-
-// stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
-func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
-	ctx := context.Background()
-	row, err := c.DB.Runs().Row(ctx, id)
-	switch {
-	case err != nil:
-		return Stopping{}, err
-	case row.Phase == state.Ended, row.Pending():
-		return Stopping{}, state.ErrNotFound
-	case row.Outcome != "":
-		return Stopping{Record: row}, ErrNotRunning
-	case !row.Waits() && !c.DB.Owners().Alive(row.Owner):
-		return Stopping{}, ErrVanished
-	}
-	var task schedule.Task
-	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
-		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
-	}
-	err = c.DB.Runs().AskStop(ctx, id, why)
-	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
-		return Stopping{}, err
-	}
-	s := stopper{caller: c, id: id, user: task.As.User, killAfter: task.KillAfter}
-	err = s.follow()
-	s.ending.Wait()
-	return s.Stopping, err
-}
 
 // A stopper follows a run to its end.
 type stopper struct {
@@ -218,57 +166,3 @@ func replacedBy(id string) state.Stop {
 // unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
 // first, and then writes the row.
 const unwrittenPatience = 2 * time.Second
-
-// stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
-// *skipError if that run is of another server, or of another state folder.
-func (w *waiter) stopReplaced(blocked error) error {
-	row := w.run.row.Row
-	held, ok := errors.AsType[*mutex.HeldError](blocked)
-	if !ok || w.replaced.Load() == held.Holder.Run {
-		return nil
-	}
-	run := held.Holder.Run
-	_, err := w.run.DB.Runs().Row(context.Background(), run)
-	isForeign := errors.Is(err, state.ErrNotFound) && (held.Holder.Host != row.Server || w.waited() > unwrittenPatience)
-	switch ReplacementOf(&w.run.task, held.Holder, !isForeign) {
-	case NotReplaced:
-		return nil
-	case ReplacedThere:
-		return &skipError{stillRunningFor(&w.run.task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
-	}
-	w.replaced.Store(run)
-	go func() {
-		if _, err := w.run.stopBecause(run, replacedBy(row.ID)); err != nil {
-			w.replaced.Store("") // as when the database was locked: the next round asks again
-		}
-	}()
-	return nil
-}
-
-// setStoppedBy sets that a run was stopped, and by whom.
-func setStoppedBy(result *state.Row, stop state.Stop) {
-	result.Outcome, result.Kind = outcome.Stopped, stop.Kind
-	result.Reason = cmp.Or(stop.Reason, "sched stop by "+stop.By)
-}
-
-// leaveBehind writes down the processes of a command that did not end by KILL. The run keeps its
-// mutex as long as they live (livesOn).
-func leaveBehind(result *state.Row, survivors []process.Survivor) {
-	result.Notes = append(result.Notes, leftBehind(survivors)...)
-	for _, s := range survivors {
-		result.Survivors = strings.TrimSpace(result.Survivors + " " + s.String())
-	}
-}
-
-// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
-// more.
-func leftBehind(survivors []process.Survivor) (notes []string) {
-	for _, s := range survivors {
-		why := "it may wait for a disk"
-		if errors.Is(syscall.Kill(s.PID, 0), syscall.EPERM) {
-			why = "it belongs to another user"
-		}
-		notes = append(notes, fmt.Sprintf("process %d survived KILL (%s), and was left behind", s.PID, why))
-	}
-	return notes
-}

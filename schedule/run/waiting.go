@@ -12,7 +12,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
@@ -42,36 +41,6 @@ var errStopAsked = errors.New("stopped while it waited")
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
-
-// awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
-// command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
-// tick gives it to another supervisor.
-func (r *Run) awaitLock(terminate context.Context) (result state.Row, leftToTick bool) {
-	if !r.row.Queued() {
-		return result, false
-	}
-	w := newWaiter(r)
-	err := w.wait(terminate)
-	if err == nil {
-		r.leftover = nil // nothing of it had started before
-		return result, false
-	}
-	result = r.row.soFar()
-	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
-	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result) {
-		return result, false
-	}
-	var skip *skipError
-	switch {
-	case errors.As(err, &skip):
-		result.Outcome, result.Reason = outcome.Skipped, skip.reason
-	case r.task.CatchesUp && terminate.Err() != nil:
-		return result, true
-	default:
-		setStopped(&result, "while it waited: %v", err)
-	}
-	return result, false
-}
 
 func newWaiter(r *Run) *waiter {
 	wait := r.row.Wait
@@ -297,4 +266,30 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
+// *skipError if that run is of another server, or of another state folder.
+func (w *waiter) stopReplaced(blocked error) error {
+	row := w.run.row.Row
+	held, ok := errors.AsType[*mutex.HeldError](blocked)
+	if !ok || w.replaced.Load() == held.Holder.Run {
+		return nil
+	}
+	run := held.Holder.Run
+	_, err := w.run.DB.Runs().Row(context.Background(), run)
+	isForeign := errors.Is(err, state.ErrNotFound) && (held.Holder.Host != row.Server || w.waited() > unwrittenPatience)
+	switch ReplacementOf(&w.run.task, held.Holder, !isForeign) {
+	case NotReplaced:
+		return nil
+	case ReplacedThere:
+		return &skipError{stillRunningFor(&w.run.task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
+	}
+	w.replaced.Store(run)
+	go func() {
+		if _, err := w.run.stopBecause(run, replacedBy(row.ID)); err != nil {
+			w.replaced.Store("") // as when the database was locked: the next round asks again
+		}
+	}()
+	return nil
 }
