@@ -93,7 +93,8 @@ func superviseOrFinish(a *app.App, args []string) (code int, ok bool) {
 	if err != nil {
 		return a.Report(exit.Failed("", "%w", err)), true
 	}
-	runs := run.Caller{Storage: storage, Environ: os.Environ(), Terminate: context.Background()}
+	runs := run.Caller{Process: run.Process{
+		Storage: storage, Environ: os.Environ(), Terminate: context.Background()}}
 	isStart := len(args) == 2 && args[0] == "start"
 	takesOver := len(args) == 3 && args[0] == "finish" && args[1] == "--tick"
 	isFinish := len(args) >= 5 && args[0] == "finish" && args[3] == "--run"

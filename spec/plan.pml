@@ -8,9 +8,9 @@
  *              run.Storage.goesOn
  *   give       run.Supervisors.Begin, run.Supervisors.Give,
  *              run.ownRow.takeBack
- *   collect    run.Caller.Collect, run.Caller.take, state.Take, run.Run.endUnwatched
- *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.End
- *   supervise  run.Run.superviseBackground, state.Start, state.AwaitRetry,
+ *   collect    run.Caller.Collect, run.take, state.Take, run.endUnwatched
+ *   conclude   run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.End
+ *   supervise  run.superviseBackground, state.Start, state.AwaitRetry,
  *              state.Defer, state.Settle
  *   sup        run.Supervise, with takeOver when the witness took its place
  *   fin        run.startFinish, run.Caller.FinishInherited

@@ -118,7 +118,7 @@ func (s *supervision) start(n int) *process.Process {
 		Command:    s.task.Command,
 		Dir:        s.task.Dir,
 		CallerEnv:  s.run.Environ,
-		Variables:  runVariables(s.run, n),
+		Variables:  runVariables(s.run.DB, s.row.Row, n),
 		Output:     s.run.output,
 		Locks:      inherited(s.run.lock),
 		KeepZombie: s.row.Background,
@@ -292,7 +292,7 @@ func (s *supervision) deferRetry(wait time.Duration) bool {
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
 	n := s.prepareFirst()
-	if s.result.Outcome == outcome.Lost && s.run.deferAfterLost(s.result) {
+	if s.result.Outcome == outcome.Lost && deferAfterLost(s.run, s.result) {
 		return true
 	}
 	for ; s.result.Outcome == ""; n++ {
@@ -338,7 +338,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 		return attempt
 	}
 	if s.row.Started.IsZero() {
-		note := s.run.hooks.before(s.terminate)
+		note := s.run.hooks.before(s.terminate, s.run.leftover)
 		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
 			setStopped(&s.result, "before attempt 1: %s", note)
 		} else if note != "" {
@@ -353,7 +353,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 func (s *supervision) goOn() (attempt int) {
 	left := s.run.leftover
 	if left == nil || left.process == nil { // the command ended unseen, or was in the middle of its start
-		s.result = s.run.endUnwatched(nil)
+		s.result = endUnwatched(s.run, nil)
 		return s.row.Attempt.Number
 	}
 	if s.row.Attempt.PID == 0 {
@@ -374,4 +374,19 @@ func (s *supervision) waitUnlessStopped(d time.Duration) bool {
 		}
 	}
 	return clock.Wait(s.terminate, d)
+}
+
+// supervise runs the before-hooks and then the command, as often as the task says, and returns the
+// result. It is the same code for foreground and background runs. A result without an outcome means
+// that the retry was deferred.
+func supervise(r *Run, terminate, kill context.Context) state.Row {
+	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.row.soFar()}
+	s.terminate, s.lease = r.renewLease(terminate)
+	if deferred := s.attempts(); deferred {
+		s.lease.End()
+		return r.row.soFar()
+	}
+	s.result.Ended = clock.Now()
+	s.result.Notes = append(s.result.Notes, s.lease.End()...)
+	return s.result
 }

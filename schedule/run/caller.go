@@ -6,30 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/notify"
 	"sched/schedule/outcome"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"slices"
 	"sync"
 )
 
-// A Caller is what a process gives to the runs that it begins or finishes.
-type Caller struct {
-	Storage
-	Self       *state.Self    // this process in the database of the storage, as the owner of runs
-	Environ    []string       // the environment of this process, which commands and hooks inherit
-	Sender     *notify.Sender // of messages; nil in a process that fires no hooks
-	Leases     *Leases        // of the process; nil: each run keeps only its own
-	queueCache *queueView     // what runs that wait in the process have seen; nil: each looks itself
-	// Terminate is done when this process was asked to end. It ends what a run waits for and could
-	// do without.
-	Terminate context.Context
-}
+// A Caller begins runs in this process, and settles runs that no process looks after.
+type Caller struct{ Process }
 
 // Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
 // wait for their next attempt, or for their turn.
@@ -47,7 +34,7 @@ func (c Caller) Collect(row state.Row) (unfinished *state.Row, err error) {
 	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && UnrecordedStarts(c.Dir, row) == 0 {
 		return &row, nil
 	}
-	o, err := c.take(row)
+	o, err := take(c.Process, row)
 	if err != nil {
 		return nil, ignoreAlive(err)
 	}
@@ -55,45 +42,6 @@ func (c Caller) Collect(row state.Row) (unfinished *state.Row, err error) {
 		return &o.run.row.Row, nil
 	}
 	return nil, nil
-}
-
-// take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
-// or is held by a process that the command left behind. The error is *AliveError if another process
-// has the run.
-func (c Caller) take(row state.Row) (*orphan, error) {
-	ctx := context.Background()
-	if row.Phase == state.Ended || row.Owner != 0 && c.DB.Owners().Alive(row.Owner) {
-		return nil, &AliveError{row.ID}
-	}
-	if copied, err := c.DB.Owners().InCopy(ctx, row.Owner); copied || err != nil { // the next tick settles it
-		return nil, cmp.Or[error](err, &AliveError{row.ID})
-	}
-	own, err := c.Self.Owned(ctx)
-	if err == nil {
-		err = own.Apply(ctx, state.Take(), &row)
-	}
-	if isStale(err) || errors.Is(err, state.ErrGone) {
-		return nil, &AliveError{row.ID}
-	}
-	if err != nil {
-		return nil, err
-	}
-	r, err := c.restoreOrLose(own, row)
-	if err != nil {
-		return nil, err
-	}
-	r.adopt(nil)
-	return &orphan{r}, nil
-}
-
-// restoreOrLose is restore that ends the run as lost if its task cannot be read.
-func (c Caller) restoreOrLose(own state.Owned, row state.Row) (*Run, error) {
-	r, err := c.restore(own, row)
-	if err != nil {
-		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
-		return nil, errors.Join(err, own.Apply(context.Background(), state.End(state.Ending{Result: lost}), &row))
-	}
-	return r, nil
 }
 
 // FinishNewest settles what `sched finish MUTEX CODE` is about. It takes the first of these cases:
@@ -121,7 +69,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 		case row.Queued(): // its command has not started: the code belongs to another run
 			queued = cmp.Or(queued, row.ID)
 		default:
-			o, err := c.take(row)
+			o, err := take(c.Process, row)
 			switch {
 			case err == nil:
 				return o.finishAlone(code), nil
@@ -157,7 +105,7 @@ func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
 	if err != nil {
 		return state.Row{}, err
 	}
-	o, err := c.take(row)
+	o, err := take(c.Process, row)
 	if err != nil {
 		return state.Row{}, err
 	}
@@ -174,15 +122,15 @@ func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) 
 	if err != nil {
 		return state.Row{}, err
 	}
-	result := r.endUnwatched(code)
+	result := endUnwatched(r, code)
 	result.Reason = joinReasons(result.Reason, "finished by hand")
-	return r.finishAlone(result), nil
+	return finishAlone(r, result), nil
 }
 
 // GiveUp ends a run that waits for its next attempt without that attempt. It does nothing if
 // another process has the run.
 func (c Caller) GiveUp(row state.Row) error {
-	o, err := c.take(row)
+	o, err := take(c.Process, row)
 	if err != nil {
 		return ignoreAlive(err)
 	}
@@ -198,7 +146,7 @@ func (c Caller) GiveUp(row state.Row) error {
 //   - if its mutex is held: a later tick tries again,
 //   - or if its mutex was held for MaxHeld: the run has ended.
 func (c Caller) Resume(row state.Row) (*Run, error) {
-	o, err := c.take(row)
+	o, err := take(c.Process, row)
 	if err != nil {
 		return nil, ignoreAlive(err)
 	}
@@ -255,37 +203,18 @@ func (c Caller) FinishInherited(ids []string) error {
 // for the ids. A run whose task cannot be read ends as lost, and delays no other.
 func (c Caller) restoreAll(own state.Owned, rows []state.Row, ids []string) (runs []*Run, failed error) {
 	for _, row := range rows { // all before the first hook: it would inherit the locks of other runs
-		r, err := c.restoreOrLose(own, row)
+		r, err := restoreOrLose(c.Process, own, row)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		r.sharesProcess = true
+		r.row.sharesProcess = true
 		if i := slices.Index(ids, row.ID); i >= 0 {
 			r.adopt(inheritedFrom(firstDescriptor + i*descriptorsEach))
 		}
 		runs = append(runs, r)
 	}
 	return runs, failed
-}
-
-// takeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now
-// children of this process.
-func (c Caller) takeOver(row state.Row) (*Run, error) {
-	own, err := c.Self.Owned(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	r, err := c.restore(own, row)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.reopenOutput(); err != nil {
-		return nil, err
-	}
-	r.adopt(nil)
-	r.leftover = newLeftover(r)
-	return r, nil
 }
 
 // Begin begins a run in this process: Prepare and Prepared.Begin in one. From here on the run will
@@ -302,24 +231,7 @@ func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run
 // Prepare opens the output of a run that is about to begin. The lock (nil: none) belongs to the
 // prepared run; after an error it is still the caller's.
 func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
-	snapshot, err := json.Marshal(task)
-	if err != nil {
-		return nil, err
-	}
-	row.Snapshot = snapshot
-	row.Output = output.Path(c.Dir, row)
-	captured, err := output.Open(row.Output)
-	if err != nil && c.DB.InMemory() { // what cannot be kept is not printed anywhere
-		row.Output = ""
-		captured, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	row.Pool = task.Pool.Name
-	r := c.newRun(*task, row)
-	r.lock, r.output = lock, captured
-	return &Prepared{r}, nil
+	return prepare(c.Process, row, task, lock)
 }
 
 // Skip settles that a slot does not run, and fires the on_skip hooks of its task. The row has
@@ -339,59 +251,23 @@ func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
 	if err != nil {
 		return row, err
 	}
-	r := c.newRun(*task, row)
+	r := newRun(c.Process, *task, row)
 	r.row.own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
-	return r.finish(row), nil
+	return finish(r, row), nil
 }
 
 // FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
 // come after a failed run, and returns the row with the notes about hooks that failed. It releases
 // the lock (nil: none) between commands and notifications.
 func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
-	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
-	r := c.newRun(*task, row)
-	r.lock, r.row.unstored = lock, true
-	return r.finish(row)
-}
-
-// newRun returns a run without its row, its lock and its output.
-func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
-	r := &Run{Caller: c, task: task}
-	r.row.Row, r.row.self = row, c.Self
-	r.hooks = &hooks{run: r, marks: hookMarks{&r.row}}
-	return r
-}
-
-// hasStarted reports whether a command or a hook of the run was started, even if that could not be
-// written down.
-func (c Caller) hasStarted(row state.Row) bool {
-	if row.Attempted() || UnrecordedStarts(c.Dir, row) > 0 {
-		return true
-	}
-	hooks, err := c.DB.Hooks(context.Background(), row.ID)
-	return err == nil && len(hooks) > 0
-}
-
-// restore returns the run of a row that belongs to this process now, without its lock and its
-// output.
-func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
-	starts := UnrecordedStarts(c.Dir, row)
-	if starts > 0 { // this process must not start the attempts again
-		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
-	}
-	r := c.newRun(schedule.Task{}, row)
-	r.row.own, r.startsUnrecorded = own, starts
-	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
-		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
-	}
-	return r, nil
+	return failUnbegun(c.Process, row, task, lock, why)
 }
 
 // Overdue fires the on_overdue hooks of a task that the incident in the row is about, each once:
 // the database notes which have ended. It returns notes about hooks that failed. The caller makes
 // sure that no other process does the same.
 func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
-	r := c.newRun(*task, row)
+	r := newRun(c.Process, *task, row)
 	r.row.own = c.DB.Unowned()
 	fired := keyedHooks{key: "on_overdue", hooks: task.Hooks.OnOverdue}
 	notes = r.hooks.runCommands(fired, row)
@@ -410,50 +286,23 @@ func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 //   - any other error, which says why the run goes on.
 func (c Caller) Stop(id, by string) (Stopping, error) {
 	defer c.DB.CloseIfIdle(0)
-	return c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC()})
+	return stopBecause(c.Process, id, state.Stop{By: by, At: clock.Now().UTC()})
 }
 
 // StopForPause is Stop by a pause, which the reason of the outcome names.
 func (c Caller) StopForPause(id, by, reason string) error {
-	_, err := c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused})
+	why := state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused}
+	_, err := stopBecause(c.Process, id, why)
 	return err
-}
-
-// stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
-func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
-	ctx := context.Background()
-	row, err := c.DB.Runs().Row(ctx, id)
-	switch {
-	case err != nil:
-		return Stopping{}, err
-	case row.Phase == state.Ended, row.Pending():
-		return Stopping{}, state.ErrNotFound
-	case row.Outcome != "":
-		return Stopping{Record: row}, ErrNotRunning
-	case !row.Waits() && !c.DB.Owners().Alive(row.Owner):
-		return Stopping{}, ErrVanished
-	}
-	var task schedule.Task
-	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
-		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
-	}
-	err = c.DB.Runs().AskStop(ctx, id, why)
-	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
-		return Stopping{}, err
-	}
-	s := stopper{caller: c, id: id, user: task.As.User, killAfter: task.KillAfter}
-	err = s.follow()
-	s.ending.Wait()
-	return s.Stopping, err
 }
 
 // NewCaller returns the Caller of a process that owns rows of the storage as that kind, and that
 // nobody asks to end.
 func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
-	return Caller{
+	return Caller{Process{
 		Storage:   storage,
 		Self:      storage.DB.Self(kind),
 		Environ:   environ,
 		Terminate: context.Background(),
-	}
+	}}
 }

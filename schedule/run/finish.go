@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/process"
@@ -99,7 +100,7 @@ func (f *finisher) end() {
 	err := r.row.persist(tries, end)
 	if err != nil && !isStale(err) { // else another process has ended it
 		r.unrecordedEnd = &end
-		r.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
+		r.row.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
 	}
 	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
 		os.Remove(path)
@@ -114,11 +115,6 @@ func (f *finisher) hasOutput() bool {
 		}
 	}
 	return hasBytes(f.result.Output)
-}
-
-func hasBytes(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Size() > 0
 }
 
 // outputCopied is the name under which the copy is noted among the hooks of the run.
@@ -216,4 +212,71 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 		return pause.Pauses{r.task.Name: {begun}}
 	})
 	return err == nil, err
+}
+
+// FailBeforeStart finishes a run whose command cannot be started, or must not start because a
+// condition command failed. The error is the reason, and printed becomes the run's output. Like any
+// run that began, it fires its hooks even if this process is killed.
+func FailBeforeStart(r *Run, err error, printed []byte) state.Row {
+	r.output.Write(printed)
+	result := r.row.soFar()
+	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
+	return finish(r, result)
+}
+
+// finish ends a run with the result, in these steps. It goes on after a step that failed.
+//
+//  1. It copies the output, and pauses the task if pause_after says so.
+//  2. It runs the commands of the hooks, and releases the lock.
+//  3. It puts the notifications into the outbox, and asks for the runs that the hooks trigger.
+//  4. It ends the row, and begins to send the notifications.
+//
+// Foreground runs, `sched finish` and lost runs share this code.
+//
+// This process owns the row, so no two processes finish the run at once. A process that is killed
+// in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
+// hooks again that have ended.
+func finish(r *Run, result state.Row) state.Row {
+	recorded := r.row.Phase == state.Finishing || r.resultUnrecorded // else nobody has tried to yet
+	if !recorded && !endsAtOnce(&r.task) && r.row.isTaken(r.recordResult(result)) {
+		r.Close() // another process finishes it
+		return result
+	}
+	f := &finisher{run: r, result: result}
+	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
+	f.keepOutput()
+	f.pauseAfter()
+	fired := r.hooks.after(f.result)
+	for _, h := range fired {
+		f.note(r.hooks.runCommands(h, f.result)...)
+	}
+	f.note(renewer.End()...)
+	f.release()
+	for _, h := range fired {
+		r.hooks.queueMessages(h, f.result)
+		r.hooks.trigger(h, &f.result)
+	}
+	r.hooks.queueAttemptSpan(f.result)
+	r.hooks.queueRunSpan(f.result)
+	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
+		r.hooks.send()
+	}
+	f.end()
+	if r.output != nil {
+		r.output.Close()
+	}
+	r.hooks.startTriggered(f.result) // only now its mutex counts as free
+	r.hooks.send()
+	f.result.Snapshot = r.row.Snapshot
+	return f.result
+}
+
+// finishAlone is finish in a process that has no Sender. It gives the run one, and waits for the
+// attempts to deliver messages. Messages that are not delivered stay in the outbox, and ticks
+// report them.
+func finishAlone(r *Run, result state.Row) state.Row {
+	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.row.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	defer r.Sender.Wait(context.Background(), notify.Patience)
+	return finish(r, result)
 }

@@ -303,3 +303,12 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 	link, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
 	return owner, owner.Files()[0], link, err
 }
+
+// A message of a tick to its supervisor begins with one of these bytes.
+const (
+	oneRun = 'r' // the id of a run follows, with its descriptors (link.send)
+	noMore = 'e' // the tick has given all runs
+)
+
+// messageBytes is how long the message of a run is.
+const messageBytes = 1 + 36

@@ -19,30 +19,24 @@ import (
 	"time"
 )
 
-// hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
-const (
-	hookTimeout   = 30 * time.Second
-	hookKillAfter = 2 * time.Second
-)
-
 // before runs the before-hooks up to the first that fails; its note is the reason why the run
 // failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
 // hooks, it goes on after those.
-func (h *hooks) before(terminate context.Context) (note string) {
+func (h *hooks) before(terminate context.Context, left *leftover) (note string) {
 	defer h.send()
 	h.queueStartPings()
-	hooks := h.run.task.Hooks.Before
-	started := h.lastBeforeHook(hooks)
+	hooks := h.task.Hooks.Before
+	started := h.lastBeforeHook(hooks, left)
 	for i, hook := range hooks {
 		name := hookName("before", i)
 		if hook.Notify != nil {
-			h.queueMessage(name, name, notify.Start, *hook.Notify, h.run.row.soFar())
+			h.queueMessage(name, name, notify.Start, *hook.Notify, h.row.soFar())
 			h.send()
 			continue
 		}
-		note, over := h.awaitStarted(terminate, i, started)
+		note, over := h.awaitStarted(terminate, i, started, left)
 		if !over {
-			note = h.runOne(terminate, name, hook, runVariables(h.run, 1))
+			note = h.runOne(terminate, name, hook, runVariables(h.from.DB, h.row.Row, 1))
 		}
 		if note != "" {
 			return note
@@ -61,17 +55,17 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	defer func() { h.marks.markEnded(name, note) }()
 	isBefore := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
-		Task:       &h.run.task,
+		Task:       h.task,
 		Command:    hook.Run,
 		Dir:        h.hookDir(),
-		CallerEnv:  h.run.Environ,
+		CallerEnv:  h.from.Environ,
 		Variables:  variables,
-		KeepZombie: isBefore && h.run.row.Background,
+		KeepZombie: isBefore && h.row.Background,
 		Lenient:    !isBefore, // the hooks after a run start even if the command could not
 	}
-	captured, err := output.Append(output.HooksPath(output.Path(h.run.Dir, h.run.row.Row)))
+	captured, err := output.Append(output.HooksPath(output.Path(h.from.Dir, h.row.Row)))
 	if err == nil { // without that file the hook runs nevertheless
-		limit := h.run.task.Output.Limit
+		limit := h.task.Output.Limit
 		defer h.cutOutput(captured, limit)
 		defer output.TrimEachSecond(captured, limit)()
 		spec.Output = captured
@@ -82,7 +76,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	}
 	h.marks.markForked(name, p.PID)
 	if spec.KeepZombie {
-		h.run.unreaped.add(p)
+		h.unreaped.add(p)
 	}
 	return awaitHook(ctx, name, p, 0)
 }
@@ -92,7 +86,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 func (h *hooks) cutOutput(captured *os.File, limit int64) {
 	captured.Close()
 	if _, err := output.Cut(captured.Name(), limit); err != nil {
-		h.run.complain("the output of the hooks of %s is not cut to output.limit: %v", h.run.row.Task, err)
+		h.row.complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
 	}
 }
 
@@ -124,7 +118,7 @@ func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(runVariables(h.run, result.Attempt.Number), outcomeVariables(result)...)
+		variables := append(runVariables(h.from.DB, h.row.Row, result.Attempt.Number), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
@@ -135,25 +129,28 @@ func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 // hookDir returns the folder of the task. If that folder does not exist, it is the schedule's
 // folder: an on_failure hook must be able to report just that.
 func (h *hooks) hookDir() string {
-	if info, err := os.Stat(h.run.task.Dir); err == nil && info.IsDir() {
-		return h.run.task.Dir
+	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
+		return h.task.Dir
 	}
-	return h.run.task.Folder
+	return h.task.Folder
 }
 
 // hooks fire the hooks of a run in this process, and remember what of them is still to be
 // delivered.
 type hooks struct {
-	run        *Run
+	from       *Process // of the run
+	task       *schedule.Task
+	row        *ownRow
+	unreaped   *unreapedProcesses
 	marks      hookMarks
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
 }
 
 // lastBeforeHook returns which of the before-hooks the killed supervisor had started last.
-func (h *hooks) lastBeforeHook(before []schedule.Hook) (last startedHook) {
+func (h *hooks) lastBeforeHook(before []schedule.Hook, left *leftover) (last startedHook) {
 	last.index = -1
-	if h.run.leftover == nil {
+	if left == nil {
 		return last
 	}
 	for _, mark := range h.marks.all() {
@@ -168,7 +165,7 @@ func (h *hooks) lastBeforeHook(before []schedule.Hook) (last startedHook) {
 
 // awaitStarted returns what came of a before-hook that the killed supervisor had started, and waits
 // for its end. It reports false for a hook that has yet to run.
-func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook) (note string, over bool) {
+func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook, left *leftover) (note string, over bool) {
 	switch {
 	case i < last.index: // it succeeded, or the next one would not have been started
 		return "", true
@@ -176,10 +173,10 @@ func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook) (note
 		return "", false
 	case !last.mark.Ended.IsZero():
 		return last.mark.Note, true
-	case h.run.leftover.hookPID == 0:
+	case left.hookPID == 0:
 		return "", false
 	}
-	name, pid := last.mark.Name, h.run.leftover.hookPID
+	name, pid := last.mark.Name, left.hookPID
 	age := process.Age(pid)
 	if p, ok := process.Adopt(pid); ok {
 		note = awaitHook(ctx, name, p, age)
@@ -206,13 +203,13 @@ func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHoo
 // failuresBefore returns how many runs of the task failed in a row before this one, and ended after
 // since. It counts no further than limit.
 func (h *hooks) failuresBefore(limit int, since time.Time) int {
-	n, _ := h.run.DB.Past().FailuresBefore(context.Background(), h.run.row.Task, h.run.row.ID, since, limit)
+	n, _ := h.from.DB.Past().FailuresBefore(context.Background(), h.row.Task, h.row.ID, since, limit)
 	return n
 }
 
 // after returns the hooks that fire after a run that ended with the result, in their order.
 func (h *hooks) after(result state.Row) (all []keyedHooks) {
-	keys := h.run.task.Hooks
+	keys := h.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
 		all = append(all, keyedHooks{key: "on_success", hooks: keys.OnSuccess})
@@ -233,7 +230,7 @@ func (h *hooks) after(result state.Row) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok, _ := h.run.DB.Runs().Previous(context.Background(), h.run.row.Task, h.run.row.ID)
+		last, ok, _ := h.from.DB.Runs().Previous(context.Background(), h.row.Task, h.row.ID)
 		failed := ok && last.Outcome.Failure()
 		h.lastFailed = &failed
 	}
@@ -254,10 +251,10 @@ func (h *hooks) queueMessages(f keyedHooks, result state.Row) {
 // queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
 // too.
 func (h *hooks) queueStartPings() {
-	for i, hook := range h.run.task.Hooks.After {
+	for i, hook := range h.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.run.row.soFar())
+			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.row.soFar())
 		}
 	}
 }
@@ -265,13 +262,13 @@ func (h *hooks) queueStartPings() {
 // queueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
 // result has the outcome and the end of the attempt.
 func (h *hooks) queueAttemptSpan(result state.Row) {
-	attempt := h.run.row.Attempt
+	attempt := h.row.Attempt
 	if attempt.At.IsZero() {
 		return
 	}
 	result.Started = attempt.At
 	h.queueSpan(hookName("otlp attempt", attempt.Number-1), result, func(m *notify.Message) {
-		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.run.task.Command.Argv()[0])
+		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.task.Command.Argv()[0])
 	})
 }
 
@@ -285,7 +282,7 @@ func (h *hooks) queueRunSpan(result state.Row) {
 }
 
 func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.Message)) {
-	task := &h.run.task
+	task := h.task
 	if task.OTLP == "" || result.Started.IsZero() || h.marks.hasEnded(mark) {
 		return
 	}
@@ -315,14 +312,14 @@ func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 	}
 	if !h.isWanted(n, event, result) {
 		if n.On != nil {
-			h.run.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
+			h.from.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
 		}
 		return
 	}
 	d := &notify.Delivery{
-		Run:     h.run.row.ID,
+		Run:     h.row.ID,
 		Hook:    hook,
-		Folder:  h.run.task.Folder,
+		Folder:  h.task.Folder,
 		To:      n,
 		Message: h.message(h.messageID(mark), event, result),
 	}
@@ -334,7 +331,7 @@ func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 
 // put puts a delivery into the outbox.
 func (h *hooks) put(d *notify.Delivery, mark string) {
-	if h.run.Sender.Put(d) {
+	if h.from.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}
 	h.marks.markMade(mark) // after a kill before this, the message is put in again, and may be sent again
@@ -342,7 +339,7 @@ func (h *hooks) put(d *notify.Delivery, mark string) {
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
 // kill.
-func (h *hooks) messageID(mark string) string { return h.run.row.ID + " " + mark }
+func (h *hooks) messageID(mark string) string { return h.row.ID + " " + mark }
 
 // isWanted reports whether the notification is for the event of a run that ended with the result.
 func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
@@ -361,14 +358,14 @@ func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result sta
 // send begins an attempt for each delivery that this process put into the outbox, and returns at
 // once.
 func (h *hooks) send() {
-	h.run.Sender.Send(h.deliveries...)
+	h.from.Sender.Send(h.deliveries...)
 	h.deliveries = nil
 }
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
 func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
-	sender, zone := h.run.task.Sender, ZoneOf(&h.run.task)
+	sender, zone := h.task.Sender, ZoneOf(h.task)
 	local := func(t time.Time) time.Time { // a zero time stays zero
 		if t.IsZero() {
 			return t
@@ -382,7 +379,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 		Schedule:    sender.Schedule,
 		Config:      sender.File,
 		Task:        result.Task,
-		Description: h.run.task.Description,
+		Description: h.task.Description,
 		Run:         result.ID,
 		Server:      result.Server,
 		Params:      result.Params,
@@ -438,18 +435,23 @@ func (h *hooks) request(hook, task string, result state.Row) state.Row {
 }
 
 func (h *hooks) ask(r state.Row) error {
-	if h.run.DB.InMemory() {
+	if h.from.DB.InMemory() {
 		return errors.New("the state folder cannot be written")
 	}
-	_, err := h.run.DB.Runs().Request(context.Background(), r)
+	_, err := h.from.DB.Runs().Request(context.Background(), r)
 	return err
 }
 
 // startTriggered starts the runs for which the hooks have asked. The next tick starts them instead
 // if this process is to end, or if the state folder cannot be written.
 func (h *hooks) startTriggered(result state.Row) {
-	if len(result.Triggered) == 0 || h.run.Terminate.Err() != nil || h.run.DB.InMemory() {
+	if len(result.Triggered) == 0 || h.from.Terminate.Err() != nil || h.from.DB.InMemory() {
 		return
 	}
-	_ = StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does
+	_ = StartTriggered(h.from.Dir, h.task.Sender.File, h.from.Environ) // after an error the next tick does
+}
+
+func hasBytes(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
 }

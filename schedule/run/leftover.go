@@ -25,28 +25,28 @@ type leftover struct {
 
 // newLeftover finds the command of the last attempt, and the before-hook that was started last,
 // among the children of this process. It writes down the process of that hook.
-func newLeftover(r *Run) *leftover {
+func newLeftover(row *ownRow, marks hookMarks) *leftover {
 	l := &leftover{}
-	for _, hook := range r.hooks.marks.all() {
+	for _, hook := range marks.all() {
 		if !hook.Ended.IsZero() {
 			continue
 		}
 		l.hookPID = hook.PID
 		if hook.PID == 0 { // the supervisor was killed before it could write that down
-			l.hookPID = process.ChildGroup(r.row.ID, 1) // hooks before the command have the number of the first attempt
-			r.hooks.marks.markForked(hook.Name, l.hookPID)
+			l.hookPID = process.ChildGroup(row.ID, 1) // hooks before the command have the number of the first attempt
+			marks.markForked(hook.Name, l.hookPID)
 		}
 	}
-	if r.row.Phase != state.Running {
+	if row.Phase != state.Running {
 		return l
 	}
-	l.attempt = r.row.Attempt.Number
-	if r.row.Kind != "" {
-		l.ending = state.Result{Outcome: endedBy(r.row.Kind), Reason: r.row.Reason}
+	l.attempt = row.Attempt.Number
+	if row.Kind != "" {
+		l.ending = state.Result{Outcome: endedBy(row.Kind), Reason: row.Reason}
 	}
-	pid := r.row.Attempt.PID
+	pid := row.Attempt.PID
 	if pid == 0 { // it was about to be started
-		pid = process.ChildGroup(r.row.ID, l.attempt)
+		pid = process.ChildGroup(row.ID, l.attempt)
 	}
 	if pid != 0 {
 		l.age = process.Age(pid)

@@ -8,6 +8,13 @@ import (
 	"time"
 )
 
+const (
+	hookTimeout   = 30 * time.Second // how long a hook may take
+	hookKillAfter = 2 * time.Second  // how long it may then take to end
+	// pollEvery is the time between two looks at a row, or at a process that is no child.
+	pollEvery = 20 * time.Millisecond
+)
+
 // hookMarks note in the database which hooks of a run have begun and ended, in this process or in
 // earlier ones.
 type hookMarks struct{ row *ownRow }

@@ -1,12 +1,16 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"slices"
 	"time"
 )
 
@@ -15,10 +19,10 @@ type orphan struct{ run *Run }
 
 // finish finishes the run. The code is the exit code of the command if a person has given it
 // (`sched finish MUTEX CODE`); else nil.
-func (o *orphan) finish(code *int) state.Row { return o.run.finish(o.settle(code)) }
+func (o *orphan) finish(code *int) state.Row { return finish(o.run, o.settle(code)) }
 
 // finishAlone is finish in a process that has no Sender.
-func (o *orphan) finishAlone(code *int) state.Row { return o.run.finishAlone(o.settle(code)) }
+func (o *orphan) finishAlone(code *int) state.Row { return finishAlone(o.run, o.settle(code)) }
 
 // settle returns the result of the run. If the supervisor wrote a result down, it is that result.
 // Otherwise settle ends what is left of the command, and decides on the result.
@@ -31,7 +35,7 @@ func (o *orphan) settle(code *int) state.Row {
 	case betweenAttempts:
 		return o.resultWithoutRetry(code)
 	}
-	return o.run.endUnwatched(code)
+	return endUnwatched(o.run, code)
 }
 
 // resultUnstarted returns the result of a run that ends while it waits for its turn. It has no exit
@@ -51,16 +55,16 @@ func (o *orphan) resultUnstarted() state.Row {
 // leaves that attempt to a later tick instead, and deferred is true.
 func (o *orphan) finishOrRetry() (deferred bool) {
 	r, stage := o.run, stageOf(o.run.row.Row)
-	if stage == betweenAttempts && r.deferNext() {
+	if stage == betweenAttempts && deferNext(r) {
 		r.releaseLock()
 		return true
 	}
 	result := o.settle(nil)
-	if stage == commandStarted && r.deferAfterLost(result) {
+	if stage == commandStarted && deferAfterLost(r, result) {
 		r.releaseLock()
 		return true
 	}
-	r.finish(result)
+	finish(r, result)
 	return false
 }
 
@@ -147,7 +151,7 @@ func (o *orphan) postpone(reason string) {
 		result := o.resultWithoutRetry(nil)
 		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s",
 			r.row.Reason, r.row.Attempt.Number+1, MaxHeld.Hours(), reason)
-		r.finish(result)
+		finish(r, result)
 		return
 	}
 	wait.For = state.ForMutex
@@ -174,3 +178,107 @@ var ErrNothing = errors.New("nothing was recorded")
 
 // MaxHeld is how long ticks try again to begin a request, or a deferred retry, whose mutex is held.
 const MaxHeld = 24 * time.Hour
+
+// take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
+// or is held by a process that the command left behind. The error is *AliveError if another process
+// has the run.
+func take(p Process, row state.Row) (*orphan, error) {
+	ctx := context.Background()
+	if row.Phase == state.Ended || row.Owner != 0 && p.DB.Owners().Alive(row.Owner) {
+		return nil, &AliveError{row.ID}
+	}
+	if copied, err := p.DB.Owners().InCopy(ctx, row.Owner); copied || err != nil { // the next tick settles it
+		return nil, cmp.Or[error](err, &AliveError{row.ID})
+	}
+	own, err := p.Self.Owned(ctx)
+	if err == nil {
+		err = own.Apply(ctx, state.Take(), &row)
+	}
+	if isStale(err) || errors.Is(err, state.ErrGone) {
+		return nil, &AliveError{row.ID}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := restoreOrLose(p, own, row)
+	if err != nil {
+		return nil, err
+	}
+	r.adopt(nil)
+	return &orphan{r}, nil
+}
+
+// restoreOrLose is restore that ends the run as lost if its task cannot be read.
+func restoreOrLose(p Process, own state.Owned, row state.Row) (*Run, error) {
+	r, err := restore(p, own, row)
+	if err != nil {
+		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
+		return nil, errors.Join(err, own.Apply(context.Background(), state.End(state.Ending{Result: lost}), &row))
+	}
+	return r, nil
+}
+
+// endUnwatched ends what is left of the command of a run whose supervisor was killed without a
+// result, and returns the result of the run
+// (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
+// command if a person has given it (`sched finish MUTEX CODE`); else nil.
+func endUnwatched(r *Run, code *int) state.Row {
+	result := r.row.soFar()
+	result.ExitCode = nil
+	result.Ended = clock.Now()
+	group := r.row.Attempt.PID
+	var alive []int // process groups of the command
+	// If the system cannot tell which process groups of the command live on, the group that was
+	// written down counts as one of them as long as a process has the run's output open.
+	if process.FindsByRun || output.InUse(r.row.Output) {
+		alive = liveGroups(r.row.Row)
+	}
+	if len(alive) > 0 {
+		family := process.Family{
+			Groups: alive, Run: result.ID, Attempt: result.Attempt.Number, User: r.task.As.User}
+		survivors, _ := process.End(context.Background(), family, r.task.KillAfter)
+		leaveBehind(&result, survivors)
+		result.Ended = clock.Now()
+	}
+	if r.task.Limits.NeedsCgroup() {
+		process.SweepCgroups()
+	}
+	result.Outcome = outcome.Lost
+	switch {
+	case code != nil:
+		result.ExitCode = code
+		judge(&result, &r.task, *code)
+	case len(alive) > 0:
+		result.Reason = "nobody watched it any more, so what was left of its command was ended"
+	case r.row.Phase != state.Running || group == 0:
+		result.Reason = "nobody knows whether its command started: the process that was to start it is gone"
+	default:
+		result.Reason = "its processes vanished, and nobody saw how it ended"
+	}
+	return result
+}
+
+// deferNext leaves the attempt for which a run waits to a later tick, unless somebody asked to stop
+// the run: no process waits for the attempt any more, also not in the foreground. It reports
+// whether it did.
+func deferNext(r *Run) bool {
+	if r.row.Stop != nil {
+		return false
+	}
+	soFar := r.row.soFar()
+	soFar.Reason = r.row.Reason
+	return r.row.apply(state.Defer(soFar.Result, r.row.Wait.NotBefore, soFar.Notes)) == nil
+}
+
+// deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
+// has an attempt left, and nobody asked to stop the run. It reports whether it did.
+func deferAfterLost(r *Run, result state.Row) bool {
+	attempt := max(1, r.row.Attempt.Number)
+	overlaps := r.lock != nil && result.Survivors != ""
+	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts || overlaps {
+		return false
+	}
+	result.Attempt.Number = attempt
+	notes := append(slices.Clip(result.Notes), fmt.Sprintf("attempt %d was lost: %s", attempt, result.Reason))
+	return r.row.apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
+}

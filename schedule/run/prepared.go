@@ -2,8 +2,15 @@ package run
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -42,9 +49,13 @@ func (p *Prepared) Begin() (*Run, error) {
 }
 
 // BeginIn is Begin in another storage than the one that the run was prepared for.
-func (p *Prepared) BeginIn(c Caller) (*Run, error) {
+func (p *Prepared) BeginIn(other Process) (*Run, error) {
 	p.discardOutput()
-	return c.Begin(p.run.row.Row, &p.run.task, p.run.lock)
+	again, err := prepare(other, p.run.row.Row, &p.run.task, p.run.lock)
+	if err != nil {
+		return nil, err
+	}
+	return again.Begin()
 }
 
 // begun returns the run when its row was written. The row belongs to the owner: to this process,
@@ -57,7 +68,7 @@ func (p *Prepared) begun(own state.Owned, owner int64) *Run {
 
 // FailUnbegun fails a run that could not begin anywhere: see Caller.FailUnbegun.
 func (p *Prepared) FailUnbegun(why error) state.Row {
-	return p.run.Caller.FailUnbegun(p.run.row.Row, &p.run.task, p.run.lock, why)
+	return failUnbegun(p.run.Process, p.run.row.Row, &p.run.task, p.run.lock, why)
 }
 
 // FailBeforeStart begins the run in this process, and fails it: see Run.FailBeforeStart.
@@ -66,7 +77,7 @@ func (p *Prepared) FailBeforeStart(why error, printed []byte) state.Row {
 	if err != nil {
 		return p.FailUnbegun(err)
 	}
-	return r.FailBeforeStart(why, printed)
+	return FailBeforeStart(r, why, printed)
 }
 
 // Abandon releases the lock of a run that another process has.
@@ -81,4 +92,34 @@ func (p *Prepared) discardOutput() {
 	if p.run.row.Output != "" {
 		os.Remove(p.run.row.Output)
 	}
+}
+
+// prepare is Caller.Prepare.
+func prepare(p Process, row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
+	snapshot, err := json.Marshal(task)
+	if err != nil {
+		return nil, err
+	}
+	row.Snapshot = snapshot
+	row.Output = output.Path(p.Dir, row)
+	captured, err := output.Open(row.Output)
+	if err != nil && p.DB.InMemory() { // what cannot be kept is not printed anywhere
+		row.Output = ""
+		captured, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	row.Pool = task.Pool.Name
+	r := newRun(p, *task, row)
+	r.lock, r.output = lock, captured
+	return &Prepared{r}, nil
+}
+
+// failUnbegun is Caller.FailUnbegun.
+func failUnbegun(p Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
+	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
+	r := newRun(p, *task, row)
+	r.lock, r.row.unstored = lock, true
+	return finish(r, row)
 }

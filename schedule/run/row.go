@@ -3,10 +3,13 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"sync"
 	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -15,10 +18,11 @@ import (
 // less.
 type ownRow struct {
 	state.Row
-	self     *state.Self
-	own      state.Owned
-	mu       sync.Mutex // protects the row while it changes
-	unstored bool       // no database has the row, because no folder could hold it: nothing is written
+	self          *state.Self
+	own           state.Owned
+	mu            sync.Mutex // protects the row while it changes
+	sharesProcess bool       // the run is finished in a process that may finish others, too (FinishInherited)
+	unstored      bool       // no database has the row, because no folder could hold it: nothing is written
 }
 
 // result returns the row without the snapshot of the task.
@@ -153,3 +157,16 @@ func (r *ownRow) stopIfAsked(result *state.Row) bool {
 
 // resultPatience is how long the hooks of a run wait until its result is written.
 const resultPatience = 10 * time.Second
+
+// complain prints a problem that no row can record. It goes to stderr; in a process that may finish
+// several runs, to the output of the run.
+func (r *ownRow) complain(format string, args ...any) {
+	to := os.Stderr
+	if r.sharesProcess {
+		if captured, err := output.Append(r.Output); err == nil {
+			defer captured.Close()
+			to = captured
+		}
+	}
+	fmt.Fprintf(to, "sched: "+format+"\n", args...)
+}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -37,8 +38,6 @@ const (
 	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
 	// of two hooks.
 	stopPatience = 2 * (hookTimeout + hookKillAfter)
-	// pollEvery is the time between two looks at the run's row.
-	pollEvery = 20 * time.Millisecond
 	// lookAgainAfter is the time between two looks through all processes of the machine.
 	lookAgainAfter = time.Second
 )
@@ -46,7 +45,7 @@ const (
 // A stopper follows a run to its end.
 type stopper struct {
 	Stopping
-	caller    Caller
+	from      Process
 	id        string
 	user      string // of the task
 	killAfter time.Duration
@@ -60,7 +59,7 @@ type stopper struct {
 // errors as Stop.
 func (s *stopper) follow() error {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
-		row, err := s.caller.DB.Runs().Row(context.Background(), s.id)
+		row, err := s.from.DB.Runs().Row(context.Background(), s.id)
 		if errors.Is(err, state.ErrNotFound) {
 			s.Over = true
 			return nil
@@ -75,9 +74,9 @@ func (s *stopper) follow() error {
 		case row.Phase == state.Ended:
 			s.Over = true
 			return nil
-		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner): // it ends the run: wait
+		case row.Owner != 0 && s.from.DB.Owners().Alive(row.Owner): // it ends the run: wait
 		case row.Waits(): // if another process takes it first, that process ends it: wait
-			if o, err := s.caller.take(row); err == nil {
+			if o, err := take(s.from, row); err == nil {
 				s.Record, s.Over = o.finishAlone(nil), true
 				return nil
 			}
@@ -166,3 +165,31 @@ func replacedBy(id string) state.Stop {
 // unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
 // first, and then writes the row.
 const unwrittenPatience = 2 * time.Second
+
+// stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
+func stopBecause(p Process, id string, why state.Stop) (Stopping, error) {
+	ctx := context.Background()
+	row, err := p.DB.Runs().Row(ctx, id)
+	switch {
+	case err != nil:
+		return Stopping{}, err
+	case row.Phase == state.Ended, row.Pending():
+		return Stopping{}, state.ErrNotFound
+	case row.Outcome != "":
+		return Stopping{Record: row}, ErrNotRunning
+	case !row.Waits() && !p.DB.Owners().Alive(row.Owner):
+		return Stopping{}, ErrVanished
+	}
+	var task schedule.Task
+	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
+		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
+	}
+	err = p.DB.Runs().AskStop(ctx, id, why)
+	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
+		return Stopping{}, err
+	}
+	s := stopper{from: p, id: id, user: task.As.User, killAfter: task.KillAfter}
+	err = s.follow()
+	s.ending.Wait()
+	return s.Stopping, err
+}

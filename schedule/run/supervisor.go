@@ -17,15 +17,6 @@ import (
 	"sched/schedule/state"
 )
 
-// A message of a tick to its supervisor begins with one of these bytes.
-const (
-	oneRun = 'r' // the id of a run follows, with its descriptors (link.send)
-	noMore = 'e' // the tick has given all runs
-)
-
-// messageBytes is how long the message of a run is.
-const messageBytes = 1 + 36
-
 // A supervisor watches runs in this process.
 type supervisor struct {
 	caller          Caller
@@ -123,7 +114,7 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 	}
 	r, err := s.restore(id, files, s.takeAwaiting) // here, because each goroutine would have to grow a stack for it
 	if err == nil {
-		s.runs.Go(func() { r.superviseBackground(s.terminate, s.kill, s.finishes.start) })
+		s.runs.Go(func() { superviseBackground(r, s.terminate, s.kill, s.finishes.start) })
 		return true
 	}
 	if state.Unwritable(err) { // as on a full disk; nobody else has the files
@@ -144,7 +135,7 @@ func (s *supervisor) watchLater(id string, files []*os.File) {
 		closeAll(files)
 		return
 	}
-	r.superviseBackground(s.terminate, s.kill, s.finishes.start)
+	superviseBackground(r, s.terminate, s.kill, s.finishes.start)
 }
 
 // descriptors returns the files that came with a message.
@@ -179,7 +170,7 @@ func (s *supervisor) restore(
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.caller.restore(own, row)
+	r, err := restore(s.caller.Process, own, row)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +242,7 @@ const messagePatience = time.Second
 // takeOverKilled takes over the runs of a killed supervisor: first the runs that it had started,
 // and after messagePatience the others.
 func (s *supervisor) takeOverKilled() {
-	s.takeOverAll(s.caller.hasStarted)
+	s.takeOverAll(func(row state.Row) bool { return hasStarted(s.caller.Process, row) })
 	time.Sleep(messagePatience)
 	s.takeOverAll(func(state.Row) bool { return true })
 }
@@ -276,12 +267,12 @@ func (s *supervisor) takeOverAll(wanted func(state.Row) bool) {
 			continue
 		}
 		s.runs.Go(func() { // each by itself, because one may have to wait for its output
-			r, err := s.caller.takeOver(row)
+			r, err := takeOver(s.caller.Process, row)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
 				return
 			}
-			r.superviseBackground(s.terminate, s.kill, s.finishes.start)
+			superviseBackground(r, s.terminate, s.kill, s.finishes.start)
 		})
 	}
 }

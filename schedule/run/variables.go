@@ -10,11 +10,11 @@ import (
 )
 
 // runVariables returns the variables that sched sets for the command of a run at that attempt.
-func runVariables(r *Run, attempt int) []string {
-	variables := append(TaskVariables(r.row.Row),
+func runVariables(db *state.DB, row state.Row, attempt int) []string {
+	variables := append(TaskVariables(row),
 		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
-		"TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))
-	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.CommandSlot()); !last.IsZero() {
+		"TRACEPARENT="+notify.TraceParent(row.ID, attempt))
+	if last, _ := db.Past().LastSuccess(context.Background(), row.Task, row.CommandSlot()); !last.IsZero() {
 		variables = append(variables, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
 	}
 	return variables

@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
@@ -287,9 +288,39 @@ func (w *waiter) stopReplaced(blocked error) error {
 	}
 	w.replaced.Store(run)
 	go func() {
-		if _, err := w.run.stopBecause(run, replacedBy(row.ID)); err != nil {
+		if _, err := stopBecause(w.run.Process, run, replacedBy(row.ID)); err != nil {
 			w.replaced.Store("") // as when the database was locked: the next round asks again
 		}
 	}()
 	return nil
+}
+
+// awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
+// command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
+// tick gives it to another supervisor.
+func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick bool) {
+	if !r.row.Queued() {
+		return result, false
+	}
+	w := newWaiter(r)
+	err := w.wait(terminate)
+	if err == nil {
+		r.leftover = nil // nothing of it had started before
+		return result, false
+	}
+	result = r.row.soFar()
+	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
+	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result) {
+		return result, false
+	}
+	var skip *skipError
+	switch {
+	case errors.As(err, &skip):
+		result.Outcome, result.Reason = outcome.Skipped, skip.reason
+	case r.task.CatchesUp && terminate.Err() != nil:
+		return result, true
+	default:
+		setStopped(&result, "while it waited: %v", err)
+	}
+	return result, false
 }

@@ -90,7 +90,7 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 	var following sync.WaitGroup
 	ended := make(chan struct{})
 	following.Go(func() { follow(begun.Row().Output, test.Output, ended) })
-	row = begun.ExecuteThen(terminate, kill, func() {
+	row = run.ExecuteThen(begun, terminate, kill, func() {
 		close(ended)
 		following.Wait()
 	})

@@ -91,7 +91,7 @@ func (f *foregroundRunner) execute(begun *run.Run) {
 	// The command may take hours: what is known is written, and the database is closed meanwhile.
 	f.records.flushQuietly()
 	f.tick.Storage.DB.CloseIfIdle(0)
-	row := begun.Execute(f.launcher.stops.terminate, f.launcher.stops.kill)
+	row := run.Execute(begun, f.launcher.stops.terminate, f.launcher.stops.kill)
 	if begun.DB.InMemory() {
 		f.records.collect(row)
 	}

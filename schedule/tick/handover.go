@@ -95,7 +95,7 @@ func (l *launcher) handOverBegun(r *run.Run) {
 func (l *launcher) give(r *run.Run) {
 	if err := l.supervisors.Give(r); err != nil {
 		l.failed.Store(true)
-		l.records.addEnded(r.FailBeforeStart(err, nil))
+		l.records.addEnded(run.FailBeforeStart(r, err, nil))
 		return
 	}
 	l.tick.Report.Started(r.Row())
@@ -117,7 +117,7 @@ func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 		l.records.addEnded(p.FailBeforeStart(why, nil))
 		return
 	}
-	r, err := p.BeginIn(l.callerIn(memory))
+	r, err := p.BeginIn(l.callerIn(memory).Process)
 	if err != nil {
 		l.records.addEnded(p.FailUnbegun(err))
 		return
@@ -131,7 +131,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	r, err := p.Begin()
 	if memory, fellBack := l.fallback.openFor(err); fellBack {
 		l.failed.Store(true)
-		r, err = p.BeginIn(l.callerIn(memory))
+		r, err = p.BeginIn(l.callerIn(memory).Process)
 	}
 	switch {
 	case err == nil:
@@ -150,7 +150,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 func (l *launcher) watchHere(r *run.Run) {
 	l.tick.Report.Started(r.Row())
 	l.watchedHere.Go(func() {
-		row := r.Execute(l.stops.terminate, l.stops.kill)
+		row := run.Execute(r, l.stops.terminate, l.stops.kill)
 		l.records.collect(row)
 		l.records.addEnded(row)
 	})

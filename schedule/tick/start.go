@@ -198,14 +198,14 @@ func (l *launcher) callerIn(storage run.Storage) run.Caller {
 		l.openInMemory.Do(func() { l.inMemory = storage.DB.Self(state.Tick) })
 		self = l.inMemory
 	}
-	return run.Caller{
+	return run.Caller{Process: run.Process{
 		Storage:   storage,
 		Self:      self,
 		Environ:   l.tick.Host.Environ,
 		Sender:    l.sender,
 		Leases:    &l.locks.leases,
 		Terminate: l.stops.terminate,
-	}
+	}}
 }
 
 // rowOf returns the row of a run that is to begin for a slot.

@@ -36,7 +36,7 @@ func TestATickSeesAtOnceWhichRunsWait(t *testing.T) {
 			t.Errorf("%s waits: %q", slot.Task.Name, got)
 		}
 	}
-	first.FailBeforeStart(errors.New("it waits no more"), nil)
+	run.FailBeforeStart(first, errors.New("it waits no more"), nil)
 	if got := tick.launcher.waitsAlready(slots[0].Task); got != "" {
 		t.Errorf("a waits no more: %q", got)
 	}
