@@ -325,41 +325,32 @@ func (s *supervision) attempts() (deferred bool) {
 // goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
 // the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
 func (s *supervision) prepareFirst() (attempt int) {
-	if s.row.Phase == state.Running { // its supervisor was killed
-		return s.goOn()
-	}
 	attempt = s.row.Attempt.Number + 1
-	now := clock.Now()
-	if attempt > 1 && !s.row.BeganAfter(now) && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(now)) {
-		setStopped(&s.result, "before attempt %d", attempt)
-		return attempt
-	}
-	if attempt == 1 && s.stopIfLockLost(1) {
-		return attempt
-	}
-	if s.row.Started.IsZero() {
-		note := s.run.hooks.before(s.terminate, s.run.leftover)
-		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
-			setStopped(&s.result, "before attempt 1: %s", note)
-		} else if note != "" {
-			s.result.Outcome, s.result.Reason = outcome.Failed, note
+	switch s.run.next() {
+	case Watch:
+		if s.row.Attempt.PID == 0 {
+			s.row.apply(state.Fork(s.run.leftover.process.PID))
 		}
-	}
-	return attempt
-}
-
-// goOn is prepareFirst for a run whose supervisor was killed while the command ran, or while the
-// command was about to be started.
-func (s *supervision) goOn() (attempt int) {
-	left := s.run.leftover
-	if left == nil || left.process == nil { // the command ended unseen, or was in the middle of its start
+		return s.row.Attempt.Number
+	case Lose: // the command ended unseen, or was in the middle of its start
 		s.result = endUnwatched(s.run, nil)
 		return s.row.Attempt.Number
+	case Wait:
+		if !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())) {
+			setStopped(&s.result, "before attempt %d", attempt)
+			return attempt
+		}
 	}
-	if s.row.Attempt.PID == 0 {
-		s.row.apply(state.Fork(left.process.PID))
+	if attempt == 1 && s.stopIfLockLost(1) || !s.row.Started.IsZero() {
+		return attempt
 	}
-	return left.attempt
+	note := s.run.hooks.before(s.terminate, s.run.leftover)
+	if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
+		setStopped(&s.result, "before attempt 1: %s", note)
+	} else if note != "" {
+		s.result.Outcome, s.result.Reason = outcome.Failed, note
+	}
+	return attempt
 }
 
 // waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,

@@ -28,19 +28,32 @@ func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
 	return append(live, lost...), err
 }
 
-// Collect finishes a run that no process looks after. If the run waits for its next attempt, or for
-// its turn, Collect returns its row instead, for Resume.
-func (c Caller) Collect(row state.Row) (unfinished *state.Row, err error) {
-	if row.Deferred() || row.Queued() || row.BetweenAttempts() && row.Background && UnrecordedStarts(c.Dir, row) == 0 {
+// Collect does what Next says with a run that no process looks after. If its next attempt is to
+// start, or if it is to go on waiting for its turn, Collect returns its row instead, for Resume. It
+// also returns the row of a run that has another attempt to come now.
+func (c Caller) Collect(row state.Row, facts Facts) (goesOn *state.Row, err error) {
+	action := Next(row, facts)
+	switch action {
+	case Nothing, Wait:
+		return nil, nil
+	case Start, Queue:
 		return &row, nil
 	}
 	o, err := take(c.Process, row)
 	if err != nil {
 		return nil, ignoreAlive(err)
 	}
-	if deferred := o.finishOrRetry(); deferred {
-		return &o.run.row.Row, nil
+	r := o.run
+	if action == GiveBack && o.giveBack() {
+		r.releaseLock()
+		return &r.row.Row, nil
 	}
+	result := o.settle(nil)
+	if action == Lose && deferAfterLost(r, result) {
+		r.releaseLock()
+		return &r.row.Row, nil
+	}
+	finish(r, result)
 	return nil, nil
 }
 
@@ -125,17 +138,6 @@ func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) 
 	result := endUnwatched(r, code)
 	result.Reason = joinReasons(result.Reason, "finished by hand")
 	return finishAlone(r, result), nil
-}
-
-// GiveUp ends a run that waits for its next attempt without that attempt. It does nothing if
-// another process has the run.
-func (c Caller) GiveUp(row state.Row) error {
-	o, err := take(c.Process, row)
-	if err != nil {
-		return ignoreAlive(err)
-	}
-	o.finish(nil)
-	return nil
 }
 
 // Resume returns a run with its mutex for its next attempt, or as it is if it waits for its turn.

@@ -93,7 +93,7 @@ func collect(t *testing.T, storage Storage) (again []state.Row) {
 		t.Fatal(err)
 	}
 	for _, row := range rows {
-		waits, err := caller.Collect(row)
+		waits, err := caller.Collect(row, Facts{Unrecorded: UnrecordedStarts(storage.Dir, row), DueBy: time.Now().Add(time.Hour)})
 		if err != nil {
 			t.Error(err)
 		}

@@ -24,18 +24,20 @@ func (o *orphan) finish(code *int) state.Row { return finish(o.run, o.settle(cod
 // finishAlone is finish in a process that has no Sender.
 func (o *orphan) finishAlone(code *int) state.Row { return finishAlone(o.run, o.settle(code)) }
 
-// settle returns the result of the run. If the supervisor wrote a result down, it is that result.
-// Otherwise settle ends what is left of the command, and decides on the result.
+// settle returns the result of the run if it ends now. If the supervisor wrote a result down, it is
+// that result. Otherwise settle ends what is left of the command, and decides on the result.
 func (o *orphan) settle(code *int) state.Row {
-	switch stageOf(o.run.row.Row) {
-	case resultWritten:
+	switch row := o.run.row.Row; Next(row, Facts{}) {
+	case FireHooks:
 		return o.run.row.result()
-	case inQueue:
-		return o.resultUnstarted()
-	case betweenAttempts:
+	case Lose:
+		return endUnwatched(o.run, code)
+	default:
+		if row.Queued() {
+			return o.resultUnstarted()
+		}
 		return o.resultWithoutRetry(code)
 	}
-	return endUnwatched(o.run, code)
 }
 
 // resultUnstarted returns the result of a run that ends while it waits for its turn. It has no exit
@@ -49,23 +51,6 @@ func (o *orphan) resultUnstarted() state.Row {
 		setStopped(&result, "finished by hand while it waited")
 	}
 	return result
-}
-
-// finishOrRetry finishes a run whose owner is dead. If the run has another attempt to come, it
-// leaves that attempt to a later tick instead, and deferred is true.
-func (o *orphan) finishOrRetry() (deferred bool) {
-	r, stage := o.run, stageOf(o.run.row.Row)
-	if stage == betweenAttempts && deferNext(r) {
-		r.releaseLock()
-		return true
-	}
-	result := o.settle(nil)
-	if stage == commandStarted && deferAfterLost(r, result) {
-		r.releaseLock()
-		return true
-	}
-	finish(r, result)
-	return false
 }
 
 // resultWithoutRetry returns the result of a run whose next attempt will not start. It is the
@@ -258,16 +243,12 @@ func endUnwatched(r *Run, code *int) state.Row {
 	return result
 }
 
-// deferNext leaves the attempt for which a run waits to a later tick, unless somebody asked to stop
-// the run: no process waits for the attempt any more, also not in the foreground. It reports
-// whether it did.
-func deferNext(r *Run) bool {
-	if r.row.Stop != nil {
-		return false
-	}
-	soFar := r.row.soFar()
-	soFar.Reason = r.row.Reason
-	return r.row.apply(state.Defer(soFar.Result, r.row.Wait.NotBefore, soFar.Notes)) == nil
+// giveBack leaves the attempt for which a run waits to a later tick. It reports whether it did.
+func (o *orphan) giveBack() bool {
+	row := &o.run.row
+	soFar := row.soFar()
+	soFar.Reason = row.Reason
+	return row.apply(state.Defer(soFar.Result, row.Wait.NotBefore, soFar.Notes)) == nil
 }
 
 // deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and

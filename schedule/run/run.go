@@ -27,6 +27,7 @@ import (
 	"os"
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"time"
@@ -64,6 +65,13 @@ func UnrecordedStarts(dir string, row state.Row) int {
 
 // Row is the row of the run, as far as this process knows.
 func (r *Run) Row() state.Row { return r.row.Row }
+
+// next returns what this process, which owns the run, is to do with it.
+func (r *Run) next() Action {
+	now := clock.Now()
+	return Next(r.row.Row, Facts{
+		IsOurs: true, HasCommand: r.leftover != nil && r.leftover.process != nil, Now: now, DueBy: now})
+}
 
 // Close ends the part of this process in a run. A run whose owner is dead counts as lost.
 func (r *Run) Close() {

@@ -70,20 +70,22 @@ func (s *stopper) follow() error {
 		if row.Outcome != "" {
 			s.Record = row
 		}
-		switch {
-		case row.Phase == state.Ended:
-			s.Over = true
+		switch Next(row, Facts{OwnerLives: row.Owner != 0 && s.from.DB.Owners().Alive(row.Owner)}) {
+		case Nothing:
+			if row.Phase == state.Ended {
+				s.Over = true
+				return nil
+			} // else its owner ends the run: wait
+		case FireHooks: // a tick goes on with them
 			return nil
-		case row.Owner != 0 && s.from.DB.Owners().Alive(row.Owner): // it ends the run: wait
-		case row.Waits(): // if another process takes it first, that process ends it: wait
-			if o, err := take(s.from, row); err == nil {
+		default:
+			if !row.Waits() {
+				return ErrVanished
+			}
+			if o, err := take(s.from, row); err == nil { // else another process ends it: wait
 				s.Record, s.Over = o.finishAlone(nil), true
 				return nil
 			}
-		case row.Outcome != "": // a tick goes on with its hooks
-			return nil
-		default:
-			return ErrVanished
 		}
 		if time.Now().After(deadline) {
 			return s.lateError(row)

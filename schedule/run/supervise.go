@@ -37,7 +37,7 @@ func superviseBackground(r *Run, terminate, kill context.Context, handOver func(
 	result := r.row.result()
 	// If the row is finishing, the supervisor before this one was killed before it could start the
 	// finish.
-	if r.row.Phase != state.Finishing {
+	if r.next() != FireHooks {
 		var leftToTick bool
 		if result, leftToTick = awaitResult(r, terminate, kill); leftToTick {
 			return

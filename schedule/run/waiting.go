@@ -299,7 +299,7 @@ func (w *waiter) stopReplaced(blocked error) error {
 // command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
 // tick gives it to another supervisor.
 func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick bool) {
-	if !r.row.Queued() {
+	if r.next() != Queue {
 		return result, false
 	}
 	w := newWaiter(r)

@@ -28,7 +28,7 @@ func (r *tickRun) resumeQueued() {
 	rows, _ := r.unwatched() // collectLost reports an error
 	for _, row := range rows {
 		if row.Queued() {
-			r.resume(row)
+			r.collect(row)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func (r *tickRun) startLongestWaiting() {
 		case row.Wait.Since.IsZero(): // it has not waited yet
 		case row.Deferred() && r.tick.taskOf(row).Replace:
 		case row.Deferred():
-			r.resume(row)
+			r.collect(row)
 		case row.Requested():
 			r.requests.handOverAll([]state.Row{row})
 		}
@@ -85,7 +85,7 @@ func (r *tickRun) collectLost() {
 			continue
 		}
 		if row.Queued() { // one after another: such runs keep their order
-			r.resume(row)
+			r.collect(row)
 			continue
 		}
 		places <- struct{}{}
@@ -98,12 +98,29 @@ func (r *tickRun) collectLost() {
 	r.launcher.sender.SendWaiting()
 }
 
-// collect finishes a run that no process looks after, or resumes it if it waits.
+// collect finishes a run that no process looks after, or goes on with it if its time has come.
 func (r *tickRun) collect(row state.Row) {
-	waiting, err := r.launcher.caller().Collect(row)
+	goesOn, err := r.launcher.caller().Collect(row, r.factsOf(row))
 	r.records.fallback.reportOrFallBack(err)
-	if waiting != nil {
-		r.resume(*waiting)
+	if goesOn == nil {
+		return
+	}
+	switch run.Next(*goesOn, r.factsOf(*goesOn)) {
+	case run.Start, run.Queue:
+		r.resume(*goesOn)
+	}
+}
+
+// factsOf returns what this tick knows about a run that no process looks after.
+func (r *tickRun) factsOf(row state.Row) run.Facts {
+	task := r.tick.taskOf(row)
+	return run.Facts{
+		Unrecorded:  run.UnrecordedStarts(r.tick.Storage.Dir, row),
+		Now:         clock.Now(),
+		DueBy:       r.tick.dueBy(),
+		MayNotBegin: r.stops.noNewStarts.Err() != nil || r.tick.Only != "" && r.tick.Only != task.Name,
+		IsPaused: (row.Deferred() || row.BetweenAttempts()) && (r.admission.pauseOf(task, row.Wait.NotBefore) != "" ||
+			r.admission.maintenanceOf(task, r.tick.Minute) != ""),
 	}
 }
 
@@ -114,19 +131,11 @@ func (r *tickRun) unwatched() ([]state.Row, error) {
 	return rows, err
 }
 
-// resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
+// resume gives a run that waits to the supervisor of this tick.
 func (r *tickRun) resume(row state.Row) {
-	task := r.tick.taskOf(row)
-	if row.Stop != nil {
-		r.records.fallback.reportOrFallBack(r.launcher.caller().GiveUp(row))
-		return
-	}
-	if r.mustWait(row, task) {
-		return
-	}
 	begun, err := r.resumeNow(row)
 	if err != nil {
-		r.tick.Report.Problem("%s waits on: %v", task.Name, err)
+		r.tick.Report.Problem("%s waits on: %v", r.tick.taskOf(row).Name, err)
 		return
 	}
 	if begun != nil && !row.Queued() {
@@ -159,25 +168,6 @@ func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
 	return begun, nil
 }
 
-// mustWait reports whether a run that waits has to go on waiting:
-//
-//   - this tick starts nothing more, or starts another task only;
-//   - the time of its next attempt has not come. A clock that was ahead when its last attempt began
-//     has planned that time, so it no longer counts;
-//   - its task is paused, or in maintenance. For a run that waits for its turn, a pause counts when
-//     the turn comes.
-func (r *tickRun) mustWait(row state.Row, task *schedule.Task) bool {
-	switch {
-	case r.stops.noNewStarts.Err() != nil, r.tick.Only != "" && r.tick.Only != task.Name:
-		return true
-	case row.Queued():
-		return false
-	}
-	return r.tick.isEarly(row.Wait.NotBefore) && !row.BeganAfter(clock.Now()) ||
-		r.admission.pauseOf(task, row.Wait.NotBefore) != "" ||
-		r.admission.maintenanceOf(task, r.tick.Minute) != ""
-}
-
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them
 // (docs/internals/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this
 // tick handed over are for the next tick, however soon they end.
@@ -203,9 +193,7 @@ func (r *tickRun) reportEnded() {
 // isEarly reports whether a request or a deferred retry for the given time has to wait. A tick of a
 // minute that has not come (--at) does not make it start earlier
 // (docs/internals/decisions.md#requests-never-come-early).
-func (t *Tick) isEarly(at time.Time) bool {
-	return at.After(t.Minute) || t.Replay && at.After(clock.Now().Truncate(time.Minute))
-}
+func (t *Tick) isEarly(at time.Time) bool { return at.After(t.dueBy()) }
 
 // stopPaused stops the runs of this machine that had begun before a pause which stops runs. Each
 // tick during the pause does that, whatever became of the tick before.

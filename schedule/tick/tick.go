@@ -317,3 +317,11 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 		return isOther || t.Slots != nil && !slices.ContainsFunc(t.Slots, s.At.Equal)
 	})
 }
+
+// dueBy returns the last moment for which requests and deferred retries start now.
+func (t *Tick) dueBy() time.Time {
+	if now := clock.Now().Truncate(time.Minute); t.Replay && now.Before(t.Minute) {
+		return now
+	}
+	return t.Minute
+}
