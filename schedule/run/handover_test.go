@@ -42,7 +42,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		if err := r.row.handOver(witness.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.row.takeBack(); err != nil {
+		if err := r.row.take(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	if err := its.Apply(ctx, state.Start(state.Attempt{Number: 1, At: time.Now()}), &record); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.row.takeBack(); err == nil {
+	if err := r.row.take(); err == nil {
 		t.Error("a run is taken back that a witness has begun")
 	}
 	Execute(r, ctx, ctx)
@@ -89,7 +89,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		on, err := takeOver(supervisor.Process, row)
+		on, err := goOnWith(supervisor.Process, row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	}
 	taken := make(chan *Run)
 	go func() {
-		on, err := takeOver(supervisor.Process, row)
+		on, err := goOnWith(supervisor.Process, row)
 		if err != nil {
 			t.Error(err)
 		}

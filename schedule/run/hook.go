@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
@@ -14,10 +19,19 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
-	"slices"
-	"strings"
-	"time"
 )
+
+// hooks fire the hooks of a run in this process, and remember what of them is still to be
+// delivered.
+type hooks struct {
+	from       *Process // of the run
+	task       *schedule.Task
+	row        *ownRow
+	unreaped   *unreapedProcesses
+	marks      hookMarks
+	deliveries []*notify.Delivery // that this process is to send, and has not begun to
+	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
+}
 
 // before runs the before-hooks up to the first that fails; its note is the reason why the run
 // failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
@@ -45,106 +59,142 @@ func (h *hooks) before(terminate context.Context, left *leftover) (note string) 
 	return ""
 }
 
-// runOne runs one hook in its own process group under its own deadline, and notes in the database
-// when it begins and when it has ended. The note says how it failed, for the row; it is empty
-// for a hook that succeeded, and for a hook that was fired before.
-func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
-	if !h.marks.begin(name) {
-		return ""
-	}
-	defer func() { h.marks.markEnded(name, note) }()
-	isBefore := strings.HasPrefix(name, "before ")
-	spec := process.Spec{
-		Task:       h.task,
-		Command:    hook.Run,
-		Dir:        h.hookDir(),
-		CallerEnv:  h.from.Environ,
-		Variables:  variables,
-		KeepZombie: isBefore && h.row.Background,
-		Lenient:    !isBefore, // the hooks after a run start even if the command could not
-	}
-	captured, err := output.Append(output.HooksPath(output.Path(h.from.Dir, h.row.Row)))
-	if err == nil { // without that file the hook runs nevertheless
-		limit := h.task.Output.Limit
-		defer h.cutOutput(captured, limit)
-		defer output.TrimEachSecond(captured, limit)()
-		spec.Output = captured
-	}
-	p, err := spec.Start()
-	if err != nil {
-		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
-	}
-	h.marks.markForked(name, p.PID)
-	if spec.KeepZombie {
-		h.unreaped.add(p)
-	}
-	return awaitHook(ctx, name, p, 0)
+// send begins an attempt for each delivery that this process put into the outbox, and returns at
+// once.
+func (h *hooks) send() {
+	h.from.Sender.Send(h.deliveries...)
+	h.deliveries = nil
 }
 
-// cutOutput closes the output of the hooks, and cuts it to its limit. A line in it says what was
-// cut; if that fails, the output stays whole.
-func (h *hooks) cutOutput(captured *os.File, limit int64) {
-	captured.Close()
-	if _, err := output.Cut(captured.Name(), limit); err != nil {
-		h.row.complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
+// queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
+// too.
+func (h *hooks) queueStartPings() {
+	for i, hook := range h.task.Hooks.After {
+		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
+			name := hookName("after", i)
+			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.row.soFar())
+		}
 	}
-}
-
-// awaitHook waits for a hook that was started the age ago, under its deadline.
-func awaitHook(ctx context.Context, name string, p *process.Process, age time.Duration) (note string) {
-	survivors, inTime := p.EndWithin(ctx, max(0, hookTimeout-age), hookKillAfter)
-	switch {
-	case !inTime && ctx.Err() != nil:
-		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
-	case !inTime:
-		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}
-		return strings.Join(append(notes, leftBehind(survivors)...), "; ")
-	case p.Refusal != "":
-		return fmt.Sprintf("hook %s: cannot start: %s", name, p.Refusal)
-	case p.ExitCode() != 0:
-		return fmt.Sprintf("hook %s: exit code %d", name, p.ExitCode())
-	}
-	return ""
 }
 
 // hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
-// runCommands runs the commands among the hooks of one key, one after another, and returns the
-// notes about hooks that failed. Hooks that have ended before are left out.
-func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
-	for i, hook := range f.due() {
-		name := hookName(f.key, i)
-		if !hook.IsCommand() {
-			continue
-		}
-		variables := append(runVariables(h.from.DB, h.row.Row, result.Attempt.Number), outcomeVariables(result)...)
-		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
-			notes = append(notes, note)
+// queueMessage puts one notification into the outbox, if it is for a run that ended with the
+// result, and was not put there before. The mark in the database is the name of the hook, or
+// another one for the start of a run.
+func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
+	if h.marks.hasEnded(mark) {
+		return
+	}
+	if n.On != nil && event == notify.Finish {
+		event = notify.Success
+		if result.Outcome.Failure() {
+			event = notify.Failure
 		}
 	}
-	return notes
-}
-
-// hookDir returns the folder of the task. If that folder does not exist, it is the schedule's
-// folder: an on_failure hook must be able to report just that.
-func (h *hooks) hookDir() string {
-	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
-		return h.task.Dir
+	if !h.isWanted(n, event, result) {
+		if n.On != nil {
+			h.from.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
+		}
+		return
 	}
-	return h.task.Folder
+	d := &notify.Delivery{
+		Run:     h.row.ID,
+		Hook:    hook,
+		Folder:  h.task.Folder,
+		To:      n,
+		Message: h.message(h.messageID(mark), event, result),
+	}
+	if n.Sentry == "" && (n.Ping == "" || n.On != nil) {
+		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
+	}
+	h.put(d, mark)
 }
 
-// hooks fire the hooks of a run in this process, and remember what of them is still to be
-// delivered.
-type hooks struct {
-	from       *Process // of the run
-	task       *schedule.Task
-	row        *ownRow
-	unreaped   *unreapedProcesses
-	marks      hookMarks
-	deliveries []*notify.Delivery // that this process is to send, and has not begun to
-	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
+// isWanted reports whether the notification is for the event of a run that ended with the result.
+func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
+	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
+		return false
+	}
+	switch n.When {
+	case schedule.Changed:
+		return result.Outcome.Failure() != h.failedBefore()
+	case schedule.Printed:
+		return hasBytes(result.Output)
+	}
+	return true
+}
+
+// failedBefore reports whether the run before this one failed. It looks once.
+func (h *hooks) failedBefore() bool {
+	if h.lastFailed == nil {
+		last, ok, _ := h.from.DB.Runs().Previous(context.Background(), h.row.Task, h.row.ID)
+		failed := ok && last.Outcome.Failure()
+		h.lastFailed = &failed
+	}
+	return *h.lastFailed
+}
+
+func hasBytes(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
+// messageID returns the id of a message of the run: the same when a finish begins again after a
+// kill.
+func (h *hooks) messageID(mark string) string { return h.row.ID + " " + mark }
+
+// startMark is the mark of a hook that tells of the start of a run, and not of its end.
+func startMark(hook string) string { return hook + " start" }
+
+// message returns what is sent about an event of the run, whose times are shown in the schedule's
+// zone.
+func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
+	sender, zone := h.task.Sender, ZoneOf(h.task)
+	local := func(t time.Time) time.Time { // a zero time stays zero
+		if t.IsZero() {
+			return t
+		}
+		return t.In(zone)
+	}
+	m := notify.Message{
+		ID:          id,
+		Event:       event,
+		At:          local(clock.Now()),
+		Schedule:    sender.Schedule,
+		Config:      sender.File,
+		Task:        result.Task,
+		Description: h.task.Description,
+		Run:         result.ID,
+		Server:      result.Server,
+		Params:      result.Params,
+		Outcome:     result.Outcome,
+		Warning:     result.Warned(),
+		Reason:      result.Reason,
+		ExitCode:    result.ExitCode,
+		Attempt:     result.Attempt.Number,
+		Slot:        local(result.Slot),
+		Started:     local(result.Started),
+		Ended:       local(result.Ended),
+		Duration:    result.Duration(),
+	}
+	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {
+		m.Run = ""
+	}
+	return m
+}
+
+// tailBytes is a few more than a message carries, so that it can begin with a whole character or
+// line.
+const tailBytes = notify.OutputLimit + 4
+
+// put puts a delivery into the outbox.
+func (h *hooks) put(d *notify.Delivery, mark string) {
+	if h.from.Sender.Put(d) {
+		h.deliveries = append(h.deliveries, d)
+	}
+	h.marks.markMade(mark) // after a kill before this, the message is put in again, and may be sent again
 }
 
 // lastBeforeHook returns which of the before-hooks the killed supervisor had started last.
@@ -187,24 +237,111 @@ func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook, left 
 	return note, true
 }
 
-// counted returns the hooks of a key with the number of failures in a row: the failures of this run
-// (0 or 1), and the ones before it if a hook asks for them.
-func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHooks {
-	limit := 0
-	for _, hook := range list {
-		limit = max(limit, hook.After)
+// awaitHook waits for a hook that was started the age ago, under its deadline.
+func awaitHook(ctx context.Context, name string, p *process.Process, age time.Duration) (note string) {
+	survivors, inTime := p.EndWithin(ctx, max(0, hookTimeout-age), hookKillAfter)
+	switch {
+	case !inTime && ctx.Err() != nil:
+		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
+	case !inTime:
+		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}
+		return strings.Join(append(notes, leftBehind(survivors)...), "; ")
+	case p.Refusal != "":
+		return fmt.Sprintf("hook %s: cannot start: %s", name, p.Refusal)
+	case p.ExitCode() != 0:
+		return fmt.Sprintf("hook %s: exit code %d", name, p.ExitCode())
 	}
-	if limit > 0 {
-		failures += h.failuresBefore(limit, time.Time{})
-	}
-	return keyedHooks{key, list, failures}
+	return ""
 }
 
-// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
-// since. It counts no further than limit.
-func (h *hooks) failuresBefore(limit int, since time.Time) int {
-	n, _ := h.from.DB.Past().FailuresBefore(context.Background(), h.row.Task, h.row.ID, since, limit)
-	return n
+// runOne runs one hook in its own process group under its own deadline, and notes in the database
+// when it begins and when it has ended. The note says how it failed, for the row; it is empty
+// for a hook that succeeded, and for a hook that was fired before.
+func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+	if !h.marks.begin(name) {
+		return ""
+	}
+	defer func() { h.marks.markEnded(name, note) }()
+	isBefore := strings.HasPrefix(name, "before ")
+	spec := process.Spec{
+		Task:       h.task,
+		Command:    hook.Run,
+		Dir:        h.hookDir(),
+		CallerEnv:  h.from.Environ,
+		Variables:  variables,
+		KeepZombie: isBefore && h.row.Background,
+		Lenient:    !isBefore, // the hooks after a run start even if the command could not
+	}
+	captured, err := output.Append(output.HooksPath(output.Path(h.from.Dir, h.row.Row)))
+	if err == nil { // without that file the hook runs nevertheless
+		limit := h.task.Output.Limit
+		defer h.cutOutput(captured, limit)
+		defer output.TrimEachSecond(captured, limit)()
+		spec.Output = captured
+	}
+	p, err := spec.Start()
+	if err != nil {
+		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
+	}
+	h.marks.markForked(name, p.PID)
+	if spec.KeepZombie {
+		h.unreaped.add(p)
+	}
+	return awaitHook(ctx, name, p, 0)
+}
+
+// hookDir returns the folder of the task. If that folder does not exist, it is the schedule's
+// folder: an on_failure hook must be able to report just that.
+func (h *hooks) hookDir() string {
+	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
+		return h.task.Dir
+	}
+	return h.task.Folder
+}
+
+// cutOutput closes the output of the hooks, and cuts it to its limit. A line in it says what was
+// cut; if that fails, the output stays whole.
+func (h *hooks) cutOutput(captured *os.File, limit int64) {
+	captured.Close()
+	if _, err := output.Cut(captured.Name(), limit); err != nil {
+		h.row.complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
+	}
+}
+
+// runCommands runs the commands among the hooks of one key, one after another, and returns the
+// notes about hooks that failed. Hooks that have ended before are left out.
+func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
+	for i, hook := range f.due() {
+		name := hookName(f.key, i)
+		if !hook.IsCommand() {
+			continue
+		}
+		variables := append(runVariables(h.from.DB, h.row.Row, result.Attempt.Number), outcomeVariables(result)...)
+		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// A keyedHooks is a key of hooks, such as on_failure, with what the task has for it.
+type keyedHooks struct {
+	key   string
+	hooks []schedule.Hook
+
+	failures int // in a row: up to this run, or before it for on_recovery; counted if a hook asks for it
+}
+
+// due yields the hooks that fire, with their places: not those that are to fire after more failures
+// in a row.
+func (k keyedHooks) due() iter.Seq2[int, schedule.Hook] {
+	return func(yield func(int, schedule.Hook) bool) {
+		for i, hook := range k.hooks {
+			if hook.After <= k.failures && !yield(i, hook) {
+				return
+			}
+		}
+	}
 }
 
 // after returns the hooks that fire after a run that ended with the result, in their order.
@@ -227,14 +364,24 @@ func (h *hooks) after(result state.Row) (all []keyedHooks) {
 	return append(all, keyedHooks{key: "after", hooks: keys.After})
 }
 
-// failedBefore reports whether the run before this one failed. It looks once.
-func (h *hooks) failedBefore() bool {
-	if h.lastFailed == nil {
-		last, ok, _ := h.from.DB.Runs().Previous(context.Background(), h.row.Task, h.row.ID)
-		failed := ok && last.Outcome.Failure()
-		h.lastFailed = &failed
+// counted returns the hooks of a key with the number of failures in a row: the failures of this run
+// (0 or 1), and the ones before it if a hook asks for them.
+func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHooks {
+	limit := 0
+	for _, hook := range list {
+		limit = max(limit, hook.After)
 	}
-	return *h.lastFailed
+	if limit > 0 {
+		failures += h.failuresBefore(limit, time.Time{})
+	}
+	return keyedHooks{key, list, failures}
+}
+
+// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
+// since. It counts no further than limit.
+func (h *hooks) failuresBefore(limit int, since time.Time) int {
+	n, _ := h.from.DB.Past().FailuresBefore(context.Background(), h.row.Task, h.row.ID, since, limit)
+	return n
 }
 
 // queueMessages puts the notifications of a key into the outbox, except notifications that were put
@@ -248,15 +395,10 @@ func (h *hooks) queueMessages(f keyedHooks, result state.Row) {
 	}
 }
 
-// queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
-// too.
-func (h *hooks) queueStartPings() {
-	for i, hook := range h.task.Hooks.After {
-		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
-			name := hookName("after", i)
-			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.row.soFar())
-		}
-	}
+// events has the event of a message for each key of hooks.
+var events = map[string]notify.Event{
+	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success, "on_warning": notify.Warning,
+	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
 }
 
 // queueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
@@ -269,15 +411,6 @@ func (h *hooks) queueAttemptSpan(result state.Row) {
 	result.Started = attempt.At
 	h.queueSpan(hookName("otlp attempt", attempt.Number-1), result, func(m *notify.Message) {
 		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.task.Command.Argv()[0])
-	})
-}
-
-// queueRunSpan puts the span of the run into the outbox, if the task is traced.
-func (h *hooks) queueRunSpan(result state.Row) {
-	h.queueSpan("otlp", result, func(m *notify.Message) {
-		if result.Cause != nil {
-			m.Cause = result.Cause.Run
-		}
 	})
 }
 
@@ -297,106 +430,13 @@ func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.M
 	}, mark)
 }
 
-// queueMessage puts one notification into the outbox, if it is for a run that ended with the
-// result, and was not put there before. The mark in the database is the name of the hook, or
-// another one for the start of a run.
-func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
-	if h.marks.hasEnded(mark) {
-		return
-	}
-	if n.On != nil && event == notify.Finish {
-		event = notify.Success
-		if result.Outcome.Failure() {
-			event = notify.Failure
+// queueRunSpan puts the span of the run into the outbox, if the task is traced.
+func (h *hooks) queueRunSpan(result state.Row) {
+	h.queueSpan("otlp", result, func(m *notify.Message) {
+		if result.Cause != nil {
+			m.Cause = result.Cause.Run
 		}
-	}
-	if !h.isWanted(n, event, result) {
-		if n.On != nil {
-			h.from.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
-		}
-		return
-	}
-	d := &notify.Delivery{
-		Run:     h.row.ID,
-		Hook:    hook,
-		Folder:  h.task.Folder,
-		To:      n,
-		Message: h.message(h.messageID(mark), event, result),
-	}
-	if n.Sentry == "" && (n.Ping == "" || n.On != nil) {
-		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
-	}
-	h.put(d, mark)
-}
-
-// put puts a delivery into the outbox.
-func (h *hooks) put(d *notify.Delivery, mark string) {
-	if h.from.Sender.Put(d) {
-		h.deliveries = append(h.deliveries, d)
-	}
-	h.marks.markMade(mark) // after a kill before this, the message is put in again, and may be sent again
-}
-
-// messageID returns the id of a message of the run: the same when a finish begins again after a
-// kill.
-func (h *hooks) messageID(mark string) string { return h.row.ID + " " + mark }
-
-// isWanted reports whether the notification is for the event of a run that ended with the result.
-func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
-	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
-		return false
-	}
-	switch n.When {
-	case schedule.Changed:
-		return result.Outcome.Failure() != h.failedBefore()
-	case schedule.Printed:
-		return hasBytes(result.Output)
-	}
-	return true
-}
-
-// send begins an attempt for each delivery that this process put into the outbox, and returns at
-// once.
-func (h *hooks) send() {
-	h.from.Sender.Send(h.deliveries...)
-	h.deliveries = nil
-}
-
-// message returns what is sent about an event of the run, whose times are shown in the schedule's
-// zone.
-func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
-	sender, zone := h.task.Sender, ZoneOf(h.task)
-	local := func(t time.Time) time.Time { // a zero time stays zero
-		if t.IsZero() {
-			return t
-		}
-		return t.In(zone)
-	}
-	m := notify.Message{
-		ID:          id,
-		Event:       event,
-		At:          local(clock.Now()),
-		Schedule:    sender.Schedule,
-		Config:      sender.File,
-		Task:        result.Task,
-		Description: h.task.Description,
-		Run:         result.ID,
-		Server:      result.Server,
-		Params:      result.Params,
-		Outcome:     result.Outcome,
-		Warning:     result.Warned(),
-		Reason:      result.Reason,
-		ExitCode:    result.ExitCode,
-		Attempt:     result.Attempt.Number,
-		Slot:        local(result.Slot),
-		Started:     local(result.Started),
-		Ended:       local(result.Ended),
-		Duration:    result.Duration(),
-	}
-	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {
-		m.Run = ""
-	}
-	return m
+	})
 }
 
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes these runs in the
@@ -449,9 +489,4 @@ func (h *hooks) startTriggered(result state.Row) {
 		return
 	}
 	_ = StartTriggered(h.from.Dir, h.task.Sender.File, h.from.Environ) // after an error the next tick does
-}
-
-func hasBytes(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Size() > 0
 }

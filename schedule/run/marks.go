@@ -2,10 +2,11 @@ package run
 
 import (
 	"context"
+	"time"
+
 	"sched/schedule/clock"
 	"sched/schedule/process"
 	"sched/schedule/state"
-	"time"
 )
 
 const (

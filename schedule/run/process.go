@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+
 	"sched/schedule/notify"
 	"sched/schedule/state"
 )

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
-	"slices"
-	"strings"
-	"syscall"
-	"time"
 )
 
 // setStopped sets that the run was stopped, and when.

@@ -21,7 +21,7 @@ type ownRow struct {
 	self          *state.Self
 	own           state.Owned
 	mu            sync.Mutex // protects the row while it changes
-	sharesProcess bool       // the run is finished in a process that may finish others, too (FinishInherited)
+	sharesProcess bool       // the run is finished in a process that may finish others, too (FinishHandedOver)
 	unstored      bool       // no database has the row, because no folder could hold it: nothing is written
 }
 
@@ -122,15 +122,15 @@ func (r *ownRow) handOver(owner int64) error {
 	if r.Owner == owner {
 		return nil
 	}
-	if err := r.takeBack(); err != nil {
+	if err := r.take(); err != nil {
 		return err
 	}
 	return r.apply(state.HandOver(owner))
 }
 
-// takeBack makes the row ours again if it was handed over. It fails if the other process has begun
+// take makes the row ours again if it was handed over. It fails if the other process has begun
 // with it.
-func (r *ownRow) takeBack() error {
+func (r *ownRow) take() error {
 	if r.Owner == r.own.ID {
 		return nil
 	}

@@ -2,8 +2,8 @@
 // before-hooks, and then the command as often as the task says. Finish copies the output, runs the
 // hooks, releases the lock, and writes the row. In the foreground one process does all of that
 // (Execute). A background run is given to a supervisor (Supervisors), which receives and supervises
-// it (Receive, superviseBackground) and starts the process that finishes it (FinishInherited). If a
-// supervisor is killed, another process takes the run over (takeOver). If no process watches the
+// it (Receive, superviseBackground) and starts the process that finishes it (FinishHandedOver). If
+// a supervisor is killed, another process takes the run over (takeOver). If no process watches the
 // run any more, Collect finishes it.
 //
 // The supervisor watches the background runs of a tick (Supervise): their commands are its
@@ -25,12 +25,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
+
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,6 +55,32 @@ type Run struct {
 	unrecordedEnd    *state.Step // the end could not be written down; else nil
 }
 
+// newRun returns a run without its row, its lock and its output.
+func newRun(p Process, task schedule.Task, row state.Row) *Run {
+	r := &Run{Process: p, task: task}
+	r.row.Row, r.row.self = row, p.Self
+	r.hooks = &hooks{from: &r.Process, task: &r.task, row: &r.row, marks: hookMarks{&r.row}, unreaped: &r.unreaped}
+	return r
+}
+
+// Row is the row of the run, as far as this process knows.
+func (r *Run) Row() state.Row { return r.row.Row }
+
+// runOf returns the run of a row that belongs to this process now, without its lock and its
+// output.
+func runOf(p Process, own state.Owned, row state.Row) (*Run, error) {
+	starts := UnrecordedStarts(p.Dir, row)
+	if starts > 0 { // this process must not start the attempts again
+		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
+	}
+	r := newRun(p, schedule.Task{}, row)
+	r.row.own, r.startsUnrecorded = own, starts
+	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
+		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
+	}
+	return r, nil
+}
+
 // UnrecordedStarts returns how many more attempts were started than the row of the state folder
 // says, on a full disk.
 func UnrecordedStarts(dir string, row state.Row) int {
@@ -63,14 +90,90 @@ func UnrecordedStarts(dir string, row state.Row) int {
 	return output.Unwritten(output.Path(dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
-// Row is the row of the run, as far as this process knows.
-func (r *Run) Row() state.Row { return r.row.Row }
+// goOnWith goes on with a run of this owner whose supervisor was killed, and whose commands are now
+// children of this process.
+func goOnWith(p Process, row state.Row) (*Run, error) {
+	own, err := p.Self.Owned(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	r, err := runOf(p, own, row)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.reopenOutput(); err != nil {
+		return nil, err
+	}
+	r.takeLock(nil)
+	r.leftover = newLeftover(&r.row, r.hooks.marks)
+	return r, nil
+}
+
+// reopenOutput opens the output of the run, which has begun. While that is impossible, as on a
+// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
+// print is lost. When this process is asked to end, it gives up at once.
+func (r *Run) reopenOutput() (err error) {
+	persistence{ending: r.Terminate, patience: resultPatience}.try(func() bool {
+		r.output, err = output.Open(r.row.Output)
+		return err == nil
+	})
+	if err != nil {
+		r.row.complain("what the next attempts of a run print is lost: %v", err)
+		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return err
+}
+
+// takeLock makes the lock ours that another process acquired for the run. The files are its
+// descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
+// began, so the lease is renewed before a command starts.
+func (r *Run) takeLock(files []*os.File) {
+	for _, file := range files {
+		unix.CloseOnExec(int(file.Fd()))
+	}
+	holder := NewHolder(r.row.Row)
+	var locks []mutex.Lock
+	add := func(name string) {
+		var file *os.File
+		if len(files) > 0 {
+			file, files = files[0], files[1:]
+		}
+		locks = append(locks, r.Mutexes().Adopt(name, holder, file))
+	}
+	if r.row.Locked {
+		add(r.task.Mutex)
+	}
+	if r.row.Seat != "" {
+		add(r.row.Seat)
+	}
+	r.lock, r.adopted = mutex.Join(locks...), true
+}
+
+// hasStarted reports whether a command or a hook of the run was started, even if that could not be
+// written down.
+func hasStarted(p Process, row state.Row) bool {
+	if row.Attempted() || UnrecordedStarts(p.Dir, row) > 0 {
+		return true
+	}
+	hooks, err := p.DB.Hooks(context.Background(), row.ID)
+	return err == nil && len(hooks) > 0
+}
 
 // next returns what this process, which owns the run, is to do with it.
 func (r *Run) next() Action {
 	now := clock.Now()
 	return Next(r.row.Row, Facts{
 		IsOurs: true, HasCommand: r.leftover != nil && r.leftover.process != nil, Now: now, DueBy: now})
+}
+
+// GiveBack gives back a run from Resume to a later tick.
+func (r *Run) GiveBack() {
+	if r.row.Queued() { // its owner ends with this tick
+		r.Close()
+		return
+	}
+	r.row.apply(state.GiveBack(r.row.Wait, r.row.Reason))
+	r.release()
 }
 
 // Close ends the part of this process in a run. A run whose owner is dead counts as lost.
@@ -98,9 +201,9 @@ func inherited(lock mutex.Lock) []*os.File {
 	return lock.Inherit()
 }
 
-// leaveDeferred ends the part of this process in a run whose next attempt was deferred. Its mutex
+// release ends the part of this process in a run whose next attempt was deferred. Its mutex
 // is free.
-func (r *Run) leaveDeferred() {
+func (r *Run) release() {
 	r.releaseLock()
 	r.Close()
 }
@@ -110,16 +213,6 @@ func (r *Run) releaseLock() {
 	if r.lock != nil {
 		r.lock.Release(context.Background())
 	}
-}
-
-// Leave leaves a run from Resume to a later tick.
-func (r *Run) Leave() {
-	if r.row.Queued() { // its owner ends with this tick
-		r.Close()
-		return
-	}
-	r.row.apply(state.GiveBack(r.row.Wait, r.row.Reason))
-	r.leaveDeferred()
 }
 
 // recordResult writes down the result of the run, before its hooks fire.
@@ -136,31 +229,6 @@ func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
 // RecordEndAgain tries once more to record the end of the run.
 func (r *Run) RecordEndAgain() error {
 	return r.row.apply(*r.unrecordedEnd)
-}
-
-// adopt makes the lock ours that another process acquired for the run. The files are its
-// descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
-// began, so the lease is renewed before a command starts.
-func (r *Run) adopt(files []*os.File) {
-	for _, file := range files {
-		unix.CloseOnExec(int(file.Fd()))
-	}
-	holder := NewHolder(r.row.Row)
-	var locks []mutex.Lock
-	add := func(name string) {
-		var file *os.File
-		if len(files) > 0 {
-			file, files = files[0], files[1:]
-		}
-		locks = append(locks, r.Mutexes().Adopt(name, holder, file))
-	}
-	if r.row.Locked {
-		add(r.task.Mutex)
-	}
-	if r.row.Seat != "" {
-		add(r.row.Seat)
-	}
-	r.lock, r.adopted = mutex.Join(locks...), true
 }
 
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it
@@ -181,71 +249,4 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
 		terms.Began, terms.Unknown = r.row.Attempt.Leased, false
 	}
 	return r.Leases.Renew(ctx, terms)
-}
-
-// reopenOutput opens the output of the run, which has begun. While that is impossible, as on a
-// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
-// print is lost. When this process is asked to end, it gives up at once.
-func (r *Run) reopenOutput() (err error) {
-	persistence{ending: r.Terminate, patience: resultPatience}.try(func() bool {
-		r.output, err = output.Open(r.row.Output)
-		return err == nil
-	})
-	if err != nil {
-		r.row.complain("what the next attempts of a run print is lost: %v", err)
-		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	return err
-}
-
-// newRun returns a run without its row, its lock and its output.
-func newRun(p Process, task schedule.Task, row state.Row) *Run {
-	r := &Run{Process: p, task: task}
-	r.row.Row, r.row.self = row, p.Self
-	r.hooks = &hooks{from: &r.Process, task: &r.task, row: &r.row, marks: hookMarks{&r.row}, unreaped: &r.unreaped}
-	return r
-}
-
-// restore returns the run of a row that belongs to this process now, without its lock and its
-// output.
-func restore(p Process, own state.Owned, row state.Row) (*Run, error) {
-	starts := UnrecordedStarts(p.Dir, row)
-	if starts > 0 { // this process must not start the attempts again
-		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
-	}
-	r := newRun(p, schedule.Task{}, row)
-	r.row.own, r.startsUnrecorded = own, starts
-	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
-		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
-	}
-	return r, nil
-}
-
-// hasStarted reports whether a command or a hook of the run was started, even if that could not be
-// written down.
-func hasStarted(p Process, row state.Row) bool {
-	if row.Attempted() || UnrecordedStarts(p.Dir, row) > 0 {
-		return true
-	}
-	hooks, err := p.DB.Hooks(context.Background(), row.ID)
-	return err == nil && len(hooks) > 0
-}
-
-// takeOver goes on with a run of this owner whose supervisor was killed, and whose commands are now
-// children of this process.
-func takeOver(p Process, row state.Row) (*Run, error) {
-	own, err := p.Self.Owned(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	r, err := restore(p, own, row)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.reopenOutput(); err != nil {
-		return nil, err
-	}
-	r.adopt(nil)
-	r.leftover = newLeftover(&r.row, r.hooks.marks)
-	return r, nil
 }

@@ -16,6 +16,13 @@ import (
 	"sched/schedule/state"
 )
 
+// A Stopping says what became of a run that was to be stopped.
+type Stopping struct {
+	Record state.Row // of the end; without an outcome if Stop did not see that
+	Killed bool      // TERM was not enough
+	Over   bool      // the hooks of the run have ended, too
+}
+
 // This file is about `sched stop`: it writes into the run's row that the run is to be stopped, and
 // signals the command's process group itself
 // (docs/internals/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds
@@ -27,20 +34,33 @@ var ErrNotRunning = errors.New("its command has ended already")
 // ErrVanished says that the run is lost, and that the next tick will finish it.
 var ErrVanished = errors.New("its processes have vanished, and the next tick will finish it")
 
-// A Stopping says what became of a run that was to be stopped.
-type Stopping struct {
-	Record state.Row // of the end; without an outcome if Stop did not see that
-	Killed bool      // TERM was not enough
-	Over   bool      // the hooks of the run have ended, too
+// stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
+func stopBecause(p Process, id string, why state.Stop) (Stopping, error) {
+	ctx := context.Background()
+	row, err := p.DB.Runs().Row(ctx, id)
+	switch {
+	case err != nil:
+		return Stopping{}, err
+	case row.Phase == state.Ended, row.Pending():
+		return Stopping{}, state.ErrNotFound
+	case row.Outcome != "":
+		return Stopping{Record: row}, ErrNotRunning
+	case !row.Waits() && !p.DB.Owners().Alive(row.Owner):
+		return Stopping{}, ErrVanished
+	}
+	var task schedule.Task
+	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
+		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
+	}
+	err = p.DB.Runs().AskStop(ctx, id, why)
+	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
+		return Stopping{}, err
+	}
+	s := stopper{from: p, id: id, user: task.As.User, killAfter: task.KillAfter}
+	err = s.follow()
+	s.ending.Wait()
+	return s.Stopping, err
 }
-
-const (
-	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
-	// of two hooks.
-	stopPatience = 2 * (hookTimeout + hookKillAfter)
-	// lookAgainAfter is the time between two looks through all processes of the machine.
-	lookAgainAfter = time.Second
-)
 
 // A stopper follows a run to its end.
 type stopper struct {
@@ -83,7 +103,7 @@ func (s *stopper) follow() error {
 				return ErrVanished
 			}
 			if o, err := take(s.from, row); err == nil { // else another process ends it: wait
-				s.Record, s.Over = o.finishAlone(nil), true
+				s.Record, s.Over = o.finishAndSend(nil), true
 				return nil
 			}
 		}
@@ -94,6 +114,28 @@ func (s *stopper) follow() error {
 			s.signal(row.Attempt, row.Output)
 		}
 	}
+}
+
+const (
+	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
+	// of two hooks.
+	stopPatience = 2 * (hookTimeout + hookKillAfter)
+	// lookAgainAfter is the time between two looks through all processes of the machine.
+	lookAgainAfter = time.Second
+)
+
+// lateError returns why a run has not ended in time; nil if only its hooks take long.
+func (s *stopper) lateError(row state.Row) error {
+	switch {
+	case row.Outcome != "":
+		return nil // its hooks take their time
+	case row.Attempt.PID == 0:
+		return errors.New("it has not started its command yet; it will not")
+	case s.attempt == 0:
+		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal;"+
+			" the run ends with its command", row.Attempt.PID)
+	}
+	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
 }
 
 // signal begins to end the command of the last attempt, if its process group belongs to the run:
@@ -114,29 +156,9 @@ func (s *stopper) signal(a state.Attempt, output string) {
 	}
 }
 
-// lateError returns why a run has not ended in time; nil if only its hooks take long.
-func (s *stopper) lateError(row state.Row) error {
-	switch {
-	case row.Outcome != "":
-		return nil // its hooks take their time
-	case row.Attempt.PID == 0:
-		return errors.New("it has not started its command yet; it will not")
-	case s.attempt == 0:
-		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal;"+
-			" the run ends with its command", row.Attempt.PID)
-	}
-	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
-}
-
 // A Replacement is what `without_overlapping: replace` means for the run that has the mutex of a
 // task.
 type Replacement int
-
-const (
-	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
-	ReplacedHere                     // the next run of the task ends it
-	ReplacedThere                    // it can be ended elsewhere only, so the next run is skipped
-)
 
 // ReplacementOf returns what a task does with the run that has its mutex. isOurs says that the run
 // is in the history of this state folder.
@@ -149,6 +171,12 @@ func ReplacementOf(task *schedule.Task, holder mutex.Holder, isOurs bool) Replac
 	}
 	return ReplacedHere
 }
+
+const (
+	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
+	ReplacedHere                     // the next run of the task ends it
+	ReplacedThere                    // it can be ended elsewhere only, so the next run is skipped
+)
 
 // OnlyThere ends the reason of a skip on a server because of ReplacedThere.
 func OnlyThere(holder mutex.Holder, server string) string {
@@ -167,31 +195,3 @@ func replacedBy(id string) state.Stop {
 // unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
 // first, and then writes the row.
 const unwrittenPatience = 2 * time.Second
-
-// stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
-func stopBecause(p Process, id string, why state.Stop) (Stopping, error) {
-	ctx := context.Background()
-	row, err := p.DB.Runs().Row(ctx, id)
-	switch {
-	case err != nil:
-		return Stopping{}, err
-	case row.Phase == state.Ended, row.Pending():
-		return Stopping{}, state.ErrNotFound
-	case row.Outcome != "":
-		return Stopping{Record: row}, ErrNotRunning
-	case !row.Waits() && !p.DB.Owners().Alive(row.Owner):
-		return Stopping{}, ErrVanished
-	}
-	var task schedule.Task
-	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
-		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
-	}
-	err = p.DB.Runs().AskStop(ctx, id, why)
-	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
-		return Stopping{}, err
-	}
-	s := stopper{from: p, id: id, user: task.As.User, killAfter: task.KillAfter}
-	err = s.follow()
-	s.ending.Wait()
-	return s.Stopping, err
-}

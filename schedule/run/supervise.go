@@ -2,15 +2,11 @@ package run
 
 import (
 	"context"
+	"time"
+
 	"sched/schedule/notify"
 	"sched/schedule/state"
-	"time"
 )
-
-// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
-// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
-// time enough.
-const startDeliveryPatience = 5 * time.Second
 
 // Execute supervises and finishes the run in this process, and returns its row. When terminate
 // is done the command is stopped; when kill is done too it is killed at once.
@@ -56,7 +52,7 @@ func superviseBackground(r *Run, terminate, kill context.Context, handOver func(
 	// code alone is no proof of a result
 	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	if r.resultUnrecorded || handOver(r) != nil { // this process finishes the run
-		finishAlone(r, result)
+		finishAndSend(r, result)
 	}
 }
 
@@ -72,8 +68,13 @@ func awaitResult(r *Run, terminate, kill context.Context) (result state.Row, lef
 		result = supervise(r, terminate, kill)
 	}
 	if result.Outcome == "" {
-		r.leaveDeferred()
+		r.release()
 		return result, true
 	}
 	return result, false
 }
+
+// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
+// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
+// time enough.
+const startDeliveryPatience = 5 * time.Second

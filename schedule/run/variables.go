@@ -2,11 +2,12 @@ package run
 
 import (
 	"context"
+	"strconv"
+	"time"
+
 	"sched/schedule"
 	"sched/schedule/notify"
 	"sched/schedule/state"
-	"strconv"
-	"time"
 )
 
 // runVariables returns the variables that sched sets for the command of a run at that attempt.

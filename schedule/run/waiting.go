@@ -17,6 +17,47 @@ import (
 	"sched/schedule/state"
 )
 
+// awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
+// command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
+// tick gives it to another supervisor.
+func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick bool) {
+	if r.next() != Queue {
+		return result, false
+	}
+	w := newWaiter(r)
+	err := w.wait(terminate)
+	if err == nil {
+		r.leftover = nil // nothing of it had started before
+		return result, false
+	}
+	result = r.row.soFar()
+	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
+	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result) {
+		return result, false
+	}
+	var skip *skipError
+	switch {
+	case errors.As(err, &skip):
+		result.Outcome, result.Reason = outcome.Skipped, skip.reason
+	case r.task.CatchesUp && terminate.Err() != nil:
+		return result, true
+	default:
+		setStopped(&result, "while it waited: %v", err)
+	}
+	return result, false
+}
+
+func newWaiter(r *Run) *waiter {
+	wait := r.row.Wait
+	return &waiter{
+		run:          r,
+		need:         NeedOf(&r.task),
+		began:        time.Now(),
+		waitedBefore: waitedSince(wait, r.row.Attempt.Boot),
+		maxWait:      wait.Until.Sub(wait.Since),
+	}
+}
+
 // This file is about runs that wait for a mutex or a seat that other runs have
 // (`without_overlapping: wait`). Their supervisor waits. Runs of one machine go on in the order in
 // which they began to wait: the rows say since when the runs wait, and for what (state.DB.Queue).
@@ -35,25 +76,6 @@ type waiter struct {
 	replaced     atomic.Value  // string: the id of the run that stopReplaced has asked to stop
 }
 
-// errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
-var errStopAsked = errors.New("stopped while it waited")
-
-// A skipError says why a run that has waited is skipped.
-type skipError struct{ reason string }
-
-func (e *skipError) Error() string { return e.reason }
-
-func newWaiter(r *Run) *waiter {
-	wait := r.row.Wait
-	return &waiter{
-		run:          r,
-		need:         NeedOf(&r.task),
-		began:        time.Now(),
-		waitedBefore: waitedSince(wait, r.row.Attempt.Boot),
-		maxWait:      wait.Until.Sub(wait.Since),
-	}
-}
-
 // waitedSince returns how long ago a wait began. In the same boot it does not matter whether the
 // clock was set meanwhile.
 func waitedSince(wait state.Wait, boot string) time.Duration {
@@ -63,9 +85,6 @@ func waitedSince(wait state.Wait, boot string) time.Duration {
 	}
 	return max(0, clock.Now().Sub(wait.Since))
 }
-
-// waited returns how long the run has waited so far.
-func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.began) }
 
 // wait waits until the run has its mutex and its seat. The error is a *skipError, errStopAsked, or
 // the cause of the context. Each round takes these steps:
@@ -103,24 +122,6 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// whyOver returns why the run must not wait any longer; nil if it may.
-func (w *waiter) whyOver(ctx context.Context, blocked error) error {
-	switch {
-	case w.run.row.stopRequest() != nil:
-		return errStopAsked
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case w.waited() > w.maxWait:
-		reason := reasonAtDeadline(&w.run.task, blocked)
-		return &skipError{fmt.Sprintf("waited %s: %s", humanize.Duration(w.maxWait), reason)}
-	}
-	return nil
-}
-
-// isRefusal reports whether a pause or a maintenance was the reason why a run did not start
-// (tryToAcquire).
-func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
-
 // queueNames returns the names of the queues for a run that does not start for the reason blocked.
 // The run is in the queue for its mutex from the beginning. It is in the queue for the seats while
 // it has no seat for that reason, or if it needs no mutex.
@@ -135,6 +136,71 @@ func (w *waiter) queueNames(blocked error) (names []string) {
 		names = append(names, seats)
 	}
 	return names
+}
+
+// whyOver returns why the run must not wait any longer; nil if it may.
+func (w *waiter) whyOver(ctx context.Context, blocked error) error {
+	switch {
+	case w.run.row.stopRequest() != nil:
+		return errStopAsked
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case w.waited() > w.maxWait:
+		reason := reasonAtDeadline(&w.run.task, blocked)
+		return &skipError{fmt.Sprintf("waited %s: %s", humanize.Duration(w.maxWait), reason)}
+	}
+	return nil
+}
+
+// errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
+var errStopAsked = errors.New("stopped while it waited")
+
+// waited returns how long the run has waited so far.
+func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.began) }
+
+// reasonAtDeadline returns the reason why a run of the task had not started when its time to wait
+// was over.
+func reasonAtDeadline(task *schedule.Task, blocked error) string {
+	var held *mutex.HeldError
+	switch {
+	case blocked == nil:
+		return "no process was there when its time was over"
+	case isRefusal(blocked):
+		return blocked.Error()
+	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)):
+	case errors.As(blocked, &held):
+		return stillRunning(task.Name, held.Holder) + ", " + held.Holder.Text(ZoneOf(task))
+	}
+	return cannotHoldReason(task, blocked)
+}
+
+// isRefusal reports whether a pause or a maintenance was the reason why a run did not start
+// (tryToAcquire).
+func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
+
+// A skipError says why a run that has waited is skipped.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return e.reason }
+
+// refusal returns the reason why the run must not start although its mutex and its seat are free: a
+// pause, or a maintenance. If nobody can find out, the run may start.
+func (w *waiter) refusal() string {
+	r, now := w.run, clock.Now()
+	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
+	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
+		return p.Text(now, ZoneOf(&r.task))
+	}
+	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
+	return reason
+}
+
+// leaveQueues takes a run that a pause refuses out of its queues, so that it blocks no other run. A
+// run that catches up keeps its place: the runs of later slots have to wait behind it.
+func (w *waiter) leaveQueues() {
+	if !w.run.task.CatchesUp {
+		w.enqueue() // after an error the run stays where it is, and the next round tries again
+	}
 }
 
 // enqueue puts the run into the queues of these names, and takes it out of all others: it writes
@@ -162,14 +228,6 @@ func (w *waiter) enqueue(names ...string) error {
 	return w.checkFirst(names...)
 }
 
-// leaveQueues takes a run that a pause refuses out of its queues, so that it blocks no other run. A
-// run that catches up keeps its place: the runs of later slots have to wait behind it.
-func (w *waiter) leaveQueues() {
-	if !w.run.task.CatchesUp {
-		w.enqueue() // after an error the run stays where it is, and the next round tries again
-	}
-}
-
 // checkFirst returns the errors of enqueue, but leaves the run in the queues in which it is.
 func (w *waiter) checkFirst(names ...string) error {
 	rows, err := w.run.queueCache.read(w.run.DB, w.queuedAt)
@@ -178,6 +236,16 @@ func (w *waiter) checkFirst(names ...string) error {
 	}
 	end, _ := slices.BinarySearchFunc(rows, w.run.row.Row, state.InOrder)
 	return firstOf(rows[:end], names)
+}
+
+// sleep waits for that time, until the wait of the run is over, or until ctx is done.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(min(d, w.maxWait-w.waited()+time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // tryToAcquire acquires the mutex and the seat of the run, if they are free and the run may start.
@@ -214,61 +282,6 @@ func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bo
 	return func(string) (mutex.Holder, bool) { return behind.First, true }
 }
 
-// refusal returns the reason why the run must not start although its mutex and its seat are free: a
-// pause, or a maintenance. If nobody can find out, the run may start.
-func (w *waiter) refusal() string {
-	r, now := w.run, clock.Now()
-	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
-	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
-		return p.Text(now, ZoneOf(&r.task))
-	}
-	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
-	return reason
-}
-
-// reasonAtDeadline returns the reason why a run of the task had not started when its time to wait
-// was over.
-func reasonAtDeadline(task *schedule.Task, blocked error) string {
-	var held *mutex.HeldError
-	switch {
-	case blocked == nil:
-		return "no process was there when its time was over"
-	case isRefusal(blocked):
-		return blocked.Error()
-	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)):
-	case errors.As(blocked, &held):
-		return stillRunning(task.Name, held.Holder) + ", " + held.Holder.Text(ZoneOf(task))
-	}
-	return cannotHoldReason(task, blocked)
-}
-
-// The time between two rounds of wait is a twentieth of how long the run has waited, within these
-// bounds.
-const (
-	minLook, minLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
-	maxLook                 = time.Second
-)
-
-// interval returns the time until the next round. With a store all runs of a process begin their
-// rounds at the same moments: then one round trip does for all.
-func (w *waiter) interval() time.Duration {
-	if w.run.Store == nil {
-		return min(max(w.waited()/20, minLook), maxLook)
-	}
-	each := min(max(w.waited()/20, minLookInStore), maxLook)
-	return time.Until(time.Now().Truncate(each).Add(each))
-}
-
-// sleep waits for that time, until the wait of the run is over, or until ctx is done.
-func (w *waiter) sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(min(d, w.maxWait-w.waited()+time.Millisecond))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
 // *skipError if that run is of another server, or of another state folder.
 func (w *waiter) stopReplaced(blocked error) error {
@@ -295,32 +308,19 @@ func (w *waiter) stopReplaced(blocked error) error {
 	return nil
 }
 
-// awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
-// command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
-// tick gives it to another supervisor.
-func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick bool) {
-	if r.next() != Queue {
-		return result, false
+// interval returns the time until the next round. With a store all runs of a process begin their
+// rounds at the same moments: then one round trip does for all.
+func (w *waiter) interval() time.Duration {
+	if w.run.Store == nil {
+		return min(max(w.waited()/20, minLook), maxLook)
 	}
-	w := newWaiter(r)
-	err := w.wait(terminate)
-	if err == nil {
-		r.leftover = nil // nothing of it had started before
-		return result, false
-	}
-	result = r.row.soFar()
-	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
-	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result) {
-		return result, false
-	}
-	var skip *skipError
-	switch {
-	case errors.As(err, &skip):
-		result.Outcome, result.Reason = outcome.Skipped, skip.reason
-	case r.task.CatchesUp && terminate.Err() != nil:
-		return result, true
-	default:
-		setStopped(&result, "while it waited: %v", err)
-	}
-	return result, false
+	each := min(max(w.waited()/20, minLookInStore), maxLook)
+	return time.Until(time.Now().Truncate(each).Add(each))
 }
+
+// The time between two rounds of wait is a twentieth of how long the run has waited, within these
+// bounds.
+const (
+	minLook, minLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
+	maxLook                 = time.Second
+)

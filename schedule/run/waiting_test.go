@@ -66,7 +66,7 @@ func TestAClockThatJumpsEndsNoWait(t *testing.T) {
 		}
 		clock.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
 		if row, err = c.DB.Runs().Row(t.Context(), row.ID); err == nil {
-			r, err = takeOver(c.Process, row)
+			r, err = goOnWith(c.Process, row)
 		}
 		if err != nil {
 			t.Fatal(err)

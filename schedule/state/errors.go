@@ -3,9 +3,10 @@ package state
 import (
 	"errors"
 	"fmt"
+	"strings"
+
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
-	"strings"
 
 	"modernc.org/sqlite" // also the driver
 	sqlite3 "modernc.org/sqlite/lib"

@@ -8,12 +8,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sched/schedule/statedir"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sched/schedule/statedir"
 
 	_ "modernc.org/sqlite"
 
@@ -53,6 +54,7 @@ func newFile(dir string, may access, patience time.Duration) *file {
 }
 
 func (f *file) path() string     { return filepath.Join(f.dir, "sched.db") }
+
 func (f *file) locksDir() string { return filepath.Join(f.dir, "locks") }
 
 // do runs op, and once more on a new file when the file turns out to be damaged. An op that fails
@@ -81,20 +83,6 @@ func (f *file) once(op func(*sql.DB) error) (os.FileInfo, error) {
 	defer f.mu.RUnlock()
 	f.used.Store(time.Now().UnixNano())
 	return f.info, op(f.conn)
-}
-
-// replace sets a damaged file aside and begins a new one. The caller met the damage in info.
-func (f *file) replace(info os.FileInfo, damage error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || !sameFile(f.info, info) {
-		return nil // another goroutine has done it
-	}
-	_ = f.disconnect()
-	if err := f.setFileAside(info, damage); err != nil {
-		return err
-	}
-	return f.open()
 }
 
 // ready opens the file at the path, if conn has none or another file. After nil it has locked mu
@@ -131,6 +119,10 @@ func (f *file) moved() bool {
 	return !sameFile(f.stat(), f.info)
 }
 
+func sameFile(a, b os.FileInfo) bool {
+	return (a == nil) == (b == nil) && (a == nil || os.SameFile(a, b))
+}
+
 // stat returns the file at the path. It returns nil when the file is missing, or empty: an empty
 // file is no database yet.
 func (f *file) stat() os.FileInfo {
@@ -139,28 +131,6 @@ func (f *file) stat() os.FileInfo {
 		return nil
 	}
 	return info
-}
-
-func sameFile(a, b os.FileInfo) bool {
-	return (a == nil) == (b == nil) && (a == nil || os.SameFile(a, b))
-}
-
-// close ends the use of the file.
-func (f *file) close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-	return f.explain(f.disconnect())
-}
-
-// disconnect closes the connection.
-func (f *file) disconnect() error {
-	if f.conn == nil {
-		return nil
-	}
-	err := f.conn.Close()
-	f.conn, f.info = nil, nil
-	return err
 }
 
 // open connects to the file, or to memory. The caller holds mu.
@@ -207,56 +177,14 @@ func (f *file) open() error {
 	return f.connect()
 }
 
-// connect opens the file when it is ready.
-func (f *file) connect() error {
-	info := f.stat()
-	if info == nil {
-		return errNotReady
+// disconnect closes the connection.
+func (f *file) disconnect() error {
+	if f.conn == nil {
+		return nil
 	}
-	conn, err := f.dialChecked()
-	if !sameFile(f.stat(), info) { // another process set the file aside meanwhile, so our result means nothing
-		if err == nil {
-			conn.Close()
-		}
-		return errNotReady
-	}
-	if err == nil {
-		f.conn, f.info, f.opened = conn, info, true
-	}
+	err := f.conn.Close()
+	f.conn, f.info = nil, nil
 	return err
-}
-
-// dialChecked connects to the file if it has the tables of this version and a journal that works on
-// its file system.
-func (f *file) dialChecked() (*sql.DB, error) {
-	conn, err := f.dial(f.path(), "rw")
-	if err != nil {
-		return nil, err
-	}
-	err = f.checkVersion(conn.version)
-	switch {
-	case err != nil:
-	case conn.journal != "wal":
-		_, err = setJournal(conn.DB, "TRUNCATE")
-	case onNetwork(f.dir): // a WAL does not work there: make changes the journal
-		err = errNotReady
-	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return conn.DB, nil
-}
-
-// checkVersion compares the version of a file with ours. A newer version is refused, unless a newer
-// sched brought the file up to date while this process was using it: its runs must end.
-func (f *file) checkVersion(version int) error {
-	switch known := newestVersion(); {
-	case version > known && !f.opened:
-		return &NewerError{Path: f.path(), Version: version, Known: known}
-	case version < known:
-		return errNotReady
-	}
-	return nil
 }
 
 // openEmpty connects to an empty database in memory.
@@ -326,6 +254,21 @@ func (f *file) openForReading() error {
 	return nil
 }
 
+// checkPlain refuses files that are no plain files, such as a named pipe, for which SQLite would
+// wait for ever.
+func checkPlain(path string) error {
+	for _, suffix := range fileSuffixes {
+		if err := statedir.CheckPlain(path + suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileSuffixes are the endings of the names of a database's files
+// (https://www.sqlite.org/tempfiles.html).
+var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
+
 // dial connects to the database at the path. The mode is the mode of a URI of SQLite: rw, rwc or
 // ro.
 func (f *file) dial(path, mode string) (openDB, error) {
@@ -347,6 +290,13 @@ func (f *file) dial(path, mode string) (openDB, error) {
 		return openDB{}, errors.Join(err, db.Close())
 	}
 	return conn, nil
+}
+
+// An openDB is an open database, with what the file said when it was opened.
+type openDB struct {
+	*sql.DB
+	version int    // of the tables; 0 in a new file
+	journal string // the mode of the journal: wal or another
 }
 
 // dsn is the address of the file. SQLite gives a new file the permissions 0600, and its log the
@@ -378,15 +328,66 @@ func (f *file) dsn(path, mode string) string {
 	return u.String() + "?mode=" + mode + "&" + strings.ReplaceAll(q.Encode(), "+", "%20")
 }
 
-// explain names the file, and says what is wrong with it.
-func (f *file) explain(err error) error {
-	if err == nil || isExplained(err) {
-		return err
+// makingPath returns the path of exclusively's lock. The name begins with a dot, so it is the name
+// of no mutex.
+func (f *file) makingPath() string { return filepath.Join(f.locksDir(), ".making") }
+
+// maxReaders bounds the queries that run at the same time in a database that OpenRead opened.
+const maxReaders = 4
+
+// checkVersion compares the version of a file with ours. A newer version is refused, unless a newer
+// sched brought the file up to date while this process was using it: its runs must end.
+func (f *file) checkVersion(version int) error {
+	switch known := newestVersion(); {
+	case version > known && !f.opened:
+		return &NewerError{Path: f.path(), Version: version, Known: known}
+	case version < known:
+		return errNotReady
 	}
-	if words, ok := plain[primary(err)]; ok {
-		return fmt.Errorf("%s: %s: %w", f.path(), words, err)
+	return nil
+}
+
+// errNotReady says that the file has to be made, or brought up to date.
+var errNotReady = errors.New("it has to be made, or brought up to date")
+
+// connect opens the file when it is ready.
+func (f *file) connect() error {
+	info := f.stat()
+	if info == nil {
+		return errNotReady
 	}
-	return fmt.Errorf("%s: %w", f.path(), err)
+	conn, err := f.dialChecked()
+	if !sameFile(f.stat(), info) { // another process set the file aside meanwhile, so our result means nothing
+		if err == nil {
+			conn.Close()
+		}
+		return errNotReady
+	}
+	if err == nil {
+		f.conn, f.info, f.opened = conn, info, true
+	}
+	return err
+}
+
+// dialChecked connects to the file if it has the tables of this version and a journal that works on
+// its file system.
+func (f *file) dialChecked() (*sql.DB, error) {
+	conn, err := f.dial(f.path(), "rw")
+	if err != nil {
+		return nil, err
+	}
+	err = f.checkVersion(conn.version)
+	switch {
+	case err != nil:
+	case conn.journal != "wal":
+		_, err = setJournal(conn.DB, "TRUNCATE")
+	case onNetwork(f.dir): // a WAL does not work there: make changes the journal
+		err = errNotReady
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn.DB, nil
 }
 
 // exclusively runs op while no other process makes, migrates or sets aside the database. The error
@@ -408,10 +409,6 @@ func (f *file) exclusively(op func() error) error {
 		time.Sleep(pause)
 	}
 }
-
-// makingPath returns the path of exclusively's lock. The name begins with a dot, so it is the name
-// of no mutex.
-func (f *file) makingPath() string { return filepath.Join(f.locksDir(), ".making") }
 
 // make makes the file, or brings it up to date. Another process may have done so already. The
 // caller holds the lock of exclusively.
@@ -448,20 +445,6 @@ func (f *file) make() error {
 	return nil
 }
 
-// newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes
-// share. On a network file system, or if SQLite refuses WAL, the journal is a file that is
-// truncated at each commit.
-func (f *file) newJournal(conn *sql.DB) error {
-	if !onNetwork(f.dir) {
-		got, err := setJournal(conn, "WAL")
-		if err == nil && got == "wal" || primary(err) == sqlite3.SQLITE_FULL {
-			return err
-		}
-	}
-	_, err := setJournal(conn, "TRUNCATE")
-	return err
-}
-
 // upgrade runs the migrations that the file does not have. It takes a file that was moved to a
 // network file system out of WAL mode.
 func (f *file) upgrade() error {
@@ -479,6 +462,20 @@ func (f *file) upgrade() error {
 		err = migrate(conn.DB, conn.version)
 	}
 	return errors.Join(err, conn.Close())
+}
+
+// newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes
+// share. On a network file system, or if SQLite refuses WAL, the journal is a file that is
+// truncated at each commit.
+func (f *file) newJournal(conn *sql.DB) error {
+	if !onNetwork(f.dir) {
+		got, err := setJournal(conn, "WAL")
+		if err == nil && got == "wal" || primary(err) == sqlite3.SQLITE_FULL {
+			return err
+		}
+	}
+	_, err := setJournal(conn, "TRUNCATE")
+	return err
 }
 
 // setFileAside renames a damaged file, unless another process has done so already and another file
@@ -505,34 +502,6 @@ func (f *file) setFileAside(info os.FileInfo, damage error) error {
 	})
 }
 
-// errNotReady says that the file has to be made, or brought up to date.
-var errNotReady = errors.New("it has to be made, or brought up to date")
-
-// checkPlain refuses files that are no plain files, such as a named pipe, for which SQLite would
-// wait for ever.
-func checkPlain(path string) error {
-	for _, suffix := range fileSuffixes {
-		if err := statedir.CheckPlain(path + suffix); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// maxReaders bounds the queries that run at the same time in a database that OpenRead opened.
-const maxReaders = 4
-
-// An openDB is an open database, with what the file said when it was opened.
-type openDB struct {
-	*sql.DB
-	version int    // of the tables; 0 in a new file
-	journal string // the mode of the journal: wal or another
-}
-
-// fileSuffixes are the endings of the names of a database's files
-// (https://www.sqlite.org/tempfiles.html).
-var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
-
 // freePath returns path, or path with a number behind it, so that nothing has the name yet. If it
 // cannot find that out, the rename to the path fails with the reason.
 func freePath(path string) string {
@@ -543,4 +512,37 @@ func freePath(path string) string {
 		}
 		free = fmt.Sprintf("%s.%d", path, n)
 	}
+}
+
+// replace sets a damaged file aside and begins a new one. The caller met the damage in info.
+func (f *file) replace(info os.FileInfo, damage error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !sameFile(f.info, info) {
+		return nil // another goroutine has done it
+	}
+	_ = f.disconnect()
+	if err := f.setFileAside(info, damage); err != nil {
+		return err
+	}
+	return f.open()
+}
+
+// explain names the file, and says what is wrong with it.
+func (f *file) explain(err error) error {
+	if err == nil || isExplained(err) {
+		return err
+	}
+	if words, ok := plain[primary(err)]; ok {
+		return fmt.Errorf("%s: %s: %w", f.path(), words, err)
+	}
+	return fmt.Errorf("%s: %w", f.path(), err)
+}
+
+// close ends the use of the file.
+func (f *file) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	return f.explain(f.disconnect())
 }

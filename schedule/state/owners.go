@@ -8,14 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sched/schedule/clock"
-	"sched/schedule/humanize"
-	"sched/schedule/statedir"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"sched/schedule/clock"
+	"sched/schedule/humanize"
+	"sched/schedule/statedir"
 
 	"golang.org/x/sys/unix"
 )

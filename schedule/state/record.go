@@ -6,10 +6,11 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"sched/schedule/outcome"
 	"slices"
 	"strings"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // A recorder adds rows in one transaction, with which its statements end.
@@ -20,132 +21,6 @@ type recorder struct {
 	deleteWaitingSlot *statement // of the row that waits for a slot
 	ranges            []rangeRow // the shortest first: if several hold a slot, the shortest counts it
 	hasNotBegun       bool       // a row waits, or is planned
-}
-
-// record adds a row by the rules of Record. A run that has a row already only gets new notes.
-func (rec *recorder) record(row Row) error {
-	if err := rec.endWaiting(row); err != nil {
-		return err
-	}
-	var known, slotKnown bool // the run has a row; the slot has a row of its own
-	err := rec.findKnown.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown)
-	if err != nil {
-		return err
-	}
-	// A row that is known only gets notes. A range loses the slots that are known. The row of a
-	// slot takes the place of another row of the slot, or gives way to it.
-	switch {
-	case known:
-		return addNotes(rec.ctx, rec.q, row.ID, row.Notes)
-	case row.IsRange():
-		if err := rec.subtractKnown(&row); err != nil || row.Slots == 0 {
-			return err
-		}
-	case row.Origin == "":
-		if wanted, err := rec.replaceSlot(&row, slotKnown); err != nil || !wanted {
-			return err
-		}
-	}
-	_, err = rec.insert(row)
-	return err
-}
-
-// replaceSlot makes room for the row of a slot, and reports false if the slot has a better row.
-// slotKnown says that the slot has a row of its own.
-func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err error) {
-	inRange := rec.rangeOf(*row)
-	switch {
-	case slotKnown && row.GivesWay(), inRange != nil && row.Outcome == outcome.Missed:
-		return false, nil
-	case slotKnown:
-		gaveWay, err := rec.removeUncounted(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
-		row.Scheduled = gaveWay // else this is a second run of the slot
-		return true, err
-	case inRange != nil:
-		err = rec.shrink(inRange)
-	}
-	row.Scheduled = true
-	return true, err
-}
-
-// endWaiting removes the row that was planned for the run or has waited for it. It also removes a
-// row that has waited for another run of the slot.
-func (rec *recorder) endWaiting(row Row) error {
-	if !rec.hasNotBegun {
-		return nil
-	}
-	_, err := rec.deleteWaiting.ExecContext(rec.ctx, row.ID)
-	if err != nil || row.Origin != "" || row.IsRange() {
-		return err
-	}
-	_, err = rec.deleteWaitingSlot.ExecContext(rec.ctx, row.Task, row.Slot.UnixMicro())
-	return err
-}
-
-// removeUncounted removes a row that has given way, and reports whether there was one. It sets
-// slots to 0 first, so that the trigger total_changed subtracts them from the total of the task.
-func (rec *recorder) removeUncounted(id, condition string) (removed bool, err error) {
-	where := " WHERE id = ? AND " + condition
-	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil {
-		return false, err
-	}
-	n, err := changed(rec.ctx, rec.q, "DELETE FROM run"+where, id)
-	return n > 0, err
-}
-
-// subtractKnown takes the slots that have a row of their own out of a range. A planned slot is
-// taken out when it begins. Slots that lie in another range are not counted.
-func (rec *recorder) subtractKnown(row *Row) error {
-	var known int
-	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS known INDEXED BY run_task
-		WHERE task = ?1 AND slot >= ?2 AND slot <= ?3 AND origin = '' AND last_slot IS NULL AND phase <> 'planned'
-		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_range
-			WHERE last_slot >= known.slot AND slot <= known.slot AND task = ?1 AND id <> ?4)`,
-		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&known)
-	left := max(0, row.Slots-known)
-	row.Reason, row.Slots = reasonFor(row.Reason, row.Slots, left), left
-	return err
-}
-
-// rangeOf returns the range that counts the slot of a row; nil for none.
-func (rec *recorder) rangeOf(row Row) *rangeRow {
-	i := slices.IndexFunc(rec.ranges, func(r rangeRow) bool { return r.slots > 0 && r.has(row) })
-	if i < 0 {
-		return nil
-	}
-	return &rec.ranges[i]
-}
-
-// shrink takes a slot out of a range. A range whose last slot is taken out is removed.
-func (rec *recorder) shrink(r *rangeRow) error {
-	r.reason, r.slots = reasonFor(r.reason, r.slots, r.slots-1), r.slots-1
-	if r.slots == 0 {
-		_, err := rec.removeUncounted(r.id, "last_slot IS NOT NULL")
-		return err
-	}
-	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
-	return err
-}
-
-// anyNotBegun reports whether a row waits or is planned.
-func anyNotBegun(ctx context.Context, q querier) (found bool, err error) {
-	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live
-		WHERE phase IN ('waiting', 'planned') AND `+notEnded+`)`).Scan(&found)
-	return found, err
-}
-
-// recordFirst orders rows so that rows which depend on other rows come last.
-func recordFirst(a, b Row) int {
-	rank := func(r Row) int {
-		switch {
-		case r.IsRange():
-			return 2
-		case r.GivesWay():
-			return 1
-		}
-		return 0
-	}
-	return rank(a) - rank(b)
 }
 
 func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
@@ -178,19 +53,6 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 	return rec, err
 }
 
-// A rangeRow has some fields of a range.
-type rangeRow struct {
-	id, task    string
-	first, last time.Time
-	slots       int
-	reason      string
-}
-
-// has reports whether the slot of a row is one of the slots.
-func (r rangeRow) has(row Row) bool {
-	return r.task == row.Task && !row.Slot.Before(r.first) && !row.Slot.After(r.last)
-}
-
 // rangesOver returns the ranges that reach into the time of the new rows. There is hardly ever one.
 func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) {
 	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
@@ -202,6 +64,122 @@ func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) 
 		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
 }
 
+// A rangeRow has some fields of a range.
+type rangeRow struct {
+	id, task    string
+	first, last time.Time
+	slots       int
+	reason      string
+}
+
+// anyNotBegun reports whether a row waits or is planned.
+func anyNotBegun(ctx context.Context, q querier) (found bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live
+		WHERE phase IN ('waiting', 'planned') AND `+notEnded+`)`).Scan(&found)
+	return found, err
+}
+
+// An inserter adds rows in one transaction, with which its statements end.
+type inserter struct {
+	ctx       context.Context
+	q         querier
+	row       *statement
+	knownBody *statement
+}
+
+func newInserter(ctx context.Context, q querier) (*inserter, error) {
+	row, err := q.prepare(ctx, insertRow)
+	if err != nil {
+		return nil, err
+	}
+	knownBody, err := q.prepare(ctx, "SELECT id FROM definition WHERE digest = ?")
+	return &inserter{ctx, q, row, knownBody}, err
+}
+
+// insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
+var insertRow = "INSERT INTO run (" + columnNames("") + ") VALUES (" +
+	strings.Repeat("?, ", len(columns)-1) + "?) ON CONFLICT DO NOTHING"
+
+// record adds a row by the rules of Record. A run that has a row already only gets new notes.
+func (rec *recorder) record(row Row) error {
+	if err := rec.endWaiting(row); err != nil {
+		return err
+	}
+	var known, slotKnown bool // the run has a row; the slot has a row of its own
+	err := rec.findKnown.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown)
+	if err != nil {
+		return err
+	}
+	// A row that is known only gets notes. A range loses the slots that are known. The row of a
+	// slot takes the place of another row of the slot, or gives way to it.
+	switch {
+	case known:
+		return addNotes(rec.ctx, rec.q, row.ID, row.Notes)
+	case row.IsRange():
+		if err := rec.subtractKnown(&row); err != nil || row.Slots == 0 {
+			return err
+		}
+	case row.Origin == "":
+		if wanted, err := rec.replaceSlot(&row, slotKnown); err != nil || !wanted {
+			return err
+		}
+	}
+	_, err = rec.insert(row)
+	return err
+}
+
+// endWaiting removes the row that was planned for the run or has waited for it. It also removes a
+// row that has waited for another run of the slot.
+func (rec *recorder) endWaiting(row Row) error {
+	if !rec.hasNotBegun {
+		return nil
+	}
+	_, err := rec.deleteWaiting.ExecContext(rec.ctx, row.ID)
+	if err != nil || row.Origin != "" || row.IsRange() {
+		return err
+	}
+	_, err = rec.deleteWaitingSlot.ExecContext(rec.ctx, row.Task, row.Slot.UnixMicro())
+	return err
+}
+
+func addNotes(ctx context.Context, q querier, run string, notes []string) error {
+	if len(notes) == 0 {
+		return nil
+	}
+	var all []string
+	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(asJSON(&all))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrGone
+	}
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		if !slices.Contains(all, note) {
+			all = append(all, note)
+		}
+	}
+	packed, err := json.Marshal(all)
+	if err == nil {
+		_, err = q.ExecContext(ctx, "UPDATE run SET notes = ? WHERE id = ?", string(packed), run)
+	}
+	return err
+}
+
+// subtractKnown takes the slots that have a row of their own out of a range. A planned slot is
+// taken out when it begins. Slots that lie in another range are not counted.
+func (rec *recorder) subtractKnown(row *Row) error {
+	var known int
+	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS known INDEXED BY run_task
+		WHERE task = ?1 AND slot >= ?2 AND slot <= ?3 AND origin = '' AND last_slot IS NULL AND phase <> 'planned'
+		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_range
+			WHERE last_slot >= known.slot AND slot <= known.slot AND task = ?1 AND id <> ?4)`,
+		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&known)
+	left := max(0, row.Slots-known)
+	row.Reason, row.Slots = reasonFor(row.Reason, row.Slots, left), left
+	return err
+}
+
 // reasonFor returns the reason of a range of so many slots when only some are left.
 func reasonFor(reason string, slots, left int) string {
 	if rest, ok := strings.CutPrefix(reason, outcome.Several(slots)); ok {
@@ -210,28 +188,59 @@ func reasonFor(reason string, slots, left int) string {
 	return reason
 }
 
-const (
-	keyShared = "shared" // a row of meta: runs are published
-
-	// maxFirstShare is how many runs of the past are published when sharing begins.
-	maxFirstShare = 1000
-)
-
-// beginSharing reports whether runs are published. If sharing begins with this call, the newest
-// runs of the past wait to be published, too.
-func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err error) {
-	if err := readValue(ctx, q, keyShared, &shared); err != nil || shared || !share {
-		return shared, err
+// replaceSlot makes room for the row of a slot, and reports false if the slot has a better row.
+// slotKnown says that the slot has a row of its own.
+func (rec *recorder) replaceSlot(row *Row, slotKnown bool) (wanted bool, err error) {
+	inRange := rec.rangeOf(*row)
+	switch {
+	case slotKnown && row.GivesWay(), inRange != nil && row.Outcome == outcome.Missed:
+		return false, nil
+	case slotKnown:
+		gaveWay, err := rec.removeUncounted(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL")
+		row.Scheduled = gaveWay // else this is a second run of the slot
+		return true, err
+	case inRange != nil:
+		err = rec.shrink(inRange)
 	}
-	_, err = q.ExecContext(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
-		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed')
-			ORDER BY slot DESC LIMIT ?)`, maxFirstShare)
-	return true, errors.Join(err, writeValue(ctx, q, keyShared, true))
+	row.Scheduled = true
+	return true, err
 }
 
-// insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
-var insertRow = "INSERT INTO run (" + columnNames("") + ") VALUES (" +
-	strings.Repeat("?, ", len(columns)-1) + "?) ON CONFLICT DO NOTHING"
+// rangeOf returns the range that counts the slot of a row; nil for none.
+func (rec *recorder) rangeOf(row Row) *rangeRow {
+	i := slices.IndexFunc(rec.ranges, func(r rangeRow) bool { return r.slots > 0 && r.has(row) })
+	if i < 0 {
+		return nil
+	}
+	return &rec.ranges[i]
+}
+
+// has reports whether the slot of a row is one of the slots.
+func (r rangeRow) has(row Row) bool {
+	return r.task == row.Task && !row.Slot.Before(r.first) && !row.Slot.After(r.last)
+}
+
+// removeUncounted removes a row that has given way, and reports whether there was one. It sets
+// slots to 0 first, so that the trigger total_changed subtracts them from the total of the task.
+func (rec *recorder) removeUncounted(id, condition string) (removed bool, err error) {
+	where := " WHERE id = ? AND " + condition
+	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil {
+		return false, err
+	}
+	n, err := changed(rec.ctx, rec.q, "DELETE FROM run"+where, id)
+	return n > 0, err
+}
+
+// shrink takes a slot out of a range. A range whose last slot is taken out is removed.
+func (rec *recorder) shrink(r *rangeRow) error {
+	r.reason, r.slots = reasonFor(r.reason, r.slots, r.slots-1), r.slots-1
+	if r.slots == 0 {
+		_, err := rec.removeUncounted(r.id, "last_slot IS NOT NULL")
+		return err
+	}
+	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
+	return err
+}
 
 // insert adds rows, and returns the rows that were added. If a row of several slots stands for a
 // slot of the schedule, the slot has a row and is not added.
@@ -266,14 +275,6 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	return added, nil
 }
 
-// An inserter adds rows in one transaction, with which its statements end.
-type inserter struct {
-	ctx       context.Context
-	q         querier
-	row       *statement
-	knownBody *statement
-}
-
 // insert reports false when the row is there already.
 func (i *inserter) insert(r Row) (added bool, err error) {
 	if r.DefinitionID, err = define(i.ctx, i.q, i.knownBody, r.Snapshot); err != nil {
@@ -292,15 +293,6 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 	return n > 0, err
 }
 
-func newInserter(ctx context.Context, q querier) (*inserter, error) {
-	row, err := q.prepare(ctx, insertRow)
-	if err != nil {
-		return nil, err
-	}
-	knownBody, err := q.prepare(ctx, "SELECT id FROM definition WHERE digest = ?")
-	return &inserter{ctx, q, row, knownBody}, err
-}
-
 // define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for
 // an empty snapshot.
 func define(ctx context.Context, q querier, known *statement, snapshot json.RawMessage) (id int64, err error) {
@@ -317,26 +309,35 @@ func define(ctx context.Context, q querier, known *statement, snapshot json.RawM
 	return id, err
 }
 
-func addNotes(ctx context.Context, q querier, run string, notes []string) error {
-	if len(notes) == 0 {
-		return nil
-	}
-	var all []string
-	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(asJSON(&all))
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrGone
-	}
-	if err != nil {
-		return err
-	}
-	for _, note := range notes {
-		if !slices.Contains(all, note) {
-			all = append(all, note)
+// recordFirst orders rows so that rows which depend on other rows come last.
+func recordFirst(a, b Row) int {
+	rank := func(r Row) int {
+		switch {
+		case r.IsRange():
+			return 2
+		case r.GivesWay():
+			return 1
 		}
+		return 0
 	}
-	packed, err := json.Marshal(all)
-	if err == nil {
-		_, err = q.ExecContext(ctx, "UPDATE run SET notes = ? WHERE id = ?", string(packed), run)
-	}
-	return err
+	return rank(a) - rank(b)
 }
+
+// beginSharing reports whether runs are published. If sharing begins with this call, the newest
+// runs of the past wait to be published, too.
+func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err error) {
+	if err := readValue(ctx, q, keyShared, &shared); err != nil || shared || !share {
+		return shared, err
+	}
+	_, err = q.ExecContext(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
+		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed')
+			ORDER BY slot DESC LIMIT ?)`, maxFirstShare)
+	return true, errors.Join(err, writeValue(ctx, q, keyShared, true))
+}
+
+const (
+	keyShared = "shared" // a row of meta: runs are published
+
+	// maxFirstShare is how many runs of the past are published when sharing begins.
+	maxFirstShare = 1000
+)

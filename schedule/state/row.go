@@ -3,9 +3,10 @@ package state
 import (
 	"cmp"
 	"encoding/json"
-	"sched/schedule/outcome"
 	"strings"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // A Row is a run, or several slots that were missed together.

@@ -161,8 +161,8 @@ func (r *tickRun) resumeNow(row state.Row) (*run.Run, error) {
 		return nil, err
 	}
 	r.launcher.handedOverIDs.Store(row.ID, true)
-	if err := r.launcher.supervisors.Give(begun); err != nil { // the run still belongs to this process
-		begun.Leave()
+	if err := r.launcher.supervisors.HandOver(begun); err != nil { // the run still belongs to this process
+		begun.GiveBack()
 		return nil, err
 	}
 	return begun, nil

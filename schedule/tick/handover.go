@@ -93,7 +93,7 @@ func (l *launcher) handOverBegun(r *run.Run) {
 
 // give gives a run that has begun to a supervisor, or fails it if there is no supervisor for it.
 func (l *launcher) give(r *run.Run) {
-	if err := l.supervisors.Give(r); err != nil {
+	if err := l.supervisors.HandOver(r); err != nil {
 		l.failed.Store(true)
 		l.records.addEnded(run.FailBeforeStart(r, err, nil))
 		return
