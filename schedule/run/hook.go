@@ -194,7 +194,7 @@ func (h *hooks) put(d *notify.Delivery, mark string) {
 	if h.from.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}
-	h.marks.markMade(mark) // after a kill before this, the message is put in again, and may be sent again
+	h.marks.markEnded(mark, "") // after a kill before this, the message is put in again, and may be sent again
 }
 
 // lastBeforeHook returns which of the before-hooks the killed supervisor had started last.
@@ -454,7 +454,7 @@ func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
 				continue
 			}
-			h.marks.markMade(name) // after a kill before this, asking again changes nothing
+			h.marks.markEnded(name, "") // after a kill before this, asking again changes nothing
 		}
 		result.Triggered = append(result.Triggered, outcome.Triggered{Task: r.Task, Run: r.ID})
 	}

@@ -55,22 +55,13 @@ func newLeftover(row *ownRow, marks hookMarks) *leftover {
 	return l
 }
 
-// command returns the command of the attempt, and its age. It returns nil if the command has yet to
-// be started.
-func (l *leftover) command(attempt int) (*process.Process, time.Duration) {
+// of returns what is left of an attempt: its command, the age of that, and why the supervisor
+// was about to end it. All are zero for an attempt that has yet to be started.
+func (l *leftover) of(attempt int) (command *process.Process, age time.Duration, ending state.Result) {
 	if l == nil || l.attempt != attempt {
-		return nil, 0
+		return nil, 0, state.Result{}
 	}
-	return l.process, l.age
-}
-
-// endingOf returns why the killed supervisor was about to end the command of the attempt. It is
-// empty if the supervisor was not about to.
-func (l *leftover) endingOf(attempt int) state.Result {
-	if l == nil || l.attempt != attempt {
-		return state.Result{}
-	}
-	return l.ending
+	return l.process, l.age, l.ending
 }
 
 // A startedHook is the last command among the before-hooks that a killed supervisor had started.

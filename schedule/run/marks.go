@@ -51,24 +51,15 @@ func (m hookMarks) markForked(name string, pid int) {
 	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) })
 }
 
-// markEnded notes that a hook has ended, with a note on how it failed; "" if it succeeded.
+// markEnded notes that a hook has ended, or that a notification or a request of it was made. The
+// note says how it failed; "" if it succeeded.
 func (m hookMarks) markEnded(name, note string) {
 	m.row.write(func(ctx context.Context) error {
 		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
 	})
 }
 
-// markMade notes that a notification or a request of a hook was made.
-func (m hookMarks) markMade(name string) {
-	m.row.write(func(ctx context.Context) error {
-		if _, err := m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now()); err != nil {
-			return err
-		}
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), "")
-	})
-}
-
-// hasEnded reports whether a hook has ended, or was made (markMade).
+// hasEnded reports whether a hook has ended.
 func (m hookMarks) hasEnded(name string) bool { return !m.find(name).Ended.IsZero() }
 
 // find returns the hook with the name; the zero Hook if it has not begun.

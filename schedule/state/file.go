@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -8,11 +9,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sched/schedule/statedir"
 
@@ -53,7 +58,7 @@ func newFile(dir string, may access, patience time.Duration) *file {
 	return &file{dir: dir, access: may, patience: patience}
 }
 
-func (f *file) path() string     { return filepath.Join(f.dir, "sched.db") }
+func (f *file) path() string { return filepath.Join(f.dir, "sched.db") }
 
 func (f *file) locksDir() string { return filepath.Join(f.dir, "locks") }
 
@@ -545,4 +550,27 @@ func (f *file) close() error {
 	defer f.mu.Unlock()
 	f.closed = true
 	return f.explain(f.disconnect())
+}
+
+// networks are the types of file systems of Linux whose files are on other machines (statfs(2)).
+var networks = []int64{
+	0x5346414f, // AFS
+	0xff534d42, // CIFS
+	0xfe534d42, // SMB 2
+	0x517b,     // SMB
+	0x00c36400, // Ceph
+	0x01021997, // 9P
+	0x6969,     // NFS
+}
+
+// onNetwork reports whether the folder is on a network file system. Only Linux tells; elsewhere WAL
+// mode is always tried.
+func onNetwork(dir string) bool {
+	var s unix.Statfs_t
+	return runtime.GOOS == "linux" && unix.Statfs(dir, &s) == nil && slices.Contains(networks, int64(uint32(s.Type)))
+}
+
+func setJournal(conn *sql.DB, mode string) (got string, err error) {
+	err = conn.QueryRowContext(context.Background(), "PRAGMA journal_mode = "+mode).Scan(&got)
+	return got, err
 }

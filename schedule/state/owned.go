@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 )
 
@@ -99,11 +98,7 @@ func (o Owned) Rows(ctx context.Context, ready bool) (rows []Row, err error) {
 // Stop returns who asked to stop our row; nil when nobody did.
 func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 	err = o.store.read(ctx, func(q querier) error {
-		err := q.QueryRowContext(ctx, "SELECT stop FROM run WHERE id = ? AND stop IS NOT NULL", run).Scan(asJSON(&stop))
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
+		return q.QueryRowContext(ctx, "SELECT max(stop) FROM run WHERE id = ?", run).Scan(asJSON(&stop))
 	})
 	return stop, err
 }
@@ -146,8 +141,8 @@ func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error 
 // HookEnded says that a hook has ended, and adds a note to the run if the hook failed.
 func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, note string) error {
 	return o.writeOwned(ctx, run, func(q querier) error {
-		_, err := q.ExecContext(ctx, "UPDATE hook SET ended = ?, note = ? WHERE run = ? AND name = ?",
-			at.UnixMicro(), note, run, name)
+		_, err := q.ExecContext(ctx, `INSERT INTO hook (run, name, begun, ended, note) VALUES (?1, ?2, ?3, ?3, ?4)
+			ON CONFLICT DO UPDATE SET ended = ?3, note = ?4`, run, name, at.UnixMicro(), note)
 		if err != nil || note == "" || o.ID == nobody {
 			return err
 		}
@@ -171,4 +166,29 @@ func (o Owned) writeOwned(ctx context.Context, run string, op func(querier) erro
 // Hooks returns which hooks of a run have begun, and which of them have ended.
 func (o Owned) Hooks(ctx context.Context, run string) ([]Hook, error) {
 	return ask(ctx, o.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
+}
+
+// nobody is the owner of hooks that belong to no run.
+const nobody = 0
+
+// hookTries bounds how often a hook is fired. A hook that kills its own process would otherwise be
+// fired for ever.
+const hookTries = 2
+
+// A Hook is a hook that has begun.
+type Hook struct {
+	Name  string
+	Begun time.Time
+	Ended time.Time // zero when it has not
+	PID   int       // of a command; 0 for others, and before it is known
+	Note  string    // how it failed; empty if it did not
+}
+
+func hooksOf(ctx context.Context, q querier, run string) ([]Hook, error) {
+	scan := func(rows *sql.Rows) (h Hook, err error) {
+		err = rows.Scan(&h.Name, asTime(&h.Begun), asTime(&h.Ended), orZero(&h.PID), &h.Note)
+		return h, err
+	}
+	return listed(ctx, q, scan, `SELECT name, begun, ended, pid, note FROM hook
+		WHERE run = ? ORDER BY begun, name`, run)
 }

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"sched/schedule/outcome"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // This file has the queries for lists and charts of many tasks. Around and LastSuccess ask for one.

@@ -336,3 +336,9 @@ func staleError(ctx context.Context, q querier, run string) error {
 	}
 	return stale
 }
+
+// forgetHooks removes the hooks of a run, or of an incident.
+func forgetHooks(ctx context.Context, q querier, run string) error {
+	_, err := q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", run)
+	return err
+}
