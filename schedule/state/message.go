@@ -107,7 +107,7 @@ func (m *Message) put(ctx context.Context, q querier) error {
 			return err
 		}
 	}
-	_, err = q.ExecContext(ctx, `INSERT INTO message (id, sender, task, run, hook,
+	q.do(ctx, `INSERT INTO message (id, sender, task, run, hook,
 			target, body, created, replaces, status,
 			not_before, held_back, held_since, most, per)
 		VALUES (?, ?, ?, ?, ?,
@@ -116,18 +116,15 @@ func (m *Message) put(ctx context.Context, q querier) error {
 		m.ID, m.HookKey, m.Task, m.Run, m.Hook,
 		string(m.Target), string(m.Body), m.Created.UnixMicro(), m.Replaces, status,
 		m.HeldBack, packTime(m.HeldSince), m.Limit.N, m.Limit.Per.Microseconds())
-	if err != nil {
-		return err
-	}
-	return dropReplaced(ctx, q)
+	dropReplaced(ctx, q)
+	return nil
 }
 
 // dropReplaced removes the pings that nobody sends at this moment and that a newer one replaces.
-func dropReplaced(ctx context.Context, q querier) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM message WHERE replaces = 1 AND status = 'due' AND owner IS NULL
+func dropReplaced(ctx context.Context, q querier) {
+	q.do(ctx, `DELETE FROM message WHERE replaces = 1 AND status = 'due' AND owner IS NULL
 		AND EXISTS (SELECT 1 FROM message AS newer
 			WHERE newer.sender = message.sender AND newer.status = 'due' AND newer.rowid > message.rowid)`)
-	return err
 }
 
 // absorbHeld removes the held message of the hook, and counts it, and the messages that it stands
@@ -183,12 +180,8 @@ func (m Messages) freeDead(ctx context.Context, q querier) error {
 		if m.owners.Alive(owner) {
 			continue
 		}
-		if _, err := q.ExecContext(ctx, "UPDATE message SET owner = NULL WHERE owner = ?", owner); err != nil {
-			return err
-		}
-		if err := dropReplaced(ctx, q); err != nil {
-			return err
-		}
+		q.do(ctx, "UPDATE message SET owner = NULL WHERE owner = ?", owner)
+		dropReplaced(ctx, q)
 	}
 	return nil
 }
@@ -225,10 +218,7 @@ func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Messag
 		if err := m.freeDead(ctx, q); err != nil {
 			return err
 		}
-		_, err := q.ExecContext(ctx, "DELETE FROM message WHERE status = 'sent' AND sent <= ? - per", d.Now.UnixMicro())
-		if err != nil {
-			return err
-		}
+		q.do(ctx, "DELETE FROM message WHERE status = 'sent' AND sent <= ? - per", d.Now.UnixMicro())
 		found, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE "+isDue+
 			" AND owner IS NULL AND "+mayBeSent+" ORDER BY rowid LIMIT 1", d.args()...)
 		if err != nil || len(found) == 0 {
@@ -253,12 +243,8 @@ func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 			if err != nil {
 				return err
 			}
-			if full {
-				continue
-			}
-			_, err = q.ExecContext(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID)
-			if err != nil {
-				return err
+			if !full {
+				q.do(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID)
 			}
 		}
 		return nil
@@ -297,11 +283,9 @@ func (m Messages) change(ctx context.Context, text, id string, owner int64, rest
 		if err != nil {
 			return err
 		}
-		_, err = q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", id)
-		if err != nil {
-			return err
-		}
-		return dropReplaced(ctx, q)
+		q.do(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", id)
+		dropReplaced(ctx, q)
+		return nil
 	})
 }
 

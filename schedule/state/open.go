@@ -244,7 +244,7 @@ func (db *DB) Unowned() Owned { return Owned{db, nobody} }
 
 // ForgetHooks removes the notes about the hooks of an incident.
 func (db *DB) ForgetHooks(ctx context.Context, incident string) error {
-	return db.write(ctx, func(q querier) error { return forgetHooks(ctx, q, incident) })
+	return execute(ctx, db, "DELETE FROM hook WHERE run = ?", incident)
 }
 
 // PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.

@@ -66,12 +66,9 @@ func (o Owned) Restore(ctx context.Context, r Row, self *Owner) error {
 	return o.store.write(ctx, func(q querier) error {
 		r.Owner = o.ID
 		device, inode := self.fileID()
-		_, err := q.ExecContext(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
+		q.do(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
 			VALUES (?1, 'restored', 0, ?1, ?2, ?3, ?4)
 			ON CONFLICT DO UPDATE SET device = ?2, inode = ?3, boot = ?4`, o.ID, device, inode, thisBoot())
-		if err != nil {
-			return err
-		}
 		rec, err := newRecorder(ctx, q, []Row{r})
 		if err != nil {
 			return err
@@ -132,9 +129,9 @@ func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (f
 // HookForked writes down the process of a hook.
 func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error {
 	return o.writeOwned(ctx, run, func(q querier) error {
-		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL",
+		q.do(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL",
 			pid, run, name)
-		return err
+		return nil
 	})
 }
 

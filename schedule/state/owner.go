@@ -84,10 +84,10 @@ const ownerPrefix = "owner-"
 func (o *Owner) enroll(ctx context.Context, s store) error {
 	err := s.write(ctx, func(q querier) error {
 		device, inode := o.fileID()
-		_, err := q.ExecContext(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
+		q.do(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			o.ID, string(o.Kind), os.Getpid(), time.Now().UnixMicro(), device, inode, thisBoot())
-		return err
+		return nil
 	})
 	if err != nil {
 		_ = o.Release() // nobody knows of the owner

@@ -139,12 +139,9 @@ func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, er
 			if r.Scheduled && r.Wait.For == ForNothing && !r.Slot.Before(end) {
 				continue
 			}
-			if r.Wait.For != ForNothing {
-				_, err = putBack().apply(ctx, q, r.Owner, r)
-			} else {
-				_, err = q.ExecContext(ctx, "DELETE FROM run WHERE id = ? AND phase = 'planned'", r.ID)
-			}
-			if err != nil {
+			if r.Wait.For == ForNothing {
+				q.do(ctx, "DELETE FROM run WHERE id = ? AND phase = 'planned'", r.ID)
+			} else if _, err := putBack().apply(ctx, q, r.Owner, r); err != nil {
 				return err
 			}
 		}

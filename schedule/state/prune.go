@@ -61,12 +61,10 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 			return err
 		}
 	}
-	_, err := p.q.ExecContext(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro())
-	if err != nil {
-		return err
-	}
+	p.q.do(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro())
 	p.result.More = false
-	return writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())
+	writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())
+	return nil
 }
 
 // failure is the condition of rows that are failures.
@@ -95,8 +93,8 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 		err := p.q.QueryRowContext(p.ctx, `SELECT task FROM run INDEXED BY run_task
 			WHERE task > ? ORDER BY task LIMIT 1`, last.String).Scan(&task)
 		if errors.Is(err, sql.ErrNoRows) {
-			_, err = p.q.ExecContext(p.ctx, "DELETE FROM meta WHERE key = ?", keyCursor)
-			return true, err
+			p.q.do(p.ctx, "DELETE FROM meta WHERE key = ?", keyCursor)
+			return true, nil
 		}
 		if err != nil {
 			return false, err
@@ -109,7 +107,8 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 			last.String = task
 		}
 		if !done || p.isSpent() {
-			return false, writeValue(p.ctx, p.q, keyCursor, last.String)
+			writeValue(p.ctx, p.q, keyCursor, last.String)
+			return false, nil
 		}
 	}
 }
@@ -186,19 +185,16 @@ func (p *pruning) remove(selection string, values named) (removed int, err error
 		return nil
 	}, "DELETE FROM run WHERE rowid IN ("+selection+") RETURNING id, task, output, definition, unpublished",
 		values.args()...)
-	return removed, errors.Join(err, p.removeDefinitions(definitions))
+	p.removeDefinitions(definitions)
+	return removed, err
 }
 
 // removeDefinitions removes the definitions that no row uses any more. It searches the rows of the
 // task from the oldest on. The removed rows were old, so it finds a definition that is still used
 // at once.
-func (p *pruning) removeDefinitions(definitions map[int64]string) error {
+func (p *pruning) removeDefinitions(definitions map[int64]string) {
 	for definition, task := range definitions {
-		_, err := p.q.ExecContext(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS
+		p.q.do(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS
 			(SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND definition = ?1)`, definition, task)
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }

@@ -28,6 +28,12 @@ type connection interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
+// do executes a statement of a transaction. After an error the transaction does nothing more, and
+// ends with it (transaction.apply): the caller need not look.
+func (q querier) do(ctx context.Context, statement string, args ...any) {
+	_, _ = q.ExecContext(ctx, statement, args...)
+}
+
 // A transaction executes nothing after its first error. SQLite may have undone all of it by then,
 // as on a full disk, and would commit each later statement by itself
 // (https://www.sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction).

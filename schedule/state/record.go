@@ -224,9 +224,7 @@ func (r rangeRow) has(row Row) bool {
 // slots to 0 first, so that the trigger total_changed subtracts them from the total of the task.
 func (rec *recorder) removeUncounted(id, condition string) (removed bool, err error) {
 	where := " WHERE id = ? AND " + condition
-	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil {
-		return false, err
-	}
+	rec.q.do(rec.ctx, "UPDATE run SET slots = 0"+where, id)
 	n, err := changed(rec.ctx, rec.q, "DELETE FROM run"+where, id)
 	return n > 0, err
 }
@@ -238,8 +236,8 @@ func (rec *recorder) shrink(r *rangeRow) error {
 		_, err := rec.removeUncounted(r.id, "last_slot IS NOT NULL")
 		return err
 	}
-	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
-	return err
+	rec.q.do(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
+	return nil
 }
 
 // insert adds rows, and returns the rows that were added. If a row of several slots stands for a
@@ -329,10 +327,11 @@ func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err 
 	if err := readValue(ctx, q, keyShared, &shared); err != nil || shared || !share {
 		return shared, err
 	}
-	_, err = q.ExecContext(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
+	q.do(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
 		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed')
 			ORDER BY slot DESC LIMIT ?)`, maxFirstShare)
-	return true, errors.Join(err, writeValue(ctx, q, keyShared, true))
+	writeValue(ctx, q, keyShared, true)
+	return true, nil
 }
 
 const (

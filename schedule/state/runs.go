@@ -205,8 +205,8 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) error {
 		case found[0].Outcome != "":
 			return &OverError{run, found[0].Outcome}
 		}
-		_, err = q.ExecContext(ctx, "UPDATE run SET stop = coalesce(stop, ?) WHERE id = ?", string(text), run)
-		return err
+		q.do(ctx, "UPDATE run SET stop = coalesce(stop, ?) WHERE id = ?", string(text), run)
+		return nil
 	})
 }
 
@@ -227,9 +227,7 @@ func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool,
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if _, err := q.ExecContext(ctx, "DELETE FROM run WHERE id = ?", run); err != nil {
-			return err
-		}
+		q.do(ctx, "DELETE FROM run WHERE id = ?", run)
 		rows[0].Phase, rows[0].Result, rows[0].Wait = Ended, result, Wait{Waited: rows[0].Wait.Waited}
 		added, err := insert(ctx, q, rows) // anew: the newest rows are found by when they were added (Added)
 		done = len(added) > 0
@@ -282,11 +280,9 @@ func (r Runs) Unshare(ctx context.Context) error {
 		return err
 	}
 	return r.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "UPDATE run SET unpublished = 0 WHERE unpublished = 1")
-		if err == nil {
-			_, err = q.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", keyShared)
-		}
-		return err
+		q.do(ctx, "UPDATE run SET unpublished = 0 WHERE unpublished = 1")
+		q.do(ctx, "DELETE FROM meta WHERE key = ?", keyShared)
+		return nil
 	})
 }
 

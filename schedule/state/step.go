@@ -165,10 +165,10 @@ func Defer(result Result, then time.Time, notes []string) Step {
 			r.Wait = Wait{For: ForTime, NotBefore: then, Waited: r.Wait.Waited}
 		},
 		also: func(ctx context.Context, q querier, r *Row) error {
-			if !r.Started.IsZero() {
-				return nil
+			if r.Started.IsZero() {
+				forgetHooks(ctx, q, r.ID)
 			}
-			return forgetHooks(ctx, q, r.ID)
+			return nil
 		}}
 }
 
@@ -200,14 +200,12 @@ func End(e Ending) Step {
 			}
 		}}
 	s.also = func(ctx context.Context, q querier, r *Row) error {
+		forgetHooks(ctx, q, r.ID)
 		shared, err := beginSharing(ctx, q, e.Share)
-		if err == nil && shared && r.Ran() {
-			_, err = q.ExecContext(ctx, "UPDATE run SET unpublished = 1 WHERE id = ?", r.ID)
+		if shared && r.Ran() {
+			q.do(ctx, "UPDATE run SET unpublished = 1 WHERE id = ?", r.ID)
 		}
-		if err != nil {
-			return err
-		}
-		return forgetHooks(ctx, q, r.ID)
+		return err
 	}
 	return s
 }
@@ -227,7 +225,10 @@ func endCopied(now time.Time) Step {
 			}
 			r.Locked, r.Seat, r.Wait = false, "", Wait{Waited: r.Wait.Waited}
 		},
-		also: func(ctx context.Context, q querier, r *Row) error { return forgetHooks(ctx, q, r.ID) }}
+		also: func(ctx context.Context, q querier, r *Row) error {
+			forgetHooks(ctx, q, r.ID)
+			return nil
+		}}
 }
 
 const copiedReason = "this state folder is a copy, and the run belongs to the folder that was copied"
@@ -338,7 +339,6 @@ func staleError(ctx context.Context, q querier, run string) error {
 }
 
 // forgetHooks removes the hooks of a run, or of an incident.
-func forgetHooks(ctx context.Context, q querier, run string) error {
-	_, err := q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", run)
-	return err
+func forgetHooks(ctx context.Context, q querier, run string) {
+	q.do(ctx, "DELETE FROM hook WHERE run = ?", run)
 }
