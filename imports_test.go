@@ -45,6 +45,7 @@ var order = []string{
 	"schedule/pause",
 	"schedule/cluster",
 	"schedule/run/output",
+	"schedule/run/lease",
 	"schedule/run",
 	"schedule/overdue",
 	"schedule/work",

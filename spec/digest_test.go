@@ -48,7 +48,7 @@ var (
 var sources = map[string][]source{
 	"plan":  {inState, {files: "mutex/file.go", functions: []string{"Files.acquire", "Files.lockFile"}}},
 	"claim": {onRedis, inSQL, redsync},
-	"lease": {onRedis, inSQL, redsync, {files: "schedule/run/lease.go",
+	"lease": {onRedis, inSQL, redsync, {files: "schedule/run/lease/lease.go",
 		functions: []string{"Renewer.renew", "Renewer.judge", "Renewer.stopInTime", "Renewer.HeldToStart"}}},
 	"wait":    {inState, {files: "mutex/pool.go", functions: []string{"Need.Acquire", "Need.takeSeat", "Need.acquireSeat"}}},
 	"redlock": {onRedis, redsync},
@@ -200,7 +200,7 @@ func TestTheModelsNameFunctionsThatExist(t *testing.T) {
 			return nil
 		})
 	}
-	name := regexp.MustCompile(`\b(?:tick|state|run|redis|sqlstore|mutex)\.(?:[A-Za-z]+\.)?[A-Za-z]+\b`)
+	name := regexp.MustCompile(`\b(?:tick|state|run|lease|redis|sqlstore|mutex)\.(?:[A-Za-z]+\.)?[A-Za-z]+\b`)
 	for model := range sources {
 		text, err := os.ReadFile(model + ".pml")
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
 
@@ -266,7 +267,7 @@ func (c Caller) FinishHandedOver(ids []string) error {
 	if !ok {
 		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
 	}
-	c.Self, c.Leases = c.DB.As(owner), &Leases{}
+	c.Self, c.Leases = c.DB.As(owner), &lease.Keeper{}
 	defer c.Self.Close()
 	own, err := c.Self.Owned(ctx)
 	if err != nil {

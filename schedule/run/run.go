@@ -1,18 +1,19 @@
 // Package run is one execution of a task. Begin writes the run down. Its supervisor runs the
-// before-hooks, and then the command as often as the task says. Finish copies the output, runs the
-// hooks, releases the lock, and writes the row. In the foreground one process does all of that
-// (Execute). A background run is given to a supervisor (Supervisors), which receives and supervises
-// it (Receive, superviseBackground) and starts the process that finishes it (FinishHandedOver). If
-// a supervisor is killed, another process takes the run over (takeOver). If no process watches the
-// run any more, Collect finishes it.
+// before-hooks, and then the command as often as the task says. finish copies the output, runs the
+// hooks, releases the lock, and ends the row. In the foreground one process does all of that
+// (Execute). A background run is handed over to a supervisor (Supervisors), which watches it
+// (Supervise) and hands it over to the process that finishes it (FinishHandedOver).
 //
-// The supervisor watches the background runs of a tick (Supervise): their commands are its
-// children. The tick starts it by a witness when it has the first such run (Supervisors). The
-// witness only waits for the supervisor. On Linux the commands become children of the witness when
-// the supervisor is killed. Then the witness becomes a supervisor itself, and goes on
-// with them. If the witness was killed, too, the next tick finishes their runs as lost.
+// The supervisor watches the background runs of a tick: their commands are its children. The tick
+// starts it by a witness when it has the first such run. The witness only waits for the supervisor.
+// On Linux the commands become children of the witness when the supervisor is killed. Then the
+// witness becomes a supervisor itself, and goes on with them. If the witness was killed, too, the
+// next tick takes their runs, and finishes them as lost (Collect).
 //
-// A run uses the snapshot of its task: later changes of the schedule do not change the run. Caller
+// Next says what is to be done with a row. Four words say who has a run: a process takes a run that
+// nobody looks after, hands it over to another process, gives it back to the ticks, or finishes it.
+//
+// A run uses the snapshot of its task: later changes of the schedule do not change the run. Process
 // has what a run needs of its process. The run's row has what must survive that process (package
 // state).
 //
@@ -30,6 +31,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 
@@ -233,8 +235,8 @@ func (r *Run) RecordEndAgain() error {
 
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it
 // returns ends when the lease is lost, if the task has on_lost_lease: stop.
-func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
-	terms := LeaseTerms{
+func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) {
+	terms := lease.Terms{
 		Lock:    r.lock,
 		Note:    r.row.note,
 		Stop:    r.task.StopOnLostLease,

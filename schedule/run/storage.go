@@ -13,6 +13,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
 
@@ -184,7 +185,7 @@ type Process struct {
 	Self       *state.Self    // this process in the database of the storage, as the owner of runs
 	Environ    []string       // the environment of this process, which commands and hooks inherit
 	Sender     *notify.Sender // of messages; nil in a process that fires no hooks
-	Leases     *Leases        // of the process; nil: each run keeps only its own
+	Leases     *lease.Keeper  // of the process; nil: each run keeps only its own
 	queueCache *queueView     // what runs that wait in the process have seen; nil: each looks itself
 	// Terminate is done when this process was asked to end. It ends what a run waits for and could
 	// do without.

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -51,7 +52,7 @@ type supervision struct {
 	row             *ownRow
 	task            *schedule.Task
 	terminate, kill context.Context
-	lease           *Renewer
+	lease           *lease.Renewer
 	cgroup          *process.Cgroup // of the present attempt; nil for none
 	result          state.Row       // of the attempts so far
 }
@@ -233,7 +234,7 @@ func (s *supervision) start(n int) *process.Process {
 // run.
 func (s *supervision) announce(n int) bool {
 	s.result.Attempt.Number = n
-	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID(), Leased: s.lease.began()}
+	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID(), Leased: s.lease.Began()}
 	err := s.row.apply(state.Start(attempt))
 	if s.row.isTaken(err) { // the result of this process is written nowhere
 		setStopped(&s.result, "before attempt %d: %v", n, err)

@@ -14,6 +14,7 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/process"
+	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
 
@@ -50,7 +51,7 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases, caller.queueCache, caller.Terminate = &Leases{}, &queueView{}, terminate
+	caller.Leases, caller.queueCache, caller.Terminate = &lease.Keeper{}, &queueView{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}

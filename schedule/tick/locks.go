@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
 
@@ -40,7 +41,7 @@ type locks struct {
 	fallback    *fallback
 	began       time.Time
 	noNewStarts context.Context
-	leases      run.Leases    // of the locks whose runs have yet to begin
+	leases      lease.Keeper  // of the locks whose runs have yet to begin
 	prefetches  sync.Map      // by slot: each prefetch whose lock was neither taken nor released
 	asking      chan struct{} // has an element for each claim or lock for which the store is being asked
 

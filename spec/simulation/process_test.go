@@ -14,6 +14,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	leases "sched/schedule/run/lease"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 )
@@ -26,7 +27,7 @@ type process struct {
 	account *tick.Ledger
 	store   *client
 	locks   mutex.Locks
-	leases  run.Leases
+	leases  leases.Keeper
 	records []state.Row
 	runs    sync.WaitGroup
 	dead    chan struct{} // closed when it was killed
@@ -353,7 +354,7 @@ func (p *process) run(record state.Row, task *schedule.Task, lock mutex.Lock) {
 func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock) {
 	r := p.world.dice(p.name, record.Task, record.Slot, p.minute)
 	lost, renewer := p.leases.Renew(context.Background(),
-		run.LeaseTerms{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
+		leases.Terms{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
 	defer renewer.End()
 	p.pause(time.Duration(1e6 + r.IntN(3e9)))
 	p.step("ready ", task.Name)
