@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule/outcome"
@@ -126,14 +127,14 @@ func ofCause[T ~string](name string, field func(*outcome.Cause) *T) column {
 	}}
 }
 
-// columnOf has the columns by their names.
-var columnOf = func() map[string]column {
+// columnOf returns the columns by their names.
+var columnOf = sync.OnceValue(func() map[string]column {
 	all := map[string]column{}
 	for _, c := range columns {
 		all[c.name] = c
 	}
 	return all
-}()
+})
 
 // columnNames returns the names of the columns, each behind a prefix such as "run.".
 func columnNames(prefix string) string {
@@ -150,12 +151,13 @@ var selectRows = "SELECT " + columnNames("") + " FROM run "
 // rowsOf asks a query for rows: the columns of the table in their order.
 func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
 	var r Row
-	targets := make([]any, len(columns))
-	for i, c := range columns {
-		targets[i] = c.target(&r)
-	}
+	var targets []any
 	err = each(ctx, q, func(rows *sql.Rows) error {
-		r = Row{}
+		if r = (Row{}); targets == nil { // most queries of an idle tick find nothing
+			for _, c := range columns {
+				targets = append(targets, c.target(&r))
+			}
+		}
 		err := rows.Scan(targets...)
 		// A before-hook that failed the run left its note when the reason was not yet written.
 		r.Notes = slices.DeleteFunc(r.Notes, func(note string) bool { return note == r.Reason })

@@ -299,7 +299,7 @@ func (s Step) update(q querier, owner int64, before, after Row) (text string, ar
 		if s.isForOthers { // what came later counts
 			sets[i] = name + " = max(coalesce(" + name + ", 0), ?)"
 		}
-		args = append(args, columnOf[name].value(&after))
+		args = append(args, columnOf()[name].value(&after))
 	}
 	text = "UPDATE run SET " + strings.Join(sets, ", ") + " WHERE id = ? AND owner IS ?"
 	args = append(args, before.ID)
