@@ -33,7 +33,7 @@ var (
 	redsync = source{files: "go.mod", texts: regexp.MustCompile(`go-redsync/redsync/v4`)}
 	inState = source{files: "schedule/state/*.go", texts: rows,
 		functions: []string{"Take", "TakeIntoPlan", "putBack", "HandOver", "GiveBack", "WaitFor", "Acquire", "Hold", "Start",
-			"Fork", "AwaitRetry", "Defer", "Settle", "End", "Step.after", "Step.apply", "Step.update"}}
+			"Fork", "AwaitRetry", "Defer", "Settle", "End", "Step.make", "Step.apply", "Step.update"}}
 	onRedis = source{files: "mutex/redis/*.go",
 		functions: []string{"Store.take", "Store.attempt", "Store.ownValue", "Store.confirm", "redsyncMutex",
 			"call.SetNX", "call.Eval", "Store.Close", "lease.Renew", "lease.wasBroken", "lease.extend"},

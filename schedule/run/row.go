@@ -22,6 +22,7 @@ type ownRow struct {
 	own           state.Owned
 	mu            sync.Mutex // protects the row while it changes
 	sharesProcess bool       // the run is finished in a process that may finish others, too (FinishHandedOver)
+	printsTo      string     // the output of the run, also when its row says that nothing was printed
 	unstored      bool       // no database has the row, because no folder could hold it: nothing is written
 }
 
@@ -163,7 +164,7 @@ const resultPatience = 10 * time.Second
 func (r *ownRow) complain(format string, args ...any) {
 	to := os.Stderr
 	if r.sharesProcess {
-		if captured, err := output.Append(r.Output); err == nil {
+		if captured, err := output.Append(r.printsTo); err == nil {
 			defer captured.Close()
 			to = captured
 		}

@@ -60,7 +60,7 @@ type Run struct {
 // newRun returns a run without its row, its lock and its output.
 func newRun(p Process, task schedule.Task, row state.Row) *Run {
 	r := &Run{Process: p, task: task}
-	r.row.Row, r.row.self = row, p.Self
+	r.row.Row, r.row.self, r.row.printsTo = row, p.Self, row.Output
 	r.hooks = &hooks{from: &r.Process, task: &r.task, row: &r.row, marks: hookMarks{&r.row}, unreaped: &r.unreaped}
 	return r
 }

@@ -16,10 +16,9 @@ type Owned struct {
 
 // Apply makes a step with rows, all or none, and then with these copies of them.
 func (o Owned) Apply(ctx context.Context, s Step, rows ...*Row) error {
-	after := make([]Row, len(rows))
-	err := o.store.write(ctx, func(q querier) (err error) {
-		for i, r := range rows {
-			if after[i], err = s.apply(ctx, q, o.ID, *r); err != nil {
+	err := o.store.write(ctx, func(q querier) error {
+		for _, r := range rows {
+			if err := s.apply(ctx, q, o.ID, *r); err != nil {
 				return err
 			}
 		}
@@ -28,8 +27,8 @@ func (o Owned) Apply(ctx context.Context, s Step, rows ...*Row) error {
 	if err != nil || s.isForOthers {
 		return err
 	}
-	for i, r := range rows {
-		*r = after[i]
+	for _, r := range rows {
+		s.make(r, o.ID)
 	}
 	return nil
 }

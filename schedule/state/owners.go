@@ -176,7 +176,7 @@ func (o Owners) SettleCopied(ctx context.Context) (copied []Row, err error) {
 		copied, err = o.copied(ctx, q)
 		for _, r := range copied {
 			if err == nil {
-				_, err = endCopied(clock.Now()).apply(ctx, q, r.Owner, r)
+				err = endCopied(clock.Now()).apply(ctx, q, r.Owner, r)
 			}
 		}
 		return err

@@ -141,7 +141,7 @@ func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, er
 			}
 			if r.Wait.For == ForNothing {
 				q.do(ctx, "DELETE FROM run WHERE id = ? AND phase = 'planned'", r.ID)
-			} else if _, err := putBack().apply(ctx, q, r.Owner, r); err != nil {
+			} else if err := putBack().apply(ctx, q, r.Owner, r); err != nil {
 				return err
 			}
 		}

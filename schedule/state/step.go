@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -247,12 +246,15 @@ func waited(w Wait, until time.Time) Wait {
 	return Wait{Waited: w.Waited}
 }
 
-// after returns the row after the step of the owner.
-func (s Step) after(r Row, owner int64) Row {
+// make makes the step of the owner in a copy of the row. It writes only the fields that the step
+// is about, because other goroutines may read the others.
+func (s Step) make(r *Row, owner int64) {
 	if s.change != nil {
-		s.change(&r)
+		s.change(r)
 	}
-	r.Phase = cmp.Or(s.to, r.Phase)
+	if s.to != "" {
+		r.Phase = s.to
+	}
 	switch {
 	case r.Phase == Waiting, r.Phase == Ended:
 		r.Owner = 0
@@ -264,12 +266,12 @@ func (s Step) after(r Row, owner int64) Row {
 			r.Notes = append(slices.Clip(r.Notes), note)
 		}
 	}
-	return r
 }
 
-// apply makes the step of the owner in the database, and returns the row after it.
-func (s Step) apply(ctx context.Context, q querier, owner int64, r Row) (after Row, err error) {
-	after = s.after(r, owner)
+// apply makes the step of the owner in the database. The row is as it was before.
+func (s Step) apply(ctx context.Context, q querier, owner int64, r Row) error {
+	after := r
+	s.make(&after, owner)
 	text, args := s.update(q, owner, r, after)
 	n, err := changed(ctx, q, text, args...)
 	if err == nil && n == 0 {
@@ -281,7 +283,7 @@ func (s Step) apply(ctx context.Context, q querier, owner int64, r Row) (after R
 	if err == nil && s.also != nil {
 		err = s.also(ctx, q, &after)
 	}
-	return after, err
+	return err
 }
 
 // update returns the UPDATE of the step. Its conditions are about the row before.
