@@ -93,7 +93,8 @@ func superviseOrFinish(a *app.App, args []string) (code int, ok bool) {
 	if err != nil {
 		return a.Report(exit.Failed("", "%w", err)), true
 	}
-	runs := run.Caller{Storage: storage, Environ: os.Environ(), Terminate: context.Background()}
+	runs := run.Caller{Process: run.Process{
+		Storage: storage, Environ: os.Environ(), Terminate: context.Background()}}
 	isStart := len(args) == 2 && args[0] == "start"
 	takesOver := len(args) == 3 && args[0] == "finish" && args[1] == "--tick"
 	isFinish := len(args) >= 5 && args[0] == "finish" && args[3] == "--run"
@@ -108,7 +109,7 @@ func superviseOrFinish(a *app.App, args []string) (code int, ok bool) {
 		// that. No other signal is caught, because the output of this process is a file and no
 		// pipe.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-		err = runs.FinishInherited(runsToFinish(args[1:]))
+		err = runs.FinishHandedOver(runsToFinish(args[1:]))
 	default:
 		return 0, false
 	}

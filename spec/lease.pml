@@ -2,11 +2,11 @@
  * The lease of a mutex in a store: taken, renewed, lost, taken over.
  *
  * A model of:
- *   acquire  redis.Store.Acquire, sqlstore.Store.Acquire; run.Leases.Keep until the command starts
- *   renew    redis.lease.Renew, sqlstore.lease.Renew, run.Renewer.judge, run.Renewer.renew
- *   start    run.Renewer.HeldToStart, run.supervision.stopIfLockLost
- *   look     run.Renewer.stopInTime (on_lost_lease: stop)
- *   killed   run.Leases.Renew of the witness: the lease counts from the renewal that the row has
+ *   acquire  redis.Store.Acquire, sqlstore.Store.Acquire; lease.Keeper.Keep until the command starts
+ *   renew    redis.lease.Renew, sqlstore.lease.Renew, lease.Renewer.judge, lease.Renewer.renew
+ *   start    lease.Renewer.HeldToStart, run.supervision.stopIfLockLost
+ *   look     lease.Renewer.stopInTime (on_lost_lease: stop)
+ *   killed   lease.Keeper.Renew of the witness: the lease counts from the renewal that the row has
  *   finish   redis.lease.Release, sqlstore.lease.Release
  *
  * RUNS runs of one task, each on a server of its own, want one mutex. Time goes in thirds of a

@@ -2,18 +2,18 @@
  * The plan of a tick, and what becomes of the rows of one task until they have ended.
  *
  * A model of:
- *   plan       plan.Open; state.Plan.Reclaim, state.Plan.Add, state.Plan.Take,
+ *   plan       plan.Open; state.Plan.Reclaim, state.Plan.Add, state.TakeIntoPlan,
  *              state.Plan.Commit
- *   tick       tick.launcher.prepare, state.Owned.Begin, state.Owned.Wait, mutex.Files.Acquire,
+ *   tick       tick.launcher.prepare, state.Owned.Begin, state.GiveBack, mutex.Files.Acquire,
  *              run.Storage.goesOn
- *   give       run.Supervisors.Begin, run.Supervisors.Give,
- *              run.ownRow.takeBack
- *   collect    run.Caller.Collect, run.Caller.take, state.Owned.Take, run.Run.endUnwatched
- *   conclude   run.Run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.Owned.End
- *   supervise  run.Run.superviseBackground, state.Owned.Start, state.Owned.AwaitRetry,
- *              state.Owned.Defer, state.Owned.Finish
+ *   give       run.Supervisors.Begin, run.Supervisors.HandOver,
+ *              run.ownRow.take
+ *   collect    run.Caller.Collect, run.take, state.Take, run.endUnwatched
+ *   conclude   run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.End
+ *   supervise  run.superviseBackground, state.Start, state.AwaitRetry,
+ *              state.Defer, state.Settle
  *   sup        run.Supervise, with takeOver when the witness took its place
- *   fin        run.startFinish, run.Caller.FinishInherited
+ *   fin        run.startFinish, run.Caller.FinishHandedOver
  *
  * Tick 0 is of minute 1, tick 2 of minute 2. A task that must not overlap itself is due in both
  * minutes. KILLS processes are killed, at any step. When all is quiet, a last tick comes that is

@@ -2,7 +2,7 @@
  * Runs of one machine that wait for a mutex and for a seat of a pool.
  *
  * A model of:
- *   stand    run.waiter.enqueue, state.Owned.WaitFor
+ *   stand    run.waiter.enqueue, state.WaitFor
  *   behind   run.waiter.checkFirst, state.DB.LiveQueue, state.Row.InQueue
  *   try      run.waiter.tryToAcquire, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat, acquireSeat
  *   queues   run.waiter.queueNames

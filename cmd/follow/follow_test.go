@@ -64,8 +64,8 @@ func begin(t *testing.T, dir, task string) (r state.Row, end func()) {
 		t.Fatal(err)
 	}
 	return r, func() {
-		if err := own.End(t.Context(), r.ID,
-			state.End{Result: state.Result{Outcome: outcome.Succeeded, Ended: time.Now()}}); err != nil {
+		end := state.Ending{Result: state.Result{Outcome: outcome.Succeeded, Ended: time.Now()}}
+		if err := own.Apply(t.Context(), state.End(end), &r); err != nil {
 			t.Error(err)
 		}
 	}

@@ -19,16 +19,6 @@ import (
 	"sched/schedule/statedir"
 )
 
-// FailBeforeStart finishes a run whose command cannot be started, or must not start because a
-// condition command failed. The error is the reason, and printed becomes the run's output. Like any
-// run that began, it fires its hooks even if this process is killed.
-func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
-	r.output.Write(printed)
-	result := r.row.soFar()
-	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
-	return r.finish(result)
-}
-
 // finish ends a run with the result, in these steps. It goes on after a step that failed.
 //
 //  1. It copies the output, and pauses the task if pause_after says so.
@@ -41,7 +31,7 @@ func (r *Run) FailBeforeStart(err error, printed []byte) state.Row {
 // This process owns the row, so no two processes finish the run at once. A process that is killed
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
-func (r *Run) finish(result state.Row) state.Row {
+func finish(r *Run, result state.Row) state.Row {
 	recorded := r.row.Phase == state.Finishing || r.resultUnrecorded // else nobody has tried to yet
 	if !recorded && !endsAtOnce(&r.task) && r.row.isTaken(r.recordResult(result)) {
 		r.Close() // another process finishes it
@@ -76,26 +66,6 @@ func (r *Run) finish(result state.Row) state.Row {
 	return f.result
 }
 
-// finishAlone is finish in a process that has no Sender. It gives the run one, and waits for the
-// attempts to deliver messages. Messages that are not delivered stay in the outbox, and ticks
-// report them.
-func (r *Run) finishAlone(result state.Row) state.Row {
-	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
-	r.Sender.Lost = func(d *notify.Delivery, err error) { r.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
-	defer r.Sender.Wait(context.Background(), notify.Patience)
-	return r.finish(result)
-}
-
-// resultPatience is how long the hooks of a run wait until its result is written.
-const resultPatience = 10 * time.Second
-
-// recordResult writes down the result of the run, before its hooks fire.
-func (r *Run) recordResult(result state.Row) error {
-	err := r.row.recordResult(r.Terminate, result.Result, result.Notes)
-	r.resultUnrecorded = err != nil
-	return err
-}
-
 // endsAtOnce reports whether nothing stands between the result of a run and its end: its task has
 // no hooks to fire, no copy of its output to make, and does not pause its task.
 func endsAtOnce(task *schedule.Task) bool {
@@ -110,14 +80,6 @@ func endsAtOnce(task *schedule.Task) bool {
 type finisher struct {
 	run    *Run
 	result state.Row
-}
-
-func (f *finisher) note(notes ...string) { f.result.Notes = append(f.result.Notes, notes...) }
-
-func (f *finisher) noteError(err error) {
-	if err != nil {
-		f.note(err.Error())
-	}
 }
 
 // keepOutput cuts the output to its limit, and makes the copy for the key output.
@@ -136,58 +98,6 @@ func (f *finisher) keepOutput() {
 	}
 }
 
-// release releases the lock of the run. If processes of the run have survived KILL, it only closes
-// the lock: as long as they live, the mutex counts as taken (Storage.goesOn).
-func (f *finisher) release() {
-	switch r := f.run; {
-	case r.lock == nil:
-	case livesOn(f.result):
-		r.closeLock()
-	default:
-		f.noteError(r.lock.Release(context.Background()))
-	}
-}
-
-// end ends the row of the run. It tries again until this process is asked to end: the hooks of the
-// run must not fire again.
-func (f *finisher) end() {
-	r := f.run
-	path := output.Path(r.Dir, r.row.Row)
-	printed := f.hasOutput()
-	if !printed {
-		f.result.Output = ""
-	}
-	if hooks := output.HooksPath(path); !hasBytes(hooks) {
-		os.Remove(hooks)
-	}
-	result := f.result
-	skippedLate := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
-	endedBadly := r.row.Background && (result.Outcome.Failure() || skippedLate)
-	end := state.End{
-		Result:     result.Result,
-		Notes:      result.Notes,
-		Triggered:  result.Triggered,
-		Share:      r.Store != nil,
-		Unreported: endedBadly || result.Outcome == outcome.Lost,
-	}
-	err := r.row.recordEnd(r.Terminate, end)
-	if err != nil && !isStale(err) { // else another process has ended it
-		r.unrecordedEnd = &end
-		r.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
-	}
-	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
-		os.Remove(path)
-	}
-}
-
-// EndUnrecorded reports whether the end of the run could not be recorded.
-func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
-
-// RecordEndAgain tries once more to record the end of the run.
-func (r *Run) RecordEndAgain() error {
-	return r.row.write(func(ctx context.Context) error { return r.row.own.End(ctx, r.row.ID, *r.unrecordedEnd) }, nil)
-}
-
 // hasOutput reports whether anything was printed into the output of the run.
 func (f *finisher) hasOutput() bool {
 	if f.run.output != nil {
@@ -198,10 +108,13 @@ func (f *finisher) hasOutput() bool {
 	return hasBytes(f.result.Output)
 }
 
-func hasBytes(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Size() > 0
+func (f *finisher) noteError(err error) {
+	if err != nil {
+		f.note(err.Error())
+	}
 }
+
+func (f *finisher) note(notes ...string) { f.result.Notes = append(f.result.Notes, notes...) }
 
 // outputCopied is the name under which the copy is noted among the hooks of the run.
 const outputCopied = "output"
@@ -228,13 +141,6 @@ func (f *finisher) copyOutput() error {
 	return nil
 }
 
-const (
-	// copyTimeout is how long the copy may take: it may go to a named pipe without a reader.
-	copyTimeout = 30 * time.Second
-	// stoppedCopyTimeout is how long it may take once this process was asked to end.
-	stoppedCopyTimeout = 2 * time.Second
-)
-
 // copyContext bounds the copy.
 func (f *finisher) copyContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -249,6 +155,13 @@ func (f *finisher) copyContext() (context.Context, func()) {
 		cancel(nil)
 	}
 }
+
+const (
+	// copyTimeout is how long the copy may take: it may go to a named pipe without a reader.
+	copyTimeout = 30 * time.Second
+	// stoppedCopyTimeout is how long it may take once this process was asked to end.
+	stoppedCopyTimeout = 2 * time.Second
+)
 
 // pauseAfter pauses the task if its run was the last of as many failures in a row as pause_after
 // says. Then the reason of the run names the pause, and with it each message about the run. A
@@ -298,4 +211,72 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 		return pause.Pauses{r.task.Name: {begun}}
 	})
 	return err == nil, err
+}
+
+// release releases the lock of the run. If processes of the run have survived KILL, it only closes
+// the lock: as long as they live, the mutex counts as taken (Storage.goesOn).
+func (f *finisher) release() {
+	switch r := f.run; {
+	case r.lock == nil:
+	case livesOn(f.result):
+		r.closeLock()
+	default:
+		f.noteError(r.lock.Release(context.Background()))
+	}
+}
+
+// end ends the row of the run. It tries again until this process is asked to end: the hooks of the
+// run must not fire again.
+func (f *finisher) end() {
+	r := f.run
+	path := output.Path(r.Dir, r.row.Row)
+	printed := f.hasOutput()
+	if !printed {
+		f.result.Output = ""
+	}
+	if hooks := output.HooksPath(path); !hasBytes(hooks) {
+		os.Remove(hooks)
+	}
+	result := f.result
+	skippedLate := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
+	endedBadly := r.row.Background && (result.Outcome.Failure() || skippedLate)
+	end := state.End(state.Ending{
+		Result:     result.Result,
+		Notes:      result.Notes,
+		Triggered:  result.Triggered,
+		Share:      r.Store != nil,
+		Unreported: endedBadly || result.Outcome == outcome.Lost,
+	})
+	tries := persistence{ending: r.Terminate}
+	if !r.row.Background { // the tick has other tasks to run, and tries again when they have ended
+		tries.patience = resultPatience
+	}
+	err := r.row.persist(tries, end)
+	if err != nil && !isStale(err) { // else another process has ended it
+		r.unrecordedEnd = &end
+		r.row.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
+	}
+	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
+		os.Remove(path)
+	}
+}
+
+// FailBeforeStart finishes a run whose command cannot be started, or must not start because a
+// condition command failed. The error is the reason, and printed becomes the run's output. Like any
+// run that began, it fires its hooks even if this process is killed.
+func FailBeforeStart(r *Run, err error, printed []byte) state.Row {
+	r.output.Write(printed)
+	result := r.row.soFar()
+	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
+	return finish(r, result)
+}
+
+// finishAndSend is finish in a process that has no Sender. It gives the run one, and waits for the
+// attempts to deliver messages. Messages that are not delivered stay in the outbox, and ticks
+// report them.
+func finishAndSend(r *Run, result state.Row) state.Row {
+	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.row.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	defer r.Sender.Wait(context.Background(), notify.Patience)
+	return finish(r, result)
 }

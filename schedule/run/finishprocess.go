@@ -3,9 +3,7 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -112,15 +110,16 @@ func startFinish(program string, runs []*Run) error {
 		return err
 	}
 	defer owner.Close()
-	var ids, arguments []string
+	var rows []*state.Row
+	var arguments []string
 	var locks []*os.File
 	for _, r := range runs {
-		ids = append(ids, r.row.ID)
+		rows = append(rows, &r.row.Row)
 		arguments = append(arguments, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
 		padded := append(inherited(r.lock), null, null)
 		locks = append(locks, padded[:descriptorsEach]...)
 	}
-	if err := first.row.own.HandOver(ctx, owner.ID, ids...); err != nil {
+	if err := first.row.own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
 		return err
 	}
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
@@ -135,7 +134,7 @@ func startFinish(program string, runs []*Run) error {
 		Attr:    &unix.SysProcAttr{Setpgid: true},
 	}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, first.DB.Owners().Owned(owner).HandOver(ctx, first.row.own.ID, ids...))
+		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.row.own.ID), rows...))
 	}
 	for _, r := range runs {
 		r.Close()
@@ -158,58 +157,6 @@ const (
 	firstDescriptor = 4
 	descriptorsEach = 2
 )
-
-// FinishInherited finishes background runs that this process inherited (startFinish), with the
-// results that their supervisor wrote down: all at the same time, so that none delays another.
-func (c Caller) FinishInherited(ids []string) error {
-	ctx, row := context.Background(), state.Row{}
-	err := persistence{ending: c.Terminate}.read(func() (err error) { // a moment ago the database could be written
-		row, err = c.DB.Runs().Row(ctx, ids[0])
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	owner, ok := c.DB.Owners().Inherited(row.Owner, state.Finish, ownerDescriptor)
-	if !ok {
-		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
-	}
-	c.Self, c.Leases = c.DB.As(owner), &Leases{}
-	defer c.Self.Close()
-	own, err := c.Self.Owned(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := own.Rows(ctx, false)
-	if err != nil {
-		return err
-	}
-	runs, failed := c.restoreAll(own, rows, ids)
-	var finishing sync.WaitGroup
-	for _, r := range runs {
-		finishing.Go(func() { (&orphan{r}).finishAlone(nil) })
-	}
-	finishing.Wait()
-	return failed
-}
-
-// restoreAll returns the runs of rows that this process owns, with the locks that it has inherited
-// for the ids. A run whose task cannot be read ends as lost, and delays no other.
-func (c Caller) restoreAll(own state.Owned, rows []state.Row, ids []string) (runs []*Run, failed error) {
-	for _, row := range rows { // all before the first hook: it would inherit the locks of other runs
-		r, err := c.restoreOrLose(own, row)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		r.sharesProcess = true
-		if i := slices.Index(ids, row.ID); i >= 0 {
-			r.adopt(inheritedFrom(firstDescriptor + i*descriptorsEach))
-		}
-		runs = append(runs, r)
-	}
-	return runs, failed
-}
 
 // inheritedFrom returns the locks of a run, from a descriptor on.
 func inheritedFrom(first int) (locks []*os.File) {

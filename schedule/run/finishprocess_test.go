@@ -30,7 +30,7 @@ func TestARunWhoseTaskCannotBeReadDelaysNoOther(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
-	runs, err := caller.restoreAll(own, rows, nil)
+	runs, err := caller.takeAll(own, rows, nil)
 	if err == nil || len(runs) != 1 || runs[0].Row().ID != rows[1].ID {
 		t.Errorf("%d runs are restored: %v", len(runs), err)
 	}

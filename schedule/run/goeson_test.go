@@ -76,12 +76,11 @@ func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background 
 	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
 	r, err := caller.Begin(row, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
 	if err == nil {
-		err = r.row.own.Start(t.Context(), row.ID, state.Attempt{Number: 1, At: time.Now()})
+		err = r.row.apply(state.Start(state.Attempt{Number: 1, At: time.Now()}))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.row.Phase = state.Running
 	return r
 }
 
@@ -94,7 +93,7 @@ func collect(t *testing.T, storage Storage) (again []state.Row) {
 		t.Fatal(err)
 	}
 	for _, row := range rows {
-		waits, err := caller.Collect(row)
+		waits, err := caller.Collect(row, Facts{Unrecorded: UnrecordedStarts(storage.Dir, row), DueBy: time.Now().Add(time.Hour)})
 		if err != nil {
 			t.Error(err)
 		}
@@ -114,7 +113,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
 	record := r.row.Row
 	code := 1
-	r.row.recordRetry(time.Second, state.Result{Reason: "exit code 1", ExitCode: &code})
+	r.row.apply(state.AwaitRetry(state.Result{Reason: "exit code 1", ExitCode: &code}, time.Now().Add(time.Second)))
 	killed.Self.Close()
 
 	again := collect(t, storage)
@@ -140,7 +139,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		killed := NewCaller(storage, state.Supervisor, nil)
 		r := firstAttempt(t, killed, schedule.Retry{Attempts: 1 + row.starts, Lost: true}, true)
 		if row.restWritten {
-			r.row.recordRetry(time.Second, state.Result{Reason: "exit code 1"})
+			r.row.apply(state.AwaitRetry(state.Result{Reason: "exit code 1"}, time.Now().Add(time.Second)))
 		}
 		output.MarkUnwritten(r.output, row.starts)
 		killed.Self.Close()

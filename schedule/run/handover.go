@@ -48,7 +48,7 @@ const sendPatience = 5 * time.Second
 
 // Begin begins prepared runs of one storage as runs of a supervisor, all or none, with one write.
 // If no supervisor runs, Begin starts one. From here on the runs live as long as the supervisor or
-// its witness lives. The caller gives each of them next (Give). After an error all are still
+// its witness lives. The caller gives each of them next (HandOver). After an error all are still
 // prepared.
 func (s *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
 	s.mu.Lock()
@@ -75,9 +75,10 @@ func (s *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
 	return begun, nil
 }
 
-// Give gives a run that has begun to a supervisor. If no supervisor runs, Give starts one. The run
-// and its lock belong to the supervisor then. After an error both still belong to this process.
-func (s *Supervisors) Give(r *Run) (err error) {
+// HandOver gives a run that has begun to a supervisor. If no supervisor runs, HandOver starts one.
+// The run and its lock belong to the supervisor then. After an error both still belong to this
+// process.
+func (s *Supervisors) HandOver(r *Run) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.output == nil { // a deferred retry: its output follows the output of the attempts before
@@ -102,7 +103,7 @@ func (s *Supervisors) Give(r *Run) (err error) {
 	}
 	// If the row cannot be taken back, a witness has begun the run, or the database cannot be
 	// written: the run stays with the supervisor.
-	if r.row.takeBack() != nil {
+	if r.row.take() != nil {
 		r.Close()
 		return nil
 	}
@@ -110,7 +111,7 @@ func (s *Supervisors) Give(r *Run) (err error) {
 }
 
 // StartAhead starts the supervisor for the runs of the storage, so that it gets ready meanwhile.
-// The first Give returns the error.
+// The first HandOver returns the error.
 func (s *Supervisors) StartAhead(storage Storage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,3 +304,12 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 	link, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
 	return owner, owner.Files()[0], link, err
 }
+
+// A message of a tick to its supervisor begins with one of these bytes.
+const (
+	oneRun = 'r' // the id of a run follows, with its descriptors (link.send)
+	noMore = 'e' // the tick has given all runs
+)
+
+// messageBytes is how long the message of a run is.
+const messageBytes = 1 + 36

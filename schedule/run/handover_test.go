@@ -42,20 +42,20 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		if err := r.row.handOver(witness.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.row.takeBack(); err != nil {
+		if err := r.row.take(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := r.row.handOver(witness.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := its.Start(ctx, record.ID, state.Attempt{Number: 1, At: time.Now()}); err != nil {
+	if err := its.Apply(ctx, state.Start(state.Attempt{Number: 1, At: time.Now()}), &record); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.row.takeBack(); err == nil {
+	if err := r.row.take(); err == nil {
 		t.Error("a run is taken back that a witness has begun")
 	}
-	r.Execute(ctx, ctx)
+	Execute(r, ctx, ctx)
 	for _, path := range []string{ran, fired} {
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("%s by a process that has not the run any more", filepath.Base(path))
@@ -89,11 +89,11 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		on, err := supervisor.takeOver(row)
+		on, err := goOnWith(supervisor.Process, row)
 		if err != nil {
 			t.Fatal(err)
 		}
-		became := on.Execute(ctx, ctx).Outcome
+		became := Execute(on, ctx, ctx).Outcome
 		if _, err := os.Stat(ran); (err == nil) == unwritten || (became == outcome.Lost) != unwritten {
 			t.Errorf("unwritten: %t: it %s; %v", unwritten, became, err)
 		}
@@ -119,7 +119,7 @@ func TestTheOutputOfARunWithoutARecordStays(t *testing.T) {
 	r.Terminate = ended
 	result := r.row.soFar()
 	result.Outcome, result.Ended = outcome.Succeeded, time.Now()
-	r.finish(result)
+	finish(r, result)
 	if n := output.Unwritten(r.row.Output); n != 2 {
 		t.Errorf("the output counts %d attempts", n)
 	}
@@ -151,7 +151,7 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	}
 	taken := make(chan *Run)
 	go func() {
-		on, err := supervisor.takeOver(row)
+		on, err := goOnWith(supervisor.Process, row)
 		if err != nil {
 			t.Error(err)
 		}
@@ -165,7 +165,7 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Rename(elsewhere, path)); err != nil {
 		t.Fatal(err)
 	}
-	if became := (<-taken).Execute(ctx, ctx); became.Outcome != outcome.Succeeded {
+	if became := Execute((<-taken), ctx, ctx); became.Outcome != outcome.Succeeded {
 		t.Errorf("%s: %s", became.Outcome, became.Reason)
 	}
 	if printed, _ := os.ReadFile(path); string(printed) != "printed\n" {

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
@@ -33,31 +31,6 @@ func NeedOf(task *schedule.Task) mutex.Need {
 // NewHolder returns the run of a row as the holder of what this process is about to acquire.
 func NewHolder(row state.Row) mutex.Holder {
 	return mutex.Holder{Run: row.ID, PID: os.Getpid(), Host: row.Server, Task: row.Task, Since: clock.Now()}
-}
-
-// adopt makes the lock ours that another process acquired for the run. The files are its
-// descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
-// began, so the lease is renewed before a command starts.
-func (r *Run) adopt(files []*os.File) {
-	for _, file := range files {
-		unix.CloseOnExec(int(file.Fd()))
-	}
-	holder := NewHolder(r.row.Row)
-	var locks []mutex.Lock
-	add := func(name string) {
-		var file *os.File
-		if len(files) > 0 {
-			file, files = files[0], files[1:]
-		}
-		locks = append(locks, r.Mutexes().Adopt(name, holder, file))
-	}
-	if r.row.Locked {
-		add(r.task.Mutex)
-	}
-	if r.row.Seat != "" {
-		add(r.row.Seat)
-	}
-	r.lock, r.adopted = mutex.Join(locks...), true
 }
 
 // cannotHoldReason returns why a run of the task cannot have what it must hold.
@@ -183,4 +156,12 @@ func firstOf(rows []state.Row, names []string) error {
 		}
 	}
 	return nil
+}
+
+// ZoneOf returns the time zone in which messages and reasons show the times of a task's runs.
+func ZoneOf(task *schedule.Task) *time.Location {
+	if zone, err := time.LoadLocation(task.Sender.Zone); err == nil {
+		return zone
+	}
+	return time.UTC
 }

@@ -2,43 +2,55 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/notify"
+	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
-// hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
-const (
-	hookTimeout   = 30 * time.Second
-	hookKillAfter = 2 * time.Second
-)
+// hooks fire the hooks of a run in this process, and remember what of them is still to be
+// delivered.
+type hooks struct {
+	from       *Process // of the run
+	task       *schedule.Task
+	row        *ownRow
+	unreaped   *unreapedProcesses
+	marks      hookMarks
+	deliveries []*notify.Delivery // that this process is to send, and has not begun to
+	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
+}
 
 // before runs the before-hooks up to the first that fails; its note is the reason why the run
 // failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
 // hooks, it goes on after those.
-func (h *hooks) before(terminate context.Context) (note string) {
+func (h *hooks) before(terminate context.Context, left *leftover) (note string) {
 	defer h.send()
 	h.queueStartPings()
-	hooks := h.run.task.Hooks.Before
-	started := h.lastBeforeHook(hooks)
+	hooks := h.task.Hooks.Before
+	started := h.lastBeforeHook(hooks, left)
 	for i, hook := range hooks {
 		name := hookName("before", i)
 		if hook.Notify != nil {
-			h.queueMessage(name, name, notify.Start, *hook.Notify, h.run.row.soFar())
+			h.queueMessage(name, name, notify.Start, *hook.Notify, h.row.soFar())
 			h.send()
 			continue
 		}
-		note, over := h.awaitStarted(terminate, i, started)
+		note, over := h.awaitStarted(terminate, i, started, left)
 		if !over {
-			note = h.runOne(terminate, name, hook, runVariables(h.run, 1))
+			note = h.runOne(terminate, name, hook, runVariables(h.from.DB, h.row.Row, 1))
 		}
 		if note != "" {
 			return note
@@ -47,49 +59,182 @@ func (h *hooks) before(terminate context.Context) (note string) {
 	return ""
 }
 
-// runOne runs one hook in its own process group under its own deadline, and notes in the database
-// when it begins and when it has ended. The note says how it failed, for the row; it is empty
-// for a hook that succeeded, and for a hook that was fired before.
-func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
-	if !h.marks.begin(name) {
-		return ""
-	}
-	defer func() { h.marks.markEnded(name, note) }()
-	isBefore := strings.HasPrefix(name, "before ")
-	spec := process.Spec{
-		Task:       &h.run.task,
-		Command:    hook.Run,
-		Dir:        h.hookDir(),
-		CallerEnv:  h.run.Environ,
-		Variables:  variables,
-		KeepZombie: isBefore && h.run.row.Background,
-		Lenient:    !isBefore, // the hooks after a run start even if the command could not
-	}
-	captured, err := output.Append(output.HooksPath(output.Path(h.run.Dir, h.run.row.Row)))
-	if err == nil { // without that file the hook runs nevertheless
-		limit := h.run.task.Output.Limit
-		defer h.cutOutput(captured, limit)
-		defer output.TrimEachSecond(captured, limit)()
-		spec.Output = captured
-	}
-	p, err := spec.Start()
-	if err != nil {
-		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
-	}
-	h.marks.markForked(name, p.PID)
-	if spec.KeepZombie {
-		h.run.unreaped.add(p)
-	}
-	return awaitHook(ctx, name, p, 0)
+// send begins an attempt for each delivery that this process put into the outbox, and returns at
+// once.
+func (h *hooks) send() {
+	h.from.Sender.Send(h.deliveries...)
+	h.deliveries = nil
 }
 
-// cutOutput closes the output of the hooks, and cuts it to its limit. A line in it says what was
-// cut; if that fails, the output stays whole.
-func (h *hooks) cutOutput(captured *os.File, limit int64) {
-	captured.Close()
-	if _, err := output.Cut(captured.Name(), limit); err != nil {
-		h.run.complain("the output of the hooks of %s is not cut to output.limit: %v", h.run.row.Task, err)
+// queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
+// too.
+func (h *hooks) queueStartPings() {
+	for i, hook := range h.task.Hooks.After {
+		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
+			name := hookName("after", i)
+			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.row.soFar())
+		}
 	}
+}
+
+// hookName names a hook in marks, notes and messages, as in `after 2`.
+func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
+
+// queueMessage puts one notification into the outbox, if it is for a run that ended with the
+// result, and was not put there before. The mark in the database is the name of the hook, or
+// another one for the start of a run.
+func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
+	if h.marks.hasEnded(mark) {
+		return
+	}
+	if n.On != nil && event == notify.Finish {
+		event = notify.Success
+		if result.Outcome.Failure() {
+			event = notify.Failure
+		}
+	}
+	if !h.isWanted(n, event, result) {
+		if n.On != nil {
+			h.from.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
+		}
+		return
+	}
+	d := &notify.Delivery{
+		Run:     h.row.ID,
+		Hook:    hook,
+		Folder:  h.task.Folder,
+		To:      n,
+		Message: h.message(h.messageID(mark), event, result),
+	}
+	if n.Sentry == "" && (n.Ping == "" || n.On != nil) {
+		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
+	}
+	h.put(d, mark)
+}
+
+// isWanted reports whether the notification is for the event of a run that ended with the result.
+func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
+	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
+		return false
+	}
+	switch n.When {
+	case schedule.Changed:
+		return result.Outcome.Failure() != h.failedBefore()
+	case schedule.Printed:
+		return hasBytes(result.Output)
+	}
+	return true
+}
+
+// failedBefore reports whether the run before this one failed. It looks once.
+func (h *hooks) failedBefore() bool {
+	if h.lastFailed == nil {
+		last, ok, _ := h.from.DB.Runs().Previous(context.Background(), h.row.Task, h.row.ID)
+		failed := ok && last.Outcome.Failure()
+		h.lastFailed = &failed
+	}
+	return *h.lastFailed
+}
+
+func hasBytes(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
+// messageID returns the id of a message of the run: the same when a finish begins again after a
+// kill.
+func (h *hooks) messageID(mark string) string { return h.row.ID + " " + mark }
+
+// startMark is the mark of a hook that tells of the start of a run, and not of its end.
+func startMark(hook string) string { return hook + " start" }
+
+// message returns what is sent about an event of the run, whose times are shown in the schedule's
+// zone.
+func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
+	sender, zone := h.task.Sender, ZoneOf(h.task)
+	local := func(t time.Time) time.Time { // a zero time stays zero
+		if t.IsZero() {
+			return t
+		}
+		return t.In(zone)
+	}
+	m := notify.Message{
+		ID:          id,
+		Event:       event,
+		At:          local(clock.Now()),
+		Schedule:    sender.Schedule,
+		Config:      sender.File,
+		Task:        result.Task,
+		Description: h.task.Description,
+		Run:         result.ID,
+		Server:      result.Server,
+		Params:      result.Params,
+		Outcome:     result.Outcome,
+		Warning:     result.Warned(),
+		Reason:      result.Reason,
+		ExitCode:    result.ExitCode,
+		Attempt:     result.Attempt.Number,
+		Slot:        local(result.Slot),
+		Started:     local(result.Started),
+		Ended:       local(result.Ended),
+		Duration:    result.Duration(),
+	}
+	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {
+		m.Run = ""
+	}
+	return m
+}
+
+// tailBytes is a few more than a message carries, so that it can begin with a whole character or
+// line.
+const tailBytes = notify.OutputLimit + 4
+
+// put puts a delivery into the outbox.
+func (h *hooks) put(d *notify.Delivery, mark string) {
+	if h.from.Sender.Put(d) {
+		h.deliveries = append(h.deliveries, d)
+	}
+	h.marks.markEnded(mark, "") // after a kill before this, the message is put in again, and may be sent again
+}
+
+// lastBeforeHook returns which of the before-hooks the killed supervisor had started last.
+func (h *hooks) lastBeforeHook(before []schedule.Hook, left *leftover) (last startedHook) {
+	last.index = -1
+	if left == nil {
+		return last
+	}
+	for _, mark := range h.marks.all() {
+		for i, hook := range before {
+			if hook.Notify == nil && hookName("before", i) == mark.Name && i > last.index {
+				last = startedHook{i, mark}
+			}
+		}
+	}
+	return last
+}
+
+// awaitStarted returns what came of a before-hook that the killed supervisor had started, and waits
+// for its end. It reports false for a hook that has yet to run.
+func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook, left *leftover) (note string, over bool) {
+	switch {
+	case i < last.index: // it succeeded, or the next one would not have been started
+		return "", true
+	case i > last.index:
+		return "", false
+	case !last.mark.Ended.IsZero():
+		return last.mark.Note, true
+	case left.hookPID == 0:
+		return "", false
+	}
+	name, pid := last.mark.Name, left.hookPID
+	age := process.Age(pid)
+	if p, ok := process.Adopt(pid); ok {
+		note = awaitHook(ctx, name, p, age)
+	} else {
+		note = fmt.Sprintf("hook %s: nobody saw how it ended, because its supervisor is gone", name)
+	}
+	h.marks.markEnded(name, note)
+	return note, true
 }
 
 // awaitHook waits for a hook that was started the age ago, under its deadline.
@@ -109,8 +254,59 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 	return ""
 }
 
-// hookName names a hook in marks, notes and messages, as in `after 2`.
-func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
+// runOne runs one hook in its own process group under its own deadline, and notes in the database
+// when it begins and when it has ended. The note says how it failed, for the row; it is empty
+// for a hook that succeeded, and for a hook that was fired before.
+func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+	if !h.marks.begin(name) {
+		return ""
+	}
+	defer func() { h.marks.markEnded(name, note) }()
+	isBefore := strings.HasPrefix(name, "before ")
+	spec := process.Spec{
+		Task:       h.task,
+		Command:    hook.Run,
+		Dir:        h.hookDir(),
+		CallerEnv:  h.from.Environ,
+		Variables:  variables,
+		KeepZombie: isBefore && h.row.Background,
+		Lenient:    !isBefore, // the hooks after a run start even if the command could not
+	}
+	captured, err := output.Append(output.HooksPath(output.Path(h.from.Dir, h.row.Row)))
+	if err == nil { // without that file the hook runs nevertheless
+		limit := h.task.Output.Limit
+		defer h.cutOutput(captured, limit)
+		defer output.TrimEachSecond(captured, limit)()
+		spec.Output = captured
+	}
+	p, err := spec.Start()
+	if err != nil {
+		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
+	}
+	h.marks.markForked(name, p.PID)
+	if spec.KeepZombie {
+		h.unreaped.add(p)
+	}
+	return awaitHook(ctx, name, p, 0)
+}
+
+// hookDir returns the folder of the task. If that folder does not exist, it is the schedule's
+// folder: an on_failure hook must be able to report just that.
+func (h *hooks) hookDir() string {
+	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
+		return h.task.Dir
+	}
+	return h.task.Folder
+}
+
+// cutOutput closes the output of the hooks, and cuts it to its limit. A line in it says what was
+// cut; if that fails, the output stays whole.
+func (h *hooks) cutOutput(captured *os.File, limit int64) {
+	captured.Close()
+	if _, err := output.Cut(captured.Name(), limit); err != nil {
+		h.row.complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
+	}
+}
 
 // runCommands runs the commands among the hooks of one key, one after another, and returns the
 // notes about hooks that failed. Hooks that have ended before are left out.
@@ -120,7 +316,7 @@ func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(runVariables(h.run, result.Attempt.Number), outcomeVariables(result)...)
+		variables := append(runVariables(h.from.DB, h.row.Row, result.Attempt.Number), outcomeVariables(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
@@ -128,86 +324,169 @@ func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 	return notes
 }
 
-// hookDir returns the folder of the task. If that folder does not exist, it is the schedule's
-// folder: an on_failure hook must be able to report just that.
-func (h *hooks) hookDir() string {
-	if info, err := os.Stat(h.run.task.Dir); err == nil && info.IsDir() {
-		return h.run.task.Dir
-	}
-	return h.run.task.Folder
+// A keyedHooks is a key of hooks, such as on_failure, with what the task has for it.
+type keyedHooks struct {
+	key   string
+	hooks []schedule.Hook
+
+	failures int // in a row: up to this run, or before it for on_recovery; counted if a hook asks for it
 }
 
-// hookMarks note in the database which hooks of a run have begun and ended, in this process or in
-// earlier ones.
-type hookMarks struct{ row *ownRow }
-
-// begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
-// hook that a killed process had begun fires again, unless its command lives on: then begin waits
-// for the command.
-func (m hookMarks) begin(name string) bool {
-	if m.row.unstored {
-		return true
-	}
-	mark := m.find(name)
-	if !mark.Ended.IsZero() {
-		return false
-	}
-	if livesOn := func() bool { return process.HasGroup(m.row.ID, mark.PID) }; mark.PID != 0 && livesOn() {
-		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && livesOn(); {
-			time.Sleep(pollEvery)
-		}
-		m.markEnded(name, "")
-		return false
-	}
-	fire := true
-	err := m.row.write(func(ctx context.Context) (err error) {
-		fire, err = m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now())
-		return err
-	}, nil)
-	return fire || err != nil && !m.row.isTaken(err)
-}
-
-// markForked notes the process of a hook.
-func (m hookMarks) markForked(name string, pid int) {
-	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) }, nil)
-}
-
-// markEnded notes that a hook has ended, with a note on how it failed; "" if it succeeded.
-func (m hookMarks) markEnded(name, note string) {
-	m.row.write(func(ctx context.Context) error {
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
-	}, nil)
-}
-
-// markMade notes that a notification or a request of a hook was made.
-func (m hookMarks) markMade(name string) {
-	m.row.write(func(ctx context.Context) error {
-		if _, err := m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now()); err != nil {
-			return err
-		}
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), "")
-	}, nil)
-}
-
-// hasEnded reports whether a hook has ended, or was made (markMade).
-func (m hookMarks) hasEnded(name string) bool { return !m.find(name).Ended.IsZero() }
-
-// find returns the hook with the name; the zero Hook if it has not begun.
-func (m hookMarks) find(name string) state.Hook {
-	for _, hook := range m.all() {
-		if hook.Name == name {
-			return hook
+// due yields the hooks that fire, with their places: not those that are to fire after more failures
+// in a row.
+func (k keyedHooks) due() iter.Seq2[int, schedule.Hook] {
+	return func(yield func(int, schedule.Hook) bool) {
+		for i, hook := range k.hooks {
+			if hook.After <= k.failures && !yield(i, hook) {
+				return
+			}
 		}
 	}
-	return state.Hook{}
 }
 
-// all returns the hooks that have begun, in this process or in earlier ones. If the database cannot
-// be read, it returns nil.
-func (m hookMarks) all() []state.Hook {
-	if m.row.unstored {
-		return nil
+// after returns the hooks that fire after a run that ended with the result, in their order.
+func (h *hooks) after(result state.Row) (all []keyedHooks) {
+	keys := h.task.Hooks
+	switch {
+	case result.Outcome == outcome.Succeeded:
+		all = append(all, keyedHooks{key: "on_success", hooks: keys.OnSuccess})
+		if result.Warned() {
+			all = append(all, keyedHooks{key: "on_warning", hooks: keys.OnWarning})
+		}
+		if len(keys.OnRecovery) > 0 && h.failedBefore() {
+			all = append(all, h.counted("on_recovery", keys.OnRecovery, 0))
+		}
+	case result.Outcome == outcome.Skipped: // it waited for its turn, and did not get it
+		return []keyedHooks{{key: "on_skip", hooks: keys.OnSkip}}
+	case result.Outcome.Failure():
+		all = append(all, h.counted("on_failure", keys.OnFailure, 1))
 	}
-	begun, _ := m.row.own.Hooks(context.Background(), m.row.ID)
-	return begun
+	return append(all, keyedHooks{key: "after", hooks: keys.After})
+}
+
+// counted returns the hooks of a key with the number of failures in a row: the failures of this run
+// (0 or 1), and the ones before it if a hook asks for them.
+func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHooks {
+	limit := 0
+	for _, hook := range list {
+		limit = max(limit, hook.After)
+	}
+	if limit > 0 {
+		failures += h.failuresBefore(limit, time.Time{})
+	}
+	return keyedHooks{key, list, failures}
+}
+
+// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
+// since. It counts no further than limit.
+func (h *hooks) failuresBefore(limit int, since time.Time) int {
+	n, _ := h.from.DB.Past().FailuresBefore(context.Background(), h.row.Task, h.row.ID, since, limit)
+	return n
+}
+
+// queueMessages puts the notifications of a key into the outbox, except notifications that were put
+// there before. They are sent by send, or by a later tick.
+func (h *hooks) queueMessages(f keyedHooks, result state.Row) {
+	for i, hook := range f.due() {
+		if hook.Notify != nil {
+			name := hookName(f.key, i)
+			h.queueMessage(name, name, events[f.key], *hook.Notify, result)
+		}
+	}
+}
+
+// events has the event of a message for each key of hooks.
+var events = map[string]notify.Event{
+	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success, "on_warning": notify.Warning,
+	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
+}
+
+// queueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
+// result has the outcome and the end of the attempt.
+func (h *hooks) queueAttemptSpan(result state.Row) {
+	attempt := h.row.Attempt
+	if attempt.At.IsZero() {
+		return
+	}
+	result.Started = attempt.At
+	h.queueSpan(hookName("otlp attempt", attempt.Number-1), result, func(m *notify.Message) {
+		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.task.Command.Argv()[0])
+	})
+}
+
+func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.Message)) {
+	task := h.task
+	if task.OTLP == "" || result.Started.IsZero() || h.marks.hasEnded(mark) {
+		return
+	}
+	m := h.message(h.messageID(mark), notify.Finish, result)
+	complete(&m)
+	h.put(&notify.Delivery{
+		Run:     m.Run,
+		Hook:    mark,
+		Folder:  task.Folder,
+		To:      schedule.Notification{OTLP: task.OTLP},
+		Message: m,
+	}, mark)
+}
+
+// queueRunSpan puts the span of the run into the outbox, if the task is traced.
+func (h *hooks) queueRunSpan(result state.Row) {
+	h.queueSpan("otlp", result, func(m *notify.Message) {
+		if result.Cause != nil {
+			m.Cause = result.Cause.Run
+		}
+	})
+}
+
+// trigger asks for the runs that the hooks of a key trigger, each once, and notes these runs in the
+// result. A run that is to start no chain asks for no run. startTriggered, or the next tick, starts
+// the runs.
+func (h *hooks) trigger(f keyedHooks, result *state.Row) {
+	for i, hook := range f.due() {
+		if hook.Trigger == "" || result.NoChain {
+			continue
+		}
+		name := hookName(f.key, i)
+		r := h.request(name, hook.Trigger, *result)
+		if !h.marks.hasEnded(name) {
+			if err := h.ask(r); err != nil {
+				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
+				continue
+			}
+			h.marks.markEnded(name, "") // after a kill before this, asking again changes nothing
+		}
+		result.Triggered = append(result.Triggered, outcome.Triggered{Task: r.Task, Run: r.ID})
+	}
+}
+
+// request returns the waiting run of the task that a hook asks for.
+func (h *hooks) request(hook, task string, result state.Row) state.Row {
+	origin := fmt.Sprintf("triggered by run %s of %s, which %s",
+		humanize.ShortRun(result.ID), result.Task, result.Outcome.Verb())
+	return state.Row{
+		ID:     outcome.TriggeredID(result.ID, hook, result.Ended.Truncate(time.Microsecond)),
+		Task:   task,
+		Mutex:  task,
+		Slot:   result.Ended.UTC(),
+		Origin: origin,
+		Cause:  &outcome.Cause{Task: result.Task, Run: result.ID, Outcome: result.Outcome},
+	}
+}
+
+func (h *hooks) ask(r state.Row) error {
+	if h.from.DB.InMemory() {
+		return errors.New("the state folder cannot be written")
+	}
+	_, err := h.from.DB.Runs().Request(context.Background(), r)
+	return err
+}
+
+// startTriggered starts the runs for which the hooks have asked. The next tick starts them instead
+// if this process is to end, or if the state folder cannot be written.
+func (h *hooks) startTriggered(result state.Row) {
+	if len(result.Triggered) == 0 || h.from.Terminate.Err() != nil || h.from.DB.InMemory() {
+		return
+	}
+	_ = StartTriggered(h.from.Dir, h.task.Sender.File, h.from.Environ) // after an error the next tick does
 }

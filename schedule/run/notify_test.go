@@ -58,7 +58,7 @@ func (w *endedRuns) fails() (*Run, state.Row) {
 // marked. It returns the notifications that are to be sent.
 func (w *endedRuns) queue(r *Run, row state.Row, marks ...string) []*notify.Delivery {
 	for _, mark := range marks {
-		r.hooks.marks.markMade(mark)
+		r.hooks.marks.markEnded(mark, "")
 	}
 	r.hooks.deliveries = nil
 	r.hooks.queueMessages(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, row)

@@ -17,44 +17,10 @@ import (
 // This file is about how a run begins: its output is opened, and then its row is written. The end
 // of the file is for slots that do not get that far.
 
-// Begin begins a run in this process: Prepare and Prepared.Begin in one. From here on the run will
-// be finished, whatever happens to this process. The lock (nil: none) belongs to the run; after an
-// error it is still the caller's.
-func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
-	p, err := c.Prepare(row, task, lock)
-	if err != nil {
-		return nil, err
-	}
-	return p.Begin()
-}
-
 // A Prepared is a run that is about to begin: its output is open, and its row has yet to be
 // written. Its lock belongs to it until it has begun, with Begin, BeginIn or Supervisors.Begin.
 // When it can begin nowhere, FailUnbegun or Abandon releases the lock.
 type Prepared struct{ run *Run }
-
-// Prepare opens the output of a run that is about to begin. The lock (nil: none) belongs to the
-// prepared run; after an error it is still the caller's.
-func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
-	snapshot, err := json.Marshal(task)
-	if err != nil {
-		return nil, err
-	}
-	row.Snapshot = snapshot
-	row.Output = output.Path(c.Dir, row)
-	captured, err := output.Open(row.Output)
-	if err != nil && c.DB.InMemory() { // what cannot be kept is not printed anywhere
-		row.Output = ""
-		captured, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	row.Pool = task.Pool.Name
-	r := c.newRun(*task, row)
-	r.lock, r.output = lock, captured
-	return &Prepared{r}, nil
-}
 
 // Row is the row that is yet to be written.
 func (p *Prepared) Row() state.Row { return p.run.Row() }
@@ -83,9 +49,13 @@ func (p *Prepared) Begin() (*Run, error) {
 }
 
 // BeginIn is Begin in another storage than the one that the run was prepared for.
-func (p *Prepared) BeginIn(c Caller) (*Run, error) {
+func (p *Prepared) BeginIn(other Process) (*Run, error) {
 	p.discardOutput()
-	return c.Begin(p.run.row.Row, &p.run.task, p.run.lock)
+	again, err := prepare(other, p.run.row.Row, &p.run.task, p.run.lock)
+	if err != nil {
+		return nil, err
+	}
+	return again.Begin()
 }
 
 // begun returns the run when its row was written. The row belongs to the owner: to this process,
@@ -98,7 +68,7 @@ func (p *Prepared) begun(own state.Owned, owner int64) *Run {
 
 // FailUnbegun fails a run that could not begin anywhere: see Caller.FailUnbegun.
 func (p *Prepared) FailUnbegun(why error) state.Row {
-	return p.run.Caller.FailUnbegun(p.run.row.Row, &p.run.task, p.run.lock, why)
+	return failUnbegun(p.run.Process, p.run.row.Row, &p.run.task, p.run.lock, why)
 }
 
 // FailBeforeStart begins the run in this process, and fails it: see Run.FailBeforeStart.
@@ -107,7 +77,7 @@ func (p *Prepared) FailBeforeStart(why error, printed []byte) state.Row {
 	if err != nil {
 		return p.FailUnbegun(err)
 	}
-	return r.FailBeforeStart(why, printed)
+	return FailBeforeStart(r, why, printed)
 }
 
 // Abandon releases the lock of a run that another process has.
@@ -124,34 +94,32 @@ func (p *Prepared) discardOutput() {
 	}
 }
 
-// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The row has
-// the outcome. The row that Skip returns also has the notes about hooks that failed. A tick that
-// is killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have
-// not ended. The error is *state.StaleError when another process has the row.
-func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
+// prepare is Caller.Prepare.
+func prepare(p Process, row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
-		return row, err
+		return nil, err
 	}
 	row.Snapshot = snapshot
-	own, err := c.Self.Owned(context.Background())
-	if err == nil {
-		err = own.Begin(context.Background(), row)
+	row.Output = output.Path(p.Dir, row)
+	captured, err := output.Open(row.Output)
+	if err != nil && p.DB.InMemory() { // what cannot be kept is not printed anywhere
+		row.Output = ""
+		captured, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
 	if err != nil {
-		return row, err
+		return nil, err
 	}
-	r := c.newRun(*task, row)
-	r.row.own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
-	return r.finish(row), nil
+	row.Pool = task.Pool.Name
+	r := newRun(p, *task, row)
+	r.lock, r.output = lock, captured
+	return &Prepared{r}, nil
 }
 
-// FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
-// come after a failed run, and returns the row with the notes about hooks that failed. It releases
-// the lock (nil: none) between commands and notifications.
-func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
+// failUnbegun is Caller.FailUnbegun.
+func failUnbegun(p Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
-	r := c.newRun(*task, row)
+	r := newRun(p, *task, row)
 	r.lock, r.row.unstored = lock, true
-	return r.finish(row)
+	return finish(r, row)
 }

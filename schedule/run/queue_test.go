@@ -97,12 +97,12 @@ func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 		if got := firstIn(t, place.enqueue("db")); got != "before" {
 			t.Fatalf("%q is first", got)
 		}
-		before.run.finish(ended(before))
+		finish(before.run, ended(before))
 		for end := time.Now().Add(10 * time.Second); firstIn(t, place.enqueue("db")) != ""; {
 			if time.Now().After(end) {
 				t.Fatal("who has left is still there")
 			}
 		}
-		place.run.finish(ended(place))
+		finish(place.run, ended(place))
 	}
 }

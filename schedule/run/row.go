@@ -3,12 +3,13 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"sync"
 	"time"
 
-	"sched/mutex"
 	"sched/schedule/clock"
-	"sched/schedule/outcome"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -17,10 +18,12 @@ import (
 // less.
 type ownRow struct {
 	state.Row
-	self     *state.Self
-	own      state.Owned
-	mu       sync.Mutex // protects the row while it changes
-	unstored bool       // no database has the row, because no folder could hold it: nothing is written
+	self          *state.Self
+	own           state.Owned
+	mu            sync.Mutex // protects the row while it changes
+	sharesProcess bool       // the run is finished in a process that may finish others, too (FinishHandedOver)
+	printsTo      string     // the output of the run, also when its row says that nothing was printed
+	unstored      bool       // no database has the row, because no folder could hold it: nothing is written
 }
 
 // result returns the row without the snapshot of the task.
@@ -37,10 +40,14 @@ func (r *ownRow) soFar() state.Row {
 	return result
 }
 
-// write changes the row of the run in the database, and then calls then, which changes our copy of
-// the row. If the database was damaged, and the new database has no such row, write adds the row
-// again.
-func (r *ownRow) write(change func(context.Context) error, then func()) error {
+// apply makes a step of the row, in the database and then in our copy.
+func (r *ownRow) apply(step state.Step) error {
+	return r.write(func(ctx context.Context) error { return r.own.Apply(ctx, step, &r.Row) })
+}
+
+// write changes the database for the row. If the database was damaged, and the new database has no
+// such row, write adds the row again.
+func (r *ownRow) write(change func(context.Context) error) error {
 	if r.unstored {
 		return nil
 	}
@@ -52,9 +59,6 @@ func (r *ownRow) write(change func(context.Context) error, then func()) error {
 		if err = r.self.Restore(ctx, r.Row); err == nil {
 			err = change(ctx)
 		}
-	}
-	if err == nil && then != nil {
-		then()
 	}
 	return err
 }
@@ -90,10 +94,10 @@ func (p persistence) read(from func() error) (err error) {
 	return err
 }
 
-// persist is write for results that must not be lost while the database cannot be written.
-func (r *ownRow) persist(p persistence, change func(context.Context) error, then func()) (err error) {
+// persist is apply for results that must not be lost while the database cannot be written.
+func (r *ownRow) persist(p persistence, step state.Step) (err error) {
 	p.try(func() bool {
-		err = r.write(change, then)
+		err = r.apply(step)
 		return err == nil || isStale(err) || errors.Is(err, state.ErrGone)
 	})
 	return err
@@ -110,7 +114,7 @@ func (r *ownRow) isTaken(err error) bool {
 
 // note adds a note to the row in the database, because another process may have to end the run.
 func (r *ownRow) note(text string) {
-	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.ID, text) }, nil)
+	r.write(func(ctx context.Context) error { return r.own.Note(ctx, r.ID, text) })
 }
 
 // handOver makes another process the owner of the row, unless it is the owner already. It takes the
@@ -119,122 +123,19 @@ func (r *ownRow) handOver(owner int64) error {
 	if r.Owner == owner {
 		return nil
 	}
-	if err := r.takeBack(); err != nil {
+	if err := r.take(); err != nil {
 		return err
 	}
-	handOver := func(ctx context.Context) error { return r.own.HandOver(ctx, owner, r.ID) }
-	return r.write(handOver, func() { r.Owner = owner })
+	return r.apply(state.HandOver(owner))
 }
 
-// takeBack makes the row ours again if it was handed over. It fails if the other process has begun
+// take makes the row ours again if it was handed over. It fails if the other process has begun
 // with it.
-func (r *ownRow) takeBack() error {
+func (r *ownRow) take() error {
 	if r.Owner == r.own.ID {
 		return nil
 	}
-	take := func(ctx context.Context) error { return r.own.Take(ctx, r.Row) }
-	return r.write(take, func() { r.Owner = r.own.ID })
-}
-
-// recordWaitsFor writes down for what the run waits.
-func (r *ownRow) recordWaitsFor(waitsFor state.WaitsFor) error {
-	record := func(ctx context.Context) error { return r.own.WaitFor(ctx, r.ID, waitsFor) }
-	return r.write(record, func() { r.Wait.For = waitsFor })
-}
-
-// recordAcquired writes down the mutex and the seat that a queued run has acquired, and for how
-// long it waited.
-func (r *ownRow) recordAcquired(held mutex.Holding, waited time.Duration) error {
-	record := func(ctx context.Context) error { return r.own.Acquired(ctx, r.ID, held.Mutex, held.Seat, waited) }
-	return r.write(record, func() {
-		r.Locked, r.Seat, r.Wait = held.Mutex, held.Seat, state.Wait{Waited: waited}
-	})
-}
-
-// recordHeld writes down the mutex and the seat that a run holds for its next attempt.
-func (r *ownRow) recordHeld(held mutex.Holding) error {
-	record := func(ctx context.Context) error { return r.own.Hold(ctx, r.ID, held.Mutex, held.Seat) }
-	return r.write(record, func() { r.Locked, r.Seat = held.Mutex, held.Seat })
-}
-
-// waitForTick leaves the run to a later tick.
-func (r *ownRow) waitForTick(wait state.Wait) {
-	r.write(func(ctx context.Context) error { return r.own.Wait(ctx, r.ID, wait, r.Reason) }, nil)
-}
-
-// recordStart writes down that an attempt is about to start.
-func (r *ownRow) recordStart(attempt state.Attempt) error {
-	record := func(ctx context.Context) error { return r.own.Start(ctx, r.ID, attempt) }
-	return r.write(record, func() {
-		r.Phase, r.Attempt, r.Wait = state.Running, attempt, state.Wait{Waited: r.Wait.Waited}
-		if r.Started.IsZero() {
-			r.Started = attempt.At
-		}
-	})
-}
-
-// recordPID writes down the process of the attempt.
-func (r *ownRow) recordPID(pid int) {
-	attempt := state.Attempt{Number: r.Attempt.Number, PID: pid}
-	record := func(ctx context.Context) error { return r.own.Amend(ctx, r.ID, attempt) }
-	r.write(record, func() { r.Attempt.PID = pid })
-}
-
-// recordRenewal writes down when the lease of the lock was renewed last, while the command runs.
-// The process that takes the run over reads that. Our copy of the row stays as it is.
-func (r *ownRow) recordRenewal(at time.Time) {
-	r.write(func(ctx context.Context) error {
-		return r.own.Amend(ctx, r.ID, state.Attempt{Number: r.Attempt.Number, Leased: at})
-	}, nil)
-}
-
-// recordEnding writes down that we are about to end the command, and why. If this process is killed
-// meanwhile, the process that goes on with the run reads that.
-func (r *ownRow) recordEnding(kind outcome.Kind, reason string) {
-	r.write(func(ctx context.Context) error { return r.own.Ending(ctx, r.ID, r.Attempt.Number, kind, reason) }, nil)
-}
-
-// recordRetry writes down that this process waits for the next attempt, and the result of the
-// attempts so far. If this process is killed meanwhile, the process that goes on with the run reads
-// that.
-func (r *ownRow) recordRetry(wait time.Duration, soFar state.Result) {
-	notBefore := clock.Now().Add(wait)
-	soFar.Outcome, soFar.Ended = "", time.Time{}
-	r.write(func(ctx context.Context) error { return r.own.AwaitRetry(ctx, r.ID, soFar, notBefore) }, func() {
-		r.Result, r.Phase = soFar, state.Ready
-		r.Wait = state.Wait{For: state.ForTime, NotBefore: notBefore, Waited: r.Wait.Waited}
-		r.Attempt.PID = 0
-	})
-}
-
-// deferTo has the row wait for its next attempt until a time, without an owner.
-func (r *ownRow) deferTo(until time.Time, soFar state.Result, notes []string) error {
-	soFar.Outcome, soFar.Ended = "", time.Time{}
-	return r.write(func(ctx context.Context) error { return r.own.Defer(ctx, r.ID, soFar, until, notes) }, func() {
-		r.Result, r.Notes = soFar, notes
-		r.Phase, r.Owner = state.Waiting, 0
-		r.Attempt.Number = max(1, r.Attempt.Number) // a run lost before its first attempt has lost that one
-		r.Wait = state.Wait{For: state.ForTime, NotBefore: until, Waited: r.Wait.Waited}
-	})
-}
-
-// recordResult writes down the result of the run, before its hooks fire.
-func (r *ownRow) recordResult(ending context.Context, result state.Result, notes []string) error {
-	record := func(ctx context.Context) error { return r.own.Finish(ctx, r.ID, result, notes) }
-	return r.persist(persistence{ending: ending, patience: resultPatience}, record, func() {
-		r.Phase, r.Result, r.Notes = state.Finishing, result, notes
-	})
-}
-
-// recordEnd writes down that the run has ended, with its hooks. The tick of a foreground run has
-// other tasks to run, so it gives up after resultPatience, and tries again when they have ended.
-func (r *ownRow) recordEnd(ending context.Context, end state.End) error {
-	record := func(ctx context.Context) error { return r.own.End(ctx, r.ID, end) }
-	tries := persistence{ending: ending}
-	if !r.Background {
-		tries.patience = resultPatience
-	}
-	return r.persist(tries, record, func() { r.Phase = state.Ended })
+	return r.apply(state.Take())
 }
 
 // stopRequest returns who asked to stop the run; nil if nobody did, or if that cannot be read.
@@ -253,4 +154,20 @@ func (r *ownRow) stopIfAsked(result *state.Row) bool {
 		setStoppedBy(result, *stop)
 	}
 	return stop != nil
+}
+
+// resultPatience is how long the hooks of a run wait until its result is written.
+const resultPatience = 10 * time.Second
+
+// complain prints a problem that no row can record. It goes to stderr; in a process that may finish
+// several runs, to the output of the run.
+func (r *ownRow) complain(format string, args ...any) {
+	to := os.Stderr
+	if r.sharesProcess {
+		if captured, err := output.Append(r.printsTo); err == nil {
+			defer captured.Close()
+			to = captured
+		}
+	}
+	fmt.Fprintf(to, "sched: "+format+"\n", args...)
 }

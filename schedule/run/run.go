@@ -1,18 +1,19 @@
 // Package run is one execution of a task. Begin writes the run down. Its supervisor runs the
-// before-hooks, and then the command as often as the task says. Finish copies the output, runs the
-// hooks, releases the lock, and writes the row. In the foreground one process does all of that
-// (Execute). A background run is given to a supervisor (Supervisors), which receives and supervises
-// it (Receive, superviseBackground) and starts the process that finishes it (FinishInherited). If a
-// supervisor is killed, another process takes the run over (takeOver). If no process watches the
-// run any more, Collect finishes it.
+// before-hooks, and then the command as often as the task says. finish copies the output, runs the
+// hooks, releases the lock, and ends the row. In the foreground one process does all of that
+// (Execute). A background run is handed over to a supervisor (Supervisors), which watches it
+// (Supervise) and hands it over to the process that finishes it (FinishHandedOver).
 //
-// The supervisor watches the background runs of a tick (Supervise): their commands are its
-// children. The tick starts it by a witness when it has the first such run (Supervisors). The
-// witness only waits for the supervisor. On Linux the commands become children of the witness when
-// the supervisor is killed. Then the witness becomes a supervisor itself, and goes on
-// with them. If the witness was killed, too, the next tick finishes their runs as lost.
+// The supervisor watches the background runs of a tick: their commands are its children. The tick
+// starts it by a witness when it has the first such run. The witness only waits for the supervisor.
+// On Linux the commands become children of the witness when the supervisor is killed. Then the
+// witness becomes a supervisor itself, and goes on with them. If the witness was killed, too, the
+// next tick takes their runs, and finishes them as lost (Collect).
 //
-// A run uses the snapshot of its task: later changes of the schedule do not change the run. Caller
+// Next says what is to be done with a row. Four words say who has a run: a process takes a run that
+// nobody looks after, hands it over to another process, gives it back to the ticks, or finishes it.
+//
+// A run uses the snapshot of its task: later changes of the schedule do not change the run. Process
 // has what a run needs of its process. The run's row has what must survive that process (package
 // state).
 //
@@ -25,43 +26,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/notify"
+	"sched/schedule/clock"
+	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+
+	"golang.org/x/sys/unix"
 )
-
-// A Caller is what a process gives to the runs that it begins or finishes.
-type Caller struct {
-	Storage
-	Self       *state.Self    // this process in the database of the storage, as the owner of runs
-	Environ    []string       // the environment of this process, which commands and hooks inherit
-	Sender     *notify.Sender // of messages; nil in a process that fires no hooks
-	Leases     *Leases        // of the process; nil: each run keeps only its own
-	queueCache *queueView     // what runs that wait in the process have seen; nil: each looks itself
-	// Terminate is done when this process was asked to end. It ends what a run waits for and could
-	// do without.
-	Terminate context.Context
-}
-
-// NewCaller returns the Caller of a process that owns rows of the storage as that kind, and that
-// nobody asks to end.
-func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
-	return Caller{
-		Storage:   storage,
-		Self:      storage.DB.Self(kind),
-		Environ:   environ,
-		Terminate: context.Background(),
-	}
-}
 
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
 type Run struct {
-	Caller
+	Process
 	task    schedule.Task // the snapshot
 	row     ownRow
 	lock    mutex.Lock // nil if the task needs none
@@ -70,31 +49,38 @@ type Run struct {
 
 	hooks *hooks
 
-	leftover      *leftover         // of a killed supervisor whose place this process has taken; else nil
-	sharesProcess bool              // it is finished in a process that may finish others, too (FinishInherited)
-	unreaped      unreapedProcesses // children of this process
+	leftover *leftover         // of a killed supervisor whose place this process has taken; else nil
+	unreaped unreapedProcesses // children of this process
 
-	startsUnrecorded int        // attempts that were started although that could not be written down
-	resultUnrecorded bool       // the result could not be written down before the hooks
-	unrecordedEnd    *state.End // the end could not be written down; else nil
+	startsUnrecorded int         // attempts that were started although that could not be written down
+	resultUnrecorded bool        // the result could not be written down before the hooks
+	unrecordedEnd    *state.Step // the end could not be written down; else nil
 }
 
 // newRun returns a run without its row, its lock and its output.
-func (c Caller) newRun(task schedule.Task, row state.Row) *Run {
-	r := &Run{Caller: c, task: task}
-	r.row.Row, r.row.self = row, c.Self
-	r.hooks = &hooks{run: r, marks: hookMarks{&r.row}}
+func newRun(p Process, task schedule.Task, row state.Row) *Run {
+	r := &Run{Process: p, task: task}
+	r.row.Row, r.row.self, r.row.printsTo = row, p.Self, row.Output
+	r.hooks = &hooks{from: &r.Process, task: &r.task, row: &r.row, marks: hookMarks{&r.row}, unreaped: &r.unreaped}
 	return r
 }
 
-// hasStarted reports whether a command or a hook of the run was started, even if that could not be
-// written down.
-func (c Caller) hasStarted(row state.Row) bool {
-	if row.Attempted() || UnrecordedStarts(c.Dir, row) > 0 {
-		return true
+// Row is the row of the run, as far as this process knows.
+func (r *Run) Row() state.Row { return r.row.Row }
+
+// runOf returns the run of a row that belongs to this process now, without its lock and its
+// output.
+func runOf(p Process, own state.Owned, row state.Row) (*Run, error) {
+	starts := UnrecordedStarts(p.Dir, row)
+	if starts > 0 { // this process must not start the attempts again
+		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
 	}
-	hooks, err := c.DB.Hooks(context.Background(), row.ID)
-	return err == nil && len(hooks) > 0
+	r := newRun(p, schedule.Task{}, row)
+	r.row.own, r.startsUnrecorded = own, starts
+	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
+		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
+	}
+	return r, nil
 }
 
 // UnrecordedStarts returns how many more attempts were started than the row of the state folder
@@ -106,23 +92,91 @@ func UnrecordedStarts(dir string, row state.Row) int {
 	return output.Unwritten(output.Path(dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
-// restore returns the run of a row that belongs to this process now, without its lock and its
-// output.
-func (c Caller) restore(own state.Owned, row state.Row) (*Run, error) {
-	starts := UnrecordedStarts(c.Dir, row)
-	if starts > 0 { // this process must not start the attempts again
-		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
+// goOnWith goes on with a run of this owner whose supervisor was killed, and whose commands are now
+// children of this process.
+func goOnWith(p Process, row state.Row) (*Run, error) {
+	own, err := p.Self.Owned(context.Background())
+	if err != nil {
+		return nil, err
 	}
-	r := c.newRun(schedule.Task{}, row)
-	r.row.own, r.startsUnrecorded = own, starts
-	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
-		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
+	r, err := runOf(p, own, row)
+	if err != nil {
+		return nil, err
 	}
+	if err := r.reopenOutput(); err != nil {
+		return nil, err
+	}
+	r.takeLock(nil)
+	r.leftover = newLeftover(&r.row, r.hooks.marks)
 	return r, nil
 }
 
-// Row is the row of the run, as far as this process knows.
-func (r *Run) Row() state.Row { return r.row.Row }
+// reopenOutput opens the output of the run, which has begun. While that is impossible, as on a
+// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
+// print is lost. When this process is asked to end, it gives up at once.
+func (r *Run) reopenOutput() (err error) {
+	persistence{ending: r.Terminate, patience: resultPatience}.try(func() bool {
+		r.output, err = output.Open(r.row.Output)
+		return err == nil
+	})
+	if err != nil {
+		r.row.complain("what the next attempts of a run print is lost: %v", err)
+		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return err
+}
+
+// takeLock makes the lock ours that another process acquired for the run. The files are its
+// descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
+// began, so the lease is renewed before a command starts.
+func (r *Run) takeLock(files []*os.File) {
+	for _, file := range files {
+		unix.CloseOnExec(int(file.Fd()))
+	}
+	holder := NewHolder(r.row.Row)
+	var locks []mutex.Lock
+	add := func(name string) {
+		var file *os.File
+		if len(files) > 0 {
+			file, files = files[0], files[1:]
+		}
+		locks = append(locks, r.Mutexes().Adopt(name, holder, file))
+	}
+	if r.row.Locked {
+		add(r.task.Mutex)
+	}
+	if r.row.Seat != "" {
+		add(r.row.Seat)
+	}
+	r.lock, r.adopted = mutex.Join(locks...), true
+}
+
+// hasStarted reports whether a command or a hook of the run was started, even if that could not be
+// written down.
+func hasStarted(p Process, row state.Row) bool {
+	if row.Attempted() || UnrecordedStarts(p.Dir, row) > 0 {
+		return true
+	}
+	hooks, err := p.DB.Hooks(context.Background(), row.ID)
+	return err == nil && len(hooks) > 0
+}
+
+// next returns what this process, which owns the run, is to do with it.
+func (r *Run) next() Action {
+	now := clock.Now()
+	return Next(r.row.Row, Facts{
+		IsOurs: true, HasCommand: r.leftover != nil && r.leftover.process != nil, Now: now, DueBy: now})
+}
+
+// GiveBack gives back a run from Resume to a later tick.
+func (r *Run) GiveBack() {
+	if r.row.Queued() { // its owner ends with this tick
+		r.Close()
+		return
+	}
+	r.row.apply(state.GiveBack(r.row.Wait, r.row.Reason))
+	r.release()
+}
 
 // Close ends the part of this process in a run. A run whose owner is dead counts as lost.
 func (r *Run) Close() {
@@ -149,74 +203,52 @@ func inherited(lock mutex.Lock) []*os.File {
 	return lock.Inherit()
 }
 
-// complain prints a problem that no row can record. It goes to stderr; in a process that may finish
-// several runs, to the output of the run.
-func (r *Run) complain(format string, args ...any) {
-	to := os.Stderr
-	if r.sharesProcess {
-		if captured, err := output.Append(r.row.Output); err == nil {
-			defer captured.Close()
-			to = captured
-		}
-	}
-	fmt.Fprintf(to, "sched: "+format+"\n", args...)
+// release ends the part of this process in a run whose next attempt was deferred. Its mutex
+// is free.
+func (r *Run) release() {
+	r.releaseLock()
+	r.Close()
 }
 
-// Overdue fires the on_overdue hooks of a task that the incident in the row is about, each once:
-// the database notes which have ended. It returns notes about hooks that failed. The caller makes
-// sure that no other process does the same.
-func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
-	r := c.newRun(*task, row)
-	r.row.own = c.DB.Unowned()
-	fired := keyedHooks{key: "on_overdue", hooks: task.Hooks.OnOverdue}
-	notes = r.hooks.runCommands(fired, row)
-	r.hooks.queueMessages(fired, row)
-	r.hooks.send()
-	return notes
+// releaseLock releases the lock of a run that has one.
+func (r *Run) releaseLock() {
+	if r.lock != nil {
+		r.lock.Release(context.Background())
+	}
 }
 
-// runVariables returns the variables that sched sets for the command of a run at that attempt.
-func runVariables(r *Run, attempt int) []string {
-	variables := append(TaskVariables(r.row.Row),
-		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
-		"TRACEPARENT="+notify.TraceParent(r.row.ID, attempt))
-	if last, _ := r.DB.Past().LastSuccess(context.Background(), r.row.Task, r.row.CommandSlot()); !last.IsZero() {
-		variables = append(variables, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
-	}
-	return variables
+// recordResult writes down the result of the run, before its hooks fire.
+func (r *Run) recordResult(result state.Row) error {
+	tries := persistence{ending: r.Terminate, patience: resultPatience}
+	err := r.row.persist(tries, state.Settle(result.Result, result.Notes))
+	r.resultUnrecorded = err != nil
+	return err
 }
 
-// TaskVariables returns the SCHED_ variables that condition commands have, too, because they run
-// before there is an attempt, and the params that somebody set for the run.
-func TaskVariables(row state.Row) []string {
-	variables := []string{
-		"SCHED_TASK=" + row.Task,
-		"SCHED_RUN=" + row.ID,
-		"SCHED_SLOT=" + row.CommandSlot().UTC().Format(time.RFC3339),
-		"SCHED_MUTEX=" + row.Mutex,
-	}
-	if !row.PreviousSlot.IsZero() {
-		variables = append(variables, "SCHED_PREVIOUS_SLOT="+row.PreviousSlot.UTC().Format(time.RFC3339))
-	}
-	variables = append(variables, schedule.Pairs(row.Params)...)
-	if cause := row.Cause; cause != nil {
-		variables = append(variables,
-			"SCHED_CAUSE_TASK="+cause.Task, "SCHED_CAUSE_RUN="+cause.Run, "SCHED_CAUSE_OUTCOME="+string(cause.Outcome))
-	}
-	return variables
+// EndUnrecorded reports whether the end of the run could not be recorded.
+func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
+
+// RecordEndAgain tries once more to record the end of the run.
+func (r *Run) RecordEndAgain() error {
+	return r.row.apply(*r.unrecordedEnd)
 }
 
-// outcomeVariables returns the SCHED_ variables that hooks after a run have besides.
-func outcomeVariables(result state.Row) []string {
-	code := ""
-	if result.ExitCode != nil {
-		code = strconv.Itoa(*result.ExitCode)
+// renewLease renews the lease of the run's lock until its renewer is ended. The context that it
+// returns ends when the lease is lost, if the task has on_lost_lease: stop.
+func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) {
+	terms := lease.Terms{
+		Lock:    r.lock,
+		Note:    r.row.note,
+		Stop:    r.task.StopOnLostLease,
+		Zone:    ZoneOf(&r.task),
+		Adopted: r.leftover != nil,
+		Unknown: r.adopted && r.row.Phase == state.Ready,
 	}
-	return []string{
-		"SCHED_OUTCOME=" + string(result.Outcome),
-		"SCHED_EXIT_CODE=" + code,
-		"SCHED_DURATION=" + strconv.FormatFloat(result.Duration().Seconds(), 'f', 3, 64),
-		"SCHED_OUTPUT=" + result.Output,
-		"SCHED_REASON=" + result.Reason,
+	if terms.Stop {
+		terms.Renewed = func(began time.Time) { r.row.apply(state.Renew(began)) }
 	}
+	if terms.Stop && terms.Adopted {
+		terms.Began, terms.Unknown = r.row.Attempt.Leased, false
+	}
+	return r.Leases.Renew(ctx, terms)
 }

@@ -1,24 +1,27 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/state"
 )
+
+// A Stopping says what became of a run that was to be stopped.
+type Stopping struct {
+	Record state.Row // of the end; without an outcome if Stop did not see that
+	Killed bool      // TERM was not enough
+	Over   bool      // the hooks of the run have ended, too
+}
 
 // This file is about `sched stop`: it writes into the run's row that the run is to be stopped, and
 // signals the command's process group itself
@@ -31,46 +34,10 @@ var ErrNotRunning = errors.New("its command has ended already")
 // ErrVanished says that the run is lost, and that the next tick will finish it.
 var ErrVanished = errors.New("its processes have vanished, and the next tick will finish it")
 
-// A Stopping says what became of a run that was to be stopped.
-type Stopping struct {
-	Record state.Row // of the end; without an outcome if Stop did not see that
-	Killed bool      // TERM was not enough
-	Over   bool      // the hooks of the run have ended, too
-}
-
-const (
-	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
-	// of two hooks.
-	stopPatience = 2 * (hookTimeout + hookKillAfter)
-	// pollEvery is the time between two looks at the run's row.
-	pollEvery = 20 * time.Millisecond
-	// lookAgainAfter is the time between two looks through all processes of the machine.
-	lookAgainAfter = time.Second
-)
-
-// Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until
-// the run has ended. A run that waits for its next attempt ends at once. The text by names who
-// stops it. The error is
-//
-//   - ErrNotRunning, with the result, if the command has ended already;
-//   - ErrVanished if the run is lost;
-//   - state.ErrNotFound if there is no such run;
-//   - any other error, which says why the run goes on.
-func (c Caller) Stop(id, by string) (Stopping, error) {
-	defer c.DB.CloseIfIdle(0)
-	return c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC()})
-}
-
-// StopForPause is Stop by a pause, which the reason of the outcome names.
-func (c Caller) StopForPause(id, by, reason string) error {
-	_, err := c.stopBecause(id, state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused})
-	return err
-}
-
 // stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
-func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
+func stopBecause(p Process, id string, why state.Stop) (Stopping, error) {
 	ctx := context.Background()
-	row, err := c.DB.Runs().Row(ctx, id)
+	row, err := p.DB.Runs().Row(ctx, id)
 	switch {
 	case err != nil:
 		return Stopping{}, err
@@ -78,18 +45,18 @@ func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
 		return Stopping{}, state.ErrNotFound
 	case row.Outcome != "":
 		return Stopping{Record: row}, ErrNotRunning
-	case !row.Waits() && !c.DB.Owners().Alive(row.Owner):
+	case !row.Waits() && !p.DB.Owners().Alive(row.Owner):
 		return Stopping{}, ErrVanished
 	}
 	var task schedule.Task
 	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
 		return Stopping{}, fmt.Errorf("run %s: its task cannot be read: %w", id, err)
 	}
-	err = c.DB.Runs().AskStop(ctx, id, why)
+	err = p.DB.Runs().AskStop(ctx, id, why)
 	if err != nil && !errors.As(err, new(*state.OverError)) { // else it has ended meanwhile, and follow reports how
 		return Stopping{}, err
 	}
-	s := stopper{caller: c, id: id, user: task.As.User, killAfter: task.KillAfter}
+	s := stopper{from: p, id: id, user: task.As.User, killAfter: task.KillAfter}
 	err = s.follow()
 	s.ending.Wait()
 	return s.Stopping, err
@@ -98,7 +65,7 @@ func (c Caller) stopBecause(id string, why state.Stop) (Stopping, error) {
 // A stopper follows a run to its end.
 type stopper struct {
 	Stopping
-	caller    Caller
+	from      Process
 	id        string
 	user      string // of the task
 	killAfter time.Duration
@@ -112,7 +79,7 @@ type stopper struct {
 // errors as Stop.
 func (s *stopper) follow() error {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
-		row, err := s.caller.DB.Runs().Row(context.Background(), s.id)
+		row, err := s.from.DB.Runs().Row(context.Background(), s.id)
 		if errors.Is(err, state.ErrNotFound) {
 			s.Over = true
 			return nil
@@ -123,20 +90,22 @@ func (s *stopper) follow() error {
 		if row.Outcome != "" {
 			s.Record = row
 		}
-		switch {
-		case row.Phase == state.Ended:
-			s.Over = true
-			return nil
-		case row.Owner != 0 && s.caller.DB.Owners().Alive(row.Owner): // it ends the run: wait
-		case row.Waits(): // if another process takes it first, that process ends it: wait
-			if o, err := s.caller.take(row); err == nil {
-				s.Record, s.Over = o.finishAlone(nil), true
+		switch Next(row, Facts{OwnerLives: row.Owner != 0 && s.from.DB.Owners().Alive(row.Owner)}) {
+		case Nothing:
+			if row.Phase == state.Ended {
+				s.Over = true
 				return nil
-			}
-		case row.Outcome != "": // a tick goes on with its hooks
+			} // else its owner ends the run: wait
+		case FireHooks: // a tick goes on with them
 			return nil
 		default:
-			return ErrVanished
+			if !row.Waits() {
+				return ErrVanished
+			}
+			if o, err := take(s.from, row); err == nil { // else another process ends it: wait
+				s.Record, s.Over = o.finishAndSend(nil), true
+				return nil
+			}
 		}
 		if time.Now().After(deadline) {
 			return s.lateError(row)
@@ -145,6 +114,28 @@ func (s *stopper) follow() error {
 			s.signal(row.Attempt, row.Output)
 		}
 	}
+}
+
+const (
+	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
+	// of two hooks.
+	stopPatience = 2 * (hookTimeout + hookKillAfter)
+	// lookAgainAfter is the time between two looks through all processes of the machine.
+	lookAgainAfter = time.Second
+)
+
+// lateError returns why a run has not ended in time; nil if only its hooks take long.
+func (s *stopper) lateError(row state.Row) error {
+	switch {
+	case row.Outcome != "":
+		return nil // its hooks take their time
+	case row.Attempt.PID == 0:
+		return errors.New("it has not started its command yet; it will not")
+	case s.attempt == 0:
+		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal;"+
+			" the run ends with its command", row.Attempt.PID)
+	}
+	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
 }
 
 // signal begins to end the command of the last attempt, if its process group belongs to the run:
@@ -165,29 +156,9 @@ func (s *stopper) signal(a state.Attempt, output string) {
 	}
 }
 
-// lateError returns why a run has not ended in time; nil if only its hooks take long.
-func (s *stopper) lateError(row state.Row) error {
-	switch {
-	case row.Outcome != "":
-		return nil // its hooks take their time
-	case row.Attempt.PID == 0:
-		return errors.New("it has not started its command yet; it will not")
-	case s.attempt == 0:
-		return fmt.Errorf("nobody can tell whether process %d is still its command, so that got no signal;"+
-			" the run ends with its command", row.Attempt.PID)
-	}
-	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", row.Attempt.PID)
-}
-
 // A Replacement is what `without_overlapping: replace` means for the run that has the mutex of a
 // task.
 type Replacement int
-
-const (
-	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
-	ReplacedHere                     // the next run of the task ends it
-	ReplacedThere                    // it can be ended elsewhere only, so the next run is skipped
-)
 
 // ReplacementOf returns what a task does with the run that has its mutex. isOurs says that the run
 // is in the history of this state folder.
@@ -200,6 +171,12 @@ func ReplacementOf(task *schedule.Task, holder mutex.Holder, isOurs bool) Replac
 	}
 	return ReplacedHere
 }
+
+const (
+	NotReplaced   Replacement = iota // the task does not replace runs, or the run is of another task
+	ReplacedHere                     // the next run of the task ends it
+	ReplacedThere                    // it can be ended elsewhere only, so the next run is skipped
+)
 
 // OnlyThere ends the reason of a skip on a server because of ReplacedThere.
 func OnlyThere(holder mutex.Holder, server string) string {
@@ -218,57 +195,3 @@ func replacedBy(id string) state.Stop {
 // unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
 // first, and then writes the row.
 const unwrittenPatience = 2 * time.Second
-
-// stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
-// *skipError if that run is of another server, or of another state folder.
-func (w *waiter) stopReplaced(blocked error) error {
-	row := w.run.row.Row
-	held, ok := errors.AsType[*mutex.HeldError](blocked)
-	if !ok || w.replaced.Load() == held.Holder.Run {
-		return nil
-	}
-	run := held.Holder.Run
-	_, err := w.run.DB.Runs().Row(context.Background(), run)
-	isForeign := errors.Is(err, state.ErrNotFound) && (held.Holder.Host != row.Server || w.waited() > unwrittenPatience)
-	switch ReplacementOf(&w.run.task, held.Holder, !isForeign) {
-	case NotReplaced:
-		return nil
-	case ReplacedThere:
-		return &skipError{stillRunningFor(&w.run.task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
-	}
-	w.replaced.Store(run)
-	go func() {
-		if _, err := w.run.stopBecause(run, replacedBy(row.ID)); err != nil {
-			w.replaced.Store("") // as when the database was locked: the next round asks again
-		}
-	}()
-	return nil
-}
-
-// setStoppedBy sets that a run was stopped, and by whom.
-func setStoppedBy(result *state.Row, stop state.Stop) {
-	result.Outcome, result.Kind = outcome.Stopped, stop.Kind
-	result.Reason = cmp.Or(stop.Reason, "sched stop by "+stop.By)
-}
-
-// leaveBehind writes down the processes of a command that did not end by KILL. The run keeps its
-// mutex as long as they live (livesOn).
-func leaveBehind(result *state.Row, survivors []process.Survivor) {
-	result.Notes = append(result.Notes, leftBehind(survivors)...)
-	for _, s := range survivors {
-		result.Survivors = strings.TrimSpace(result.Survivors + " " + s.String())
-	}
-}
-
-// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
-// more.
-func leftBehind(survivors []process.Survivor) (notes []string) {
-	for _, s := range survivors {
-		why := "it may wait for a disk"
-		if errors.Is(syscall.Kill(s.PID, 0), syscall.EPERM) {
-			why = "it belongs to another user"
-		}
-		notes = append(notes, fmt.Sprintf("process %d survived KILL (%s), and was left behind", s.PID, why))
-	}
-	return notes
-}

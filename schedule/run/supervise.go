@@ -3,91 +3,38 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/lease"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
 // Execute supervises and finishes the run in this process, and returns its row. When terminate
 // is done the command is stopped; when kill is done too it is killed at once.
-func (r *Run) Execute(terminate, kill context.Context) state.Row {
-	return r.ExecuteThen(terminate, kill, func() {})
+func Execute(r *Run, terminate, kill context.Context) state.Row {
+	return ExecuteThen(r, terminate, kill, func() {})
 }
 
 // ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
-func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) state.Row {
+func ExecuteThen(r *Run, terminate, kill context.Context, ended func()) state.Row {
 	r.Terminate = terminate
-	result := r.supervise(terminate, kill)
+	result := supervise(r, terminate, kill)
 	ended()
-	return r.finish(result)
-}
-
-// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
-// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
-// time enough.
-const startDeliveryPatience = 5 * time.Second
-
-// superviseBackground supervises a background run to the end of its command, and calls handOver to
-// start its `sched finish`. handOver returns nil when that process owns the run; after an error the
-// run is still ours. A run without hooks ends here. When terminate is done it stops the command,
-// when kill is done too it kills it.
-func (r *Run) superviseBackground(terminate, kill context.Context, handOver func(*Run) error) {
-	r.Terminate = terminate
-	defer r.unreaped.reap()
-	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
-	result := r.row.result()
-	// If the row is finishing, the supervisor before this one was killed before it could start the
-	// finish.
-	if r.row.Phase != state.Finishing {
-		var leftToTick bool
-		if result, leftToTick = r.awaitResult(terminate, kill); leftToTick {
-			return
-		}
-		if endsAtOnce(&r.task) {
-			r.Sender.Wait(terminate, startDeliveryPatience)
-			r.finish(result)
-			return
-		}
-		if r.recordResult(result) == nil {
-			r.unreaped.reap()
-		}
-		r.Sender.Wait(terminate, startDeliveryPatience)
-	}
-	// If the result could not be written, as on a full disk, this process alone knows it: the exit
-	// code alone is no proof of a result
-	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
-	if r.resultUnrecorded || handOver(r) != nil { // this process finishes the run
-		r.finishAlone(result)
-	}
-}
-
-// awaitResult waits until a background run has its mutex and its seat, runs its command, and
-// returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
-// next attempt was deferred.
-func (r *Run) awaitResult(terminate, kill context.Context) (result state.Row, leftToTick bool) {
-	if result, leftToTick = r.awaitLock(terminate); leftToTick {
-		r.Close()
-		return result, true
-	}
-	if result.Outcome == "" {
-		result = r.supervise(terminate, kill)
-	}
-	if result.Outcome == "" {
-		r.leaveDeferred()
-		return result, true
-	}
-	return result, false
+	return finish(r, result)
 }
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
-func (r *Run) supervise(terminate, kill context.Context) state.Row {
+func supervise(r *Run, terminate, kill context.Context) state.Row {
 	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.row.soFar()}
 	s.terminate, s.lease = r.renewLease(terminate)
 	if deferred := s.attempts(); deferred {
@@ -105,7 +52,7 @@ type supervision struct {
 	row             *ownRow
 	task            *schedule.Task
 	terminate, kill context.Context
-	lease           *Renewer
+	lease           *lease.Renewer
 	cgroup          *process.Cgroup // of the present attempt; nil for none
 	result          state.Row       // of the attempts so far
 }
@@ -114,7 +61,7 @@ type supervision struct {
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
 	n := s.prepareFirst()
-	if s.result.Outcome == outcome.Lost && s.run.deferAfterLost(s.result) {
+	if s.result.Outcome == outcome.Lost && deferAfterLost(s.run, s.result) {
 		return true
 	}
 	for ; s.result.Outcome == ""; n++ {
@@ -132,7 +79,7 @@ func (s *supervision) attempts() (deferred bool) {
 		if s.deferRetry(wait) {
 			return true
 		}
-		s.row.recordRetry(wait, s.result.Result)
+		s.row.apply(state.AwaitRetry(s.result.Result, clock.Now().Add(wait)))
 		s.run.unreaped.reap()
 		if !s.waitUnlessStopped(wait) {
 			setStopped(&s.result, "before attempt %d", n+1)
@@ -147,41 +94,32 @@ func (s *supervision) attempts() (deferred bool) {
 // goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
 // the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
 func (s *supervision) prepareFirst() (attempt int) {
-	if s.row.Phase == state.Running { // its supervisor was killed
-		return s.goOn()
-	}
 	attempt = s.row.Attempt.Number + 1
-	now := clock.Now()
-	if attempt > 1 && !s.row.BeganAfter(now) && !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(now)) {
-		setStopped(&s.result, "before attempt %d", attempt)
-		return attempt
-	}
-	if attempt == 1 && s.stopIfLockLost(1) {
-		return attempt
-	}
-	if s.row.Started.IsZero() {
-		note := s.run.hooks.before(s.terminate)
-		if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
-			setStopped(&s.result, "before attempt 1: %s", note)
-		} else if note != "" {
-			s.result.Outcome, s.result.Reason = outcome.Failed, note
+	switch s.run.next() {
+	case Watch:
+		if s.row.Attempt.PID == 0 {
+			s.row.apply(state.Fork(s.run.leftover.process.PID))
+		}
+		return s.row.Attempt.Number
+	case Lose: // the command ended unseen, or was in the middle of its start
+		s.result = endUnwatched(s.run, nil)
+		return s.row.Attempt.Number
+	case Wait:
+		if !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())) {
+			setStopped(&s.result, "before attempt %d", attempt)
+			return attempt
 		}
 	}
+	if attempt == 1 && s.stopIfLockLost(1) || !s.row.Started.IsZero() {
+		return attempt
+	}
+	note := s.run.hooks.before(s.terminate, s.run.leftover)
+	if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
+		setStopped(&s.result, "before attempt 1: %s", note)
+	} else if note != "" {
+		s.result.Outcome, s.result.Reason = outcome.Failed, note
+	}
 	return attempt
-}
-
-// goOn is prepareFirst for a run whose supervisor was killed while the command ran, or while the
-// command was about to be started.
-func (s *supervision) goOn() (attempt int) {
-	left := s.run.leftover
-	if left == nil || left.process == nil { // the command ended unseen, or was in the middle of its start
-		s.result = s.run.endUnwatched(nil)
-		return s.row.Attempt.Number
-	}
-	if s.row.Attempt.PID == 0 {
-		s.row.recordPID(left.process.PID)
-	}
-	return left.attempt
 }
 
 // waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop,
@@ -198,21 +136,321 @@ func (s *supervision) waitUnlessStopped(d time.Duration) bool {
 	return clock.Wait(s.terminate, d)
 }
 
-// unreapedProcesses are commands and hooks whose ends the kernel keeps until they are written down.
-// If this process were killed in between, nobody would know how they ended.
-type unreapedProcesses []*process.Process
-
-func (u *unreapedProcesses) add(p *process.Process) { *u = append(*u, p) }
-
-// reap reaps the processes: how they ended is written down now.
-func (u *unreapedProcesses) reap() {
-	for _, p := range *u {
-		p.Reap()
+// stopIfLockLost reports whether the run has lost its lock before the attempt. If so, it sets the
+// outcome: another run may have the lock by now.
+func (s *supervision) stopIfLockLost(n int) bool {
+	lost := s.lease.HeldToStart()
+	if lost != "" {
+		setStopped(&s.result, "before attempt %d: %s", n, lost)
 	}
-	*u = nil
+	return lost != ""
 }
 
-// setStopped sets that the run was stopped, and when.
-func setStopped(result *state.Row, format string, args ...any) {
-	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
+// attempt runs the command once, and adds the outcome and what the command used to the result.
+func (s *supervision) attempt(n int) {
+	p, age, ending := s.run.leftover.of(n)
+	if p != nil {
+		s.adoptCgroup(n)
+	} else if p = s.start(n); p == nil {
+		return
+	}
+	defer s.closeCgroup()
+	s.await(p, age, ending)
+	if s.result.Outcome == "" {
+		s.row.stopIfAsked(&s.result)
+	}
+	if s.result.Outcome != "" {
+		family := process.Family{
+			Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output, Locks: inherited(s.run.lock)}
+		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
+		leaveBehind(&s.result, survivors)
+	}
+	if !p.Ended() {
+		return // without an exit code
+	}
+	code := p.ExitCode()
+	s.result.ExitCode = &code
+	switch {
+	case s.result.Outcome == "" && p.Refusal != "":
+		s.failUnstartable(code, p.Refusal)
+	case s.result.Outcome == "":
+		judge(&s.result, s.task, code)
+		s.blameMemory()
+	}
+	measure(&s.result, p)
 }
+
+// adoptCgroup takes the cgroup of an attempt that a killed supervisor has started.
+func (s *supervision) adoptCgroup(n int) {
+	if !s.task.Limits.NeedsCgroup() {
+		return
+	}
+	if s.cgroup = process.CgroupOf(s.row.ID, n); s.cgroup != nil {
+		s.result.Limits = process.LimitsText(s.task.Limits, nil)
+	}
+}
+
+// start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
+// the outcome.
+func (s *supervision) start(n int) *process.Process {
+	if s.terminate.Err() != nil {
+		setStopped(&s.result, "before attempt %d", n)
+		return nil
+	}
+	if s.row.stopIfAsked(&s.result) || s.stopIfLockLost(n) || !s.announce(n) {
+		return nil
+	}
+	s.run.unreaped.reap() // of the hooks before it
+	if n > 1 {
+		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
+	}
+	p, err := s.startLimited(n, process.Spec{
+		Task:       s.task,
+		Command:    s.task.Command,
+		Dir:        s.task.Dir,
+		CallerEnv:  s.run.Environ,
+		Variables:  runVariables(s.run.DB, s.row.Row, n),
+		Output:     s.run.output,
+		Locks:      inherited(s.run.lock),
+		KeepZombie: s.row.Background,
+	})
+	if err != nil {
+		s.failUnstartable(process.StartExitCode(err), err.Error())
+		return nil
+	}
+	if s.row.Background {
+		s.run.unreaped.add(p)
+	}
+	// The command runs already: what is written from here on does not delay it
+	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
+	s.row.apply(state.Fork(p.PID))
+	s.describeLock(p.PID)
+	return p
+}
+
+// announce writes down that the attempt is about to start: before the command is forked, so a row
+// that is still ready was never started. If the row cannot be written, as on a full disk, the
+// command starts all the same. It reports false, and sets the outcome, if another process has the
+// run.
+func (s *supervision) announce(n int) bool {
+	s.result.Attempt.Number = n
+	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID(), Leased: s.lease.Began()}
+	err := s.row.apply(state.Start(attempt))
+	if s.row.isTaken(err) { // the result of this process is written nowhere
+		setStopped(&s.result, "before attempt %d: %v", n, err)
+		return false
+	}
+	unrecorded := 0
+	if err != nil || s.run.DB.InMemory() {
+		unrecorded = s.run.startsUnrecorded + 1
+	}
+	if unrecorded != s.run.startsUnrecorded {
+		s.run.startsUnrecorded = unrecorded
+		output.MarkUnwritten(s.run.output, unrecorded)
+	}
+	if s.result.Started.IsZero() {
+		s.result.Started = attempt.At
+	}
+	return true
+}
+
+// startLimited starts the command of attempt n under the limits of the task: in a cgroup if it can
+// start in one, else with the limits that each process keeps.
+func (s *supervision) startLimited(n int, spec process.Spec) (*process.Process, error) {
+	limits := s.task.Limits
+	if limits == (schedule.Limits{}) {
+		return spec.Start()
+	}
+	spec.Limits = limits
+	var noCgroup error
+	if limits.NeedsCgroup() {
+		p, err := s.startInCgroup(n, spec)
+		if err == nil {
+			return p, nil
+		}
+		noCgroup = err
+	}
+	p, err := spec.Start()
+	if err == nil {
+		s.result.Limits = process.LimitsText(limits, noCgroup)
+		s.noteLimits(noCgroup)
+	}
+	return p, err
+}
+
+// startInCgroup starts the command of attempt n in a cgroup of its own, which belongs to the
+// attempt then.
+func (s *supervision) startInCgroup(n int, spec process.Spec) (*process.Process, error) {
+	cgroup, err := process.NewCgroup(s.row.ID, n, spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	s.cgroup, spec.Cgroup = cgroup, cgroup
+	p, err := spec.Start()
+	if err != nil {
+		s.closeCgroup()
+		return nil, err
+	}
+	s.result.Limits = process.LimitsText(spec.Limits, nil)
+	return p, nil
+}
+
+// closeCgroup removes the cgroup of the attempt, if there is one.
+func (s *supervision) closeCgroup() {
+	s.cgroup.Close()
+	s.cgroup = nil
+}
+
+// noteLimits notes that the command has no cgroup, and why. It does so only in the first run of the
+// task that has no cgroup for this reason.
+func (s *supervision) noteLimits(noCgroup error) {
+	if noCgroup == nil || s.result.Limits == s.row.Limits {
+		return
+	}
+	last, ok, _ := s.run.DB.Runs().Previous(context.Background(), s.row.Task, s.row.ID)
+	if !ok || last.Limits != s.result.Limits {
+		s.result.Notes = append(s.result.Notes, "limits: "+s.result.Limits)
+	}
+}
+
+// failUnstartable sets that the command could not be started, and why, and writes that into the
+// output.
+func (s *supervision) failUnstartable(code int, why string) {
+	s.result.Outcome, s.result.ExitCode = outcome.Failed, &code
+	s.result.Reason = "cannot start: " + why
+	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
+}
+
+// describeLock names a process of the run in its lock, for people. It decides nothing.
+func (s *supervision) describeLock(pid int) {
+	if s.run.lock != nil {
+		holder := NewHolder(s.row.Row)
+		holder.PID = pid
+		s.run.lock.Describe(holder)
+	}
+}
+
+// await waits for the end of the command. If the command must be ended instead, it sets the outcome
+// and the reason, and writes both into the row before the caller ends the command. If a killed
+// supervisor had begun to end the attempt, its outcome and reason count.
+func (s *supervision) await(p *process.Process, age time.Duration, ending state.Result) {
+	s.result.Outcome, s.result.Reason = ending.Outcome, ending.Reason
+	if ending.Outcome != "" {
+		return
+	}
+	s.result.Outcome, s.result.Reason = s.waitForEnd(p, age)
+	if s.result.Outcome != "" {
+		s.row.apply(state.StopCommand(endingKind(s.result.Outcome), s.result.Reason))
+	}
+}
+
+// waitForEnd waits until the command ends, its timeout is over, or terminate is done. The outcome
+// is empty if the command ended by itself; otherwise the caller must end the command. The age is
+// how long the command has run already.
+func (s *supervision) waitForEnd(p *process.Process, age time.Duration) (outcome.Outcome, string) {
+	if p.Ended() { // it ended before this process looked, nobody knows when: that is no timeout
+		return "", ""
+	}
+	var timeout <-chan time.Time
+	if s.task.Timeout > 0 {
+		timer := time.NewTimer(max(0, s.task.Timeout-age))
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	trimmer := output.Trimmer{Output: s.run.output, Limit: s.task.Output.Limit}
+	trimTimer := time.NewTimer(trimAfter)
+	defer trimTimer.Stop()
+	for {
+		select {
+		case <-trimTimer.C:
+			trimTimer.Reset(trimmer.Trim())
+		case <-p.Done:
+			return "", ""
+		case <-timeout:
+			return outcome.TimedOut, "after " + humanize.Setting(s.task.Timeout)
+		case <-s.terminate.Done():
+			return outcome.Stopped, context.Cause(s.terminate).Error()
+		}
+	}
+}
+
+// trimAfter is how long a command runs before its output is trimmed for the first time.
+const trimAfter = time.Second
+
+// blameMemory sets the reason of a failed command whose cgroup was at its limit of memory, because
+// the kernel has ended a process of it.
+func (s *supervision) blameMemory() {
+	if s.result.Outcome == outcome.Failed && s.cgroup.OutOfMemory() {
+		s.result.Reason = fmt.Sprintf("out of memory (limit %s)", humanize.Bytes(s.task.Limits.Memory))
+	}
+}
+
+// deferRetry leaves the next attempt to a later tick if it is a long time away. It reports whether
+// that was written down: then the run waits after this process has ended.
+func (s *supervision) deferRetry(wait time.Duration) bool {
+	if !s.row.Background || wait <= deferAfter || s.run.DB.InMemory() {
+		return false
+	}
+	notes := slices.Concat(s.result.Notes, s.lease.Noted())
+	return s.row.apply(state.Defer(s.result.Result, clock.Now().Add(wait), notes)) == nil
+}
+
+// deferAfter is the longest wait between two attempts for which a process waits.
+const deferAfter = time.Minute
+
+// superviseBackground supervises a background run to the end of its command, and calls handOver to
+// start its `sched finish`. handOver returns nil when that process owns the run; after an error the
+// run is still ours. A run without hooks ends here. When terminate is done it stops the command,
+// when kill is done too it kills it.
+func superviseBackground(r *Run, terminate, kill context.Context, handOver func(*Run) error) {
+	r.Terminate = terminate
+	defer r.unreaped.reap()
+	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
+	result := r.row.result()
+	// If the row is finishing, the supervisor before this one was killed before it could start the
+	// finish.
+	if r.next() != FireHooks {
+		var leftToTick bool
+		if result, leftToTick = awaitResult(r, terminate, kill); leftToTick {
+			return
+		}
+		if endsAtOnce(&r.task) {
+			r.Sender.Wait(terminate, startDeliveryPatience)
+			finish(r, result)
+			return
+		}
+		if r.recordResult(result) == nil {
+			r.unreaped.reap()
+		}
+		r.Sender.Wait(terminate, startDeliveryPatience)
+	}
+	// If the result could not be written, as on a full disk, this process alone knows it: the exit
+	// code alone is no proof of a result
+	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+	if r.resultUnrecorded || handOver(r) != nil { // this process finishes the run
+		finishAndSend(r, result)
+	}
+}
+
+// awaitResult waits until a background run has its mutex and its seat, runs its command, and
+// returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
+// next attempt was deferred.
+func awaitResult(r *Run, terminate, kill context.Context) (result state.Row, leftToTick bool) {
+	if result, leftToTick = awaitLock(r, terminate); leftToTick {
+		r.Close()
+		return result, true
+	}
+	if result.Outcome == "" {
+		result = supervise(r, terminate, kill)
+	}
+	if result.Outcome == "" {
+		r.release()
+		return result, true
+	}
+	return result, false
+}
+
+// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
+// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
+// time enough.
+const startDeliveryPatience = 5 * time.Second

@@ -36,7 +36,7 @@ func TestARunWhoseBeforeHookIsEndedWithItsTickWasStopped(t *testing.T) {
 		}
 		end(errors.New("by SIGTERM"))
 	}()
-	row := r.Execute(terminate, context.Background())
+	row := Execute(r, terminate, context.Background())
 	if row.Outcome != outcome.Stopped || row.Reason != "before attempt 1: hook before 1: stopped (by SIGTERM)" {
 		t.Errorf("it %s: %s", row.Outcome.Verb(), row.Reason)
 	}

@@ -14,17 +14,9 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/process"
+	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
-
-// A message of a tick to its supervisor begins with one of these bytes.
-const (
-	oneRun = 'r' // the id of a run follows, with its descriptors (link.send)
-	noMore = 'e' // the tick has given all runs
-)
-
-// messageBytes is how long the message of a run is.
-const messageBytes = 1 + 36
 
 // A supervisor watches runs in this process.
 type supervisor struct {
@@ -59,15 +51,15 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases, caller.queueCache, caller.Terminate = &Leases{}, &queueView{}, terminate
+	caller.Leases, caller.queueCache, caller.Terminate = &lease.Keeper{}, &queueView{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}
 	if takeOver {
-		s.runs.Go(s.takeOverKilled)
+		s.runs.Go(s.goOnWithKilled)
 	}
 	if !s.receive(socket) { // there may be rows of this one that did not come, or could not be read
-		s.takeOverAll(func(state.Row) bool { return true })
+		s.goOnWithAll(func(state.Row) bool { return true })
 	}
 	watching, stop := context.WithCancel(context.Background())
 	go s.closeDatabaseWhileIdle(watching)
@@ -121,9 +113,9 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 		closeAll(files)
 		return true
 	}
-	r, err := s.restore(id, files, s.takeAwaiting) // here, because each goroutine would have to grow a stack for it
+	r, err := s.take(id, files, s.takeAwaiting) // here, because each goroutine would have to grow a stack for it
 	if err == nil {
-		s.runs.Go(func() { r.superviseBackground(s.terminate, s.kill, s.finishes.start) })
+		s.runs.Go(func() { superviseBackground(r, s.terminate, s.kill, s.finishes.start) })
 		return true
 	}
 	if state.Unwritable(err) { // as on a full disk; nobody else has the files
@@ -138,13 +130,13 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 
 // watchLater is watch for a run whose row cannot be read at this moment.
 func (s *supervisor) watchLater(id string, files []*os.File) {
-	r, err := s.restore(id, files, s.awaitRow)
+	r, err := s.take(id, files, s.awaitRow)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sched: a background run is left to the next tick: %v\n", err)
 		closeAll(files)
 		return
 	}
-	r.superviseBackground(s.terminate, s.kill, s.finishes.start)
+	superviseBackground(r, s.terminate, s.kill, s.finishes.start)
 }
 
 // descriptors returns the files that came with a message.
@@ -166,9 +158,9 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// restore returns a run with its files, which belong to it then: its output, and then its locks.
-// The function find finds its row among the rows of this process.
-func (s *supervisor) restore(
+// take takes a run that the tick has handed over, with its files, which belong to it then: its
+// output, and then its locks. The function find finds its row among the rows of this process.
+func (s *supervisor) take(
 	id string, files []*os.File, find func(own state.Owned, id string) (state.Row, error),
 ) (*Run, error) {
 	own, err := s.caller.Self.Owned(context.Background())
@@ -179,14 +171,14 @@ func (s *supervisor) restore(
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.caller.restore(own, row)
+	r, err := runOf(s.caller.Process, own, row)
 	if err != nil {
 		return nil, err
 	}
 	if len(files) > 0 {
 		r.output, files = files[0], files[1:]
 	}
-	r.adopt(files)
+	r.takeLock(files)
 	return r, nil
 }
 
@@ -248,17 +240,17 @@ func (s *supervisor) awaitStarts() {
 // brings its descriptors.
 const messagePatience = time.Second
 
-// takeOverKilled takes over the runs of a killed supervisor: first the runs that it had started,
+// goOnWithKilled takes over the runs of a killed supervisor: first the runs that it had started,
 // and after messagePatience the others.
-func (s *supervisor) takeOverKilled() {
-	s.takeOverAll(s.caller.hasStarted)
+func (s *supervisor) goOnWithKilled() {
+	s.goOnWithAll(func(row state.Row) bool { return hasStarted(s.caller.Process, row) })
 	time.Sleep(messagePatience)
-	s.takeOverAll(func(state.Row) bool { return true })
+	s.goOnWithAll(func(state.Row) bool { return true })
 }
 
-// takeOverAll takes over the runs of this owner that wanted accepts. The killed supervisor had
+// goOnWithAll takes over the runs of this owner that wanted accepts. The killed supervisor had
 // them, or the tick had written them down as given and was killed before it sent them.
-func (s *supervisor) takeOverAll(wanted func(state.Row) bool) {
+func (s *supervisor) goOnWithAll(wanted func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row
 	if err == nil {
@@ -276,12 +268,12 @@ func (s *supervisor) takeOverAll(wanted func(state.Row) bool) {
 			continue
 		}
 		s.runs.Go(func() { // each by itself, because one may have to wait for its output
-			r, err := s.caller.takeOver(row)
+			r, err := goOnWith(s.caller.Process, row)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
 				return
 			}
-			r.superviseBackground(s.terminate, s.kill, s.finishes.start)
+			superviseBackground(r, s.terminate, s.kill, s.finishes.start)
 		})
 	}
 }
@@ -295,7 +287,7 @@ func (s *supervisor) register(id string) bool {
 	return !known
 }
 
-// unregister forgets a run that could not be restored, so that takeOverAll may try it.
+// unregister forgets a run that could not be restored, so that goOnWithAll may try it.
 func (s *supervisor) unregister(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,7 @@
 package run
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,10 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
-	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/process"
-	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -26,58 +21,6 @@ import (
 // the runs without waiting for the next tick. However many runs end at once, at most two such
 // processes live: one that answers, and one that waits for its turn. If a run finds that a process
 // waits, it starts no other: the waiting process will list the requests afterwards.
-
-// trigger asks for the runs that the hooks of a key trigger, each once, and notes these runs in the
-// result. A run that is to start no chain asks for no run. startTriggered, or the next tick, starts
-// the runs.
-func (h *hooks) trigger(f keyedHooks, result *state.Row) {
-	for i, hook := range f.due() {
-		if hook.Trigger == "" || result.NoChain {
-			continue
-		}
-		name := hookName(f.key, i)
-		r := h.request(name, hook.Trigger, *result)
-		if !h.marks.hasEnded(name) {
-			if err := h.ask(r); err != nil {
-				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
-				continue
-			}
-			h.marks.markMade(name) // after a kill before this, asking again changes nothing
-		}
-		result.Triggered = append(result.Triggered, outcome.Triggered{Task: r.Task, Run: r.ID})
-	}
-}
-
-// request returns the waiting run of the task that a hook asks for.
-func (h *hooks) request(hook, task string, result state.Row) state.Row {
-	origin := fmt.Sprintf("triggered by run %s of %s, which %s",
-		humanize.ShortRun(result.ID), result.Task, result.Outcome.Verb())
-	return state.Row{
-		ID:     outcome.TriggeredID(result.ID, hook, result.Ended.Truncate(time.Microsecond)),
-		Task:   task,
-		Mutex:  task,
-		Slot:   result.Ended.UTC(),
-		Origin: origin,
-		Cause:  &outcome.Cause{Task: result.Task, Run: result.ID, Outcome: result.Outcome},
-	}
-}
-
-func (h *hooks) ask(r state.Row) error {
-	if h.run.DB.InMemory() {
-		return errors.New("the state folder cannot be written")
-	}
-	_, err := h.run.DB.Runs().Request(context.Background(), r)
-	return err
-}
-
-// startTriggered starts the runs for which the hooks have asked. The next tick starts them instead
-// if this process is to end, or if the state folder cannot be written.
-func (h *hooks) startTriggered(result state.Row) {
-	if len(result.Triggered) == 0 || h.run.Terminate.Err() != nil || h.run.DB.InMemory() {
-		return
-	}
-	_ = StartTriggered(h.run.Dir, h.run.task.Sender.File, h.run.Environ) // after an error the next tick does
-}
 
 // TriggeredFlag is the flag of `sched run` for a process that answers requests (StartTriggered).
 const TriggeredFlag = "triggered"

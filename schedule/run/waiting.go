@@ -17,37 +17,11 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about runs that wait for a mutex or a seat that other runs have
-// (`without_overlapping: wait`). Their supervisor waits. Runs of one machine go on in the order in
-// which they began to wait: the rows say since when the runs wait, and for what (state.DB.Queue).
-// No run waits for a run whose process has died. Between servers nobody promises an order. A run
-// that needs a mutex and a seat is in the queue for the seats only while its mutex is free: it
-// never keeps a seat empty, and it holds nothing before it has both.
-
-// A waiter is a run that waits for its mutex, a seat of its pool, or both.
-type waiter struct {
-	run          *Run
-	need         mutex.Need    // what it waits for
-	began        time.Time     // when this process began to wait
-	waitedBefore time.Duration // how long earlier processes have waited
-	maxWait      time.Duration // total, including waitedBefore
-	queuedAt     time.Time     // when the run came into its present queue, as its row says (enqueue)
-	replaced     atomic.Value  // string: the id of the run that stopReplaced has asked to stop
-}
-
-// errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
-var errStopAsked = errors.New("stopped while it waited")
-
-// A skipError says why a run that has waited is skipped.
-type skipError struct{ reason string }
-
-func (e *skipError) Error() string { return e.reason }
-
 // awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
 // command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
 // tick gives it to another supervisor.
-func (r *Run) awaitLock(terminate context.Context) (result state.Row, leftToTick bool) {
-	if !r.row.Queued() {
+func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick bool) {
+	if r.next() != Queue {
 		return result, false
 	}
 	w := newWaiter(r)
@@ -84,6 +58,24 @@ func newWaiter(r *Run) *waiter {
 	}
 }
 
+// This file is about runs that wait for a mutex or a seat that other runs have
+// (`without_overlapping: wait`). Their supervisor waits. Runs of one machine go on in the order in
+// which they began to wait: the rows say since when the runs wait, and for what (state.DB.Queue).
+// No run waits for a run whose process has died. Between servers nobody promises an order. A run
+// that needs a mutex and a seat is in the queue for the seats only while its mutex is free: it
+// never keeps a seat empty, and it holds nothing before it has both.
+
+// A waiter is a run that waits for its mutex, a seat of its pool, or both.
+type waiter struct {
+	run          *Run
+	need         mutex.Need    // what it waits for
+	began        time.Time     // when this process began to wait
+	waitedBefore time.Duration // how long earlier processes have waited
+	maxWait      time.Duration // total, including waitedBefore
+	queuedAt     time.Time     // when the run came into its present queue, as its row says (enqueue)
+	replaced     atomic.Value  // string: the id of the run that stopReplaced has asked to stop
+}
+
 // waitedSince returns how long ago a wait began. In the same boot it does not matter whether the
 // clock was set meanwhile.
 func waitedSince(wait state.Wait, boot string) time.Duration {
@@ -93,9 +85,6 @@ func waitedSince(wait state.Wait, boot string) time.Duration {
 	}
 	return max(0, clock.Now().Sub(wait.Since))
 }
-
-// waited returns how long the run has waited so far.
-func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.began) }
 
 // wait waits until the run has its mutex and its seat. The error is a *skipError, errStopAsked, or
 // the cause of the context. Each round takes these steps:
@@ -133,24 +122,6 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// whyOver returns why the run must not wait any longer; nil if it may.
-func (w *waiter) whyOver(ctx context.Context, blocked error) error {
-	switch {
-	case w.run.row.stopRequest() != nil:
-		return errStopAsked
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case w.waited() > w.maxWait:
-		reason := reasonAtDeadline(&w.run.task, blocked)
-		return &skipError{fmt.Sprintf("waited %s: %s", humanize.Duration(w.maxWait), reason)}
-	}
-	return nil
-}
-
-// isRefusal reports whether a pause or a maintenance was the reason why a run did not start
-// (tryToAcquire).
-func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
-
 // queueNames returns the names of the queues for a run that does not start for the reason blocked.
 // The run is in the queue for its mutex from the beginning. It is in the queue for the seats while
 // it has no seat for that reason, or if it needs no mutex.
@@ -165,6 +136,71 @@ func (w *waiter) queueNames(blocked error) (names []string) {
 		names = append(names, seats)
 	}
 	return names
+}
+
+// whyOver returns why the run must not wait any longer; nil if it may.
+func (w *waiter) whyOver(ctx context.Context, blocked error) error {
+	switch {
+	case w.run.row.stopRequest() != nil:
+		return errStopAsked
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case w.waited() > w.maxWait:
+		reason := reasonAtDeadline(&w.run.task, blocked)
+		return &skipError{fmt.Sprintf("waited %s: %s", humanize.Duration(w.maxWait), reason)}
+	}
+	return nil
+}
+
+// errStopAsked says that `sched stop` ended the wait; the row of the run says who asked.
+var errStopAsked = errors.New("stopped while it waited")
+
+// waited returns how long the run has waited so far.
+func (w *waiter) waited() time.Duration { return w.waitedBefore + time.Since(w.began) }
+
+// reasonAtDeadline returns the reason why a run of the task had not started when its time to wait
+// was over.
+func reasonAtDeadline(task *schedule.Task, blocked error) string {
+	var held *mutex.HeldError
+	switch {
+	case blocked == nil:
+		return "no process was there when its time was over"
+	case isRefusal(blocked):
+		return blocked.Error()
+	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)):
+	case errors.As(blocked, &held):
+		return stillRunning(task.Name, held.Holder) + ", " + held.Holder.Text(ZoneOf(task))
+	}
+	return cannotHoldReason(task, blocked)
+}
+
+// isRefusal reports whether a pause or a maintenance was the reason why a run did not start
+// (tryToAcquire).
+func isRefusal(blocked error) bool { return errors.As(blocked, new(*skipError)) }
+
+// A skipError says why a run that has waited is skipped.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return e.reason }
+
+// refusal returns the reason why the run must not start although its mutex and its seat are free: a
+// pause, or a maintenance. If nobody can find out, the run may start.
+func (w *waiter) refusal() string {
+	r, now := w.run, clock.Now()
+	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
+	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
+		return p.Text(now, ZoneOf(&r.task))
+	}
+	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
+	return reason
+}
+
+// leaveQueues takes a run that a pause refuses out of its queues, so that it blocks no other run. A
+// run that catches up keeps its place: the runs of later slots have to wait behind it.
+func (w *waiter) leaveQueues() {
+	if !w.run.task.CatchesUp {
+		w.enqueue() // after an error the run stays where it is, and the next round tries again
+	}
 }
 
 // enqueue puts the run into the queues of these names, and takes it out of all others: it writes
@@ -184,20 +220,12 @@ func (w *waiter) enqueue(names ...string) error {
 	}
 	row := &w.run.row
 	if waitsFor != row.Wait.For {
-		if err := row.recordWaitsFor(waitsFor); err != nil {
+		if err := row.apply(state.WaitFor(waitsFor)); err != nil {
 			return err
 		}
 		w.queuedAt = time.Now()
 	}
 	return w.checkFirst(names...)
-}
-
-// leaveQueues takes a run that a pause refuses out of its queues, so that it blocks no other run. A
-// run that catches up keeps its place: the runs of later slots have to wait behind it.
-func (w *waiter) leaveQueues() {
-	if !w.run.task.CatchesUp {
-		w.enqueue() // after an error the run stays where it is, and the next round tries again
-	}
 }
 
 // checkFirst returns the errors of enqueue, but leaves the run in the queues in which it is.
@@ -208,6 +236,16 @@ func (w *waiter) checkFirst(names ...string) error {
 	}
 	end, _ := slices.BinarySearchFunc(rows, w.run.row.Row, state.InOrder)
 	return firstOf(rows[:end], names)
+}
+
+// sleep waits for that time, until the wait of the run is over, or until ctx is done.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(min(d, w.maxWait-w.waited()+time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // tryToAcquire acquires the mutex and the seat of the run, if they are free and the run may start.
@@ -222,7 +260,7 @@ func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.run.row.recordAcquired(held, w.waited())
+		err = w.run.row.apply(state.Acquire(held.Mutex, held.Seat, w.waited()))
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))
@@ -244,40 +282,31 @@ func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bo
 	return func(string) (mutex.Holder, bool) { return behind.First, true }
 }
 
-// refusal returns the reason why the run must not start although its mutex and its seat are free: a
-// pause, or a maintenance. If nobody can find out, the run may start.
-func (w *waiter) refusal() string {
-	r, now := w.run, clock.Now()
-	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
-	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
-		return p.Text(now, ZoneOf(&r.task))
+// stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
+// *skipError if that run is of another server, or of another state folder.
+func (w *waiter) stopReplaced(blocked error) error {
+	row := w.run.row.Row
+	held, ok := errors.AsType[*mutex.HeldError](blocked)
+	if !ok || w.replaced.Load() == held.Holder.Run {
+		return nil
 	}
-	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
-	return reason
-}
-
-// reasonAtDeadline returns the reason why a run of the task had not started when its time to wait
-// was over.
-func reasonAtDeadline(task *schedule.Task, blocked error) string {
-	var held *mutex.HeldError
-	switch {
-	case blocked == nil:
-		return "no process was there when its time was over"
-	case isRefusal(blocked):
-		return blocked.Error()
-	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)):
-	case errors.As(blocked, &held):
-		return stillRunning(task.Name, held.Holder) + ", " + held.Holder.Text(ZoneOf(task))
+	run := held.Holder.Run
+	_, err := w.run.DB.Runs().Row(context.Background(), run)
+	isForeign := errors.Is(err, state.ErrNotFound) && (held.Holder.Host != row.Server || w.waited() > unwrittenPatience)
+	switch ReplacementOf(&w.run.task, held.Holder, !isForeign) {
+	case NotReplaced:
+		return nil
+	case ReplacedThere:
+		return &skipError{stillRunningFor(&w.run.task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
 	}
-	return cannotHoldReason(task, blocked)
+	w.replaced.Store(run)
+	go func() {
+		if _, err := stopBecause(w.run.Process, run, replacedBy(row.ID)); err != nil {
+			w.replaced.Store("") // as when the database was locked: the next round asks again
+		}
+	}()
+	return nil
 }
-
-// The time between two rounds of wait is a twentieth of how long the run has waited, within these
-// bounds.
-const (
-	minLook, minLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
-	maxLook                 = time.Second
-)
 
 // interval returns the time until the next round. With a store all runs of a process begin their
 // rounds at the same moments: then one round trip does for all.
@@ -289,12 +318,9 @@ func (w *waiter) interval() time.Duration {
 	return time.Until(time.Now().Truncate(each).Add(each))
 }
 
-// sleep waits for that time, until the wait of the run is over, or until ctx is done.
-func (w *waiter) sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(min(d, w.maxWait-w.waited()+time.Millisecond))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
+// The time between two rounds of wait is a twentieth of how long the run has waited, within these
+// bounds.
+const (
+	minLook, minLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
+	maxLook                 = time.Second
+)

@@ -66,7 +66,7 @@ func TestAClockThatJumpsEndsNoWait(t *testing.T) {
 		}
 		clock.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
 		if row, err = c.DB.Runs().Row(t.Context(), row.ID); err == nil {
-			r, err = c.takeOver(row)
+			r, err = goOnWith(c.Process, row)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestARunWaitsForTheEndOfAMaintenance(t *testing.T) {
 	if err := wait(t, late); err == nil || err.Error() != "waited 2.0 s: maintenance: down exists" {
 		t.Errorf("%v", err)
 	}
-	late.run.finish(ended(late))
+	finish(late.run, ended(late))
 	w := waits(t, c, task, 0)
 	over := make(chan error)
 	go func() { over <- wait(t, w) }()
@@ -151,7 +151,7 @@ func TestARunWhoseMutexComesFreeDoesNotOvertakeRunsThatWaitForASeat(t *testing.T
 	if err := wait(t, w); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
 		t.Errorf("%v", err)
 	}
-	other.run.finish(ended(other))
+	finish(other.run, ended(other))
 	w.maxWait = time.Minute
 	if err := wait(t, w); err != nil {
 		t.Errorf("nobody waits any more: %v", err)

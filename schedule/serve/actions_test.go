@@ -52,8 +52,8 @@ func (b *box) living(change func(*state.Row)) (run string, end func()) {
 	})
 	return run, func() {
 		b.Helper()
-		stopped := state.End{Result: state.Result{Outcome: outcome.Stopped, Ended: time.Now()}}
-		if err := own.End(b.Context(), run, stopped); err != nil {
+		stopped := state.Ending{Result: state.Result{Outcome: outcome.Stopped, Ended: time.Now()}}
+		if err := own.Apply(b.Context(), state.End(stopped), &state.Row{ID: run}); err != nil {
 			b.Fatal(err)
 		}
 		for end := time.Now().Add(30 * time.Second); len(b.server.stopping) > 0 && time.Now().Before(end); {

@@ -10,9 +10,6 @@ import (
 // the newest auditRows changes.
 type Audit struct{ store store }
 
-// Audit returns the log of the database.
-func (db *DB) Audit() Audit { return Audit{db} }
-
 // auditRows bounds the log, so that nobody fills the disk with it.
 const auditRows = 20_000
 

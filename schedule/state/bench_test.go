@@ -85,9 +85,9 @@ func BenchmarkRun(b *testing.B) {
 		row := due("task", slot, ours.ID)
 		_, err := db.Runs().Request(ctx, row)
 		must(b, err)
-		must(b, ours.Start(ctx, row.ID, Attempt{Number: 1, At: slot}))
-		must(b, ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
-		must(b, ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: slot}}))
+		must(b, ours.Apply(ctx, Start(Attempt{Number: 1, At: slot}), &row))
+		must(b, ours.Apply(ctx, Fork(4711), &row))
+		must(b, ours.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Succeeded, Ended: slot}}), &row))
 	}
 }
 

@@ -17,7 +17,7 @@ func TestThePageAboutTheDatabase(t *testing.T) {
 	must(t, err)
 	db := open(t, folder(t))
 	must(t, db.read(ctx, func(q querier) error {
-		names, err := column[string](ctx, q, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+		names, err := only[string](ctx, q, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 			UNION SELECT info.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS info WHERE s.type = 'table'`)
 		for _, name := range names {
 			if !strings.Contains(string(text), "`"+name+"`") && name != "run" {

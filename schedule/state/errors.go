@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
+	"sched/schedule/outcome"
 	"sched/schedule/statedir"
+
+	"modernc.org/sqlite" // also the driver
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A NewerError says that a newer sched wrote the database. It is left as it is.
@@ -99,17 +100,6 @@ var plain = map[int]string{
 	sqlite3.SQLITE_READONLY: "it cannot be written",
 }
 
-// explain names the file, and says what is wrong with it.
-func (f *file) explain(err error) error {
-	if err == nil || isExplained(err) {
-		return err
-	}
-	if words, ok := plain[primary(err)]; ok {
-		return fmt.Errorf("%s: %s: %w", f.path(), words, err)
-	}
-	return fmt.Errorf("%s: %w", f.path(), err)
-}
-
 // isExplained reports whether the words of err are about a run, or name the file already.
 func isExplained(err error) bool {
 	for _, explained := range []any{new(*NewerError), new(*olderError), new(*StaleError), new(*OverError)} {
@@ -118,4 +108,14 @@ func isExplained(err error) bool {
 		}
 	}
 	return errors.Is(err, ErrGone)
+}
+
+// An OverError says that a run has ended.
+type OverError struct {
+	Run     string
+	Outcome outcome.Outcome
+}
+
+func (e *OverError) Error() string {
+	return fmt.Sprintf("run %s has ended: it %s", e.Run, e.Outcome.Verb())
 }

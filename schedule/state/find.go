@@ -3,19 +3,14 @@ package state
 import (
 	"cmp"
 	"context"
-	"database/sql"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule/outcome"
 )
-
-// Runs answers questions about rows, and takes what people ask for.
-type Runs struct{ store store }
-
-// Runs returns the rows of the database.
-func (db *DB) Runs() Runs { return Runs{db} }
 
 // A Query says which ended rows to find. A field that is zero restricts nothing. A row of several
 // slots is found when any slot of it may lie between Since and Until.
@@ -53,13 +48,6 @@ func (q Query) Matches(r Row) bool {
 // hasOutcome reports whether the outcome of the row is one of q.Outcomes.
 func (q Query) hasOutcome(r Row) bool {
 	return slices.Contains(q.Outcomes, r.Outcome) || r.Warned() && slices.Contains(q.Outcomes, outcome.Warned)
-}
-
-// Find returns the ended rows that q says, the newest slot first, and the newest run of a slot
-// first.
-func (r Runs) Find(ctx context.Context, q Query) ([]Row, error) {
-	text, args := q.sql()
-	return askRows(ctx, r.store, text, args...)
 }
 
 // sql states the query so that an index gives the rows in their order, and a limit ends the work
@@ -148,9 +136,6 @@ func (q Query) where() (where string, args []any) {
 	return where, args
 }
 
-// ceilMicro returns the first microsecond that is not before t.
-func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosecond).UnixMicro() }
-
 // NewestFirst orders rows as Find does.
 func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
 
@@ -163,45 +148,75 @@ type RecordedSlot struct {
 	Lacking   bool      // it was skipped because its task lacked a variable or a file
 }
 
-// Slots returns the slots from start to before end that have a row, in no order. It leaves out
-// slots that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
-func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, error) {
-	const slotsBy = `SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0), kind = 'lacking'
-		FROM run INDEXED BY `
-	scan := func(rows *sql.Rows) (s RecordedSlot, err error) {
-		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed, &s.Lacking)
-		return s, err
+// ErrNotFound says that no run has that id.
+var ErrNotFound = errors.New("no such run")
+
+// maxShown bounds the candidates that an AmbiguousError lists.
+const maxShown = 5
+
+// An AmbiguousError says that an id stands for several runs.
+type AmbiguousError struct {
+	ID         string
+	Candidates []string // at most five, the newest first
+	More       bool     // there are others
+}
+
+func (e *AmbiguousError) Error() string {
+	more := ""
+	if e.More {
+		more = ", …"
 	}
-	return ask(ctx, r.store, func(q querier) ([]RecordedSlot, error) {
-		return listed(ctx, q, scan, slotsBy+`run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = ''
-				AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1)
-			UNION ALL `+slotsBy+`run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL`,
-			ceilMicro(start), ceilMicro(end))
-	})
+	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
 }
 
-// Unknown returns the runs, of those given by their whole ids, that have no ended row.
-func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
-	return ask(ctx, r.store, func(q querier) ([]string, error) {
-		return column[string](ctx, q, `SELECT value FROM json_each(?)
-			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, jsonTexts(runs))
-	})
+// ambiguous returns the error for an id that stands for several runs, the newest first.
+func ambiguous(id string, runs []string) error {
+	return &AmbiguousError{ID: id, Candidates: runs[:min(maxShown, len(runs))], More: len(runs) > maxShown}
 }
 
-// Added returns ended rows that were added from a mark on, at most limit, in the order of adding,
-// and the next mark. The mark 0 returns no row, and the mark of now, which is never 0. After the
-// file was set aside marks are smaller.
-func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		rows = nil
-		err := q.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) + 1 FROM run").Scan(&next)
-		if err != nil || mark == 0 || next <= mark {
-			return err
+// minTail is how many characters of the end of an id are enough: the index run_tail has so many.
+const minTail = 4
+
+// candidates returns the runs that id may stand for, in their order. If id is a whole id, it
+// returns that id alone. It never returns many more than are shown.
+func candidates(ctx context.Context, q querier, id string) ([]string, error) {
+	if id == "" {
+		return nil, nil
+	}
+	ids, err := only[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+		id, id+"\U0010FFFF", maxShown+1)
+	if err != nil || slices.Contains(ids, id) {
+		return ids[:min(1, len(ids))], err // the id itself comes before ids that begin with it
+	}
+	if len(id) >= minTail {
+		ends, err := only[string](ctx, q, `SELECT id FROM run
+			WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`, id, maxShown+1)
+		if err != nil {
+			return nil, err
 		}
-		next = min(next, mark+int64(limit))
-		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid >= ? AND rowid < ? AND phase = 'ended' ORDER BY rowid",
-			mark, next)
-		return err
-	})
-	return rows, next, err
+		ids = append(ids, ends...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// OneRun returns the id that name stands for, by the rules of Get; empty if no id fits.
+func OneRun(ids []string, name string) (string, error) {
+	var found []string
+	for _, id := range ids {
+		switch {
+		case id == name:
+			return id, nil
+		case len(name) >= minTail && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+			found = append(found, id)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return "", nil
+	case len(found) > 1:
+		slices.Reverse(found)
+		return "", ambiguous(name, found)
+	}
+	return found[0], nil
 }

@@ -21,10 +21,10 @@ import (
 //	due  ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
 //	 ▲ └──────────────── Failed ── due again, or refused: a tick says so, and drops it
 //	held ── ReleaseHeld ──► due; a newer message of its hook counts it and removes it
-type Messages struct{ db *DB }
-
-// Messages returns the outbox of the database.
-func (db *DB) Messages() Messages { return Messages{db} }
+type Messages struct {
+	store  store
+	owners Owners
+}
 
 // A Message is one notification to one target.
 type Message struct {
@@ -74,7 +74,7 @@ const messageColumns = `id, sender, task, run, hook, target, body, created, repl
 //   - at_most holds the message back,
 //   - or an older ping of the hook is being sent. The process that sends it takes this one next.
 func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours bool, err error) {
-	err = m.db.write(ctx, func(q querier) error {
+	err = m.store.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (m *Message) put(ctx context.Context, q querier) error {
 			return err
 		}
 	}
-	_, err = q.ExecContext(ctx, `INSERT INTO message (id, sender, task, run, hook,
+	q.do(ctx, `INSERT INTO message (id, sender, task, run, hook,
 			target, body, created, replaces, status,
 			not_before, held_back, held_since, most, per)
 		VALUES (?, ?, ?, ?, ?,
@@ -116,18 +116,15 @@ func (m *Message) put(ctx context.Context, q querier) error {
 		m.ID, m.HookKey, m.Task, m.Run, m.Hook,
 		string(m.Target), string(m.Body), m.Created.UnixMicro(), m.Replaces, status,
 		m.HeldBack, packTime(m.HeldSince), m.Limit.N, m.Limit.Per.Microseconds())
-	if err != nil {
-		return err
-	}
-	return dropReplaced(ctx, q)
+	dropReplaced(ctx, q)
+	return nil
 }
 
 // dropReplaced removes the pings that nobody sends at this moment and that a newer one replaces.
-func dropReplaced(ctx context.Context, q querier) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM message WHERE replaces = 1 AND status = 'due' AND owner IS NULL
+func dropReplaced(ctx context.Context, q querier) {
+	q.do(ctx, `DELETE FROM message WHERE replaces = 1 AND status = 'due' AND owner IS NULL
 		AND EXISTS (SELECT 1 FROM message AS newer
 			WHERE newer.sender = message.sender AND newer.status = 'due' AND newer.rowid > message.rowid)`)
-	return err
 }
 
 // absorbHeld removes the held message of the hook, and counts it, and the messages that it stands
@@ -175,20 +172,16 @@ const mayBeSent = `NOT (replaces = 1 AND EXISTS
 
 // freeDead frees the messages whose owners were killed.
 func (m Messages) freeDead(ctx context.Context, q querier) error {
-	owners, err := column[int64](ctx, q, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
+	owners, err := only[int64](ctx, q, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
 	if err != nil {
 		return err
 	}
 	for _, owner := range owners {
-		if m.db.Owners().Alive(owner) {
+		if m.owners.Alive(owner) {
 			continue
 		}
-		if _, err := q.ExecContext(ctx, "UPDATE message SET owner = NULL WHERE owner = ?", owner); err != nil {
-			return err
-		}
-		if err := dropReplaced(ctx, q); err != nil {
-			return err
-		}
+		q.do(ctx, "UPDATE message SET owner = NULL WHERE owner = ?", owner)
+		dropReplaced(ctx, q)
 	}
 	return nil
 }
@@ -215,20 +208,17 @@ func (d DueQuery) args() []any {
 
 // HasDue reports whether Take may have a message. It changes nothing.
 func (m Messages) HasDue(ctx context.Context, d DueQuery) (bool, error) {
-	return askOne[bool](ctx, m.db, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...)
+	return askOne[bool](ctx, m.store, "SELECT EXISTS (SELECT 1 FROM message WHERE "+isDue+")", d.args()...)
 }
 
 // Take returns the oldest message that is due and that nobody sends; nil when no message is due. It
 // makes o the owner until Delivered, Failed or Drop.
 func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Message, err error) {
-	err = m.db.write(ctx, func(q querier) error {
+	err = m.store.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
 			return err
 		}
-		_, err := q.ExecContext(ctx, "DELETE FROM message WHERE status = 'sent' AND sent <= ? - per", d.Now.UnixMicro())
-		if err != nil {
-			return err
-		}
+		q.do(ctx, "DELETE FROM message WHERE status = 'sent' AND sent <= ? - per", d.Now.UnixMicro())
 		found, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE "+isDue+
 			" AND owner IS NULL AND "+mayBeSent+" ORDER BY rowid LIMIT 1", d.args()...)
 		if err != nil || len(found) == 0 {
@@ -243,7 +233,7 @@ func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Messag
 
 // ReleaseHeld makes held messages due if their limits allow them now.
 func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
-	return m.db.write(ctx, func(q querier) error {
+	return m.store.write(ctx, func(q querier) error {
 		held, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status = 'held'")
 		if err != nil {
 			return err
@@ -253,12 +243,8 @@ func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 			if err != nil {
 				return err
 			}
-			if full {
-				continue
-			}
-			_, err = q.ExecContext(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID)
-			if err != nil {
-				return err
+			if !full {
+				q.do(ctx, "UPDATE message SET status = 'due' WHERE id = ?", message.ID)
 			}
 		}
 		return nil
@@ -273,15 +259,11 @@ func (m Messages) Delivered(ctx context.Context, o *Owner, id string, at time.Ti
 
 // Failed says how an attempt of o ended, and when the next one comes.
 func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, next time.Time) error {
-	addresses, err := packJSON(a.Addresses)
-	if err != nil {
-		return err
-	}
 	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6,
 			error = ?7, reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due')
 		WHERE id = ?1 AND owner = ?2`,
 		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.LastTry), packTime(a.FailingSince),
-		a.Error, a.Reported, addresses, a.Refused)
+		a.Error, a.Reported, packJSON(a.Addresses), a.Refused)
 }
 
 // Drop removes a message that o has, and that nobody will deliver.
@@ -293,7 +275,7 @@ func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 // ?3 on. The error is ErrGone if the message is not the owner's any more. change also removes the
 // message if it was sent and no limit counts it, and pings that a newer ping replaces.
 func (m Messages) change(ctx context.Context, text, id string, owner int64, rest ...any) error {
-	return m.db.write(ctx, func(q querier) error {
+	return m.store.write(ctx, func(q querier) error {
 		n, err := changed(ctx, q, text, append([]any{id, owner}, rest...)...)
 		if err == nil && n == 0 {
 			err = ErrGone
@@ -301,22 +283,20 @@ func (m Messages) change(ctx context.Context, text, id string, owner int64, rest
 		if err != nil {
 			return err
 		}
-		_, err = q.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", id)
-		if err != nil {
-			return err
-		}
-		return dropReplaced(ctx, q)
+		q.do(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", id)
+		dropReplaced(ctx, q)
+		return nil
 	})
 }
 
 // Withdraw removes a message that is not true any more, unless it was sent, or is being sent.
 func (m Messages) Withdraw(ctx context.Context, id string) error {
-	return execute(ctx, m.db, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
+	return execute(ctx, m.store, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
 }
 
 // Waiting returns how many messages were not delivered yet.
 func (m Messages) Waiting(ctx context.Context) (int, error) {
-	return askOne[int](ctx, m.db, "SELECT count(*) FROM message WHERE status <> 'sent'")
+	return askOne[int](ctx, m.store, "SELECT count(*) FROM message WHERE status <> 'sent'")
 }
 
 // Undelivered sums up the messages with a failed attempt.
@@ -329,7 +309,7 @@ type Undelivered struct {
 
 // Undelivered returns the messages with a failed attempt.
 func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
-	err = m.db.read(ctx, func(q querier) error {
+	err = m.store.read(ctx, func(q querier) error {
 		// SQLite takes task and error from the row with the minimum
 		// (https://www.sqlite.org/lang_select.html#bareagg).
 		return q.QueryRowContext(ctx, `SELECT count(*), min(failing), task, error FROM message

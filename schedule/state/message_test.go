@@ -56,8 +56,8 @@ func (b box) takes(at time.Time, want ...string) (taken []Message) {
 func (b box) waiting(want ...string) {
 	b.t.Helper()
 	var got []string
-	must(b.t, b.db.read(ctx, func(q querier) (err error) {
-		got, err = column[string](ctx, q, "SELECT id FROM message WHERE status <> 'sent' ORDER BY rowid")
+	must(b.t, b.store.read(ctx, func(q querier) (err error) {
+		got, err = only[string](ctx, q, "SELECT id FROM message WHERE status <> 'sent' ORDER BY rowid")
 		return err
 	}))
 	if n, err := b.Waiting(ctx); n != len(got) || err != nil || !slices.Equal(got, want) {
@@ -181,7 +181,7 @@ func TestALimitHoldsMessagesBack(t *testing.T) {
 	sent := func(at time.Time, id string, held int, since time.Time) {
 		t.Helper()
 		var m []Message
-		must(t, one.db.read(ctx, func(q querier) (err error) {
+		must(t, one.store.read(ctx, func(q querier) (err error) {
 			m, err = messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE id = ?", id)
 			return err
 		}))

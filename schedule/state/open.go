@@ -27,6 +27,8 @@ package state
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 	"time"
 )
 
@@ -138,4 +140,136 @@ func (db *DB) CheckPages(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// read runs op on the database as it is at one moment, if op asks one query.
+func (db *DB) read(_ context.Context, op func(querier) error) error {
+	return db.file.do(func(conn *sql.DB) error { return op(querierOf(db.file, conn)) })
+}
+
+// write runs op in a transaction of its own, or in one with other writes of this process (writes).
+// The transaction waits for other writers when it begins, so op never has to wait.
+func (db *DB) write(ctx context.Context, op func(querier) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return db.writes.do(db.file, op)
+}
+
+// Owners returns the owners of the rows of this database.
+func (db *DB) Owners() Owners { return Owners{db.file, db} }
+
+// Self returns this process as an owner of that kind.
+func (db *DB) Self(kind OwnerKind) *Self { return &Self{owners: db.Owners(), kind: kind} }
+
+// As returns this process as an owner that another process has made and enrolled.
+func (db *DB) As(o *Owner) *Self { return &Self{owners: db.Owners(), kind: o.Kind, owner: o} }
+
+// Runs returns the rows of the database.
+func (db *DB) Runs() Runs { return Runs{db} }
+
+// Past returns what the rows of the database add up to.
+func (db *DB) Past() Past { return Past{db} }
+
+// Messages returns the outbox of the database.
+func (db *DB) Messages() Messages { return Messages{db, db.Owners()} }
+
+// Pauses returns the pauses of a schedule. They are the own pauses of this machine if namespace is
+// empty, because then no other machine ticks the schedule. Otherwise they are a copy of the pauses
+// that the store has under that name.
+//
+// A database has pauses of one namespace only: a machine that joins a store does not bring its own
+// pauses with it, and a machine that leaves a store takes no pauses along.
+func (db *DB) Pauses(namespace string) Pauses { return Pauses{db, namespace} }
+
+// Values returns the single values of the database.
+func (db *DB) Values() Values { return Values{db} }
+
+// Audit returns the log of the database.
+func (db *DB) Audit() Audit { return Audit{db} }
+
+// Plan begins a plan. It waits for other writers.
+func (db *DB) Plan(ctx context.Context) (*Plan, error) {
+	var plan *Plan
+	err := db.file.do(func(conn *sql.DB) error {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err == nil {
+			plan = &Plan{file: db.file, tx: transaction{tx: tx}, info: db.file.info}
+		}
+		return err
+	})
+	return plan, err
+}
+
+// LiveAndLost returns the rows of BegunOrWaiting in two parts, each with the oldest id first. A
+// live row waits, or a living process looks after it. The process of a lost row is dead, and the
+// next tick will finish the row.
+func (db *DB) LiveAndLost(ctx context.Context) (live, lost []Row, err error) {
+	rows, err := db.Runs().listNotEnded(ctx, "phase <> 'planned' ORDER BY id")
+	if err != nil {
+		return nil, nil, err
+	}
+	alive := db.Owners().aliveOnce()
+	for _, r := range rows {
+		if r.Owner == 0 || alive(r.Owner) || r.Waits() {
+			live = append(live, r)
+		} else {
+			lost = append(lost, r)
+		}
+	}
+	return live, lost, nil
+}
+
+// LiveQueue returns the rows that wait for a mutex or a seat (Row.Queued) and that a living process
+// looks after, with their snapshots. The row that has waited longest comes first.
+func (db *DB) LiveQueue(ctx context.Context) ([]Row, error) {
+	rows, err := db.Runs().listNotEnded(ctx, "phase = 'ready' AND attempt = 0 AND waits_for IN ('mutex', 'seat')")
+	if err != nil {
+		return nil, err
+	}
+	alive := db.Owners().aliveOnce()
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return !alive(r.Owner) })
+	slices.SortFunc(rows, InOrder)
+	return rows, nil
+}
+
+// Hooks returns the hooks of a run that is finishing, as far as they have begun.
+func (db *DB) Hooks(ctx context.Context, run string) ([]Hook, error) {
+	return ask(ctx, db, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
+}
+
+// Unowned notes hooks that belong to no run of ours, such as the hooks of an incident. ForgetHooks
+// removes them.
+func (db *DB) Unowned() Owned { return Owned{db, nobody} }
+
+// ForgetHooks removes the notes about the hooks of an incident.
+func (db *DB) ForgetHooks(ctx context.Context, incident string) error {
+	return execute(ctx, db, "DELETE FROM hook WHERE run = ?", incident)
+}
+
+// PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.
+func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error) {
+	pruned, err := db.Values().time(ctx, keyPruned)
+	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+	return day(pruned) != day(now), err
+}
+
+// Prune removes ended rows that are older than keep.For, failures than keep.Failures, and the runs
+// of each task beyond its newest keep.RunsPerTask. A run that waits to be published is removed only
+// when it is too old. Slots that were skipped or missed are counted apart, so a weekend of skips
+// removes no run. The newest row of a task that says how its command went always stays, so a yearly
+// task has a last outcome.
+//
+// One call is a small step. It removes something, even if its time is over, and goes on at the
+// place at which the last step stopped.
+func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (result Pruned, err error) {
+	err = db.write(ctx, func(q querier) error {
+		p := &pruning{ctx: ctx, q: q, budget: budget, begun: time.Now()}
+		if err := p.step(now, keep); err != nil {
+			return err
+		}
+		result = p.result
+		return nil
+	})
+	return result, err
 }

@@ -232,7 +232,7 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	ours := owned(t, db)
 	row := due("task", noon, ours.ID)
 	add(t, db, row)
-	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}))
+	must(t, ours.Apply(ctx, Start(Attempt{Number: 1, At: noon}), &row))
 
 	// Damage the pages by way of SQLite itself.
 	_, err := db.file.conn.Exec("PRAGMA writable_schema = ON")
@@ -243,7 +243,7 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	}
 	live := row
 	live.Phase, live.Attempt = Running, Attempt{Number: 1, At: noon}
-	if err := ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 1}); !errors.Is(err, ErrGone) {
+	if err := ours.Apply(ctx, Fork(1), &row); !errors.Is(err, ErrGone) {
 		t.Fatalf("%v", err)
 	}
 	if db.SetAside() == "" {
@@ -254,7 +254,7 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	must(t, db.Runs().Record(ctx, []Row{traceless}, false)) // by a tick that does not find the run
 	must(t, ours.Restore(ctx, live, nil))
 	must(t, ours.Restore(ctx, live, nil))
-	must(t, ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 1}))
+	must(t, ours.Apply(ctx, Fork(1), &row))
 
 	fmt.Fprint(other.in, "x")
 	if line := other.line(); line != "added\n" {
@@ -377,8 +377,8 @@ func TestTheDatabaseInMemory(t *testing.T) {
 	if rows := orphans(t, db); len(rows) > 0 || len(owner.Files()) > 0 {
 		t.Errorf("%v", rows)
 	}
-	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}))
-	must(t, ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}))
+	must(t, ours.Apply(ctx, Start(Attempt{Number: 1, At: noon}), &row))
+	must(t, ours.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}), &row))
 	must(t, errors.Join(owner.Release(), db.Owners().RemoveStale(ctx)))
 	if n := count(t, db); n != 1 || !db.InMemory() {
 		t.Errorf("%d rows", n)
@@ -530,9 +530,9 @@ func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 				errs[i] = err
 				return
 			}
-			errs[i] = errors.Join(ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}),
-				ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: i + 1}),
-				ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}))
+			errs[i] = errors.Join(ours.Apply(ctx, Start(Attempt{Number: 1, At: noon}), &row),
+				ours.Apply(ctx, Fork(i+1), &row),
+				ours.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Succeeded, Ended: noon}}), &row))
 		})
 	}
 	working.Wait()

@@ -20,28 +20,27 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 	add(t, db, row)
 	zero := 0
 
-	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon.Add(time.Second), Boot: "b1"}))
+	must(t, ours.Apply(ctx, Start(Attempt{Number: 1, At: noon.Add(time.Second), Boot: "b1"}), &row))
 	if r := get(t, db, row.ID); r.Phase != Running || r.Attempt.PID != 0 || r.Owner != ours.ID ||
 		!r.Started.Equal(noon.Add(time.Second)) {
 		t.Errorf("%+v", r)
 	}
-	must(t, ours.Amend(ctx, row.ID, Attempt{Number: 1, PID: 4711}))
+	must(t, ours.Apply(ctx, Fork(4711), &row))
 	for _, renewed := range []int64{70, 90, 80} { // an answer may come late
-		must(t, ours.Amend(ctx, row.ID, Attempt{Number: 1, Leased: time.Unix(renewed, 0)}))
+		must(t, ours.Apply(ctx, Renew(time.Unix(renewed, 0)), &row))
 	}
 	if a := get(t, db, row.ID).Attempt; a.PID != 4711 || a.Leased.Unix() != 90 {
 		t.Errorf("after renewals: %+v", a)
 	}
-	must(t, ours.AwaitRetry(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second},
-		noon.Add(30*time.Second)))
+	must(t, ours.Apply(ctx, AwaitRetry(Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second}, noon.Add(30*time.Second)), &row))
 	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 ||
 		!r.Wait.NotBefore.Equal(noon.Add(30*time.Second)) || r.Outcome != "" {
 		t.Errorf("between two attempts: %+v", r)
 	}
-	must(t, ours.Start(ctx, row.ID, Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"}))
+	must(t, ours.Apply(ctx, Start(Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"}), &row))
 	must(t, ours.Note(ctx, row.ID, "first"))
-	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second),
-		ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}, nil))
+	must(t, ours.Apply(ctx, Settle(Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second),
+		ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}, nil), &row))
 	fire, err := ours.HookBegun(ctx, row.ID, "on_success 1", noon.Add(41*time.Second))
 	if !fire || err != nil {
 		t.Errorf("%v, %v", fire, err)
@@ -51,7 +50,7 @@ func TestARunFromItsSlotToItsEnd(t *testing.T) {
 		t.Errorf("a hook that has ended is fired again: %v, %v", fire, err)
 	}
 	triggered := []outcome.Triggered{{Task: "report", Run: "other"}}
-	must(t, ours.End(ctx, row.ID, End{Result: get(t, db, row.ID).Result, Triggered: triggered}))
+	must(t, ours.Apply(ctx, End(Ending{Result: get(t, db, row.ID).Result, Triggered: triggered}), &row))
 
 	r := get(t, db, row.ID)
 	want := Row{ID: row.ID, Task: "backup", Mutex: "backup", Slot: noon, Slots: 1, Scheduled: true, Server: "web-1",
@@ -81,7 +80,7 @@ func TestAReasonIsNotRepeatedByANote(t *testing.T) {
 		_, err := ours.HookBegun(ctx, row.ID, "before 1", noon)
 		must(t, err)
 		must(t, ours.HookEnded(ctx, row.ID, "before 1", noon, note))
-		must(t, ours.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Failed, Reason: reason, Ended: noon}}))
+		must(t, ours.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Failed, Reason: reason, Ended: noon}}), &row))
 		if got := get(t, db, row.ID).Notes; !slices.Equal(got, want) {
 			t.Errorf("%s: %q", reason, got)
 		}
@@ -95,8 +94,8 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 	ours := owned(t, db)
 	row := due("backup", noon, ours.ID)
 	add(t, db, row)
-	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Skipped, Kind: outcome.Elsewhere,
-		Reason: "still running", Ended: noon}, nil))
+	must(t, ours.Apply(ctx, Settle(Result{Outcome: outcome.Skipped, Kind: outcome.Elsewhere,
+		Reason: "still running", Ended: noon}, nil), &row))
 	for range 2 {
 		if fire, err := ours.HookBegun(ctx, row.ID, "on_skip 1", noon); !fire || err != nil {
 			t.Fatalf("%v, %v", fire, err)
@@ -128,20 +127,20 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 		before := get(t, db, row.ID)
 		_, begun := late.HookBegun(ctx, row.ID, "after 1", noon)
 		for name, err := range map[string]error{
-			"Take":       late.Take(ctx, Row{ID: row.ID, Phase: Ready, Owner: late.ID}),
-			"HandOver":   late.HandOver(ctx, 1, row.ID),
-			"Wait":       late.Wait(ctx, row.ID, Wait{For: ForMutex}, ""),
-			"Start":      late.Start(ctx, row.ID, Attempt{Number: 1}),
-			"Amend":      late.Amend(ctx, row.ID, Attempt{Number: 0, PID: 1}),
-			"Again":      late.AwaitRetry(ctx, row.ID, Result{}, noon),
-			"Defer":      late.Defer(ctx, row.ID, Result{}, noon, nil),
-			"Finish":     late.Finish(ctx, row.ID, Result{Outcome: outcome.Lost}, nil),
+			"Take":       late.Apply(ctx, Take(), &Row{ID: row.ID, Phase: Ready, Owner: late.ID}),
+			"HandOver":   late.Apply(ctx, HandOver(1), &Row{ID: row.ID}),
+			"Wait":       late.Apply(ctx, GiveBack(Wait{For: ForMutex}, ""), &row),
+			"Start":      late.Apply(ctx, Start(Attempt{Number: 1}), &row),
+			"Amend":      late.Apply(ctx, Fork(1), &row),
+			"Again":      late.Apply(ctx, AwaitRetry(Result{}, noon), &row),
+			"Defer":      late.Apply(ctx, Defer(Result{}, noon, nil), &row),
+			"Finish":     late.Apply(ctx, Settle(Result{Outcome: outcome.Lost}, nil), &row),
 			"HookBegun":  begun,
 			"HookForked": late.HookForked(ctx, row.ID, "after 1", 12),
 			"HookEnded":  late.HookEnded(ctx, row.ID, "after 1", noon, "x"),
-			"End":        late.End(ctx, row.ID, End{Result: Result{Outcome: outcome.Lost}}),
+			"End":        late.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Lost}}), &row),
 			"Note":       late.Note(ctx, row.ID, "x"),
-			"Hold":       late.Hold(ctx, row.ID, true, "seat"),
+			"Hold":       late.Apply(ctx, Hold(true, "seat"), &row),
 		} {
 			var stale *StaleError
 			if !errors.As(err, &stale) || stale.Phase != phase || stale.Owner != row.Owner {
@@ -152,7 +151,7 @@ func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 			t.Errorf("%+v became %+v", before, after)
 		}
 	}
-	if err := late.Start(ctx, "none", Attempt{}); !errors.Is(err, ErrGone) {
+	if err := late.Apply(ctx, Start(Attempt{}), &Row{ID: "none"}); !errors.Is(err, ErrGone) {
 		t.Errorf("a row that is not there: %v", err)
 	}
 }
@@ -169,14 +168,18 @@ func TestPhasesFollowEachOther(t *testing.T) {
 	}
 	for _, phase := range []Phase{Ready, Running, Finishing} {
 		for name, do := range map[string]func(run string) error{
-			"Wait":   func(run string) error { return ours.Wait(ctx, run, Wait{For: ForMutex, Since: noon}, "") },
-			"Start":  func(run string) error { return ours.Start(ctx, run, Attempt{Number: 1, At: noon}) },
-			"Amend":  func(run string) error { return ours.Amend(ctx, run, Attempt{PID: 1}) },
-			"Again":  func(run string) error { return ours.AwaitRetry(ctx, run, Result{}, noon) },
-			"Defer":  func(run string) error { return ours.Defer(ctx, run, Result{}, noon, nil) },
-			"Finish": func(run string) error { return ours.Finish(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}, nil) },
+			"Wait": func(run string) error {
+				return ours.Apply(ctx, GiveBack(Wait{For: ForMutex, Since: noon}, ""), &Row{ID: run})
+			},
+			"Start": func(run string) error { return ours.Apply(ctx, Start(Attempt{Number: 1, At: noon}), &Row{ID: run}) },
+			"Amend": func(run string) error { return ours.Apply(ctx, Fork(1), &Row{ID: run}) },
+			"Again": func(run string) error { return ours.Apply(ctx, AwaitRetry(Result{}, noon), &Row{ID: run}) },
+			"Defer": func(run string) error { return ours.Apply(ctx, Defer(Result{}, noon, nil), &Row{ID: run}) },
+			"Finish": func(run string) error {
+				return ours.Apply(ctx, Settle(Result{Outcome: outcome.Lost, Ended: noon}, nil), &Row{ID: run})
+			},
 			"End": func(run string) error {
-				return ours.End(ctx, run, End{Result: Result{Outcome: outcome.Lost, Ended: noon}})
+				return ours.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Lost, Ended: noon}}), &Row{ID: run})
 			},
 		} {
 			row := due(name+string(phase), noon, ours.ID)
@@ -202,15 +205,15 @@ func TestWhatHasWaitedLongestGoesFirst(t *testing.T) {
 	waits := func(task string, slot, since time.Time) string {
 		row := due(task, slot, ours.ID)
 		add(t, db, row)
-		must(t, ours.Wait(ctx, row.ID, Wait{For: ForMutex, Since: since, Until: noon.Add(time.Hour)}, "held"))
+		must(t, ours.Apply(ctx, GiveBack(Wait{For: ForMutex, Since: since, Until: noon.Add(time.Hour)}, "held"), &row))
 		return row.ID
 	}
 	second := waits("second", noon, noon.Add(2*time.Second))
 	first := waits("first", noon.Add(time.Minute), noon.Add(time.Second))
 	retry := due("retry", noon.Add(-time.Hour), ours.ID)
 	add(t, db, retry)
-	must(t, ours.Start(ctx, retry.ID, Attempt{Number: 1, At: noon.Add(-time.Hour)}))
-	must(t, ours.Defer(ctx, retry.ID, Result{}, noon.Add(30*time.Minute), nil))
+	must(t, ours.Apply(ctx, Start(Attempt{Number: 1, At: noon.Add(-time.Hour)}), &retry))
+	must(t, ours.Apply(ctx, Defer(Result{}, noon.Add(30*time.Minute), nil), &retry))
 
 	order := func() (ids []string) {
 		rows, err := db.Runs().Waiting(ctx)
@@ -224,13 +227,14 @@ func TestWhatHasWaitedLongestGoesFirst(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	// A row that is tried and waits again keeps its place, and the time that it has waited.
-	must(t, ours.Take(ctx, get(t, db, first)))
-	must(t, ours.Wait(ctx, first, Wait{For: ForMutex, Since: noon.Add(10 * time.Minute), Until: noon.Add(time.Hour)}, "held"))
+	row := get(t, db, first)
+	must(t, ours.Apply(ctx, Take(), &row))
+	must(t, ours.Apply(ctx, GiveBack(Wait{For: ForMutex, Since: noon.Add(10 * time.Minute), Until: noon.Add(time.Hour)}, "held"), &row))
 	if got := order(); !reflect.DeepEqual(got, []string{first, second, retry.ID}) {
 		t.Errorf("%v", got)
 	}
-	must(t, ours.Take(ctx, get(t, db, first)))
-	must(t, ours.Start(ctx, first, Attempt{Number: 1, At: noon.Add(61 * time.Second)}))
+	must(t, ours.Apply(ctx, Take(), &row))
+	must(t, ours.Apply(ctx, Start(Attempt{Number: 1, At: noon.Add(61 * time.Second)}), &row))
 	if r := get(t, db, first); r.Wait != (Wait{Waited: time.Minute}) || r.Reason != "" {
 		t.Errorf("%+v, %q", r.Wait, r.Reason)
 	}
@@ -242,7 +246,7 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	ours := owned(t, db)
 	running := due("task", noon, ours.ID)
 	add(t, db, running)
-	must(t, ours.Start(ctx, running.ID, Attempt{Number: 1, At: noon}))
+	must(t, ours.Apply(ctx, Start(Attempt{Number: 1, At: noon}), &running))
 	stop := Stop{By: "ann", At: noon, Reason: "it hangs"}
 	if err := db.Runs().AskStop(ctx, running.ID, stop); err != nil {
 		t.Error(err)
@@ -253,8 +257,8 @@ func TestWhatPeopleAskFor(t *testing.T) {
 	if asked, err := ours.Stop(ctx, running.ID); err != nil || asked == nil || *asked != stop {
 		t.Errorf("%v, %v", asked, err)
 	}
-	must(t, ours.End(ctx, running.ID, End{Result: Result{Outcome: outcome.Stopped,
-		Kind: outcome.Timeout, Ended: noon}}))
+	must(t, ours.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Stopped,
+		Kind: outcome.Timeout, Ended: noon}}), &running))
 	var over *OverError
 	if err := db.Runs().AskStop(ctx, running.ID, stop); !errors.As(err, &over) {
 		t.Errorf("%v", err)

@@ -3,14 +3,8 @@ package state
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
-	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/statedir"
 )
 
@@ -45,66 +37,6 @@ type Owner struct {
 
 // ownerTries bounds the ids that Owners.New tries.
 const ownerTries = 1000
-
-// Owners are the processes that are responsible for rows.
-type Owners struct{ db *DB }
-
-// Owners returns the owners of the rows of this database.
-func (db *DB) Owners() Owners { return Owners{db} }
-
-// New makes an owner, and locks its file.
-//
-// A process that finds the new file before it is locked may lock it and remove it
-// (Owners.RemoveStale). New then tries the next id.
-func (o Owners) New(kind OwnerKind) (*Owner, error) {
-	file := o.db.file
-	if file.access != memory {
-		if err := statedir.Check(file.dir); err != nil {
-			return nil, file.explain(err)
-		}
-		if err := file.ready(); err != nil { // the folder of the locks is made with the database
-			return nil, file.explain(err)
-		}
-		file.mu.RUnlock() // ready has locked it
-	}
-	owner, err := o.lockNew(kind)
-	return owner, file.explain(err)
-}
-
-// lockNew is New for a folder that is checked and ready.
-func (o Owners) lockNew(kind OwnerKind) (*Owner, error) {
-	id := time.Now().UnixMicro()
-	if o.db.file.access == memory {
-		return &Owner{ID: id, Kind: kind}, nil
-	}
-	for range ownerTries {
-		file, err := statedir.Open(o.path(id), os.O_RDWR|os.O_CREATE|os.O_EXCL)
-		if err == nil {
-			if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && statedir.IsAt(file, o.path(id)) {
-				return &Owner{ID: id, Kind: kind, path: o.path(id), file: file}, nil
-			}
-			file.Close()
-		} else if !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		id++
-	}
-	return nil, fmt.Errorf("%s: no lock for this process can be had", o.db.file.locksDir())
-}
-
-// Inherited returns an owner that another process has made, and whose file (Files) this process has
-// inherited at a descriptor. It returns false when another file is open there.
-func (o Owners) Inherited(id int64, kind OwnerKind, descriptor int) (*Owner, bool) {
-	var here, there unix.Stat_t
-	if unix.Fstat(descriptor, &here) != nil || here.Mode&unix.S_IFMT != unix.S_IFREG || int(here.Uid) != os.Geteuid() {
-		return nil, false
-	}
-	if unix.Lstat(o.path(id), &there) == nil && (here.Ino != there.Ino || here.Dev != there.Dev) {
-		return nil, false
-	} // there is no file at the path if somebody has deleted the folder
-	unix.CloseOnExec(descriptor)
-	return &Owner{ID: id, Kind: kind, path: o.path(id), file: os.NewFile(uintptr(descriptor), o.path(id))}, true
-}
 
 // Files returns the files that another process has to inherit to be the owner, too; nil for a
 // database in memory.
@@ -145,58 +77,17 @@ func (o *Owner) revive() error {
 	return err
 }
 
-// Alive reports whether the owner lives. It returns true when nobody can tell, as when this process
-// can open no more files: nobody may take a row that may have an owner.
-func (o Owners) Alive(id int64) bool {
-	if o.db.file.access == memory {
-		return true
-	}
-	file, err := statedir.OpenPlain(o.path(id), os.O_RDONLY)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	defer file.Close()
-	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
-}
-
-// aliveOnce returns Alive for many rows: it looks once at each owner.
-func (o Owners) aliveOnce() func(id int64) bool {
-	known := map[int64]bool{}
-	return func(id int64) bool {
-		if _, asked := known[id]; !asked {
-			known[id] = o.Alive(id)
-		}
-		return known[id]
-	}
-}
-
 // ownerPrefix begins the names of the files of owners.
 const ownerPrefix = "owner-"
-
-func (o Owners) path(id int64) string {
-	return filepath.Join(o.db.file.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
-}
-
-// Enroll makes an owner that may have rows: it also writes down the owner.
-func (o Owners) Enroll(ctx context.Context, kind OwnerKind) (*Owner, error) {
-	owner, err := o.New(kind)
-	if err != nil {
-		return nil, err
-	}
-	if err := owner.enroll(ctx, o.db); err != nil {
-		return nil, err
-	}
-	return owner, nil
-}
 
 // enroll writes down the owner. After an error the owner is gone.
 func (o *Owner) enroll(ctx context.Context, s store) error {
 	err := s.write(ctx, func(q querier) error {
 		device, inode := o.fileID()
-		_, err := q.ExecContext(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
+		q.do(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			o.ID, string(o.Kind), os.Getpid(), time.Now().UnixMicro(), device, inode, thisBoot())
-		return err
+		return nil
 	})
 	if err != nil {
 		_ = o.Release() // nobody knows of the owner
@@ -226,213 +117,9 @@ var thisBoot = sync.OnceValue(func() string {
 	return clock.BootID()
 })
 
-// elsewhere returns the owners in the database whose files are not the files of this folder: the
-// folder is a copy, or the database was restored from one. Their processes may live, and look after
-// the same runs in the other folder. After another boot none of them lives, so then they are dead
-// owners of this folder.
-func (o Owners) elsewhere(ctx context.Context, q querier) (ids []int64, err error) {
-	if o.db.file.access == memory {
-		return nil, nil
-	}
-	type owned struct{ id, device, inode int64 }
-	scan := func(rows *sql.Rows) (r owned, err error) { return r, rows.Scan(&r.id, &r.device, &r.inode) }
-	all, err := listed(ctx, q, scan, "SELECT id, device, inode FROM owner WHERE boot = ? AND inode <> 0", thisBoot())
-	for _, r := range all {
-		var info unix.Stat_t
-		err := unix.Lstat(o.path(r.id), &info)
-		if err == nil && (int64(info.Dev) != r.device || int64(info.Ino) != r.inode) || errors.Is(err, fs.ErrNotExist) {
-			ids = append(ids, r.id)
-		}
-	}
-	return ids, err
-}
-
-// InCopy reports whether the owner is a process of another state folder, of which this one is a
-// copy.
-func (o Owners) InCopy(ctx context.Context, id int64) (bool, error) {
-	return ask(ctx, o.db, func(q querier) (bool, error) {
-		ids, err := o.elsewhere(ctx, q)
-		return slices.Contains(ids, id), err
-	})
-}
-
-// Copied returns the rows of a copied folder that processes of the other folder look after.
-func (o Owners) Copied(ctx context.Context) ([]Row, error) {
-	return ask(ctx, o.db, func(q querier) (copied []Row, err error) {
-		ids, err := o.elsewhere(ctx, q)
-		for _, id := range ids {
-			rows, rowsErr := rowsOf(ctx, q, selectRows+"WHERE "+notEnded+" AND owner = ? ORDER BY id", id)
-			copied, err = append(copied, rows...), errors.Join(err, rowsErr)
-		}
-		return copied, err
-	})
-}
-
-// SettleCopied ends the rows of Copied, and returns them as they were. It leaves their processes,
-// hooks and locks alone.
-func (o Owners) SettleCopied(ctx context.Context) ([]Row, error) {
-	rows, err := o.Copied(ctx)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	return rows, o.db.write(ctx, func(q querier) error {
-		for _, r := range rows {
-			_, err := q.ExecContext(ctx, `UPDATE run SET phase = 'ended', owner = NULL, locked = 0, seat = '',
-					kind = iif(outcome IS NULL, ?2, kind), reason = iif(outcome IS NULL, ?3, reason),
-					ended = coalesce(ended, ?4), not_before = NULL, until = NULL, waits_for = '', waiting_since = NULL,
-					outcome = coalesce(outcome, iif(phase = 'planned', 'missed', 'lost'))
-				WHERE id = ?1 AND owner = ?5 AND `+notEnded,
-				r.ID, string(outcome.Copied), copiedReason, clock.Now().UnixMicro(), r.Owner)
-			if err == nil {
-				_, err = q.ExecContext(ctx, "DELETE FROM hook WHERE run = ?", r.ID)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// NamesOf names the runs of rows for people.
-func NamesOf(rows []Row) string {
-	var names []string
-	for _, r := range rows {
-		names = append(names, humanize.Line(r.Task)+" "+humanize.ShortRun(r.ID))
-	}
-	return strings.Join(names, ", ")
-}
-
-const copiedReason = "this state folder is a copy, and the run belongs to the folder that was copied"
-
-// Owned returns what an enrolled owner may do with its rows.
-func (o Owners) Owned(owner *Owner) Owned { return Owned{o.db, owner.ID} }
-
-// RemoveStale forgets owners that are dead and have no rows, and removes their files. Once a day is
-// enough.
-func (o Owners) RemoveStale(ctx context.Context) error {
-	if o.db.file.access != writing {
-		return nil
-	}
-	remaining, err := o.forgetDead(ctx)
-	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(o.db.file.locksDir())
-	for _, entry := range entries {
-		text, ok := strings.CutPrefix(entry.Name(), ownerPrefix)
-		id, notANumber := strconv.ParseInt(text, 10, 64)
-		if !ok || notANumber != nil || slices.Contains(remaining, id) {
-			continue
-		}
-		if file, err := statedir.OpenLocked(o.path(id), os.O_RDWR); err == nil {
-			os.Remove(o.path(id))
-			file.Close()
-		}
-	}
-	return err
-}
-
-// forgetDead forgets owners that are dead and have no rows. It returns the owners that remain.
-func (o Owners) forgetDead(ctx context.Context) (remaining []int64, err error) {
-	err = o.db.write(ctx, func(q querier) error {
-		all, err := column[int64](ctx, q, "SELECT id FROM owner")
-		for _, id := range all {
-			if err == nil && !o.Alive(id) {
-				_, err = forgetOwner(ctx, q, id)
-			}
-		}
-		if err == nil {
-			remaining, err = column[int64](ctx, q, "SELECT id FROM owner")
-		}
-		return err
-	})
-	return remaining, err
-}
-
 // forgetOwner forgets an owner, and returns false for an owner that has rows.
 func forgetOwner(ctx context.Context, q querier, id int64) (forgotten bool, err error) {
 	n, err := changed(ctx, q, `DELETE FROM owner WHERE id = ?1
 		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+notEnded+` AND owner = ?1)`, id)
 	return n > 0, err
-}
-
-// A Self is this process as an owner of rows. The process becomes an owner when it first needs to
-// be one. Safe for concurrent use.
-type Self struct {
-	db   *DB
-	kind OwnerKind
-
-	mu    sync.Mutex
-	owner *Owner // nil before it is needed
-}
-
-// Self returns this process as an owner of that kind.
-func (db *DB) Self(kind OwnerKind) *Self { return &Self{db: db, kind: kind} }
-
-// As returns this process as an owner that another process has made and enrolled.
-func (db *DB) As(o *Owner) *Self { return &Self{db: db, kind: o.Kind, owner: o} }
-
-// Owned returns what this process may do with its rows.
-func (s *Self) Owned(ctx context.Context) (Owned, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.owner == nil {
-		owner, err := s.db.Owners().Enroll(ctx, s.kind)
-		if err != nil {
-			return Owned{}, err
-		}
-		s.owner = owner
-	}
-	return s.db.Owners().Owned(s.owner), nil
-}
-
-// resign undoes Plan.Become, for a plan that was not committed.
-func (s *Self) resign() {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.owner != nil {
-		_ = s.owner.Release() // nobody knows of the owner
-		s.owner = nil
-	}
-}
-
-// Restore adds our row as it is to a database that has lost it: see Owned.Restore. When the folder
-// was deleted, the lock of this owner is made anew, too.
-func (s *Self) Restore(ctx context.Context, r Row) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.owner == nil {
-		return ErrGone
-	}
-	if err := s.owner.revive(); err != nil {
-		return err
-	}
-	return s.db.Owners().Owned(s.owner).Restore(ctx, r, s.owner)
-}
-
-// Close ends the owner, if this process became one. Without rows the file of the owner goes, too.
-// If the owner has rows, the file stays as the proof that the owner is dead, and a later tick takes
-// the rows.
-func (s *Self) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.owner == nil {
-		return
-	}
-	var forgotten bool
-	ctx := context.Background()
-	err := s.db.write(ctx, func(q querier) (err error) {
-		forgotten, err = forgetOwner(ctx, q, s.owner.ID)
-		return err
-	})
-	if err == nil && forgotten {
-		s.owner.Release()
-	} else {
-		s.owner.Close()
-	}
-	s.owner = nil
 }

@@ -71,7 +71,7 @@ func TestAnOwnerLivesAsLongAsItsProcess(t *testing.T) {
 		t.Errorf("the owner has a row still: %v", err)
 	}
 	ours := owned(t, db)
-	must(t, ours.Take(ctx, rows[0]))
+	must(t, ours.Apply(ctx, Take(), &rows[0]))
 	if rows := orphans(t, db); len(rows) != 0 {
 		t.Errorf("%+v", rows)
 	}

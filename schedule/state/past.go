@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -111,7 +112,7 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 	to := (until.UnixMicro() + hour - 1) / hour * hour
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
-		lines, err := column[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
+		lines, err := only[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
 				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000,
 					sum(DISTINCT 1 << (slot / 60000000 % 60)),
 					count(*),
@@ -211,13 +212,114 @@ func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (s
 	return slot, err
 }
 
-// jsonTexts returns texts as a list that json_each reads.
-func jsonTexts[T ~string](all []T) string {
-	if len(all) == 0 {
-		return "[]" // null would be a value
+// Past adds rows up, for many tasks at once. Runs of sched test count nowhere.
+type Past struct{ store store }
+
+// Summaries adds up the slots that have an outcome, by task, from since to before until. It adds up
+// all tasks if task is "", and a zero time is no bound. A row of several slots counts at its first
+// slot.
+//
+// Rows of one slot are read from an index alone. The database joins the values of a task and an
+// outcome into one text, because reading a million rows in columns takes seconds. Parts of the
+// tasks are read side by side.
+func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
+	sums := map[string]*Summary{}
+	from, to := sinceMicro(since), untilMicro(until)
+	err = p.store.read(ctx, func(q querier) error {
+		clear(sums)
+		tasks := []string{task}
+		if task == "" {
+			tasks, err = only[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL")
+			if err != nil {
+				return err
+			}
+		}
+		if err := addSingles(ctx, q, sums, tasks, from, to); err != nil {
+			return err
+		}
+		return addRanges(ctx, q, sums, task, from, to)
+	})
+	for _, task := range slices.Sorted(maps.Keys(sums)) {
+		all = append(all, *sums[task])
 	}
-	text, _ := json.Marshal(all) // of texts
-	return string(text)
+	return all, err
+}
+
+// Totals returns the totals of every task. Its cost does not depend on the number of rows.
+func (p Past) Totals(ctx context.Context) (map[string][]Total, error) {
+	return ask(ctx, p.store, func(q querier) (map[string][]Total, error) {
+		totals := map[string][]Total{}
+		return totals, each(ctx, q, func(rows *sql.Rows) error {
+			var t Total
+			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, asTime(&t.Slot),
+				asTime(&t.Started), asTime(&t.Ended), &t.ExitCode)
+			totals[t.Task] = append(totals[t.Task], t)
+			return err
+		}, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM total")
+	})
+}
+
+// Usual returns how long a run of each of the tasks usually takes: the median of its last 50
+// successful runs, as far as these are among its last 200 runs. A task without a successful run is
+// not in the map. Usual reads an index alone.
+func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, error) {
+	return ask(ctx, p.store, func(q querier) (map[string]Usual, error) {
+		usual := make(map[string]Usual, len(tasks))
+		return usual, each(ctx, q, func(rows *sql.Rows) error {
+			var task, list string
+			err := rows.Scan(&task, orZero(&list))
+			if took := appendNumbers(nil, list); len(took) > 0 {
+				slices.Sort(took)
+				usual[task] = Usual{len(took), micros(percentile(took, 50))}
+			}
+			return err
+		}, `SELECT name.value, (SELECT group_concat(took) FROM
+				(SELECT took FROM
+					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran
+					WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
+				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
+			FROM json_each(?1) AS name`, jsonTexts(tasks), usualWindow, usualRuns)
+	})
+}
+
+// Costs returns what runs took, for each task that has a row of a run, even if no schedule has the
+// task any more. A task without a successful run has no Runs.
+func (p Past) Costs(ctx context.Context) (map[string]Cost, error) {
+	return ask(ctx, p.store, func(q querier) (map[string]Cost, error) {
+		costs := map[string]Cost{}
+		return costs, each(ctx, q, func(rows *sql.Rows) error {
+			var task string
+			var runs [][3]int64
+			var slot time.Time
+			var snapshot json.RawMessage
+			err := rows.Scan(&task, asJSON(&runs), asTime(&slot), asJSON(&snapshot))
+			cost := costOf(runs)
+			cost.Slot, cost.Snapshot = slot, snapshot
+			costs[task] = cost
+			return err
+		}, everyTask+`
+			SELECT name.task,
+				(SELECT json_group_array(json_array(took, cpu, memory)) FROM
+					(SELECT took, cpu, memory FROM
+						(SELECT outcome, ended - started AS took, user_cpu + system_cpu AS cpu, peak_memory AS memory
+						FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT ?1)
+					WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?2)),
+				(SELECT slot FROM run WHERE task = name.task AND `+ran+` AND scheduled = 1 ORDER BY id DESC LIMIT 1),
+				(SELECT body FROM definition WHERE id =
+					(SELECT definition FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT 1))
+			FROM name WHERE name.task IS NOT NULL AND EXISTS (SELECT 1 FROM run WHERE task = name.task AND `+ran+`)`,
+			usualWindow, usualRuns)
+	})
+}
+
+// FailuresBefore returns how many runs of the task failed in a row before the run, and ended after
+// since. It stops counting at limit. The run itself need not have a row.
+func (p Past) FailuresBefore(ctx context.Context, task, run string, since time.Time, limit int) (int, error) {
+	return askOne[int](ctx, p.store, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
+		WHERE task = ?1 AND `+ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
+		WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
+			WHERE task = ?1 AND `+ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
+		task, run, since.UnixMicro(), limit)
 }
 
 // jsonSpans returns spans, each as its task and the first microsecond of its time, as a list that
@@ -229,18 +331,4 @@ func jsonSpans(spans []Span) string {
 	}
 	text, _ := json.Marshal(all) // of texts and numbers
 	return string(text)
-}
-
-func sinceMicro(t time.Time) int64 {
-	if t.IsZero() {
-		return math.MinInt64
-	}
-	return ceilMicro(t)
-}
-
-func untilMicro(t time.Time) int64 {
-	if t.IsZero() {
-		return math.MaxInt64
-	}
-	return ceilMicro(t)
 }

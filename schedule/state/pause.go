@@ -17,14 +17,6 @@ type Pauses struct {
 	namespace string
 }
 
-// Pauses returns the pauses of a schedule. They are the own pauses of this machine if namespace is
-// empty, because then no other machine ticks the schedule. Otherwise they are a copy of the pauses
-// that the store has under that name.
-//
-// A database has pauses of one namespace only: a machine that joins a store does not bring its own
-// pauses with it, and a machine that leaves a store takes no pauses along.
-func (db *DB) Pauses(namespace string) Pauses { return Pauses{db, namespace} }
-
 // Everything stands for all tasks, in place of a task's name.
 const Everything = "*"
 
@@ -148,36 +140,29 @@ func (p Pauses) Change(
 		}
 		changed := change(all)
 		if len(all) == 0 && len(changed) > 0 { // the database may have pauses of another namespace
-			if _, err := q.ExecContext(ctx, "DELETE FROM pause"); err != nil {
-				return err
-			}
-			if err := writeValue(ctx, q, keyPausesOf, p.namespace); err != nil {
-				return err
-			}
+			q.do(ctx, "DELETE FROM pause")
+			writeValue(ctx, q, keyPausesOf, p.namespace)
 		}
 		for task, pauses := range changed {
 			for _, pause := range pauses {
-				if err := pause.put(ctx, q, task); err != nil {
-					return err
-				}
+				pause.put(ctx, q, task)
 			}
 		}
-		_, err = q.ExecContext(ctx, "DELETE FROM pause WHERE planned > 0 AND until < ?",
+		q.do(ctx, "DELETE FROM pause WHERE planned > 0 AND until < ?",
 			now.Add(-PauseKept).UnixMicro())
-		return err
+		return nil
 	})
 }
 
 // put writes the pause of a task. It replaces the same pause (Same).
-func (p Pause) put(ctx context.Context, q querier, task string) error {
+func (p Pause) put(ctx context.Context, q querier, task string) {
 	planned := int64(0)
 	if p.Planned {
 		planned = p.Since.UnixMicro()
 	}
-	_, err := q.ExecContext(ctx, `INSERT OR REPLACE INTO pause
+	q.do(ctx, `INSERT OR REPLACE INTO pause
 			(task, planned, by, server, reason, since, until, ended, version, stop)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		task, planned, p.By, p.Server, p.Reason, p.Since.UnixMicro(), packTime(p.Until), packTime(p.Ended),
 		p.Version, p.Stop)
-	return err
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"os"
 	"time"
@@ -26,24 +25,11 @@ import (
 //	plan.Values().Cover(ctx, minute)
 //	plan.Commit()
 type Plan struct {
-	db   *DB
+	file *file // of the database
 	tx   transaction
 	info os.FileInfo
 	over bool
 	self *Self // became an owner in this plan; nil: nobody did
-}
-
-// Plan begins a plan. It waits for other writers.
-func (db *DB) Plan(ctx context.Context) (*Plan, error) {
-	var plan *Plan
-	err := db.file.do(func(conn *sql.DB) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err == nil {
-			plan = &Plan{db: db, tx: transaction{tx: tx}, info: db.file.info}
-		}
-		return err
-	})
-	return plan, err
 }
 
 // Commit makes all changes of the plan visible at once. When the error is Damaged the file has been
@@ -70,10 +56,10 @@ func (p *Plan) failed(err error) error {
 	p.over = true
 	_ = p.tx.tx.Rollback()
 	p.self.resign()
-	if p.db.file.access == writing && Damaged(err) {
-		err = errors.Join(err, p.db.file.replace(p.info, err))
+	if p.file.access == writing && Damaged(err) {
+		err = errors.Join(err, p.file.replace(p.info, err))
 	}
-	return p.db.file.explain(err)
+	return p.file.explain(err)
 }
 
 // read and write make a plan a store: both are a part of its transaction.
@@ -82,12 +68,15 @@ func (p *Plan) write(_ context.Context, op func(querier) error) error { return p
 
 // apply runs op in the plan's transaction. An error of the database ends the plan.
 func (p *Plan) apply(op func(querier) error) error {
-	err := p.tx.apply(p.db.file, op)
+	err := p.tx.apply(p.file, op)
 	if p.tx.err != nil || primary(err) != 0 {
 		return p.failed(err)
 	}
 	return err
 }
+
+// owners are the owners of rows as the plan sees them.
+func (p *Plan) owners() Owners { return Owners{p.file, p} }
 
 // Runs answers questions about rows as the plan sees them.
 func (p *Plan) Runs() Runs { return Runs{p} }
@@ -100,9 +89,9 @@ func (p *Plan) Become(ctx context.Context, self *Self) (Owned, error) {
 	self.mu.Lock()
 	defer self.mu.Unlock()
 	if self.owner == nil {
-		owner, err := p.db.Owners().lockNew(self.kind)
+		owner, err := p.owners().lockNew(self.kind)
 		if err != nil {
-			return Owned{}, p.db.file.explain(err)
+			return Owned{}, p.file.explain(err)
 		}
 		if err := owner.enroll(ctx, p); err != nil {
 			return Owned{}, err
@@ -123,13 +112,6 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 	return added, err
 }
 
-// Take plans a waiting slot for the owner. The row still notes what it waited for, in case the
-// owner dies before it comes to the slot.
-func (p *Plan) Take(ctx context.Context, owner Owned, run string) error {
-	return Owned{p, owner.ID}.update(ctx, run, `UPDATE run SET phase = 'planned', owner = :owner
-		WHERE id = :run AND phase = 'waiting'`, nil)
-}
-
 // Reclaim takes the slots that dead ticks have planned out of the plan, because none of them was
 // begun. The minute that is planned now ends at end.
 //
@@ -147,7 +129,7 @@ func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, er
 		if err != nil {
 			return err
 		}
-		alive := p.db.Owners().aliveOnce()
+		alive := p.owners().aliveOnce()
 		for _, r := range planned {
 			if alive(r.Owner) {
 				live = append(live, r)
@@ -157,11 +139,9 @@ func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, er
 			if r.Scheduled && r.Wait.For == ForNothing && !r.Slot.Before(end) {
 				continue
 			}
-			back := "DELETE FROM run WHERE id = ? AND phase = 'planned'"
-			if r.Wait.For != ForNothing {
-				back = "UPDATE run SET phase = 'waiting', owner = NULL WHERE id = ? AND phase = 'planned'"
-			}
-			if _, err := q.ExecContext(ctx, back, r.ID); err != nil {
+			if r.Wait.For == ForNothing {
+				q.do(ctx, "DELETE FROM run WHERE id = ? AND phase = 'planned'", r.ID)
+			} else if err := putBack().apply(ctx, q, r.Owner, r); err != nil {
 				return err
 			}
 		}

@@ -135,7 +135,7 @@ func oneMinute(db *DB) error {
 	}
 	_, lost, err := db.LiveAndLost(ctx)
 	for _, r := range lost {
-		if err := ours.Take(ctx, r); err != nil {
+		if err := ours.Apply(ctx, Take(), &r); err != nil {
 			return err
 		}
 		if err := runToItsEnd(db, self, r); err != nil {
@@ -182,11 +182,11 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 	ours, err := self.Owned(ctx)
 	minute := r.Slot
 	if r.Phase == Planned || r.Phase == Ready {
-		err = errors.Join(err, ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}),
-			ours.Amend(ctx, r.ID, Attempt{Number: 1, PID: 1}))
+		err = errors.Join(err, ours.Apply(ctx, Start(Attempt{Number: 1, At: minute}), &r),
+			ours.Apply(ctx, Fork(1), &r))
 	}
 	if r.Phase != Finishing {
-		err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}, nil))
+		err = errors.Join(err, ours.Apply(ctx, Settle(Result{Outcome: outcome.Lost, Ended: minute}, nil), &r))
 	}
 	fire, herr := ours.HookBegun(ctx, r.ID, "after 1", minute)
 	if err = errors.Join(err, herr); err == nil && fire {
@@ -194,7 +194,7 @@ func runToItsEnd(db *DB, self *Self, r Row) error {
 		_, err = db.Messages().Put(ctx, self.owner, &message)
 		err = errors.Join(err, ours.HookEnded(ctx, r.ID, "after 1", minute, ""))
 	}
-	return errors.Join(err, ours.End(ctx, r.ID, End{Result: Result{Outcome: outcome.Lost, Ended: minute}}))
+	return errors.Join(err, ours.Apply(ctx, End(Ending{Result: Result{Outcome: outcome.Lost, Ended: minute}}), &r))
 }
 
 // A process is killed again and again, each time after a few steps more. Afterwards every minute

@@ -38,33 +38,6 @@ const (
 	chunk     = 50             // rows that are removed between two looks at the clock
 )
 
-// PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.
-func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error) {
-	pruned, err := db.Values().time(ctx, keyPruned)
-	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-	return day(pruned) != day(now), err
-}
-
-// Prune removes ended rows that are older than keep.For, failures than keep.Failures, and the runs
-// of each task beyond its newest keep.RunsPerTask. A run that waits to be published is removed only
-// when it is too old. Slots that were skipped or missed are counted apart, so a weekend of skips
-// removes no run. The newest row of a task that says how its command went always stays, so a yearly
-// task has a last outcome.
-//
-// One call is a small step. It removes something, even if its time is over, and goes on at the
-// place at which the last step stopped.
-func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (result Pruned, err error) {
-	err = db.write(ctx, func(q querier) error {
-		p := &pruning{ctx: ctx, q: q, budget: budget, begun: time.Now()}
-		if err := p.step(now, keep); err != nil {
-			return err
-		}
-		result = p.result
-		return nil
-	})
-	return result, err
-}
-
 // A pruning is one step of pruning.
 type pruning struct {
 	ctx    context.Context
@@ -88,12 +61,10 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 			return err
 		}
 	}
-	_, err := p.q.ExecContext(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro())
-	if err != nil {
-		return err
-	}
+	p.q.do(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro())
 	p.result.More = false
-	return writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())
+	writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())
+	return nil
 }
 
 // failure is the condition of rows that are failures.
@@ -122,8 +93,8 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 		err := p.q.QueryRowContext(p.ctx, `SELECT task FROM run INDEXED BY run_task
 			WHERE task > ? ORDER BY task LIMIT 1`, last.String).Scan(&task)
 		if errors.Is(err, sql.ErrNoRows) {
-			_, err = p.q.ExecContext(p.ctx, "DELETE FROM meta WHERE key = ?", keyCursor)
-			return true, err
+			p.q.do(p.ctx, "DELETE FROM meta WHERE key = ?", keyCursor)
+			return true, nil
 		}
 		if err != nil {
 			return false, err
@@ -136,7 +107,8 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 			last.String = task
 		}
 		if !done || p.isSpent() {
-			return false, writeValue(p.ctx, p.q, keyCursor, last.String)
+			writeValue(p.ctx, p.q, keyCursor, last.String)
+			return false, nil
 		}
 	}
 }
@@ -213,19 +185,16 @@ func (p *pruning) remove(selection string, values named) (removed int, err error
 		return nil
 	}, "DELETE FROM run WHERE rowid IN ("+selection+") RETURNING id, task, output, definition, unpublished",
 		values.args()...)
-	return removed, errors.Join(err, p.removeDefinitions(definitions))
+	p.removeDefinitions(definitions)
+	return removed, err
 }
 
 // removeDefinitions removes the definitions that no row uses any more. It searches the rows of the
 // task from the oldest on. The removed rows were old, so it finds a definition that is still used
 // at once.
-func (p *pruning) removeDefinitions(definitions map[int64]string) error {
+func (p *pruning) removeDefinitions(definitions map[int64]string) {
 	for definition, task := range definitions {
-		_, err := p.q.ExecContext(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS
+		p.q.do(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS
 			(SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND definition = ?1)`, definition, task)
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }

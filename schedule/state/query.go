@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -25,6 +26,12 @@ type connection interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// do executes a statement of a transaction. After an error the transaction does nothing more, and
+// ends with it (transaction.apply): the caller need not look.
+func (q querier) do(ctx context.Context, statement string, args ...any) {
+	_, _ = q.ExecContext(ctx, statement, args...)
 }
 
 // A transaction executes nothing after its first error. SQLite may have undone all of it by then,
@@ -111,20 +118,6 @@ type store interface {
 	write(ctx context.Context, op func(querier) error) error
 }
 
-// read runs op on the database as it is at one moment, if op asks one query.
-func (db *DB) read(_ context.Context, op func(querier) error) error {
-	return db.file.do(func(conn *sql.DB) error { return op(querierOf(db.file, conn)) })
-}
-
-// write runs op in a transaction of its own, or in one with other writes of this process (writes).
-// The transaction waits for other writers when it begins, so op never has to wait.
-func (db *DB) write(ctx context.Context, op func(querier) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return db.writes.do(db.file, op)
-}
-
 // ask returns the answer to questions about the database as it is at one moment.
 func ask[T any](ctx context.Context, s store, questions func(querier) (T, error)) (answer T, err error) {
 	err = s.read(ctx, func(q querier) (err error) {
@@ -140,11 +133,6 @@ func askOne[T any](ctx context.Context, s store, query string, args ...any) (val
 		err = q.QueryRowContext(ctx, query, args...).Scan(&value)
 		return value, err
 	})
-}
-
-// askRows returns the rows of a query for columns.
-func askRows(ctx context.Context, s store, query string, args ...any) ([]Row, error) {
-	return ask(ctx, s, func(q querier) ([]Row, error) { return rowsOf(ctx, q, query, args...) })
 }
 
 // execute runs a statement in a transaction of its own, or of the plan.
@@ -182,8 +170,8 @@ func listed[T any](
 	return all, err
 }
 
-// column returns the only column of a query.
-func column[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
+// only returns the only column of a query.
+func only[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
 	return listed(ctx, q, func(rows *sql.Rows) (value T, err error) {
 		err = rows.Scan(&value)
 		return value, err
@@ -306,4 +294,27 @@ func transact(f *file, ops func(*sql.Tx) error) error {
 		}
 		return tx.Commit()
 	})
+}
+
+// relative returns the path of an output as the database has it: relative to the folder output/. So
+// the state folder can be moved.
+func (q querier) relative(path string) string { return strings.TrimPrefix(path, q.outputs) }
+
+// absolute undoes relative.
+func (q querier) absolute(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return q.outputs + path
+}
+
+// named are the parameters of a statement, by their names.
+type named map[string]any
+
+// args returns the parameters as database/sql takes them.
+func (n named) args() (args []any) {
+	for name, value := range n {
+		args = append(args, sql.Named(name, value))
+	}
+	return args
 }

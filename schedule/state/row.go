@@ -1,35 +1,12 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
 
 	"sched/schedule/outcome"
-)
-
-// A Phase says what is going on with a run.
-type Phase string
-
-const (
-	Waiting   Phase = "waiting"   // nobody works on it: see Row.Wait
-	Planned   Phase = "planned"   // a slot that its owner, a tick, has not come to yet
-	Ready     Phase = "ready"     // its owner will start it, or skip it
-	Running   Phase = "running"   // its owner has started its command, or is about to
-	Finishing Phase = "finishing" // its outcome is known; its owner fires its hooks
-	Ended     Phase = "ended"     // over
-)
-
-// A WaitsFor says what a waiting row waits for.
-type WaitsFor string
-
-const (
-	ForNothing WaitsFor = ""      // any tick may start it, as a run that was asked for
-	ForTime    WaitsFor = "time"  // its next attempt comes at Wait.NotBefore
-	ForPause   WaitsFor = "pause" // the end of a pause or a maintenance
-	ForMutex   WaitsFor = "mutex"
-	ForSeat    WaitsFor = "seat"  // a seat of its pool
-	ForStore   WaitsFor = "store" // the store must say whether another server runs it
 )
 
 // A Row is a run, or several slots that were missed together.
@@ -253,4 +230,10 @@ func (r Row) CatchesUp() bool {
 		CatchesUp bool `json:"catches_up"`
 	}
 	return json.Unmarshal(r.Snapshot, &task) == nil && task.CatchesUp
+}
+
+// InOrder orders rows that wait for a mutex or a seat: by the time at which each began to wait,
+// then by id.
+func InOrder(a, b Row) int {
+	return cmp.Or(cmp.Compare(a.Wait.Since.UnixMicro(), b.Wait.Since.UnixMicro()), strings.Compare(a.ID, b.ID))
 }

@@ -1,5 +1,11 @@
 package state
 
+import (
+	"context"
+	"database/sql"
+	"strconv"
+)
+
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
@@ -258,3 +264,24 @@ const (
 	ran      = "outcome NOT IN ('skipped', 'missed') AND test = 0"      // run_ran: rows that say how a command went
 	single   = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0" // run_sum: one slot; statistics count it
 )
+
+// migrate runs the migrations after version, in one transaction.
+func migrate(conn *sql.DB, version int) error {
+	if version >= newestVersion() {
+		return nil
+	}
+	tx, err := conn.BeginTx(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, migration := range migrations[max(0, version-firstVersion+1):] {
+		if _, err := tx.Exec(migration); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec("PRAGMA user_version = " + strconv.Itoa(newestVersion())); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

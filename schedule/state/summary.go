@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"maps"
 	"runtime"
 	"slices"
@@ -14,12 +15,6 @@ import (
 
 	"sched/schedule/outcome"
 )
-
-// Past adds rows up, for many tasks at once. Runs of sched test count nowhere.
-type Past struct{ store store }
-
-// Past returns what the rows of the database add up to.
-func (db *DB) Past() Past { return Past{db} }
 
 // A Summary is what the rows of one task in a time add up to.
 type Summary struct {
@@ -57,36 +52,6 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 		return 0, false
 	}
 	return float64(s.Slots[outcome.Succeeded]) / float64(ran), true
-}
-
-// Summaries adds up the slots that have an outcome, by task, from since to before until. It adds up
-// all tasks if task is "", and a zero time is no bound. A row of several slots counts at its first
-// slot.
-//
-// Rows of one slot are read from an index alone. The database joins the values of a task and an
-// outcome into one text, because reading a million rows in columns takes seconds. Parts of the
-// tasks are read side by side.
-func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
-	sums := map[string]*Summary{}
-	from, to := sinceMicro(since), untilMicro(until)
-	err = p.store.read(ctx, func(q querier) error {
-		clear(sums)
-		tasks := []string{task}
-		if task == "" {
-			tasks, err = column[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL")
-			if err != nil {
-				return err
-			}
-		}
-		if err := addSingles(ctx, q, sums, tasks, from, to); err != nil {
-			return err
-		}
-		return addRanges(ctx, q, sums, task, from, to)
-	})
-	for _, task := range slices.Sorted(maps.Keys(sums)) {
-		all = append(all, *sums[task])
-	}
-	return all, err
 }
 
 // everyTask begins a query with a table called "name": each task that has rows, and NULL at the
@@ -263,20 +228,6 @@ type Total struct {
 	ExitCode             *int
 }
 
-// Totals returns the totals of every task. Its cost does not depend on the number of rows.
-func (p Past) Totals(ctx context.Context) (map[string][]Total, error) {
-	return ask(ctx, p.store, func(q querier) (map[string][]Total, error) {
-		totals := map[string][]Total{}
-		return totals, each(ctx, q, func(rows *sql.Rows) error {
-			var t Total
-			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, asTime(&t.Slot),
-				asTime(&t.Started), asTime(&t.Ended), &t.ExitCode)
-			totals[t.Task] = append(totals[t.Task], t)
-			return err
-		}, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM total")
-	})
-}
-
 // LastRan returns the newest total of a task that is neither skipped nor missed; nil if there is no
 // such total. The ids of runs sort by the time at which they began.
 func LastRan(totals []Total) (last *Total) {
@@ -286,4 +237,51 @@ func LastRan(totals []Total) (last *Total) {
 		}
 	}
 	return last
+}
+
+// Usual is how long the last successful runs of a task took.
+type Usual struct {
+	Runs     int           // how many there were, at most 50
+	Duration time.Duration // their median
+}
+
+// usualRuns bounds the successful runs of each task that Usual and Costs count. usualWindow bounds
+// the runs that they read for these. So a task with ten thousand failures costs no more than a task
+// without failures.
+const (
+	usualRuns   = 50
+	usualWindow = 200
+)
+
+// A Cost is what the last successful runs of a task took: at most 50 runs among its last 200 runs.
+type Cost struct {
+	Runs        int // how many there were
+	Median, P95 time.Duration
+	CPU         time.Duration   // the median, of all processors together
+	Memory      int64           // bytes: the 95th percentile of their largest process; 0 when it is not known
+	Slot        time.Time       // the newest slot of the schedule that ran; zero when none has run
+	Snapshot    json.RawMessage // the task as it was in its newest run; nil when it is not known
+}
+
+// costOf sums up runs. Each has its duration and its processor time, both in microseconds, and its
+// memory in bytes.
+func costOf(runs [][3]int64) Cost {
+	if len(runs) == 0 {
+		return Cost{}
+	}
+	column := func(i int) (all []int64) {
+		for _, run := range runs {
+			all = append(all, run[i])
+		}
+		slices.Sort(all)
+		return all
+	}
+	durations, cpu, memory := column(0), column(1), column(2)
+	return Cost{
+		Runs:   len(runs),
+		Median: micros(percentile(durations, 50)),
+		P95:    micros(percentile(durations, 95)),
+		CPU:    micros(percentile(cpu, 50)),
+		Memory: percentile(memory, 95),
+	}
 }

@@ -12,9 +12,6 @@ import (
 // package are its constants key….
 type Values struct{ store store }
 
-// Values returns the single values of the database.
-func (db *DB) Values() Values { return Values{db} }
-
 const (
 	keyCovered = "covered"
 	keyNewest  = "newest_covered"
@@ -41,9 +38,10 @@ func (v Values) time(ctx context.Context, key string) (t time.Time, err error) {
 // because the caller has decided that a wrong clock wrote it.
 func (v Values) Cover(ctx context.Context, minute time.Time) error {
 	return v.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
+		q.do(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
 			ON CONFLICT DO UPDATE SET value = max(value, ?2)`, keyNewest, minute.UnixMicro())
-		return errors.Join(err, writeValue(ctx, q, keyCovered, minute.UnixMicro()))
+		writeValue(ctx, q, keyCovered, minute.UnixMicro())
+		return nil
 	})
 }
 
@@ -67,7 +65,10 @@ func (v Values) Set(ctx context.Context, name string, value any) error {
 	if err != nil {
 		return err
 	}
-	return v.store.write(ctx, func(q querier) error { return writeValue(ctx, q, name, string(text)) })
+	return v.store.write(ctx, func(q querier) error {
+		writeValue(ctx, q, name, string(text))
+		return nil
+	})
 }
 
 // Change replaces a value by the value that next returns; if that is nil, the value stays as it
@@ -89,7 +90,7 @@ func (v Values) Change(ctx context.Context, name string, next func(text []byte) 
 		}
 		changed, err := json.Marshal(after)
 		if err == nil {
-			err = writeValue(ctx, q, name, string(changed))
+			writeValue(ctx, q, name, string(changed))
 		}
 		return err
 	})
@@ -104,10 +105,9 @@ func readValue(ctx context.Context, q querier, key string, target any) error {
 	return err
 }
 
-func writeValue(ctx context.Context, q querier, key string, value any) error {
-	_, err := q.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
+func writeValue(ctx context.Context, q querier, key string, value any) {
+	q.do(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
 		ON CONFLICT DO UPDATE SET value = ?2`, key, value)
-	return err
 }
 
 // A ValidSchedule is the last valid text of a schedule, which runs while its file is not valid.

@@ -32,7 +32,7 @@ func (c collector) resumeQueued() {
 	rows, _ := c.unwatched() // collectLost reports an error
 	for _, row := range rows {
 		if row.Queued() {
-			c.resume(row)
+			c.collect(row)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (c collector) startLongestWaiting() {
 		case row.Wait.Since.IsZero(): // it has not waited yet
 		case row.Deferred() && taskOf(c.launcher.schedule, row).Replace:
 		case row.Deferred():
-			c.resume(row)
+			c.collect(row)
 		case row.Requested():
 			c.requests.handOverAll([]state.Row{row})
 		}
@@ -78,7 +78,7 @@ func (c collector) collectLost() {
 			continue
 		}
 		if row.Queued() { // one after another: such runs keep their order
-			c.resume(row)
+			c.collect(row)
 			continue
 		}
 		places <- struct{}{}
@@ -91,12 +91,30 @@ func (c collector) collectLost() {
 	c.launcher.sender.SendWaiting()
 }
 
-// collect finishes a run that no process looks after, or resumes it if it waits.
+// collect finishes a run that no process looks after, or goes on with it if its time has come.
 func (c collector) collect(row state.Row) {
-	waiting, err := c.launcher.caller().Collect(row)
+	goesOn, err := c.launcher.caller().Collect(row, c.factsOf(row))
 	c.launcher.fallback.ReportOrFallBack(err)
-	if waiting != nil {
-		c.resume(*waiting)
+	if goesOn == nil {
+		return
+	}
+	switch run.Next(*goesOn, c.factsOf(*goesOn)) {
+	case run.Start, run.Queue:
+		c.resume(*goesOn)
+	}
+}
+
+// factsOf returns what this tick knows about a run that no process looks after.
+func (c collector) factsOf(row state.Row) run.Facts {
+	l := c.launcher
+	task := taskOf(l.schedule, row)
+	return run.Facts{
+		Unrecorded:  run.UnrecordedStarts(l.storage.Dir, row),
+		Now:         clock.Now(),
+		DueBy:       l.moment.dueBy(),
+		MayNotBegin: l.stops.noNewStarts.Err() != nil || l.moment.excludes(task.Name),
+		IsPaused: (row.Deferred() || row.BetweenAttempts()) && (l.admission.PauseOf(task, row.Wait.NotBefore) != "" ||
+			l.admission.MaintenanceOf(task, l.moment.minute) != ""),
 	}
 }
 
@@ -107,19 +125,11 @@ func (c collector) unwatched() ([]state.Row, error) {
 	return rows, err
 }
 
-// resume goes on with a run that waits for its next attempt, or for its turn, if its time has come.
+// resume gives a run that waits to the supervisor of this tick.
 func (c collector) resume(row state.Row) {
-	task := taskOf(c.launcher.schedule, row)
-	if row.Stop != nil {
-		c.launcher.fallback.ReportOrFallBack(c.launcher.caller().GiveUp(row))
-		return
-	}
-	if c.mustWait(row, task) {
-		return
-	}
 	begun, err := c.resumeNow(row)
 	if err != nil {
-		c.launcher.report.Problem("%s waits on: %v", task.Name, err)
+		c.launcher.report.Problem("%s waits on: %v", taskOf(c.launcher.schedule, row).Name, err)
 		return
 	}
 	if begun != nil && !row.Queued() {
@@ -136,30 +146,11 @@ func (c collector) resumeNow(row state.Row) (*run.Run, error) {
 		return nil, err
 	}
 	c.launcher.handedOverIDs.Store(row.ID, true)
-	if err := c.launcher.supervisors.Give(begun); err != nil { // the run still belongs to this process
-		begun.Leave()
+	if err := c.launcher.supervisors.HandOver(begun); err != nil { // the run still belongs to this process
+		begun.GiveBack()
 		return nil, err
 	}
 	return begun, nil
-}
-
-// mustWait reports whether a run that waits has to go on waiting:
-//
-//   - this tick starts nothing more, or starts another task only;
-//   - the time of its next attempt has not come. A clock that was ahead when its last attempt began
-//     has planned that time, so it no longer counts;
-//   - its task is paused, or in maintenance. For a run that waits for its turn, a pause counts when
-//     the turn comes.
-func (c collector) mustWait(row state.Row, task *schedule.Task) bool {
-	switch {
-	case c.launcher.stops.noNewStarts.Err() != nil, c.launcher.moment.excludes(task.Name):
-		return true
-	case row.Queued():
-		return false
-	}
-	return c.launcher.moment.isEarly(row.Wait.NotBefore) && !row.BeganAfter(clock.Now()) ||
-		c.launcher.admission.PauseOf(task, row.Wait.NotBefore) != "" ||
-		c.launcher.admission.MaintenanceOf(task, c.launcher.moment.minute) != ""
 }
 
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them

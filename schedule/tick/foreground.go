@@ -74,7 +74,7 @@ func (f *foregroundRunner) execute(begun *run.Run) {
 	// The command may take hours: what is known is written, and the database is closed meanwhile.
 	f.launcher.records.flushQuietly()
 	f.launcher.storage.DB.CloseIfIdle(0)
-	row := begun.Execute(f.launcher.stops.terminate, f.launcher.stops.kill)
+	row := run.Execute(begun, f.launcher.stops.terminate, f.launcher.stops.kill)
 	if begun.DB.InMemory() {
 		f.launcher.records.collect(row)
 	}

@@ -236,14 +236,14 @@ func (l *launcher) callerIn(storage run.Storage) run.Caller {
 		l.openInMemory.Do(func() { l.inMemory = storage.DB.Self(state.Tick) })
 		self = l.inMemory
 	}
-	return run.Caller{
+	return run.Caller{Process: run.Process{
 		Storage:   storage,
 		Self:      self,
 		Environ:   l.host.Environ,
 		Sender:    l.sender,
 		Leases:    &l.locks.Leases,
 		Terminate: l.stops.terminate,
-	}
+	}}
 }
 
 // newRow returns the row of a run that is to begin for a slot. If a run was planned or prefetched
@@ -403,9 +403,9 @@ func (l *launcher) handOverBegun(r *run.Run) {
 
 // give gives a run that has begun to a supervisor, or fails it if there is no supervisor for it.
 func (l *launcher) give(r *run.Run) {
-	if err := l.supervisors.Give(r); err != nil {
+	if err := l.supervisors.HandOver(r); err != nil {
 		l.failed.Store(true)
-		l.records.addEnded(r.FailBeforeStart(err, nil))
+		l.records.addEnded(run.FailBeforeStart(r, err, nil))
 		return
 	}
 	l.report.Started(r.Row())
@@ -427,7 +427,7 @@ func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 		l.records.addEnded(p.FailBeforeStart(why, nil))
 		return
 	}
-	r, err := p.BeginIn(l.callerIn(storage))
+	r, err := p.BeginIn(l.callerIn(storage).Process)
 	if err != nil {
 		l.records.addEnded(p.FailUnbegun(err))
 		return
@@ -441,7 +441,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	r, err := p.Begin()
 	if storage, fellBack := l.fallback.OpenFor(err); fellBack {
 		l.failed.Store(true)
-		r, err = p.BeginIn(l.callerIn(storage))
+		r, err = p.BeginIn(l.callerIn(storage).Process)
 	}
 	switch {
 	case err == nil:
@@ -459,7 +459,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 func (l *launcher) watchHere(r *run.Run) {
 	l.report.Started(r.Row())
 	l.watchedHere.Go(func() {
-		row := r.Execute(l.stops.terminate, l.stops.kill)
+		row := run.Execute(r, l.stops.terminate, l.stops.kill)
 		l.records.collect(row)
 		l.records.addEnded(row)
 	})

@@ -41,8 +41,14 @@ func (m moment) awaitInstant(ctx context.Context, slot schedule.Slot) (reason st
 // isEarly reports whether a request or a deferred retry for the given time has to wait. A tick of a
 // minute that has not come (--at) does not make it start earlier
 // (docs/internals/decisions.md#requests-never-come-early).
-func (m moment) isEarly(at time.Time) bool {
-	return at.After(m.minute) || m.replay && at.After(clock.Now().Truncate(time.Minute))
+func (m moment) isEarly(at time.Time) bool { return at.After(m.dueBy()) }
+
+// dueBy returns the last moment for which requests and deferred retries start now.
+func (m moment) dueBy() time.Time {
+	if now := clock.Now().Truncate(time.Minute); m.replay && now.Before(m.minute) {
+		return now
+	}
+	return m.minute
 }
 
 func (m moment) isBehind(slot schedule.Slot) bool { return !m.replay && clock.Now().After(slot.At) }

@@ -9,6 +9,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/testing/redistest"
 )
@@ -34,7 +35,7 @@ func TestARequestThatWasAnsweredMeanwhileTakesNoMutex(t *testing.T) {
 	begin := func(r *tickRun) bool {
 		begun, ok := r.requests.begin(waiting[0], w.schedule.Task("task"))
 		if ok {
-			begun.FailBeforeStart(errors.New("it is over at once"), nil)
+			run.FailBeforeStart(begun, errors.New("it is over at once"), nil)
 		}
 		return ok
 	}

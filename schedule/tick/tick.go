@@ -199,7 +199,7 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 	var following sync.WaitGroup
 	ended := make(chan struct{})
 	following.Go(func() { follow(begun.Row().Output, test.Output, ended) })
-	row = begun.ExecuteThen(terminate, kill, func() {
+	row = run.ExecuteThen(begun, terminate, kill, func() {
 		close(ended)
 		following.Wait()
 	})
@@ -512,4 +512,12 @@ func (r *tickRun) result(failed bool) Result {
 		Covered:        r.launcher.ledger.Covered,
 		CoveredBy:      r.launcher.ledger.CoveredBy,
 	}
+}
+
+// dueBy returns the last moment for which requests and deferred retries start now.
+func (t *Tick) dueBy() time.Time {
+	if now := clock.Now().Truncate(time.Minute); t.Replay && now.Before(t.Minute) {
+		return now
+	}
+	return t.Minute
 }

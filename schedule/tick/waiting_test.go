@@ -35,7 +35,7 @@ func TestATickSeesAtOnceWhichRunsWait(t *testing.T) {
 			t.Errorf("%s waits: %q", slot.Task.Name, got)
 		}
 	}
-	first.FailBeforeStart(errors.New("it waits no more"), nil)
+	run.FailBeforeStart(first, errors.New("it waits no more"), nil)
 	if got := claims.WaitsAlready(tick.tick.Storage.DB, slots[0].Task); got != "" {
 		t.Errorf("a waits no more: %q", got)
 	}

@@ -172,7 +172,7 @@ type begunRun struct {
 	db    *state.DB
 	owner *state.Owner
 	own   state.Owned
-	id    string
+	row   state.Row
 }
 
 // begun begins a run that somebody watches until the test ends.
@@ -182,7 +182,8 @@ func begun(t *testing.T, s *schedule.Schedule, task string) *begunRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &begunRun{t: t, db: db, id: outcome.NewID()}
+	r := &begunRun{t: t, db: db,
+		row: state.Row{ID: outcome.NewID(), Task: task, Slot: noon, Origin: "by a test"}}
 	t.Cleanup(func() { // and not before: a file that nobody refers to any more is closed
 		r.owner.Close()
 		db.Close()
@@ -191,10 +192,9 @@ func begun(t *testing.T, s *schedule.Schedule, task string) *begunRun {
 		t.Fatal(err)
 	}
 	r.own = db.Owners().Owned(r.owner)
-	row := state.Row{ID: r.id, Task: task, Slot: noon, Origin: "by a test"}
 	attempt := state.Attempt{Number: 1, PID: 1, At: time.Now()}
-	if err = errors.Join(r.own.Begin(t.Context(), row), r.own.Start(t.Context(), r.id, attempt),
-		r.own.Amend(t.Context(), r.id, attempt)); err != nil {
+	if err = errors.Join(r.own.Begin(t.Context(), r.row), r.own.Apply(t.Context(), state.Start(attempt), &r.row),
+		r.own.Apply(t.Context(), state.Fork(attempt.PID), &r.row)); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -211,7 +211,8 @@ func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	begun(t, s, "gone")
 	begun(t, s, "b").vanishes()
 	putOff := begun(t, s, "a") // until its next attempt
-	if err := putOff.own.Defer(t.Context(), putOff.id, state.Result{}, noon.Add(time.Hour), nil); err != nil {
+	deferred := state.Defer(state.Result{}, noon.Add(time.Hour), nil)
+	if err := putOff.own.Apply(t.Context(), deferred, &putOff.row); err != nil {
 		t.Fatal(err)
 	}
 
@@ -232,8 +233,8 @@ func TestAnEndThatNoTickHasSeenYetCounts(t *testing.T) {
 	s := scheduleIn(t, "a")
 	remember(t, s, ranBefore("a", 2, outcome.Failed))
 	run := begun(t, s, "a")
-	end := state.End{Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
-	if err := run.own.End(t.Context(), run.id, end); err != nil {
+	end := state.Ending{Result: state.Result{Outcome: outcome.Succeeded, Ended: noon}}
+	if err := run.own.Apply(t.Context(), state.End(end), &run.row); err != nil {
 		t.Fatal(err)
 	}
 	status := HealthOf(s, false, time.Now()) // a minute after noon its start would be in the future

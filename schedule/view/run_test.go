@@ -72,7 +72,7 @@ func TestALiveRunIsFoundByAnEndOfItsID(t *testing.T) {
 		Phase: state.Ready, Owner: owner.ID}
 	_, err = db.Runs().Request(t.Context(), row)
 	attempt := state.Attempt{Number: 1, At: now}
-	if err := errors.Join(err, db.Owners().Owned(owner).Start(t.Context(), row.ID, attempt)); err != nil {
+	if err := errors.Join(err, db.Owners().Owned(owner).Apply(t.Context(), state.Start(attempt), &row)); err != nil {
 		t.Fatal(err)
 	}
 	s := Source{Schedule: &schedule.Schedule{StateDir: dir, Location: time.UTC},

@@ -14,6 +14,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	leases "sched/schedule/run/lease"
 	"sched/schedule/state"
 	"sched/schedule/tick/plan"
 )
@@ -26,7 +27,7 @@ type process struct {
 	account *plan.Ledger
 	store   *client
 	locks   mutex.Locks
-	leases  run.Leases
+	leases  leases.Keeper
 	records []state.Row
 	runs    sync.WaitGroup
 	dead    chan struct{} // closed when it was killed
@@ -227,7 +228,7 @@ func (p *process) collectLost() {
 		}
 		for _, row := range lost {
 			own := p.own()
-			if own.Take(context.Background(), row) == nil {
+			if own.Apply(context.Background(), state.Take(), &row) == nil {
 				p.end(row.ID, outcome.Lost, "")
 			}
 		}
@@ -244,7 +245,7 @@ func (p *process) own() state.Owned {
 
 func (p *process) end(run string, became outcome.Outcome, reason string) {
 	result := state.Result{Outcome: became, Reason: reason, Ended: p.now()}
-	if err := p.own().End(context.Background(), run, state.End{Result: result}); err != nil {
+	if err := p.own().Apply(context.Background(), state.End(state.Ending{Result: result}), &state.Row{ID: run}); err != nil {
 		p.world.fail("run %s cannot end: %v", run, err)
 	}
 }
@@ -353,7 +354,7 @@ func (p *process) run(record state.Row, task *schedule.Task, lock mutex.Lock) {
 func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock) {
 	r := p.world.dice(p.name, record.Task, record.Slot, p.minute)
 	lost, renewer := p.leases.Renew(context.Background(),
-		run.LeaseTerms{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
+		leases.Terms{Lock: lock, Note: func(string) {}, Stop: task.StopOnLostLease})
 	defer renewer.End()
 	p.pause(time.Duration(1e6 + r.IntN(3e9)))
 	p.step("ready ", task.Name)
@@ -365,7 +366,7 @@ func (p *process) execute(record state.Row, task *schedule.Task, lock mutex.Lock
 		return
 	}
 	p.as(func() {
-		err := p.own().Start(context.Background(), record.ID, state.Attempt{Number: 1, At: p.now()})
+		err := p.own().Apply(context.Background(), state.Start(state.Attempt{Number: 1, At: p.now()}), &record)
 		if err != nil {
 			p.world.fail("a run cannot start: %v", err)
 		}

@@ -258,7 +258,7 @@ func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
 	}
 	killed := db.Owners().Owned(owner)
 	attempt := state.Attempt{Number: 2, At: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}
-	if err := errors.Join(killed.Take(t.Context(), row), killed.Start(t.Context(), row.ID, attempt), owner.Close(),
+	if err := errors.Join(killed.Apply(t.Context(), state.Take(), &row), killed.Apply(t.Context(), state.Start(attempt), &row), owner.Close(),
 		db.Close()); err != nil {
 		t.Fatal(err)
 	}

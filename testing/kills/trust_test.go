@@ -216,7 +216,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	if err := os.RemoveAll(storage.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := handover.Give(begun); err != nil {
+	if err := handover.HandOver(begun); err != nil {
 		t.Fatal(err)
 	}
 	handover.Close()

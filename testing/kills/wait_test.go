@@ -264,8 +264,8 @@ func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
 	if got := b.Read("attempts.txt"); got != "1\n" {
 		t.Errorf("attempts:\n%s", got)
 	}
-	if err := own.End(t.Context(), waiter.ID,
-		state.End{Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}); err != nil {
+	end := state.Ending{Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}
+	if err := own.Apply(t.Context(), state.End(end), &waiter); err != nil {
 		t.Fatal(err)
 	}
 	b.Tick(2 * time.Hour)

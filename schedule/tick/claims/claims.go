@@ -18,6 +18,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/lease"
 	"sched/schedule/state"
 	"sched/schedule/tick/admission"
 	"sched/schedule/tick/memory"
@@ -64,7 +65,7 @@ type Tick struct {
 // Locks take the locks and claims of a tick. Safe for concurrent use.
 type Locks struct {
 	Tick
-	Leases run.Leases            // of the locks whose runs have yet to begin
+	Leases lease.Keeper          // of the locks whose runs have yet to begin
 	Outage atomic.Pointer[error] // why the store was of no use when it was asked first
 
 	SkippedUnknown atomic.Bool // a slot was skipped because the store did not answer

@@ -126,7 +126,8 @@ func (l *Ledger) Delay(slot schedule.Slot, waitsFor state.WaitsFor, why string) 
 	ctx := context.Background()
 	own, err := l.Self.Owned(ctx)
 	if err == nil {
-		err = own.Wait(ctx, l.runs[key].run, wait, why)
+		before.ID = l.runs[key].run
+		err = own.Apply(ctx, state.GiveBack(wait, why), &before)
 	}
 	return !waited, err == nil
 }

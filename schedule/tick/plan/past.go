@@ -33,40 +33,21 @@ func settlePast(ctx context.Context, b *backfill, slots []schedule.Slot, left []
 	return starts, nil
 }
 
-// A fate is what becomes of a slot that a dead tick left.
-type fate int
-
-const (
-	fateMissed      fate = iota // its time is over
-	fateReclaimed               // Plan.Reclaim has done all: the row waits again, or it accounted for no slot
-	fateBegunUnseen             // its run began, and that could not be written down
-	fateYetToCome               // the clock was set back: the tick of its minute begins the run, which may have a claim
-	fateAccounted               // another row has its outcome
-	fateResumed                 // it runs in this tick
-)
-
-// fateOf decides what becomes of a slot that a dead tick left. A slot that was to run may lie in
-// the range that the tick recorded around it, which then stands for it, unless all missed slots of
-// the task run. The task is nil if the schedule has it no longer.
-func fateOf(b *backfill, row state.Row, task *schedule.Task) fate {
-	switch minute := b.ledger.Minute; {
-	case !row.Scheduled, row.Wait.For != state.ForNothing:
-		return fateReclaimed
-	case run.UnrecordedStarts(b.ledger.Dir, row) > 0 && row.Slot.Before(minute.Add(time.Minute)):
-		return fateBegunUnseen
-	case !row.Slot.Before(minute):
-		return fateYetToCome
-	case b.settled.hasSingle(row.Task, row.Slot):
-		return fateAccounted
-	case b.settled.hasInRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed):
-		return fateAccounted
-	case resumes(b, row, task):
-		return fateResumed
+// factsOf returns what is known about a slot that a dead tick left. A slot that was to run may lie
+// in the range that the tick recorded around it, which then stands for it, unless all missed slots
+// of the task run. The task is nil if the schedule has it no longer.
+func factsOf(b *backfill, row state.Row, task *schedule.Task) run.Facts {
+	isAccounted := b.settled.hasSingle(row.Task, row.Slot) ||
+		b.settled.hasInRange(row.Task, row.Slot) && (task == nil || !task.RunAllMissed)
+	return run.Facts{
+		Unrecorded:  run.UnrecordedStarts(b.ledger.Dir, row),
+		DueBy:       b.ledger.Minute,
+		IsAccounted: isAccounted,
+		MayBeLate:   !isAccounted && resumes(b, row, task),
 	}
-	return fateMissed
 }
 
-// settleLeft does what the fate of a slot that a dead tick left demands, and ends the condition
+// settleLeft does what run.Next says with a slot that a dead tick left, and ends the condition
 // commands that the tick left.
 func settleLeft(b *backfill, row state.Row) {
 	task, key, reason, user := b.task(row.Task), slotKey{row.Task, row.Slot}, goneBefore, ""
@@ -74,21 +55,21 @@ func settleLeft(b *backfill, row state.Row) {
 	if task != nil && len(task.ConditionCommands) > 0 {
 		reason, user, mayAsk = goneAsking, task.As.User, true
 	}
-	becomes := fateOf(b, row, task)
-	if mayAsk && becomes != fateBegunUnseen { // else the process that lives is the command of the run
+	action := run.Next(row, factsOf(b, row, task))
+	if mayAsk && action != run.Lose { // else the process that lives is the command of the run
 		condition.End(row.ID, user)
 	}
-	switch becomes {
-	case fateReclaimed, fateAccounted: // all is done
-	case fateBegunUnseen:
+	switch action {
+	case run.Nothing: // all is done
+	case run.Lose: // its run began, and that could not be written down
 		lost := b.endedRow(key, row.ID, outcome.Lost, startedUnrecorded)
 		lost.Unreported = true
 		b.rows = append(b.rows, lost)
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.begun[key] = true
-	case fateYetToCome:
+	case run.Wait: // the tick of its minute begins the run, which may have a claim
 		b.ledger.runs[key] = plannedRun{run: row.ID}
-	case fateResumed:
+	case run.Start:
 		b.resumed = append(b.resumed, schedule.Slot{Task: task, At: row.Slot})
 		b.settled.add(row.Task, row.Slot, row.Slot)
 		b.reasons.count(row.Task, 1, reason)
@@ -97,7 +78,7 @@ func settleLeft(b *backfill, row state.Row) {
 			run:  row.ID,
 			note: "the sched run that had claimed the slot is gone, and had not begun the run",
 		}
-	case fateMissed:
+	case run.Miss:
 		b.leftMissed[row.Task] = append(b.leftMissed[row.Task], miss{row.Slot, reason})
 	}
 }

@@ -22,7 +22,7 @@ func addRows(ctx context.Context, l *Ledger, slots []schedule.Slot) error {
 	var rows []state.Row
 	for _, slot := range slots {
 		if waiting, ok := l.waiting[keyOf(slot)]; ok {
-			if err := l.tx.Take(ctx, own, waiting.ID); err != nil {
+			if err := own.Apply(ctx, state.TakeIntoPlan(), &waiting); err != nil {
 				return err
 			}
 			continue

@@ -1,4 +1,4 @@
-package run
+package lease
 
 import (
 	"context"
@@ -28,8 +28,8 @@ func TestALeaseIsCountedByAClockThatNobodySets(t *testing.T) {
 	begun := steady()
 	var passed time.Duration
 	clock.Steady = func() time.Time { return begun.Add(passed) }
-	terms := LeaseTerms{Lock: silentLock{began: begun}, Note: func(string) {}, Stop: true, Zone: time.UTC}
-	held, l := (*Leases)(nil).Renew(context.Background(), terms)
+	terms := Terms{Lock: silentLock{began: begun}, Note: func(string) {}, Stop: true, Zone: time.UTC}
+	held, l := (*Keeper)(nil).Renew(context.Background(), terms)
 	defer l.End()
 	for _, set := range []time.Duration{3 * time.Hour, -3 * time.Hour} {
 		clock.Now = func() time.Time { return now().Add(set) }

@@ -1,4 +1,7 @@
-package run
+// Package lease renews the leases of locks that runs hold in a store, as long as the process that
+// waits for the run lives. A loss is noted, or stops the command in time. The age of a lease is
+// counted by clock.Steady, in each process of the run alike.
+package lease
 
 import (
 	"cmp"
@@ -12,12 +15,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/clock"
-	"sched/schedule/state"
 )
-
-// This file renews the leases of locks that runs hold in a store, as long as the process that
-// waits for the run lives. A loss is noted, or stops the command in time. The age of a lease is
-// counted by clock.Steady, in each process of the run alike.
 
 // errLost is why a command is stopped if its task says on_lost_lease: stop.
 var errLost = errors.New("since its lease was lost")
@@ -34,19 +32,19 @@ const (
 	forever = time.Duration(math.MaxInt64)
 )
 
-// Leases keep the leases of locks whose runs have yet to be started. They end with this process:
-// the lock of a run that nobody watches expires. Safe for concurrent use; nil keeps none.
-type Leases struct{ renewers sync.Map } // by lock
+// A Keeper keeps the leases of locks whose runs have yet to be started. The renewals end with this
+// process: the lock of a run that nobody watches expires. Safe for concurrent use; nil keeps none.
+type Keeper struct{ renewers sync.Map } // by lock
 
 // Keep renews the lease of a lock until Drop, or until the run renews it itself. If the lease was
 // lost meanwhile, the run finds out before it starts the command.
-func (s *Leases) Keep(lock mutex.Lock) {
+func (s *Keeper) Keep(lock mutex.Lock) {
 	if s != nil && isLease(lock) {
 		l := &Renewer{
-			LeaseTerms: LeaseTerms{Lock: lock, Note: func(string) {}, Zone: time.UTC},
-			held:       lock.LeaseBegan(),
-			unstarted:  true,
-			cancel:     func(error) {},
+			Terms:     Terms{Lock: lock, Note: func(string) {}, Zone: time.UTC},
+			held:      lock.LeaseBegan(),
+			unstarted: true,
+			cancel:    func(error) {},
 		}
 		l.begin()
 		s.renewers.Store(lock, l)
@@ -54,7 +52,7 @@ func (s *Leases) Keep(lock mutex.Lock) {
 }
 
 // Drop ends what Keep began, for a lock that was released or that another process has now.
-func (s *Leases) Drop(lock mutex.Lock) {
+func (s *Keeper) Drop(lock mutex.Lock) {
 	if s == nil {
 		return
 	}
@@ -65,28 +63,8 @@ func (s *Leases) Drop(lock mutex.Lock) {
 
 func isLease(lock mutex.Lock) bool { return lock != nil && lock.Lease() > 0 }
 
-// renewLease renews the lease of the run's lock until its renewer is ended. The context that it
-// returns ends when the lease is lost, if the task has on_lost_lease: stop.
-func (r *Run) renewLease(ctx context.Context) (context.Context, *Renewer) {
-	terms := LeaseTerms{
-		Lock:    r.lock,
-		Note:    r.row.note,
-		Stop:    r.task.StopOnLostLease,
-		Zone:    ZoneOf(&r.task),
-		Adopted: r.leftover != nil,
-		Unknown: r.adopted && r.row.Phase == state.Ready,
-	}
-	if terms.Stop {
-		terms.Renewed = r.row.recordRenewal
-	}
-	if terms.Stop && terms.Adopted {
-		terms.Began, terms.Unknown = r.row.Attempt.Leased, false
-	}
-	return r.Leases.Renew(ctx, terms)
-}
-
-// LeaseTerms are a lock, and what its renewals mean for the run.
-type LeaseTerms struct {
+// Terms are a lock, and what its renewals mean for the run.
+type Terms struct {
 	Lock mutex.Lock     // nil if the task needs none
 	Note func(string)   // adds a note to the row, at once
 	Stop bool           // a loss stops the command (on_lost_lease: stop)
@@ -105,7 +83,7 @@ type LeaseTerms struct {
 // A Renewer is the lease of a run's lock while this process waits for the run. For a lock that is
 // no lease it does nothing.
 type Renewer struct {
-	LeaseTerms
+	Terms
 	unstarted bool // its run has yet to be started: see Keep
 	cancel    context.CancelCauseFunc
 	until     context.Context // done when the run does not need its lock any more; nil: see hasLease
@@ -119,12 +97,12 @@ type Renewer struct {
 
 // Renew renews the lease of a lock until End is called. The context that it returns ends when the
 // lease is lost, if that stops the command.
-func (s *Leases) Renew(ctx context.Context, terms LeaseTerms) (context.Context, *Renewer) {
+func (s *Keeper) Renew(ctx context.Context, terms Terms) (context.Context, *Renewer) {
 	if !isLease(terms.Lock) {
 		return ctx, &Renewer{cancel: func(error) {}}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &Renewer{LeaseTerms: terms, cancel: cancel}
+	l := &Renewer{Terms: terms, cancel: cancel}
 	switch {
 	case terms.Unknown:
 	case terms.Stop && terms.Adopted:
@@ -301,8 +279,8 @@ func (l *Renewer) age() time.Duration {
 	return clock.Steady().Sub(l.held)
 }
 
-// began returns when the lease began that is held, if a loss stops the command; else zero.
-func (l *Renewer) began() time.Time {
+// Began returns when the lease began that is held, if a loss stops the command; else zero.
+func (l *Renewer) Began() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.Stop {

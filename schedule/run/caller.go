@@ -1,0 +1,312 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/run/lease"
+	"sched/schedule/state"
+)
+
+// A Caller begins runs in this process, and settles runs that no process looks after.
+type Caller struct{ Process }
+
+// NewCaller returns the Caller of a process that owns rows of the storage as that kind, and that
+// nobody asks to end.
+func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
+	return Caller{Process{
+		Storage:   storage,
+		Self:      storage.DB.Self(kind),
+		Environ:   environ,
+		Terminate: context.Background(),
+	}}
+}
+
+// Begin begins a run in this process: Prepare and Prepared.Begin in one. From here on the run will
+// be finished, whatever happens to this process. The lock (nil: none) belongs to the run; after an
+// error it is still the caller's.
+func (c Caller) Begin(row state.Row, task *schedule.Task, lock mutex.Lock) (*Run, error) {
+	p, err := c.Prepare(row, task, lock)
+	if err != nil {
+		return nil, err
+	}
+	return p.Begin()
+}
+
+// Prepare opens the output of a run that is about to begin. The lock (nil: none) belongs to the
+// prepared run; after an error it is still the caller's.
+func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
+	return prepare(c.Process, row, task, lock)
+}
+
+// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The row has
+// the outcome. The row that Skip returns also has the notes about hooks that failed. A tick that
+// is killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have
+// not ended. The error is *state.StaleError when another process has the row.
+func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
+	snapshot, err := json.Marshal(task)
+	if err != nil {
+		return row, err
+	}
+	row.Snapshot = snapshot
+	own, err := c.Self.Owned(context.Background())
+	if err == nil {
+		err = own.Begin(context.Background(), row)
+	}
+	if err != nil {
+		return row, err
+	}
+	r := newRun(c.Process, *task, row)
+	r.row.own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
+	return finish(r, row), nil
+}
+
+// FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
+// come after a failed run, and returns the row with the notes about hooks that failed. It releases
+// the lock (nil: none) between commands and notifications.
+func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
+	return failUnbegun(c.Process, row, task, lock, why)
+}
+
+// Overdue fires the on_overdue hooks of a task that the incident in the row is about, each once:
+// the database notes which have ended. It returns notes about hooks that failed. The caller makes
+// sure that no other process does the same.
+func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
+	r := newRun(c.Process, *task, row)
+	r.row.own = c.DB.Unowned()
+	fired := keyedHooks{key: "on_overdue", hooks: task.Hooks.OnOverdue}
+	notes = r.hooks.runCommands(fired, row)
+	r.hooks.queueMessages(fired, row)
+	r.hooks.send()
+	return notes
+}
+
+// Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
+// wait for their next attempt, or for their turn.
+func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {
+	live, lost, err := c.DB.LiveAndLost(ctx)
+	live = slices.DeleteFunc(live, func(row state.Row) bool {
+		return !row.Deferred() && (!row.Queued() || c.DB.Owners().Alive(row.Owner))
+	})
+	return append(live, lost...), err
+}
+
+// Collect does what Next says with a run that no process looks after. If its next attempt is to
+// start, or if it is to go on waiting for its turn, Collect returns its row instead, for Resume. It
+// also returns the row of a run that has another attempt to come now.
+func (c Caller) Collect(row state.Row, facts Facts) (goesOn *state.Row, err error) {
+	action := Next(row, facts)
+	switch action {
+	case Nothing, Wait:
+		return nil, nil
+	case Start, Queue:
+		return &row, nil
+	}
+	o, err := take(c.Process, row)
+	if err != nil {
+		return nil, ignoreAlive(err)
+	}
+	r := o.run
+	if action == GiveBack && o.giveBack() {
+		r.releaseLock()
+		return &r.row.Row, nil
+	}
+	result := o.result(nil)
+	if action == Lose && deferAfterLost(r, result) {
+		r.releaseLock()
+		return &r.row.Row, nil
+	}
+	finish(r, result)
+	return nil, nil
+}
+
+// Resume returns a run with its mutex for its next attempt, or as it is if it waits for its turn.
+// The run is nil without an error
+//
+//   - if another process has the run,
+//   - if a newer run of the task replaces it: the run has ended;
+//   - if its mutex is held: a later tick tries again,
+//   - or if its mutex was held for MaxHeld: the run has ended.
+func (c Caller) Resume(row state.Row) (*Run, error) {
+	o, err := take(c.Process, row)
+	if err != nil {
+		return nil, ignoreAlive(err)
+	}
+	if !row.Queued() {
+		if newer := o.replacement(); newer != "" {
+			stop := replacedBy(newer)
+			o.run.row.Stop = &stop
+			o.finish(nil)
+			return nil, nil
+		}
+		if reason := o.acquire(); reason != "" {
+			o.giveBackBlocked(reason)
+			return nil, nil
+		}
+	}
+	return o.run, nil
+}
+
+// Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until
+// the run has ended. A run that waits for its next attempt ends at once. The text by names who
+// stops it. The error is
+//
+//   - ErrNotRunning, with the result, if the command has ended already;
+//   - ErrVanished if the run is lost;
+//   - state.ErrNotFound if there is no such run;
+//   - any other error, which says why the run goes on.
+func (c Caller) Stop(id, by string) (Stopping, error) {
+	defer c.DB.CloseIfIdle(0)
+	return stopBecause(c.Process, id, state.Stop{By: by, At: clock.Now().UTC()})
+}
+
+// FinishNewest settles what `sched finish MUTEX CODE` is about. It takes the first of these cases:
+//
+//  1. A run of the mutex is lost, or waits for a deferred retry: it finishes the newest such run.
+//  2. A run of the mutex is running: the error is *AliveError.
+//  3. A run of the mutex has ended: it returns the row of the last one.
+//  4. A run of the mutex waits for its turn, and no process watches it: it ends the newest such run.
+//  5. The error is ErrNothing.
+func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
+	ctx := context.Background()
+	live, lost, err := c.DB.LiveAndLost(ctx)
+	if err != nil {
+		return state.Row{}, err
+	}
+	var alive *AliveError
+	var queued string
+	rows := append(live, lost...)
+	slices.SortFunc(rows, func(a, b state.Row) int { return cmp.Compare(b.ID, a.ID) }) // the newest first
+	for _, row := range rows {
+		switch {
+		case row.Mutex != mutex || row.Pending(): // none of these runs, or not begun
+		case row.Owner != 0 && c.DB.Owners().Alive(row.Owner):
+			alive = &AliveError{row.ID}
+		case row.Queued(): // its command has not started: the code belongs to another run
+			queued = cmp.Or(queued, row.ID)
+		default:
+			o, err := take(c.Process, row)
+			switch {
+			case err == nil:
+				return o.finishAndSend(code), nil
+			case !errors.As(err, &alive): // else another process takes it at this moment
+				return state.Row{}, err
+			}
+		}
+	}
+	if alive != nil {
+		return state.Row{}, alive
+	}
+	ended, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
+	switch {
+	case err != nil:
+		return state.Row{}, err
+	case len(ended) > 0:
+		return ended[0], nil
+	case queued != "":
+		return c.FinishByHand(queued, nil)
+	}
+	return state.Row{}, ErrNothing
+}
+
+// FinishByHand finishes a run that no process looks after, even if it waits for a deferred retry.
+// The code is the exit code of its command, or nil if the caller does not know it. The error is
+// *AliveError if a process looks after the run. It is state.ErrNotFound if there is no such run, or
+// if it has ended.
+func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
+	row, err := c.DB.Runs().Row(context.Background(), id)
+	if err == nil && row.Phase == state.Ended {
+		err = state.ErrNotFound
+	}
+	if err != nil {
+		return state.Row{}, err
+	}
+	o, err := take(c.Process, row)
+	if err != nil {
+		return state.Row{}, err
+	}
+	return o.finishAndSend(code), nil
+}
+
+// FinishUnrecorded fires the hooks of a task that has no recorded run, as if a run had ended now
+// with the code (nil: 0).
+func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) (state.Row, error) {
+	if code == nil {
+		code = new(int)
+	}
+	r, err := c.Begin(row, task, nil)
+	if err != nil {
+		return state.Row{}, err
+	}
+	result := endUnwatched(r, code)
+	result.Reason = joinReasons(result.Reason, "finished by hand")
+	return finishAndSend(r, result), nil
+}
+
+// FinishHandedOver finishes background runs that this process inherited (startFinish), with the
+// results that their supervisor wrote down: all at the same time, so that none delays another.
+func (c Caller) FinishHandedOver(ids []string) error {
+	ctx, row := context.Background(), state.Row{}
+	err := persistence{ending: c.Terminate}.read(func() (err error) { // a moment ago the database could be written
+		row, err = c.DB.Runs().Row(ctx, ids[0])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	owner, ok := c.DB.Owners().Inherited(row.Owner, state.Finish, ownerDescriptor)
+	if !ok {
+		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
+	}
+	c.Self, c.Leases = c.DB.As(owner), &lease.Keeper{}
+	defer c.Self.Close()
+	own, err := c.Self.Owned(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := own.Rows(ctx, false)
+	if err != nil {
+		return err
+	}
+	runs, failed := c.takeAll(own, rows, ids)
+	var finishing sync.WaitGroup
+	for _, r := range runs {
+		finishing.Go(func() { (&orphan{r}).finishAndSend(nil) })
+	}
+	finishing.Wait()
+	return failed
+}
+
+// takeAll returns the runs of rows that this process owns, with the locks that it has inherited
+// for the ids. A run whose task cannot be read ends as lost, and delays no other.
+func (c Caller) takeAll(own state.Owned, rows []state.Row, ids []string) (runs []*Run, failed error) {
+	for _, row := range rows { // all before the first hook: it would inherit the locks of other runs
+		r, err := runOrLose(c.Process, own, row)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		r.row.sharesProcess = true
+		if i := slices.Index(ids, row.ID); i >= 0 {
+			r.takeLock(inheritedFrom(firstDescriptor + i*descriptorsEach))
+		}
+		runs = append(runs, r)
+	}
+	return runs, failed
+}
+
+// StopForPause is Stop by a pause, which the reason of the outcome names.
+func (c Caller) StopForPause(id, by, reason string) error {
+	why := state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused}
+	_, err := stopBecause(c.Process, id, why)
+	return err
+}

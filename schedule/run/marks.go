@@ -1,0 +1,83 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"sched/schedule/clock"
+	"sched/schedule/process"
+	"sched/schedule/state"
+)
+
+const (
+	hookTimeout   = 30 * time.Second // how long a hook may take
+	hookKillAfter = 2 * time.Second  // how long it may then take to end
+	// pollEvery is the time between two looks at a row, or at a process that is no child.
+	pollEvery = 20 * time.Millisecond
+)
+
+// hookMarks note in the database which hooks of a run have begun and ended, in this process or in
+// earlier ones.
+type hookMarks struct{ row *ownRow }
+
+// begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
+// hook that a killed process had begun fires again, unless its command lives on: then begin waits
+// for the command.
+func (m hookMarks) begin(name string) bool {
+	if m.row.unstored {
+		return true
+	}
+	mark := m.find(name)
+	if !mark.Ended.IsZero() {
+		return false
+	}
+	if livesOn := func() bool { return process.HasGroup(m.row.ID, mark.PID) }; mark.PID != 0 && livesOn() {
+		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && livesOn(); {
+			time.Sleep(pollEvery)
+		}
+		m.markEnded(name, "")
+		return false
+	}
+	fire := true
+	err := m.row.write(func(ctx context.Context) (err error) {
+		fire, err = m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now())
+		return err
+	})
+	return fire || err != nil && !m.row.isTaken(err)
+}
+
+// markForked notes the process of a hook.
+func (m hookMarks) markForked(name string, pid int) {
+	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) })
+}
+
+// markEnded notes that a hook has ended, or that a notification or a request of it was made. The
+// note says how it failed; "" if it succeeded.
+func (m hookMarks) markEnded(name, note string) {
+	m.row.write(func(ctx context.Context) error {
+		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
+	})
+}
+
+// hasEnded reports whether a hook has ended.
+func (m hookMarks) hasEnded(name string) bool { return !m.find(name).Ended.IsZero() }
+
+// find returns the hook with the name; the zero Hook if it has not begun.
+func (m hookMarks) find(name string) state.Hook {
+	for _, hook := range m.all() {
+		if hook.Name == name {
+			return hook
+		}
+	}
+	return state.Hook{}
+}
+
+// all returns the hooks that have begun, in this process or in earlier ones. If the database cannot
+// be read, it returns nil.
+func (m hookMarks) all() []state.Hook {
+	if m.row.unstored {
+		return nil
+	}
+	begun, _ := m.row.own.Hooks(context.Background(), m.row.ID)
+	return begun
+}

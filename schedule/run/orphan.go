@@ -1,0 +1,266 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/process"
+	"sched/schedule/run/output"
+	"sched/schedule/state"
+)
+
+// An orphan is a run that this process has taken, because no process looked after it.
+type orphan struct{ run *Run }
+
+// take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
+// or is held by a process that the command left behind. The error is *AliveError if another process
+// has the run.
+func take(p Process, row state.Row) (*orphan, error) {
+	ctx := context.Background()
+	if row.Phase == state.Ended || row.Owner != 0 && p.DB.Owners().Alive(row.Owner) {
+		return nil, &AliveError{row.ID}
+	}
+	if copied, err := p.DB.Owners().InCopy(ctx, row.Owner); copied || err != nil { // the next tick settles it
+		return nil, cmp.Or[error](err, &AliveError{row.ID})
+	}
+	own, err := p.Self.Owned(ctx)
+	if err == nil {
+		err = own.Apply(ctx, state.Take(), &row)
+	}
+	if isStale(err) || errors.Is(err, state.ErrGone) {
+		return nil, &AliveError{row.ID}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := runOrLose(p, own, row)
+	if err != nil {
+		return nil, err
+	}
+	r.takeLock(nil)
+	return &orphan{r}, nil
+}
+
+// An AliveError says that a process looks after the run, so nobody else may finish it.
+type AliveError struct {
+	Run string
+}
+
+// runOrLose is runOf that ends the run as lost if its task cannot be read.
+func runOrLose(p Process, own state.Owned, row state.Row) (*Run, error) {
+	r, err := runOf(p, own, row)
+	if err != nil {
+		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
+		return nil, errors.Join(err, own.Apply(context.Background(), state.End(state.Ending{Result: lost}), &row))
+	}
+	return r, nil
+}
+
+func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
+
+// finish finishes the run. The code is the exit code of the command if a person has given it
+// (`sched finish MUTEX CODE`); else nil.
+func (o *orphan) finish(code *int) state.Row { return finish(o.run, o.result(code)) }
+
+// result returns the result of the run if it ends now. If the supervisor wrote a result down, it is
+// that result. Otherwise result ends what is left of the command, and decides on the result.
+func (o *orphan) result(code *int) state.Row {
+	switch row := o.run.row.Row; Next(row, Facts{}) {
+	case FireHooks:
+		return o.run.row.result()
+	case Lose:
+		return endUnwatched(o.run, code)
+	default:
+		if row.Queued() {
+			return o.resultUnstarted()
+		}
+		return o.resultWithoutRetry(code)
+	}
+}
+
+// endUnwatched ends what is left of the command of a run whose supervisor was killed without a
+// result, and returns the result of the run
+// (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
+// command if a person has given it (`sched finish MUTEX CODE`); else nil.
+func endUnwatched(r *Run, code *int) state.Row {
+	result := r.row.soFar()
+	result.ExitCode = nil
+	result.Ended = clock.Now()
+	group := r.row.Attempt.PID
+	var alive []int // process groups of the command
+	// If the system cannot tell which process groups of the command live on, the group that was
+	// written down counts as one of them as long as a process has the run's output open.
+	if process.FindsByRun || output.InUse(r.row.Output) {
+		alive = liveGroups(r.row.Row)
+	}
+	if len(alive) > 0 {
+		family := process.Family{
+			Groups: alive, Run: result.ID, Attempt: result.Attempt.Number, User: r.task.As.User}
+		survivors, _ := process.End(context.Background(), family, r.task.KillAfter)
+		leaveBehind(&result, survivors)
+		result.Ended = clock.Now()
+	}
+	if r.task.Limits.NeedsCgroup() {
+		process.SweepCgroups()
+	}
+	result.Outcome = outcome.Lost
+	switch {
+	case code != nil:
+		result.ExitCode = code
+		judge(&result, &r.task, *code)
+	case len(alive) > 0:
+		result.Reason = "nobody watched it any more, so what was left of its command was ended"
+	case r.row.Phase != state.Running || group == 0:
+		result.Reason = "nobody knows whether its command started: the process that was to start it is gone"
+	default:
+		result.Reason = "its processes vanished, and nobody saw how it ended"
+	}
+	return result
+}
+
+// resultUnstarted returns the result of a run that ends while it waits for its turn. It has no exit
+// code, whatever a person says.
+func (o *orphan) resultUnstarted() state.Row {
+	result := o.run.row.soFar()
+	result.Ended = clock.Now()
+	if stop := o.run.row.Stop; stop != nil {
+		setStoppedBy(&result, *stop)
+	} else {
+		setStopped(&result, "finished by hand while it waited")
+	}
+	return result
+}
+
+// resultWithoutRetry returns the result of a run whose next attempt will not start. It is the
+// result of the attempt before, unless the run was stopped, or a code is given (sched finish MUTEX
+// CODE).
+func (o *orphan) resultWithoutRetry(code *int) state.Row {
+	r := o.run
+	result := r.row.soFar()
+	result.Ended = clock.Now()
+	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
+	switch {
+	case r.row.Stop != nil:
+		setStoppedBy(&result, *r.row.Stop)
+		return result
+	case code != nil:
+		result.ExitCode, result.Reason = code, ""
+		judge(&result, &r.task, *code)
+	case result.ExitCode == nil:
+		result.Outcome = outcome.Lost
+	}
+	byHand := fmt.Sprintf("finished by hand before attempt %d", r.row.Attempt.Number+1)
+	result.Reason = joinReasons(result.Reason, byHand)
+	return result
+}
+
+// finishAndSend is finish in a process that has no Sender.
+func (o *orphan) finishAndSend(code *int) state.Row { return finishAndSend(o.run, o.result(code)) }
+
+// replacement returns the id of a run that has begun later and replaces this one, which waits for
+// its next attempt; "" for none. The attempt would end the other run, or be ended by the next one.
+func (o *orphan) replacement() (newer string) {
+	ctx, r := context.Background(), o.run
+	if !r.task.Replace {
+		return ""
+	}
+	if row, found, _ := r.DB.Runs().Following(ctx, r.row.Task, r.row.ID); found {
+		return row.ID
+	}
+	live, _, _ := r.DB.LiveAndLost(ctx)
+	for _, row := range live {
+		if row.Task == r.row.Task && row.ID > r.row.ID && !row.Test && !row.Waits() {
+			return row.ID
+		}
+	}
+	return ""
+}
+
+// acquire takes the mutex and a seat, which were free while the run was deferred
+// (docs/internals/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that
+// is impossible. It is empty if the run has what it needs.
+func (o *orphan) acquire() (reason string) {
+	r := o.run
+	for _, lock := range inherited(r.lock) { // of the attempts before
+		lock.Close()
+	}
+	r.lock = nil
+	need := NeedOf(&r.task)
+	if need.Mutex == "" && need.Pool == "" {
+		return ""
+	}
+	if err := r.Behind(need); errors.As(err, new(*BehindError)) {
+		return cannotHoldReason(&r.task, err)
+	}
+	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.row.Row))
+	if err != nil {
+		return cannotHoldReason(&r.task, err)
+	}
+	r.lock = held.Lock
+	r.Leases.Keep(held.Lock)
+	if err := r.row.apply(state.Hold(held.Mutex, held.Seat)); err != nil {
+		held.Lock.Release(context.Background())
+		return fmt.Sprintf("what it holds cannot be written down: %v", err)
+	}
+	return ""
+}
+
+// giveBackBlocked leaves a run whose mutex is held to a later tick. When it has been held for
+// MaxHeld, giveBackBlocked ends the run instead.
+func (o *orphan) giveBackBlocked(reason string) {
+	r := o.run
+	wait, now := r.row.Wait, clock.Now()
+	if wait.Since.IsZero() {
+		wait.Since = now.Truncate(time.Minute)
+		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
+	} else if now.Sub(wait.Since) >= MaxHeld {
+		result := o.resultWithoutRetry(nil)
+		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s",
+			r.row.Reason, r.row.Attempt.Number+1, MaxHeld.Hours(), reason)
+		finish(r, result)
+		return
+	}
+	wait.For = state.ForMutex
+	r.row.apply(state.GiveBack(wait, r.row.Reason))
+}
+
+// MaxHeld is how long ticks try again to begin a request, or a deferred retry, whose mutex is held.
+const MaxHeld = 24 * time.Hour
+
+// ignoreAlive returns the error of take, but nil for an *AliveError.
+func ignoreAlive(err error) error {
+	if errors.As(err, new(*AliveError)) {
+		return nil
+	}
+	return err
+}
+
+// ErrNothing says that no run of the mutex was ever recorded.
+var ErrNothing = errors.New("nothing was recorded")
+
+// giveBack leaves the attempt for which a run waits to a later tick. It reports whether it did.
+func (o *orphan) giveBack() bool {
+	row := &o.run.row
+	soFar := row.soFar()
+	soFar.Reason = row.Reason
+	return row.apply(state.Defer(soFar.Result, row.Wait.NotBefore, soFar.Notes)) == nil
+}
+
+// deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
+// has an attempt left, and nobody asked to stop the run. It reports whether it did.
+func deferAfterLost(r *Run, result state.Row) bool {
+	attempt := max(1, r.row.Attempt.Number)
+	overlaps := r.lock != nil && result.Survivors != ""
+	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts || overlaps {
+		return false
+	}
+	result.Attempt.Number = attempt
+	notes := append(slices.Clip(result.Notes), fmt.Sprintf("attempt %d was lost: %s", attempt, result.Reason))
+	return r.row.apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
+}

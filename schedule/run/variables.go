@@ -1,0 +1,57 @@
+package run
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/notify"
+	"sched/schedule/state"
+)
+
+// runVariables returns the variables that sched sets for the command of a run at that attempt.
+func runVariables(db *state.DB, row state.Row, attempt int) []string {
+	variables := append(TaskVariables(row),
+		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
+		"TRACEPARENT="+notify.TraceParent(row.ID, attempt))
+	if last, _ := db.Past().LastSuccess(context.Background(), row.Task, row.CommandSlot()); !last.IsZero() {
+		variables = append(variables, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
+	}
+	return variables
+}
+
+// TaskVariables returns the SCHED_ variables that condition commands have, too, because they run
+// before there is an attempt, and the params that somebody set for the run.
+func TaskVariables(row state.Row) []string {
+	variables := []string{
+		"SCHED_TASK=" + row.Task,
+		"SCHED_RUN=" + row.ID,
+		"SCHED_SLOT=" + row.CommandSlot().UTC().Format(time.RFC3339),
+		"SCHED_MUTEX=" + row.Mutex,
+	}
+	if !row.PreviousSlot.IsZero() {
+		variables = append(variables, "SCHED_PREVIOUS_SLOT="+row.PreviousSlot.UTC().Format(time.RFC3339))
+	}
+	variables = append(variables, schedule.Pairs(row.Params)...)
+	if cause := row.Cause; cause != nil {
+		variables = append(variables,
+			"SCHED_CAUSE_TASK="+cause.Task, "SCHED_CAUSE_RUN="+cause.Run, "SCHED_CAUSE_OUTCOME="+string(cause.Outcome))
+	}
+	return variables
+}
+
+// outcomeVariables returns the SCHED_ variables that hooks after a run have besides.
+func outcomeVariables(result state.Row) []string {
+	code := ""
+	if result.ExitCode != nil {
+		code = strconv.Itoa(*result.ExitCode)
+	}
+	return []string{
+		"SCHED_OUTCOME=" + string(result.Outcome),
+		"SCHED_EXIT_CODE=" + code,
+		"SCHED_DURATION=" + strconv.FormatFloat(result.Duration().Seconds(), 'f', 3, 64),
+		"SCHED_OUTPUT=" + result.Output,
+		"SCHED_REASON=" + result.Reason,
+	}
+}

@@ -1,0 +1,349 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Runs answers questions about rows, and takes what people ask for.
+type Runs struct{ store store }
+
+// Find returns the ended rows that q says, the newest slot first, and the newest run of a slot
+// first.
+func (r Runs) Find(ctx context.Context, q Query) ([]Row, error) {
+	text, args := q.sql()
+	return askRows(ctx, r.store, text, args...)
+}
+
+// Slots returns the slots from start to before end that have a row, in no order. It leaves out
+// slots that wait and have not begun, and planned rows that somebody has asked for (not Scheduled).
+func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, error) {
+	const slotsBy = `SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0), kind = 'lacking'
+		FROM run INDEXED BY `
+	scan := func(rows *sql.Rows) (s RecordedSlot, err error) {
+		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed, &s.Lacking)
+		return s, err
+	}
+	return ask(ctx, r.store, func(q querier) ([]RecordedSlot, error) {
+		return listed(ctx, q, scan, slotsBy+`run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = ''
+				AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1)
+			UNION ALL `+slotsBy+`run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL`,
+			ceilMicro(start), ceilMicro(end))
+	})
+}
+
+// Unknown returns the runs, of those given by their whole ids, that have no ended row.
+func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
+	return ask(ctx, r.store, func(q querier) ([]string, error) {
+		return only[string](ctx, q, `SELECT value FROM json_each(?)
+			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, jsonTexts(runs))
+	})
+}
+
+// Added returns ended rows that were added from a mark on, at most limit, in the order of adding,
+// and the next mark. The mark 0 returns no row, and the mark of now, which is never 0. After the
+// file was set aside marks are smaller.
+func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		rows = nil
+		err := q.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) + 1 FROM run").Scan(&next)
+		if err != nil || mark == 0 || next <= mark {
+			return err
+		}
+		next = min(next, mark+int64(limit))
+		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid >= ? AND rowid < ? AND phase = 'ended' ORDER BY rowid",
+			mark, next)
+		return err
+	})
+	return rows, next, err
+}
+
+// Get returns the ended run with that id and its snapshot. If there is no such run, it returns the
+// only run whose id begins with the text, or ends with it (from four characters on). People copy
+// the end, because the ids of one minute begin alike. Otherwise it returns ErrNotFound or an
+// *AmbiguousError.
+func (r Runs) Get(ctx context.Context, id string) (Row, error) {
+	var ids []string
+	var found []Row
+	err := r.store.read(ctx, func(q querier) (err error) {
+		if ids, err = candidates(ctx, q, id); err != nil || len(ids) != 1 {
+			return err
+		}
+		found, err = wholeRows(ctx, q, selectRows+"WHERE id = ?", ids[0])
+		return err
+	})
+	switch {
+	case err != nil:
+		return Row{}, err
+	case len(ids) > 1:
+		slices.Reverse(ids)
+		return Row{}, ambiguous(id, ids)
+	case len(found) == 0 || found[0].Phase != Ended:
+		return Row{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	return found[0], nil
+}
+
+// Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
+// the run has no row.
+func (r Runs) Row(ctx context.Context, id string) (Row, error) {
+	return ask(ctx, r.store, func(q querier) (Row, error) {
+		found, err := wholeRows(ctx, q, selectRows+"WHERE id = ?", id)
+		switch {
+		case err != nil:
+			return Row{}, err
+		case len(found) == 0:
+			return Row{}, ErrNotFound
+		}
+		return found[0], nil
+	})
+}
+
+// Last returns the newest row of each task that says how its command went. A task without such a
+// row is not in the map. Prune keeps these rows.
+func (r Runs) Last(ctx context.Context, tasks []string) (map[string]Row, error) {
+	rows, err := askRows(ctx, r.store, `SELECT `+columnNames("run.")+`
+		FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
+			(SELECT r.rowid FROM run AS r
+			WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
+			ORDER BY r.id DESC LIMIT 1)`, jsonTexts(tasks))
+	last := make(map[string]Row, len(rows))
+	for _, row := range rows {
+		last[row.Task] = row
+	}
+	return last, err
+}
+
+// Previous returns the newest row of the task that is older than run and says how its command went.
+// It returns false when the task has no such row. The run itself need not have a row.
+func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
+	return neighbour(ctx, r.store, task, "id < ? ORDER BY id DESC", run)
+}
+
+// Following is like Previous for the oldest row that is newer than run.
+func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error) {
+	return neighbour(ctx, r.store, task, "id > ? ORDER BY id", run)
+}
+
+// BegunOrWaiting returns the rows that wait, are ready, run or finish, but not the rows that are
+// planned, with their snapshots. It does not ask whether their owners live: see LiveAndLost. The
+// oldest slot comes first.
+func (r Runs) BegunOrWaiting(ctx context.Context) ([]Row, error) {
+	return r.listNotEnded(ctx, "phase <> 'planned' ORDER BY slot, id")
+}
+
+// Waiting returns the rows that wait, with their snapshots. The row that has waited longest comes
+// first.
+func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
+	return r.listNotEnded(ctx, "phase = 'waiting'"+longestWaitingFirst)
+}
+
+// NewestQueued returns the newest run of a task that waits for its turn (Row.Queued); false for
+// none.
+func (r Runs) NewestQueued(ctx context.Context, task string) (newest Row, ok bool, err error) {
+	rows, err := r.listNotEnded(ctx, `phase = 'ready' AND attempt = 0
+		AND waits_for IN ('mutex', 'seat', 'pause') AND task = ? ORDER BY slot DESC, id DESC LIMIT 1`, task)
+	if err != nil || len(rows) == 0 {
+		return Row{}, false, err
+	}
+	return rows[0], true, nil
+}
+
+// listNotEnded reads the index of rows that have not ended.
+func (r Runs) listNotEnded(ctx context.Context, condition string, args ...any) ([]Row, error) {
+	return ask(ctx, r.store, func(q querier) ([]Row, error) {
+		return wholeRows(ctx, q, selectRows+"INDEXED BY run_live WHERE "+notEnded+" AND "+condition, args...)
+	})
+}
+
+// HasWork reports whether the database has work for a later tick: a run that has not ended, a run
+// that nobody has reported or published, or a message.
+func (r Runs) HasWork(ctx context.Context) (bool, error) {
+	return askOne[bool](ctx, r.store, `SELECT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE `+notEnded+`)
+		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unreported WHERE unreported = 1)
+		OR EXISTS (SELECT 1 FROM run INDEXED BY run_unpublished WHERE unpublished = 1)
+		OR EXISTS (SELECT 1 FROM message WHERE status <> 'sent')`)
+}
+
+// Request adds runs that somebody asked for: all of them, or after an error none. A run waits for
+// the next tick, unless its row has an owner already. Request returns false when all of the runs
+// are there: to ask for a run twice with one id is to ask once.
+func (r Runs) Request(ctx context.Context, rows ...Row) (added bool, err error) {
+	waiting := slices.Clone(rows)
+	for i := range waiting {
+		waiting[i].Phase = cmp.Or(waiting[i].Phase, Waiting)
+	}
+	err = r.store.write(ctx, func(q querier) error {
+		inserted, err := insert(ctx, q, waiting)
+		added = len(inserted) > 0
+		return err
+	})
+	return added, err
+}
+
+// AskStop asks the owner of a run to stop it (Owned.Stop). A run that waits has no owner: the
+// caller may take it and end it, or the next tick does. The first request counts. The error is
+// ErrGone for a run without a row, and *OverError for a run that has its outcome.
+func (r Runs) AskStop(ctx context.Context, run string, stop Stop) error {
+	text, err := json.Marshal(stop)
+	if err != nil {
+		return err
+	}
+	return r.store.write(ctx, func(q querier) error {
+		found, err := rowsOf(ctx, q, selectRows+"WHERE id = ?", run)
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			return ErrGone
+		case found[0].Outcome != "":
+			return &OverError{run, found[0].Outcome}
+		}
+		q.do(ctx, "UPDATE run SET stop = coalesce(stop, ?) WHERE id = ?", string(text), run)
+		return nil
+	})
+}
+
+// WaitOn changes what a row waits for, and why. It does nothing when the row does not wait any
+// more.
+func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) error {
+	return execute(ctx, r.store, `UPDATE run SET waits_for = ?2, not_before = ?3, until = ?4,
+			waiting_since = ?5, reason = ?6
+		WHERE id = ?1 AND phase = 'waiting'`,
+		run, string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), reason)
+}
+
+// Settle gives a waiting row its outcome without an owner, as when its time is over or its task is
+// gone. It reports false when the row does not wait any more.
+func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool, err error) {
+	err = r.store.write(ctx, func(q querier) error {
+		rows, err := wholeRows(ctx, q, selectRows+"WHERE id = ? AND phase = 'waiting'", run)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		q.do(ctx, "DELETE FROM run WHERE id = ?", run)
+		rows[0].Phase, rows[0].Result, rows[0].Wait = Ended, result, Wait{Waited: rows[0].Wait.Waited}
+		added, err := insert(ctx, q, rows) // anew: the newest rows are found by when they were added (Added)
+		done = len(added) > 0
+		return err
+	})
+	return done, err
+}
+
+// Record adds rows that have ended, all or none. A row whose id has ended stays as it was but for
+// new notes, so a process that was killed may record it again.
+//
+//   - A row that waits gives way to the end of its run, and to any other row of its slot.
+//   - A slot that left no trace (GivesWay) gives way to any other row of the slot, whichever
+//     comes first.
+//   - A range, a row of several slots (IsRange), stands for the slots without a row of their own: it
+//     loses a slot when the slot gets a row.
+//   - A second run of a slot is a row that the schedule did not ask for.
+//
+// If share is true, these runs count as unpublished until Published, and so do the runs of all
+// later calls, whatever their share. Unshare ends that.
+func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return r.store.write(ctx, func(q querier) error {
+		shared, err := beginSharing(ctx, q, share)
+		if err != nil {
+			return err
+		}
+		rec, err := newRecorder(ctx, q, rows)
+		if err != nil {
+			return err
+		}
+		for _, row := range slices.SortedStableFunc(slices.Values(rows), recordFirst) {
+			row.Phase, row.Owner, row.Locked, row.Seat, row.Wait = Ended, 0, false, "", Wait{Waited: row.Wait.Waited}
+			row.Slots, row.Scheduled, row.Unpublished = max(row.Slots, 1), row.Origin == "", shared && row.Ran()
+			if err := rec.record(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Unshare undoes share in Record: no run waits to be published any more.
+func (r Runs) Unshare(ctx context.Context) error {
+	shared := false
+	err := r.store.read(ctx, func(q querier) error { return readValue(ctx, q, keyShared, &shared) })
+	if err != nil || !shared {
+		return err
+	}
+	return r.store.write(ctx, func(q querier) error {
+		q.do(ctx, "UPDATE run SET unpublished = 0 WHERE unpublished = 1")
+		q.do(ctx, "DELETE FROM meta WHERE key = ?", keyShared)
+		return nil
+	})
+}
+
+// Unpublished returns the ended runs that other servers do not know of yet, in the order in which
+// they were added, at most limit.
+func (r Runs) Unpublished(ctx context.Context, limit int) ([]Row, error) {
+	return askRows(ctx, r.store, selectRows+`INDEXED BY run_unpublished
+		WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
+}
+
+// Published writes down that other servers know of the runs.
+func (r Runs) Published(ctx context.Context, runs []string) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))",
+		jsonTexts(runs))
+}
+
+// Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
+// which they ended.
+func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
+	return askRows(ctx, r.store, selectRows+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
+}
+
+// ClaimReport makes the caller the one that prints a run. It returns false when another tick has
+// done so.
+func (r Runs) ClaimReport(ctx context.Context, run string) (ours bool, err error) {
+	err = r.store.write(ctx, func(q querier) error {
+		n, err := changed(ctx, q, "UPDATE run SET unreported = 0 WHERE id = ? AND unreported = 1", run)
+		ours = n > 0
+		return err
+	})
+	return ours, err
+}
+
+// Note adds notes to rows, each once, by the ids of their runs. A run that is not there is left
+// out.
+func (r Runs) Note(ctx context.Context, notes map[string][]string) error {
+	if len(notes) == 0 {
+		return nil
+	}
+	return r.store.write(ctx, func(q querier) error {
+		for run, more := range notes {
+			if err := addNotes(ctx, q, run, more); err != nil && !errors.Is(err, ErrGone) {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// longestWaitingFirst orders rows that wait: by Wait.Since if it is set, else by when the row is
+// due.
+const longestWaitingFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
+
+func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
+	rows, err := askRows(ctx, s,
+		selectRows+"INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
+	if err != nil || len(rows) == 0 {
+		return Row{}, false, err
+	}
+	return rows[0], true, nil
+}
