@@ -172,3 +172,33 @@ func TestOnlyWhatTheUserOfTheTaskMaySignalBelongsToARun(t *testing.T) {
 		}
 	}
 }
+
+// The process that stops a run looks for what is left of its command. The supervisor may have fired
+// a hook meanwhile.
+func TestTheEndOfACommandIsNotTheEndOfItsHooks(t *testing.T) {
+	start := func(more ...string) *exec.Cmd {
+		c := exec.Command("sleep", "300")
+		c.Env = append([]string{"SCHED_RUN=run-8", "SCHED_ATTEMPT=1"}, more...)
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if run, _ := runOf(c.Process.Pid); run != "" {
+				break
+			}
+		}
+		return c
+	}
+	command, hook := start(), start("SCHED_OUTCOME=stopped")
+	if left, _ := End(t.Context(), Family{Run: "run-8", Attempt: 1}, time.Minute); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	if _, living := readMember(command.Process.Pid); living {
+		t.Error("the command lives on")
+	}
+	if _, living := readMember(hook.Process.Pid); !living {
+		t.Error("the hook was ended")
+	}
+}

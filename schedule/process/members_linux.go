@@ -84,13 +84,14 @@ func belongsToOtherRun(pid int, runs map[string]bool) bool {
 }
 
 // isOfRun reports whether the process was started for the run and attempt of the family, or a later
-// attempt.
+// attempt. A hook after the command was not: whoever ends the command may look for its processes
+// when the hook runs already, and the hook must fire.
 func isOfRun(f Family, pid int) bool {
 	if f.Run == "" || pid == os.Getpid() {
 		return false
 	}
 	run, attempt := runOf(pid)
-	return run == f.Run && attempt >= f.Attempt && maySignal(f.User, pid)
+	return run == f.Run && attempt >= f.Attempt && !knowsOutcome(pid) && maySignal(f.User, pid)
 }
 
 // isOrphanOf reports whether the process lost its parent, became a child of this process, and comes
@@ -151,6 +152,14 @@ func began(groups []int) (from time.Duration) {
 		}
 	}
 	return from
+}
+
+// knowsOutcome reports whether a process was started by a hook after the command: hooks get the
+// outcome of their run, and commands do not.
+func knowsOutcome(pid int) bool {
+	return slices.ContainsFunc(Environment(pid), func(pair []byte) bool {
+		return bytes.HasPrefix(pair, []byte("SCHED_OUTCOME="))
+	})
 }
 
 // maySignal reports whether a user may signal a process (kill(2)), but for the right of root to
