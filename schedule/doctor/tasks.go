@@ -2,10 +2,7 @@ package doctor
 
 import (
 	"context"
-	"errors"
-	"strings"
 
-	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
@@ -14,34 +11,37 @@ import (
 // checkTasks looks for what active tasks lack on this machine.
 func checkTasks(_ context.Context, s *Subject) (found findings) {
 	machine := &preflight.Machine{Environ: s.Environ}
-	var problems []schedule.Problem
+	var lacks []preflight.Lack
 	var ofOtherUsers []string
 	active := 0
 	for t := range s.Schedule.ActiveTasks() {
 		active++
-		err := process.CheckAs(t.As)
-		if errors.Is(err, process.ErrNotRoot) {
-			ofOtherUsers = append(ofOtherUsers, t.Name)
-			continue
+	eachLack:
+		for _, lack := range machine.Lacks(t) {
+			switch lack.Kind {
+			case preflight.Root:
+				ofOtherUsers = append(ofOtherUsers, t.Name)
+				break eachLack // root would find other things
+			case preflight.Account:
+				found.add(Bad, "create it, or change `user:` and `group:`", "%s: %s", t.Name, lack.Text)
+				break eachLack
+			case preflight.EnvFile:
+				found.add(Bad, "each run fails before its command starts", "%s: %s", t.Name, lack.Text)
+			case preflight.Cgroup: // checkCgroups says it
+			default:
+				lacks = append(lacks, lack)
+			}
 		}
-		if err != nil {
-			found.add(Bad, "create it, or change `user:` and `group:`", "%s: %s", t.Name, err.Error())
-			continue
-		}
-		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
-			found.add(Bad, "each run fails before its command starts", "%s: %s", t.Name, err.Error())
-		}
-		problems = append(problems, machine.Problems(t)...)
 	}
 	if len(ofOtherUsers) > 0 {
 		found = append(found, needsRoot(s, ofOtherUsers)...)
 	}
-	for _, problem := range preflight.MergeSame(problems) {
+	for _, lack := range preflight.MergeSame(lacks) {
 		level := Bad
-		if strings.HasPrefix(problem.Text, "output: ") {
+		if lack.Kind == preflight.OutputFile {
 			level = Warning // the task runs all the same
 		}
-		found.add(level, problem.Hint, "%s: %s", problem.Task, problem.Text)
+		found.add(level, lack.Hint, "%s: %s", lack.Task, lack.Text)
 	}
 	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
 }

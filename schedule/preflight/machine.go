@@ -29,19 +29,30 @@ type Machine struct {
 	shells  shellAnswers
 }
 
-// Problems returns what the task lacks, but for users and env_file (process.CheckAs,
-// CheckEnvFiles).
-func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
-	report := func(key, hint, format string, args ...any) {
-		problems = append(problems, t.Problem(key, hint, format, args...))
+// Lacks returns what the task lacks. If it is Root or an Account, that is the first one. A lack of
+// Root, an Account or an EnvFile has no hint: what it means depends on who asks.
+func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
+	report := func(kind Kind, key, hint, format string, args ...any) {
+		lacks = append(lacks, Lack{kind, t.Problem(key, hint, format, args...)})
+	}
+	if err := process.CheckAs(t.As); errors.Is(err, process.ErrNotRoot) {
+		report(Root, "", "", "%v", err)
+	} else if err != nil {
+		report(Account, "", "", "%v", err)
+	} else if err := process.CheckEnvFiles(t, m.Environ); err != nil {
+		report(EnvFile, "", "", "%v", err)
+	}
+	if _, err := process.CgroupsHere(); t.Limits.CPU > 0 && err != nil {
+		text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
+		report(Cgroup, "limits.cpu", NoCgroupHint, "%s", text)
 	}
 	if text := folderDefect(t.Dir); text != "" {
-		report("dir", "the task fails with 126 when it is not there in time", "dir: %s", text)
-		return problems // the programs are looked for in it
+		report(Program, "dir", "the task fails with 126 when it is not there in time", "dir: %s", text)
+		return lacks // the programs are looked for in it
 	}
 	if t.Output.File != "" {
 		if text := makeDefect(filepath.Dir(t.Output.File)); text != "" {
-			report("output", "the copy is not made then; the task runs", "output: %s", text)
+			report(OutputFile, "output", "the copy is not made then; the task runs", "output: %s", text)
 		}
 	}
 	if m.shells == nil {
@@ -51,24 +62,42 @@ func (m *Machine) Problems(t *schedule.Task) (problems []schedule.Problem) {
 	place.path, place.pathKnown = m.Path(t)
 	for _, c := range commandsOf(t) {
 		for _, defect := range place.defects(c.command) {
-			report(c.key, defect.hint, "%s: %s", c.key, defect.text)
+			report(Program, c.key, defect.hint, "%s: %s", c.key, defect.text)
 		}
 		if text := syntaxError(c.command); text != "" {
-			report(c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s",
+			report(Program, c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s",
 				c.key, c.command.Shell[0], text)
 			continue
 		}
 		for _, word := range m.shells.unknownWords(c.command) {
-			report(c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s",
+			report(Program, c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s",
 				c.key, word, c.command.Shell[0])
 		}
 	}
-	return problems
+	return lacks
 }
 
-// MergeSame makes one problem of problems that several tasks have in the same words: the problem of
-// the first task, with the names of the others.
-func MergeSame(all []schedule.Problem) (merged []schedule.Problem) {
+// A Lack is what a task does not have on this machine.
+type Lack struct {
+	Kind Kind
+	schedule.Problem
+}
+
+// A Kind says what is lacking.
+type Kind int
+
+const (
+	Root       Kind = iota // the rights to run the task as its user
+	Account                // its user or group
+	EnvFile                // a file of env_file
+	Cgroup                 // a cgroup, which keeps its limit of CPU
+	OutputFile             // the place for the copy of its output; it runs all the same
+	Program                // its folder, or a command that can start there
+)
+
+// MergeSame makes one lack of lacks that several tasks have in the same words: the lack of the
+// first task, with the names of the others.
+func MergeSame(all []Lack) (merged []Lack) {
 	type words struct{ text, hint string }
 	tasks := map[words][]string{}
 	for _, p := range all {

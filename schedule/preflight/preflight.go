@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
-	"sched/schedule/process"
 	"sched/schedule/statedir"
 )
 
@@ -25,25 +24,24 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 		warnings = append(warnings, *problem)
 	}
 	machine := &Machine{Environ: environ}
-	for _, t := range s.Tasks {
-		if !s.Active(t) {
-			continue
+	var lacks []Lack
+	for t := range s.ActiveTasks() {
+		for _, lack := range machine.Lacks(t) {
+			switch lack.Kind {
+			case Root, Account:
+				lack.Hint = "the other tasks run, and each run of this one fails"
+				problems = append(problems, lack.Problem)
+				continue
+			case EnvFile:
+				lack.Hint = "the task fails when it is not there in time"
+			}
+			lacks = append(lacks, lack)
 		}
-		at := schedule.Problem{Place: t.Place, Task: t.Name}
-		if err := process.CheckAs(t.As); err != nil {
-			at.Text, at.Hint = err.Error(), "the other tasks run, and each run of this one fails"
-			problems = append(problems, at)
-		} else if err := process.CheckEnvFiles(t, environ); err != nil {
-			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"
-			warnings = append(warnings, at)
-		}
-		if _, err := process.CgroupsHere(); t.Limits.CPU > 0 && err != nil {
-			text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
-			warnings = append(warnings, t.Problem("limits.cpu", NoCgroupHint, "%s", text))
-		}
-		warnings = append(warnings, machine.Problems(t)...)
 	}
-	return problems, MergeSame(warnings)
+	for _, lack := range MergeSame(lacks) {
+		warnings = append(warnings, lack.Problem)
+	}
+	return problems, warnings
 }
 
 // StateDirProblem returns why this user cannot use the state folder of the schedule; nil if the
