@@ -54,16 +54,15 @@ func readRun(p *page) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Since != nil {
-		began := parseTime(*r.Since)
-		made.Lasts = humanize.Age(began, p.now)
+	if !r.Since.IsZero() {
+		made.Lasts = humanize.Age(r.Since.Time, p.now)
 		if u := usual[r.Task]; r.State == view.RunRunning && u.Runs > 0 {
-			took := max(0, p.now.Sub(began))
+			took := max(0, p.now.Sub(r.Since.Time))
 			made.Progress = &progress{min(took, u.Duration), u.Duration, u.Duration - took, max(0, took-u.Duration)}
 		}
 	}
-	if r.At != nil {
-		made.At = new(p.Away(parseTime(*r.At), r.Task))
+	if !r.At.IsZero() {
+		made.At = new(p.Away(r.At.Time, r.Task))
 	}
 	command := "stop"
 	if made.HasEnded {
