@@ -160,6 +160,21 @@ func whoIs(ctx context.Context) Who {
 	return who
 }
 
+// Admit returns the caller of a route of the scope, if they may use it. The error is a *Problem.
+func (a *access) Admit(r *http.Request, scope Scope) (Who, error) {
+	switch scope {
+	case ScopeOpen:
+		return Who{From: a.Address(r)}, nil
+	case ScopeBadge, ScopeHook:
+		return a.Holder(r, scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
+	}
+	who, err := a.Caller(r)
+	if err == nil {
+		err = who.needs(scope)
+	}
+	return who, err
+}
+
 // Caller identifies the caller. Wrong tokens may be answered later. The error is a *Problem.
 func (a *access) Caller(r *http.Request) (Who, error) {
 	who, isWrong, err := a.identify(r)

@@ -38,7 +38,7 @@ func (r *Visit) actor() control.Actor {
 
 // readFuture returns the time that somebody names, as a number of seconds from now or as a time; ok
 // is false if they name no time.
-func readFuture(r *Visit, in *float64, inName, at, atName string) (t time.Time, ok bool, err error) {
+func (r *Visit) readFuture(in *float64, inName, at, atName string) (t time.Time, ok bool, err error) {
 	now := r.server.Now()
 	switch {
 	case in != nil && at != "":
@@ -61,7 +61,7 @@ func postTrigger(r *Visit, a Asking) (any, error) { return r.Trigger(r.PathValue
 
 // Trigger asks for a run of a task.
 func (r *Visit) Trigger(task string, a Asking) (request view.Request, err error) {
-	at, err := a.when(r)
+	at, err := r.startOf(a)
 	if err != nil {
 		return request, err
 	}
@@ -143,11 +143,11 @@ func postRetry(r *Visit, a Asking) (any, error) { return r.Retry(r.PathValue("id
 
 // Retry asks for a run again.
 func (r *Visit) Retry(id string, a Asking) (request view.Request, err error) {
-	at, err := a.when(r)
+	at, err := r.startOf(a)
 	if err != nil {
 		return request, err
 	}
-	run, err := runToChange(r, id, "retry")
+	run, err := r.runToChange(id, "retry")
 	if err != nil {
 		return request, err
 	}
@@ -164,9 +164,9 @@ func (r *Visit) Retry(id string, a Asking) (request view.Request, err error) {
 	return r.submit(actor, retry.Row, a, "retry", whole)
 }
 
-// when returns the time at which a run is to start, with the precision of the history.
-func (a Asking) when(r *Visit) (time.Time, error) {
-	at, _, err := readFuture(r, a.In, "in", a.At, "at")
+// startOf returns the time at which a run is to start, with the precision of the history.
+func (r *Visit) startOf(a Asking) (time.Time, error) {
+	at, _, err := r.readFuture(a.In, "in", a.At, "at")
 	return at.UTC().Round(0).Truncate(time.Microsecond), err
 }
 
@@ -202,7 +202,7 @@ func postStop(r *Visit, body Reason) (any, error) {
 
 // Stop stops a run that lives, and returns its whole id. It waits for stopPatience for the end.
 func (r *Visit) Stop(id, reason string) (whole string, err error) {
-	run, err := runToChange(r, id, "stop")
+	run, err := r.runToChange(id, "stop")
 	if err != nil {
 		return "", err
 	}
@@ -226,7 +226,7 @@ func postCancel(r *Visit, body Reason) (any, error) {
 // Cancel ends a run that waits, and returns its whole id: a run that has not begun is skipped, and
 // a run that waits for its turn or for its next attempt is stopped.
 func (r *Visit) Cancel(id, reason string) (whole string, err error) {
-	run, err := runToChange(r, id, "stop")
+	run, err := r.runToChange(id, "stop")
 	if err != nil {
 		return "", err
 	}

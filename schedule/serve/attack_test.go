@@ -204,7 +204,7 @@ func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
 	}
 	nan := math.NaN()
 	form := httptest.NewRequest("POST", "/pauses", nil)
-	visit, leave, err := b.server.Visit(form.WithContext(withWho(form.Context(), Who{Scope: ScopeOperate})),
+	visit, leave, err := NewVisit(b.server, form.WithContext(withWho(form.Context(), Who{Scope: ScopeOperate})),
 		ScopeOperate, Quick)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestReasonsAndNumbersThatAreRefused(t *testing.T) {
 	if _, err := visit.Pause(PauseRequest{For: &nan}); err == nil || ProblemOf(err).Status != 400 {
 		t.Errorf("a form for no number: %v", err)
 	}
-	if _, _, err := b.server.Visit(form, ScopeOperate, Quick); err == nil || ProblemOf(err).Status != 403 {
+	if _, _, err := NewVisit(b.server, form, ScopeOperate, Quick); err == nil || ProblemOf(err).Status != 403 {
 		t.Errorf("a form of somebody who may not operate: %v", err)
 	}
 	if changes, _, err := b.server.Changes("", 100); err != nil || len(changes) != 1 {
@@ -262,7 +262,7 @@ func TestLookingWritesNothing(t *testing.T) {
 	good := b.Ended("hourly", 60, outcome.Succeeded, "hallo")
 	b.Remember(good)
 	before := b.files()
-	for _, r := range b.server.routes {
+	for _, r := range routesOf(b.server.Config) {
 		if r.method == http.MethodGet && r.path != "/events" {
 			b.call(call{scope: ScopeRead, method: "GET", route: r.path, values: []string{good.ID}})
 		}
@@ -593,7 +593,7 @@ func TestSlowBodiesMakeWayOnEveryRoute(t *testing.T) {
 	b.server.bodyTimeout = time.Hour
 	hook := b.token(Token{Name: "hook", Scope: ScopeHook, Task: "hourly"})
 	paths := []string{"POST /login", "POST /logout", "POST /tasks/hourly/trigger", "GET /"}
-	for _, r := range b.server.routes {
+	for _, r := range routesOf(b.server.Config) {
 		if r.takesBody() || r.method != http.MethodGet {
 			path := strings.NewReplacer("{key}", hook, "{name}", "hourly", "{id}", "hourly").Replace(r.path)
 			paths = append(paths, r.method+" "+prefix+path)

@@ -20,7 +20,7 @@ type Folder struct{ *Visit }
 
 // Edits reports whether the visitor may write tasks here.
 func (r *Visit) Edits() bool {
-	return r.server.offers(route{scope: ScopeEdit}) && r.Who.Scope.Allows(ScopeEdit)
+	return r.server.offers(ScopeEdit) && r.Who.Scope.Allows(ScopeEdit)
 }
 
 // CheckEdit returns why tasks cannot be written into the folder: the schedule does not read the
@@ -49,7 +49,7 @@ func (s *Server) CheckEdit() error {
 
 func putTask(r *Visit) (any, error) {
 	name := r.PathValue("name")
-	keys, err := taskKeys(r, name)
+	keys, err := taskKeys(r.Header.Get("Content-Type"), r.body, name)
 	if err != nil {
 		return nil, err
 	}

@@ -203,36 +203,43 @@ func readDuration(name string, seconds float64) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// taking returns the handler of a route that takes a body: handle gets it, read as JSON. A body
-// that is missing is the zero value.
+// taking returns the handler of a route that takes a body: handle gets it, read as JSON.
 func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error) {
 	return func(r *Visit) (any, error) {
 		var body T
-		if len(bytes.TrimSpace(r.body)) == 0 {
-			return handle(r, body)
-		}
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			return nil, NewProblem(http.StatusUnsupportedMediaType,
-				"send it with `Content-Type: application/json`", "the body is not JSON")
-		}
-		// copyValue finds a key that is given twice, and bounds the nesting.
-		err := copyValue(&bytes.Buffer{}, json.NewDecoder(bytes.NewReader(r.body)), 0)
-		decoder := json.NewDecoder(bytes.NewReader(r.body))
-		decoder.DisallowUnknownFields()
-		if err == nil {
-			err = decoder.Decode(&body)
-		}
-		if err == nil {
-			err = expectEnd(decoder)
-		}
-		if bytes.Equal(bytes.TrimSpace(r.body), []byte("null")) {
-			err = errors.New("it is null, and no object")
-		}
-		if err != nil {
-			return nil, badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+		if err := readBody(r.Header.Get("Content-Type"), r.body, &body); err != nil {
+			return nil, err
 		}
 		return handle(r, body)
 	}
+}
+
+// readBody reads a body as JSON. A body that is missing leaves the zero value.
+func readBody(contentType string, body []byte, to any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(contentType); err != nil || kind != "application/json" {
+		return NewProblem(http.StatusUnsupportedMediaType,
+			"send it with `Content-Type: application/json`", "the body is not JSON")
+	}
+	// copyValue finds a key that is given twice, and bounds the nesting.
+	err := copyValue(&bytes.Buffer{}, json.NewDecoder(bytes.NewReader(body)), 0)
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err == nil {
+		err = decoder.Decode(to)
+	}
+	if err == nil {
+		err = expectEnd(decoder)
+	}
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		err = errors.New("it is null, and no object")
+	}
+	if err != nil {
+		return badRequest("the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+	}
+	return nil
 }
 
 // A stringList is a list of a body. Null is no list: a script that has no names must not get what
@@ -271,13 +278,13 @@ func plainJSON(err error) string {
 
 // taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
 // found when the schedule is read with them.
-func taskKeys(r *Visit, name string) ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+func taskKeys(contentType string, body []byte, name string) ([]byte, error) {
+	kind, _, _ := mime.ParseMediaType(contentType)
 	switch kind {
 	case "application/yaml", "application/x-yaml", "text/yaml":
-		return r.body, nil
+		return body, nil
 	case "application/json":
-		return yamlOf(r.body, name)
+		return yamlOf(body, name)
 	}
 	return nil, NewProblem(http.StatusUnsupportedMediaType,
 		"send it with `Content-Type: application/yaml` or application/json",

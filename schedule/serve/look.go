@@ -228,41 +228,13 @@ func historyQuery(r *Visit) (q state.Query, err error) {
 	return q, nil
 }
 
-func getRun(r *Visit) (any, error) { return runOf(r, r.PathValue("id")) }
-
-// minID is the length of the shortest part of an id with which a run may be shown.
-const minID = 4
-
-// runOf returns the run that id stands for: the whole id, a beginning or an end.
-func runOf(r *Visit, id string) (view.Run, error) {
-	if len(id) < minID {
-		return view.Run{}, notFound("write at least four characters of its id", "there is no run %q", id)
-	}
-	return view.FindRun(r.Context(), r.View, id)
-}
-
-// minIDToChange is the length of the shortest part of an id with which a run may be changed: the
-// first 48 bits of an id are the time, so a shorter part soon stands for another run, too.
-const minIDToChange = 12
-
-// runToChange returns a run of this server that a command (retry, stop) is to change.
-func runToChange(r *Visit, id, command string) (view.Run, error) {
-	if len(id) < minIDToChange {
-		return view.Run{}, badRequest("write the whole id, as the list of runs has it",
-			"%q is too short for the id of a run to change", id)
-	}
-	found, err := runOf(r, id)
-	if err == nil {
-		err = found.Elsewhere(command)
-	}
-	return found, err
-}
+func getRun(r *Visit) (any, error) { return r.runOf(r.PathValue("id")) }
 
 // maxLogPart is the most bytes of one part of a log.
 const maxLogPart = 1 << 20
 
 func getLog(r *Visit) (any, error) {
-	found, err := runOf(r, r.PathValue("id"))
+	found, err := r.runOf(r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

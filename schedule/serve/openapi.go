@@ -11,12 +11,12 @@ import (
 	"sched/schedule/view"
 )
 
-// document returns the OpenAPI document of the routes that the server has
+// document returns the OpenAPI document of the routes that a server has
 // (https://spec.openapis.org/oas/v3.0.3).
-func (s *Server) document() ([]byte, error) {
+func document(c Config, routes []route) ([]byte, error) {
 	d := documenter{schemas: map[string]any{}}
 	paths := map[string]map[string]any{}
-	for _, r := range s.routes {
+	for _, r := range routes {
 		if paths[r.path] == nil {
 			paths[r.path] = map[string]any{}
 		}
@@ -25,10 +25,10 @@ func (s *Server) document() ([]byte, error) {
 	d.schema(reflect.TypeFor[Problem]())
 	return view.JSON(map[string]any{
 		"openapi": "3.0.3",
-		"info": map[string]any{"title": "sched", "version": s.Version,
+		"info": map[string]any{"title": "sched", "version": c.Version,
 			"description": "Tasks, what became of them and why, and what people ask for. " +
 				"The objects are as `--json` of the commands prints them."},
-		"servers": []any{map[string]any{"url": s.BasePath + prefix}},
+		"servers": []any{map[string]any{"url": c.BasePath + prefix}},
 		"paths":   paths,
 		"components": map[string]any{
 			"schemas":         d.schemas,

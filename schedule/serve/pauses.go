@@ -88,7 +88,7 @@ func postPause(r *Visit, body PauseRequest) (any, error) {
 // Pause pauses tasks, and returns their pauses.
 func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 	actor := r.actor()
-	p, err := body.pausing(r, actor)
+	p, err := r.pausing(actor, body)
 	if err != nil {
 		return nil, err
 	}
@@ -124,13 +124,13 @@ func (r *Visit) Pause(body PauseRequest) (paused []Pausing, err error) {
 }
 
 // pausing returns the pause that the request asks for.
-func (body PauseRequest) pausing(r *Visit, actor control.Actor) (asked control.PauseWish, err error) {
+func (r *Visit) pausing(actor control.Actor, body PauseRequest) (asked control.PauseWish, err error) {
 	asked = control.PauseWish{Stop: body.Stop, Reason: body.Reason}
-	from, planned, err := readFuture(r, nil, "from", body.From, "from")
+	from, planned, err := r.readFuture(nil, "from", body.From, "from")
 	if err != nil {
 		return asked, err
 	}
-	until, bounded, err := readFuture(r, body.For, "for", body.Until, "until")
+	until, bounded, err := r.readFuture(body.For, "for", body.Until, "until")
 	if err != nil {
 		return asked, err
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"sched/schedule/forecast"
@@ -46,6 +47,11 @@ func (rt route) pathParams() (names []string) {
 		}
 	}
 	return names
+}
+
+// routesOf returns the routes that a server of the configuration has.
+func routesOf(c Config) []route {
+	return slices.DeleteFunc(routes(), func(rt route) bool { return !c.offers(rt.scope) })
 }
 
 func routes() []route {

@@ -380,7 +380,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 // looksAtEverything asks each route that only looks. The answers are checked against the document.
 func (b *box) looksAtEverything(run string) {
 	b.Helper()
-	for _, r := range b.server.routes {
+	for _, r := range routesOf(b.server.Config) {
 		if r.method != http.MethodGet || r.path == "/events" || r.scope == ScopeBadge {
 			continue
 		}
@@ -433,7 +433,7 @@ func (b *box) everyRouteRefuses() {
 	keys := map[Scope]string{ScopeHook: b.token(Token{Name: "a hook", Scope: ScopeHook, Task: "hourly"}),
 		ScopeBadge: b.token(Token{Name: "a badge", Scope: ScopeBadge, Task: "hourly"}) + ".svg"}
 	b.write("schedule.yaml", "tasks: [")
-	for _, r := range b.server.routes {
+	for _, r := range routesOf(b.server.Config) {
 		c := call{scope: ScopeEdit, method: r.method, route: r.path, values: []string{cmp.Or(keys[r.scope], "x")}}
 		if c.query = "?nix=1"; r.scope != ScopeHook {
 			b.wants(r.path+" with an unknown parameter", b.call(c), 400, "there is no parameter")
@@ -473,7 +473,7 @@ func (b *box) everyStatusWasSeen(but ...string) {
 				var code int
 				fmt.Sscan(status, &code)
 				what := method + " " + path + " " + http.StatusText(code)
-				bare := slices.ContainsFunc(b.server.routes, func(r route) bool { return r.path == path && r.needsNoSchedule })
+				bare := slices.ContainsFunc(routesOf(b.server.Config), func(r route) bool { return r.path == path && r.needsNoSchedule })
 				if !b.called[what] && !slices.Contains(but, what) && !(bare && code == http.StatusServiceUnavailable) {
 					b.Errorf("%s is documented, and no test has seen it", what)
 				}

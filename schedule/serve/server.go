@@ -38,6 +38,18 @@ type Config struct {
 // SitePath is the path of all that the process serves: see Site.
 func (c Config) SitePath() string { return strings.TrimSuffix(c.BasePath, c.Mount) }
 
+// offers reports whether the server has the routes of a scope. With --read-only, or without --edit,
+// they are not there at all.
+func (c Config) offers(scope Scope) bool {
+	switch scope {
+	case ScopeOperate, ScopeHook:
+		return !c.ReadOnly
+	case ScopeEdit:
+		return !c.ReadOnly && c.Edit != ""
+	}
+	return true
+}
+
 // Schedules is how a Server reads the schedule and acts on it. The functions must be safe for
 // concurrent use.
 type Schedules struct {
@@ -67,8 +79,7 @@ type Server struct {
 	stopping       chan struct{} // bounds the runs that are being stopped at the same time
 	forecastPlaces chan struct{} // bounds the requests for forecasts that wait or are answered
 	places         chan struct{} // bounds the requests that are answered at the same time
-	routes         []route
-	process        string // tells a restarted server from this one
+	process        string        // tells a restarted server from this one
 
 	bodyTimeout time.Duration // maxBodyTime, but for tests
 	mux         *http.ServeMux
@@ -101,17 +112,15 @@ func New(c Config) (*Server, error) {
 	s.current.load, s.bodyTimeout = c.Schedules.Load, maxBodyTime
 	s.access = newAccess(c)
 	s.watcher = &watcher{Schedule: s.current.get}
-	for _, r := range routes() {
-		if s.offers(r) {
-			s.routes = append(s.routes, r)
-			s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, s.handlerOf(r))
-		}
+	offered := routesOf(c)
+	for _, r := range offered {
+		s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, handlerOf(s, r))
 	}
 	if c.Mount == "" { // else the site does
 		s.access.SignIn(s.mux)
 	}
 	var err error
-	s.openapi, err = s.document()
+	s.openapi, err = document(c, offered)
 	return s, err
 }
 
@@ -119,18 +128,6 @@ const prefix = "/api/v1"
 
 // Assets is the prefix of the style and the script. They are served to everybody.
 const Assets = "/assets/"
-
-// offers reports whether the server has a route. With --read-only, or without --edit, the route is
-// not there at all.
-func (s *Server) offers(r route) bool {
-	switch r.scope {
-	case ScopeOperate, ScopeHook:
-		return !s.ReadOnly
-	case ScopeEdit:
-		return !s.ReadOnly && s.Config.Edit != ""
-	}
-	return true
-}
 
 // Handler returns the handler of all requests. Requests outside the API go to pages, if the caller
 // may look (see whoIs). If pages is nil, only the API is served.

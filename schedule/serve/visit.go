@@ -79,11 +79,11 @@ func (r *Visit) noteMissing(format string, args ...any) {
 	r.problems = append(r.problems, part)
 }
 
-// handlerOf returns the handler of a route.
-func (s *Server) handlerOf(rt route) http.Handler {
+// handlerOf returns the handler of a route of a server.
+func handlerOf(s *Server, rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &Visit{Request: hr, server: s}
-		value, err := r.answer(w, rt)
+		value, err := makeAnswer(w, r, rt)
 		if err != nil {
 			writeProblem(w, ProblemOf(err))
 			return
@@ -92,9 +92,9 @@ func (s *Server) handlerOf(rt route) http.Handler {
 	})
 }
 
-// answer makes the answer. While it is sent, another one may be made.
-func (r *Visit) answer(w http.ResponseWriter, rt route) (value any, err error) {
-	if r.Who, err = r.server.admit(rt, r.Request); err != nil {
+// makeAnswer makes the answer. While it is sent, another one may be made.
+func makeAnswer(w http.ResponseWriter, r *Visit, rt route) (value any, err error) {
+	if r.Who, err = r.server.access.Admit(r.Request, rt.scope); err != nil {
 		return nil, err
 	}
 	if err := receive(w, r, rt); err != nil {
@@ -105,7 +105,7 @@ func (r *Visit) answer(w http.ResponseWriter, rt route) (value any, err error) {
 			return nil, err
 		}
 	}
-	leave, err := r.prepare(rt)
+	leave, err := prepare(r, rt)
 	if err != nil {
 		return nil, err
 	}
@@ -141,26 +141,12 @@ func receive(w http.ResponseWriter, r *Visit, rt route) (err error) {
 	return err
 }
 
-func (s *Server) admit(rt route, r *http.Request) (Who, error) {
-	switch rt.scope {
-	case ScopeOpen:
-		return Who{From: s.access.Address(r)}, nil
-	case ScopeBadge, ScopeHook:
-		return s.access.Holder(r, rt.scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
-	}
-	who, err := s.access.Caller(r)
-	if err == nil {
-		err = who.needs(rt.scope)
-	}
-	return who, err
-}
-
 // maxAnswerTime bounds the time in which an answer is made.
 const maxAnswerTime = 20 * time.Second
 
 // prepare waits for a place among the requests that are answered, and loads the schedule. A stream
 // gives its place back before it begins.
-func (r *Visit) prepare(rt route) (leave func(), err error) {
+func prepare(r *Visit, rt route) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), maxAnswerTime)
 	giveBack, err := r.server.takePlace(ctx, rt.work, r.Who.Name)
 	if err != nil {
@@ -233,20 +219,22 @@ const (
 	Waiting          // it waits for seconds, and takes no place of Server.places
 )
 
-// Visit prepares the answer to a request that came through Handler, by somebody who needs a scope.
-// Call leave when the page is made: the number of pages is bounded, for forecasts apart. The error
-// is for ProblemOf.
-func (s *Server) Visit(hr *http.Request, needs Scope, work Work) (v *Visit, leave func(), err error) {
+// NewVisit prepares the answer to a request that came through Handler, by somebody who needs a
+// scope. Call leave when the page is made: the number of pages is bounded, for forecasts apart. The
+// error is for ProblemOf.
+func NewVisit(s *Server, hr *http.Request, needs Scope, work Work) (v *Visit, leave func(), err error) {
 	v = &Visit{Request: hr, server: s, Who: whoIs(hr.Context())}
 	if err := v.Who.needs(needs); err != nil {
 		return nil, nil, err
 	}
-	leave, err = v.prepare(route{work: work})
+	leave, err = prepare(v, route{work: work})
 	return v, leave, err
 }
 
 // Operates reports whether the visitor may also trigger, retry, stop, pause and resume.
-func (r *Visit) Operates() bool { return !r.server.ReadOnly && r.Who.Scope.Allows(ScopeOperate) }
+func (r *Visit) Operates() bool {
+	return r.server.offers(ScopeOperate) && r.Who.Scope.Allows(ScopeOperate)
+}
 
 // Problems says what the answers of the View lack so far.
 func (r *Visit) Problems() (all []string) {
@@ -275,4 +263,32 @@ type turns struct{ all sync.Map }
 func (t *turns) take(ctx context.Context, caller string) (giveBack func(), err error) {
 	turn, _ := t.all.LoadOrStore(caller, make(chan struct{}, 1))
 	return take(ctx, turn.(chan struct{}))
+}
+
+// minID is the length of the shortest part of an id with which a run may be shown.
+const minID = 4
+
+// runOf returns the run that id stands for: the whole id, a beginning or an end.
+func (r *Visit) runOf(id string) (view.Run, error) {
+	if len(id) < minID {
+		return view.Run{}, notFound("write at least four characters of its id", "there is no run %q", id)
+	}
+	return view.FindRun(r.Context(), r.View, id)
+}
+
+// minIDToChange is the length of the shortest part of an id with which a run may be changed: the
+// first 48 bits of an id are the time, so a shorter part soon stands for another run, too.
+const minIDToChange = 12
+
+// runToChange returns a run of this server that a command (retry, stop) is to change.
+func (r *Visit) runToChange(id, command string) (view.Run, error) {
+	if len(id) < minIDToChange {
+		return view.Run{}, badRequest("write the whole id, as the list of runs has it",
+			"%q is too short for the id of a run to change", id)
+	}
+	found, err := r.runOf(id)
+	if err == nil {
+		err = found.Elsewhere(command)
+	}
+	return found, err
 }

@@ -173,7 +173,7 @@ func performAll(server *serve.Server, r *http.Request) (next string, err error) 
 // performAction performs an action for the sender of a form. next is the path of the page to show
 // then.
 func performAction(server *serve.Server, r *http.Request, a action, target string) (next string, err error) {
-	v, leave, err := server.Visit(r, cmp.Or(a.scope, serve.ScopeOperate), a.work)
+	v, leave, err := serve.NewVisit(server, r, cmp.Or(a.scope, serve.ScopeOperate), a.work)
 	if err != nil {
 		return "", err
 	}

@@ -91,7 +91,7 @@ func (p *pages) addPage(route string, read reader, work serve.Work) {
 
 // makePage lets the visitor in, and makes the page.
 func (p *pages) makePage(r *http.Request, template string, read reader, work serve.Work) ([]byte, error) {
-	visit, leave, err := p.Visit(r, serve.ScopeRead, work)
+	visit, leave, err := serve.NewVisit(p.Server, r, serve.ScopeRead, work)
 	if err != nil {
 		return nil, err
 	}

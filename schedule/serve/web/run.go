@@ -119,7 +119,7 @@ func runButtons(p *page, r view.Run) []button {
 // download answers with all that a run, or with hooks=true its hooks, printed. It sends a part
 // before it reads the next. An error means that it has sent nothing.
 func download(server *serve.Server, w http.ResponseWriter, r *http.Request) error {
-	visit, leave, err := server.Visit(r, serve.ScopeRead, serve.Quick)
+	visit, leave, err := serve.NewVisit(server, r, serve.ScopeRead, serve.Quick)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func ShowSchedules(w http.ResponseWriter, site *serve.Site, seen []serve.Sightin
 
 func summaryOf(sighting serve.Sighting) summary {
 	s := summary{Base: sighting.BasePath, Name: strings.TrimPrefix(sighting.Mount, "/s/")}
-	visit, leave, err := sighting.Visit(sighting.Request, serve.ScopeRead, serve.Quick)
+	visit, leave, err := serve.NewVisit(sighting.Server, sighting.Request, serve.ScopeRead, serve.Quick)
 	if err != nil {
 		s.Wrong = serve.ProblemOf(err)
 		return s

@@ -27,7 +27,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 	var visit *serve.Visit
 	b.server.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var err error
-		if visit, _, err = b.server.Visit(r, serve.ScopeEdit, serve.Quick); err != nil {
+		if visit, _, err = serve.NewVisit(b.server, r, serve.ScopeEdit, serve.Quick); err != nil {
 			t.Fatal(err)
 		}
 	})).ServeHTTP(httptest.NewRecorder(), r)
