@@ -1,9 +1,13 @@
 package serve
 
 import (
-	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"html"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -84,9 +88,6 @@ func (a *access) refusal(r *http.Request) *Problem {
 	return nil
 }
 
-// tokenPattern matches tokens, and not the names of tasks that begin in the same way.
-var tokenPattern = humanize.Pattern(tokenStart + `[A-Za-z0-9_-]{43}`)
-
 // hasToken reports whether a URL has a token, however it is escaped, or a parameter for one.
 func hasToken(u *url.URL) bool {
 	for name := range u.Query() {
@@ -135,29 +136,6 @@ func (a *access) calledByName(r *http.Request) bool {
 	}
 	host, _, _ := net.SplitHostPort(local.String())
 	return ip.Equal(net.ParseIP(host)) || ip.IsLoopback()
-}
-
-// A Who is a caller.
-type Who struct {
-	Name  string // for the history, the pauses and the audit log
-	From  string // the address, or that it came by the socket
-	Scope Scope
-	Task  string // for which a key is good; "" for other callers
-
-	ByHeader bool // the proxy has signed them in
-}
-
-type whoKey struct{}
-
-// withWho returns a context that names the caller who was let in.
-func withWho(ctx context.Context, who Who) context.Context {
-	return context.WithValue(ctx, whoKey{}, who)
-}
-
-// whoIs returns the caller who was let in.
-func whoIs(ctx context.Context) Who {
-	who, _ := ctx.Value(whoKey{}).(Who)
-	return who
 }
 
 // Admit returns the caller of a route of the scope, if they may use it. The error is a *Problem.
@@ -268,49 +246,6 @@ func (a *access) slowDown(r *http.Request, from string) {
 	}
 }
 
-// A throttle counts wrong tokens and login links by address. It decides only how soon wrong ones
-// are answered: a right one is always let in at once, or any user of the machine could lock out all
-// others. A token is one of 2^256, so guessing is hopeless even without it.
-type throttle struct {
-	now   func() time.Time
-	delay time.Duration // wrongDelay, but for tests
-
-	mu        sync.Mutex
-	byAddress map[string]wrongAttempts
-}
-
-// wrongAttempts are the attempts of one address in a span that begins with the first of them.
-type wrongAttempts struct {
-	count int
-	since time.Time
-}
-
-const (
-	maxWrong     = 10 // wrong attempts of one address in wrongSpan; each further one is delayed
-	wrongSpan    = time.Minute
-	wrongDelay   = time.Second
-	maxAddresses = 10_000 // more are forgotten together
-)
-
-// countWrong counts a wrong attempt from an address, and returns how long its answer must wait.
-func (t *throttle) countWrong(address string) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	wrong := t.byAddress[address]
-	if t.now().Sub(wrong.since) >= wrongSpan {
-		wrong = wrongAttempts{since: t.now()}
-	}
-	if t.byAddress == nil || len(t.byAddress) >= maxAddresses {
-		t.byAddress = map[string]wrongAttempts{}
-	}
-	wrong.count++
-	t.byAddress[address] = wrong
-	if wrong.count <= maxWrong {
-		return 0
-	}
-	return t.delay
-}
-
 // Address is the address of the client. Behind a proxy it is the address that the proxy added.
 func (a *access) Address(r *http.Request) string {
 	if a.BehindProxy {
@@ -326,11 +261,237 @@ func (a *access) Address(r *http.Request) string {
 	return host
 }
 
-// needs returns an error for a caller who may do less than the scope says.
-func (who Who) needs(scope Scope) error {
-	if who.Scope.Allows(scope) {
-		return nil
+// SignIn adds the pages for signing in and out. A browser gets a session with a login link, which
+// works once, or with a token in a form. To open the link changes nothing, because programs that
+// show previews follow links, too. The button on its page uses it up.
+func (a *access) SignIn(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+a.SitePath()+"/login",
+		func(w http.ResponseWriter, _ *http.Request) { a.form(w, http.StatusOK, "", "") })
+	mux.HandleFunc("GET "+a.SitePath()+"/login/{code}", func(w http.ResponseWriter, r *http.Request) {
+		a.form(w, http.StatusOK, r.PathValue("code"), "")
+	})
+	mux.HandleFunc("POST "+a.SitePath()+"/login", a.login)
+	mux.HandleFunc("POST "+a.SitePath()+"/logout", a.logout)
+}
+
+const (
+	sessionLasts = 12 * time.Hour
+	linkLasts    = 10 * time.Minute
+	loginLink    = "login link"
+)
+
+// A link is a login link that was not used yet. Links end with the server.
+type link struct {
+	scope Scope
+	until time.Time
+}
+
+// login begins a session of each schedule that knows the link or the token. After an error it has
+// begun none.
+func (a *access) login(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil { // a body that is cut off costs no look at the connections
+		writeProblem(w, badRequest("", "the form cannot be read"))
+		return
 	}
-	return forbidden("make a token with `sched serve token --scope "+string(scope)+"`",
-		"%s may %s, and this needs %s", who.Name, who.Scope, scope)
+	code, text := r.PostFormValue("code"), r.PostFormValue("token")
+	var user string
+	known, err := a.knows(code, text)
+	if err == nil && known {
+		user, err = a.sessionUser(r)
+	}
+	credentials := make([]Token, len(a.all))
+	for i, member := range a.all {
+		if err == nil {
+			credentials[i], err = member.credential(code, text)
+		}
+	}
+	if err != nil {
+		writeProblem(w, ProblemOf(err))
+		return
+	}
+	isSignedIn := false
+	for i, member := range a.all {
+		if credentials[i].Scope.Allows(ScopeRead) {
+			http.SetCookie(w, member.begin(r, user, credentials[i]))
+			isSignedIn = true
+		}
+	}
+	switch {
+	case isSignedIn:
+		http.Redirect(w, r, a.SitePath()+"/", http.StatusSeeOther)
+	case code != "":
+		a.refuse(w, r, "This link was used before, or is not of this server.")
+	default:
+		a.refuse(w, r, "This token is not one of this server, or was revoked.")
+	}
+}
+
+// knows reports whether a schedule knows the link or the token. It uses up no link. Only then does
+// login look up who asks, because that reads the table of all connections of the machine.
+func (a *access) knows(code, text string) (bool, error) {
+	for _, member := range a.all {
+		if _, ok := member.links.Load(tokenHash(code)); ok && code != "" {
+			return true, nil
+		}
+		if _, ok, err := member.tokens.find(text); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// credential returns the token with the text, or, if there is a code, a Token that stands for the
+// login link. It returns the zero Token if the server knows neither. A link is used up.
+func (a *access) credential(code, text string) (Token, error) {
+	if code != "" {
+		if scope, ok := a.useLink(code); ok {
+			return Token{Name: loginLink, Scope: scope}, nil
+		}
+		return Token{}, nil
+	}
+	found, ok, err := a.tokens.find(text)
+	if !ok || err != nil {
+		return Token{}, err
+	}
+	return found, nil
+}
+
+// useLink returns the scope of a login link, and forgets the link: it works once.
+func (a *access) useLink(code string) (Scope, bool) {
+	value, ok := a.links.LoadAndDelete(tokenHash(code))
+	if !ok {
+		return "", false
+	}
+	found := value.(link)
+	return found.scope, a.Now().Before(found.until)
+}
+
+func (a *access) refuse(w http.ResponseWriter, r *http.Request, problem string) {
+	a.slowDown(r, a.Address(r))
+	a.form(w, http.StatusUnauthorized, "", problem)
+}
+
+func (a *access) logout(w http.ResponseWriter, r *http.Request) {
+	for _, member := range a.all {
+		for _, cookie := range r.CookiesNamed(member.cookieName(r)) {
+			if session, ok := member.session(r, cookie.Value); ok {
+				if err := member.tokens.forget(session); err != nil {
+					writeProblem(w, ProblemOf(err))
+					return
+				}
+			}
+		}
+		http.SetCookie(w, member.cookie(r, ""))
+	}
+	http.Redirect(w, r, a.SitePath()+"/login", http.StatusSeeOther)
+}
+
+// isCode reports whether a text looks like the code of a login link: 32 bytes in base64.
+func isCode(text string) bool {
+	bytes, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && len(bytes) == 32
+}
+
+func (a *access) form(w http.ResponseWriter, status int, code, problem string) {
+	field := `<p><label>Token <input name="token" type="password" required autofocus autocomplete="off"></label>
+<p>Make one with <code>sched serve token --scope read</code>`
+	if isCode(code) {
+		field = `<input type="hidden" name="code" value="` + code + `">`
+	}
+	if problem != "" {
+		problem = `<p role="alert">` + html.EscapeString(problem)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	base := html.EscapeString(a.SitePath())
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sign in – sched</title><link rel="stylesheet" href="%[2]s/assets/style.css"><link rel="icon" href="%[2]s/assets/icon.svg" type="image/svg+xml">
+<main class="login"><h1>sched</h1>%[1]s<form method="post" action="%[2]s/login">%[3]s<p><button>Sign in</button></form></main></html>
+`, problem, base, field)
+}
+
+// begin begins a session with a credential and returns its cookie. The session is bound to user:
+// see sessionUser. With too many sessions, begin forgets the one that ends first. A session that
+// cannot be written down ends with the server.
+func (a *access) begin(r *http.Request, user string, with Token) *http.Cookie {
+	value, now := newSecret(), a.Now().UTC().Round(0)
+	session := Token{Name: "session-" + rand.Text()[:8], Scope: with.Scope, Made: now, Hash: tokenHash(value),
+		Session: &Session{By: with.Name, TokenHash: with.Hash, User: user, Until: now.Add(sessionLasts)}}
+	add := func(all []Token) ([]Token, error) { return withSession(all, session, now), nil }
+	if user == "" && !a.Secure {
+		// Another user who takes our port while we are down gets this cookie. It must not work
+		// later, so the session is never on disk.
+		a.tokens.remember(session, now)
+	} else if err := a.tokens.change(add); err != nil {
+		a.Problem("a session cannot be written down, and ends with the server: %v", err)
+		a.tokens.remember(session, now)
+	}
+	return a.cookie(r, value)
+}
+
+// session returns the session of a cookie, if it is still valid and the sender may use it.
+func (a *access) session(r *http.Request, value string) (Token, bool) {
+	found, ok, err := a.tokens.findHash(tokenHash(value))
+	if err != nil || !ok || found.Session == nil || !a.Now().Before(found.Session.Until) {
+		return Token{}, false
+	}
+	if hash := found.Session.TokenHash; hash != "" {
+		if begunWith, ok, err := a.tokens.findHash(hash); err != nil || !ok || begunWith.Scope != found.Scope {
+			return Token{}, false
+		}
+	}
+	if found.Session.User != "" {
+		if user, err := a.sessionUser(r); err != nil || user != found.Session.User {
+			return Token{}, false
+		}
+	}
+	return found, true
+}
+
+// sessionUser returns the user of this machine to whom a session is bound; "" if it needs no such
+// bond, or the system does not say who asks. Browsers send a cookie to every port of an address, so
+// a server of another user gets it. Over TLS it cannot.
+func (a *access) sessionUser(r *http.Request) (string, error) {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if a.Secure || local == nil {
+		return "", nil
+	}
+	client, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "", nil
+	}
+	server := local.AddrPort()
+	user, err := loopbackUser(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()),
+		netip.AddrPortFrom(server.Addr().Unmap(), server.Port()))
+	if err == nil && user == "" {
+		return "", NewProblem(http.StatusUnauthorized, "keep the connection open until it is answered",
+			"nobody knows who asks")
+	}
+	return user, nil
+}
+
+// cookieName differs between servers: browsers keep one cookie of a name for all ports of a host.
+func (a *access) cookieName(r *http.Request) string {
+	name := "sched_session_" + tokenHash(a.StateDir)[:8]
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		name += fmt.Sprintf("_%d", local.Port)
+	}
+	switch {
+	case a.Secure && a.SitePath() == "":
+		return "__Host-" + name // no other host, and no page without TLS, can set it
+	case a.Secure:
+		return "__Secure-" + name
+	}
+	return name
+}
+
+// cookie returns the cookie of a session. A cookie without a value ends the session.
+func (a *access) cookie(r *http.Request, value string) *http.Cookie {
+	c := &http.Cookie{Name: a.cookieName(r), Value: value, Path: a.SitePath() + "/",
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
+		MaxAge: int(sessionLasts / time.Second)}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
 }

@@ -5,21 +5,128 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
+	"time"
 
-	"sched/mutex"
-	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/load"
-	"sched/schedule/run"
-	"sched/schedule/state"
 	"sched/schedule/view"
 )
+
+// NewVisit prepares the answer to a request that came through Handler, by somebody who needs a
+// scope. Call leave when the page is made: the number of pages is bounded, for forecasts apart. The
+// error is for ProblemOf.
+func NewVisit(s *Server, hr *http.Request, needs Scope, work Work) (v *Visit, leave func(), err error) {
+	v = &Visit{Request: hr, server: s, Who: whoIs(hr.Context())}
+	if err := v.Who.needs(needs); err != nil {
+		return nil, nil, err
+	}
+	leave, err = prepare(v, route{work: work})
+	return v, leave, err
+}
+
+// handlerOf returns the handler of a route of a server.
+func handlerOf(s *Server, rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		r := &Visit{Request: hr, server: s}
+		value, err := makeAnswer(w, r, rt)
+		if err != nil {
+			writeProblem(w, ProblemOf(err))
+			return
+		}
+		writeAnswer(w, r, rt, value)
+	})
+}
+
+// makeAnswer makes the answer. While it is sent, another one may be made.
+func makeAnswer(w http.ResponseWriter, r *Visit, rt route) (value any, err error) {
+	if r.Who, err = r.server.access.Admit(r.Request, rt.scope); err != nil {
+		return nil, err
+	}
+	if err := receive(w, r, rt); err != nil {
+		return nil, err
+	}
+	if rt.scope != ScopeHook { // others call hooks: what they send is not read
+		if err := checkQuery(rt.params, r.URL.Query()); err != nil {
+			return nil, err
+		}
+	}
+	leave, err := prepare(r, rt)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := r.readQuery(rt.params); err != nil {
+		return nil, err
+	}
+	return rt.handle(r)
+}
+
+// maxBodyTime bounds the time in which a body comes.
+const maxBodyTime = 10 * time.Second
+
+// receive reads the body, before the request gets its place: a client that sends slowly keeps no
+// other request from a place. A body that the route does not take is thrown away.
+func receive(w http.ResponseWriter, r *Visit, rt route) (err error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	conn := http.NewResponseController(w)
+	conn.SetReadDeadline(time.Now().Add(r.server.bodyTimeout))
+	r.body, err = io.ReadAll(r.Body)
+	if !rt.takesBody() {
+		r.body = nil
+	}
+	if err == nil {
+		conn.SetReadDeadline(time.Time{}) // net/http takes a deadline that is over for the end of the client
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = NewProblem(http.StatusRequestTimeout, "", "the body did not come within %s",
+			humanize.Duration(r.server.bodyTimeout))
+	}
+	return err
+}
+
+// prepare waits for a place among the requests that are answered, and loads the schedule. A stream
+// gives its place back before it begins.
+func prepare(r *Visit, rt route) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(r.Context(), maxAnswerTime)
+	giveBack, err := r.server.takePlace(ctx, rt.work, r.Who.Name)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	leave = func() { giveBack(); cancel() }
+	if rt.kind != eventStreamType {
+		r.Request = r.Request.WithContext(ctx)
+	}
+	if rt.needsNoSchedule {
+		return leave, nil
+	}
+	now, invalid, err := r.server.current.get()
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	r.Invalid = invalid
+	r.setSchedule(now)
+	return leave, nil
+}
+
+// taking returns the handler of a route that takes a body: handle gets it, read as JSON.
+func taking[T any](handle func(*Visit, T) (any, error)) func(*Visit) (any, error) {
+	return func(r *Visit) (any, error) {
+		var body T
+		if err := readBody(r.Header.Get("Content-Type"), r.body, &body); err != nil {
+			return nil, err
+		}
+		return handle(r, body)
+	}
+}
 
 // A content is an answer that is not JSON, or JSON with a header.
 type content struct {
@@ -156,147 +263,4 @@ func takesGzip(accepts string) bool {
 		}
 	}
 	return false
-}
-
-// A Problem is an answer that says what is wrong (RFC 9457), and what to do about it.
-type Problem struct {
-	Type     string   `json:"type"`  // about:blank: the status says what kind of problem it is
-	Title    string   `json:"title"` // of the status
-	Status   int      `json:"status"`
-	Detail   string   `json:"detail"`             // what is wrong
-	Hint     string   `json:"hint"`               // what to do; may be empty
-	Problems []string `json:"problems,omitempty"` // all that is wrong with a schedule
-
-	RetryAfter int `json:"-"` // seconds; 0 says nothing
-}
-
-func (p *Problem) Error() string { return p.Detail }
-
-// NewProblem returns an error that is answered with the status. The hint may be empty.
-func NewProblem(status int, hint, format string, args ...any) *Problem {
-	return &Problem{
-		Type:   "about:blank",
-		Title:  http.StatusText(status),
-		Status: status,
-		Detail: fmt.Sprintf(format, args...),
-		Hint:   hint,
-	}
-}
-
-// badRequest returns the answer to a request that is written wrongly.
-func badRequest(hint, format string, args ...any) *Problem {
-	return NewProblem(http.StatusBadRequest, hint, format, args...)
-}
-
-// forbidden returns the answer to somebody who is known, and may not do that.
-func forbidden(hint, format string, args ...any) *Problem {
-	return NewProblem(http.StatusForbidden, hint, format, args...)
-}
-
-func notFound(hint, format string, args ...any) *Problem {
-	return NewProblem(http.StatusNotFound, hint, format, args...)
-}
-
-// conflict returns the answer to a request that what is there does not allow.
-func conflict(hint, format string, args ...any) *Problem {
-	return NewProblem(http.StatusConflict, hint, format, args...)
-}
-
-// unavailable returns the answer of a server that cannot do this now.
-func unavailable(hint, format string, args ...any) *Problem {
-	return NewProblem(http.StatusServiceUnavailable, hint, format, args...)
-}
-
-// tryAgain returns an error of a server that can answer after some seconds.
-func tryAgain(after int, hint, format string, args ...any) *Problem {
-	p := unavailable(hint, format, args...)
-	p.RetryAfter = after
-	return p
-}
-
-var statusOf = map[view.Kind]int{
-	view.NotFound: http.StatusNotFound,
-	view.Conflict: http.StatusConflict,
-	view.Denied:   http.StatusForbidden,
-}
-
-// ProblemOf returns the answer to a request that ended with an error.
-func ProblemOf(err error) *Problem {
-	var known *Problem
-	var wrong *view.Error
-	var invalid *load.InvalidError
-	var several *state.AmbiguousError
-	var newer *state.NewerError
-	var store *mutex.StoreError
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &known):
-		return known
-	case errors.As(err, &wrong):
-		hint := wrong.Hint
-		if missing, is := errors.AsType[*schedule.MissingValueError](err); is && wrong.Kind == view.Invalid {
-			hint = fmt.Sprintf(`"params": {"%s": "…"} sets one`, missing.Param)
-		}
-		return NewProblem(cmp.Or(statusOf[wrong.Kind], http.StatusBadRequest), hint, "%v", err)
-	case errors.As(err, &invalid):
-		p := unavailable("see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
-		p.Problems = problemTexts(invalid.Problems)
-		return p
-	case errors.As(err, &several):
-		return conflict("write more of its id", "%v", err)
-	case errors.Is(err, state.ErrNotFound):
-		return notFound("", "%v", err)
-	case errors.Is(err, run.ErrVanished):
-		return conflict("", "%v", err)
-	case errors.As(err, &newer):
-		return unavailable("start `sched serve` with the sched that the ticks use", "%v", err)
-	case state.Damaged(err):
-		return unavailable("the next tick moves it aside and begins a new one", "%s", humanize.Line(err.Error()))
-	case state.Locked(err):
-		return tryAgain(1, "try again; a tick holds it for moments", "%s", humanize.Line(err.Error()))
-	case errors.As(err, &store):
-		return unavailable(store.Hint, "%s", humanize.Line(store.Error()))
-	case errors.As(err, &tooLarge):
-		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", tooLarge.Limit>>10)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return unavailable("try again", "it took too long")
-	}
-	return unavailable("", "%s", humanize.Line(err.Error()))
-}
-
-// problemTexts are the problems of a schedule, each with its place.
-func problemTexts(problems []schedule.Problem) (texts []string) {
-	for _, p := range problems {
-		texts = append(texts, p.String())
-	}
-	return texts
-}
-
-// writeProblem answers with a problem. If the caller was not let in, or a body may still come, the
-// connection ends.
-func writeProblem(w http.ResponseWriter, p *Problem) {
-	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	switch p.Status {
-	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", `Bearer realm="sched"`)
-		h.Set("Connection", "close")
-	case http.StatusRequestEntityTooLarge, http.StatusRequestTimeout, http.StatusForbidden:
-		h.Set("Connection", "close")
-	}
-	if p.RetryAfter > 0 {
-		h.Set("Retry-After", fmt.Sprint(p.RetryAfter))
-	}
-	w.WriteHeader(p.Status)
-	body, _ := json.MarshalIndent(p, "", "  ")
-	w.Write(append(body, '\n'))
-}
-
-// Shortened is what somebody sent, as a problem may repeat it.
-func Shortened(sent string) string {
-	const maxSent = 100
-	if len(sent) > maxSent {
-		return sent[:maxSent] + "…"
-	}
-	return sent
 }

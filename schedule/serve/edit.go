@@ -18,35 +18,6 @@ import (
 // A Folder is the folder of --edit, for a visitor who may edit.
 type Folder struct{ *Visit }
 
-// Edits reports whether the visitor may write tasks here.
-func (r *Visit) Edits() bool {
-	return r.server.offers(ScopeEdit) && r.Who.Scope.Allows(ScopeEdit)
-}
-
-// CheckEdit returns why tasks cannot be written into the folder: the schedule does not read the
-// folder, or would read drafts, too.
-func (s *Server) CheckEdit() error {
-	const name = "sched-serve-tries-this"
-	path := s.taskFile(name)
-	now, err := s.Schedules.Check(map[string][]byte{
-		path:          taskText(name, []byte("every: year\ncommand: [\"true\"]\n")),
-		path + ".new": []byte("{"), // the draft that statedir.Replace writes before it renames it
-	})
-	folder := filepath.Base(s.Config.Edit)
-	if err != nil {
-		if _, without := s.Schedules.Check(nil); without != nil {
-			return without
-		}
-		return view.Fail(view.Invalid, "let include read only what ends in .yaml: `include: ["+folder+"/*.yaml]`",
-			"the schedule cannot be read with a task in the folder of --edit: %w", err)
-	}
-	if _, err := view.FindTask(now, name); err != nil {
-		return view.Fail(view.Invalid, "add `include: ["+folder+"/*.yaml]` to "+filepath.Base(now.File),
-			"the schedule does not read the folder of --edit, %s", s.Config.Edit)
-	}
-	return nil
-}
-
 func putTask(r *Visit) (any, error) {
 	name := r.PathValue("name")
 	keys, err := taskKeys(r.Header.Get("Content-Type"), r.body, name)
@@ -151,16 +122,6 @@ func (r Folder) Remove(name, tag, reason string) error {
 		r.server.current.forget()
 		return err
 	})
-}
-
-// edit does something while no other request, of this server or of another one, writes into the
-// folder.
-func (s *Server) edit(do func() error) error {
-	err := statedir.Exclusively(s.Config.Edit, do)
-	if errors.Is(err, statedir.ErrLocked) {
-		return tryAgain(1, "try again", "another server is writing into the folder of --edit")
-	}
-	return err
 }
 
 // readSeen returns the text of the file of a task that is to be written; nil for a new task. The

@@ -99,14 +99,6 @@ func (e *eventStream) write(text string) error {
 	return e.controller.Flush()
 }
 
-func getEvents(r *Visit) (any, error) {
-	last := r.Header.Get("Last-Event-ID")
-	if len(last) > 100 {
-		return nil, badRequest("", "Last-Event-ID is too long")
-	}
-	return content{stream: func(e *eventStream) { followChanges(e, last, r.server) }}, nil
-}
-
 // A Greeting is the value of the first event, ready or reset.
 type Greeting struct {
 	Changed bool   `json:"changed"`
@@ -155,23 +147,6 @@ func followChanges(e *eventStream, last string, servers ...*Server) {
 type logEvent struct {
 	Offset int64  `json:"offset"` // of the text in what was printed
 	Text   string `json:"text"`   // bytes that are no UTF-8 are �
-}
-
-func getLogStream(r *Visit) (any, error) {
-	shown, err := view.FindRun(r.Context(), r.View, r.PathValue("id"))
-	if err == nil {
-		err = shown.Elsewhere("logs")
-	}
-	if err != nil {
-		return nil, err
-	}
-	offset := r.query.numbers["offset"]
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		if offset, err = strconv.ParseInt(last, 10, 64); err != nil || offset < 0 {
-			return nil, badRequest("leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
-		}
-	}
-	return content{stream: func(e *eventStream) { followLog(e, r.View, shown, offset) }}, nil
 }
 
 // maxEventText is the most bytes of the text of one event.

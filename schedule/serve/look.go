@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"html"
 	"path/filepath"
@@ -13,10 +11,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
-	"sched/schedule/forecast"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
@@ -84,6 +82,38 @@ func getTask(r *Visit) (any, error) {
 	return c, nil
 }
 
+// getSource answers with the keys of a task as they are written, without its name: putTask takes
+// them. Values of the environment and targets of notifications are among them, so it is for callers
+// who may edit.
+func getSource(r *Visit) (any, error) {
+	if r.server.Config.Edit == "" {
+		return nil, notFound("start `sched serve` with --edit", "this server shows no source of tasks")
+	}
+	if !r.Who.Scope.Allows(ScopeEdit) {
+		return nil, forbidden("make a token with `sched serve token --scope edit`",
+			"%s may %s, and the source of a task needs edit", r.Who.Name, r.Who.Scope)
+	}
+	t, err := view.FindTask(r.Schedule, r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := statedir.ReadFile(fileOf(r.Schedule, t.Place))
+	if err != nil {
+		return nil, err
+	}
+	c := content{kind: yamlText}
+	if tag := r.server.etag(r.Schedule, t); tag != "" {
+		c.text, _ = keysIn(text, t.Name)
+		c.header = map[string]string{"ETag": tag}
+		return c, nil
+	}
+	if c.text, err = yamldoc.KeysAt(text, t.Place.Line, t.Place.Column, "name"); err != nil {
+		return nil, view.Fail(view.NotFound, "look at it there",
+			"%s is defined at %s, and has no source of its own: %w", t.Name, view.Place(t), err)
+	}
+	return c, nil
+}
+
 func definitionOf(r *Visit, name string) (view.Definition, *schedule.Task, error) {
 	t, err := view.FindTask(r.Schedule, name)
 	if err != nil {
@@ -140,6 +170,15 @@ func getUpcoming(r *Visit) (any, error) {
 	return pageOf(slots, next), nil
 }
 
+func getForecast(r *Visit) (any, error) {
+	since, until, length := r.query.times["since"], r.query.times["until"], r.query.Get("for")
+	made, err := r.Forecast(since, until, length)
+	if err != nil {
+		return nil, err
+	}
+	return made.JSON(), nil
+}
+
 func getRuns(r *Visit) (any, error) {
 	q, err := historyQuery(r)
 	if err != nil {
@@ -157,6 +196,28 @@ func getRuns(r *Visit) (any, error) {
 		return nil, err
 	}
 	return pageOf(view.RecordsOf(records), cursor{next.Slot, next.ID}), nil
+}
+
+// historyQuery reads the parameters of a list of runs.
+func historyQuery(r *Visit) (q state.Query, err error) {
+	after := r.query.cursor
+	if (after.item != "") == after.at.IsZero() { // a cursor has both, and no cursor has neither
+		return q, badCursor()
+	}
+	q = state.Query{
+		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"],
+		Limit: int(r.query.numbers["limit"]),
+		Below: state.Position{Slot: after.at, ID: after.item},
+	}
+	for _, word := range r.query.Values["outcome"] {
+		o, ok := outcome.Parse(word)
+		if !ok {
+			return q, badRequest("the outcomes are "+strings.Join(outcome.Words(outcome.Filters), ", "),
+				"outcome %q is not an outcome", Shortened(word))
+		}
+		q.Outcomes = append(q.Outcomes, o)
+	}
+	return q, nil
 }
 
 // defaultSummarySpan is the time that a summary is about, unless the request says so.
@@ -206,28 +267,6 @@ func checkTaskKnown(r *Visit, name string) error {
 	return taskErr
 }
 
-// historyQuery reads the parameters of a list of runs.
-func historyQuery(r *Visit) (q state.Query, err error) {
-	after := r.query.cursor
-	if (after.item != "") == after.at.IsZero() { // a cursor has both, and no cursor has neither
-		return q, badCursor()
-	}
-	q = state.Query{
-		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"],
-		Limit: int(r.query.numbers["limit"]),
-		Below: state.Position{Slot: after.at, ID: after.item},
-	}
-	for _, word := range r.query.Values["outcome"] {
-		o, ok := outcome.Parse(word)
-		if !ok {
-			return q, badRequest("the outcomes are "+strings.Join(outcome.Words(outcome.Filters), ", "),
-				"outcome %q is not an outcome", Shortened(word))
-		}
-		q.Outcomes = append(q.Outcomes, o)
-	}
-	return q, nil
-}
-
 func getRun(r *Visit) (any, error) { return r.runOf(r.PathValue("id")) }
 
 // maxLogPart is the most bytes of one part of a log.
@@ -252,6 +291,31 @@ func getLog(r *Visit) (any, error) {
 	}}, nil
 }
 
+func getLogStream(r *Visit) (any, error) {
+	shown, err := view.FindRun(r.Context(), r.View, r.PathValue("id"))
+	if err == nil {
+		err = shown.Elsewhere("logs")
+	}
+	if err != nil {
+		return nil, err
+	}
+	offset := r.query.numbers["offset"]
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		if offset, err = strconv.ParseInt(last, 10, 64); err != nil || offset < 0 {
+			return nil, badRequest("leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
+		}
+	}
+	return content{stream: func(e *eventStream) { followLog(e, r.View, shown, offset) }}, nil
+}
+
+func getEvents(r *Visit) (any, error) {
+	last := r.Header.Get("Last-Event-ID")
+	if len(last) > 100 {
+		return nil, badRequest("", "Last-Event-ID is too long")
+	}
+	return content{stream: func(e *eventStream) { followChanges(e, last, r.server) }}, nil
+}
+
 func getServers(r *Visit) (any, error) {
 	all, err := view.Servers(r.Context(), r.View)
 	if err != nil {
@@ -260,15 +324,26 @@ func getServers(r *Visit) (any, error) {
 	return pageOf(view.ServersOf(all), cursor{}), nil
 }
 
+func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil }
+
+func getAudit(r *Visit) (any, error) {
+	changes, more, err := r.server.Changes(r.query.cursor.item, int(r.query.numbers["limit"]))
+	var next cursor
+	if more {
+		next.item = changes[len(changes)-1].ID
+	}
+	return pageOf(changes, next), err
+}
+
+func getDocument(r *Visit) (any, error) { return content{text: r.server.openapi}, nil }
+
+func getSchema(*Visit) (any, error) { return content{text: load.Schema()}, nil }
+
 type health struct {
 	Status string `json:"status"`
 }
 
 func getHealth(*Visit) (any, error) { return health{"ok"}, nil }
-
-func getDocument(r *Visit) (any, error) { return content{text: r.server.openapi}, nil }
-
-func getSchema(*Visit) (any, error) { return content{text: load.Schema()}, nil }
 
 func getMetrics(r *Visit) (any, error) {
 	return content{text: view.Metrics(view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()))}, nil
@@ -318,60 +393,4 @@ func badgeOf(name, word, colour string) string {
 <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
 <text x="%[7]d" y="14">%[4]s</text><text x="%[8]d" y="14">%[5]s</text></g></svg>
 `, left+right, left, right, name, word, colour, left/2, left+right/2)
-}
-
-func getForecast(r *Visit) (any, error) {
-	since, until, length := r.query.times["since"], r.query.times["until"], r.query.Get("for")
-	made, err := r.Forecast(since, until, length)
-	if err != nil {
-		return nil, err
-	}
-	return made.JSON(), nil
-}
-
-// defaultForecastSpan is how long a forecast is by default, as for `sched forecast`.
-const defaultForecastSpan = 7 * 24 * time.Hour
-
-// Forecast returns a forecast to a time, or of a length as people write it; defaultForecastSpan if
-// both are empty. If from is zero, the forecast begins with this hour, so all requests of one hour
-// get the same forecast.
-func (r *Visit) Forecast(from, until time.Time, length string) (made forecast.Report, err error) {
-	if from.IsZero() {
-		from = r.server.Now().Truncate(time.Hour)
-	}
-	span := defaultForecastSpan
-	switch {
-	case !until.IsZero() && (length != "" || !until.After(from)):
-		return made, badRequest("", "until is not after since, or there is for, too")
-	case !until.IsZero():
-		span = until.Sub(from)
-	case length != "":
-		if span, err = yamldoc.ParseDuration(length); err != nil {
-			return made, badRequest("write it as 12h or 7d", "for %q is not a duration", Shortened(length))
-		}
-	}
-	select {
-	case cache := <-r.server.forecasts:
-		made, err = cache.Report(r.Context(), r.View, from.UTC(), span)
-		r.server.forecasts <- cache
-	case <-r.Context().Done():
-		err = r.Context().Err()
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return made, unavailable("ask for a shorter time, or `sched forecast`", "it took longer than %s", maxAnswerTime)
-	}
-	return made, err
-}
-
-// maxForecasts is how many forecasts are made at the same time. The long forecasts of one caller
-// leave room for the forecasts of another.
-const maxForecasts = 2
-
-// newForecasts returns the caches that make forecasts. Each has the last forecast that it made.
-func newForecasts() chan *forecast.Cache {
-	all := make(chan *forecast.Cache, maxForecasts)
-	for range maxForecasts {
-		all <- &forecast.Cache{}
-	}
-	return all
 }

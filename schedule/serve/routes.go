@@ -1,52 +1,38 @@
 package serve
 
 import (
+	"crypto/rand"
 	"net/http"
 	"slices"
-	"strings"
 
 	"sched/schedule/forecast"
 	"sched/schedule/view"
 )
 
-// A route is one thing that can be asked for. The mux and the OpenAPI document are made of the same
-// rows.
-type route struct {
-	method, path string
-	scope        Scope
-	about        string
-	params       []param
-	body         any    // a value of the type of the JSON body; nil for none
-	kind         string // the content type of the answer; "" for JSON
-	alsoKind     string // a second content type of the answer; "" for none
-	status       int
-	value        any   // a value of the type of the answer
-	errors       []int // statuses of problems, besides everyError
-	work         Work
-	handle       func(*Visit) (any, error)
-
-	needsNoSchedule bool
-}
-
-const (
-	eventStreamType = "text/event-stream"
-	plainText       = "text/plain; charset=utf-8"
-	schemaJSON      = "application/schema+json"
-	yamlText        = "application/yaml"
-)
-
-// cached reports whether the answers have an ETag.
-func (rt route) cached() bool { return rt.method == http.MethodGet && rt.kind != eventStreamType }
-
-func (rt route) takesBody() bool { return rt.body != nil || rt.method == http.MethodPut }
-
-func (rt route) pathParams() (names []string) {
-	for part := range strings.SplitSeq(rt.path, "/") {
-		if strings.HasPrefix(part, "{") {
-			names = append(names, strings.Trim(part, "{}"))
-		}
+// New returns a server that serves nothing yet: see Handler.
+func New(c Config) (*Server, error) {
+	s := &Server{
+		Config:         c,
+		places:         make(chan struct{}, maxPlaces),
+		stopping:       make(chan struct{}, maxStopping),
+		forecastPlaces: make(chan struct{}, maxForecastPlaces),
+		mux:            http.NewServeMux(),
+		forecasts:      newForecasts(),
+		process:        rand.Text()[:8],
 	}
-	return names
+	s.current.load, s.bodyTimeout = c.Schedules.Load, maxBodyTime
+	s.access = newAccess(c)
+	s.watcher = &watcher{Schedule: s.current.get}
+	offered := routesOf(c)
+	for _, r := range offered {
+		s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, handlerOf(s, r))
+	}
+	if c.Mount == "" { // else the site does
+		s.access.SignIn(s.mux)
+	}
+	var err error
+	s.openapi, err = document(c, offered)
+	return s, err
 }
 
 // routesOf returns the routes that a server of the configuration has.

@@ -1,71 +1,23 @@
 package serve
 
 import (
-	"crypto/rand"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/control"
 	"sched/schedule/forecast"
-	"sched/schedule/run"
+	"sched/schedule/state"
+	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
-
-// A Config says what a Server serves, and to whom.
-type Config struct {
-	Schedules Schedules
-	StateDir  string // absolute; tokens and the audit log are kept there
-	Version   string
-	Now       func() time.Time
-	Problem   func(format string, args ...any) // reports problems that no answer can tell
-
-	ReadOnly    bool     // there are no routes that change anything
-	Edit        string   // the folder, absolute, into which tasks are written; "" for none
-	BasePath    string   // "" or a path like /sched, under which all routes are
-	Mount       string   // the end of BasePath that is this schedule's, one of several: /s/shop; or ""
-	Hosts       []string // the names by which the server is called, besides localhost and its address
-	BehindProxy bool     // the last address of X-Forwarded-For is the client
-	Secure      bool     // browsers reach it by https
-
-	HeaderSignIn *HeaderSignIn // nil: no proxy says who asks
-}
-
-// SitePath is the path of all that the process serves: see Site.
-func (c Config) SitePath() string { return strings.TrimSuffix(c.BasePath, c.Mount) }
-
-// offers reports whether the server has the routes of a scope. With --read-only, or without --edit,
-// they are not there at all.
-func (c Config) offers(scope Scope) bool {
-	switch scope {
-	case ScopeOperate, ScopeHook:
-		return !c.ReadOnly
-	case ScopeEdit:
-		return !c.ReadOnly && c.Edit != ""
-	}
-	return true
-}
-
-// Schedules is how a Server reads the schedule and acts on it. The functions must be safe for
-// concurrent use.
-type Schedules struct {
-	// Load returns the schedule. If the file is wrong, it returns the schedule that runs in its
-	// place, and in invalid what is wrong.
-	Load func() (valid *schedule.Schedule, invalid, err error)
-	// Check reads the schedule as if the files, by path, had these texts. A nil text means that the
-	// file is not there.
-	Check func(files map[string][]byte) (*schedule.Schedule, error)
-	// View returns a Source that only reads.
-	View func(*schedule.Schedule) view.Source
-	// Actor leaves requests of somebody for ticks: triggers, retries, pauses.
-	Actor func(s *schedule.Schedule, by string) control.Actor
-	// Runs returns what stops runs.
-	Runs func(*schedule.Schedule) run.Caller
-}
 
 // A Server answers HTTP requests about one schedule.
 type Server struct {
@@ -84,44 +36,6 @@ type Server struct {
 	bodyTimeout time.Duration // maxBodyTime, but for tests
 	mux         *http.ServeMux
 	openapi     []byte
-}
-
-// maxPlaces is how many requests are answered at the same time: each may have a history open, with
-// a cache of its own.
-const maxPlaces = 4
-
-// maxStopping is how many runs are being stopped at the same time: each is followed to its end,
-// also when nobody waits for the answer.
-const maxStopping = 64
-
-// maxForecastPlaces is how many requests for forecasts wait or are answered at the same time: an
-// answer may have half a megabyte.
-const maxForecastPlaces = 8
-
-// New returns a server that serves nothing yet: see Handler.
-func New(c Config) (*Server, error) {
-	s := &Server{
-		Config:         c,
-		places:         make(chan struct{}, maxPlaces),
-		stopping:       make(chan struct{}, maxStopping),
-		forecastPlaces: make(chan struct{}, maxForecastPlaces),
-		mux:            http.NewServeMux(),
-		forecasts:      newForecasts(),
-		process:        rand.Text()[:8],
-	}
-	s.current.load, s.bodyTimeout = c.Schedules.Load, maxBodyTime
-	s.access = newAccess(c)
-	s.watcher = &watcher{Schedule: s.current.get}
-	offered := routesOf(c)
-	for _, r := range offered {
-		s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, handlerOf(s, r))
-	}
-	if c.Mount == "" { // else the site does
-		s.access.SignIn(s.mux)
-	}
-	var err error
-	s.openapi, err = document(c, offered)
-	return s, err
 }
 
 const prefix = "/api/v1"
@@ -190,6 +104,113 @@ func (s *Server) answerNoRoute(w http.ResponseWriter, r *http.Request) {
 	}
 	writeProblem(w, notFound("the routes are in "+s.BasePath+prefix+"/openapi.json",
 		"there is no route %s", Shortened(r.URL.Path)))
+}
+
+// LoginPath returns the path of a new login link with the scope. It signs in to all schedules of a
+// site.
+func (s *Server) LoginPath(scope Scope) string {
+	code := newSecret()
+	for _, member := range s.access.all {
+		member.links.Store(tokenHash(code), link{scope, s.Now().Add(linkLasts)})
+	}
+	return s.SitePath() + "/login/" + code
+}
+
+// takePlace waits for a place among the requests that do such work. If it returns no error, the
+// caller must call giveBack.
+func (s *Server) takePlace(ctx context.Context, work Work, caller string) (giveBack func(), err error) {
+	switch work {
+	case Waiting:
+		return func() {}, nil
+	case Quick:
+		return take(ctx, s.places)
+	}
+	endTurn, err := s.forecastTurns.take(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	giveBackPlace, err := take(ctx, s.forecastPlaces)
+	if err != nil {
+		endTurn()
+		return nil, err
+	}
+	return func() { giveBackPlace(); endTurn() }, nil
+}
+
+// Changes returns up to limit changes below an id ("" for all), newest first, and if more exist.
+func (s *Server) Changes(below string, limit int) (changes []view.Change, more bool, err error) {
+	var id int64
+	if below != "" {
+		if id, err = strconv.ParseInt(below, 10, 64); err != nil {
+			return nil, false, badCursor()
+		}
+	}
+	return view.ChangesBelow(context.Background(), s.StateDir, id, limit)
+}
+
+// writeAudit opens the log for a write.
+func (s *Server) writeAudit(write func(state.Audit) error) error {
+	db, err := state.Open(s.StateDir, state.Patience)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(db.Audit()), db.Close())
+	if path := db.SetAside(); path != "" {
+		s.Problem("the database was damaged; it is now %s, and a new one was begun", path)
+	}
+	return err
+}
+
+// CheckEdit returns why tasks cannot be written into the folder: the schedule does not read the
+// folder, or would read drafts, too.
+func (s *Server) CheckEdit() error {
+	const name = "sched-serve-tries-this"
+	path := s.taskFile(name)
+	now, err := s.Schedules.Check(map[string][]byte{
+		path:          taskText(name, []byte("every: year\ncommand: [\"true\"]\n")),
+		path + ".new": []byte("{"), // the draft that statedir.Replace writes before it renames it
+	})
+	folder := filepath.Base(s.Config.Edit)
+	if err != nil {
+		if _, without := s.Schedules.Check(nil); without != nil {
+			return without
+		}
+		return view.Fail(view.Invalid, "let include read only what ends in .yaml: `include: ["+folder+"/*.yaml]`",
+			"the schedule cannot be read with a task in the folder of --edit: %w", err)
+	}
+	if _, err := view.FindTask(now, name); err != nil {
+		return view.Fail(view.Invalid, "add `include: ["+folder+"/*.yaml]` to "+filepath.Base(now.File),
+			"the schedule does not read the folder of --edit, %s", s.Config.Edit)
+	}
+	return nil
+}
+
+// edit does something while no other request, of this server or of another one, writes into the
+// folder.
+func (s *Server) edit(do func() error) error {
+	err := statedir.Exclusively(s.Config.Edit, do)
+	if errors.Is(err, statedir.ErrLocked) {
+		return tryAgain(1, "try again", "another server is writing into the folder of --edit")
+	}
+	return err
+}
+
+// taskFile is the file of a task. No name has a +.
+func (s *Server) taskFile(name string) string {
+	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
+}
+
+// etag is the ETag of the file of a task of the schedule as it is now; "" for a task that cannot be
+// edited here.
+func (s *Server) etag(now *schedule.Schedule, t *schedule.Task) string {
+	if s.Config.Edit == "" || fileOf(now, t.Place) != s.taskFile(t.Name) {
+		return ""
+	}
+	text, err := statedir.ReadFile(s.taskFile(t.Name))
+	if _, strangeLine := keysIn(text, t.Name); err != nil || strangeLine > 0 {
+		return ""
+	}
+	return tagOf(text)
 }
 
 // current is the schedule as it is now. It is read again when one of its files has changed, and

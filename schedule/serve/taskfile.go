@@ -15,17 +15,11 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
-	"sched/schedule/yamldoc"
 )
 
 // This file is about the files of tasks: one YAML file for each task in the folder of --edit, which
 // the schedule's own include reads. The file stays the truth: people can change it by hand and
 // commit it, and no task is kept in any other place.
-
-// taskFile is the file of a task. No name has a +.
-func (s *Server) taskFile(name string) string {
-	return filepath.Join(s.Config.Edit, strings.ReplaceAll(name, "/", "+")+".yaml")
-}
 
 // fileOf returns the file of a place in a schedule, absolute.
 func fileOf(s *schedule.Schedule, place schedule.Place) string {
@@ -33,19 +27,6 @@ func fileOf(s *schedule.Schedule, place schedule.Place) string {
 		return place.File
 	}
 	return filepath.Join(filepath.Dir(s.File), place.File)
-}
-
-// etag is the ETag of the file of a task of the schedule as it is now; "" for a task that cannot be
-// edited here.
-func (s *Server) etag(now *schedule.Schedule, t *schedule.Task) string {
-	if s.Config.Edit == "" || fileOf(now, t.Place) != s.taskFile(t.Name) {
-		return ""
-	}
-	text, err := statedir.ReadFile(s.taskFile(t.Name))
-	if _, strangeLine := keysIn(text, t.Name); err != nil || strangeLine > 0 {
-		return ""
-	}
-	return tagOf(text)
 }
 
 func tagOf(text []byte) string {
@@ -149,38 +130,6 @@ func unchanged(path string, old []byte) error {
 			"somebody has changed %s at this moment", filepath.Base(path))
 	}
 	return err
-}
-
-// getSource answers with the keys of a task as they are written, without its name: putTask takes
-// them. Values of the environment and targets of notifications are among them, so it is for callers
-// who may edit.
-func getSource(r *Visit) (any, error) {
-	if r.server.Config.Edit == "" {
-		return nil, notFound("start `sched serve` with --edit", "this server shows no source of tasks")
-	}
-	if !r.Who.Scope.Allows(ScopeEdit) {
-		return nil, forbidden("make a token with `sched serve token --scope edit`",
-			"%s may %s, and the source of a task needs edit", r.Who.Name, r.Who.Scope)
-	}
-	t, err := view.FindTask(r.Schedule, r.PathValue("name"))
-	if err != nil {
-		return nil, err
-	}
-	text, err := statedir.ReadFile(fileOf(r.Schedule, t.Place))
-	if err != nil {
-		return nil, err
-	}
-	c := content{kind: yamlText}
-	if tag := r.server.etag(r.Schedule, t); tag != "" {
-		c.text, _ = keysIn(text, t.Name)
-		c.header = map[string]string{"ETag": tag}
-		return c, nil
-	}
-	if c.text, err = yamldoc.KeysAt(text, t.Place.Line, t.Place.Column, "name"); err != nil {
-		return nil, view.Fail(view.NotFound, "look at it there",
-			"%s is defined at %s, and has no source of its own: %w", t.Name, view.Place(t), err)
-	}
-	return c, nil
 }
 
 func checkName(name string) error {

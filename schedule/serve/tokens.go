@@ -33,33 +33,20 @@ type Token struct {
 	Session *Session `json:"session,omitempty"` // of a browser; nil for other tokens
 }
 
-// A Scope is what a caller may do. Operate includes read, and edit includes both.
-type Scope string
-
-// The scopes of tokens.
-const (
-	ScopeOpen    Scope = "open"    // of routes for which no token is needed
-	ScopeRead    Scope = "read"    // look at everything
-	ScopeOperate Scope = "operate" // trigger, retry, stop, pause, resume
-	ScopeEdit    Scope = "edit"    // write tasks
-
-	ScopeBadge Scope = "badge" // of a key: show the badge of one task
-	ScopeHook  Scope = "hook"  // of a key: trigger one task
-)
-
-// rank is higher for a scope that allows more; 0 if tokens cannot have the scope.
-func (s Scope) rank() int {
-	return slices.Index([]Scope{ScopeRead, ScopeOperate, ScopeEdit}, s) + 1
+// A Session is what a Token has besides if it is for one browser, which sends it in a cookie. A
+// session ends by itself, and when the token with which it was begun is revoked.
+type Session struct {
+	By        string    `json:"by"`             // the name of that token, or "login link"
+	TokenHash string    `json:"of,omitempty"`   // of that token; "" for a login link
+	User      string    `json:"user,omitempty"` // the id of the only user of this machine who may use it; "" for everybody
+	Until     time.Time `json:"until"`
 }
-
-// Allows reports whether a caller with the scope may do things that need the other scope.
-func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
-
-// OfTokens reports whether tokens can have the scope: it is neither open nor the scope of a key.
-func (s Scope) OfTokens() bool { return s.rank() > 0 }
 
 // tokenStart begins each token, so that one in a URL, a log or a repository is recognized.
 const tokenStart = "sched_"
+
+// tokenPattern matches tokens, and not the names of tasks that begin in the same way.
+var tokenPattern = humanize.Pattern(tokenStart + `[A-Za-z0-9_-]{43}`)
 
 func tokenHash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
@@ -237,4 +224,44 @@ func (k *keyring) change(edit func([]Token) ([]Token, error)) error {
 	defer k.mu.Unlock()
 	k.byHash = nil
 	return err
+}
+
+const maxSessions = 1000
+
+// withSession returns all tokens and one more session, without the sessions that are over now. If
+// there are maxSessions, the credential with the most sessions loses the one that ends first: who
+// signs in a thousand times signs nobody else out.
+func withSession(all []Token, session Token, now time.Time) []Token {
+	all = slices.DeleteFunc(slices.Clone(all),
+		func(t Token) bool { return t.Session != nil && !now.Before(t.Session.Until) })
+	if sessions := sessionsIn(all); sessions >= maxSessions {
+		first := mostSessions(append(slices.Clip(all), session))
+		all = slices.Delete(all, first, first+1)
+	}
+	return append(all, session)
+}
+
+// mostSessions returns the index of a session of the credential with the most sessions: of the
+// session that ends first.
+func mostSessions(all []Token) (first int) {
+	counts := map[string]int{}
+	for _, t := range all {
+		if t.Session != nil {
+			counts[t.Session.TokenHash]++
+		}
+	}
+	first = -1
+	for i, t := range all {
+		if t.Session == nil {
+			continue
+		}
+		more := 0
+		if first >= 0 {
+			more = counts[t.Session.TokenHash] - counts[all[first].Session.TokenHash]
+		}
+		if first < 0 || more > 0 || more == 0 && t.Session.Until.Before(all[first].Session.Until) {
+			first = i
+		}
+	}
+	return first
 }
