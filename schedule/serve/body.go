@@ -70,15 +70,9 @@ func readBody(contentType string, body []byte, to any) error {
 			"send it with `Content-Type: application/json`", "the body is not JSON")
 	}
 	// copyValue finds a key that is given twice, and bounds the nesting.
-	err := copyValue(&bytes.Buffer{}, json.NewDecoder(bytes.NewReader(body)), 0)
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	checked, decoder := json.NewDecoder(bytes.NewReader(body)), json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err == nil {
-		err = decoder.Decode(to)
-	}
-	if err == nil {
-		err = expectEnd(decoder)
-	}
+	err := cmp.Or(copyValue(&bytes.Buffer{}, checked, 0), decoder.Decode(to), expectEnd(decoder))
 	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
 		err = errors.New("it is null, and no object")
 	}
@@ -91,8 +85,7 @@ func readBody(contentType string, body []byte, to any) error {
 // taskKeys returns the keys of the task in the body, as YAML. It does not check them: mistakes are
 // found when the schedule is read with them.
 func taskKeys(contentType string, body []byte, name string) ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(contentType)
-	switch kind {
+	switch kind, _, _ := mime.ParseMediaType(contentType); kind {
 	case "application/yaml", "application/x-yaml", "text/yaml":
 		return body, nil
 	case "application/json":
@@ -126,10 +119,8 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 			out.WriteString(line.String() + "\n")
 		}
 	}
-	if _, err := decoder.Token(); err != nil {
-		return badBody(err)
-	}
-	if err := expectEnd(decoder); err != nil {
+	_, err := decoder.Token()
+	if err = cmp.Or(err, expectEnd(decoder)); err != nil {
 		return badBody(err)
 	}
 	return out.Bytes(), nil

@@ -36,11 +36,9 @@ func take(ctx context.Context, places chan struct{}) (giveBack func(), err error
 	case places <- struct{}{}:
 		return func() { <-places }, nil
 	case <-ctx.Done():
-		return nil, tooMuch()
+		return nil, tryAgain(1, "try again", "too much is asked at the same time")
 	}
 }
-
-func tooMuch() error { return tryAgain(1, "try again", "too much is asked at the same time") }
 
 // turns lets each caller have one forecast made at a time. It has a channel with room for one, by
 // the name of the caller: callers are few, and are not forgotten.

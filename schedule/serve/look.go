@@ -192,10 +192,7 @@ func getRuns(r *Visit) (any, error) {
 	if err == nil && len(records) == 0 && q.Task != "" {
 		err = checkTaskKnown(r, q.Task)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(view.RecordsOf(records), cursor{next.Slot, next.ID}), nil
+	return pageOf(view.RecordsOf(records), cursor{next.Slot, next.ID}), err
 }
 
 // historyQuery reads the parameters of a list of runs.
@@ -239,14 +236,11 @@ func getSummary(r *Visit) (any, error) {
 	if err == nil && len(all) == 0 && task != "" {
 		err = checkTaskKnown(r, task)
 	}
-	if err != nil {
-		return nil, err
-	}
 	all = slices.DeleteFunc(all, func(s state.Summary) bool {
 		t, err := view.FindTask(r.Schedule, s.Task)
 		return len(tags) > 0 && (err != nil || !hasTag(t, tags))
 	})
-	return pageOf(view.SummariesOf(all), cursor{}), nil
+	return pageOf(view.SummariesOf(all), cursor{}), err
 }
 
 // checkTaskKnown returns an error for a task that is neither in the schedule nor in the history.
@@ -318,10 +312,7 @@ func getEvents(r *Visit) (any, error) {
 
 func getServers(r *Visit) (any, error) {
 	all, err := view.Servers(r.Context(), r.View)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(view.ServersOf(all), cursor{}), nil
+	return pageOf(view.ServersOf(all), cursor{}), err
 }
 
 func getPauses(r *Visit) (any, error) { return pageOf(r.Pauses(), cursor{}), nil }

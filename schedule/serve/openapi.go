@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -116,10 +117,7 @@ func (d documenter) parameters(r route) (all []any) {
 // responses returns the Response Objects of a route by their statuses.
 func (d documenter) responses(r route) map[string]any {
 	success := map[string]any{"description": r.about}
-	kind := r.kind
-	if kind == "" {
-		kind = "application/json"
-	}
+	kind := cmp.Or(r.kind, "application/json")
 	switch {
 	case r.value != nil:
 		success["content"] = d.content(kind, reflect.TypeOf(r.value))

@@ -56,35 +56,25 @@ func (s *Server) Handler(pages http.Handler) http.Handler {
 		case strings.HasPrefix(r.URL.Path, s.BasePath+Assets):
 			pages.ServeHTTP(w, r) // the form for signing in needs the style
 		default:
-			s.forReaders(pages).ServeHTTP(w, r)
+			s.serveReader(w, r, pages)
 		}
 	}))
 }
 
-// forReaders lets callers through who may look. It sends browsers without a session to the form for
-// signing in.
-func (s *Server) forReaders(pages http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, err := s.mayLook(r)
-		if err == nil {
-			pages.ServeHTTP(w, r.WithContext(withWho(r.Context(), who)))
-			return
-		}
-		unknown := r.Header.Get("Authorization") == "" && ProblemOf(err).Status == http.StatusUnauthorized
-		if unknown && r.Method == http.MethodGet {
-			http.Redirect(w, r, s.SitePath()+"/login", http.StatusSeeOther)
-			return
-		}
-		writeProblem(w, ProblemOf(err))
-	})
-}
-
-func (s *Server) mayLook(r *http.Request) (Who, error) {
-	who, err := s.access.Caller(r)
-	if err == nil && !who.Scope.Allows(ScopeRead) {
-		err = forbidden("", "it is not allowed")
+// serveReader lets a caller through who may look. It sends browsers without a session to the form
+// for signing in.
+func (s *Server) serveReader(w http.ResponseWriter, r *http.Request, pages http.Handler) {
+	who, err := s.access.Admit(r, ScopeRead)
+	if err == nil {
+		pages.ServeHTTP(w, r.WithContext(withWho(r.Context(), who)))
+		return
 	}
-	return who, err
+	unknown := r.Header.Get("Authorization") == "" && ProblemOf(err).Status == http.StatusUnauthorized
+	if unknown && r.Method == http.MethodGet {
+		http.Redirect(w, r, s.SitePath()+"/login", http.StatusSeeOther)
+		return
+	}
+	writeProblem(w, ProblemOf(err))
 }
 
 func (s *Server) answerNoRoute(w http.ResponseWriter, r *http.Request) {

@@ -115,9 +115,7 @@ func (r *Visit) Operates() bool {
 }
 
 // Edits reports whether the visitor may write tasks here.
-func (r *Visit) Edits() bool {
-	return r.server.offers(ScopeEdit) && r.Who.Scope.Allows(ScopeEdit)
-}
+func (r *Visit) Edits() bool { return r.server.offers(ScopeEdit) && r.Who.Scope.Allows(ScopeEdit) }
 
 // maxAnswerTime bounds the time in which an answer is made.
 const maxAnswerTime = 20 * time.Second
@@ -257,14 +255,8 @@ func (r *Visit) change(action, target, reason string, do func() error) error {
 // is killed in between, nothing is changed that is not in the log. If do fails, the error is added
 // to the line.
 func (r *Visit) audit(action, target, reason string, do func() error) error {
-	line := state.Change{
-		At:     r.server.Now(),
-		Who:    r.Who.Name,
-		From:   r.Who.From,
-		Action: action,
-		Target: target,
-		Reason: control.Reason(reason),
-	}
+	line := state.Change{At: r.server.Now(), Who: r.Who.Name, From: r.Who.From,
+		Action: action, Target: target, Reason: control.Reason(reason)}
 	err := r.server.writeAudit(func(log state.Audit) (err error) {
 		line.ID, err = log.Add(context.Background(), line)
 		return err
@@ -544,10 +536,10 @@ func (r *Visit) pausing(actor control.Actor, body PauseRequest) (asked control.P
 	}
 	if planned {
 		asked.From = from.UTC().Truncate(time.Second)
-	}
-	if planned && body.For != nil {
-		d, _ := readDuration("for", *body.For) // readFuture has seen it
-		until = asked.From.Add(d)
+		if body.For != nil {
+			d, _ := readDuration("for", *body.For) // readFuture has seen it
+			until = asked.From.Add(d)
+		}
 	}
 	if bounded {
 		asked.Until = until.UTC().Truncate(time.Second)
