@@ -40,6 +40,7 @@ var order = []string{
 	"mutex/sqlstore",
 	"mutex/stores",
 	"schedule/envfile",
+	"schedule/cgroup",
 	"schedule/process",
 	"schedule/preflight",
 	"schedule/ticknote",

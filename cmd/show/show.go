@@ -12,6 +12,7 @@ import (
 	"sched/cmd/flags"
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/cgroup"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/process"
@@ -84,7 +85,7 @@ func printSettings(a *app.App, s *schedule.Schedule, t *schedule.Task) {
 		addRow("paused", placeText(p.Place), text)
 	}
 	if t.Limits != (schedule.Limits{}) {
-		_, err := process.CgroupsHere()
+		_, err := cgroup.Here()
 		addRow("limits kept", "this machine", humanize.Line(process.LimitsText(t.Limits, err)))
 	}
 	for _, trigger := range s.Triggers()[t.Name] {

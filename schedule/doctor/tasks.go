@@ -3,9 +3,9 @@ package doctor
 import (
 	"context"
 
+	"sched/schedule/cgroup"
 	"sched/schedule/humanize"
 	"sched/schedule/preflight"
-	"sched/schedule/process"
 )
 
 // checkTasks looks for what active tasks lack on this machine.
@@ -69,7 +69,7 @@ func checkCgroups(_ context.Context, s *Subject) findings {
 	if len(tasks) == 0 {
 		return nil
 	}
-	folder, err := process.CgroupsHere()
+	folder, err := cgroup.Here()
 	if err != nil {
 		return finding(Warning, preflight.NoCgroupHint,
 			"limits of %s: %v; each process keeps its memory, and nothing keeps its cpu",

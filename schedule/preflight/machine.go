@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
+	"sched/schedule/cgroup"
 	"sched/schedule/envfile"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
@@ -42,7 +43,7 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 	} else if err := process.CheckEnvFiles(t, m.Environ); err != nil {
 		report(EnvFile, "", "", "%v", err)
 	}
-	if _, err := process.CgroupsHere(); t.Limits.CPU > 0 && err != nil {
+	if _, err := cgroup.Here(); t.Limits.CPU > 0 && err != nil {
 		text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
 		report(Cgroup, "limits.cpu", NoCgroupHint, "%s", text)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -96,21 +95,6 @@ func TestAGroupLivesOnWithoutItsFirstProcess(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("a group without a process is still there")
 		}
-	}
-}
-
-// A command may make cgroups below its own, as systemd and container engines do. They are removed
-// with it, from the lowest on: the kernel removes none that has others below it.
-func TestACgroupIsRemovedWithAllBelowIt(t *testing.T) {
-	cgroup := filepath.Join(t.TempDir(), "sched-1") // to rmdir(2), a folder is like a cgroup without processes
-	for _, below := range []string{"a/b/c", "d"} {
-		if err := os.MkdirAll(filepath.Join(cgroup, below), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	removeCgroup(cgroup)
-	if _, err := os.Stat(cgroup); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
 	}
 }
 

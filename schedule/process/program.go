@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+
+	"sched/schedule/cgroup"
 )
 
 // A Program describes a process that is about to be started.
@@ -22,8 +24,8 @@ type Program struct {
 	// The Process reads Process.Refusal from this pipe, and closes it. The pipe is nil for a
 	// process that is the command at once.
 	refusal    *os.File
-	keepZombie bool    // see Spec.KeepZombie
-	cgroup     *Cgroup // in which it starts; nil: where this process is
+	keepZombie bool          // see Spec.KeepZombie
+	cgroup     *cgroup.Group // in which it starts; nil: where this process is
 }
 
 // spawn starts a program in a group of its own. It finds a relative program from the folder and the
@@ -57,7 +59,7 @@ func (p Program) Fork() (*Process, error) {
 	for _, file := range p.Inherit {
 		files = append(files, file.Fd())
 	}
-	p.cgroup.startIn(p.Attr)
+	p.cgroup.StartIn(p.Attr)
 	var pid int
 	err = retryOnShortage(func() (err error) {
 		started.Lock()

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"sched/schedule"
+	"sched/schedule/cgroup"
 	"sched/schedule/envfile"
 )
 
@@ -31,7 +32,7 @@ type Spec struct {
 	// systems without a subreaper.
 	KeepZombie bool
 	Limits     schedule.Limits // for the command itself, not for hooks
-	Cgroup     *Cgroup         // that keeps the limits of memory and CPU; nil: the process keeps what it can
+	Cgroup     *cgroup.Group   // that keeps the limits of memory and CPU; nil: the process keeps what it can
 	// Lenient starts the command even if files of env_file cannot be used, or if only the folder of
 	// the schedule can be entered, and not Dir.
 	Lenient bool

@@ -1,12 +1,9 @@
 package process
 
 import (
-	"errors"
 	"os"
 	"syscall"
 	"time"
-
-	"sched/schedule"
 )
 
 // FindsByRun says that this system cannot tell which processes were started for a run.
@@ -101,28 +98,3 @@ const maxrssUnit = 1
 
 // memoryResource: this kernel keeps no limit of memory.
 const memoryResource = 0
-
-// A Cgroup keeps limits on Linux.
-type Cgroup struct{}
-
-var errNoCgroups = errors.New("this system has no cgroups")
-
-// CgroupsHere returns why there is no cgroup.
-func CgroupsHere() (folder string, err error) { return "", errNoCgroups }
-
-// NewCgroup makes none.
-func NewCgroup(string, int, schedule.Limits) (*Cgroup, error) { return nil, errNoCgroups }
-
-// CgroupOf finds none.
-func CgroupOf(string, int) *Cgroup { return nil }
-
-// SweepCgroups finds none.
-func SweepCgroups() {}
-
-func (*Cgroup) startIn(*syscall.SysProcAttr) {}
-
-// OutOfMemory is not known.
-func (*Cgroup) OutOfMemory() bool { return false }
-
-// Close does nothing.
-func (*Cgroup) Close() {}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"sched/schedule/cgroup"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
@@ -107,7 +108,7 @@ func endUnwatched(r *Run, code *int) state.Row {
 		result.Ended = clock.Now()
 	}
 	if r.task.Limits.NeedsCgroup() {
-		process.SweepCgroups()
+		cgroup.Sweep()
 	}
 	result.Outcome = outcome.Lost
 	switch {

@@ -28,14 +28,14 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
-
-	"golang.org/x/sys/unix"
 )
 
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.

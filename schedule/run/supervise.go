@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cgroup"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/notify"
@@ -53,8 +54,8 @@ type supervision struct {
 	task            *schedule.Task
 	terminate, kill context.Context
 	lease           *lease.Renewer
-	cgroup          *process.Cgroup // of the present attempt; nil for none
-	result          state.Row       // of the attempts so far
+	cgroup          *cgroup.Group // of the present attempt; nil for none
+	result          state.Row     // of the attempts so far
 }
 
 // attempts makes attempts until the run has an outcome. It reports whether the next one is left to
@@ -185,7 +186,7 @@ func (s *supervision) adoptCgroup(n int) {
 	if !s.task.Limits.NeedsCgroup() {
 		return
 	}
-	if s.cgroup = process.CgroupOf(s.row.ID, n); s.cgroup != nil {
+	if s.cgroup = cgroup.Of(s.row.ID, n); s.cgroup != nil {
 		s.result.Limits = process.LimitsText(s.task.Limits, nil)
 	}
 }
@@ -281,11 +282,11 @@ func (s *supervision) startLimited(n int, spec process.Spec) (*process.Process, 
 // startInCgroup starts the command of attempt n in a cgroup of its own, which belongs to the
 // attempt then.
 func (s *supervision) startInCgroup(n int, spec process.Spec) (*process.Process, error) {
-	cgroup, err := process.NewCgroup(s.row.ID, n, spec.Limits)
+	group, err := cgroup.New(s.row.ID, n, spec.Limits)
 	if err != nil {
 		return nil, err
 	}
-	s.cgroup, spec.Cgroup = cgroup, cgroup
+	s.cgroup, spec.Cgroup = group, group
 	p, err := spec.Start()
 	if err != nil {
 		s.closeCgroup()

@@ -1,8 +1,6 @@
 package run
 
-import (
-	"sched/schedule/process"
-)
+import "sched/schedule/process"
 
 // unreapedProcesses are commands and hooks whose ends the kernel keeps until they are written down.
 // If this process were killed in between, nobody would know how they ended.

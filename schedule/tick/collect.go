@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cgroup"
 	"sched/schedule/clock"
 	"sched/schedule/pause"
-	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -67,7 +67,7 @@ const maxCollecting = 16
 func (c collector) collectLost() {
 	needsCgroup := func(t *schedule.Task) bool { return t.Limits.NeedsCgroup() }
 	if slices.ContainsFunc(c.launcher.schedule.Tasks, needsCgroup) {
-		process.SweepCgroups()
+		cgroup.Sweep()
 	}
 	rows, err := c.unwatched()
 	c.launcher.fallback.ReportOrFallBack(err)

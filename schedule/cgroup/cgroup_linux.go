@@ -1,4 +1,4 @@
-package process
+package cgroup
 
 import (
 	"bytes"
@@ -17,28 +17,17 @@ import (
 	"sched/schedule"
 )
 
-// This file keeps the limits of commands with cgroups of version 2 (cgroups(7)). Each attempt of a
-// run has a cgroup of its own, in which its command starts. All of them stand in one folder:
-//
-//   - for root: the top of the hierarchy;
-//   - in a unit of systemd with Delegate=yes, and for a user who owns the cgroup of this process:
-//     that cgroup. The kernel gives no limits to the children of a cgroup that has processes
-//     itself, so all of its processes move to a child first, mainCgroup.
-//
-// The process that watches a command has the lock (flock) of the command's cgroup. So a cgroup that
-// is empty and not locked is left from a dead process, and SweepCgroups removes it.
-
 const (
 	cgroupPrefix = "sched-"     // of the cgroup of an attempt; the run and the attempt follow
 	mainCgroup   = "sched.main" // for the processes of sched itself, and for all without limits
 )
 
-// A Cgroup keeps the limits of one attempt of a run. A nil Cgroup keeps none.
-type Cgroup struct{ dir *os.File }
+// A Group keeps the limits of one attempt of a run. A nil Group keeps none.
+type Group struct{ dir *os.File }
 
-// CgroupsHere returns the folder in which this process may make cgroups with limits, or why it may
+// Here returns the folder in which this process may make cgroups with limits, or why it may
 // make none. It only looks.
-func CgroupsHere() (folder string, err error) {
+func Here() (folder string, err error) {
 	folder, err = cgroupFolder()
 	if err == nil {
 		err = checkControllers(folder)
@@ -113,9 +102,9 @@ func checkControllers(folder string) error {
 	return err
 }
 
-// NewCgroup makes the cgroup of an attempt of a run, with its limits of memory and of CPU.
-func NewCgroup(run string, attempt int, limits schedule.Limits) (c *Cgroup, err error) {
-	folder, err := CgroupsHere()
+// New makes the cgroup of an attempt of a run, with its limits of memory and of CPU.
+func New(run string, attempt int, limits schedule.Limits) (c *Group, err error) {
+	folder, err := Here()
 	if err == nil {
 		err = enableControllers(folder)
 	}
@@ -123,7 +112,7 @@ func NewCgroup(run string, attempt int, limits schedule.Limits) (c *Cgroup, err 
 		return nil, err
 	}
 	path := filepath.Join(folder, cgroupName(run, attempt))
-	for range 3 { // SweepCgroups may remove it before it is locked
+	for range 3 { // Sweep may remove it before it is locked
 		if c, err = makeCgroup(path, limits); err == nil {
 			break
 		}
@@ -131,7 +120,7 @@ func NewCgroup(run string, attempt int, limits schedule.Limits) (c *Cgroup, err 
 	return c, err
 }
 
-func makeCgroup(path string, limits schedule.Limits) (*Cgroup, error) {
+func makeCgroup(path string, limits schedule.Limits) (*Group, error) {
 	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
@@ -146,9 +135,9 @@ func makeCgroup(path string, limits schedule.Limits) (*Cgroup, error) {
 	return c, nil
 }
 
-// CgroupOf returns the cgroup of an attempt that another process has started; nil for no cgroup.
-func CgroupOf(run string, attempt int) *Cgroup {
-	folder, err := CgroupsHere()
+// Of returns the cgroup of an attempt that another process has started; nil for no cgroup.
+func Of(run string, attempt int) *Group {
+	folder, err := Here()
 	if err != nil {
 		return nil
 	}
@@ -161,7 +150,7 @@ func cgroupName(run string, attempt int) string {
 }
 
 // openCgroup opens a cgroup, and locks it.
-func openCgroup(path string) (*Cgroup, error) {
+func openCgroup(path string) (*Group, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -170,7 +159,7 @@ func openCgroup(path string) (*Cgroup, error) {
 		dir.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &Cgroup{dir}, nil
+	return &Group{dir}, nil
 }
 
 // enableControllers lets the children of a cgroup have limits.
@@ -216,7 +205,7 @@ const cpuPeriod = 100_000
 
 // limit sets the limits. At the limit of memory the kernel ends all processes of the cgroup, and
 // writes none of their memory to the swap; an older kernel does what it can.
-func (c *Cgroup) limit(limits schedule.Limits) error {
+func (c *Group) limit(limits schedule.Limits) error {
 	if limits.CPU > 0 {
 		if err := c.write("cpu.max", fmt.Sprintf("%d %d", limits.CPU*cpuPeriod/100, cpuPeriod)); err != nil {
 			return err
@@ -230,19 +219,19 @@ func (c *Cgroup) limit(limits schedule.Limits) error {
 	return c.write("memory.max", strconv.FormatInt(limits.Memory, 10))
 }
 
-func (c *Cgroup) write(name, value string) error {
+func (c *Group) write(name, value string) error {
 	return os.WriteFile(filepath.Join(c.dir.Name(), name), []byte(value), 0)
 }
 
-// startIn lets the program start in the cgroup (CLONE_INTO_CGROUP, Linux 5.7).
-func (c *Cgroup) startIn(attr *syscall.SysProcAttr) {
+// StartIn lets the program start in the cgroup (CLONE_INTO_CGROUP, Linux 5.7).
+func (c *Group) StartIn(attr *syscall.SysProcAttr) {
 	if c != nil {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(c.dir.Fd())
 	}
 }
 
 // OutOfMemory reports whether the kernel has ended a process because the cgroup was at its limit.
-func (c *Cgroup) OutOfMemory() bool {
+func (c *Group) OutOfMemory() bool {
 	if c == nil {
 		return false
 	}
@@ -257,8 +246,8 @@ func (c *Cgroup) OutOfMemory() bool {
 	return has("oom") && has("oom_kill")
 }
 
-// Close removes the cgroup, unless processes are left in it: then SweepCgroups does so later.
-func (c *Cgroup) Close() {
+// Close removes the cgroup, unless processes are left in it: then Sweep does so later.
+func (c *Group) Close() {
 	if c != nil {
 		removeCgroup(c.dir.Name())
 		c.dir.Close()
@@ -276,9 +265,9 @@ func removeCgroup(path string) {
 	unix.Rmdir(path)
 }
 
-// SweepCgroups removes the cgroups without processes that dead processes of sched have left.
-func SweepCgroups() {
-	folder, err := CgroupsHere()
+// Sweep removes the cgroups without processes that dead processes of sched have left.
+func Sweep() {
+	folder, err := Here()
 	if err != nil {
 		return
 	}

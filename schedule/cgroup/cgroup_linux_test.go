@@ -1,4 +1,4 @@
-package process_test
+package cgroup_test
 
 import (
 	"errors"
@@ -10,20 +10,30 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cgroup"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 )
 
+// A process of the test binary becomes the command of a task (process.Become).
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == process.BecomeArgument {
+		code, _ := process.Become(os.Environ())
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
 // start starts a shell command in a cgroup of its own with the limits. It skips the test on a
 // machine without cgroups.
-func start(t *testing.T, command string, limits schedule.Limits) (c *process.Cgroup, p *process.Process, path string) {
+func start(t *testing.T, command string, limits schedule.Limits) (c *cgroup.Group, p *process.Process, path string) {
 	t.Helper()
-	folder, err := process.CgroupsHere()
+	folder, err := cgroup.Here()
 	if err != nil {
 		t.Skip(err)
 	}
 	id := outcome.NewID()
-	c, err = process.NewCgroup(id, 2, limits)
+	c, err = cgroup.New(id, 2, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,16 +88,16 @@ func TestTheLimitsHoldBeforeTheCommandBegins(t *testing.T) {
 func TestACgroupIsSweptWhenItsLastProcessIsGone(t *testing.T) {
 	c, p, path := start(t, "sleep 60 & exit", schedule.Limits{CPU: 50})
 	ended(t, p)
-	process.SweepCgroups()
+	cgroup.Sweep()
 	c.Close()
-	process.SweepCgroups()
+	cgroup.Sweep()
 	left, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 	if err != nil || len(left) == 0 {
 		t.Fatalf("it is gone before its last process: %v", err)
 	}
 	process.End(t.Context(), process.Family{Groups: []int{p.PID}}, 0)
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		process.SweepCgroups()
+		cgroup.Sweep()
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			return
 		}
@@ -100,7 +110,7 @@ func TestACgroupIsSweptWhenItsLastProcessIsGone(t *testing.T) {
 func TestACgroupThatIsWatchedIsNotSwept(t *testing.T) {
 	_, p, path := start(t, "exit 0", schedule.Limits{CPU: 50})
 	ended(t, p)
-	process.SweepCgroups()
+	cgroup.Sweep()
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
