@@ -113,7 +113,7 @@ func (a *App) ChooseTask(s *schedule.Schedule, name, use string) (string, error)
 
 // Store returns the store of the schedule, which connects at its first request. It returns nil if
 // the schedule has no store. After the first call the store stays the same. So all calls must be
-// for one schedule, until a.connections are empty again (liveStore, runForWork).
+// for one schedule, until the store is closed.
 func (a *App) Store(s *schedule.Schedule) mutex.Store {
 	if a.remote == nil && len(s.Store.Servers) > 0 {
 		remote, err := stores.Open(mutex.Config{

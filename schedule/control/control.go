@@ -107,7 +107,7 @@ func CheckTags(s *schedule.Schedule, tags []string) error {
 }
 
 // MaxPlannedAhead is how far ahead a planned pause may end.
-const MaxPlannedAhead = 366 * 24 * time.Hour
+const maxPlannedAhead = 366 * 24 * time.Hour
 
 // CheckPlanned returns what is wrong with the times of a pause that is to begin at from. In its
 // texts flag comes before from, for and until: "--" for commands, "" for the API.
@@ -122,7 +122,7 @@ func (a Actor) CheckPlanned(from, until time.Time, flag string) error {
 		return view.Fail(view.Invalid, "", "a planned pause needs an end: %sfor or %suntil", flag, flag)
 	case !until.After(from):
 		return view.Fail(view.Invalid, "", "the pause would end before it begins, at %s", text(from))
-	case until.After(now.Add(MaxPlannedAhead)):
+	case until.After(now.Add(maxPlannedAhead)):
 		return view.Fail(view.Invalid, "", "the pause would end more than a year ahead, at %s", text(until))
 	}
 	return nil

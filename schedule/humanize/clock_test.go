@@ -30,8 +30,8 @@ func TestATimeIsWrittenInTheZoneOfTheReader(t *testing.T) {
 		at    string
 		want  string
 	}{
-		{"to the minute", Minute, "2026-03-29T08:00:59Z", "2026-03-29 10:00"},
-		{"to the minute, across midnight", Minute, "2026-03-28T23:30:00Z", "2026-03-29 00:30"},
+		{"to the minute", minute, "2026-03-29T08:00:59Z", "2026-03-29 10:00"},
+		{"to the minute, across midnight", minute, "2026-03-28T23:30:00Z", "2026-03-29 00:30"},
 		{"with the zone in winter", MinuteZone, "2026-03-29T00:59:00Z", "2026-03-29 01:59 CET"},
 		{"with the zone a minute later, in summer", MinuteZone, "2026-03-29T01:00:00Z", "2026-03-29 03:00 CEST"},
 		{"to the second", Second, "2026-03-29T08:00:59.9Z", "2026-03-29 10:00:59"},

@@ -222,13 +222,13 @@ func sequenceEnd(text string, i int, from, to byte) int {
 const hourMinute = "15:04"
 
 // Minute writes a time to the minute: "2026-03-29 10:00".
-func Minute(t time.Time, zone *time.Location) string {
+func minute(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.DateOnly + " " + hourMinute)
 }
 
 // MinuteZone is Minute with the name of the zone, for readers who may think of another zone, or of
 // the hour before the clocks changed: "2026-03-29 10:00 CEST".
-func MinuteZone(t time.Time, zone *time.Location) string { return Minute(t, zone) + zoneName(t, zone) }
+func MinuteZone(t time.Time, zone *time.Location) string { return minute(t, zone) + zoneName(t, zone) }
 
 // MinuteNearZone writes a time to the minute with its zone. It adds the date only if that is not
 // the date of near: "10:00 CEST", or "2026-03-28 10:00 CET". For times around now, near is now.

@@ -71,8 +71,8 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 			continue
 		}
 		for _, word := range m.shells.unknownWords(c.command) {
-			report(Program, c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s",
-				c.key, word, c.command.Shell[0])
+			report(Program, c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does",
+				"%s: %s is not known to %s", c.key, word, c.command.Shell[0])
 		}
 	}
 	return lacks

@@ -80,7 +80,7 @@ func (h *hunt) signalFound(signal syscall.Signal, groups []int) {
 		}
 	}
 	for _, group := range groups {
-		SignalGroup(group, signal)
+		signalGroup(group, signal)
 	}
 }
 
@@ -91,7 +91,7 @@ const killPatience = 5 * time.Second
 
 // SignalGroup signals a process group. After TERM it lets stopped processes go on, so that they can
 // obey.
-func SignalGroup(group int, signal syscall.Signal) { send(-group, signal) }
+func signalGroup(group int, signal syscall.Signal) { send(-group, signal) }
 
 // send signals a process or, by its negative number, a group.
 func send(id int, signal syscall.Signal) {

@@ -513,11 +513,3 @@ func (r *tickRun) result(failed bool) Result {
 		CoveredBy:      r.launcher.ledger.CoveredBy,
 	}
 }
-
-// dueBy returns the last moment for which requests and deferred retries start now.
-func (t *Tick) dueBy() time.Time {
-	if now := clock.Now().Truncate(time.Minute); t.Replay && now.Before(t.Minute) {
-		return now
-	}
-	return t.Minute
-}

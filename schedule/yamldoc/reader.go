@@ -430,7 +430,7 @@ func (r *Reader) Size(n *Node, least int64) (int64, bool) {
 	if !requireScalar(r, n, "a size such as 10MB") {
 		return 0, false
 	}
-	bytes, ok := ParseSize(n.Value)
+	bytes, ok := parseSize(n.Value)
 	switch {
 	case !ok && isNumber(n.Value):
 		r.Problemf(n, "write "+n.Value+"MB or "+n.Value+"KB", "%s %s has no unit", r.Key, n.Value)

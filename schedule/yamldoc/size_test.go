@@ -12,7 +12,7 @@ func TestSizes(t *testing.T) {
 		{"64", -1}, {"", -1}, {"MB", -1}, {"-1MB", -1}, {"NaNMB", -1}, {"1e30GB", -1}, {"10 megabytes", -1},
 		{"+3m", -1}, {"1e3KB", -1}, {"InfMB", -1}, {"0x1MB", -1},
 	} {
-		bytes, ok := ParseSize(row.text)
+		bytes, ok := parseSize(row.text)
 		if ok != (row.bytes >= 0) || ok && bytes != row.bytes {
 			t.Errorf("%q is %d bytes, %v", row.text, bytes, ok)
 		}
@@ -25,11 +25,11 @@ func FuzzParseSize(f *testing.F) {
 	f.Add("0.3KB")
 	f.Add("-0TB")
 	f.Fuzz(func(t *testing.T, text string) {
-		bytes, ok := ParseSize(text)
+		bytes, ok := parseSize(text)
 		if !ok {
 			return
 		}
-		if again, ok := ParseSize(SizeText(bytes)); bytes < 0 || !ok || again != bytes {
+		if again, ok := parseSize(SizeText(bytes)); bytes < 0 || !ok || again != bytes {
 			t.Errorf("%q is %d bytes, written as %s: %d", text, bytes, SizeText(bytes), again)
 		}
 	})

@@ -76,7 +76,7 @@ func (t *Table[C, T]) Entries(in Scope) []Entry {
 type Scope uint8
 
 // maxKeys is how many keys a table may have: Decode keeps the place of each key on the stack.
-const maxKeys = 64
+const maxKeys = 96
 
 // Decode sets into from n. A key that is unknown, misplaced or repeated is a problem; the others
 // are set all the same. While a key is set, r.Key is its full name: retry.delay.

@@ -161,7 +161,7 @@ var sizeUnits = []struct {
 
 // ParseSize reads a number of bytes, as 10MB, 10M, 10MiB or 1.5GB. It reports false for a text that
 // is no size, or has no unit.
-func ParseSize(text string) (bytes int64, ok bool) {
+func parseSize(text string) (bytes int64, ok bool) {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "B"), "I")
 	for _, unit := range sizeUnits {
