@@ -212,7 +212,7 @@ func runningText(a *app.App, running []view.Running, thisServer string) string {
 	switch {
 	case first.Ended:
 		text = "ended, not recorded yet"
-	case !first.LastReported.IsZero(): // its server is silent, so its locks are over
+	case first.LastReported != nil: // its server is silent, so its locks are over
 		text = "unknown: was running on " + first.Host + ", which is silent"
 	}
 	if len(running) > 1 {

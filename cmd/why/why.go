@@ -154,10 +154,10 @@ func tense(m *view.Minute, now time.Time) (verb, distance string) {
 }
 
 func printNeighbours(a *app.App, q *view.Inquiry, m *view.Minute) {
-	if at := m.Before.Time; !at.IsZero() {
+	if at := m.BeforeAt; !at.IsZero() {
 		fmt.Fprintf(a.Out, "  due before it at %s%s\n", q.TimeText(at), insteadOf(q, at))
 	}
-	if at := m.After.Time; !at.IsZero() {
+	if at := m.AfterAt; !at.IsZero() {
 		fmt.Fprintf(a.Out, "  due after it at %s%s\n", q.TimeText(at), insteadOf(q, at))
 	}
 }
@@ -320,8 +320,8 @@ func startsText(q *view.Inquiry) string {
 func obstacles(q *view.Inquiry) (lines []string) {
 	answer := q.Answer
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if !q.Answer.NextAllowed.IsZero() {
-		add("its conditions let it run again at %s", q.TimeText(q.Answer.NextAllowed.Time))
+	if !q.NextAllowed.IsZero() {
+		add("its conditions let it run again at %s", q.TimeText(q.NextAllowed))
 	}
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)

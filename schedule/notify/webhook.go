@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
-	"sched/schedule"
 	"sched/schedule/humanize"
 )
 
@@ -59,28 +59,28 @@ func webhookBody(m Message, format string) any {
 // history --json`. Times are RFC 3339 in UTC; a missing time is null. Programs read it: a field may
 // be added, and no field may go or change. docs/notifications.md explains each field.
 type plainBody struct {
-	ID          string            `json:"id"`
-	Text        string            `json:"text"`
-	Event       Event             `json:"event"`
-	At          schedule.JSONTime `json:"at"`
-	Schedule    string            `json:"schedule"`
-	Task        string            `json:"task"`
-	Description string            `json:"description"`
-	Run         string            `json:"run"`
-	Server      string            `json:"server"`
-	Slot        schedule.JSONTime `json:"slot"`
-	Started     schedule.JSONTime `json:"started"`
-	Ended       schedule.JSONTime `json:"ended"`
-	Duration    *float64          `json:"duration"` // seconds
-	Outcome     string            `json:"outcome"`
-	Warning     bool              `json:"warning"`
-	Reason      string            `json:"reason"`
-	ExitCode    *int              `json:"exit_code"`
-	Attempts    int               `json:"attempts"`
-	Output      string            `json:"output"`
-	OutputCut   bool              `json:"output_cut"`
-	HeldBack    int               `json:"held_back"`
-	HeldSince   schedule.JSONTime `json:"held_since"`
+	ID          string   `json:"id"`
+	Text        string   `json:"text"`
+	Event       Event    `json:"event"`
+	At          *string  `json:"at"`
+	Schedule    string   `json:"schedule"`
+	Task        string   `json:"task"`
+	Description string   `json:"description"`
+	Run         string   `json:"run"`
+	Server      string   `json:"server"`
+	Slot        *string  `json:"slot"`
+	Started     *string  `json:"started"`
+	Ended       *string  `json:"ended"`
+	Duration    *float64 `json:"duration"` // seconds
+	Outcome     string   `json:"outcome"`
+	Warning     bool     `json:"warning"`
+	Reason      string   `json:"reason"`
+	ExitCode    *int     `json:"exit_code"`
+	Attempts    int      `json:"attempts"`
+	Output      string   `json:"output"`
+	OutputCut   bool     `json:"output_cut"`
+	HeldBack    int      `json:"held_back"`
+	HeldSince   *string  `json:"held_since"`
 
 	Params map[string]string `json:"params,omitempty"`
 }
@@ -91,15 +91,15 @@ func plain(m Message) plainBody {
 		ID:          m.ID,
 		Text:        m.subject(),
 		Event:       m.Event,
-		At:          schedule.UTC(m.At),
+		At:          timeOrNull(m.At),
 		Schedule:    m.Schedule,
 		Task:        m.Task,
 		Description: m.Description,
 		Run:         m.Run,
 		Server:      m.Server,
-		Slot:        schedule.UTC(m.Slot),
-		Started:     schedule.UTC(m.Started),
-		Ended:       schedule.UTC(m.Ended),
+		Slot:        timeOrNull(m.Slot),
+		Started:     timeOrNull(m.Started),
+		Ended:       timeOrNull(m.Ended),
 		Outcome:     string(m.Outcome),
 		Warning:     m.Warning,
 		Reason:      m.Reason,
@@ -108,13 +108,21 @@ func plain(m Message) plainBody {
 		Output:      strings.ToValidUTF8(m.Output, "\uFFFD"),
 		OutputCut:   m.Cut,
 		HeldBack:    m.HeldBack,
-		HeldSince:   schedule.UTC(m.HeldSince),
+		HeldSince:   timeOrNull(m.HeldSince),
 		Params:      m.Params,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
 		b.Duration = new(m.Duration.Seconds())
 	}
 	return b
+}
+
+// timeOrNull returns a time in RFC 3339, in UTC; nil, which is null in JSON, for the zero time.
+func timeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC().Format(time.RFC3339))
 }
 
 // summary is the message without its output, in lines; escape is for foreign text.

@@ -23,7 +23,7 @@ type Running struct {
 	Host  string `json:"host"`
 	Since string `json:"since"` // empty if the holder of a lock did not write it down
 
-	LastReported schedule.JSONTime `json:"last_told"` // when its server last reported the run; null unless it is silent now
+	LastReported *string `json:"last_told"` // when its server last reported the run; null unless it is silent now
 
 	Began time.Time `json:"-"` // the time of Since, exactly
 	Ended bool      `json:"-"` // its command has ended, and that is not recorded yet
@@ -31,7 +31,7 @@ type Running struct {
 
 func runningOfRow(row state.Row) Running {
 	r := runningOf(run.HolderOf(row))
-	r.LastReported = schedule.UTC(row.LastReported)
+	r.LastReported = timeOrNil(row.LastReported)
 	if r.Ended = CommandEnded(row); r.Ended {
 		r.PID = nil
 	}

@@ -12,19 +12,21 @@ import (
 
 // A Minute explains one minute of a task.
 type Minute struct {
-	Minute  string            `json:"minute"` // UTC
-	Due     bool              `json:"due"`
-	Clock   string            `json:"clock"`            // a change of the clocks that matters here
-	Spread  string            `json:"spread,omitempty"` // how much later than its expressions it is due; empty: not later
-	Bounds  string            `json:"bounds,omitempty"` // that it is before `from`, or not before `until`
-	Reasons []Reason          `json:"reasons"`
-	Before  schedule.JSONTime `json:"before"` // for a minute at which it is not due: when it was last due,
-	After   schedule.JSONTime `json:"after"`  // and when it is due next
-	Slots   []Slot            `json:"slots"`
-	Others  []Record          `json:"others"` // recorded for this minute, though it is not due at these instants
+	Minute  string   `json:"minute"` // UTC
+	Due     bool     `json:"due"`
+	Clock   string   `json:"clock"`            // a change of the clocks that matters here
+	Spread  string   `json:"spread,omitempty"` // how much later than its expressions it is due; empty: not later
+	Bounds  string   `json:"bounds,omitempty"` // that it is before `from`, or not before `until`
+	Reasons []Reason `json:"reasons"`
+	Before  *string  `json:"before"` // for a minute at which it is not due: when it was last due,
+	After   *string  `json:"after"`  // and when it is due next
+	Slots   []Slot   `json:"slots"`
+	Others  []Record `json:"others"` // recorded for this minute, though it is not due at these instants
 
-	At    time.Time            `json:"-"` // Minute, exactly
-	Ended map[string]state.Row `json:"-"` // the records, exactly, by run
+	At       time.Time            `json:"-"` // Minute, exactly
+	BeforeAt time.Time            `json:"-"` // Before, exactly; zero for none
+	AfterAt  time.Time            `json:"-"` // After, exactly; zero for none
+	Ended    map[string]state.Row `json:"-"` // the records, exactly, by run
 }
 
 // A Reason is what an expression says of a minute.

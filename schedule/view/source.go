@@ -125,6 +125,14 @@ func timeOrEmpty(t time.Time) string {
 	return timeText(t)
 }
 
+// timeOrNil is timeText, and nil for the zero time.
+func timeOrNil(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return new(timeText(t))
+}
+
 // orNil returns a pointer to a value, and nil for the zero value.
 func orNil[T comparable](value T) *T {
 	if value == *new(T) {

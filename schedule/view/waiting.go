@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
 	"sched/schedule/run"
@@ -15,14 +14,14 @@ import (
 
 // A Waiting is a run that waits: a requested run, a next attempt, or a slot that was delayed.
 type Waiting struct {
-	Run        string            `json:"run"`
-	At         string            `json:"at"`
-	Attempt    int               `json:"attempt"`
-	Origin     string            `json:"origin"`
-	LockSince  schedule.JSONTime `json:"held"`        // since when it waits for its mutex or a seat of its pool; else null
-	LockUntil  schedule.JSONTime `json:"until"`       // when that wait ends at the latest, once the run has begun; else null
-	StoreUntil schedule.JSONTime `json:"store"`       // when its wait for the store ends at the latest; else null
-	PauseUntil schedule.JSONTime `json:"after_pause"` // of a slot: when its wait for the end of a pause ends at the latest; else null
+	Run        string  `json:"run"`
+	At         string  `json:"at"`
+	Attempt    int     `json:"attempt"`
+	Origin     string  `json:"origin"`
+	LockSince  *string `json:"held"`        // since when it waits for its mutex or a seat of its pool; else null
+	LockUntil  *string `json:"until"`       // when that wait ends at the latest, once the run has begun; else null
+	StoreUntil *string `json:"store"`       // when its wait for the store ends at the latest; else null
+	PauseUntil *string `json:"after_pause"` // of a slot: when its wait for the end of a pause ends at the latest; else null
 
 	Time time.Time `json:"-"` // At, exactly
 	Slot time.Time `json:"-"` // the slot of the run; At for a run that was asked for
@@ -90,7 +89,7 @@ func waitingOf(s Source, live []state.Row, row state.Row) Waiting {
 		since:   row.Wait.Since,
 		until:   row.Wait.Until,
 	}
-	until := schedule.UTC(row.Wait.Until)
+	until := timeOrNil(row.Wait.Until)
 	switch {
 	case row.DelayedSlot() && row.Wait.For == state.ForPause:
 		w.kind, w.PauseUntil, w.reason = forPauseEnd, until, row.Reason
@@ -104,7 +103,7 @@ func waitingOf(s Source, live []state.Row, row state.Row) Waiting {
 		w.kind = forLockedTick
 	}
 	if !row.DelayedSlot() {
-		w.LockSince, w.free = schedule.UTC(row.Wait.Since), locksFreeText(s, row.Task)
+		w.LockSince, w.free = timeOrNil(row.Wait.Since), locksFreeText(s, row.Task)
 	}
 	if w.kind == forLockedTick && locksAreFree(s, live, row.Task) {
 		w.free = "the next tick"

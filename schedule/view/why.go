@@ -20,42 +20,43 @@ import (
 // A Why explains when a task ran, or why it did not, and what could stop it. Some names in JSON are
 // older than the names of the fields, and stay.
 type Why struct {
-	Task        string            `json:"task"`
-	Cron        []string          `json:"cron"`
-	Timezone    string            `json:"timezone"`
-	TriggeredBy []Chained         `json:"triggered_by"` // the tasks that start it
-	Off         string            `json:"off"`          // why the task does not run here at all
-	Asks        []string          `json:"asks"`         // the commands that are asked whether it may run
-	Maintenance string            `json:"maintenance"`  // maintenance that keeps it from running at this moment
-	Running     []Running         `json:"running"`      // of this task, now
-	Waiting     []Waiting         `json:"waiting"`      // for a tick: what was asked for, and next attempts
-	Minute      *Minute           `json:"minute"`       // the minute that --at names
-	Last        *Minute           `json:"last"`         // without --at: when it was due last,
-	Next        *Minute           `json:"next"`         // and when it is due next
-	LastRun     *Record           `json:"last_run"`     // of a task that is never due
-	NextAllowed schedule.JSONTime `json:"free"`         // if the next slots would be skipped: the first that would not
-	Held        string            `json:"held"`         // who has its mutex now
-	Pool        *Pool             `json:"pool"`         // who has the seats of its pool now; null without one
-	Failures    int               `json:"failures"`
-	Paused      *Pause            `json:"paused"` // who paused it
-	Overdue     []Overdue         `json:"overdue,omitempty"`
-	Lacks       string            `json:"lacks,omitempty"` // why its last slot was skipped, if ticks lacked what it names
-	StoreDown   string            `json:"store,omitempty"` // that the store was down at the last tick, if the task needs it
-	NoTicks     string            `json:"no_tick"`         // that no ticks come any more, or no tick ever came; else empty
-	Changes     []Change          `json:"changes"`         // by people, in the last day; only changes that runs do not show
+	Task        string    `json:"task"`
+	Cron        []string  `json:"cron"`
+	Timezone    string    `json:"timezone"`
+	TriggeredBy []Chained `json:"triggered_by"` // the tasks that start it
+	Off         string    `json:"off"`          // why the task does not run here at all
+	Asks        []string  `json:"asks"`         // the commands that are asked whether it may run
+	Maintenance string    `json:"maintenance"`  // maintenance that keeps it from running at this moment
+	Running     []Running `json:"running"`      // of this task, now
+	Waiting     []Waiting `json:"waiting"`      // for a tick: what was asked for, and next attempts
+	Minute      *Minute   `json:"minute"`       // the minute that --at names
+	Last        *Minute   `json:"last"`         // without --at: when it was due last,
+	Next        *Minute   `json:"next"`         // and when it is due next
+	LastRun     *Record   `json:"last_run"`     // of a task that is never due
+	NextAllowed *string   `json:"free"`         // if the next slots would be skipped: the first that would not
+	Held        string    `json:"held"`         // who has its mutex now
+	Pool        *Pool     `json:"pool"`         // who has the seats of its pool now; null without one
+	Failures    int       `json:"failures"`
+	Paused      *Pause    `json:"paused"` // who paused it
+	Overdue     []Overdue `json:"overdue,omitempty"`
+	Lacks       string    `json:"lacks,omitempty"` // why its last slot was skipped, if ticks lacked what it names
+	StoreDown   string    `json:"store,omitempty"` // that the store was down at the last tick, if the task needs it
+	NoTicks     string    `json:"no_tick"`         // that no ticks come any more, or no tick ever came; else empty
+	Changes     []Change  `json:"changes"`         // by people, in the last day; only changes that runs do not show
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
 // said of the task at one moment.
 type Inquiry struct {
-	Answer  Why
-	Task    *schedule.Task
-	Now     time.Time
-	Next    time.Time   // the next slot; zero for an inquiry about one minute
-	Live    []state.Row // the runs that live, of all tasks
-	Pauses  pause.Pauses
-	LastRun state.Row     // Answer.LastRun, exactly
-	HeldBy  *mutex.Holder // Answer.Held, exactly; nil if nobody has it
+	Answer      Why
+	Task        *schedule.Task
+	Now         time.Time
+	Next        time.Time   // the next slot; zero for an inquiry about one minute
+	NextAllowed time.Time   // Answer.NextAllowed, exactly; zero for none
+	Live        []state.Row // the runs that live, of all tasks
+	Pauses      pause.Pauses
+	LastRun     state.Row     // Answer.LastRun, exactly
+	HeldBy      *mutex.Holder // Answer.Held, exactly; nil if nobody has it
 
 	source  Source
 	records *Records
@@ -161,7 +162,8 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		if q.Answer.Next, err = q.explain(ctx, next); err != nil {
 			return err
 		}
-		q.Next, q.Answer.NextAllowed = next, q.timeOf(q.nextAllowed(next))
+		q.Next, q.NextAllowed = next, q.nextAllowed(next)
+		q.Answer.NextAllowed = q.timeOrNil(q.NextAllowed)
 	}
 	q.noteRefusals()
 	q.HeldBy, q.Answer.Pool = HoldersOf(ctx, q.source, q.Live, q.Task)
@@ -252,10 +254,13 @@ func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// timeOf returns a time for JSON, in the zone of the task: programs get the same answer whatever
-// zone a person chose.
-func (q *Inquiry) timeOf(t time.Time) schedule.JSONTime {
-	return schedule.JSONTime{Time: t.In(q.Task.When.Location)}
+// timeOrNil writes a time for JSON, in the zone of the task: programs get the same answer whatever
+// zone a person chose. It returns nil for the zero time.
+func (q *Inquiry) timeOrNil(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.In(q.Task.When.Location).Format(time.RFC3339))
 }
 
 // explain explains the minute of the task that holds at.
@@ -278,9 +283,9 @@ func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
 		e.Slots = nil // the records are of a time when it was active
 	}
 	if len(e.Slots) == 0 && q.source.Schedule.Active(q.Task) {
-		before, _ := q.Task.When.Previous(e.Minute)
-		after, _ := q.Task.When.Next(e.Minute.Add(time.Minute - 1))
-		m.Before, m.After = q.timeOf(before), q.timeOf(after)
+		m.BeforeAt, _ = q.Task.When.Previous(e.Minute)
+		m.AfterAt, _ = q.Task.When.Next(e.Minute.Add(time.Minute - 1))
+		m.Before, m.After = q.timeOrNil(m.BeforeAt), q.timeOrNil(m.AfterAt)
 	}
 	return m, q.addSlots(ctx, m, e.Slots)
 }

@@ -54,15 +54,16 @@ func readRun(p *page) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !r.Since.IsZero() {
-		made.Lasts = humanize.Age(r.Since.Time, p.now)
+	if r.Since != nil {
+		began := parseTime(*r.Since)
+		made.Lasts = humanize.Age(began, p.now)
 		if u := usual[r.Task]; r.State == view.RunRunning && u.Runs > 0 {
-			took := max(0, p.now.Sub(r.Since.Time))
+			took := max(0, p.now.Sub(began))
 			made.Progress = &progress{min(took, u.Duration), u.Duration, u.Duration - took, max(0, took-u.Duration)}
 		}
 	}
-	if !r.At.IsZero() {
-		made.At = new(p.Away(r.At.Time, r.Task))
+	if r.At != nil {
+		made.At = new(p.Away(parseTime(*r.At), r.Task))
 	}
 	command := "stop"
 	if made.HasEnded {

@@ -56,8 +56,8 @@ func readTask(p *page) (any, error) {
 		FullPool: w.Answer.Pool.Full(p.zoneOf(t.Name))}
 	made.addMinute("Last due", w.Answer.Last)
 	made.addMinute("Next", w.Answer.Next)
-	if at := w.Answer.NextAllowed; !at.IsZero() {
-		made.NextAllowed = new(p.Away(at.Time, t.Name))
+	if at := w.Answer.NextAllowed; at != nil {
+		made.NextAllowed = new(p.Away(parseTime(*at), t.Name))
 	}
 	if err := made.readHistory(); err != nil {
 		return nil, err
