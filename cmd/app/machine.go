@@ -126,7 +126,8 @@ func TickEnviron(s *schedule.Schedule, own ticknote.Environment) (variables []st
 	return note.Environ(own, os.Environ()), note.Difference(own, os.Environ())
 }
 
-// ZoneProblem says what is wrong with the TZ of this process, and what to do; "" if nothing is.
+// ZoneProblem returns why the TZ of this process names no time zone, and what to do. It returns ""
+// if TZ is well, or is not set.
 func ZoneProblem(s *schedule.Schedule) (text, hint string) {
 	return preflight.ZoneProblem(s, os.Environ(), LocalZone().String())
 }

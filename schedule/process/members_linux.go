@@ -84,8 +84,8 @@ func belongsToOtherRun(pid int, runs map[string]bool) bool {
 }
 
 // isOfRun reports whether the process was started for the run and attempt of the family, or a later
-// attempt. A hook after the command was not: whoever ends the command may look for its processes
-// when the hook runs already, and the hook must fire.
+// attempt. A hook after the command was not. The process that ends the command may still look for
+// what is left of it when the hook runs already, and the hook must fire.
 func isOfRun(f Family, pid int) bool {
 	if f.Run == "" || pid == os.Getpid() {
 		return false
