@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/clock"
 	"sched/schedule/process"
 	"sched/schedule/run/lease"
 	"sched/schedule/state"
@@ -62,7 +61,7 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 		s.goOnWithAll(func(state.Row) bool { return true })
 	}
 	watching, stop := context.WithCancel(context.Background())
-	go s.closeDatabaseWhileIdle(watching)
+	go state.CloseWhileIdle(watching, s.caller.DB)
 	s.runs.Wait()
 	stop()
 	socket.Close()
@@ -72,15 +71,6 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	}
 	caller.Self.Close()
 	return nil
-}
-
-// closeDatabaseWhileIdle closes the database when nobody has used it for a second, until ctx is
-// done: commands may run for days.
-func (s *supervisor) closeDatabaseWhileIdle(ctx context.Context) {
-	const idle = time.Second
-	for clock.Wait(ctx, idle) {
-		s.caller.DB.CloseIfIdle(idle)
-	}
 }
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and

@@ -30,6 +30,8 @@ import (
 	"database/sql"
 	"slices"
 	"time"
+
+	"sched/schedule/clock"
 )
 
 // Patience is how long sched waits for other processes that have the database locked.
@@ -96,6 +98,15 @@ func (db *DB) CloseIfIdle(idle time.Duration) {
 	db.file.mu.Lock()
 	defer db.file.mu.Unlock()
 	_ = db.file.disconnect() // the next call that needs the file opens it again
+}
+
+// CloseWhileIdle closes the file of a database whenever nobody has used it for a second, until ctx
+// is done: a command may run for days.
+func CloseWhileIdle(ctx context.Context, db *DB) {
+	const idle = time.Second
+	for clock.Wait(ctx, idle) {
+		db.CloseIfIdle(idle)
+	}
 }
 
 // shortenedPatience is the patience after ShortenWaits.

@@ -5,6 +5,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // A foregroundRunner runs the foreground slots of a tick, one after another.
@@ -71,10 +72,11 @@ func (f *foregroundRunner) start(prepared *run.Prepared, task *schedule.Task) {
 
 func (f *foregroundRunner) execute(begun *run.Run) {
 	f.launcher.report.begun(begun.Row())
-	// The command may take hours: what is known is written, and the database is closed meanwhile.
-	f.launcher.records.flushQuietly()
-	f.launcher.storage.DB.CloseIfIdle(0)
+	f.launcher.records.flushQuietly() // the command may take hours
+	executing, end := context.WithCancel(context.Background())
+	go state.CloseWhileIdle(executing, f.launcher.storage.DB)
 	row := run.Execute(begun, f.launcher.stops.terminate, f.launcher.stops.kill)
+	end()
 	if begun.DB.InMemory() {
 		f.launcher.records.collect(row)
 	}
