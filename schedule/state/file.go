@@ -21,8 +21,6 @@ import (
 
 	"sched/schedule/statedir"
 
-	_ "modernc.org/sqlite"
-
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -194,7 +192,7 @@ func (f *file) disconnect() error {
 
 // openEmpty connects to an empty database in memory.
 func (f *file) openEmpty() error {
-	conn, err := sql.Open("sqlite", "file::memory:?_dqs=0")
+	conn, err := openSQL("file::memory:?_dqs=0")
 	if err != nil {
 		return err
 	}
@@ -277,7 +275,7 @@ var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
 // dial connects to the database at the path. The mode is the mode of a URI of SQLite: rw, rwc or
 // ro.
 func (f *file) dial(path, mode string) (openDB, error) {
-	db, err := sql.Open("sqlite", f.dsn(path, mode))
+	db, err := openSQL(f.dsn(path, mode))
 	if err != nil {
 		return openDB{}, err
 	}

@@ -67,48 +67,14 @@ func (t *transaction) QueryContext(ctx context.Context, query string, args ...an
 }
 
 func (t *transaction) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return t.row(ctx, func(ctx context.Context) *sql.Row { return t.tx.QueryRowContext(ctx, query, args...) })
-}
-
-// row asks for a row. After an error it asks with a context that is over: no other package can make
-// a sql.Row that has an error.
-func (t *transaction) row(ctx context.Context, ask func(context.Context) *sql.Row) *sql.Row {
-	if t.err != nil {
+	if t.err != nil { // no other package can make a sql.Row that has an error
 		over, end := context.WithCancel(ctx)
 		end()
-		return ask(over)
+		return t.tx.QueryRowContext(over, query, args...)
 	}
-	row := ask(ctx)
+	row := t.tx.QueryRowContext(ctx, query, args...)
 	t.err = row.Err()
 	return row
-}
-
-// A statement is prepared for one transaction.
-type statement struct {
-	*sql.Stmt
-	of *transaction
-}
-
-// prepare prepares a statement. The querier must be a transaction.
-func (q querier) prepare(ctx context.Context, query string) (*statement, error) {
-	t := q.connection.(*transaction)
-	if t.err != nil {
-		return nil, t.err
-	}
-	prepared, err := t.tx.PrepareContext(ctx, query)
-	t.err = err
-	return &statement{prepared, t}, err
-}
-
-func (s *statement) ExecContext(ctx context.Context, args ...any) (did sql.Result, err error) {
-	if s.of.err == nil {
-		did, s.of.err = s.Stmt.ExecContext(ctx, args...)
-	}
-	return did, s.of.err
-}
-
-func (s *statement) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
-	return s.of.row(ctx, func(ctx context.Context) *sql.Row { return s.Stmt.QueryRowContext(ctx, args...) })
 }
 
 // A store runs the reads and writes of a subject. A DB runs each in a transaction of its own; a

@@ -13,14 +13,11 @@ import (
 	"sched/schedule/outcome"
 )
 
-// A recorder adds rows in one transaction, with which its statements end.
+// A recorder adds rows in one transaction.
 type recorder struct {
-	*inserter
-	findKnown         *statement
-	deleteWaiting     *statement // of the row that waits for a run, or was planned for it
-	deleteWaitingSlot *statement // of the row that waits for a slot
-	ranges            []rangeRow // the shortest first: if several hold a slot, the shortest counts it
-	hasNotBegun       bool       // a row waits, or is planned
+	inserter
+	ranges      []rangeRow // the shortest first: if several hold a slot, the shortest counts it
+	hasNotBegun bool       // a row waits, or is planned
 }
 
 func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
@@ -29,28 +26,7 @@ func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) 
 		return nil, err
 	}
 	hasNotBegun, err := anyNotBegun(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	rec := &recorder{ranges: ranges, hasNotBegun: hasNotBegun}
-	if rec.inserter, err = newInserter(ctx, q); err != nil {
-		return nil, err
-	}
-	prepare := func(text string) (statement *statement) {
-		if err == nil {
-			statement, err = q.prepare(ctx, text)
-		}
-		return statement
-	}
-	rec.findKnown = prepare(`SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
-		EXISTS (SELECT 1 FROM run INDEXED BY run_task
-			WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
-			AND (phase <> 'planned' OR scheduled = 1))`)
-	rec.deleteWaiting = prepare(`DELETE FROM run
-		WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0`)
-	rec.deleteWaitingSlot = prepare(`DELETE FROM run INDEXED BY run_task
-		WHERE task = ? AND slot = ? AND scheduled = 1 AND phase = 'waiting' AND attempt = 0`)
-	return rec, err
+	return &recorder{inserter{ctx, q}, ranges, hasNotBegun}, err
 }
 
 // rangesOver returns the ranges that reach into the time of the new rows. There is hardly ever one.
@@ -79,21 +55,10 @@ func anyNotBegun(ctx context.Context, q querier) (found bool, err error) {
 	return found, err
 }
 
-// An inserter adds rows in one transaction, with which its statements end.
+// An inserter adds rows in one transaction.
 type inserter struct {
-	ctx       context.Context
-	q         querier
-	row       *statement
-	knownBody *statement
-}
-
-func newInserter(ctx context.Context, q querier) (*inserter, error) {
-	row, err := q.prepare(ctx, insertRow)
-	if err != nil {
-		return nil, err
-	}
-	knownBody, err := q.prepare(ctx, "SELECT id FROM definition WHERE digest = ?")
-	return &inserter{ctx, q, row, knownBody}, err
+	ctx context.Context
+	q   querier
 }
 
 // insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
@@ -106,7 +71,11 @@ func (rec *recorder) record(row Row) error {
 		return err
 	}
 	var known, slotKnown bool // the run has a row; the slot has a row of its own
-	err := rec.findKnown.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown)
+	err := rec.q.QueryRowContext(rec.ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
+		EXISTS (SELECT 1 FROM run INDEXED BY run_task
+			WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL
+			AND (phase <> 'planned' OR scheduled = 1))`,
+		row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &slotKnown)
 	if err != nil {
 		return err
 	}
@@ -134,11 +103,14 @@ func (rec *recorder) endWaiting(row Row) error {
 	if !rec.hasNotBegun {
 		return nil
 	}
-	_, err := rec.deleteWaiting.ExecContext(rec.ctx, row.ID)
+	_, err := rec.q.ExecContext(rec.ctx, `DELETE FROM run
+		WHERE id = ? AND phase IN ('waiting', 'planned') AND attempt = 0`, row.ID)
 	if err != nil || row.Origin != "" || row.IsRange() {
 		return err
 	}
-	_, err = rec.deleteWaitingSlot.ExecContext(rec.ctx, row.Task, row.Slot.UnixMicro())
+	_, err = rec.q.ExecContext(rec.ctx, `DELETE FROM run INDEXED BY run_task
+		WHERE task = ? AND slot = ? AND scheduled = 1 AND phase = 'waiting' AND attempt = 0`,
+		row.Task, row.Slot.UnixMicro())
 	return err
 }
 
@@ -250,16 +222,12 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	if err != nil {
 		return nil, err
 	}
-	inserter, err := newInserter(ctx, q)
-	if err != nil {
-		return nil, err
-	}
 	for _, r := range rows {
 		hasSlot := func(several rangeRow) bool { return several.has(r) }
 		if r.Scheduled && !r.IsRange() && slices.ContainsFunc(ranges, hasSlot) {
 			continue
 		}
-		did, err := inserter.insert(r)
+		did, err := inserter{ctx, q}.insert(r)
 		if err != nil {
 			return nil, err
 		}
@@ -274,8 +242,8 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 }
 
 // insert reports false when the row is there already.
-func (i *inserter) insert(r Row) (added bool, err error) {
-	if r.DefinitionID, err = define(i.ctx, i.q, i.knownBody, r.Snapshot); err != nil {
+func (i inserter) insert(r Row) (added bool, err error) {
+	if r.DefinitionID, err = define(i.ctx, i.q, r.Snapshot); err != nil {
 		return false, err
 	}
 	r.Output = i.q.relative(r.Output)
@@ -283,7 +251,7 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 	for n, c := range columns {
 		values[n] = c.value(&r)
 	}
-	did, err := i.row.ExecContext(i.ctx, values...)
+	did, err := i.q.ExecContext(i.ctx, insertRow, values...)
 	if err != nil {
 		return false, err
 	}
@@ -293,12 +261,12 @@ func (i *inserter) insert(r Row) (added bool, err error) {
 
 // define returns the id of a snapshot, and adds the snapshot when it is not known. It returns 0 for
 // an empty snapshot.
-func define(ctx context.Context, q querier, known *statement, snapshot json.RawMessage) (id int64, err error) {
+func define(ctx context.Context, q querier, snapshot json.RawMessage) (id int64, err error) {
 	if len(snapshot) == 0 {
 		return 0, nil
 	}
 	digest := sha256.Sum256(snapshot)
-	err = known.QueryRowContext(ctx, digest[:]).Scan(&id)
+	err = q.QueryRowContext(ctx, "SELECT id FROM definition WHERE digest = ?", digest[:]).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
