@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -132,40 +131,51 @@ func (s sample) busyness() float64 {
 	return max(1, min(ratio(time.Since(begun), work), ratio(s.first, s.cpu)))
 }
 
+// A row is a line of the table.
+type row struct {
+	what, figure string
+	beside       string // what the yardstick, or another program, had in the same minutes
+	budget       string
+	verdict      string // ok or over; empty without a budget
+	part         string // of the benchmark, which repeats the row
+}
+
 // row adds a figure to the table.
 func (b *bench) row(what string, figure float64, unit string, limit float64) {
 	b.busyRow(what, figure, unit, limit, nil)
 }
 
+// rowBeside adds a figure that is a ratio, and what the ratio is to.
+func (b *bench) rowBeside(what string, figure float64, unit string, limit float64, beside string) {
+	b.row(what, figure, unit, limit)
+	b.rows[len(b.rows)-1].beside = beside
+}
+
 // busyRow adds a figure of samples with a busyness. The budget is larger by that factor, and the
 // table says so.
 func (b *bench) busyRow(what string, figure float64, unit string, limit float64, busy []float64) {
-	decimals, budget, verdict, factor := 2, "", "", 1.0
-	if figure >= 10 || unit == "" {
-		decimals = 0
-	}
+	r := row{what: what, figure: inUnit(figure, unit), part: b.part}
+	factor := 1.0
 	if limit != none {
-		budget, verdict = fmt.Sprint(limit), "ok"
+		r.budget, r.verdict = fmt.Sprint(limit), "ok"
 	}
 	if limit != none && len(busy) > 0 && median(busy) >= 1.1 {
 		factor = median(busy)
-		budget += fmt.Sprintf(" × %.1f, busy", factor)
+		r.budget += fmt.Sprintf(" × %.1f, busy", factor)
 	}
 	if limit != none && figure > limit*factor {
-		verdict, b.over = "over", true
+		r.verdict, b.over = "over", true
 	}
-	b.rows = append(b.rows, [4]string{what,
-		strings.TrimSpace(fmt.Sprintf("%.*f %s", decimals, figure, unit)), budget, verdict})
+	b.rows = append(b.rows, r)
 }
 
-// print prints the rows as a Markdown table that can be read as it is.
-func (b *bench) print() {
-	rows := append([][4]string{{"measure", "figure", "budget", ""}, {"---", "---", "---", "---"}}, b.rows...)
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
-	for _, r := range rows {
-		fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t|\n", r[0], r[1], r[2], r[3])
+// inUnit writes a figure with two decimals; without decimals if it is large, or a number of things.
+func inUnit(figure float64, unit string) string {
+	decimals := 2
+	if figure >= 10 || unit == "" {
+		decimals = 0
 	}
-	w.Flush()
+	return strings.TrimSpace(fmt.Sprintf("%.*f %s", decimals, figure, unit))
 }
 
 func must(err error) {
