@@ -28,7 +28,7 @@ var foreignFiles = []struct {
 	{"a Compose file with labels of ofelia", "docs/from-others.md#ofelia",
 		[]string{`(?m)^services:`, `(?m)^\s+-?\s*["']?ofelia\.`}},
 	{"a Compose file", "docs/work.md", []string{`(?m)^services:`, `(?m)^ +image:|^ +build:`}},
-	{"a file of yacron or cronstable", "docs/from-others.md#yacron-and-cronstable",
+	{"a file of yacron or cronstable", "docs/instead-of-yacron.md",
 		[]string{`(?m)^jobs:\s*(#.*)?$`, `(?m)^\s+-?\s*schedule:`}},
 }
 
