@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"sched/schedule/state/sqltype"
 )
 
 // Audit is the log of what people changed by commands, through the API and on the pages. It keeps
@@ -57,7 +59,7 @@ func (a Audit) Failed(ctx context.Context, id int64, why string) error {
 // Newest returns the newest changes below a number (0: all), at most n, the newest first.
 func (a Audit) Newest(ctx context.Context, below int64, n int) ([]Change, error) {
 	scan := func(rows *sql.Rows) (c Change, err error) {
-		err = rows.Scan(&c.ID, asTime(&c.At), &c.Who, &c.From, &c.Action, &c.Target, &c.Reason, &c.Error)
+		err = rows.Scan(&c.ID, sqltype.Time(&c.At), &c.Who, &c.From, &c.Action, &c.Target, &c.Reason, &c.Error)
 		return c, err
 	}
 	return ask(ctx, a.store, func(q querier) ([]Change, error) {

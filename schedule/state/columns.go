@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state/sqltype"
 )
 
 // A column is a column of the table run, and the field of Row that it has.
@@ -27,7 +28,7 @@ var columns = []column{
 	direct("pool", func(r *Row) *string { return &r.Pool }),
 	direct("background", func(r *Row) *bool { return &r.Background }),
 	direct("server", func(r *Row) *string { return &r.Server }),
-	{"slot", func(r *Row) any { return r.Slot.UnixMicro() }, func(r *Row) any { return asTime(&r.Slot) }},
+	{"slot", func(r *Row) any { return r.Slot.UnixMicro() }, func(r *Row) any { return sqltype.Time(&r.Slot) }},
 	moment("last_slot", func(r *Row) *time.Time { return &r.LastSlot }),
 	{"slots", func(r *Row) any { return max(r.Slots, 1) }, func(r *Row) any { return &r.Slots }},
 	moment("previous_slot", func(r *Row) *time.Time { return &r.PreviousSlot }),
@@ -50,8 +51,8 @@ var columns = []column{
 	moment("not_before", func(r *Row) *time.Time { return &r.Wait.NotBefore }),
 	moment("until", func(r *Row) *time.Time { return &r.Wait.Until }),
 	moment("waiting_since", func(r *Row) *time.Time { return &r.Wait.Since }),
-	{"waiting_boot", func(r *Row) any { return orNull(r.Wait.AfterBoot.Microseconds()) },
-		func(r *Row) any { return asDuration(&r.Wait.AfterBoot) }},
+	{"waiting_boot", func(r *Row) any { return sqltype.OrNull(r.Wait.AfterBoot.Microseconds()) },
+		func(r *Row) any { return sqltype.Duration(&r.Wait.AfterBoot) }},
 	span("waited", func(r *Row) *time.Duration { return &r.Wait.Waited }),
 
 	direct("attempt", func(r *Row) *int { return &r.Attempt.Number }),
@@ -86,23 +87,26 @@ func direct[T any](name string, field func(*Row) *T) column {
 
 // nullable is a column that is NULL for the zero value.
 func nullable[T comparable](name string, field func(*Row) *T) column {
-	return column{name, func(r *Row) any { return orNull(*field(r)) }, func(r *Row) any { return orZero(field(r)) }}
+	return column{name, func(r *Row) any { return sqltype.OrNull(*field(r)) },
+		func(r *Row) any { return sqltype.OrZero(field(r)) }}
 }
 
 // moment is a column of microseconds since 1970; NULL for the zero time.
 func moment(name string, field func(*Row) *time.Time) column {
-	return column{name, func(r *Row) any { return packTime(*field(r)) }, func(r *Row) any { return asTime(field(r)) }}
+	return column{name, func(r *Row) any { return sqltype.PackTime(*field(r)) },
+		func(r *Row) any { return sqltype.Time(field(r)) }}
 }
 
 // span is a column of microseconds.
 func span(name string, field func(*Row) *time.Duration) column {
 	return column{name, func(r *Row) any { return field(r).Microseconds() },
-		func(r *Row) any { return asDuration(field(r)) }}
+		func(r *Row) any { return sqltype.Duration(field(r)) }}
 }
 
 // packed is a column of JSON; NULL for a value that is nil or empty.
 func packed[T any](name string, field func(*Row) *T) column {
-	return column{name, func(r *Row) any { return packJSON(*field(r)) }, func(r *Row) any { return asJSON(field(r)) }}
+	return column{name, func(r *Row) any { return sqltype.PackJSON(*field(r)) },
+		func(r *Row) any { return sqltype.JSON(field(r)) }}
 }
 
 // ofCause is a column of the cause of a run; NULL for a run without a cause.
@@ -111,9 +115,9 @@ func ofCause[T ~string](name string, field func(*outcome.Cause) *T) column {
 		if r.Cause == nil {
 			return nil
 		}
-		return orNull(*field(r.Cause))
+		return sqltype.OrNull(*field(r.Cause))
 	}, func(r *Row) any {
-		return target(func(value any) error {
+		return sqltype.Target(func(value any) error {
 			var text sql.NullString
 			err := text.Scan(value)
 			if text.Valid && r.Cause == nil {

@@ -18,10 +18,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"sched/schedule/statedir"
-
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A file is sched.db, however it is opened. It has whatever is at its path: when another process

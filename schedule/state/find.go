@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state/sqltype"
 )
 
 // A Query says which ended rows to find. A field that is zero restricts nothing. A row of several
@@ -63,7 +64,7 @@ func (q Query) sql() (string, []any) {
 	}
 	arm := func(condition string, armArgs ...any) {
 		if !q.Since.IsZero() {
-			condition, armArgs = condition+" AND slot >= ?", append(armArgs, ceilMicro(q.Since))
+			condition, armArgs = condition+" AND slot >= ?", append(armArgs, sqltype.Ceil(q.Since))
 		}
 		add(condition, armArgs)
 	}
@@ -89,7 +90,7 @@ func (q Query) sql() (string, []any) {
 	}
 	if !q.Since.IsZero() {
 		condition := "INDEXED BY run_range WHERE last_slot >= ? AND slot < ?"
-		armArgs := []any{ceilMicro(q.Since), ceilMicro(q.Since)}
+		armArgs := []any{sqltype.Ceil(q.Since), sqltype.Ceil(q.Since)}
 		if q.Task != "" {
 			condition, armArgs = condition+" AND task = ?", append(armArgs, q.Task)
 		}
@@ -118,7 +119,7 @@ func (q Query) where() (where string, args []any) {
 		if slices.Contains(q.Outcomes, outcome.Warned) {
 			chosen = "(" + chosen + " OR +kind = 'warning')"
 		}
-		add(chosen, jsonTexts(q.Outcomes))
+		add(chosen, sqltype.Texts(q.Outcomes))
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())
@@ -127,7 +128,7 @@ func (q Query) where() (where string, args []any) {
 		add("+scheduled = 1")
 	}
 	if !q.Until.IsZero() {
-		add("slot < ?", ceilMicro(q.Until))
+		add("slot < ?", sqltype.Ceil(q.Until))
 	}
 	if q.Below != (Position{}) {
 		at := q.Below.Slot.UnixMicro()

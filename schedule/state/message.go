@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"sched/schedule/state/sqltype"
 )
 
 // Messages is the outbox: each notification from the moment at which its hook fired until it was
@@ -115,7 +117,7 @@ func (m *Message) put(ctx context.Context, q querier) error {
 			0, ?, ?, ?, ?)`,
 		m.ID, m.HookKey, m.Task, m.Run, m.Hook,
 		string(m.Target), string(m.Body), m.Created.UnixMicro(), m.Replaces, status,
-		m.HeldBack, packTime(m.HeldSince), m.Limit.N, m.Limit.Per.Microseconds())
+		m.HeldBack, sqltype.PackTime(m.HeldSince), m.Limit.N, m.Limit.Per.Microseconds())
 	dropReplaced(ctx, q)
 	return nil
 }
@@ -132,7 +134,7 @@ func dropReplaced(ctx context.Context, q querier) {
 func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 	var created time.Time
 	err := q.QueryRowContext(ctx, `DELETE FROM message WHERE sender = ? AND status = 'held'
-		RETURNING held_back, held_since, created`, m.HookKey).Scan(&m.HeldBack, asTime(&m.HeldSince), asTime(&created))
+		RETURNING held_back, held_since, created`, m.HookKey).Scan(&m.HeldBack, sqltype.Time(&m.HeldSince), sqltype.Time(&created))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -262,8 +264,8 @@ func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, n
 	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6,
 			error = ?7, reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due')
 		WHERE id = ?1 AND owner = ?2`,
-		id, o.ID, next.UnixMicro(), a.Tries, packTime(a.LastTry), packTime(a.FailingSince),
-		a.Error, a.Reported, packJSON(a.Addresses), a.Refused)
+		id, o.ID, next.UnixMicro(), a.Tries, sqltype.PackTime(a.LastTry), sqltype.PackTime(a.FailingSince),
+		a.Error, a.Reported, sqltype.PackJSON(a.Addresses), a.Refused)
 }
 
 // Drop removes a message that o has, and that nobody will deliver.
@@ -313,7 +315,7 @@ func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 		// SQLite takes task and error from the row with the minimum
 		// (https://www.sqlite.org/lang_select.html#bareagg).
 		return q.QueryRowContext(ctx, `SELECT count(*), min(failing), task, error FROM message
-			WHERE status <> 'sent' AND tries > 0`).Scan(&u.Count, asTime(&u.Since), orZero(&u.Task), orZero(&u.Error))
+			WHERE status <> 'sent' AND tries > 0`).Scan(&u.Count, sqltype.Time(&u.Since), sqltype.OrZero(&u.Task), sqltype.OrZero(&u.Error))
 	})
 	return u, err
 }
@@ -322,9 +324,10 @@ func messagesOf(ctx context.Context, q querier, query string, args ...any) ([]Me
 	return listed(ctx, q, func(rows *sql.Rows) (m Message, err error) {
 		var target, body, status string
 		err = rows.Scan(&m.ID, &m.HookKey, &m.Task, &m.Run, &m.Hook, &target, &body,
-			asTime(&m.Created), &m.Replaces, &status,
-			&m.Tries, asTime(&m.LastTry), asTime(&m.FailingSince), &m.Error, &m.Reported, asJSON(&m.Addresses),
-			&m.HeldBack, asTime(&m.HeldSince), &m.Limit.N, asDuration(&m.Limit.Per))
+			sqltype.Time(&m.Created), &m.Replaces, &status,
+			&m.Tries, sqltype.Time(&m.LastTry), sqltype.Time(&m.FailingSince), &m.Error, &m.Reported,
+			sqltype.JSON(&m.Addresses),
+			&m.HeldBack, sqltype.Time(&m.HeldSince), &m.Limit.N, sqltype.Duration(&m.Limit.Per))
 		m.Target, m.Body = json.RawMessage(target), json.RawMessage(body)
 		m.Held, m.Refused = status == "held", status == "refused"
 		return m, err

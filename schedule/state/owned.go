@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"sched/schedule/state/sqltype"
 )
 
 // Owned changes rows that one owner is responsible for (Begin, Apply). Each method is one small
@@ -94,7 +96,7 @@ func (o Owned) Rows(ctx context.Context, ready bool) (rows []Row, err error) {
 // Stop returns who asked to stop our row; nil when nobody did.
 func (o Owned) Stop(ctx context.Context, run string) (stop *Stop, err error) {
 	err = o.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, "SELECT max(stop) FROM run WHERE id = ?", run).Scan(asJSON(&stop))
+		return q.QueryRowContext(ctx, "SELECT max(stop) FROM run WHERE id = ?", run).Scan(sqltype.JSON(&stop))
 	})
 	return stop, err
 }
@@ -182,7 +184,7 @@ type Hook struct {
 
 func hooksOf(ctx context.Context, q querier, run string) ([]Hook, error) {
 	scan := func(rows *sql.Rows) (h Hook, err error) {
-		err = rows.Scan(&h.Name, asTime(&h.Begun), asTime(&h.Ended), orZero(&h.PID), &h.Note)
+		err = rows.Scan(&h.Name, sqltype.Time(&h.Begun), sqltype.Time(&h.Ended), sqltype.OrZero(&h.PID), &h.Note)
 		return h, err
 	}
 	return listed(ctx, q, scan, `SELECT name, begun, ended, pid, note FROM hook

@@ -14,11 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/statedir"
-
-	"golang.org/x/sys/unix"
 )
 
 // Owners are the processes that are responsible for rows.

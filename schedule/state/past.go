@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state/sqltype"
 )
 
 // This file has the queries for lists and charts of many tasks. Around and LastSuccess ask for one.
@@ -35,7 +36,7 @@ type Span struct {
 func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]Row, error) {
 	return p.byTask(ctx, `SELECT `+chartColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
 		(SELECT r.rowid FROM run AS r WHERE r.task = span.value ->> 0 AND r.slot >= span.value ->> 1 AND r.slot < ?2
-			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, jsonSpans(spans), untilMicro(until), n)
+			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, jsonSpans(spans), sqltype.Until(until), n)
 }
 
 // Ranges returns the rows of several slots that reach into each span before until (zero: all), the
@@ -43,11 +44,11 @@ func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) 
 func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[string][]Row, error) {
 	first := int64(math.MaxInt64)
 	for _, s := range spans {
-		first = min(first, sinceMicro(s.Since))
+		first = min(first, sqltype.Since(s.Since))
 	}
 	return p.byTask(ctx, `SELECT `+chartColumns+` FROM run INDEXED BY run_range CROSS JOIN json_each(?1) AS span
 		WHERE last_slot >= ?2 AND slot < ?3 AND task = span.value ->> 0 AND last_slot >= span.value ->> 1`,
-		jsonSpans(spans), first, untilMicro(until))
+		jsonSpans(spans), first, sqltype.Until(until))
 }
 
 func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string][]Row, error) {
@@ -55,9 +56,9 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string
 		past := map[string][]Row{}
 		return past, each(ctx, q, func(rows *sql.Rows) error {
 			var r Row
-			err := rows.Scan(&r.ID, &r.Task, asTime(&r.Slot), asTime(&r.LastSlot), &r.Slots,
-				&r.Phase, &r.Attempt.Number, asTime(&r.Started), asTime(&r.Ended),
-				orZero(&r.Outcome), &r.Kind, &r.Reason)
+			err := rows.Scan(&r.ID, &r.Task, sqltype.Time(&r.Slot), sqltype.Time(&r.LastSlot), &r.Slots,
+				&r.Phase, &r.Attempt.Number, sqltype.Time(&r.Started), sqltype.Time(&r.Ended),
+				sqltype.OrZero(&r.Outcome), &r.Kind, &r.Reason)
 			past[r.Task] = append(past[r.Task], r)
 			return err
 		}, query, args...)
@@ -81,7 +82,7 @@ func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, limit i
 			return err
 		}, `SELECT span.value ->> 0, (SELECT count(*) FROM (SELECT 1 FROM run
 				WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3))
-			FROM json_each(?1) AS span`, jsonSpans(spans), untilMicro(until), limit)
+			FROM json_each(?1) AS span`, jsonSpans(spans), sqltype.Until(until), limit)
 	})
 }
 
@@ -121,7 +122,7 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 				WHERE task = tasks.value AND outcome = outcomes.value AND slot >= ?3 AND slot < ?4 AND `+single+`
 				GROUP BY slot / 3600000000)), '')
 			FROM json_each(?1) AS tasks CROSS JOIN json_each(?2) AS outcomes`,
-			jsonTexts(tasks), jsonTexts(outcome.All), from, to)
+			sqltype.Texts(tasks), sqltype.Texts(outcome.All), from, to)
 		for _, several := range lines {
 			for line := range strings.Lines(several) {
 				h, ok := hourOf(strings.TrimSuffix(line, "\n"))
@@ -167,7 +168,7 @@ func hourOf(line string) (h Hour, ok bool) {
 	}
 	return Hour{
 		Task: fields[0], Outcome: outcome.Outcome(fields[1]), Begin: time.UnixMicro(numbers[0] * hour).UTC(),
-		Minutes: uint64(numbers[1]), Runs: int(numbers[2]), Took: micros(numbers[3]),
+		Minutes: uint64(numbers[1]), Runs: int(numbers[2]), Took: sqltype.Micros(numbers[3]),
 	}, true
 }
 
@@ -191,8 +192,9 @@ func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) 
 			(SELECT slot FROM run INDEXED BY run_slot WHERE slot >= ?1 AND phase = 'ended' ORDER BY slot LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_task WHERE task = ?2 AND phase = 'ended' ORDER BY slot LIMIT 1),
 			(SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_task
-				WHERE task = ?2 AND slot >= ?1 AND phase = 'ended' LIMIT ?3))`, ceilMicro(at), task, limit).
-			Scan(asTime(&a.First), asTime(&a.Before), asTime(&a.After), asTime(&a.TaskFirst), &a.TaskSince)
+				WHERE task = ?2 AND slot >= ?1 AND phase = 'ended' LIMIT ?3))`, sqltype.Ceil(at), task, limit).
+			Scan(sqltype.Time(&a.First), sqltype.Time(&a.Before), sqltype.Time(&a.After),
+				sqltype.Time(&a.TaskFirst), &a.TaskSince)
 	})
 	return a, err
 }
@@ -207,7 +209,7 @@ func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (s
 				ORDER BY slot DESC LIMIT 1)
 			UNION ALL SELECT max(repeats) FROM run INDEXED BY run_repeats
 				WHERE task = ?1 AND outcome = 'succeeded' AND repeats < ?2 AND `+single+`)`, task, before.UnixMicro()).
-			Scan(asTime(&slot))
+			Scan(sqltype.Time(&slot))
 	})
 	return slot, err
 }
@@ -224,7 +226,7 @@ type Past struct{ store store }
 // tasks are read side by side.
 func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
 	sums := map[string]*Summary{}
-	from, to := sinceMicro(since), untilMicro(until)
+	from, to := sqltype.Since(since), sqltype.Until(until)
 	err = p.store.read(ctx, func(q querier) error {
 		clear(sums)
 		tasks := []string{task}
@@ -251,8 +253,8 @@ func (p Past) Totals(ctx context.Context) (map[string][]Total, error) {
 		totals := map[string][]Total{}
 		return totals, each(ctx, q, func(rows *sql.Rows) error {
 			var t Total
-			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, asTime(&t.Slot),
-				asTime(&t.Started), asTime(&t.Ended), &t.ExitCode)
+			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, sqltype.Time(&t.Slot),
+				sqltype.Time(&t.Started), sqltype.Time(&t.Ended), &t.ExitCode)
 			totals[t.Task] = append(totals[t.Task], t)
 			return err
 		}, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM total")
@@ -267,10 +269,10 @@ func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, erro
 		usual := make(map[string]Usual, len(tasks))
 		return usual, each(ctx, q, func(rows *sql.Rows) error {
 			var task, list string
-			err := rows.Scan(&task, orZero(&list))
+			err := rows.Scan(&task, sqltype.OrZero(&list))
 			if took := appendNumbers(nil, list); len(took) > 0 {
 				slices.Sort(took)
-				usual[task] = Usual{len(took), micros(percentile(took, 50))}
+				usual[task] = Usual{len(took), sqltype.Micros(percentile(took, 50))}
 			}
 			return err
 		}, `SELECT name.value, (SELECT group_concat(took) FROM
@@ -278,7 +280,7 @@ func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, erro
 					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran
 					WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
 				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
-			FROM json_each(?1) AS name`, jsonTexts(tasks), usualWindow, usualRuns)
+			FROM json_each(?1) AS name`, sqltype.Texts(tasks), usualWindow, usualRuns)
 	})
 }
 
@@ -292,7 +294,7 @@ func (p Past) Costs(ctx context.Context) (map[string]Cost, error) {
 			var runs [][3]int64
 			var slot time.Time
 			var snapshot json.RawMessage
-			err := rows.Scan(&task, asJSON(&runs), asTime(&slot), asJSON(&snapshot))
+			err := rows.Scan(&task, sqltype.JSON(&runs), sqltype.Time(&slot), sqltype.JSON(&snapshot))
 			cost := costOf(runs)
 			cost.Slot, cost.Snapshot = slot, snapshot
 			costs[task] = cost
@@ -327,7 +329,7 @@ func (p Past) FailuresBefore(ctx context.Context, task, run string, since time.T
 func jsonSpans(spans []Span) string {
 	all := make([][2]any, len(spans))
 	for i, s := range spans {
-		all[i] = [2]any{s.Task, sinceMicro(s.Since)}
+		all[i] = [2]any{s.Task, sqltype.Since(s.Since)}
 	}
 	text, _ := json.Marshal(all) // of texts and numbers
 	return string(text)

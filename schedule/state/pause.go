@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
+	"sched/schedule/state/sqltype"
 )
 
 // Pauses are the pauses of a schedule. For each task, by its name, and for Everything they are:
@@ -119,8 +120,9 @@ func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) 
 	return all, each(ctx, q, func(rows *sql.Rows) error {
 		var task string
 		var pause Pause
-		err := rows.Scan(&task, &pause.By, &pause.Server, &pause.Reason, asTime(&pause.Since), asTime(&pause.Until),
-			asTime(&pause.Ended), &pause.Version, &pause.Planned, &pause.Stop)
+		err := rows.Scan(&task, &pause.By, &pause.Server, &pause.Reason,
+			sqltype.Time(&pause.Since), sqltype.Time(&pause.Until),
+			sqltype.Time(&pause.Ended), &pause.Version, &pause.Planned, &pause.Stop)
 		all[task] = append(all[task], pause)
 		return err
 	}, `SELECT task, by, server, reason, since, until, ended, version, planned > 0, stop FROM pause
@@ -163,6 +165,7 @@ func (p Pause) put(ctx context.Context, q querier, task string) {
 	q.do(ctx, `INSERT OR REPLACE INTO pause
 			(task, planned, by, server, reason, since, until, ended, version, stop)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		task, planned, p.By, p.Server, p.Reason, p.Since.UnixMicro(), packTime(p.Until), packTime(p.Ended),
+		task, planned, p.By, p.Server, p.Reason, p.Since.UnixMicro(),
+		sqltype.PackTime(p.Until), sqltype.PackTime(p.Ended),
 		p.Version, p.Stop)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state/sqltype"
 )
 
 // A recorder adds rows in one transaction.
@@ -34,7 +35,7 @@ func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) 
 	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
 	first, last := slices.MinFunc(news, bySlot).Slot, slices.MaxFunc(news, bySlot).Slot
 	return listed(ctx, q, func(rows *sql.Rows) (r rangeRow, err error) {
-		err = rows.Scan(&r.id, &r.reason, &r.slots, &r.task, asTime(&r.first), asTime(&r.last))
+		err = rows.Scan(&r.id, &r.reason, &r.slots, &r.task, sqltype.Time(&r.first), sqltype.Time(&r.last))
 		return r, err
 	}, `SELECT id, reason, slots, task, slot, last_slot FROM run INDEXED BY run_range
 		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
@@ -119,7 +120,7 @@ func addNotes(ctx context.Context, q querier, run string, notes []string) error 
 		return nil
 	}
 	var all []string
-	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(asJSON(&all))
+	err := q.QueryRowContext(ctx, "SELECT notes FROM run WHERE id = ?", run).Scan(sqltype.JSON(&all))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrGone
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"sched/schedule/state/sqltype"
 )
 
 // Runs answers questions about rows, and takes what people ask for.
@@ -27,14 +29,14 @@ func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, 
 	const slotsBy = `SELECT task, slot, coalesce(last_slot, slot), coalesce(outcome = 'missed', 0), kind = 'lacking'
 		FROM run INDEXED BY `
 	scan := func(rows *sql.Rows) (s RecordedSlot, err error) {
-		err = rows.Scan(&s.Task, asTime(&s.At), asTime(&s.Until), &s.Missed, &s.Lacking)
+		err = rows.Scan(&s.Task, sqltype.Time(&s.At), sqltype.Time(&s.Until), &s.Missed, &s.Lacking)
 		return s, err
 	}
 	return ask(ctx, r.store, func(q querier) ([]RecordedSlot, error) {
 		return listed(ctx, q, scan, slotsBy+`run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = ''
 				AND (phase <> 'waiting' OR attempt > 0) AND (phase <> 'planned' OR scheduled = 1)
 			UNION ALL `+slotsBy+`run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL`,
-			ceilMicro(start), ceilMicro(end))
+			sqltype.Ceil(start), sqltype.Ceil(end))
 	})
 }
 
@@ -42,7 +44,7 @@ func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, 
 func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
 	return ask(ctx, r.store, func(q querier) ([]string, error) {
 		return only[string](ctx, q, `SELECT value FROM json_each(?)
-			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, jsonTexts(runs))
+			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, sqltype.Texts(runs))
 	})
 }
 
@@ -112,7 +114,7 @@ func (r Runs) Last(ctx context.Context, tasks []string) (map[string]Row, error) 
 		FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
 			(SELECT r.rowid FROM run AS r
 			WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
-			ORDER BY r.id DESC LIMIT 1)`, jsonTexts(tasks))
+			ORDER BY r.id DESC LIMIT 1)`, sqltype.Texts(tasks))
 	last := make(map[string]Row, len(rows))
 	for _, row := range rows {
 		last[row.Task] = row
@@ -216,7 +218,7 @@ func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) err
 	return execute(ctx, r.store, `UPDATE run SET waits_for = ?2, not_before = ?3, until = ?4,
 			waiting_since = ?5, reason = ?6
 		WHERE id = ?1 AND phase = 'waiting'`,
-		run, string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), reason)
+		run, string(w.For), sqltype.PackTime(w.NotBefore), sqltype.PackTime(w.Until), sqltype.PackTime(w.Since), reason)
 }
 
 // Settle gives a waiting row its outcome without an owner, as when its time is over or its task is
@@ -299,7 +301,7 @@ func (r Runs) Published(ctx context.Context, runs []string) error {
 		return nil
 	}
 	return execute(ctx, r.store, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))",
-		jsonTexts(runs))
+		sqltype.Texts(runs))
 }
 
 // Unreported returns the runs that ended badly and that no tick has printed yet, in the order in

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state/sqltype"
 )
 
 // A Step is one change of a row. Owned.Apply makes it: in the database, if the row is in one of the
@@ -306,7 +307,7 @@ func (s Step) update(q querier, owner int64, before, after Row) (text string, ar
 	text = "UPDATE run SET " + strings.Join(sets, ", ") + " WHERE id = ? AND owner IS ?"
 	args = append(args, before.ID)
 	if s.takes {
-		args = append(args, orNull(before.Owner))
+		args = append(args, sqltype.OrNull(before.Owner))
 	} else {
 		args = append(args, owner)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state/sqltype"
 )
 
 // A Summary is what the rows of one task in a time add up to.
@@ -131,7 +132,7 @@ func addPart(ctx context.Context, q querier, sums map[string]*Summary, tasks []s
 		}
 		spreads.add(sum, became, fields[fieldDurations], fields[fieldLateness])
 		return nil
-	}, sumSingles, jsonTexts(tasks), from, to, jsonTexts(outcome.All))
+	}, sumSingles, sqltype.Texts(tasks), from, to, sqltype.Texts(outcome.All))
 	spreads.settle()
 	return err
 }
@@ -203,9 +204,9 @@ func spread(all []int64) Spread {
 	slices.Sort(all)
 	return Spread{
 		Runs:   len(all),
-		Median: micros(percentile(all, 50)),
-		P95:    micros(percentile(all, 95)),
-		Max:    micros(all[len(all)-1]),
+		Median: sqltype.Micros(percentile(all, 50)),
+		P95:    sqltype.Micros(percentile(all, 95)),
+		Max:    sqltype.Micros(all[len(all)-1]),
 	}
 }
 
@@ -279,9 +280,9 @@ func costOf(runs [][3]int64) Cost {
 	durations, cpu, memory := column(0), column(1), column(2)
 	return Cost{
 		Runs:   len(runs),
-		Median: micros(percentile(durations, 50)),
-		P95:    micros(percentile(durations, 95)),
-		CPU:    micros(percentile(cpu, 50)),
+		Median: sqltype.Micros(percentile(durations, 50)),
+		P95:    sqltype.Micros(percentile(durations, 95)),
+		CPU:    sqltype.Micros(percentile(cpu, 50)),
 		Memory: percentile(memory, 95),
 	}
 }

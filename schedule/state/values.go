@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"sched/schedule/state/sqltype"
 )
 
 // Values are single values by name. Each writer chooses the names of its values; the names of this
@@ -30,7 +32,7 @@ func (v Values) NewestCovered(ctx context.Context) (minute time.Time, err error)
 
 // time returns a value that is a time; zero when there is no such value.
 func (v Values) time(ctx context.Context, key string) (t time.Time, err error) {
-	err = v.store.read(ctx, func(q querier) error { return readValue(ctx, q, key, asTime(&t)) })
+	err = v.store.read(ctx, func(q querier) error { return readValue(ctx, q, key, sqltype.Time(&t)) })
 	return t, err
 }
 
@@ -139,7 +141,7 @@ func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]b
 func (v Values) LastValid(ctx context.Context, file string) (s ValidSchedule, err error) {
 	err = v.store.read(ctx, func(q querier) error {
 		err := q.QueryRowContext(ctx, "SELECT file, digest, machine, text, since FROM schedule WHERE file = ?", file).
-			Scan(&s.File, &s.Digest, &s.Machine, &s.Text, asTime(&s.Since))
+			Scan(&s.File, &s.Digest, &s.Machine, &s.Text, sqltype.Time(&s.Since))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
