@@ -16,6 +16,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -159,7 +160,7 @@ func liveText(a *app.App, row state.Row) string {
 }
 
 // printSummary prints a line for each task. A value that is not known is "-".
-func printSummary(a *app.App, zone *time.Location, summaries []state.Summary) {
+func printSummary(a *app.App, zone *time.Location, summaries []past.Summary) {
 	if len(summaries) == 0 {
 		fmt.Fprintln(a.Out, "nothing was recorded")
 		return

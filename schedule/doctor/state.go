@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/humanize"
+	"sched/schedule/past"
 	"sched/schedule/preflight"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -133,7 +134,7 @@ func checkHistory(ctx context.Context, s *Subject) findings {
 	db, err := state.OpenRead(s.Schedule.StateDir, state.Patience)
 	if err == nil {
 		defer db.Close()
-		_, err = db.Past().Totals(ctx)
+		_, err = past.Of(db).Totals(ctx)
 	}
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, maxPagesTime)

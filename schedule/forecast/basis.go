@@ -10,8 +10,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/past"
 	"sched/schedule/pause"
-	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
@@ -26,7 +26,7 @@ const MaxSpan = 31 * 24 * time.Hour
 type Basis struct {
 	Input
 	Notes         []Note
-	costs         map[string]state.Cost // of past runs, by the name of the task
+	costs         map[string]past.Cost // of past runs, by the name of the task
 	inMaintenance bool
 }
 
@@ -72,7 +72,7 @@ func (b *Basis) WithSchedule(s *schedule.Schedule) *Basis {
 
 // loadOf returns the load of a run of a task, from the costs of its past runs. The timeouts of the
 // task bound the duration.
-func loadOf(t *schedule.Task, cost state.Cost) Load {
+func loadOf(t *schedule.Task, cost past.Cost) Load {
 	load := Load{Took: DefaultDuration}
 	if cost.Runs > 0 {
 		load = Load{Runs: cost.Runs, Took: cost.Median, CPU: cost.CPU, Memory: cost.Memory}

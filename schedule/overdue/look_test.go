@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -51,12 +52,12 @@ func TestWhatALookFinds(t *testing.T) {
 	} {
 		task := &schedule.Task{Name: "report", Expect: schedule.Expect{Every: time.Hour, Within: 10 * time.Minute}}
 		m := &memory{Tasks: map[string]*entry{"report": &test.before, "another": {}}}
-		total := state.Total{Outcome: outcome.Succeeded, Slots: test.succeeded, Ended: ago(1)}
+		total := past.Total{Outcome: outcome.Succeeded, Slots: test.succeeded, Ended: ago(1)}
 		began, unreported := m.look(sight{
 			now:       reading{time: now},
 			tasks:     []*schedule.Task{task},
 			live:      test.live,
-			totals:    map[string][]state.Total{"report": {total}},
+			totals:    map[string][]past.Total{"report": {total}},
 			elsewhere: map[string]time.Time{"report": test.elsewhere},
 			unknown:   map[string]error{"report": test.unknown},
 		})

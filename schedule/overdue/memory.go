@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -49,7 +50,7 @@ type sight struct {
 	tasks     []*schedule.Task // the tasks with `expect`
 	server    string
 	live      []state.Row
-	totals    map[string][]state.Total
+	totals    map[string][]past.Total
 	elsewhere map[string]time.Time // the newest success on another server
 	unknown   map[string]error     // why nobody knows whether another server had a success
 }
@@ -199,7 +200,7 @@ func (m *memory) elapsed(since, now time.Time) time.Duration {
 // end of the newest one, and when the newest success on another server ended, if that is later
 // than what is known. If the clock was set after the last look, a new success counts as of now,
 // because its row has the time of the old clock.
-func (m *memory) noteSuccesses(task string, own state.Total, elsewhere, now time.Time, clockWasSet bool) {
+func (m *memory) noteSuccesses(task string, own past.Total, elsewhere, now time.Time, clockWasSet bool) {
 	e := m.Tasks[task]
 	if e == nil {
 		e = &entry{Since: now.UTC(), Successes: own.Slots}
@@ -268,10 +269,10 @@ func (m *memory) incident(task, id string) *Incident {
 }
 
 // successOf returns the total of the runs that have succeeded.
-func successOf(totals []state.Total) state.Total {
-	i := slices.IndexFunc(totals, func(total state.Total) bool { return total.Outcome == outcome.Succeeded })
+func successOf(totals []past.Total) past.Total {
+	i := slices.IndexFunc(totals, func(total past.Total) bool { return total.Outcome == outcome.Succeeded })
 	if i < 0 {
-		return state.Total{}
+		return past.Total{}
 	}
 	return totals[i]
 }

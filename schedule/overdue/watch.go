@@ -22,6 +22,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -41,7 +42,7 @@ type Watch struct {
 // the incidents whose on_overdue hooks have not fired yet: the new incidents, and the incidents
 // that killed ticks left.
 func (w *Watch) Look(live []state.Row) (began, unreported []Incident, err error) {
-	totals, err := w.DB.Past().Totals(context.Background())
+	totals, err := past.Of(w.DB).Totals(context.Background())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -380,7 +380,7 @@ func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHoo
 // failuresBefore returns how many runs of the task failed in a row before this one, and ended after
 // since. It counts no further than limit.
 func (h *hooks) failuresBefore(limit int, since time.Time) int {
-	n, _ := h.from.DB.Past().FailuresBefore(context.Background(), h.row.Task, h.row.ID, since, limit)
+	n, _ := h.from.DB.Runs().FailuresBefore(context.Background(), h.row.Task, h.row.ID, since, limit)
 	return n
 }
 

@@ -15,7 +15,7 @@ func runVariables(db *state.DB, row state.Row, attempt int) []string {
 	variables := append(TaskVariables(row),
 		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
 		"TRACEPARENT="+notify.TraceParent(row.ID, attempt))
-	if last, _ := db.Past().LastSuccess(context.Background(), row.Task, row.CommandSlot()); !last.IsZero() {
+	if last, _ := db.Runs().LastSuccess(context.Background(), row.Task, row.CommandSlot()); !last.IsZero() {
 		variables = append(variables, "SCHED_LAST_SUCCESS="+last.Format(time.RFC3339))
 	}
 	return variables

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -236,7 +237,7 @@ func getSummary(r *Visit) (any, error) {
 	if err == nil && len(all) == 0 && task != "" {
 		err = checkTaskKnown(r, task)
 	}
-	all = slices.DeleteFunc(all, func(s state.Summary) bool {
+	all = slices.DeleteFunc(all, func(s past.Summary) bool {
 		t, err := view.FindTask(r.Schedule, s.Task)
 		return len(tags) > 0 && (err != nil || !hasTag(t, tags))
 	})

@@ -148,12 +148,9 @@ func BenchmarkAMillionRuns(b *testing.B) {
 	must(b, look.Close())
 	b.Log(rows, "rows")
 	var names []string
-	var spans []Span
 	for task := range 1000 {
 		names = append(names, fmt.Sprintf("task-%04d", task))
-		spans = append(spans, Span{names[task], noon.AddDate(0, 0, -7)})
 	}
-	week := noon.AddDate(0, 0, -7)
 	for _, c := range []struct {
 		name string
 		ask  func(*DB) error
@@ -172,13 +169,6 @@ func BenchmarkAMillionRuns(b *testing.B) {
 			return ignoreNotFound(err)
 		}},
 		{"last of 1000 tasks", func(db *DB) error { _, err := db.Runs().Last(ctx, names); return err }},
-		{"usual of 1000 tasks", func(db *DB) error { _, err := db.Past().Usual(ctx, names); return err }},
-		{"newest 20 of 1000 tasks", func(db *DB) error { _, err := db.Past().Newest(ctx, spans, time.Time{}, 20); return err }},
-		{"counts of 1000 tasks", func(db *DB) error { _, err := db.Past().Counts(ctx, spans, time.Time{}, 100); return err }},
-		{"hours of a week of 50 tasks", func(db *DB) error { _, err := db.Past().Hours(ctx, names[:50], week, noon); return err }},
-		{"totals", func(db *DB) error { _, err := db.Past().Totals(ctx); return err }},
-		{"summaries of a week", func(db *DB) error { _, err := db.Past().Summaries(ctx, "", week, noon); return err }},
-		{"took of all", func(db *DB) error { _, err := db.Past().Costs(ctx); return err }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			defer cpu(b)()

@@ -156,7 +156,7 @@ var selectRows = "SELECT " + columnNames("") + " FROM run "
 func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
 	var r Row
 	var targets []any
-	err = each(ctx, q, func(rows *sql.Rows) error {
+	err = Each(ctx, q, func(rows *sql.Rows) error {
 		if r = (Row{}); targets == nil { // most queries of an idle tick find nothing
 			for _, c := range columns {
 				targets = append(targets, c.target(&r))

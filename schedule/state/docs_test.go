@@ -17,7 +17,7 @@ func TestThePageAboutTheDatabase(t *testing.T) {
 	must(t, err)
 	db := open(t, folder(t))
 	must(t, db.read(ctx, func(q querier) error {
-		names, err := only[string](ctx, q, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+		names, err := Only[string](ctx, q, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 			UNION SELECT info.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS info WHERE s.type = 'table'`)
 		for _, name := range names {
 			if !strings.Contains(string(text), "`"+name+"`") && name != "run" {
@@ -76,8 +76,8 @@ func TestSumsReadAnIndexAlone(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
 	for _, query := range []string{
-		"SELECT slot, ended - started, iif(scheduled, started - slot, NULL) FROM run INDEXED BY run_sum WHERE task = 'x' AND outcome = 'lost' AND slot > 1 AND " + single,
-		"SELECT outcome, ended - started FROM run INDEXED BY run_ran WHERE task = 'x' AND " + ran + " ORDER BY id DESC",
+		"SELECT slot, ended - started, iif(scheduled, started - slot, NULL) FROM run INDEXED BY run_sum WHERE task = 'x' AND outcome = 'lost' AND slot > 1 AND " + Single,
+		"SELECT outcome, ended - started FROM run INDEXED BY run_ran WHERE task = 'x' AND " + Ran + " ORDER BY id DESC",
 	} {
 		var id, parent, unused int
 		var detail string

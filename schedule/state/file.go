@@ -280,8 +280,8 @@ func (f *file) dial(path, mode string) (openDB, error) {
 	}
 	db.SetMaxOpenConns(1) // a second writer would only wait for the first
 	if f.access == reading {
-		db.SetMaxOpenConns(maxReaders)
-		db.SetMaxIdleConns(maxReaders)
+		db.SetMaxOpenConns(MaxReaders)
+		db.SetMaxIdleConns(MaxReaders)
 	}
 	conn := openDB{DB: db}
 	err = db.QueryRow("PRAGMA user_version").Scan(&conn.version)
@@ -334,8 +334,8 @@ func (f *file) dsn(path, mode string) string {
 // of no mutex.
 func (f *file) makingPath() string { return filepath.Join(f.locksDir(), ".making") }
 
-// maxReaders bounds the queries that run at the same time in a database that OpenRead opened.
-const maxReaders = 4
+// MaxReaders bounds the queries that run at the same time in a database that OpenRead opened.
+const MaxReaders = 4
 
 // checkVersion compares the version of a file with ours. A newer version is refused, unless a newer
 // sched brought the file up to date while this process was using it: its runs must end.

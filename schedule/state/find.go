@@ -184,13 +184,13 @@ func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil
 	}
-	ids, err := only[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+	ids, err := Only[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
 		id, id+"\U0010FFFF", maxShown+1)
 	if err != nil || slices.Contains(ids, id) {
 		return ids[:min(1, len(ids))], err // the id itself comes before ids that begin with it
 	}
 	if len(id) >= minTail {
-		ends, err := only[string](ctx, q, `SELECT id FROM run
+		ends, err := Only[string](ctx, q, `SELECT id FROM run
 			WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`, id, maxShown+1)
 		if err != nil {
 			return nil, err

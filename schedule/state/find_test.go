@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -149,80 +147,3 @@ func TestTheLastRunsOfTasks(t *testing.T) {
 }
 
 func positionOf(r Row) Position { return Position{r.Slot, r.ID} }
-
-func TestWhatThePastAddsUpTo(t *testing.T) {
-	t.Parallel()
-	db := open(t, folder(t))
-	var rows []Row
-	for i := range 100 {
-		r := ended("task", noon.Add(time.Duration(i)*time.Minute), outcome.Succeeded)
-		r.Ended = r.Started.Add(time.Duration(i) * time.Second)
-		r.UserCPU, r.PeakMemory = time.Second, 1<<20
-		rows = append(rows, r)
-	}
-	failed := ended("task", noon.Add(100*time.Minute), outcome.TimedOut)
-	long := ended("task", noon.Add(-time.Hour), outcome.Missed)
-	long.LastSlot, long.Slots = noon.Add(-time.Minute), 60
-	tested := ended("task", noon.Add(101*time.Minute), outcome.Failed)
-	tested.Test, tested.Scheduled = true, false
-	add(t, db, append(rows, failed, long, tested)...)
-
-	sums, err := db.Past().Summaries(ctx, "task", time.Time{}, time.Time{})
-	if err != nil || len(sums) != 1 {
-		t.Fatalf("%v, %v", sums, err)
-	}
-	want := Summary{Task: "task", Slots: map[outcome.Outcome]int{outcome.Succeeded: 100,
-		outcome.TimedOut: 1, outcome.Missed: 60},
-		Took:   Spread{100, 49 * time.Second, 94 * time.Second, 99 * time.Second},
-		Late:   Spread{101, time.Second, time.Second, time.Second},
-		Failed: failed.Slot, FailedAs: outcome.TimedOut, FailedID: failed.ID}
-	if !reflect.DeepEqual(sums[0], want) {
-		t.Errorf("%+v\nwant\n%+v", sums[0], want)
-	}
-	if rate, ok := sums[0].SuccessRate(); !ok || sums[0].Ran() != 101 || rate < 0.99 {
-		t.Errorf("%v, %v", rate, ok)
-	}
-	if sums, err := db.Past().Summaries(ctx, "", noon.Add(10*time.Minute), noon.Add(20*time.Minute)); err != nil ||
-		sums[0].Slots[outcome.Succeeded] != 10 {
-		t.Errorf("%v, %v", sums, err)
-	}
-	if totals, err := db.Past().Totals(ctx); err != nil || len(totals["task"]) != 3 || totals["task"][0].Slots != 60 ||
-		LastRan(totals["task"]).Run != failed.ID {
-		t.Errorf("%v, %v", totals, err)
-	}
-	if usual, err := db.Past().Usual(ctx, []string{"task", "other"}); err != nil || len(usual) != 1 ||
-		usual["task"] != (Usual{50, 74 * time.Second}) {
-		t.Errorf("%v, %v", usual, err)
-	}
-	took, err := db.Past().Costs(ctx)
-	if one := took["task"]; err != nil || one.Runs != 50 || one.Median != 74*time.Second ||
-		one.CPU != time.Second || one.Memory != 1<<20 ||
-		!one.Slot.Equal(failed.Slot) || !strings.Contains(string(one.Snapshot), "task") {
-		t.Errorf("%+v, %v", took, err)
-	}
-	hours, err := db.Past().Hours(ctx, []string{"task", "other"}, noon.Add(time.Hour), noon.Add(2*time.Hour))
-	if err != nil || len(hours) != 2 || hours[0].Runs != 40 || hours[0].Minutes != 1<<40-1 ||
-		hours[0].Outcome != outcome.Succeeded ||
-		hours[0].Took != 3180*time.Second || hours[1].Outcome != outcome.TimedOut ||
-		hours[1].Minutes != 1<<failed.Slot.Minute() || !hours[1].Begin.Equal(noon.Add(time.Hour)) {
-		t.Errorf("%+v, %v", hours, err)
-	}
-	spans := []Span{{Task: "task", Since: noon.Add(90 * time.Minute)}, {Task: "other"}}
-	newest, err := db.Past().Newest(ctx, spans, noon.Add(100*time.Minute), 3)
-	if err != nil || len(newest["task"]) != 3 || newest["task"][0].ID != rows[99].ID {
-		t.Errorf("%v, %v", newest, err)
-	}
-	ranges, err := db.Past().Ranges(ctx, []Span{{Task: "task", Since: noon.Add(-30 * time.Minute)}}, time.Time{})
-	if err != nil || len(ranges["task"]) != 1 {
-		t.Errorf("%v, %v", ranges, err)
-	}
-	counts, err := db.Past().Counts(ctx, spans, time.Time{}, 5)
-	if err != nil || counts["task"] != 5 || counts["other"] != 0 {
-		t.Errorf("%v, %v", counts, err)
-	}
-	around, err := db.Past().Around(ctx, "task", noon.Add(30*time.Second), 10)
-	if err != nil || !around.First.Equal(long.Slot) || !around.Before.Equal(noon) ||
-		!around.After.Equal(noon.Add(time.Minute)) || around.TaskSince != 10 {
-		t.Errorf("%+v, %v", around, err)
-	}
-}

@@ -174,7 +174,7 @@ const mayBeSent = `NOT (replaces = 1 AND EXISTS
 
 // freeDead frees the messages whose owners were killed.
 func (m Messages) freeDead(ctx context.Context, q querier) error {
-	owners, err := only[int64](ctx, q, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
+	owners, err := Only[int64](ctx, q, "SELECT DISTINCT owner FROM message WHERE owner IS NOT NULL")
 	if err != nil {
 		return err
 	}

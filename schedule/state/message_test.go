@@ -57,7 +57,7 @@ func (b box) waiting(want ...string) {
 	b.t.Helper()
 	var got []string
 	must(b.t, b.store.read(ctx, func(q querier) (err error) {
-		got, err = only[string](ctx, q, "SELECT id FROM message WHERE status <> 'sent' ORDER BY rowid")
+		got, err = Only[string](ctx, q, "SELECT id FROM message WHERE status <> 'sent' ORDER BY rowid")
 		return err
 	}))
 	if n, err := b.Waiting(ctx); n != len(got) || err != nil || !slices.Equal(got, want) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -61,7 +62,7 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			for _, r := range found {
 				got = append(got, r.Outcome)
 			}
-			totals, err := db.Past().Totals(context.Background())
+			totals, err := past.Of(db).Totals(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +119,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 				reason = r.Reason
 			}
 		}
-		totals, err := db.Past().Totals(ctx)
+		totals, err := past.Of(db).Totals(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,14 +15,13 @@
 //	Self      is this process as an owner: it becomes one when it first has a row
 //	Owned     changes rows that one owner is responsible for
 //	Runs      answers questions about rows, and takes what people ask for
-//	Past      adds rows up, for statistics and pictures
 //	Messages  is the outbox: notifications until they were delivered
 //	Pauses    are what people paused
 //	Values    are single values by name, and the last valid schedule
 //	Audit     is the log of what people changed: by commands, through the API and on the pages
 //
 // Times are microseconds since 1970 in UTC, durations are microseconds, and NULL means that there
-// is no value. No other package knows SQL.
+// is no value. Only schedule/past asks questions of its own (Ask).
 package state
 
 import (
@@ -179,9 +178,6 @@ func (db *DB) As(o *Owner) *Self { return &Self{owners: db.Owners(), kind: o.Kin
 // Runs returns the rows of the database.
 func (db *DB) Runs() Runs { return Runs{db} }
 
-// Past returns what the rows of the database add up to.
-func (db *DB) Past() Past { return Past{db} }
-
 // Messages returns the outbox of the database.
 func (db *DB) Messages() Messages { return Messages{db, db.Owners()} }
 
@@ -283,4 +279,9 @@ func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget
 		return nil
 	})
 	return result, err
+}
+
+// Ask returns the answer to questions that another package has about the rows.
+func Ask[T any](ctx context.Context, db *DB, questions func(Querier) (T, error)) (T, error) {
+	return ask(ctx, db, func(q querier) (T, error) { return questions(q) })
 }

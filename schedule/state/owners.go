@@ -215,14 +215,14 @@ func (o Owners) RemoveStale(ctx context.Context) error {
 // forgetDead forgets owners that are dead and have no rows. It returns the owners that remain.
 func (o Owners) forgetDead(ctx context.Context) (remaining []int64, err error) {
 	err = o.store.write(ctx, func(q querier) error {
-		all, err := only[int64](ctx, q, "SELECT id FROM owner")
+		all, err := Only[int64](ctx, q, "SELECT id FROM owner")
 		for _, id := range all {
 			if err == nil && !o.Alive(id) {
 				_, err = forgetOwner(ctx, q, id)
 			}
 		}
 		if err == nil {
-			remaining, err = only[int64](ctx, q, "SELECT id FROM owner")
+			remaining, err = Only[int64](ctx, q, "SELECT id FROM owner")
 		}
 		return err
 	})

@@ -117,7 +117,7 @@ const keyPausesOf = "pauses_of"
 
 func (p Pauses) all(ctx context.Context, q querier) (map[string][]Pause, error) {
 	all := map[string][]Pause{}
-	return all, each(ctx, q, func(rows *sql.Rows) error {
+	return all, Each(ctx, q, func(rows *sql.Rows) error {
 		var task string
 		var pause Pause
 		err := rows.Scan(&task, &pause.By, &pause.Server, &pause.Reason,

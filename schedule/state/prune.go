@@ -68,7 +68,7 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 }
 
 // failure is the condition of rows that are failures.
-const failure = ran + " AND outcome <> 'succeeded'"
+const failure = Ran + " AND outcome <> 'succeeded'"
 
 // removeOld removes rows that ended before a time, and failures that ended before another time, the
 // oldest slot first.
@@ -77,7 +77,7 @@ func (p *pruning) removeOld(before, failures time.Time) (done bool, err error) {
 		WHERE slot < :before AND phase = 'ended' AND coalesce(ended, slot) < :before
 		AND (coalesce(ended, slot) < :failures OR NOT (`+failure+`))
 		AND (outcome IN ('skipped', 'missed') OR test = 1
-			OR EXISTS (SELECT 1 FROM run WHERE task = old.task AND `+ran+` AND id > old.id))
+			OR EXISTS (SELECT 1 FROM run WHERE task = old.task AND `+Ran+` AND id > old.id))
 		ORDER BY slot LIMIT :limit`, named{"before": before.UnixMicro(), "failures": failures.UnixMicro()})
 }
 
@@ -116,9 +116,9 @@ func (p *pruning) removeSurplus(keep Keep) (done bool, err error) {
 // removeSurplusOf removes the rows of a task beyond the number kept. The query steps over each
 // run that stays, in an index alone. The rows of other slots are read only when there are too many.
 func (p *pruning) removeSurplusOf(task string, keep Keep) (done bool, err error) {
-	countedApart := []string{ran} // conditions of rows
+	countedApart := []string{Ran} // conditions of rows
 	if keep.Failures > 0 {
-		countedApart = []string{ran + " AND outcome = 'succeeded'", failure}
+		countedApart = []string{Ran + " AND outcome = 'succeeded'", failure}
 	}
 	values := named{"task": task, "kept": keep.RunsPerTask}
 	for _, condition := range countedApart {
@@ -131,12 +131,12 @@ func (p *pruning) removeSurplusOf(task string, keep Keep) (done bool, err error)
 	}
 	var others int
 	err = p.q.QueryRowContext(p.ctx, `SELECT (SELECT count(*) FROM run INDEXED BY run_task WHERE task = ?1)
-		- (SELECT count(*) FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+`)`, task).Scan(&others)
+		- (SELECT count(*) FROM run INDEXED BY run_ran WHERE task = ?1 AND `+Ran+`)`, task).Scan(&others)
 	if err != nil || others <= keep.RunsPerTask {
 		return true, err
 	}
 	return p.removeAll(`SELECT rowid FROM run INDEXED BY run_task
-		WHERE task = :task AND phase = 'ended' AND NOT (`+ran+`)
+		WHERE task = :task AND phase = 'ended' AND NOT (`+Ran+`)
 		ORDER BY slot DESC, rowid DESC LIMIT :limit OFFSET :kept`, values)
 }
 
@@ -168,7 +168,7 @@ func (p *pruning) removeAll(selection string, values named) (done bool, err erro
 // remove removes the rows that are selected, and the definitions that only they used.
 func (p *pruning) remove(selection string, values named) (removed int, err error) {
 	definitions := map[int64]string{} // with their task
-	err = each(p.ctx, p.q, func(rows *sql.Rows) error {
+	err = Each(p.ctx, p.q, func(rows *sql.Rows) error {
 		var r Row
 		var definition sql.NullInt64
 		var unpublished int

@@ -9,6 +9,12 @@ import (
 	"sync"
 )
 
+// A Querier asks questions about the database as it is at one moment.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // A querier is a connection or a transaction.
 type querier struct {
 	connection
@@ -23,8 +29,7 @@ func querierOf(f *file, c connection) querier {
 }
 
 type connection interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	Querier
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
@@ -109,8 +114,8 @@ func execute(ctx context.Context, s store, statement string, args ...any) error 
 	})
 }
 
-// each calls scan for each row of a query.
-func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) error {
+// Each calls scan for each row of a query.
+func Each(ctx context.Context, q Querier, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -126,9 +131,9 @@ func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query stri
 
 // listed returns what scan makes of each row of a query.
 func listed[T any](
-	ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any,
+	ctx context.Context, q Querier, scan func(*sql.Rows) (T, error), query string, args ...any,
 ) (all []T, err error) {
-	err = each(ctx, q, func(rows *sql.Rows) error {
+	err = Each(ctx, q, func(rows *sql.Rows) error {
 		value, err := scan(rows)
 		all = append(all, value)
 		return err
@@ -136,8 +141,8 @@ func listed[T any](
 	return all, err
 }
 
-// only returns the only column of a query.
-func only[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
+// Only returns the only column of a query.
+func Only[T any](ctx context.Context, q Querier, query string, args ...any) ([]T, error) {
 	return listed(ctx, q, func(rows *sql.Rows) (value T, err error) {
 		err = rows.Scan(&value)
 		return value, err

@@ -43,7 +43,7 @@ func (r Runs) Slots(ctx context.Context, start, end time.Time) ([]RecordedSlot, 
 // Unknown returns the runs, of those given by their whole ids, that have no ended row.
 func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
 	return ask(ctx, r.store, func(q querier) ([]string, error) {
-		return only[string](ctx, q, `SELECT value FROM json_each(?)
+		return Only[string](ctx, q, `SELECT value FROM json_each(?)
 			WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value AND phase = 'ended')`, sqltype.Texts(runs))
 	})
 }
@@ -131,6 +131,31 @@ func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error)
 // Following is like Previous for the oldest row that is newer than run.
 func (r Runs) Following(ctx context.Context, task, run string) (Row, bool, error) {
 	return neighbour(ctx, r.store, task, "id > ? ORDER BY id", run)
+}
+
+// LastSuccess returns the newest slot of the task before a slot for which a command succeeded; zero
+// without such a slot. Retries count for the slot that they repeat.
+func (r Runs) LastSuccess(ctx context.Context, task string, before time.Time) (slot time.Time, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, `SELECT max(slot) FROM (
+			SELECT * FROM (SELECT slot FROM run INDEXED BY run_sum
+				WHERE task = ?1 AND outcome = 'succeeded' AND slot < ?2 AND `+Single+` AND repeats IS NULL
+				ORDER BY slot DESC LIMIT 1)
+			UNION ALL SELECT max(repeats) FROM run INDEXED BY run_repeats
+				WHERE task = ?1 AND outcome = 'succeeded' AND repeats < ?2 AND `+Single+`)`, task, before.UnixMicro()).
+			Scan(sqltype.Time(&slot))
+	})
+	return slot, err
+}
+
+// FailuresBefore returns how many runs of the task failed in a row before the run, and ended after
+// since. It stops counting at limit. The run itself need not have a row.
+func (r Runs) FailuresBefore(ctx context.Context, task, run string, since time.Time, limit int) (int, error) {
+	return askOne[int](ctx, r.store, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
+		WHERE task = ?1 AND `+Ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
+		WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
+			WHERE task = ?1 AND `+Ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
+		task, run, since.UnixMicro(), limit)
 }
 
 // BegunOrWaiting returns the rows that wait, are ready, run or finish, but not the rows that are
@@ -343,7 +368,7 @@ const longestWaitingFirst = ` ORDER BY coalesce(waiting_since, not_before, slot)
 
 func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
 	rows, err := askRows(ctx, s,
-		selectRows+"INDEXED BY run_ran WHERE task = ? AND "+ran+" AND "+where+" LIMIT 1", task, run)
+		selectRows+"INDEXED BY run_ran WHERE task = ? AND "+Ran+" AND "+where+" LIMIT 1", task, run)
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
 	}

@@ -261,8 +261,8 @@ ALTER TABLE owner ADD COLUMN boot   TEXT NOT NULL DEFAULT '';   -- of the machin
 // condition in the very same words (https://www.sqlite.org/partialindex.html).
 const (
 	notEnded = "phase <> 'ended'"                                       // run_live
-	ran      = "outcome NOT IN ('skipped', 'missed') AND test = 0"      // run_ran: rows that say how a command went
-	single   = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0" // run_sum: one slot; statistics count it
+	Ran      = "outcome NOT IN ('skipped', 'missed') AND test = 0"      // run_ran: rows that say how a command went
+	Single   = "outcome IS NOT NULL AND last_slot IS NULL AND test = 0" // run_sum: one slot; statistics count it
 )
 
 // migrate runs the migrations after version, in one transaction.

@@ -21,7 +21,7 @@ func TestAStatementMayBeExecutedWhileItsRowsAreRead(t *testing.T) {
 		for outer.Next() {
 			var name string
 			must(t, outer.Scan(&name))
-			inner, err := only[string](ctx, q, names)
+			inner, err := Only[string](ctx, q, names)
 			must(t, err)
 			read = append(append(read, name), inner...)
 		}

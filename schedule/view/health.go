@@ -16,6 +16,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -44,12 +45,12 @@ type Health struct {
 // A TaskHealth is how an active task is doing.
 type TaskHealth struct {
 	*schedule.Task
-	Totals  []state.Total // the slots in the history, by outcome
-	Last    state.Row     // its newest ended run, in short; if no run has ended, Run is empty
-	Success time.Time     // when its newest success ended; zero when it never succeeded
-	missed  time.Time     // the newest slot that was missed; zero if no slot was
-	lacking state.Row     // its newest slot, if that was skipped because a variable or a file was not there
-	Usual   state.Usual   // read only while the task runs longer than slowLeast; zero with too little history
+	Totals  []past.Total // the slots in the history, by outcome
+	Last    state.Row    // its newest ended run, in short; if no run has ended, Run is empty
+	Success time.Time    // when its newest success ended; zero when it never succeeded
+	missed  time.Time    // the newest slot that was missed; zero if no slot was
+	lacking state.Row    // its newest slot, if that was skipped because a variable or a file was not there
+	Usual   past.Usual   // read only while the task runs longer than slowLeast; zero with too little history
 	Running []state.Row
 	Lost    []state.Row        // runs without a process, which no tick has finished yet
 	Overdue []overdue.Incident // that were open at the last tick and still are
@@ -128,7 +129,7 @@ func (h *Health) addRuns(live, lost []state.Row, index map[string]*TaskHealth) {
 // addHistory adds the notifications that wait, and to each task its totals, its last run and its
 // last success.
 func (h *Health) addHistory(ctx context.Context, db *state.DB, index map[string]*TaskHealth) {
-	totals, err := db.Past().Totals(ctx)
+	totals, err := past.Of(db).Totals(ctx)
 	if err == nil {
 		h.Undelivered, err = db.Messages().Undelivered(ctx)
 	}
@@ -138,7 +139,7 @@ func (h *Health) addHistory(ctx context.Context, db *state.DB, index map[string]
 	}
 	for name, t := range index {
 		t.Totals = totals[name]
-		if last := state.LastRan(t.Totals); last != nil {
+		if last := past.LastRan(t.Totals); last != nil {
 			t.Last = newestBefore(ctx, db.Runs(), t.rowOf(db, *last), h.At)
 		}
 		for _, total := range t.Totals {
@@ -168,7 +169,7 @@ func (h *Health) addUsual(ctx context.Context, db *state.DB, index map[string]*T
 	if len(names) == 0 {
 		return
 	}
-	usual, err := db.Past().Usual(ctx, names)
+	usual, err := past.Of(db).Usual(ctx, names)
 	h.noteError(err)
 	for name, u := range usual {
 		index[name].Usual = u
@@ -187,7 +188,7 @@ func (h *Health) addOverdue(ctx context.Context, db *state.DB, live []state.Row,
 
 // rowOf returns the newest run of a total in short: its outcome with its kind, its exit code and
 // its times.
-func (t *TaskHealth) rowOf(db *state.DB, total state.Total) state.Row {
+func (t *TaskHealth) rowOf(db *state.DB, total past.Total) state.Row {
 	row := state.Row{
 		ID:      total.Run,
 		Task:    t.Name,
@@ -306,7 +307,7 @@ const (
 	slowKnown  = 3
 )
 
-func isSlow(took time.Duration, usual state.Usual) bool {
+func isSlow(took time.Duration, usual past.Usual) bool {
 	return usual.Runs >= slowKnown && took > slowFactor*usual.Duration && took >= usual.Duration+slowLeast
 }
 

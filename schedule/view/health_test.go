@@ -14,6 +14,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -145,11 +146,11 @@ func TestOnlyActiveTasksHaveTrouble(t *testing.T) {
 }
 
 func TestWhatIsSlow(t *testing.T) {
-	usually := func(d time.Duration) state.Usual { return state.Usual{Runs: slowKnown, Duration: d} }
+	usually := func(d time.Duration) past.Usual { return past.Usual{Runs: slowKnown, Duration: d} }
 	for _, tt := range []struct {
 		rule    string
 		running time.Duration
-		usual   state.Usual
+		usual   past.Usual
 		want    bool
 	}{
 		{"three times as long is not slow", 30 * time.Minute, usually(10 * time.Minute), false},
@@ -157,8 +158,8 @@ func TestWhatIsSlow(t *testing.T) {
 		{"a short task has a minute more", 61 * time.Second, usually(2 * time.Second), false},
 		{"and then it is slow", 62 * time.Second, usually(2 * time.Second), true},
 		{"one that takes no time has a minute", time.Minute, usually(0), true},
-		{"nobody knows what is usual", 99 * time.Hour, state.Usual{}, false},
-		{"two runs are not enough to know", 99 * time.Hour, state.Usual{Runs: 2, Duration: time.Second}, false},
+		{"nobody knows what is usual", 99 * time.Hour, past.Usual{}, false},
+		{"two runs are not enough to know", 99 * time.Hour, past.Usual{Runs: 2, Duration: time.Second}, false},
 	} {
 		if got := isSlow(tt.running, tt.usual); got != tt.want {
 			t.Errorf("%s: got %t", tt.rule, got)

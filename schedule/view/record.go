@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -165,7 +166,7 @@ type Summary struct {
 
 // Summaries adds up the slots of a task (all tasks for "") that have an outcome, from since to
 // before until, by task. A zero time is no bound.
-func Summaries(ctx context.Context, s Source, task string, since, until time.Time) ([]state.Summary, error) {
+func Summaries(ctx context.Context, s Source, task string, since, until time.Time) ([]past.Summary, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func Summaries(ctx context.Context, s Source, task string, since, until time.Tim
 }
 
 // SummariesOf returns summaries as they are shown.
-func SummariesOf(all []state.Summary) []Summary {
+func SummariesOf(all []past.Summary) []Summary {
 	shown := make([]Summary, len(all))
 	for i, summary := range all {
 		shown[i] = summaryOf(summary)
@@ -183,7 +184,7 @@ func SummariesOf(all []state.Summary) []Summary {
 	return shown
 }
 
-func summaryOf(s state.Summary) Summary {
+func summaryOf(s past.Summary) Summary {
 	shown := Summary{
 		Task:      s.Task,
 		Runs:      s.Ran(),

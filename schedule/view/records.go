@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -18,7 +19,7 @@ import (
 type Records struct {
 	*state.DB
 	state.Runs
-	state.Past
+	past.Past
 	Live []state.Row // runs that live, or wait, the oldest first
 	Lost []state.Row // runs whose process is dead; the next tick will finish them; the oldest first
 	Err  error       // why the database cannot be read; then all else is empty
@@ -31,7 +32,7 @@ func OpenRecords(ctx context.Context, dir string) (*Records, error) {
 	if r.DB, r.Err = state.OpenRead(dir, state.Patience); r.Err != nil {
 		return r, r.Err
 	}
-	r.Runs, r.Past = r.DB.Runs(), r.DB.Past()
+	r.Runs, r.Past = r.DB.Runs(), past.Of(r.DB)
 	if r.Live, r.Lost, r.Err = r.DB.LiveAndLost(ctx); r.Err != nil {
 		r.DB.Close()
 	}
@@ -78,7 +79,7 @@ func newestBefore(ctx context.Context, runs state.Runs, last state.Row, now time
 
 // missedBefore returns the slot of a total of missed slots, unless a tick came by a clock that was
 // ahead of now: then it returns the newest missed slot before now, or zero.
-func missedBefore(ctx context.Context, runs state.Runs, total state.Total, now time.Time) time.Time {
+func missedBefore(ctx context.Context, runs state.Runs, total past.Total, now time.Time) time.Time {
 	if !total.Slot.After(now.Add(aheadBy)) {
 		return total.Slot
 	}
@@ -98,7 +99,7 @@ func Usual(dir string, tasks []string) map[string]time.Duration {
 		return nil
 	}
 	defer db.Close()
-	known, _ := db.Past().Usual(context.Background(), tasks)
+	known, _ := past.Of(db).Usual(context.Background(), tasks)
 	took := map[string]time.Duration{}
 	for name, usual := range known {
 		took[name] = usual.Duration
@@ -108,14 +109,14 @@ func Usual(dir string, tasks []string) map[string]time.Duration {
 
 // A TaskPast is what became of the slots of a task in some time.
 type TaskPast struct {
-	Records []state.Row  // the newest first, with the fields that state.Past reads; if too many, only ranges
-	Hours   []state.Hour // all other records, the earliest first; nil if Records has all
+	Records []state.Row // the newest first, with the fields that past.Past reads; if too many, only ranges
+	Hours   []past.Hour // all other records, the earliest first; nil if Records has all
 }
 
 // PastOf returns what became of the slots of each span before until. A task with more than limit
 // records in its span comes with its hours. The cost does not depend on how many records there are.
 func (r *Records) PastOf(
-	ctx context.Context, spans []state.Span, until time.Time, limit int,
+	ctx context.Context, spans []past.Span, until time.Time, limit int,
 ) (map[string]TaskPast, error) {
 	listed, summed, err := r.split(ctx, spans, until, limit)
 	if err != nil {
@@ -141,8 +142,8 @@ func (r *Records) PastOf(
 
 // split splits spans into those that have at most limit records, and the others.
 func (r *Records) split(
-	ctx context.Context, spans []state.Span, until time.Time, limit int,
-) (listed, summed []state.Span, err error) {
+	ctx context.Context, spans []past.Span, until time.Time, limit int,
+) (listed, summed []past.Span, err error) {
 	counts, err := r.Counts(ctx, spans, until, limit+1)
 	for _, s := range spans {
 		if counts[s.Task] > limit {
@@ -155,7 +156,7 @@ func (r *Records) split(
 }
 
 // addHours adds to past the hours from the earliest Since of the spans to until.
-func (r *Records) addHours(ctx context.Context, past map[string]TaskPast, spans []state.Span, until time.Time) error {
+func (r *Records) addHours(ctx context.Context, past map[string]TaskPast, spans []past.Span, until time.Time) error {
 	if len(spans) == 0 {
 		return nil
 	}
@@ -177,9 +178,9 @@ func (r *Records) addHours(ctx context.Context, past map[string]TaskPast, spans 
 }
 
 // NewestOf returns the newest records of each of the tasks, n at most, the newest first, with the
-// few fields that state.Past reads.
+// few fields that past.Past reads.
 func (r *Records) NewestOf(ctx context.Context, tasks []string, n int) (map[string][]state.Row, error) {
-	spans := make([]state.Span, len(tasks))
+	spans := make([]past.Span, len(tasks))
 	for i, task := range tasks {
 		spans[i].Task = task
 	}

@@ -10,6 +10,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/placement"
 	"sched/schedule/state"
 )
@@ -113,7 +114,7 @@ func unclaimedSlots(ctx context.Context, s Source, h *Health) (troubles []Troubl
 	if s.Controls.Store == nil || h.Outage != nil {
 		return nil
 	}
-	open := map[string]state.Total{}
+	open := map[string]past.Total{}
 	var slots []schedule.Slot
 	for _, t := range h.Tasks {
 		if slot, ok := openSlot(ctx, s, t); ok {
@@ -168,7 +169,7 @@ func unclaimed(ctx context.Context, s Source, slots []schedule.Slot) []schedule.
 
 // openSlot returns the newest slot of a one_server task on this machine. It returns false unless
 // the slot was missed, or was skipped because another server may have run it.
-func openSlot(ctx context.Context, s Source, t TaskHealth) (newest state.Total, ok bool) {
+func openSlot(ctx context.Context, s Source, t TaskHealth) (newest past.Total, ok bool) {
 	if !t.OneServer || len(t.Running) > 0 {
 		return newest, false
 	}

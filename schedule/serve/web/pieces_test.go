@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/testing/controltest"
@@ -96,9 +97,9 @@ func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 func TestWhatIsToldOfHours(t *testing.T) {
 	line := &timeline{page: &page{}, from: controltest.Noon.Add(-12 * time.Hour),
 		to: controltest.Noon.Add(12 * time.Hour)}
-	hour := state.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30,
+	hour := past.Hour{Outcome: outcome.Succeeded, Begin: controltest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30,
 		Runs: 2, Took: 75 * time.Minute}
-	all := line.hourPieces([]state.Hour{hour})
+	all := line.hourPieces([]past.Hour{hour})
 	if slices.ContainsFunc(all, func(p piece) bool { return p.class == "good over" }) {
 		t.Error("runs that did not overlap are outlined")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -20,7 +21,7 @@ type taskRow struct {
 	active                   bool
 	running, waiting, paused bool
 	Trouble                  *view.Trouble
-	Usual                    state.Usual
+	Usual                    past.Usual
 	lastOutcomes             []state.Row // the newest first
 }
 

@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -126,12 +127,12 @@ func (t *timeline) drawRows(rows []taskRow) error {
 	all, _ := t.View.Records(t.request.Context()) // readTasks reports all.Err; slots to come are shown all the same
 	defer all.Close()
 	shown := readTasks(t.page, rows, all)
-	usual, past, err := t.readPast(all, namesOf(shown))
+	usual, pasts, err := t.readPast(all, namesOf(shown))
 	if err != nil {
 		return err
 	}
 	for i, r := range shown {
-		row := t.drawRow(r, past[r.Name], usual[r.Name].Duration)
+		row := t.drawRow(r, pasts[r.Name], usual[r.Name].Duration)
 		row.Group = t.groupOf(r)
 		row.BeginsGroup = i == 0 && row.Group != "" || i > 0 && row.Group != t.groupOf(shown[i-1])
 		t.Rows = append(t.Rows, row)
@@ -144,19 +145,19 @@ func (t *timeline) drawRows(rows []taskRow) error {
 // cannot be read.
 func (t *timeline) readPast(
 	all *view.Records, tasks []string,
-) (usual map[string]state.Usual, past map[string]view.TaskPast, err error) {
+) (usual map[string]past.Usual, pasts map[string]view.TaskPast, err error) {
 	if all.Err != nil {
 		return nil, nil, nil
 	}
 	if usual, err = all.Usual(t.request.Context(), tasks); err != nil {
 		return nil, nil, err
 	}
-	var spans []state.Span
+	var spans []past.Span
 	for _, task := range tasks {
-		spans = append(spans, state.Span{Task: task, Since: t.from.Add(-min(3*usual[task].Duration, t.to.Sub(t.from)))})
+		spans = append(spans, past.Span{Task: task, Since: t.from.Add(-min(3*usual[task].Duration, t.to.Sub(t.from)))})
 	}
-	past, err = all.PastOf(t.request.Context(), spans, t.to, timelineBars)
-	return usual, past, err
+	pasts, err = all.PastOf(t.request.Context(), spans, t.to, timelineBars)
+	return usual, pasts, err
 }
 
 // percent returns the position of a time, in percent of the width.
@@ -261,7 +262,7 @@ func (t *timeline) recordPieces(all []state.Row) (pieces []piece) {
 
 // hourPieces returns the pieces of hours: one for minutes with slots that follow each other. Close
 // pieces become one at once, because there may be thousands.
-func (t *timeline) hourPieces(hours []state.Hour) (pieces []piece) {
+func (t *timeline) hourPieces(hours []past.Hour) (pieces []piece) {
 	newest := map[outcome.Outcome]int{}
 	for _, h := range hours {
 		class, height := shape(state.Result{Outcome: h.Outcome})
@@ -293,7 +294,7 @@ func (t *timeline) hourPieces(hours []state.Hour) (pieces []piece) {
 
 // shownMinutes returns the minutes of an hour that lie in the picture. The minutes of an hour are
 // bits.
-func (t *timeline) shownMinutes(h state.Hour) uint64 {
+func (t *timeline) shownMinutes(h past.Hour) uint64 {
 	first := max(0, int(t.from.Sub(h.Begin)/time.Minute))
 	end := min(59, int(t.to.Sub(h.Begin)/time.Minute))
 	if first > end {

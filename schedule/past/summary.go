@@ -1,4 +1,4 @@
-package state
+package past
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/state/sqltype"
 )
 
@@ -62,11 +63,11 @@ const everyTask = `WITH RECURSIVE name (task) AS (SELECT min(task) FROM run
 
 // addSingles adds the rows of one slot, on as many connections as there are processors. Each takes
 // every n-th task, because tasks with much history often have names that are alike.
-func addSingles(ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64) error {
+func addSingles(ctx context.Context, q state.Querier, sums map[string]*Summary, tasks []string, from, to int64) error {
 	var mu sync.Mutex // protects sums and failed
 	var failed error
 	var reading sync.WaitGroup
-	parts := make([][]string, min(runtime.GOMAXPROCS(0), maxReaders, len(tasks)))
+	parts := make([][]string, min(runtime.GOMAXPROCS(0), state.MaxReaders, len(tasks)))
 	for i, task := range tasks {
 		parts[i%len(parts)] = append(parts[i%len(parts)], task)
 	}
@@ -106,12 +107,12 @@ const sumSingles = `SELECT
 	FROM json_each(?1) AS name CROSS JOIN json_each(?4) AS became`
 
 const singleRows = ` FROM run INDEXED BY run_sum
-	WHERE task = name.value AND outcome = became.value AND slot >= ?2 AND slot < ?3 AND ` + single
+	WHERE task = name.value AND outcome = became.value AND slot >= ?2 AND slot < ?3 AND ` + state.Single
 
 // addPart adds the rows of one slot of some tasks.
-func addPart(ctx context.Context, q querier, sums map[string]*Summary, tasks []string, from, to int64) error {
+func addPart(ctx context.Context, q state.Querier, sums map[string]*Summary, tasks []string, from, to int64) error {
 	var spreads durations
-	err := each(ctx, q, func(rows *sql.Rows) error {
+	err := state.Each(ctx, q, func(rows *sql.Rows) error {
 		var text sql.NullString
 		if err := rows.Scan(&text); err != nil || !text.Valid {
 			return err
@@ -162,8 +163,8 @@ func (d *durations) settle() {
 }
 
 // addRanges adds the rows of several slots: none of these slots ran.
-func addRanges(ctx context.Context, q querier, sums map[string]*Summary, task string, from, to int64) error {
-	return each(ctx, q, func(rows *sql.Rows) error {
+func addRanges(ctx context.Context, q state.Querier, sums map[string]*Summary, task string, from, to int64) error {
+	return state.Each(ctx, q, func(rows *sql.Rows) error {
 		var name string // of the task
 		var became outcome.Outcome
 		var slots int

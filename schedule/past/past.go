@@ -1,4 +1,7 @@
-package state
+// Package past answers questions about many ended runs at once, for lists, charts, statistics and
+// `sched why`: which rows lie in a span, what they add up to, and what runs usually take. It only
+// reads; no tick depends on it. Runs of sched test count nowhere.
+package past
 
 import (
 	"cmp"
@@ -14,13 +17,17 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/state/sqltype"
 )
 
-// This file has the queries for lists and charts of many tasks. Around and LastSuccess ask for one.
-// Rows come with few of their fields, because a page asks for 20,000 rows. They have the ID, the
-// task, the slots, the phase, the times, the outcome, the kind, the reason and the number of the
-// last attempt.
+// Past asks the rows of a database. Rows come with few of their fields, because a page asks for
+// 20,000 rows: the ID, the task, the slots, the phase, the times, the outcome, the kind, the reason
+// and the number of the last attempt.
+type Past struct{ db *state.DB }
+
+// Of returns the past in a database.
+func Of(db *state.DB) Past { return Past{db} }
 
 const chartColumns = `run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt,
 	run.started, run.ended, run.outcome, run.kind, run.reason`
@@ -33,7 +40,7 @@ type Span struct {
 
 // Newest returns the newest rows of each span before until (zero: all), at most n of each span, the
 // newest first.
-func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]Row, error) {
+func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]state.Row, error) {
 	return p.byTask(ctx, `SELECT `+chartColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
 		(SELECT r.rowid FROM run AS r WHERE r.task = span.value ->> 0 AND r.slot >= span.value ->> 1 AND r.slot < ?2
 			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, jsonSpans(spans), sqltype.Until(until), n)
@@ -41,7 +48,7 @@ func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) 
 
 // Ranges returns the rows of several slots that reach into each span before until (zero: all), the
 // newest first.
-func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[string][]Row, error) {
+func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[string][]state.Row, error) {
 	first := int64(math.MaxInt64)
 	for _, s := range spans {
 		first = min(first, sqltype.Since(s.Since))
@@ -51,11 +58,11 @@ func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[st
 		jsonSpans(spans), first, sqltype.Until(until))
 }
 
-func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string][]Row, error) {
-	past, err := ask(ctx, p.store, func(q querier) (map[string][]Row, error) {
-		past := map[string][]Row{}
-		return past, each(ctx, q, func(rows *sql.Rows) error {
-			var r Row
+func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string][]state.Row, error) {
+	past, err := state.Ask(ctx, p.db, func(q state.Querier) (map[string][]state.Row, error) {
+		past := map[string][]state.Row{}
+		return past, state.Each(ctx, q, func(rows *sql.Rows) error {
+			var r state.Row
 			err := rows.Scan(&r.ID, &r.Task, sqltype.Time(&r.Slot), sqltype.Time(&r.LastSlot), &r.Slots,
 				&r.Phase, &r.Attempt.Number, sqltype.Time(&r.Started), sqltype.Time(&r.Ended),
 				sqltype.OrZero(&r.Outcome), &r.Kind, &r.Reason)
@@ -64,7 +71,7 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string
 		}, query, args...)
 	})
 	for _, rows := range past {
-		slices.SortFunc(rows, NewestFirst)
+		slices.SortFunc(rows, state.NewestFirst)
 	}
 	return past, err
 }
@@ -72,9 +79,9 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string
 // Counts returns how many rows each span has before until (zero: all). It stops counting at limit,
 // and reads only an index.
 func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, limit int) (map[string]int, error) {
-	return ask(ctx, p.store, func(q querier) (map[string]int, error) {
+	return state.Ask(ctx, p.db, func(q state.Querier) (map[string]int, error) {
 		counts := map[string]int{}
-		return counts, each(ctx, q, func(rows *sql.Rows) error {
+		return counts, state.Each(ctx, q, func(rows *sql.Rows) error {
 			var task string
 			var n int
 			err := rows.Scan(&task, &n)
@@ -108,18 +115,17 @@ const hour = int64(time.Hour / time.Microsecond)
 // It reads only an index. The hours of a task and an outcome come as one text, because separate
 // columns would cost more than the query. Minutes are powers of two, so the sum of the distinct
 // ones has their bits.
-func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time) (hours []Hour, err error) {
+func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time) ([]Hour, error) {
 	from := max(since.UnixMicro(), 0) / hour * hour
 	to := (until.UnixMicro() + hour - 1) / hour * hour
-	err = p.store.read(ctx, func(q querier) error {
-		hours = nil
-		lines, err := only[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
+	return state.Ask(ctx, p.db, func(q state.Querier) (hours []Hour, err error) {
+		lines, err := state.Only[string](ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
 				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000,
 					sum(DISTINCT 1 << (slot / 60000000 % 60)),
 					count(*),
 					coalesce(sum(max(ended - started, 0)), 0)) AS line
 				FROM run INDEXED BY run_sum
-				WHERE task = tasks.value AND outcome = outcomes.value AND slot >= ?3 AND slot < ?4 AND `+single+`
+				WHERE task = tasks.value AND outcome = outcomes.value AND slot >= ?3 AND slot < ?4 AND `+state.Single+`
 				GROUP BY slot / 3600000000)), '')
 			FROM json_each(?1) AS tasks CROSS JOIN json_each(?2) AS outcomes`,
 			sqltype.Texts(tasks), sqltype.Texts(outcome.All), from, to)
@@ -127,15 +133,14 @@ func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time)
 			for line := range strings.Lines(several) {
 				h, ok := hourOf(strings.TrimSuffix(line, "\n"))
 				if !ok {
-					return fmt.Errorf("the hours have a line that is not an hour: %q", line)
+					return nil, fmt.Errorf("the hours have a line that is not an hour: %q", line)
 				}
 				hours = append(hours, h)
 			}
 		}
-		return err
+		sortHours(hours)
+		return hours, err
 	})
-	sortHours(hours)
-	return hours, err
 }
 
 // sortHours puts the hours of each task, which lie side by side, in the order of time.
@@ -184,9 +189,9 @@ type Around struct {
 
 // Around returns what was recorded around at, of the task and of all tasks. It counts rows up to
 // limit.
-func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) (a Around, err error) {
-	err = p.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT
+func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) (Around, error) {
+	return state.Ask(ctx, p.db, func(q state.Querier) (a Around, err error) {
+		err = q.QueryRowContext(ctx, `SELECT
 			(SELECT slot FROM run INDEXED BY run_slot WHERE phase = 'ended' ORDER BY slot LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' ORDER BY slot DESC LIMIT 1),
 			(SELECT slot FROM run INDEXED BY run_slot WHERE slot >= ?1 AND phase = 'ended' ORDER BY slot LIMIT 1),
@@ -195,27 +200,9 @@ func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) 
 				WHERE task = ?2 AND slot >= ?1 AND phase = 'ended' LIMIT ?3))`, sqltype.Ceil(at), task, limit).
 			Scan(sqltype.Time(&a.First), sqltype.Time(&a.Before), sqltype.Time(&a.After),
 				sqltype.Time(&a.TaskFirst), &a.TaskSince)
+		return a, err
 	})
-	return a, err
 }
-
-// LastSuccess returns the newest slot of the task before a slot for which a command succeeded; zero
-// without such a slot. Retries count for the slot that they repeat.
-func (p Past) LastSuccess(ctx context.Context, task string, before time.Time) (slot time.Time, err error) {
-	err = p.store.read(ctx, func(q querier) error {
-		return q.QueryRowContext(ctx, `SELECT max(slot) FROM (
-			SELECT * FROM (SELECT slot FROM run INDEXED BY run_sum
-				WHERE task = ?1 AND outcome = 'succeeded' AND slot < ?2 AND `+single+` AND repeats IS NULL
-				ORDER BY slot DESC LIMIT 1)
-			UNION ALL SELECT max(repeats) FROM run INDEXED BY run_repeats
-				WHERE task = ?1 AND outcome = 'succeeded' AND repeats < ?2 AND `+single+`)`, task, before.UnixMicro()).
-			Scan(sqltype.Time(&slot))
-	})
-	return slot, err
-}
-
-// Past adds rows up, for many tasks at once. Runs of sched test count nowhere.
-type Past struct{ store store }
 
 // Summaries adds up the slots that have an outcome, by task, from since to before until. It adds up
 // all tasks if task is "", and a zero time is no bound. A row of several slots counts at its first
@@ -224,34 +211,33 @@ type Past struct{ store store }
 // Rows of one slot are read from an index alone. The database joins the values of a task and an
 // outcome into one text, because reading a million rows in columns takes seconds. Parts of the
 // tasks are read side by side.
-func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
-	sums := map[string]*Summary{}
+func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) ([]Summary, error) {
 	from, to := sqltype.Since(since), sqltype.Until(until)
-	err = p.store.read(ctx, func(q querier) error {
-		clear(sums)
+	return state.Ask(ctx, p.db, func(q state.Querier) (all []Summary, err error) {
+		sums := map[string]*Summary{}
 		tasks := []string{task}
 		if task == "" {
-			tasks, err = only[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL")
+			tasks, err = state.Only[string](ctx, q, everyTask+" SELECT task FROM name WHERE task IS NOT NULL")
 			if err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if err := addSingles(ctx, q, sums, tasks, from, to); err != nil {
-			return err
+			return nil, err
 		}
-		return addRanges(ctx, q, sums, task, from, to)
+		err = addRanges(ctx, q, sums, task, from, to)
+		for _, task := range slices.Sorted(maps.Keys(sums)) {
+			all = append(all, *sums[task])
+		}
+		return all, err
 	})
-	for _, task := range slices.Sorted(maps.Keys(sums)) {
-		all = append(all, *sums[task])
-	}
-	return all, err
 }
 
 // Totals returns the totals of every task. Its cost does not depend on the number of rows.
 func (p Past) Totals(ctx context.Context) (map[string][]Total, error) {
-	return ask(ctx, p.store, func(q querier) (map[string][]Total, error) {
+	return state.Ask(ctx, p.db, func(q state.Querier) (map[string][]Total, error) {
 		totals := map[string][]Total{}
-		return totals, each(ctx, q, func(rows *sql.Rows) error {
+		return totals, state.Each(ctx, q, func(rows *sql.Rows) error {
 			var t Total
 			err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, sqltype.Time(&t.Slot),
 				sqltype.Time(&t.Started), sqltype.Time(&t.Ended), &t.ExitCode)
@@ -265,9 +251,9 @@ func (p Past) Totals(ctx context.Context) (map[string][]Total, error) {
 // successful runs, as far as these are among its last 200 runs. A task without a successful run is
 // not in the map. Usual reads an index alone.
 func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, error) {
-	return ask(ctx, p.store, func(q querier) (map[string]Usual, error) {
+	return state.Ask(ctx, p.db, func(q state.Querier) (map[string]Usual, error) {
 		usual := make(map[string]Usual, len(tasks))
-		return usual, each(ctx, q, func(rows *sql.Rows) error {
+		return usual, state.Each(ctx, q, func(rows *sql.Rows) error {
 			var task, list string
 			err := rows.Scan(&task, sqltype.OrZero(&list))
 			if took := appendNumbers(nil, list); len(took) > 0 {
@@ -278,7 +264,7 @@ func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, erro
 		}, `SELECT name.value, (SELECT group_concat(took) FROM
 				(SELECT took FROM
 					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran
-					WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
+					WHERE task = name.value AND `+state.Ran+` ORDER BY id DESC LIMIT ?2)
 				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
 			FROM json_each(?1) AS name`, sqltype.Texts(tasks), usualWindow, usualRuns)
 	})
@@ -287,9 +273,9 @@ func (p Past) Usual(ctx context.Context, tasks []string) (map[string]Usual, erro
 // Costs returns what runs took, for each task that has a row of a run, even if no schedule has the
 // task any more. A task without a successful run has no Runs.
 func (p Past) Costs(ctx context.Context) (map[string]Cost, error) {
-	return ask(ctx, p.store, func(q querier) (map[string]Cost, error) {
+	return state.Ask(ctx, p.db, func(q state.Querier) (map[string]Cost, error) {
 		costs := map[string]Cost{}
-		return costs, each(ctx, q, func(rows *sql.Rows) error {
+		return costs, state.Each(ctx, q, func(rows *sql.Rows) error {
 			var task string
 			var runs [][3]int64
 			var slot time.Time
@@ -304,24 +290,14 @@ func (p Past) Costs(ctx context.Context) (map[string]Cost, error) {
 				(SELECT json_group_array(json_array(took, cpu, memory)) FROM
 					(SELECT took, cpu, memory FROM
 						(SELECT outcome, ended - started AS took, user_cpu + system_cpu AS cpu, peak_memory AS memory
-						FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT ?1)
+						FROM run WHERE task = name.task AND `+state.Ran+` ORDER BY id DESC LIMIT ?1)
 					WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?2)),
-				(SELECT slot FROM run WHERE task = name.task AND `+ran+` AND scheduled = 1 ORDER BY id DESC LIMIT 1),
+				(SELECT slot FROM run WHERE task = name.task AND `+state.Ran+` AND scheduled = 1 ORDER BY id DESC LIMIT 1),
 				(SELECT body FROM definition WHERE id =
-					(SELECT definition FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT 1))
-			FROM name WHERE name.task IS NOT NULL AND EXISTS (SELECT 1 FROM run WHERE task = name.task AND `+ran+`)`,
+					(SELECT definition FROM run WHERE task = name.task AND `+state.Ran+` ORDER BY id DESC LIMIT 1))
+			FROM name WHERE name.task IS NOT NULL AND EXISTS (SELECT 1 FROM run WHERE task = name.task AND `+state.Ran+`)`,
 			usualWindow, usualRuns)
 	})
-}
-
-// FailuresBefore returns how many runs of the task failed in a row before the run, and ended after
-// since. It stops counting at limit. The run itself need not have a row.
-func (p Past) FailuresBefore(ctx context.Context, task, run string, since time.Time, limit int) (int, error) {
-	return askOne[int](ctx, p.store, `SELECT count(*) FROM (SELECT id, outcome, ended FROM run INDEXED BY run_ran
-		WHERE task = ?1 AND `+ran+` AND id < ?2 ORDER BY id DESC LIMIT ?4) AS r
-		WHERE ended > ?3 AND id > coalesce((SELECT id FROM run INDEXED BY run_ran
-			WHERE task = ?1 AND `+ran+` AND id < ?2 AND outcome = 'succeeded' ORDER BY id DESC LIMIT 1), '')`,
-		task, run, since.UnixMicro(), limit)
 }
 
 // jsonSpans returns spans, each as its task and the first microsecond of its time, as a list that

@@ -1,4 +1,4 @@
-package state_test
+package past_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 )
 
 func TestTookIsOfTheLastSuccesses(t *testing.T) {
@@ -23,7 +24,7 @@ func TestTookIsOfTheLastSuccesses(t *testing.T) {
 	mustAdd(t, db, byHand)
 	mustAdd(t, db, rec(40, "b", outcome.Skipped), lasting(41, "c", outcome.Failed, time.Second))
 
-	got, err := db.Past().Costs(context.Background())
+	got, err := past.Of(db).Costs(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestTookIsOfTheLastSuccesses(t *testing.T) {
 
 func TestANewHistoryTookNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	if got, err := db.Past().Costs(context.Background()); err != nil || len(got) != 0 {
+	if got, err := past.Of(db).Costs(context.Background()); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package state_test
+package past_test
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
 // totalsOf says the totals of a task in one line each: "succeeded 3, last 12:05".
 func totalsOf(t *testing.T, db *state.DB, task string) []string {
 	t.Helper()
-	totals, err := db.Past().Totals(context.Background())
+	totals, err := past.Of(db).Totals(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,16 +73,16 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 	failed.ExitCode = &code
 	mustAdd(t, db, rec(1, "a", outcome.Failed), failed)
 	mustAdd(t, db, rec(3, "a", outcome.Skipped), rec(0, "a", outcome.Succeeded))
-	totals, err := db.Past().Totals(context.Background())
+	totals, err := past.Of(db).Totals(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := state.LastRan(totals["a"])
+	last := past.LastRan(totals["a"])
 	if last == nil || last.Run != failed.ID || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) ||
 		!last.Ended.Equal(failed.Ended) {
 		t.Errorf("got %+v", last)
 	}
-	if state.LastRan(totals["nobody"]) != nil {
+	if past.LastRan(totals["nobody"]) != nil {
 		t.Error("a task that never ran has a last run")
 	}
 }
@@ -92,9 +93,9 @@ func TestPruningTakesNothingFromTheTotals(t *testing.T) {
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Failed),
 		rec(4, "a", outcome.Failed))
 	before := totalsOf(t, db, "a")
-	pruneAll(t, db, minute(100), time.Hour, 1)
-	if n := len(runsOf(t, db, state.Query{})); n != 1 {
-		t.Fatalf("%d rows are left", n)
+	prune(t, db, minute(100), state.Keep{For: time.Hour, RunsPerTask: 1})
+	if left, err := db.Runs().Find(t.Context(), state.Query{}); err != nil || len(left) != 1 {
+		t.Fatalf("%d rows are left: %v", len(left), err)
 	}
 	if after := totalsOf(t, db, "a"); !slices.Equal(before, after) {
 		t.Errorf("%q, then %q", before, after)

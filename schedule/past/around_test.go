@@ -1,4 +1,4 @@
-package state_test
+package past_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	"sched/schedule/state"
+	"sched/schedule/past"
 )
 
 func TestAround(t *testing.T) {
@@ -17,27 +17,27 @@ func TestAround(t *testing.T) {
 		asked string
 		task  string
 		at    time.Time
-		want  state.Around
+		want  past.Around
 	}{
-		{"between two", "a", minute(25), state.Around{First: minute(10), Before: minute(20), After: minute(30),
+		{"between two", "a", minute(25), past.Around{First: minute(10), Before: minute(20), After: minute(30),
 			TaskFirst: minute(10), TaskSince: 2}},
-		{"at one", "b", minute(20), state.Around{First: minute(10), Before: minute(10), After: minute(20),
+		{"at one", "b", minute(20), past.Around{First: minute(10), Before: minute(10), After: minute(20),
 			TaskFirst: minute(20), TaskSince: 1}},
 		{"before all, and more than the limit", "a", minute(1),
-			state.Around{First: minute(10), Before: time.Time{}, After: minute(10),
+			past.Around{First: minute(10), Before: time.Time{}, After: minute(10),
 				TaskFirst: minute(10), TaskSince: 2}},
-		{"after all", "a", minute(41), state.Around{First: minute(10), Before: minute(40), After: time.Time{},
+		{"after all", "a", minute(41), past.Around{First: minute(10), Before: minute(40), After: time.Time{},
 			TaskFirst: minute(10), TaskSince: 0}},
 		{"a task nobody knows", "c", minute(25),
-			state.Around{First: minute(10), Before: minute(20), After: minute(30),
+			past.Around{First: minute(10), Before: minute(20), After: minute(30),
 				TaskFirst: time.Time{}, TaskSince: 0}},
 	} {
-		if got, err := db.Past().Around(context.Background(), tt.task, tt.at, 2); err != nil || got != tt.want {
+		if got, err := past.Of(db).Around(context.Background(), tt.task, tt.at, 2); err != nil || got != tt.want {
 			t.Errorf("%s: got %+v, %v; want %+v", tt.asked, got, err, tt.want)
 		}
 	}
-	if got, err := openTest(t, t.TempDir()).Past().Around(context.Background(), "a", noon, 2); err != nil ||
-		got != (state.Around{}) {
+	if got, err := past.Of(openTest(t, t.TempDir())).Around(context.Background(), "a", noon, 2); err != nil ||
+		got != (past.Around{}) {
 		t.Errorf("nothing: got %+v, %v", got, err)
 	}
 }

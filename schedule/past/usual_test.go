@@ -1,4 +1,4 @@
-package state_test
+package past_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -46,9 +47,9 @@ func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
 		add("broken", outcome.Failed, 1)
 	}
 
-	got, err := db.Past().Usual(context.Background(),
+	got, err := past.Of(db).Usual(context.Background(),
 		[]string{"odd", "even", "one", "failing", "mixed", "faster", "broken", "unknown"})
-	want := map[string]state.Usual{
+	want := map[string]past.Usual{
 		"odd":    {Runs: 3, Duration: 5 * time.Second},
 		"even":   {Runs: 4, Duration: 2 * time.Second},
 		"one":    {Runs: 1, Duration: 7 * time.Second},
@@ -63,7 +64,7 @@ func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
 func TestUsualOfNoTasks(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	for _, none := range [][]string{nil, {}} {
-		if got, err := db.Past().Usual(context.Background(), none); err != nil || len(got) != 0 {
+		if got, err := past.Of(db).Usual(context.Background(), none); err != nil || len(got) != 0 {
 			t.Errorf("%v: %v, %v", none, got, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package state_test
+package past_test
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
 // told returns the hours of a task as `succeeded 12:00 +1 +3, 2 runs of 1s`, with its minutes.
 func told(t *testing.T, db *state.DB, task string) (all []string) {
 	t.Helper()
-	hours, err := db.Past().Hours(t.Context(), []string{task}, minute(-600), minute(6000))
+	hours, err := past.Of(db).Hours(t.Context(), []string{task}, minute(-600), minute(6000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +55,11 @@ func TestPruningForgetsHours(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded), rec(60, "a", outcome.Succeeded),
 		rec(61, "a", outcome.Succeeded))
-	pruneAll(t, db, minute(1000), 0, 3)
+	prune(t, db, minute(1000), state.Keep{For: 0, RunsPerTask: 3})
 	if got := told(t, db, "a"); len(got) != 2 {
 		t.Errorf("three of four records are left: %q", got)
 	}
-	pruneAll(t, db, minute(1000), 0, 2)
+	prune(t, db, minute(1000), state.Keep{For: 0, RunsPerTask: 2})
 	if got := told(t, db, "a"); len(got) != 1 {
 		t.Errorf("those of one hour are left: %q", got)
 	}
@@ -72,25 +73,25 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 	gap := rec(-20, "a", outcome.Missed)
 	gap.ID, gap.LastSlot, gap.Slots = outcome.RangeID("a", gap.Slot), minute(-5), 3
 	mustAdd(t, db, gap)
-	ctx, all := t.Context(), []state.Span{{Task: "a"}, {Task: "b", Since: minute(13)}, {Task: "none"}}
-	newest, err := db.Past().Newest(ctx, all, time.Time{}, 3)
+	ctx, all := t.Context(), []past.Span{{Task: "a"}, {Task: "b", Since: minute(13)}, {Task: "none"}}
+	newest, err := past.Of(db).Newest(ctx, all, time.Time{}, 3)
 	if err != nil || len(newest["a"]) != 3 || len(newest["b"]) != 2 || !newest["a"][0].Slot.Equal(minute(4)) ||
 		newest["b"][1].Outcome != outcome.Failed {
 		t.Errorf("%v %v", newest, err)
 	}
-	if newest, err = db.Past().Newest(ctx, all, minute(14), 9); err != nil || len(newest["b"]) != 1 ||
+	if newest, err = past.Of(db).Newest(ctx, all, minute(14), 9); err != nil || len(newest["b"]) != 1 ||
 		len(newest["a"]) != 6 {
 		t.Errorf("before a time: %v %v", newest, err)
 	}
-	counts, err := db.Past().Counts(ctx, all, minute(14), 3)
+	counts, err := past.Of(db).Counts(ctx, all, minute(14), 3)
 	if err != nil || counts["a"] != 3 || counts["b"] != 1 || counts["none"] != 0 {
 		t.Errorf("%v %v", counts, err)
 	}
-	ranges, err := db.Past().Ranges(ctx, []state.Span{{Task: "a", Since: minute(-10)}, {Task: "b"}}, minute(4))
+	ranges, err := past.Of(db).Ranges(ctx, []past.Span{{Task: "a", Since: minute(-10)}, {Task: "b"}}, minute(4))
 	if err != nil || len(ranges["a"]) != 1 || len(ranges["b"]) != 0 || ranges["a"][0].ID != gap.ID {
 		t.Errorf("%v %v", ranges, err)
 	}
-	if ranges, err = db.Past().Ranges(ctx, []state.Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil ||
+	if ranges, err = past.Of(db).Ranges(ctx, []past.Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil ||
 		len(ranges) != 0 {
 		t.Errorf("one that was over: %v %v", ranges, err)
 	}
@@ -103,7 +104,7 @@ func TestTheLastSuccessOfARetryIsTheSlotThatItRepeats(t *testing.T) {
 	retry.Repeats, test.Repeats, test.Test = rec(3, "a", outcome.Failed).Slot, retry.Slot, true
 	mustAdd(t, db, regular, rec(3, "a", outcome.Failed), retry, test)
 	for before, want := range map[int]int{1: 0, 2: 1, 3: 1, 4: 3, 20: 3} {
-		got, err := db.Past().LastSuccess(t.Context(), "a", rec(before, "a", outcome.Failed).Slot)
+		got, err := db.Runs().LastSuccess(t.Context(), "a", rec(before, "a", outcome.Failed).Slot)
 		var slot time.Time
 		if want > 0 {
 			slot = rec(want, "a", outcome.Failed).Slot

@@ -1,4 +1,4 @@
-package state_test
+package past_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -34,36 +35,36 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 	noStart.Started = time.Time{}
 	mustAdd(t, db, noStart)
 
-	a := state.Summary{
+	a := past.Summary{
 		Task: "a",
 		Slots: map[outcome.Outcome]int{outcome.Succeeded: 3, outcome.Failed: 1, outcome.TimedOut: 1,
 			outcome.Skipped: 1, outcome.Missed: 4},
-		Took:   state.Spread{Runs: 3, Median: 2 * s, P95: 4 * s, Max: 4 * s},
-		Late:   state.Spread{Runs: 4, Median: 10 * ms, P95: 30 * ms, Max: 30 * ms},
+		Took:   past.Spread{Runs: 3, Median: 2 * s, P95: 4 * s, Max: 4 * s},
+		Late:   past.Spread{Runs: 4, Median: 10 * ms, P95: 30 * ms, Max: 30 * ms},
 		Failed: minute(3), FailedAs: outcome.TimedOut, FailedID: runID(3),
 	}
-	b := state.Summary{Task: "b", Slots: map[outcome.Outcome]int{outcome.Skipped: 1}}
-	c := state.Summary{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 2}, Late: state.Spread{Runs: 1},
+	b := past.Summary{Task: "b", Slots: map[outcome.Outcome]int{outcome.Skipped: 1}}
+	c := past.Summary{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 2}, Late: past.Spread{Runs: 1},
 		Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}
-	early := state.Summary{Task: "a", Slots: map[outcome.Outcome]int{outcome.Succeeded: 1, outcome.Failed: 1},
-		Took:   state.Spread{Runs: 1, Median: s, P95: s, Max: s},
-		Late:   state.Spread{Runs: 2, Median: 10 * ms, P95: 20 * ms, Max: 20 * ms},
+	early := past.Summary{Task: "a", Slots: map[outcome.Outcome]int{outcome.Succeeded: 1, outcome.Failed: 1},
+		Took:   past.Spread{Runs: 1, Median: s, P95: s, Max: s},
+		Late:   past.Spread{Runs: 2, Median: 10 * ms, P95: 20 * ms, Max: 20 * ms},
 		Failed: minute(2), FailedAs: outcome.Failed, FailedID: runID(2)}
 	for _, tt := range []struct {
 		asked        string
 		task         string
 		since, until time.Time
-		want         []state.Summary
+		want         []past.Summary
 	}{
-		{"all", "", time.Time{}, time.Time{}, []state.Summary{a, b, c}},
-		{"a task", "a", time.Time{}, time.Time{}, []state.Summary{a}},
-		{"a task until a minute, itself not included", "a", minute(1), minute(3), []state.Summary{early}},
+		{"all", "", time.Time{}, time.Time{}, []past.Summary{a, b, c}},
+		{"a task", "a", time.Time{}, time.Time{}, []past.Summary{a}},
+		{"a task until a minute, itself not included", "a", minute(1), minute(3), []past.Summary{early}},
 		{"all since a minute", "", minute(20), time.Time{},
-			[]state.Summary{{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 1}, Late: state.Spread{Runs: 1},
+			[]past.Summary{{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 1}, Late: past.Spread{Runs: 1},
 				Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}}},
 		{"a task nobody knows", "d", time.Time{}, time.Time{}, nil},
 	} {
-		got, err := db.Past().Summaries(context.Background(), tt.task, tt.since, tt.until)
+		got, err := past.Of(db).Summaries(context.Background(), tt.task, tt.since, tt.until)
 		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", tt.asked, got, err, tt.want)
 		}
