@@ -67,8 +67,9 @@ var tokens = regexp.MustCompile("//.*|\"(\\\\.|[^\"\\\\])*\"|'(\\\\.|[^'\\\\])+'
 
 var product = regexp.MustCompile(`^(main\.go|(cmd|schedule|mutex)/.*\.go)$`)
 
+// isProduct leaves out tests, and code that templ generates: people read the template.
 func isProduct(name string) bool {
-	return product.MatchString(name) && !strings.HasSuffix(name, "_test.go")
+	return product.MatchString(name) && !strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(name, "_templ.go")
 }
 
 // A row of a table and an address cannot be broken.

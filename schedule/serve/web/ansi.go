@@ -3,11 +3,12 @@ package web
 import (
 	"fmt"
 	"html"
-	"html/template"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule/humanize"
 	"sched/schedule/view"
@@ -104,7 +105,7 @@ func extended(codes []int) (colour, skip int) {
 }
 
 // marked returns a part of a log; lines at some offsets have an id.
-func marked(log view.Log, marks map[int64]string) template.HTML {
+func marked(log view.Log, marks map[int64]string) templ.Component {
 	var out printer
 	at := log.Offset
 	lines := strings.SplitAfter(string(log.Text), "\n")
@@ -120,7 +121,7 @@ func marked(log view.Log, marks map[int64]string) template.HTML {
 		}
 		at += int64(len(line))
 	}
-	return template.HTML(out.String())
+	return templ.Raw(out.String())
 }
 
 // A printer writes output with its colours alone. The colours of one part go on in the next.

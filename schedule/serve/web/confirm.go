@@ -26,14 +26,14 @@ type target struct {
 
 // readConfirmation reads what the action of the parameter do would change: the tasks that the
 // parameters task name, or with all=yes all tasks that the filter chooses.
-func readConfirmation(p *page) (any, error) {
+func readConfirmation(p *page) (c confirmation, err error) {
 	p.IsStatic = true // the reason is being written
 	a, err := actionNamed(p.Query("do"))
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	if !p.Operates() {
-		return nil, serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
+		return c, serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
 	}
 	p.title = a.label
 	rows := filtered(p, allRows(p, view.StatusOf(p.View, p.health())))
@@ -44,10 +44,10 @@ func readConfirmation(p *page) (any, error) {
 	}
 	all, err := p.View.Records(p.request.Context())
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	defer all.Close()
-	c := confirmation{page: p, Name: a.name, Label: a.label, Effect: a.effect, WhyNot: a.whyNot,
+	c = confirmation{page: p, Name: a.name, Label: a.label, Effect: a.effect, WhyNot: a.whyNot,
 		HowLong: a.howLong, Grave: a.grave}
 	for _, r := range readTasks(p, rows, all) {
 		t := target{taskRow: r, Target: a.target(p, r)}
@@ -63,6 +63,11 @@ func readConfirmation(p *page) (any, error) {
 		c.Targets = append(c.Targets, t)
 	}
 	return c, nil
+}
+
+// Introduction leads from the effect of the action to what is said of each task behind it.
+func (c confirmation) Introduction() string {
+	return map[string]string{"trigger": ":", "retry": ". Its last run,"}[c.Name]
 }
 
 func (c confirmation) BackURL() string { return c.Base + "/tasks?" + c.Query("back") }

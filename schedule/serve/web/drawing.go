@@ -3,8 +3,9 @@ package web
 import (
 	"fmt"
 	"html"
-	"html/template"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule/humanize"
 )
@@ -25,7 +26,7 @@ func (d *drawing) put(text string, args ...any) {
 }
 
 // picture returns all that was drawn.
-func (d *drawing) picture() template.HTML { return template.HTML(d.String()) }
+func (d *drawing) picture() templ.Component { return templ.Raw(d.String()) }
 
 // A bar is a run or a slot in a picture.
 type bar struct {

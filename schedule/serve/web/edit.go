@@ -19,7 +19,6 @@ import (
 type draftPage struct {
 	*page
 	Draft   serve.Draft
-	Keys    verbatim
 	Problem *serve.Problem // why the draft cannot be checked
 	Hint    string         // what to do about Problem
 
@@ -44,8 +43,8 @@ func editorForms() map[string]sender {
 }
 
 // forEditors lets only those read a page who may edit.
-func forEditors(read func(*page) (any, error)) func(*page) (any, error) {
-	return func(p *page) (any, error) {
+func forEditors(read func(*page) (*draftPage, error)) func(*page) (*draftPage, error) {
+	return func(p *page) (*draftPage, error) {
 		if !p.Edits() {
 			return nil, serve.NewProblem(http.StatusForbidden,
 				"sign in with a token of `sched serve token --scope edit`", "%s may %s, and this needs edit",
@@ -55,23 +54,23 @@ func forEditors(read func(*page) (any, error)) func(*page) (any, error) {
 	}
 }
 
-func readNew(p *page) (any, error) {
+func readNew(p *page) (*draftPage, error) {
 	p.title = "New task"
 	return newDraft(p, serve.Draft{Keys: "every: day at 9:00\ncommand: echo hello\n"}), nil
 }
 
-func readEdit(p *page) (any, error) {
+func readEdit(p *page) (*draftPage, error) {
 	written, err := serve.Folder{Visit: p.Visit}.Written(p.request.PathValue("name"))
 	p.title = "Edit " + written.Name
 	return newDraft(p, written), err
 }
 
 func newDraft(p *page, d serve.Draft) *draftPage {
-	return &draftPage{page: p, Draft: d, Keys: verbatim(d.Keys)}
+	return &draftPage{page: p, Draft: d}
 }
 
 // readDraft reads what a form of the pages new and edit says, and saves nothing.
-func readDraft(p *page) (any, error) {
+func readDraft(p *page) (*draftPage, error) {
 	form := p.request.PostFormValue
 	d, err := serve.Folder{Visit: p.Visit}.Check(form("name"),
 		strings.ReplaceAll(form("keys"), "\r\n", "\n"), form("tag"))

@@ -77,7 +77,7 @@ func TestATaskIsMadeChangedAndDeletedWithPages(t *testing.T) {
 func TestADraftHasItsProblemsAtTheirLines(t *testing.T) {
 	b := newEditor(t, serve.ScopeEdit)
 	asks := url.Values{"name": {"a"}, "keys": {"every: hour\ncomand: <b>\n"}}
-	b.has("the draft", b.send("POST", "/edit", asks, 200), "<dt>Line 2<dd><code>comand: &lt;b&gt;</code>",
+	b.has("the draft", b.send("POST", "/edit", asks, 200), "<dt>Line 2</dt><dd><code>comand: &lt;b&gt;</code>",
 		"did you mean", "not >Save<", "comand: &lt;b&gt;\n</textarea>")
 	b.has("a name", b.send("POST", "/edit", url.Values{"name": {"../a"}, "keys": {"every: hour\n"}}, 200),
 		"cannot be a name")

@@ -28,17 +28,17 @@ type lengthOption struct {
 }
 
 // readForecast reads the parameters since (a day, or a time) and for.
-func readForecast(p *page) (any, error) {
+func readForecast(p *page) (f forecastPage, err error) {
 	p.title, p.IsStatic = "Forecast", true // it takes seconds, and runs do not change it
 	from, err := p.day("since")
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	r, err := p.Forecast(from, time.Time{}, p.Query("for"))
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	f := forecastPage{page: p, Report: shownIn(r, p.Schedule), MaxRows: 50,
+	f = forecastPage{page: p, Report: shownIn(r, p.Schedule), MaxRows: 50,
 		FirstDay: r.From.In(p.zones.zone).Format(time.DateOnly)}
 	for _, day := range f.Report.Days() {
 		f.HasTrouble = f.HasTrouble || slices.ContainsFunc(day.Hours[:], forecast.Cell.HasTrouble)
@@ -67,7 +67,6 @@ func shownIn(r forecast.Report, s *schedule.Schedule) forecast.Report {
 }
 
 func (f forecastPage) ZoneTitle() string              { return f.zones.zone.String() }
-func (f forecastPage) HoursOfDay() int                { return 24 }
 func (f forecastPage) DayAndTime(at time.Time) string { return forecast.DayAndTime(at, f.zones.zone) }
 func (f forecastPage) MoreThanRows(n int) int         { return max(0, n-f.MaxRows) }
 

@@ -20,7 +20,7 @@ type listedServer struct {
 	File, Digest string
 }
 
-func readServers(p *page) (any, error) {
+func readServers(p *page) (serversPage, error) {
 	p.title = "Servers"
 	shown := serversPage{page: p}
 	all, err := view.Servers(p.request.Context(), p.View)
@@ -42,7 +42,7 @@ type pausesPage struct {
 	All      []serve.Pausing
 }
 
-func readPauses(p *page) (any, error) {
+func readPauses(p *page) (pausesPage, error) {
 	p.title = "Pauses"
 	shown := pausesPage{page: p, All: p.Pauses()}
 	everything := false
@@ -66,7 +66,7 @@ type auditPage struct {
 	Older   string // the link to older ones; "" for none
 }
 
-func readAudit(p *page) (any, error) {
+func readAudit(p *page) (auditPage, error) {
 	p.title = "Audit"
 	changes, more, err := p.server.Changes(p.Query("below"), changesOfAPage)
 	shown := auditPage{page: p, Changes: changes}

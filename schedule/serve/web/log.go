@@ -2,10 +2,11 @@ package web
 
 import (
 	"bytes"
-	"html/template"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule/humanize"
 	"sched/schedule/view"
@@ -31,9 +32,9 @@ type runLog struct {
 	Attempts   []logLine // where each attempt begins
 	Search     *search   // nil without parameter q
 	Printed    bool      // there is a log to show, or one to come
-	Text       template.HTML
-	Follow     string        // the offset from which the script appends; "" if it does not
-	Hooks      template.HTML // what the hooks of the run printed
+	Text       templ.Component
+	Follow     string          // the offset from which the script appends; "" if it does not
+	Hooks      templ.Component // what the hooks of the run printed; nil for nothing
 
 	part view.Log
 }

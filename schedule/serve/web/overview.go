@@ -22,7 +22,7 @@ type overview struct {
 	MaxFailures int
 }
 
-func readOverview(p *page) (any, error) {
+func readOverview(p *page) (overview, error) {
 	p.title = "Overview"
 	o := view.OverviewOf(p.request.Context(), p.View, p.health())
 	shown := overview{page: p, Since: o.Since.Format("Mon 15:04 MST"), Incidents: o.Incidents, More: o.More,

@@ -2,13 +2,15 @@ package web
 
 import (
 	"bytes"
-	"html/template"
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
@@ -19,7 +21,7 @@ import (
 )
 
 // A page is a request for a page, with what all pages need. The values of each page embed it:
-// templates call its exported methods.
+// templates use them.
 type page struct {
 	*serve.Visit // Schedule, View, Who and what the visitor may do; nil for a page that says only what is wrong
 	Base         string
@@ -52,27 +54,24 @@ type frame struct {
 	Title, Name string
 	Base, Site  string     // the paths of the schedule, and of all schedules
 	Who         *serve.Who // nil for nobody who is known
-	Content     template.HTML
+	Content     templ.Component
 	Page        *page // nil for the page of all schedules
 }
 
-// render makes a page of its values, with the template of that name.
-func (p *page) render(name string, values any) ([]byte, error) {
+// render makes a page of its content.
+func (p *page) render(content templ.Component) ([]byte, error) {
 	f := frame{Title: p.title, Name: "sched", Base: p.Base, Site: p.server.SitePath(), Page: p}
 	if p.Visit != nil {
 		f.Name, f.Who = p.Schedule.Name, &p.Who
 	}
-	return f.render(name, values)
+	return f.render(content)
 }
 
-func (f frame) render(name string, values any) ([]byte, error) {
-	var content, whole bytes.Buffer
-	if err := templates().ExecuteTemplate(&content, name, values); err != nil {
-		return nil, err
-	}
-	f.Content = template.HTML(content.String())
-	err := templates().ExecuteTemplate(&whole, "layout.html", f)
-	return whole.Bytes(), err
+func (f frame) render(content templ.Component) ([]byte, error) {
+	f.Content = content
+	var whole bytes.Buffer
+	err := showFrame(f).Render(context.Background(), &whole)
+	return harmless(whole.Bytes()), err
 }
 
 func send(w http.ResponseWriter, status int, page []byte) {

@@ -3,9 +3,12 @@
 // Every page is made here whole and works without the script, which only loads what has changed.
 // Forms do what the API does, with the rights of their sender. Package serve decides who may look.
 //
-// The folder pages has the HTML: a template for each page, layout.html around all of them, and
-// parts.html with what several of them use. A function of this package reads the values of a page.
+// Each page has a template (task.templ) and a function that reads its values (task.go).
+// layout.templ is around all of them, and parts.templ has what several of them use. After a change
+// of a template, `go generate ./schedule/serve/web` writes its Go code anew.
 package web
+
+//go:generate sh -c "$(go -C ../../../packaging/tools tool -n templ) generate"
 
 import (
 	"crypto/sha256"
@@ -13,6 +16,8 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule/serve"
 )
@@ -26,20 +31,19 @@ type pages struct {
 	mux *http.ServeMux
 }
 
-// A reader reads the values that the template of a page shows.
-type reader func(*page) (values any, err error)
-
 // New returns the handler of the pages, for serve.Server.Handler.
 func New(server *serve.Server) http.Handler {
 	p := &pages{Server: server, mux: http.NewServeMux()}
-	for path, read := range map[string]reader{
-		"/{$} overview": readOverview, "/tasks tasks": readTaskList, "/timeline timeline": readTimeline,
-		"/tasks/{name} task": readTask, "/runs runs": readRuns, "/runs/{id} run": readRun,
-		"/servers servers": readServers, "/pauses pauses": readPauses, "/audit audit": readAudit,
-	} {
-		p.addPage("GET "+path, read, serve.Quick)
-	}
-	p.addPage("GET /forecast forecast", readForecast, serve.Forecasting)
+	addPage(p, "GET /{$}", readOverview, showOverview, serve.Quick)
+	addPage(p, "GET /tasks", readTaskList, showTasks, serve.Quick)
+	addPage(p, "GET /tasks/{name}", readTask, showTask, serve.Quick)
+	addPage(p, "GET /timeline", readTimeline, showTimeline, serve.Quick)
+	addPage(p, "GET /runs", readRuns, showRuns, serve.Quick)
+	addPage(p, "GET /runs/{id}", readRun, showRun, serve.Quick)
+	addPage(p, "GET /servers", readServers, showServers, serve.Quick)
+	addPage(p, "GET /pauses", readPauses, showPauses, serve.Quick)
+	addPage(p, "GET /audit", readAudit, showAudit, serve.Quick)
+	addPage(p, "GET /forecast", readForecast, showForecast, serve.Forecasting)
 	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", func(w http.ResponseWriter, r *http.Request) {
 		if err := download(server, w, r); err != nil {
 			p.fail(w, r, err)
@@ -51,14 +55,14 @@ func New(server *serve.Server) http.Handler {
 	if p.ReadOnly {
 		return p
 	}
-	p.addPage("GET /act confirm", readConfirmation, serve.Quick)
+	addPage(p, "GET /act", readConfirmation, showConfirmation, serve.Quick)
 	for path, send := range forms() {
 		p.addForm(path, send)
 	}
 	if p.Edit != "" {
-		p.addPage("GET /new new", forEditors(readNew), serve.Quick)
-		p.addPage("GET /tasks/{name}/edit edit", forEditors(readEdit), serve.Quick)
-		p.addPage("POST /edit draft", forEditors(readDraft), serve.Quick)
+		addPage(p, "GET /new", forEditors(readNew), showNew, serve.Quick)
+		addPage(p, "GET /tasks/{name}/edit", forEditors(readEdit), showEdit, serve.Quick)
+		addPage(p, "POST /edit", forEditors(readDraft), showDraft, serve.Quick)
 		for path, send := range editorForms() {
 			p.addForm(path, send)
 		}
@@ -75,12 +79,14 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// addPage adds a page. The route is its method, its path and the name of its template. The page is
-// made first and sent then, so a slow reader takes no place from others.
-func (p *pages) addPage(route string, read reader, work serve.Work) {
-	fields := strings.Fields(route)
-	p.mux.HandleFunc(fields[0]+" "+p.BasePath+fields[1], func(w http.ResponseWriter, r *http.Request) {
-		whole, err := p.makePage(r, fields[2]+".html", read, work)
+// addPage adds a page: read reads its values, and its template shows them. The route is a method
+// and a path. The page is made first and sent then, so a slow reader takes no place from others.
+func addPage[V any](
+	p *pages, route string, read func(*page) (V, error), show func(V) templ.Component, work serve.Work,
+) {
+	method, path, _ := strings.Cut(route, " ")
+	p.mux.HandleFunc(method+" "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
+		whole, err := makePage(p.Server, r, read, show, work)
 		if err != nil {
 			p.fail(w, r, err)
 			return
@@ -90,18 +96,20 @@ func (p *pages) addPage(route string, read reader, work serve.Work) {
 }
 
 // makePage lets the visitor in, and makes the page.
-func (p *pages) makePage(r *http.Request, template string, read reader, work serve.Work) ([]byte, error) {
-	visit, leave, err := serve.NewVisit(p.Server, r, serve.ScopeRead, work)
+func makePage[V any](
+	server *serve.Server, r *http.Request, read func(*page) (V, error), show func(V) templ.Component, work serve.Work,
+) ([]byte, error) {
+	visit, leave, err := serve.NewVisit(server, r, serve.ScopeRead, work)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	made := newPage(p.Server, r, visit)
+	made := newPage(server, r, visit)
 	values, err := read(made)
 	if err != nil {
 		return nil, err
 	}
-	return made.render(template, values)
+	return made.render(show(values))
 }
 
 // addForm adds the handler of a form. send returns the path of the page that comes next.
@@ -126,7 +134,7 @@ type wrongPage struct {
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	made, problem := newPage(p.Server, r, nil), serve.ProblemOf(err)
 	made.title = "This did not work"
-	whole, err := made.render("wrong.html", wrongPage{made, problem, hintOf(problem)})
+	whole, err := made.render(showWrong(wrongPage{made, problem, hintOf(problem)}))
 	if err != nil {
 		whole = []byte(err.Error())
 	}

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"sched/schedule"
@@ -31,28 +33,28 @@ type runPage struct {
 // A progress says how much of its usual time a run has had.
 type progress struct{ Done, Usual, Left, Longer time.Duration }
 
-func readRun(p *page) (any, error) {
+func readRun(p *page) (made runPage, err error) {
 	ctx := p.request.Context()
 	r, err := view.FindRun(ctx, p.View, p.request.PathValue("id"))
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	p.title = r.Task + " " + humanize.ShortRun(r.Record.Run)
-	made := runPage{page: p, Run: r, Row: r.Row, State: string(r.State), HasEnded: r.State == view.RunEnded}
+	made = runPage{page: p, Run: r, Row: r.Row, State: string(r.State), HasEnded: r.State == view.RunEnded}
 	all, err := p.View.Records(ctx)
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	defer all.Close()
 	if made.Earlier, err = found(all.Previous(ctx, r.Task, r.Record.Run)); err != nil {
-		return nil, err
+		return made, err
 	}
 	if made.Later, err = found(all.Following(ctx, r.Task, r.Record.Run)); err != nil {
-		return nil, err
+		return made, err
 	}
 	usual, err := all.Usual(ctx, []string{r.Task})
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	if r.Since != nil {
 		began := parseTime(*r.Since)
@@ -93,8 +95,16 @@ func (p runPage) Params() []string { return schedule.Pairs(p.Run.Params) }
 // Late is how long after its slot the run began.
 func (p runPage) Late() time.Duration { return max(0, p.Row.Lateness()) }
 
-// Before is how many attempts there were before the one for which the run waits.
-func (p runPage) Before() int { return p.Run.Attempt - 1 }
+// AttemptsText says how many attempts there were.
+func (p runPage) AttemptsText() string {
+	switch {
+	case p.HasEnded && p.Run.Attempt > 1:
+		return fmt.Sprint(p.Run.Attempt, ", one after another; what each printed is in the output")
+	case p.Run.State == view.RunDeferred:
+		return fmt.Sprint(p.Run.Attempt-1, " so far")
+	}
+	return strconv.Itoa(p.Run.Attempt)
+}
 
 func (p runPage) UsedCPU() bool { return p.Run.UserCPU+p.Run.SystemCPU > 0 }
 

@@ -77,8 +77,8 @@ func TestTheSlotThatARetryRepeatsIsShown(t *testing.T) {
 	failed, retry := b.Ended("hourly", 180, outcome.Failed, ""), b.Ended("hourly", 60, outcome.Succeeded, "")
 	retry.Origin, retry.Repeats = "retry by ada", failed.Slot
 	b.Remember(failed, retry)
-	b.has("the retry", b.get("/runs/"+retry.ID, 200), `<dt>Repeats<dd>`, failed.Slot.UTC().Format("15:04"))
-	b.has("the first", b.get("/runs/"+failed.ID, 200), `not <dt>Repeats<dd>`)
+	b.has("the retry", b.get("/runs/"+retry.ID, 200), `<dt>Repeats</dt><dd>`, failed.Slot.UTC().Format("15:04"))
+	b.has("the first", b.get("/runs/"+failed.ID, 200), `not <dt>Repeats</dt><dd>`)
 }
 
 // The attempts of a run are parts of its log, each with a link.

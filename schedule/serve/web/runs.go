@@ -42,7 +42,7 @@ type runLine struct {
 
 // readRuns reads the outcomes of slots, by the parameters task, outcome, since and until (days), q
 // (words), all_servers (true: runs of all servers of the store) and below.
-func readRuns(p *page) (any, error) {
+func readRuns(p *page) (*runList, error) {
 	p.title = "Runs"
 	return newRunList(p, p.Query("task"), runsOfAPage)
 }
@@ -173,7 +173,7 @@ func (l *runList) line(r, elsewhere state.Row) runLine {
 	made := runLine{Row: r, List: l, Why: r.Reason}
 	if elsewhere.ID != "" {
 		made.Other = l.otherRun(elsewhere)
-		made.Why += "; "
+		made.Why += ";"
 		if r.Kind == outcome.Elsewhere {
 			made.Why = ""
 		}

@@ -8,6 +8,12 @@ import (
 	"sched/schedule/view"
 )
 
+// A sitePage lists the schedules of a site.
+type sitePage struct {
+	Schedules []summary
+	Broken    []string // what is wrong with files that are no schedules
+}
+
 // A summary is what the page of a site says of one schedule.
 type summary struct {
 	Base, Name string
@@ -21,15 +27,12 @@ type summary struct {
 // its verdict. It is the menu of the site, too.
 func ShowSchedules(w http.ResponseWriter, site *serve.Site, seen []serve.Sighting) {
 	base := seen[0].SitePath()
-	values := struct {
-		Schedules []summary
-		Broken    []string
-	}{Broken: site.Broken}
+	values := sitePage{Broken: site.Broken}
 	for _, sighting := range seen {
 		values.Schedules = append(values.Schedules, summaryOf(sighting))
 	}
 	whole, err := frame{Title: "All schedules", Name: "sched", Base: base, Site: base, Who: &seen[0].Who}.
-		render("schedules.html", values)
+		render(showSite(values))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -1,12 +1,14 @@
 package web
 
 import (
-	"html/template"
 	"net/url"
 	"slices"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
 	"sched/schedule/state"
@@ -43,16 +45,16 @@ type minuteSlot struct {
 	view.Slot
 }
 
-func readTask(p *page) (any, error) {
+func readTask(p *page) (made taskPage, err error) {
 	w, err := view.Explain(p.request.Context(), p.View, p.request.PathValue("name"), time.Time{})
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	t := w.Task
 	p.title = t.Name
 	isIt := func(other *schedule.Task) bool { return other == t }
 	shown := view.ListTasks(p.request.Context(), p.View, isIt, p.now, 5).Items[0]
-	made := taskPage{page: p, Task: t, Shown: shown, Buttons: taskButtons(p, shown), Answer: w.Answer,
+	made = taskPage{page: p, Task: t, Shown: shown, Buttons: taskButtons(p, shown), Answer: w.Answer,
 		FullPool: w.Answer.Pool.Full(p.zoneOf(t.Name))}
 	made.addMinute("Last due", w.Answer.Last)
 	made.addMinute("Next", w.Answer.Next)
@@ -60,7 +62,7 @@ func readTask(p *page) (any, error) {
 		made.NextAllowed = new(p.Away(parseTime(*at), t.Name))
 	}
 	if err := made.readHistory(); err != nil {
-		return nil, err
+		return made, err
 	}
 	if !slices.Equal(made.Definition.SuccessCodes, []int{0}) {
 		made.SuccessCodes = numbersText(made.Definition.SuccessCodes)
@@ -141,9 +143,16 @@ func taskButtons(p *page, t view.Task) (all []button) {
 
 // A plot shows how long the last runs took.
 type plot struct {
-	Picture        template.HTML
+	Picture        templ.Component
 	Runs           int
 	Longest, Usual time.Duration // Usual is 0 while it is not known
+}
+
+func (p plot) UsualText() string {
+	if p.Usual == 0 {
+		return ""
+	}
+	return "; usually " + humanize.Duration(p.Usual) + " (the line)"
 }
 
 // newPlot draws runs, given newest first; nil without runs.

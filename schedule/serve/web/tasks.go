@@ -2,10 +2,11 @@ package web
 
 import (
 	"cmp"
-	"html/template"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule/view"
 )
@@ -19,21 +20,20 @@ const (
 type taskList struct {
 	*page
 	taskChips
-	Path    string // of the filter
 	Verdict *verdict
 	Rows    []taskRow
 	Chosen  int // by the filter
 	Pages   *pager
 }
 
-func readTaskList(p *page) (any, error) {
+func readTaskList(p *page) (taskList, error) {
 	p.title = "Tasks"
 	judged := view.StatusOf(p.View, p.health())
 	rows := allRows(p, judged)
 	chosen := filtered(p, rows)
 	all, _ := p.View.Records(p.request.Context()) // readTasks reports all.Err as a problem of the page
 	defer all.Close()
-	l := taskList{page: p, taskChips: newTaskChips(p, rows), Path: "/tasks", Verdict: p.verdict(judged),
+	l := taskList{page: p, taskChips: newTaskChips(p, rows), Verdict: p.verdict(judged),
 		Chosen: len(chosen), Pages: p.pager(len(chosen), tasksOfAPage)}
 	var err error
 	if l.Rows, err = l.pageRows(chosen, all); err != nil { // the rest is shown all the same
@@ -160,7 +160,7 @@ func (l taskList) ActionsOf(r taskRow) (all []offer) {
 }
 
 // Strip draws the last outcomes of a task.
-func (l taskList) Strip(r taskRow) template.HTML {
+func (l taskList) Strip(r taskRow) templ.Component {
 	const stripHeight, width = 18.0, 100.0 / stripRuns
 	var d drawing
 	d.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tallyText(r.lastOutcomes))

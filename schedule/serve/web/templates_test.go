@@ -1,12 +1,18 @@
 package web
 
 import (
-	"html/template"
+	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule"
 	"sched/schedule/forecast"
@@ -17,10 +23,57 @@ import (
 	"sched/testing/controltest"
 )
 
+// generatorVariable says whether a machine without the generator of templates fails the tests: with
+// required it does, as in CI. With none the test does not look for it.
+const generatorVariable = "SCHED_TEST_TEMPL"
+
+// The generated code is what the generator makes of the templates.
+func TestTemplatesAreGenerated(t *testing.T) {
+	tool := exec.Command("go", "-C", "../../../packaging/tools", "tool", "-n", "templ")
+	tool.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=")
+	path, err := tool.Output()
+	switch wanted := os.Getenv(generatorVariable); {
+	case wanted == "none", err != nil && wanted != "required":
+		t.Skip("there is no generator")
+	case err != nil:
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	committed, err := filepath.Glob("*.templ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range committed {
+		if err := os.WriteFile(filepath.Join(dir, name), read(t, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	generate := exec.Command(strings.TrimSpace(string(path)), "generate")
+	generate.Dir = dir
+	if out, err := generate.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range committed {
+		name = strings.TrimSuffix(name, ".templ") + "_templ.go"
+		if !bytes.Equal(read(t, name), read(t, filepath.Join(dir, name))) {
+			t.Errorf("%s is not what its template says: go generate ./schedule/serve/web", name)
+		}
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // Every template is executed with values that reach the parts which few schedules have. The values
 // hold markup: none of it comes through.
 func TestEveryTemplateIsExecuted(t *testing.T) {
-	const evil = `<b>"'` + "\u202e\n"
+	const evil, verbatimEvil = `<b>"'` + "\u202e\n", "\n&lt;b&gt;&#34;&#39;&#8238;\n"
 	b := newEditor(t, serve.ScopeEdit)
 	r := httptest.NewRequest("GET", "http://127.0.0.1/tasks?q=%3Cb%3E&sort=-next", nil)
 	r.Header.Set("Authorization", "Bearer "+b.token)
@@ -51,7 +104,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		Waiting: []view.Waiting{waiting}, Planned: []view.Pause{{}}, Paused: &view.Pause{}}
 	ended := runPage{page: p, Row: row, HasEnded: true, OtherRun: p.otherRun(row), Buttons: []button{ask},
 		Earlier: &row, Later: &row, Progress: &progress{Longer: time.Second, Usual: time.Minute},
-		Log: &runLog{page: p, Size: 1, Search: &search{Words: evil, Failed: evil, Bound: evil}, Hooks: "hooks"},
+		Log: &runLog{page: p, Size: 1, Search: &search{Words: evil, Failed: evil, Bound: evil}, Text: templ.Raw("text"), Hooks: templ.Raw("hooks")},
 		Run: view.Run{Attempt: 2, PID: &number, Hooked: 1, Hooks: []string{evil}, Record: view.Record{
 			Limits: evil, ExitCode: &number, PeakMemory: &memory, Notes: []string{evil}, UserCPU: 1,
 			Cause: &outcome.Cause{Task: evil, Run: evil}, Triggered: []outcome.Triggered{{Task: evil, Run: evil}}}}}
@@ -66,69 +119,65 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 
 	executed := map[string]bool{}
 	for _, tt := range []struct {
-		name   string
-		values any
+		name    string
+		content templ.Component
 	}{
-		{"wrong", wrongPage{p, &serve.Problem{Detail: evil, Problems: []string{evil}}, evil}},
-		{"schedules", map[string]any{"Broken": []string{evil}, "Schedules": []summary{{Base: "/s/a", Name: evil,
+		{"showWrong", showWrong(wrongPage{p, &serve.Problem{Detail: evil, Problems: []string{evil}}, evil})},
+		{"showSite", showSite(sitePage{Broken: []string{evil}, Schedules: []summary{{Base: "/s/a", Name: evil,
 			Wrong: &serve.Problem{Detail: evil, Problems: []string{evil}}, Verdict: trouble, Invalid: evil,
-			Problems: []string{evil}}}}},
-		{"overview", overview{page: p, Verdict: trouble, More: 2, AllPaused: 9, MaxFailures: 3,
+			Problems: []string{evil}}}})},
+		{"showOverview", showOverview(overview{page: p, Verdict: trouble, More: 2, AllPaused: 9, MaxFailures: 3,
 			Incidents: []view.Incident{{Trouble: view.Trouble{Task: evil, Text: evil}, Failures: 3, Printed: []string{evil}}},
-			Next:      []view.Upcoming{{Task: evil}}, Paused: []view.TaskPause{{}, {Task: evil}}}},
-		{"tasks", taskList{page: p, taskChips: taskChips{TagChips: []chip{{Label: evil}}}, Path: "/tasks",
+			Next:      []view.Upcoming{{Task: evil}}, Paused: []view.TaskPause{{}, {Task: evil}}})},
+		{"showTasks", showTasks(taskList{page: p, taskChips: taskChips{TagChips: []chip{{Label: evil}}},
 			Verdict: trouble, Pages: &pager{1, 2, "?", "?"},
-			Rows: []taskRow{{Task: shown, definition: task, Trouble: &view.Trouble{Kind: "failed", Text: evil}}}}},
-		{"confirm", confirmation{page: p, Name: "retry", HowLong: true, Grave: true,
-			Targets: []target{{taskRow: taskRow{Task: shown, definition: task}, Target: evil, Params: ask.Params}}}},
-		{"task", taskPage{page: p, Task: task, Shown: shown, Buttons: []button{ask}, FullPool: evil,
+			Rows: []taskRow{{Task: shown, definition: task, Trouble: &view.Trouble{Kind: "failed", Text: evil}}}})},
+		{"showConfirmation", showConfirmation(confirmation{page: p, Name: "retry", HowLong: true, Grave: true,
+			Targets: []target{{taskRow: taskRow{Task: shown, definition: task}, Target: evil, Params: ask.Params}}})},
+		{"showTask", showTask(taskPage{page: p, Task: task, Shown: shown, Buttons: []button{ask}, FullPool: evil,
 			Answer:  view.Why{Maintenance: evil, Off: evil, Held: evil, Failures: 2},
 			Minutes: []minuteSlot{{"Next", &view.Minute{Clock: evil}, view.Slot{Says: evil}}},
-			Plot:    &plot{Runs: 1, Usual: time.Second}, NextAllowed: deferred.At, SuccessCodes: evil, NotEdited: evil,
+			Plot:    &plot{Picture: templ.Raw("picture"), Runs: 1, Usual: time.Second}, NextAllowed: deferred.At, SuccessCodes: evil, NotEdited: evil,
 			Delete: &ask, Runs: list, EverywhereURL: "/" + evil, Definition: view.Definition{
 				Task: view.Task{TriggeredBy: []view.Chained{{Task: evil, On: evil}}, WithoutOverlapping: true, Pool: evil,
 					Params: []schedule.Param{{Name: evil}}},
-				Timeout: &seconds, StartDeadline: &seconds, Attempts: 2, Hooks: []view.Hook{{Key: evil, Does: evil}}}}},
-		{"runs", list},
-		{"runs", &runList{page: p, Older: "?"}},
-		{"run", ended},
-		{"run", queued},
-		{"run", deferred},
-		{"timeline", &timeline{page: p, Path: "/timeline", Spans: []chip{{}}, Rows: []timelineRow{{Name: evil, Group: evil,
-			BeginsGroup: true, Text: evil}}}},
-		{"forecast", forecastPage{page: p, Report: report, MaxRows: 1, HasTrouble: true,
-			Lengths: []lengthOption{{evil, evil, true}}}},
-		{"servers", serversPage{page: p, Servers: []listedServer{{view.Server{Name: evil, SharedName: true,
-			Environment: evil, More: 2}, evil, evil}, {}}}},
-		{"servers", serversPage{page: p}},
-		{"pauses", pausesPage{page: p, PauseAll: &ask, All: []serve.Pausing{{ID: evil}}}},
-		{"audit", auditPage{page: p, Older: "?", Changes: []view.Change{{Action: "stop", Target: "x", Error: evil},
-			{Target: evil}}}},
-		{"new", newDraft(p, serve.Draft{Keys: evil})},
-		{"edit", newDraft(p, serve.Draft{Keys: evil, Tag: evil, Name: evil})},
-		{"draft", newDraft(p, serve.Draft{Problems: []schedule.Problem{{Text: evil, Place: schedule.Place{Line: 1}}}})},
-		{"draft", &draftPage{page: p, Difference: []changedLine{{evil, "good"}}}},
-		{"draft", &draftPage{page: p, Problem: &serve.Problem{Detail: evil}}},
+				Timeout: &seconds, StartDeadline: &seconds, Attempts: 2, Hooks: []view.Hook{{Key: evil, Does: evil}}}})},
+		{"showRuns", showRuns(list)},
+		{"showRuns", showRuns(&runList{page: p, Older: "?"})},
+		{"showRun", showRun(ended)},
+		{"showRun", showRun(queued)},
+		{"showRun", showRun(deferred)},
+		{"showTimeline", showTimeline(&timeline{page: p, Axis: templ.Raw("axis"), Spans: []chip{{}}, Rows: []timelineRow{{Name: evil, Group: evil,
+			BeginsGroup: true, Text: evil, Picture: templ.Raw("picture")}}})},
+		{"showForecast", showForecast(forecastPage{page: p, Report: report, MaxRows: 1, HasTrouble: true,
+			Lengths: []lengthOption{{evil, evil, true}}})},
+		{"showServers", showServers(serversPage{page: p, Servers: []listedServer{{view.Server{Name: evil, SharedName: true,
+			Environment: evil, More: 2}, evil, evil}, {}}})},
+		{"showServers", showServers(serversPage{page: p})},
+		{"showPauses", showPauses(pausesPage{page: p, PauseAll: &ask, All: []serve.Pausing{{ID: evil}}})},
+		{"showAudit", showAudit(auditPage{page: p, Older: "?", Changes: []view.Change{{Action: "stop", Target: "x", Error: evil},
+			{Target: evil}}})},
+		{"showNew", showNew(newDraft(p, serve.Draft{Keys: evil}))},
+		{"showEdit", showEdit(newDraft(p, serve.Draft{Keys: evil, Tag: evil, Name: evil}))},
+		{"showDraft", showDraft(newDraft(p, serve.Draft{Problems: []schedule.Problem{{Text: evil, Place: schedule.Place{Line: 1}}}}))},
+		{"showDraft", showDraft(&draftPage{page: p, Difference: []changedLine{{evil, "good"}}})},
+		{"showDraft", showDraft(&draftPage{page: p, Problem: &serve.Problem{Detail: evil}})},
 	} {
-		whole, err := p.render(tt.name+".html", tt.values)
+		whole, err := p.render(tt.content)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		page := strings.ReplaceAll(string(whole), "\n"+template.HTMLEscapeString(evil)+"</textarea>", "")
-		for _, unwanted := range []string{evil[:5], "ZgotmplZ", "\u202e"} {
+		executed[tt.name] = true
+		page := strings.ReplaceAll(string(whole), verbatimEvil+"</textarea>", "")
+		for _, unwanted := range []string{evil[:5], "about:invalid", "\u202e"} {
 			if strings.Contains(page, unwanted) {
 				t.Errorf("%s has %q in\n%s", tt.name, unwanted, page)
 			}
 		}
-		executed[tt.name+".html"] = true
 	}
-	files, err := pageFiles.ReadDir("pages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if !executed[file.Name()] && file.Name() != "layout.html" && file.Name() != "parts.html" {
-			t.Errorf("nothing executes %s", file.Name())
+	for _, show := range regexp.MustCompile(`\bshow[A-Z]\w+`).FindAllString(string(read(t, "pages.go")), -1) {
+		if !executed[show] {
+			t.Errorf("nothing executes %s", show)
 		}
 	}
 }

@@ -2,12 +2,13 @@ package web
 
 import (
 	"fmt"
-	"html/template"
 	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
@@ -33,10 +34,9 @@ var spans = []struct {
 type timeline struct {
 	*page
 	taskChips
-	Path                 string // of the filter
 	EarlierURL, LaterURL string
 	Spans                []chip
-	Axis                 template.HTML
+	Axis                 templ.Component
 	Rows                 []timelineRow
 	Pages                *pager
 
@@ -52,10 +52,10 @@ type timelineRow struct {
 	Group       string // the tag by which it is grouped
 	BeginsGroup bool   // it needs a line with the group above it
 	Text        string // for readers who cannot see the picture
-	Picture     template.HTML
+	Picture     templ.Component
 }
 
-func readTimeline(p *page) (any, error) {
+func readTimeline(p *page) (*timeline, error) {
 	p.title = "Timeline"
 	t := newTimeline(p)
 	all := allRows(p, view.StatusOf(p.View, p.health()))
@@ -70,7 +70,7 @@ const partToCome = 0.2
 
 // newTimeline reads the parameters hours and at (the middle; unless given, now is at the right).
 func newTimeline(p *page) *timeline {
-	t := &timeline{page: p, Path: "/timeline", hours: 24, lineEvery: 2 * time.Hour, pauses: p.View.Pauses()}
+	t := &timeline{page: p, hours: 24, lineEvery: 2 * time.Hour, pauses: p.View.Pauses()}
 	for _, s := range spans {
 		if p.Query("hours") == strconv.Itoa(s.hours) {
 			t.hours, t.lineEvery = s.hours, time.Duration(s.lineEvery)*time.Hour
@@ -185,7 +185,7 @@ func (t *timeline) nextLine(at time.Time) time.Time {
 	return at.Add(t.lineEvery)
 }
 
-func (t *timeline) axis() template.HTML {
+func (t *timeline) axis() templ.Component {
 	var d drawing
 	d.put(`<svg role="img" aria-label="from %s to %s">`, humanize.MinuteZone(t.from, t.zones.zone), humanize.MinuteZone(t.to, t.zones.zone))
 	for i, at := range t.axisLines() {

@@ -30,7 +30,7 @@ func TestAPageShowsTimesInTheZoneThatWasChosen(t *testing.T) {
 			"/tasks":       {">13:00 UTC</time>", "not EST", `aria-label="Times in UTC"`},
 			"/":            {"since Fri 18:00 UTC", "missed the slot of 2026-03-01 11:00:00 UTC"},
 			"/tasks/there": {">13:00 UTC</time>", "2026-03-01 14:00:00 UTC", "in America/New_York", "not EST"},
-			"/forecast":    {"<th>UTC<th", "Sun 2026-03-01 12:00 UTC"},
+			"/forecast":    {"<th>UTC</th>", "Sun 2026-03-01 12:00 UTC"},
 		}},
 		{"Asia/Tokyo", map[string][]string{
 			"/tasks":       {">22:00 JST</time>", "not UTC</time>", `value="Asia/Tokyo" aria-current="true"`},
@@ -38,7 +38,7 @@ func TestAPageShowsTimesInTheZoneThatWasChosen(t *testing.T) {
 			"/tasks/there": {">22:00 JST</time>", "2026-03-01 23:00:00 JST", "in America/New_York", "not EST"},
 			"/runs":        {"2026-03-01 20:00:00 JST"},
 			"/timeline":    {"from 2026-03-01 01:48 JST"},
-			"/forecast":    {"<th>Asia/Tokyo<th", "Sun 2026-03-01 21:00 JST", "Sun 2026-03-01 21:00 JST: at most"},
+			"/forecast":    {"<th>Asia/Tokyo</th>", "Sun 2026-03-01 21:00 JST", "Sun 2026-03-01 21:00 JST: at most"},
 		}},
 		{"tasks", map[string][]string{
 			"/tasks": {">13:00 UTC</time>", ">08:00 EST</time>", `aria-label="Times in each task&#39;s zone"`},

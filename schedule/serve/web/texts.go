@@ -1,0 +1,68 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/a-h/templ"
+
+	"sched/schedule/humanize"
+)
+
+// harmless takes from a page what foreign texts must not bring: control characters become spaces,
+// characters that turn the direction of the text behind them are removed, and bytes that are not
+// UTF-8 become U+FFFD. Lines and tabs stay.
+func harmless(page []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r) && !unicode.IsSpace(r):
+			return ' '
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, page)
+}
+
+// verbatim is a text that stays as it is, for a textarea, which leaves out the first newline. It
+// writes what harmless removes as numbers.
+func verbatim(text string) templ.Component {
+	var b strings.Builder
+	b.WriteByte('\n')
+	for _, r := range templ.EscapeString(text) {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return templ.Raw(b.String())
+}
+
+// numbersText lists numbers.
+func numbersText(all []int) string { return strings.Trim(fmt.Sprint(all), "[]") }
+
+// secondsText writes a duration in seconds, as objects of package view have it.
+func secondsText(s float64) string { return humanize.Duration(time.Duration(s * float64(time.Second))) }
+
+// clockText says how far a clock is from the clock of the store; less than a second counts as
+// right.
+func clockText(offset float64) string {
+	d := time.Duration(offset * float64(time.Second))
+	switch {
+	case d.Abs() < time.Second:
+		return "right"
+	case d > 0:
+		return humanize.Duration(d) + " ahead"
+	}
+	return humanize.Duration(-d) + " behind"
+}
+
+// parseTime reads a time of an object of package view; the zero time for none.
+func parseTime(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
+}
