@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -162,12 +163,14 @@ func addRootFlags(a *app.App, root *cobra.Command, version *bool) {
 }
 
 // otherNames maps commands of other programs to ours.
-var otherNames = map[string]string{
-	"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
-	"validate": "check", "lint": "check", "verify": "check", "exec": "test",
-	"kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
-	"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
-}
+var otherNames = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
+		"validate": "check", "lint": "check", "verify": "check", "exec": "test",
+		"kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
+		"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
+	}
+})
 
 // refuseUnknownCommand refuses a command that sched does not have.
 func refuseUnknownCommand(root *cobra.Command, args []string) error {
@@ -181,7 +184,7 @@ func refuseUnknownCommand(root *cobra.Command, args []string) error {
 		}
 	}
 	hint := flags.SeeHelp(root)
-	if near := cmp.Or(otherNames[args[0]], humanize.Nearest(args[0], names)); near != "" {
+	if near := cmp.Or(otherNames()[args[0]], humanize.Nearest(args[0], names)); near != "" {
 		hint = "did you mean `sched " + near + "`?"
 	}
 	return exit.Usage(hint, "there is no command %q", args[0])

@@ -231,33 +231,32 @@ func (fields *canonicalFields) impossible(words []string) error {
 }
 
 // macros are the macros of crontab(5) and of gronx. @reboot is no time: see When.Boot.
-var macros = map[string]string{
-	"@yearly":      "0 0 1 1 *",
-	"@annually":    "0 0 1 1 *",
-	"@monthly":     "0 0 1 * *",
-	"@weekly":      "0 0 * * 0",
-	"@daily":       "0 0 * * *",
-	"@midnight":    "0 0 * * *",
-	"@hourly":      "0 * * * *",
-	"@always":      "* * * * *",
-	"@5minutes":    "*/5 * * * *",
-	"@10minutes":   "*/10 * * * *",
-	"@15minutes":   "*/15 * * * *",
-	"@30minutes":   "0,30 * * * *",
-	"@everysecond": "* * * * * *",
-}
+var macros = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"@yearly":      "0 0 1 1 *",
+		"@annually":    "0 0 1 1 *",
+		"@monthly":     "0 0 1 * *",
+		"@weekly":      "0 0 * * 0",
+		"@daily":       "0 0 * * *",
+		"@midnight":    "0 0 * * *",
+		"@hourly":      "0 * * * *",
+		"@always":      "* * * * *",
+		"@5minutes":    "*/5 * * * *",
+		"@10minutes":   "*/10 * * * *",
+		"@15minutes":   "*/15 * * * *",
+		"@30minutes":   "0,30 * * * *",
+		"@everysecond": "* * * * * *",
+	}
+})
 
 func splitCron(text string) ([]string, error) {
 	words := strings.Fields(text)
 	if len(words) > 0 && words[0][0] == '@' {
 		return splitMacro(strings.Join(words, " "))
 	}
-	if err := foreignTextError(strings.Join(words, " ")); err != nil {
-		return nil, err
-	}
-	for _, word := range words {
-		if strings.Contains(word, "TZ=") || zoneName().MatchString(word) {
-			return nil, NewError("%q is no field", word).SetHint("the time zone has its own key, timezone:")
+	if strings.Trim(text, plainSigns) != "" {
+		if err := foreignTextError(words); err != nil {
+			return nil, err
 		}
 	}
 	if err := shiftedError(words); err != nil {
@@ -287,7 +286,7 @@ func isCommand(words []string) bool {
 // splitMacro returns the fields that a macro stands for. Macros are known in any case.
 func splitMacro(name string) ([]string, error) {
 	lower := strings.ToLower(name)
-	if expr, ok := macros[lower]; ok {
+	if expr, ok := macros()[lower]; ok {
 		return strings.Fields(expr), nil
 	}
 	switch {
@@ -315,10 +314,15 @@ var (
 var typedByHand = strings.NewReplacer(
 	"–", "-", "—", "-", "−", "-", "‐", "-", "‑", "-", "∗", "*", "＊", "*", "，", ",", "／", "/")
 
+// plainSigns are signs of fields. foreignTextError takes offence at none of them, and most texts
+// have no other signs.
+const plainSigns = "0123456789*/,-? "
+
 // foreignTextError returns the error about a text that holds more than the fields, as other files
-// have it: quotes, a key, a comment, or a function of AWS EventBridge; or signs that only look like
-// signs of a field. For any other text it returns nil.
-func foreignTextError(text string) error {
+// have it: quotes, a key, a comment, a time zone, or a function of AWS EventBridge; or signs that
+// only look like signs of a field. For any other text it returns nil.
+func foreignTextError(words []string) error {
+	text := strings.Join(words, " ")
 	if found := quotedTimes().FindStringSubmatch(text); found != nil {
 		return NewError("the times stand in quotes").SetHint("write %s", strings.TrimSpace(strings.Join(found[1:], "")))
 	}
@@ -342,6 +346,11 @@ func foreignTextError(text string) error {
 	if found := commentAfter().FindStringSubmatch(text); found != nil {
 		return NewError("a comment stands behind the times").
 			SetHint("write %s, and the comment outside the quotes", found[1])
+	}
+	for _, word := range words {
+		if strings.Contains(word, "TZ=") || zoneName().MatchString(word) {
+			return NewError("%q is no field", word).SetHint("the time zone has its own key, timezone:")
+		}
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func hasTrailingKeys(command string) bool {
 //  3. Take the name. An entry that step 2 omits uses up no name.
 func (c *converter) setTimesAndName(t *Task) bool {
 	short, longer := namesOf(c.entry.Command)
-	if file := c.fileOfCronD(); vagueCommands[short] && file != "" {
+	if file := c.fileOfCronD(); vagueCommands.has(short) && file != "" {
 		short = joinName(file, short)
 	}
 	if !c.setTimes(t, cmp.Or(t.ownName(), short)) {

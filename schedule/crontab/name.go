@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"sched/schedule/humanize"
 )
@@ -72,50 +73,48 @@ var (
 	substitution  = humanize.Pattern("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
 )
 
-// wordSet returns the words of a text.
-func wordSet(words string) map[string]bool {
-	names := map[string]bool{}
-	for _, word := range strings.Fields(words) {
-		names[word] = true
-	}
-	return names
-}
+// A wordSet is some words.
+type wordSet string
+
+func (all wordSet) has(word string) bool { return slices.Contains(strings.Fields(string(all)), word) }
 
 // wrappers are programs that start another one, with their flags that have a value.
-var wrappers = map[string]string{
-	"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wE", "chronic": "", "env": "uS",
-	"nohup": "", "setsid": "", "exec": "", "time": "of", "cronic": "", "command": "", "systemd-cat": "tp",
-	"stdbuf": "ioe", "chpst": "u", "unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "",
-	"eatmydata": "", "faketime": "", "ifne": "", "su": "",
-}
+var wrappers = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wE", "chronic": "", "env": "uS",
+		"nohup": "", "setsid": "", "exec": "", "time": "of", "cronic": "", "command": "", "systemd-cat": "tp",
+		"stdbuf": "ioe", "chpst": "u", "unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "",
+		"eatmydata": "", "faketime": "", "ifne": "", "su": "",
+	}
+})
 
 // wordsBeforeCommand is how many words a wrapper has before the command, besides flags.
 var wordsBeforeCommand = map[string]int{"timeout": 1, "flock": 1, "su": 1}
 
-var (
+const (
 	// keywords stand before a command. After a word of noCommands no command follows.
-	keywords   = wordSet("if then else elif while until do ! { } time -")
-	noCommands = wordSet("for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/[")
+	keywords   wordSet = "if then else elif while until do ! { } time -"
+	noCommands wordSet = "for case esac fi done in ) cd pushd [ [[ test /bin/test /usr/bin/test /bin/[ /usr/bin/["
 
 	// sideCommands prepare or follow the main command of a line, or filter what it prints.
-	sideCommands = wordSet(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
-		hash grep egrep fgrep zgrep pgrep ps cat head tail awk sed cut tr sort wc tee mkdir touch rm logger`)
+	sideCommands wordSet = `: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
+		hash grep egrep fgrep zgrep pgrep ps cat head tail awk sed cut tr sort wc tee mkdir touch rm logger`
 
-	fetchers = wordSet("curl wget fetch lynx")
+	fetchers wordSet = "curl wget fetch lynx"
 
 	// services are programs with an action and a service.
-	services = wordSet("systemctl service invoke-rc.d rc-service")
+	services wordSet = "systemctl service invoke-rc.d rc-service"
 
 	// vagueCommands say little without the files that they are about.
-	vagueCommands = wordSet("find rm cp mv rsync touch chown chmod")
+	vagueCommands wordSet = "find rm cp mv rsync touch chown chmod"
 
 	// interpreters are programs whose script or task says what runs.
-	interpreters = wordSet(`sh bash dash zsh ksh perl python php ruby node nodejs java Rscript bundle rake rails runner artisan console
-		manage.py npm npx yarn pnpm run run-parts make poetry pipenv uv composer wp drush`)
+	interpreters wordSet = `sh bash dash zsh ksh perl python php ruby node nodejs java Rscript bundle rake rails runner artisan console
+		manage.py npm npx yarn pnpm run run-parts make poetry pipenv uv composer wp drush`
 
 	// unspecific scripts are named after their folder, too; unspecific folders say nothing.
-	unspecific = wordSet(`cron cronjob index main run start job task script update gc bin sbin scripts tools src public public_html
-		htdocs html www current local usr opt srv var etc home root lib libexec share tmp . .. ~ /`)
+	unspecific wordSet = `cron cronjob index main run start job task script update gc bin sbin scripts tools src public public_html
+		htdocs html www current local usr opt srv var etc home root lib libexec share tmp . .. ~ /`
 )
 
 // inlineCode are the flags of interpreters before code that is no script.
@@ -139,7 +138,7 @@ func namesOf(command string) (short string, all []longName) {
 		all = append(all, longName{word, joinName(append(slices.Clone(s.words), word)...)})
 	}
 	if len(s.words) > 0 {
-		if folder := path.Base(path.Dir(s.words[0])); !unspecific[folder] {
+		if folder := path.Base(path.Dir(s.words[0])); !unspecific.has(folder) {
 			all = append(all, longName{folder, joinName(append([]string{folder}, s.words...)...)})
 		}
 	}
@@ -204,7 +203,7 @@ func subjectOf(line []word) subject {
 			continue
 		}
 		base := path.Base(program.words[0])
-		if sideCommands[base] || interpreters[version().ReplaceAllString(base, "")] {
+		if sideCommands.has(base) || interpreters.has(version().ReplaceAllString(base, "")) {
 			if fallback.words == nil {
 				fallback.words = program.words
 			}
@@ -238,11 +237,11 @@ func programOf(args []string) subject {
 		text := args[i]
 		base := path.Base(text)
 		language := version().ReplaceAllString(base, "")
-		_, isWrapper := wrappers[base]
+		_, isWrapper := wrappers()[base]
 		switch {
-		case noCommands[text]:
+		case noCommands.has(text):
 			return subject{}
-		case text == "", keywords[text], assignment().MatchString(text): // no program
+		case text == "", keywords.has(text), assignment().MatchString(text): // no program
 		case isWrapper:
 			i = skipWrapper(args, i)
 		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(args):
@@ -250,7 +249,7 @@ func programOf(args []string) subject {
 			inner, _ := words(args[i+1])
 			return subjectOf(inner)
 		case strings.HasPrefix(text, "-"): // a flag of what came before
-		case interpreters[language], strings.HasPrefix(text, "$") && !strings.Contains(text, "/"):
+		case interpreters.has(language), strings.HasPrefix(text, "$") && !strings.Contains(text, "/"):
 			last := skipFlags(args, i, "Cd")
 			if runsInlineCode(args[i+1:min(last+2, len(args))], language) {
 				return subject{words: []string{language}}
@@ -269,7 +268,7 @@ func programOf(args []string) subject {
 // skipWrapper returns the index of the last word that belongs to the wrapper at index i.
 func skipWrapper(args []string, i int) int {
 	base := path.Base(args[i])
-	i = skipFlags(args, i, wrappers[base])
+	i = skipFlags(args, i, wrappers()[base])
 	if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 		i += wordsBeforeCommand[base]
 	}
@@ -288,7 +287,7 @@ func runsInlineCode(flags []string, language string) bool {
 func describeProgram(text string, arguments []string) subject {
 	var more []string
 	for i, argument := range arguments {
-		if found := webPage().FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
+		if found := webPage().FindStringSubmatch(argument); found != nil && fetchers.has(path.Base(text)) {
 			return subject{words: []string{found[1], found[2]}} // the host, and the end of the path or ""
 		}
 		isPath := strings.HasPrefix(argument, "/") && strings.Count(argument, "/") > 1
@@ -302,9 +301,9 @@ func describeProgram(text string, arguments []string) subject {
 		}
 	}
 	switch base := path.Base(text); {
-	case services[base]:
+	case services.has(base):
 		return subject{words: serviceAction(base, arguments)}
-	case vagueCommands[base] && len(more) > 0:
+	case vagueCommands.has(base) && len(more) > 0:
 		return subject{[]string{text, more[0]}, more[1:]}
 	case len(arguments) > 0 && text != "tar" && subcommand().MatchString(arguments[0]):
 		return subject{[]string{text, arguments[0]}, more[1:]}
@@ -332,14 +331,14 @@ func serviceAction(starter string, arguments []string) (parts []string) {
 // run.sh: the nearest folder above it that says something. The program starts in folder.
 func withFolder(parts []string, folder string) []string {
 	program := parts[0]
-	if !unspecific[extension().ReplaceAllString(path.Base(program), "")] {
+	if !unspecific.has(extension().ReplaceAllString(path.Base(program), "")) {
 		return parts
 	}
 	if !path.IsAbs(program) {
 		program = path.Join(folder, program)
 	}
 	for dir := path.Dir(program); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		if base := path.Base(dir); !unspecific[base] && !strings.HasPrefix(base, "$") {
+		if base := path.Base(dir); !unspecific.has(base) && !strings.HasPrefix(base, "$") {
 			return append([]string{base}, parts...)
 		}
 	}

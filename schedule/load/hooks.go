@@ -2,7 +2,6 @@ package load
 
 import (
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,14 +201,14 @@ func setMonitors(t *taskDraft) {
 }
 
 // portableCron matches expressions that every cron understands in the same way.
-var portableCron = regexp.MustCompile(`^[-0-9*/,]+( [-0-9*/,]+){4}$`)
+var portableCron = humanize.Pattern(`^[-0-9*/,]+( [-0-9*/,]+){4}$`)
 
 // monitorOf returns what Sentry shall expect of the task; nil if Sentry cannot know when the task
 // is due. Sentry knows one cron expression. It knows no conditions, and no first and last time.
 func monitorOf(t *schedule.Task) *schedule.Monitor {
 	texts := t.When.Texts()
 	conditional := len(t.ConditionCommands) > 0 || !reflect.ValueOf(t.Conditions).IsZero() || t.Bounds() != ""
-	if len(texts) != 1 || conditional || !portableCron.MatchString(texts[0]) {
+	if len(texts) != 1 || conditional || !portableCron().MatchString(texts[0]) {
 		return nil
 	}
 	return &schedule.Monitor{

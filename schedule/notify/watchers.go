@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 )
 
@@ -91,7 +91,7 @@ func withSignal(u *url.URL, signal, run string) *url.URL {
 func checkDSN(t Target) error {
 	u, err := url.Parse(t.Sentry)
 	isDSN := err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
-		u.Hostname() != "" && u.User.Username() != "" && isProject(path.Base(u.Path))
+		u.Hostname() != "" && u.User.Username() != "" && isProject().MatchString(path.Base(u.Path))
 	if !isDSN {
 		return t.permanent("the DSN is not one of Sentry",
 			"copy it from the settings of the project in Sentry: https://KEY@HOST/PROJECT")
@@ -99,7 +99,7 @@ func checkDSN(t Target) error {
 	return nil
 }
 
-var isProject = regexp.MustCompile(`^[0-9]+$`).MatchString
+var isProject = humanize.Pattern(`^[0-9]+$`)
 
 // sendCheckIn sends the message as a check-in to the Sentry of the target.
 func sendCheckIn(ctx context.Context, t Target, m Message) error {
@@ -152,14 +152,14 @@ const maxSlug = 50
 // apart from others.
 func slug(scheduleName, task string) string {
 	name := strings.Trim(scheduleName+"-"+task, "-")
-	made := strings.Trim(notInSlugs.ReplaceAllString(strings.ToLower(name), "-"), "-_")
+	made := strings.Trim(notInSlugs().ReplaceAllString(strings.ToLower(name), "-"), "-_")
 	if len(made) > maxSlug {
 		made = made[:maxSlug-9] + "-" + hashID(name)[:8]
 	}
 	return made
 }
 
-var notInSlugs = regexp.MustCompile(`[^a-z0-9_]+`)
+var notInSlugs = humanize.Pattern(`[^a-z0-9_]+`)
 
 // SharedMonitors warns of each active task that has the monitor of another task in Sentry, because
 // their names differ only in characters that it does not take.

@@ -20,7 +20,7 @@ import (
 // firstProgram returns the program with which a line for a shell begins, or "" if uncertain.
 func firstProgram(line string) string {
 	words := strings.Fields(line)
-	if len(words) == 0 || !isPlainWord(words[0]) || slices.Contains(builtins, words[0]) ||
+	if len(words) == 0 || !isPlainWord(words[0]) || slices.Contains(strings.Fields(builtins), words[0]) ||
 		len(words) > 1 && strings.HasPrefix(words[1], "(") {
 		return ""
 	}
@@ -33,9 +33,9 @@ func isPlainWord(word string) bool {
 }
 
 // builtins are the keywords and builtins of shells: they need no file.
-var builtins = strings.Fields(`if for while until case select function time coproc test command type hash export unset
+const builtins = `if for while until case select function time coproc test command type hash export unset
 	alias unalias eval exec . source set trap return exit : true false echo printf cd pwd read shift times umask wait ulimit
-	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`)
+	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`
 
 // A bashism is something that bash knows and POSIX does not. A shell that does not know it reads it
 // without a syntax error.
@@ -101,7 +101,7 @@ func usedByLine(line string) (names []string) {
 		}
 	}
 	for _, match := range usedVariable().FindAllStringSubmatch(expanded, -1) {
-		if name := match[1] + match[2]; !isSet[name] && !slices.Contains(shellVariables, name) {
+		if name := match[1] + match[2]; !isSet[name] && !slices.Contains(strings.Fields(shellVariables), name) {
 			names = append(names, name)
 		}
 	}
@@ -130,8 +130,8 @@ var (
 )
 
 // shellVariables are variables that shells set themselves.
-var shellVariables = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
-	"UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY")
+const shellVariables = "_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
+	"UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY"
 
 // shellAnswers are the answers of shells to knows, by shell and script.
 type shellAnswers map[string]bool

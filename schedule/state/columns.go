@@ -21,64 +21,66 @@ type column struct {
 }
 
 // columns are the columns of the table run. docs/internals/state.md says what each means.
-var columns = []column{
-	direct("id", func(r *Row) *string { return &r.ID }),
-	direct("task", func(r *Row) *string { return &r.Task }),
-	direct("mutex", func(r *Row) *string { return &r.Mutex }),
-	direct("pool", func(r *Row) *string { return &r.Pool }),
-	direct("background", func(r *Row) *bool { return &r.Background }),
-	direct("server", func(r *Row) *string { return &r.Server }),
-	{"slot", func(r *Row) any { return r.Slot.UnixMicro() }, func(r *Row) any { return sqltype.Time(&r.Slot) }},
-	moment("last_slot", func(r *Row) *time.Time { return &r.LastSlot }),
-	{"slots", func(r *Row) any { return max(r.Slots, 1) }, func(r *Row) any { return &r.Slots }},
-	moment("previous_slot", func(r *Row) *time.Time { return &r.PreviousSlot }),
-	moment("repeats", func(r *Row) *time.Time { return &r.Repeats }),
-	direct("scheduled", func(r *Row) *bool { return &r.Scheduled }),
-	direct("origin", func(r *Row) *string { return &r.Origin }),
-	direct("test", func(r *Row) *bool { return &r.Test }),
-	direct("no_chain", func(r *Row) *bool { return &r.NoChain }),
-	packed("params", func(r *Row) *map[string]string { return &r.Params }),
-	ofCause("cause", func(c *outcome.Cause) *string { return &c.Run }),
-	ofCause("cause_task", func(c *outcome.Cause) *string { return &c.Task }),
-	ofCause("cause_outcome", func(c *outcome.Cause) *outcome.Outcome { return &c.Outcome }),
+var columns = sync.OnceValue(func() []column {
+	return []column{
+		direct("id", func(r *Row) *string { return &r.ID }),
+		direct("task", func(r *Row) *string { return &r.Task }),
+		direct("mutex", func(r *Row) *string { return &r.Mutex }),
+		direct("pool", func(r *Row) *string { return &r.Pool }),
+		direct("background", func(r *Row) *bool { return &r.Background }),
+		direct("server", func(r *Row) *string { return &r.Server }),
+		{"slot", func(r *Row) any { return r.Slot.UnixMicro() }, func(r *Row) any { return sqltype.Time(&r.Slot) }},
+		moment("last_slot", func(r *Row) *time.Time { return &r.LastSlot }),
+		{"slots", func(r *Row) any { return max(r.Slots, 1) }, func(r *Row) any { return &r.Slots }},
+		moment("previous_slot", func(r *Row) *time.Time { return &r.PreviousSlot }),
+		moment("repeats", func(r *Row) *time.Time { return &r.Repeats }),
+		direct("scheduled", func(r *Row) *bool { return &r.Scheduled }),
+		direct("origin", func(r *Row) *string { return &r.Origin }),
+		direct("test", func(r *Row) *bool { return &r.Test }),
+		direct("no_chain", func(r *Row) *bool { return &r.NoChain }),
+		packed("params", func(r *Row) *map[string]string { return &r.Params }),
+		ofCause("cause", func(c *outcome.Cause) *string { return &c.Run }),
+		ofCause("cause_task", func(c *outcome.Cause) *string { return &c.Task }),
+		ofCause("cause_outcome", func(c *outcome.Cause) *outcome.Outcome { return &c.Outcome }),
 
-	direct("phase", func(r *Row) *Phase { return &r.Phase }),
-	nullable("owner", func(r *Row) *int64 { return &r.Owner }),
-	direct("locked", func(r *Row) *bool { return &r.Locked }),
-	direct("seat", func(r *Row) *string { return &r.Seat }),
-	packed("stop", func(r *Row) **Stop { return &r.Stop }),
-	direct("waits_for", func(r *Row) *WaitsFor { return &r.Wait.For }),
-	moment("not_before", func(r *Row) *time.Time { return &r.Wait.NotBefore }),
-	moment("until", func(r *Row) *time.Time { return &r.Wait.Until }),
-	moment("waiting_since", func(r *Row) *time.Time { return &r.Wait.Since }),
-	{"waiting_boot", func(r *Row) any { return sqltype.OrNull(r.Wait.AfterBoot.Microseconds()) },
-		func(r *Row) any { return sqltype.Duration(&r.Wait.AfterBoot) }},
-	span("waited", func(r *Row) *time.Duration { return &r.Wait.Waited }),
+		direct("phase", func(r *Row) *Phase { return &r.Phase }),
+		nullable("owner", func(r *Row) *int64 { return &r.Owner }),
+		direct("locked", func(r *Row) *bool { return &r.Locked }),
+		direct("seat", func(r *Row) *string { return &r.Seat }),
+		packed("stop", func(r *Row) **Stop { return &r.Stop }),
+		direct("waits_for", func(r *Row) *WaitsFor { return &r.Wait.For }),
+		moment("not_before", func(r *Row) *time.Time { return &r.Wait.NotBefore }),
+		moment("until", func(r *Row) *time.Time { return &r.Wait.Until }),
+		moment("waiting_since", func(r *Row) *time.Time { return &r.Wait.Since }),
+		{"waiting_boot", func(r *Row) any { return sqltype.OrNull(r.Wait.AfterBoot.Microseconds()) },
+			func(r *Row) any { return sqltype.Duration(&r.Wait.AfterBoot) }},
+		span("waited", func(r *Row) *time.Duration { return &r.Wait.Waited }),
 
-	direct("attempt", func(r *Row) *int { return &r.Attempt.Number }),
-	moment("attempt_started", func(r *Row) *time.Time { return &r.Attempt.At }),
-	nullable("pid", func(r *Row) *int { return &r.Attempt.PID }),
-	direct("boot", func(r *Row) *string { return &r.Attempt.Boot }),
-	moment("leased", func(r *Row) *time.Time { return &r.Attempt.Leased }),
+		direct("attempt", func(r *Row) *int { return &r.Attempt.Number }),
+		moment("attempt_started", func(r *Row) *time.Time { return &r.Attempt.At }),
+		nullable("pid", func(r *Row) *int { return &r.Attempt.PID }),
+		direct("boot", func(r *Row) *string { return &r.Attempt.Boot }),
+		moment("leased", func(r *Row) *time.Time { return &r.Attempt.Leased }),
 
-	moment("started", func(r *Row) *time.Time { return &r.Started }),
-	moment("ended", func(r *Row) *time.Time { return &r.Ended }),
-	nullable("outcome", func(r *Row) *outcome.Outcome { return &r.Outcome }),
-	direct("kind", func(r *Row) *outcome.Kind { return &r.Kind }),
-	direct("reason", func(r *Row) *string { return &r.Reason }),
-	direct("exit_code", func(r *Row) **int { return &r.ExitCode }),
-	span("user_cpu", func(r *Row) *time.Duration { return &r.UserCPU }),
-	span("system_cpu", func(r *Row) *time.Duration { return &r.SystemCPU }),
-	direct("peak_memory", func(r *Row) *int64 { return &r.PeakMemory }),
-	direct("output", func(r *Row) *string { return &r.Output }), // relative, in the database
-	direct("limits", func(r *Row) *string { return &r.Limits }),
-	direct("survivors", func(r *Row) *string { return &r.Survivors }),
-	packed("notes", func(r *Row) *[]string { return &r.Notes }),
-	packed("triggered", func(r *Row) *[]outcome.Triggered { return &r.Triggered }),
-	direct("unpublished", func(r *Row) *bool { return &r.Unpublished }),
-	direct("unreported", func(r *Row) *bool { return &r.Unreported }),
-	nullable("definition", func(r *Row) *int64 { return &r.DefinitionID }),
-}
+		moment("started", func(r *Row) *time.Time { return &r.Started }),
+		moment("ended", func(r *Row) *time.Time { return &r.Ended }),
+		nullable("outcome", func(r *Row) *outcome.Outcome { return &r.Outcome }),
+		direct("kind", func(r *Row) *outcome.Kind { return &r.Kind }),
+		direct("reason", func(r *Row) *string { return &r.Reason }),
+		direct("exit_code", func(r *Row) **int { return &r.ExitCode }),
+		span("user_cpu", func(r *Row) *time.Duration { return &r.UserCPU }),
+		span("system_cpu", func(r *Row) *time.Duration { return &r.SystemCPU }),
+		direct("peak_memory", func(r *Row) *int64 { return &r.PeakMemory }),
+		direct("output", func(r *Row) *string { return &r.Output }), // relative, in the database
+		direct("limits", func(r *Row) *string { return &r.Limits }),
+		direct("survivors", func(r *Row) *string { return &r.Survivors }),
+		packed("notes", func(r *Row) *[]string { return &r.Notes }),
+		packed("triggered", func(r *Row) *[]outcome.Triggered { return &r.Triggered }),
+		direct("unpublished", func(r *Row) *bool { return &r.Unpublished }),
+		direct("unreported", func(r *Row) *bool { return &r.Unreported }),
+		nullable("definition", func(r *Row) *int64 { return &r.DefinitionID }),
+	}
+})
 
 // direct is a column that the driver reads and writes as it is.
 func direct[T any](name string, field func(*Row) *T) column {
@@ -134,7 +136,7 @@ func ofCause[T ~string](name string, field func(*outcome.Cause) *T) column {
 // columnOf returns the columns by their names.
 var columnOf = sync.OnceValue(func() map[string]column {
 	all := map[string]column{}
-	for _, c := range columns {
+	for _, c := range columns() {
 		all[c.name] = c
 	}
 	return all
@@ -142,15 +144,15 @@ var columnOf = sync.OnceValue(func() map[string]column {
 
 // columnNames returns the names of the columns, each behind a prefix such as "run.".
 func columnNames(prefix string) string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
+	names := make([]string, len(columns()))
+	for i, c := range columns() {
 		names[i] = prefix + c.name
 	}
 	return strings.Join(names, ", ")
 }
 
 // selectRows begins a query for rows. Conditions follow.
-var selectRows = "SELECT " + columnNames("") + " FROM run "
+var selectRows = sync.OnceValue(func() string { return "SELECT " + columnNames("") + " FROM run " })
 
 // rowsOf asks a query for rows: the columns of the table in their order.
 func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
@@ -158,7 +160,7 @@ func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Ro
 	var targets []any
 	err = Each(ctx, q, func(rows *sql.Rows) error {
 		if r = (Row{}); targets == nil { // most queries of an idle tick find nothing
-			for _, c := range columns {
+			for _, c := range columns() {
 				targets = append(targets, c.target(&r))
 			}
 		}

@@ -59,7 +59,7 @@ func (q Query) sql() (string, []any) {
 	var args []any
 	where, whereArgs := q.where()
 	add := func(condition string, armArgs []any) {
-		arms = append(arms, selectRows+condition+where)
+		arms = append(arms, selectRows()+condition+where)
 		args = slices.Concat(args, armArgs, whereArgs)
 	}
 	arm := func(condition string, armArgs ...any) {

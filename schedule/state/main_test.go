@@ -168,7 +168,7 @@ func get(t testing.TB, db *DB, id string) Row {
 func allRows(t testing.TB, db *DB) (rows []Row) {
 	t.Helper()
 	must(t, db.read(ctx, func(q querier) (err error) {
-		rows, err = rowsOf(ctx, q, selectRows+"WHERE phase <> 'planned' ORDER BY slot DESC, id DESC")
+		rows, err = rowsOf(ctx, q, selectRows()+"WHERE phase <> 'planned' ORDER BY slot DESC, id DESC")
 		return err
 	}))
 	return rows

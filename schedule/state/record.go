@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule/outcome"
@@ -63,8 +64,10 @@ type inserter struct {
 }
 
 // insertRow adds a row, unless its id, or its slot of the schedule, has a row already.
-var insertRow = "INSERT INTO run (" + columnNames("") + ") VALUES (" +
-	strings.Repeat("?, ", len(columns)-1) + "?) ON CONFLICT DO NOTHING"
+var insertRow = sync.OnceValue(func() string {
+	return "INSERT INTO run (" + columnNames("") + ") VALUES (" +
+		strings.Repeat("?, ", len(columns())-1) + "?) ON CONFLICT DO NOTHING"
+})
 
 // record adds a row by the rules of Record. A run that has a row already only gets new notes.
 func (rec *recorder) record(row Row) error {
@@ -248,11 +251,11 @@ func (i inserter) insert(r Row) (added bool, err error) {
 		return false, err
 	}
 	r.Output = i.q.relative(r.Output)
-	values := make([]any, len(columns))
-	for n, c := range columns {
+	values := make([]any, len(columns()))
+	for n, c := range columns() {
 		values[n] = c.value(&r)
 	}
-	did, err := i.q.ExecContext(i.ctx, insertRow, values...)
+	did, err := i.q.ExecContext(i.ctx, insertRow(), values...)
 	if err != nil {
 		return false, err
 	}

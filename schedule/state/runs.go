@@ -59,7 +59,7 @@ func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, nex
 			return err
 		}
 		next = min(next, mark+int64(limit))
-		rows, err = rowsOf(ctx, q, selectRows+"WHERE rowid >= ? AND rowid < ? AND phase = 'ended' ORDER BY rowid",
+		rows, err = rowsOf(ctx, q, selectRows()+"WHERE rowid >= ? AND rowid < ? AND phase = 'ended' ORDER BY rowid",
 			mark, next)
 		return err
 	})
@@ -77,7 +77,7 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 		if ids, err = candidates(ctx, q, id); err != nil || len(ids) != 1 {
 			return err
 		}
-		found, err = wholeRows(ctx, q, selectRows+"WHERE id = ?", ids[0])
+		found, err = wholeRows(ctx, q, selectRows()+"WHERE id = ?", ids[0])
 		return err
 	})
 	switch {
@@ -96,7 +96,7 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 // the run has no row.
 func (r Runs) Row(ctx context.Context, id string) (Row, error) {
 	return ask(ctx, r.store, func(q querier) (Row, error) {
-		found, err := wholeRows(ctx, q, selectRows+"WHERE id = ?", id)
+		found, err := wholeRows(ctx, q, selectRows()+"WHERE id = ?", id)
 		switch {
 		case err != nil:
 			return Row{}, err
@@ -185,7 +185,7 @@ func (r Runs) NewestQueued(ctx context.Context, task string) (newest Row, ok boo
 // listNotEnded reads the index of rows that have not ended.
 func (r Runs) listNotEnded(ctx context.Context, condition string, args ...any) ([]Row, error) {
 	return ask(ctx, r.store, func(q querier) ([]Row, error) {
-		return wholeRows(ctx, q, selectRows+"INDEXED BY run_live WHERE "+notEnded+" AND "+condition, args...)
+		return wholeRows(ctx, q, selectRows()+"INDEXED BY run_live WHERE "+notEnded+" AND "+condition, args...)
 	})
 }
 
@@ -223,7 +223,7 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) error {
 		return err
 	}
 	return r.store.write(ctx, func(q querier) error {
-		found, err := rowsOf(ctx, q, selectRows+"WHERE id = ?", run)
+		found, err := rowsOf(ctx, q, selectRows()+"WHERE id = ?", run)
 		switch {
 		case err != nil:
 			return err
@@ -250,7 +250,7 @@ func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) err
 // gone. It reports false when the row does not wait any more.
 func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool, err error) {
 	err = r.store.write(ctx, func(q querier) error {
-		rows, err := wholeRows(ctx, q, selectRows+"WHERE id = ? AND phase = 'waiting'", run)
+		rows, err := wholeRows(ctx, q, selectRows()+"WHERE id = ? AND phase = 'waiting'", run)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -316,7 +316,7 @@ func (r Runs) Unshare(ctx context.Context) error {
 // Unpublished returns the ended runs that other servers do not know of yet, in the order in which
 // they were added, at most limit.
 func (r Runs) Unpublished(ctx context.Context, limit int) ([]Row, error) {
-	return askRows(ctx, r.store, selectRows+`INDEXED BY run_unpublished
+	return askRows(ctx, r.store, selectRows()+`INDEXED BY run_unpublished
 		WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
 }
 
@@ -332,7 +332,7 @@ func (r Runs) Published(ctx context.Context, runs []string) error {
 // Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
 // which they ended.
 func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
-	return askRows(ctx, r.store, selectRows+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
+	return askRows(ctx, r.store, selectRows()+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
 }
 
 // ClaimReport makes the caller the one that prints a run. It returns false when another tick has
@@ -368,7 +368,7 @@ const longestWaitingFirst = ` ORDER BY coalesce(waiting_since, not_before, slot)
 
 func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
 	rows, err := askRows(ctx, s,
-		selectRows+"INDEXED BY run_ran WHERE task = ? AND "+Ran+" AND "+where+" LIMIT 1", task, run)
+		selectRows()+"INDEXED BY run_ran WHERE task = ? AND "+Ran+" AND "+where+" LIMIT 1", task, run)
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
 	}

@@ -3,6 +3,7 @@ package view
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule"
@@ -151,21 +152,23 @@ func ReadPast(
 ) (at time.Time, skipped string, ok bool) {
 	at, skipped, ok = ReadTime(text, now, zone, others...)
 	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
-	if _, isDay := weekdayNames[word]; isDay && at.After(now) && !weekdayDate().MatchString(strings.ToLower(text)) {
+	if _, isDay := weekdayNames()[word]; isDay && at.After(now) && !weekdayDate().MatchString(strings.ToLower(text)) {
 		return ReadTime(text, now.In(zone).AddDate(0, 0, -7), zone, others...)
 	}
 	return at, skipped, ok
 }
 
-var weekdayNames = map[string]time.Weekday{
-	"sun": time.Sunday, "sunday": time.Sunday,
-	"mon": time.Monday, "monday": time.Monday,
-	"tue": time.Tuesday, "tuesday": time.Tuesday,
-	"wed": time.Wednesday, "wednesday": time.Wednesday,
-	"thu": time.Thursday, "thursday": time.Thursday,
-	"fri": time.Friday, "friday": time.Friday,
-	"sat": time.Saturday, "saturday": time.Saturday,
-}
+var weekdayNames = sync.OnceValue(func() map[string]time.Weekday {
+	return map[string]time.Weekday{
+		"sun": time.Sunday, "sunday": time.Sunday,
+		"mon": time.Monday, "monday": time.Monday,
+		"tue": time.Tuesday, "tuesday": time.Tuesday,
+		"wed": time.Wednesday, "wednesday": time.Wednesday,
+		"thu": time.Thursday, "thursday": time.Thursday,
+		"fri": time.Friday, "friday": time.Friday,
+		"sat": time.Saturday, "saturday": time.Saturday,
+	}
+})
 
 // dayWords are the words for days, with their distance from today.
 var dayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
@@ -189,7 +192,7 @@ func readWallClock(words string, now time.Time, zone *time.Location) (at time.Ti
 // time of day it is midnight.
 func splitWallClock(words string, today time.Time) (date, clock string) {
 	date, clock, hasClock := strings.Cut(words, " ")
-	weekday, isWeekday := weekdayNames[date]
+	weekday, isWeekday := weekdayNames()[date]
 	distance, isDayWord := dayWords[date]
 	switch {
 	case isWeekday:

@@ -44,8 +44,9 @@ type Options struct {
 	// missing file.
 	Texts map[string][]byte
 
-	// Synonyms are words of other programs (lower case, "_" for "-") with our word or `key: value`.
-	Synonyms map[string]string
+	// Synonyms returns words of other programs (lower case, "_" for "-") with our word or `key:
+	// value`. It may be nil.
+	Synonyms func() map[string]string
 }
 
 // A Reader reads the files of one document and collects their problems. The values that it read
@@ -85,10 +86,18 @@ func (r *Reader) NameOf(path string) string {
 	return rel
 }
 
+// synonym returns our word, or `key: value`, for a word of another program; "" for other words.
+func (r *Reader) synonym(word string) string {
+	if r.options.Synonyms == nil {
+		return ""
+	}
+	return r.options.Synonyms()[snakeCase(word)]
+}
+
 // Nearest returns the known word that was probably meant: a synonym, or a word with nearly the same
 // letters. It returns "" if it finds no such word.
 func (r *Reader) Nearest(word string, known []string) string {
-	if meant, _, _ := strings.Cut(r.options.Synonyms[snakeCase(word)], ": "); slices.Contains(known, meant) {
+	if meant, _, _ := strings.Cut(r.synonym(word), ": "); slices.Contains(known, meant) {
 		return meant
 	}
 	return humanize.Nearest(word, known)

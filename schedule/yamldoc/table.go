@@ -180,7 +180,7 @@ func (t *Table[C, T]) reportUnknown(r *Reader, name *Node, hint string, in Scope
 		meant := r.Nearest(name.Value, t.Names(in))
 		r.Misspelt = append(r.Misspelt, meant)
 		hint = DidYouMean(meant)
-		if line := r.options.Synonyms[snakeCase(name.Value)]; strings.HasPrefix(line, meant+": ") {
+		if line := r.synonym(name.Value); strings.HasPrefix(line, meant+": ") {
 			hint = "write `" + line + "`"
 		}
 	}

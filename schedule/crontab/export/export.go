@@ -306,8 +306,8 @@ func (j *job) setMailTo() {
 }
 
 // lineKeys are the keys that the line itself says, or that are omitted in a way of their own.
-var lineKeys = strings.Fields("cron every timezone command shell dir description enabled user background " +
-	"before after on_success on_warning on_failure on_recovery on_skip on_overdue")
+const lineKeys = "cron every timezone command shell dir description enabled user background " +
+	"before after on_success on_warning on_failure on_recovery on_skip on_overdue"
 
 // setKeys sets the keys of the comment. A setting that keeps the task from starting is omitted:
 // cron starts it all the same.
@@ -320,7 +320,7 @@ func (j *job) setKeys(settings []schedule.Setting) {
 	}
 	var asComments []string
 	for _, setting := range settings {
-		if !setting.IsSet || setting.Value == nil || slices.Contains(lineKeys, setting.Key) ||
+		if !setting.IsSet || setting.Value == nil || slices.Contains(strings.Fields(lineKeys), setting.Key) ||
 			strings.HasPrefix(setting.Key, "env.") {
 			continue
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -16,37 +17,39 @@ type look struct{ Sign, Class, Word string }
 var warned = state.Result{Outcome: outcome.Succeeded, Kind: outcome.Warning}
 
 // looks are the looks of words: of outcomes, of runs, of tasks and of servers.
-var looks = map[string]look{
-	string(outcome.Succeeded): {"✓", "good", ""},
-	warned.OutcomeText():      {"!", "warn", ""},
-	string(outcome.Failed):    {"✕", "bad", ""},
-	string(outcome.TimedOut):  {"✕", "bad", ""},
-	string(outcome.Stopped):   {"■", "bad", ""},
-	string(outcome.Lost):      {"✕", "bad", ""},
-	string(outcome.Missed):    {"!", "warn", ""},
-	string(outcome.Skipped):   {"–", "calm", ""},
+var looks = sync.OnceValue(func() map[string]look {
+	return map[string]look{
+		string(outcome.Succeeded): {"✓", "good", ""},
+		warned.OutcomeText():      {"!", "warn", ""},
+		string(outcome.Failed):    {"✕", "bad", ""},
+		string(outcome.TimedOut):  {"✕", "bad", ""},
+		string(outcome.Stopped):   {"■", "bad", ""},
+		string(outcome.Lost):      {"✕", "bad", ""},
+		string(outcome.Missed):    {"!", "warn", ""},
+		string(outcome.Skipped):   {"–", "calm", ""},
 
-	"vanished": {"!", "warn", ""},
-	"running":  {"▶", "live", ""},
-	"starting": {"▶", "live", ""},
-	"waiting":  {"…", "calm", ""},
-	"deferred": {"…", "calm", ""},
+		"vanished": {"!", "warn", ""},
+		"running":  {"▶", "live", ""},
+		"starting": {"▶", "live", ""},
+		"waiting":  {"…", "calm", ""},
+		"deferred": {"…", "calm", ""},
 
-	"nowhere":   {"!", "warn", ""}, // the newest slot of the task ran on no server
-	"unserved":  {"!", "warn", ""}, // no server that ticks may run the task
-	"slow":      {"!", "warn", ""},
-	"paused":    {"‖", "hold", ""},
-	"planned":   {"…", "calm", ""},
-	"off":       {"○", "calm", ""},
-	"never ran": {"○", "calm", ""},
-	"well":      {"✓", "good", ""},
+		"nowhere":   {"!", "warn", ""}, // the newest slot of the task ran on no server
+		"unserved":  {"!", "warn", ""}, // no server that ticks may run the task
+		"slow":      {"!", "warn", ""},
+		"paused":    {"‖", "hold", ""},
+		"planned":   {"…", "calm", ""},
+		"off":       {"○", "calm", ""},
+		"never ran": {"○", "calm", ""},
+		"well":      {"✓", "good", ""},
 
-	"as here":      {"✓", "good", ""}, // the server has the schedule of this one
-	"another text": {"!", "warn", ""},
-}
+		"as here":      {"✓", "good", ""}, // the server has the schedule of this one
+		"another text": {"!", "warn", ""},
+	}
+})
 
 func lookOf(word any) look {
-	found := looks[fmt.Sprint(word)]
+	found := looks()[fmt.Sprint(word)]
 	found.Word = fmt.Sprint(word)
 	return found
 }
