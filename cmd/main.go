@@ -46,7 +46,11 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	// A process of sched usually ends after a moment. So it collects garbage less often than usual.
 	debug.SetGCPercent(400)
 	setAccountVariables()
-	root := newRoot(a)
+	first := ""
+	if len(args) > 0 {
+		first = args[0]
+	}
+	root := newRoot(a, first)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(a.Out)

@@ -43,10 +43,12 @@ import (
 )
 
 // Commands returns sched with all its commands, for tools that write about them; they cannot run.
-func Commands() *cobra.Command { return newRoot(&app.App{}) }
+func Commands() *cobra.Command { return newRoot(&app.App{}, "") }
 
-// newRoot returns the command sched with all its commands.
-func newRoot(a *app.App) *cobra.Command {
+// newRoot returns the command sched. If the first argument names a command of commandGroups, sched
+// has that command alone, because making all of them takes a part of a short call that counts.
+// Otherwise it has all commands.
+func newRoot(a *app.App, first string) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:   "sched",
@@ -82,65 +84,94 @@ a signal.`,
 		},
 	}
 	addRootFlags(a, root, &version)
-	addCommands(root, commandGroups(a, root))
+	for _, group := range commandGroups() {
+		for _, row := range group.rows {
+			if row.name == first {
+				root.CompletionOptions.DisableDefaultCmd = true
+				root.AddCommand(row.command(a))
+				return root
+			}
+		}
+	}
+	addCommands(a, root)
 	root.AddCommand(finish.NewStart())
 	return root
 }
 
 // A commandGroup is a part of `sched --help`.
 type commandGroup struct {
-	title    string
-	commands []*cobra.Command
+	title string
+	rows  []commandRow
 }
 
-// seldomTitle is the title of the commands that only `sched help --all` lists.
-const seldomTitle = "Seldom needed"
+// A commandRow is a command that is made when it is needed.
+type commandRow struct {
+	name string
+	make func(*app.App) *cobra.Command
+}
 
-// commandGroups returns all commands in the order of `sched help --all`.
-func commandGroups(a *app.App, root *cobra.Command) []commandGroup {
-	seldom := []*cobra.Command{
-		pause.NewInterrupt(a),
-		unlock.New(a),
-		forget.New(a),
-		finish.New(a),
-		schema.New(a),
-		completion.New(a),
+// command makes the command. If it does not say which arguments it takes, it takes none.
+func (r commandRow) command(a *app.App) *cobra.Command {
+	c := r.make(a)
+	if c.Args == nil {
+		c.Args = flags.Arguments(0, 0)
 	}
+	return c
+}
+
+const (
+	aboutTitle  = "About sched" // the group to which help belongs, too
+	seldomTitle = "Seldom needed"
+)
+
+// commandGroups returns the commands in the order of `sched --help`, but for help.
+func commandGroups() []commandGroup {
 	return []commandGroup{
-		{title: "Every day", commands: []*cobra.Command{
-			run.New(a),
-			list.New(a),
-			check.New(a),
-			test.New(a),
-			logs.New(a),
-			why.New(a),
-			status.New(a),
-			show.New(a),
+		{"Every day", []commandRow{
+			{"run", run.New},
+			{"list", list.New},
+			{"check", check.New},
+			{"test", test.New},
+			{"logs", logs.New},
+			{"why", why.New},
+			{"status", status.New},
+			{"show", show.New},
 		}},
-		{title: "The past", commands: []*cobra.Command{history.New(a)}},
-		{title: "Steering", commands: []*cobra.Command{
-			trigger.New(a),
-			trigger.NewRetry(a),
-			stop.New(a),
-			pause.New(a),
-			pause.NewResume(a),
+		{"The past", []commandRow{{"history", history.New}}},
+		{"Steering", []commandRow{
+			{"trigger", trigger.New},
+			{"retry", trigger.NewRetry},
+			{"stop", stop.New},
+			{"pause", pause.New},
+			{"resume", pause.NewResume},
 		}},
-		{title: "Setting up", commands: []*cobra.Command{
-			initcmd.New(a),
-			install.New(a),
-			install.NewUninstall(a),
-			importcmd.New(a),
-			export.New(a),
-			doctor.New(a),
-			forecast.New(a),
+		{"Setting up", []commandRow{
+			{"init", initcmd.New},
+			{"install", install.New},
+			{"uninstall", install.NewUninstall},
+			{"import", importcmd.New},
+			{"export", export.New},
+			{"doctor", doctor.New},
+			{"forecast", forecast.New},
 		}},
-		{title: "Machines", commands: []*cobra.Command{
-			servers.New(a),
-			serve.New(a),
-			work.New(a),
+		{"Machines", []commandRow{
+			{"servers", servers.New},
+			{"serve", serve.New},
+			{"work", work.New},
 		}},
-		{title: "About sched", commands: []*cobra.Command{version.New(a), newHelpCommand(root, seldom)}},
-		{title: seldomTitle, commands: seldom},
+		{aboutTitle, []commandRow{{"version", version.New}}},
+	}
+}
+
+// seldomCommands returns the commands that only `sched help --all` lists.
+func seldomCommands() []commandRow {
+	return []commandRow{
+		{"interrupt", pause.NewInterrupt},
+		{"unlock", unlock.New},
+		{"forget", forget.New},
+		{"finish", finish.New},
+		{"schema", schema.New},
+		{"completion", completion.New},
 	}
 }
 
@@ -190,24 +221,25 @@ func refuseUnknownCommand(root *cobra.Command, args []string) error {
 	return exit.Usage(hint, "there is no command %q", args[0])
 }
 
-// addCommands adds the commands of the groups. A command that does not say which arguments it takes
-// takes none.
-func addCommands(root *cobra.Command, groups []commandGroup) {
+// addCommands adds all commands.
+func addCommands(a *app.App, root *cobra.Command) {
 	cobra.EnableCommandSorting = false
-	for _, group := range groups {
-		for _, c := range group.commands {
-			if c.Args == nil {
-				c.Args = flags.Arguments(0, 0)
-			}
-			if group.title != seldomTitle {
-				c.GroupID = group.title
-			}
-		}
-		if group.title != seldomTitle {
-			root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
-		}
-		root.AddCommand(group.commands...)
+	var seldom []*cobra.Command
+	for _, row := range seldomCommands() {
+		seldom = append(seldom, row.command(a))
 	}
+	for _, group := range commandGroups() {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, row := range group.rows {
+			c := row.command(a)
+			c.GroupID = group.title
+			root.AddCommand(c)
+		}
+	}
+	help := newHelpCommand(root, seldom)
+	help.GroupID = aboutTitle
+	root.AddCommand(help)
+	root.AddCommand(seldom...)
 }
 
 // newHelpCommand returns the help command. It also makes all help leave out the seldom commands,

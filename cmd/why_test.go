@@ -110,7 +110,7 @@ tasks:
 		var out strings.Builder
 		a := &app.App{}
 		a.Out, a.Err, a.Config, a.Now = &out, &out, file, func() time.Time { return at(tt.now) }
-		root := newRoot(a)
+		root := newRoot(a, "why")
 		root.SetArgs(append([]string{"why", "-c", file}, tt.args...))
 		if code := a.Report(root.Execute()); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", tt.asked, code, &out)
