@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,6 +171,7 @@ type sight struct {
 	waiting  string
 	live     map[string]RunChange // by run
 	ended    []RunChange          // runs and slots that ended, were skipped or were missed since the last look
+	planned  []string             // runs that had not begun
 	mark     int64                // see state.Runs.Added
 }
 
@@ -203,8 +205,12 @@ func (s *sight) readRuns(dir string) {
 	if err != nil {
 		return
 	}
-	lived := s.live
-	s.live, s.waiting, s.mark = map[string]RunChange{}, "", mark
+	planned, err := all.Owners().Planned(ctx)
+	if err != nil {
+		return
+	}
+	lived := slices.AppendSeq(slices.Clip(s.planned), maps.Keys(s.live)) // or were about to begin
+	s.live, s.planned, s.waiting, s.mark = map[string]RunChange{}, planned, "", mark
 	for _, row := range all.Live {
 		if row.Pending() {
 			s.waiting += fmt.Sprintln(row.ID, row.Wait)
@@ -215,12 +221,16 @@ func (s *sight) readRuns(dir string) {
 	for _, row := range all.Lost {
 		s.live[row.ID] = changeOfRow(row, view.RunVanished)
 	}
-	for id := range lived {
-		if _, goesOn := s.live[id]; goesOn {
+	for _, id := range lived {
+		if _, goesOn := s.live[id]; goesOn || slices.Contains(planned, id) {
 			continue
 		}
-		if row, err := all.Row(ctx, id); err == nil {
+		row, err := all.Row(ctx, id)
+		switch {
+		case err == nil && row.Phase == state.Ended:
 			s.ended = append(s.ended, changeOfRecord(row))
+		case err == nil: // it has begun meanwhile
+			s.planned = append(s.planned, id)
 		}
 	}
 	for _, row := range added {

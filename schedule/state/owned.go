@@ -35,8 +35,9 @@ func (o Owned) Apply(ctx context.Context, s Step, rows ...*Row) error {
 	return nil
 }
 
-// Begin adds rows, all or none: rows that we are about to start, and rows with an outcome, which we
-// are about to finish. Each takes the place of a row that waited or was planned under the same id.
+// Begin adds rows, all or none: rows that we are about to start, rows whose first attempt is about
+// to begin (as after the step Start), and rows with an outcome, which we are about to finish. Each
+// takes the place of a row that waited or was planned under the same id.
 // A second run of a slot becomes a row that the schedule did not ask for. A slot that was taken for
 // missed has run, after all.
 func (o Owned) Begin(ctx context.Context, rows ...Row) error {
@@ -47,13 +48,20 @@ func (o Owned) Begin(ctx context.Context, rows ...Row) error {
 		}
 		for _, r := range rows {
 			r.Phase, r.Owner = Ready, o.ID
-			if r.Outcome != "" {
+			switch {
+			case r.Outcome != "":
 				r.Phase = Finishing
+			case r.Attempted():
+				r.Phase = Running
 			}
-			if err := rec.record(r); err != nil {
-				return err
+			begun, err := rec.beginPlanned(r)
+			if err == nil && !begun {
+				err = rec.record(r)
 			}
-			if err := mustOwn(ctx, q, o.ID, r.ID); err != nil {
+			if err == nil && !begun {
+				err = mustOwn(ctx, q, o.ID, r.ID)
+			}
+			if err != nil {
 				return err
 			}
 		}

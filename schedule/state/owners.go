@@ -187,6 +187,13 @@ func (o Owners) SettleCopied(ctx context.Context) (copied []Row, err error) {
 // Owned returns what an enrolled owner may do with its rows.
 func (o Owners) Owned(owner *Owner) Owned { return Owned{o.store, owner.ID} }
 
+// Planned returns the runs to which their owners have not come yet.
+func (o Owners) Planned(ctx context.Context) ([]string, error) {
+	return ask(ctx, o.store, func(q querier) ([]string, error) {
+		return Only[string](ctx, q, "SELECT id FROM run INDEXED BY run_live WHERE "+notEnded+" AND phase = 'planned'")
+	})
+}
+
 // RemoveStale forgets owners that are dead and have no rows, and removes their files. Once a day is
 // enough.
 func (o Owners) RemoveStale(ctx context.Context) error {

@@ -409,3 +409,70 @@ func TestASlotHasOneRow(t *testing.T) {
 	adds("a slot of another task", 1, due("other", noon.Add(time.Minute), 1))
 	adds("a slot of the range by hand, twice", 2, byHand, again)
 }
+
+// A planned row that begins has the columns that it would have if it were added anew, whatever it
+// has waited for. Only a request to stop it stays.
+func TestAPlannedRowThatBeginsIsTheRowOfItsRun(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	tick, supervisor := owned(t, db), owned(t, db)
+	before := planned("before", noon, tick)
+	before.Wait = Wait{For: ForStore, Since: noon, Until: noon.Add(time.Hour)}
+	before.Notes, before.Reason, before.Server = []string{"it waited"}, "the store is down", "another"
+	runs := Runs{db}
+	for _, inOneStep := range []bool{true, false} {
+		row := before
+		row.ID = outcome.NewID()
+		_, err := runs.Request(ctx, row)
+		must(t, err)
+		must(t, runs.AskStop(ctx, row.ID, Stop{By: "ann", At: noon}))
+		run := due("before", noon, supervisor.ID)
+		run.ID, run.Phase, run.Params = row.ID, Ready, map[string]string{"day": "monday"}
+		run.Attempt, run.Started = Attempt{Number: 1, At: noon, Boot: "this"}, noon
+		run.Locked, run.Seat, run.Pool, run.PreviousSlot = true, "pool#2", "pool", noon.Add(-time.Hour)
+		if inOneStep {
+			must(t, supervisor.Begin(ctx, run))
+			run.Phase, run.Stop = Running, &Stop{By: "ann", At: noon}
+		} else {
+			must(t, db.write(ctx, func(q querier) error {
+				rec, err := newRecorder(ctx, q, []Row{run})
+				must(t, err)
+				return rec.record(run)
+			}))
+		}
+		run.Slots = 1
+		got := get(t, db, row.ID)
+		run.DefinitionID = got.DefinitionID
+		if !reflect.DeepEqual(got, run) {
+			t.Errorf("in one step (%v)\ngot  %+v\nwant %+v", inOneStep, got, run)
+		}
+		must(t, execute(ctx, db, "DELETE FROM run"))
+	}
+}
+
+// A slot that has another row, or that counts as missed in a range, begins by the rules of Record.
+func TestAPlannedRowOfASlotThatIsKnownBeginsByTheRules(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	tick := owned(t, db)
+	byHand := due("task", noon, tick.ID)
+	byHand.Scheduled = false
+	slot := planned("task", noon, tick)
+	_, err := Runs{db}.Request(ctx, slot, byHand)
+	must(t, err)
+	must(t, tick.Begin(ctx, slot))
+	if get(t, db, slot.ID).Scheduled {
+		t.Error("both rows of the slot are the slot of the schedule")
+	}
+
+	missed := planned("missed", noon, tick)
+	_, err = Runs{db}.Request(ctx, missed)
+	must(t, err)
+	many := Row{ID: outcome.NewID(), Task: "missed", Mutex: "missed", Slot: noon.Add(-time.Minute),
+		LastSlot: noon.Add(time.Minute), Slots: 3, Result: Result{Outcome: outcome.Missed, Ended: noon}}
+	must(t, Runs{db}.Record(ctx, []Row{many}, false))
+	must(t, tick.Begin(ctx, missed))
+	if n := get(t, db, many.ID).Slots; n != 2 {
+		t.Errorf("%d slots were missed, besides the one that runs", n)
+	}
+}
