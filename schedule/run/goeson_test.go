@@ -154,6 +154,40 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 	}
 }
 
+// A tick is killed after it has written down that a run of the foreground begins, and before it has
+// started the command: the next tick says that the run is lost, and starts nothing.
+func TestAForegroundRunThatWasKilledBeforeItsStartIsLost(t *testing.T) {
+	before := schedule.Hooks{Before: []schedule.Hook{{Run: schedule.Command{List: []string{"true"}}}}}
+	for _, hooks := range []schedule.Hooks{{}, before} {
+		storage := StorageAt(t.TempDir(), nil)
+		defer storage.DB.Close()
+		task := &schedule.Task{Name: "report", Mutex: "report", Hooks: hooks,
+			Command: schedule.Command{List: []string{"true"}}, Retry: schedule.Retry{Attempts: 1}}
+		killed := NewCaller(storage, state.Tick, nil)
+		row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now().UTC()}
+		prepared, err := killed.Prepare(row, task, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prepared.BeginToExecute(); err != nil {
+			t.Fatal(err)
+		}
+		begun, err := storage.DB.Runs().Row(t.Context(), row.ID)
+		wasAnnounced := begun.Phase == state.Running && begun.Attempt.Number == 1 && !begun.Started.IsZero()
+		if isReady := begun.Phase == state.Ready; err != nil || isReady == wasAnnounced || isReady != firesBefore(task) {
+			t.Errorf("it begins as %+v, %v", begun, err)
+		}
+		killed.Self.Close()
+		if again := collect(t, storage); len(again) > 0 {
+			t.Errorf("%v go on", again)
+		}
+		ended, err := storage.DB.Runs().Row(t.Context(), row.ID)
+		if err != nil || ended.Outcome != outcome.Lost {
+			t.Errorf("it ended as %+v, %v", ended, err)
+		}
+	}
+}
+
 // heldBy returns who has a mutex of the machine: who holds the lock, or goes on without it.
 func heldBy(s Storage, name string) (holder mutex.Holder, held bool) {
 	files := mutex.Files{Dir: s.Locks()}

@@ -59,6 +59,12 @@ func (h *hooks) before(terminate context.Context, left *leftover) (note string) 
 	return ""
 }
 
+// firesBefore reports whether a hook of the task comes before the first attempt: a command, or a
+// notification.
+func firesBefore(task *schedule.Task) bool {
+	return len(task.Hooks.Before) > 0 || slices.ContainsFunc(task.Hooks.After, isStartPing)
+}
+
 // send begins an attempt for each delivery that this process put into the outbox, and returns at
 // once.
 func (h *hooks) send() {
@@ -70,11 +76,15 @@ func (h *hooks) send() {
 // too.
 func (h *hooks) queueStartPings() {
 	for i, hook := range h.task.Hooks.After {
-		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
+		if isStartPing(hook) {
 			name := hookName("after", i)
 			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.row.soFar())
 		}
 	}
+}
+
+func isStartPing(hook schedule.Hook) bool {
+	return hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart)
 }
 
 // hookName names a hook in marks, notes and messages, as in `after 2`.

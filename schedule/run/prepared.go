@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 
 	"sched/mutex"
 	"sched/schedule"
@@ -48,6 +49,23 @@ func (p *Prepared) Begin() (*Run, error) {
 	return nil, err
 }
 
+// BeginToExecute is Begin for a run that Execute gets at once. If nothing comes between the
+// beginning of the run and its first attempt, one step writes down both. A process that is killed
+// then leaves the same work to the next tick as after Begin: what is left of the command is ended,
+// and the run is lost.
+func (p *Prepared) BeginToExecute() (*Run, error) {
+	r := p.run
+	if r.Store == nil && !r.DB.InMemory() && !firesBefore(&r.task) {
+		r.row.Started = clock.Now()
+		r.row.Attempt = state.Attempt{Number: 1, At: r.row.Started, Boot: clock.BootID()}
+	}
+	begun, err := p.Begin()
+	if err != nil {
+		r.row.Started, r.row.Attempt = time.Time{}, state.Attempt{}
+	}
+	return begun, err
+}
+
 // BeginIn is Begin in another storage than the one that the run was prepared for.
 func (p *Prepared) BeginIn(other Process) (*Run, error) {
 	p.discardOutput()
@@ -63,6 +81,9 @@ func (p *Prepared) BeginIn(other Process) (*Run, error) {
 func (p *Prepared) begun(own state.Owned, owner int64) *Run {
 	r := p.run
 	r.row.own, r.row.Phase, r.row.Owner = own, state.Ready, owner
+	if r.row.Attempted() {
+		r.row.Phase, r.isAnnounced = state.Running, true
+	}
 	return r
 }
 

@@ -49,6 +49,8 @@ type Run struct {
 
 	hooks *hooks
 
+	isAnnounced bool // the first attempt was written down when the run began: it starts at once
+
 	leftover *leftover         // of a killed supervisor whose place this process has taken; else nil
 	unreaped unreapedProcesses // children of this process
 

@@ -95,6 +95,9 @@ func (s *supervision) attempts() (deferred bool) {
 // goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
 // the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
 func (s *supervision) prepareFirst() (attempt int) {
+	if s.run.isAnnounced {
+		return 1
+	}
 	attempt = s.row.Attempt.Number + 1
 	switch s.run.next() {
 	case Watch:
@@ -194,11 +197,7 @@ func (s *supervision) adoptCgroup(n int) {
 // start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
 // the outcome.
 func (s *supervision) start(n int) *process.Process {
-	if s.terminate.Err() != nil {
-		setStopped(&s.result, "before attempt %d", n)
-		return nil
-	}
-	if s.row.stopIfAsked(&s.result) || s.stopIfLockLost(n) || !s.announce(n) {
+	if !(n == 1 && s.run.isAnnounced) && !s.mayStart(n) {
 		return nil
 	}
 	s.run.unreaped.reap() // of the hooks before it
@@ -227,6 +226,16 @@ func (s *supervision) start(n int) *process.Process {
 	s.row.apply(state.Fork(p.PID))
 	s.describeLock(p.PID)
 	return p
+}
+
+// mayStart reports whether the attempt is still wanted, and announces it. Otherwise it sets the
+// outcome.
+func (s *supervision) mayStart(n int) bool {
+	if s.terminate.Err() != nil {
+		setStopped(&s.result, "before attempt %d", n)
+		return false
+	}
+	return !s.row.stopIfAsked(&s.result) && !s.stopIfLockLost(n) && s.announce(n)
 }
 
 // announce writes down that the attempt is about to start: before the command is forked, so a row

@@ -438,7 +438,7 @@ func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
 // beginHere begins a run in this process. It returns false if that failed, or if another process
 // has the run. If the state folder cannot be written, the run begins in memory.
 func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
-	r, err := p.Begin()
+	r, err := p.BeginToExecute()
 	if storage, fellBack := l.fallback.OpenFor(err); fellBack {
 		l.failed.Store(true)
 		r, err = p.BeginIn(l.callerIn(storage).Process)

@@ -131,6 +131,8 @@ func eventsOf(c state.Traced, isReplaced bool) []string {
 		return []string{"SKIP"}
 	case "planned>ended", "waiting>ended":
 		return []string{"SKIP", "END"}
+	case "planned>running": // a run in the foreground: nothing can happen between the two
+		return []string{"BEGIN", "START"}
 	case "ready>running":
 		return []string{"START"}
 	case "running>ready":
