@@ -112,25 +112,30 @@ func (rec *recorder) beginPlanned(row Row) (begun bool, err error) {
 	}
 	var args []any
 	for n, c := range columns() {
-		if !slices.Contains(keptFromPlan, c.name) {
+		if !keptFromPlan(c.name) {
 			args = append(args, values[n])
 		}
 	}
-	n, err := changed(rec.ctx, rec.q, beginPlanned, append(args, row.ID, row.Mutex)...)
+	n, err := changed(rec.ctx, rec.q, beginPlanned(), append(args, row.ID, row.Mutex)...)
 	return n > 0, err
 }
 
-// keptFromPlan are the columns that a planned row keeps when its run begins: the row that begins
-// has the same values, but for somebody who has asked to stop it.
-var keptFromPlan = []string{"id", "task", "mutex", "slot", "last_slot", "slots", "repeats", "scheduled", "origin",
-	"test", "stop"}
+// keptFromPlan reports whether a planned row keeps a column when its run begins: the row that begins
+// has the same value, but for somebody who has asked to stop it.
+func keptFromPlan(column string) bool {
+	return slices.Contains([]string{"id", "task", "mutex", "slot", "last_slot", "slots", "repeats", "scheduled", "origin",
+		"test", "stop"}, column)
+}
 
-var beginPlanned = "UPDATE run SET " + strings.Join(slices.DeleteFunc(strings.Split(columnNames(""), ", "),
-	func(name string) bool { return slices.Contains(keptFromPlan, name) }), " = ?, ") + ` = ?
-	WHERE id = ? AND mutex = ? AND phase = 'planned' AND scheduled = 1 AND attempt = 0
-	AND NOT EXISTS (SELECT 1 FROM run AS other INDEXED BY run_task
-		WHERE other.task = run.task AND other.slot = run.slot AND other.id <> run.id
-		AND other.origin = '' AND other.last_slot IS NULL)`
+// beginPlanned sets all other columns.
+var beginPlanned = sync.OnceValue(func() string {
+	return "UPDATE run SET " +
+		strings.Join(slices.DeleteFunc(strings.Split(columnNames(""), ", "), keptFromPlan), " = ?, ") + ` = ?
+		WHERE id = ? AND mutex = ? AND phase = 'planned' AND scheduled = 1 AND attempt = 0
+		AND NOT EXISTS (SELECT 1 FROM run AS other INDEXED BY run_task
+			WHERE other.task = run.task AND other.slot = run.slot AND other.id <> run.id
+			AND other.origin = '' AND other.last_slot IS NULL)`
+})
 
 // endWaiting removes the row that was planned for the run or has waited for it. It also removes a
 // row that has waited for another run of the slot.
