@@ -13,6 +13,7 @@ import (
 	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
 )
 
 // Options are how crontabs become tasks.
@@ -47,7 +48,7 @@ func Convert(tables []*Table, o Options) *Schedule {
 	if o.StateDir != "" {
 		isStateDir := func(k Key) bool { return k.Name == "state_dir" }
 		c.schedule.Keys = append(slices.DeleteFunc(c.schedule.Keys, isStateDir),
-			Key{Name: "state_dir", Value: scalar(escape(o.StateDir))})
+			Key{Name: "state_dir", Value: yamldoc.NewText(escape(o.StateDir))})
 	}
 	if o.Tidy {
 		shareMutexes(c.schedule.Tasks)

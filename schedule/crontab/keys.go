@@ -8,12 +8,65 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// A Key is a key of schedule.yaml that a comment sets: `# sched: name=backup timeout=20m
-// one_server`.
+// A Key is a key of schedule.yaml that a line of a crontab sets, or a comment: `# sched:
+// name=backup timeout=20m one_server`.
 type Key struct {
-	Name         string // of a key inside of another with a dot: retry.attempts
-	Value        string // as YAML
+	Name         string // in a comment, of a key inside of another with a dot: retry.attempts
+	Value        *yamldoc.Node
+	Text         string // the value as YAML; "" for the plainest
+	Below        []Key  // the keys inside of this one, in place of a value
 	Line, Column int    // of the key in the crontab
+}
+
+// yaml returns the value as YAML.
+func (k Key) yaml() string {
+	if k.Text == "" {
+		return inline(k.Value, scalar)
+	}
+	return k.Text
+}
+
+// document returns the keys as a mapping. A value without a place gets the place of its key.
+func document(keys []Key) *yamldoc.Node {
+	pairs := make([]*yamldoc.Node, 0, 2*len(keys))
+	for _, k := range keys {
+		value := k.Value
+		if k.Below != nil {
+			value = document(k.Below)
+		} else if value.Line == 0 {
+			value.MoveTo(k.Line, k.Column)
+		}
+		pairs = append(pairs, yamldoc.NewText(k.Name).MoveTo(k.Line, k.Column), value)
+	}
+	return yamldoc.NewMapping(pairs...)
+}
+
+// nested returns the keys of comments with the keys inside of another one below it.
+func nested(keys []Key) (all []Key) {
+	done := map[string]bool{}
+	for i, k := range keys {
+		above, _, inside := strings.Cut(k.Name, ".")
+		if inside && done[above] {
+			continue
+		}
+		if inside {
+			done[above] = true
+			k = Key{Name: above, Below: nested(keysBelow(above, keys[i:])), Line: k.Line, Column: k.Column}
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// keysBelow returns the keys inside of the key above, named without it.
+func keysBelow(above string, keys []Key) (all []Key) {
+	for _, k := range keys {
+		if rest, ok := strings.CutPrefix(k.Name, above+"."); ok {
+			k.Name = rest
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 var (
@@ -35,18 +88,21 @@ func keysOf(raw string, line int) (keys []Key, ok bool) {
 			continue
 		}
 		name, value, end := found[1], "true", at+len(found[0])
+		column := utf8.RuneCountInString(raw[:at]) + 1
 		if found[2] != "" {
 			from := end
 			end = endOfValue(raw, from)
 			value = raw[from:end]
-			if value != "" && strings.IndexByte(`"'[{`, value[0]) >= 0 && !isYAML(value) {
+			if value != "" && strings.IndexByte(`"'[{`, value[0]) >= 0 && yamldoc.ParseValue(value) == nil {
 				name = raw[at:end]
 			}
 		}
-		if value = printable(value); !isYAML(value) {
-			value = quote(value)
+		k := Key{Name: printable(name), Text: printable(value), Line: line, Column: column}
+		if k.Value = yamldoc.ParseValue(k.Text); k.Value == nil {
+			k.Value, k.Text = yamldoc.NewText(k.Text), quote(k.Text)
 		}
-		keys = append(keys, Key{printable(name), value, line, utf8.RuneCountInString(raw[:at]) + 1})
+		k.Value.MoveTo(line, column)
+		keys = append(keys, k)
 		at = end
 	}
 	return keys, begin != ""
@@ -76,9 +132,6 @@ func endOfValue(text string, at int) int {
 	}
 	return len(text)
 }
-
-// isYAML reports whether YAML can have the value behind a key as it stands.
-func isYAML(value string) bool { return yamldoc.IsMapping([]byte("key: " + value)) }
 
 // A Format says how a file is to be read.
 type Format int

@@ -407,7 +407,7 @@ func (t *Table) formatOfComment() (Format, bool) {
 		if k.Name != systemKey {
 			continue
 		}
-		switch isSystem, err := strconv.ParseBool(k.Value); {
+		switch isSystem, err := strconv.ParseBool(k.Text); {
 		case err != nil: // another key may say it
 		case isSystem:
 			return System, true

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
 )
 
 // scalar writes a text plain if YAML takes it for text, else in quotes.
@@ -22,6 +23,47 @@ func flowScalar(text string) string {
 		return quote(text)
 	}
 	return scalar(text)
+}
+
+// inline writes a value in one line; write writes a scalar.
+func inline(n *yamldoc.Node, write func(string) string) string {
+	var parts []string
+	switch {
+	case n.IsList():
+		for _, item := range n.Items() {
+			parts = append(parts, inline(item, flowScalar))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case n.IsMapping():
+		for key, value := range n.Pairs() {
+			parts = append(parts, key.Value+": "+inline(value, flowScalar))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case n.IsBool() || n.IsNull():
+		return n.Value
+	}
+	return write(n.Value)
+}
+
+// block writes a command in one line, or as a block if that line would need escapes. The lines of
+// the block have the indent.
+func block(indent, command string) string {
+	if text := scalar(command); !strings.HasPrefix(text, `"`) && !strings.Contains(text, "''") {
+		return text
+	}
+	isHidden := func(r rune) bool { return !showable(r) && r != '\n' }
+	if strings.ContainsFunc(command, isHidden) || strings.HasPrefix(command, " ") || strings.HasSuffix(command, "\n") {
+		return quote(command)
+	}
+	var text strings.Builder
+	text.WriteString("|-")
+	for line := range strings.SplitSeq(command, "\n") {
+		text.WriteByte('\n')
+		if line != "" {
+			text.WriteString(indent + line)
+		}
+	}
+	return text.String()
 }
 
 // quote writes a text in the quotes that need fewer escapes.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sched/schedule"
+	"sched/schedule/yamldoc"
 )
 
 // A Schedule is what becomes of crontabs.
@@ -66,22 +66,20 @@ func (s *Schedule) YAML(header []string) []byte {
 	for _, line := range header {
 		w.writeLine("%s", strings.TrimRight("# "+line, " "))
 	}
-	w.writeBlank()
+	w.writeLine("")
 	common := s.common()
 	top, env, defaults := s.splitFileKeys(common)
-	if len(top) > 0 {
-		w.writeKeys("", top)
-		w.writeBlank()
-	}
-	w.writeEnv("", common.Env, env, &Task{})
-	if len(common.Env)+len(env) > 0 {
-		w.writeBlank()
+	for _, keys := range [][]Key{nested(top), (&Task{}).envKeys(common.Env, env)} {
+		if len(keys) > 0 {
+			w.writeKeys("", keys)
+			w.writeLine("")
+		}
 	}
 	w.writeLine("defaults:")
 	w.writeLine("  background: true")
 	w.writeKeys("  ", common.keys())
-	w.writeKeys("  ", defaults)
-	w.writeBlank()
+	w.writeKeys("  ", nested(defaults))
+	w.writeLine("")
 	if len(s.Tasks) == 0 {
 		w.writeLine("tasks: []")
 		return []byte(w.String())
@@ -89,11 +87,10 @@ func (s *Schedule) YAML(header []string) []byte {
 	w.writeLine("tasks:")
 	for i, t := range s.Tasks {
 		if i > 0 {
-			w.writeBlank()
+			w.writeLine("")
 		}
 		if (i == 0 || s.Tasks[i-1].Source != t.Source) && s.Tasks[0].Source != s.Tasks[len(s.Tasks)-1].Source {
-			w.writeLine("  # %s", printable(t.Source))
-			w.writeBlank()
+			w.writeLine("  # %s\n", printable(t.Source))
 		}
 		w.writeTask(t, common)
 	}
@@ -116,19 +113,22 @@ func (s *Schedule) splitFileKeys(common surroundings) (top, env, defaults []Key)
 	return top, env, slices.DeleteFunc(keysBelow("defaults", s.Keys), isCommon)
 }
 
-// Document writes the schedule that YAML writes, for the loader: each task says all that it has.
-// places has for each line of the text, the first at 0, its place in the crontab.
-func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
-	w := &writer{forLoader: true, place: schedule.Place{Line: 1, Column: 1}}
-	w.writeKeys("", s.Keys)
-	w.writeLine("tasks:")
+// Document returns the schedule that YAML writes, with the places of the crontab. Each task says
+// all that it has.
+func (s *Schedule) Document() *yamldoc.Node {
+	var tasks []*yamldoc.Node
 	for _, t := range s.Tasks {
-		w.writeTask(t, surroundings{Shell: DefaultShell})
+		var keys []Key
+		if !t.sets("name") {
+			keys = append(keys, t.key("name", yamldoc.NewText(t.Name), ""))
+		}
+		if !t.sets("background") {
+			keys = append(keys, t.key("background", yamldoc.NewBool(true), ""))
+		}
+		tasks = append(tasks, document(append(keys, t.keys(surroundings{Shell: DefaultShell})...)))
 	}
-	if len(s.Tasks) == 0 {
-		w.writeLine("  []")
-	}
-	return []byte(w.String()), w.places
+	list := Key{Name: "tasks", Value: yamldoc.NewList(tasks...), Line: 1, Column: 1}
+	return document(append(nested(s.Keys), list))
 }
 
 // common returns the surroundings that become defaults of the schedule. A value that a task can

@@ -17,12 +17,13 @@ package crontab
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
 )
 
 // A Task is a line of a crontab as a task.
@@ -81,7 +82,7 @@ func (t *Task) sets(name string) bool {
 func (t *Task) ownName() string {
 	for _, k := range t.Entry.Keys {
 		if k.Name == "name" {
-			return strings.Trim(k.Value, `"'`) // no name has quotes or escapes
+			return strings.Trim(k.Text, `"'`) // no name has quotes or escapes
 		}
 	}
 	return ""
@@ -106,25 +107,78 @@ func (t *Task) absolutePath(w word, command string) (absolute string, ok bool) {
 	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
 }
 
+// taskIndent stands before the keys of a task.
+const taskIndent = "    "
+
+// keys returns what the line says, and then the keys of its comments, which replace the others. A
+// name is among them only if a comment has it.
+func (t *Task) keys(common surroundings) (keys []Key) {
+	if t.Description != "" && !t.sets("description") {
+		keys = append(keys, t.key("description", yamldoc.NewText(t.Description), ""))
+	}
+	if !t.Enabled {
+		keys = append(keys, t.key("enabled", yamldoc.NewBool(false), ""))
+	}
+	keys = append(keys, t.key("cron", yamldoc.NewText(t.Cron), quote(t.Cron)))
+	keys = append(keys, t.keysBeside(common)...)
+	own := maps.Clone(t.Env)
+	maps.DeleteFunc(own, func(name, value string) bool {
+		shared, ok := common.Env[name]
+		return ok && shared == value
+	})
+	keys = append(keys, t.envKeys(own, keysBelow("env", t.Entry.Keys))...)
+	for _, k := range t.ownKeys() {
+		if !t.sets(k.Name) {
+			keys = append(keys, k)
+		}
+	}
+	isEnv := func(k Key) bool { return strings.HasPrefix(k.Name, "env.") }
+	keys = append(keys, nested(slices.DeleteFunc(slices.Clone(t.Entry.Keys), isEnv))...)
+	return append(keys, t.key("command", yamldoc.NewText(t.Command), block(taskIndent+"  ", t.Command)))
+}
+
+// key returns a key that the line itself sets.
+func (t *Task) key(name string, value *yamldoc.Node, text string) Key {
+	return Key{Name: name, Value: value, Text: text, Line: t.Entry.Line, Column: 1}
+}
+
+// envKeys returns the key env with the variables of the settings above the task, and the variables
+// that comments set. Without variables it returns no key.
+func (t *Task) envKeys(set Variables, ofComments []Key) []Key {
+	env := t.key("env", nil, "")
+	for _, name := range set.Names() {
+		if !slices.ContainsFunc(ofComments, func(k Key) bool { return k.Name == name }) {
+			value := yamldoc.NewText(escape(set[name]))
+			env.Below = append(env.Below, Key{Name: name, Value: value, Line: t.lineOf(name), Column: 1})
+		}
+	}
+	if env.Below = append(env.Below, nested(ofComments)...); env.Below == nil {
+		return nil
+	}
+	return []Key{env}
+}
+
 // keysBeside returns the keys by which the surroundings of the task differ from common.
 func (t *Task) keysBeside(common surroundings) (keys []Key) {
-	add := func(setting, name, value string) {
-		keys = append(keys, Key{Name: name, Value: value, Line: t.lineOf(setting), Column: 1})
+	add := func(setting string, k Key) {
+		k.Line, k.Column = t.lineOf(setting), 1
+		keys = append(keys, k)
 	}
 	if t.Timezone != common.Timezone && !t.sets("timezone") {
-		add("CRON_TZ", "timezone", scalar(t.Timezone))
+		add("CRON_TZ", Key{Name: "timezone", Value: yamldoc.NewText(t.Timezone)})
 	}
 	if t.User != common.User {
-		add("", "user", scalar(t.User)) // the line itself names its user
+		add("", Key{Name: "user", Value: yamldoc.NewText(t.User)}) // the line itself names its user
 	}
 	if t.Dir != common.Dir && !t.sets("dir") {
-		add("HOME", "dir", scalar(t.Dir))
+		add("HOME", Key{Name: "dir", Value: yamldoc.NewText(t.Dir)})
 	}
 	if t.Shell != cmp.Or(common.Shell, DefaultShell) && !t.sets("shell") {
-		add("SHELL", "shell", "["+flowScalar(t.Shell)+", -c]")
+		value := yamldoc.NewList(yamldoc.NewText(t.Shell), yamldoc.NewText("-c"))
+		add("SHELL", Key{Name: "shell", Value: value, Text: "[" + flowScalar(t.Shell) + ", -c]"})
 	}
 	for _, k := range t.mailKeys(common) {
-		add("MAILTO", k.Name, k.Value)
+		add("MAILTO", k)
 	}
 	return keys
 }
@@ -141,8 +195,16 @@ func (s surroundings) keys() []Key {
 //   - It mails to others: after, with their addresses.
 //   - It mails nobody: an empty after.
 func (t *Task) mailKeys(common surroundings) (keys []Key) {
-	nothing := Key{Name: "after", Value: "[]"}
-	mail := "{mail: " + mailTo(t.Mail) + ", when: output}"
+	nothing := Key{Name: "after", Value: yamldoc.NewList()}
+	var to []*yamldoc.Node
+	for _, address := range t.Mail {
+		to = append(to, yamldoc.NewText(address))
+	}
+	addresses := yamldoc.NewList(to...)
+	if len(to) == 1 {
+		addresses = to[0]
+	}
+	mail := yamldoc.NewMapping(yamldoc.NewText("mail"), addresses, yamldoc.NewText("when"), yamldoc.NewText("output"))
 	switch {
 	case len(t.Mail) > 0 && t.MailFailures:
 		if len(common.Mail) > 0 {
@@ -164,30 +226,30 @@ func (t *Task) mailKeys(common surroundings) (keys []Key) {
 // no line.
 func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting], t.Entry.Line) }
 
-// ownKeyLines returns what the line says beside the command, as lines of YAML: the keys from Tidy,
-// and the keys from flags.
-func (t *Task) ownKeyLines() (lines []string) {
-	add := func(key, value string) {
+// ownKeys returns what the line says beside the command: the keys from Tidy, and the keys from
+// flags.
+func (t *Task) ownKeys() (keys []Key) {
+	add := func(name, value, text string) {
 		if value != "" {
-			lines = append(lines, key+": "+value)
+			keys = append(keys, t.key(name, yamldoc.NewText(value), text))
 		}
 	}
-	if t.Mutex != "" {
-		add("mutex", scalar(t.Mutex))
-	}
+	add("mutex", t.Mutex, "")
 	switch {
 	case t.Waits:
-		add("without_overlapping", "wait")
+		add("without_overlapping", "wait", "")
 	case t.WithoutOverlapping && t.Mutex == "": // mutex implies it
-		add("without_overlapping", "true")
+		keys = append(keys, t.key("without_overlapping", yamldoc.NewBool(true), ""))
 	}
-	add("wait_at_most", t.MaxWait)
-	add("timeout", t.Timeout)
-	add("kill_after", t.KillAfter)
+	add("wait_at_most", t.MaxWait, t.MaxWait)
+	add("timeout", t.Timeout, t.Timeout)
+	add("kill_after", t.KillAfter, t.KillAfter)
 	if t.Output != "" {
-		add("output", fmt.Sprintf("{file: %s, append: %t}", flowScalar(t.Output), t.Append))
+		output := yamldoc.NewMapping(yamldoc.NewText("file"), yamldoc.NewText(t.Output),
+			yamldoc.NewText("append"), yamldoc.NewBool(t.Append))
+		keys = append(keys, t.key("output", output, ""))
 	}
-	return lines
+	return keys
 }
 
 // Diff shows what Tidy made of the command: the old lines with -, the new ones with +.
@@ -196,18 +258,10 @@ func (t *Task) Diff() (lines []string) {
 	if strings.HasPrefix(strings.TrimLeft(t.Entry.Command, " "), "cd ") && !strings.HasPrefix(t.Command, "cd ") {
 		lines = append(lines, "+ dir: "+t.Dir)
 	}
-	for _, key := range t.ownKeyLines() {
-		lines = append(lines, "+ "+key)
+	for _, k := range t.ownKeys() {
+		lines = append(lines, "+ "+k.Name+": "+k.yaml())
 	}
 	return append(lines, "+ command: "+t.Command)
-}
-
-// mailTo writes one address or a list of them.
-func mailTo(to []string) string {
-	if len(to) == 1 {
-		return flowScalar(to[0])
-	}
-	return "[" + strings.Join(to, ", ") + "]"
 }
 
 var plainPath = humanize.Pattern(`^(/[A-Za-z0-9._/+@%-]*)?$`)

@@ -10,9 +10,9 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// readCrontab converts a crontab to YAML and reads that YAML. It leaves out a line that cannot be a
-// task, or whose keys are wrong, and reports it in Schedule.BadLines. To find the lines whose keys
-// are wrong, it reads the YAML again without them until no problem is of one line alone.
+// readCrontab reads a crontab as the schedule that import makes of it. It leaves out a line that
+// cannot be a task, or whose keys are wrong, and reports it in Schedule.BadLines. To find the lines
+// whose keys are wrong, it reads the others again until no problem is of one line alone.
 func readCrontab(l *loader, main *yamldoc.Source, system bool) (*schedule.Schedule, error) {
 	table := crontab.Parse(crontab.Source{Name: main.Name, Text: string(main.Data), System: system})
 	lines := crontab.Convert([]*crontab.Table{table}, crontab.Options{Home: l.options.Home})
@@ -45,17 +45,17 @@ func readCrontab(l *loader, main *yamldoc.Source, system bool) (*schedule.Schedu
 	}
 }
 
-// readLines returns a loader that has read the YAML of the lines.
+// readLines returns a loader that has read the lines.
 func readLines(l *loader, main *yamldoc.Source, lines *crontab.Schedule) (*loader, error) {
-	text, places := lines.Document()
 	attempt, err := newLoader(l.schedule.File, l.options)
 	if err != nil {
 		return nil, err
 	}
 	attempt.File, attempt.medium, attempt.archived = main.Name, l.medium, l.archived
-	attempt.Lines = map[string][]schedule.Place{main.Name: places}
 	attempt.Add(l.schedule.File, main.Data)
-	readMain(attempt, text)
+	if root := lines.Document(); attempt.Resolve(root) {
+		readRoot(attempt, root)
+	}
 	return attempt, nil
 }
 

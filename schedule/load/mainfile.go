@@ -12,13 +12,15 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// readMain reads the main file. It reads the settings first because the tasks depend on them,
-// wherever they stand.
+// readMain reads the main file.
 func readMain(l *loader, text []byte) {
-	root := l.Parse(text)
-	if root == nil {
-		return
+	if root := l.Parse(text); root != nil {
+		readRoot(l, root)
 	}
+}
+
+// readRoot reads the settings first because the tasks depend on them, wherever they stand.
+func readRoot(l *loader, root *node) {
 	hint := "a schedule starts with `tasks:`"
 	if root.IsList() {
 		hint = "put the list under `tasks:`"

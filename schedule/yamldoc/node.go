@@ -12,6 +12,46 @@ import (
 // and Column count from 1.
 type Node yaml.Node
 
+// NewText returns a node that is a text. It has no place yet.
+func NewText(text string) *Node { return &Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text} }
+
+// NewBool returns a node that is the word true or false.
+func NewBool(value bool) *Node {
+	return &Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(value)}
+}
+
+// NewList returns a list.
+func NewList(items ...*Node) *Node { return newParent(yaml.SequenceNode, "!!seq", items) }
+
+// NewMapping returns a mapping of keys and values, which follow each other.
+func NewMapping(pairs ...*Node) *Node { return newParent(yaml.MappingNode, "!!map", pairs) }
+
+// newParent returns a node that holds others, and stands where the first of them stands.
+func newParent(kind yaml.Kind, tag string, children []*Node) *Node {
+	n := &Node{Kind: kind, Tag: tag, Content: make([]*yaml.Node, len(children))}
+	for i, child := range children {
+		n.Content[i] = (*yaml.Node)(child)
+	}
+	if len(children) > 0 {
+		n.Line, n.Column = children[0].Line, children[0].Column
+	}
+	return n
+}
+
+// MoveTo gives n, and all that it holds, a place. It returns n.
+func (n *Node) MoveTo(line, column int) *Node {
+	walk((*yaml.Node)(n), func(n *yaml.Node) { n.Line, n.Column = line, column })
+	return n
+}
+
+// walk calls visit for a node and for all that it holds.
+func walk(n *yaml.Node, visit func(*yaml.Node)) {
+	visit(n)
+	for _, child := range n.Content {
+		walk(child, visit)
+	}
+}
+
 // IsScalar reports whether n is neither a list nor a mapping.
 func (n *Node) IsScalar() bool { return n.Kind == yaml.ScalarNode }
 

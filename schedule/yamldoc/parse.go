@@ -24,6 +24,18 @@ func IsUTF16(data []byte) bool {
 	return mark == 0xfeff || mark == 0xfffe || data[0] == 0 && data[1] != 0 || data[0] != 0 && data[1] == 0
 }
 
+// ParseValue returns what the text is behind `key: ` in one line, or nil if YAML cannot have it
+// there. Its aliases are left for Reader.Resolve.
+func ParseValue(text string) *Node {
+	line := []byte("key: " + text)
+	documents, err := documentsOf(bytes.NewReader(line))
+	if err != nil || !(*Node)(documents[0].Content[0]).IsMapping() {
+		return nil
+	}
+	markLoneTags(documents[0], line)
+	return (*Node)(documents[0].Content[0].Content[1])
+}
+
 // documentsOf returns the first two documents of the text, or fewer if the text has fewer.
 func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
 	defer func() { // yaml.v3 panics on a few broken texts
@@ -106,25 +118,32 @@ const (
 	valueCost  = 16
 )
 
-// resolve replaces each alias by its value and each merge key (<<) by its keys. Values are shared,
-// not copied. It records problems, and reports whether the tree is fit to walk.
-func resolve(r *Report, root *yaml.Node, data []byte) bool {
-	tree := resolver{report: r}
-	if bytes.Contains(data, []byte("! ")) {
-		tree.lines = bytes.Split(data, []byte("\n"))
+// loneTag is the tag of a scalar whose text begins with "!" and a blank. The parser drops it.
+const loneTag = "!"
+
+// markLoneTags gives such scalars of the text their tag back.
+func markLoneTags(root *yaml.Node, data []byte) {
+	if !bytes.Contains(data, []byte("! ")) {
+		return
 	}
-	before := r.ProblemCount()
-	tree.walk(root, 1)
-	return r.ProblemCount() == before
+	lines := bytes.Split(data, []byte("\n"))
+	walk(root, func(n *yaml.Node) {
+		isQuoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
+		if n.Kind == yaml.ScalarNode && n.Line <= len(lines) && !isQuoted && n.Style&yaml.TaggedStyle == 0 {
+			line := []rune(string(lines[n.Line-1]))
+			if n.Column < len(line) && line[n.Column-1] == '!' {
+				n.Tag, n.Style = loneTag, n.Style|yaml.TaggedStyle
+			}
+		}
+	})
 }
 
 // A resolver replaces the aliases and merge keys of one tree.
 type resolver struct {
 	report  *Report
 	anchors map[*yaml.Node]*extent
-	aliased int      // what the aliases stand for so far
-	stop    bool     // the tree is past a bound
-	lines   [][]byte // of the text, if it may hold a lone "!"
+	aliased int  // what the aliases stand for so far
+	stop    bool // the tree is past a bound
 }
 
 // An extent is the size and the height of a value, everything below it counted.
@@ -204,22 +223,15 @@ func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 // refuseTag refuses the tags of YAML (!!binary, !mine), except those that change nothing.
 func (r *resolver) refuseTag(n *yaml.Node) {
 	const hint = `text that starts with "!" needs quotes`
-	if n.Style&yaml.TaggedStyle != 0 {
-		plain := n.Kind == yaml.ScalarNode && n.Tag == "!!str" ||
-			n.Kind == yaml.SequenceNode && n.Tag == "!!seq" ||
-			n.Kind == yaml.MappingNode && n.Tag == "!!map"
-		if !plain {
-			r.report.Problemf((*Node)(n), hint, "the tag %s means nothing here", Shorten(n.Tag))
-		}
-		return
-	}
-	// `command: ! pgrep x` would silently lose its "!", and so mean the opposite.
-	if r.lines != nil && n.Kind == yaml.ScalarNode && n.Line <= len(r.lines) {
-		line := []rune(string(r.lines[n.Line-1]))
-		isQuoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
-		if n.Column < len(line) && line[n.Column-1] == '!' && !isQuoted {
-			r.report.Problemf((*Node)(n), hint, "YAML takes this \"!\" for a tag, and drops it")
-		}
+	plain := n.Kind == yaml.ScalarNode && n.Tag == "!!str" ||
+		n.Kind == yaml.SequenceNode && n.Tag == "!!seq" ||
+		n.Kind == yaml.MappingNode && n.Tag == "!!map"
+	switch {
+	case n.Style&yaml.TaggedStyle == 0 || plain:
+	case n.Tag == loneTag: // `command: ! pgrep x` would silently lose its "!", and so mean the opposite
+		r.report.Problemf((*Node)(n), hint, "YAML takes this \"!\" for a tag, and drops it")
+	default:
+		r.report.Problemf((*Node)(n), hint, "the tag %s means nothing here", Shorten(n.Tag))
 	}
 }
 

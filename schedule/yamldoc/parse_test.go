@@ -30,6 +30,31 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// A value alone is what it is behind a key of a file.
+func TestAValueAlone(t *testing.T) {
+	for text, want := range map[string]string{
+		"90s": `the text "90s"`, "5": "the number 5", "": "nothing", "'5'": `the text "5"`, "[a, b]": "a list",
+		"{a: 1}": "a mapping", "[&a b, *a]": "a list", "true # not text": "true",
+	} {
+		r := NewReader(Options{})
+		n := ParseValue(text)
+		if n.MoveTo(7, 3); n.Describe() != want || !r.Resolve(n) || r.PlaceOf(n).String() != ":7:3" {
+			t.Errorf("%q is %s at %v, not %s", text, n.Describe(), r.PlaceOf(n), want)
+		}
+	}
+	for _, text := range []string{"[a", "*a", "`a`", "a: b", "@x"} {
+		if n := ParseValue(text); n != nil {
+			t.Errorf("%q is %s", text, n.Describe())
+		}
+	}
+	for _, text := range []string{"! a", "[! a]", "!x a", "[&a [*a]]"} {
+		r := NewReader(Options{})
+		if n := ParseValue(text).MoveTo(7, 3); r.Resolve(n) {
+			t.Errorf("%q is %s", text, n.Describe())
+		}
+	}
+}
+
 func TestMergeKeys(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"own keys come first and win", "- &a {x: 1, y: 2}\n- {<<: *a, y: 3, z: 4}", "y=3 z=4 x=1"},

@@ -239,11 +239,21 @@ func (r *Reader) Parse(data []byte) *Node {
 		r.ProblemAt(Place{r.File, 1, 1}, "a schedule starts with `tasks:`", "the file is empty")
 	default:
 		root := documents[0].Content[0]
-		if resolve(&r.Report, root, data) {
+		markLoneTags(root, data)
+		if r.Resolve((*Node)(root)) {
 			return (*Node)(root)
 		}
 	}
 	return nil
+}
+
+// Resolve replaces each alias by its value and each merge key (<<) by its keys. Values are shared,
+// not copied. It records problems, and reports whether the tree is fit to walk.
+func (r *Reader) Resolve(root *Node) bool {
+	tree := resolver{report: &r.Report}
+	before := r.ProblemCount()
+	tree.walk((*yaml.Node)(root), 1)
+	return r.ProblemCount() == before
 }
 
 // RequireText refuses data that is not text in UTF-8, or that holds control characters. Parse calls

@@ -14,10 +14,6 @@ type Report struct {
 	Task    string // the entry that is being read; empty for none, or for one without a name
 	Section string // begins each message: `defaults: `, `group "x": ` or nothing
 
-	// Lines has the files whose text was made of another one. For each line of the text, the first
-	// at 0, it has the line's place in the file.
-	Lines map[string][]Place
-
 	sources  []*Source // in the order in which they were read
 	problems []Problem
 	warnings []Problem
@@ -55,13 +51,7 @@ func (r *Report) ProblemsFrom(n int) (problems []Problem, ok bool) {
 }
 
 // PlaceOf returns where in the current file n stands.
-func (r *Report) PlaceOf(n *Node) Place {
-	at := Place{r.File, n.Line, n.Column}
-	if lines := r.Lines[r.File]; 0 < at.Line && at.Line <= len(lines) {
-		at.Line, at.Column = lines[at.Line-1].Line, lines[at.Line-1].Column
-	}
-	return at
-}
+func (r *Report) PlaceOf(n *Node) Place { return Place{r.File, n.Line, n.Column} }
 
 // Problemf records that something is wrong at n. The hint may be empty.
 func (r *Report) Problemf(n *Node, hint, format string, args ...any) {
