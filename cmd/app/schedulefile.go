@@ -233,15 +233,11 @@ func (f *ScheduleFile) InPlaceOf(file string, invalid error) *schedule.Schedule 
 			return s
 		}
 	}
-	text, err := plan.LastValid(broken.StateDir, path)
+	s, err := f.LastValid(broken.StateDir, path)
 	if errors.Is(err, os.ErrNotExist) && broken.Rest != nil {
 		return broken.Rest
 	}
 	if err != nil || statedir.Check(broken.StateDir) != nil {
-		return nil
-	}
-	s, err := f.ParseLastValid(text, path)
-	if err != nil {
 		return nil
 	}
 	return s
@@ -262,10 +258,15 @@ func (f *ScheduleFile) withoutLacking(file string) *schedule.Schedule {
 	return s
 }
 
-// ParseLastValid reads a schedule that was valid once. It does not check the targets of
-// notifications: a secret that is missing by now is no reason to run nothing. The mistake is
-// reported when a notification is sent. A task that lacks another variable does not run.
-func (f *ScheduleFile) ParseLastValid(text []byte, file string) (*schedule.Schedule, error) {
+// LastValid reads the last valid schedule of a file from its state folder. The error is
+// os.ErrNotExist without such a schedule. LastValid does not check the targets of notifications: a
+// secret that is missing by now is no reason to run nothing. The mistake is reported when a
+// notification is sent. A task that lacks another variable does not run.
+func (f *ScheduleFile) LastValid(dir, file string) (*schedule.Schedule, error) {
+	text, err := plan.LastValid(dir, file)
+	if err != nil {
+		return nil, err
+	}
 	opts := f.Options()
 	opts.CheckNotification = nil
 	s, err := load.Archive(text, file, opts)

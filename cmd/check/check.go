@@ -26,7 +26,6 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/placement"
 	"sched/schedule/preflight"
-	"sched/schedule/tick/plan"
 	"sched/schedule/view"
 )
 
@@ -173,11 +172,7 @@ func machineWarnings(a *app.App, s *schedule.Schedule, now time.Time) []schedule
 }
 
 func lastValid(a *app.App, s *schedule.Schedule) *schedule.Schedule {
-	archive, err := plan.LastValid(s.StateDir, s.File)
-	if err != nil {
-		return &schedule.Schedule{}
-	}
-	before, err := a.ParseLastValid(archive, s.File)
+	before, err := a.LastValid(s.StateDir, s.File)
 	if err != nil {
 		return &schedule.Schedule{}
 	}

@@ -51,9 +51,6 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 	r, restore := report.Attach(a, t, o.Options, stops.terminate)
 	defer restore()
 	t.Valid = invalidExit == nil || t.Schedule.Lacking
-	t.Parse = func(text []byte) (*schedule.Schedule, error) {
-		return a.ParseLastValid(text, t.Schedule.File)
-	}
 	// A person called this tick, or asked for its minute or its task.
 	byPerson := t.Replay || t.Only != "" || terminal.Is(a.In) || a.Stdout().IsTerminal() || a.Stderr().IsTerminal()
 	if !byPerson {

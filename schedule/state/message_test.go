@@ -229,7 +229,13 @@ func TestValuesScheduleAndAudit(t *testing.T) {
 
 	keep := func(s ValidSchedule) {
 		t.Helper()
-		must(t, values.KeepValid(ctx, s, func() ([]byte, error) { return s.Text, nil }))
+		if known, err := values.KnowsValid(ctx, s); err != nil || known {
+			t.Errorf("%v is known: %t, %v", s, known, err)
+		}
+		must(t, values.KeepValid(ctx, s))
+		if known, err := values.KnowsValid(ctx, s); err != nil || !known {
+			t.Errorf("%v is known: %t, %v", s, known, err)
+		}
 	}
 	is := func(file string, want ValidSchedule) {
 		t.Helper()
@@ -238,17 +244,24 @@ func TestValuesScheduleAndAudit(t *testing.T) {
 		}
 	}
 	is("/a", ValidSchedule{})
-	one := ValidSchedule{"/a", "d1", "", []byte("tasks: []"), noon}
+	one := ValidSchedule{"/a", "d1", "", []byte("tasks: []"), noon, map[string]string{}}
 	keep(one)
-	keep(ValidSchedule{"/a", "d1", "", []byte("tasks: []"), noon.Add(time.Hour)}) // the same
 	is("/a", one)
-	two := ValidSchedule{"/a", "d2", "", []byte("tasks: [{}]"), noon.Add(time.Hour)}
+	two := ValidSchedule{"/a", "d2", "", []byte("tasks: [{}]"), noon.Add(time.Hour), map[string]string{"a": "* * * * *"}}
 	keep(two)
-	keep(ValidSchedule{"/b", "d3", "", []byte("tasks: [{}]"), noon})
+	keep(ValidSchedule{"/b", "d3", "", []byte("tasks: [{}]"), noon, map[string]string{}})
 	is("/a", two)
 	two.Machine = "web-1"
 	keep(two)
 	is("/a", two)
+	must(t, db.write(ctx, func(q querier) error { // as an older sched left it
+		_, err := q.ExecContext(ctx, "UPDATE schedule SET times = NULL WHERE file = '/a'")
+		return err
+	}))
+	older := two
+	older.Times = nil
+	is("/a", older)
+	keep(two)
 
 	audit := db.Audit()
 	for i := range 3 {

@@ -9,7 +9,7 @@ import (
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats, leased, survivors, ownerFiles}
+var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -255,6 +255,11 @@ const ownerFiles = `
 ALTER TABLE owner ADD COLUMN device INTEGER NOT NULL DEFAULT 0; -- of the file locks/owner-ID
 ALTER TABLE owner ADD COLUMN inode  INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE owner ADD COLUMN boot   TEXT NOT NULL DEFAULT '';   -- of the machine, and of its container
+`
+
+// dueTimes is the version in which a valid schedule says when its tasks were due.
+const dueTimes = `
+ALTER TABLE schedule ADD COLUMN times TEXT; -- JSON: when each task is due that runs on the machine; NULL: not known
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

@@ -119,29 +119,31 @@ type ValidSchedule struct {
 	Machine string    // what the machine was, in words of the caller
 	Text    []byte    // an archive of all its files
 	Since   time.Time // when a tick saw it first
+
+	// Times says by its name when each active task is due, in words of the caller; nil if an older
+	// sched kept the schedule.
+	Times map[string]string
 }
 
-// KeepValid keeps the text of a valid schedule, which text returns. If the same schedule on the
-// same machine is kept already, nothing changes.
-func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]byte, error)) error {
-	known, err := askOne[bool](ctx, v.store, `SELECT EXISTS (SELECT 1 FROM schedule
-		WHERE file = ? AND digest = ? AND machine = ?)`, s.File, s.Digest, s.Machine)
-	if err != nil || known {
-		return err
-	}
-	if s.Text, err = text(); err != nil {
-		return err
-	}
-	return execute(ctx, v.store, `INSERT OR REPLACE INTO schedule (file, digest, machine, text, since)
-		VALUES (?, ?, ?, ?, ?)`, s.File, s.Digest, s.Machine, s.Text, s.Since.UnixMicro())
+// KnowsValid reports whether the schedule is kept already, with its times, for the same machine.
+func (v Values) KnowsValid(ctx context.Context, s ValidSchedule) (bool, error) {
+	return askOne[bool](ctx, v.store, `SELECT EXISTS (SELECT 1 FROM schedule
+		WHERE file = ? AND digest = ? AND machine = ? AND times IS NOT NULL)`, s.File, s.Digest, s.Machine)
+}
+
+// KeepValid keeps a valid schedule in the place of the one before.
+func (v Values) KeepValid(ctx context.Context, s ValidSchedule) error {
+	times, _ := json.Marshal(s.Times) // of texts
+	return execute(ctx, v.store, `INSERT OR REPLACE INTO schedule (file, digest, machine, text, since, times)
+		VALUES (?, ?, ?, ?, ?, ?)`, s.File, s.Digest, s.Machine, s.Text, s.Since.UnixMicro(), string(times))
 }
 
 // LastValid returns the last valid schedule of a file; if there is no such schedule, its Digest is
 // empty.
 func (v Values) LastValid(ctx context.Context, file string) (s ValidSchedule, err error) {
 	err = v.store.read(ctx, func(q querier) error {
-		err := q.QueryRowContext(ctx, "SELECT file, digest, machine, text, since FROM schedule WHERE file = ?", file).
-			Scan(&s.File, &s.Digest, &s.Machine, &s.Text, sqltype.Time(&s.Since))
+		err := q.QueryRowContext(ctx, `SELECT file, digest, machine, text, since, times FROM schedule WHERE file = ?`, file).
+			Scan(&s.File, &s.Digest, &s.Machine, &s.Text, sqltype.Time(&s.Since), sqltype.JSON(&s.Times))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

@@ -95,8 +95,7 @@ func (w *world) tick() *Tick {
 	return &Tick{
 		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute),
 		Storage: run.StorageAt(w.storage.Dir, w.storage.Store), Valid: true,
-		Parse: func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
-		Host:  Host{Server: "here", Environ: os.Environ()},
+		Host: Host{Server: "here", Environ: os.Environ()},
 		Report: Report{
 			Started: func(state.Row) {}, Done: func(state.Row) {},
 			Problem: func(format string, a ...any) { w.said = append(w.said, fmt.Sprintf(format, a...)) },

@@ -39,8 +39,7 @@ import (
 // and decides everything; how late the tick starts and how long it takes change no decision.
 type Tick struct {
 	Schedule *schedule.Schedule
-	Valid    bool                                     // Schedule is what the file says, not the last valid one
-	Parse    func([]byte) (*schedule.Schedule, error) // reads the archive of the last valid schedule
+	Valid    bool // Schedule is what the file says, not the last valid one
 	Minute   time.Time
 	Began    time.Time   // when this process read its clock, before it read the schedule; zero: when Run is called
 	Only     string      // the name of the only task that starts; "" for all
@@ -308,7 +307,6 @@ func (r *tickRun) newLedger() *plan.Ledger {
 	return &plan.Ledger{
 		Schedule:   r.tick.Schedule,
 		Valid:      r.tick.Valid,
-		Parse:      r.tick.Parse,
 		Dir:        r.tick.Storage.Dir,
 		DB:         r.tick.Storage.DB,
 		Self:       r.launcher.self,

@@ -3,13 +3,10 @@ package plan
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/placement"
-	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -64,43 +61,13 @@ func findGap(ctx context.Context, l *Ledger, last time.Time) *gap {
 // tick had this schedule, or the last valid one. If nobody knows which, the result is nil, and
 // nothing counts as missed.
 func timesBefore(ctx context.Context, l *Ledger) map[string]string {
-	before := l.Schedule
 	valid := validSchedule(l.Schedule)
 	last, err := l.tx.Values().LastValid(ctx, l.Schedule.File)
 	isSame := err == nil && last.Digest == valid.Digest && last.Machine == valid.Machine
 	if l.Valid && !isSame {
-		if err != nil || last.Digest == "" {
-			return nil
-		}
-		if before, err = l.Parse(last.Text); err != nil {
-			return nil
-		}
-		before.Machine = machineOf(last)
+		return last.Times
 	}
-	times := map[string]string{}
-	for task := range before.ActiveTasks() {
-		times[task.Name] = timesOf(task)
-	}
-	return times
-}
-
-// machineOf returns the machine for which the schedule was kept: validSchedule joins its name and
-// its labels with spaces.
-func machineOf(last state.ValidSchedule) placement.Machine {
-	words := strings.Split(last.Machine, " ")
-	return placement.Machine{Name: words[0], Labels: words[1:]}
-}
-
-// timesOf returns a text that is the same for two tasks that are due at the same times.
-func timesOf(task *schedule.Task) string {
-	times := task.When.String() + " " + task.When.Location.String()
-	if task.When.Shift > 0 {
-		times += " " + task.When.Shift.String()
-	}
-	if bounds := task.Bounds(); bounds != "" {
-		times += " " + bounds
-	}
-	return times
+	return dueTimes(l.Schedule)
 }
 
 // has reports whether a task was due in the gap. A nil gap has no tasks.

@@ -21,8 +21,7 @@ import (
 // methods are safe for concurrent use: nothing of the ledger changes any more.
 type Ledger struct {
 	Schedule *schedule.Schedule
-	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
-	Parse    func([]byte) (*schedule.Schedule, error) // reads the last valid one
+	Valid    bool // Schedule is what the file says, not the last valid one instead
 
 	Dir    string // the state folder
 	DB     *state.DB

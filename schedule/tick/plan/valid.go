@@ -10,8 +10,8 @@ import (
 	"sched/schedule/state"
 )
 
-// validSchedule returns what the database keeps of a valid schedule. Machine is kept because
-// `servers` of a task depends on it.
+// validSchedule returns what tells the valid schedule of this tick from others. Machine is kept
+// because `servers` of a task depends on it.
 func validSchedule(s *schedule.Schedule) state.ValidSchedule {
 	return state.ValidSchedule{
 		File: s.File, Digest: s.Digest, Since: clock.Now(),
@@ -25,16 +25,17 @@ func keepValid(ctx context.Context, l *Ledger) error {
 	if !l.Valid {
 		return nil
 	}
-	var readError error
-	err := l.tx.Values().KeepValid(ctx, validSchedule(l.Schedule), func() (text []byte, err error) {
-		text, readError = l.Schedule.Archive()
-		return text, readError
-	})
-	if readError != nil {
-		l.addProblem("the last valid schedule is not kept: %v", readError)
+	s := validSchedule(l.Schedule)
+	known, err := l.tx.Values().KnowsValid(ctx, s)
+	if err != nil || known {
+		return err
+	}
+	if s.Text, err = l.Schedule.Archive(); err != nil {
+		l.addProblem("the last valid schedule is not kept: %v", err)
 		return nil
 	}
-	return err
+	s.Times = dueTimes(l.Schedule)
+	return l.tx.Values().KeepValid(ctx, s)
 }
 
 // LastValid returns the last valid text of the schedule in file, for load.Archive. The error is
@@ -50,4 +51,25 @@ func LastValid(dir, file string) ([]byte, error) {
 		err = os.ErrNotExist
 	}
 	return last.Text, err
+}
+
+// dueTimes returns the due times of the active tasks, by their names.
+func dueTimes(s *schedule.Schedule) map[string]string {
+	times := map[string]string{}
+	for task := range s.ActiveTasks() {
+		times[task.Name] = timesOf(task)
+	}
+	return times
+}
+
+// timesOf returns a text that is the same for two tasks that are due at the same times.
+func timesOf(task *schedule.Task) string {
+	times := task.When.String() + " " + task.When.Location.String()
+	if task.When.Shift > 0 {
+		times += " " + task.When.Shift.String()
+	}
+	if bounds := task.Bounds(); bounds != "" {
+		times += " " + bounds
+	}
+	return times
 }
