@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,21 +55,16 @@ func Append(path string) (*os.File, error) {
 	return statedir.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
-// The permissions to execute an output count the attempts that were started although the database
-// could not be written: a number of three bits, the owner's first. Nobody but the owner may read
-// it.
-const (
-	readable     = 0o600
-	maxUnwritten = 7
-)
+// modes has the mode of an output for each number of attempts that were started although the
+// database could not be written: a mode is all that a full disk still takes
+// (docs/internals/decisions.md#the-mode-of-an-output-says-what-a-full-disk-cannot).
+var modes = []os.FileMode{0o600, 0o700, 0o610, 0o710, 0o601, 0o701, 0o611, 0o711}
 
-// MarkUnwritten notes in the mode of the output how many attempts were started, up to 7, although
-// the database could not be written: that needs no room on a full disk.
+// MarkUnwritten notes on the output how many attempts were started, up to 7, although the database
+// could not be written.
 func MarkUnwritten(output *os.File, attempts int) {
-	n := os.FileMode(min(attempts, maxUnwritten))
-	mode := readable | n&1<<6 | n&2<<2 | n&4>>2
 	if info, err := output.Stat(); err == nil && info.Mode().IsRegular() { // and not /dev/null
-		output.Chmod(mode)
+		output.Chmod(modes[min(attempts, len(modes)-1)])
 	}
 }
 
@@ -78,8 +74,7 @@ func Unwritten(path string) (attempts int) {
 	if err != nil || !info.Mode().IsRegular() {
 		return 0
 	}
-	mode := info.Mode()
-	return int(mode>>6&1 | mode>>2&2 | mode<<2&4)
+	return slices.Index(modes, info.Mode()&0o111|0o600) // whoever else may read it
 }
 
 // Separate appends a line to an output that has something, after the end of its last line.
