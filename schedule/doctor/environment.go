@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sched/schedule"
 	"sched/schedule/humanize"
@@ -41,7 +40,7 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 	})
 	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
-			if strings.Contains(p.Text, "is not set") {
+			if p.Variable != "" {
 				found.add(Bad, "set it in the crontab, or write ${VAR:-default} or ${file:PATH}",
 					"ticks lack a variable: %s: %s", p.Place.String(), p.Text)
 			}

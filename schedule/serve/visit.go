@@ -41,46 +41,44 @@ type Visit struct {
 
 // A missingPart is what an answer lacks for one reason.
 type missingPart struct {
-	what  string // may be empty
-	why   string // may be empty
+	what  []string
+	why   string // the reason, if it is an error; else empty
 	store bool   // the reason is the store
 }
 
 func (p missingPart) String() string {
-	if p.what == "" || p.why == "" {
-		return p.what + p.why
+	what := strings.Join(p.what, "; ")
+	if what == "" || p.why == "" {
+		return what + p.why
 	}
-	return p.what + ": " + p.why
+	return what + ": " + p.why
 }
 
-// hasReasonOf reports whether both parts are missing for the same reason.
-func (p missingPart) hasReasonOf(other missingPart) bool {
-	isSameText := p.why == other.why && (p.why != "" || p.what == other.what)
-	return isSameText || p.store && other.store
-}
-
-// noteMissing notes what the answer lacks. If the last argument is an error, it is the reason: all
-// that the answer lacks for that reason, or because of the store, is one problem.
+// noteMissing notes what the answer lacks. If the last argument is an error, it is the reason, and
+// the format ends with it: all that the answer lacks for that reason, or because of the store, is
+// one problem.
 func (r *Visit) noteMissing(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	part := missingPart{what: humanize.Line(fmt.Sprintf(format, args...))}
+	var part missingPart
 	if n := len(args); n > 0 {
 		if err, ok := args[n-1].(error); ok {
 			_, part.store = errors.AsType[*mutex.StoreError](err)
 			part.why = humanize.Line(err.Error())
-			part.what = strings.TrimSuffix(strings.TrimSuffix(part.what, part.why), ": ")
+			format, args = strings.TrimSuffix(strings.TrimSuffix(format, "%v"), ": "), args[:n-1]
 		}
 	}
-	for i, known := range r.problems {
-		if part.hasReasonOf(known) {
-			if !strings.Contains(known.what, part.what) {
-				r.problems[i].what = strings.TrimPrefix(known.what+"; "+part.what, "; ")
-			}
-			return
-		}
+	if what := humanize.Line(fmt.Sprintf(format, args...)); what != "" {
+		part.what = []string{what}
 	}
-	r.problems = append(r.problems, part)
+	isSame := func(p missingPart) bool {
+		return p.store && part.store || p.why == part.why && (p.why != "" || slices.Equal(p.what, part.what))
+	}
+	if i := slices.IndexFunc(r.problems, isSame); i < 0 {
+		r.problems = append(r.problems, part)
+	} else if known := &r.problems[i]; len(part.what) > 0 && !slices.Contains(known.what, part.what[0]) {
+		known.what = append(known.what, part.what[0])
+	}
 }
 
 // Problems says what the answers of the View lack so far.
@@ -98,7 +96,7 @@ func (r *Visit) Reported(t view.Trouble) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.problems, func(p missingPart) bool {
-		return p.store && t.Kind == "store" || p.why != "" && strings.HasSuffix(t.Text, p.why)
+		return p.store && t.Kind == "store" || t.Err != nil && p.why == humanize.Line(t.Err.Error())
 	})
 }
 

@@ -284,6 +284,7 @@ type Trouble struct {
 	Text string `json:"text"`
 	Run  string `json:"run"`
 	Next string `json:"next"` // what to type
+	Err  error  `json:"-"`    // why not all of the history can be read; nil for any other trouble
 }
 
 // A TaskTrouble is one thing that is wrong with one task.

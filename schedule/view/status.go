@@ -94,6 +94,7 @@ func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 	}
 	if h.Err != nil {
 		add("history", fmt.Sprintf("not all can be read: %v", h.Err), "sched history")
+		troubles[len(troubles)-1].Err = h.Err
 	}
 	if h.Undelivered.Count > 0 {
 		troubles = append(troubles, undeliveredTrouble(s, h))

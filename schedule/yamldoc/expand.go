@@ -26,6 +26,8 @@ type ExpandError struct {
 	Text   string
 	Hint   string // what to do about it; may be empty
 	Absent bool   // the text is right, and the variable or the file that it names is not there
+
+	Variable string // that is not set; empty if that is not what is wrong
 }
 
 func (e *ExpandError) Error() string { return e.Text }
@@ -84,9 +86,10 @@ func (x Expansion) value(inside string) (string, error) {
 	}
 	if !set {
 		return "", &ExpandError{
-			Text:   "the variable " + name + " is not set",
-			Hint:   "set it (cron sets very few), or write ${" + name + ":-default}",
-			Absent: true,
+			Text:     "the variable " + name + " is not set",
+			Hint:     "set it (cron sets very few), or write ${" + name + ":-default}",
+			Absent:   true,
+			Variable: name,
 		}
 	}
 	return value, nil

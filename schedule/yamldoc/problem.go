@@ -30,6 +30,8 @@ type Problem struct {
 
 	// Lacks names the variable or the file that is not there, of a text that is right otherwise.
 	Lacks string
+
+	Variable string // that the text names, and that is not set; empty for any other problem
 }
 
 // String returns the problem as people read it: one line, and a second line for the hint, if any.

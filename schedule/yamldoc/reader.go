@@ -181,6 +181,7 @@ func (r *Reader) Expanded(n *Node) (string, bool) {
 	text, err := Expansion{Getenv: r.options.Getenv, Folder: r.options.Folder}.Expand(text)
 	if e, ok := errors.AsType[*ExpandError](err); ok {
 		problem := r.problem(r.PlaceOf(n), e.Hint, "%s: %v", r.Key, err)
+		problem.Variable = e.Variable
 		if e.Absent {
 			problem.Lacks = e.Text
 		}
