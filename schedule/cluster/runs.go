@@ -97,6 +97,7 @@ type sharedRun struct {
 	Started    time.Time           `json:"started,omitzero"`
 	Ended      time.Time           `json:"ended,omitzero"`
 	Outcome    outcome.Outcome     `json:"outcome"`
+	Kind       outcome.Kind        `json:"kind,omitempty"`
 	Warning    bool                `json:"warning,omitempty"`
 	Reason     string              `json:"reason,omitempty"`
 	ExitCode   *int                `json:"exit_code,omitempty"`
@@ -124,6 +125,7 @@ func shared(r state.Row) sharedRun {
 		Started:    r.Started,
 		Ended:      r.Ended,
 		Outcome:    r.Outcome,
+		Kind:       r.Kind,
 		Warning:    r.Warned(),
 		Reason:     r.Reason,
 		ExitCode:   r.ExitCode,
@@ -142,9 +144,10 @@ func (s sharedRun) row() state.Row {
 	if s.Cause != nil && !outcome.IsID(s.Cause.Run) {
 		s.Cause = nil
 	}
-	kind := outcome.Kind("")
-	if s.Warning && s.Outcome == outcome.Succeeded {
-		kind = outcome.Warning
+	if s.Warning && s.Outcome == outcome.Succeeded { // an older sched sends no kind
+		s.Kind = outcome.Warning
+	} else if s.Kind == outcome.Warning {
+		s.Kind = ""
 	}
 	isBroken := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
 	return state.Row{
@@ -166,7 +169,7 @@ func (s sharedRun) row() state.Row {
 		Wait:       state.Wait{Waited: max(0, s.Waited)},
 		Result: state.Result{
 			Outcome:    s.Outcome,
-			Kind:       kind,
+			Kind:       s.Kind,
 			Reason:     s.Reason,
 			Ended:      s.Ended,
 			ExitCode:   s.ExitCode,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sched/schedule/notify"
+	"sched/schedule/outcome"
 )
 
 // received is a mail as its reader sees it.
@@ -126,8 +127,10 @@ func TestSubjectsReadWell(t *testing.T) {
 			"[shop] report timed out after 20m"},
 		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"},
 			"[shop] report stopped by SIGTERM"},
-		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Kind: outcome.ByHand, Reason: "sched stop by root"},
 			"[shop] report stopped: sched stop by root"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Kind: outcome.NotBegun, Reason: "before attempt 2"},
+			"[shop] report stopped: before attempt 2"},
 		{notify.Message{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"},
 			"[shop] report lost: its processes vanished"},
 		{notify.Message{Event: notify.Success, Outcome: "succeeded"}, "[shop] report succeeded"},

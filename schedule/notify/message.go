@@ -27,6 +27,7 @@ type Message struct {
 	Config      string `json:"config,omitempty"` // the schedule's file, if the command in the message needs it
 
 	Outcome  outcome.Outcome `json:"outcome,omitempty"` // in the words of `sched history`; empty at the start
+	Kind     outcome.Kind    `json:"kind,omitempty"`    // why, for code
 	Warning  bool            `json:"warning,omitempty"` // the run succeeded with a warning
 	Reason   string          `json:"reason,omitempty"`  // for people, if the outcome alone does not say it
 	ExitCode *int            `json:"exit_code,omitempty"`
@@ -101,8 +102,8 @@ func (m Message) result() string {
 	switch {
 	case reason == "":
 		return became
-	case strings.HasPrefix(reason, "after "), // `timed out after 20m`
-		strings.HasPrefix(reason, "by "): // `stopped by SIGTERM`
+	case m.Outcome == outcome.TimedOut, // `timed out after 20m`
+		m.Outcome == outcome.Stopped && m.Kind == "": // `stopped by SIGTERM`
 		return became + " " + reason
 	}
 	return became + ": " + reason

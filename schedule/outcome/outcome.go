@@ -103,6 +103,8 @@ const (
 	StoreDown Kind = "store down" // skipped: nobody knows whether another server runs the slot
 	Lacking   Kind = "lacking"    // skipped: the task names a variable or a file that is not there
 	Paused    Kind = "paused"     // stopped: by a pause that stops runs
+	ByHand    Kind = "by hand"    // stopped: by `sched stop`
+	NotBegun  Kind = "not begun"  // stopped: before an attempt
 	Warning   Kind = "warning"    // succeeded, with an exit code of warn_codes
 	Timeout   Kind = "timeout"    // the command is being ended: the attempt took longer than timeout
 	Copied    Kind = "copied"     // lost or missed: it goes on in the state folder of which this one is a copy

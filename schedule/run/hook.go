@@ -180,6 +180,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 		Server:      result.Server,
 		Params:      result.Params,
 		Outcome:     result.Outcome,
+		Kind:        result.Kind,
 		Warning:     result.Warned(),
 		Reason:      result.Reason,
 		ExitCode:    result.ExitCode,

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,15 +16,17 @@ import (
 	"sched/schedule/statedir"
 )
 
-// setStopped sets that the run was stopped, and when.
+// setStopped sets that the run was stopped before an attempt, and when.
 func setStopped(result *state.Row, format string, args ...any) {
-	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
+	result.Outcome, result.Kind, result.Reason = outcome.Stopped, outcome.NotBegun, fmt.Sprintf(format, args...)
 }
 
 // setStoppedBy sets that a run was stopped, and by whom.
 func setStoppedBy(result *state.Row, stop state.Stop) {
-	result.Outcome, result.Kind = outcome.Stopped, stop.Kind
-	result.Reason = cmp.Or(stop.Reason, "sched stop by "+stop.By)
+	result.Outcome, result.Kind, result.Reason = outcome.Stopped, stop.Kind, stop.Reason
+	if stop.Reason == "" {
+		result.Kind, result.Reason = outcome.ByHand, "sched stop by "+stop.By
+	}
 }
 
 // judge sets the outcome of a command that ended by itself with the exit code.

@@ -102,7 +102,7 @@ func Describe(r state.Row) string {
 	b.WriteString(r.OutcomeText())
 	separator := ": "
 	switch {
-	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
+	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !isStoppedByHand(r):
 		separator = " " // "timed out after 20m", "stopped by SIGTERM"
 	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
 		b.WriteString(" in " + humanize.Duration(r.Duration()))
@@ -127,6 +127,12 @@ func Describe(r state.Row) string {
 		b.WriteString(" (" + strings.Join(more, ", ") + ")")
 	}
 	return b.String()
+}
+
+// isStoppedByHand reports whether a person has stopped the run. A row of an older sched has no kind
+// for that, and has the request.
+func isStoppedByHand(r state.Row) bool {
+	return r.Kind == outcome.ByHand || r.Kind == "" && r.Stop != nil && r.Stop.Reason == ""
 }
 
 // Late says how long a run waited for its turn. It also says how late a run of the schedule

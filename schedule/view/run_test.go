@@ -107,3 +107,24 @@ func TestAnOutputIsInTheFolderOfTheOutputs(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The words of a reason decide nothing. A row of an older sched has the request of a person alone.
+func TestTheKindOfAStopSaysHowItIsTold(t *testing.T) {
+	stopped := func(kind outcome.Kind, stop *state.Stop, reason string) state.Row {
+		return state.Row{Stop: stop, Result: state.Result{Outcome: outcome.Stopped, Kind: kind, Reason: reason}}
+	}
+	ann := &state.Stop{By: "ann"}
+	for want, row := range map[string]state.Row{
+		"stopped by SIGTERM":                     stopped("", nil, "by SIGTERM"),
+		"stopped: sched stop by ann":             stopped(outcome.ByHand, ann, "sched stop by ann"),
+		"stopped: sched stop by bob":             stopped("", ann, "sched stop by bob"),
+		"stopped by run 3fa2, which replaces it": stopped("", &state.Stop{Reason: "x"}, "by run 3fa2, which replaces it"),
+		"stopped before attempt 2":               stopped(outcome.NotBegun, nil, "before attempt 2"),
+		"stopped because it is paused by ann":    stopped(outcome.Paused, nil, "because it is paused by ann"),
+		"timed out after 20m":                    {Result: state.Result{Outcome: outcome.TimedOut, Reason: "after 20m"}},
+	} {
+		if got := Describe(row); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
