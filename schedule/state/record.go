@@ -120,11 +120,12 @@ func (rec *recorder) beginPlanned(row Row) (begun bool, err error) {
 	return n > 0, err
 }
 
-// keptFromPlan reports whether a planned row keeps a column when its run begins: the row that begins
-// has the same value, but for somebody who has asked to stop it.
+// keptFromPlan reports whether a planned row keeps a column when its run begins: the row that
+// begins has the same value, but for somebody who has asked to stop it.
 func keptFromPlan(column string) bool {
-	return slices.Contains([]string{"id", "task", "mutex", "slot", "last_slot", "slots", "repeats", "scheduled", "origin",
-		"test", "stop"}, column)
+	kept := []string{"id", "task", "mutex", "slot", "last_slot", "slots", "repeats", "scheduled", "origin",
+		"test", "stop"}
+	return slices.Contains(kept, column)
 }
 
 // beginPlanned sets all other columns.
