@@ -270,15 +270,25 @@ func unknownLabels(s *schedule.Schedule) []schedule.Problem {
 // renamedTasks warns of tasks that had another name at the last tick. Their mutex has the new name,
 // so a run that still goes on under the old name does not keep them from starting.
 func renamedTasks(s, before *schedule.Schedule) (warnings []schedule.Problem) {
+	command := func(t *schedule.Task) string { return strings.Join(t.Command.Argv(), "\x00") }
+	names, namesBefore := map[string]bool{}, map[string]bool{}
 	for _, t := range s.Tasks {
-		isOldName := func(old *schedule.Task) bool {
-			return hasOwnMutex(old) && s.Task(old.Name) == nil && slices.Equal(old.Command.Argv(), t.Command.Argv())
+		names[t.Name] = true
+	}
+	for _, t := range before.Tasks {
+		namesBefore[t.Name] = true
+	}
+	gone := map[string]string{} // the first old name that no task has any more, by the command
+	for _, old := range before.Tasks {
+		if _, isKnown := gone[command(old)]; !isKnown && hasOwnMutex(old) && !names[old.Name] {
+			gone[command(old)] = old.Name
 		}
-		i := slices.IndexFunc(before.Tasks, isOldName)
-		if i < 0 || !hasOwnMutex(t) || before.Task(t.Name) != nil {
+	}
+	for _, t := range s.Tasks {
+		old := gone[command(t)]
+		if old == "" || !hasOwnMutex(t) || namesBefore[t.Name] {
 			continue
 		}
-		old := before.Tasks[i].Name
 		warnings = append(warnings, t.Problem("without_overlapping", "keep `mutex: "+old+"` until none is left",
 			"without_overlapping: it was called %s, and does not wait for a run of that name", old))
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"slices"
 
 	"sched/schedule/cgroup"
 	"sched/schedule/humanize"
@@ -13,11 +14,11 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 	machine := &preflight.Machine{Environ: s.Environ}
 	var lacks []preflight.Lack
 	var ofOtherUsers []string
-	active := 0
-	for t := range s.Schedule.ActiveTasks() {
-		active++
+	active := slices.Collect(s.Schedule.ActiveTasks())
+	for i, ofTask := range machine.LacksOf(active) {
+		t := active[i]
 	eachLack:
-		for _, lack := range machine.Lacks(t) {
+		for _, lack := range ofTask {
 			switch lack.Kind {
 			case preflight.Root:
 				ofOtherUsers = append(ofOtherUsers, t.Name)
@@ -43,7 +44,7 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 		}
 		found.add(level, lack.Hint, "%s: %s", lack.Task, lack.Text)
 	}
-	return found.orFine("nothing is missing here for %s", humanize.Count(active, "active task"))
+	return found.orFine("nothing is missing here for %s", humanize.Count(len(active), "active task"))
 }
 
 // needsRoot returns the finding for tasks of other users, which only root's ticks can run. It is a

@@ -306,6 +306,9 @@ func becomes(c schedule.Command) (program, user string) {
 	if len(c.List) > 0 {
 		return becomesUser(c.List)
 	}
+	if !strings.Contains(c.Line, "su") && !strings.Contains(c.Line, "runuser") {
+		return "", ""
+	}
 	for _, simple := range simpleCommands().Split(quotedText().ReplaceAllString(c.Line, "''"), -1) {
 		words := strings.Fields(simple)
 		for len(words) > 0 && slices.Contains([]string{"exec", "nohup", "then", "do", "else", "!"}, words[0]) {

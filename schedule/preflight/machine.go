@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
@@ -24,10 +27,53 @@ import (
 const NoCgroupHint = "root may make cgroups, and a unit of systemd with Delegate=yes, " +
 	"on a Linux with cgroups of version 2"
 
-// A Machine is what tasks would find if they ran now.
+// A Machine is what tasks would find if they ran now. It looks at each thing once. Safe for
+// concurrent use.
 type Machine struct {
 	Environ []string // the variables that sched would have
-	shells  shellAnswers
+
+	shells   shells
+	accounts memo[accountKey, error]
+	envFiles memo[string, fileVariables] // by envFileKey
+	noEnv    memo[string, error]         // why env_file cannot be used, by envFileKey and account
+	folders  memo[string, string]        // what folderDefect returns for a path
+	outputs  memo[string, string]        // what makeDefect returns for a path
+	programs memo[program, defect]
+}
+
+// An accountKey names what process.CheckAs looks at.
+type accountKey struct{ user, group, nice string }
+
+func keyOf(as schedule.As) accountKey {
+	key := accountKey{user: as.User, group: as.Group}
+	if as.Nice != nil {
+		key.nice = strconv.Itoa(*as.Nice)
+	}
+	return key
+}
+
+// envFileKey is the same for tasks that have the same variables from files.
+func envFileKey(t *schedule.Task) string { return fmt.Sprintf("%q %q", t.EnvFiles, t.Env) }
+
+// fileVariables are the variables of files, or why they are unknown.
+type fileVariables struct {
+	pairs []string
+	err   error
+}
+
+// LacksOf returns what each of the tasks lacks, as Lacks does. It uses all processors.
+func (m *Machine) LacksOf(tasks []*schedule.Task) [][]Lack {
+	lacks := make([][]Lack, len(tasks))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, t := range tasks {
+		group.Go(func() error {
+			lacks[i] = m.Lacks(t)
+			return nil
+		})
+	}
+	group.Wait()
+	return lacks
 }
 
 // Lacks returns what the task lacks. If it is Root or an Account, that is the first one. A lack of
@@ -36,36 +82,41 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 	report := func(kind Kind, key, hint, format string, args ...any) {
 		lacks = append(lacks, Lack{kind, t.Problem(key, hint, format, args...)})
 	}
-	if err := process.CheckAs(t.As); errors.Is(err, process.ErrNotRoot) {
+	if err := m.checkAs(t.As); errors.Is(err, process.ErrNotRoot) {
 		report(Root, "", "", "%v", err)
 	} else if err != nil {
 		report(Account, "", "", "%v", err)
-	} else if err := process.CheckEnvFiles(t, m.Environ); err != nil {
+	} else if err := m.checkEnvFiles(t); err != nil {
 		report(EnvFile, "", "", "%v", err)
 	}
-	if _, err := cgroup.Here(); t.Limits.CPU > 0 && err != nil {
-		text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
-		report(Cgroup, "limits.cpu", NoCgroupHint, "%s", text)
+	if t.Limits.CPU > 0 {
+		if _, err := cgroup.Here(); err != nil {
+			text := process.LimitsText(schedule.Limits{CPU: t.Limits.CPU}, err)
+			report(Cgroup, "limits.cpu", NoCgroupHint, "%s", text)
+		}
 	}
-	if text := folderDefect(t.Dir); text != "" {
+	if text := m.folders.get(t.Dir, func() string { return folderDefect(t.Dir) }); text != "" {
 		report(Program, "dir", "the task fails with 126 when it is not there in time", "dir: %s", text)
 		return lacks // the programs are looked for in it
 	}
 	if t.Output.File != "" {
-		if text := makeDefect(filepath.Dir(t.Output.File)); text != "" {
+		folder := filepath.Dir(t.Output.File)
+		if text := m.outputs.get(folder, func() string { return makeDefect(folder) }); text != "" {
 			report(OutputFile, "output", "the copy is not made then; the task runs", "output: %s", text)
 		}
-	}
-	if m.shells == nil {
-		m.shells = shellAnswers{}
 	}
 	place := programPlace{dir: t.Dir}
 	place.path, place.pathKnown = m.Path(t)
 	for _, c := range commandsOf(t) {
-		for _, defect := range place.defects(c.command) {
+		for _, name := range programsOf(c.command) {
+			p := program{place, name}
+			defect := m.programs.get(p, p.defect)
+			if defect.text == "" {
+				continue
+			}
 			report(Program, c.key, defect.hint, "%s: %s", c.key, defect.text)
 		}
-		if text := syntaxError(c.command); text != "" {
+		if text := m.shells.syntaxError(c.command); text != "" {
 			report(Program, c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s",
 				c.key, c.command.Shell[0], text)
 			continue
@@ -76,6 +127,18 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 		}
 	}
 	return lacks
+}
+
+func (m *Machine) checkAs(as schedule.As) error {
+	return m.accounts.get(keyOf(as), func() error { return process.CheckAs(as) })
+}
+
+func (m *Machine) checkEnvFiles(t *schedule.Task) error {
+	if len(t.EnvFiles) == 0 {
+		return nil
+	}
+	key := fmt.Sprint(keyOf(t.As), envFileKey(t))
+	return m.noEnv.get(key, func() error { return process.CheckEnvFiles(t, m.Environ) })
 }
 
 // A Lack is what a task does not have on this machine.
@@ -97,7 +160,7 @@ const (
 )
 
 // MergeSame makes one lack of lacks that several tasks have in the same words: the lack of the
-// first task, with the names of the others.
+// first task, with the names of the others. The lacks of a task stand together.
 func MergeSame(all []Lack) (merged []Lack) {
 	type words struct{ text, hint string }
 	tasks := map[words][]string{}
@@ -106,7 +169,7 @@ func MergeSame(all []Lack) (merged []Lack) {
 		if tasks[same] == nil {
 			merged = append(merged, p)
 		}
-		if !slices.Contains(tasks[same], p.Task) {
+		if names := tasks[same]; len(names) == 0 || names[len(names)-1] != p.Task {
 			tasks[same] = append(tasks[same], p.Task)
 		}
 	}
@@ -121,7 +184,13 @@ func MergeSame(all []Lack) (merged []Lack) {
 // Path returns the PATH that commands of the task have, and whether it is known: an env_file may be
 // missing.
 func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
-	env, known := m.Variables(t)
+	if path, isSet := t.Env["PATH"]; isSet && len(t.EnvFiles) == 0 {
+		return path, true
+	}
+	env := m.Environ
+	if known = true; len(t.EnvFiles) > 0 {
+		env, known = m.Variables(t)
+	}
 	path, _ = process.Lookup(env)("PATH")
 	return path, known
 }
@@ -130,17 +199,23 @@ func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
 // and whether it is known.
 func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
 	env = process.Environ(m.Environ, *t)
-	more, err := envfile.Read(t.EnvFiles, process.Lookup(env))
-	if err != nil {
-		return nil, false
+	if len(t.EnvFiles) > 0 {
+		files := m.envFiles.get(envFileKey(t), func() (v fileVariables) {
+			v.pairs, v.err = envfile.Read(t.EnvFiles, process.Lookup(env))
+			return v
+		})
+		if files.err != nil {
+			return nil, false
+		}
+		env = append(env, files.pairs...)
 	}
 	for _, name := range t.EnvOverrides {
-		more = append(more, name+"="+t.Env[name])
+		env = append(env, name+"="+t.Env[name])
 	}
 	if t.As.User != "" {
-		more = append(more, "HOME=", "USER=", "LOGNAME=")
+		env = append(env, "HOME=", "USER=", "LOGNAME=")
 	}
-	return append(env, more...), true
+	return env, true
 }
 
 // folderDefect says why the path is no folder; "" if it is a folder, or if we have no right to
@@ -192,32 +267,32 @@ type programPlace struct {
 	pathKnown bool // false: an env_file, which may set it, cannot be read
 }
 
+// A program is what a command calls by a name, in a place.
+type program struct {
+	programPlace
+	name string
+}
+
 // A defect says why a program cannot be started; its text is empty if it can be.
 type defect struct{ text, hint string }
 
-// defects says which programs of the command are missing, or cannot be started.
-func (p programPlace) defects(c schedule.Command) (all []defect) {
-	for _, name := range programsOf(c) {
-		file := name
-		switch {
-		case strings.Contains(name, "/"):
-			if !filepath.IsAbs(file) {
-				file = filepath.Join(p.dir, file)
-			}
-		case !p.pathKnown:
-			continue
-		default:
-			if file = process.FindProgram(name, p.path, p.dir); file == "" {
-				all = append(all, defect{"there is no program " + name + " in " + p.path,
-					"set the PATH of the task, or write the whole path of " + name})
-				continue
-			}
+// defect says why the program is missing, or cannot be started.
+func (p program) defect() defect {
+	file := p.name
+	switch {
+	case strings.Contains(p.name, "/"):
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(p.dir, file)
 		}
-		if found := p.startDefect(name, file); found.text != "" {
-			all = append(all, found)
+	case !p.pathKnown:
+		return defect{}
+	default:
+		if file = process.FindProgram(p.name, p.path, p.dir); file == "" {
+			return defect{"there is no program " + p.name + " in " + p.path,
+				"set the PATH of the task, or write the whole path of " + p.name}
 		}
 	}
-	return all
+	return p.startDefect(p.name, file)
 }
 
 // startDefect says why the file of a program cannot be started.

@@ -63,7 +63,7 @@ func TestAShellThatCannotReadALine(t *testing.T) {
 			"x=$((1 + 2)); echo \"$x\"":               false,
 			"touch " + ran + "; $(touch " + ran + ")": false,
 		} {
-			got := syntaxError(schedule.Command{Line: line, Shell: []string{path, "-ic"}})
+			got := (&shells{}).syntaxError(schedule.Command{Line: line, Shell: []string{path, "-ic"}})
 			if (got != "") != wrong || strings.Contains(got, "\n") {
 				t.Errorf("%s, %q: %q", shell, line, got)
 			}
@@ -72,15 +72,15 @@ func TestAShellThatCannotReadALine(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a line was run")
 	}
-	if got := syntaxError(schedule.Command{Line: "echo 'open", Shell: []string{"/opt/none/bash", "-c"}}); got != "" {
+	if got := (&shells{}).syntaxError(schedule.Command{Line: "echo 'open", Shell: []string{"/opt/none/bash", "-c"}}); got != "" {
 		t.Errorf("without a shell: %q", got)
 	}
 }
 
 func TestBashismsAreSeen(t *testing.T) {
-	shells := shellAnswers{}
-	for _, b := range bashisms() {
-		shells["/bin/sh\x00"+b.probe] = false // a shell that knows no bashism
+	var shells shells
+	for _, b := range bashisms() { // a shell that knows no bashism
+		shells.answers.get(question("/bin/sh\x00-c\x00"+b.probe), func() answer { return answer{failed: true} })
 	}
 	for _, test := range []struct {
 		line string
@@ -118,8 +118,8 @@ func TestProbesTellShellsApart(t *testing.T) {
 			if strings.Contains(b.probe, "pipefail") && shell == "dash" {
 				continue // newer ones know it
 			}
-			if got := (shellAnswers{}).knows(path, b.probe); got != want {
-				t.Errorf("%s knows %s: %v", shell, b.probe, got)
+			if got := (&shells{}).ask(path, "-c", b.probe); got.failed == want {
+				t.Errorf("%s knows %s: %v", shell, b.probe, !got.failed)
 			}
 		}
 	}

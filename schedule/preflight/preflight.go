@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -25,8 +26,8 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 	}
 	machine := &Machine{Environ: environ}
 	var lacks []Lack
-	for t := range s.ActiveTasks() {
-		for _, lack := range machine.Lacks(t) {
+	for _, ofTask := range machine.LacksOf(slices.Collect(s.ActiveTasks())) {
+		for _, lack := range ofTask {
 			switch lack.Kind {
 			case Root, Account:
 				lack.Hint = "the other tasks run, and each run of this one fails"

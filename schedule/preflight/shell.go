@@ -40,6 +40,7 @@ const builtins = `if for while until case select function time coproc test comma
 // A bashism is something that bash knows and POSIX does not. A shell that does not know it reads it
 // without a syntax error.
 type bashism struct {
+	texts   []string       // a line that has none of them needs no search
 	pattern *regexp.Regexp // finds it in a line; its first group is what the message names
 	probe   string         // a script that succeeds in a shell that knows it
 }
@@ -49,13 +50,13 @@ const atCommand = `(?m)(?:^|[;&|({!]|\b(?:if|while|until|then|do|else)\s)\s*`
 
 var bashisms = sync.OnceValue(func() []bashism {
 	return []bashism{
-		{regexp.MustCompile(atCommand + `(\[\[)\s`), "[[ a = a ]]"},
-		{regexp.MustCompile(atCommand + `(source)\s`), "source /dev/null"},
-		{regexp.MustCompile(atCommand + `(declare|shopt|pushd|mapfile|readarray)\s`), "declare x=1"},
-		{regexp.MustCompile(atCommand + `set\s+[^;&|\n]*\b(pipefail)\b`), "set -o pipefail"},
-		{regexp.MustCompile(`(&>)`), `x=$({ echo a; } &>/dev/null); test -z "$x"`},
-		{regexp.MustCompile(`(\$\{\w+(?:/|\^|,,|:\d)[^}]*\})`), `x=abc; test "${x//a/b}${x:1:1}" = bbcb`},
-		{regexp.MustCompile(`(\{\d+\.\.\d+\})`), `test "$(echo {1..2})" = "1 2"`},
+		{[]string{"[["}, regexp.MustCompile(atCommand + `(\[\[)\s`), "[[ a = a ]]"},
+		{[]string{"source"}, regexp.MustCompile(atCommand + `(source)\s`), "source /dev/null"},
+		{[]string{"declare", "shopt", "pushd", "mapfile", "readarray"}, regexp.MustCompile(atCommand + `(declare|shopt|pushd|mapfile|readarray)\s`), "declare x=1"},
+		{[]string{"pipefail"}, regexp.MustCompile(atCommand + `set\s+[^;&|\n]*\b(pipefail)\b`), "set -o pipefail"},
+		{[]string{"&>"}, regexp.MustCompile(`(&>)`), `x=$({ echo a; } &>/dev/null); test -z "$x"`},
+		{[]string{"${"}, regexp.MustCompile(`(\$\{\w+(?:/|\^|,,|:\d)[^}]*\})`), `x=abc; test "${x//a/b}${x:1:1}" = bbcb`},
+		{[]string{".."}, regexp.MustCompile(`(\{\d+\.\.\d+\})`), `test "$(echo {1..2})" = "1 2"`},
 	}
 })
 
@@ -133,51 +134,70 @@ var (
 const shellVariables = "_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
 	"UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY"
 
-// shellAnswers are the answers of shells to knows, by shell and script.
-type shellAnswers map[string]bool
+// A question is a call of a shell: the shell, its options and a script, with a NUL between them.
+type question string
+
+// shells are the answers of shells. Each question is asked once. Safe for concurrent use.
+type shells struct{ answers memo[question, answer] }
+
+// An answer is what askShell returns.
+type answer struct {
+	stderr string
+	failed bool
+}
+
+func (s *shells) ask(shell string, args ...string) answer {
+	return s.answers.get(question(shell+"\x00"+strings.Join(args, "\x00")), func() (a answer) {
+		a.stderr, a.failed = askShell(shell, args...)
+		return a
+	})
+}
 
 // unknownWords returns words in a command for sh that bash knows, and this machine's sh does not.
-func (a shellAnswers) unknownWords(c schedule.Command) (words []string) {
+func (s *shells) unknownWords(c schedule.Command) (words []string) {
 	if len(c.Shell) == 0 || !isPosixShell(c.Shell[0]) {
 		return nil
 	}
-	commands := quoted().ReplaceAllStringFunc(c.Line, func(part string) string {
-		if strings.HasPrefix(part, `"`) && strings.Contains(part, "${") {
-			return part // expansions in it count
-		}
-		return " "
-	})
+	commands := sync.OnceValue(func() string { return withoutQuotes(c.Line) })
 	for _, b := range bashisms() {
-		if match := b.pattern.FindStringSubmatch(commands); match != nil && !a.knows(c.Shell[0], b.probe) {
+		if !slices.ContainsFunc(b.texts, func(text string) bool { return strings.Contains(c.Line, text) }) {
+			continue
+		}
+		// Without the options of the task: with --rcfile the shell would read a file first.
+		if match := b.pattern.FindStringSubmatch(commands()); match != nil && s.ask(c.Shell[0], "-c", b.probe).failed {
 			words = append(words, match[1])
 		}
 	}
 	return words
 }
 
-// knows reports whether the shell runs the script with success. It asks each shell once, without
-// the options of the task: with --rcfile it would read a file first.
-func (a shellAnswers) knows(shell, script string) bool {
-	question := shell + "\x00" + script
-	if answer, asked := a[question]; asked {
-		return answer
-	}
-	_, failed := askShell(shell, "-c", script)
-	a[question] = !failed
-	return !failed
+// withoutQuotes returns the line without quotes and comments, but for quotes with expansions.
+func withoutQuotes(line string) string {
+	return quoted().ReplaceAllStringFunc(line, func(part string) string {
+		if strings.HasPrefix(part, `"`) && strings.Contains(part, "${") {
+			return part
+		}
+		return " "
+	})
 }
 
 // syntaxError returns why the shell of the command cannot read it, or "". The shell gets no
-// options of its own: with -i it would run the command.
-func syntaxError(c schedule.Command) string {
+// options of its own: with -i it would run the command. A shell that works is not asked about a
+// line that each shell reads.
+func (s *shells) syntaxError(c schedule.Command) string {
 	if len(c.Shell) == 0 || !isShell(c.Shell[0]) {
 		return ""
 	}
-	stderr, failed := askShell(c.Shell[0], "-n", "-c", c.Line)
-	if !failed {
+	shell := c.Shell[0]
+	isPosix := isPosixShell(shell) || filepath.Base(shell) == "bash"
+	if isPosix && isSurelyRead(c.Line) && !s.ask(shell, "-n", "-c", ":").failed {
 		return ""
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	answer := s.ask(shell, "-n", "-c", c.Line)
+	if !answer.failed {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(answer.stderr), "\n")
 	return humanize.Line(first)
 }
 

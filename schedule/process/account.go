@@ -282,7 +282,7 @@ func niceSession(nice *int) {
 // CheckAs returns why this process cannot run a task as that user, and with that priority, on this
 // machine. It returns nil if it can.
 func CheckAs(as schedule.As) error {
-	if _, err := accountOf(as); err != nil {
+	if _, err := accountOf(as); err != nil || as.Nice == nil {
 		return err
 	}
 	result := make(chan error)
