@@ -15,6 +15,11 @@ type Conditions struct {
 	UnlessBetween []Window // and inside none of these
 }
 
+// IsAlwaysMet reports whether there is no condition.
+func (c Conditions) IsAlwaysMet() bool {
+	return c.Days == 0 && len(c.Holidays)+len(c.Between)+len(c.UnlessBetween) == 0
+}
+
 // FirstUnmet says in words which condition keeps the task from running at this instant, read on the
 // wall clock of at's own zone; "" if no condition does.
 func (c Conditions) FirstUnmet(at time.Time) string {

@@ -168,6 +168,67 @@ func TestProofsAgreeWithAListOfAllStarts(t *testing.T) {
 	}
 }
 
+// TestProofsByKindsOfDaysAreProofsByStarts compares the proofs, which judge each kind of day once,
+// with proofs that judge each start.
+func TestProofsByKindsOfDaysAreProofsByStarts(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(56, 7))
+	pick := func(from ...string) string { return from[random.IntN(len(from))] }
+	rounds := 25
+	if testing.Short() {
+		rounds = 10
+	}
+	held, broke := map[string]int{}, map[string]int{}
+	for range rounds {
+		text := "timezone: Europe/Berlin\nholidays: ['2026-10-03', 12-25, 12-26]\ntasks:\n"
+		for _, name := range []string{"a", "b"} {
+			when := fmt.Sprintf("cron: '%s %s %s %s * %s'", pick("0", "0", "*/30", "7,8"), pick("0", "30", "*/20", "*/7", "5"),
+				pick("2", "1-3", "*/8", "*", "*", "23"), pick("*", "*", "*", "1", "*/2"), pick("*", "*", "*", "0", "1-5"))
+			if random.IntN(5) == 0 {
+				when = "every: '" + pick("90 minutes from 2026-01-05 06:00", "2 weeks from 2026-09-07 at 4:00",
+					"3 days from 2026-09-07 at 2:30", "hour", "day at 2:30") + "'"
+			}
+			text += fmt.Sprintf("  - {name: %s, command: x, tags: t, %s, timezone: %s, %s}\n", name, when,
+				pick("Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "UTC"),
+				pick("enabled: true", "days: weekdays", "between: ['1:00', '2:30']", "except: holidays",
+					"unless_between: ['23:00', '1:00']", "from: 2026-10-10 05:00", "until: 2026-12-24 17:00", "spread: 40m"))
+		}
+		window := pick("00:00", "01:30", "22:00", "0:00") + " and " + pick("02:00", "03:15", "23:59", "23:59") +
+			pick("", " UTC", " Europe/Berlin")
+		day, length := pick("day", "weekday", "Sunday"), pick("45s", "20m", "90m", "6h", "48h", "100h", "600h")
+		from := time.Date(2026, 9, 28, random.IntN(24), random.IntN(60), random.IntN(60), 0, time.UTC)
+		for form, assert := range map[string]string{
+			"inside":    "a starts between " + window,
+			"each day":  "a starts between " + window + " every " + day,
+			"never":     "tag t never starts between " + window + " on " + day + "s",
+			"same day":  "a starts after b",
+			"within":    "a starts within " + length + " after b",
+			"count":     fmt.Sprintf("never more than %d of all tasks in %s", 1<<random.IntN(12), length),
+			"each span": "b runs at least every " + length,
+			"each days": fmt.Sprintf("b runs at least every %d days", 1+random.IntN(20)),
+		} {
+			s := asserting(t, text+"assert: "+assert)
+			to := from.AddDate(0, 0, 50+random.IntN(120)).Add(1500 * time.Millisecond)
+			got, want := assertion.Prove(s, from, to)[0].Break, assertion.SlowProof(assert, s, from, to)
+			if (got == nil) != (want == nil) || got != nil && *got != *want {
+				t.Fatalf("%sassert: %s from %s to %s\n got %+v\nwant %+v", text, assert, from, to, got, want)
+			}
+			if got == nil {
+				held[form]++
+			} else {
+				broke[form]++
+			}
+		}
+	}
+	t.Log(held, broke)
+	for form := range broke {
+		if !testing.Short() && (held[form] < 2 || broke[form] < 2) {
+			t.Errorf("%s: held %d times and was broken %d times: the schedules are too much alike",
+				form, held[form], broke[form])
+		}
+	}
+}
+
 // startList has the starts of each task, from three days before assertFrom until assertTo.
 type startList map[string][]start
 

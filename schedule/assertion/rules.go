@@ -3,11 +3,11 @@ package assertion
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"strconv"
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cron"
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
@@ -34,12 +34,11 @@ func (w dailyWindow) zoneOf(t *schedule.Task) *time.Location {
 }
 
 // opened returns the day on which the window began that holds the local time.
-func (w dailyWindow) opened(local time.Time) time.Time {
-	day := noon(local)
+func (w dailyWindow) opened(local time.Time) int64 {
 	if w.window.From > w.window.To && local.Hour()*60+local.Minute() <= w.window.To {
-		return day.AddDate(0, 0, -1)
+		return dayNumber(local) - 1
 	}
-	return day
+	return dayNumber(local)
 }
 
 func newDailyWindow(words map[string]string) (w dailyWindow, err error) {
@@ -70,11 +69,42 @@ func minuteOfDay(text string) int {
 	return at.Hour()*60 + at.Minute()
 }
 
-// noon returns noon of the day, in UTC: days are counted there, where no clock changes.
-func noon(local time.Time) time.Time {
+const daySeconds = 24 * 60 * 60
+
+// dayNumber returns how many days after 1 January 1970 the day of a local time comes.
+func dayNumber(local time.Time) int64 {
 	year, month, day := local.Date()
-	return time.Date(year, month, day, 12, 0, 0, 0, time.UTC)
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / daySeconds
 }
+
+// dateOf returns the day with a number, at midnight in UTC.
+func dateOf(day int64) time.Time { return time.Unix(day*daySeconds, 0).UTC() }
+
+// A wallClock is the clock of a zone. It is fast for instants that come in order.
+type wallClock struct {
+	zone       *time.Location
+	start, end time.Time // the offset holds between them; both zero before the first use
+	offset     int64     // in seconds
+	fixed      *time.Location
+}
+
+// at returns the instant as the clock shows it.
+func (c *wallClock) at(instant time.Time) time.Time {
+	if c.fixed == nil || instant.Before(c.start) || !instant.Before(c.end) {
+		local := instant.In(c.zone)
+		name, offset := local.Zone()
+		c.offset, c.fixed = int64(offset), time.FixedZone(name, offset)
+		c.start = instant
+		_, c.end = local.ZoneBounds()
+		if c.end.IsZero() {
+			c.end = instant.Add(cron.SpanLength)
+		}
+	}
+	return instant.In(c.fixed)
+}
+
+// minute returns the number of the minute that the clock shows, which at was called for.
+func (c *wallClock) minute(instant time.Time) int64 { return (instant.Unix() + c.offset) / 60 }
 
 // A windowRule says that tasks start only inside a window. If onEachDay is true, they also start at
 // least once in the window of each of its days.
@@ -91,44 +121,47 @@ func (r windowRule) prove(s span) *Break {
 
 // firstOutside returns a break for the first start outside the window.
 func (r windowRule) firstOutside(s span, t *schedule.Task) *Break {
-	zone := r.zoneOf(t)
-	for at := range s.starts(t) {
-		if !r.window.Contains(at.In(zone)) {
-			return breakAt(at, zone, "%s starts outside %s on", t.Name, r.window)
+	clock := wallClock{zone: r.zoneOf(t)}
+	_, broken := s.walk([]*schedule.Task{t}, clock.zone, memory{}, func(m memory, at time.Time, _ int) (memory, *Break) {
+		if r.window.Contains(clock.at(at)) {
+			return m, nil
 		}
-	}
-	return nil
+		return m, breakAt(at, clock.zone, "%s starts outside %s on", t.Name, r.window)
+	})
+	return broken
 }
 
 // firstMissed returns a break for the first day on which the task must start in the window, and
 // does not. The first day is the one after from, and the last day the one before to, because their
-// windows lie in the span as a whole.
+// windows lie in the span as a whole. It remembers the day whose start comes next, if none is
+// missed.
 func (r windowRule) firstMissed(s span, t *schedule.Task) *Break {
 	if !r.onEachDay {
 		return nil
 	}
-	zone := r.zoneOf(t)
-	next := noon(s.from.In(zone)).AddDate(0, 0, 1) // the day whose start comes next, if none is missed
-	for at := range s.starts(t) {
-		local := at.In(zone)
+	clock := wallClock{zone: r.zoneOf(t)}
+	next := memory{day: dayNumber(s.from.In(clock.zone)) + 1}
+	next, broken := s.walk([]*schedule.Task{t}, clock.zone, next, func(m memory, at time.Time, _ int) (memory, *Break) {
+		local := clock.at(at)
 		if !r.window.Contains(local) {
-			continue
+			return m, nil
 		}
 		day := r.opened(local)
-		if b := r.missed(t, next, day); b != nil {
-			return b
-		}
-		if !next.After(day) {
-			next = day.AddDate(0, 0, 1)
-		}
+		broken := r.missed(t, m.day, day)
+		m.day = max(m.day, day+1)
+		return m, broken
+	})
+	if broken != nil {
+		return broken
 	}
-	return r.missed(t, next, noon(s.to.In(zone)).AddDate(0, 0, -1))
+	return r.missed(t, next.day, dayNumber(s.to.In(clock.zone))-1)
 }
 
 // missed returns a break for the first of the rule's days from next until the day before end; nil
 // if the rule has no such day. The break is at the end of that day's window.
-func (r windowRule) missed(t *schedule.Task, next, end time.Time) *Break {
-	for day := next; day.Before(end); day = day.AddDate(0, 0, 1) {
+func (r windowRule) missed(t *schedule.Task, next, end int64) *Break {
+	for ; next < end; next++ {
+		day := dateOf(next)
 		if !r.days.Contains(day.Weekday()) {
 			continue
 		}
@@ -153,14 +186,15 @@ type neverRule struct{ dailyWindow }
 
 func (r neverRule) prove(s span) *Break {
 	return s.firstBreak(r.tasks, func(t *schedule.Task) *Break {
-		zone := r.zoneOf(t)
-		for at := range s.starts(t) {
-			local := at.In(zone)
-			if r.window.Contains(local) && r.days.Contains(r.opened(local).Weekday()) {
-				return breakAt(at, zone, "%s starts inside %s on", t.Name, r.window)
+		clock := wallClock{zone: r.zoneOf(t)}
+		_, broken := s.walk([]*schedule.Task{t}, clock.zone, memory{}, func(m memory, at time.Time, _ int) (memory, *Break) {
+			local := clock.at(at)
+			if r.window.Contains(local) && r.days.Contains(dateOf(r.opened(local)).Weekday()) {
+				return m, breakAt(at, clock.zone, "%s starts inside %s on", t.Name, r.window)
 			}
-		}
-		return nil
+			return m, nil
+		})
+		return broken
 	})
 }
 
@@ -185,27 +219,28 @@ func (r orderRule) prove(s span) *Break {
 	if broken != nil {
 		return broken
 	}
-	zone := second.When.Location
-	early := s
-	early.from = s.from.Add(-max(r.within, 48*time.Hour))
-	next, stop := iter.Pull(early.starts(first))
-	defer stop()
-	var last time.Time // the last start of first before the start of second
-	coming, more := next()
-	for at := range s.starts(second) {
-		for more && coming.Before(at) {
-			last = coming
-			coming, more = next()
-		}
-		if r.within > 0 && at.Sub(last) > r.within {
-			return breakAt(at, zone, "%s does not start within %s before %s does on",
-				r.first, humanize.Duration(r.within), r.second)
-		}
-		if r.within == 0 && noon(last.In(zone)) != noon(at.In(zone)) {
-			return breakAt(at, zone, "%s has not started on the day when %s does on", r.first, r.second)
+	clock := wallClock{zone: second.When.Location}
+	remembered := func(at time.Time) memory { return memory{at.Unix(), dayNumber(clock.at(at))} }
+	var last memory // the last start of first before the start of second
+	for at := range first.When.Backward(s.from.Add(-max(r.within, 48*time.Hour)), s.from) {
+		if first.Conditions.IsAlwaysMet() || first.UnmetCondition(at) == "" {
+			last = remembered(at)
+			break
 		}
 	}
-	return nil
+	_, broken = s.walk([]*schedule.Task{second, first}, clock.zone, last, func(m memory, at time.Time, task int) (memory, *Break) {
+		switch {
+		case task == 1:
+			return remembered(at), nil
+		case r.within > 0 && (m == memory{} || time.Duration(at.Unix()-m.at)*time.Second > r.within):
+			return m, breakAt(at, clock.zone, "%s does not start within %s before %s does on",
+				r.first, humanize.Duration(r.within), r.second)
+		case r.within == 0 && (m == memory{} || m.day != dayNumber(clock.at(at))):
+			return m, breakAt(at, clock.zone, "%s has not started on the day when %s does on", r.first, r.second)
+		}
+		return m, nil
+	})
+	return broken
 }
 
 func newOrderRule(words map[string]string) (rule, error) {
@@ -217,8 +252,7 @@ func newOrderRule(words map[string]string) (rule, error) {
 	return r, err
 }
 
-// maxCountedSpan is the longest span of a countRule: a proof keeps all starts of such a span in
-// memory.
+// maxCountedSpan is the longest span of a countRule: a proof remembers the starts of such a span.
 const maxCountedSpan = 31 * 24 * time.Hour
 
 // A countRule limits how many runs of some tasks may start within any span of this length.
@@ -234,25 +268,12 @@ func (r countRule) prove(s span) *Break {
 	if broken != nil {
 		return broken
 	}
-	type second struct {
-		at    time.Time
-		count int
+	at, count := s.firstAbove(r.most, tasks, r.length)
+	if count == 0 {
+		return nil
 	}
-	var recent []second // the seconds with a start in the last r.length, in order
-	total := 0          // of their starts
-	for at, count := range s.startsBySecond(tasks) {
-		for len(recent) > 0 && at.Sub(recent[0].at) >= r.length {
-			total -= recent[0].count
-			recent = recent[1:]
-		}
-		recent = append(recent, second{at, count})
-		total += count
-		if total > r.most {
-			return breakAt(at, s.Location, "%s of %s within %s, the last one on",
-				humanize.Count(total, "start"), r.tasks, r.text)
-		}
-	}
-	return nil
+	return breakAt(at, s.Location, "%s of %s within %s, the last one on",
+		humanize.Count(count, "start"), r.tasks, r.text)
 }
 
 func newCountRule(words map[string]string) (rule, error) {
@@ -279,29 +300,26 @@ type gapRule struct {
 
 func (r gapRule) prove(s span) *Break {
 	return s.firstBreak(r.tasks, func(t *schedule.Task) *Break {
-		zone, last := t.When.Location, s.from
-		for at := range s.starts(t) {
-			if r.isTooLong(last, at, zone) {
-				break
+		clock := wallClock{zone: t.When.Location}
+		tooLong := func(last memory, next time.Time) *Break {
+			isTooLong := next.Sub(time.Unix(last.at, 0)) > r.longest
+			if r.days > 0 {
+				isTooLong = dayNumber(next.In(clock.zone)) > last.day+int64(r.days)
 			}
-			last = at
+			if !isTooLong {
+				return nil
+			}
+			return breakAt(time.Unix(last.at, 0), clock.zone, "%s does not start in the %s after", t.Name, r.text)
 		}
-		if !r.isTooLong(last, s.to, zone) {
-			return nil
+		start := func(at time.Time) memory { return memory{at.Unix(), dayNumber(clock.at(at))} }
+		last, broken := s.walk([]*schedule.Task{t}, clock.zone, start(s.from), func(m memory, at time.Time, _ int) (memory, *Break) {
+			return start(at), tooLong(m, at)
+		})
+		if broken != nil {
+			return broken
 		}
-		return breakAt(last, zone, "%s does not start in the %s after", t.Name, r.text)
+		return tooLong(last, s.to)
 	})
-}
-
-// isTooLong reports whether more than the allowed time lies between two instants.
-func (r gapRule) isTooLong(last, next time.Time, zone *time.Location) bool {
-	if r.days == 0 {
-		return next.Sub(last) > r.longest
-	}
-	if next.Sub(last) < time.Hour { // on the same day or the next; dates cost much for each second of 28 years
-		return false
-	}
-	return noon(next.In(zone)).After(noon(last.In(zone)).AddDate(0, 0, r.days))
 }
 
 func newGapRule(words map[string]string) (rule, error) {

@@ -25,11 +25,20 @@ type span struct {
 
 // starts yields the slots of the task whose conditions of time are met, the oldest first.
 func (s span) starts(t *schedule.Task) iter.Seq[time.Time] {
+	slots := t.When.Forward(s.from, s.to)
+	if t.Conditions.IsAlwaysMet() {
+		return slots
+	}
 	return func(yield func(time.Time) bool) {
-		c := t.Conditions
-		always := c.Days == 0 && len(c.Holidays)+len(c.Between)+len(c.UnlessBetween) == 0
-		for at := range t.When.Forward(s.from, s.to) {
-			if (always || t.UnmetCondition(at) == "") && !yield(at) {
+		clock := wallClock{zone: t.When.Location}
+		var isMet bool
+		judged := int64(-1) // the minute of the clock for which that holds
+		for at := range slots {
+			local := clock.at(at)
+			if minute := clock.minute(at); minute != judged {
+				isMet, judged = t.Lacks == "" && t.Conditions.FirstUnmet(local) == "", minute
+			}
+			if isMet && !yield(at) {
 				return
 			}
 		}
@@ -98,30 +107,3 @@ func breakAt(at time.Time, zone *time.Location, format string, a ...any) *Break 
 	text := strings.Replace(at.In(zone).Format("Mon 2006-01-02 15:04:05 MST"), ":00 ", " ", 1)
 	return &Break{At: at.UTC(), Why: fmt.Sprintf(format, a...) + " " + text}
 }
-
-// startsBySecond yields each second in which tasks start, in order, with how many do.
-func (s span) startsBySecond(tasks []*schedule.Task) iter.Seq2[time.Time, int] {
-	return func(yield func(time.Time, int) bool) {
-		var counts [secondsAtOnce]int
-		for part := s; part.from.Before(s.to); part.from = part.to {
-			part.to = part.from.Add(secondsAtOnce * time.Second)
-			if part.to.After(s.to) {
-				part.to = s.to
-			}
-			for _, t := range tasks {
-				for at := range part.starts(t) {
-					counts[at.Sub(part.from)/time.Second]++
-				}
-			}
-			for i, count := range counts {
-				if count > 0 && !yield(part.from.Add(time.Duration(i)*time.Second), count) {
-					return
-				}
-			}
-			clear(counts[:])
-		}
-	}
-}
-
-// secondsAtOnce is for how many seconds the starts of all tasks are counted at once: a day.
-const secondsAtOnce = 24 * 60 * 60

@@ -153,36 +153,29 @@ func (w When) InBounds(at time.Time) bool {
 	return !at.Before(w.From) && (w.Until.IsZero() || at.Before(w.Until))
 }
 
-// forward returns an iterator over the seconds of [from, to) at which w is due.
-func (w When) forward(from, to int64) iter.Seq[int64] {
+// bounded returns the part of [from, to) in which From and Until let w be due, so much earlier as
+// Shift says. That is the part to search without a shift.
+func (w When) bounded(from, to int64) (first, end, shift int64) {
 	if !w.From.IsZero() {
 		from = max(from, ceilSecond(w.From))
 	}
 	if !w.Until.IsZero() {
 		to = min(to, ceilSecond(w.Until))
 	}
-	if w.Shift == 0 {
-		return w.unshifted(from, to)
-	}
-	shift := int64(w.Shift / time.Second)
-	return func(yield func(int64) bool) {
-		for t := range w.unshifted(from-shift, to-shift) {
-			if !yield(t + shift) {
-				return
-			}
-		}
-	}
+	shift = int64(w.Shift / time.Second)
+	return from - shift, to - shift, shift
 }
 
-// unshifted is forward without From, Until and Shift.
-func (w When) unshifted(from, to int64) iter.Seq[int64] {
+// forward returns an iterator over the seconds of [from, to) at which w is due.
+func (w When) forward(from, to int64) iter.Seq[int64] {
+	from, to, shift := w.bounded(from, to)
 	return func(yield func(int64) bool) {
-		for from < to {
+		for from := from; from < to; {
 			p := periodAt(w.zone(), from)
 			end := min(p.end, to)
 			for from < end {
 				t := w.first(p, from, end)
-				if t < end && !yield(t) {
+				if t < end && !yield(t+shift) {
 					return
 				}
 				from = t + 1

@@ -60,8 +60,8 @@ func (r *lineReader) list(depth int) bool {
 }
 
 // keywords are the words with which no simple command begins, in any of the shells.
-var keywords = strings.Fields("! ]] if then elif else fi for select while until do done case esac in function time coproc " +
-	"namespace repeat foreach end nocorrect")
+var keywords = strings.Fields("! ]] if then elif else fi for select while until do done case esac in function " +
+	"time coproc namespace repeat foreach end nocorrect")
 
 // command reads a simple command until the next operator. It has a word that is no assignment.
 func (r *lineReader) command(depth int) bool {

@@ -52,7 +52,8 @@ var bashisms = sync.OnceValue(func() []bashism {
 	return []bashism{
 		{[]string{"[["}, regexp.MustCompile(atCommand + `(\[\[)\s`), "[[ a = a ]]"},
 		{[]string{"source"}, regexp.MustCompile(atCommand + `(source)\s`), "source /dev/null"},
-		{[]string{"declare", "shopt", "pushd", "mapfile", "readarray"}, regexp.MustCompile(atCommand + `(declare|shopt|pushd|mapfile|readarray)\s`), "declare x=1"},
+		{[]string{"declare", "shopt", "pushd", "mapfile", "readarray"},
+			regexp.MustCompile(atCommand + `(declare|shopt|pushd|mapfile|readarray)\s`), "declare x=1"},
 		{[]string{"pipefail"}, regexp.MustCompile(atCommand + `set\s+[^;&|\n]*\b(pipefail)\b`), "set -o pipefail"},
 		{[]string{"&>"}, regexp.MustCompile(`(&>)`), `x=$({ echo a; } &>/dev/null); test -z "$x"`},
 		{[]string{"${"}, regexp.MustCompile(`(\$\{\w+(?:/|\^|,,|:\d)[^}]*\})`), `x=abc; test "${x//a/b}${x:1:1}" = bbcb`},

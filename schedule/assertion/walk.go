@@ -1,0 +1,182 @@
+package assertion
+
+import (
+	"iter"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/cron"
+)
+
+// A proof for 28 years goes over spans of 24 hours from the beginning on. Two spans with the same
+// key have the same starts, and a rule that remembers the same says the same of them. So each kind
+// of span is judged once, start by start.
+
+// A memory is what a rule knows of the time before a start. The zero memory is nothing.
+type memory struct {
+	at  int64 // an instant, in seconds since 1970
+	day int64 // a day of the wall clock, in days since 1970
+}
+
+// shifted returns the memory with its instant and its day so much later.
+func (m memory) shifted(spans int64) memory {
+	if m.at != 0 {
+		m.at += spans * int64(cron.SpanLength/time.Second)
+	}
+	if m.day != 0 {
+		m.day += spans
+	}
+	return m
+}
+
+// A step judges a start of one of the tasks, by its index. It may use the memory, which task it is,
+// and what the wall clock of the rule's zone shows, with the day of the week.
+type step func(m memory, at time.Time, task int) (memory, *Break)
+
+// walk calls judge for each start of the tasks, the oldest first, and of the same instant the first
+// task first. It leaves out the starts of spans that are like earlier ones. It ends with the first
+// break, and returns the last memory.
+func (s span) walk(tasks []*schedule.Task, zone *time.Location, m memory, judge step) (memory, *Break) {
+	type situation struct {
+		weekday time.Weekday
+		clock   cron.SpanKey
+		tasks   [2]taskKey
+		memory  memory
+	}
+	known := map[situation]memory{}
+	clock, days := cron.When{Location: zone}.Spans(), s.taskDays(tasks)
+	for n := days.next(0); n >= 0; n = days.next(n + 1) {
+		part := s.part(n)
+		now := situation{weekday: part.from.Weekday(), memory: m.shifted(-n)}
+		var hasKey bool
+		now.clock, _, hasKey = clock.Key(part.from)
+		for i := range tasks {
+			var has bool
+			now.tasks[i], has = days[i].key(part.from)
+			hasKey = hasKey && has
+		}
+		hasKey = hasKey && part.isWhole()
+		if after, isKnown := known[now]; hasKey && isKnown {
+			m = after.shifted(n)
+			continue
+		}
+		for at, task := range part.startsOf(tasks) {
+			var broken *Break
+			if m, broken = judge(m, at, task); broken != nil {
+				return m, broken
+			}
+		}
+		if hasKey {
+			known[now] = m.shifted(-n)
+		}
+	}
+	return m, nil
+}
+
+// part returns a span of 24 hours of s, by its number. The last one may be shorter.
+func (s span) part(n int64) span {
+	s.from = s.from.Add(time.Duration(n) * cron.SpanLength)
+	if to := s.from.Add(cron.SpanLength); to.Before(s.to) {
+		s.to = to
+	}
+	return s
+}
+
+func (s span) isWhole() bool { return s.to.Sub(s.from) == cron.SpanLength }
+
+// startsOf yields the starts of one task or of two, in order, with the index of the task.
+func (s span) startsOf(tasks []*schedule.Task) iter.Seq2[time.Time, int] {
+	return func(yield func(time.Time, int) bool) {
+		if len(tasks) == 1 {
+			for at := range s.starts(tasks[0]) {
+				if !yield(at, 0) {
+					return
+				}
+			}
+			return
+		}
+		next, stop := iter.Pull(s.starts(tasks[1]))
+		defer stop()
+		other, more := next()
+		for at := range s.starts(tasks[0]) {
+			for ; more && other.Before(at); other, more = next() {
+				if !yield(other, 1) {
+					return
+				}
+			}
+			if !yield(at, 0) {
+				return
+			}
+		}
+		for ; more && yield(other, 1); other, more = next() {
+		}
+	}
+}
+
+// A taskKey stands for the starts of a task in a span of 24 hours, counted from its beginning.
+type taskKey struct {
+	due     cron.SpanKey
+	clock   cron.SpanKey // by which the conditions are judged; zero for a task without conditions
+	allowed uint8        // whether the days of that clock are allowed: the first, the second, the third
+}
+
+// taskDays finds the spans of 24 hours in which tasks start.
+type taskDays []*taskSpans
+
+func (s span) taskDays(tasks []*schedule.Task) (days taskDays) {
+	for _, t := range tasks {
+		days = append(days, &taskSpans{
+			whole: s, task: t, due: t.When.Spans(), clock: cron.When{Location: t.When.Location}.Spans(),
+		})
+	}
+	return days
+}
+
+// next returns the number of the first span, from n on, in which one of the tasks may start; -1 if
+// there is none. The numbers of later calls must be larger.
+func (d taskDays) next(n int64) int64 {
+	first := int64(-1)
+	for _, t := range d {
+		if t.coming >= 0 && t.coming < n || !t.hasBegun {
+			t.search(n)
+		}
+		if t.coming >= 0 && (first < 0 || t.coming < first) {
+			first = t.coming
+		}
+	}
+	return first
+}
+
+// taskSpans are the spans of one task.
+type taskSpans struct {
+	whole      span
+	task       *schedule.Task
+	due, clock *cron.Spans
+	coming     int64 // the number of the next span in which the task is due; -1: there is none
+	hasBegun   bool
+}
+
+// search sets coming to the first span from n on.
+func (t *taskSpans) search(n int64) {
+	t.hasBegun, t.coming = true, -1
+	if at, isDue := t.due.Next(t.whole.part(n).from, t.whole.to); isDue {
+		t.coming = int64(at.Sub(t.whole.from) / cron.SpanLength)
+	}
+}
+
+// key returns the key of the span that begins at from; false if it may be like no other.
+func (t *taskSpans) key(from time.Time) (key taskKey, ok bool) {
+	key.due, _, ok = t.due.Key(from)
+	c := t.task.Conditions
+	if !ok || c.IsAlwaysMet() {
+		return key, ok
+	}
+	var day time.Time
+	key.clock, day, ok = t.clock.Key(from)
+	for n := range 3 {
+		if day := day.AddDate(0, 0, n); c.Days.Contains(day.Weekday()) && c.Holidays.On(day) == "" {
+			key.allowed |= 1 << n
+		}
+	}
+	return key, ok
+}
