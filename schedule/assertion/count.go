@@ -18,10 +18,10 @@ import (
 //
 //	| older | old | … | now |
 //	     |--- length ----|
-func (s span) firstAbove(most int, tasks []*schedule.Task, length time.Duration) (at time.Time, count int) {
+func firstAbove(s span, most int, tasks []*schedule.Task, length time.Duration) (at time.Time, count int) {
 	seconds := int64((length + time.Second - 1) / time.Second) // starts come at whole seconds
 	back, rest := seconds/spanSeconds, int32(seconds%spanSeconds)
-	counter := s.counter(tasks)
+	counter := newCounter(s, tasks)
 	last := make([]*tally, back+2) // the spans up to now
 	for i := range last {
 		last[i] = &tally{}
@@ -55,7 +55,8 @@ func (t *tally) total() int {
 	return t.upTo[len(t.upTo)-1]
 }
 
-// tallies are those of a span, and of the two spans whose starts leave the window in it.
+// tallies are the tally of a span, and the tallies of the two spans whose starts leave the window
+// in it.
 type tallies struct{ now, old, older *tally }
 
 // above returns the first second at which more than most starts have come, less those that have
@@ -93,7 +94,7 @@ type counter struct {
 	starts  [spanSeconds]int32 // all 0 but while count runs
 }
 
-func (s span) counter(tasks []*schedule.Task) *counter {
+func newCounter(s span, tasks []*schedule.Task) *counter {
 	c := &counter{whole: s, tallies: map[string]*tally{}, peaks: map[tallies]int{}}
 	index := map[string]int{}
 	var distinct []*schedule.Task
@@ -108,7 +109,7 @@ func (s span) counter(tasks []*schedule.Task) *counter {
 		}
 		c.tasks[i]++
 	}
-	c.days = s.taskDays(distinct)
+	c.days = newTaskDays(s, distinct)
 	c.coming = c.days.next(0)
 	return c
 }

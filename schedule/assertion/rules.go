@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/cron"
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
@@ -69,43 +68,6 @@ func minuteOfDay(text string) int {
 	return at.Hour()*60 + at.Minute()
 }
 
-const daySeconds = 24 * 60 * 60
-
-// dayNumber returns how many days after 1 January 1970 the day of a local time comes.
-func dayNumber(local time.Time) int64 {
-	year, month, day := local.Date()
-	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / daySeconds
-}
-
-// dateOf returns the day with a number, at midnight in UTC.
-func dateOf(day int64) time.Time { return time.Unix(day*daySeconds, 0).UTC() }
-
-// A wallClock is the clock of a zone. It is fast for instants that come in order.
-type wallClock struct {
-	zone       *time.Location
-	start, end time.Time // the offset holds between them; both zero before the first use
-	offset     int64     // in seconds
-	fixed      *time.Location
-}
-
-// at returns the instant as the clock shows it.
-func (c *wallClock) at(instant time.Time) time.Time {
-	if c.fixed == nil || instant.Before(c.start) || !instant.Before(c.end) {
-		local := instant.In(c.zone)
-		name, offset := local.Zone()
-		c.offset, c.fixed = int64(offset), time.FixedZone(name, offset)
-		c.start = instant
-		_, c.end = local.ZoneBounds()
-		if c.end.IsZero() {
-			c.end = instant.Add(cron.SpanLength)
-		}
-	}
-	return instant.In(c.fixed)
-}
-
-// minute returns the number of the minute that the clock shows, which at was called for.
-func (c *wallClock) minute(instant time.Time) int64 { return (instant.Unix() + c.offset) / 60 }
-
 // A windowRule says that tasks start only inside a window. If onEachDay is true, they also start at
 // least once in the window of each of its days.
 type windowRule struct {
@@ -122,12 +84,13 @@ func (r windowRule) prove(s span) *Break {
 // firstOutside returns a break for the first start outside the window.
 func (r windowRule) firstOutside(s span, t *schedule.Task) *Break {
 	clock := wallClock{zone: r.zoneOf(t)}
-	_, broken := s.walk([]*schedule.Task{t}, clock.zone, memory{}, func(m memory, at time.Time, _ int) (memory, *Break) {
-		if r.window.Contains(clock.at(at)) {
-			return m, nil
-		}
-		return m, breakAt(at, clock.zone, "%s starts outside %s on", t.Name, r.window)
-	})
+	_, broken := walk(s, []*schedule.Task{t}, clock.zone, memory{},
+		func(m memory, at time.Time, _ int) (memory, *Break) {
+			if r.window.Contains(clock.at(at)) {
+				return m, nil
+			}
+			return m, breakAt(at, clock.zone, "%s starts outside %s on", t.Name, r.window)
+		})
 	return broken
 }
 
@@ -141,16 +104,17 @@ func (r windowRule) firstMissed(s span, t *schedule.Task) *Break {
 	}
 	clock := wallClock{zone: r.zoneOf(t)}
 	next := memory{day: dayNumber(s.from.In(clock.zone)) + 1}
-	next, broken := s.walk([]*schedule.Task{t}, clock.zone, next, func(m memory, at time.Time, _ int) (memory, *Break) {
-		local := clock.at(at)
-		if !r.window.Contains(local) {
-			return m, nil
-		}
-		day := r.opened(local)
-		broken := r.missed(t, m.day, day)
-		m.day = max(m.day, day+1)
-		return m, broken
-	})
+	next, broken := walk(s, []*schedule.Task{t}, clock.zone, next,
+		func(m memory, at time.Time, _ int) (memory, *Break) {
+			local := clock.at(at)
+			if !r.window.Contains(local) {
+				return m, nil
+			}
+			day := r.opened(local)
+			broken := r.missed(t, m.day, day)
+			m.day = max(m.day, day+1)
+			return m, broken
+		})
 	if broken != nil {
 		return broken
 	}
@@ -187,13 +151,14 @@ type neverRule struct{ dailyWindow }
 func (r neverRule) prove(s span) *Break {
 	return s.firstBreak(r.tasks, func(t *schedule.Task) *Break {
 		clock := wallClock{zone: r.zoneOf(t)}
-		_, broken := s.walk([]*schedule.Task{t}, clock.zone, memory{}, func(m memory, at time.Time, _ int) (memory, *Break) {
-			local := clock.at(at)
-			if r.window.Contains(local) && r.days.Contains(dateOf(r.opened(local)).Weekday()) {
-				return m, breakAt(at, clock.zone, "%s starts inside %s on", t.Name, r.window)
-			}
-			return m, nil
-		})
+		_, broken := walk(s, []*schedule.Task{t}, clock.zone, memory{},
+			func(m memory, at time.Time, _ int) (memory, *Break) {
+				local := clock.at(at)
+				if r.window.Contains(local) && r.days.Contains(dateOf(r.opened(local)).Weekday()) {
+					return m, breakAt(at, clock.zone, "%s starts inside %s on", t.Name, r.window)
+				}
+				return m, nil
+			})
 		return broken
 	})
 }
@@ -228,18 +193,19 @@ func (r orderRule) prove(s span) *Break {
 			break
 		}
 	}
-	_, broken = s.walk([]*schedule.Task{second, first}, clock.zone, last, func(m memory, at time.Time, task int) (memory, *Break) {
-		switch {
-		case task == 1:
-			return remembered(at), nil
-		case r.within > 0 && (m == memory{} || time.Duration(at.Unix()-m.at)*time.Second > r.within):
-			return m, breakAt(at, clock.zone, "%s does not start within %s before %s does on",
-				r.first, humanize.Duration(r.within), r.second)
-		case r.within == 0 && (m == memory{} || m.day != dayNumber(clock.at(at))):
-			return m, breakAt(at, clock.zone, "%s has not started on the day when %s does on", r.first, r.second)
-		}
-		return m, nil
-	})
+	_, broken = walk(s, []*schedule.Task{second, first}, clock.zone, last,
+		func(m memory, at time.Time, task int) (memory, *Break) {
+			switch {
+			case task == 1:
+				return remembered(at), nil
+			case r.within > 0 && (m == memory{} || time.Duration(at.Unix()-m.at)*time.Second > r.within):
+				return m, breakAt(at, clock.zone, "%s does not start within %s before %s does on",
+					r.first, humanize.Duration(r.within), r.second)
+			case r.within == 0 && (m == memory{} || m.day != dayNumber(clock.at(at))):
+				return m, breakAt(at, clock.zone, "%s has not started on the day when %s does on", r.first, r.second)
+			}
+			return m, nil
+		})
 	return broken
 }
 
@@ -268,7 +234,7 @@ func (r countRule) prove(s span) *Break {
 	if broken != nil {
 		return broken
 	}
-	at, count := s.firstAbove(r.most, tasks, r.length)
+	at, count := firstAbove(s, r.most, tasks, r.length)
 	if count == 0 {
 		return nil
 	}
@@ -312,9 +278,10 @@ func (r gapRule) prove(s span) *Break {
 			return breakAt(time.Unix(last.at, 0), clock.zone, "%s does not start in the %s after", t.Name, r.text)
 		}
 		start := func(at time.Time) memory { return memory{at.Unix(), dayNumber(clock.at(at))} }
-		last, broken := s.walk([]*schedule.Task{t}, clock.zone, start(s.from), func(m memory, at time.Time, _ int) (memory, *Break) {
-			return start(at), tooLong(m, at)
-		})
+		last, broken := walk(s, []*schedule.Task{t}, clock.zone, start(s.from),
+			func(m memory, at time.Time, _ int) (memory, *Break) {
+				return start(at), tooLong(m, at)
+			})
 		if broken != nil {
 			return broken
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cron"
 )
 
 // A Break is why an assertion does not hold. At is zero if no instant is to blame, as when no task
@@ -106,4 +107,44 @@ func earlier(a, b *Break) *Break {
 func breakAt(at time.Time, zone *time.Location, format string, a ...any) *Break {
 	text := strings.Replace(at.In(zone).Format("Mon 2006-01-02 15:04:05 MST"), ":00 ", " ", 1)
 	return &Break{At: at.UTC(), Why: fmt.Sprintf(format, a...) + " " + text}
+}
+
+// part returns a span of 24 hours of s, by its number. The last one may be shorter.
+func (s span) part(n int64) span {
+	s.from = s.from.Add(time.Duration(n) * cron.SpanLength)
+	if to := s.from.Add(cron.SpanLength); to.Before(s.to) {
+		s.to = to
+	}
+	return s
+}
+
+func (s span) isWhole() bool { return s.to.Sub(s.from) == cron.SpanLength }
+
+// startsOf yields the starts of one task or of two, in order, with the index of the task.
+func (s span) startsOf(tasks []*schedule.Task) iter.Seq2[time.Time, int] {
+	return func(yield func(time.Time, int) bool) {
+		if len(tasks) == 1 {
+			for at := range s.starts(tasks[0]) {
+				if !yield(at, 0) {
+					return
+				}
+			}
+			return
+		}
+		next, stop := iter.Pull(s.starts(tasks[1]))
+		defer stop()
+		other, more := next()
+		for at := range s.starts(tasks[0]) {
+			for ; more && other.Before(at); other, more = next() {
+				if !yield(other, 1) {
+					return
+				}
+			}
+			if !yield(at, 0) {
+				return
+			}
+		}
+		for ; more && yield(other, 1); other, more = next() {
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package assertion
 
 import (
-	"iter"
 	"time"
 
 	"sched/schedule"
@@ -36,7 +35,7 @@ type step func(m memory, at time.Time, task int) (memory, *Break)
 // walk calls judge for each start of the tasks, the oldest first, and of the same instant the first
 // task first. It leaves out the starts of spans that are like earlier ones. It ends with the first
 // break, and returns the last memory.
-func (s span) walk(tasks []*schedule.Task, zone *time.Location, m memory, judge step) (memory, *Break) {
+func walk(s span, tasks []*schedule.Task, zone *time.Location, m memory, judge step) (memory, *Break) {
 	type situation struct {
 		weekday time.Weekday
 		clock   cron.SpanKey
@@ -44,7 +43,7 @@ func (s span) walk(tasks []*schedule.Task, zone *time.Location, m memory, judge 
 		memory  memory
 	}
 	known := map[situation]memory{}
-	clock, days := cron.When{Location: zone}.Spans(), s.taskDays(tasks)
+	clock, days := cron.SpansOf(cron.When{Location: zone}), newTaskDays(s, tasks)
 	for n := days.next(0); n >= 0; n = days.next(n + 1) {
 		part := s.part(n)
 		now := situation{weekday: part.from.Weekday(), memory: m.shifted(-n)}
@@ -73,46 +72,6 @@ func (s span) walk(tasks []*schedule.Task, zone *time.Location, m memory, judge 
 	return m, nil
 }
 
-// part returns a span of 24 hours of s, by its number. The last one may be shorter.
-func (s span) part(n int64) span {
-	s.from = s.from.Add(time.Duration(n) * cron.SpanLength)
-	if to := s.from.Add(cron.SpanLength); to.Before(s.to) {
-		s.to = to
-	}
-	return s
-}
-
-func (s span) isWhole() bool { return s.to.Sub(s.from) == cron.SpanLength }
-
-// startsOf yields the starts of one task or of two, in order, with the index of the task.
-func (s span) startsOf(tasks []*schedule.Task) iter.Seq2[time.Time, int] {
-	return func(yield func(time.Time, int) bool) {
-		if len(tasks) == 1 {
-			for at := range s.starts(tasks[0]) {
-				if !yield(at, 0) {
-					return
-				}
-			}
-			return
-		}
-		next, stop := iter.Pull(s.starts(tasks[1]))
-		defer stop()
-		other, more := next()
-		for at := range s.starts(tasks[0]) {
-			for ; more && other.Before(at); other, more = next() {
-				if !yield(other, 1) {
-					return
-				}
-			}
-			if !yield(at, 0) {
-				return
-			}
-		}
-		for ; more && yield(other, 1); other, more = next() {
-		}
-	}
-}
-
 // A taskKey stands for the starts of a task in a span of 24 hours, counted from its beginning.
 type taskKey struct {
 	due     cron.SpanKey
@@ -123,17 +82,18 @@ type taskKey struct {
 // taskDays finds the spans of 24 hours in which tasks start.
 type taskDays []*taskSpans
 
-func (s span) taskDays(tasks []*schedule.Task) (days taskDays) {
+func newTaskDays(s span, tasks []*schedule.Task) (days taskDays) {
 	for _, t := range tasks {
 		days = append(days, &taskSpans{
-			whole: s, task: t, due: t.When.Spans(), clock: cron.When{Location: t.When.Location}.Spans(),
+			whole: s, task: t, due: cron.SpansOf(t.When),
+			clock: cron.SpansOf(cron.When{Location: t.When.Location}),
 		})
 	}
 	return days
 }
 
 // next returns the number of the first span, from n on, in which one of the tasks may start; -1 if
-// there is none. The numbers of later calls must be larger.
+// there is no such span. The numbers of later calls must be larger.
 func (d taskDays) next(n int64) int64 {
 	first := int64(-1)
 	for _, t := range d {
@@ -152,7 +112,7 @@ type taskSpans struct {
 	whole      span
 	task       *schedule.Task
 	due, clock *cron.Spans
-	coming     int64 // the number of the next span in which the task is due; -1: there is none
+	coming     int64 // the number of the next span in which the task is due; -1: no span
 	hasBegun   bool
 }
 

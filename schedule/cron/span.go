@@ -26,7 +26,7 @@ type Spans struct {
 }
 
 // Spans returns the spans of w.
-func (w When) Spans() *Spans { return &Spans{when: w} }
+func SpansOf(w When) *Spans { return &Spans{when: w} }
 
 // Next returns the first instant of [from, to) at which the When is due, in UTC.
 func (s *Spans) Next(from, to time.Time) (time.Time, bool) {

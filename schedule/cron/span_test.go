@@ -42,7 +42,7 @@ func TestSpansWithTheSameKeyHaveTheSameInstants(t *testing.T) {
 			offsets []time.Duration
 			clock   string
 		}
-		seen, spans := map[SpanKey]relative{}, w.Spans()
+		seen, spans := map[SpanKey]relative{}, SpansOf(w)
 		from := time.Date(2026, 8, 1, random.IntN(24), random.IntN(60), 0, 0, time.UTC)
 		for range 800 {
 			var r relative

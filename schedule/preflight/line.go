@@ -3,6 +3,7 @@ package preflight
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // isSurelyRead reports whether each POSIX shell, and bash, reads the line without a syntax error.
@@ -60,8 +61,10 @@ func (r *lineReader) list(depth int) bool {
 }
 
 // keywords are the words with which no simple command begins, in any of the shells.
-var keywords = strings.Fields("! ]] if then elif else fi for select while until do done case esac in function " +
-	"time coproc namespace repeat foreach end nocorrect")
+var keywords = sync.OnceValue(func() []string {
+	return strings.Fields("! ]] if then elif else fi for select while until do done case esac in function " +
+		"time coproc namespace repeat foreach end nocorrect")
+})
 
 // command reads a simple command until the next operator. It has a word that is no assignment.
 func (r *lineReader) command(depth int) bool {
@@ -84,7 +87,7 @@ func (r *lineReader) command(depth int) bool {
 			return false
 		case !hasName:
 			word := before[:len(before)-len(r.rest)]
-			if slices.Contains(keywords, word) || strings.ContainsAny(word, "{}") && !strings.Contains(word, "$") {
+			if slices.Contains(keywords(), word) || strings.ContainsAny(word, "{}") && !strings.Contains(word, "$") {
 				return false
 			}
 			isNumber := strings.Trim(word, digits) == "" // it may belong to a redirection
