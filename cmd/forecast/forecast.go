@@ -230,13 +230,13 @@ func printSlots(a *app.App, basis *forecast.Basis) {
 }
 
 type slotJSON struct {
-	Task    string        `json:"task"`
-	Slot    string        `json:"slot"`
-	Skipped forecast.Skip `json:"skipped"`
-	Late    float64       `json:"lateness"`
-	Behind  *string       `json:"behind"`
-	Reason  string        `json:"reason"`
-	Server  int           `json:"server"`
+	Task    string            `json:"task"`
+	Slot    humanize.JSONTime `json:"slot"`
+	Skipped forecast.Skip     `json:"skipped"`
+	Late    float64           `json:"lateness"`
+	Behind  *string           `json:"behind"`
+	Reason  string            `json:"reason"`
+	Server  int               `json:"server"`
 }
 
 func slotsJSON(basis *forecast.Basis) []slotJSON {
@@ -244,7 +244,7 @@ func slotsJSON(basis *forecast.Basis) []slotJSON {
 	for _, s := range slotsOf(basis) {
 		slot := slotJSON{
 			Task:    s.Task.Name,
-			Slot:    forecast.UTC(s.At),
+			Slot:    humanize.UTC(s.At),
 			Skipped: s.Skip,
 			Late:    s.Lateness().Seconds(),
 			Reason:  s.Reason,

@@ -208,7 +208,7 @@ func printChanges(a *app.App, s *schedule.Schedule, changes []view.Change) {
 		if c.Error != "" {
 			reason += " (not done: " + c.Error + ")"
 		}
-		t.Row(humanize.SecondZone(c.Time, s.Location), humanize.Line(c.Who), c.From, c.Action,
+		t.Row(humanize.SecondZone(c.At.Time, s.Location), humanize.Line(c.Who), c.From, c.Action,
 			humanize.Line(target), humanize.Line(reason))
 	}
 	t.Flush()

@@ -152,10 +152,10 @@ func (o options) asksFor(t *schedule.Task) bool {
 // sortByNext moves the tasks without a next time to the end.
 func sortByNext(tasks []view.Task) {
 	slices.SortStableFunc(tasks, func(a, b view.Task) int {
-		if len(a.Times) == 0 || len(b.Times) == 0 {
-			return len(b.Times) - len(a.Times)
+		if len(a.Next) == 0 || len(b.Next) == 0 {
+			return len(b.Next) - len(a.Next)
 		}
-		return a.Times[0].Compare(b.Times[0])
+		return a.Next[0].Compare(b.Next[0].Time)
 	})
 }
 

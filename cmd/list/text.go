@@ -60,12 +60,12 @@ func printTable(a *app.App, s *schedule.Schedule, rows []view.Task, at time.Time
 	t.Head(columns("TASK", "WHEN", "NEXT", "", "LAST", nowHead, "DOES")...)
 	for _, row := range rows {
 		next, clock := out.Paint(terminal.Faint, neverText(row, s)), ""
-		if len(row.Times) > 0 {
+		if len(row.Next) > 0 {
 			next, clock = nextCells(out, row, 0, at)
 		}
 		last, now := lastCell(a, s, row.LastRun), nowCell(a, s, row)
 		t.Row(columns(row.Name, whenText(row, s), next, clock, last, now, out.Paint(terminal.Faint, doesText(row)))...)
-		for i := 1; i < len(row.Times); i++ {
+		for i := 1; i < len(row.Next); i++ {
 			next, clock := nextCells(out, row, i, at)
 			t.Row(columns("", "", next, clock, "", "", "")...)
 		}
@@ -75,7 +75,7 @@ func printTable(a *app.App, s *schedule.Schedule, rows []view.Task, at time.Time
 // nextCells returns the cells for the i-th next time: how far it is, and its time, with the date if
 // it is on another day. In a pipe the first cell has both, always with the date.
 func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
-	t := row.Times[i]
+	t := row.Next[i].Time
 	far := "in " + humanize.Duration(t.Sub(at))
 	if !out.IsTerminal() {
 		return fmt.Sprintf("%s (%s)", humanize.SlotZone(t, t.Location()), far), ""
@@ -203,8 +203,8 @@ func runningText(a *app.App, running []view.Running, thisServer string) string {
 	if first.Host != "" {
 		text += " on " + first.Host
 	}
-	if !first.Began.IsZero() {
-		text += " for " + a.Ago(first.Began)
+	if !first.Since.IsZero() {
+		text += " for " + a.Ago(first.Since.Time)
 	}
 	if first.PID == nil && first.Host == thisServer {
 		text = "starting"

@@ -272,11 +272,11 @@ const (
 
 // A foundLine is a line that fits the pattern, for --json.
 type foundLine struct {
-	Task string `json:"task"`
-	Run  string `json:"run"`
-	Slot string `json:"slot"`
-	Line int    `json:"line"` // from 1
-	Text string `json:"text"`
+	Task string            `json:"task"`
+	Run  string            `json:"run"`
+	Slot humanize.JSONTime `json:"slot"`
+	Line int               `json:"line"` // from 1
+	Text string            `json:"text"`
 }
 
 // A search is a search for lines that fit a pattern.

@@ -119,7 +119,7 @@ func printMinute(a *app.App, q *view.Inquiry, m *view.Minute, off string) {
 		suffix = ": it is " + off + " now"
 	}
 	verb, distance := tense(m, q.Now)
-	fmt.Fprintf(a.Out, "%s %s due at %s (%s)%s\n", q.Task.Name, verb, q.TimeText(m.At), distance, suffix)
+	fmt.Fprintf(a.Out, "%s %s due at %s (%s)%s\n", q.Task.Name, verb, q.TimeText(m.Minute.Time), distance, suffix)
 	for _, remark := range []string{m.Clock, m.Spread, m.Bounds} {
 		if remark != "" {
 			fmt.Fprintf(a.Out, "  %s\n", remark)
@@ -143,9 +143,9 @@ func printMinute(a *app.App, q *view.Inquiry, m *view.Minute, off string) {
 // tense returns the verb of the sentence that the minute is due, and how far away the minute is:
 // "was not" and "5 m ago", or "will be" and "in 2 h".
 func tense(m *view.Minute, now time.Time) (verb, distance string) {
-	verb, negation, distance := "was", "was not", humanize.Duration(now.Sub(m.At))+" ago"
-	if m.At.After(now) {
-		verb, negation, distance = "will be", "will not be", "in "+humanize.Duration(m.At.Sub(now))
+	verb, negation, distance := "was", "was not", humanize.Duration(now.Sub(m.Minute.Time))+" ago"
+	if m.Minute.After(now) {
+		verb, negation, distance = "will be", "will not be", "in "+humanize.Duration(m.Minute.Sub(now))
 	}
 	if !m.Due {
 		return negation, distance
@@ -154,11 +154,11 @@ func tense(m *view.Minute, now time.Time) (verb, distance string) {
 }
 
 func printNeighbours(a *app.App, q *view.Inquiry, m *view.Minute) {
-	if at := m.BeforeAt; !at.IsZero() {
-		fmt.Fprintf(a.Out, "  due before it at %s%s\n", q.TimeText(at), insteadOf(q, at))
+	if at := m.Before; at != nil {
+		fmt.Fprintf(a.Out, "  due before it at %s%s\n", q.TimeText(at.Time), insteadOf(q, at.Time))
 	}
-	if at := m.AfterAt; !at.IsZero() {
-		fmt.Fprintf(a.Out, "  due after it at %s%s\n", q.TimeText(at), insteadOf(q, at))
+	if at := m.After; at != nil {
+		fmt.Fprintf(a.Out, "  due after it at %s%s\n", q.TimeText(at.Time), insteadOf(q, at.Time))
 	}
 }
 
@@ -175,8 +175,8 @@ func insteadOf(q *view.Inquiry, at time.Time) string {
 // printSlot names the second if the minute has several slots or the slot is not at its start.
 func printSlot(a *app.App, q *view.Inquiry, m *view.Minute, slot view.Slot) {
 	prefix := "  "
-	if len(m.Slots) > 1 || slot.At.Second() != 0 {
-		prefix += slot.At.In(q.Task.When.Location).Format("15:04:05") + "  "
+	if len(m.Slots) > 1 || slot.Slot.Second() != 0 {
+		prefix += slot.Slot.In(q.Task.When.Location).Format("15:04:05") + "  "
 	}
 	printRecords(a, q, m, slot.Records, prefix)
 	if slot.Says != "" {
@@ -256,7 +256,7 @@ func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 func printRunning(a *app.App, q *view.Inquiry) {
 	last := q.Answer.Last
 	for _, row := range q.Live {
-		ofLastSlot := last != nil && row.Slot.Truncate(time.Minute).Equal(last.At.UTC())
+		ofLastSlot := last != nil && row.Slot.Truncate(time.Minute).Equal(last.Minute.Time)
 		if row.Task == q.Task.Name && !ofLastSlot {
 			text := view.RunningText(row, q.Now, q.Task.When.Location)
 			fmt.Fprintf(a.Out, "%s, due at %s: %s\n", q.Task.Name, q.TimeText(row.Slot), text)
@@ -320,8 +320,8 @@ func startsText(q *view.Inquiry) string {
 func obstacles(q *view.Inquiry) (lines []string) {
 	answer := q.Answer
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if !q.NextAllowed.IsZero() {
-		add("its conditions let it run again at %s", q.TimeText(q.NextAllowed))
+	if at := answer.NextAllowed; at != nil {
+		add("its conditions let it run again at %s", q.TimeText(at.Time))
 	}
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)

@@ -135,15 +135,15 @@ func DayAndTime(t time.Time, zone *time.Location) string {
 
 // A Forecast is a forecast as --json prints it and the API answers it.
 type Forecast struct {
-	From     string           `json:"from"`
-	To       string           `json:"to"`
-	Timezone string           `json:"timezone"`
-	Servers  int              `json:"servers"`
-	Usual    ForecastSums     `json:"usual"`
-	Crowded  []ForecastMinute `json:"crowded"`
-	Hours    []ForecastHour   `json:"hours"`
-	Tasks    []ForecastTask   `json:"tasks"`
-	Notes    []Note           `json:"notes"`
+	From     humanize.JSONTime `json:"from"`
+	To       humanize.JSONTime `json:"to"`
+	Timezone string            `json:"timezone"`
+	Servers  int               `json:"servers"`
+	Usual    ForecastSums      `json:"usual"`
+	Crowded  []ForecastMinute  `json:"crowded"`
+	Hours    []ForecastHour    `json:"hours"`
+	Tasks    []ForecastTask    `json:"tasks"`
+	Notes    []Note            `json:"notes"`
 }
 
 // ForecastSums are the sums of a forecast.
@@ -158,50 +158,50 @@ type ForecastSums struct {
 
 // A ForecastPeak is the most there is of something at one moment.
 type ForecastPeak struct {
-	Most float64 `json:"most"`
-	At   *string `json:"at"`
+	Most float64            `json:"most"`
+	At   *humanize.JSONTime `json:"at"`
 }
 
 // A ForecastMinute is a minute in which much starts.
 type ForecastMinute struct {
-	Minute string `json:"minute"`
-	Starts int    `json:"starts"`
+	Minute humanize.JSONTime `json:"minute"`
+	Starts int               `json:"starts"`
 }
 
 // A ForecastHour is an hour of the wall clock.
 type ForecastHour struct {
-	Start   string `json:"start"`
-	Most    int    `json:"most"`
-	Starts  int    `json:"starts"`
-	Late    int    `json:"late"`
-	Skipped int    `json:"skipped"`
+	Start   humanize.JSONTime `json:"start"`
+	Most    int               `json:"most"`
+	Starts  int               `json:"starts"`
+	Late    int               `json:"late"`
+	Skipped int               `json:"skipped"`
 }
 
 // A ForecastTask is what the forecast has of one task.
 type ForecastTask struct {
-	Name     string          `json:"name"`
-	Duration float64         `json:"duration"`
-	Known    string          `json:"known"`
-	Runs     int             `json:"runs"`
-	First    *string         `json:"first"` // its first slot
-	Starts   int             `json:"starts"`
-	Skipped  map[Skip]int    `json:"skipped"`
-	Late     int             `json:"late"`
-	Latest   *ForecastLatest `json:"latest"`
+	Name     string             `json:"name"`
+	Duration float64            `json:"duration"`
+	Known    string             `json:"known"`
+	Runs     int                `json:"runs"`
+	First    *humanize.JSONTime `json:"first"` // its first slot
+	Starts   int                `json:"starts"`
+	Skipped  map[Skip]int       `json:"skipped"`
+	Late     int                `json:"late"`
+	Latest   *ForecastLatest    `json:"latest"`
 }
 
 // A ForecastLatest is the run of a task that starts latest.
 type ForecastLatest struct {
-	Slot     string  `json:"slot"`
-	Lateness float64 `json:"lateness"`
-	Behind   *string `json:"behind"`
+	Slot     humanize.JSONTime `json:"slot"`
+	Lateness float64           `json:"lateness"`
+	Behind   *string           `json:"behind"`
 }
 
 // JSON returns the forecast as programs get it.
 func (r Report) JSON() Forecast {
 	shown := Forecast{
-		From:     UTC(r.From),
-		To:       UTC(r.To),
+		From:     humanize.UTC(r.From),
+		To:       humanize.UTC(r.To),
 		Timezone: r.Schedule.Location.String(),
 		Servers:  r.Servers,
 		Usual:    sumsOf(r.Sums),
@@ -211,23 +211,20 @@ func (r Report) JSON() Forecast {
 		Notes:    append([]Note{}, r.Notes...),
 	}
 	for _, m := range r.Crowded {
-		shown.Crowded = append(shown.Crowded, ForecastMinute{UTC(m.At), m.Starts})
+		shown.Crowded = append(shown.Crowded, ForecastMinute{humanize.UTC(m.At), m.Starts})
 	}
 	for _, h := range r.Hours {
-		shown.Hours = append(shown.Hours, ForecastHour{UTC(h.Start), h.Most, h.Starts, h.Late, h.Skipped})
+		shown.Hours = append(shown.Hours, ForecastHour{humanize.UTC(h.Start), h.Most, h.Starts, h.Late, h.Skipped})
 	}
 	for _, t := range r.Tasks {
 		load := r.Loads[t.Name]
 		task := ForecastTask{
 			Name: t.Name, Duration: load.Took.Seconds(), Known: load.source(), Runs: load.Runs,
+			First:  humanize.UTCOrNil(t.First),
 			Starts: t.Starts, Skipped: countSkips(func(kind Skip) int { return t.Skips[kind] }), Late: t.LateRuns,
 		}
-		if !t.First.IsZero() {
-			first := UTC(t.First)
-			task.First = &first
-		}
 		if t.LateRuns > 0 {
-			task.Latest = &ForecastLatest{Slot: UTC(t.MostLate.At), Lateness: t.MostLate.Lateness().Seconds()}
+			task.Latest = &ForecastLatest{Slot: humanize.UTC(t.MostLate.At), Lateness: t.MostLate.Lateness().Seconds()}
 			if t.MostLate.By != nil {
 				task.Latest.Behind = &t.MostLate.By.Name
 			}
@@ -254,16 +251,8 @@ func countSkips(count func(Skip) int) map[Skip]int {
 }
 
 func peakOf(p Peak, unit float64) ForecastPeak {
-	peak := ForecastPeak{Most: float64(p.Most) / unit}
-	if !p.At.IsZero() {
-		at := UTC(p.At)
-		peak.At = &at
-	}
-	return peak
+	return ForecastPeak{Most: float64(p.Most) / unit, At: humanize.UTCOrNil(p.At)}
 }
-
-// UTC is a time as JSON has it.
-func UTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // ReadSpan reads how long a forecast from a time on shall be: 12h, 7d.
 func ReadSpan(from time.Time, text string) (time.Duration, error) {

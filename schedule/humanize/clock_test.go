@@ -1,6 +1,8 @@
 package humanize
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -91,5 +93,22 @@ func TestLater(t *testing.T) {
 	second := first.Add(time.Nanosecond)
 	if Later(first, second) != second || Later(second, first) != second || Later(first, first) != first {
 		t.Error("the earlier one")
+	}
+}
+
+func TestATimeInJSON(t *testing.T) {
+	noon := time.Date(2026, 3, 6, 12, 0, 0, 500, time.FixedZone("", 3600))
+	for want, value := range map[string]any{
+		`"2026-03-06T12:00:00+01:00"`: JSONTime{noon},
+		`"2026-03-06T11:00:00Z"`:      UTCOrNil(noon),
+		`""`:                          UTC(time.Time{}),
+		`null`:                        UTCOrNil(time.Time{}),
+	} {
+		if got, err := json.Marshal(value); string(got) != want || err != nil {
+			t.Errorf("%s, %v, not %s", got, err, want)
+		}
+	}
+	if text := fmt.Sprint(UTC(noon), "|", UTC(time.Time{})); text != "2026-03-06T11:00:00Z|" { // as a cell of CSV
+		t.Error(text)
 	}
 }

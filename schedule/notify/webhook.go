@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"time"
 
 	"sched/schedule/humanize"
 )
@@ -59,28 +58,28 @@ func webhookBody(m Message, format string) any {
 // history --json`. Times are RFC 3339 in UTC; a missing time is null. Programs read it: a field may
 // be added, and no field may go or change. docs/notifications.md explains each field.
 type plainBody struct {
-	ID          string   `json:"id"`
-	Text        string   `json:"text"`
-	Event       Event    `json:"event"`
-	At          *string  `json:"at"`
-	Schedule    string   `json:"schedule"`
-	Task        string   `json:"task"`
-	Description string   `json:"description"`
-	Run         string   `json:"run"`
-	Server      string   `json:"server"`
-	Slot        *string  `json:"slot"`
-	Started     *string  `json:"started"`
-	Ended       *string  `json:"ended"`
-	Duration    *float64 `json:"duration"` // seconds
-	Outcome     string   `json:"outcome"`
-	Warning     bool     `json:"warning"`
-	Reason      string   `json:"reason"`
-	ExitCode    *int     `json:"exit_code"`
-	Attempts    int      `json:"attempts"`
-	Output      string   `json:"output"`
-	OutputCut   bool     `json:"output_cut"`
-	HeldBack    int      `json:"held_back"`
-	HeldSince   *string  `json:"held_since"`
+	ID          string             `json:"id"`
+	Text        string             `json:"text"`
+	Event       Event              `json:"event"`
+	At          *humanize.JSONTime `json:"at"`
+	Schedule    string             `json:"schedule"`
+	Task        string             `json:"task"`
+	Description string             `json:"description"`
+	Run         string             `json:"run"`
+	Server      string             `json:"server"`
+	Slot        *humanize.JSONTime `json:"slot"`
+	Started     *humanize.JSONTime `json:"started"`
+	Ended       *humanize.JSONTime `json:"ended"`
+	Duration    *float64           `json:"duration"` // seconds
+	Outcome     string             `json:"outcome"`
+	Warning     bool               `json:"warning"`
+	Reason      string             `json:"reason"`
+	ExitCode    *int               `json:"exit_code"`
+	Attempts    int                `json:"attempts"`
+	Output      string             `json:"output"`
+	OutputCut   bool               `json:"output_cut"`
+	HeldBack    int                `json:"held_back"`
+	HeldSince   *humanize.JSONTime `json:"held_since"`
 
 	Params map[string]string `json:"params,omitempty"`
 }
@@ -91,15 +90,15 @@ func plain(m Message) plainBody {
 		ID:          m.ID,
 		Text:        m.subject(),
 		Event:       m.Event,
-		At:          timeOrNull(m.At),
+		At:          humanize.UTCOrNil(m.At),
 		Schedule:    m.Schedule,
 		Task:        m.Task,
 		Description: m.Description,
 		Run:         m.Run,
 		Server:      m.Server,
-		Slot:        timeOrNull(m.Slot),
-		Started:     timeOrNull(m.Started),
-		Ended:       timeOrNull(m.Ended),
+		Slot:        humanize.UTCOrNil(m.Slot),
+		Started:     humanize.UTCOrNil(m.Started),
+		Ended:       humanize.UTCOrNil(m.Ended),
 		Outcome:     string(m.Outcome),
 		Warning:     m.Warning,
 		Reason:      m.Reason,
@@ -108,21 +107,13 @@ func plain(m Message) plainBody {
 		Output:      strings.ToValidUTF8(m.Output, "\uFFFD"),
 		OutputCut:   m.Cut,
 		HeldBack:    m.HeldBack,
-		HeldSince:   timeOrNull(m.HeldSince),
+		HeldSince:   humanize.UTCOrNil(m.HeldSince),
 		Params:      m.Params,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
 		b.Duration = new(m.Duration.Seconds())
 	}
 	return b
-}
-
-// timeOrNull returns a time in RFC 3339, in UTC; nil, which is null in JSON, for the zero time.
-func timeOrNull(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	return new(t.UTC().Format(time.RFC3339))
 }
 
 // summary is the message without its output, in lines; escape is for foreign text.

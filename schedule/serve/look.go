@@ -11,6 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/control"
+	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
@@ -161,12 +162,12 @@ func getUpcoming(r *Visit) (any, error) {
 	if after != (cursor{}) && (after.at.Before(from) || !after.at.Before(to)) {
 		return nil, badCursor()
 	}
-	slots, more := view.UpcomingSlots(r.View, from, to, view.Upcoming{At: after.at, Task: after.item},
+	slots, more := view.UpcomingSlots(r.View, from, to, view.Upcoming{Slot: humanize.UTC(after.at), Task: after.item},
 		int(r.query.numbers["limit"]))
 	var next cursor
 	if more {
 		last := slots[len(slots)-1]
-		next = cursor{last.At, last.Task}
+		next = cursor{last.Slot.Time, last.Task}
 	}
 	return pageOf(slots, next), nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sched/schedule/humanize"
 	"sched/schedule/view"
 )
 
@@ -175,6 +176,9 @@ func (d documenter) schema(t reflect.Type) map[string]any {
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": true}
 	case reflect.Struct:
+		if t == reflect.TypeFor[humanize.JSONTime]() {
+			return map[string]any{"type": "string"}
+		}
 		name := schemaName(t)
 		if d.schemas[name] == nil {
 			d.schemas[name] = map[string]any{} // for a type that has itself among its fields

@@ -529,7 +529,7 @@ func TestPagesAreTheList(t *testing.T) {
 		p := decode[page[view.Upcoming]](t,
 			b.call(call{scope: ScopeRead, method: "GET", route: "/upcoming", query: query}).body)
 		for _, slot := range p.Items {
-			slots = append(slots, slot.Slot+" "+slot.Task)
+			slots = append(slots, slot.Slot.String()+" "+slot.Task)
 		}
 		if p.Next == nil {
 			break

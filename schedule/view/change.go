@@ -13,16 +13,14 @@ import (
 
 // A Change is what somebody changed, or tried to change, by a command or through the API.
 type Change struct {
-	ID     string `json:"id"`
-	At     string `json:"at"`
-	Who    string `json:"who"`
-	From   string `json:"from"`   // an address, "socket" or "command"
-	Action string `json:"action"` // such as trigger, stop or pause: see docs/json.md
-	Target string `json:"target"` // the task or the run
-	Reason string `json:"reason"`
-	Error  string `json:"error"` // why it was not done; else empty
-
-	Time time.Time `json:"-"` // At, exactly
+	ID     string            `json:"id"`
+	At     humanize.JSONTime `json:"at"`
+	Who    string            `json:"who"`
+	From   string            `json:"from"`   // an address, "socket" or "command"
+	Action string            `json:"action"` // such as trigger, stop or pause: see docs/json.md
+	Target string            `json:"target"` // the task or the run
+	Reason string            `json:"reason"`
+	Error  string            `json:"error"` // why it was not done; else empty
 }
 
 // Everything is the target of a change that concerns all tasks.
@@ -34,14 +32,13 @@ const FromCommand = "command"
 func changeOf(c state.Change) Change {
 	return Change{
 		ID:     strconv.FormatInt(c.ID, 10),
-		At:     timeText(c.At),
+		At:     humanize.UTC(c.At),
 		Who:    c.Who,
 		From:   c.From,
 		Action: c.Action,
 		Target: c.Target,
 		Reason: c.Reason,
 		Error:  c.Error,
-		Time:   c.At,
 	}
 }
 
@@ -116,7 +113,7 @@ func recentChanges(ctx context.Context, s Source, task string) []Change {
 
 // Text returns in words what was changed, by whom, when and why.
 func (c Change) Text(zone *time.Location) string {
-	words := humanize.SecondZone(c.Time, zone) + ": " + c.Action + " by " + c.Who
+	words := humanize.SecondZone(c.At.Time, zone) + ": " + c.Action + " by " + c.Who
 	if c.Target == Everything {
 		words += ", of everything"
 	}

@@ -18,20 +18,19 @@ import (
 
 // A Running is a run that lives.
 type Running struct {
-	Run   string `json:"run"`
-	PID   *int   `json:"pid"` // null until the command has started
-	Host  string `json:"host"`
-	Since string `json:"since"` // empty if the holder of a lock did not write it down
+	Run   string            `json:"run"`
+	PID   *int              `json:"pid"` // null until the command has started
+	Host  string            `json:"host"`
+	Since humanize.JSONTime `json:"since"` // empty if the holder of a lock did not write it down
 
-	LastReported *string `json:"last_told"` // when its server last reported the run; null unless it is silent now
+	LastReported *humanize.JSONTime `json:"last_told"` // when its server last reported the run; null unless it is silent now
 
-	Began time.Time `json:"-"` // the time of Since, exactly
-	Ended bool      `json:"-"` // its command has ended, and that is not recorded yet
+	Ended bool `json:"-"` // its command has ended, and that is not recorded yet
 }
 
 func runningOfRow(row state.Row) Running {
 	r := runningOf(run.HolderOf(row))
-	r.LastReported = timeOrNil(row.LastReported)
+	r.LastReported = humanize.UTCOrNil(row.LastReported)
 	if r.Ended = CommandEnded(row); r.Ended {
 		r.PID = nil
 	}
@@ -47,8 +46,7 @@ func CommandEnded(row state.Row) bool {
 }
 
 func runningOf(holder mutex.Holder) Running {
-	since := timeOrEmpty(holder.Since)
-	return Running{Run: holder.Run, PID: orNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
+	return Running{Run: holder.Run, PID: orNil(holder.PID), Host: holder.Host, Since: humanize.UTC(holder.Since)}
 }
 
 // RunningText says how long a run has lived, and on which machine.

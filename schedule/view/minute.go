@@ -12,21 +12,18 @@ import (
 
 // A Minute explains one minute of a task.
 type Minute struct {
-	Minute  string   `json:"minute"` // UTC
-	Due     bool     `json:"due"`
-	Clock   string   `json:"clock"`            // a change of the clocks that matters here
-	Spread  string   `json:"spread,omitempty"` // how much later than its expressions it is due; empty: not later
-	Bounds  string   `json:"bounds,omitempty"` // that it is before `from`, or not before `until`
-	Reasons []Reason `json:"reasons"`
-	Before  *string  `json:"before"` // for a minute at which it is not due: when it was last due,
-	After   *string  `json:"after"`  // and when it is due next
-	Slots   []Slot   `json:"slots"`
-	Others  []Record `json:"others"` // recorded for this minute, though it is not due at these instants
+	Minute  humanize.JSONTime  `json:"minute"` // UTC
+	Due     bool               `json:"due"`
+	Clock   string             `json:"clock"`            // a change of the clocks that matters here
+	Spread  string             `json:"spread,omitempty"` // how much later than its expressions it is due; empty: not later
+	Bounds  string             `json:"bounds,omitempty"` // that it is before `from`, or not before `until`
+	Reasons []Reason           `json:"reasons"`
+	Before  *humanize.JSONTime `json:"before"` // for a minute at which it is not due: when it was last due,
+	After   *humanize.JSONTime `json:"after"`  // and when it is due next
+	Slots   []Slot             `json:"slots"`
+	Others  []Record           `json:"others"` // recorded for this minute, though it is not due at these instants
 
-	At       time.Time            `json:"-"` // Minute, exactly
-	BeforeAt time.Time            `json:"-"` // Before, exactly; zero for none
-	AfterAt  time.Time            `json:"-"` // After, exactly; zero for none
-	Ended    map[string]state.Row `json:"-"` // the records, exactly, by run
+	Ended map[string]state.Row `json:"-"` // the records, exactly, by run
 }
 
 // A Reason is what an expression says of a minute.
@@ -47,16 +44,14 @@ type Field struct {
 
 // A Slot says what became of one slot. Says has what its records do not tell.
 type Slot struct {
-	Slot    string   `json:"slot"` // UTC
-	Says    string   `json:"says"`
-	Unmet   string   `json:"unmet"` // a condition that keeps it from running, as the schedule is now
-	Records []Record `json:"records"`
+	Slot    humanize.JSONTime `json:"slot"` // UTC
+	Says    string            `json:"says"`
+	Unmet   string            `json:"unmet"` // a condition that keeps it from running, as the schedule is now
+	Records []Record          `json:"records"`
 
 	// Elsewhere says what became of the slot on the other servers of the store. It is empty unless
 	// the task is a one_server task and the slot did not run here.
 	Elsewhere string `json:"elsewhere"`
-
-	At time.Time `json:"-"` // Slot, exactly
 }
 
 // spreadText says how much later than its expressions a task is due, and which time of the

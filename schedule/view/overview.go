@@ -242,9 +242,9 @@ func lastLines(s Source, r state.Row) (lines []string) {
 func nextOfEach(h *Health) (next []Upcoming) {
 	for _, t := range h.Tasks {
 		if at, ok := nextRun(t.Task, h.At, h.Pauses); ok {
-			next = append(next, Upcoming{Task: t.Name, Slot: timeText(at), At: at.UTC()})
+			next = append(next, Upcoming{Task: t.Name, Slot: humanize.UTC(at)})
 		}
 	}
-	slices.SortStableFunc(next, func(a, b Upcoming) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(next, func(a, b Upcoming) int { return a.Slot.Compare(b.Slot.Time) })
 	return next[:min(maxNext, len(next))]
 }

@@ -6,19 +6,20 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/pause"
 )
 
 // A Pause keeps a task from starting.
 type Pause struct {
-	Everything bool    `json:"everything"` // all tasks are paused, and not this one by its name
-	By         string  `json:"by"`         // the name of the schedule's file for one of its `pauses`
-	Server     string  `json:"server"`
-	Since      string  `json:"since"`
-	Until      *string `json:"until"` // null for a pause without an end
-	Reason     string  `json:"reason"`
-	Stop       bool    `json:"stop,omitempty"`    // the runs that had begun before it are stopped
-	Planned    bool    `json:"planned,omitempty"` // it is to come: since is when it begins
+	Everything bool               `json:"everything"` // all tasks are paused, and not this one by its name
+	By         string             `json:"by"`         // the name of the schedule's file for one of its `pauses`
+	Server     string             `json:"server"`
+	Since      humanize.JSONTime  `json:"since"`
+	Until      *humanize.JSONTime `json:"until"` // null for a pause without an end
+	Reason     string             `json:"reason"`
+	Stop       bool               `json:"stop,omitempty"`    // the runs that had begun before it are stopped
+	Planned    bool               `json:"planned,omitempty"` // it is to come: since is when it begins
 
 	Raw pause.Pause `json:"-"`
 }
@@ -43,8 +44,8 @@ func pauseOf(p pause.Pause, now time.Time) Pause {
 		Everything: p.Everything,
 		By:         p.By,
 		Server:     p.Server,
-		Since:      timeText(p.Since),
-		Until:      timeOrNil(p.Until),
+		Since:      humanize.UTC(p.Since),
+		Until:      humanize.UTCOrNil(p.Until),
 		Reason:     p.Reason,
 		Stop:       p.Stop,
 		Planned:    p.ToCome(now),

@@ -15,32 +15,32 @@ import (
 
 // A Record says what became of one slot, or of several slots that one record stands for.
 type Record struct {
-	Run        string   `json:"run"`
-	Task       string   `json:"task"`
-	Mutex      string   `json:"mutex"`
-	Slot       string   `json:"slot"`
-	Slots      int      `json:"slots"` // how many slots it stands for, from slot through until
-	Until      *string  `json:"until"`
-	Repeats    *string  `json:"repeats"` // of a retry: the slot that its command is for; else null
-	Origin     string   `json:"origin"`  // what asked for the run; empty for its schedule
-	Background bool     `json:"background"`
-	Server     string   `json:"server"`
-	Started    *string  `json:"started"`
-	Lateness   *float64 `json:"lateness"` // seconds from the slot to the start
-	Waited     float64  `json:"waited"`   // seconds for which it waited for its mutex or for a seat of its pool
-	Ended      string   `json:"ended"`    // empty while the run has not ended
-	Outcome    string   `json:"outcome"`
-	Reason     string   `json:"reason"`
-	ExitCode   *int     `json:"exit_code"`
-	Attempts   int      `json:"attempts"`
-	Duration   float64  `json:"duration"`    // seconds
-	UserCPU    float64  `json:"user_cpu"`    // seconds
-	SystemCPU  float64  `json:"system_cpu"`  // seconds
-	PeakMemory *int64   `json:"peak_memory"` // bytes; null when it is not known
-	Warning    bool     `json:"warning"`     // it succeeded with a warning
-	Limits     string   `json:"limits"`      // how its limits were kept; "" without
-	Output     string   `json:"output"`
-	Notes      []string `json:"notes"`
+	Run        string             `json:"run"`
+	Task       string             `json:"task"`
+	Mutex      string             `json:"mutex"`
+	Slot       humanize.JSONTime  `json:"slot"`
+	Slots      int                `json:"slots"` // how many slots it stands for, from slot through until
+	Until      *humanize.JSONTime `json:"until"`
+	Repeats    *humanize.JSONTime `json:"repeats"` // of a retry: the slot that its command is for; else null
+	Origin     string             `json:"origin"`  // what asked for the run; empty for its schedule
+	Background bool               `json:"background"`
+	Server     string             `json:"server"`
+	Started    *humanize.JSONTime `json:"started"`
+	Lateness   *float64           `json:"lateness"` // seconds from the slot to the start
+	Waited     float64            `json:"waited"`   // seconds for which it waited for its mutex or for a seat of its pool
+	Ended      humanize.JSONTime  `json:"ended"`    // empty while the run has not ended
+	Outcome    string             `json:"outcome"`
+	Reason     string             `json:"reason"`
+	ExitCode   *int               `json:"exit_code"`
+	Attempts   int                `json:"attempts"`
+	Duration   float64            `json:"duration"`    // seconds
+	UserCPU    float64            `json:"user_cpu"`    // seconds
+	SystemCPU  float64            `json:"system_cpu"`  // seconds
+	PeakMemory *int64             `json:"peak_memory"` // bytes; null when it is not known
+	Warning    bool               `json:"warning"`     // it succeeded with a warning
+	Limits     string             `json:"limits"`      // how its limits were kept; "" without
+	Output     string             `json:"output"`
+	Notes      []string           `json:"notes"`
 
 	Cause     *outcome.Cause      `json:"cause"`            // the run that triggered it; null if no run did
 	Triggered []outcome.Triggered `json:"triggered"`        // the runs that its hooks asked for
@@ -53,15 +53,15 @@ func RecordOf(r state.Row) Record {
 		Run:        r.ID,
 		Task:       r.Task,
 		Mutex:      r.Mutex,
-		Slot:       timeText(r.Slot),
+		Slot:       humanize.UTC(r.Slot),
 		Slots:      max(r.Slots, 1),
-		Repeats:    timeOrNil(r.Repeats),
+		Repeats:    humanize.UTCOrNil(r.Repeats),
 		Origin:     r.Origin,
 		Background: r.Background,
 		Server:     r.Server,
-		Started:    timeOrNil(r.Started),
+		Started:    humanize.UTCOrNil(r.Started),
 		Waited:     r.Wait.Waited.Seconds(),
-		Ended:      timeOrEmpty(r.Ended),
+		Ended:      humanize.UTC(r.Ended),
 		Outcome:    string(r.Outcome),
 		Reason:     r.Reason,
 		ExitCode:   r.ExitCode,
@@ -82,7 +82,7 @@ func RecordOf(r state.Row) Record {
 		shown.Lateness = new(r.Lateness().Seconds())
 	}
 	if r.IsRange() {
-		shown.Until = timeOrNil(r.LastSlot)
+		shown.Until = humanize.UTCOrNil(r.LastSlot)
 	}
 	return shown
 }
@@ -151,23 +151,23 @@ func Late(r state.Row) (said string) {
 
 // A Summary is what the slots of one task in a span of time add up to.
 type Summary struct {
-	Task           string   `json:"task"`
-	Runs           int      `json:"runs"`
-	Succeeded      int      `json:"succeeded"`
-	Failed         int      `json:"failed"`
-	TimedOut       int      `json:"timed_out"`
-	Stopped        int      `json:"stopped"`
-	Lost           int      `json:"lost"`
-	Skipped        int      `json:"skipped"`
-	Missed         int      `json:"missed"`
-	SuccessRate    *float64 `json:"success_rate"` // of the runs, from 0 to 1
-	Duration       *float64 `json:"duration"`     // seconds: the median of those that succeeded
-	Duration95     *float64 `json:"duration_95"`  // seconds: 95 of 100 took no longer
-	DurationMax    *float64 `json:"duration_max"` // seconds
-	Lateness       *float64 `json:"lateness"`     // seconds: the median of those that ran as scheduled
-	LatenessMax    *float64 `json:"lateness_max"` // seconds
-	LastFailure    *string  `json:"last_failure"` // its slot
-	LastFailureRun *string  `json:"last_failure_run"`
+	Task           string             `json:"task"`
+	Runs           int                `json:"runs"`
+	Succeeded      int                `json:"succeeded"`
+	Failed         int                `json:"failed"`
+	TimedOut       int                `json:"timed_out"`
+	Stopped        int                `json:"stopped"`
+	Lost           int                `json:"lost"`
+	Skipped        int                `json:"skipped"`
+	Missed         int                `json:"missed"`
+	SuccessRate    *float64           `json:"success_rate"` // of the runs, from 0 to 1
+	Duration       *float64           `json:"duration"`     // seconds: the median of those that succeeded
+	Duration95     *float64           `json:"duration_95"`  // seconds: 95 of 100 took no longer
+	DurationMax    *float64           `json:"duration_max"` // seconds
+	Lateness       *float64           `json:"lateness"`     // seconds: the median of those that ran as scheduled
+	LatenessMax    *float64           `json:"lateness_max"` // seconds
+	LastFailure    *humanize.JSONTime `json:"last_failure"` // its slot
+	LastFailureRun *string            `json:"last_failure_run"`
 }
 
 // Summaries adds up the slots of a task (all tasks for "") that have an outcome, from since to
@@ -215,7 +215,7 @@ func summaryOf(s past.Summary) Summary {
 		shown.LatenessMax = new(s.Late.Max.Seconds())
 	}
 	if s.FailedID != "" {
-		shown.LastFailure, shown.LastFailureRun = timeOrNil(s.Failed), &s.FailedID
+		shown.LastFailure, shown.LastFailureRun = humanize.UTCOrNil(s.Failed), &s.FailedID
 	}
 	return shown
 }

@@ -35,15 +35,15 @@ const (
 // A Run is one run with all that is known of it. Before it ends, its outcome and its end are empty.
 type Run struct {
 	Record
-	State   RunState `json:"state"`
-	PID     *int     `json:"pid"`      // of its command; null if no command runs
-	Since   *string  `json:"since"`    // when the present attempt began; null if no command runs
-	Attempt int      `json:"attempt"`  // of the present attempt, the last one, or the one it waits for
-	At      *string  `json:"at"`       // the time it waits for; null if it does not wait
-	Hooks   []string `json:"hooks"`    // hooks that were started, until the run is in the history
-	StopBy  string   `json:"stop_by"`  // who asked to stop it, until the run is in the history
-	Size    int64    `json:"log_size"` // bytes that its command printed
-	Hooked  int64    `json:"hook_log_size"`
+	State   RunState           `json:"state"`
+	PID     *int               `json:"pid"`      // of its command; null if no command runs
+	Since   *humanize.JSONTime `json:"since"`    // when the present attempt began; null if no command runs
+	Attempt int                `json:"attempt"`  // of the present attempt, the last one, or the one it waits for
+	At      *humanize.JSONTime `json:"at"`       // the time it waits for; null if it does not wait
+	Hooks   []string           `json:"hooks"`    // hooks that were started, until the run is in the history
+	StopBy  string             `json:"stop_by"`  // who asked to stop it, until the run is in the history
+	Size    int64              `json:"log_size"` // bytes that its command printed
+	Hooked  int64              `json:"hook_log_size"`
 
 	Row state.Row `json:"-"` // the record, exactly
 
@@ -89,13 +89,13 @@ func liveRun(dir string, row state.Row, isAlive bool, hooks []state.Hook) Run {
 	r := runOf(dir, row.WithoutOutcome())
 	r.State, r.Attempt = RunRunning, max(1, row.Attempt.Number)
 	if row.Attempted() {
-		r.PID, r.Since = orNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
+		r.PID, r.Since = orNil(row.Attempt.PID), humanize.UTCOrNil(row.Attempt.At)
 	}
 	switch {
 	case row.Queued():
-		r.State, r.At = RunQueued, timeOrNil(row.Wait.Until)
+		r.State, r.At = RunQueued, humanize.UTCOrNil(row.Wait.Until)
 	case row.Deferred():
-		r.State, r.Attempt, r.At = RunDeferred, row.Attempt.Number+1, timeOrNil(row.Wait.NotBefore)
+		r.State, r.Attempt, r.At = RunDeferred, row.Attempt.Number+1, humanize.UTCOrNil(row.Wait.NotBefore)
 		r.PID, r.Since = nil, nil
 	case !isAlive:
 		r.State, r.PID = RunVanished, nil
@@ -155,7 +155,7 @@ func waitingRun(r state.Row) Run {
 		Record:  RecordOf(row),
 		State:   RunWaiting,
 		Attempt: 1,
-		At:      timeOrNil(until),
+		At:      humanize.UTCOrNil(until),
 		Hooks:   []string{},
 		Row:     row,
 	}
@@ -184,7 +184,7 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 	}
 	if row.Outcome == "" {
 		r.State = RunRunning
-		r.PID, r.Since = orNil(row.Attempt.PID), timeOrNil(row.Attempt.At)
+		r.PID, r.Since = orNil(row.Attempt.PID), humanize.UTCOrNil(row.Attempt.At)
 	}
 	return r, row.ID != ""
 }

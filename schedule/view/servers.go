@@ -17,26 +17,26 @@ import (
 
 // A Server is one of the machines that share the schedule.
 type Server struct {
-	Name        string      `json:"name"`
-	Version     string      `json:"version"`
-	Minute      string      `json:"minute"`       // the last minute that it ticked
-	Seen        string      `json:"seen"`         // when it last reported, by the clock of the store
-	Age         float64     `json:"age"`          // seconds from then until now
-	ClockOffset float64     `json:"clock_offset"` // by how many seconds its clock is ahead of the store's
-	Labels      []string    `json:"labels"`       // labels that tasks ask for
-	Running     []ServerRun `json:"running"`
-	More        int         `json:"more"`        // more runs, which are not listed
-	Environment string      `json:"environment"` // of its schedule
-	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
-	Zone        string      `json:"zone"`        // UTC offsets of its one_server tasks that name no zone; empty without such tasks
+	Name        string            `json:"name"`
+	Version     string            `json:"version"`
+	Minute      humanize.JSONTime `json:"minute"`       // the last minute that it ticked
+	Seen        humanize.JSONTime `json:"seen"`         // when it last reported, by the clock of the store
+	Age         float64           `json:"age"`          // seconds from then until now
+	ClockOffset float64           `json:"clock_offset"` // by how many seconds its clock is ahead of the store's
+	Labels      []string          `json:"labels"`       // labels that tasks ask for
+	Running     []ServerRun       `json:"running"`
+	More        int               `json:"more"`        // more runs, which are not listed
+	Environment string            `json:"environment"` // of its schedule
+	SharedName  bool              `json:"shared_name"` // more than one machine ticks under this name
+	Zone        string            `json:"zone"`        // UTC offsets of its one_server tasks that name no zone; else empty
 }
 
 // A ServerRun is a run on a server.
 type ServerRun struct {
-	Run   string `json:"run"`
-	Task  string `json:"task"`
-	PID   *int   `json:"pid"` // null until the command has started
-	Since string `json:"since"`
+	Run   string            `json:"run"`
+	Task  string            `json:"task"`
+	PID   *int              `json:"pid"` // null until the command has started
+	Since humanize.JSONTime `json:"since"`
 }
 
 // Servers returns the servers that ticked the schedule in the last ten minutes; it needs a store.
@@ -55,8 +55,8 @@ func ServersOf(all []cluster.Server) []Server {
 		server := Server{
 			Name:        s.Name,
 			Version:     s.Version,
-			Minute:      timeText(s.Minute),
-			Seen:        timeText(s.Seen),
+			Minute:      humanize.UTC(s.Minute),
+			Seen:        humanize.UTC(s.Seen),
 			Age:         s.Age.Seconds(),
 			ClockOffset: s.Offset.Seconds(),
 			Labels:      listOf(s.Labels),
@@ -67,7 +67,7 @@ func ServersOf(all []cluster.Server) []Server {
 			Zone:        s.Zone,
 		}
 		for _, r := range s.Running {
-			running := ServerRun{Run: r.Run, Task: r.Task, PID: orNil(r.PID), Since: timeText(r.Since)}
+			running := ServerRun{Run: r.Run, Task: r.Task, PID: orNil(r.PID), Since: humanize.UTC(r.Since)}
 			server.Running = append(server.Running, running)
 		}
 		shown = append(shown, server)

@@ -115,24 +115,6 @@ func JSON(value any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// timeOrEmpty is timeText, and "" for the zero time.
-func timeOrEmpty(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return timeText(t)
-}
-
-// timeOrNil is timeText, and nil for the zero time.
-func timeOrNil(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	return new(timeText(t))
-}
-
 // orNil returns a pointer to a value, and nil for the zero value.
 func orNil[T comparable](value T) *T {
 	if value == *new(T) {

@@ -22,18 +22,18 @@ const (
 
 // A Status says whether all is well.
 type Status struct {
-	Verdict     string      `json:"verdict"` // ok, trouble or down
-	ExitCode    int         `json:"exit_code"`
-	LastTick    *string     `json:"last_tick"` // null when no tick ever came, or nobody knows
-	Valid       bool        `json:"schedule_valid"`
-	Tasks       int         `json:"tasks"`
-	Running     int         `json:"running"`
-	Maintenance string      `json:"maintenance"` // in words; it is no trouble. "" without maintenance
-	Troubles    []Trouble   `json:"troubles"`
-	Warnings    []string    `json:"warnings"` // the tasks whose last run succeeded with a warning, which is no trouble
-	Paused      []TaskPause `json:"paused"`
-	Planned     []TaskPause `json:"planned,omitempty"` // pauses that begin later
-	Pools       []Pool      `json:"pools"`             // of this machine
+	Verdict     string             `json:"verdict"` // ok, trouble or down
+	ExitCode    int                `json:"exit_code"`
+	LastTick    *humanize.JSONTime `json:"last_tick"` // null when no tick ever came, or nobody knows
+	Valid       bool               `json:"schedule_valid"`
+	Tasks       int                `json:"tasks"`
+	Running     int                `json:"running"`
+	Maintenance string             `json:"maintenance"` // in words; it is no trouble. "" without maintenance
+	Troubles    []Trouble          `json:"troubles"`
+	Warnings    []string           `json:"warnings"` // the tasks whose last run succeeded with a warning, which is no trouble
+	Paused      []TaskPause        `json:"paused"`
+	Planned     []TaskPause        `json:"planned,omitempty"` // pauses that begin later
+	Pools       []Pool             `json:"pools"`             // of this machine
 
 	First string `json:"-"` // the status in one line, with the verdict before a colon
 }
@@ -50,7 +50,7 @@ func StatusOf(s Source, h *Health) Status {
 	down := downTroubles(s, h)
 	troubles := slices.Concat(down, lesserTroubles(s, h), forgottenPauses(s, h, paused))
 	answer := Status{
-		LastTick:    timeOrNil(h.LastTick),
+		LastTick:    humanize.UTCOrNil(h.LastTick),
 		Valid:       !h.Invalid,
 		Tasks:       len(h.Tasks),
 		Running:     h.Running,

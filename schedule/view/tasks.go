@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/pause"
@@ -18,36 +19,35 @@ import (
 // A Task is a task of the schedule. It says when the task runs next, how its last run ended, and
 // what runs and waits now.
 type Task struct {
-	Name               string    `json:"name"`
-	Cron               []string  `json:"cron"`
-	Timezone           string    `json:"timezone"`
-	Spread             float64   `json:"spread,omitempty"` // seconds by which it is due later than its expressions say
-	Command            string    `json:"command"`
-	Description        string    `json:"description"`
-	Background         bool      `json:"background"`
-	WithoutOverlapping bool      `json:"without_overlapping"`
-	OneServer          bool      `json:"one_server"`
-	Pool               string    `json:"pool"` // "" for none
-	Off                string    `json:"off"`  // why it does not run here at all
-	Next               []string  `json:"next"`
-	Slots              []Due     `json:"slots,omitempty"` // when it is due next; absent if all meet the conditions
-	Last               *Record   `json:"last"`
-	Triggers           []Chained `json:"triggers"`     // the tasks that its hooks start
-	TriggeredBy        []Chained `json:"triggered_by"` // the tasks whose hooks start it
-	Running            []Running `json:"running"`
-	Waiting            []Waiting `json:"waiting"`
-	Vanished           int       `json:"vanished,omitempty"` // runs whose process is dead; the next tick finishes them
-	Paused             *Pause    `json:"paused"`
-	Planned            []Pause   `json:"planned_pauses,omitempty"` // of this task by its name, that begin later
-	Expect             *Expect   `json:"expect,omitempty"`
-	Overdue            []Overdue `json:"overdue,omitempty"`
+	Name               string              `json:"name"`
+	Cron               []string            `json:"cron"`
+	Timezone           string              `json:"timezone"`
+	Spread             float64             `json:"spread,omitempty"` // seconds by which it is due later than its expressions say
+	Command            string              `json:"command"`
+	Description        string              `json:"description"`
+	Background         bool                `json:"background"`
+	WithoutOverlapping bool                `json:"without_overlapping"`
+	OneServer          bool                `json:"one_server"`
+	Pool               string              `json:"pool"` // "" for none
+	Off                string              `json:"off"`  // why it does not run here at all
+	Next               []humanize.JSONTime `json:"next"`
+	Slots              []Due               `json:"slots,omitempty"` // when it is due next; absent if all meet the conditions
+	Last               *Record             `json:"last"`
+	Triggers           []Chained           `json:"triggers"`     // the tasks that its hooks start
+	TriggeredBy        []Chained           `json:"triggered_by"` // the tasks whose hooks start it
+	Running            []Running           `json:"running"`
+	Waiting            []Waiting           `json:"waiting"`
+	Vanished           int                 `json:"vanished,omitempty"` // runs whose process is dead; the next tick finishes them
+	Paused             *Pause              `json:"paused"`
+	Planned            []Pause             `json:"planned_pauses,omitempty"` // of this task by its name, that begin later
+	Expect             *Expect             `json:"expect,omitempty"`
+	Overdue            []Overdue           `json:"overdue,omitempty"`
 
 	Params []schedule.Param `json:"params,omitempty"` // the variables that a person may set for one run
 
-	Times          []time.Time `json:"-"` // the times of Next, in the task's zone
-	PausedEachTime bool        `json:"-"` // it is due again, and pauses cover all its times
-	Conditions     string      `json:"-"` // the conditions of time, in words
-	LastRun        state.Row   `json:"-"` // the record of Last, exactly; if no run has ended, its ID is empty
+	PausedEachTime bool      `json:"-"` // it is due again, and pauses cover all its times
+	Conditions     string    `json:"-"` // the conditions of time, in words
+	LastRun        state.Row `json:"-"` // the record of Last, exactly; if no run has ended, its ID is empty
 }
 
 // A Chained is a task that another task starts, or that starts another task.
@@ -165,7 +165,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts t
 		OneServer:          t.OneServer,
 		Pool:               t.Pool.Name,
 		Off:                s.Inactive(t),
-		Next:               []string{},
+		Next:               []humanize.JSONTime{},
 		Triggers:           []Chained{},
 		TriggeredBy:        []Chained{},
 		Running:            listOf(facts.running[t.Name]),
@@ -212,10 +212,10 @@ type Expect struct {
 
 // An Overdue says in which way a task is overdue.
 type Overdue struct {
-	Kind  string `json:"kind"`  // within or every
-	Since string `json:"since"` // when the run began, or the last success ended
-	Run   string `json:"run"`   // the run that takes too long; "" if a success is overdue
-	Text  string `json:"text"`
+	Kind  string            `json:"kind"`  // within or every
+	Since humanize.JSONTime `json:"since"` // when the run began, or the last success ended
+	Run   string            `json:"run"`   // the run that takes too long; "" if a success is overdue
+	Text  string            `json:"text"`
 }
 
 func expectOf(t *schedule.Task) *Expect {
@@ -242,7 +242,7 @@ func overdueNow(ctx context.Context, s Source, all *Records) map[string][]Overdu
 	shown := map[string][]Overdue{}
 	for name, incidents := range open {
 		for _, i := range incidents {
-			o := Overdue{Kind: string(i.Kind), Since: timeText(i.Since), Text: i.Text(s.Now())}
+			o := Overdue{Kind: string(i.Kind), Since: humanize.UTC(i.Since), Text: i.Text(s.Now())}
 			if i.Kind == overdue.Within {
 				o.Run = i.ID
 			}
@@ -262,8 +262,7 @@ func (t *Task) addTimes(task *schedule.Task, at time.Time, n int, pauses pause.P
 			_, t.PausedEachTime = task.NextRun(from)
 			break
 		}
-		t.Times = append(t.Times, next.In(task.When.Location))
-		t.Next = append(t.Next, next.In(task.When.Location).Format(time.RFC3339))
+		t.Next = append(t.Next, humanize.JSONTime{Time: next.In(task.When.Location)})
 		from = next
 	}
 	from = at
@@ -272,7 +271,7 @@ func (t *Task) addTimes(task *schedule.Task, at time.Time, n int, pauses pause.P
 		if !ok {
 			break
 		}
-		t.Slots = append(t.Slots, Due{slot.In(task.When.Location).Format(time.RFC3339), task.UnmetCondition(slot)})
+		t.Slots = append(t.Slots, Due{humanize.JSONTime{Time: slot.In(task.When.Location)}, task.UnmetCondition(slot)})
 		from = slot
 	}
 	if !slices.ContainsFunc(t.Slots, func(due Due) bool { return due.Unmet != "" }) {
@@ -282,14 +281,11 @@ func (t *Task) addTimes(task *schedule.Task, at time.Time, n int, pauses pause.P
 
 // ShowIn writes the next times, and the slots, in a zone.
 func (t *Task) ShowIn(zone *time.Location) {
-	for i, at := range t.Times {
-		t.Times[i] = at.In(zone)
-		t.Next[i] = t.Times[i].Format(time.RFC3339)
+	for i, at := range t.Next {
+		t.Next[i].Time = at.In(zone)
 	}
 	for i, due := range t.Slots {
-		if at, err := time.Parse(time.RFC3339, due.Slot); err == nil {
-			t.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
-		}
+		t.Slots[i].Slot.Time = due.Slot.In(zone)
 	}
 }
 

@@ -11,12 +11,10 @@ import (
 
 // An Upcoming is a slot that is to come, or was to come.
 type Upcoming struct {
-	Task   string `json:"task"`
-	Slot   string `json:"slot"`   // UTC
-	Unmet  string `json:"unmet"`  // the condition of time that will keep it from running; empty: none
-	Paused bool   `json:"paused"` // it will be skipped unless it is resumed
-
-	At time.Time `json:"-"` // Slot, exactly
+	Task   string            `json:"task"`
+	Slot   humanize.JSONTime `json:"slot"`   // UTC
+	Unmet  string            `json:"unmet"`  // the condition of time that will keep it from running; empty: none
+	Paused bool              `json:"paused"` // it will be skipped unless it is resumed
 }
 
 // UpcomingSlots returns the slots at or after from and before to, ordered by time; slots of the
@@ -35,10 +33,9 @@ func UpcomingSlots(s Source, from, to time.Time, after Upcoming, limit int) (slo
 		first := slices.MinFunc(next, func(a, b *schedule.Slot) int { return a.At.Compare(b.At) })
 		slots = append(slots, Upcoming{
 			Task:   first.Task.Name,
-			Slot:   timeText(first.At),
+			Slot:   humanize.UTC(first.At),
 			Unmet:  first.Task.UnmetCondition(first.At),
 			Paused: PauseOf(pauses, first.Task, first.At) != nil,
-			At:     first.At.UTC(),
 		})
 		at, ok := first.Task.When.Next(first.At)
 		if !ok {
@@ -51,11 +48,11 @@ func UpcomingSlots(s Source, from, to time.Time, after Upcoming, limit int) (slo
 // firstSlots returns the first slot of each active task at or after from, and behind the slot that
 // after names, in file order.
 func firstSlots(s *schedule.Schedule, from time.Time, after Upcoming) (slots []*schedule.Slot) {
-	from = humanize.Later(from, after.At)
-	last := slices.Index(TaskNames(s), after.Task) // of those that are listed at after.At
+	from = humanize.Later(from, after.Slot.Time)
+	last := slices.Index(TaskNames(s), after.Task) // of those that are listed at after.Slot
 	for i, t := range s.Tasks {
 		start := from.Add(-1) // Next returns a slot at from, too
-		if i <= last && from.Equal(after.At) {
+		if i <= last && from.Equal(after.Slot.Time) {
 			start = from
 		}
 		if at, ok := t.When.Next(start); ok && s.Active(t) {
@@ -68,8 +65,8 @@ func firstSlots(s *schedule.Schedule, from time.Time, after Upcoming) (slots []*
 // A Due is a time at which a task is due. Unmet is the condition that will keep it from running
 // then; empty if no condition will.
 type Due struct {
-	Slot  string `json:"slot"`
-	Unmet string `json:"unmet"`
+	Slot  humanize.JSONTime `json:"slot"`
+	Unmet string            `json:"unmet"`
 }
 
 // nextRun returns when a task will run next after a time, as far as time decides: its conditions,

@@ -14,16 +14,15 @@ import (
 
 // A Waiting is a run that waits: a requested run, a next attempt, or a slot that was delayed.
 type Waiting struct {
-	Run        string  `json:"run"`
-	At         string  `json:"at"`
-	Attempt    int     `json:"attempt"`
-	Origin     string  `json:"origin"`
-	LockSince  *string `json:"held"`        // since when it waits for its mutex or a seat of its pool; else null
-	LockUntil  *string `json:"until"`       // when that wait ends at the latest, once the run has begun; else null
-	StoreUntil *string `json:"store"`       // when its wait for the store ends at the latest; else null
-	PauseUntil *string `json:"after_pause"` // of a slot: when its wait for the end of a pause ends at the latest; else null
+	Run        string             `json:"run"`
+	At         humanize.JSONTime  `json:"at"`
+	Attempt    int                `json:"attempt"`
+	Origin     string             `json:"origin"`
+	LockSince  *humanize.JSONTime `json:"held"`        // since when it waits for its mutex or a seat of its pool; else null
+	LockUntil  *humanize.JSONTime `json:"until"`       // when that wait ends at the latest, once the run has begun; else null
+	StoreUntil *humanize.JSONTime `json:"store"`       // when its wait for the store ends at the latest; else null
+	PauseUntil *humanize.JSONTime `json:"after_pause"` // of a slot: when its wait for the end of a pause ends at the latest; else null
 
-	Time time.Time `json:"-"` // At, exactly
 	Slot time.Time `json:"-"` // the slot of the run; At for a run that was asked for
 
 	kind   waitKind
@@ -61,7 +60,7 @@ func WaitingRuns(s Source, live []state.Row, pauses func() pause.Pauses) map[str
 	}
 	paused := pauses()
 	for name, waits := range all {
-		slices.SortStableFunc(waits, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
+		slices.SortStableFunc(waits, func(a, b Waiting) int { return a.At.Compare(b.At.Time) })
 		t, err := FindTask(s.Schedule, name)
 		if err != nil {
 			continue
@@ -83,13 +82,13 @@ func waitingOf(s Source, live []state.Row, row state.Row) Waiting {
 		Run:     row.ID,
 		Attempt: 1,
 		Origin:  row.Origin,
-		Time:    row.Slot,
+		At:      humanize.UTC(row.Slot),
 		Slot:    row.Slot,
 		kind:    forTick,
 		since:   row.Wait.Since,
 		until:   row.Wait.Until,
 	}
-	until := timeOrNil(row.Wait.Until)
+	until := humanize.UTCOrNil(row.Wait.Until)
 	switch {
 	case row.DelayedSlot() && row.Wait.For == state.ForPause:
 		w.kind, w.PauseUntil, w.reason = forPauseEnd, until, row.Reason
@@ -103,15 +102,14 @@ func waitingOf(s Source, live []state.Row, row state.Row) Waiting {
 		w.kind = forLockedTick
 	}
 	if !row.DelayedSlot() {
-		w.LockSince, w.free = timeOrNil(row.Wait.Since), locksFreeText(s, row.Task)
+		w.LockSince, w.free = humanize.UTCOrNil(row.Wait.Since), locksFreeText(s, row.Task)
 	}
 	if w.kind == forLockedTick && locksAreFree(s, live, row.Task) {
 		w.free = "the next tick"
 	}
 	if row.Deferred() {
-		w.Time, w.Attempt = row.Wait.NotBefore, row.Attempt.Number+1
+		w.At, w.Attempt = humanize.UTC(row.Wait.NotBefore), row.Attempt.Number+1
 	}
-	w.At = timeText(w.Time)
 	return w
 }
 
@@ -174,7 +172,7 @@ func (w Waiting) waitsFor(now time.Time, zone *time.Location) string {
 		}
 		return " until it is resumed"
 	}
-	return " until " + minute(TickAt(w.Time))
+	return " until " + minute(TickAt(w.At.Time))
 }
 
 // isDelayed reports whether the run is a slot of the schedule that was delayed.
@@ -216,12 +214,12 @@ func RefuseWaiting(s Source, r state.Row) error {
 
 // A Request is a run that was asked for.
 type Request struct {
-	Run    string `json:"run"`
-	Task   string `json:"task"`
-	At     string `json:"at"`
-	Tick   string `json:"tick"`
-	Origin string `json:"origin"`
-	Server string `json:"server"` // the server that will run it
+	Run    string            `json:"run"`
+	Task   string            `json:"task"`
+	At     humanize.JSONTime `json:"at"`
+	Tick   humanize.JSONTime `json:"tick"`
+	Origin string            `json:"origin"`
+	Server string            `json:"server"` // the server that will run it
 
 	NoChain bool              `json:"no_chain"`         // its hooks trigger no other task
 	Params  map[string]string `json:"params,omitempty"` // the values that were set for it
@@ -232,8 +230,8 @@ func RequestOf(r state.Row, tick time.Time, server string) Request {
 	return Request{
 		Run:     r.ID,
 		Task:    r.Task,
-		At:      timeText(r.Slot),
-		Tick:    timeText(tick),
+		At:      humanize.UTC(r.Slot),
+		Tick:    humanize.UTC(tick),
 		Origin:  r.Origin,
 		Server:  server,
 		NoChain: r.NoChain,

@@ -20,43 +20,42 @@ import (
 // A Why explains when a task ran, or why it did not, and what could stop it. Some names in JSON are
 // older than the names of the fields, and stay.
 type Why struct {
-	Task        string    `json:"task"`
-	Cron        []string  `json:"cron"`
-	Timezone    string    `json:"timezone"`
-	TriggeredBy []Chained `json:"triggered_by"` // the tasks that start it
-	Off         string    `json:"off"`          // why the task does not run here at all
-	Asks        []string  `json:"asks"`         // the commands that are asked whether it may run
-	Maintenance string    `json:"maintenance"`  // maintenance that keeps it from running at this moment
-	Running     []Running `json:"running"`      // of this task, now
-	Waiting     []Waiting `json:"waiting"`      // for a tick: what was asked for, and next attempts
-	Minute      *Minute   `json:"minute"`       // the minute that --at names
-	Last        *Minute   `json:"last"`         // without --at: when it was due last,
-	Next        *Minute   `json:"next"`         // and when it is due next
-	LastRun     *Record   `json:"last_run"`     // of a task that is never due
-	NextAllowed *string   `json:"free"`         // if the next slots would be skipped: the first that would not
-	Held        string    `json:"held"`         // who has its mutex now
-	Pool        *Pool     `json:"pool"`         // who has the seats of its pool now; null without one
-	Failures    int       `json:"failures"`
-	Paused      *Pause    `json:"paused"` // who paused it
-	Overdue     []Overdue `json:"overdue,omitempty"`
-	Lacks       string    `json:"lacks,omitempty"` // why its last slot was skipped, if ticks lacked what it names
-	StoreDown   string    `json:"store,omitempty"` // that the store was down at the last tick, if the task needs it
-	NoTicks     string    `json:"no_tick"`         // that no ticks come any more, or no tick ever came; else empty
-	Changes     []Change  `json:"changes"`         // by people, in the last day; only changes that runs do not show
+	Task        string             `json:"task"`
+	Cron        []string           `json:"cron"`
+	Timezone    string             `json:"timezone"`
+	TriggeredBy []Chained          `json:"triggered_by"` // the tasks that start it
+	Off         string             `json:"off"`          // why the task does not run here at all
+	Asks        []string           `json:"asks"`         // the commands that are asked whether it may run
+	Maintenance string             `json:"maintenance"`  // maintenance that keeps it from running at this moment
+	Running     []Running          `json:"running"`      // of this task, now
+	Waiting     []Waiting          `json:"waiting"`      // for a tick: what was asked for, and next attempts
+	Minute      *Minute            `json:"minute"`       // the minute that --at names
+	Last        *Minute            `json:"last"`         // without --at: when it was due last,
+	Next        *Minute            `json:"next"`         // and when it is due next
+	LastRun     *Record            `json:"last_run"`     // of a task that is never due
+	NextAllowed *humanize.JSONTime `json:"free"`         // if the next slots would be skipped: the first that would not
+	Held        string             `json:"held"`         // who has its mutex now
+	Pool        *Pool              `json:"pool"`         // who has the seats of its pool now; null without one
+	Failures    int                `json:"failures"`
+	Paused      *Pause             `json:"paused"` // who paused it
+	Overdue     []Overdue          `json:"overdue,omitempty"`
+	Lacks       string             `json:"lacks,omitempty"` // why its last slot was skipped, if ticks lacked what it names
+	StoreDown   string             `json:"store,omitempty"` // that the store was down at the last tick, if the task needs it
+	NoTicks     string             `json:"no_tick"`         // that no ticks come any more, or no tick ever came; else empty
+	Changes     []Change           `json:"changes"`         // by people, in the last day; only changes that runs do not show
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
 // said of the task at one moment.
 type Inquiry struct {
-	Answer      Why
-	Task        *schedule.Task
-	Now         time.Time
-	Next        time.Time   // the next slot; zero for an inquiry about one minute
-	NextAllowed time.Time   // Answer.NextAllowed, exactly; zero for none
-	Live        []state.Row // the runs that live, of all tasks
-	Pauses      pause.Pauses
-	LastRun     state.Row     // Answer.LastRun, exactly
-	HeldBy      *mutex.Holder // Answer.Held, exactly; nil if nobody has it
+	Answer  Why
+	Task    *schedule.Task
+	Now     time.Time
+	Next    time.Time   // the next slot; zero for an inquiry about one minute
+	Live    []state.Row // the runs that live, of all tasks
+	Pauses  pause.Pauses
+	LastRun state.Row     // Answer.LastRun, exactly
+	HeldBy  *mutex.Holder // Answer.Held, exactly; nil if nobody has it
 
 	source  Source
 	records *Records
@@ -162,8 +161,7 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		if q.Answer.Next, err = q.explain(ctx, next); err != nil {
 			return err
 		}
-		q.Next, q.NextAllowed = next, q.nextAllowed(next)
-		q.Answer.NextAllowed = q.timeOrNil(q.NextAllowed)
+		q.Next, q.Answer.NextAllowed = next, q.timeOrNil(q.nextAllowed(next))
 	}
 	q.noteRefusals()
 	q.HeldBy, q.Answer.Pool = HoldersOf(ctx, q.source, q.Live, q.Task)
@@ -256,19 +254,19 @@ func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
 
 // timeOrNil writes a time for JSON, in the zone of the task: programs get the same answer whatever
 // zone a person chose. It returns nil for the zero time.
-func (q *Inquiry) timeOrNil(t time.Time) *string {
+func (q *Inquiry) timeOrNil(t time.Time) *humanize.JSONTime {
 	if t.IsZero() {
 		return nil
 	}
-	return new(t.In(q.Task.When.Location).Format(time.RFC3339))
+	return &humanize.JSONTime{Time: t.In(q.Task.When.Location)}
 }
 
 // explain explains the minute of the task that holds at.
 func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
 	e := q.Task.When.Explain(at)
 	m := &Minute{
-		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
-		At: e.Minute, Ended: map[string]state.Row{},
+		Minute: humanize.UTC(e.Minute), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
+		Ended: map[string]state.Row{},
 	}
 	m.Spread, m.Bounds = spreadText(q.Task, e.Minute), boundsText(q.Task, e.Minute)
 	for _, v := range e.Verdicts {
@@ -283,23 +281,24 @@ func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
 		e.Slots = nil // the records are of a time when it was active
 	}
 	if len(e.Slots) == 0 && q.source.Schedule.Active(q.Task) {
-		m.BeforeAt, _ = q.Task.When.Previous(e.Minute)
-		m.AfterAt, _ = q.Task.When.Next(e.Minute.Add(time.Minute - 1))
-		m.Before, m.After = q.timeOrNil(m.BeforeAt), q.timeOrNil(m.AfterAt)
+		before, _ := q.Task.When.Previous(e.Minute)
+		after, _ := q.Task.When.Next(e.Minute.Add(time.Minute - 1))
+		m.Before, m.After = q.timeOrNil(before), q.timeOrNil(after)
 	}
 	return m, q.addSlots(ctx, m, e.Slots)
 }
 
 // addSlots adds what became of the slots of the minute, and the other records of the minute.
 func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) error {
-	rows, err := q.records.Find(ctx, state.Query{Task: q.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
+	query := state.Query{Task: q.Task.Name, Since: m.Minute.Time, Until: m.Minute.Add(time.Minute)}
+	rows, err := q.records.Find(ctx, query)
 	if err != nil {
 		return err
 	}
 	slices.Reverse(rows) // oldest first
 	shown := map[string]bool{}
 	for _, at := range slots {
-		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: q.Task.UnmetCondition(at), Records: []Record{}, At: at}
+		slot := Slot{Slot: humanize.JSONTime{Time: at}, Unmet: q.Task.UnmetCondition(at), Records: []Record{}}
 		hasOwnRow := slices.ContainsFunc(rows, func(r state.Row) bool { return q.isOf(r, at) && !r.IsRange() })
 		for _, r := range rows {
 			isAround := r.IsRange() && !r.Slot.After(at) && !r.LastSlot.Before(at)
@@ -320,7 +319,7 @@ func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) er
 		m.Slots = append(m.Slots, slot)
 	}
 	for _, r := range rows {
-		if !shown[r.ID] && !r.Slot.Before(m.At) {
+		if !shown[r.ID] && !r.Slot.Before(m.Minute.Time) {
 			m.Others = append(m.Others, RecordOf(r))
 			m.Ended[r.ID] = r
 		}
@@ -337,7 +336,7 @@ func (q *Inquiry) pausedText(at time.Time) string {
 
 // slotText returns what there is to say of a slot besides its records; "" if the records say all.
 func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
-	ofSlot := func(row state.Row) bool { return q.isOf(row, slot.At) }
+	ofSlot := func(row state.Row) bool { return q.isOf(row, slot.Slot.Time) }
 	if i := slices.IndexFunc(q.Live, ofSlot); i >= 0 {
 		return RunningText(q.Live[i], q.Now, q.zone()), nil
 	}
@@ -346,7 +345,7 @@ func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
 		i := slices.IndexFunc(q.Answer.Waiting, func(waiting Waiting) bool { return waiting.Run == run }) // it has each
 		return q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
-	isDelayed := func(waiting Waiting) bool { return waiting.isDelayed() && waiting.Time.Equal(slot.At) }
+	isDelayed := func(waiting Waiting) bool { return waiting.isDelayed() && waiting.At.Equal(slot.Slot.Time) }
 	if i := slices.IndexFunc(q.Answer.Waiting, isDelayed); i >= 0 {
 		return "it is " + q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
@@ -355,22 +354,22 @@ func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
 		return "its processes vanished; the next tick will finish it", nil
 	case len(slot.Records) > 0:
 		return "", nil
-	case slot.At.After(q.Now):
+	case slot.Slot.After(q.Now):
 		return q.foresee(slot), nil
 	}
-	return q.unrecordedText(ctx, slot.At)
+	return q.unrecordedText(ctx, slot.Slot.Time)
 }
 
 // foresee says what will become of a slot that is to come, as far as it is known now.
 func (q *Inquiry) foresee(slot Slot) string {
-	paused := PauseOf(q.Pauses, q.Task, slot.At) != nil
+	paused := PauseOf(q.Pauses, q.Task, slot.Slot.Time) != nil
 	switch {
 	case slot.Unmet != "":
 		return "it will be skipped: " + slot.Unmet
-	case paused && q.Task.WaitsForPause(slot.At):
-		return "it will wait for the end of that" + q.pausedText(slot.At)
+	case paused && q.Task.WaitsForPause(slot.Slot.Time):
+		return "it will wait for the end of that" + q.pausedText(slot.Slot.Time)
 	case paused:
-		return "it will be skipped" + q.pausedText(slot.At)
+		return "it will be skipped" + q.pausedText(slot.Slot.Time)
 	case len(q.Task.ConditionCommands) > 0:
 		return "none of its other conditions is in the way; " + ConditionCommands(q.Task) +
 			", right before it starts"

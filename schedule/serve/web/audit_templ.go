@@ -47,7 +47,7 @@ func showAudit(p auditPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = showTime(p.Exact(c.Time, "")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = showTime(p.Exact(c.At.Time, "")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -89,7 +89,7 @@ func showOverview(o overview) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = showTime(o.Away(next.At, next.Task)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = showTime(o.Away(next.Slot.Time, next.Task)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -120,7 +120,7 @@ func showPauses(p pausesPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if pause.Until != nil {
-					templ_7745c5c3_Err = showTime(p.Away(parseTime(*pause.Until), "")).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = showTime(p.Away(pause.Until.Time, "")).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -153,7 +153,7 @@ func showPauses(p pausesPage) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = showTime(p.Away(parseTime(pause.Since), "")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = showTime(p.Away(pause.Since.Time, "")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

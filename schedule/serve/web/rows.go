@@ -78,7 +78,7 @@ func (r taskRow) Tags() []string { return r.definition.Tags }
 
 // Begun is the first run that has begun; nil for none.
 func (r taskRow) Begun() *view.Running {
-	if len(r.Running) > 0 && !r.Running[0].Began.IsZero() {
+	if len(r.Running) > 0 && !r.Running[0].Since.IsZero() {
 		return &r.Running[0]
 	}
 	return nil

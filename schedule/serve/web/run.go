@@ -57,7 +57,7 @@ func readRun(p *page) (made runPage, err error) {
 		return made, err
 	}
 	if r.Since != nil {
-		began := parseTime(*r.Since)
+		began := r.Since.Time
 		made.Lasts = humanize.Age(began, p.now)
 		if u := usual[r.Task]; r.State == view.RunRunning && u.Runs > 0 {
 			took := max(0, p.now.Sub(began))
@@ -65,7 +65,7 @@ func readRun(p *page) (made runPage, err error) {
 		}
 	}
 	if r.At != nil {
-		made.At = new(p.Away(parseTime(*r.At), r.Task))
+		made.At = new(p.Away(r.At.Time, r.Task))
 	}
 	command := "stop"
 	if made.HasEnded {

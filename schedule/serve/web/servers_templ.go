@@ -114,7 +114,7 @@ func showServer(p serversPage, s listedServer) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = showTime(p.Away(parseTime(s.Minute), "")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = showTime(p.Away(s.Minute.Time, "")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -246,7 +246,7 @@ func showServer(p serversPage, s listedServer) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = showTime(p.Exact(parseTime(r.Since), "")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = showTime(p.Exact(r.Since.Time, "")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -59,7 +59,7 @@ func readTask(p *page) (made taskPage, err error) {
 	made.addMinute("Last due", w.Answer.Last)
 	made.addMinute("Next", w.Answer.Next)
 	if at := w.Answer.NextAllowed; at != nil {
-		made.NextAllowed = new(p.Away(parseTime(*at), t.Name))
+		made.NextAllowed = new(p.Away(at.Time, t.Name))
 	}
 	if err := made.readHistory(); err != nil {
 		return made, err

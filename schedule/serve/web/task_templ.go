@@ -324,11 +324,11 @@ func showNow(p taskPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if !r.Began.IsZero() {
+			if !r.Since.IsZero() {
 				var templ_7745c5c3_Var13 string
-				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs("for " + p.Age(r.Began))
+				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs("for " + p.Age(r.Since.Time))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `task.templ`, Line: 77, Col: 29}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `task.templ`, Line: 77, Col: 34}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 				if templ_7745c5c3_Err != nil {
@@ -651,7 +651,7 @@ func showMinute(p taskPage, m minuteSlot) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = showTime(p.Away(m.At, p.Task.Name)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = showTime(p.Away(m.Slot.Slot.Time, p.Task.Name)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -897,17 +897,17 @@ func showDefinition(p taskPage, d view.Definition) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if len(d.Times) > 0 {
+		if len(d.Next) > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, "<dt>Next times</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, at := range d.Times {
+			for _, at := range d.Next {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 79, "<span class=\"time\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = showTime(p.Exact(at, p.Task.Name)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = showTime(p.Exact(at.Time, p.Task.Name)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -78,10 +78,10 @@ func (l taskList) readRows(rows []taskRow, all *view.Records) ([]taskRow, error)
 // Rows without a number are last.
 var orders = map[string]func(r taskRow) (n int64, ok bool){
 	"next": func(r taskRow) (int64, bool) {
-		if len(r.Times) == 0 {
+		if len(r.Next) == 0 {
 			return 0, false
 		}
-		return r.Times[0].Unix(), true
+		return r.Next[0].Unix(), true
 	},
 	"last":    func(r taskRow) (int64, bool) { return -r.LastRun.Ended.Unix(), r.Last != nil }, // the newest first
 	"usually": func(r taskRow) (int64, bool) { return int64(r.Usual.Duration), r.Usual.Runs > 0 },

@@ -301,9 +301,9 @@ func showTaskRow(l taskList, r taskRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var12 string
-			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs("for " + l.Age(begun.Began))
+			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs("for " + l.Age(begun.Since.Time))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `tasks.templ`, Line: 61, Col: 79}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `tasks.templ`, Line: 61, Col: 84}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
@@ -377,8 +377,8 @@ func showTaskRow(l taskList, r taskRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if len(r.Times) > 0 {
-			templ_7745c5c3_Err = showTime(l.Away(r.Times[0], r.Name)).Render(ctx, templ_7745c5c3_Buffer)
+		if len(r.Next) > 0 {
+			templ_7745c5c3_Err = showTime(l.Away(r.Next[0].Time, r.Name)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

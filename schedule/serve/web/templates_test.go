@@ -16,6 +16,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/forecast"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
 	"sched/schedule/state"
@@ -87,7 +88,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 	visit.Who.Name, visit.Who.ByHeader = evil, true
 	p, task := newPage(b.server, r, visit), &schedule.Task{Name: evil, Mutex: evil}
 	p.title, p.zones.chosenZone = evil, evil
-	at := controltest.Noon.Format(time.RFC3339)
+	at := humanize.UTC(controltest.Noon)
 	row := state.Row{ID: evil, Task: evil, Slot: controltest.Noon, LastSlot: controltest.Noon.Add(time.Hour), Slots: 7,
 		Started: controltest.Noon, Repeats: controltest.Noon, Origin: evil, Server: evil,
 		Result: state.Result{Outcome: outcome.Failed, Reason: evil, Ended: controltest.Noon}}
@@ -98,9 +99,9 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 	list.Lines = []runLine{{Row: row, List: list, Why: evil, Other: p.otherRun(row)},
 		{Row: row, List: list, Folded: 3, Tasks: 2, OtherReasons: 1}}
 	trouble := &verdict{"bad", "✕", evil, []view.Trouble{{Text: evil, Next: evil}}}
-	waiting := view.Waiting{Run: evil, At: at, Time: controltest.Noon, Origin: evil}
+	waiting := view.Waiting{Run: evil, At: at, Origin: evil}
 	number, memory, seconds := 3, int64(1000), 1.5
-	shown := view.Task{Name: evil, Running: []view.Running{{Run: evil, Host: evil, Began: controltest.Noon}},
+	shown := view.Task{Name: evil, Running: []view.Running{{Run: evil, Host: evil, Since: at}},
 		Waiting: []view.Waiting{waiting}, Planned: []view.Pause{{}}, Paused: &view.Pause{}}
 	ended := runPage{page: p, Row: row, HasEnded: true, OtherRun: p.otherRun(row), Buttons: []button{ask},
 		Earlier: &row, Later: &row, Progress: &progress{Longer: time.Second, Usual: time.Minute},

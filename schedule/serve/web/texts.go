@@ -60,9 +60,3 @@ func clockText(offset float64) string {
 	}
 	return humanize.Duration(-d) + " behind"
 }
-
-// parseTime reads a time of an object of package view; the zero time for none.
-func parseTime(text string) time.Time {
-	at, _ := time.Parse(time.RFC3339, text)
-	return at
-}

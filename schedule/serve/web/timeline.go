@@ -82,7 +82,7 @@ func newTimeline(p *page) *timeline {
 	}
 	long := time.Duration(t.hours) * time.Hour
 	t.to = p.now.Add(time.Duration(partToCome * float64(long)))
-	if at := parseTime(p.Query("at")); at.Year() >= 2 && at.Year() <= 9998 {
+	if at, _ := time.Parse(time.RFC3339, p.Query("at")); at.Year() >= 2 && at.Year() <= 9998 {
 		t.to = at.Add(long / 2)
 	}
 	t.from = t.to.Add(-long)
@@ -306,10 +306,10 @@ func (t *timeline) shownMinutes(h past.Hour) uint64 {
 // livePieces returns the pieces of runs that have begun and live.
 func (t *timeline) livePieces(running []view.Running) (pieces []piece) {
 	for _, r := range running {
-		if !r.Began.IsZero() {
+		if !r.Since.IsZero() {
 			pieces = append(pieces, piece{
-				from: r.Began, to: t.now, class: "live", height: 1, href: t.RunURL(r.Run),
-				title: func() string { return "running for " + humanize.Age(r.Began, t.now) },
+				from: r.Since.Time, to: t.now, class: "live", height: 1, href: t.RunURL(r.Run),
+				title: func() string { return "running for " + humanize.Age(r.Since.Time, t.now) },
 			})
 		}
 	}
