@@ -51,7 +51,7 @@ func TestEndingAFamilyLooksThroughAllProcessesFourTimes(t *testing.T) {
 	}
 	all := reads() - before
 	later, _ := scan()
-	one = max(one, later) // other tests start processes meanwhile
+	one = max(one, later)                                // other tests start processes meanwhile
 	if scans := float64(all) / float64(one); scans > 8 { // the polls of the two processes among them
 		t.Errorf("as many reads as in %.1f looks through all processes", scans)
 	}
