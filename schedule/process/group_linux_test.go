@@ -2,6 +2,8 @@ package process
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -157,32 +159,81 @@ func TestOnlyWhatTheUserOfTheTaskMaySignalBelongsToARun(t *testing.T) {
 	}
 }
 
-// The process that stops a run looks for what is left of its command. The supervisor may have fired
-// a hook meanwhile.
-func TestTheEndOfACommandIsNotTheEndOfItsHooks(t *testing.T) {
-	start := func(more ...string) *exec.Cmd {
+// Under cron a tick is in a session of its own, with the commands that it starts and the hooks of
+// their runs. The process that stops a run is in another session, as that of a terminal. It looks
+// for what is left of the command when the supervisor may have fired a hook already.
+func TestTheEndOfACommandIsNotTheEndOfItsSession(t *testing.T) {
+	if os.Getenv(isTick) != "" {
+		playTick()
+		return
+	}
+	tick := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	tick.Env = append(os.Environ(), isTick+"=1")
+	tick.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	in, _ := tick.StdinPipe()
+	out, err := tick.StdoutPipe()
+	if err = errors.Join(err, tick.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer tick.Wait()
+	defer in.Close()
+	var command, left, hook, other int
+	if _, err := fmt.Fscan(out, &command, &left, &hook, &other); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := End(t.Context(), Family{Groups: []int{command}, Run: "run-8", Attempt: 1}, time.Minute); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	for _, p := range []struct {
+		about string
+		pid   int
+		lives bool
+	}{
+		{"the command", command, false},
+		{"what it left behind in another group", left, false},
+		{"a hook of its run", hook, true},
+		{"a process that is of no run", other, true},
+		{"the tick", tick.Process.Pid, true},
+	} {
+		if _, living := readMember(p.pid); living != p.lives {
+			t.Errorf("%s lives: %t", p.about, living)
+		}
+	}
+}
+
+// isTick is the variable with which the test starts this program once more, as the tick.
+const isTick = "TEST_IS_TICK"
+
+// playTick starts the processes of TestTheEndOfACommandIsNotTheEndOfItsSession, each in a group of
+// its own, and prints their numbers. It ends them when the test has read these and closes the input.
+func playTick() {
+	var all []*exec.Cmd
+	for _, env := range [][]string{
+		{"SCHED_RUN=run-8", "SCHED_ATTEMPT=1"},
+		{"SCHED_RUN=run-8", "SCHED_ATTEMPT=1"},
+		{"SCHED_RUN=run-8", "SCHED_ATTEMPT=1", "SCHED_OUTCOME=stopped"},
+		{"OTHER=1"},
+	} {
 		c := exec.Command("sleep", "300")
-		c.Env = append([]string{"SCHED_RUN=run-8", "SCHED_ATTEMPT=1"}, more...)
+		c.Env = env
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := c.Start(); err != nil {
-			t.Fatal(err)
+			fmt.Println(err)
+			return
 		}
-		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		all = append(all, c)
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if run, _ := runOf(c.Process.Pid); run != "" {
+			if has := Environment(c.Process.Pid); len(has) > 0 && string(has[0]) == env[0] { // it executes sleep
 				break
 			}
 		}
-		return c
+		go c.Wait()
 	}
-	command, hook := start(), start("SCHED_OUTCOME=stopped")
-	if left, _ := End(t.Context(), Family{Run: "run-8", Attempt: 1}, time.Minute); len(left) > 0 {
-		t.Errorf("%v are left", left)
+	for _, c := range all {
+		fmt.Println(c.Process.Pid)
 	}
-	if _, living := readMember(command.Process.Pid); living {
-		t.Error("the command lives on")
-	}
-	if _, living := readMember(hook.Process.Pid); !living {
-		t.Error("the hook was ended")
+	io.Copy(io.Discard, os.Stdin)
+	for _, c := range all {
+		c.Process.Kill()
 	}
 }

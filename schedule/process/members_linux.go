@@ -41,8 +41,10 @@ func membersOf(f Family, known []member, looked bool) (found []member) {
 	return append(found, relativesOf(f, known, found, others, own)...)
 }
 
-// relativesOf returns the other processes that descend from members, or are in a group or a session
-// of members. The group and the session of this process do not count.
+// relativesOf returns the other processes that descend from members, are in a group of members, or
+// in a session that a member began. The group and the session of this process do not count. Nor
+// does the session in which a command was started: there are the process that watches it, the hooks
+// of its run, and the commands of other tasks.
 func relativesOf(f Family, known, found, others []member, own member) (relatives []member) {
 	parents, groups, sessions := map[int]bool{}, map[int]bool{own.group: false}, map[int]bool{own.session: false}
 	runs := map[string]bool{"": true, f.Run: true} // of the members
@@ -54,7 +56,9 @@ func relativesOf(f Family, known, found, others []member, own member) (relatives
 		for _, m := range members {
 			parents[m.PID] = true
 			groups[m.group] = m.group != own.group
-			sessions[m.session] = m.session != own.session
+			if m.session == m.PID {
+				sessions[m.session] = m.session != own.session
+			}
 		}
 		members = nil
 		others = slices.DeleteFunc(others, func(m member) bool {
@@ -90,8 +94,9 @@ func isOfRun(f Family, pid int) bool {
 	if f.Run == "" || pid == os.Getpid() {
 		return false
 	}
-	run, attempt := runOf(pid)
-	return run == f.Run && attempt >= f.Attempt && !knowsOutcome(pid) && maySignal(f.User, pid)
+	env := Environment(pid) // read once, because the process may execute another program at any time
+	run, attempt := runIn(env)
+	return run == f.Run && attempt >= f.Attempt && !hasOutcome(env) && maySignal(f.User, pid)
 }
 
 // isOrphanOf reports whether the process lost its parent, became a child of this process, and comes
@@ -154,10 +159,10 @@ func began(groups []int) (from time.Duration) {
 	return from
 }
 
-// knowsOutcome reports whether a process was started by a hook after the command: hooks get the
-// outcome of their run, and commands do not.
-func knowsOutcome(pid int) bool {
-	return slices.ContainsFunc(Environment(pid), func(pair []byte) bool {
+// hasOutcome reports whether an environment is of a hook after the command: hooks get the outcome
+// of their run, and commands do not.
+func hasOutcome(env [][]byte) bool {
+	return slices.ContainsFunc(env, func(pair []byte) bool {
 		return bytes.HasPrefix(pair, []byte("SCHED_OUTCOME="))
 	})
 }

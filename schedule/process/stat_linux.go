@@ -92,8 +92,11 @@ func processes(yield func(pid int) bool) {
 
 // runOf returns the run and the attempt for which a process was started; none for a process that
 // was started for no run, or whose environment this process may not read.
-func runOf(pid int) (run string, attempt int) {
-	for _, pair := range Environment(pid) {
+func runOf(pid int) (run string, attempt int) { return runIn(Environment(pid)) }
+
+// runIn returns the run and the attempt that an environment names.
+func runIn(env [][]byte) (run string, attempt int) {
+	for _, pair := range env {
 		if value, ok := bytes.CutPrefix(pair, []byte("SCHED_RUN=")); ok {
 			run = string(value)
 		} else if value, ok := bytes.CutPrefix(pair, []byte("SCHED_ATTEMPT=")); ok {
