@@ -160,8 +160,9 @@ func TestOnlyWhatTheUserOfTheTaskMaySignalBelongsToARun(t *testing.T) {
 }
 
 // Under cron a tick is in a session of its own, with the commands that it starts and the hooks of
-// their runs. The process that stops a run is in another session, as that of a terminal. It looks
-// for what is left of the command when the supervisor may have fired a hook already.
+// their runs. The process that stops a run is in another session, such as the session of a
+// terminal. It looks for what is left of the command when the supervisor may have fired a hook
+// already.
 func TestTheEndOfACommandIsNotTheEndOfItsSession(t *testing.T) {
 	if os.Getenv(isTick) != "" {
 		playTick()
@@ -205,7 +206,7 @@ func TestTheEndOfACommandIsNotTheEndOfItsSession(t *testing.T) {
 const isTick = "TEST_IS_TICK"
 
 // playTick starts the processes of TestTheEndOfACommandIsNotTheEndOfItsSession, each in a group of
-// its own, and prints their numbers. It ends them when the test has read these and closes the input.
+// its own, and prints their numbers. It ends them when the test closes the input.
 func playTick() {
 	var all []*exec.Cmd
 	for _, env := range [][]string{
@@ -223,8 +224,8 @@ func playTick() {
 		}
 		all = append(all, c)
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if has := Environment(c.Process.Pid); len(has) > 0 && string(has[0]) == env[0] { // it executes sleep
-				break
+			if has := Environment(c.Process.Pid); len(has) > 0 && string(has[0]) == env[0] {
+				break // it executes sleep
 			}
 		}
 		go c.Wait()

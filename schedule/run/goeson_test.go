@@ -3,6 +3,9 @@ package run
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,6 +187,45 @@ func TestAForegroundRunThatWasKilledBeforeItsStartIsLost(t *testing.T) {
 		ended, err := storage.DB.Runs().Row(t.Context(), row.ID)
 		if err != nil || ended.Outcome != outcome.Lost {
 			t.Errorf("it ended as %+v, %v", ended, err)
+		}
+	}
+}
+
+// A run of the foreground is stopped after it was written down that it begins, and before its
+// command has started: nothing runs.
+func TestAForegroundRunThatIsStoppedBeforeItsStartRunsNothing(t *testing.T) {
+	for _, signalled := range []bool{false, true} {
+		storage := StorageAt(t.TempDir(), nil)
+		defer storage.DB.Close()
+		proof := filepath.Join(t.TempDir(), "proof")
+		task := &schedule.Task{Name: "report", Mutex: "report", Dir: storage.Dir, Folder: storage.Dir,
+			Command: schedule.Command{List: []string{"touch", proof}}, Retry: schedule.Retry{Attempts: 1}}
+		caller := NewCaller(storage, state.Tick, os.Environ())
+		defer caller.Self.Close()
+		row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now().UTC()}
+		prepared, err := caller.Prepare(row, task, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := prepared.BeginToExecute()
+		if err != nil {
+			t.Fatal(err)
+		}
+		terminate, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		want := "sched stop by ada"
+		if signalled {
+			want = "before attempt 1"
+			cancel(errors.New("by SIGTERM"))
+		} else if err := storage.DB.Runs().AskStop(t.Context(), row.ID, state.Stop{By: "ada", At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		ended := Execute(r, terminate, t.Context())
+		if ended.Outcome != outcome.Stopped || !strings.Contains(ended.Reason, want) {
+			t.Errorf("it ended as %s, %s", ended.Outcome, ended.Reason)
+		}
+		if _, err := os.Stat(proof); err == nil {
+			t.Errorf("its command ran, although it was stopped: %s", want)
 		}
 	}
 }

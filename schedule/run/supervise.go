@@ -197,7 +197,7 @@ func (s *supervision) adoptCgroup(n int) {
 // start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
 // the outcome.
 func (s *supervision) start(n int) *process.Process {
-	if !(n == 1 && s.run.isAnnounced) && !s.mayStart(n) {
+	if !s.mayStart(n) {
 		return nil
 	}
 	s.run.unreaped.reap() // of the hooks before it
@@ -241,8 +241,11 @@ func (s *supervision) mayStart(n int) bool {
 // announce writes down that the attempt is about to start: before the command is forked, so a row
 // that is still ready was never started. If the row cannot be written, as on a full disk, the
 // command starts all the same. It reports false, and sets the outcome, if another process has the
-// run.
+// run. The first attempt of a run that BeginToExecute has begun is written down already.
 func (s *supervision) announce(n int) bool {
+	if n == 1 && s.run.isAnnounced {
+		return true
+	}
 	s.result.Attempt.Number = n
 	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID(), Leased: s.lease.Began()}
 	err := s.row.apply(state.Start(attempt))
