@@ -310,8 +310,9 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 	t.Parallel()
 	machine.Slow(t)
 	machine.Turn(t)
+	const many = 150 // more than a server starts before it is stopped
 	tasks := "tasks:\n"
-	for i := range 60 {
+	for i := range many {
 		tasks += fmt.Sprintf("- {name: t%d, cron: \"* * * * *\", background: true, without_overlapping: true, ", i) +
 			"command: 'echo $SCHED_TASK >> $SHARED/ran; await $SHARED/go'}\n"
 	}
@@ -322,7 +323,7 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 	if err := tick.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s[0].Until("runs have begun", func() bool { return len(s[0].runStates()) >= 10 })
+	s[0].Until("runs have begun", func() bool { return len(s[0].runStates()) > 0 })
 	still := []int{tick.Process.Pid}
 	for i := 0; i < len(still); i++ { // stopped, it has no more children
 		syscall.Kill(still[i], syscall.SIGSTOP)
@@ -334,7 +335,7 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 		for _, task := range s[0].linesOf("ran") {
 			tasks[task] = true
 		}
-		return len(tasks) == 60
+		return len(tasks) == many
 	})
 	wentOn := time.Now()
 	for _, pid := range still {
@@ -358,7 +359,7 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 				started[row.Task] = row.Attempt
 			}
 		}
-		return len(stopped)+len(skipped)+len(started) >= 60
+		return len(stopped)+len(skipped)+len(started) >= many
 	})
 	for _, other := range s[1].runStates() {
 		attempt := started[other.Task]
