@@ -110,49 +110,8 @@ func (s *Schedule) Due(at time.Time) []Slot {
 			due = append(due, Slot{Task: t, At: slot.UTC()})
 		}
 	}
-	inOrder(due)
+	slices.SortStableFunc(due, func(a, b Slot) int { return a.At.Compare(b.At) }) // they are in file order
 	return due
-}
-
-// inOrder sorts slots that are in file order by their instants.
-func inOrder(due []Slot) {
-	slices.SortStableFunc(due, func(a, b Slot) int { return a.At.Compare(b.At) })
-}
-
-// minutesAhead is how many minutes Minutes collects at a time: a trade of searches against memory.
-const minutesAhead = 6 * 60
-
-// Minutes yields each minute in which something is due, with its slots, from the minute of from
-// until to. The caller may use the slots until the next minute.
-func (s *Schedule) Minutes(from, to time.Time) iter.Seq2[time.Time, []Slot] {
-	return func(yield func(time.Time, []Slot) bool) {
-		var minutes [minutesAhead][]Slot
-		for from = from.UTC().Truncate(time.Minute); from.Before(to); from = from.Add(minutesAhead * time.Minute) {
-			s.collect(&minutes, from, to)
-			for i, due := range minutes {
-				inOrder(due)
-				if len(due) > 0 && !yield(from.Add(time.Duration(i)*time.Minute), due) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// collect sets minutes to the slots of the minutes from `from` on, as far as they come before to.
-func (s *Schedule) collect(minutes *[minutesAhead][]Slot, from, to time.Time) {
-	for i := range minutes {
-		minutes[i] = minutes[i][:0]
-	}
-	if end := from.Add(minutesAhead * time.Minute); end.Before(to) {
-		to = end
-	}
-	for t := range s.ActiveTasks() {
-		for at := range t.When.Forward(from, to) {
-			i := int(at.Sub(from) / time.Minute)
-			minutes[i] = append(minutes[i], Slot{Task: t, At: at})
-		}
-	}
 }
 
 // Task returns the task with the name, active or not; nil if no task has it.

@@ -88,7 +88,7 @@ func Simulate(in Input, observe func(*Slot)) {
 	}
 	s.clock = func() time.Time { return s.slot.Start }
 	s.pausedBy, s.claim, s.locksUntil = s.pauseText, s.claimSlot, s.untilFree
-	for minute, due := range in.Schedule.Minutes(in.From, in.To) {
+	for minute, due := range minutes(in.Schedule, in.From, in.To) {
 		if in.done() {
 			return
 		}

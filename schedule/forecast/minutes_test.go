@@ -1,4 +1,4 @@
-package schedule_test
+package forecast
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"sched/schedule/load"
 )
 
-// Minutes and Due give the same answer. The days hold both changes of the clocks.
+// The function minutes and Due give the same answer. The days hold both changes of the clocks.
 func TestMinutesAgreeWithDue(t *testing.T) {
 	s, err := load.Text([]byte(`
 timezone: Europe/Berlin
@@ -29,7 +29,7 @@ tasks:
 		to := from.Add(30*time.Hour + 7*time.Minute)
 		got := map[time.Time][]schedule.Slot{}
 		var order []time.Time
-		for minute, due := range s.Minutes(from, to) {
+		for minute, due := range minutes(s, from, to) {
 			got[minute], order = slices.Clone(due), append(order, minute)
 		}
 		var want []time.Time
