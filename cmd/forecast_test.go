@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/testing/schedtest"
@@ -117,7 +118,7 @@ func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]stat
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := all.Find(t.Context(), state.Query{})
+		found, err := all.Find(t.Context(), past.Query{})
 		if err := errors.Join(err, all.Close()); err != nil {
 			t.Fatal(err)
 		}

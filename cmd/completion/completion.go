@@ -21,6 +21,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -251,7 +252,7 @@ func (c completer) params(args []string) (words []string) {
 // outcomes, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (words []string) {
 	c.withRecords(func(ctx context.Context, s *schedule.Schedule, records *view.Records) {
-		newest, _ := records.Find(ctx, state.Query{Limit: runsOffered, Outcomes: outcomes})
+		newest, _ := records.Find(ctx, past.Query{Limit: runsOffered, Outcomes: outcomes})
 		for _, r := range newest {
 			if outcomes != nil && !slices.Contains(words, r.Task) {
 				words = append(words, r.Task)

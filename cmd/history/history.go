@@ -14,6 +14,7 @@ import (
 	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -83,8 +84,8 @@ func history(a *app.App, name string, o options) error {
 }
 
 // newQuery turns the flags into a query; an empty name means all tasks.
-func newQuery(a *app.App, name string, o options, zone *time.Location) (q state.Query, err error) {
-	q = state.Query{Task: name, Limit: o.limit}
+func newQuery(a *app.App, name string, o options, zone *time.Location) (q past.Query, err error) {
+	q = past.Query{Task: name, Limit: o.limit}
 	if o.limit > 0 {
 		q.Limit++ // to know whether there are more
 	}
@@ -102,7 +103,7 @@ func newQuery(a *app.App, name string, o options, zone *time.Location) (q state.
 	return q, err
 }
 
-func showSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
+func showSlots(a *app.App, s *schedule.Schedule, q past.Query, o options) error {
 	h, err := readSlots(a, s, q, o)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func showSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) error
 
 // readSlots reads what became of the slots that a query asks for. It returns an error for a task
 // that has none of them and is not in the schedule.
-func readSlots(a *app.App, s *schedule.Schedule, q state.Query, o options) (h slotHistory, err error) {
+func readSlots(a *app.App, s *schedule.Schedule, q past.Query, o options) (h slotHistory, err error) {
 	read := view.Source.History
 	if o.allServers {
 		read = view.HistoryOfAll
@@ -150,13 +151,13 @@ func refuseUnknown(s *schedule.Schedule, task string) error {
 }
 
 // matching returns the rows that a query asks for. They have not ended, so they have no outcome.
-func matching(rows []state.Row, q state.Query) []state.Row {
+func matching(rows []state.Row, q past.Query) []state.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row state.Row) bool {
 		return !q.Matches(row.WithoutOutcome())
 	})
 }
 
-func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {
+func waitingIn(waiting map[string][]view.Waiting, q past.Query) map[string][]view.Waiting {
 	matching := map[string][]view.Waiting{}
 	for task, slots := range waiting {
 		for _, w := range slots {
@@ -181,7 +182,7 @@ func printRecords(a *app.App, records []state.Row, o options) error {
 }
 
 // showSummary prints a line for each task with what its slots add up to.
-func showSummary(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
+func showSummary(a *app.App, s *schedule.Schedule, q past.Query, o options) error {
 	summaries, err := view.Summaries(context.Background(), a.View(s), q.Task, q.Since, q.Until)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func printRows(a *app.App, rows any, o options) error {
 	return a.PrintJSON(rows)
 }
 
-func showChanges(a *app.App, s *schedule.Schedule, q state.Query, o options) error {
+func showChanges(a *app.App, s *schedule.Schedule, q past.Query, o options) error {
 	changes, err := view.Changes(context.Background(), a.View(s), view.ChangeQuery{
 		Target: q.Task,
 		Since:  q.Since,

@@ -23,6 +23,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/past"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -153,7 +154,7 @@ func logsOfSpan(a *app.App, s *schedule.Schedule, name string, o options) error 
 
 // runsInSpan returns the runs of a task from --since to --until, the oldest first.
 func runsInSpan(a *app.App, s *schedule.Schedule, name string, o options) ([]state.Row, error) {
-	q := state.Query{Task: name}
+	q := past.Query{Task: name}
 	var err error
 	if q.Since, q.Until, err = a.ParseSpan(o.since, o.until, s.Location); err != nil {
 		return nil, err
@@ -317,7 +318,7 @@ func grep(a *app.App, s *schedule.Schedule, names []string, o options) error {
 // run searches the named runs, and then the runs of the named tasks. Without names it searches
 // all runs.
 func (g *search) run(names []string) (err error) {
-	var q state.Query
+	var q past.Query
 	if q.Since, q.Until, err = g.ParseSpan(g.options.since, g.options.until, g.source.Schedule.Location); err != nil {
 		return err
 	}

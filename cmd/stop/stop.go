@@ -15,6 +15,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
+	"sched/schedule/past"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -84,7 +85,7 @@ func liveRuns(a *app.App, s *schedule.Schedule, records *view.Records, name stri
 		return []state.Row{row}, err
 	}
 	for _, row := range records.Lost {
-		if id, _ := state.OneRun([]string{row.ID}, name); id != "" || row.Task == name {
+		if id, _ := past.OneRun([]string{row.ID}, name); id != "" || row.Task == name {
 			return nil, exit.Failed("", "run %s of %s: %w", humanize.ShortRun(row.ID), row.Task, run.ErrVanished)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -120,7 +121,7 @@ func lastFailure(a *app.App, s *schedule.Schedule, name string) (string, error) 
 	if _, err := view.FindTask(s, name); err != nil {
 		return name, nil
 	}
-	q := state.Query{Task: name, Outcomes: outcome.Failures, Limit: 1}
+	q := past.Query{Task: name, Outcomes: outcome.Failures, Limit: 1}
 	_, _, failures, err := a.View(s).History(context.Background(), q)
 	if err != nil {
 		return "", err

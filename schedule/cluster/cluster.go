@@ -30,7 +30,7 @@ import (
 	"sched/mutex"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
-	"sched/schedule/state"
+	"sched/schedule/past"
 	"sched/schedule/statedir"
 )
 
@@ -103,7 +103,7 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	servers := slices.Collect(maps.Values(announced))
 	known := map[string]bool{} // runs that have ended, or that a newer entry has
 	if slices.ContainsFunc(servers, func(s Server) bool { return len(s.Running) > 0 }) {
-		ended, err := Recent(ctx, store, "", state.Query{}, PageSize)
+		ended, err := Recent(ctx, store, "", past.Query{}, PageSize)
 		if err != nil {
 			return nil, err
 		}

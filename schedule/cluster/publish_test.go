@@ -8,6 +8,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/testing/redistest"
 )
@@ -46,7 +47,7 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	published, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
+	published, err := Recent(ctx, store, "", past.Query{}, MaxRuns)
 	if err != nil || len(published) != all {
 		t.Errorf("%d of %d: %v", len(published), all, err)
 	}

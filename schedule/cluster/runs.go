@@ -11,6 +11,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -189,13 +190,13 @@ func foreign(value []byte, thisServer string) (state.Row, bool) {
 }
 
 // Recent returns the ended runs of servers other than thisServer that match q, in the order of
-// state.Runs.Find. It searches the runs that were published last, at most limit: MaxRuns, or
+// past.Past.Find. It searches the runs that were published last, at most limit: MaxRuns, or
 // PageSize for callers that must not wait. Skipped and missed slots are only in the histories of
 // their servers.
 //
 // It cannot stop sooner, because the log is not in the order of slots: a server publishes late what
 // it could not publish in an outage.
-func Recent(ctx context.Context, store mutex.Store, thisServer string, q state.Query, limit int) ([]state.Row, error) {
+func Recent(ctx context.Context, store mutex.Store, thisServer string, q past.Query, limit int) ([]state.Row, error) {
 	runs := map[string]state.Row{}
 	for read := 0; read < limit; read += PageSize {
 		values, err := store.Tail(ctx, logRuns, read, PageSize)
@@ -214,9 +215,9 @@ func Recent(ctx context.Context, store mutex.Store, thisServer string, q state.Q
 	return Newest(runs, q.Limit), nil
 }
 
-// Newest returns at most limit of the runs (0: all), in the order of state.Runs.Find.
+// Newest returns at most limit of the runs (0: all), in the order of past.Past.Find.
 func Newest(runs map[string]state.Row, limit int) []state.Row {
-	sorted := slices.SortedFunc(maps.Values(runs), state.NewestFirst)
+	sorted := slices.SortedFunc(maps.Values(runs), past.NewestFirst)
 	if limit > 0 {
 		sorted = sorted[:min(limit, len(sorted))]
 	}

@@ -9,6 +9,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/testing/storetest"
 )
@@ -34,7 +35,7 @@ func publish(t *testing.T, store mutex.Store, records ...state.Row) {
 	}
 }
 
-func recent(t *testing.T, store mutex.Store, q state.Query) (runs []string) {
+func recent(t *testing.T, store mutex.Store, q past.Query) (runs []string) {
 	t.Helper()
 	records, err := Recent(ctx, store, "", q, MaxRuns)
 	if err != nil {
@@ -67,7 +68,7 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 	sent.Snapshot, sent.Locked, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), true, "/srv/shop/.sched/output/1.log"
 	sent.Seat, sent.Wait = "pool#1", state.Wait{Since: noon}
 	publish(t, store, sent)
-	records, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
+	records, err := Recent(ctx, store, "", past.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 || string(encode(shared(records[0]))) != string(encode(shared(full))) {
 		t.Errorf("%v\n got %s\nwant %s", err, encode(records), encode(shared(full)))
 	}
@@ -89,15 +90,15 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 	publish(t, store)
 	for _, tt := range []struct {
 		what string
-		q    state.Query
+		q    past.Query
 		want []int
 	}{
-		{"everything, the newest slot first", state.Query{}, []int{6, 4, 2, 1}},
-		{"the newest two", state.Query{Limit: 2}, []int{6, 4}},
-		{"a task", state.Query{Task: "a"}, []int{6, 2, 1}},
-		{"a task that never ran", state.Query{Task: "c"}, nil},
-		{"failures", state.Query{Outcomes: failures}, []int{6, 2}},
-		{"since a slot", state.Query{Since: noon.Add(4 * time.Minute)}, []int{6, 4}},
+		{"everything, the newest slot first", past.Query{}, []int{6, 4, 2, 1}},
+		{"the newest two", past.Query{Limit: 2}, []int{6, 4}},
+		{"a task", past.Query{Task: "a"}, []int{6, 2, 1}},
+		{"a task that never ran", past.Query{Task: "c"}, nil},
+		{"failures", past.Query{Outcomes: failures}, []int{6, 2}},
+		{"since a slot", past.Query{Since: noon.Add(4 * time.Minute)}, []int{6, 4}},
 	} {
 		var want []string
 		for _, n := range tt.want {
@@ -151,12 +152,12 @@ func TestTheLogIsBounded(t *testing.T) {
 		}
 	}
 	begun := time.Now()
-	if got := recent(t, store, state.Query{}); len(got) != MaxRuns || got[0] != runID(all-1) {
+	if got := recent(t, store, past.Query{}); len(got) != MaxRuns || got[0] != runID(all-1) {
 		t.Errorf("%d runs are kept", len(got))
 	}
 	t.Logf("all are read in %s", time.Since(begun))
 	before := store.Calls()
-	if got, err := Recent(ctx, store, "", state.Query{}, PageSize); err != nil || len(got) != PageSize ||
+	if got, err := Recent(ctx, store, "", past.Query{}, PageSize); err != nil || len(got) != PageSize ||
 		store.Calls()-before != 1 {
 		t.Errorf("the last page: %d with %d calls, %v", len(got), store.Calls()-before, err)
 	}
@@ -172,7 +173,7 @@ func TestALateServerHidesNoNewerRuns(t *testing.T) {
 		late = append(late, run(n, "a", outcome.Succeeded))
 	}
 	publish(t, store, late...)
-	if got := recent(t, store, state.Query{Limit: 1}); !slices.Equal(got, []string{runID(5000)}) {
+	if got := recent(t, store, past.Query{Limit: 1}); !slices.Equal(got, []string{runID(5000)}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -208,7 +209,7 @@ func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	put(runID(1), "web-2")
 	put(runID(2), "web-1")
 	put(runID(3), " web-1\u202e")
-	records, err := Recent(ctx, store, "web-1", state.Query{}, MaxRuns)
+	records, err := Recent(ctx, store, "web-1", past.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" ||
 		records[0].Locked || records[0].Snapshot != nil {
 		t.Errorf("%+v, %v", records, err)
@@ -238,7 +239,7 @@ func TestARecordThatIsNoneIsLeftOut(t *testing.T) {
 		}
 		forge(t, store, tableLast, "a@web-1", value)
 		store.Append(ctx, logRuns, MaxRuns, []byte(value))
-		if got := recent(t, store, state.Query{}); len(got) > 0 {
+		if got := recent(t, store, past.Query{}); len(got) > 0 {
 			t.Errorf("%s: %v", what, got)
 		}
 		if last := lastOf(t, store, "", "a"); len(last) > 0 {
@@ -261,7 +262,7 @@ func TestWhatARecordSaysIsCleanedAndSane(t *testing.T) {
 	evil.Cause, evil.Triggered = &outcome.Cause{Task: escape, Run: "../x"},
 		[]outcome.Triggered{{Task: escape, Run: escape}}
 	publish(t, store, evil)
-	records, err := Recent(ctx, store, "", state.Query{}, MaxRuns)
+	records, err := Recent(ctx, store, "", past.Query{}, MaxRuns)
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%v, %v", records, err)
 	}
@@ -277,7 +278,7 @@ func TestARunWithTooManyNotesIsPublishedWithoutThem(t *testing.T) {
 	store, long := storetest.New(), run(1, "a", outcome.Succeeded)
 	long.Notes = slices.Repeat([]string{strings.Repeat("n", 900)}, 100)
 	publish(t, store, long)
-	if got := recent(t, store, state.Query{}); !slices.Equal(got, []string{long.ID}) {
+	if got := recent(t, store, past.Query{}); !slices.Equal(got, []string{long.ID}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -305,10 +306,10 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	}, nil
 }
 
-// endedRun returns the row of the run that name stands for (see state.OneRun). Its error says why
+// endedRun returns the row of the run that name stands for (see past.OneRun). Its error says why
 // there is no run to retry: the run has not ended, name is the name of a task, or no run fits.
 func (a Actor) endedRun(ctx context.Context, name string) (state.Row, error) {
-	live, lost, ofTask, err := a.History(ctx, state.Query{Task: name, Limit: 1})
+	live, lost, ofTask, err := a.History(ctx, past.Query{Task: name, Limit: 1})
 	if err != nil {
 		return state.Row{}, err
 	}

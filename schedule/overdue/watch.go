@@ -176,7 +176,7 @@ func claimInStore(storage run.Storage, i Incident) error {
 func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (time.Time, error) {
 	return func(t *schedule.Task, since time.Time) (newest time.Time, err error) {
 		ctx := context.Background()
-		succeeded := state.Query{
+		succeeded := past.Query{
 			Task:     t.Name,
 			Outcomes: []outcome.Outcome{outcome.Succeeded},
 			Since:    since.Add(-schedule.LookBack),

@@ -1,6 +1,7 @@
-// Package past answers questions about many ended runs at once, for lists, charts, statistics and
-// `sched why`: which rows lie in a span, what they add up to, and what runs usually take. It only
-// reads; no tick depends on it. Runs of sched test count nowhere.
+// Package past answers questions about runs that have ended, for lists, charts, statistics and
+// `sched why`: which rows a query finds, which lie in a span, what they add up to, and what runs
+// usually take. It only reads; no tick depends on it. Runs of sched test are found, but count
+// nowhere.
 package past
 
 import (
@@ -8,6 +9,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -21,13 +23,59 @@ import (
 	"sched/schedule/state/sqltype"
 )
 
-// Past asks the rows of a database. Rows come with few of their fields, because a page asks for
-// 20,000 rows: the ID, the task, the slots, the phase, the times, the outcome, the kind, the reason
-// and the number of the last attempt.
+// Past asks the rows of a database. Newest and Ranges return rows with few of their fields, because
+// a page asks for 20,000 rows: the ID, the task, the slots, the phase, the times, the outcome, the
+// kind, the reason and the number of the last attempt.
 type Past struct{ db *state.DB }
 
 // Of returns the past in a database.
 func Of(db *state.DB) Past { return Past{db} }
+
+// Find returns the ended rows that q says, the newest slot first, and the newest run of a slot
+// first.
+func (p Past) Find(ctx context.Context, q Query) ([]state.Row, error) {
+	text, args := q.sql()
+	return state.Ask(ctx, p.db, func(c state.Querier) ([]state.Row, error) {
+		return state.RowsOf(ctx, c, text, args...)
+	})
+}
+
+// Get returns the ended run with that id and its snapshot. If there is no such run, it returns the
+// only run whose id begins with the text, or ends with it (from four characters on). People copy
+// the end, because the ids of one minute begin alike. Otherwise it returns state.ErrNotFound or an
+// *AmbiguousError.
+func (p Past) Get(ctx context.Context, id string) (state.Row, error) {
+	ids, err := state.Ask(ctx, p.db, func(q state.Querier) ([]string, error) { return candidates(ctx, q, id) })
+	switch {
+	case err != nil:
+		return state.Row{}, err
+	case len(ids) > 1:
+		slices.Reverse(ids)
+		return state.Row{}, ambiguous(id, ids)
+	case len(ids) == 1:
+		found, err := p.db.Runs().Row(ctx, ids[0])
+		if err == nil && found.Phase == state.Ended || !errors.Is(err, state.ErrNotFound) && err != nil {
+			return found, err
+		}
+	}
+	return state.Row{}, fmt.Errorf("%w: %q", state.ErrNotFound, id)
+}
+
+// Added returns ended rows that were added from a mark on, at most limit, in the order of adding,
+// and the next mark. The mark 0 returns no row, and the mark of now, which is never 0. After the
+// file was set aside marks are smaller.
+func (p Past) Added(ctx context.Context, mark int64, limit int) (rows []state.Row, next int64, err error) {
+	rows, err = state.Ask(ctx, p.db, func(q state.Querier) (rows []state.Row, err error) {
+		err = q.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) + 1 FROM run").Scan(&next)
+		if err != nil || mark == 0 || next <= mark {
+			return nil, err
+		}
+		next = min(next, mark+int64(limit))
+		return state.RowsOf(ctx, q,
+			state.SelectRows()+"WHERE rowid >= ? AND rowid < ? AND phase = 'ended' ORDER BY rowid", mark, next)
+	})
+	return rows, next, err
+}
 
 const chartColumns = `run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt,
 	run.started, run.ended, run.outcome, run.kind, run.reason`
@@ -71,7 +119,7 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string
 		}, query, args...)
 	})
 	for _, rows := range past {
-		slices.SortFunc(rows, state.NewestFirst)
+		slices.SortFunc(rows, NewestFirst)
 	}
 	return past, err
 }

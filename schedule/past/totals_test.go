@@ -94,7 +94,7 @@ func TestPruningTakesNothingFromTheTotals(t *testing.T) {
 		rec(4, "a", outcome.Failed))
 	before := totalsOf(t, db, "a")
 	prune(t, db, minute(100), state.Keep{For: time.Hour, RunsPerTask: 1})
-	if left, err := db.Runs().Find(t.Context(), state.Query{}); err != nil || len(left) != 1 {
+	if left, err := past.Of(db).Find(t.Context(), past.Query{}); err != nil || len(left) != 1 {
 		t.Fatalf("%d rows are left: %v", len(left), err)
 	}
 	if after := totalsOf(t, db, "a"); !slices.Equal(before, after) {

@@ -206,7 +206,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 	if alive != nil {
 		return state.Row{}, alive
 	}
-	ended, err := c.DB.Runs().Find(ctx, state.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
+	ended, err := c.DB.Runs().LastWith(ctx, mutex)
 	switch {
 	case err != nil:
 		return state.Row{}, err

@@ -12,6 +12,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/testing/storetest"
@@ -150,7 +151,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		if again := collect(t, storage); len(again) > 0 {
 			t.Errorf("attempt %d begins", again[0].Attempt.Number+1)
 		}
-		row, err := storage.DB.Runs().Get(t.Context(), r.row.ID)
+		row, err := past.Of(storage.DB).Get(t.Context(), r.row.ID)
 		if err != nil || row.Outcome != outcome.Lost {
 			t.Errorf("%+v, %v", row, err)
 		}

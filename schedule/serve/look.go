@@ -15,7 +15,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
-	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
@@ -198,15 +197,15 @@ func getRuns(r *Visit) (any, error) {
 }
 
 // historyQuery reads the parameters of a list of runs.
-func historyQuery(r *Visit) (q state.Query, err error) {
+func historyQuery(r *Visit) (q past.Query, err error) {
 	after := r.query.cursor
 	if (after.item != "") == after.at.IsZero() { // a cursor has both, and no cursor has neither
 		return q, badCursor()
 	}
-	q = state.Query{
+	q = past.Query{
 		Task: r.query.Get("task"), Since: r.query.times["since"], Until: r.query.times["until"],
 		Limit: int(r.query.numbers["limit"]),
-		Below: state.Position{Slot: after.at, ID: after.item},
+		Below: past.Position{Slot: after.at, ID: after.item},
 	}
 	for _, word := range r.query.Values["outcome"] {
 		o, ok := outcome.Parse(word)
@@ -256,7 +255,7 @@ func checkTaskKnown(r *Visit, name string) error {
 		return err
 	}
 	defer records.Close()
-	found, err := records.Find(r.Context(), state.Query{Task: name, Limit: 1})
+	found, err := records.Find(r.Context(), past.Query{Task: name, Limit: 1})
 	if err != nil || len(found) > 0 {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
+	"sched/schedule/past"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -84,7 +85,7 @@ func ProblemOf(err error) *Problem {
 	var known *Problem
 	var wrong *view.Error
 	var invalid *load.InvalidError
-	var several *state.AmbiguousError
+	var several *past.AmbiguousError
 	var newer *state.NewerError
 	var store *mutex.StoreError
 	var tooLarge *http.MaxBytesError

@@ -172,7 +172,7 @@ type sight struct {
 	live     map[string]RunChange // by run
 	ended    []RunChange          // runs and slots that ended, were skipped or were missed since the last look
 	planned  []string             // runs that had not begun
-	mark     int64                // see state.Runs.Added
+	mark     int64                // see past.Past.Added
 }
 
 // sightOf returns the state now. A part that cannot be read stays as it was before.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -52,9 +53,9 @@ func mustAdd(t testing.TB, db *state.DB, records ...state.Row) {
 	}
 }
 
-func runsOf(t testing.TB, db *state.DB, q state.Query) []string {
+func runsOf(t testing.TB, db *state.DB, q past.Query) []string {
 	t.Helper()
-	found, err := db.Runs().Find(context.Background(), q)
+	found, err := past.Of(db).Find(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 	db := openTest(t, dir)
 	mustAdd(t, db, full, skipped, elsewhere, noSlot, missed, asked)
 	for _, want := range []state.Row{full, skipped, elsewhere, noSlot, missed, asked} {
-		got, err := db.Runs().Get(context.Background(), want.ID)
+		got, err := past.Of(db).Get(context.Background(), want.ID)
 		got.DefinitionID = 0
 		want.Phase, want.Scheduled, want.Slots = state.Ended, want.Origin == "", max(want.Slots, 1)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -106,7 +107,7 @@ func TestOtherZonesComeBackAsUTC(t *testing.T) {
 	r := rec(1, "a", outcome.Succeeded)
 	r.Slot = r.Slot.In(time.FixedZone("far", 8*3600))
 	mustAdd(t, db, r)
-	got, err := db.Runs().Get(context.Background(), r.ID)
+	got, err := past.Of(db).Get(context.Background(), r.ID)
 	if err != nil || got.Slot != noon.Add(time.Minute) || got.Slot.Location() != time.UTC {
 		t.Errorf("got %v, %v", got.Slot, err)
 	}
@@ -124,7 +125,7 @@ func TestOutputMovesWithTheFolder(t *testing.T) {
 	if err := errors.Join(db.Close(), os.Rename(old, moved)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := openTest(t, moved).Runs().Get(context.Background(), r.ID)
+	got, err := past.Of(openTest(t, moved)).Get(context.Background(), r.ID)
 	if want := filepath.Join(moved, "output/a/1.log"); err != nil || got.Output != want {
 		t.Errorf("got %q, %v; want %q", got.Output, err, want)
 	}
@@ -135,7 +136,7 @@ func TestARunAddedTwiceIsThereOnceAndAsItWasFirst(t *testing.T) {
 	first, second := rec(1, "a", outcome.Lost), rec(1, "a", outcome.Succeeded)
 	mustAdd(t, db, first, first)
 	mustAdd(t, db, second)
-	got, err := db.Runs().Find(context.Background(), state.Query{})
+	got, err := past.Of(db).Find(context.Background(), past.Query{})
 	if err != nil || len(got) != 1 || got[0].Outcome != outcome.Lost {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -149,7 +150,7 @@ func TestAddIsAllOrNothing(t *testing.T) {
 		false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if got := runsOf(t, db, state.Query{}); len(got) != 0 {
+	if got := runsOf(t, db, past.Query{}); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }

@@ -157,17 +157,6 @@ func BenchmarkAMillionRuns(b *testing.B) {
 	}{
 		{"open", func(*DB) error { return nil }},
 		{"live", func(db *DB) error { _, err := db.Runs().BegunOrWaiting(ctx); return err }},
-		{"newest 100", func(db *DB) error { _, err := db.Runs().Find(ctx, Query{Limit: 100}); return err }},
-		{"newest 100 of a task", func(db *DB) error { _, err := db.Runs().Find(ctx, Query{Task: "task-0500", Limit: 100}); return err }},
-		{"newest 100 failures", func(db *DB) error {
-			_, err := db.Runs().Find(ctx,
-				Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Lost}, Limit: 100})
-			return err
-		}},
-		{"a run by its end", func(db *DB) error {
-			_, err := db.Runs().Get(ctx, "zzzz")
-			return ignoreNotFound(err)
-		}},
 		{"last of 1000 tasks", func(db *DB) error { _, err := db.Runs().Last(ctx, names); return err }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -188,11 +177,4 @@ func BenchmarkAMillionRuns(b *testing.B) {
 			must(b, err)
 		}
 	})
-}
-
-func ignoreNotFound(err error) error {
-	if err != nil && err.Error() == `no such run: "zzzz"` {
-		return nil
-	}
-	return err
 }

@@ -151,11 +151,11 @@ func columnNames(prefix string) string {
 	return strings.Join(names, ", ")
 }
 
-// selectRows begins a query for rows. Conditions follow.
-var selectRows = sync.OnceValue(func() string { return "SELECT " + columnNames("") + " FROM run " })
+// SelectRows begins a query for rows. Conditions follow.
+var SelectRows = sync.OnceValue(func() string { return "SELECT " + columnNames("") + " FROM run " })
 
-// rowsOf asks a query for rows: the columns of the table in their order.
-func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
+// RowsOf asks a query for rows: the columns of the table in their order.
+func RowsOf(ctx context.Context, q Querier, query string, args ...any) (all []Row, err error) {
 	var r Row
 	var targets []any
 	err = Each(ctx, q, func(rows *sql.Rows) error {
@@ -176,7 +176,7 @@ func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Ro
 
 // wholeRows asks a query for rows, with their snapshots.
 func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row, error) {
-	rows, err := rowsOf(ctx, q, query, args...)
+	rows, err := RowsOf(ctx, q, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -197,5 +197,5 @@ func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row
 
 // askRows returns the rows of a query for columns.
 func askRows(ctx context.Context, s store, query string, args ...any) ([]Row, error) {
-	return ask(ctx, s, func(q querier) ([]Row, error) { return rowsOf(ctx, q, query, args...) })
+	return ask(ctx, s, func(q querier) ([]Row, error) { return RowsOf(ctx, q, query, args...) })
 }

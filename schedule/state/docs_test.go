@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"sched/schedule/outcome"
 )
 
 // The page for people who open the file with sqlite3 has each table and each column, and its
@@ -34,40 +32,6 @@ func TestThePageAboutTheDatabase(t *testing.T) {
 		if _, err := db.file.conn.Exec(query[1]); err != nil {
 			t.Errorf("%s: %v", query[1], err)
 		}
-	}
-}
-
-// Queries of live rows, of a task and of the newest rows read an index: a million rows cost what a
-// thousand do.
-func TestQueriesReadAnIndex(t *testing.T) {
-	t.Parallel()
-	db := open(t, folder(t))
-	scan := regexp.MustCompile(`^SCAN (run|r|message)$`)
-	for _, query := range []Query{{}, {Limit: 10}, {Task: "t"}, {Mutex: "m"}, {Outcomes: outcome.Ran[1:]},
-		{Outcomes: outcome.Ran[1:], Task: "t"}, {Outcomes: []outcome.Outcome{outcome.Warned, outcome.Failed}},
-		{Since: noon}, {Since: noon, Task: "t"},
-		{Slot: noon}, {Slot: noon, Task: "t"}, {Below: Position{noon, "x"}, Limit: 10}} {
-		text, args := query.sql()
-		must(t, db.read(ctx, func(q querier) error {
-			rows, err := q.QueryContext(ctx, "EXPLAIN QUERY PLAN "+text, args...)
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			for rows.Next() {
-				var id, parent, unused int
-				var detail string
-				if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-					return err
-				}
-				// ranges are few
-				if scan.MatchString(detail) ||
-					query.Since.IsZero() && strings.Contains(detail, "TEMP B-TREE FOR ORDER BY") {
-					t.Errorf("%+v: %s", query, detail)
-				}
-			}
-			return rows.Err()
-		}))
 	}
 }
 

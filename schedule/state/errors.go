@@ -119,3 +119,6 @@ type OverError struct {
 func (e *OverError) Error() string {
 	return fmt.Sprintf("run %s has ended: it %s", e.Run, e.Outcome.Verb())
 }
+
+// ErrNotFound says that no run has that id.
+var ErrNotFound = errors.New("no such run")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -168,8 +169,14 @@ func get(t testing.TB, db *DB, id string) Row {
 func allRows(t testing.TB, db *DB) (rows []Row) {
 	t.Helper()
 	must(t, db.read(ctx, func(q querier) (err error) {
-		rows, err = rowsOf(ctx, q, selectRows()+"WHERE phase <> 'planned' ORDER BY slot DESC, id DESC")
+		rows, err = RowsOf(ctx, q, SelectRows()+"WHERE phase <> 'planned' ORDER BY slot DESC, id DESC")
 		return err
 	}))
 	return rows
+}
+
+// endedRows returns the rows that have ended, the newest first.
+func endedRows(t testing.TB, db *DB) []Row {
+	t.Helper()
+	return slices.DeleteFunc(allRows(t, db), func(r Row) bool { return r.Phase != Ended })
 }

@@ -54,7 +54,7 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			for _, records := range c.add {
 				mustAdd(t, db, records...)
 			}
-			found, err := db.Runs().Find(context.Background(), state.Query{})
+			found, err := past.Of(db).Find(context.Background(), past.Query{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	}
 	for _, step := range steps {
 		mustAdd(t, db, step.add)
-		found, err := db.Runs().Find(ctx, state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+		found, err := past.Of(db).Find(ctx, past.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,8 +144,8 @@ func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
 	mustAdd(t, db, ranAt(1, "a", 10, ""))
 	mustAdd(t, db, row)
-	found, err := db.Runs().Find(context.Background(),
-		state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+	found, err := past.Of(db).Find(context.Background(),
+		past.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick ran" {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -333,7 +333,7 @@ func TestARowThatWaitsGivesWayToTheEndOfItsRun(t *testing.T) {
 	if err != nil || len(waiting) != 1 || waiting[0].ID != other.ID {
 		t.Errorf("%+v, %v", waiting, err)
 	}
-	if rows, err := db.Runs().Find(ctx, Query{Task: "task"}); err != nil || len(rows) != 2 {
-		t.Errorf("%+v, %v", rows, err)
+	if rows := endedRows(t, db); len(rows) != 2 {
+		t.Errorf("%+v", rows)
 	}
 }

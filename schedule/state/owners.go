@@ -160,7 +160,7 @@ func (o Owners) Copied(ctx context.Context) ([]Row, error) {
 func (o Owners) copied(ctx context.Context, q querier) (copied []Row, err error) {
 	ids, err := o.elsewhere(ctx, q)
 	for _, id := range ids {
-		rows, rowsErr := rowsOf(ctx, q, selectRows()+"WHERE "+notEnded+" AND owner = ? ORDER BY id", id)
+		rows, rowsErr := RowsOf(ctx, q, SelectRows()+"WHERE "+notEnded+" AND owner = ? ORDER BY id", id)
 		copied, err = append(copied, rows...), errors.Join(err, rowsErr)
 	}
 	return copied, err

@@ -124,7 +124,7 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 // oldest slot first.
 func (p *Plan) Reclaim(ctx context.Context, end time.Time) (left, live []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
-		planned, err := rowsOf(ctx, q, selectRows()+`INDEXED BY run_live
+		planned, err := RowsOf(ctx, q, SelectRows()+`INDEXED BY run_live
 			WHERE `+notEnded+` AND phase = 'planned' ORDER BY slot, id`)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -73,7 +74,7 @@ func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
 			for _, n := range tt.want {
 				want = append(want, runID(n))
 			}
-			if got := runsOf(t, db, state.Query{}); !slices.Equal(got, want) {
+			if got := runsOf(t, db, past.Query{}); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 		})
@@ -115,7 +116,7 @@ func TestPruneGoesInSmallSteps(t *testing.T) {
 	mustAdd(t, db, many...)
 	// 24 records are too old; then each of 12 tasks has 8 and keeps 5.
 	outputs, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5)
-	if got := len(runsOf(t, db, state.Query{})); got != 12*5 || len(outputs) != 120-got {
+	if got := len(runsOf(t, db, past.Query{})); got != 12*5 || len(outputs) != 120-got {
 		t.Errorf("%d are left, %d outputs", got, len(outputs))
 	}
 	if steps != 4 { // 20 old records; 4, and 5 tasks and a third; the other tasks; nothing
@@ -170,7 +171,7 @@ func TestAStepOfPruningEndsInTime(t *testing.T) {
 		db := openTest(t, t.TempDir())
 		mustAdd(t, db, many...)
 		did, err := db.Prune(context.Background(), minute(1000), state.Keep{For: time.Hour, RunsPerTask: 1}, tt.budget)
-		if removed := 300 - len(runsOf(t, db, state.Query{})); removed != tt.want || !did.More || err != nil {
+		if removed := 300 - len(runsOf(t, db, past.Query{})); removed != tt.want || !did.More || err != nil {
 			t.Errorf("%s: %d were removed, more %t, %v", tt.rule, removed, did.More, err)
 		}
 	}

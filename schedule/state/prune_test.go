@@ -87,9 +87,7 @@ func TestFailuresAreKeptLongerThanSuccesses(t *testing.T) {
 	add(t, db, append(rows, test)...)
 	left := func(keep Keep) (successes int, failures []outcome.Outcome) {
 		prune(t, db, noon, keep, Budget{Rows: 7, Time: time.Hour})
-		rows, err := db.Runs().Find(ctx, Query{})
-		must(t, err)
-		for _, r := range rows {
+		for _, r := range endedRows(t, db) {
 			if r.Outcome == outcome.Succeeded {
 				successes++
 			} else {
@@ -133,8 +131,7 @@ func TestSkipsEvictNoRuns(t *testing.T) {
 		t.Errorf("%d rows in %d steps", len(outputs), steps)
 	}
 	counts := map[outcome.Outcome]int{}
-	left, err := db.Runs().Find(ctx, Query{})
-	must(t, err)
+	left := endedRows(t, db)
 	for _, r := range left {
 		counts[r.Outcome]++
 	}

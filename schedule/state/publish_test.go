@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -181,7 +182,7 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 				}
 				more, lost = did.More, lost+did.Unpublished
 			}
-			expectRuns(t, "left", slices.DeleteFunc(runsOf(t, db, state.Query{}),
+			expectRuns(t, "left", slices.DeleteFunc(runsOf(t, db, past.Query{}),
 				func(id string) bool { return id == runID(0) }), ids(tt.want...))
 			if lost != tt.lost {
 				t.Errorf("%d were said to be lost", lost)

@@ -11,6 +11,11 @@ import (
 
 // A Querier asks questions about the database as it is at one moment.
 type Querier interface {
+	reader
+	absolute(path string) string
+}
+
+type reader interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
@@ -29,7 +34,7 @@ func querierOf(f *file, c connection) querier {
 }
 
 type connection interface {
-	Querier
+	reader
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 

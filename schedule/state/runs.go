@@ -16,11 +16,13 @@ import (
 // Runs answers questions about rows, and takes what people ask for.
 type Runs struct{ store store }
 
-// Find returns the ended rows that q says, the newest slot first, and the newest run of a slot
-// first.
-func (r Runs) Find(ctx context.Context, q Query) ([]Row, error) {
-	text, args := q.sql()
-	return askRows(ctx, r.store, text, args...)
+// A RecordedSlot says that a slot of the schedule has a row. For a row of several slots it stands
+// for the slots from At through Until.
+type RecordedSlot struct {
+	Task      string
+	At, Until time.Time // UTC
+	Missed    bool      // whether the outcome is missed
+	Lacking   bool      // it was skipped because its task lacked a variable or a file
 }
 
 // Slots returns the slots from start to before end that have a row, in no order. It leaves out
@@ -48,55 +50,11 @@ func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err
 	})
 }
 
-// Added returns ended rows that were added from a mark on, at most limit, in the order of adding,
-// and the next mark. The mark 0 returns no row, and the mark of now, which is never 0. After the
-// file was set aside marks are smaller.
-func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
-	err = r.store.read(ctx, func(q querier) error {
-		rows = nil
-		err := q.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) + 1 FROM run").Scan(&next)
-		if err != nil || mark == 0 || next <= mark {
-			return err
-		}
-		next = min(next, mark+int64(limit))
-		rows, err = rowsOf(ctx, q, selectRows()+"WHERE rowid >= ? AND rowid < ? AND phase = 'ended' ORDER BY rowid",
-			mark, next)
-		return err
-	})
-	return rows, next, err
-}
-
-// Get returns the ended run with that id and its snapshot. If there is no such run, it returns the
-// only run whose id begins with the text, or ends with it (from four characters on). People copy
-// the end, because the ids of one minute begin alike. Otherwise it returns ErrNotFound or an
-// *AmbiguousError.
-func (r Runs) Get(ctx context.Context, id string) (Row, error) {
-	var ids []string
-	var found []Row
-	err := r.store.read(ctx, func(q querier) (err error) {
-		if ids, err = candidates(ctx, q, id); err != nil || len(ids) != 1 {
-			return err
-		}
-		found, err = wholeRows(ctx, q, selectRows()+"WHERE id = ?", ids[0])
-		return err
-	})
-	switch {
-	case err != nil:
-		return Row{}, err
-	case len(ids) > 1:
-		slices.Reverse(ids)
-		return Row{}, ambiguous(id, ids)
-	case len(found) == 0 || found[0].Phase != Ended:
-		return Row{}, fmt.Errorf("%w: %q", ErrNotFound, id)
-	}
-	return found[0], nil
-}
-
 // Row returns the row of a run with its snapshot, by its whole id. The error is ErrNotFound when
 // the run has no row.
 func (r Runs) Row(ctx context.Context, id string) (Row, error) {
 	return ask(ctx, r.store, func(q querier) (Row, error) {
-		found, err := wholeRows(ctx, q, selectRows()+"WHERE id = ?", id)
+		found, err := wholeRows(ctx, q, SelectRows()+"WHERE id = ?", id)
 		switch {
 		case err != nil:
 			return Row{}, err
@@ -105,6 +63,15 @@ func (r Runs) Row(ctx context.Context, id string) (Row, error) {
 		}
 		return found[0], nil
 	})
+}
+
+// LastWith returns the newest run with the mutex that has ended, if there was one. A skip is no
+// run, nor is a missed slot.
+func (r Runs) LastWith(ctx context.Context, mutex string) ([]Row, error) {
+	ran := SelectRows() + "INDEXED BY %s WHERE %s = ?1 AND +mutex = ?1 AND +phase = 'ended' " +
+		"AND +outcome NOT IN ('skipped', 'missed')"
+	return askRows(ctx, r.store, fmt.Sprintf(ran, "run_task", "task")+" UNION ALL "+
+		fmt.Sprintf(ran, "run_mutex", "mutex")+" AND mutex <> task ORDER BY slot DESC, id DESC LIMIT 1", mutex)
 }
 
 // Last returns the newest row of each task that says how its command went. A task without such a
@@ -185,7 +152,7 @@ func (r Runs) NewestQueued(ctx context.Context, task string) (newest Row, ok boo
 // listNotEnded reads the index of rows that have not ended.
 func (r Runs) listNotEnded(ctx context.Context, condition string, args ...any) ([]Row, error) {
 	return ask(ctx, r.store, func(q querier) ([]Row, error) {
-		return wholeRows(ctx, q, selectRows()+"INDEXED BY run_live WHERE "+notEnded+" AND "+condition, args...)
+		return wholeRows(ctx, q, SelectRows()+"INDEXED BY run_live WHERE "+notEnded+" AND "+condition, args...)
 	})
 }
 
@@ -223,7 +190,7 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) error {
 		return err
 	}
 	return r.store.write(ctx, func(q querier) error {
-		found, err := rowsOf(ctx, q, selectRows()+"WHERE id = ?", run)
+		found, err := RowsOf(ctx, q, SelectRows()+"WHERE id = ?", run)
 		switch {
 		case err != nil:
 			return err
@@ -250,7 +217,7 @@ func (r Runs) WaitOn(ctx context.Context, run string, w Wait, reason string) err
 // gone. It reports false when the row does not wait any more.
 func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool, err error) {
 	err = r.store.write(ctx, func(q querier) error {
-		rows, err := wholeRows(ctx, q, selectRows()+"WHERE id = ? AND phase = 'waiting'", run)
+		rows, err := wholeRows(ctx, q, SelectRows()+"WHERE id = ? AND phase = 'waiting'", run)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -316,7 +283,7 @@ func (r Runs) Unshare(ctx context.Context) error {
 // Unpublished returns the ended runs that other servers do not know of yet, in the order in which
 // they were added, at most limit.
 func (r Runs) Unpublished(ctx context.Context, limit int) ([]Row, error) {
-	return askRows(ctx, r.store, selectRows()+`INDEXED BY run_unpublished
+	return askRows(ctx, r.store, SelectRows()+`INDEXED BY run_unpublished
 		WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
 }
 
@@ -332,7 +299,7 @@ func (r Runs) Published(ctx context.Context, runs []string) error {
 // Unreported returns the runs that ended badly and that no tick has printed yet, in the order in
 // which they ended.
 func (r Runs) Unreported(ctx context.Context) ([]Row, error) {
-	return askRows(ctx, r.store, selectRows()+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
+	return askRows(ctx, r.store, SelectRows()+"INDEXED BY run_unreported WHERE unreported = 1 ORDER BY ended, id")
 }
 
 // ClaimReport makes the caller the one that prints a run. It returns false when another tick has
@@ -368,7 +335,7 @@ const longestWaitingFirst = ` ORDER BY coalesce(waiting_since, not_before, slot)
 
 func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool, error) {
 	rows, err := askRows(ctx, s,
-		selectRows()+"INDEXED BY run_ran WHERE task = ? AND "+Ran+" AND "+where+" LIMIT 1", task, run)
+		SelectRows()+"INDEXED BY run_ran WHERE task = ? AND "+Ran+" AND "+where+" LIMIT 1", task, run)
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
 	}

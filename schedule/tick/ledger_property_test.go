@@ -15,6 +15,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/testing/machine"
 )
@@ -187,7 +188,7 @@ func (w *world) check(from, to time.Time) {
 	}
 	defer db.Close()
 	for _, task := range w.schedule.Tasks {
-		records, err := db.Runs().Find(context.Background(), state.Query{Task: task.Name})
+		records, err := past.Of(db).Find(context.Background(), past.Query{Task: task.Name})
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/run"
 	"sched/schedule/state"
 )
@@ -111,7 +112,7 @@ func (w *world) records(task string) []state.Row {
 		w.Fatal(err)
 	}
 	defer db.Close()
-	records, err := db.Runs().Find(context.Background(), state.Query{Task: task})
+	records, err := past.Of(db).Find(context.Background(), past.Query{Task: task})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -39,7 +40,7 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if r, err := db.Runs().Get(t.Context(), skipped.ID); err != nil || len(r.Notes) != 1 {
+	if r, err := past.Of(db).Get(t.Context(), skipped.ID); err != nil || len(r.Notes) != 1 {
 		t.Errorf("the record is %+v: %v", r, err)
 	}
 }

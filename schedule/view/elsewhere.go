@@ -12,6 +12,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -62,7 +63,7 @@ func LiveElsewhere(ctx context.Context, s Source, name string) []state.Row {
 
 // isNamed reports whether name is the task of a run, or stands for its id (see OneRun).
 func isNamed(r state.Row, name string) bool {
-	id, _ := state.OneRun([]string{r.ID}, name)
+	id, _ := past.OneRun([]string{r.ID}, name)
 	return id != "" || r.Task == name
 }
 
@@ -70,7 +71,7 @@ func isNamed(r state.Row, name string) bool {
 func OrNotHere(ctx context.Context, s Source, command, name string, err error) error {
 	rows := LiveElsewhere(ctx, s, name)
 	if s.Controls.Store != nil {
-		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{}, cluster.MaxRuns)
+		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, past.Query{}, cluster.MaxRuns)
 		if err != nil {
 			s.LeftOut(err)
 		}
@@ -97,7 +98,7 @@ func NotHere(r state.Row, command string) error {
 // HistoryOfAll is History for all servers of the store. It has only slots that ran, because servers
 // do not share what they skipped or missed. When the store does not answer, HistoryOfAll reports
 // that and covers this machine alone.
-func HistoryOfAll(s Source, ctx context.Context, q state.Query) (live, lost []state.Row, rows []state.Row, err error) {
+func HistoryOfAll(s Source, ctx context.Context, q past.Query) (live, lost []state.Row, rows []state.Row, err error) {
 	if err := onlyRuns(s, &q, "call it on each server, without --all-servers"); err != nil {
 		return nil, nil, nil, err
 	}
@@ -126,7 +127,7 @@ func HistoryOfAll(s Source, ctx context.Context, q state.Query) (live, lost []st
 // PageOfAll is Page for all servers, without slots that did not run. It reaches back as far as the
 // store keeps runs of other servers. If the store does not answer, PageOfAll reports that and
 // covers this machine alone.
-func PageOfAll(s Source, ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
+func PageOfAll(s Source, ctx context.Context, q past.Query) (page []state.Row, next past.Position, err error) {
 	if err := onlyRuns(s, &q, "ask each server for its own"); err != nil {
 		return nil, next, err
 	}
@@ -143,14 +144,14 @@ func PageOfAll(s Source, ctx context.Context, q state.Query) (page []state.Row, 
 	}
 	page = cluster.Newest(runs, limit)
 	if len(runs) > limit {
-		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
+		next = past.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
 	}
 	return page, next, nil
 }
 
 // onlyRuns limits a query to the slots that ran, which are all that servers tell each other. If
 // nothing is left of the query, the error has the hint.
-func onlyRuns(s Source, q *state.Query, hint string) error {
+func onlyRuns(s Source, q *past.Query, hint string) error {
 	if _, err := s.Store(); err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func onlyRuns(s Source, q *state.Query, hint string) error {
 
 // withCopies returns, by id, the rows of this machine and the ended runs of other servers that
 // match q.
-func withCopies(ctx context.Context, s Source, q state.Query, rows []state.Row) (map[string]state.Row, error) {
+func withCopies(ctx context.Context, s Source, q past.Query, rows []state.Row) (map[string]state.Row, error) {
 	copies, err := cluster.Recent(ctx, s.Controls.Store, s.Server, q, cluster.MaxRuns)
 	runs := map[string]state.Row{}
 	for _, r := range slices.Concat(copies, rows) { // the rows of this machine replace their copies
@@ -229,7 +230,7 @@ func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string
 	if len(recordOf) == 0 {
 		return nil
 	}
-	live, ended, err := runsElsewhere(ctx, s, state.Query{Since: since}, cluster.PageSize)
+	live, ended, err := runsElsewhere(ctx, s, past.Query{Since: since}, cluster.PageSize)
 	if err != nil {
 		s.LeftOut(err)
 		return nil
@@ -247,7 +248,7 @@ func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string
 // runsElsewhere returns all runs that live on other servers, and the ended runs that a query covers
 // (see cluster.Recent). A run that ends meanwhile is in at least one of the two.
 func runsElsewhere(
-	ctx context.Context, s Source, q state.Query, searched int,
+	ctx context.Context, s Source, q past.Query, searched int,
 ) (live, ended []state.Row, err error) {
 	live, err = RunningElsewhere(ctx, s)
 	if err != nil {

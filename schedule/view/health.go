@@ -140,14 +140,14 @@ func (h *Health) addHistory(ctx context.Context, db *state.DB, index map[string]
 	for name, t := range index {
 		t.Totals = totals[name]
 		if last := past.LastRan(t.Totals); last != nil {
-			t.Last = newestBefore(ctx, db.Runs(), t.rowOf(db, *last), h.At)
+			t.Last = newestBefore(ctx, past.Of(db), t.rowOf(db, *last), h.At)
 		}
 		for _, total := range t.Totals {
 			switch total.Outcome {
 			case outcome.Succeeded:
 				t.Success = total.Ended
 			case outcome.Missed:
-				t.missed = missedBefore(ctx, db.Runs(), total, h.At)
+				t.missed = missedBefore(ctx, past.Of(db), total, h.At)
 			case outcome.Skipped:
 				if !total.Slot.Before(t.Last.Slot) && total.Run > t.Last.ID {
 					t.lacking, _ = db.Runs().Row(ctx, total.Run)
@@ -379,7 +379,7 @@ func (h *Health) Explain() error {
 		case t.Kind == LastFailed && r.ID == t.Run.ID:
 			t.Run = r
 		case t.Kind == HasMissed:
-			missed, err := db.Runs().Find(context.Background(), state.Query{
+			missed, err := past.Of(db).Find(context.Background(), past.Query{
 				Task:     t.Task,
 				Outcomes: []outcome.Outcome{outcome.Missed},
 				Since:    t.Run.Slot.Add(time.Microsecond),

@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -94,11 +95,11 @@ func (o *Overview) add(past []Incident) {
 // with runs that failed come first, then tasks with slots that were missed, then tasks whose last
 // run was slow.
 func pastIncidents(ctx context.Context, all *Records, h *Health, since time.Time) ([]Incident, error) {
-	failures, err := findFailures(ctx, all, state.Query{Since: since, Limit: maxRecent})
+	failures, err := findFailures(ctx, all, past.Query{Since: since, Limit: maxRecent})
 	if err != nil {
 		return nil, err
 	}
-	query := state.Query{Since: since, Limit: maxRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
+	query := past.Query{Since: since, Limit: maxRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
 	missed, err := all.Find(ctx, query)
 	if err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func missedIncident(rows []state.Row, zone *time.Location) Incident {
 }
 
 // findFailures returns the failed runs among the rows of a query.
-func findFailures(ctx context.Context, all *Records, q state.Query) ([]state.Row, error) {
+func findFailures(ctx context.Context, all *Records, q past.Query) ([]state.Row, error) {
 	q.Outcomes = outcome.Failures
 	rows, err := all.Find(ctx, q)
 	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() }), err
@@ -209,7 +210,7 @@ func addDetails(ctx context.Context, s Source, all *Records, h *Health, incident
 
 // addFailures adds the failures of a task since its last success.
 func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth) error {
-	query := state.Query{Task: i.Task, Limit: MaxFailures}
+	query := past.Query{Task: i.Task, Limit: MaxFailures}
 	for _, total := range t.Totals {
 		if total.Outcome == outcome.Succeeded {
 			query.Since = total.Slot.Add(time.Microsecond) // Since includes its time: not the success itself

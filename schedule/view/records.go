@@ -60,13 +60,13 @@ const aheadBy = time.Minute
 // newestBefore returns last, unless last began by a clock that was ahead of now. Then it returns
 // the run that began last by the clock of now, among the newest hundred of its task. If there is no
 // such run, it returns last.
-func newestBefore(ctx context.Context, runs state.Runs, last state.Row, now time.Time) state.Row {
+func newestBefore(ctx context.Context, records past.Past, last state.Row, now time.Time) state.Row {
 	if !last.Started.After(now.Add(aheadBy)) {
 		return last
 	}
-	past, _ := runs.Find(ctx, state.Query{Task: last.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
+	found, _ := records.Find(ctx, past.Query{Task: last.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
 	var newest state.Row
-	for _, r := range past {
+	for _, r := range found {
 		if !r.Started.After(now) && r.Started.After(newest.Started) {
 			newest = r
 		}
@@ -79,16 +79,16 @@ func newestBefore(ctx context.Context, runs state.Runs, last state.Row, now time
 
 // missedBefore returns the slot of a total of missed slots, unless a tick came by a clock that was
 // ahead of now: then it returns the newest missed slot before now, or zero.
-func missedBefore(ctx context.Context, runs state.Runs, total past.Total, now time.Time) time.Time {
+func missedBefore(ctx context.Context, records past.Past, total past.Total, now time.Time) time.Time {
 	if !total.Slot.After(now.Add(aheadBy)) {
 		return total.Slot
 	}
-	query := state.Query{Task: total.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Until: now, Limit: 1}
-	past, _ := runs.Find(ctx, query)
-	if len(past) == 0 {
+	query := past.Query{Task: total.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Until: now, Limit: 1}
+	found, _ := records.Find(ctx, query)
+	if len(found) == 0 {
 		return time.Time{}
 	}
-	return past[0].Slot
+	return found[0].Slot
 }
 
 // Usual returns how long runs of the tasks usually take, as far as the history in a state folder
@@ -130,14 +130,14 @@ func (r *Records) PastOf(
 	if err != nil {
 		return nil, err
 	}
-	past := map[string]TaskPast{}
+	all := map[string]TaskPast{}
 	for _, s := range spans {
 		rows := slices.DeleteFunc(ended(single[s.Task]), state.Row.IsRange)
 		rows = append(rows, ranges[s.Task]...) // also earlier ranges that reach into the span
-		slices.SortStableFunc(rows, state.NewestFirst)
-		past[s.Task] = TaskPast{Records: rows}
+		slices.SortStableFunc(rows, past.NewestFirst)
+		all[s.Task] = TaskPast{Records: rows}
 	}
-	return past, r.addHours(ctx, past, summed, until)
+	return all, r.addHours(ctx, all, summed, until)
 }
 
 // split splits spans into those that have at most limit records, and the others.
@@ -199,18 +199,18 @@ func ended(rows []state.Row) []state.Row {
 // findByClock returns the records that the query covers, newest first. A run of --at may have a
 // slot that is yet to come: its record stands at the time at which its outcome came. If that is yet
 // to come, too, the clock was wrong, and the record stands at the end.
-func findByClock(ctx context.Context, records *Records, q state.Query, now time.Time) ([]state.Row, error) {
-	past, future := q, q
-	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
-	endsBefore := !q.Until.IsZero() && q.Until.Before(past.Until)
+func findByClock(ctx context.Context, records *Records, q past.Query, now time.Time) ([]state.Row, error) {
+	before, after := q, q
+	before.Until, after.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
+	endsBefore := !q.Until.IsZero() && q.Until.Before(before.Until)
 	if endsBefore || q.Since.After(now) || !q.Slot.IsZero() {
 		return records.Find(ctx, q)
 	}
-	found, err := records.Find(ctx, past)
+	found, err := records.Find(ctx, before)
 	if err != nil {
 		return nil, err
 	}
-	toCome, err := records.Find(ctx, future)
+	toCome, err := records.Find(ctx, after)
 	if len(toCome) == 0 {
 		return found, err
 	}

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -52,7 +53,7 @@ type Run struct {
 
 // FindRun returns the run with that id, also by the beginning of the id or by its end (from four
 // characters on). It finds runs that wait, live or have ended, also on another server of the store.
-// If no run or several runs fit, the error is an *Error or a *state.AmbiguousError.
+// If no run or several runs fit, the error is an *Error or a *past.AmbiguousError.
 func FindRun(ctx context.Context, s Source, name string) (Run, error) {
 	all, err := s.Records(ctx)
 	if err != nil {
@@ -166,7 +167,7 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 	if s.Controls.Store == nil {
 		return Run{}, false
 	}
-	live, ended, err := runsElsewhere(ctx, s, state.Query{}, cluster.MaxRuns)
+	live, ended, err := runsElsewhere(ctx, s, past.Query{}, cluster.MaxRuns)
 	if err != nil {
 		return Run{}, false
 	}
@@ -235,7 +236,7 @@ const (
 //   - OneWaiting: the id of a run of this machine that waits and has not begun.
 //   - OneRow: the id of a run among rows.
 //
-// All of them accept a part of an id, as state.OneRun does.
+// All of them accept a part of an id, as past.OneRun does.
 
 // OneRow returns the row of the run that name stands for. Its ID is empty if no row fits.
 func OneRow(rows []state.Row, name string) (state.Row, error) {
@@ -243,14 +244,14 @@ func OneRow(rows []state.Row, name string) (state.Row, error) {
 	for _, row := range rows {
 		ids = append(ids, row.ID)
 	}
-	id, err := state.OneRun(ids, name)
+	id, err := past.OneRun(ids, name)
 	if id == "" {
 		return state.Row{}, err
 	}
 	return rows[slices.Index(ids, id)], nil
 }
 
-// FindRecord returns the record of the run with that id (see state.Runs.Get). Otherwise its error
+// FindRecord returns the record of the run with that id (see past.Past.Get). Otherwise its error
 // says why there is no record, with a hint.
 func FindRecord(ctx context.Context, s Source, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
@@ -269,14 +270,14 @@ func FindRecord(ctx context.Context, s Source, name string) (state.Row, error) {
 		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
 	}
 	hint := DidYouMean(name, TaskNames(s.Schedule))
-	if newest, err := all.Find(ctx, state.Query{Limit: 1000}); err == nil {
+	if newest, err := all.Find(ctx, past.Query{Limit: 1000}); err == nil {
 		hint = cmp.Or(nearestRun(name, newest), hint)
 	}
 	return state.Row{}, Fail(NotFound, hint, "there is no task and no run %q", name)
 }
 
 // NewestRun returns the run of a task that began last, whatever its slot, or the run that name
-// stands for (see state.OneRun). A run that has not ended has no outcome. If the run printed
+// stands for (see past.OneRun). A run that has not ended has no outcome. If the run printed
 // nothing, its output is empty or names a file that is missing.
 func NewestRun(ctx context.Context, s Source, name string) (state.Row, error) {
 	all, err := s.Records(ctx)
@@ -314,11 +315,11 @@ func newestEnded(ctx context.Context, s Source, all *Records, task string) (stat
 		return state.Row{}, err
 	}
 	newest := last[task]
-	found, err := all.Find(ctx, state.Query{Task: task, Outcomes: outcome.Ran, Limit: 1})
+	found, err := all.Find(ctx, past.Query{Task: task, Outcomes: outcome.Ran, Limit: 1})
 	if err == nil && len(found) > 0 && found[0].ID > newest.ID {
 		newest = found[0] // a test, which Last leaves out
 	}
-	return newestBefore(ctx, all.Runs, newest, s.Now()), nil
+	return newestBefore(ctx, all.Past, newest, s.Now()), nil
 }
 
 // nearestRun returns the hint for an id that no run has: the nearest id among the rows, or "".
@@ -334,7 +335,7 @@ func nearestRun(name string, rows []state.Row) string {
 	return fmt.Sprintf("did you mean %q, a run of %s?", near, rows[slices.Index(ids, near)].Task)
 }
 
-// OneWaiting returns the run with that id (see state.OneRun) that waits and has not begun. If
+// OneWaiting returns the run with that id (see past.OneRun) that waits and has not begun. If
 // there is no such run, its ID is empty.
 func OneWaiting(s Source, id string) (state.Row, error) {
 	all, _ := s.Records(context.Background()) // a tick reports the error

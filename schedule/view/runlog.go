@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -114,7 +115,7 @@ func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hi
 // RunsOf yields the runs of some tasks of this machine, or of all if none is named: the runs that
 // live, then those that ended, each the newest slot first. It reads the history in parts. The State
 // of a live run is left empty. An error comes last.
-func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.Seq2[Run, error] {
+func RunsOf(ctx context.Context, s Source, q past.Query, tasks ...string) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		all, err := s.Records(ctx)
 		if err != nil {
@@ -126,7 +127,7 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 		live := slices.DeleteFunc(slices.Concat(all.Lost, all.Live), func(row state.Row) bool {
 			return row.Pending() || !q.Matches(row) || !isAsked(row)
 		})
-		slices.SortFunc(live, state.NewestFirst)
+		slices.SortFunc(live, past.NewestFirst)
 		seen := map[string]bool{} // a live run may end meanwhile
 		for _, row := range live {
 			seen[row.ID] = true
@@ -151,7 +152,7 @@ func RunsOf(ctx context.Context, s Source, q state.Query, tasks ...string) iter.
 
 // endedRows yields the rows of runs that ended, the newest slot first. It reads them in pages. An
 // error comes last.
-func endedRows(ctx context.Context, records *Records, q state.Query) iter.Seq2[state.Row, error] {
+func endedRows(ctx context.Context, records *Records, q past.Query) iter.Seq2[state.Row, error] {
 	const pageSize = 500
 	q.Limit, q.Outcomes = pageSize, outcome.Ran
 	return func(yield func(state.Row, error) bool) {
@@ -171,7 +172,7 @@ func endedRows(ctx context.Context, records *Records, q state.Query) iter.Seq2[s
 				return
 			}
 			last := rows[len(rows)-1]
-			page.Below = state.Position{Slot: last.Slot, ID: last.ID}
+			page.Below = past.Position{Slot: last.Slot, ID: last.ID}
 		}
 	}
 }

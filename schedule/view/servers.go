@@ -182,7 +182,7 @@ func openSlot(ctx context.Context, s Source, t TaskHealth) (newest past.Total, o
 	case outcome.Missed:
 		return newest, true
 	case outcome.Skipped:
-		query := state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1}
+		query := past.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1}
 		found, _, err := s.Page(ctx, query)
 		if err != nil || len(found) == 0 {
 			return newest, false

@@ -21,6 +21,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
@@ -150,7 +151,7 @@ func (s Source) Live() []state.Row {
 }
 
 // History returns the live and the lost runs of all tasks, and the records that the query covers.
-func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.Row, found []state.Row, err error) {
+func (s Source) History(ctx context.Context, q past.Query) (live, lost []state.Row, found []state.Row, err error) {
 	r, err := s.Records(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -163,7 +164,7 @@ func (s Source) History(ctx context.Context, q state.Query) (live, lost []state.
 // Page returns the records of the query, the newest slot first, and the position of the next page
 // (zero on the last page). Its cost does not grow with the history. The query has a Limit from 1 to
 // MaxPageSize.
-func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next state.Position, err error) {
+func (s Source) Page(ctx context.Context, q past.Query) (page []state.Row, next past.Position, err error) {
 	records, err := s.Records(ctx)
 	if err != nil {
 		return nil, next, err
@@ -174,7 +175,7 @@ func (s Source) Page(ctx context.Context, q state.Query) (page []state.Row, next
 	page, err = records.Find(ctx, q)
 	if err == nil && len(page) > limit {
 		page = slices.Clip(page[:limit])
-		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
+		next = past.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
 	}
 	return page, next, err
 }

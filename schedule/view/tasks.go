@@ -12,6 +12,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/state"
 )
@@ -141,7 +142,7 @@ func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses
 		return facts, err
 	}
 	for name, last := range facts.last {
-		facts.last[name] = newestBefore(ctx, all.Runs, last, s.Now())
+		facts.last[name] = newestBefore(ctx, all.Past, last, s.Now())
 	}
 	facts.overdue = overdueNow(ctx, s, all)
 	return facts, nil
@@ -228,7 +229,7 @@ func expectOf(t *schedule.Task) *Expect {
 // overdueNow returns how tasks are overdue, as far as the last tick found it and it is still so.
 func overdueNow(ctx context.Context, s Source, all *Records) map[string][]Overdue {
 	success := func(task string) (ended time.Time) {
-		query := state.Query{Task: task, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1}
+		query := past.Query{Task: task, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1}
 		newest, _ := all.Find(ctx, query)
 		for _, r := range newest {
 			ended = r.Ended

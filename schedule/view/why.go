@@ -12,6 +12,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/state"
@@ -106,7 +107,7 @@ func Explain(ctx context.Context, s Source, task string, at time.Time) (*Inquiry
 // noLongerThere returns the error for a task that is not in the schedule: err, with a hint if the
 // history has the task.
 func noLongerThere(ctx context.Context, all *Records, name string, err error) error {
-	found, _ := all.Find(ctx, state.Query{Task: name, Limit: 1})
+	found, _ := all.Find(ctx, past.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
 		hint := "what is remembered of it is in `sched history " + name + "`"
 		return Fail(NotFound, hint, "%w any more", err.(*Error).Err)
@@ -197,7 +198,7 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 		q.Answer.Last, err = q.explain(ctx, last)
 		return err
 	}
-	ran, err := findByClock(ctx, q.records, state.Query{Task: q.Task.Name, Limit: 1}, q.Now)
+	ran, err := findByClock(ctx, q.records, past.Query{Task: q.Task.Name, Limit: 1}, q.Now)
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 // lastBoot explains the minute of the newest boot for which the task has a record; nil without such
 // a record.
 func (q *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
-	found, err := findByClock(ctx, q.records, state.Query{Task: q.Task.Name, Scheduled: true, Limit: 1}, q.Now)
+	found, err := findByClock(ctx, q.records, past.Query{Task: q.Task.Name, Scheduled: true, Limit: 1}, q.Now)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (q *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
 
 // bootSlots returns the slots of a boot in a minute, which only records show.
 func (q *Inquiry) bootSlots(ctx context.Context, minute time.Time) (slots []time.Time) {
-	found, _ := q.records.Find(ctx, state.Query{Task: q.Task.Name, Slot: minute, Scheduled: true, Limit: 1})
+	found, _ := q.records.Find(ctx, past.Query{Task: q.Task.Name, Slot: minute, Scheduled: true, Limit: 1})
 	for _, r := range found {
 		slots = append(slots, r.Slot)
 	}
@@ -244,7 +245,7 @@ func (q *Inquiry) nextAllowed(next time.Time) time.Time {
 const MaxFailures = 100
 
 func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
-	query := state.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MaxFailures}
+	query := past.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MaxFailures}
 	ran, err := findByClock(ctx, q.records, query, q.Now)
 	for n < len(ran) && ran[n].Wrong() {
 		n++
@@ -290,7 +291,7 @@ func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
 
 // addSlots adds what became of the slots of the minute, and the other records of the minute.
 func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) error {
-	query := state.Query{Task: q.Task.Name, Since: m.Minute.Time, Until: m.Minute.Add(time.Minute)}
+	query := past.Query{Task: q.Task.Name, Since: m.Minute.Time, Until: m.Minute.Add(time.Minute)}
 	rows, err := q.records.Find(ctx, query)
 	if err != nil {
 		return err
@@ -447,7 +448,7 @@ func (q *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	if s.Controls.Store == nil || !q.Task.OneServer || at.After(q.Now) || q.isHere(at, records) {
 		return ""
 	}
-	query := state.Query{Task: q.Task.Name, Since: at, Until: at.Add(time.Second)}
+	query := past.Query{Task: q.Task.Name, Since: at, Until: at.Add(time.Second)}
 	live, ended, err := runsElsewhere(ctx, s, query, cluster.MaxRuns)
 	if err != nil {
 		s.LeftOut(err)

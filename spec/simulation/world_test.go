@@ -16,6 +16,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/load"
+	"sched/schedule/past"
 	"sched/schedule/state"
 )
 
@@ -330,7 +331,7 @@ func (s *server) killAll() {
 // rows returns how many rows stand for each slot, and the last one.
 func (s *server) rows() (rows map[slotKey]int, last map[slotKey]state.Row) {
 	rows, last = map[slotKey]int{}, map[slotKey]state.Row{}
-	all, err := s.db.Runs().Find(s.world.Context(), state.Query{})
+	all, err := past.Of(s.db).Find(s.world.Context(), past.Query{})
 	if err != nil {
 		s.world.Fatal(err)
 	}

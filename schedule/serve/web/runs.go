@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -94,8 +95,8 @@ func (l *runList) ServerChips() []chip {
 }
 
 // query is the query that the parameters state.
-func (l *runList) query(task string, limit int) (q state.Query, err error) {
-	q = state.Query{Task: task, Limit: limit, Below: positionOf(l.Query("below"))}
+func (l *runList) query(task string, limit int) (q past.Query, err error) {
+	q = past.Query{Task: task, Limit: limit, Below: positionOf(l.Query("below"))}
 	if o, ok := outcome.Parse(l.Query("outcome")); ok {
 		q.Outcomes = []outcome.Outcome{o}
 	}
@@ -163,7 +164,7 @@ func (l *runList) folded(records []state.Row) runLine {
 
 // EachURL leads to a list that has each of the skips for which the line stands.
 func (r runLine) EachURL() string {
-	above := positionText(state.Position{Slot: r.Slot.Add(time.Microsecond)}) // just above the newest of them
+	above := positionText(past.Position{Slot: r.Slot.Add(time.Microsecond)}) // just above the newest of them
 	return r.List.With("outcome", string(outcome.Skipped), "below", above)
 }
 
@@ -185,7 +186,7 @@ func (l *runList) line(r, elsewhere state.Row) runLine {
 func (r runLine) LastText() string { return humanize.SlotZone(r.LastSlot, r.List.zoneOf(r.Task)) }
 
 // A recordReader is view.Source.Page or view.PageOfAll.
-type recordReader func(view.Source, context.Context, state.Query) ([]state.Row, state.Position, error)
+type recordReader func(view.Source, context.Context, past.Query) ([]state.Row, past.Position, error)
 
 // maxReads bounds how often matching reads MaxPageSize records for one page.
 const maxReads = 10
@@ -194,8 +195,8 @@ const maxReads = 10
 // their origin or their notes. If few records have them, the page is short, and the next page goes
 // on where this one stopped looking.
 func (read recordReader) matching(
-	ctx context.Context, source view.Source, q state.Query, words []string,
-) (found []state.Row, next state.Position, err error) {
+	ctx context.Context, source view.Source, q past.Query, words []string,
+) (found []state.Row, next past.Position, err error) {
 	if len(words) == 0 {
 		return read(source, ctx, q)
 	}
@@ -212,7 +213,7 @@ func (read recordReader) matching(
 			}
 			if len(found) == limit { // so there is a next page
 				last := found[limit-1]
-				return found, state.Position{Slot: last.Slot, ID: last.ID}, nil
+				return found, past.Position{Slot: last.Slot, ID: last.ID}, nil
 			}
 			found = append(found, r)
 		}
@@ -233,17 +234,17 @@ func hasWords(r state.Row, words []string) bool {
 
 // positionOf reads the position at which a list goes on. A text that was made up means the
 // beginning.
-func positionOf(text string) state.Position {
+func positionOf(text string) past.Position {
 	at, run, ok := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(at, 10, 64)
 	slot := time.UnixMicro(n).UTC()
 	if !ok || err != nil || slot.Year() < 1 || slot.Year() > 9999 {
-		return state.Position{}
+		return past.Position{}
 	}
-	return state.Position{Slot: slot, ID: run}
+	return past.Position{Slot: slot, ID: run}
 }
 
 // positionText returns the text that positionOf reads.
-func positionText(p state.Position) string {
+func positionText(p past.Position) string {
 	return strconv.FormatInt(p.Slot.UnixMicro(), 10) + "." + p.ID
 }

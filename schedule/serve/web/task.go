@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -94,7 +95,7 @@ func (p *taskPage) readHistory() error {
 		return err
 	}
 	defer all.Close()
-	ran, err := all.Find(ctx, state.Query{Task: p.Task.Name, Limit: plottedRuns, Outcomes: outcome.Ran})
+	ran, err := all.Find(ctx, past.Query{Task: p.Task.Name, Limit: plottedRuns, Outcomes: outcome.Ran})
 	if err != nil {
 		return err
 	}

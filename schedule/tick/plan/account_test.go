@@ -14,6 +14,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -70,7 +71,7 @@ func (s story) missed() (missed []time.Time) {
 	s.Helper()
 	db := state.At(s.dir, state.Patience)
 	defer db.Close()
-	rows, err := db.Runs().Find(context.Background(), state.Query{Outcomes: []outcome.Outcome{outcome.Missed}})
+	rows, err := past.Of(db).Find(context.Background(), past.Query{Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestASlotOfAPauseIsNotMadeUp(t *testing.T) {
 	if missed := s.missed(); len(missed) != 2 {
 		t.Errorf("%v is missed", missed)
 	}
-	skipped, err := db.Runs().Find(t.Context(), state.Query{Outcomes: []outcome.Outcome{outcome.Skipped}})
+	skipped, err := past.Of(db).Find(t.Context(), past.Query{Outcomes: []outcome.Outcome{outcome.Skipped}})
 	if err != nil || len(skipped) != 1 || !skipped[0].Slot.Equal(noon.Add(4*time.Minute)) ||
 		skipped[0].Reason != "paused by ann" {
 		t.Errorf("skipped: %+v, %v", skipped, err)
@@ -275,7 +276,7 @@ func TestTheSlotsOfAGapArePausedOrMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for became, want := range map[outcome.Outcome]int{outcome.Skipped: 180 - 1, outcome.Missed: 599 - 180 - 1} {
-		rows, err := db.Runs().Find(t.Context(), state.Query{Task: "each", Outcomes: []outcome.Outcome{became}})
+		rows, err := past.Of(db).Find(t.Context(), past.Query{Task: "each", Outcomes: []outcome.Outcome{became}})
 		if err != nil {
 			t.Fatal(err)
 		}

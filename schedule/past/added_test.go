@@ -1,4 +1,4 @@
-package state_test
+package past_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 )
 
 // A caller that asks again and again for what was added gets each record once, whatever its slot.
@@ -14,7 +15,7 @@ func TestAdded(t *testing.T) {
 	mustAdd(t, db, rec(3, "a", outcome.Succeeded))
 	ask := func(mark int64, limit int) (runs []string, behind int64) {
 		t.Helper()
-		records, behind, err := db.Runs().Added(context.Background(), mark, limit)
+		records, behind, err := past.Of(db).Added(context.Background(), mark, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,12 +46,12 @@ func TestAdded(t *testing.T) {
 // A caller that began when there was no record gets the first one.
 func TestAddedToAnEmptyHistory(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	_, mark, err := db.Runs().Added(context.Background(), 0, 10)
+	_, mark, err := past.Of(db).Added(context.Background(), 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustAdd(t, db, rec(1, "a", outcome.Failed))
-	if rows, _, err := db.Runs().Added(context.Background(), mark, 10); err != nil || len(rows) != 1 {
+	if rows, _, err := past.Of(db).Added(context.Background(), mark, 10); err != nil || len(rows) != 1 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

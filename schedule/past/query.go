@@ -1,15 +1,13 @@
-package state
+package past
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/state/sqltype"
 )
 
@@ -35,7 +33,7 @@ type Position struct {
 }
 
 // Matches reports whether q describes a row of one slot, whatever its Limit.
-func (q Query) Matches(r Row) bool {
+func (q Query) Matches(r state.Row) bool {
 	return (q.Task == "" || q.Task == r.Task) &&
 		(q.Mutex == "" || q.Mutex == r.Mutex) &&
 		(len(q.Outcomes) == 0 || q.hasOutcome(r)) &&
@@ -43,11 +41,11 @@ func (q Query) Matches(r Row) bool {
 		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
 		(!q.Scheduled || r.Scheduled) &&
-		(q.Below == Position{} || NewestFirst(Row{Slot: q.Below.Slot, ID: q.Below.ID}, r) < 0)
+		(q.Below == Position{} || NewestFirst(state.Row{Slot: q.Below.Slot, ID: q.Below.ID}, r) < 0)
 }
 
 // hasOutcome reports whether the outcome of the row is one of q.Outcomes.
-func (q Query) hasOutcome(r Row) bool {
+func (q Query) hasOutcome(r state.Row) bool {
 	return slices.Contains(q.Outcomes, r.Outcome) || r.Warned() && slices.Contains(q.Outcomes, outcome.Warned)
 }
 
@@ -59,7 +57,7 @@ func (q Query) sql() (string, []any) {
 	var args []any
 	where, whereArgs := q.where()
 	add := func(condition string, armArgs []any) {
-		arms = append(arms, selectRows()+condition+where)
+		arms = append(arms, state.SelectRows()+condition+where)
 		args = slices.Concat(args, armArgs, whereArgs)
 	}
 	arm := func(condition string, armArgs ...any) {
@@ -138,86 +136,6 @@ func (q Query) where() (where string, args []any) {
 }
 
 // NewestFirst orders rows as Find does.
-func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
-
-// A RecordedSlot says that a slot of the schedule has a row. For a row of several slots it stands
-// for the slots from At through Until.
-type RecordedSlot struct {
-	Task      string
-	At, Until time.Time // UTC
-	Missed    bool      // whether the outcome is missed
-	Lacking   bool      // it was skipped because its task lacked a variable or a file
-}
-
-// ErrNotFound says that no run has that id.
-var ErrNotFound = errors.New("no such run")
-
-// maxShown bounds the candidates that an AmbiguousError lists.
-const maxShown = 5
-
-// An AmbiguousError says that an id stands for several runs.
-type AmbiguousError struct {
-	ID         string
-	Candidates []string // at most five, the newest first
-	More       bool     // there are others
-}
-
-func (e *AmbiguousError) Error() string {
-	more := ""
-	if e.More {
-		more = ", …"
-	}
-	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
-}
-
-// ambiguous returns the error for an id that stands for several runs, the newest first.
-func ambiguous(id string, runs []string) error {
-	return &AmbiguousError{ID: id, Candidates: runs[:min(maxShown, len(runs))], More: len(runs) > maxShown}
-}
-
-// minTail is how many characters of the end of an id are enough: the index run_tail has so many.
-const minTail = 4
-
-// candidates returns the runs that id may stand for, in their order. If id is a whole id, it
-// returns that id alone. It never returns many more than are shown.
-func candidates(ctx context.Context, q querier, id string) ([]string, error) {
-	if id == "" {
-		return nil, nil
-	}
-	ids, err := Only[string](ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
-		id, id+"\U0010FFFF", maxShown+1)
-	if err != nil || slices.Contains(ids, id) {
-		return ids[:min(1, len(ids))], err // the id itself comes before ids that begin with it
-	}
-	if len(id) >= minTail {
-		ends, err := Only[string](ctx, q, `SELECT id FROM run
-			WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`, id, maxShown+1)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, ends...)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
-}
-
-// OneRun returns the id that name stands for, by the rules of Get; empty if no id fits.
-func OneRun(ids []string, name string) (string, error) {
-	var found []string
-	for _, id := range ids {
-		switch {
-		case id == name:
-			return id, nil
-		case len(name) >= minTail && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
-			found = append(found, id)
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return "", nil
-	case len(found) > 1:
-		slices.Reverse(found)
-		return "", ambiguous(name, found)
-	}
-	return found[0], nil
+func NewestFirst(a, b state.Row) int {
+	return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID))
 }
