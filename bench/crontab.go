@@ -21,9 +21,11 @@ const peer = "github.com/aptible/supercronic@v0.2.48"
 // crontabMinutes is how many minutes each of the two programs has. They take turns.
 const crontabMinutes = 4
 
-// sinceBoot is a command that writes down when it runs, in seconds since boot. It starts no other
-// program for that.
-const sinceBoot = "read u i < /proc/uptime; echo $u >> started; sleep 2"
+// sinceBoot returns a command that writes down in a folder when it runs, in seconds since boot. It
+// starts no other program for that. The lines of a crontab start in the home of their user.
+func sinceBoot(dir string) string {
+	return "read u i < /proc/uptime; echo $u >> " + filepath.Join(dir, "started") + "; sleep 2"
+}
 
 // A crontabProgram is a program that runs a crontab of 100 lines every second minute.
 type crontabProgram struct {
@@ -95,7 +97,7 @@ func (b *bench) startCrontab(p *crontabProgram, even bool, args ...string) (stop
 		minutes = "*/2"
 	}
 	crontab := filepath.Join(p.dir, "crontab")
-	must(os.WriteFile(crontab, []byte(strings.Repeat(minutes+" * * * * "+sinceBoot+"\n", 100)), 0o600))
+	must(os.WriteFile(crontab, []byte(strings.Repeat(minutes+" * * * * "+sinceBoot(p.dir)+"\n", 100)), 0o600))
 	process, err := os.StartProcess(p.path, append(append([]string{p.path}, args...), crontab),
 		&os.ProcAttr{Dir: p.dir, Env: os.Environ(), Files: []*os.File{nil, b.out, b.out}})
 	must(err)
@@ -111,7 +113,7 @@ func (b *bench) startCrontab(p *crontabProgram, even bool, args ...string) (stop
 // uptimeForks starts 100 bare shells with the same command, and returns how late each was in ms.
 func (b *bench) uptimeForks() (late []float64) {
 	begun := time.Now()
-	b.forks(100, sinceBoot)
+	b.forks(100, sinceBoot(b.dir))
 	for _, at := range uptimes(b.dir) {
 		late = append(late, ms(at.Sub(begun)))
 	}
@@ -137,7 +139,7 @@ func count(minutes [][]float64) (n int) {
 	return n
 }
 
-// uptimes reads the times that sinceBoot wrote. They are cut to hundredths of a second.
+// uptimes reads the times that the command sinceBoot wrote. They are cut to hundredths of a second.
 func uptimes(dir string) (all []time.Time) {
 	text, err := os.ReadFile(filepath.Join(dir, "started"))
 	must(err)
