@@ -1,7 +1,6 @@
 package cron
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -133,33 +132,6 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 			comparison: c.cycle.why(since),
 		},
 	}
-}
-
-// Pitfall says what the expression does and its writer can hardly have meant, and what to write
-// instead. The text is "" for an expression without a pitfall. The pitfalls:
-//
-//  1. A * before a single hour or a step of hours, such as "* 3 * * *": each minute of the hour. A
-//     range such as 9-17 is left alone, because work hours are meant. The same goes for seconds
-//     and minutes.
-//  2. A step of which only the first value fits, such as */31 or */12 for months.
-func (c Expression) Pitfall() (text, hint string) {
-	words := strings.Fields(c.text)
-	if c.cycle.days > 0 || c.interval.every > 0 || len(words) < 5 {
-		return "", ""
-	}
-	first := weekdayField + 1 - len(words)
-	for i, word := range words {
-		pos := first + i
-		if text, hint := cronFields[pos].stepPitfall(word); text != "" {
-			return text, hint
-		}
-		if pos < hourField && word == "*" && isNarrow(words[i+1]) {
-			words[i] = "0"
-			return fmt.Sprintf("it is due 60 times, each %s of %s %s",
-				cronFields[pos].name, cronFields[pos+1].name, words[i+1]), "for once write " + strings.Join(words, " ")
-		}
-	}
-	return "", ""
 }
 
 // Parse reads a cron expression or a macro such as @daily. Each H becomes a number made from seed,
@@ -548,8 +520,4 @@ func (t *dayTable) evaluate(m month) (due set) {
 		}
 	}
 	return due
-}
-
-func isNarrow(word string) bool {
-	return word != "*" && word != "*/1" && (!strings.Contains(word, "-") || strings.Contains(word, "/"))
 }

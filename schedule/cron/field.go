@@ -394,16 +394,6 @@ func (f *cronField) unknownError(text, element string) error {
 	return e
 }
 
-// stepPitfall is Pitfall for a step over the whole field that only the first value fits.
-func (f *cronField) stepPitfall(word string) (text, hint string) {
-	step, ok := strings.CutPrefix(word, "*/")
-	n, isNumber := Digits(step)
-	if !ok || !isNumber || f.min+n <= f.stepEnd {
-		return "", ""
-	}
-	return fmt.Sprintf("only %s %d fits the step %s", f.name, f.min, word), fmt.Sprintf("write %d for it", f.min)
-}
-
 // The positions of the fields, which are also gronx's.
 const (
 	secondField = iota

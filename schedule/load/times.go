@@ -94,7 +94,7 @@ func setCronTimes(l *loader, t *taskDraft, seed string, isOwn bool) {
 		t.When.Crons = append(t.When.Crons, expression)
 		if isOwn {
 			warnOfDayFields(l, n, expression)
-			if text, hint := expression.Pitfall(); text != "" {
+			if text, hint := pitfall(expression); text != "" {
 				l.Warnf(n, hint, "cron %s: %s", yamldoc.Quote(n.Value), text)
 			}
 		}

@@ -1,0 +1,53 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+
+	"sched/schedule/cron"
+)
+
+// A cronWord says what stands at a place of a cron expression.
+type cronWord struct {
+	name  string
+	first int // its lowest value
+	last  int // the highest value that a step reaches
+}
+
+var cronWords = [6]cronWord{
+	{"second", 0, 59}, {"minute", 0, 59}, {"hour", 0, 23}, {"day", 1, 31}, {"month", 1, 12}, {"weekday", 0, 6},
+}
+
+// pitfall says what a cron expression does and its writer can hardly have meant, and what to write
+// instead. The text is "" for an expression without a pitfall. The pitfalls:
+//
+//  1. A * before a single hour or a step of hours, such as "* 3 * * *": each minute of the hour. A
+//     range such as 9-17 is left alone, because work hours are meant. The same goes for seconds
+//     and minutes.
+//  2. A step of which only the first value fits, such as */31 or */12 for months.
+func pitfall(c cron.Expression) (text, hint string) {
+	words := strings.Fields(c.String())
+	if len(words) < 5 {
+		return "", ""
+	}
+	all := cronWords[len(cronWords)-len(words):]
+	for i, word := range words {
+		of := all[i]
+		step, isStep := strings.CutPrefix(word, "*/")
+		if n, isNumber := cron.Digits(step); isStep && isNumber && of.first+n > of.last {
+			return fmt.Sprintf("only %s %d fits the step %s", of.name, of.first, word),
+				fmt.Sprintf("write %d for it", of.first)
+		}
+		if (of.name == "second" || of.name == "minute") && word == "*" && isNarrow(words[i+1]) {
+			words[i] = "0"
+			return fmt.Sprintf("it is due 60 times, each %s of %s %s", of.name, all[i+1].name, words[i+1]),
+				"for once write " + strings.Join(words, " ")
+		}
+	}
+	return "", ""
+}
+
+// isNarrow reports whether a field restricts its values, by more than a plain range.
+func isNarrow(word string) bool {
+	return word != "*" && word != "*/1" && (!strings.Contains(word, "-") || strings.Contains(word, "/"))
+}

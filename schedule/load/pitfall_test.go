@@ -1,0 +1,44 @@
+package load
+
+import (
+	"testing"
+
+	"sched/schedule/cron"
+)
+
+func TestPitfallsAreNamed(t *testing.T) {
+	tests := []struct{ cron, text, hint string }{
+		{"* 3 * * *", "it is due 60 times, each minute of hour 3", "for once write 0 3 * * *"},
+		{"* 3,15 * * *", "it is due 60 times, each minute of hour 3,15", "for once write 0 3,15 * * *"},
+		{"* */5 * * *", "it is due 60 times, each minute of hour */5", "for once write 0 */5 * * *"},
+		{"* 8-18/2 * * *", "it is due 60 times, each minute of hour 8-18/2", "for once write 0 8-18/2 * * *"},
+		{"* 30 3 * * *", "it is due 60 times, each second of minute 30", "for once write 0 30 3 * * *"},
+		{"0 * 3 * * *", "it is due 60 times, each minute of hour 3", "for once write 0 0 3 * * *"},
+		{"0 0 */31 * *", "only day 1 fits the step */31", "write 1 for it"},
+		{"0 0 1 */12 *", "only month 1 fits the step */12", "write 1 for it"},
+		{"0 0 * * */7", "only weekday 0 fits the step */7", "write 0 for it"},
+
+		// what people mean
+		{"* * * * *", "", ""},
+		{"* 9-17 * * *", "", ""},
+		{"* 22-23,0-5 * * *", "", ""},
+		{"*/5 3 * * *", "", ""},
+		{"* */1 * * *", "", ""},
+		{"* * 3 * *", "", ""},
+		{"0 0 */15 * *", "", ""},
+		{"0 0 1 */6 *", "", ""},
+		{"0 3 * * *", "", ""},
+		{"* * * * * *", "", ""},
+		{"@daily", "", ""},
+	}
+	for _, tt := range tests {
+		expression, err := cron.Parse(tt.cron, "task")
+		if err != nil {
+			t.Errorf("%q: %v", tt.cron, err)
+			continue
+		}
+		if text, hint := pitfall(expression); text != tt.text || hint != tt.hint {
+			t.Errorf("%q: got %q, hint %q, want %q, hint %q", tt.cron, text, hint, tt.text, tt.hint)
+		}
+	}
+}
