@@ -24,6 +24,7 @@ type Task struct {
 	Tags        []string `json:"tags,omitempty"`
 
 	When              cron.When          `json:"-"`
+	TimeValues        []TimeValues       `json:"-"` // in the order of the file; empty: no time has values
 	Spread            time.Duration      `json:"-"` // bounds When.Shift from above; 0: no shift
 	Enabled           bool               `json:"-"` // false switches the task off
 	Environments      []string           `json:"-"` // empty: every environment
@@ -375,9 +376,40 @@ func (t *Task) Triggers() (triggers []Trigger) {
 	return triggers
 }
 
-// OnlyByHand reports whether only a person can start the task, because a param has no default.
+// ValuesAt returns the values that the file gives to the run of a slot; nil for none. If several
+// entries are due at that instant, the last one counts.
+func (t *Task) ValuesAt(at time.Time) map[string]string {
+	when := t.When
+	for _, times := range slices.Backward(t.TimeValues) {
+		when.Crons = times.Crons
+		if slices.ContainsFunc(when.Slots(at), at.Equal) {
+			return times.Params
+		}
+	}
+	return nil
+}
+
+// GivesValue reports whether each time of the task has a value for the param.
+func (t *Task) GivesValue(param string) bool {
+	return len(t.TimeValues) > 0 && !slices.ContainsFunc(t.TimeValues, func(times TimeValues) bool {
+		_, given := times.Params[param]
+		return !given
+	})
+}
+
+// OnlyByHand reports whether only a person can start the task, because a param has no value
+// otherwise.
 func (t *Task) OnlyByHand() bool {
-	return slices.ContainsFunc(t.Params, func(p Param) bool { return p.Default == nil })
+	return slices.ContainsFunc(t.Params, func(p Param) bool { return p.Default == nil && !t.GivesValue(p.Name) })
+}
+
+// Param returns the param with the name; nil if the task has none.
+func (t *Task) Param(name string) *Param {
+	i := slices.IndexFunc(t.Params, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &t.Params[i]
 }
 
 // CheckValues returns why no run of the task can have these values of its params; nil if a run can.

@@ -143,6 +143,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 		lint.PausesOver(s, now),
 		lint.AlwaysPaused(s, now),
 		notify.SharedMonitors(s),
+		lint.TimesMeet(s, now),
 		lint.KeptFromWaiting(s, now),
 		lint.LosesItsMutex(s, now),
 		lint.BecomesUser(s),

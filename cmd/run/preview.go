@@ -3,10 +3,13 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"sched/cmd/app"
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/preview"
 	"sched/schedule/tick"
@@ -26,6 +29,8 @@ type PreviewTask struct {
 	Background bool     `json:"background"`
 	Would      string   `json:"would"`  // run or skip
 	Reason     string   `json:"reason"` // why it would be skipped, or may wait
+
+	values []string // of the slots whose params have values, in words
 }
 
 func previewOf(t *tick.Tick) Preview {
@@ -39,6 +44,9 @@ func previewOf(t *tick.Tick) Preview {
 		}
 		for _, slot := range p.Slots {
 			task.Slots = append(task.Slots, slot.UTC().Format(time.RFC3339))
+			if values := p.Task.ValuesAt(slot); len(values) > 0 {
+				task.values = append(task.values, schedule.WithValues("", values))
+			}
 		}
 		shown.Tasks = append(shown.Tasks, task)
 	}
@@ -70,6 +78,9 @@ func printPreview(a *app.App, t *tick.Tick, o options) {
 			text, tone = "would be skipped: "+task.Reason, terminal.Caution
 		case task.Reason != "":
 			text += "; " + task.Reason
+		}
+		if values := slices.Compact(task.values); task.Would == "run" && len(values) > 0 {
+			text += " " + strings.Join(values, "; ")
 		}
 		if len(task.Slots) > 1 {
 			text += fmt.Sprintf(" (%d times in this minute)", len(task.Slots))

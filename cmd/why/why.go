@@ -178,6 +178,9 @@ func printSlot(a *app.App, q *view.Inquiry, m *view.Minute, slot view.Slot) {
 	if len(m.Slots) > 1 || slot.Slot.Second() != 0 {
 		prefix += slot.Slot.In(q.Task.When.Location).Format("15:04:05") + "  "
 	}
+	if values := q.Task.ValuesAt(slot.Slot.Time); len(slot.Records) == 0 && len(values) > 0 {
+		fmt.Fprintf(a.Out, "%s%s\n", prefix, schedule.WithValues("", values))
+	}
 	printRecords(a, q, m, slot.Records, prefix)
 	if slot.Says != "" {
 		fmt.Fprintf(a.Out, "%s%s\n", prefix, slot.Says)
@@ -214,6 +217,9 @@ func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 	if r.IsRange() {
 		count := humanize.Count(r.Slots, "slot")
 		add("stands for", "%s, from %s to %s", count, q.TimeText(r.Slot), q.TimeText(r.LastSlot))
+	}
+	if r.Origin == "" && len(r.Params) > 0 { // the origin of other runs names their values
+		add("params", "%s", strings.Join(schedule.Pairs(r.Params), ", "))
 	}
 	if !r.Repeats.IsZero() {
 		add("repeats", "the slot of %s", q.TimeText(r.Repeats))

@@ -4,6 +4,7 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +39,10 @@ func NeverRuns(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem
 
 // timingKey returns the key that says when the task is due.
 func timingKey(t *schedule.Task) string {
-	if t.When.Every != "" {
+	switch {
+	case len(t.TimeValues) > 0:
+		return "schedule"
+	case t.When.Every != "":
 		return "every"
 	}
 	return "cron"
@@ -192,6 +196,56 @@ func longGap(t *schedule.Task, now time.Time) (last, next time.Time, found bool)
 		last = next
 	}
 	return time.Time{}, time.Time{}, false
+}
+
+// TimesMeet warns of each active task with a time at which two entries of schedule are due, with
+// other values for params: one run has the values of the last entry alone.
+func TimesMeet(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
+	for t := range s.ActiveTasks() {
+		at, lost, won := meeting(t, now)
+		if at.IsZero() {
+			continue
+		}
+		warnings = append(warnings, t.Problem("schedule",
+			"for a run with each write two tasks, or give the two other times",
+			"%s is a time of two entries, and one run has the values of the last: %s, not %s",
+			humanize.MinuteZone(at, t.When.Location), said(won), said(lost)))
+	}
+	return warnings
+}
+
+// meeting returns the first time at which two entries of schedule with other values are due, and
+// these values. It looks at maxSlots slots of each entry.
+func meeting(t *schedule.Task, now time.Time) (first time.Time, lost, won map[string]string) {
+	for i, entry := range t.TimeValues {
+		when := t.When
+		when.Crons = entry.Crons
+		at, due := when.Next(now)
+		for n := 0; due && n < maxSlots && (first.IsZero() || at.Before(first)); n++ {
+			others := slices.Concat(t.TimeValues[:i], t.TimeValues[i+1:])
+			if i := slices.IndexFunc(others, func(other schedule.TimeValues) bool {
+				when.Crons = other.Crons
+				return !maps.Equal(other.Params, entry.Params) && slices.ContainsFunc(when.Slots(at), at.Equal)
+			}); i >= 0 {
+				first, won = at, t.ValuesAt(at)
+				lost = others[i].Params
+				if maps.Equal(lost, won) {
+					lost = entry.Params
+				}
+			}
+			when.Crons = entry.Crons
+			at, due = when.Next(at)
+		}
+	}
+	return first, lost, won
+}
+
+// said names values of params.
+func said(values map[string]string) string {
+	if len(values) == 0 {
+		return "the defaults"
+	}
+	return strings.Join(schedule.Pairs(values), ", ")
 }
 
 // KeptFromWaiting warns of each active task whose slots do not wait for the end of a pause,

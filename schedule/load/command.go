@@ -412,8 +412,12 @@ func settleParams(l *loader, n *node, t *taskDraft) {
 		delete(t.Env, p.Name)
 		if p.Default != nil {
 			t.Env[p.Name] = *p.Default
-		} else if t.timing.isSet() && !t.When.IsByHand() {
-			l.Problemf(at, "give it a default, or take the time of the task away",
+		} else if t.timing.isSet() && !t.When.IsByHand() && !t.GivesValue(p.Name) {
+			hint := "give it a default, or take the time of the task away"
+			if len(t.TimeValues) > 0 {
+				hint = "give it a default, or a value in each entry of schedule"
+			}
+			l.Problemf(at, hint,
 				"params.%s has no default, and the task has a time: nobody gives it a value then", p.Name)
 		}
 		if slices.Contains(t.ownEnv, p.Name) {

@@ -56,6 +56,7 @@ func TestEveryKeyHasOneDoc(t *testing.T) {
 	check(t, "limits", &limitKeys)
 	check(t, "output", &outputKeys)
 	check(t, "hook", &hookKeys)
+	check(t, "time", &timeKeys)
 }
 
 func check[T any](t *testing.T, table string, keys *keys[T]) {

@@ -243,14 +243,25 @@ type taskDraft struct {
 	noOverlapByMutex bool     // a mutex set without_overlapping; if the mutex is taken away, so is this
 }
 
-// A timing is cron: or every: as one level of the file has it.
+// A timing is cron:, every: or schedule: as one level of the file has it.
 type timing struct {
-	crons  []*node
-	every  *node
-	broken bool // a problem has been recorded
+	crons   []*node
+	every   *node
+	entries []timeDraft
+	broken  bool // a problem has been recorded
 }
 
-func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
+func (t timing) isSet() bool {
+	return t.crons != nil || t.every != nil || t.entries != nil || t.broken
+}
+
+// A timeDraft is an entry of the key schedule.
+type timeDraft struct {
+	crons  []*node
+	words  string // of every, or what at means in words
+	params map[string]*node
+	node   *node
+}
 
 // A moment is a time of the file: an instant, or a time on the wall clock of a zone that is not
 // known yet. The zero value is no time.
@@ -274,7 +285,7 @@ func (m moment) in(zone *time.Location) time.Time {
 var synonyms = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
-		"schedule": "cron", "interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",
+		"interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",
 		"cwd": "dir", "workdir": "dir", "working_directory": "dir", "retries": "retry",
 		"no_overlap": "without_overlapping", "overlapping": "without_overlapping",
 		"without_overlap": "without_overlapping", "then": "trigger", "chain": "trigger", "start": "trigger",

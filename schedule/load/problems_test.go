@@ -265,8 +265,11 @@ var mistakes = []struct {
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
 		"schedule.yaml:4:3: task \"t\": unknown key \"comand\"\n  hint: did you mean \"command\"?"}},
-	{"a word of another scheduler", "tasks:\n- name: t\n  schedule: minute\n  command: x\n", []string{
-		"schedule.yaml:3:3: task \"t\": unknown key \"schedule\"\n  hint: did you mean \"cron\"?"}},
+	{"a word of another scheduler", "tasks:\n- name: t\n  interval: minute\n  command: x\n", []string{
+		"schedule.yaml:3:3: task \"t\": unknown key \"interval\"\n  hint: did you mean \"every\"?"}},
+	{"the times as other schedulers have them", "tasks:\n- name: t\n  schedule: 0 3 * * *\n  command: x\n", []string{
+		"schedule.yaml:3:13: task \"t\": schedule must be a list of times with values, not the text \"0 3 * * *\"\n" +
+			"  hint: for times without values write `cron: …` or `every: …`"}},
 	{"a key of the top in a task", one("history: {keep: 1h}"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"history\"\n  hint: it belongs at the top of the file, not in a task"}},
 	{"a hook as a key of a task", one("mail: ops@example.com"), []string{

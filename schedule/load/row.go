@@ -217,6 +217,12 @@ func settingValue(value any) any {
 		return settingValue(v.String())
 	case schedule.Pool:
 		return settingValue(v.Name)
+	case []schedule.TimeValues:
+		texts := make([]string, len(v))
+		for i, times := range v {
+			texts[i] = times.String()
+		}
+		return settingValue(texts)
 	case []schedule.Window:
 		var texts []string
 		for _, w := range v {

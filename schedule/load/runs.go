@@ -164,7 +164,7 @@ func checkExpect(l *loader, n *node, t *taskDraft) {
 		return
 	}
 	if least, ok := minGap(t.When); ok && t.Expect.Every < least {
-		timing := firstOf(n, "every", "cron")
+		timing := firstOf(n, "every", "cron", "schedule")
 		l.Problemf(firstOf(n, "expect"), "make it longer than the time between two runs and what a run takes",
 			"expect.every %s is shorter than the time from one run to the next, %s%s: it would always be overdue",
 			humanize.Duration(t.Expect.Every), humanize.Duration(least), placeText(l, timing))

@@ -76,16 +76,17 @@ type mappingKeys struct {
 
 func mappings() []mappingKeys {
 	notEmpty := object("minProperties", 1)
+	oneTiming := anyOf(required("cron", "every"), required("cron", "schedule"), required("every", "schedule"))
 	return []mappingKeys{
 		{Top, topKeys.Entries(0), object(
 			"patternProperties", object("^x-", true),
 			"dependentRequired", object("lease", list("store")))},
 		{InTask, taskKeys.Entries(taskScope), object(
 			"required", list("name"),
-			"not", required("cron", "every"))},
+			"not", oneTiming)},
 		{InGroup, taskKeys.Entries(groupScope), object(
 			"required", list("group", "tasks"),
-			"not", required("cron", "every"))},
+			"not", oneTiming)},
 		{Defaults, taskKeys.Entries(defaultsScope), nil},
 		{InHistory, historyKeys.Entries(0), nil},
 		{InMetrics, metricsKeys.Entries(0), notEmpty},
@@ -95,6 +96,7 @@ func mappings() []mappingKeys {
 			"not", anyOf(required("every", "from"), required("every", "until"), required("until", "for")))},
 		{InRetry, retryKeys.Entries(0), notEmpty},
 		{InParam, paramKeys.Entries(0), object("not", required("values", "pattern"))},
+		{InTime, timeKeys.Entries(0), object("oneOf", list(required("every"), required("at"), required("cron")))},
 		{InExpect, expectKeys.Entries(0), notEmpty},
 		{InLimits, limitKeys.Entries(0), notEmpty},
 		{InOutput, outputKeys.Entries(0), notEmpty},
@@ -332,6 +334,7 @@ func schemaKinds() jsonObject {
 		"condition", anyOf(ref("filled"), ref("arguments"), object("type", "array", "maxItems", 0)),
 		"cron", oneOrMore(textMatching(`^\s*(@\S+|\S+(\s+\S+){4,5})\s*$`), 1),
 		"every", textMatching(textPattern),
+		"times", anyOf(ref("time"), object("type", "array", "items", ref("time"), "minItems", 1)),
 		"moment", textMatching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}`+
 			`([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?$`),
 		"account", object("type", list("string", "number"), "pattern", `^[^ :\t\r\n/,]+$|`+variablePattern),
@@ -419,6 +422,7 @@ const (
 	InPause   Mapping = "pause"
 	InRetry   Mapping = "retry"
 	InParam   Mapping = "param"
+	InTime    Mapping = "time"
 	InExpect  Mapping = "expect"
 	InLimits  Mapping = "limits"
 	InOutput  Mapping = "output"

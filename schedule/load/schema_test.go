@@ -276,7 +276,7 @@ func TestTheSchemaAgreesWithTheLoaderOnThousandsOfFiles(t *testing.T) {
 func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 	s := compiled(t)
 	for _, key := range load.Keys(load.InTask) {
-		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "missed_at_most", "except",
+		if slices.Contains([]string{"name", "command", "cron", "every", "schedule", "missed_within", "missed_at_most", "except",
 			"pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
 			continue
 		}

@@ -165,6 +165,7 @@ func settleTask(l *loader, n *node, t *taskDraft) {
 		zone := t.When.Location.String()
 		t.Sender = schedule.ScheduleRef{Schedule: l.schedule.Name, File: l.schedule.File, Zone: zone}
 	}
+	checkTimeValues(l, t)
 	settleParams(l, n, t)
 	setMonitors(t)
 	if len(t.EnvFiles) == 0 {
@@ -202,7 +203,7 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 	if !t.hasCommand && !tries("command") {
 		l.Problemf(n, "add `command:`", "the task has no command")
 	}
-	if !t.timing.isSet() && !tries("cron") && !tries("every") {
+	if !t.timing.isSet() && !tries("cron") && !tries("every") && !tries("schedule") {
 		l.chains.timeless = append(l.chains.timeless, l.mentionOf(t.Name, n))
 	}
 }

@@ -16,7 +16,7 @@ import (
 // This file reads when a task is due: cron and every, from and until, spread and the zone.
 
 // setCron reads one expression or a list. Its times replace inherited times, also times of every:
-// (setWhen).
+// (settleTimes).
 func setCron(l *loader, t *taskDraft, n *node) {
 	t.ownTiming.broken = !l.RefuseEmptyList(n, "")
 	n.Each(func(item *node) bool {
@@ -29,7 +29,7 @@ func setCron(l *loader, t *taskDraft, n *node) {
 	})
 }
 
-// setEvery reads a frequency. Its times replace inherited times, also times of cron: (setWhen).
+// setEvery reads a frequency. Its times replace inherited times, also times of cron: (settleTimes).
 func setEvery(l *loader, t *taskDraft, n *node) {
 	if t.ownTiming.isSet() {
 		l.Problemf(n, "keep one of the two", "cron and every cannot both be given")
@@ -41,23 +41,6 @@ func setEvery(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	t.ownTiming.every = n
-}
-
-// setWhen sets t.When from the level's own timing, or from the inherited timing. Inherited
-// expressions are read anew for each task, because H in cron comes from the seed. Inherited times
-// of every: are in t.When already, and the problems of an inherited timing were told at its level.
-func settleTimes(l *loader, t *taskDraft, seed string) {
-	isOwn := t.ownTiming.isSet()
-	if isOwn {
-		t.timing, t.ownTiming = t.ownTiming, timing{}
-		t.When.Crons, t.When.Every, t.When.Boot = nil, "", false
-		if t.timing.every != nil {
-			setEveryTimes(l, t, t.timing.every)
-		}
-	}
-	if t.timing.crons != nil && (isOwn || !t.timing.broken) {
-		setCronTimes(l, t, seed, isOwn)
-	}
 }
 
 // setEveryTimes reads the words of every.
@@ -93,11 +76,16 @@ func setCronTimes(l *loader, t *taskDraft, seed string, isOwn bool) {
 		}
 		t.When.Crons = append(t.When.Crons, expression)
 		if isOwn {
-			warnOfDayFields(l, n, expression)
-			if text, hint := pitfall(expression); text != "" {
-				l.Warnf(n, hint, "cron %s: %s", yamldoc.Quote(n.Value), text)
-			}
+			warnOfExpression(l, n, expression)
 		}
+	}
+}
+
+// warnOfExpression warns of an expression that can hardly mean what it says.
+func warnOfExpression(l *loader, n *node, expression cron.Expression) {
+	warnOfDayFields(l, n, expression)
+	if text, hint := pitfall(expression); text != "" {
+		l.Warnf(n, hint, "cron %s: %s", yamldoc.Quote(n.Value), text)
 	}
 }
 

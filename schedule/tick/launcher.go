@@ -272,6 +272,7 @@ func rowOf(server string, slot schedule.Slot) state.Row {
 		PreviousSlot: previous,
 		Background:   slot.Task.Background,
 		Server:       server,
+		Params:       slot.Task.ValuesAt(slot.At),
 	}
 }
 

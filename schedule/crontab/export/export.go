@@ -202,6 +202,10 @@ func (j *job) warn(key, hint, text string) {
 
 // setTimes sets the times of the task that cron knows.
 func (j *job) setTimes() {
+	if len(j.task.TimeValues) > 0 {
+		j.omit("schedule", "", "cron gives params no values")
+		return
+	}
 	for _, when := range j.task.When.Texts() {
 		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !crontab.EndsOnSunday().MatchString(when) {
 			j.times = append(j.times, when)
