@@ -131,7 +131,8 @@ func checkUnitVariables(a *app.App, o options) error {
 		return err
 	}
 	a.PrintProblems(invalid.Problems)
-	return exit.Usage("write the values into the schedule, or into a file that `env_file` or ${file:PATH} names",
+	return exit.Usage("write the values into the schedule, or into a file that `env_file` or ${file:PATH} names; "+
+		"for credentials write the units yourself, see docs/systemd.md",
 		"the ticks of a unit have no variables of this shell: nothing is installed")
 }
 

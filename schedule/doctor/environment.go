@@ -15,6 +15,7 @@ import (
 	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/ticknote"
+	"sched/schedule/yamldoc"
 )
 
 // This file compares the environment that ticks have with the environment of this process.
@@ -40,8 +41,12 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 	})
 	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
+			hint := "set it in the crontab, or write ${VAR:-default} or ${file:PATH}"
+			if p.Variable == yamldoc.CredentialsVariable {
+				hint = p.Hint
+			}
 			if p.Variable != "" {
-				found.add(Bad, "set it in the crontab, or write ${VAR:-default} or ${file:PATH}",
+				found.add(Bad, hint,
 					"ticks lack a variable: %s: %s", p.Place.String(), p.Text)
 			}
 		}

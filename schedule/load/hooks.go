@@ -124,7 +124,7 @@ func readMailURL(l *loader, n *node) (string, bool) {
 	_, rest, _ := strings.Cut(url, "://")
 	user, _, hasUser := strings.Cut(rest, "@")
 	if _, password, _ := strings.Cut(user, ":"); hasUser && password != "" && !strings.Contains(password, "${") {
-		l.Warnf(n, "write ${VAR} or ${file:PATH} in its place",
+		l.Warnf(n, "write ${VAR}, ${file:PATH} or ${credential:NAME} in its place",
 			"%s has the password in it, and with it each run in the history", l.Key)
 	}
 	return url, ok
@@ -153,7 +153,7 @@ func checkedTarget(l *loader, n *node, notificationOf func(string) schedule.Noti
 	if !ok || l.options.CheckNotification == nil {
 		return text, ok
 	}
-	value, ok := l.Expanded(n)
+	value, ok := l.Secret(n)
 	if value = strings.TrimSpace(value); !ok || value == "" {
 		return "", ok
 	}

@@ -333,7 +333,7 @@ var mistakes = []struct {
 	{"an open brace", "environment: ${APP\ntasks: []\n", []string{
 		"schedule.yaml:1:14: environment: ${ without }\n  hint: write $${ for a literal ${"}},
 	{"an expansion only a shell knows", "environment: ${APP:?no}\ntasks: []\n", []string{
-		"schedule.yaml:1:14: environment: \"APP:?no\" is not the name of a variable\n  hint: only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}},
+		"schedule.yaml:1:14: environment: \"APP:?no\" is not the name of a variable\n  hint: only ${VAR}, ${VAR:-default}, ${file:PATH} and ${credential:NAME} are expanded; write $${ for a literal ${"}},
 	{"a home folder", "state_dir: ~/x\ntasks: []\n", []string{
 		"schedule.yaml:1:12: state_dir \"~/x\": \"~\" is not expanded here\n  hint: write ${HOME}/x"}},
 	{"variables that are a list", "env: [A]\ntasks: []\n", []string{
@@ -676,9 +676,15 @@ var mistakes = []struct {
 		"schedule.yaml:5:18: task \"t\": after.ping: the variable MISSING is not set\n  hint: set it (cron sets very few), or write ${MISSING:-default}",
 		"schedule.yaml:5:53: task \"t\": after.webhook: there is no file /no/such/file\n  hint: a path is relative to the folder of the schedule",
 		"schedule.yaml:5:86: task \"t\": after.mail: ${file:} names no file\n  hint: write ${file:PATH}",
-		"schedule.yaml:5:106: task \"t\": after.ping: the file / does not hold one value\n  hint: put the value alone into it, on one line"}},
+		"schedule.yaml:5:106: task \"t\": after.ping: the file / does not hold one value\n  hint: put the value alone into it, on one line of at most 64 KiB"}},
 	{"the file of a secret in env", "env: {A: '${file:secret}'}\ntasks: []\n", []string{
 		"schedule.yaml:1:10: env.A: what is in env is written down with every run, which is no place for the text of a file\n  hint: put the variable into a file for `env_file`, or let the command read this one"}},
+	{"credentials in what is kept", "env: {A: '${credential:a}'}\ntasks:\n- {name: t, every: hour, command: x, dir: '${credential:a}'}\n", []string{
+		"schedule.yaml:1:10: env.A is written down with every run, which is no place for a credential\n  hint: it belongs into a URL or an address; a command reads the file $CREDENTIALS_DIRECTORY/NAME",
+		"schedule.yaml:3:43: task \"t\": dir is written down with every run, which is no place for a credential\n  hint: it belongs into a URL or an address; a command reads the file $CREDENTIALS_DIRECTORY/NAME"}},
+	{"credentials that are not there", one("after: [{ping: 'https://x/${credential:a}'}, {ping: 'https://x/${credential:a/b}'}]"), []string{
+		"schedule.yaml:5:18: task \"t\": after.ping: there is no credential a, because CREDENTIALS_DIRECTORY is not set\n  hint: systemd sets it: write LoadCredential=NAME:PATH into the unit of the ticks, or ${credential:NAME:-} if it may be missing",
+		"schedule.yaml:5:55: task \"t\": after.ping: \"a/b\" is not the name of a credential\n  hint: write the NAME of LoadCredential=NAME:PATH; any other file is ${file:PATH}"}},
 	{"keys of other notifications", one("after: [{run: a, when: changed}, {mail: a, format: slack}, {webhook: a, on: start}, {run: a, at_most: 1 per 1h}]"), []string{
 		"schedule.yaml:5:26: task \"t\": after.when is for ping, webhook, mail, not for run",
 		"schedule.yaml:5:54: task \"t\": after.format is for webhook, not for mail",
@@ -877,7 +883,7 @@ func TestWarnings(t *testing.T) {
 		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m, backoff: 1}}\n",
 			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
 		{"a password in the file", "mail: {url: 'smtp://me:hunter2@localhost'}\n" + one(""),
-			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR} or ${file:PATH} in its place"},
+			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR}, ${file:PATH} or ${credential:NAME} in its place"},
 		{"a wait that ends before its time is over",
 			one("background: true\nwithout_overlapping: wait\nstart_deadline: 5m\nwait_at_most: 20m"),
 			"schedule.yaml:8:17: task \"t\": no run waits for 20 m 0 s: it may not start later than start_deadline, 5 m 0 s (at schedule.yaml:7:19)\n  hint: make one of the two what you mean"},

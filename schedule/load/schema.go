@@ -321,7 +321,7 @@ func schemaKinds() jsonObject {
 			textMatching(`^\s*([^0-9\s]|`+datePattern+`(\s|$))`).with(jsonMember{"not", textMatching(`^~(/|$)`)}), 0),
 		"variables", object("type", "object",
 			"propertyNames", object("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
-			"additionalProperties", object("type", scalar, "not", textMatching(`\$\{file:`))),
+			"additionalProperties", object("type", scalar, "not", textMatching(`\$\{(file|credential):`))),
 		"plain", object("type", scalar, "not", textMatching(variablePattern)),
 		"values", oneOrMore(ref("text"), 1),
 		"params", object("type", "object",

@@ -85,7 +85,7 @@ func setStore(l *loader, s *settings, n *node) {
 	}
 	var servers []string
 	ok := n.Each(func(item *node) bool {
-		url, ok := l.Expanded(item)
+		url, ok := l.Secret(item)
 		if url == "" && ok {
 			if n.IsList() {
 				l.Problemf(item, "", "an empty server in store")

@@ -13,9 +13,11 @@ import (
 	"sched/schedule/humanize"
 )
 
-// An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}. The default stands
-// for a variable that is unset or empty, as in the shell, and for a file that is missing or empty.
-// $${ is a literal ${; any other $ is only a $.
+// An Expansion puts values in place of ${VAR}, ${VAR:-default}, ${file:PATH} and
+// ${credential:NAME}. A credential is a file of the folder $CREDENTIALS_DIRECTORY, which systemd
+// makes for a service. The default stands for a variable that is unset or empty, as in the shell,
+// and for a file or a credential that is missing or empty. $${ is a literal ${; any other $ is only
+// a $.
 type Expansion struct {
 	Getenv func(string) (string, bool) // nil means that none is set
 	Folder string                      // of the schedule: a PATH is relative to it
@@ -71,10 +73,21 @@ func (x Expansion) value(inside string) (string, error) {
 		}
 		return value, nil
 	}
+	if credential, ok := strings.CutPrefix(name, "credential:"); ok {
+		value, err := x.credential(credential)
+		if hasDefault && (value == "" && err == nil || err != nil && err.Absent) {
+			return other, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		return value, nil
+	}
 	if !IsVariable(name) {
 		return "", &ExpandError{
 			Text: Quote(name) + " is not the name of a variable",
-			Hint: "only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${",
+			Hint: "only ${VAR}, ${VAR:-default}, ${file:PATH} and ${credential:NAME} are expanded; " +
+				"write $${ for a literal ${",
 		}
 	}
 	value, set := "", false
@@ -95,7 +108,7 @@ func (x Expansion) value(inside string) (string, error) {
 	return value, nil
 }
 
-// maxExpanded is how many bytes a file of ${file:PATH} may have.
+// maxExpanded is how many bytes the file of a value may have.
 const maxExpanded = 64 << 10
 
 var errNoValue = errors.New("it is no file with one value")
@@ -122,6 +135,46 @@ func (x Expansion) file(path string) (string, error) {
 	return value, err
 }
 
+// CredentialsVariable names the folder in which systemd puts the credentials of a service.
+const CredentialsVariable = "CREDENTIALS_DIRECTORY"
+
+const unitHint = "write LoadCredential=NAME:PATH into the unit of the ticks, " +
+	"or ${credential:NAME:-} if it may be missing"
+
+// credential returns the text of a credential, without the white space around it.
+func (x Expansion) credential(name string) (string, *ExpandError) {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/:") {
+		hint := "write the NAME of LoadCredential=NAME:PATH; any other file is ${file:PATH}"
+		return "", &ExpandError{Text: Quote(name) + " is not the name of a credential", Hint: hint}
+	}
+	folder := ""
+	if x.Getenv != nil {
+		folder, _ = x.Getenv(CredentialsVariable)
+	}
+	if folder == "" {
+		return "", &ExpandError{
+			Text:     "there is no credential " + Shorten(name) + ", because " + CredentialsVariable + " is not set",
+			Hint:     "systemd sets it: " + unitHint,
+			Absent:   true,
+			Variable: CredentialsVariable,
+		}
+	}
+	value, err := x.file(filepath.Join(folder, name))
+	switch {
+	case err == nil:
+		return value, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return "", &ExpandError{Text: "there is no credential " + Shorten(name), Hint: unitHint, Absent: true}
+	case errors.Is(err, errNoValue):
+		return "", &ExpandError{
+			Text: "the credential " + Shorten(name) + " does not hold one value",
+			Hint: "put the value alone into it, on one line of at most 64 KiB",
+		}
+	}
+	text := fmt.Sprintf("the credential %s cannot be read: %v", Shorten(name), humanize.WithoutPath(err))
+	return "", &ExpandError{Text: text, Absent: true}
+}
+
 func unreadableValue(path string, err error) *ExpandError {
 	shown := Shorten(path)
 	switch {
@@ -135,7 +188,7 @@ func unreadableValue(path string, err error) *ExpandError {
 	case errors.Is(err, errNoValue):
 		return &ExpandError{
 			Text: "the file " + shown + " does not hold one value",
-			Hint: "put the value alone into it, on one line",
+			Hint: "put the value alone into it, on one line of at most 64 KiB",
 		}
 	}
 	text := fmt.Sprintf("the file %s cannot be read: %v", shown, humanize.WithoutPath(err))

@@ -172,8 +172,19 @@ func (o Origins) ForgetBelow(key string) {
 	}
 }
 
-// Expanded reads a text and expands it (Expansion.Expand). It may be empty.
+// Expanded reads a text and expands it (Expansion.Expand). It may be empty. It refuses credentials,
+// because what is read here is kept with each run.
 func (r *Reader) Expanded(n *Node) (string, bool) {
+	if strings.Contains(strings.ReplaceAll(n.Value, "$${", ""), "${credential:") {
+		r.Problemf(n, "it belongs into a URL or an address; a command reads the file $"+CredentialsVariable+"/NAME",
+			"%s is written down with every run, which is no place for a credential", r.Key)
+		return "", false
+	}
+	return r.Secret(n)
+}
+
+// Secret is Expanded for a text that may hold a secret, and is not written down with its values.
+func (r *Reader) Secret(n *Node) (string, bool) {
 	text, ok := r.Text(n)
 	if !ok || strings.IndexByte(text, '$') < 0 {
 		return text, ok

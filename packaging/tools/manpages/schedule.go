@@ -44,8 +44,8 @@ and /etc/sched/schedule.yaml. An unknown key, a wrong type and a name that is gi
 .B sched check
 tells of all at once. Paths are relative to the folder of the file. A duration is written as 90s, 20m, 1h30m or 30d.
 .PP
-${VAR} and ${VAR:\-default} stand for a variable, and ${file:PATH} for the text of a file; not in commands, where the shell
-expands. A tick that finds the file invalid says so, and runs the last valid one, or the tasks without a problem.
+${VAR} and ${VAR:\-default} stand for a variable, ${file:PATH} for the text of a file, and ${credential:NAME}
+for a credential of systemd; not in commands, where the shell expands. A tick that finds the file invalid says so, and runs the last valid one, or the tasks without a problem.
 `
 
 const closing = `.SH SEE ALSO
