@@ -27,6 +27,7 @@ var order = []string{
 	"schedule/every",
 	"schedule/yamldoc",
 	"schedule/placement",
+	"schedule/preset",
 	"schedule",
 	"schedule/assertion",
 	"schedule/lint",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/preset"
 	"sched/schedule/yamldoc"
 )
 
@@ -93,14 +94,16 @@ type Expansion = yamldoc.Expansion
 type ExpandError = yamldoc.ExpandError
 
 // A Notification is a hook that tells people or machines of a run: a Ping, a Webhook, a Mail, a
-// Sentry or an OTLP. It has no secrets, because it is stored with the run and in the outbox.
-// Expanded puts them in.
+// Sentry, an OTLP or a Preset. It has no secrets, because it is stored with the run and in the
+// outbox. Expanded puts them in.
 type Notification struct {
 	Ping    string   `json:"ping,omitempty"`    // a URL
 	Webhook string   `json:"webhook,omitempty"` // a URL
 	Mail    []string `json:"mail,omitempty"`    // addresses
 	Sentry  string   `json:"sentry,omitempty"`  // the DSN of a project, for its Crons
 	OTLP    string   `json:"otlp,omitempty"`    // the URL of a collector of traces; in no hook, but in the task
+
+	Preset *preset.Preset `json:"preset,omitempty"` // the request of a service, with its parameters
 
 	// On is when a message is sent: for Sentry, and for a ping that speaks the protocol of
 	// healthchecks.io. Other notifications have none.
@@ -150,7 +153,7 @@ type Limit struct {
 // Empty reports whether the notification has no target, as a ping to ${URL:-} if URL is not set.
 // Then the notification is left out.
 func (n Notification) Empty() bool {
-	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0 && n.Sentry == "" && n.OTLP == ""
+	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0 && n.Sentry == "" && n.OTLP == "" && n.Preset == nil
 }
 
 // IsState reports whether the notification says how things are now: a newer one replaces an older
@@ -177,7 +180,12 @@ func (n Notification) Expanded(x Expansion) (Notification, error) {
 			n.Mail = append(n.Mail, address)
 		}
 	}
-	return n, nil
+	if n.Preset == nil {
+		return n, nil
+	}
+	filled, err := n.Preset.WithValues(func(text string) (string, error) { return trimmed(x, text) })
+	n.Preset = filled
+	return n, err
 }
 
 // trimmed returns the expanded text without the white space around it: files of secrets end with a

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -9,18 +11,21 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/preset"
 	"sched/schedule/yamldoc"
 )
 
 // This file reads hooks: a command, or a mapping with exactly one of run, trigger, ping, webhook,
-// mail and sentry. It also reads the settings of mail for the whole file.
+// mail, sentry and preset. It also reads the settings of mail for the whole file.
 
 // A hookDraft is a hook in a mapping, while it is read.
 type hookDraft struct {
 	run    schedule.Command
 	notify schedule.Notification
-	target *node    // of trigger
-	kinds  []string // the keys that say what kind of hook this is; a valid one has exactly one
+	preset *presetDraft // nil without one, and if it is wrong
+	with   *node        // the values of its parameters
+	target *node        // of trigger
+	kinds  []string     // the keys that say what kind of hook this is; a valid one has exactly one
 
 	after int
 
@@ -86,7 +91,7 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 	case n.IsEmpty():
 		l.Problemf(n, "write {run: COMMAND}", "a hook of %s is empty", l.Key)
 	case len(h.kinds) == 0:
-		l.Problemf(n, "say what it is: run, trigger, ping, webhook, mail or sentry",
+		l.Problemf(n, "say what it is: run, trigger, ping, webhook, mail, sentry or preset",
 			"a hook of %s does nothing", l.Key)
 	case len(h.kinds) > 1:
 		l.Problemf(n, "make a list of them, each on its own",
@@ -95,6 +100,8 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 		return schedule.Hook{Run: h.run, After: h.after}, true
 	case h.kinds[0] == "trigger":
 		return schedule.Hook{Trigger: h.target.Value, Place: l.PlaceOf(h.target), After: h.after}, true
+	case h.kinds[0] == "preset":
+		return schedule.Hook{Notify: &h.notify, After: h.after}, finishPreset(l, n, h)
 	default:
 		return schedule.Hook{Notify: &h.notify, After: h.after}, true
 	}
@@ -170,6 +177,85 @@ func targetKey(kind string, field func(*schedule.Notification) *string) access[h
 		h.kinds = append(h.kinds, kind)
 		*field(&h.notify), _ = readTarget(l, n, field)
 	})
+}
+
+// setPreset reads the name or the file of a preset. setWith reads the values that fill it in.
+func setPreset(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "preset")
+	if !l.RefuseBool(n, "") {
+		return
+	}
+	if text, ok := l.NonEmptyText(n); ok {
+		h.preset = openPreset(l, n, text)
+	}
+}
+
+// setWith keeps the values of the parameters for finishPreset.
+func setWith(l *loader, h *hookDraft, n *node) {
+	allowOnly(l, n, h, "preset")
+	if l.RequireMapping(n, l.Key, "") {
+		h.with = n
+	}
+}
+
+// finishPreset gives the notification its preset with the values of all parameters. If the value of
+// a parameter that it requires is empty, nobody is told, as with any empty target.
+func finishPreset(l *loader, n *node, h *hookDraft) bool {
+	if h.preset == nil {
+		return false
+	}
+	before, filled := l.ProblemCount(), h.preset.Preset
+	filled.With = maps.Clone(filled.With)
+	if h.with != nil {
+		readParams(l, h.preset, &filled, h.with)
+	}
+	for _, p := range h.preset.params {
+		if !p.isOptional && (h.with == nil || !h.with.Has(p.name)) {
+			l.Problemf(firstOf(n, "with"), "write "+h.preset.example(n.Lookup("preset").Value),
+				"%s: the preset %s needs %s, %s", l.Key, filled.Name, p.name, p.about)
+		}
+	}
+	if l.ProblemCount() > before {
+		return false
+	}
+	h.notify.Preset = &filled
+	if l.options.CheckNotification == nil {
+		return true
+	}
+	told, err := h.notify.Expanded(schedule.Expansion{Getenv: l.options.Getenv, Folder: l.folder})
+	if err != nil || told.Empty() {
+		h.notify.Preset = nil
+		return err == nil
+	}
+	if problem, hint := l.options.CheckNotification(told); problem != "" {
+		l.Problemf(firstOf(n, "with"), hint, "%s: %s", l.Key, problem)
+		return false
+	}
+	return true
+}
+
+// readParams reads the values of the parameters into a copy of the preset. It expands them only to
+// find mistakes.
+func readParams(l *loader, d *presetDraft, filled *preset.Preset, n *node) {
+	above := l.Key
+	defer func() { l.Key = above }()
+	l.Key += ".with"
+	for name, value := range yamldoc.NamedPairs(l.Reader, n) {
+		p := d.param(name.Value)
+		if p == nil {
+			names := d.paramNames()
+			hint := cmp.Or(yamldoc.DidYouMean(l.Nearest(name.Value, names)), "they are "+strings.Join(names, ", "))
+			l.Problemf(name, hint, "%s: the preset %s has no parameter %s",
+				l.Key, filled.Name, yamldoc.Quote(name.Value))
+			continue
+		}
+		l.Key += "." + p.name
+		text, ok := l.Text(value)
+		if ok && l.options.CheckNotification != nil {
+			l.Secret(value)
+		}
+		filled.With[p.name] = text
+	}
 }
 
 // setSentry reads the DSN of a project of Sentry. Its messages follow a run from start to end.
@@ -289,7 +375,7 @@ func setAfter(l *loader, h *hookDraft, n *node) {
 
 // setWhen reads the key `when`: after which runs a notification is sent.
 func setWhen(l *loader, h *hookDraft, n *node) {
-	allowOnly(l, n, h, "ping", "webhook", "mail")
+	allowOnly(l, n, h, "ping", "webhook", "mail", "preset")
 	word, ok := l.OneOf(n, string(schedule.Changed), string(schedule.Printed))
 	if !ok {
 		return
@@ -315,7 +401,7 @@ const (
 
 // setAtMost reads the key `at_most`: N per DURATION.
 func setAtMost(l *loader, h *hookDraft, n *node) {
-	allowOnly(l, n, h, "ping", "webhook", "mail")
+	allowOnly(l, n, h, "ping", "webhook", "mail", "preset")
 	text, ok := l.NonEmptyText(n)
 	if !ok {
 		return
@@ -370,6 +456,9 @@ var hookKeys = keys[hookDraft]{
 		case "from":
 			return "who mails come from is said once, by `mail:` at the top of the file"
 		}
+		if slices.Contains(presetNames(), name) {
+			return "write {preset: " + name + ", with: {…}}"
+		}
 		return ""
 	},
 	Rows: hookRows,
@@ -391,6 +480,12 @@ func hookRows() []key[hookDraft] {
 		row("sentry", by(setSentry),
 			"the DSN of a project whose Crons watch the task",
 			is{Of: "filled", Example: "'https://key@o1.ingest.sentry.io/2'"}),
+		row("preset", by(setPreset),
+			"a service that tells people: a preset of sched by its name, or a file of your own",
+			is{Of: "preset", Example: "telegram"}),
+		row("with", by(setWith),
+			"the values of the parameters of a preset",
+			is{Of: "with", Example: "{token: '${TELEGRAM_TOKEN}', chat: '-100123'}"}),
 		row("on", by(setOn),
 			"when a ping of healthchecks.io is sent",
 			is{Of: "moments", Words: momentWords, Without: "at the end of the run",

@@ -71,6 +71,7 @@ type loader struct {
 	hasStore bool       // the file has the key store, even if its value is empty
 	chains   chains
 	zones    map[string]*time.Location
+	presets  map[string]*presetDraft // by the text that names them; nil for one that is wrong
 }
 
 // mentionOf returns the mention of a name at a node of the task that is read now.
@@ -170,6 +171,7 @@ func newLoader(file string, opts Options) (*loader, error) {
 		schedule: &schedule.Schedule{File: path},
 		names:    map[string]yamldoc.Place{},
 		zones:    map[string]*time.Location{},
+		presets:  map[string]*presetDraft{},
 	}
 	l.File = filepath.Base(path)
 	if opts.Origins {

@@ -281,7 +281,7 @@ var mistakes = []struct {
 	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}, {command: x}]"), []string{
 		"schedule.yaml:5:11: task \"t\": unknown key \"pong\" in after\n  hint: did you mean \"ping\"?",
 		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
-		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, sentry, on, format, after, when, at_most",
+		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, sentry, preset, with, on, format, after, when, at_most",
 		"schedule.yaml:6:42: task \"t\": unknown key \"command\" in on_failure\n  hint: did you mean \"run\"?"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4\n  hint: remove one of the two"}},
@@ -648,7 +648,7 @@ var mistakes = []struct {
 		"schedule.yaml:7:12: task \"t\": on_skip is empty",
 		"schedule.yaml:8:21: task \"t\": on_failure.run has no value\n  hint: write it as in `run: [logger, report ended]`"}},
 	{"hooks that are nothing, or two things", one("before: {at_most: 1 per 1h}\nafter: {ping: a, mail: b}\non_skip: {ping: ''}\non_failure: {mail: []}"), []string{
-		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, trigger, ping, webhook, mail or sentry",
+		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, trigger, ping, webhook, mail, sentry or preset",
 		"schedule.yaml:6:10: task \"t\": a hook of after is ping and mail at once\n  hint: make a list of them, each on its own",
 		"schedule.yaml:7:19: task \"t\": on_skip.ping is empty",
 		"schedule.yaml:8:22: task \"t\": on_failure.mail is an empty list"}},
@@ -659,7 +659,7 @@ var mistakes = []struct {
 		"schedule.yaml:7:38: task \"t\": after.trigger must be text, not true\n  hint: name the task that is started",
 		"schedule.yaml:7:55: task \"t\": after.trigger must be text, not a list\n  hint: write it as in `trigger: load`",
 		"schedule.yaml:8:15: task \"t\": a hook of on_failure is run and trigger at once\n  hint: make a list of them, each on its own",
-		"schedule.yaml:9:34: task \"t\": on_success.when is for ping, webhook, mail, not for trigger"}},
+		"schedule.yaml:9:34: task \"t\": on_success.when is for ping, webhook, mail, preset, not for trigger"}},
 	{"chains without an end", "tasks:\n- {name: a, every: hour, command: x, on_success: {trigger: b}}\n- {name: b, command: x, after: [{trigger: c}, {trigger: d}]}\n- {name: c, command: x, on_failure: {trigger: a}}\n- {name: d, command: x, on_recovery: {trigger: d}}\n", []string{
 		"schedule.yaml:4:47: task \"c\": trigger: a chain without an end: a → b (on_success at schedule.yaml:2:60) → c (after at schedule.yaml:3:43) → a (on_failure at schedule.yaml:4:47)\n  hint: take one of these triggers away; where it is inherited, `on_failure: false` does",
 		"schedule.yaml:5:48: task \"d\": trigger: a chain without an end: d → d (on_recovery at schedule.yaml:5:48)\n  hint: take one of these triggers away; where it is inherited, `on_recovery: false` does"}},
@@ -685,11 +685,22 @@ var mistakes = []struct {
 	{"credentials that are not there", one("after: [{ping: 'https://x/${credential:a}'}, {ping: 'https://x/${credential:a/b}'}]"), []string{
 		"schedule.yaml:5:18: task \"t\": after.ping: there is no credential a, because CREDENTIALS_DIRECTORY is not set\n  hint: systemd sets it: write LoadCredential=NAME:PATH into the unit of the ticks, or ${credential:NAME:-} if it may be missing",
 		"schedule.yaml:5:55: task \"t\": after.ping: \"a/b\" is not the name of a credential\n  hint: write the NAME of LoadCredential=NAME:PATH; any other file is ${file:PATH}"}},
+	{"presets", one("after: [{preset: telegrm}, {preset: gotify}, {preset: matrix, with: {a: b}}, {preset: x.yaml}, {ping: x, with: {a: b}}, {gotify: x}]"), []string{
+		"schedule.yaml:5:20: task \"t\": there is no preset \"telegrm\": they are gotify, matrix, pagerduty, pushover, telegram\n  hint: did you mean \"telegram\"?",
+		"schedule.yaml:5:30: task \"t\": after: the preset gotify needs url, the URL of the server\n  hint: write {preset: gotify, with: {url: …, token: …}}",
+		"schedule.yaml:5:30: task \"t\": after: the preset gotify needs token, the token of the application\n  hint: write {preset: gotify, with: {url: …, token: …}}",
+		"schedule.yaml:5:71: task \"t\": after: the preset matrix needs url, the URL of the homeserver\n  hint: write {preset: matrix, with: {url: …, token: …, room: …}}",
+		"schedule.yaml:5:71: task \"t\": after: the preset matrix needs token, the access token of a user who is in the room\n  hint: write {preset: matrix, with: {url: …, token: …, room: …}}",
+		"schedule.yaml:5:71: task \"t\": after: the preset matrix needs room, the id of the room, as !abc:example.org\n  hint: write {preset: matrix, with: {url: …, token: …, room: …}}",
+		"schedule.yaml:5:72: task \"t\": after.with: the preset matrix has no parameter \"a\"\n  hint: they are url, token, room",
+		"schedule.yaml:5:89: task \"t\": after.preset cannot name a file here, where only text is read",
+		"schedule.yaml:5:114: task \"t\": after.with is for preset, not for ping",
+		"schedule.yaml:5:124: task \"t\": unknown key \"gotify\" in after\n  hint: write {preset: gotify, with: {…}}"}},
 	{"keys of other notifications", one("after: [{run: a, when: changed}, {mail: a, format: slack}, {webhook: a, on: start}, {run: a, at_most: 1 per 1h}]"), []string{
-		"schedule.yaml:5:26: task \"t\": after.when is for ping, webhook, mail, not for run",
+		"schedule.yaml:5:26: task \"t\": after.when is for ping, webhook, mail, preset, not for run",
 		"schedule.yaml:5:54: task \"t\": after.format is for webhook, not for mail",
 		"schedule.yaml:5:79: task \"t\": after.on is for ping, not for webhook",
-		"schedule.yaml:5:105: task \"t\": after.at_most is for ping, webhook, mail, not for run"}},
+		"schedule.yaml:5:105: task \"t\": after.at_most is for ping, webhook, mail, preset, not for run"}},
 	{"pings that tell of the start", one("on_failure: {ping: a, on: failure}\nafter: [{ping: a, on: [begin, stop]}, {ping: a, on: []}, {ping: a, on: start, when: changed}, {ping: a, on: start, at_most: 1 per 1h}]"), []string{
 		"schedule.yaml:5:29: task \"t\": a ping with on belongs in after, not in on_failure\n  hint: move it to `after`: it is sent when the run starts, too",
 		"schedule.yaml:6:26: task \"t\": after.on must be start, success or failure, not the text \"begin\"",

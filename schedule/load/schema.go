@@ -102,8 +102,9 @@ func mappings() []mappingKeys {
 		{InOutput, outputKeys.Entries(0), notEmpty},
 		{InHook, hookKeys.Entries(0), object(
 			"oneOf", list(required("run"), required("trigger"),
-				required("ping"), required("webhook"), required("mail"), required("sentry")),
-			"dependentRequired", object("on", list("ping"), "format", list("webhook")),
+				required("ping"), required("webhook"), required("mail"), required("sentry"), required("preset")),
+			"dependentRequired", object("on", list("ping"), "format", list("webhook"), "with", list("preset")),
+			"allOf", presetRules(),
 			"not", anyOf(
 				required("on", "when"), required("on", "at_most"),
 				required("sentry", "when"), required("sentry", "at_most"),
@@ -359,6 +360,8 @@ func schemaKinds() jsonObject {
 		"hooksAfterAll", hooksSchema(hookWithout(required("after"))),
 		"hooksBeforeARun", hooksSchema(hookWithout(
 			required("on"), required("sentry"), required("after"), required("when"), required("trigger"))),
+		"preset", anyOf(object("enum", presetNames()), textMatching(`\.ya?ml$`)),
+		"with", object("type", "object", "additionalProperties", ref("text")),
 		"limit", textMatching(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+durationPattern+`\s*$`),
 	)
 }
@@ -367,6 +370,28 @@ func schemaKinds() jsonObject {
 func hooksSchema(mapping jsonObject) jsonObject {
 	item := anyOf(object("type", list("string", "number"), "pattern", textPattern), mapping)
 	return anyOf(item, object("type", "array", "prefixItems", list(anyOf(item, object("const", false))), "items", item))
+}
+
+// presetRules say which parameters the presets of sched have.
+func presetRules() (rules []any) {
+	l, err := newLoader(SchemaFile, Options{})
+	if err != nil {
+		panic(err) // as in Schema
+	}
+	for _, name := range presetNames() {
+		d, with, needs := openPreset(l, yamldoc.NewText(name), name), jsonObject{}, []any{}
+		for _, p := range d.params {
+			with = append(with, jsonMember{p.name, object("type", scalar, "description", p.about)})
+			if !p.isOptional {
+				needs = append(needs, p.name)
+			}
+		}
+		rules = append(rules, object(
+			"if", required("preset").with(jsonMember{"properties", object("preset", object("const", name))}),
+			"then", required("with").with(jsonMember{"properties", object("with", object(
+				"properties", with, "required", needs, "additionalProperties", false))})))
+	}
+	return rules
 }
 
 // hookWithout accepts a mapping of a hook that none of the excluded schemas accepts.

@@ -113,6 +113,11 @@ func secretsOf(u *url.URL) (all []string) {
 			add(strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(sent)), "="))
 		}
 	}
+	return longestFirst(all)
+}
+
+// longestFirst sorts secrets as redact needs them.
+func longestFirst(all []string) []string {
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(all)
 }

@@ -24,21 +24,41 @@ func checkHTTP(t Target, address string) error {
 
 const maxRedirects = 5
 
+// A request is one HTTP request to a target.
+type request struct {
+	method, address   string
+	contentType, body string
+	headers           map[string]string
+	secrets           []string // that no error may show, besides the parts of the address
+
+	// missing returns what an answer lacks to count as a success; nil: each answer with 2xx does.
+	missing func(answer string) string
+}
+
 // doHTTP makes one request. Nil means that the server has accepted it: its status is 2xx, whatever
 // its body is.
 func doHTTP(ctx context.Context, t Target, method, address, contentType, body string) error {
-	r, err := http.NewRequest(method, address, strings.NewReader(body))
+	return exchange(ctx, t, request{method: method, address: address, contentType: contentType, body: body})
+}
+
+// exchange makes one request. Nil means that the server has accepted it: its status is 2xx, and its
+// answer lacks nothing.
+func exchange(ctx context.Context, t Target, what request) error {
+	r, err := http.NewRequest(what.method, what.address, strings.NewReader(what.body))
 	if err != nil {
 		return t.permanent("it is no valid URL", "") // Check has seen it
 	}
 	r.Header.Set("User-Agent", "sched")
-	if contentType != "" {
-		r.Header.Set("Content-Type", contentType)
+	if what.contentType != "" {
+		r.Header.Set("Content-Type", what.contentType)
+	}
+	for name, value := range what.headers {
+		r.Header.Set(name, value)
 	}
 	client := &http.Client{Transport: newTransport(), CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		return checkRedirect(t, r, via)
 	}}
-	e := newExplainer(ctx, secretsOf(r.URL))
+	e := newExplainer(ctx, longestFirst(append(secretsOf(r.URL), what.secrets...)))
 	response, err := client.Do(r.WithContext(ctx))
 	if ours, ok := errors.AsType[*Error](err); ok { // of checkRedirect
 		return ours
@@ -47,10 +67,17 @@ func doHTTP(ctx context.Context, t Target, method, address, contentType, body st
 		return connectionError(t, e, err)
 	}
 	answer := readStart(response.Body)
-	if response.StatusCode/100 == 2 {
-		return nil
+	switch {
+	case response.StatusCode/100 != 2:
+		return statusError(t, response.StatusCode, quotable(answer, e.secrets))
+	case what.missing != nil && what.missing(answer) != "":
+		text := "answers " + statusText(response.StatusCode) + " without `" + what.missing(answer) + "`"
+		if quoted := quotable(answer, e.secrets); quoted != "" {
+			text += ": " + quoted
+		}
+		return t.temporary(text, "is that its URL?")
 	}
-	return statusError(t, response.StatusCode, quotable(answer, e.secrets))
+	return nil
 }
 
 // newTransport returns a transport for one request, which keeps no connection.
@@ -78,7 +105,9 @@ func checkRedirect(t Target, r *http.Request, via []*http.Request) error {
 		return t.temporary(fmt.Sprintf("redirects more than %d times", maxRedirects), "")
 	case last.URL.Scheme == "https" && r.URL.Scheme == "http":
 		return t.permanent("redirects from https to http", "what is told would be sent in the open")
-	case t.Webhook != "" && r.Method != http.MethodPost:
+	case t.Preset != nil && last.URL.Hostname() != r.URL.Hostname():
+		return t.permanent("redirects to another host", "what is secret in it would be sent there")
+	case (t.Webhook != "" || t.Preset != nil) && r.Method != last.Method:
 		return t.permanent(fmt.Sprintf("answers %s, which is no place to post to", statusText(r.Response.StatusCode)),
 			"write the URL to which it redirects; is it https:// instead of http://?")
 	}
@@ -132,12 +161,12 @@ func statusText(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
 
-// readStart reads the first 4 KiB of a body, for a second at most, and closes it.
+// readStart reads the first 64 KiB of a body, for a second at most, and closes it.
 func readStart(body io.ReadCloser) string {
 	defer body.Close()
 	timer := time.AfterFunc(time.Second, func() { body.Close() })
 	defer timer.Stop()
-	text, _ := io.ReadAll(io.LimitReader(body, 4<<10))
+	text, _ := io.ReadAll(io.LimitReader(body, 64<<10))
 	return string(text)
 }
 

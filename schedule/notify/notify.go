@@ -1,6 +1,6 @@
 // Package notify delivers messages. Send makes one attempt to deliver a message to one target: it
-// pings a URL, posts to a webhook, or sends a mail by SMTP or sendmail(8). A Sender keeps messages
-// in the outbox, a table of sched.db, until they were delivered.
+// pings a URL, posts to a webhook or to a service, or sends a mail by SMTP or sendmail(8). A Sender
+// keeps messages in the outbox, a table of sched.db, until they were delivered.
 //
 // Each message is delivered at least once, whatever is killed. A ping says how things are now, so a
 // newer ping replaces an older one. The callers decide which events of a run have a message.
@@ -31,6 +31,8 @@ func Check(t Target) error {
 		return checkMail(t)
 	case t.Sentry != "":
 		return checkDSN(t)
+	case t.Preset != nil:
+		return checkPreset(t)
 	case !schedule.Notification(t).Empty():
 		return checkHTTP(t, cmp.Or(t.Ping, t.Webhook, t.OTLP))
 	}
@@ -57,6 +59,8 @@ func Send(ctx context.Context, t Target, m Message) error {
 		return sendCheckIn(ctx, t, m)
 	case t.OTLP != "":
 		return sendSpan(ctx, t, m)
+	case t.Preset != nil:
+		return sendPreset(ctx, t, m)
 	}
 	return sendMail(ctx, t, m)
 }

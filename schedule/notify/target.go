@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/preset"
 )
 
 // A Target is where messages go: a notification with the values of its variables. Exactly one of
-// Ping, Webhook, Mail, Sentry and OTLP is set. It holds secrets; the text of String has no secrets.
+// Ping, Webhook, Mail, Sentry, OTLP and Preset is set. It holds secrets; the text of String has no
+// secrets.
 //
 //   - Ping is a GET request to exactly that URL. It says nothing but that an event happened. With
 //     On it speaks the pinging API of healthchecks.io instead: the end of the path is the event and
@@ -23,6 +25,7 @@ import (
 //     https://KEY@HOST/PROJECT.
 //   - OTLP is a collector of OpenTelemetry: a POST request with one span, as JSON. v1/traces is
 //     appended to its URL.
+//   - Preset is a request that a file describes (package preset).
 type Target schedule.Notification
 
 // String names the target to people, in one line: its kind, and its host or addresses.
@@ -36,6 +39,9 @@ func (t Target) String() string {
 		return strings.TrimSpace("Sentry " + hostOf(t.Sentry))
 	case t.OTLP != "":
 		return strings.TrimSpace("traces to " + hostOf(t.OTLP))
+	case t.Preset != nil:
+		address := t.Preset.Fill(func(preset.Place) string { return "x" }).URL
+		return strings.TrimSpace(t.Preset.Name + " " + hostOf(address))
 	case len(t.Mail) > 0:
 		return "mail to " + strings.Join(bareAddresses(t.Mail), ", ")
 	}

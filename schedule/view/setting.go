@@ -2,6 +2,8 @@ package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +67,15 @@ func (p NotifyPart) Text() string {
 	if text, ok := p.Value.(string); ok {
 		return text // may have brackets of its own, as in http://[::1]/
 	}
+	if with, ok := p.Value.(map[string]string); ok {
+		var texts []string
+		for _, name := range slices.Sorted(maps.Keys(with)) {
+			if with[name] != "" {
+				texts = append(texts, name+" "+with[name])
+			}
+		}
+		return strings.Join(texts, ", ")
+	}
 	text := fmt.Sprint(p.Value)
 	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 }
@@ -80,6 +91,10 @@ func NotifyParts(n *schedule.Notification) (parts []NotifyPart) {
 	add("webhook", n.Webhook, n.Webhook != "")
 	add("mail", n.Mail, n.Mail != nil)
 	add("sentry", n.Sentry, n.Sentry != "")
+	if n.Preset != nil {
+		add("preset", n.Preset.Name, true)
+		add("with", n.Preset.With, len(n.Preset.With) > 0)
+	}
 	add("on", n.On, n.On != nil && n.Sentry == "")
 	add("format", n.Format, n.Format != "")
 	add("when", string(n.When), n.When != "")

@@ -21,7 +21,7 @@ var sections = []struct {
 	{load.InRetry, "KEYS OF retry", ""},
 	{load.InExpect, "KEYS OF expect", ""},
 	{load.InOutput, "KEYS OF output", "The path alone will do."},
-	{load.InHook, "KEYS OF A HOOK", "A hook is a command, or a mapping with exactly one of run, ping, webhook and mail; or a list of hooks."},
+	{load.InHook, "KEYS OF A HOOK", "A hook is a command, or a mapping with exactly one of run, trigger, ping, webhook, mail, sentry and preset; or a list of hooks."},
 	{load.InHistory, "KEYS OF history", ""},
 	{load.InMetrics, "KEYS OF metrics", ""},
 	{load.InMail, "KEYS OF mail", ""},
