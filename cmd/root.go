@@ -20,6 +20,7 @@ import (
 	"sched/cmd/forecast"
 	"sched/cmd/forget"
 	"sched/cmd/history"
+	"sched/cmd/ics"
 	"sched/cmd/importcmd"
 	"sched/cmd/initcmd"
 	"sched/cmd/install"
@@ -171,6 +172,7 @@ func seldomCommands() []commandRow {
 		{"forget", forget.New},
 		{"finish", finish.New},
 		{"schema", schema.New},
+		{"ics", ics.New},
 		{"completion", completion.New},
 	}
 }
@@ -197,6 +199,7 @@ func addRootFlags(a *app.App, root *cobra.Command, version *bool) {
 var otherNames = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
+		"calendar": "ics", "ical": "ics",
 		"validate": "check", "lint": "check", "verify": "check", "exec": "test",
 		"kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
 		"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",

@@ -90,6 +90,7 @@ func argumentCompletions() map[string]argumentCompletion {
 	failures := func(c completer) []string { return c.runs(outcome.Failures) }
 	return map[string]argumentCompletion{
 		"list":    {most: flags.Unlimited, words: completer.tasks},
+		"ics":     {most: flags.Unlimited, words: completer.tasks},
 		"test":    {most: 1, words: completer.tasks},
 		"show":    {most: 1, words: completer.tasks},
 		"why":     {most: 1, words: completer.tasks},

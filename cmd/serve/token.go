@@ -18,6 +18,7 @@ import (
 
 type tokenOptions struct {
 	scope, name, hook, badge string
+	calendar                 bool
 	list                     bool
 	revoke                   string
 }
@@ -32,14 +33,16 @@ read is for looking, operate also for triggering, retrying, stopping and pausing
 writing tasks. The audit log shows the name of the token with each change.
 
 With --hook it makes a key that can only trigger one task, with the defaults of its params, and with
---badge one that can only show how its last run ended. These are part of a URL.
+--badge one that can only show how its last run ended. The key of --calendar can only read the
+calendar of all tasks. These are part of a URL.
 
 A browser that has signed in has a session, which --list shows and --revoke ends.`,
 		Example: `  sched serve token --scope read --name grafana
   sched serve token --hook nightly-report
+  sched serve token --calendar --name phone
   sched serve token --list
   sched serve token --revoke grafana`,
-		Args: flags.NoArguments("its actions are flags: --scope, --hook, --badge, --list or --revoke"),
+		Args: flags.NoArguments("its actions are flags: --scope, --hook, --badge, --calendar, --list or --revoke"),
 		RunE: func(*cobra.Command, []string) error { return token(a, o) },
 	}
 	f := c.Flags()
@@ -47,6 +50,7 @@ A browser that has signed in has a session, which --list shows and --revoke ends
 	f.StringVar(&o.name, "name", "", "whose it is, for the history and the audit log (default: you)")
 	f.StringVar(&o.hook, "hook", "", "make a key that triggers this task")
 	f.StringVar(&o.badge, "badge", "", "make a key that shows the badge of this task")
+	f.BoolVar(&o.calendar, "calendar", false, "make a key that reads the calendar")
 	f.BoolVar(&o.list, "list", false, "print the tokens and the sessions that there are")
 	f.StringVar(&o.revoke, "revoke", "", "forget the token or the session of that name")
 	return c
@@ -76,13 +80,14 @@ func token(a *app.App, o tokenOptions) error {
 // check refuses flags that name no action, or several.
 func (o tokenOptions) check() error {
 	actions := 0
-	for _, isGiven := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
+	for _, isGiven := range []bool{o.scope != "", o.hook != "", o.badge != "", o.calendar, o.list, o.revoke != ""} {
 		if isGiven {
 			actions++
 		}
 	}
 	if actions != 1 {
-		return exit.Usage("see `sched serve token --help`", "name one of --scope, --hook, --badge, --list and --revoke")
+		return exit.Usage("see `sched serve token --help`",
+			"name one of --scope, --hook, --badge, --calendar, --list and --revoke")
 	}
 	return nil
 }
@@ -102,6 +107,8 @@ func makeToken(a *app.App, s *schedule.Schedule, o tokenOptions) error {
 		description = "a key to trigger " + token.Task
 	case serve.ScopeBadge:
 		description = "a key to show the badge of " + token.Task
+	case serve.ScopeCalendar:
+		description = "a key to read the calendar"
 	}
 	fmt.Fprintf(a.Out, "%s, called %s; it is shown only now: %s\n", description, token.Name, secret)
 	return nil
@@ -117,6 +124,8 @@ func newToken(a *app.App, s *schedule.Schedule, o tokenOptions) (serve.Token, er
 		token.Scope = serve.ScopeHook
 	case o.badge != "":
 		token.Scope = serve.ScopeBadge
+	case o.calendar:
+		token.Scope, name = serve.ScopeCalendar, string(serve.ScopeCalendar)
 	case !token.Scope.OfTokens():
 		return token, exit.Usage("read, operate or edit", "--scope %q is not a scope", o.scope)
 	}

@@ -143,8 +143,8 @@ func (a *access) Admit(r *http.Request, scope Scope) (Who, error) {
 	switch scope {
 	case ScopeOpen:
 		return Who{From: a.Address(r)}, nil
-	case ScopeBadge, ScopeHook:
-		return a.Holder(r, scope, strings.TrimSuffix(r.PathValue("key"), ".svg"))
+	case ScopeBadge, ScopeCalendar, ScopeHook:
+		return a.Holder(r, scope, strings.TrimSuffix(strings.TrimSuffix(r.PathValue("key"), ".svg"), ".ics"))
 	}
 	who, err := a.Caller(r)
 	if err == nil {
@@ -227,7 +227,11 @@ func (a *access) Holder(r *http.Request, scope Scope, key string) (Who, error) {
 	}
 	if !ok || found.Scope != scope {
 		a.slowDown(r, from)
-		return Who{}, notFound("`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
+		flag := "--" + string(scope) + " TASK"
+		if scope == ScopeCalendar {
+			flag = "--calendar"
+		}
+		return Who{}, notFound("`sched serve token "+flag+"` makes one", "there is no such key")
 	}
 	return Who{Name: found.Name, From: from, Scope: scope, Task: found.Task}, nil
 }

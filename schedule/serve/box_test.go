@@ -175,7 +175,7 @@ func (b *box) conforms(c call, r *http.Request, params map[string]string, respon
 }
 
 func init() {
-	for _, kind := range []string{"image/svg+xml", "text/event-stream", schemaJSON} {
+	for _, kind := range []string{"image/svg+xml", "text/event-stream", "text/calendar", schemaJSON} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
 	}
 }

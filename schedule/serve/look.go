@@ -341,6 +341,14 @@ func getMetrics(r *Visit) (any, error) {
 	return content{text: view.Metrics(view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()))}, nil
 }
 
+func getCalendar(r *Visit) (any, error) {
+	if key := r.PathValue("key"); key != "" && !strings.HasSuffix(key, ".ics") {
+		return nil, notFound("it ends in .ics", "there is no such calendar")
+	}
+	calendar, err := view.CalendarOf(r.Context(), r.View, r.server.Now(), r.query.Values["task"])
+	return content{text: view.ICal(calendar)}, err
+}
+
 func getBadge(r *Visit) (any, error) {
 	if !strings.HasSuffix(r.PathValue("key"), ".svg") {
 		return nil, notFound("it ends in .svg", "there is no such picture")

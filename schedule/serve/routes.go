@@ -156,6 +156,13 @@ func routes() []route {
 			about: "A picture of how the last run of a task ended; " +
 				"the key is KEY.svg, of `sched serve token --badge TASK`",
 			status: 200, kind: "image/svg+xml", errors: []int{404}},
+		{method: "GET", path: "/calendar.ics", scope: ScopeRead, handle: getCalendar,
+			about:  "The runs of the next 60 days as a calendar (RFC 5545)",
+			status: 200, kind: view.CalendarKind, errors: []int{404}, params: calendarParams()},
+		{method: "GET", path: "/calendar/{key}", scope: ScopeCalendar, handle: getCalendar,
+			about: "The same for programs that can send no header; " +
+				"the key is KEY.ics, of `sched serve token --calendar`",
+			status: 200, kind: view.CalendarKind, errors: []int{404}, params: calendarParams()},
 
 		{method: "POST", path: "/tasks/{name}/trigger", scope: ScopeOperate, handle: taking(postTrigger),
 			about: "Run a task once more, now or later",
@@ -186,4 +193,8 @@ func routes() []route {
 			about:  "Remove a task from the folder of --edit",
 			status: 204, errors: []int{404, 409, 412, 422, 428}},
 	}
+}
+
+func calendarParams() []param {
+	return []param{{name: "task", kind: kindString, about: "only of this task; it may be given again", many: true}}
 }

@@ -40,6 +40,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	b.Remember(good, bad, gone)
 	hook, badge := b.token(Token{Name: "h", Scope: ScopeHook, Task: "hourly"}),
 		b.token(Token{Name: "b", Scope: ScopeBadge, Task: "hourly"})
+	calendar := b.token(Token{Name: "c", Scope: ScopeCalendar})
 	lost, lostBadge := b.token(Token{Name: "h2", Scope: ScopeHook, Task: "nix"}),
 		b.token(Token{Name: "b2", Scope: ScopeBadge, Task: "nix"})
 	offHook := b.token(Token{Name: "h3", Scope: ScopeHook, Task: "off"})
@@ -151,6 +152,17 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"metrics", call{scope: ScopeRead, method: "GET", route: "/metrics"}, 200, "sched_tasks"},
 		{"a badge", call{method: "GET", route: "/badge/{key}", values: []string{badge + ".svg"}},
 			200, ">succeeded</text>"},
+		{"the calendar", call{scope: ScopeRead, method: "GET", route: "/calendar.ics"}, 200, "SUMMARY:a/b\r\n"},
+		{"the calendar of a task", call{scope: ScopeRead, method: "GET", route: "/calendar.ics", query: "?task=hourly"},
+			200, "SUMMARY:hourly\r\n"},
+		{"the calendar of a task that is none",
+			call{scope: ScopeRead, method: "GET", route: "/calendar.ics", query: "?task=hourli"}, 404, `did you mean`},
+		{"the calendar with a key", call{method: "GET", route: "/calendar/{key}", values: []string{calendar + ".ics"}},
+			200, "BEGIN:VEVENT\r\n"},
+		{"the calendar with the key of a badge",
+			call{method: "GET", route: "/calendar/{key}", values: []string{badge + ".ics"}}, 404, "--calendar"},
+		{"a badge with the key of the calendar",
+			call{method: "GET", route: "/badge/{key}", values: []string{calendar + ".svg"}}, 404, ""},
 		{"a badge of no key", call{method: "GET", route: "/badge/{key}", values: []string{"x.svg"}}, 404, ""},
 		{"a badge of a task that is gone",
 			call{method: "GET", route: "/badge/{key}", values: []string{lostBadge + ".svg"}}, 404, ""},
@@ -381,7 +393,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 func (b *box) looksAtEverything(run string) {
 	b.Helper()
 	for _, r := range routesOf(b.server.Config) {
-		if r.method != http.MethodGet || r.path == "/events" || r.scope == ScopeBadge {
+		if r.method != http.MethodGet || r.path == "/events" || r.scope.OfKeys() {
 			continue
 		}
 		value := "hourly"
@@ -432,6 +444,7 @@ func (b *box) everyRouteRefuses() {
 	b.Helper()
 	keys := map[Scope]string{ScopeHook: b.token(Token{Name: "a hook", Scope: ScopeHook, Task: "hourly"}),
 		ScopeBadge: b.token(Token{Name: "a badge", Scope: ScopeBadge, Task: "hourly"}) + ".svg"}
+	keys[ScopeCalendar] = b.token(Token{Name: "a calendar", Scope: ScopeCalendar}) + ".ics"
 	b.write("schedule.yaml", "tasks: [")
 	for _, r := range routesOf(b.server.Config) {
 		c := call{scope: ScopeEdit, method: r.method, route: r.path, values: []string{cmp.Or(keys[r.scope], "x")}}

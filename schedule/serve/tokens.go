@@ -66,7 +66,7 @@ const MostTokens = 1000
 // kept nowhere. The name must be new.
 func AddToken(dir string, t Token) (secret string, err error) {
 	secret = newSecret()
-	if t.Scope != ScopeBadge && t.Scope != ScopeHook {
+	if !t.Scope.OfKeys() {
 		secret = tokenStart + secret
 	}
 	t.Hash = tokenHash(secret)

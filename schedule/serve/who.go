@@ -47,8 +47,9 @@ const (
 	ScopeOperate Scope = "operate" // trigger, retry, stop, pause, resume
 	ScopeEdit    Scope = "edit"    // write tasks
 
-	ScopeBadge Scope = "badge" // of a key: show the badge of one task
-	ScopeHook  Scope = "hook"  // of a key: trigger one task
+	ScopeBadge    Scope = "badge"    // of a key: show the badge of one task
+	ScopeCalendar Scope = "calendar" // of a key: read the calendar
+	ScopeHook     Scope = "hook"     // of a key: trigger one task
 )
 
 // rank is higher for a scope that allows more; 0 if tokens cannot have the scope.
@@ -58,6 +59,9 @@ func (s Scope) rank() int {
 
 // Allows reports whether a caller with the scope may do things that need the other scope.
 func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
+
+// OfKeys reports whether keys have the scope, which are part of a URL.
+func (s Scope) OfKeys() bool { return s == ScopeBadge || s == ScopeCalendar || s == ScopeHook }
 
 // OfTokens reports whether tokens can have the scope: it is neither open nor the scope of a key.
 func (s Scope) OfTokens() bool { return s.rank() > 0 }
