@@ -78,7 +78,11 @@ func openPresetFile(l *loader, n *node) *yamldoc.Source {
 			"%s %s: there is no such file", l.Key, yamldoc.Quote(n.Value))
 		return nil
 	}
-	return l.Open(filepath.Clean(path))
+	src := l.Open(filepath.Clean(path))
+	if src == nil {
+		l.presets[n.Value] = nil // its problem is told once
+	}
+	return src
 }
 
 // readPreset reads the file of a preset; nil after a problem.
