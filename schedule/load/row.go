@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cron"
 	"sched/schedule/yamldoc"
 )
 
@@ -220,7 +221,8 @@ func settingValue(value any) any {
 	case []schedule.TimeValues:
 		texts := make([]string, len(v))
 		for i, times := range v {
-			texts[i] = times.String()
+			when := cron.When{Crons: times.Crons}
+			texts[i] = schedule.WithValues(strings.Join(when.Texts(), ", "), times.Params)
 		}
 		return settingValue(texts)
 	case []schedule.Window:
