@@ -2,6 +2,7 @@ package load
 
 import (
 	"reflect"
+	"strings"
 	"time"
 
 	"sched/schedule"
