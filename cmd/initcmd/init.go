@@ -11,12 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/schedule/humanize"
-	"sched/schedule/statedir"
 )
 
 func New(a *app.App) *cobra.Command {
@@ -25,7 +23,7 @@ func New(a *app.App) *cobra.Command {
 		Short: "Write a first schedule.yaml that runs, and say what to do next",
 		Long: `init asks nothing. It writes ./schedule.yaml (or the file of --config), with a task that runs every
 minute, and with tasks for Laravel, Rails, Django, composer and Node, switched off, where the folder
-looks like one of them. In a git repository it adds .sched/ to .gitignore. It never overwrites.`,
+looks like one of them. It never overwrites.`,
 		Example: `  sched init
   sched init -c ops/schedule.yaml`,
 		RunE: func(*cobra.Command, []string) error { return writeFirst(a) },
@@ -54,13 +52,6 @@ func writeFirst(a *app.App) error {
 	if first.offered > 0 {
 		fmt.Fprintf(a.Out, "this looks like %s: %s for it, switched off, too\n",
 			strings.Join(first.kinds, " and "), humanize.Count(first.offered, "task"))
-	}
-	ignored, err := ignoreState(folder)
-	if err != nil {
-		a.Warn("add .sched/ to .gitignore, it cannot be written: %v", humanize.WithoutPath(err))
-	} else if ignored {
-		fmt.Fprintf(a.Out, "%s has a line for .sched/, where sched keeps its state\n",
-			filepath.Join(folder, ".gitignore"))
 	}
 	printNext(a)
 	return nil
@@ -102,53 +93,4 @@ func zoneName() string {
 		return name
 	}
 	return "UTC"
-}
-
-// ignoreState adds .sched/ to the .gitignore of a folder in a git repository. It reports whether
-// the .gitignore has that line now.
-func ignoreState(folder string) (bool, error) {
-	if !inGit(folder) {
-		return false, nil
-	}
-	path := filepath.Join(folder, ".gitignore")
-	before, err := statedir.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	for line := range strings.Lines(string(before)) {
-		if strings.Trim(strings.TrimSpace(line), "/") == ".sched" {
-			return true, nil
-		}
-	}
-	line := ".sched/\n"
-	if len(before) > 0 && before[len(before)-1] != '\n' {
-		line = "\n" + line
-	}
-	flags := os.O_WRONLY | os.O_APPEND | os.O_CREATE
-	if os.Geteuid() == 0 { // the owner of the folder may have made a link to a file of root
-		flags |= unix.O_NOFOLLOW | unix.O_NONBLOCK
-	}
-	file, err := os.OpenFile(path, flags, 0o644)
-	if err != nil {
-		return false, err
-	}
-	_, err = file.WriteString(line)
-	return true, errors.Join(err, file.Close())
-}
-
-func inGit(folder string) bool {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return false
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil {
-			return true
-		}
-		above := filepath.Dir(folder)
-		if above == folder {
-			return false
-		}
-		folder = above
-	}
 }

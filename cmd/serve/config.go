@@ -176,7 +176,7 @@ func checkAfterEdit(a *app.App, files map[string][]byte) (*schedule.Schedule, er
 func loadWithStateDir(a *app.App) (*schedule.Schedule, error) {
 	s, err := a.LoadToChange()
 	if err == nil {
-		err = statedir.MakeDir(s.StateDir)
+		err = statedir.Make(s.StateDir)
 	}
 	if errors.Is(err, os.ErrPermission) {
 		err = exit.Failed("", "%w", err) // exit code 1: the call is right, the folder is not

@@ -153,6 +153,9 @@ func (f *file) open() error {
 	if err := statedir.Check(f.dir); err != nil {
 		return err
 	}
+	if err := statedir.Make(f.dir); err != nil {
+		return err
+	}
 	if err := statedir.MakeDir(f.locksDir()); err != nil {
 		return err
 	}

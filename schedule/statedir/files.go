@@ -125,6 +125,31 @@ func MakeDir(path string) error {
 	return err
 }
 
+// Make makes a state folder as MakeDir does. A folder that it makes gets a .gitignore, so that git
+// sees nothing of it. A folder that is there already stays as it is: people may keep other files
+// there (`state_dir: .`).
+func Make(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := MakeDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return MakeDir(dir) // another process made it, or it is a link to nowhere
+	}
+	if err != nil {
+		return err
+	}
+	// O_EXCL follows no link. Without the file sched works as well, so errors do not matter.
+	if file, err := OpenPlain(filepath.Join(dir, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL); err == nil {
+		_, _ = file.WriteString("*\n")
+		file.Close()
+	}
+	return nil
+}
+
 // Unwritable reports whether err says that a folder cannot be written.
 func Unwritable(err error) bool {
 	unwritable := []syscall.Errno{

@@ -200,7 +200,7 @@ func workLock(dir string) string { return filepath.Join(dir, "work") }
 // Hold makes this process the only `sched work` of the schedule, until it ends or calls release.
 // The error is *WorkingError when another `sched work` ticks the schedule.
 func Hold(dir string) (release func(), err error) {
-	if err := statedir.MakeDir(dir); err != nil {
+	if err := statedir.Make(dir); err != nil {
 		return nil, err
 	}
 	file, err := statedir.OpenPlain(workLock(dir), os.O_RDWR|os.O_CREATE)
