@@ -420,6 +420,12 @@ func WriteNew(path, text string, mode os.FileMode) error {
 	return nil
 }
 
-// SchemaLines are the first lines of a schedule.yaml that sched writes.
-var SchemaLines = load.Modeline(load.SchemaFile) + "\n" +
-	"# `sched schema -o " + load.SchemaFile + "` writes that file, for editors.\n"
+// SchemaLine returns the first line of a schedule that sched writes at a path. Editors follow the
+// line to the schema beside the file. If there is no schema, it says how to write one: editors
+// complain about a schema that is missing.
+func SchemaLine(path string) string {
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), load.SchemaFile)); err == nil {
+		return load.Modeline(load.SchemaFile) + "\n"
+	}
+	return "# For editors: `sched schema -o " + load.SchemaFile + "` writes a schema, and says how they find it.\n"
+}

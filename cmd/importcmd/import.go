@@ -381,7 +381,7 @@ func writeSchedule(a *app.App, o options, s *crontab.Schedule, yaml []byte) erro
 	if s.Secret {
 		mode = 0o600
 	}
-	if err := app.WriteNew(o.output, app.SchemaLines+string(yaml), mode); err != nil {
+	if err := app.WriteNew(o.output, app.SchemaLine(o.output)+string(yaml), mode); err != nil {
 		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
 	fmt.Fprintf(a.Out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))

@@ -40,7 +40,7 @@ func writeFirst(a *app.App) error {
 	}
 	folder := filepath.Dir(path)
 	first := project{folder: os.DirFS(folder), zone: zoneName(), lookPath: exec.LookPath}.newSchedule()
-	if err := app.WriteNew(path, app.SchemaLines+first.text, 0o644); err != nil {
+	if err := app.WriteNew(path, app.SchemaLine(path)+first.text, 0o644); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "mkdir -p " + folder

@@ -2,7 +2,9 @@
 package schema
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,11 +28,12 @@ func New(a *app.App) *cobra.Command {
 		Short: "Print the schema of schedule.yaml, by which editors complete and check it",
 		Long: `schema prints the JSON Schema (draft 2020-12) of schedule.yaml and of the files that it includes:
 every key with what it means, its default and an example. Editors find it by a line at the top of
-the file, which sched init and sched import write:
+the file:
 
     ` + load.Modeline(load.SchemaFile) + `
 
-After an upgrade, write it again. It accepts all that sched check accepts. Some mistakes only sched
+sched init and sched import write the line if the schema is there. After an upgrade, write the
+schema again. It accepts all that sched check accepts. Some mistakes only sched
 check finds, such as a wrong cron expression.
 
 With --sql it prints the statements that make the tables of a store in a database, for a store
@@ -68,6 +71,10 @@ func printSchema(a *app.App, o options) error {
 	}
 	if err := os.WriteFile(o.output, content, 0o644); err != nil {
 		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
+	}
+	if o.database == "" {
+		fmt.Fprintf(a.Err, "hint: editors find it by this first line of a schedule beside it:\n%s\n",
+			load.Modeline(filepath.Base(o.output)))
 	}
 	return nil
 }
