@@ -7,6 +7,7 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/install"
+	"sched/schedule/preflight"
 	"sched/schedule/serve"
 	"sched/schedule/tick/condition"
 	"sched/testing/testclock"
@@ -26,6 +27,7 @@ import (
 //	SCHED_TEST_SERVER=web-1           the name of the machine
 //	SCHED_TEST_PERSON=ann             who calls sched
 //	SCHED_TEST_ETC=/tmp/etc           the folder where install writes, and where the labels are
+//	SCHED_TEST_CRON=sched             the program that counts as cron
 //	SCHED_TEST_CONDITION_TIMEOUT=10m  how long a condition command may take
 //	SCHED_TEST_HEADER_TIMEOUT=5m      how long the header of a request to sched serve may take
 //
@@ -40,6 +42,9 @@ func init() {
 	}
 	if name := os.Getenv("SCHED_TEST_PERSON"); name != "" {
 		app.PersonName = func() string { return name }
+	}
+	if name := os.Getenv("SCHED_TEST_CRON"); name != "" {
+		preflight.CronPrograms = []string{name}
 	}
 	condition.Timeout = testclock.Duration("SCHED_TEST_CONDITION_TIMEOUT", condition.Timeout)
 	serve.HeaderTimeout = testclock.Duration("SCHED_TEST_HEADER_TIMEOUT", serve.HeaderTimeout)

@@ -20,6 +20,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/install"
 	"sched/schedule/load"
+	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/view"
 )
@@ -31,7 +32,8 @@ func New(a *app.App) *cobra.Command {
 		Short: "Let cron or systemd call sched each minute, and see that the first tick comes",
 		Long: `install adds one line for the schedule to your crontab, and changes no byte of your own lines.
 It shows what it will write and asks; it keeps a copy of the old crontab, reads back what it wrote,
-and puts the old one back if that differs. Then it waits for the first tick, for 70 seconds at most.
+and puts the old one back if that differs. Then it waits for the first tick, for 70 seconds at most,
+unless no cron runs.
 
 As root the line goes into /etc/cron.d, or with --user into the crontab of that user. Lines of the
 crontab that do the same as a task would run twice: install refuses them. With --replace it comments
@@ -81,12 +83,20 @@ func installTicks(a *app.App, o options) error {
 		return nil
 	}
 	changes := []change{installation}
+	if o.systemd == "" && !cronMayRun() {
+		a.WarnWithHint("start it: systemctl start cron, or crond; "+
+			"`sched install --systemd` and `sched work` need no cron",
+			"no cron runs on this machine, and without one no tick comes")
+	}
 	if write, err := shouldWrite(a, o, changes); !write || err != nil {
 		return err
 	}
 	before := a.Now()
 	if err := writeChanges(a, changes, "installed in"); err != nil || o.noWait {
 		return err
+	}
+	if o.systemd == "" && !cronMayRun() {
+		return exit.Failed(staysInstalled(a), "not waited for the first tick: no cron runs")
 	}
 	if o.user != "" { // only that user may open the state folder
 		uid, err := numberOf(o.user)
@@ -98,6 +108,17 @@ func installTicks(a *app.App, o options) error {
 		}
 	}
 	return awaitTick(a, s, before)
+}
+
+// cronMayRun reports whether a cron runs, or that nobody can know.
+func cronMayRun() bool {
+	name, known := preflight.RunningCron()
+	return name != "" || !known
+}
+
+// staysInstalled is the hint after an installation whose first tick was not seen.
+func staysInstalled(a *app.App) string {
+	return "it stays installed; `sched uninstall" + a.ConfigFlag() + "` takes it back"
 }
 
 // checkUnitVariables refuses a schedule that needs a variable which a service of the system lacks:
@@ -239,7 +260,7 @@ func awaitTick(a *app.App, s *schedule.Schedule, since time.Time) error {
 		}
 	}
 	hint := "is cron running (`systemctl status cron`), and what does its log say (`journalctl -u cron`)? " +
-		"it stays installed; `sched uninstall" + a.ConfigFlag() + "` takes it back"
+		staysInstalled(a)
 	return exit.Failed(hint, "no tick came within %s", humanize.Duration(tickPatience))
 }
 

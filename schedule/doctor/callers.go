@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/humanize"
+	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/view"
 )
@@ -159,16 +160,14 @@ func lineFindings(s *Subject, l callingLine) (found findings) {
 
 // checkCron looks for a running cron, if a crontab calls this schedule.
 func checkCron(_ context.Context, s *Subject) findings {
-	running := processes()
-	for _, name := range []string{"cron", "crond", "fcron", "cronie"} {
-		if running[name] {
-			return fine("%s runs", name)
-		}
+	running, known := preflight.RunningCron()
+	if running != "" {
+		return fine("%s runs", running)
 	}
 	lines, _ := s.crontabLines()
 	ours := callingLines(s, lines)
 	switch {
-	case running == nil:
+	case !known:
 		return fine("whether a cron runs is not known on this system")
 	case len(ours) == 0:
 		return fine("no cron runs, and no crontab calls this schedule")

@@ -1,29 +1,8 @@
 package doctor
 
 import (
-	"fmt"
-	"os"
-
 	"golang.org/x/sys/unix"
-
-	"sched/schedule/process"
 )
-
-// processes returns the names of all processes.
-func processes() map[string]bool {
-	names := map[string]bool{}
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		var pid int
-		if _, err := fmt.Sscan(entry.Name(), &pid); err != nil {
-			continue
-		}
-		if name, _, ok := process.NameAndParent(pid); ok {
-			names[name] = true
-		}
-	}
-	return names
-}
 
 // clockIsSynchronised reports what the kernel knows (adjtimex(2)). known is false if it cannot be
 // asked, as in some containers.
