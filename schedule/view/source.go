@@ -55,6 +55,22 @@ func (s Source) TicksMissing() string {
 	return missing
 }
 
+// NextForTicks returns the command to type when TicksMissing says that no ticks come.
+func (s Source) NextForTicks() string {
+	last, _ := LastTick(s.Schedule.StateDir)
+	return s.nextForTicks(last, s.Now())
+}
+
+func (s Source) nextForTicks(last, now time.Time) string {
+	switch {
+	case last.IsZero():
+		return "sched install" + s.Config
+	case last.After(now):
+		return "date"
+	}
+	return "sched doctor" + s.Config
+}
+
 // Maintenance says in words that there is maintenance at this moment. It returns "" without
 // maintenance, or when that cannot be found out.
 func (s Source) Maintenance() string {

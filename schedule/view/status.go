@@ -181,11 +181,8 @@ func figuresOf(h *Health, answer Status) string {
 // downTroubles returns the troubles that make the exit code 2: no ticks, or an invalid schedule.
 func downTroubles(s Source, h *Health) (troubles []Trouble) {
 	if missing := h.tickTrouble(); missing != "" {
-		next := "crontab -l"
-		switch {
-		case h.LastTick.After(h.At):
-			next = "date"
-		case h.Err != nil:
+		next := s.nextForTicks(h.LastTick, h.At)
+		if h.Err != nil {
 			next = "sched doctor" + s.Config
 		}
 		troubles = append(troubles, Trouble{Kind: "tick", Text: missing, Next: next})
