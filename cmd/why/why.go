@@ -15,6 +15,7 @@ import (
 	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -237,6 +238,9 @@ func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 	}
 	if r.ExitCode != nil {
 		add("exit code", "%d", *r.ExitCode)
+	}
+	if r.Outcome == outcome.Failed && r.ExitCode != nil && (*r.ExitCode == 126 || *r.ExitCode == 127) {
+		add("programs", "sched doctor%s says which the ticks cannot find or start", a.ConfigFlag())
 	}
 	if r.Attempt.Number > 0 {
 		add("attempts", "%d", r.Attempt.Number)
