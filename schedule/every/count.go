@@ -36,14 +36,29 @@ var countable = map[string]countableUnit{
 // indivisibleError returns the error about "7 minutes", which no cron expression spaces evenly.
 func (c countableUnit) indivisibleError(n int, unit string) error {
 	e := cron.NewError("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.perLarger, n, unit)
+	if unit == "second" {
+		return secondsError(n, c, e)
+	}
 	from := fmt.Sprintf(`"%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
-	switch {
-	case n < c.perLarger && unit != "second":
+	if n < c.perLarger {
 		return e.SetHint(`write cron: "%s", which restarts %s; or %s`, fmt.Sprintf(c.step, n), c.restart, from)
+	}
+	return e.SetHint("write %s", from)
+}
+
+// secondsError adds to the error about "90 seconds" how to write them.
+func secondsError(n int, c countableUnit, e *cron.Error) error {
+	restarts := fmt.Sprintf(`cron: "%s", which restarts %s`, fmt.Sprintf(c.step, n), c.restart)
+	even := evenSeconds(n)
+	switch {
+	case n%60 == 0:
+		return e.SetHint(`write "%d minutes"`, n/60)
+	case even != "" && n < c.perLarger:
+		return e.SetHint(`write cron: %s; or %s`, even, restarts)
+	case even != "":
+		return e.SetHint(`write cron: %s`, even)
 	case n < c.perLarger:
-		return e.SetHint(`write cron: "%s", which restarts %s`, fmt.Sprintf(c.step, n), c.restart)
-	case unit != "second":
-		return e.SetHint("write %s", from)
+		return e.SetHint(`write %s`, restarts)
 	}
 	var divisors []int
 	for d := 1; d <= c.perLarger; d++ {
@@ -51,7 +66,37 @@ func (c countableUnit) indivisibleError(n int, unit string) error {
 			divisors = append(divisors, d)
 		}
 	}
-	return e.SetHint("the numbers of %ss that do are %s", unit, joinNumbers(divisors))
+	return e.SetHint("the numbers of seconds that do are %s", joinNumbers(divisors))
+}
+
+// evenSeconds returns cron expressions that are due together every n seconds, as a list in YAML. It
+// returns "" if the seconds are the same ones again only after a time that does not divide an hour.
+func evenSeconds(n int) string {
+	cycle := 1 // in minutes
+	for cycle*60%n != 0 && cycle <= 60 {
+		cycle++
+	}
+	if 60%cycle != 0 {
+		return ""
+	}
+	var crons []string
+	for minute := range cycle {
+		var seconds []int
+		for second := range 60 {
+			if (minute*60+second)%n == 0 {
+				seconds = append(seconds, second)
+			}
+		}
+		if len(seconds) == 0 {
+			continue
+		}
+		minutes := fmt.Sprintf("%d-59/%d", minute, cycle)
+		if minute == 0 {
+			minutes = fmt.Sprintf("*/%d", cycle)
+		}
+		crons = append(crons, fmt.Sprintf(`"%s %s * * * *"`, joinNumbers(seconds), minutes))
+	}
+	return "[" + strings.Join(crons, ", ") + "]"
 }
 
 // neverDueError returns the error about a period of length 0.
@@ -71,6 +116,12 @@ var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5",
 
 // exampleDate is a Monday, for hints.
 const exampleDate = "2026-01-05"
+
+// exampleOf returns a date for hints that is a weekday, by cron's number: 0 is Sunday.
+func exampleOf(weekday int) string {
+	monday, _ := time.Parse(time.DateOnly, exampleDate)
+	return monday.AddDate(0, 0, (weekday+6)%7).Format(time.DateOnly)
+}
 
 // readStart reads the date that days are counted from: 2026-01-05, at midnight UTC.
 func readStart(text string) (time.Time, error) {

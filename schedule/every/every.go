@@ -411,22 +411,23 @@ func (p phrase) counted(n int) ([]string, error) {
 // are.
 func (p phrase) uncountableError(n int, unit string) error {
 	unit = strings.TrimSuffix(unit, "s")
-	counted := func(unit string) string {
-		text := fmt.Sprintf("%d %ss from %s", n, unit, exampleDate)
+	counted := func(unit, from string) string {
+		text := fmt.Sprintf("%d %ss from %s", n, unit, from)
 		if p.at != nil {
 			text += " at " + strings.ReplaceAll(strings.Join(p.at, " "), " ,", ",")
 		}
 		return text
 	}
+	weekdays := cron.WeekdayWords()[unit]
 	e := cron.NewError("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
 		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`,
-			counted(unit), n)
+			counted(unit, exampleDate), n)
 	case unit == "day" || unit == "week":
-		e.SetHint(`write "%s", with a day on which it is due`, counted(unit))
-	case len(cron.WeekdayWords()[unit]) == 1:
-		e.SetHint(`write "%s", with the date of a %s on which it is due`, counted("week"), unit)
+		e.SetHint(`write "%s", with a day on which it is due`, counted(unit, exampleDate))
+	case len(weekdays) == 1:
+		e.SetHint(`write "%s", with the date of a %s on which it is due`, counted("week", exampleOf(weekdays[0])), unit)
 	case unit == "month" && n == 3:
 		e.SetHint("write quarter")
 	case unit == "month" && n <= 12:

@@ -11,7 +11,11 @@ func TestMistakesInWords(t *testing.T) {
 	tests := []struct{ every, text, hint string }{
 		// numbers that do not divide what they count in
 		{"7 minutes", "7 does not divide 60, so 7 minutes would not be evenly spaced", `write cron: "*/7 * * * *", which restarts at each full hour; or "7 minutes from 2026-01-05 06:00", which counts from then`},
-		{"45 seconds", "45 does not divide 60, so 45 seconds would not be evenly spaced", `write cron: "*/45 * * * * *", which restarts at each full minute`},
+		{"45 seconds", "45 does not divide 60, so 45 seconds would not be evenly spaced", `write cron: ["0,45 */3 * * * *", "30 1-59/3 * * * *", "15 2-59/3 * * * *"]; or cron: "*/45 * * * * *", which restarts at each full minute`},
+		{"90 seconds", "90 does not divide 60, so 90 seconds would not be evenly spaced", `write cron: ["0 */3 * * * *", "30 1-59/3 * * * *"]`},
+		{"7 seconds", "7 does not divide 60, so 7 seconds would not be evenly spaced", `write cron: "*/7 * * * * *", which restarts at each full minute`},
+		{"120 seconds", "120 does not divide 60, so 120 seconds would not be evenly spaced", `write "2 minutes"`},
+		{"97 seconds", "97 does not divide 60, so 97 seconds would not be evenly spaced", "the numbers of seconds that do are 1,2,3,4,5,6,10,12,15,20,30,60"},
 		{"5 hours", "5 does not divide 24, so 5 hours would not be evenly spaced", `write cron: "0 */5 * * *", which restarts at midnight; or "5 hours from 2026-01-05 06:00", which counts from then`},
 		{"90 minutes", "90 does not divide 60, so 90 minutes would not be evenly spaced", `write "90 minutes from 2026-01-05 06:00", which counts from then`},
 		{"0 minutes", `"0 minutes" would be never`, `write "enabled: false" to switch the task off`},
@@ -23,7 +27,7 @@ func TestMistakesInWords(t *testing.T) {
 		{"every second week", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
 		{"3 months", "3 months cannot be told from the calendar alone", "write quarter"},
 		{"2 mondays", "2 mondays cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with the date of a monday on which it is due`},
-		{"every other friday", "2 fridays cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with the date of a friday on which it is due`},
+		{"every other friday", "2 fridays cannot be told from the calendar alone", `write "2 weeks from 2026-01-09", with the date of a friday on which it is due`},
 
 		// days that are counted from one
 		{"0 days from 2026-01-05", `"0 days" would be never`, `write "enabled: false" to switch the task off`},

@@ -2,6 +2,7 @@ package load
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -31,7 +32,7 @@ var topKeys = keys[settings]{
 		if taskKeys.Has(name, taskScope) {
 			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
 		}
-		return ""
+		return concurrencyHint(name)
 	},
 	Rows: topRows,
 }
@@ -331,8 +332,24 @@ func misplacedTaskKey(name string, in, known scope) string {
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file, ` +
 			"and variables in `env`"
+	case known == 0 && concurrencyHint(name) != "":
+		return concurrencyHint(name)
 	case known == 0 && name != "server" && isTopKey(name):
 		return "it belongs at the top of the file, not in " + scopeName(in)
+	}
+	return ""
+}
+
+// concurrencyHint returns the hint for a key by which other schedulers bound how many runs go on at
+// once; "" for other keys.
+func concurrencyHint(name string) string {
+	switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) {
+	case "concurrency", "concurrencypolicy", "concurrencylimit", "parallel", "parallelism", "maxparallel",
+		"maxparallelism", "maxconcurrent", "maxconcurrency", "maxconcurrentruns", "maxinstances", "maxactiveruns":
+		return "never two runs of a task at once: `without_overlapping: true`; " +
+			"at most three runs of some tasks: `pool: NAME` in each, and `pools: {NAME: 3}` at the top of the file"
+	case "wait":
+		return "a run that waits for the run before it: `without_overlapping: wait`, in a task"
 	}
 	return ""
 }

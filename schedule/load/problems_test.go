@@ -47,6 +47,10 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+by) + "\n"
 }
 
+// atOnce is the hint for keys that bound how many runs go on at once.
+const atOnce = "never two runs of a task at once: `without_overlapping: true`; " +
+	"at most three runs of some tasks: `pool: NAME` in each, and `pools: {NAME: 3}` at the top of the file"
+
 // Each row is a mistake, and all that is said about it.
 var mistakes = []struct {
 	name, yaml string
@@ -109,6 +113,14 @@ var mistakes = []struct {
 		"schedule.yaml:6:3: task \"t\": unknown key \"run_as\"\n  hint: did you mean \"user\"?"}},
 	{"a task that comes after another", one("depends_on: other"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"depends_on\"\n  hint: one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"}},
+	{"how many runs at once", one("max_parallel: 3\nconcurrency: 1\nmaxConcurrentRuns: 2\nwait: true"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"max_parallel\"\n  hint: " + atOnce,
+		"schedule.yaml:6:3: task \"t\": unknown key \"concurrency\"\n  hint: " + atOnce,
+		"schedule.yaml:7:3: task \"t\": unknown key \"maxConcurrentRuns\"\n  hint: " + atOnce,
+		"schedule.yaml:8:3: task \"t\": unknown key \"wait\"\n  hint: a run that waits for the run before it: `without_overlapping: wait`, in a task"}},
+	{"how many runs at once, for all tasks", "concurrency: 3\ndefaults: {max_parallel: 3}\n" + one(""), []string{
+		"schedule.yaml:1:1: unknown key \"concurrency\"\n  hint: " + atOnce,
+		"schedule.yaml:2:12: defaults: unknown key \"max_parallel\"\n  hint: " + atOnce}},
 	{"variables as a list", one("env: [A=b]"), []string{
 		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
 
