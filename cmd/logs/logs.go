@@ -39,7 +39,7 @@ type options struct {
 func New(a *app.App) *cobra.Command {
 	var o options
 	c := &cobra.Command{
-		Use:   "logs [TASK|RUN]...",
+		Use:   "logs [TASK|RUN]",
 		Short: "Print what a run printed: the newest of a task, or the one named",
 		Long: `logs prints the output of one run to stdout, as it was. The output of its hooks follows on stderr.
 A terminal of root gets no control sequences of another user.
@@ -49,8 +49,9 @@ With --since or --until it prints all runs of the task in that time, the oldest 
 line that says which run it is. The time is the one at which they were due, as in sched history.
 
 With --grep it prints the lines that fit a regular expression, of all runs that are in the history
-or of some tasks or runs, the newest run first, each with its slot, its run and its number. Colours
-in a line do not matter. The output of hooks is not searched. If no line fits, the exit code is 1.
+or of some tasks or runs (sched logs --grep RE [TASK|RUN]...), the newest run first, each with its
+slot, its run and its number. Colours in a line do not matter. The output of hooks is not searched.
+If no line fits, the exit code is 1.
 
 With --follow it goes on until the run has ended, with all its attempts, and then says on stderr how.
 
