@@ -22,6 +22,7 @@ type route struct {
 	handle       func(*Visit) (any, error)
 
 	needsNoSchedule bool
+	outsideToo      bool // it is served without the prefix of the API, too
 }
 
 const (

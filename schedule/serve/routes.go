@@ -26,6 +26,9 @@ func New(c Config) (*Server, error) {
 	offered := routesOf(c)
 	for _, r := range offered {
 		s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, handlerOf(s, r))
+		if r.outsideToo {
+			s.mux.Handle(r.method+" "+s.BasePath+r.path, handlerOf(s, r))
+		}
 	}
 	if c.Mount == "" { // else the site does
 		s.access.SignIn(s.mux)
@@ -150,8 +153,8 @@ func routes() []route {
 			about:  "This document",
 			status: 200, value: map[string]any{}},
 		{method: "GET", path: "/metrics", scope: ScopeRead, handle: getMetrics,
-			about:  "Metrics for Prometheus",
-			status: 200, kind: "text/plain; version=0.0.4; charset=utf-8"},
+			about:  "Metrics for Prometheus; /metrics outside of the API, where scrapers look, answers the same",
+			status: 200, kind: "text/plain; version=0.0.4; charset=utf-8", outsideToo: true},
 		{method: "GET", path: "/badge/{key}", scope: ScopeBadge, handle: getBadge,
 			about: "A picture of how the last run of a task ended; " +
 				"the key is KEY.svg, of `sched serve token --badge TASK`",

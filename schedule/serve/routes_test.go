@@ -674,3 +674,38 @@ func TestAFieldThatMayBeLeftOutIsNotRequired(t *testing.T) {
 		t.Error(required)
 	}
 }
+
+// Scrapers look for /metrics. It is the route of the API, with its token.
+func TestMetricsAreWhereScrapersLook(t *testing.T) {
+	b := newBox(t, "tasks: [{name: a, every: hour, command: \"true\"}]\n")
+	get := func(token string) (status int, kind, text string) {
+		t.Helper()
+		r, err := http.NewRequest("GET", b.web.URL+b.server.BasePath+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, response.Header.Get("Content-Type"), string(body)
+	}
+	inAPI := b.call(call{scope: ScopeRead, method: "GET", route: "/metrics"})
+	status, kind, text := get(b.tokens[ScopeRead])
+	if status != 200 || kind != inAPI.header.Get("Content-Type") || text != inAPI.body {
+		t.Errorf("%d, %s:\n%s\nand in the API\n%s", status, kind, text, inAPI.body)
+	}
+	for _, token := range []string{"", "sched_wrong"} {
+		if status, _, text := get(token); status != 401 || strings.Contains(text, "sched_tasks") {
+			t.Errorf("with the token %q: %d, %s", token, status, text)
+		}
+	}
+}
