@@ -375,9 +375,9 @@ func lastOutcome(r *Visit, task string) (word, colour string) {
 	switch {
 	case err != nil || last.ID == "":
 		return unknown, grey
-	case last.Outcome.Failure():
+	case last.Wrong():
 		return last.OutcomeText(), red
-	case last.Warned():
+	case last.Warned(), last.Outcome == outcome.Stopped:
 		return last.OutcomeText(), amber
 	}
 	return last.OutcomeText(), green

@@ -100,8 +100,11 @@ type Result struct {
 // Warned reports whether the run succeeded with an exit code of warn_codes.
 func (r Result) Warned() bool { return r.Kind == outcome.Warning }
 
-// Wrong reports whether the run failed. To be stopped by a pause is no failure: somebody wanted it.
-func (r Result) Wrong() bool { return r.Outcome.Failure() && r.Kind != outcome.Paused }
+// Wrong reports whether the run failed. To be stopped by a pause or by `sched stop` is no failure:
+// somebody wanted it.
+func (r Result) Wrong() bool {
+	return r.Outcome.Failure() && r.Kind != outcome.Paused && r.Kind != outcome.ByHand
+}
 
 // OutcomeText is the outcome in words, with the warning of a success.
 func (r Result) OutcomeText() string {

@@ -50,6 +50,12 @@ func ranBefore(task string, ago int, o outcome.Outcome) state.Row {
 	return r
 }
 
+func stoppedBefore(task string, ago int, why outcome.Kind) state.Row {
+	r := ranBefore(task, ago, outcome.Stopped)
+	r.Kind = why
+	return r
+}
+
 func missed(task string, ago, slots int) state.Row {
 	r := ranBefore(task, ago, outcome.Missed)
 	if slots > 1 {
@@ -108,6 +114,9 @@ func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 			[]state.Row{ranBefore("d", 1, outcome.TimedOut), ranBefore("c", 1, outcome.Stopped),
 				ranBefore("b", 1, outcome.Lost), ranBefore("a", 1, outcome.Failed)},
 			[]string{"a failed", "b failed", "c failed", "d failed"}},
+		{"a run that a person stopped, and one that a pause stopped",
+			[]state.Row{ranBefore("a", 2, outcome.Failed), stoppedBefore("a", 1, outcome.ByHand),
+				stoppedBefore("b", 1, outcome.Paused), stoppedBefore("c", 1, outcome.NotBegun)}, []string{"c failed"}},
 		{"a slot that was missed after a success", []state.Row{ranBefore("a", 3, outcome.Succeeded), missed("a", 2, 1)},
 			[]string{"a missed 1, 2m0s-2m0s"}},
 		{"several, and only those since the last run",

@@ -54,9 +54,9 @@ func lookOf(word any) look {
 	return found
 }
 
-// endedLook shows how a run ended. A run that a planned pause stopped is no trouble.
+// endedLook shows how a run ended. A run that somebody wanted to be stopped is no trouble.
 func endedLook(r state.Result) look {
-	if r.Kind == outcome.Paused {
+	if r.Outcome == outcome.Stopped && !r.Wrong() {
 		return look{"■", "hold", r.OutcomeText()}
 	}
 	return lookOf(r.OutcomeText())
@@ -78,6 +78,10 @@ func shape(r state.Result) (class string, share float64) {
 		return "skip", 0.3
 	case outcome.Missed:
 		return "miss", 1
+	case outcome.Stopped:
+		if !r.Wrong() {
+			return "skip", 1
+		}
 	}
 	return "bad", 1
 }

@@ -92,12 +92,12 @@ func TestAStretchOfSkipsIsOneLine(t *testing.T) {
 	b.has("each", each, all[2].ID, all[6].ID, "not "+all[0].ID, "not folded")
 }
 
-// A run that a person stopped is a failure, and red. A run that a planned pause stopped is neither.
-func TestARunThatAPauseStoppedIsNotRed(t *testing.T) {
+// A run that a person or a pause stopped is no failure, and not red. A signal is a failure.
+func TestARunThatSomebodyStoppedIsNotRed(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks: [{name: report, every: hour, command: 'true'}]\n", serve.ScopeRead)
-	paused := b.Ended("report", 60, outcome.Stopped, "")
-	paused.Kind = outcome.Paused
-	b.Remember(paused)
+	paused, byHand := b.Ended("report", 60, outcome.Stopped, ""), b.Ended("report", 30, outcome.Stopped, "")
+	paused.Kind, byHand.Kind = outcome.Paused, outcome.ByHand
+	b.Remember(paused, byHand)
 	b.has("/runs", b.get("/runs", 200), `<span class="badge hold"><span aria-hidden="true">■</span> stopped`, "not badge bad")
 	b.Remember(b.Ended("report", 120, outcome.Stopped, ""))
 	b.has("/runs", b.get("/runs", 200), `<span class="badge bad"><span aria-hidden="true">■</span> stopped`)
