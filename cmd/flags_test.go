@@ -1,12 +1,15 @@
 package cmd
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"sched/cmd/flags"
 )
 
 func commands(t *testing.T) []*cobra.Command {
@@ -55,5 +58,33 @@ func TestCommandsThatAreAlikeHaveTheSameFlags(t *testing.T) {
 			(has("from") || has("to")) && c.Name() != "run" && c.Name() != "pause" {
 			t.Errorf("sched %s has no --since and --until, or other names of them", c.Name())
 		}
+	}
+}
+
+// A flag that help leaves out is in the row of its command in docs/commands.md.
+func TestSeldomFlagsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seldom := 0
+	for _, c := range commands(t) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !flags.IsSeldom(f) {
+				return
+			}
+			seldom++
+			documented := c.Name() == "sched" && strings.Contains(string(page), "`--"+f.Name)
+			for line := range strings.Lines(string(page)) {
+				isRow := strings.HasPrefix(line, "| `sched "+c.Name())
+				documented = documented || isRow && strings.Contains(line, "--"+f.Name)
+			}
+			if !documented {
+				t.Errorf("docs/commands.md has no --%s of sched %s", f.Name, c.Name())
+			}
+		})
+	}
+	if seldom < 10 {
+		t.Errorf("%d flags are seldom", seldom)
 	}
 }

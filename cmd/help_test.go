@@ -31,12 +31,12 @@ func section(page, title string) (lines []string) {
 	return lines
 }
 
-// allHelp returns what sched help --all prints.
-func allHelp(t *testing.T) string {
+// allHelp returns what sched help --all prints, of a command or of sched itself.
+func allHelp(t *testing.T, command ...string) string {
 	t.Helper()
-	out, err := exec.Command(schedtest.Binary, "help", "--all").Output()
+	out, err := exec.Command(schedtest.Binary, append([]string{"help", "--all"}, command...)...).Output()
 	if err != nil {
-		t.Fatalf("sched help --all: %v", err)
+		t.Fatalf("sched help --all %v: %v", command, err)
 	}
 	return string(out)
 }
@@ -154,5 +154,27 @@ func TestHelpPagesAreNarrow(t *testing.T) {
 				t.Errorf("%s", line)
 			}
 		}
+	}
+}
+
+// Help leaves out flags that are seldom needed, and says how to see them. Typos of them get a hint.
+func TestHelpLeavesOutSeldomFlags(t *testing.T) {
+	t.Parallel()
+	page := help(t, "run")
+	if strings.Contains(page, "--strict") || strings.Contains(page, "--system") ||
+		!strings.HasSuffix(page, "\nMore flags, seldom needed: sched help --all run\n") {
+		t.Errorf("sched run --help prints\n%s", page)
+	}
+	all := allHelp(t, "run")
+	if !strings.Contains(all, " --strict ") || !strings.Contains(all, " --system ") ||
+		strings.Contains(all, "--work") || strings.Contains(all, "More flags") {
+		t.Errorf("sched help --all run prints\n%s", all)
+	}
+	if page := help(t, "init"); strings.Contains(page, "More flags") {
+		t.Errorf("sched init --help prints\n%s", page)
+	}
+	if out, err := exec.Command(schedtest.Binary, "run", "--strit").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "did you mean `--strict`?") {
+		t.Errorf("sched run --strit: %v, %s", err, out)
 	}
 }

@@ -89,6 +89,7 @@ a signal.`,
 		for _, row := range group.rows {
 			if row.name == first {
 				root.CompletionOptions.DisableDefaultCmd = true
+				nameSeldomFlags(root)
 				root.AddCommand(row.command(a))
 				return root
 			}
@@ -189,6 +190,7 @@ func addRootFlags(a *app.App, root *cobra.Command, version *bool) {
 			"~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
 	f.BoolVar(&a.System, "system", os.Getenv(app.SystemVariable) != "",
 		"each line of the crontab has a user, as in /etc/crontab")
+	flags.Seldom(f, "system")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
 		return exit.Usage(flags.Hint(c, err), "%s", text)
@@ -245,15 +247,28 @@ func addCommands(a *app.App, root *cobra.Command) {
 	root.AddCommand(seldom...)
 }
 
-// newHelpCommand returns the help command. It also makes all help leave out the seldom commands,
-// unless --all is given.
+// nameSeldomFlags makes the help of each command say how to see the flags that it leaves out.
+func nameSeldomFlags(root *cobra.Command) {
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		show(c, args)
+		if flags.HasHidden(c) {
+			call := strings.TrimPrefix(c.CommandPath(), root.Name()+" ")
+			fmt.Fprintf(c.OutOrStdout(), "\nMore flags, seldom needed: sched help --all %s\n", call)
+		}
+	})
+}
+
+// newHelpCommand returns the help command. It also makes all help leave out the seldom commands and
+// flags, unless --all is given.
 func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command {
 	withSeldom := false
 	c := &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Show what a command does, or with --all every command",
+		Short: "Show what a command does, or with --all every command and flag",
 		Example: `  sched help run
-  sched help --all`,
+  sched help --all
+  sched help --all run`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			for _, c := range root.Commands() {
@@ -271,11 +286,13 @@ func newHelpCommand(root *cobra.Command, seldom []*cobra.Command) *cobra.Command
 			return c.Help()
 		},
 	}
-	c.Flags().BoolVar(&withSeldom, "all", false, "list the commands, too, that are seldom needed")
+	c.Flags().BoolVar(&withSeldom, "all", false, "list the commands and flags, too, that are seldom needed")
 	root.SetHelpCommand(c)
+	nameSeldomFlags(root)
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
 		if withSeldom {
+			flags.ShowSeldom(command)
 			root.AddGroup(&cobra.Group{ID: seldomTitle, Title: seldomTitle + ":"})
 		}
 		for _, c := range seldom {

@@ -212,7 +212,7 @@ func TestCommandsInTheDocsExist(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{}
 	for _, name := range commands(t) {
-		pages[name] = help(t, name)
+		pages[name] = allHelp(t, name)
 	}
 	pages["serve"] += help(t, "serve", "token")
 	pages["pause"] += help(t, "pause", "list")

@@ -90,7 +90,7 @@ func Hint(c *cobra.Command, err error) string {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
+		if !f.Hidden || IsSeldom(f) {
 			names = append(names, strings.ReplaceAll(f.Name, "-", "_")) // as Nearest compares
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/console"
 	"sched/cmd/exit"
+	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
@@ -48,8 +49,7 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
 		Example: `  sched forecast
   sched forecast --since "2026-03-28 12:00" --for 2d  around a change of the clocks
   sched forecast --slots --for 1h                     what becomes of each slot
-  sched forecast --compare new.yaml                   what an edit would change
-  sched forecast --max-concurrent 20                  for CI: exits with 1 beyond that`,
+  sched forecast --compare new.yaml                   what an edit would change`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.spanGiven, o.limitGiven = c.Flags().Changed("for"), c.Flags().Changed("max-concurrent")
 			if o.slots && !o.spanGiven {
@@ -68,6 +68,7 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	f.StringVar(&o.compare, "compare", "", "show what would be different with this schedule")
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "exit with 1 where more runs than this are at once")
+	flags.Seldom(f, "servers", "max-concurrent")
 	return c
 }
 

@@ -32,7 +32,6 @@ Other commands take a run by its whole id, or by the last part of it that is sho
   sched history nightly-report --failed
   sched history --since 7d --until 2026-01-31 --outcome skipped,missed
   sched history --since 24h --json
-  sched history --since 30d -n 0 --csv > runs.csv
   sched history --since 30d --summary
   sched history --all-servers
   sched history --changes`,
@@ -56,6 +55,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.BoolVar(&o.changes, "changes", false, "what people changed on this machine: who, when and why, instead of slots")
 	f.BoolVar(&o.allServers, "all-servers", false,
 		"what ran on all servers of the store, without slots that were skipped or missed")
+	flags.Seldom(f, "timezone", "csv")
 	return c
 }
 

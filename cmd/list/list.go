@@ -36,7 +36,6 @@ func New(a *app.App) *cobra.Command {
 		Example: `  sched list
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
   sched list --sort next
-  sched list --timezone Local
   sched list --timeline 24h                     the coming day as a line a task
   sched list --json`,
 		Args: flags.Arguments(0, flags.Unlimited),
@@ -55,6 +54,7 @@ func New(a *app.App) *cobra.Command {
 		"show times in this zone, such as America/New_York or Local, and take --at for one of it")
 	f.StringVar(&o.timeline, "timeline", "", "draw a line a task of the time to come instead: 24h, 7d")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
+	flags.Seldom(f, "timezone")
 	return c
 }
 

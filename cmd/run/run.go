@@ -35,8 +35,7 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 yet, it runs the tasks that have no problem.`,
 		Example: `  * * * * * sched run          in the crontab
   sched run --dry-run          what would run in this minute
-  sched run --at "2026-03-29 02:30" --dry-run --json
-  sched run --only report --from "2026-01-05 00:00" --to "2026-01-12 00:00"`,
+  sched run --at "2026-03-29 02:30" --dry-run --json`,
 		Args: flags.NoArguments("`sched test TASK` runs one task now; -c FILE names another schedule"),
 		RunE: func(*cobra.Command, []string) error { return runCommand(a, o) },
 	}
@@ -54,6 +53,7 @@ yet, it runs the tasks that have no problem.`,
 		"print also what tasks print, each line with the task in front, while the tick is there")
 	o.AddFlags(f)
 	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing if the schedule is invalid")
+	flags.Seldom(f, "force", "from", "to", "yes", "strict")
 	f.StringVar(&o.workMinute, "work", "", "")
 	f.MarkHidden("work")
 	f.BoolVar(&o.triggered, run.TriggeredFlag, false, "")

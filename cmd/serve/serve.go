@@ -10,6 +10,7 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
+	"sched/cmd/flags"
 	"sched/schedule/serve"
 	"sched/schedule/serve/web"
 )
@@ -38,8 +39,6 @@ With --user-header a proxy says who asks. Only --proxy is believed, and users ma
   sched serve --listen unix:/run/user/1000/sched.sock
   sched serve --listen 0.0.0.0:7323 --tls-cert cert.pem --tls-key key.pem --host jobs.example.com
   sched serve --link read
-  sched serve --behind-proxy --user-header X-Forwarded-User --group-header X-Forwarded-Groups ` +
-			`--proxy 10.0.0.5 --group-scope ops=edit
   sched serve --read-only
   sched serve --edit schedule.d
   sched serve -c /srv/shop/schedule.yaml -c /srv/mail/schedule.yaml`,
@@ -67,6 +66,7 @@ With --user-header a proxy says who asks. Only --proxy is believed, and users ma
 		"the address from which these headers are believed: 10.0.0.5, or www-data@127.0.0.1")
 	f.StringVar(&o.link, "link", "",
 		"print a link that signs in to read, operate or edit (default: the most there is, on a terminal only)")
+	flags.Seldom(f, "base-path", "user-header", "group-header", "group-scope", "proxy")
 	c.AddCommand(newTokenCommand(a))
 	return c
 }

@@ -54,6 +54,7 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
 	flags.AddReason(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
+	flags.Seldom(f, "next-tick", "no-chain")
 }
 
 // parseRequest reads --env, and --in or --at. Without both it returns the present time. The time

@@ -42,7 +42,7 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 		Example: `  sched trigger nightly-report
   sched trigger nightly-report --in 10m
   sched trigger nightly-report --at "2026-11-22 02:30"
-  sched trigger import --no-chain --env DAY=2026-11-01
+  sched trigger import --env DAY=2026-11-01
   sched trigger --cancel nightly-report`,
 		Args: func(c *cobra.Command, args []string) error {
 			if cancel {

@@ -14,6 +14,7 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
+	"sched/cmd/flags"
 	"sched/cmd/follow"
 	"sched/cmd/report"
 	"sched/cmd/terminal"
@@ -53,6 +54,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 	f.BoolVar(&o.JSON, "json", false, "with --logs, print lines of JSON: "+
 		"one for each line of a task, and one for each tick in which something was due")
 	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing while the schedule is invalid")
+	flags.Seldom(f, "strict")
 	return c
 }
 
