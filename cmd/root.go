@@ -30,7 +30,6 @@ import (
 	"sched/cmd/run"
 	"sched/cmd/schema"
 	"sched/cmd/serve"
-	"sched/cmd/servers"
 	"sched/cmd/show"
 	"sched/cmd/status"
 	"sched/cmd/stop"
@@ -157,7 +156,6 @@ func commandGroups() []commandGroup {
 			{"forecast", forecast.New},
 		}},
 		{"Machines", []commandRow{
-			{"servers", servers.New},
 			{"serve", serve.New},
 			{"work", work.New},
 		}},
@@ -168,6 +166,7 @@ func commandGroups() []commandGroup {
 // seldomCommands returns the commands that only `sched help --all` lists.
 func seldomCommands() []commandRow {
 	return []commandRow{
+		{"servers", list.NewServers},
 		{"interrupt", pause.NewInterrupt},
 		{"unlock", unlock.New},
 		{"forget", forget.New},

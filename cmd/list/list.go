@@ -25,7 +25,7 @@ type options struct {
 	next                         int
 	nextGiven                    bool
 	at, sort, timezone, timeline string
-	json                         bool
+	servers, json                bool
 }
 
 func New(a *app.App) *cobra.Command {
@@ -33,10 +33,16 @@ func New(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [TASK...]",
 		Short: "Show the tasks: when next, how the last run ended, what runs now",
+		Long: `list shows the tasks in the order of the file: when they are due next, how their last runs ended,
+and what runs now.
+
+With --servers it shows the machines that ticked in the last 10 minutes under the name of the
+schedule: how far their clocks are from the store's, and what ran there when they last said so.`,
 		Example: `  sched list
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
   sched list --sort next
   sched list --timeline 24h                     the coming day as a line a task
+  sched list --servers                          who shares the store
   sched list --json`,
 		Args: flags.Arguments(0, flags.Unlimited),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,6 +60,8 @@ func New(a *app.App) *cobra.Command {
 		"show times in this zone, such as America/New_York or Local, and take --at for one of it")
 	f.StringVar(&o.timeline, "timeline", "", "draw a line a task of the time to come instead: 24h, 7d")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
+	f.BoolVar(&o.servers, "servers", false,
+		"the servers that share the store instead: last tick, clock, what runs there")
 	flags.Seldom(f, "timezone")
 	return c
 }
@@ -61,6 +69,9 @@ func New(a *app.App) *cobra.Command {
 func list(a *app.App, o options) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.servers {
+		return showServers(a, o.json)
 	}
 	s, err := readSchedule(a, o)
 	if err != nil {
@@ -122,7 +133,10 @@ func readSchedule(a *app.App, o options) (*schedule.Schedule, error) {
 }
 
 func (o options) check() error {
+	isOfTasks := len(o.tasks)+len(o.tags) > 0 || o.nextGiven || o.at+o.timezone+o.timeline != "" || o.sort != "file"
 	switch {
+	case o.servers && isOfTasks:
+		return exit.Usage("", "--servers goes with --json, and with nothing that chooses or sorts tasks")
 	case o.next < 0:
 		return exit.Usage("", "--next %d is negative", o.next)
 	case o.sort != "file" && o.sort != "next":

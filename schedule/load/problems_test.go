@@ -550,7 +550,7 @@ var mistakes = []struct {
 		one("one_server: true\nservers: [web-1, 'db-*']\nprefer: [db-2, web-2]"), []string{
 			"schedule.yaml:7:11: task \"t\": prefer contradicts servers (at schedule.yaml:6:12): \"web-2\" is not among web-1, db-*\n  hint: add it there, or prefer one of those"}},
 	{"a label that is preferred", one("one_server: true\nprefer: [web-1, role=db]"), []string{
-		"schedule.yaml:6:19: task \"t\": prefer: \"role=db\" is not the name of one server\n  hint: write its name, as `sched servers` shows it"}},
+		"schedule.yaml:6:19: task \"t\": prefer: \"role=db\" is not the name of one server\n  hint: write its name, as `sched list --servers` shows it"}},
 	{"a mutex", one("mutex: -x"), []string{
 		"schedule.yaml:5:10: task \"t\": mutex \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
 	{"a pool that the file has not", "pools: {database: 2}\n" + one("pool: databse"), []string{

@@ -96,7 +96,7 @@ func CheckName(name string) (problem, hint string) {
 		return "", ""
 	}
 	if problem, hint = Check(name); problem == "" {
-		problem, hint = "is not the name of one server", "write its name, as `sched servers` shows it"
+		problem, hint = "is not the name of one server", "write its name, as `sched list --servers` shows it"
 	}
 	return problem, hint
 }

@@ -102,7 +102,7 @@ func unservedTasks(ctx context.Context, s Source, h *Health) (troubles []Trouble
 			Kind: "unserved",
 			Text: fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s",
 				strings.Join(t.Servers, ", "), strings.Join(ticking, "; ")),
-			Next: "sched servers" + s.Config,
+			Next: "sched list --servers" + s.Config,
 		})
 	}
 	return troubles

@@ -106,7 +106,7 @@ func lesserTroubles(s Source, h *Health) (troubles []Trouble) {
 		add("store", words, "sched doctor")
 	}
 	for _, f := range h.Findings {
-		add("servers", f.Text, "sched servers")
+		add("servers", f.Text, "sched list --servers")
 	}
 	if wrong := h.Schedule.Machine.Wrong; wrong != "" {
 		add("labels", wrong, "sched doctor")

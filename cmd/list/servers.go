@@ -1,5 +1,4 @@
-// Package servers is the command `sched servers`.
-package servers
+package list
 
 import (
 	"cmp"
@@ -19,15 +18,17 @@ import (
 	"sched/schedule/view"
 )
 
-func New(a *app.App) *cobra.Command {
+// NewServers is the command `sched servers`. It is the older name of `sched list --servers`, and
+// stays for scripts.
+func NewServers(a *app.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "servers",
-		Short: "Show the servers that share the schedule: their last ticks, clocks and runs",
+		Short: "Show the servers that share the schedule, as sched list --servers does",
 		Long: `servers shows the machines that ticked in the last 10 minutes under the name of the schedule: how
 far their clocks are from the store's, and what ran there when they last said so.`,
 		Example: `  sched servers
-  sched servers --json`,
+  sched list --servers`,
 		RunE: func(*cobra.Command, []string) error { return showServers(a, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
