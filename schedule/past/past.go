@@ -225,6 +225,83 @@ func hourOf(line string) (h Hour, ok bool) {
 	}, true
 }
 
+// A Bucket is how many runs had their slots in a stretch of time, and one outcome.
+type Bucket struct {
+	Begin   time.Time // UTC
+	Outcome outcome.Outcome
+	Runs    int
+	Tasks   []string // of runs that failed, by name; else nil
+	Run     string   // the newest of the runs that failed
+}
+
+// Buckets counts the runs of the tasks from since to before until, in stretches of a width: those
+// that succeeded, and the failures, all tasks together. A run that a pause stopped is no failure.
+// Buckets lie at multiples of the width, and come in the order of time. Successes are read from an
+// index alone.
+func (p Past) Buckets(
+	ctx context.Context, tasks []string, since, until time.Time, width time.Duration,
+) ([]Bucket, error) {
+	return state.Ask(ctx, p.db, func(q state.Querier) (all []Bucket, err error) {
+		err = state.Each(ctx, q, func(rows *sql.Rows) error {
+			var n int64
+			var names string
+			var b Bucket
+			err := rows.Scan(&n, &b.Outcome, &b.Runs, &names, &b.Run)
+			b.Begin = time.UnixMicro(n * width.Microseconds()).UTC()
+			if names != "" {
+				b.Tasks = strings.Split(names, "\t")
+				slices.Sort(b.Tasks)
+				b.Tasks = slices.Compact(b.Tasks)
+			}
+			all = append(all, b)
+			return err
+		}, `SELECT slot / ?5 AS bucket, 'succeeded', count(*), '', ''
+				FROM json_each(?1) AS name CROSS JOIN run INDEXED BY run_sum
+				WHERE task = name.value AND outcome = 'succeeded' AND slot >= ?3 AND slot < ?4 AND `+state.Single+`
+				GROUP BY bucket
+			UNION ALL
+			SELECT slot / ?5 AS bucket, outcome, count(*), group_concat(task, char(9)), max(run.id)
+				FROM json_each(?2) AS became CROSS JOIN run INDEXED BY run_bad
+				WHERE outcome = became.value AND slot >= ?3 AND slot < ?4 AND `+isFailure+`
+					AND task IN (SELECT value FROM json_each(?1))
+				GROUP BY bucket, outcome
+			ORDER BY bucket`,
+			sqltype.Texts(tasks), sqltype.Texts(outcome.Failures), since.UnixMicro(), until.UnixMicro(),
+			width.Microseconds())
+		return all, err
+	})
+}
+
+// isFailure is true for rows of run_bad that count: no tests, and nothing that a pause stopped.
+const isFailure = "outcome <> 'succeeded' AND kind <> 'paused' AND test = 0"
+
+// A Tally is how often a task succeeded and failed.
+type Tally struct{ Succeeded, Failed int }
+
+// Tallies counts the runs of the tasks with slots at or after since. A task without such a run is
+// not in the map. A run that a pause stopped is no failure.
+func (p Past) Tallies(ctx context.Context, tasks []string, since time.Time) (map[string]Tally, error) {
+	return state.Ask(ctx, p.db, func(q state.Querier) (map[string]Tally, error) {
+		tallies := map[string]Tally{}
+		return tallies, state.Each(ctx, q, func(rows *sql.Rows) error {
+			var task string
+			var add Tally
+			err := rows.Scan(&task, &add.Succeeded, &add.Failed)
+			if add != (Tally{}) {
+				before := tallies[task]
+				tallies[task] = Tally{before.Succeeded + add.Succeeded, before.Failed + add.Failed}
+			}
+			return err
+		}, `SELECT name.value, (SELECT count(*) FROM run INDEXED BY run_sum
+					WHERE task = name.value AND outcome = 'succeeded' AND slot >= ?3 AND `+state.Single+`), 0
+				FROM json_each(?1) AS name
+			UNION ALL
+			SELECT task, 0, count(*) FROM json_each(?2) AS became CROSS JOIN run INDEXED BY run_bad
+				WHERE outcome = became.value AND slot >= ?3 AND `+isFailure+` AND task IN (SELECT value FROM json_each(?1))
+				GROUP BY task`, sqltype.Texts(tasks), sqltype.Texts(outcome.Failures), sqltype.Since(since))
+	})
+}
+
 // Around is what was recorded around a moment. `sched why` uses it to find out why the moment
 // itself has no row. A time is zero when there is no such row.
 type Around struct {
