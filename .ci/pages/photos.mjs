@@ -5,7 +5,7 @@ import path from "node:path";
 import { open, phone } from "./browser.mjs";
 
 const shots = [
-  { name: "pages-overview", at: "/", viewport: { width: 1100, height: 620 }, colorScheme: "light" },
+  { name: "pages-overview", at: "/", viewport: { width: 1100, height: 940 }, colorScheme: "light" },
   { name: "pages-tasks", at: "/tasks", viewport: { width: 1100, height: 560 }, colorScheme: "light" },
   { name: "pages-timeline", at: "/timeline?hours=6", viewport: { width: 1100, height: 500 }, colorScheme: "dark" },
   { name: "pages-forecast", at: "/forecast", viewport: { width: 1100, height: 640 }, colorScheme: "light" },

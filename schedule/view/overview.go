@@ -1,11 +1,14 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
@@ -13,29 +16,42 @@ import (
 	"sched/schedule/state"
 )
 
-// An Overview is what a team wants to know in the morning: what is wrong, what went wrong since the
-// evening before, and what comes next.
+// An Overview is what a team wants to know in the morning: what is wrong, what went wrong and what
+// went well since the evening before, and what comes next.
 type Overview struct {
 	Status
 	Since     time.Time // the evening before: see Evening
 	Incidents []Incident
-	More      int        // how many incidents are left out
+	More      int // how many incidents are left out
+	Well      []Success
+	MoreWell  int        // how many tasks that went well are left out
+	WellRuns  int        // the runs of all tasks that succeeded, also of tasks that are not in Well
+	Activity  Activity   // empty if the history cannot be read
 	Next      []Upcoming // the next run of each task, the earliest first
+}
+
+// A Success is a task whose slots all went well since the evening before.
+type Success struct {
+	Task  string
+	Runs  int
+	Usual past.Usual
 }
 
 // An Incident is something that is wrong with a task, or that went wrong since the evening before.
 type Incident struct {
 	Trouble
-	IsPast   bool      // it is not so any more
-	Failures int       // how many of its last runs failed one after another, counted up to MaxFailures
-	First    time.Time // when the first of these ended
-	Printed  []string  // the last lines that the run printed
+	IsPast   bool       // it is not so any more
+	Failures int        // how many of its last runs failed one after another, counted up to MaxFailures
+	First    time.Time  // when the first of these ended
+	Printed  []string   // the last lines that the run printed
+	Tally    past.Tally // its runs since the evening before
 	failed   state.Row
 }
 
 const (
 	maxIncidents = 20
 	maxNext      = 8
+	maxWell      = 10
 	printedLines = 3
 	eveningHour  = 18
 	maxRecent    = 1000 // runs that failed since the evening, and slots that were missed
@@ -53,8 +69,8 @@ func Evening(now time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// OverviewOf returns the overview for a Health. Its cost depends on the tasks and on what failed,
-// not on the length of the history.
+// OverviewOf returns the overview for a Health. Its cost depends on the tasks and on the runs since
+// the evening before, not on the length of the history.
 func OverviewOf(ctx context.Context, s Source, h *Health) Overview {
 	o := Overview{Status: StatusOf(s, h), Since: Evening(h.At, s.Schedule.Location), Next: nextOfEach(h)}
 	for _, t := range o.Troubles {
@@ -68,8 +84,11 @@ func OverviewOf(ctx context.Context, s Source, h *Health) Overview {
 		return o
 	}
 	defer all.Close()
-	past, err := pastIncidents(ctx, all, h, o.Since)
-	o.add(past)
+	incidents, tallies, err := o.readPast(ctx, all, h)
+	o.add(incidents)
+	for i := range o.Incidents {
+		o.Incidents[i].Tally = tallies[o.Incidents[i].Task]
+	}
 	if err == nil {
 		err = addDetails(ctx, s, all, h, o.Incidents)
 	}
@@ -77,6 +96,70 @@ func OverviewOf(ctx context.Context, s Source, h *Health) Overview {
 		s.Problem("the history cannot be read: %v", err)
 	}
 	return o
+}
+
+// readPast reads the activity and what went well. It returns what went wrong since the evening
+// before, and how many runs of each task failed and succeeded since then.
+func (o *Overview) readPast(
+	ctx context.Context, all *Records, h *Health,
+) (incidents []Incident, tallies map[string]past.Tally, err error) {
+	var reading errgroup.Group // both count many rows
+	reading.Go(func() (err error) {
+		tallies, err = all.Tallies(ctx, namesOf(h), o.Since)
+		return err
+	})
+	reading.Go(func() (err error) {
+		o.Activity, err = activityOf(ctx, all, h)
+		return err
+	})
+	since := o.Since
+	if begins := h.At.Add(-activityFor); begins.Before(since) {
+		since = begins
+	}
+	query := past.Query{Since: since, Limit: maxRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
+	missed, err := all.Find(ctx, query)
+	if err := cmp.Or(reading.Wait(), err); err != nil {
+		return nil, nil, err
+	}
+	o.Activity.addMissed(missed)
+	isEarlier := func(r state.Row) bool { return humanize.Later(r.Slot, r.LastSlot).Before(o.Since) }
+	missed = slices.DeleteFunc(missed, isEarlier)
+	if err := o.addSuccesses(ctx, all, h, tallies, byTask(missed)); err != nil {
+		return nil, nil, err
+	}
+	incidents, err = pastIncidents(ctx, all, h, o.Since, missed)
+	return incidents, tallies, err
+}
+
+// addSuccesses adds the tasks that only succeeded, and are in no trouble. Tasks with few runs come
+// first: a backup of the night stands above a job of each minute.
+func (o *Overview) addSuccesses(
+	ctx context.Context, all *Records, h *Health, tallies map[string]past.Tally, missed map[string][]state.Row,
+) error {
+	inTrouble := map[string]bool{}
+	for _, t := range o.Troubles {
+		inTrouble[t.Task] = true
+	}
+	for _, t := range h.Tasks {
+		tally := tallies[t.Name]
+		o.WellRuns += tally.Succeeded
+		if tally.Succeeded == 0 || tally.Failed > 0 || len(missed[t.Name]) > 0 || inTrouble[t.Name] {
+			continue
+		}
+		o.Well = append(o.Well, Success{Task: t.Name, Runs: tally.Succeeded})
+	}
+	slices.SortStableFunc(o.Well, func(a, b Success) int { return a.Runs - b.Runs })
+	o.MoreWell = max(0, len(o.Well)-maxWell)
+	o.Well = o.Well[:len(o.Well)-o.MoreWell]
+	var names []string
+	for _, w := range o.Well {
+		names = append(names, w.Task)
+	}
+	usual, err := all.Usual(ctx, names)
+	for i := range o.Well {
+		o.Well[i].Usual = usual[o.Well[i].Task]
+	}
+	return err
 }
 
 // add adds the incidents of tasks that are in no trouble now, and cuts the list.
@@ -93,14 +176,11 @@ func (o *Overview) add(past []Incident) {
 
 // pastIncidents returns what went wrong since a time, at most one incident for each task. Tasks
 // with runs that failed come first, then tasks with slots that were missed, then tasks whose last
-// run was slow.
-func pastIncidents(ctx context.Context, all *Records, h *Health, since time.Time) ([]Incident, error) {
+// run was slow. missed are the slots that were missed since then.
+func pastIncidents(
+	ctx context.Context, all *Records, h *Health, since time.Time, missed []state.Row,
+) ([]Incident, error) {
 	failures, err := findFailures(ctx, all, past.Query{Since: since, Limit: maxRecent})
-	if err != nil {
-		return nil, err
-	}
-	query := past.Query{Since: since, Limit: maxRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
-	missed, err := all.Find(ctx, query)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,46 @@ func Servers(ctx context.Context, s Source) ([]cluster.Server, error) {
 	return cluster.List(ctx, store)
 }
 
+// A ServerState says whether a server ticks.
+type ServerState string
+
+const (
+	ServerTicks   ServerState = "ticks"
+	ServerNoTicks ServerState = "no ticks" // it says what runs there, and no tick began for three minutes
+	ServerSilent  ServerState = "silent"   // nothing was heard of it for three minutes
+	ServerGone    ServerState = "gone"     // the store has forgotten it: see GoneServers
+)
+
+// ServerStateOf returns the state of a server that the store lists.
+func ServerStateOf(s cluster.Server) ServerState {
+	switch reported := s.Seen; {
+	case s.Silent():
+		return ServerSilent
+	case ticksMissing(s.Minute, reported) != "" && reported.After(s.Minute):
+		return ServerNoTicks
+	}
+	return ServerTicks
+}
+
+// GoneServers returns the last run of each server that ticked once and is in the list no more, by
+// name. It looks at the runs that other servers published last.
+func GoneServers(ctx context.Context, s Source, listed []cluster.Server) (last []state.Row, err error) {
+	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, past.Query{}, cluster.MaxRuns)
+	for _, r := range ended {
+		isListed := slices.ContainsFunc(listed, func(other cluster.Server) bool { return other.Name == r.Server })
+		i := slices.IndexFunc(last, func(other state.Row) bool { return other.Server == r.Server })
+		switch {
+		case isListed:
+		case i < 0:
+			last = append(last, r)
+		case r.Ended.After(last[i].Ended):
+			last[i] = r
+		}
+	}
+	slices.SortFunc(last, func(a, b state.Row) int { return strings.Compare(a.Server, b.Server) })
+	return last, err
+}
+
 // ServersOf returns servers as they are shown.
 func ServersOf(all []cluster.Server) []Server {
 	shown := []Server{}

@@ -29,3 +29,23 @@ func TestATaskThatNoTickingServerRunsIsATrouble(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A server may be heard of because an old tick still says what runs there, though no tick begins.
+func TestTheStatesOfServers(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		seen, age time.Duration // after the tick, and then until now
+		want      ServerState
+	}{
+		{0, time.Second, ServerTicks},
+		{2 * time.Minute, 2 * time.Minute, ServerTicks},
+		{10 * time.Minute, time.Second, ServerNoTicks},
+		{0, 4 * time.Minute, ServerSilent},
+		{10 * time.Minute, 4 * time.Minute, ServerSilent},
+	} {
+		s := cluster.Server{Name: "web-1", Minute: noon, Seen: noon.Add(tt.seen), Age: tt.age}
+		if got := ServerStateOf(s); got != tt.want {
+			t.Errorf("seen after %v, %v ago: %s, want %s", tt.seen, tt.age, got, tt.want)
+		}
+	}
+}

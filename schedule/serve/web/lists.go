@@ -3,20 +3,25 @@ package web
 import (
 	"errors"
 
+	"sched/schedule/humanize"
 	"sched/schedule/serve"
+	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
 // A serversPage lists the servers of the store.
 type serversPage struct {
 	*page
-	Alone   bool // there is no store
-	Servers []listedServer
+	Alone    bool   // there is no store
+	LastTick string // of this machine, if it stands alone; "" if no tick ever came, or nobody knows
+	Servers  []listedServer
+	Gone     []state.Row // the last run of each server that the store has forgotten
 }
 
 // A listedServer is a server with its schedule.
 type listedServer struct {
 	view.Server
+	State        view.ServerState
 	File, Digest string
 }
 
@@ -27,12 +32,33 @@ func readServers(p *page) (serversPage, error) {
 	var wrong *view.Error
 	if errors.As(err, &wrong) && wrong.Kind == view.NotFound {
 		shown.Alone = true
+		if last, err := view.LastTick(p.Schedule.StateDir); err == nil && !last.IsZero() {
+			shown.LastTick = p.Away(last, "").Text + " (" + p.Away(last, "").Away + ")"
+		}
 		return shown, nil
 	}
-	for i, s := range view.ServersOf(all) {
-		shown.Servers = append(shown.Servers, listedServer{s, all[i].File, all[i].Digest})
+	if err != nil {
+		return shown, err
 	}
+	for i, s := range view.ServersOf(all) {
+		shown.Servers = append(shown.Servers, listedServer{s, view.ServerStateOf(all[i]), all[i].File, all[i].Digest})
+	}
+	shown.Gone, err = view.GoneServers(p.request.Context(), p.View, all)
 	return shown, err
+}
+
+// StateText says what the state of a server means for its runs; "" if all is well.
+func (s listedServer) StateText() string {
+	runs := len(s.Running) + s.More
+	switch {
+	case s.State == view.ServerNoTicks:
+		return "it says what runs, and starts nothing"
+	case s.State != view.ServerSilent:
+		return ""
+	case runs > 0:
+		return humanize.Count(runs, "run") + " may have ended since"
+	}
+	return "it runs nothing that is known"
 }
 
 // A pausesPage lists the pauses.

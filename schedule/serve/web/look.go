@@ -43,6 +43,11 @@ var looks = sync.OnceValue(func() map[string]look {
 		"never ran": {"○", "calm", ""},
 		"well":      {"✓", "good", ""},
 
+		"ticks":    {"✓", "good", ""},
+		"no ticks": {"!", "warn", ""},
+		"silent":   {"✕", "bad", ""},
+		"gone":     {"✕", "bad", ""},
+
 		"as here":      {"✓", "good", ""}, // the server has the schedule of this one
 		"another text": {"!", "warn", ""},
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,4 +66,47 @@ tasks:
 		"missed the slot of 2026-03-01 10:00:00 UTC",
 		"its last run took 20 m 2 s, usually 2.0 s", "not >long-ago</a></th></th>")
 	b.has("/", b.get("/", 200), "not took unusually long")
+}
+
+// Tasks that only succeeded stand beside what failed, the rare ones first. A task that failed has
+// both counts.
+func TestTheOverviewSaysWhatWentWell(t *testing.T) {
+	b := newBox(t, `
+timezone: UTC
+tasks:
+  - {name: often, every: 10 minutes, command: "true"}
+  - {name: rare, every: day, command: "true"}
+  - {name: mixed, every: hour, command: "true"}
+  - {name: slept, every: hour, command: "true"}
+`, serve.ScopeRead)
+	for ago := 10; ago <= 100; ago += 10 {
+		b.Remember(b.Ended("often", ago, outcome.Succeeded, ""))
+	}
+	backup := b.Ended("rare", 600, outcome.Succeeded, "")
+	backup.Ended = backup.Started.Add(42 * time.Minute)
+	b.Remember(backup, b.Ended("mixed", 120, outcome.Succeeded, ""), b.Ended("mixed", 60, outcome.Failed, ""),
+		b.Ended("slept", 60, outcome.Succeeded, ""), b.Ended("slept", 120, outcome.Missed, ""),
+		b.Ended("often", 60*24*7, outcome.Succeeded, ""))
+	b.ticked()
+	page := b.get("/", 200)
+	b.has("/", page, "Went well since Fri 18:00 UTC", "13 runs</span> succeeded", "1 failed, 1 succeeded</a> since Fri 18:00 UTC")
+	_, well, _ := strings.Cut(page, `<table class="well">`)
+	well, _, _ = strings.Cut(well, "</table>")
+	b.has("the table", well, ">rare</a></th><td class=\"n\"><a href=\"/runs?outcome=succeeded&amp;task=rare\">1</a></td><td class=\"n\">42 m 0 s</td>",
+		">often</a>", ">10</a>", "not mixed", "not slept")
+	if strings.Index(well, "often") < strings.Index(well, "rare") {
+		t.Errorf("the backup of the night stands below a task of each minute: %s", well)
+	}
+}
+
+// A run that waits says on the overview and on its page what it waits for, and until when.
+func TestARunThatWaitsSaysForWhat(t *testing.T) {
+	b := nightBox(t)
+	says := "for 25 m 0 s until its mutex is free, until 2026-03-02 11:35 UTC at the latest"
+	b.has("/", b.get("/", 200), ">Waiting</h2>", says)
+	b.has("/tasks", b.get("/tasks", 200), "running</span>", says)
+	b.has("its page", b.get("/runs/"+waitingID, 200), "waiting</span>", says,
+		"Its mutex is held by stock-take since 2026-03-01 11:00:00 UTC (run 000000000002 on web-1).")
+	asked := b.send("POST", "/tasks/nightly-backup/trigger", nil, 303)
+	b.has(asked, b.get(asked, 200), "waiting</span> until 12:0", "UTC (trigger by ada)", "not is held")
 }

@@ -3,7 +3,9 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -22,6 +24,8 @@ type runPage struct {
 	HasEnded       bool
 	Earlier, Later *state.Row // the runs of the task before and after it; nil for none
 	At             *moment    // what it waits for; nil if it does not wait
+	Waits          string     // for what, and until when, after the word waiting; "" if it does not wait here
+	HeldBy         string     // who has what it waits for; "" if that is not known
 	Lasts          string     // how long its attempt has taken; "" if no command runs
 	Progress       *progress
 	ActsThere      string // why it cannot be changed here; "" if it can
@@ -67,6 +71,7 @@ func readRun(p *page) (made runPage, err error) {
 	if r.At != nil {
 		made.At = new(p.Away(r.At.Time, r.Task))
 	}
+	made.readWait(all)
 	command := "stop"
 	if made.HasEnded {
 		command = "retry"
@@ -80,6 +85,26 @@ func readRun(p *page) (made runPage, err error) {
 	made.Buttons = runButtons(p, r)
 	made.Log, err = newRunLog(p, r)
 	return made, err
+}
+
+// readWait reads for what the run waits.
+func (p *runPage) readWait(all *view.Records) {
+	waiting := view.WaitingRuns(p.View, all.Live, p.View.Pauses)[p.Run.Task]
+	i := slices.IndexFunc(waiting, func(w view.Waiting) bool { return w.Run == p.Run.Record.Run })
+	if i < 0 {
+		return
+	}
+	p.Waits = strings.TrimPrefix(p.WaitText(&waiting[i]), "waiting")
+	t := p.tasks[p.Run.Task]
+	if waiting[i].LockSince == nil || t == nil {
+		return
+	}
+	holder, pool := view.HoldersOf(p.request.Context(), p.View, all.Live, t)
+	if held := view.HeldText(holder, p.zoneOf(t.Name)); held != "" {
+		p.HeldBy = "Its mutex is held " + held + "."
+	} else if full := pool.Full(p.zoneOf(t.Name)); full != "" {
+		p.HeldBy = "Now " + full + "."
+	}
 }
 
 func found(r state.Row, ok bool, err error) (*state.Row, error) {

@@ -126,3 +126,17 @@ func TestAStoreThatIsDownIsOneBanner(t *testing.T) {
 	b.has("/tasks", b.get("/tasks", 200),
 		"what is paused is what this machine knew last; other servers are left out: redis at")
 }
+
+// A server that ticked and does so no more is told from one that ticks: first it is silent, then
+// only its last run is known.
+func TestTheStateOfAServerThatDied(t *testing.T) {
+	t.Parallel()
+	b := nightBox(t)
+	page := b.get("/servers", 200)
+	b.has("/servers", page, "silent</span> <small>1 run may have ended since</small>", "ticks</span>",
+		"gone</span> <small>nothing was heard of it for ten minutes or more</small>", ">newsletter</a>", ">web-4</th>")
+	b.has("the machine alone", newBox(t, shop, serve.ScopeRead).get("/servers", 200), "This machine stands alone", "not last tick")
+	alone := newBox(t, shop, serve.ScopeRead)
+	alone.ticked()
+	b.has("the machine alone, after a tick", alone.get("/servers", 200), "ticks</span> web-1, last tick 12:00 UTC (0 ms ago)")
+}

@@ -163,7 +163,11 @@ func (l taskList) ActionsOf(r taskRow) (all []offer) {
 func (l taskList) Strip(r taskRow) templ.Component {
 	const stripHeight, width = 18.0, 100.0 / stripRuns
 	var d drawing
-	d.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tallyText(r.lastOutcomes))
+	d.put(`<span class="hidden">%s</span>`, tallyText(r.lastOutcomes))
+	if len(r.lastOutcomes) == 0 {
+		return d.picture()
+	}
+	d.put(`<svg class="strip" aria-hidden="true">`)
 	for i, r := range r.lastOutcomes {
 		class, part := shape(r.Result)
 		height := part * stripHeight

@@ -18,6 +18,7 @@ import (
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/past"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -111,12 +112,18 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 			Cause: &outcome.Cause{Task: evil, Run: evil}, Triggered: []outcome.Triggered{{Task: evil, Run: evil}}}}}
 	queued, deferred := ended, ended
 	queued.HasEnded, queued.Run.State, queued.Log = false, view.RunQueued, &runLog{page: p, Elsewhere: evil}
+	queued.Waits, queued.HeldBy = evil, evil
 	deferred.HasEnded, deferred.Run.State, deferred.Log = false, view.RunDeferred, &runLog{page: p, Unreadable: evil}
 	deferred.At = new(p.Away(controltest.Noon, evil))
 	late := forecast.Task{Task: task, LateRuns: 1, Skips: map[forecast.Skip]int{forecast.Overlap: 1}}
 	report := forecast.Report{Basis: &forecast.Basis{Input: forecast.Input{Schedule: visit.Schedule, From: controltest.Noon,
 		To: controltest.Noon.Add(time.Hour)}, Notes: []forecast.Note{{Text: evil, Hint: evil}}},
 		Sums: &forecast.Sums{Tasks: []forecast.Task{late}, Hours: []forecast.Hour{{Start: controltest.Noon}}}}
+
+	noon := controltest.Noon
+	busy := view.Activity{From: noon.Add(-24 * time.Hour), To: noon, Missed: []state.Row{row}, Live: []state.Row{row},
+		Buckets: []past.Bucket{{Begin: noon.Add(-time.Hour), Outcome: outcome.Succeeded, Runs: 1},
+			{Begin: noon.Add(-time.Hour), Outcome: outcome.Failed, Runs: 1, Tasks: []string{evil}, Run: evil}}}
 
 	executed := map[string]bool{}
 	for _, tt := range []struct {
@@ -129,7 +136,9 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 			Problems: []string{evil}}}})},
 		{"showOverview", showOverview(overview{page: p, Verdict: trouble, More: 2, AllPaused: 9, MaxFailures: 3,
 			Incidents: []view.Incident{{Trouble: view.Trouble{Task: evil, Text: evil}, Failures: 3, Printed: []string{evil}}},
-			Next:      []view.Upcoming{{Task: evil}}, Paused: []view.TaskPause{{}, {Task: evil}}})},
+			Next:      []view.Upcoming{{Task: evil}}, Paused: []view.TaskPause{{}, {Task: evil}},
+			Activity: newActivityStrip(p, busy), Well: []view.Success{{Task: evil, Runs: 1}}, WellRuns: 2, MoreWell: 1,
+			Waiting: []waitingRun{{evil, waiting}}})},
 		{"showTasks", showTasks(taskList{page: p, taskChips: taskChips{TagChips: []chip{{Label: evil}}},
 			Verdict: trouble, Pages: &pager{1, 2, "?", "?"},
 			Rows: []taskRow{{Task: shown, definition: task, Trouble: &view.Trouble{Kind: "failed", Text: evil}}}})},
@@ -138,7 +147,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		{"showTask", showTask(taskPage{page: p, Task: task, Shown: shown, Buttons: []button{ask}, FullPool: evil,
 			Answer:  view.Why{Maintenance: evil, Off: evil, Held: evil, Failures: 2},
 			Minutes: []minuteSlot{{"Next", &view.Minute{Clock: evil}, view.Slot{Says: evil}}},
-			Plot:    &plot{Picture: templ.Raw("picture"), Runs: 1, Usual: time.Second}, NextAllowed: deferred.At, SuccessCodes: evil, NotEdited: evil,
+			Plot:    &plot{Picture: templ.Raw("picture"), Axis: templ.Raw("axis"), Scale: []string{evil}, Runs: 1, Usual: time.Second}, NextAllowed: deferred.At, SuccessCodes: evil, NotEdited: evil,
 			Delete: &ask, Runs: list, EverywhereURL: "/" + evil, Definition: view.Definition{
 				Task: view.Task{TriggeredBy: []view.Chained{{Task: evil, On: evil}}, WithoutOverlapping: true, Pool: evil,
 					Params: []schedule.Param{{Name: evil}}},
@@ -153,7 +162,8 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		{"showForecast", showForecast(forecastPage{page: p, Report: report, MaxRows: 1, HasTrouble: true,
 			Lengths: []lengthOption{{evil, evil, true}}})},
 		{"showServers", showServers(serversPage{page: p, Servers: []listedServer{{view.Server{Name: evil, SharedName: true,
-			Environment: evil, More: 2}, evil, evil}, {}}})},
+			Environment: evil, More: 2}, view.ServerSilent, evil, evil}, {}}, Gone: []state.Row{row}})},
+		{"showServers", showServers(serversPage{page: p, Alone: true, LastTick: evil})},
 		{"showServers", showServers(serversPage{page: p})},
 		{"showPauses", showPauses(pausesPage{page: p, PauseAll: &ask, All: []serve.Pausing{{ID: evil}}})},
 		{"showAudit", showAudit(auditPage{page: p, Older: "?", Changes: []view.Change{{Action: "stop", Target: "x", Error: evil},
