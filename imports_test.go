@@ -107,6 +107,7 @@ var owners = map[string]string{
 	"github.com/getkin":          "tests",
 	"github.com/joho":            "tests",
 	"github.com/santhosh-tekuri": "tests",
+	"golang.org/x/image":         "tests",
 	"os.Getenv":                  "cmd, cmd/console, cmd/app, cmd/run",
 	"os.LookupEnv":               "cmd, cmd/app, cmd/export",
 	"os.Environ":                 "cmd, cmd/app, cmd/check, cmd/doctor, cmd/serve, cmd/work",
