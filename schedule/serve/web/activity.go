@@ -33,6 +33,7 @@ const (
 	stripColumns = 60.0 // pixels of the columns
 	fewest       = 5    // runs that fill a column at least: a quiet night looks quiet
 	mostUnits    = 20   // runs of a column that are drawn one by one
+	mostTall     = 24   // buckets with failures: the marks of more are low, or they would hide the columns
 )
 
 func newActivityStrip(p *page, a view.Activity) *activityStrip {
@@ -59,7 +60,7 @@ func newActivityStrip(p *page, a view.Activity) *activityStrip {
 	}
 	d.columns(t, a.Buckets, top)
 	d.missed(t, a.Missed)
-	d.failures(t, bad)
+	d.failures(t, bad, top)
 	d.live(t, a.Live)
 	d.put(`</svg>`)
 	s.Picture = d.picture()
@@ -127,8 +128,13 @@ func (d *stripDrawing) columns(t *timeline, buckets []past.Bucket, top int) {
 	d.WriteString(links.String())
 }
 
-// failures draws one mark for the failures of a bucket, in front of all else.
-func (d *stripDrawing) failures(t *timeline, bad []past.Bucket) {
+// failures draws one mark for the failures of a bucket, in front of all else. It is as tall as the
+// strip, unless there are many.
+func (d *stripDrawing) failures(t *timeline, bad []past.Bucket, top int) {
+	begins := map[time.Time]bool{}
+	for _, b := range bad {
+		begins[b.Begin] = true
+	}
 	var before time.Time
 	for len(bad) > 0 {
 		n := slices.IndexFunc(bad, func(b past.Bucket) bool { return !b.Begin.Equal(bad[0].Begin) })
@@ -141,7 +147,10 @@ func (d *stripDrawing) failures(t *timeline, bad []past.Bucket) {
 			words = append(words, fmt.Sprintf("%d %s (%s)", b.Runs, b.Outcome, firstOf(b.Tasks, 3)))
 		}
 		m := mark{from: first.Begin, to: first.Begin.Add(view.BucketWidth), class: "bad", href: bucketURL(t, first),
-			title: bucketSpan(t, first) + ": " + strings.Join(words, ", ")}
+			title: bucketSpan(t, first) + ": " + strings.Join(words, ", "), height: stripColumns}
+		if len(begins) > mostTall {
+			m.height = min(stripColumns, max(stripColumns/3, stripColumns/float64(top)*float64(runs)))
+		}
 		if runs == 1 {
 			m.href = t.RunURL(first.Run)
 		}
@@ -172,7 +181,7 @@ func (d *stripDrawing) missed(t *timeline, missed []state.Row) {
 		from, to = from.Truncate(view.BucketWidth), to.Truncate(view.BucketWidth).Add(view.BucketWidth)
 		if slots == 0 || from.After(m.to) {
 			put()
-			m, slots, tasks = mark{from: from, to: to, class: "miss", sign: "!"}, 0, nil
+			m, slots, tasks = mark{from: from, to: to, class: "miss", sign: "!", height: stripColumns}, 0, nil
 		}
 		m.to = humanize.Later(m.to, to)
 		m.href = t.listURL(piece{counts: countsOf(outcome.Missed, 1)}, "", m.to)
@@ -193,19 +202,22 @@ func (d *stripDrawing) live(t *timeline, live []state.Row) {
 	}
 }
 
-// A mark is as tall as the strip. Its sign stands above it.
+// A mark stands on the axis. Its sign is above the strip.
 type mark struct {
 	from, to                 time.Time
+	height                   float64 // pixels
 	class, sign, href, title string
 }
 
 func (d *stripDrawing) mark(t *timeline, m mark) {
 	left := t.percent(m.from)
 	width := t.percent(m.to) - left
-	d.bar(bar{left: left + 0.05, width: max(0.4, width-0.1), top: stripMarks, height: stripColumns, class: m.class,
-		href: m.href, title: m.title})
+	d.bar(bar{left: left + 0.05, width: max(0.4, width-0.1), top: stripMarks + stripColumns - m.height,
+		height: m.height, class: m.class, href: m.href, title: m.title})
 	if m.sign != "" {
-		d.put(`<text class="sign %s" x="%.2f%%" y="9">%s</text>`, m.class, left+width/2, m.sign)
+		const edge = 1.5 // percent: half of a sign would be cut off on a phone
+		middle := min(100-edge, max(edge, left+width/2))
+		d.put(`<text class="sign %s" x="%.2f%%" y="9">%s</text>`, m.class, middle, m.sign)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestTheStripOfThousandsOfRunsStaysSmall(t *testing.T) {
 	}
 	b.Remember(rows...)
 	strip := b.activity()
-	b.has("the strip", strip, "4291 succeeded, 1431 failed", "<span>50 runs</span>", "10 failed (b)")
+	b.has("the strip", strip, "4291 succeeded, 1431 failed", "<span>50 runs</span>", "10 failed (b)", `height="20.0"`)
 	if n := strings.Count(strip, "✕"); n != 1 {
 		t.Errorf("there are %d signs", n)
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/image/font/gofont/gomono"
 	"golang.org/x/image/font/gofont/goregular"
 
+	"sched/schedule/outcome"
 	"sched/testing/chromium"
 	"sched/testing/machine"
 )
@@ -165,19 +166,30 @@ func TestPicturesTellDamageFromLetters(t *testing.T) {
 	}
 }
 
-// No page scrolls sideways in a window of 400 pixels, also none of the pages without a picture.
-func TestNoPageScrollsSidewaysOnAPhone(t *testing.T) {
+// No page scrolls sideways, also none of the pages without a picture, whatever words people and
+// programs have written.
+func TestNoPageScrollsSideways(t *testing.T) {
 	machine.Slow(t)
 	t.Parallel()
 	browser, b := chromium.Start(t), nightBox(t)
-	b.send("POST", "/tasks/newsletter/pause", url.Values{"reason": {strings.Repeat("long", 50)}}, 303)
+	long := strings.Repeat("long", 60)
+	b.send("POST", "/tasks/newsletter/pause", url.Values{"reason": {long}}, 303)
+	failed := b.Ended("newsletter", 180, outcome.Failed, long+"\n")
+	failed.Reason, failed.Notes = long, []string{long}
+	b.Remember(failed)
 	address := b.served(t, "")
-	for _, path := range []string{"/pauses", "/audit", "/new", "/act?do=pause&task=invoices&task=price-feed", "/tasks/stock-take",
-		"/tasks/mirror%2Fassets", "/tasks?state=waiting", "/timeline?hours=168", "/timeline?hours=6", "/forecast?for=31d",
-		"/runs/" + failedID, "/runs/" + failedID + "?q=order", "/runs?all_servers=true", "/runs?outcome=skipped", "/nothing",
-		"/tasks?q=nothing+like+it", "/"} {
-		if wide := browser.Photograph(address+path, onPhone).PageWidth; wide > onPhone.Width {
-			t.Errorf("%s is %d wide in a window of %d", path, wide, onPhone.Width)
+	paths := []string{"/pauses", "/audit", "/new", "/act?do=pause&task=invoices&task=price-feed", "/tasks/stock-take",
+		"/tasks/newsletter", "/tasks?state=waiting", "/timeline?hours=168", "/timeline?hours=6", "/forecast?for=31d",
+		"/runs/" + failed.ID, "/runs/" + failed.ID + "?q=long", "/runs?all_servers=true", "/runs?outcome=skipped",
+		"/nothing", "/tasks?q=nothing+like+it"}
+	for _, one := range photographed {
+		paths = append(paths, one.path)
+	}
+	for _, path := range paths {
+		for _, view := range []chromium.Window{onPhone, onDesk} {
+			if wide := browser.Photograph(address+path, view).PageWidth; wide > view.Width {
+				t.Errorf("%s is %d wide in a window of %d", path, wide, view.Width)
+			}
 		}
 	}
 }
