@@ -61,7 +61,15 @@ func setBoot(by time.Duration, name string) {
 type fileClock string
 
 func (f fileClock) read() (real, shown, end time.Time, speed float64) {
-	words := append(strings.Fields(string(must(os.ReadFile(string(f))))), "")
+	words := strings.Fields(string(must(os.ReadFile(string(f)))))
+	for range 1000 {
+		if len(words) > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond) // a shell has just emptied the file to write it
+		words = strings.Fields(string(must(os.ReadFile(string(f)))))
+	}
+	words = append(words, "")
 	real, shown = must(time.Parse(time.RFC3339Nano, words[0])), must(time.Parse(time.RFC3339Nano, words[1]))
 	if speed = must(strconv.ParseFloat(words[2], 64)); words[3] != "" {
 		end = must(time.Parse(time.RFC3339Nano, words[3]))
