@@ -116,7 +116,7 @@ func TestLinksResolve(t *testing.T) {
 // Comments, scripts and messages name pages from the root of the repository. Each page that they
 // name exists.
 func TestPagesThatCodeCitesExist(t *testing.T) {
-	cited := regexp.MustCompile(`(?:^|[^\w/.])((?:docs/[\w-]+|README|CONTRIBUTING)\.md(?:#[\w-]+)?)`)
+	cited := regexp.MustCompile(`(?:^|[^\w/.])((?:docs/(?:internals/)?[\w-]+|README|CONTRIBUTING)\.md(?:#[\w-]+)?)`)
 	code := files(t, func(name string) bool {
 		return slices.Contains([]string{".go", ".yaml", ".txtar", ".sql"}, path.Ext(name)) && name != "docs_test.go"
 	})
