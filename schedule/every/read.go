@@ -207,8 +207,12 @@ func clock24(text string) string {
 // readMinute reads a minute of the hour, :17.
 func readMinute(text string) (int, error) {
 	minute, ok := cron.Digits(strings.TrimPrefix(text, ":"))
-	if !ok || text[0] != ':' || len(text) > 3 || minute > 59 {
-		return 0, cron.NewError("%q is not a minute of the hour", text).SetHint("write it as :17, in :00-:59")
+	err := cron.NewError("%q is not a minute of the hour", text)
+	switch {
+	case !ok || len(text) > 3 || minute > 59:
+		return 0, err.SetHint("write it as :17, in :00-:59")
+	case text[0] != ':':
+		return 0, err.SetHint("write :%02d", minute)
 	}
 	return minute, nil
 }

@@ -323,6 +323,10 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "put it into the tasks themselves"
 	case name == "ping" || name == "webhook" || name == "mail" || name == "trigger":
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
+	case slices.Contains([]string{"slack", "mattermost"}, name):
+		return "write `on_failure: {webhook: URL, format: slack}`"
+	case slices.Contains(presetNames(), name):
+		return "write `on_failure: {preset: " + name + ", with: {…}}`"
 	case name == "then": // in a hook it stands for trigger
 		return "write `after: COMMAND`"
 	case name == "hooks":

@@ -288,7 +288,10 @@ var synonyms = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
 		"interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",
-		"cwd": "dir", "workdir": "dir", "working_directory": "dir", "retries": "retry",
+		"cwd": "dir", "workdir": "dir", "working_directory": "dir", "working_dir": "dir",
+		"work_dir": "dir", "directory": "dir", "folder": "dir", "chdir": "dir",
+		"retries": "retry", "max_attempts": "retry", "stdout": "output", "singleton": "without_overlapping: true", "lock": "mutex",
+		"only_if": "when", "if": "when", "secrets": "env_file",
 		"no_overlap": "without_overlapping", "overlapping": "without_overlapping",
 		"without_overlap": "without_overlapping", "then": "trigger", "chain": "trigger", "start": "trigger",
 		"on_error": "on_failure", "on_fail": "on_failure", "run_in_background": "background",
@@ -330,7 +333,8 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"twice_monthly": "every: month on 1, 16 at 13:00", "days_of_month": "every: month on 1, 10, 20",
 		"quarterly": "every: quarter", "quarterly_on": "every: quarter on 4 at 14:00", "yearly": "every: year",
 		"yearly_on": "every: year on 1 June at 17:00", "create_mutex_name_using": "mutex: reports",
-		"catch_up": "missed: once", "with_attributes": "env: {TEAM: shop}", "send_output_to": "output: report.log",
+		"catch_up": "missed: once", "catchup": "missed: once",
+		"with_attributes": "env: {TEAM: shop}", "send_output_to": "output: report.log",
 		"ping_before": "before: {ping: URL}", "ping_before_if": "before: {ping: URL}",
 		"then_ping": "after: {ping: URL}", "ping_on_success": "on_success: {ping: URL}",
 	}

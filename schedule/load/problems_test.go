@@ -279,6 +279,15 @@ var mistakes = []struct {
 		"schedule.yaml:4:3: task \"t\": unknown key \"comand\"\n  hint: did you mean \"command\"?"}},
 	{"a word of another scheduler", "tasks:\n- name: t\n  interval: minute\n  command: x\n", []string{
 		"schedule.yaml:3:3: task \"t\": unknown key \"interval\"\n  hint: did you mean \"every\"?"}},
+	{"words of other schedulers for keys of a task", one("working_dir: x\nsingleton: true\nlock: x\nif: x\nsecrets: x\ncatchup: true\nstdout: x\nmax_attempts: 3"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"working_dir\"\n  hint: did you mean \"dir\"?",
+		"schedule.yaml:6:3: task \"t\": unknown key \"singleton\"\n  hint: write `without_overlapping: true`",
+		"schedule.yaml:7:3: task \"t\": unknown key \"lock\"\n  hint: did you mean \"mutex\"?",
+		"schedule.yaml:8:3: task \"t\": unknown key \"if\"\n  hint: did you mean \"when\"?",
+		"schedule.yaml:9:3: task \"t\": unknown key \"secrets\"\n  hint: did you mean \"env_file\"?",
+		"schedule.yaml:10:3: task \"t\": unknown key \"catchup\"\n  hint: write `missed: once`",
+		"schedule.yaml:11:3: task \"t\": unknown key \"stdout\"\n  hint: did you mean \"output\"?",
+		"schedule.yaml:12:3: task \"t\": unknown key \"max_attempts\"\n  hint: did you mean \"retry\"?"}},
 	{"the times as other schedulers have them", "tasks:\n- name: t\n  schedule: 0 3 * * *\n  command: x\n", []string{
 		"schedule.yaml:3:13: task \"t\": schedule must be a list of times with values, not the text \"0 3 * * *\"\n" +
 			"  hint: for times without values write `cron: …` or `every: …`"}},
@@ -286,6 +295,10 @@ var mistakes = []struct {
 		"schedule.yaml:5:3: task \"t\": unknown key \"history\"\n  hint: it belongs at the top of the file, not in a task"}},
 	{"a hook as a key of a task", one("mail: ops@example.com"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"mail\"\n  hint: it is a hook, as in `on_failure: {mail: …}`"}},
+	{"a service as a key of a task", one("slack: URL\ntelegram: x\non_skip: {gotify: x}"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"slack\"\n  hint: write `on_failure: {webhook: URL, format: slack}`",
+		"schedule.yaml:6:3: task \"t\": unknown key \"telegram\"\n  hint: write `on_failure: {preset: telegram, with: {…}}`",
+		"schedule.yaml:7:13: task \"t\": unknown key \"gotify\" in on_skip\n  hint: write {preset: gotify, with: {…}}"}},
 	{"the environment in a task", one("environment: x"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file, and variables in `env`"}},
 	{"an unknown key in a mapping of a task", one("retry: {attempts: 2, delya: 1s}"), []string{
