@@ -158,7 +158,7 @@ func lineFindings(s *Subject, l callingLine) (found findings) {
 	return found
 }
 
-// checkCron looks for a running cron, if a crontab calls this schedule.
+// checkCron looks for a running cron, if a crontab calls this schedule or nothing else does.
 func checkCron(_ context.Context, s *Subject) findings {
 	running, known := preflight.RunningCron()
 	if running != "" {
@@ -169,8 +169,11 @@ func checkCron(_ context.Context, s *Subject) findings {
 	switch {
 	case !known:
 		return fine("whether a cron runs is not known on this system")
-	case len(ours) == 0:
+	case len(ours) == 0 && tickedBy(s) != "":
 		return fine("no cron runs, and no crontab calls this schedule")
+	case len(ours) == 0:
+		return finding(Warning, "start it before `sched install`: systemctl start cron, or crond; "+
+			"`sched install --systemd` and `sched work` need no cron", "no cron runs on this machine")
 	}
 	return finding(Bad, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
 		"%s calls this schedule, and no cron runs", ours[0].place())
