@@ -303,7 +303,11 @@ func uninstall(a *app.App, o options) error {
 		return err
 	}
 	if len(changes) == 0 {
-		return exit.Failed("`crontab -l` shows the lines; --user names whose crontab it is",
+		hint := "`crontab -l` shows the lines; --user names whose crontab it is"
+		if os.Geteuid() == 0 {
+			hint = "root's lines are in " + CronFolder + "; " + hint
+		}
+		return exit.Failed(hint,
 			"%s is not installed", filepath.Base(file))
 	}
 	if write, err := shouldWrite(a, o, changes); !write || err != nil {
