@@ -161,7 +161,8 @@ func sayPausesThatStay(a *app.App, s *schedule.Schedule, r resumption) {
 	}
 	for _, name := range r.earlier.Tasks(r.now) {
 		p, _ := r.earlier.InEffect(name, r.now)
-		fmt.Fprintf(a.Out, "%s stays %s\n", name, p.Text(r.now, s.Location))
+		fmt.Fprintf(a.Out, "%s stays %s; `sched resume%s %s` ends that\n",
+			name, p.Text(r.now, s.Location), a.ConfigFlag(), name)
 	}
 }
 

@@ -329,6 +329,9 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "write `on_failure: {preset: " + name + ", with: {…}}`"
 	case name == "then": // in a hook it stands for trigger
 		return "write `after: COMMAND`"
+	case name == "deadline":
+		return "start_deadline bounds how late it starts, timeout how long an attempt takes, " +
+			"and expect says when it is overdue"
 	case name == "hooks":
 		return "hooks are keys of the task itself, such as on_failure"
 	case slices.Contains([]string{"depends_on", "dependencies", "needs", "requires", "upstream"}, name):

@@ -288,6 +288,12 @@ var mistakes = []struct {
 		"schedule.yaml:10:3: task \"t\": unknown key \"catchup\"\n  hint: write `missed: once`",
 		"schedule.yaml:11:3: task \"t\": unknown key \"stdout\"\n  hint: did you mean \"output\"?",
 		"schedule.yaml:12:3: task \"t\": unknown key \"max_attempts\"\n  hint: did you mean \"retry\"?"}},
+	{"a backoff in words", one("retry: {attempts: 2, backoff: exponential}"), []string{
+		"schedule.yaml:5:33: task \"t\": retry.backoff must be a number, not the text \"exponential\"\n" +
+			"  hint: write a factor: with `backoff: 2` each wait is twice as long as the one before"}},
+	{"a deadline that may be one of several", one("deadline: 5m"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"deadline\"\n  hint: start_deadline bounds how late it starts, " +
+			"timeout how long an attempt takes, and expect says when it is overdue"}},
 	{"the times as other schedulers have them", "tasks:\n- name: t\n  schedule: 0 3 * * *\n  command: x\n", []string{
 		"schedule.yaml:3:13: task \"t\": schedule must be a list of times with values, not the text \"0 3 * * *\"\n" +
 			"  hint: for times without values write `cron: …` or `every: …`"}},

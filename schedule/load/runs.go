@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -193,6 +194,16 @@ func minGap(when cron.When) (shortest time.Duration, ok bool) {
 	return shortest, true
 }
 
+// readBackoff reads a factor. Other schedulers have words for it.
+func readBackoff(r *reader, n *node) (float64, bool) {
+	if n.IsScalar() && slices.Contains([]string{"exponential", "linear", "constant"}, n.Value) {
+		r.Problemf(n, "write a factor: with `backoff: 2` each wait is twice as long as the one before",
+			"%s must be a number, not %s", r.Key, n.Describe())
+		return 0, false
+	}
+	return r.Number(n, 1)
+}
+
 var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
 		row("attempts", replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, yamldoc.NoLimit)),
@@ -201,8 +212,7 @@ var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 		row("delay", replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
 			"the wait before the second attempt", is{Of: "duration", Default: "0s", Example: "10s"}),
 		row("backoff",
-			replaces(func(r *schedule.Retry) *float64 { return &r.Backoff },
-				func(r *reader, n *node) (float64, bool) { return r.Number(n, 1) }),
+			replaces(func(r *schedule.Retry) *float64 { return &r.Backoff }, readBackoff),
 			"by what each further wait is longer than the one before",
 			is{Of: "number", Least: 1, Default: "1", Example: "2"}),
 		row("max_delay",
