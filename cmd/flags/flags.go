@@ -88,6 +88,9 @@ func Hint(c *cobra.Command, err error) string {
 	if !ok {
 		return SeeHelp(c)
 	}
+	if c.Name() == "uninstall" && unknown.GetSpecifiedName() == "systemd" {
+		return "leave it out: what is installed is removed, units too"
+	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden || IsSeldom(f) {

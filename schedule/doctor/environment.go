@@ -109,7 +109,8 @@ func checkPath(_ context.Context, s *Subject) (found findings) {
 			"%s is %s in your shell, and not in the PATH of ticks, %s: %s",
 			m.name, m.program, m.path, humanize.Names(users[m], 3))
 	}
-	return found.orFine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
+	return found.orFine("the first program of each task that this shell finds is in the PATH of ticks, too: %s",
+		note.Path)
 }
 
 // checkZone compares the machine's zone in ticks and here, unless the schedule names its own.

@@ -2,6 +2,8 @@ package load
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,14 +145,17 @@ func rest(l *loader) *schedule.Schedule {
 		return nil
 	}
 	s := finished(l)
-	staysByName := map[string]bool{"": true} // an entry without a name cannot be listed
-	for _, t := range s.Tasks {              // two entries may have one name
+	staysByName := map[string]bool{}
+	for _, t := range s.Tasks { // two entries may have one name
 		staysByName[t.Name] = staysByName[t.Name] || !l.wrong.tasks[t]
 	}
 	s.Without = []string{}
 	s.Tasks = slices.DeleteFunc(s.Tasks, func(t *schedule.Task) bool {
 		if l.wrong.tasks[t] && !staysByName[t.Name] || t.Lacks != "" {
-			s.Without = append(s.Without, t.Name)
+			name := cmp.Or(t.Name, fmt.Sprintf("the entry of line %d", t.Place.Line))
+			if !slices.Contains(s.Without, name) {
+				s.Without = append(s.Without, name)
+			}
 		}
 		return l.wrong.tasks[t]
 	})

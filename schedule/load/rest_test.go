@@ -18,7 +18,9 @@ func TestAProblemOfOneTaskLeavesTheRest(t *testing.T) {
 		{"tasks:\n" + good + "  - {name: bad, evry: minute, command: x}\n", "good", "bad"},
 		{"tasks:\n  - {name: bad, cron: '61 * * * *', command: x, dir: true}\n" + good, "good", "bad"},
 		{"tasks:\n" + good + "  - {name: bad, command: x}\n", "good", "bad"}, // no time, which is known at the end
-		{"tasks:\n" + good + "  - {command: x}\n  -\n  - word\n", "good", ""},
+		{"tasks:\n" + good + "  - {command: x}\n  -\n  - word\n", "good", "the entry of line 3"},
+		{"tasks:\n  - {name: bad, every: day}\n  - {name: bad, command: x}\n  - {name: a b, every: day, command: x}\n" + good,
+			"good", "bad the entry of line 4"},
 		{"tasks:\n" + good + good, "good", ""}, // the second has a name that is taken
 		{"tasks:\n" + good + "  - {name: bad, every: day, command: x, on_success: {trigger: none}}\n", "good", "bad"},
 		{"tasks:\n" + good + "  - {name: a, command: x, on_success: {trigger: b}}\n  - {name: b, command: x, on_success: {trigger: a}}\n", "good a", "b"},

@@ -45,6 +45,7 @@ func TestAFolderThatCannotBeMadeIsAnError(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
+	defer os.Chmod(dir, 0o700) // so that it can be removed
 	if err := Make(filepath.Join(dir, "made")); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("%v", err)
 	}

@@ -33,7 +33,7 @@ type Why struct {
 	Minute      *Minute            `json:"minute"`       // the minute that --at names
 	Last        *Minute            `json:"last"`         // without --at: when it was due last,
 	Next        *Minute            `json:"next"`         // and when it is due next
-	LastRun     *Record            `json:"last_run"`     // of a task that is never due
+	LastRun     *Record            `json:"last_run"`     // of a task that is never due, or of whose last minute nothing is known
 	NextAllowed *humanize.JSONTime `json:"free"`         // if the next slots would be skipped: the first that would not
 	Held        string             `json:"held"`         // who has its mutex now
 	Pool        *Pool              `json:"pool"`         // who has the seats of its pool now; null without one
@@ -192,13 +192,20 @@ func (q *Inquiry) noteRefusals() {
 }
 
 // lastDue explains the last minute at which the task was due. For a task that no expression makes
-// due, it is the last boot; such a task has its last run in the answer, too.
+// due, it is the last boot. Such a task has its last run in the answer, too, and so has a task
+// about whose last minute nothing is known.
 func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 	if last, ok := q.Task.When.Previous(q.Now.Add(1)); ok {
 		q.Answer.Last, err = q.explain(ctx, last)
-		return err
+		if err != nil || len(q.Answer.Last.Ended)+len(q.Answer.Running)+len(q.Answer.Waiting) > 0 {
+			return err
+		}
 	}
-	ran, err := findByClock(ctx, q.records, past.Query{Task: q.Task.Name, Limit: 1}, q.Now)
+	query := past.Query{Task: q.Task.Name, Limit: 1}
+	if q.Answer.Last != nil {
+		query.Outcomes = outcome.Ran
+	}
+	ran, err := findByClock(ctx, q.records, query, q.Now)
 	if err != nil {
 		return err
 	}
@@ -206,7 +213,7 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 		q.LastRun = ran[0]
 		q.Answer.LastRun = new(RecordOf(q.LastRun))
 	}
-	if q.Task.When.Boot {
+	if q.Task.When.Boot && q.Answer.Last == nil {
 		q.Answer.Last, err = q.lastBoot(ctx)
 	}
 	return err

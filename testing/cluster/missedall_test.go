@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/state"
 	"sched/testing/machine"
 	"sched/testing/redistest"
 	"sched/testing/schedtest"
@@ -114,6 +115,9 @@ func TestMissedSlotsRunInTheirOrderWhenTheirSupervisorEnds(t *testing.T) {
 				"command: 'await $SHARED/go; echo", 1))
 			minute := last.Add(time.Hour)
 			s.at(minute).Run()
+			s.Until("the first slot runs", func() bool {
+				return slices.ContainsFunc(s.runStates(), func(row state.Row) bool { return row.Attempt.PID != 0 })
+			})
 			witness, supervisor := s.Waiter("report")
 			for _, pid := range []int{witness, supervisor} {
 				process, _ := os.FindProcess(pid)
