@@ -62,6 +62,11 @@ func installTicks(a *app.App, o options) error {
 	if err := o.check(a.System); err != nil {
 		return err
 	}
+	if o.user != "" {
+		if _, err := numberOf(o.user); err != nil {
+			return err
+		}
+	}
 	s, err := loadFor(a, o.user)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -956,3 +957,18 @@ func TestWarnings(t *testing.T) {
 }
 
 const assertionForms = "write one like these: backup starts between 01:00 and 05:00 Europe/Berlin every day; tag heavy never starts between 08:00 and 18:00 on weekdays; report starts within 4h after backup; never more than 3 of tag heavy in one minute; cleanup runs at least every 7 days; other lengths are 90s, 30m, 1h30m and 14d"
+
+// A machine without the list of zones has no name to propose.
+func TestAMisspeltZoneLeadsToTheNearestOne(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/usr/share/zoneinfo/tzdata.zi"); err != nil {
+		t.Skip(err)
+	}
+	for name, want := range map[string]string{
+		"Europe/Berln": "Europe/Berlin", "America/NewYork": "America/New_York", "Nowhere": "",
+	} {
+		if got := nearestZone(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

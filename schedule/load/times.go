@@ -2,6 +2,9 @@ package load
 
 import (
 	"errors"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -229,7 +232,27 @@ func zoneHint(name string) string {
 			return yamldoc.DidYouMean(zone)
 		}
 	}
+	if near := nearestZone(name); near != "" {
+		return yamldoc.DidYouMean(near)
+	}
 	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`
+}
+
+// nearestZone returns the zone of this machine whose name is most like the name; "" if there is no
+// such zone, or no list of zones (tzdata.zi, zic(8)).
+func nearestZone(name string) string {
+	text, _ := os.ReadFile("/usr/share/zoneinfo/tzdata.zi")
+	byName := map[string]string{} // in lower case, as Nearest compares
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) > 1 && words[0] == "Z":
+			byName[strings.ToLower(words[1])] = words[1]
+		case len(words) > 2 && words[0] == "L":
+			byName[strings.ToLower(words[2])] = words[2]
+		}
+	}
+	return byName[humanize.Nearest(strings.ReplaceAll(name, "-", "_"), slices.Sorted(maps.Keys(byName)))]
 }
 
 // capitalizedZone writes "america/new york" as America/New_York.
