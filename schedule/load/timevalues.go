@@ -167,18 +167,14 @@ func entryValues(d timeDraft) map[string]string {
 
 // checkTimeValues refuses values of schedule that no run of the task can have.
 func checkTimeValues(l *loader, t *taskDraft) {
-	if t.timing.broken {
-		return
-	}
-	for i, times := range t.TimeValues {
-		d := t.timing.entries[i]
-		for _, name := range slices.Sorted(maps.Keys(times.Params)) {
+	for _, d := range t.timing.entries {
+		for _, name := range slices.Sorted(maps.Keys(d.params)) {
 			at := d.params[name]
 			p := t.Param(name)
 			if p == nil {
 				l.Problemf(at, "add `params: {"+name+": …}` to the task, with a default",
 					"schedule: the task has no param %s", yamldoc.Quote(name))
-			} else if problem := p.Refuses(times.Params[name]); problem != "" {
+			} else if problem := p.Refuses(at.Value); problem != "" {
 				l.Problemf(at, "", "schedule: %s: %s", name, problem)
 			}
 		}

@@ -173,9 +173,6 @@ func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
 	runRow := rowOf(r.launcher.host.Server, schedule.Slot{Task: task, At: row.CommandSlot()})
 	runRow.ID, runRow.Slot, runRow.Repeats = row.ID, row.Slot, row.Repeats
 	runRow.Origin, runRow.Cause = row.Origin, row.Cause
-	runRow.NoChain = row.NoChain
-	if row.Origin != "" || row.Params != nil { // else it is a slot that waited: the file has its values
-		runRow.Params = row.Params
-	}
+	runRow.NoChain, runRow.Params = row.NoChain, row.Params
 	return runRow
 }
