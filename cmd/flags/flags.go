@@ -91,6 +91,10 @@ func Hint(c *cobra.Command, err error) string {
 	if c.Name() == "uninstall" && unknown.GetSpecifiedName() == "systemd" {
 		return "leave it out: what is installed is removed, units too"
 	}
+	isCount := slices.Contains([]string{"last", "tail", "head", "count"}, unknown.GetSpecifiedName())
+	if count := c.Flags().ShorthandLookup("n"); isCount && count != nil {
+		return "did you mean `-n`?"
+	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden || IsSeldom(f) {

@@ -13,6 +13,7 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
+	"sched/cmd/flags"
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/statedir"
@@ -43,6 +44,7 @@ Exit codes:
 		Example: `  sched status
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
+		Args: flags.NoArguments("`sched why TASK` tells of one task"),
 		RunE: func(*cobra.Command, []string) error { return status(a, o) },
 	}
 	f := c.Flags()

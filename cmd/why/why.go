@@ -17,6 +17,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -248,6 +249,9 @@ func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 	add("server", "%s", r.Server)
 	add("run", "%s", r.ID)
 	if r.Output != "" {
+		if line := lastLine(r); line != "" {
+			add("last line", "%s", line)
+		}
 		add("output", "sched logs%s %s", a.ConfigFlag(), humanize.ShortRun(r.ID))
 	}
 	if r.Limits != "" {
@@ -260,6 +264,24 @@ func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 		add("note", "%s", note)
 	}
 	return facts
+}
+
+// maxLastLine is how many characters of the last line of an output are shown.
+const maxLastLine = 160
+
+// lastLine returns the end of the last line that the command of a run printed, if the run went
+// wrong; else "".
+func lastLine(r state.Row) string {
+	if r.Outcome != outcome.Failed && r.Outcome != outcome.TimedOut {
+		return ""
+	}
+	tail, _ := output.Tail(r.Output, 4*maxLastLine)
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(tail), "")), "\n")
+	line := []rune(strings.TrimSpace(lines[len(lines)-1]))
+	if extra := len(line) - maxLastLine; extra > 0 {
+		return "…" + string(line[extra+1:])
+	}
+	return string(line)
 }
 
 // printRunning prints live runs that are not of the last slot, and runs that wait for a tick.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 )
 
 // This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks,
@@ -336,9 +337,9 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "hooks are keys of the task itself, such as on_failure"
 	case slices.Contains([]string{"depends_on", "dependencies", "needs", "requires", "upstream"}, name):
 		return "one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"
-	case name == "environment":
-		return `did you mean "environments"? the environment itself is set at the top of the file, ` +
-			"and variables in `env`"
+	case humanize.Nearest(name, []string{"environment", "environments"}) == "environment":
+		return "variables are set by `env`, and `environments` are those in which it runs; " +
+			"the environment itself is set at the top of the file"
 	case known == 0 && concurrencyHint(name) != "":
 		return concurrencyHint(name)
 	case known == 0 && name != "server" && isTopKey(name):

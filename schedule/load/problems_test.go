@@ -307,7 +307,7 @@ var mistakes = []struct {
 		"schedule.yaml:6:3: task \"t\": unknown key \"telegram\"\n  hint: write `on_failure: {preset: telegram, with: {…}}`",
 		"schedule.yaml:7:13: task \"t\": unknown key \"gotify\" in on_skip\n  hint: write {preset: gotify, with: {…}}"}},
 	{"the environment in a task", one("environment: x"), []string{
-		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file, and variables in `env`"}},
+		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: variables are set by `env`, and `environments` are those in which it runs; the environment itself is set at the top of the file"}},
 	{"an unknown key in a mapping of a task", one("retry: {attempts: 2, delya: 1s}"), []string{
 		"schedule.yaml:5:24: task \"t\": unknown key \"delya\" in retry\n  hint: did you mean \"delay\"?"}},
 	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}, {command: x}]"), []string{

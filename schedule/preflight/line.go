@@ -26,12 +26,26 @@ func isSurelyRead(line string) bool {
 	return r.list(0)
 }
 
+// commandsOfLine returns the first words of the commands of a line that isSurelyRead knows, without
+// the ones in $(…), and with `||` where it stands between them; none for other lines. A PATH that
+// is set for one command is the command export.
+func commandsOfLine(line string) []string {
+	r := lineReader{rest: line}
+	if !isSurelyRead(line) || !r.list(0) {
+		return nil
+	}
+	return r.commands
+}
+
 // maxDepth is how deep $(…) may be nested. Shells have limits of their own.
 const maxDepth = 8
 
 // A lineReader reads a line from its beginning. Each of its methods reads one part of the grammar,
 // and returns false if the rest does not begin with that part.
-type lineReader struct{ rest string }
+type lineReader struct {
+	rest     string
+	commands []string // see commandsOfLine
+}
 
 // list reads a list until the end of the line, or with a depth of 1 or more until the `)` that
 // belongs to its `$(`.
@@ -44,7 +58,13 @@ func (r *lineReader) list(depth int) bool {
 		switch {
 		case strings.HasPrefix(r.rest, "&>"): // bash and POSIX differ
 			return false
-		case r.takes("&&"), r.takes("||"), r.takes("|"):
+		case r.takes("||"):
+			if depth == 0 {
+				r.commands = append(r.commands, "||")
+			}
+			r.skip(" \t\n")
+			continue
+		case r.takes("&&"), r.takes("|"):
 			r.skip(" \t\n")
 			continue
 		case r.takes(";"), r.takes("&"), r.takes("\n"):
@@ -92,6 +112,11 @@ func (r *lineReader) command(depth int) bool {
 			}
 			isNumber := strings.Trim(word, digits) == "" // it may belong to a redirection
 			hasName = !isNumber && !strings.Contains(word, "=")
+			if isPath := strings.HasPrefix(word, "PATH="); depth == 0 && isPath {
+				r.commands = append(r.commands, "export")
+			} else if depth == 0 && hasName {
+				r.commands = append(r.commands, word)
+			}
 		}
 	}
 }

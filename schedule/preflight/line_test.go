@@ -35,6 +35,39 @@ func TestLinesThatNeedNoShell(t *testing.T) {
 	}
 }
 
+func TestProgramsBehindTheFirst(t *testing.T) {
+	for line, want := range map[string]string{
+		"echo hello; report":                 "report",
+		"tool;other":                         "other",
+		"cd /srv/app && composer install":    "composer",
+		"mysqldump shop | gzip > shop.gz":    "gzip",
+		"true &&\n\treport\nsend $(which x)": "report send",
+		"LANG=C a; B=1 b x":                  "b",
+
+		// An earlier command may have made the file, or have gone elsewhere.
+		"make && ./report": "",
+		"cd x; bin/report": "",
+
+		// These ask whether the program is there, or change where it is looked for.
+		"command -v wp && wp cron":     "",
+		"[ -x /opt/wp ] && wp cron":    "",
+		"which wp && wp cron":          "",
+		"a || b":                       "",
+		"a && b || c":                  "b",
+		"a; . ./env; b":                "",
+		"a; PATH=/opt/bin:$PATH b; c":  "",
+		"a; export PATH=/opt/bin && b": "",
+
+		"if a; then b; fi": "",
+		"$HOME/a; $b":      "",
+		"a":                "",
+	} {
+		if got := strings.Join(laterPrograms(line), " "); got != want {
+			t.Errorf("%q starts %q later, not %q", line, got, want)
+		}
+	}
+}
+
 // testShells returns commands that start the shells of this machine, and links that are called sh.
 func testShells(t *testing.T) (shells []string) {
 	for _, name := range []string{"sh", "dash", "bash", "ksh", "mksh", "yash", "busybox", "zsh"} {

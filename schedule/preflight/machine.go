@@ -346,8 +346,8 @@ func FirstLine(file string) string {
 	return strings.TrimSuffix(string(line), "\n")
 }
 
-// programsOf returns the programs that a command surely starts: the first word of a list, or the
-// shell and the first program of a line.
+// programsOf returns the programs that a command needs: the first word of a list, or the shell and
+// the programs of a line, as far as they are sure.
 func programsOf(c schedule.Command) []string {
 	if len(c.List) > 0 {
 		return c.List[:1]
@@ -358,6 +358,9 @@ func programsOf(c schedule.Command) []string {
 	programs := c.Shell[:1:1]
 	if first := firstProgram(c.Line); first != "" && isShell(c.Shell[0]) {
 		programs = append(programs, first)
+	}
+	if isShell(c.Shell[0]) {
+		programs = append(programs, laterPrograms(c.Line)...)
 	}
 	return programs
 }

@@ -37,6 +37,26 @@ const builtins = `if for while until case select function time coproc test comma
 	alias unalias eval exec . source set trap return exit : true false echo printf cd pwd read shift times umask wait ulimit
 	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`
 
+// harmless are the builtins after which a line finds the same programs, if it goes on.
+const harmless = ": true false echo printf cd pwd read umask wait jobs kill times"
+
+// laterPrograms returns the names, without a folder, of the programs that a line starts after its
+// first command. It ends at what may decide whether a program is there, or where: `||`, and most
+// builtins. It returns none for a line that isSurelyRead does not know.
+func laterPrograms(line string) (names []string) {
+	for i, word := range commandsOfLine(line) {
+		isBuiltin := slices.Contains(strings.Fields(builtins), word)
+		isHarmless := slices.Contains(strings.Fields(harmless), word)
+		if isBuiltin && !isHarmless || slices.Contains([]string{"[", "which", "||"}, word) {
+			break
+		}
+		if i > 0 && !isBuiltin && isPlainWord(word) && !strings.Contains(word, "/") {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
 // A bashism is something that bash knows and POSIX does not. A shell that does not know it reads it
 // without a syntax error.
 type bashism struct {

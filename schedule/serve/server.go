@@ -51,7 +51,7 @@ func (s *Server) Handler(pages http.Handler) http.Handler {
 		switch {
 		case pattern != "":
 			s.mux.ServeHTTP(w, r)
-		case strings.HasPrefix(r.URL.Path, s.BasePath+prefix+"/") || pages == nil:
+		case strings.HasPrefix(r.URL.Path, s.BasePath+"/api/") || pages == nil:
 			s.answerNoRoute(w, r)
 		case strings.HasPrefix(r.URL.Path, s.BasePath+Assets):
 			pages.ServeHTTP(w, r) // the form for signing in needs the style

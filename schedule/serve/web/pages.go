@@ -72,12 +72,8 @@ func New(server *serve.Server) http.Handler {
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := p.mux.Handler(r); pattern == "" {
-		hint := "each page is a link above"
-		if strings.HasPrefix(r.URL.Path, "/api/") {
-			hint = "the API is below /api/v1/, and /api/v1/openapi.json lists what it has"
-		}
 		p.fail(w, r, &serve.Problem{
-			Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: hint})
+			Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "each page is a link above"})
 		return
 	}
 	p.mux.ServeHTTP(w, r)

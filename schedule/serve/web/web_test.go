@@ -91,6 +91,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/pauses", 200, []string{"Nothing is paused", "Pause everything…"}},
 		{"/audit", 200, []string{"Nobody has changed anything"}},
 		{"/nix", 404, []string{"there is no page /nix"}},
+		{"/api/tasks", 404, []string{`"detail": "there is no route /api/tasks"`, "/api/v1/openapi.json", "not <h1>"}},
 		{"/assets/style.css", 200, []string{"prefers-color-scheme"}},
 		{"/assets/nix.css", 404, nil},
 	} {
