@@ -195,7 +195,7 @@ var nasty = []nastyCrontab{
 		text:  "-*/15 * * * * /bin/a\n",
 		tasks: []nastyTask{{1, "a", "*/15 * * * *", "/bin/a", ""}},
 		said: []string{"crontab:1: Debian's cron refuses a - before the times",
-			"not compared with Debian's cron, which takes no such lines: a"},
+			"not compared with Debian's cron, which takes no such lines or reads them otherwise: a"},
 		debian: "bad minute",
 	},
 	{

@@ -11,6 +11,7 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
+	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/crontab/export"
 	"sched/schedule/humanize"
@@ -30,7 +31,7 @@ another way. If a setting is lost, or a line can be read in two ways, the exit c
 If a task has a user, each line has one, as in /etc/cron.d.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab`,
-		RunE: func(*cobra.Command, []string) error { return write(a, output) },
+		RunE: func(*cobra.Command, []string) error { return write(a, flags.File(output)) },
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "write the crontab to this file, which must not be there yet")
 	return c

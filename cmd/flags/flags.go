@@ -64,6 +64,14 @@ func Optional(args []string) string {
 	return args[0]
 }
 
+// File returns the file that --output names; "" for stdout, which is - by convention.
+func File(output string) string {
+	if output == "-" {
+		return ""
+	}
+	return output
+}
+
 // RefuseEmpty refuses a flag with an empty value. `--only "$TASK"` has one if the variable is
 // not set, and would mean every task. A reason may be empty.
 func RefuseEmpty(c *cobra.Command) (err error) {

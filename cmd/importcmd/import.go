@@ -53,7 +53,7 @@ installed and no crontab changes: for that there is sched install.`,
   sched import crontab.txt`,
 		Args: flags.Arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.file = flags.Optional(args)
+			o.file, o.output = flags.Optional(args), flags.File(o.output)
 			return importCrontab(a, o)
 		},
 	}
@@ -324,7 +324,7 @@ func printProof(a *app.App, p *proof.Proof) {
 		for _, t := range p.Uncompared {
 			names = append(names, t.Name)
 		}
-		fmt.Fprintf(a.Err, "not compared with Debian's cron, which takes no such lines: %s\n",
+		fmt.Fprintf(a.Err, "not compared with Debian's cron, which takes no such lines or reads them otherwise: %s\n",
 			strings.Join(names, ", "))
 	}
 	if p.Tasks == 0 {
@@ -336,8 +336,12 @@ func printProof(a *app.App, p *proof.Proof) {
 			same--
 		}
 	}
-	fmt.Fprintf(a.Err, "proven: %d of %s due in the minutes "+
-		"in which cron (Vixie's, as Debian has it) starts the line:\n", same, humanize.Count(p.Tasks, "task"))
+	which := "Vixie's, as Debian has it"
+	if p.HasCronTZ {
+		which += ", with the CRON_TZ of cronie"
+	}
+	fmt.Fprintf(a.Err, "proven: %d of %s due in the minutes in which cron (%s) starts the line:\n",
+		same, humanize.Count(p.Tasks, "task"), which)
 	fmt.Fprintf(a.Err, "  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
 		thousands(p.Minutes), p.To.Format(time.DateOnly), humanize.Count(p.Changes, "change"),
 		strings.Join(p.Zones, ", "))

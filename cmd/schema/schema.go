@@ -10,6 +10,7 @@ import (
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
+	"sched/cmd/flags"
 	"sched/mutex/stores"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
@@ -41,7 +42,10 @@ whose user may not make them.`,
 		Example: `  sched schema -o ` + load.SchemaFile + `
   sched schema > /tmp/sched.json
   sched schema --sql postgres | psql jobs`,
-		RunE: func(*cobra.Command, []string) error { return printSchema(a, o) },
+		RunE: func(*cobra.Command, []string) error {
+			o.output = flags.File(o.output)
+			return printSchema(a, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "write it to this file, over what is there")

@@ -351,11 +351,19 @@ func (c *converter) setTimes(t *Task, name string) bool {
 		return c.setCronTimes(t, when, name, times)
 	}
 	e, err := cron.Parse(when, name)
-	if err != nil {
+	start, read, notVixie := vixie.ParseStart(when)
+	switch {
+	case err != nil && notVixie == nil:
+		c.remark("", "%q is written as %q, which is what it is to cron", when, read)
+		return c.setCronTimes(t, read, name, start)
+	case err != nil:
 		c.omit("", "%q: %v", when, err)
 		return false
+	case notVixie == nil && !c.entry.Off:
+		c.remark("", "Debian's cron reads %q as %q; the schedule takes it as it stands", when, read)
+	default:
+		c.remarkOnForeignTimes(when, e)
 	}
-	c.remarkOnForeignTimes(when, e)
 	t.Cron = when
 	return true
 }
@@ -371,7 +379,7 @@ func (c *converter) rewriteTimes() (when string) {
 	case strings.Contains(when, "~"):
 		when = randomToH(when)
 		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, "+
-			"and Debian's does not know it; the schedule always takes the same, made from the name (%s)", when)
+			"and Debian's reads only what stands before it; the schedule always takes the same, made from the name (%s)", when)
 	}
 	return when
 }

@@ -74,7 +74,7 @@ func TestFindings(t *testing.T) {
 		{"*/90 * * * * /bin/a", `"*/90 * * * *" is written as "0 * * * *", which is what it is to cron`},
 		{"0 0 * * 1,6-0 /bin/a", `"0 0 * * 1,6-0" is written as "0 0 * * 1", which is what it is to cron`},
 		{"5/20 * * * * /bin/a", `Debian's cron refuses "5/20 * * * *", and with it the whole file; the schedule takes it as it stands`},
-		{"0~30 * * * * /bin/a", "cronie and OpenBSD's cron take a new random number for each ~ when they start, and Debian's does not know it; the schedule always takes the same, made from the name (H(0-30) * * * *)"},
+		{"0~30 * * * * /bin/a", "cronie and OpenBSD's cron take a new random number for each ~ when they start, and Debian's reads only what stands before it; the schedule always takes the same, made from the name (H(0-30) * * * *)"},
 		{"@every_minute /bin/a", "Debian's cron refuses @every_minute, and with it the whole file; FreeBSD's takes it, and so does the schedule"},
 		{"5 4 * * * " + strings.Repeat("a", 998), ""},
 		{"5 4 * * * " + strings.Repeat("a", 999), "Debian's cron refuses a command of more than 998 bytes, and with it the whole file; the schedule takes it as it stands"},

@@ -155,7 +155,8 @@ func (p *parser) readComment(raw, text string) {
 	}
 	inner := strings.TrimLeft(text, "# \t")
 	example := exampleNext().MatchString(strings.Join(p.comment, "\n"))
-	if entry, problem, _ := p.readEntry(inner); problem == "" && !example && isCommand(entry.Command) {
+	entry, problem, _ := p.readEntry(inner)
+	if problem == "" && !example && isTimes(entry.When) && isCommand(entry.Command) {
 		entry.Raw, entry.Off = raw, true
 		p.add(entry)
 		return
@@ -393,12 +394,29 @@ func (p *parser) assign(name, value, text string) {
 	case strings.Contains(value, " #") && strings.HasSuffix(strings.TrimSpace(text), value):
 		p.noteLine(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
 	}
+	p.noteDebianValue(name, value, text)
 	if secretName().MatchString(name) {
 		p.table.Secret = true
 		p.noteLine(p.number, name+" may be a secret: the env of a schedule is written down with every run",
 			"put it into a file that only its user can read, and name that with `env_file`")
 	}
 	p.set[name], p.setAt[name] = value, p.number
+}
+
+// noteDebianValue says what Debian's cron makes of a value that other crons keep as it is written
+// (load_env in env.c).
+func (p *parser) noteDebianValue(name, value, text string) {
+	trimmed := strings.TrimRight(value, " \t")
+	last := len(trimmed) - 1
+	switch {
+	case value == "" && strings.HasSuffix(strings.TrimSpace(text), "="):
+		p.noteLine(p.number, "Debian's cron takes no empty value without quotes, and refuses the whole file",
+			"write "+name+`=""`)
+	case trimmed != value:
+		p.noteLine(p.number, "Debian's cron cuts off the blanks at the end of "+name+"; here they are kept", "")
+	case last > 0 && (trimmed[0] == '"' || trimmed[0] == '\'') && trimmed[0] == trimmed[last]:
+		p.noteLine(p.number, "Debian's cron takes the inner quotes of "+name+" off, too; here they are kept", "")
+	}
 }
 
 // formatOfComment returns the format that a comment names, by rule 3 of FormatOf.

@@ -10,22 +10,28 @@ import (
 	"sched/schedule/humanize"
 )
 
-// timesProblem returns what is wrong with times that neither a cron nor sched takes. For other
-// times the problem is "".
+// timesProblem returns what is wrong with times of which neither a cron nor sched takes anything.
+// For other times the problem is "".
 func timesProblem(when string) (problem, hint string) {
 	if strings.Contains(when, "_") && when != NicknameEveryMinute {
 		return fmt.Sprintf("%q has _, which is no value of a field", when),
 			`write * for _: formatters of Markdown turn "* *" into "_ _"`
 	}
-	_, notVixie := vixie.Parse(when)
-	_, err := cron.Parse(randomToH(when), "")
-	if notVixie == nil || err == nil || when == "@reboot" || when == NicknameEveryMinute {
+	if _, _, err := vixie.ParseStart(when); err == nil || isTimes(when) {
 		return "", ""
 	}
+	_, err := cron.Parse(randomToH(when), "")
 	if cronError, ok := err.(*cron.Error); ok {
 		hint = cronError.Hint
 	}
 	return fmt.Sprintf("%q: %v", when, err), hint
+}
+
+// isTimes reports whether a cron or sched takes the whole of the times.
+func isTimes(when string) bool {
+	_, notVixie := vixie.Parse(when)
+	_, err := cron.Parse(randomToH(when), "")
+	return notVixie == nil || err == nil || when == "@reboot" || when == NicknameEveryMinute
 }
 
 // NicknameEveryMinute is a nickname that only FreeBSD's cron knows.

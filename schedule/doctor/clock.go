@@ -109,9 +109,9 @@ func isRare(w cron.When) bool {
 // zoneFolder is the folder of the zone data of the machine. Tests change it.
 var zoneFolder = "/usr/share/zoneinfo"
 
-// oldZoneData is the age, in years, above which zone data are old: each year some government
-// changes its clocks.
-const oldZoneData = 2
+// zoneDataAreOld reports whether zone data of a year are old: each year some governments change
+// their clocks, and distributions bring that within months.
+func zoneDataAreOld(year int, now time.Time) bool { return year <= now.AddDate(-1, -6, 0).Year() }
 
 // checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
 func checkZoneData(_ context.Context, s *Subject) (found findings) {
@@ -120,7 +120,7 @@ func checkZoneData(_ context.Context, s *Subject) (found findings) {
 			"%s: commands take it for UTC", text)
 	}
 	version, year := zoneVersion()
-	if year > 0 && year < s.Now.Year()-oldZoneData {
+	if year > 0 && zoneDataAreOld(year, s.Now) {
 		found.add(Warning,
 			"install the newest tzdata; sched reads the zones of the machine, and its own where a zone is missing",
 			"the zone data of this machine are of %s: clock changes that were decided since are not in them", version)

@@ -9,6 +9,20 @@ import (
 	"time"
 )
 
+func TestZoneDataAreOldAfterAYearAndAHalf(t *testing.T) {
+	for _, test := range []struct {
+		now  string
+		old  bool
+		what string
+	}{
+		{"2025-04-01", false, "new"}, {"2026-06-30", false, "perhaps of December"}, {"2026-07-01", true, "not of this year"},
+	} {
+		if now, _ := time.Parse(time.DateOnly, test.now); zoneDataAreOld(2025, now) != test.old {
+			t.Errorf("on %s zone data of 2025 are %s: old is %t", test.now, test.what, !test.old)
+		}
+	}
+}
+
 func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 	const noZone = "tasks: [{name: a, every: day, command: date}]"
 	for _, test := range []struct {

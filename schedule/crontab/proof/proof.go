@@ -26,6 +26,7 @@ type Proof struct {
 	Minutes     int64 // that were looked at for each; 0 without tasks
 	Changes     int   // of the clocks, in all zones
 	Zones       []string
+	HasCronTZ   bool            // a line has its zone from CRON_TZ, which Debian's cron does not know
 	Uncompared  []*crontab.Task // Debian's cron does not take the line, or not as it is meant
 	Boots       []*crontab.Task // tasks that cron starts at a boot, as the schedule does
 	Differences []Difference
@@ -64,7 +65,7 @@ func Prove(tasks []*crontab.Task, loaded *schedule.Schedule, from time.Time, zon
 		}
 		taskZone := zone
 		if t.Timezone != "" {
-			taskZone = loadedTask.When.Location
+			taskZone, p.HasCronTZ = loadedTask.When.Location, true
 		}
 		pairs = append(pairs, &pair{task: t, when: loadedTask.When, calendar: calendarOf(taskZone)})
 	}

@@ -128,16 +128,19 @@ func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 	}
 }
 
-// A line that Debian's crontab refuses is not compared with Debian's cron.
-func TestLinesThatDebianRefusesAreNotProven(t *testing.T) {
-	for _, line := range []string{"@every_minute /bin/a", "~ 4 * * * /bin/a", "5/20 * * * * /bin/a", "5 4 * * * " +
-		strings.Repeat("a", 999)} {
+// A line that Debian's cron refuses, or reads otherwise than the schedule, is not compared with it.
+func TestLinesThatDebianReadsOtherwiseAreNotProven(t *testing.T) {
+	for _, line := range []string{"@every_minute /bin/a", "~ 4 * * * /bin/a", "5/20 * * * * /bin/a",
+		"5~20 4 * * * /bin/a", "5 4 * * 2#1 /bin/a", "5 4 * * * " + strings.Repeat("a", 999)} {
 		if _, proof := imported(t, line+"\n", start, time.UTC); proof.Tasks != 0 || len(proof.Uncompared) != 1 {
 			t.Errorf("%.20s: %+v", line, proof)
 		}
 	}
-	if s, _ := imported(t, "1-5-9 * * * * /bin/a\n", start, time.UTC); !s.OmitsLines() {
-		t.Errorf("%+v", s.Tasks)
+	for _, line := range []string{"1-5-9 *-5 * * *", "*/2. 3; * * *"} { // to Debian's cron 1-5 * and */2 3
+		s, proof := imported(t, line+" /bin/a\n", start, zone(t, "Europe/Berlin"))
+		if s.OmitsLines() || proof.Tasks != 1 || len(proof.Differences) > 0 {
+			t.Errorf("%s: %+v", line, proof)
+		}
 	}
 }
 

@@ -43,22 +43,39 @@ var nicknames = map[string]string{
 }
 
 // Parse reads five fields with blanks between them, or a nickname such as @daily. A text that cron
-// refuses is an error. So is a mistake that cron overlooks, such as the ";" of "5;". @reboot is no
-// time.
+// refuses is an error. So is a text of which cron leaves something out: see ParseStart. @reboot is
+// no time.
 func Parse(text string) (Times, error) {
+	times, read, err := ParseStart(text)
+	if err == nil && read != "" {
+		err = fmt.Errorf("cron reads %q as %q", text, read)
+	}
+	return times, err
+}
+
+// ParseStart reads as Parse does, but of each field as much as cron does: after a number, a range
+// or a step with no comma behind it, cron leaves out the rest of the field (get_list and get_range
+// in entry.c). "*-5" and "*5" are "*" to it, "5;" is "5", "1-5-7" is "1-5", and "2#1" is "2". read
+// is what cron reads, if that is not the whole text; else "".
+func ParseStart(text string) (times Times, read string, err error) {
 	if expanded, ok := nicknames[text]; ok {
 		text = expanded
 	}
 	words := strings.Fields(text)
 	if len(words) != len(fields) {
-		return Times{}, fmt.Errorf("%q has %d fields, not 5", text, len(words))
+		return Times{}, "", fmt.Errorf("%q has %d fields, not 5", text, len(words))
 	}
 	var sets [len(fields)]uint64
+	var starts []string
 	for i, word := range words {
-		var err error
-		if sets[i], err = fields[i].parse(word); err != nil {
-			return Times{}, err
+		rest, err := fields[i].addAll(&sets[i], word)
+		if err != nil {
+			return Times{}, "", fmt.Errorf("%s %q: %w", fields[i].name, word, err)
 		}
+		starts = append(starts, strings.TrimSuffix(word, rest))
+	}
+	if !slices.Equal(starts, words) {
+		read = strings.Join(starts, " ")
 	}
 	const sunday, alsoSunday = 1 << 0, 1 << 7
 	if sets[4]&(sunday|alsoSunday) != 0 {
@@ -69,65 +86,78 @@ func Parse(text string) (Times, error) {
 		minutes: sets[0], hours: sets[1], days: sets[2], months: sets[3], weekdays: sets[4],
 		followsClock: starred(0) || starred(1),
 		eitherDay:    !starred(2) && !starred(4),
-	}, nil
+	}, read, nil
 }
 
-// parse returns a bit for each value that the text lists.
-func (f field) parse(text string) (bits uint64, err error) {
-	for _, part := range strings.Split(text, ",") {
-		if err := f.add(&bits, part); err != nil {
-			return 0, fmt.Errorf("%s %q: %w", f.name, text, err)
+// addAll adds a bit for each value of the list with which the text begins, and returns the rest.
+func (f field) addAll(bits *uint64, text string) (rest string, err error) {
+	for {
+		if rest, err = f.add(bits, text); err != nil || !strings.HasPrefix(rest, ",") {
+			return rest, err
 		}
+		text = rest[1:]
 	}
-	return bits, nil
 }
 
-// add adds *, 5, 1-5, */15 or 1-5/2. A range that runs backwards is empty to cron, and no error.
-func (f field) add(bits *uint64, part string) error {
-	span, stepText, stepped := strings.Cut(part, "/")
-	first, last, isRange := strings.Cut(span, "-")
+// add adds *, 5, 1-5, */15 or 1-5/2, with which the text begins, and returns the rest. A range that
+// runs backwards is empty to cron, and no error.
+func (f field) add(bits *uint64, text string) (rest string, err error) {
 	low, high := f.low, f.high
-	if span != "*" {
-		var err error
-		if low, err = f.number(first); err != nil {
-			return err
+	rest, isStar := strings.CutPrefix(text, "*")
+	if !isStar {
+		if low, rest, err = f.number(text); err != nil {
+			return "", err
 		}
 		high = low
-		if isRange {
-			if high, err = f.number(last); err != nil {
-				return err
+		if strings.HasPrefix(rest, "-") {
+			if high, rest, err = f.number(rest[1:]); err != nil {
+				return "", err
 			}
-		} else if stepped {
-			return fmt.Errorf("a step needs a range or *, as in %s-%d/%s", first, f.high, stepText)
+		} else if stepText, stepped := strings.CutPrefix(rest, "/"); stepped {
+			return "", fmt.Errorf("a step needs a range or *, as in %d-%d/%s", low, f.high, stepText)
 		}
 	}
 	step := 1
-	if stepped {
-		var err error
-		if step, err = strconv.Atoi(stepText); err != nil || step < 1 || stepText[0] == '+' {
-			return fmt.Errorf("%q is no step", stepText)
+	if stepText, stepped := strings.CutPrefix(rest, "/"); stepped {
+		word := alphanumerics(stepText)
+		if step, err = strconv.Atoi(word); err != nil || step < 1 {
+			return "", fmt.Errorf("%q is no step", stepText)
 		}
+		rest = stepText[len(word):]
 	}
 	for value := low; value <= high; value += step {
 		*bits |= 1 << value
 	}
-	return nil
+	return rest, nil
 }
 
-func (f field) number(text string) (int, error) {
+// alphanumerics returns the letters and digits of ASCII with which the text begins.
+func alphanumerics(text string) string {
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return r > 'z' || !strings.ContainsRune("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", r)
+	})
+	if end < 0 {
+		return text
+	}
+	return text[:end]
+}
+
+// number reads the number or the name with which the text begins, and returns the rest.
+func (f field) number(text string) (n int, rest string, err error) {
+	word := alphanumerics(text)
+	rest = text[len(word):]
 	for i, name := range f.names {
-		if strings.EqualFold(name, text) {
-			return f.low + i, nil
+		if strings.EqualFold(name, word) {
+			return f.low + i, rest, nil
 		}
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || text[0] == '+' || text[0] == '-' {
-		return 0, fmt.Errorf("%q is no number", text)
+	if n, err = strconv.Atoi(word); err != nil {
+		return 0, "", fmt.Errorf("%q is no number", text)
 	}
 	if n < f.low || n > f.high {
-		return 0, fmt.Errorf("%s is not in %d-%d", text, f.low, f.high)
+		return 0, "", fmt.Errorf("%s is not in %d-%d", word, f.low, f.high)
 	}
-	return n, nil
+	return n, rest, nil
 }
 
 // Never reports whether no date has these times, as 31 February, or a field is empty, as 5-1.

@@ -1,6 +1,11 @@
 package vixie
 
 import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -90,6 +95,56 @@ func TestParse(t *testing.T) {
 		times, err := Parse(line)
 		if err != nil || times.String() != want {
 			t.Errorf("%q is %q (%v), want %q", line, times, err, want)
+		}
+	}
+}
+
+// Cron leaves out what it does not know at the end of a field.
+func TestParseStart(t *testing.T) {
+	for line, want := range map[string]string{
+		"*-5 */2-5 *5 * *x":    "* */2 * * *",
+		"5; 1-5-7 2, 3) 4":     "",
+		"5; 1-5-7 2.5 3) 4":    "5 1-5 2 3 4",
+		"5~10 4 * * 2#1":       "5 4 * * 2",
+		"1-9/4/2 * * jan- sun": "",
+		"1-9/4/2 * * jan. sun": "1-9/4 * * jan sun",
+		"5 4 * * 1-5":          "",
+	} {
+		_, read, err := ParseStart(line)
+		_, whole := Parse(line)
+		isRefused := err != nil
+		if read != want || !isRefused && (whole != nil) != (want != "") {
+			t.Errorf("%q is read as %q (%v, %v), not %q", line, read, err, whole, want)
+		}
+	}
+}
+
+// Debian's crontab(1) refuses just the lines that ParseStart refuses.
+func TestDebianRefusesTheSameLines(t *testing.T) {
+	usage, _ := exec.Command("crontab", "-h").CombinedOutput()
+	if !strings.Contains(string(usage), "-n\t(dry run") {
+		t.Skip("this machine does not have Debian's crontab")
+	}
+	const letters = "0011223459**--//,,;#~?LWjanfeb"
+	random := rand.New(rand.NewPCG(61, 1))
+	file := filepath.Join(t.TempDir(), "crontab")
+	for range 200 {
+		words := []string{"*", "*", "*", "*", "*"}
+		word := []byte{}
+		for range 1 + random.IntN(6) {
+			word = append(word, letters[random.IntN(len(letters))])
+		}
+		words[random.IntN(len(words))] = string(word)
+		line := strings.Join(words, " ")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := os.WriteFile(file, []byte(line+" true\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, refusal := ParseStart(line)
+		if output, err := exec.Command("crontab", "-n", file).CombinedOutput(); (err == nil) != (refusal == nil) {
+			t.Errorf("%q: %v, and crontab says %s", line, refusal, output)
 		}
 	}
 }
