@@ -2,9 +2,11 @@ package load
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 )
 
 // A cronWord says what stands at a place of a cron expression.
@@ -25,10 +27,15 @@ var cronWords = [6]cronWord{
 //     range such as 9-17 is left alone, because work hours are meant. The same goes for seconds
 //     and minutes.
 //  2. A step of which only the first value fits, such as */31 or */12 for months.
+//  3. A number for a day of the week beside a ?, which is Quartz' sign: there 1 is Sunday.
 func pitfall(c cron.Expression) (text, hint string) {
 	words := strings.Fields(c.String())
 	if len(words) < 5 {
 		return "", ""
+	}
+	if weekdays := words[len(words)-1]; slices.Contains(words, "?") && weekdayNumber().MatchString(weekdays) {
+		const text = "weekday %s is counted as in cron, where 1 is Monday; to Quartz, whose sign ? is, 1 is Sunday"
+		return fmt.Sprintf(text, weekdays), "write names: MON for 1, FRIL for 5L, TUE#1 for 2#1"
 	}
 	all := cronWords[len(cronWords)-len(words):]
 	for i, word := range words {
@@ -46,6 +53,9 @@ func pitfall(c cron.Expression) (text, hint string) {
 	}
 	return "", ""
 }
+
+// weekdayNumber finds the number of a day of the week; it finds no step and no week of the month.
+var weekdayNumber = humanize.Pattern(`(?:^|[,-])\d`)
 
 // isNarrow reports whether a field restricts its values, by more than a plain range.
 func isNarrow(word string) bool {

@@ -7,6 +7,10 @@ import (
 )
 
 func TestPitfallsAreNamed(t *testing.T) {
+	const quartzHint = "write names: MON for 1, FRIL for 5L, TUE#1 for 2#1"
+	quartz := func(weekdays string) string {
+		return "weekday " + weekdays + " is counted as in cron, where 1 is Monday; to Quartz, whose sign ? is, 1 is Sunday"
+	}
 	tests := []struct{ cron, text, hint string }{
 		{"* 3 * * *", "it is due 60 times, each minute of hour 3", "for once write 0 3 * * *"},
 		{"* 3,15 * * *", "it is due 60 times, each minute of hour 3,15", "for once write 0 3,15 * * *"},
@@ -17,8 +21,15 @@ func TestPitfallsAreNamed(t *testing.T) {
 		{"0 0 */31 * *", "only day 1 fits the step */31", "write 1 for it"},
 		{"0 0 1 */12 *", "only month 1 fits the step */12", "write 1 for it"},
 		{"0 0 * * */7", "only weekday 0 fits the step */7", "write 0 for it"},
+		{"0 0 0 ? * 1", quartz("1"), quartzHint},
+		{"0 0 0 ? * 6L", quartz("6L"), quartzHint},
+		{"0 0 0 ? * MON,2#1", quartz("MON,2#1"), quartzHint},
+		{"0 0 ? * 1-5", quartz("1-5"), quartzHint},
 
 		// what people mean
+		{"0 0 0 ? * MON#1", "", ""},
+		{"0 0 ? * */2", "", ""},
+		{"0 0 15 * ?", "", ""},
 		{"* * * * *", "", ""},
 		{"* 9-17 * * *", "", ""},
 		{"* 22-23,0-5 * * *", "", ""},
