@@ -23,7 +23,7 @@ var windows = map[string][]string{
 	"schedule/lint":           {"cmd/check"},
 	"schedule/doctor":         {"cmd/doctor"},
 	"schedule/install":        {"cmd/install"},
-	"schedule/crontab/proof":  {"cmd/importcmd", "cmd/install"},
+	"schedule/crontab/proof":  {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export"},
 	"schedule/crontab/export": {"cmd/export"},
 	"schedule/forecast":       {"cmd/forecast", "cmd/list", "schedule/serve", "schedule/serve/web", "cmd/serve"},
 	"schedule/serve":          {"schedule/serve/web", "cmd/serve"},

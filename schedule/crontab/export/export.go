@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cron"
 	"sched/schedule/crontab"
+	"sched/schedule/crontab/proof"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/humanize"
 )
@@ -207,12 +209,60 @@ func (j *job) setTimes() {
 		return
 	}
 	for _, when := range j.task.When.Texts() {
-		if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !crontab.EndsOnSunday().MatchString(when) {
-			j.times = append(j.times, when)
-			continue
+		switch inCron, ok := cronTimes(when, j.task.When.Location); {
+		case !ok:
+			j.omit("cron", "", "cron does not know the times %q", when)
+		default:
+			j.times = append(j.times, inCron)
 		}
-		j.omit("cron", "", "cron does not know the times %q", when)
 	}
+}
+
+// cronTimes returns times as Debian's cron knows them. ok is false if it does not know them, also
+// in other words.
+func cronTimes(when string, zone *time.Location) (inCron string, ok bool) {
+	if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !crontab.EndsOnSunday().MatchString(when) {
+		return when, true
+	}
+	inCron = inCronWords(when)
+	times, notVixie := vixie.Parse(inCron)
+	expression, err := cron.Parse(when, "")
+	if notVixie != nil || err != nil {
+		return "", false
+	}
+	due := cron.When{Crons: []cron.Expression{expression}, Location: zone}
+	to := changeYear.AddDate(proof.Years, 0, 0)
+	return inCron, proof.Compare(times, vixie.NewCalendar(zone, changeYear, to), due.Forward, changeYear, to) == nil
+}
+
+// changeYear is when comparisons begin. Any year would do: the calendar repeats after proof.Years.
+var changeYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// inCronWords writes ? as *, FRI-SUN and 5-0 as FRI-7 and 5-7, and 5/15 as 5-59/15. Each of five
+// fields can be so.
+func inCronWords(when string) string {
+	tops := []string{"59", "23", "31", "12", "6"}
+	words := strings.Fields(when)
+	if len(words) != len(tops) {
+		return when
+	}
+	for i, word := range words {
+		parts := strings.Split(word, ",")
+		for k, part := range parts {
+			span, step, isStepped := strings.Cut(part, "/")
+			first, last, isRange := strings.Cut(span, "-")
+			switch isSunday := last == "0" || strings.EqualFold(last, "SUN"); {
+			case part == "?":
+				parts[k] = "*"
+			case i == 4 && isRange && isSunday:
+				parts[k] = strings.Replace(part, span, first+"-7", 1)
+			case isStepped && !isRange && span != "*":
+				parts[k] = first + "-" + tops[i] + "/" + step
+			}
+		}
+		words[i] = strings.Join(parts, ",")
+	}
+	return strings.Join(words, " ")
 }
 
 var (

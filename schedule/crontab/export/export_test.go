@@ -95,6 +95,31 @@ func TestAShellIsSetForTheTasksThatNeedIt(t *testing.T) {
 	}
 }
 
+// Cron's words are proven to be due in the same minutes, also when the clocks change.
+func TestTimesInTheWordsOfCron(t *testing.T) {
+	for when, want := range map[string]string{
+		"0 3 * * *":       "0 3 * * *",
+		"0 3 ? * 1":       "0 3 * * 1",
+		"0 3 15 * ?":      "0 3 15 * *",
+		"0 3 * * FRI-SUN": "0 3 * * FRI-7",
+		"0 3 * * 2,5-0":   "0 3 * * 2,5-7",
+		"5/15 * * * *":    "5-59/15 * * * *",
+		"30 2/8 1/10 * ?": "30 2-23/8 1-31/10 * *",
+		"0 3 * JAN/3 *":   "0 3 * JAN-12/3 *",
+		"0 3 * * MON/2":   "0 3 * * MON-6/2",
+		"0 3 * * 2#1":     "",
+		"0 3 LW * *":      "",
+		"0 0 3 * * *":     "",
+	} {
+		text := "timezone: Europe/Berlin\ntasks: [{name: a, command: x, background: true, dir: /root, cron: '" + when + "'}]"
+		exported := Export(loadAs(t, "schedule.yaml", text), "Europe/Berlin", "root", homeOfRoot, load.Settings)
+		hasLine := want != "" && strings.HasSuffix(exported.Text, "\n"+want+" x\n")
+		if hasLine != (len(exported.Omitted) == 0) || hasLine != (want != "") {
+			t.Errorf("%q: %v in %s", when, exported.Omitted, exported.Text)
+		}
+	}
+}
+
 func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 	const head = "tasks:\n  - {name: a, command: x, background: true, dir: /root, "
 	for _, row := range []struct{ task, lost, asComments string }{
@@ -105,7 +130,8 @@ func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
 		{"every: 10 seconds}", "cron does not know the times \"*/10 * * * * *\"", ""},
 		{"every: day, days: mondays}", "days: cron has no such key", ""},
 		{"every: day, between: ['8:00', '9:00']}", "between: cron has no such key", ""},
-		{"cron: '0 3 * * FRI-SUN'}", "cron does not know the times \"0 3 * * FRI-SUN\"", ""},
+		{"cron: '0 3 * * FRI-SUN'}", "", ""},
+		{"cron: '0 3 L * *'}", "cron does not know the times \"0 3 L * *\"", ""},
 		{"every: day, env: {A: '${HOME}x'}}", "A comes from a variable, which a crontab does not expand", ""},
 		{"every: day, shell: [bash], command: \"a\\nb\"}", "", ""},
 		{"every: day, command: \"a\\n\"}", "", ""},
