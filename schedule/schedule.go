@@ -74,8 +74,8 @@ func (s *Schedule) InPlace() string {
 	switch {
 	case s.Without == nil:
 		return "the last valid schedule"
-	case len(s.Without) == 0:
-		return "its tasks without a problem"
+	case len(s.Without) == 0: // a message lacks a variable
+		return "all its tasks"
 	}
 	return "its tasks without a problem, so not " + strings.Join(s.Without, ", ")
 }

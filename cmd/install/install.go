@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -169,18 +170,37 @@ func loadFor(a *app.App, name string) (*schedule.Schedule, error) {
 	if name == "" && err == nil {
 		err = app.CheckState(s)
 	}
-	if _, isInvalid := errors.AsType[*load.InvalidError](err); name == "" || !isInvalid {
+	_, isInvalid := errors.AsType[*load.InvalidError](err)
+	if name == "" || err != nil && !isInvalid {
 		return s, err
 	}
-	uid, err := numberOf(name)
+	uid, userErr := numberOf(name)
+	if userErr != nil {
+		return nil, userErr
+	}
+	if isInvalid {
+		if s, err, userErr = a.LoadAs(uid); userErr != nil {
+			return nil, exit.Failed("", "root cannot read it as %s: %w", name, userErr)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	s, invalid, err := a.LoadAs(uid)
+	return s, checkOwner(s.StateDir, name, uid)
+}
+
+// checkOwner refuses a state folder that the ticks of a user would refuse: it belongs to another.
+func checkOwner(stateDir, name string, uid int) error {
+	info, err := os.Lstat(stateDir)
 	if err != nil {
-		return nil, exit.Failed("", "root cannot read it as %s: %w", name, err)
+		return nil // they make it
 	}
-	return s, invalid
+	owner := int(info.Sys().(*syscall.Stat_t).Uid)
+	if owner == uid {
+		return nil
+	}
+	return exit.Usage("chown -R "+humanize.ShellWord(name)+" "+humanize.ShellWord(stateDir),
+		"the state folder %s belongs to %s, and the ticks of %s would refuse it", stateDir, view.UserName(owner), name)
 }
 
 func numberOf(name string) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,25 +27,32 @@ import (
 
 func New(a *app.App) *cobra.Command {
 	var env []string
+	var as string
 	c := &cobra.Command{
 		Use:   "test [TASK]",
 		Short: "Run one task now, whatever its schedule, and show its output",
 		Long: `test runs a task with everything that belongs to it: its environment, hooks, retries, timeout and
 lock. Only its schedule and its conditions do not count. It runs in the foreground, its output is
 shown as it comes, and the run is in the history like any other. --env sets variables that the task
-names under params.`,
+names under params.
+
+Hooks fire as ever: mails and messages are sent, and tasks are triggered. With --as nothing runs,
+and the hooks fire as after a run that failed or succeeded, to see what arrives. Hooks before the
+command are left out then, and hooks that trigger tasks.`,
 		Example: `  sched test nightly-report
-  sched test import --env DAY=2026-11-01`,
+  sched test import --env DAY=2026-11-01
+  sched test nightly-report --as failed`,
 		Args: flags.Arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return test(a, flags.Optional(args), env)
+			return test(a, flags.Optional(args), env, as)
 		},
 	}
 	flags.AddEnv(c, &env)
+	c.Flags().StringVar(&as, "as", "", "run nothing, and fire the hooks as after this outcome: failed or succeeded")
 	return c
 }
 
-func test(a *app.App, name string, env []string) error {
+func test(a *app.App, name string, env []string, as string) error {
 	a.SurviveReaders()
 	s, err := a.Load()
 	if err != nil {
@@ -57,6 +65,9 @@ func test(a *app.App, name string, env []string) error {
 	if err != nil {
 		return err
 	}
+	if t, err = rehearsal(t, as); err != nil {
+		return err
+	}
 	params, err := flags.ReadValues(env)
 	if err == nil {
 		err = cmp.Or(control.CheckValues(t, params), app.CheckState(s))
@@ -65,6 +76,40 @@ func test(a *app.App, name string, env []string) error {
 		return err
 	}
 	return testTask(a, s, t, params)
+}
+
+// rehearsal returns the task with a command that ends at once with the outcome. It leaves out hooks
+// that do more than tell of the end. Without an outcome it returns the task as it is.
+func rehearsal(t *schedule.Task, as string) (*schedule.Task, error) {
+	if as == "" {
+		return t, nil
+	}
+	code := t.SuccessCodes[0]
+	switch outcome.Outcome(as) {
+	case outcome.Succeeded:
+	case outcome.Failed:
+		for code = 1; slices.Contains(slices.Concat(t.SuccessCodes, t.WarnCodes), code); {
+			code++
+		}
+	default:
+		return nil, exit.Usage("it is failed or succeeded", "--as %q is not an outcome", as)
+	}
+	rehearsed := *t
+	rehearsed.Command = schedule.Command{Line: fmt.Sprintf("exit %d", code), Shell: []string{"/bin/sh", "-c"}}
+	rehearsed.Retry = schedule.Retry{Attempts: 1}
+	told := func(hooks []schedule.Hook) (kept []schedule.Hook) {
+		for _, hook := range hooks {
+			if hook.Trigger == "" {
+				hook.After = 0
+				kept = append(kept, hook)
+			}
+		}
+		return kept
+	}
+	h := t.Hooks
+	rehearsed.Hooks = schedule.Hooks{After: told(h.After), OnSuccess: told(h.OnSuccess),
+		OnFailure: told(h.OnFailure), OnRecovery: told(h.OnRecovery)}
+	return &rehearsed, nil
 }
 
 // quietFor is how long a command under test must have printed nothing before the live line is

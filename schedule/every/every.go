@@ -346,6 +346,8 @@ func unknownWordError(word string) error {
 		return cron.NewError("%q stands alone", word).SetHint("write boot: the first tick after each boot")
 	case word == cron.ByHand:
 		return cron.NewError("%q stands alone", word).SetHint("write hand: only people start the task")
+	case strings.HasPrefix(word, "*-") || strings.HasPrefix(word, "*:"):
+		return e.SetHint(`times of systemd are written in words: "day at 4:00", "weekday at 9:00", "15 minutes"`)
 	case strings.ContainsAny(word, "*@"):
 		return e.SetHint("write it under cron: instead")
 	case meant == "":
@@ -407,6 +409,16 @@ func (p phrase) counted(n int) ([]string, error) {
 	return p.bare(fmt.Sprintf(c.step, n))
 }
 
+// daysOfMonth proposes a cron expression for every n days at the times of the phrase; "" if one
+// expression cannot have them.
+func (p phrase) daysOfMonth(n int) string {
+	texts, err := p.daily(fmt.Sprintf("*/%d * *", n))
+	if err != nil || len(texts) != 1 {
+		return ""
+	}
+	return fmt.Sprintf(`; or cron: "%s", which restarts at each month`, texts[0])
+}
+
 // uncountableError returns the error about "2 weeks": an expression cannot say which weeks these
 // are.
 func (p phrase) uncountableError(n int, unit string) error {
@@ -422,8 +434,7 @@ func (p phrase) uncountableError(n int, unit string) error {
 	e := cron.NewError("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
-		e.SetHint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`,
-			counted(unit, exampleDate), n)
+		e.SetHint(`write "%s", with a day on which it is due%s`, counted(unit, exampleDate), p.daysOfMonth(n))
 	case unit == "day" || unit == "week":
 		e.SetHint(`write "%s", with a day on which it is due`, counted(unit, exampleDate))
 	case len(weekdays) == 1:

@@ -22,6 +22,8 @@ func TestMistakesInWords(t *testing.T) {
 
 		// what has no cron expression at all
 		{"3 days", "3 days cannot be told from the calendar alone", `write "3 days from 2026-01-05", with a day on which it is due; or cron: "0 0 */3 * *", which restarts at each month`},
+		{"2 days at 4:00", "2 days cannot be told from the calendar alone", `write "2 days from 2026-01-05 at 4:00", with a day on which it is due; or cron: "0 4 */2 * *", which restarts at each month`},
+		{"2 days at 4:00, 5:30", "2 days cannot be told from the calendar alone", `write "2 days from 2026-01-05 at 4:00, 5:30", with a day on which it is due`},
 		{"2 weeks", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
 		{"2 weeks at 8:00, 9:30", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05 at 8:00, 9:30", with a day on which it is due`},
 		{"every second week", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
@@ -76,6 +78,7 @@ func TestMistakesInWords(t *testing.T) {
 		{"5 min", `"min" is not a word for a frequency`, `did you mean "5 minutes"?`},
 		{"monday, tusday", `"tusday" is not a word for a frequency`, `did you mean "monday, tuesday"?`},
 		{"*/5 * * * *", `"*/5" is not a word for a frequency`, `write it under cron: instead`},
+		{"*-*-* 04:00:00", `"*-*-*" is not a word for a frequency`, `times of systemd are written in words: "day at 4:00", "weekday at 9:00", "15 minutes"`},
 		{"reboot", `"reboot" is not a word for a frequency`, `did you mean "boot"?`},
 		{"boot at 5:00", `"boot" stands alone`, "write boot: the first tick after each boot"},
 		{"90 mintes from 2026-01-05 06:00", `"mintes" is not a word for a frequency`, `did you mean "90 minutes from 2026-01-05 06:00"?`},

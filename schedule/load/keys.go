@@ -33,6 +33,9 @@ var topKeys = keys[settings]{
 		if taskKeys.Has(name, taskScope) {
 			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
 		}
+		if strings.EqualFold(name, "mailto") {
+			return "write `defaults: {after: {mail: ADDRESS, when: output}}`"
+		}
 		return concurrencyHint(name)
 	},
 	Rows: topRows,
@@ -335,7 +338,7 @@ func misplacedTaskKey(name string, in, known scope) string {
 			"and expect says when it is overdue"
 	case name == "hooks":
 		return "hooks are keys of the task itself, such as on_failure"
-	case slices.Contains([]string{"depends_on", "dependencies", "needs", "requires", "upstream"}, name):
+	case slices.Contains([]string{"depends", "depends_on", "dependencies", "needs", "requires", "upstream"}, name):
 		return "one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"
 	case humanize.Nearest(name, []string{"environment", "environments"}) == "environment":
 		return "variables are set by `env`, and `environments` are those in which it runs; " +

@@ -322,7 +322,7 @@ func TestRootTakesNoCommandsFromOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		_, err := File(main, opts)
 		if err == nil || !strings.Contains(err.Error(), "belongs to another user") ||
-			!strings.Contains(err.Error(), "hint: chown root "+main) {
+			!strings.Contains(err.Error(), "for a schedule of root: chown root "+main) {
 			t.Errorf("a file of another user: %v", err)
 		}
 	} else {
@@ -330,7 +330,7 @@ func TestRootTakesNoCommandsFromOthers(t *testing.T) {
 			t.Errorf("its own files: %v", err)
 		}
 		os.Chown(more, 12345, 0)
-		want := "more.yaml: the file belongs to another user (uid 12345), and root would run what that user writes\n  hint: chown root " + more
+		want := "more.yaml: the file belongs to another user (uid 12345), and root would run what that user writes\n  hint: call it as that user, with sudo -u '#12345' in front; for a schedule of root: chown root " + more
 		if _, err := File(main, opts); err == nil || err.Error() != want {
 			t.Errorf("an include of another user: %v", err)
 		}

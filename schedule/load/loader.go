@@ -303,8 +303,17 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"memory_limit": "limits: {memory: 512MB}", "mem_limit": "limits: {memory: 512MB}",
 		"memory": "limits: {memory: 512MB}", "cpu": "limits: {cpu: 80%}", "resources": "limits", "ulimit": "limits",
 		"parameters": "params", "inputs": "params", "max_runtime": "timeout", "time_limit": "timeout",
-		"jobs": "tasks", "log": "output", "log_file": "output", "disabled": "enabled", "weekdays": "days", "server": "servers",
+		"jobs": "tasks", "log": "output", "log_file": "output", "disabled": "enabled: false", "suspend": "enabled: false", "weekdays": "days", "server": "servers",
 		"host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
+
+		"on_timeout": "on_failure",
+
+		// Words of systemd, Kubernetes and GitHub Actions; docs/from-others.md has the same lines.
+		"on_calendar": "every: day at 2:30", "on_boot_sec": "every: boot", "on_startup_sec": "every: boot",
+		"persistent": "missed: once", "randomized_delay_sec": "spread", "exec_start": "command",
+		"environment_file": "env_file", "timeout_start_sec": "timeout", "runtime_max_sec": "timeout",
+		"starting_deadline_seconds": "start_deadline", "active_deadline_seconds": "timeout",
+		"backoff_limit": "retry: {attempts: 4}", "timeout_minutes": "timeout: 20m",
 
 		// Methods of Laravel; docs/from-laravel.md has the same lines.
 		"last_day_of_month": "every: month on last day at 15:00",

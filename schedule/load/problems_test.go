@@ -349,10 +349,21 @@ var mistakes = []struct {
 		"schedule.yaml:1:7: name \"my shop\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
 	{"no such time zone", "timezone: asia/shanghai\ntasks: []\n", []string{
 		"schedule.yaml:1:11: timezone \"asia/shanghai\" is not a known time zone\n  hint: did you mean \"Asia/Shanghai\"?"}},
+	{"hours from UTC for a time zone", "timezone: GMT+2\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"GMT+2\" is not a known time zone\n  hint: write the zone of a place, as \"Europe/Berlin\"; the same offset all year is \"Etc/GMT-2\""}},
+	{"MAILTO at the top", "MAILTO: a@example.com\ntasks: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"MAILTO\"\n  hint: write `defaults: {after: {mail: ADDRESS, when: output}}`"}},
+	{"the words of systemd and Kubernetes", one("OnCalendar: daily\nPersistent: true\nstartingDeadlineSeconds: 60\nsuspend: true\ndisabled: true\nMAILTO: a"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"OnCalendar\"\n  hint: write `every: day at 2:30`",
+		"schedule.yaml:6:3: task \"t\": unknown key \"Persistent\"\n  hint: write `missed: once`",
+		"schedule.yaml:7:3: task \"t\": unknown key \"startingDeadlineSeconds\"\n  hint: did you mean \"start_deadline\"?",
+		"schedule.yaml:8:3: task \"t\": unknown key \"suspend\"\n  hint: write `enabled: false`",
+		"schedule.yaml:9:3: task \"t\": unknown key \"disabled\"\n  hint: write `enabled: false`",
+		"schedule.yaml:10:3: task \"t\": unknown key \"MAILTO\"\n  hint: write `after: {mail: ADDRESS, when: output}`"}},
 	{"a city for a time zone", "timezone: new york\ntasks: []\n", []string{
 		"schedule.yaml:1:11: timezone \"new york\" is not a known time zone\n  hint: did you mean \"America/New_York\"?"}},
 	{"an offset for a time zone", "timezone: +08:00\ntasks: []\n", []string{
-		"schedule.yaml:1:11: timezone \"+08:00\" is not a known time zone\n  hint: time zones are called as in \"Europe/Berlin\", \"America/New_York\" or \"UTC\""}},
+		"schedule.yaml:1:11: timezone \"+08:00\" is not a known time zone\n  hint: write the zone of a place, as \"Europe/Berlin\"; the same offset all year is \"Etc/GMT-8\""}},
 	{"the zone of the machine by name", "timezone: local\ntasks: []\n", []string{
 		"schedule.yaml:1:11: timezone \"local\" is not a known time zone\n  hint: leave the key out for the zone of the machine"}},
 	{"a key without a value", "name:\ntasks:\n", []string{
@@ -921,6 +932,8 @@ func TestManyProblemsAreCut(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for _, row := range []struct{ name, yaml, want string }{
 		{"no tasks", "name: x\n", "schedule.yaml:1:1: the schedule has no tasks\n  hint: nothing will ever run"},
+		{"a zone without daylight saving time", "timezone: EST\n" + one("timezone: EST"),
+			"schedule.yaml:1:11: timezone EST has no daylight saving time\n  hint: write America/New_York for a place that has it"},
 		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
 		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m, backoff: 1}}\n",

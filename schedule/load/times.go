@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -209,15 +210,26 @@ func readZone(l *loader, n *node) (*time.Location, bool) {
 		l.Problemf(n, zoneHint(name), "%s %s is not a known time zone", l.Key, yamldoc.Quote(name))
 		return nil, false
 	}
+	if city := map[string]string{"EST": "America/New_York", "MST": "America/Denver"}[name]; city != "" {
+		l.Warnf(n, "write "+city+" for a place that has it", "%s %s has no daylight saving time", l.Key, name)
+	}
 	l.zones[name] = zone
 	return zone, true
 }
+
+// utcOffset matches a zone that is written as whole hours from UTC.
+var utcOffset = humanize.Pattern(`(?i)^(?:utc|gmt)?([+-])0?(\d{1,2})(?::?00)?$`)
 
 // zoneHint proposes the zone of a city, or a zone that differs from the name in its case or in
 // spaces.
 func zoneHint(name string) string {
 	if strings.EqualFold(name, "local") {
 		return "leave the key out for the zone of the machine"
+	}
+	if found := utcOffset().FindStringSubmatch(name); found != nil {
+		sign := map[string]string{"+": "-", "-": "+"}[found[1]] // as POSIX has it
+		return fmt.Sprintf(`write the zone of a place, as "Europe/Berlin"; the same offset all year is "Etc/GMT%s%s"`,
+			sign, found[2])
 	}
 	capitalized := capitalizedZone(name)
 	candidates := []string{capitalized, strings.ToUpper(name)}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 )
 
@@ -197,6 +198,9 @@ func plainJSON(err error) string {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &kind):
+		if kind.Type.Kind() == reflect.Float64 { // each number of a body is a time
+			return fmt.Sprintf("%s cannot be %s: it is a number of seconds", kind.Field, kind.Value)
+		}
 		return fmt.Sprintf("%s cannot be %s", cmp.Or(kind.Field, "it"), kind.Value)
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("it is no JSON at byte %d", syntax.Offset)

@@ -235,11 +235,11 @@ func missedIncident(rows []state.Row, zone *time.Location) Incident {
 	return Incident{Trouble: trouble, IsPast: true}
 }
 
-// findFailures returns the failed runs among the rows of a query.
+// findFailures returns the failed runs among the rows of a query, without runs of `sched test`.
 func findFailures(ctx context.Context, all *Records, q past.Query) ([]state.Row, error) {
 	q.Outcomes = outcome.Failures
 	rows, err := all.Find(ctx, q)
-	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() }), err
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() || r.Test }), err
 }
 
 // slowLastRuns says how long the last runs took that were slow and have ended since a time, by
@@ -298,7 +298,8 @@ func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth) 
 	}
 	failures, err := findFailures(ctx, all, query)
 	if i.Failures = len(failures); i.Failures > 0 {
-		i.failed, i.First = failures[0], failures[i.Failures-1].Ended
+		first := slices.MinFunc(failures, func(a, b state.Row) int { return a.Ended.Compare(b.Ended) })
+		i.failed, i.First = failures[0], first.Ended
 	}
 	return err
 }

@@ -254,8 +254,14 @@ const MaxFailures = 100
 func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
 	query := past.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MaxFailures}
 	ran, err := findByClock(ctx, q.records, query, q.Now)
-	for n < len(ran) && ran[n].Wrong() {
-		n++
+	for _, row := range ran {
+		switch {
+		case row.Test: // it counts in no statistic
+		case !row.Wrong():
+			return n, err
+		default:
+			n++
+		}
 	}
 	return n, err
 }

@@ -103,14 +103,17 @@ func (r *Reader) Nearest(word string, known []string) string {
 	return humanize.Nearest(word, known)
 }
 
-// snakeCase writes runInBackground and run-in-background as run_in_background.
+// snakeCase writes runInBackground and run-in-background as run_in_background, and MAILTO as
+// mailto.
 func snakeCase(word string) string {
 	var b strings.Builder
-	for i, r := range word {
-		if i > 0 && unicode.IsUpper(r) {
+	wasLower := false
+	for _, r := range word {
+		if wasLower && unicode.IsUpper(r) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))
+		wasLower = unicode.IsLower(r)
 	}
 	return strings.ReplaceAll(b.String(), "-", "_")
 }
