@@ -112,8 +112,8 @@ func problemOfFile(path string, info fs.FileInfo, root bool) (*Problem, error) {
 		return &Problem{
 			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes",
 				stat.Uid),
-			Hint: fmt.Sprintf("call it as that user, with sudo -u '#%d' in front; for a schedule of root: chown root %s",
-				stat.Uid, humanize.ShellWord(path)),
+			Hint: fmt.Sprintf("call it as that user, with sudo -u '#%d' in front; for a schedule of root: "+
+				"chown root %s", stat.Uid, humanize.ShellWord(path)),
 		}, ErrUntrusted
 	}
 	return nil, nil
