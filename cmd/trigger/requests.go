@@ -3,6 +3,7 @@ package trigger
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -138,7 +139,11 @@ func sayRequests(a *app.App, source view.Source, requests []request, o requestOp
 		} else if r.onlyTicks != "" {
 			when += ", because " + r.onlyTicks
 		}
-		fmt.Fprintf(a.Out, "%s will run with %s (run %s)\n", task, when, run)
+		this := " (run " + run + ")"
+		if strings.Contains(when, "(run ") {
+			this = "; this is run " + run
+		}
+		fmt.Fprintf(a.Out, "%s will run with %s%s\n", task, when, this)
 	}
 }
 

@@ -109,6 +109,7 @@ func (c *converter) convert() {
 	if !c.setSurroundings(t) {
 		return
 	}
+	c.remarkOnUser(t)
 	c.applyFlags(t)
 	if c.Tidy {
 		tidy(t)
@@ -261,6 +262,19 @@ func (c *converter) setSurroundings(t *Task) bool {
 		t.Dir = escape(home)
 	}
 	return true
+}
+
+// remarkOnUser asks about a user before the command, where a crontab of a user has none. If each
+// line has one, FormatOf has asked.
+func (c *converter) remarkOnUser(t *Task) {
+	name, rest, _ := strings.Cut(c.entry.Command, " ")
+	if c.Home == nil || t.User != "" || rest == "" || name == "sync" || !userName().MatchString(name) {
+		return
+	}
+	if _, isUser := c.Home(name); isUser && strings.ContainsAny(strings.TrimSpace(rest)[:1], "/.~") {
+		c.remark("lines with a user are read with --system; else remove it",
+			"%q is a user of this machine: is it the user of the line, as in /etc/crontab? Here it is the program", name)
+	}
 }
 
 // homeOf returns the home folder of the user of a system crontab. If there is no such user, it

@@ -60,7 +60,7 @@ func newActivityStrip(p *page, a view.Activity) *activityStrip {
 	}
 	d.columns(t, a.Buckets, top)
 	d.missed(t, a.Missed)
-	d.failures(t, bad, top)
+	d.failures(t, a.Buckets, bad, top)
 	d.live(t, a.Live)
 	d.put(`</svg>`)
 	s.Picture = d.picture()
@@ -129,8 +129,12 @@ func (d *stripDrawing) columns(t *timeline, buckets []past.Bucket, top int) {
 }
 
 // failures draws one mark for the failures of a bucket, in front of all else. It is as tall as the
-// strip, unless there are many.
-func (d *stripDrawing) failures(t *timeline, bad []past.Bucket, top int) {
+// strip, unless there are many, and leaves half of the column of runs that succeeded to be seen.
+func (d *stripDrawing) failures(t *timeline, all, bad []past.Bucket, top int) {
+	hasGood := map[time.Time]bool{}
+	for _, b := range all {
+		hasGood[b.Begin] = hasGood[b.Begin] || b.Outcome == outcome.Succeeded
+	}
 	begins := map[time.Time]bool{}
 	for _, b := range bad {
 		begins[b.Begin] = true
@@ -148,6 +152,9 @@ func (d *stripDrawing) failures(t *timeline, bad []past.Bucket, top int) {
 		}
 		m := mark{from: first.Begin, to: first.Begin.Add(view.BucketWidth), class: "bad", href: bucketURL(t, first),
 			title: bucketSpan(t, first) + ": " + strings.Join(words, ", "), height: stripColumns}
+		if hasGood[first.Begin] {
+			m.to = first.Begin.Add(view.BucketWidth / 2)
+		}
 		if len(begins) > mostTall {
 			m.height = min(stripColumns, max(stripColumns/3, stripColumns/float64(top)*float64(runs)))
 		}

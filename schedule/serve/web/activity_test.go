@@ -39,6 +39,9 @@ func TestTheLast24HoursAreAStrip(t *testing.T) {
 	if runs != 741 {
 		t.Errorf("%d runs are drawn", runs)
 	}
+	if !regexp.MustCompile(`class="bad"[^>]*width="0\.40%"`).MatchString(strip) {
+		t.Error("a failure hides the runs that succeeded in the same minutes")
+	}
 	if strings.LastIndex(strip, `class="cover"`) > strings.Index(strip, `class="bad"`) {
 		t.Error("a failure is behind a success")
 	}

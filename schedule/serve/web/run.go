@@ -145,11 +145,16 @@ func runButtons(p *page, r view.Run) []button {
 		return []button{{ID: "cancel", Label: "Cancel the run", Grave: true, Path: at + "/cancel",
 			Effect: "The run of " + r.Task + " does not begin: it is skipped."}}
 	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
-		return []button{{ID: "retry", Label: "Retry", Path: at + "/retry",
-			Params: paramFields(t, r.Record.Run, r.Row.Params),
-			Effect: "Run " + r.Task + " again, now or with the next tick, as it is defined then."}}
+		return []button{retryButton(p, r.Row)}
 	}
 	return nil
+}
+
+// retryButton returns the button that runs again what has ended, of a task that is in the schedule.
+func retryButton(p *page, r state.Row) button {
+	return button{ID: "retry", Label: "Retry", Path: p.Base + "/runs/" + r.ID + "/retry",
+		Params: paramFields(p.tasks[r.Task], r.ID, r.Params),
+		Effect: "Run " + r.Task + " again, now or with the next tick, as it is defined then."}
 }
 
 // download answers with all that a run, or with hooks=true its hooks, printed. It sends a part

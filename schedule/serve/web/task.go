@@ -134,6 +134,9 @@ func taskButtons(p *page, t view.Task) (all []button) {
 		all = append(all, button{ID: "trigger", Label: "Trigger", Path: at + "/trigger",
 			Params: paramFields(p.tasks[t.Name], t.Name, nil),
 			Effect: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
+		if t.LastRun.ID != "" && t.LastRun.Wrong() {
+			all = append(all, retryButton(p, t.LastRun))
+		}
 	}
 	if t.Paused == nil {
 		return append(all, button{ID: "pause", Label: "Pause", HowLong: true, Path: at + "/pause",
