@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -199,7 +198,7 @@ func logsOf(a *app.App, s *schedule.Schedule, row state.Row, o options) (err err
 		out, errs = console.Harmless(out, humanize.Plain), console.Harmless(errs, humanize.Plain)
 	}
 	if isLive := row.Outcome == ""; o.follow && isLive {
-		row, err = followRun(a, out, s, row, o.lines)
+		row, err = follow.Run(context.Background(), a.View(s), out, row, o.lines)
 	} else {
 		err = copyFile(out, path, o.lines)
 	}
@@ -237,32 +236,6 @@ func copyFile(w io.Writer, path string, lines int) error {
 		}
 		if n == 0 {
 			return nil
-		}
-	}
-}
-
-// followRun copies to out the bytes that a live run prints, from the last lines on (lines 0: from
-// the beginning), until the run ends. It returns the row as it ended; the row has no outcome if no
-// process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
-func followRun(a *app.App, out io.Writer, s *schedule.Schedule, begun state.Row, lines int) (state.Row, error) {
-	path := view.OutputOf(s.StateDir, begun)
-	tail, buffer := follow.NewReader(path), make([]byte, 64<<10)
-	defer tail.Close()
-	tail.Open(lines) // a file that is not there yet is opened later
-	for {
-		// Poll first: then all that was printed before the end is read.
-		row, wait, err := view.Poll(context.Background(), a.View(s), begun)
-		if err != nil {
-			return begun, err
-		}
-		n, err := tail.CopyTo(out, buffer)
-		switch {
-		case err != nil:
-			return begun, err
-		case wait == 0 && n == 0:
-			return row, nil
-		case n == 0:
-			time.Sleep(wait)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package trigger
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -122,12 +123,14 @@ func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests 
 // sayRequests prints a line for each request: that its run has started; or which tick will start
 // it, and what it may have to wait for besides that tick. liveBefore are the runs from before the
 // requests.
-func sayRequests(a *app.App, source view.Source, requests []request, o requestOptions, liveBefore []state.Row) {
+func sayRequests(
+	a *app.App, out io.Writer, source view.Source, requests []request, o requestOptions, liveBefore []state.Row,
+) {
 	s := source.Schedule
 	for _, r := range requests {
 		task, run := r.row.Task, humanize.ShortRun(r.row.ID)
 		if started := awaitStart(s, r.row); started != "" {
-			fmt.Fprintf(a.Out, "%s %s (run %s)\n", task, started, run)
+			fmt.Fprintf(out, "%s %s (run %s)\n", task, started, run)
 			continue
 		}
 		when := "the next tick, at " + humanize.SlotOfDayZone(r.answeredAt, s.Location)
@@ -143,7 +146,7 @@ func sayRequests(a *app.App, source view.Source, requests []request, o requestOp
 		if strings.Contains(when, "(run ") {
 			this = "; this is run " + run
 		}
-		fmt.Fprintf(a.Out, "%s will run with %s%s\n", task, when, this)
+		fmt.Fprintf(out, "%s will run with %s%s\n", task, when, this)
 	}
 }
 

@@ -69,7 +69,7 @@ func retry(a *app.App, names []string, o requestOptions) error {
 		a.NoteChange(s, "retry", retry.Original.ID, reason)
 	}
 	if !o.json {
-		sayRequests(a, actor.Source, requests, o, liveBefore)
+		sayRequests(a, a.Out, actor.Source, requests, o, liveBefore)
 		return nil
 	}
 	answer := []view.Request{}

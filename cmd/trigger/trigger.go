@@ -4,6 +4,7 @@ package trigger
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -13,16 +14,18 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/cmd/flags"
+	"sched/cmd/follow"
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
 func New(a *app.App) *cobra.Command {
 	var o requestOptions
-	var cancel bool
+	var cancel, wait bool
 	c := &cobra.Command{
 		Use:   "trigger [TASK]",
 		Short: "Run a task once more, now or later",
@@ -38,11 +41,15 @@ next tick starts it, as with --next-tick; a foreground task then waits for its t
 
 The task runs on this server.
 
+With --wait it prints what the run prints, and exits with the exit code of the command when the run
+has ended: 0 for a success, 1 if it has no code. With --json the last line is the record of the run.
+A signal ends the waiting, and not the run.
+
 With --cancel it takes back what waits: all of a task, or the runs that are named.`,
 		Example: `  sched trigger nightly-report
   sched trigger nightly-report --in 10m
   sched trigger nightly-report --at "2026-11-22 02:30"
-  sched trigger import --env DAY=2026-11-01
+  sched trigger import --env DAY=2026-11-01 --wait
   sched trigger --cancel nightly-report`,
 		Args: func(c *cobra.Command, args []string) error {
 			if cancel {
@@ -52,17 +59,18 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if cancel {
-				return cancelWaiting(a, args, o)
+				return cancelWaiting(a, args, wait, o)
 			}
-			return trigger(a, flags.Optional(args), o)
+			return trigger(a, flags.Optional(args), wait, o)
 		},
 	}
 	o.addFlags(c)
 	c.Flags().BoolVar(&cancel, "cancel", false, "take back what waits, by task or run")
+	c.Flags().BoolVar(&wait, "wait", false, "follow the run to its end, and exit with its exit code")
 	return c
 }
 
-func trigger(a *app.App, name string, o requestOptions) error {
+func trigger(a *app.App, name string, wait bool, o requestOptions) error {
 	s, err := a.LoadToChange()
 	if err != nil {
 		return err
@@ -85,16 +93,57 @@ func trigger(a *app.App, name string, o requestOptions) error {
 		return err
 	}
 	a.NoteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
+	if wait {
+		sayRequests(a, a.Err, actor.Source, requests, o, liveBefore)
+		return await(a, s, requests[0].row, o.json)
+	}
 	if o.json {
 		return a.PrintJSON(view.RequestOf(requests[0].row, requests[0].answeredAt, actor.Server))
 	}
-	sayRequests(a, actor.Source, requests, o, liveBefore)
+	sayRequests(a, a.Out, actor.Source, requests, o, liveBefore)
 	return nil
 }
 
+// await prints what a run prints until it has ended. Its error has the exit code of the command.
+func await(a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool) error {
+	terminate, _, release := app.CatchSignals()
+	defer release()
+	row, err := follow.Run(terminate, a.View(s), a.Out, requested, 0)
+	run := humanize.ShortRun(requested.ID)
+	switch {
+	case terminate.Err() != nil:
+		return &exit.Error{
+			Code: exit.Stopped,
+			Err:  fmt.Errorf("stopped waiting for run %s of %s: %w", run, requested.Task, err),
+			Hint: fmt.Sprintf("it goes on: `sched logs%s %[2]s -f` follows it, `sched stop%[1]s %[2]s` ends it",
+				a.ConfigFlag(), run),
+		}
+	case err != nil:
+		return exit.Failed("", "run %s of %s: %w", run, requested.Task, err)
+	case row.Outcome == "":
+		return exit.Failed("the next tick finishes it", "run %s of %s vanished", run, requested.Task)
+	}
+	if asJSON {
+		record, err := json.Marshal(view.RecordOf(row))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out, string(record))
+	} else {
+		a.Warn("%s %s", row.Task, humanize.Line(view.Describe(row)))
+	}
+	switch {
+	case row.Outcome == outcome.Succeeded:
+		return nil
+	case row.Outcome == outcome.Failed && row.ExitCode != nil && *row.ExitCode != 0:
+		return &exit.Error{Code: *row.ExitCode}
+	}
+	return &exit.Error{Code: exit.Failure}
+}
+
 // cancelWaiting takes back the runs that wait, of a task or by the id of a run.
-func cancelWaiting(a *app.App, names []string, o requestOptions) error {
-	if o.hasTime() || o.nextTick || o.noChain || o.json || len(o.env) > 0 {
+func cancelWaiting(a *app.App, names []string, wait bool, o requestOptions) error {
+	if o.hasTime() || o.nextTick || wait || o.noChain || o.json || len(o.env) > 0 {
 		return exit.Usage("name a task, or one run of those that `sched history` shows",
 			"--cancel goes with no other flag but --reason")
 	}

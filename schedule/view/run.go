@@ -214,7 +214,7 @@ func Poll(ctx context.Context, s Source, begun state.Row) (current state.Row, wa
 		return begun, 0, err
 	case row.Phase == state.Ended:
 		return row, 0, nil
-	case row.Deferred():
+	case row.Waits():
 		return begun, waitEvery, nil
 	case db.Owners().Alive(row.Owner):
 		return begun, pollEvery, nil

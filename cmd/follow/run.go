@@ -1,0 +1,41 @@
+package follow
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"sched/schedule/state"
+	"sched/schedule/view"
+)
+
+// Run copies to out the bytes that a run prints which waits or lives, from the last lines on (lines
+// 0: from the beginning), until the run ends. It returns the row as it ended; the row has no
+// outcome if no process supervised the run to its end. When ctx is done it follows no more, and
+// returns why.
+func Run(ctx context.Context, source view.Source, out io.Writer, begun state.Row, lines int) (state.Row, error) {
+	tail := NewReader(view.OutputOf(source.Schedule.StateDir, begun))
+	defer tail.Close()
+	tail.Open(lines) // a file that is not there yet is opened later
+	for buffer := make([]byte, 64<<10); ; {
+		// Poll first: then all that was printed before the end is read.
+		row, wait, err := view.Poll(ctx, source, begun)
+		if err != nil {
+			return begun, err
+		}
+		n, err := tail.CopyTo(out, buffer)
+		switch {
+		case err != nil:
+			return begun, err
+		case wait == 0 && n == 0:
+			return row, nil
+		case n > 0:
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return begun, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
