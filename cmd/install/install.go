@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
@@ -186,14 +187,15 @@ func loadFor(a *app.App, name string) (*schedule.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, checkOwner(s.StateDir, name, uid)
+	return s, checkStateDir(s.StateDir, name, uid)
 }
 
-// checkOwner refuses a state folder that the ticks of a user would refuse: it belongs to another.
-func checkOwner(stateDir, name string, uid int) error {
+// checkStateDir refuses a state folder that the ticks of a user cannot have: it belongs to another,
+// or they cannot make it.
+func checkStateDir(stateDir, name string, uid int) error {
 	info, err := os.Lstat(stateDir)
 	if err != nil {
-		return nil // they make it
+		return checkMakes(stateDir, name, uid)
 	}
 	owner := int(info.Sys().(*syscall.Stat_t).Uid)
 	if owner == uid {
@@ -209,6 +211,20 @@ func numberOf(name string) (int, error) {
 		return 0, exit.Failed("", "there is no user %q on this machine", name)
 	}
 	return strconv.Atoi(u.Uid)
+}
+
+// checkMakes refuses a folder that is not there, and that a user may not make.
+func checkMakes(folder, name string, uid int) (err error) {
+	above := preflight.FirstExisting(folder)
+	userErr := process.AsUser(uid, nil, nil, func(func(string) (string, bool)) {
+		err = unix.Faccessat(unix.AT_FDCWD, above, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+	})
+	if userErr != nil || err == nil {
+		return nil // without the rights to ask, the first tick says it
+	}
+	hint := "chown " + humanize.ShellWord(name) + " " + humanize.ShellWord(above) +
+		", or name another folder with `state_dir`"
+	return exit.Usage(hint, "%s may not make the state folder %s, so nothing would be recorded", name, folder)
 }
 
 // shouldWrite shows the changes and asks on a terminal whether to write them. If the person says

@@ -4,6 +4,7 @@ package test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/state"
@@ -54,7 +56,7 @@ command are left out then, and hooks that trigger tasks.`,
 
 func test(a *app.App, name string, env []string, as string) error {
 	a.SurviveReaders()
-	s, err := a.Load()
+	s, err := loadWith(a, name)
 	if err != nil {
 		return err
 	}
@@ -68,6 +70,9 @@ func test(a *app.App, name string, env []string, as string) error {
 	if t, err = rehearsal(t, as); err != nil {
 		return err
 	}
+	if as == string(outcome.Succeeded) && len(t.Hooks.OnRecovery) > 0 {
+		a.Warn("on_recovery fires only if the last run of %s failed", t.Name)
+	}
 	params, err := flags.ReadValues(env)
 	if err == nil {
 		err = cmp.Or(control.CheckValues(t, params), app.CheckState(s))
@@ -76,6 +81,18 @@ func test(a *app.App, name string, env []string, as string) error {
 		return err
 	}
 	return testTask(a, s, t, params)
+}
+
+// loadWith loads the schedule as its file says it. Problems of other tasks are printed, and keep
+// no task from being tested.
+func loadWith(a *app.App, name string) (*schedule.Schedule, error) {
+	s, err := a.Load()
+	invalid, ok := errors.AsType[*load.InvalidError](err)
+	if !ok || invalid.Rest == nil || slices.Contains(invalid.Rest.Without, name) || invalid.Rest.Task(name) == nil {
+		return s, err
+	}
+	a.PrintProblems(invalid.Problems)
+	return invalid.Rest, nil
 }
 
 // rehearsal returns the task with a command that ends at once with the outcome. It leaves out hooks

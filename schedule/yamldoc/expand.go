@@ -100,7 +100,7 @@ func (x Expansion) value(inside string) (string, error) {
 	if !set {
 		return "", &ExpandError{
 			Text:     "the variable " + name + " is not set",
-			Hint:     "set it (cron sets very few), or write ${" + name + ":-default}",
+			Hint:     "set it (cron sets very few, and `env` is for commands), or write ${" + name + ":-default}",
 			Absent:   true,
 			Variable: name,
 		}
