@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,9 +25,8 @@ type supervisor struct {
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	mu           sync.Mutex
-	known        map[string]bool // the ids of the runs that it got
-	lastReceived time.Time       // when the newest of them came
+	known        sync.Map     // the ids of the runs that it got; the values mean nothing
+	lastReceived atomic.Int64 // when the newest of them came, in nanoseconds since 1970
 
 	// awaitingMessage has the rows that were read, and whose messages have yet to come. Only
 	// receive uses it.
@@ -52,7 +52,7 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.queueCache, caller.Terminate = &lease.Keeper{}, &queueView{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
+	s := &supervisor{caller: caller, terminate: terminate, kill: kill}
 	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(s.goOnWithKilled)
@@ -62,6 +62,7 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	}
 	watching, stop := context.WithCancel(context.Background())
 	go state.CloseWhileIdle(watching, s.caller.DB)
+	defer time.AfterFunc(startsPatience, giveBackMemory).Stop()
 	s.runs.Wait()
 	stop()
 	socket.Close()
@@ -114,7 +115,7 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 	}
 	fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
 	closeAll(files)
-	s.unregister(id)
+	s.known.Delete(id) // so that goOnWithAll may try it
 	return false
 }
 
@@ -216,9 +217,7 @@ const (
 // the `finish` processes of the first would run beside the starts of the last.
 func (s *supervisor) awaitStarts() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
-		s.mu.Lock()
-		quiet := time.Since(s.lastReceived)
-		s.mu.Unlock()
+		quiet := time.Since(time.Unix(0, s.lastReceived.Load()))
 		if quiet >= startsInterval {
 			return
 		}
@@ -270,16 +269,15 @@ func (s *supervisor) goOnWithAll(wanted func(state.Row) bool) {
 
 // register notes that this process has a run, and reports whether the run is new to it.
 func (s *supervisor) register(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.known[id]
-	s.known[id], s.lastReceived = true, time.Now()
+	_, known := s.known.LoadOrStore(id, true)
+	s.lastReceived.Store(time.Now().UnixNano())
 	return !known
 }
 
-// unregister forgets a run that could not be restored, so that goOnWithAll may try it.
-func (s *supervisor) unregister(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, id)
+// giveBackMemory gives back what the starts of runs needed: their garbage, and half of each stack
+// that is nearly empty, again and again.
+func giveBackMemory() {
+	for range 3 {
+		debug.FreeOSMemory()
+	}
 }
