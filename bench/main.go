@@ -34,6 +34,8 @@ type bench struct {
 	part string   // that is measured now
 	rows []row
 	over bool
+
+	uncovered int // how often uncover was called
 }
 
 func main() {

@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"runtime"
 
 	"sched/schedule"
 	"sched/schedule/run"
@@ -21,6 +22,9 @@ type foregroundRunner struct {
 
 // run runs the slots in their order. It waits for slots of later seconds.
 func (f *foregroundRunner) run(slots []schedule.Slot) {
+	if len(slots) > 0 { // one thing at a time: waking a second processor for each event costs more
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
 	for i := range slots {
 		f.order.Reorder(slots, i, f.launcher.moment.isBehind)
 		// A slot of a later second starts only while the tick stays: an interrupt ends that.
