@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -120,8 +121,10 @@ func Here(environ []string, zone string) Environment {
 	}
 	slices.Sort(e.Names)
 	e.Digest = digest(environ, e.Names)
+	syscall.ForkLock.RLock() // a supervisor that is started ahead must not inherit it
 	umask := unix.Umask(0o77)
 	unix.Umask(umask)
+	syscall.ForkLock.RUnlock()
 	e.Umask = fmt.Sprintf("%04o", umask)
 	for _, l := range limits {
 		var limit unix.Rlimit
