@@ -64,6 +64,7 @@ var order = []string{
 	"schedule/preview",
 	"schedule/view",
 	"schedule/doctor",
+	"schedule/machine",
 	"schedule/forecast",
 	"schedule/control",
 	"schedule/serve",

@@ -22,6 +22,7 @@ import (
 var windows = map[string][]string{
 	"schedule/lint":           {"cmd/check"},
 	"schedule/doctor":         {"cmd/doctor"},
+	"schedule/machine":        {"cmd/machine"},
 	"schedule/install":        {"cmd/install"},
 	"schedule/crontab/proof":  {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export"},
 	"schedule/crontab/export": {"cmd/export"},

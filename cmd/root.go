@@ -26,6 +26,7 @@ import (
 	"sched/cmd/install"
 	"sched/cmd/list"
 	"sched/cmd/logs"
+	"sched/cmd/machine"
 	"sched/cmd/pause"
 	"sched/cmd/run"
 	"sched/cmd/schema"
@@ -64,7 +65,8 @@ task failed or what was named does not exist, 2 wrong usage or an invalid schedu
 a signal.`,
 		Example: `  sched check           every mistake of the schedule
   sched list            what runs, and when next
-  sched run --dry-run   what would run in this minute`,
+  sched run --dry-run   what would run in this minute
+  sched machine         what else is scheduled here: crontabs, timers, at`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          refuseUnknownCommand,
@@ -158,6 +160,7 @@ func commandGroups() []commandGroup {
 		{"Machines", []commandRow{
 			{"serve", serve.New},
 			{"work", work.New},
+			{"machine", machine.New},
 		}},
 		{aboutTitle, []commandRow{{"version", version.New}}},
 	}

@@ -4,6 +4,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -126,6 +127,7 @@ func printExamination(a *app.App, results []doctor.Result) {
 		doctor.Bad:     terminal.Bad,
 	}
 	table := a.Table()
+	defer fmt.Fprintln(a.Err, "hint: `sched machine` lists what else is scheduled on this machine")
 	defer table.Flush()
 	for _, r := range results {
 		table.Row(out.Paint(tones[r.Level], string(r.Level)), r.Check, humanize.Line(r.Text))

@@ -356,7 +356,7 @@ func programsOf(c schedule.Command) []string {
 		return nil
 	}
 	programs := c.Shell[:1:1]
-	if first := firstProgram(c.Line); first != "" && isShell(c.Shell[0]) {
+	if first := FirstProgram(c.Line); first != "" && isShell(c.Shell[0]) {
 		programs = append(programs, first)
 	}
 	if isShell(c.Shell[0]) {

@@ -43,7 +43,7 @@ func TestTheProgramWithWhichALineBegins(t *testing.T) {
 		{"# only a comment", ""},
 		{"", ""},
 	} {
-		if got := firstProgram(test.line); got != test.want {
+		if got := FirstProgram(test.line); got != test.want {
 			t.Errorf("%q begins with %q, not %q", test.line, got, test.want)
 		}
 	}

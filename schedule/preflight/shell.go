@@ -17,8 +17,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// firstProgram returns the program with which a line for a shell begins, or "" if uncertain.
-func firstProgram(line string) string {
+// FirstProgram returns the program with which a line for a shell begins, or "" if uncertain.
+func FirstProgram(line string) string {
 	words := strings.Fields(line)
 	if len(words) == 0 || !isPlainWord(words[0]) || slices.Contains(strings.Fields(builtins), words[0]) ||
 		len(words) > 1 && strings.HasPrefix(words[1], "(") {
