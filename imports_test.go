@@ -64,6 +64,7 @@ var order = []string{
 	"schedule/preview",
 	"schedule/view",
 	"schedule/doctor",
+	"schedule/machine/oncalendar",
 	"schedule/machine",
 	"schedule/forecast",
 	"schedule/control",
@@ -129,7 +130,7 @@ var owners = map[string]string{
 // pure are the packages that run nothing, connect to nothing and read no clock.
 var pure = []string{"schedule", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
 	"schedule/yamldoc", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
-	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export"}
+	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/machine/oncalendar"}
 
 // impure lists packages and names that pure packages must not use.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep",

@@ -20,15 +20,16 @@ import (
 // the table of commands. Here are the windows below schedule/, each with the other windows that
 // look through it and go with it; each package below cmd/ that is not in commandGround is one, too.
 var windows = map[string][]string{
-	"schedule/lint":           {"cmd/check"},
-	"schedule/doctor":         {"cmd/doctor"},
-	"schedule/machine":        {"cmd/machine"},
-	"schedule/install":        {"cmd/install"},
-	"schedule/crontab/proof":  {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export"},
-	"schedule/crontab/export": {"cmd/export"},
-	"schedule/forecast":       {"cmd/forecast", "cmd/list", "schedule/serve", "schedule/serve/web", "cmd/serve"},
-	"schedule/serve":          {"schedule/serve/web", "cmd/serve"},
-	"schedule/serve/web":      {"cmd/serve"},
+	"schedule/lint":               {"cmd/check"},
+	"schedule/doctor":             {"cmd/doctor"},
+	"schedule/machine":            {"cmd/machine"},
+	"schedule/machine/oncalendar": {"schedule/machine", "cmd/machine"},
+	"schedule/install":            {"cmd/install"},
+	"schedule/crontab/proof":      {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export"},
+	"schedule/crontab/export":     {"cmd/export"},
+	"schedule/forecast":           {"cmd/forecast", "cmd/list", "schedule/serve", "schedule/serve/web", "cmd/serve"},
+	"schedule/serve":              {"schedule/serve/web", "cmd/serve"},
+	"schedule/serve/web":          {"cmd/serve"},
 }
 
 // windowGround are the packages on which windows stand, beside the core: no window but these may

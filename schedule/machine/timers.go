@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule/humanize"
+	"sched/schedule/machine/oncalendar"
 )
 
 const (
@@ -115,11 +116,12 @@ func (m *manager) job(name string, timer unit, wanted bool) Job {
 			j.SetLast(stamp.changed, "systemd")
 		}
 	}
+	calendar := m.calendarOf(j, timer)
 	j.next = func(after time.Time) time.Time {
-		if state.next.After(after) {
+		if state.next.After(after) { // with its random delay
 			return state.next
 		}
-		return time.Time{}
+		return nextOf(calendar, timer, j.Last, after)
 	}
 	if j.When == "" {
 		m.odd(name, j.User, "", "it has no time: systemd refuses it")
@@ -156,6 +158,38 @@ func (m *manager) setService(j *Job, timer unit) {
 			m.odd(j.Place, user, "", "there is no user %s", user)
 		}
 	}
+}
+
+// calendarOf reads the calendar expressions of a timer, and notes those that systemd ignores.
+func (m *manager) calendarOf(j Job, timer unit) (all []oncalendar.Spec) {
+	for _, text := range timer.values["Timer.OnCalendar"] {
+		spec, err := oncalendar.Parse(text, m.Zone)
+		if err != nil {
+			m.odd(j.Place, j.User, "`systemd-analyze calendar` reads such expressions", "%v", err)
+			continue
+		}
+		all = append(all, spec)
+	}
+	return all
+}
+
+// nextOf returns when a timer is due after a time, before its random delay; the zero time if
+// nobody knows. A time that counts from the boot or from the end of the service is not known.
+func nextOf(calendar []oncalendar.Spec, timer unit, last *humanize.JSONTime, after time.Time) (next time.Time) {
+	earlier := func(at time.Time) {
+		if at.After(after) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for _, spec := range calendar {
+		earlier(spec.Next(after))
+	}
+	for _, text := range timer.values["Timer.OnUnitActiveSec"] {
+		if span, ok := oncalendar.ParseSpan(text); ok && last != nil {
+			earlier(last.Add(span))
+		}
+	}
+	return next
 }
 
 // monotonic are the times that count from an event.
