@@ -13,8 +13,6 @@ import (
 // This file lists the jobs of anacron: each runs once in its period of days, some minutes after a
 // start of anacron, which a line of a crontab or a timer of systemd starts.
 
-const anacrontab = "/etc/anacrontab"
-
 var (
 	anacronLine  = humanize.Pattern(`^\s*([^\s#]\S*)\s+(\d+)\s+(\S+)\s+(.*\S)`)
 	anacronStart = humanize.Pattern(`(^|[\s/])(0?anacron)(\s|$)`)

@@ -219,26 +219,24 @@ func (r *crontabReader) readEntry(name, user string, e crontab.Entry, off string
 			r.odd(j.Place, user, "", "no date has these times")
 		}
 	}
-	r.idle(&j, e.Command)
-	if folder := runPartsFolder(e.Command); folder != "" && listFolder(r.survey, j, folder) {
-		return
-	}
-	r.add(j)
-}
-
-// idle notes that a line does nothing on this machine, because it asks for something else first.
-func (r *crontabReader) idle(j *Job, command string) {
+	folder := runPartsFolder(e.Command)
 	switch {
-	case anacronFirst().MatchString(command) && r.files.has("/usr/sbin/anacron"):
+	case anacronFirst().MatchString(e.Command) && r.files.has("/usr/sbin/anacron"):
 		j.setOff("anacron does it")
-	case r.systemd && noSystemd().MatchString(command):
+		if anacrons, _ := r.files.read(anacrontab); strings.Contains(anacrons.text, folder) {
+			folder = "" // its files are listed there
+		}
+	case r.systemd && noSystemd().MatchString(e.Command):
 		j.setOff("it does nothing while systemd runs")
+	}
+	if folder == "" || !listFolder(r.survey, j, folder) {
+		r.add(j)
 	}
 }
 
 var (
 	anacronFirst = humanize.Pattern(`^\s*(test|\[) -x /usr/sbin/anacron( \])? \|\|`)
-	noSystemd    = humanize.Pattern(`! -[de] /run/systemd/system\b|^\s*(test|\[) -[de] /run/systemd/system( \])? \|\|`)
+	noSystemd    = humanize.Pattern(`! -[de] /run/systemd/system\b|^\s*(test|\[) -[de] "?/run/systemd/system"?( \])? \|\|`)
 )
 
 // nextOf returns the first minute after a time in which cron starts a line; the zero time if there

@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "write what is listed into the files of 
 //	link PATH TARGET
 //	hard PATH OTHER
 //	pipe PATH
+//	nonl PATH  its last line has no line break
 func newTree(t *testing.T, name string) string {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
@@ -69,6 +70,10 @@ func newTree(t *testing.T, name string) string {
 			must(os.Symlink(words[2], at(1)))
 		case "hard":
 			must(os.Link(at(1), at(2)))
+		case "nonl":
+			info, err := os.Stat(at(1))
+			must(err)
+			must(os.Truncate(at(1), info.Size()-1))
 		case "pipe":
 			must(syscall.Mkfifo(at(1), 0o644))
 		}
@@ -229,4 +234,40 @@ func TestAnotherUserSeesWhatIsLeftOut(t *testing.T) {
 		!strings.Contains(text, `left out: ["the timers of other users"]`) {
 		t.Error(text)
 	}
+}
+
+// A person went through the files of the packages, and wrote down each job that stands there, who
+// runs it, and whether it starts on this machine. The list does not say in which order.
+func TestEachJobThatAPersonFindsIsListed(t *testing.T) {
+	t.Parallel()
+	byHand, err := os.ReadFile("testdata/debian-by-hand.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for line := range strings.Lines(string(byHand)) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" && line[0] != '#' {
+			want[line]++
+		}
+	}
+	h := newHost(t, newTree(t, "debian.txtar"))
+	list := look(t, h)
+	for _, j := range list.Jobs {
+		verdict := "starts"
+		if j.Off != "" {
+			verdict = "never"
+		}
+		want[strings.Join(strings.Fields(fmt.Sprint(j.Place, " ", j.User, " ", verdict)), " ")]--
+	}
+	for _, odd := range list.Odd {
+		want[odd.Place+" refused"] = min(0, want[odd.Place+" refused"])
+	}
+	for line, missing := range want {
+		if missing > 0 {
+			t.Errorf("%s is not listed", line)
+		} else if missing < 0 {
+			t.Errorf("%s is listed, and nobody found it by hand", line)
+		}
+	}
+	compare(t, "debian.txt", listed(list, h.Zone))
 }

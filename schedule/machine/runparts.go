@@ -10,6 +10,8 @@ import (
 
 // This file lists the files of cron.daily and its like, which run-parts starts one after another.
 
+const anacrontab = "/etc/anacrontab"
+
 // runParts finds the folder that a command gives to run-parts.
 var runParts = humanize.Pattern(`\brun-parts\s+(?:-\S+\s+)*(/[^\s;&|)}"']+)`)
 
@@ -67,5 +69,8 @@ func takesName(s *survey, name string) bool {
 	return !strings.HasSuffix(name, "~") && !strings.HasSuffix(name, ",") && !strings.Contains(name, ".rpm")
 }
 
-// leavesToSystemd matches a script that ends at once if systemd runs.
-var leavesToSystemd = humanize.Pattern(`(?m)^\s*(if\s+)?(test|\[) -[de] /run/systemd/system(/?)( \])?(\s*&&\s*|\s*;\s*then\s+|\s*\n\s*then\s+)exit 0`)
+// leavesToSystemd matches a script that ends at once if systemd runs, as packages of Debian have
+// them.
+var leavesToSystemd = humanize.Pattern(
+	`(?m)^\s*(if )?(\[|test) -[de] /run/systemd/system/?( \])?( && \[ "\$\w+" != "systemd-timer" \])?` +
+		`(\s*&&|\s*;?\s*then)(\s|#.*)*exit 0|^\s*\[ ! -[de] /run/systemd/system \] \|\| exit 0`)

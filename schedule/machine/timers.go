@@ -194,9 +194,9 @@ func nextOf(calendar []oncalendar.Spec, timer unit, last *humanize.JSONTime, aft
 
 // monotonic are the times that count from an event.
 var monotonic = []struct{ key, words string }{
-	{"OnActiveSec", "after the timer starts"},
+	{"OnActiveSec", "after the start of the timer"},
 	{"OnBootSec", "after the boot"},
-	{"OnStartupSec", "after systemd starts"},
+	{"OnStartupSec", "after the start of systemd"},
 	{"OnUnitActiveSec", "after its last start"},
 	{"OnUnitInactiveSec", "after its last end"},
 }
@@ -205,8 +205,12 @@ var monotonic = []struct{ key, words string }{
 func whenOf(timer unit) string {
 	when := slices.Clone(timer.values["Timer.OnCalendar"])
 	for _, one := range monotonic {
-		for _, span := range timer.values["Timer."+one.key] {
-			when = append(when, span+" "+one.words)
+		for _, text := range timer.values["Timer."+one.key] {
+			if span, ok := oncalendar.ParseSpan(text); ok && span == 0 {
+				when = append(when, strings.Replace(one.words, "after", "at", 1))
+			} else {
+				when = append(when, text+" "+one.words)
+			}
 		}
 	}
 	if timer.isTrue("Timer.OnClockChange") {
@@ -216,11 +220,8 @@ func whenOf(timer unit) string {
 		when = append(when, "when the time zone changes")
 	}
 	words := strings.Join(when, "; ")
-	if delay := timer.last("Timer.RandomizedDelaySec"); delay != "" && delay != "0" && words != "" {
-		if strings.Trim(delay, "0123456789") == "" {
-			delay += "s"
-		}
-		words += ", up to " + delay + " later"
+	if delay, ok := oncalendar.ParseSpan(timer.last("Timer.RandomizedDelaySec")); ok && delay > 0 && words != "" {
+		words += ", up to " + humanize.Setting(delay) + " later"
 	}
 	return words
 }
