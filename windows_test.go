@@ -22,8 +22,8 @@ import (
 var windows = map[string][]string{
 	"schedule/lint":               {"cmd/check"},
 	"schedule/doctor":             {"cmd/doctor"},
-	"schedule/machine":            {"cmd/machine"},
-	"schedule/machine/oncalendar": {"schedule/machine", "cmd/machine"},
+	"schedule/machine":            {"cmd/machine", "schedule/serve/web", "cmd/serve"},
+	"schedule/machine/oncalendar": {"schedule/machine", "cmd/machine", "schedule/serve/web", "cmd/serve"},
 	"schedule/install":            {"cmd/install"},
 	"schedule/crontab/proof":      {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export"},
 	"schedule/crontab/export":     {"cmd/export"},

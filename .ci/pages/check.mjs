@@ -43,7 +43,7 @@ function everyPage() {
     ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
     ["/runs", "succeeded"], ["/runs?q=exit+code&since=2026-03-02&task=invoices", "exit code 7"], ["/runs?outcome=skipped", "still running"], ["/runs?task=night-prices", "slots"], [`/runs/${world.waiting("stock-take")}`, "its turn"], [`/runs/${good.run}`, "order 1011"],
     [`/runs/${bad.run}`, "first error: line 7"], [`/runs/${bad.run}?q=order`, "5 lines with order"], [`/runs/${tried.run}`, "attempt 2"],
-    ["/servers", "web-2"], ["/runs?all_servers=true", "web-2"], ["/runs?task=exchange-rates", "on web-2"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/new", "Its keys"], ["/tasks/nix", "This did not work"],
+    ["/servers", "web-2"], ["/machine", "This machine"], ["/runs?all_servers=true", "web-2"], ["/runs?task=exchange-rates", "on web-2"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/new", "Its keys"], ["/tasks/nix", "This did not work"],
   ];
 }
 

@@ -41,6 +41,7 @@ func New(server *serve.Server) http.Handler {
 	addPage(p, "GET /runs", readRuns, showRuns, serve.Quick)
 	addPage(p, "GET /runs/{id}", readRun, showRun, serve.Quick)
 	addPage(p, "GET /servers", readServers, showServers, serve.Quick)
+	addPage(p, "GET /machine", readMachine, showMachine, serve.Forecasting)
 	addPage(p, "GET /pauses", readPauses, showPauses, serve.Quick)
 	addPage(p, "GET /audit", readAudit, showAudit, serve.Quick)
 	addPage(p, "GET /forecast", readForecast, showForecast, serve.Forecasting)

@@ -17,6 +17,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/humanize"
+	"sched/schedule/machine"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/serve"
@@ -165,6 +166,10 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 			Environment: evil, More: 2}, view.ServerSilent, evil, evil}, {}}, Gone: []state.Row{row}})},
 		{"showServers", showServers(serversPage{page: p, Alone: true, LastTick: evil})},
 		{"showServers", showServers(serversPage{page: p})},
+		{"showMachine", showMachine(machinePage{page: p, Ticks: 2, List: &machine.List{LeftOut: []string{evil},
+			Jobs: []machine.Job{{Place: evil, User: evil, When: evil, Off: evil, Command: evil}, {Next: new(at), Last: new(at)}},
+			Odd:  []machine.Oddity{{Place: evil, Text: evil, Hint: evil}}}})},
+		{"showMachine", showMachine(machinePage{page: p, List: &machine.List{}})},
 		{"showPauses", showPauses(pausesPage{page: p, PauseAll: &ask, All: []serve.Pausing{{ID: evil}}})},
 		{"showAudit", showAudit(auditPage{page: p, Older: "?", Changes: []view.Change{{Action: "stop", Target: "x", Error: evil},
 			{Target: evil}}})},

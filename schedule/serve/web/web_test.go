@@ -88,6 +88,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/runs/" + gone.ID, 200, []string{"not Retry…"}},
 		{"/runs/ffffffff", 404, []string{"there is no task and no run"}},
 		{"/servers", 200, []string{"This machine stands alone"}},
+		{"/machine", 200, []string{"/etc/cron.daily/logs"}},
 		{"/pauses", 200, []string{"Nothing is paused", "Pause everything…"}},
 		{"/audit", 200, []string{"Nobody has changed anything"}},
 		{"/nix", 404, []string{"there is no page /nix"}},
