@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"time"
 
 	"sched/schedule/humanize"
@@ -76,6 +77,18 @@ func (s *survey) unread(path string, err error) {
 		s.odd(path, "", "", "it is not read: %v", humanize.WithoutPath(err))
 	}
 }
+
+// bootTime returns when the machine was started; the zero time if nobody knows.
+func (s *survey) bootTime() time.Time {
+	stat, _ := s.files.read("/proc/stat")
+	if found := bootSecond().FindStringSubmatch(stat.text); found != nil {
+		seconds, _ := strconv.ParseInt(found[1], 10, 64)
+		return time.Unix(seconds, 0)
+	}
+	return time.Time{}
+}
+
+var bootSecond = humanize.Pattern(`(?m)^btime (\d+)$`)
 
 // leaveOut notes something that only root may see.
 func (s *survey) leaveOut(what string) {

@@ -39,7 +39,7 @@ type Job struct {
 	Off     string             `json:"off"` // why it does not start; "" if it does
 
 	next func(after time.Time) time.Time // nil: not known; the zero time: never
-	line string                          // the command as cron's log has it; "" if no crontab has it
+	line string                          // the command as cron logs it, up to a %; "" for no crontab
 	path string                          // where a shell looks for programs; "" if that is not known
 }
 

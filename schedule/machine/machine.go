@@ -63,8 +63,7 @@ func setLastOfCron(s *survey) {
 	last := map[start]time.Time{}
 	for line := range strings.Lines(string(text)) {
 		if found := started().FindStringSubmatch(strings.TrimSuffix(line, "\n")); found != nil {
-			command, _, _ := strings.Cut(strings.ReplaceAll(found[3], `\%`, "\x00"), "%")
-			key := start{found[2], strings.TrimSpace(strings.ReplaceAll(command, "\x00", "%"))}
+			key := start{found[2], strings.TrimSpace(found[3])}
 			if seconds, err := time.ParseDuration(found[1] + "s"); err == nil && last[key].IsZero() {
 				last[key] = time.Unix(0, 0).Add(seconds)
 			}

@@ -170,12 +170,13 @@ func TestSystemdAndTheJournalAreAsked(t *testing.T) {
 		switch program {
 		case "systemctl":
 			return []byte("NextElapseUSecRealtime=Mon 2026-11-30 02:17:05 UTC\nLastTriggerUSec=Mon 2026-11-23 02:05:00 UTC\n" +
-				"Id=logrotate.timer\nActiveState=active\n\nLastTriggerUSec=n/a\nId=nobody.timer\nActiveState=inactive\n"), nil
+				"Id=logrotate.timer\nActiveState=active\n\nLastTriggerUSec=n/a\nId=nobody.timer\nActiveState=inactive\n\n" +
+				"NextElapseUSecRealtime=\nLastTriggerUSec=\nId=afterboot.timer\nActiveState=active\n"), nil
 		case "journalctl":
 			return []byte("1795952101.5 shop CRON[7]: (maria) CMD (cd /srv && ./invoices.sh)\n" +
 				"1795948501.1 shop CRON[6]: (root) CMD (   cd / && run-parts --report /etc/cron.hourly)\n" +
 				"1795944901.1 shop CRON[5]: (root) CMD (   cd / && run-parts --report /etc/cron.hourly)\n" +
-				`1795944902.1 shop CRON[4]: (root) CMD (/bin/true && date +\%F)` + "\n"), nil
+				"1795944902.1 shop CRON[4]: (root) CMD (/bin/true && date +%F)\n"), nil
 		}
 		return nil, fmt.Errorf("%s is not there", program)
 	}
@@ -184,6 +185,8 @@ func TestSystemdAndTheJournalAreAsked(t *testing.T) {
 	for _, want := range []string{
 		"logrotate.timer | root | Mon *-*-* 03:00, up to 1h later | 11-30 03:17 | 11-23 03:05 systemd |",
 		"nobody.timer | retired | hourly | not started |",
+		"afterboot.timer | root | 15min after the boot | 11-29 12:45 | - |",
+		"wrong.timer | root | *:*/5; *-*-* 25:00; 1h after its last start | not started |",
 		"maria | 30 4 * * 1-5 | 11-30 04:30 | 11-29 12:35 journal | cd /srv",
 		"/etc/crontab:2 | root | 17 * * * * | 11-29 13:17 | 11-29 11:35 journal | cd / &&",
 		"root | 0 4 * * * | 11-30 04:00 | 11-29 10:35 journal | /bin/true && date +%F",

@@ -94,13 +94,13 @@ func (m *manager) list() {
 func (m *manager) job(name string, timer unit, wanted bool) Job {
 	j := Job{Kind: Timer, Place: name, File: timer.folder.files.home + timer.path, User: cmp.Or(m.user, "root"),
 		When: whenOf(timer)}
-	state, isLoaded := m.said[name]
+	state := m.said[name]
 	switch {
 	case timer.masked:
 		j.setOff("masked")
 	case !m.systemd:
 		j.setOff("systemd does not run")
-	case isLoaded && !state.active && wanted:
+	case wanted && len(m.said) > 0 && !state.active: // a condition of it may be unmet
 		j.setOff("not started")
 	case !wanted && !state.active:
 		j.setOff("not enabled")
@@ -110,18 +110,21 @@ func (m *manager) job(name string, timer unit, wanted bool) Job {
 	}
 	m.setService(&j, timer)
 	j.SetLast(state.last, "systemd")
-	if m.stamps.files != nil {
+	if m.stamps.files != nil && len(m.said) == 0 { // systemd makes one, too, when it starts the timer
 		stamp, err := m.stamps.files.look(path.Join(m.stamps.path, "stamp-"+name))
 		if err == nil {
 			j.SetLast(stamp.changed, "systemd")
 		}
 	}
-	calendar := m.calendarOf(j, timer)
+	calendar, last := m.calendarOf(j, timer), time.Time{}
+	if j.Last != nil {
+		last = j.Last.Time
+	}
 	j.next = func(after time.Time) time.Time {
 		if state.next.After(after) { // with its random delay
 			return state.next
 		}
-		return nextOf(calendar, timer, j.Last, after)
+		return m.nextOf(calendar, timer, last, after)
 	}
 	if j.When == "" {
 		m.odd(name, j.User, "", "it has no time: systemd refuses it")
@@ -173,9 +176,9 @@ func (m *manager) calendarOf(j Job, timer unit) (all []oncalendar.Spec) {
 	return all
 }
 
-// nextOf returns when a timer is due after a time, before its random delay; the zero time if
-// nobody knows. A time that counts from the boot or from the end of the service is not known.
-func nextOf(calendar []oncalendar.Spec, timer unit, last *humanize.JSONTime, after time.Time) (next time.Time) {
+// nextOf returns when a timer is due after a time, before its random delay; the zero time if nobody
+// knows.
+func (m *manager) nextOf(calendar []oncalendar.Spec, timer unit, last, after time.Time) (next time.Time) {
 	earlier := func(at time.Time) {
 		if at.After(after) && (next.IsZero() || at.Before(next)) {
 			next = at
@@ -184,9 +187,11 @@ func nextOf(calendar []oncalendar.Spec, timer unit, last *humanize.JSONTime, aft
 	for _, spec := range calendar {
 		earlier(spec.Next(after))
 	}
-	for _, text := range timer.values["Timer.OnUnitActiveSec"] {
-		if span, ok := oncalendar.ParseSpan(text); ok && last != nil {
-			earlier(last.Add(span))
+	for key, from := range map[string]time.Time{"OnBootSec": m.bootTime(), "OnUnitActiveSec": last} {
+		for _, text := range timer.values["Timer."+key] {
+			if span, ok := oncalendar.ParseSpan(text); ok && !from.IsZero() {
+				earlier(from.Add(span))
+			}
 		}
 	}
 	return next
@@ -232,7 +237,7 @@ func askSystemd(s *survey) map[string]timerState {
 	if !s.systemd || s.Ask == nil {
 		return said
 	}
-	text, err := s.Ask(s.ctx, "systemctl", "show", "*.timer",
+	text, err := s.Ask(s.ctx, "systemctl", "show", "*.timer", "--all",
 		"--property=Id,ActiveState,LastTriggerUSec,NextElapseUSecRealtime")
 	if err != nil {
 		s.odd("", "", "", "systemctl does not answer, so nothing of the last starts of timers is known: %v",
