@@ -90,7 +90,7 @@ func (p *page) Places() []place {
 	all := []place{
 		{Path: "/", Name: "Overview"}, {Path: "/tasks", Name: "Tasks"}, {Path: "/timeline", Name: "Timeline"},
 		{Path: "/forecast", Name: "Forecast"}, {Path: "/runs", Name: "Runs"}, {Path: "/servers", Name: "Servers"},
-		{Path: "/machine", Name: "Machine"}, {Path: "/pauses", Name: "Pauses"}, {Path: "/audit", Name: "Audit"},
+		{Path: "/pauses", Name: "Pauses"}, {Path: "/audit", Name: "Audit"},
 	}
 	for i := range all {
 		all[i].Current = p.request.URL.Path == p.Base+all[i].Path

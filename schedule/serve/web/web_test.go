@@ -87,7 +87,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/runs/" + bad.ID, 200, []string{"It printed nothing", "exit code 7"}},
 		{"/runs/" + gone.ID, 200, []string{"not Retry…"}},
 		{"/runs/ffffffff", 404, []string{"there is no task and no run"}},
-		{"/servers", 200, []string{"This machine stands alone"}},
+		{"/servers", 200, []string{"This machine stands alone", `href="/machine"`}},
 		{"/machine", 200, []string{"/etc/cron.daily/logs"}},
 		{"/pauses", 200, []string{"Nothing is paused", "Pause everything…"}},
 		{"/audit", 200, []string{"Nobody has changed anything"}},
