@@ -205,7 +205,7 @@ var otherNames = sync.OnceValue(func() map[string]string {
 		"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
 		"calendar": "ics", "ical": "ics",
 		"validate": "check", "lint": "check", "verify": "check", "exec": "test",
-		"kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
+		"crontabs": "machine", "timers": "machine", "kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
 		"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
 	}
 })

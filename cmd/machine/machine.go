@@ -108,29 +108,44 @@ func addTicks(a *app.App, list *machine.List) {
 	}
 }
 
+// clockColumn has the next time, behind how far it is. A pipe has both in one column.
+const clockColumn = 4
+
 // shrinks says in which order columns shrink on a narrow terminal.
-var shrinks = []terminal.Shrink{{Column: 5, Least: 20}, {Column: 2, Least: 14}, {Column: 4}, {Column: 5}}
+var shrinks = []terminal.Shrink{{Column: 6, Least: 16}, {Column: clockColumn}, {Column: 2, Least: 11}, {Column: 5},
+	{Column: 0, Least: 24}, {Column: 3, Least: 14}, {Column: 6}, {Column: 0, Least: 12}}
 
 // printJobs prints the table, and below it what is odd.
 func printJobs(a *app.App, list *machine.List) {
 	out, now := a.Stdout(), a.Now()
 	t := a.Table(shrinks...)
-	t.Head("PLACE", "USER", "WHEN", "NEXT", "LAST", "DOES")
+	row := func(cells ...string) {
+		if !out.IsTerminal() {
+			cells = slices.Delete(cells, clockColumn, clockColumn+1)
+		}
+		t.Row(cells...)
+	}
+	t.Head(slices.DeleteFunc([]string{"PLACE", "USER", "WHEN", "NEXT", "", "LAST", "DOES"},
+		func(name string) bool { return name == "" && !out.IsTerminal() })...)
 	for _, j := range list.Jobs {
-		next, last := out.Paint(terminal.Faint, nextText(j)), "-"
+		next, clock, last := out.Paint(terminal.Faint, nextText(j)), "", "-"
 		if j.Next != nil {
-			at := humanize.MinuteNearZone(j.Next.Time, now, app.LocalZone())
-			next = at + out.Paint(terminal.Faint, " (in "+humanize.Duration(j.Next.Sub(now))+")")
+			next = "in " + humanize.Duration(j.Next.Sub(now))
+			clock = humanize.MinuteNearZone(j.Next.Time, now, app.LocalZone())
+			if !out.IsTerminal() {
+				next = clock + " (" + next + ")"
+			}
 		}
 		if j.Last != nil {
 			last = humanize.Age(j.Last.Time, now) + " ago"
 		}
-		t.Row(humanize.Line(j.Place), humanize.Line(j.User), humanize.Line(j.When), next,
-			out.Paint(terminal.Faint, last), out.Paint(terminal.Faint, humanize.Line(cmp.Or(j.Command, "-"))))
+		does := humanize.Line(cmp.Or(j.Command, "-"))
+		row(humanize.Line(j.Place), humanize.Line(j.User), humanize.Line(j.When), next,
+			out.Paint(terminal.Faint, clock), out.Paint(terminal.Faint, last), out.Paint(terminal.Faint, does))
 	}
 	t.Flush()
 	if len(list.Jobs) == 0 {
-		a.Warn("nothing is scheduled, as far as this user may see")
+		a.Warn("there is no such job, as far as this user may see")
 	}
 	if len(list.Odd) > 0 {
 		fmt.Fprintf(a.Out, "\n%s\n", out.Paint(terminal.Caution, "odd:"))

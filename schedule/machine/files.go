@@ -16,6 +16,9 @@ import (
 // maxRead is the largest file that is read, in bytes.
 const maxRead = 4 << 20
 
+// maxNames is how many names a folder has at most that is read.
+const maxNames = 10_000
+
 // maxLinks is how many links in a row are followed.
 const maxLinks = 8
 
@@ -133,8 +136,13 @@ func (f *files) names(dir string) ([]string, error) {
 		return nil, err
 	}
 	defer opened.Close()
-	names, err := opened.Readdirnames(-1)
-	slices.Sort(names)
+	names, err := opened.Readdirnames(maxNames + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if slices.Sort(names); len(names) > maxNames {
+		return nil, fmt.Errorf("it has more than %d names", maxNames)
+	}
 	return names, err
 }
 

@@ -199,7 +199,7 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"12:00 Europe/Berlim": "there is no time zone Europe/Berlim",
 		"*:10..5":             "10..5 is no range",
 		"1:2:3:4":             `"1:2:3:4" is no time`,
-		"*:*:1.":              `"1." is no number of seconds`,
+		"*:*:1.":              `"1." is no number`,
 	} {
 		if _, err := oncalendar.Parse(text, time.UTC); err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
 			t.Errorf("%q: %v", text, err)

@@ -14,28 +14,15 @@ import (
 // A parser reads one expression.
 type parser struct{ Spec }
 
-// shorthand returns the expression for which a word stands.
-func shorthand(word string) (expression string, ok bool) {
-	switch word {
-	case "minutely":
-		return "*-*-* *:*:00", true
-	case "hourly":
-		return "*-*-* *:00:00", true
-	case "daily":
-		return "*-*-* 00:00:00", true
-	case "weekly":
-		return "Mon *-*-* 00:00:00", true
-	case "monthly":
-		return "*-*-01 00:00:00", true
-	case "quarterly":
-		return "*-01,04,07,10-01 00:00:00", true
-	case "semiannually", "semi-annually", "biannually", "bi-annually":
-		return "*-01,07-01 00:00:00", true
-	case "annually", "yearly", "anually":
-		return "*-01-01 00:00:00", true
-	}
-	return "", false
+// shorthands are words that stand for expressions.
+var shorthands = [][2]string{
+	{"minutely", "*-*-* *:*:00"}, {"hourly", "*-*-* *:00:00"}, {"daily", "*-*-* 00:00:00"},
+	{"weekly", "Mon *-*-* 00:00:00"}, {"monthly", "*-*-01 00:00:00"}, {"quarterly", "*-01,04,07,10-01 00:00:00"},
+	{"semiannually", halfYears}, {"semi-annually", halfYears}, {"biannually", halfYears}, {"bi-annually", halfYears},
+	{"annually", years}, {"yearly", years}, {"anually", years},
 }
+
+const halfYears, years = "*-01,07-01 00:00:00", "*-01-01 00:00:00"
 
 // Parse reads a calendar expression. local is the zone of an expression that names no zone.
 func Parse(text string, local *time.Location) (Spec, error) {
@@ -46,8 +33,10 @@ func Parse(text string, local *time.Location) (Spec, error) {
 		p.named = zone
 		rest = strings.TrimRight(strings.TrimSuffix(text, zone), " ")
 	}
-	if long, ok := shorthand(strings.ToLower(rest)); ok {
-		rest = long
+	for _, short := range shorthands {
+		if strings.EqualFold(rest, short[0]) {
+			rest = short[1]
+		}
 	}
 	var err error
 	switch {
@@ -248,7 +237,10 @@ func (p *parser) readSpan(index int, text string) (one span, err error) {
 		}
 	}
 	if hasStep {
-		if one.step, err = stepOf(index, stepText); err != nil {
+		if one.step, err = number(max(index, month), stepText); err == nil && one.step == 0 {
+			err = errors.New("a step of 0 leads nowhere")
+		}
+		if err != nil {
 			return one, err
 		}
 	}
@@ -263,44 +255,30 @@ func (p *parser) readSpan(index int, text string) (one span, err error) {
 	return one, nil
 }
 
-// number reads a value. Years have two or four digits, and seconds a fraction.
-func number(index int, text string) (int, error) {
-	if index == second {
-		return microseconds(text)
-	}
-	value, err := strconv.Atoi(text)
-	if err != nil || text[0] < '0' {
-		return 0, fmt.Errorf("%q is no number", text)
+// number reads a value, or a step. Years have two or four digits, and seconds a fraction.
+func number(index int, text string) (value int, err error) {
+	if value, err = strconv.Atoi(text); index == second {
+		value, err = microseconds(text)
 	}
 	switch {
+	case err != nil || text[0] < '0':
+		return 0, fmt.Errorf("%q is no number", text)
 	case index == year && value < 70:
-		value += 2000
+		return value + 2000, nil
 	case index == year && value < 100:
-		value += 1900
+		return value + 1900, nil
 	}
 	return value, nil
 }
 
-func stepOf(index int, text string) (step int, err error) {
-	if index == second {
-		step, err = microseconds(text)
-	} else if step, err = strconv.Atoi(text); err != nil || text[0] < '0' {
-		return 0, fmt.Errorf("%q is no number", text)
-	}
-	if err == nil && step == 0 {
-		err = errors.New("a step of 0 leads nowhere")
-	}
-	return step, err
-}
-
 func microseconds(text string) (int, error) {
 	whole, fraction, hasPoint := strings.Cut(text, ".")
-	value, err := strconv.Atoi(whole)
-	if err != nil || whole[0] < '0' || hasPoint && (fraction == "" || strings.Trim(fraction, "0123456789") != "") {
-		return 0, fmt.Errorf("%q is no number of seconds", text)
+	seconds, err := strconv.Atoi(whole)
+	if hasPoint && (fraction == "" || strings.Trim(fraction, "0123456789") != "") {
+		err = strconv.ErrSyntax
 	}
 	micro, _ := strconv.Atoi((fraction + "000000")[:6])
-	return value*perSecond + micro, nil
+	return seconds*perSecond + micro, err
 }
 
 // A timeUnit is a unit with all its names.
