@@ -149,6 +149,7 @@ func (r *crontabReader) isTaken(name string) bool {
 // readText lists the lines of a crontab. off says why cron ignores it; "" if it does not.
 func (r *crontabReader) readText(name, user, text, off string) {
 	table := crontab.Parse(crontab.Source{Name: name, Text: text, System: user == ""})
+	r.addTaken(table)
 	if off == "" {
 		if place, why := r.badLine(table); why != "" {
 			r.odd(place, user, "", "%s", why)
@@ -162,6 +163,37 @@ func (r *crontabReader) readText(name, user, text, off string) {
 			r.readEntry(name, cmp.Or(user, e.User), e, off)
 		}
 	}
+}
+
+// addTaken adds the lines that cron takes and no schedule can say, such as a command that begins
+// with a year, and leaves their findings out.
+func (r *crontabReader) addTaken(t *crontab.Table) {
+	lines := strings.Split(t.Source.Text, "\n")
+	t.Findings = slices.DeleteFunc(t.Findings, func(f crontab.Finding) bool {
+		line, times := lines[f.Line-1], 5
+		if strings.HasPrefix(line, "@") {
+			times = 1
+		}
+		words, e := strings.Fields(line), crontab.Entry{Line: f.Line}
+		if !f.IsOmitted || len(words) < times {
+			return false
+		}
+		e.When, words = strings.Join(words[:times], " "), words[times:]
+		if t.Source.System { // a line that ends right behind its user is no line to cron
+			if len(words) == 0 || len(words) == 1 && strings.HasSuffix(line, words[0]) {
+				return false
+			}
+			e.User, words = words[0], words[1:]
+		} else if strings.HasPrefix(strings.Join(words, " "), "*") {
+			return false
+		}
+		e.Command = strings.Join(words, " ")
+		if _, err := vixie.Parse(e.When); err != nil {
+			return false
+		}
+		t.Entries = append(t.Entries, e)
+		return true
+	})
 }
 
 // badLine returns the first line that cron does not take, and why.
