@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -166,8 +167,15 @@ func TestSystemdAndTheJournalAreAsked(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, newTree(t, "nasty.txtar"))
 	h.RunningCron = func() (string, bool) { return "", true }
+	asked := 0
 	h.Ask = func(_ context.Context, program string, arguments ...string) ([]byte, error) {
 		switch program {
+		case "getent":
+			asked++
+			if arguments[1] == "retired" { // a directory knows this one
+				return []byte("retired:*:5001:5001::/home/retired:/bin/sh\n"), nil
+			}
+			return nil, exec.Command("sh", "-c", "exit 2").Run()
 		case "systemctl":
 			return []byte("NextElapseUSecRealtime=Mon 2026-11-30 02:17:05 UTC\nLastTriggerUSec=Mon 2026-11-23 02:05:00 UTC\n" +
 				"Id=logrotate.timer\nActiveState=active\n\nLastTriggerUSec=n/a\nId=nobody.timer\nActiveState=inactive\n\n" +
@@ -190,11 +198,16 @@ func TestSystemdAndTheJournalAreAsked(t *testing.T) {
 		"maria | 30 4 * * 1-5 | 11-30 04:30 | 11-29 12:35 journal | cd /srv",
 		"/etc/crontab:2 | root | 17 * * * * | 11-29 13:17 | 11-29 11:35 journal | cd / &&",
 		"root | 0 4 * * * | 11-30 04:00 | 11-29 10:35 journal | /bin/true && date +%F",
-		"odd:  |  | no cron runs on this machine: 18 jobs will not start | systemctl start cron, or crond",
+		"/var/spool/cron/crontabs/ghost:1 | ghost | 0 1 * * * | cron ignores the file |",
+		"/etc/cron.d/nouser:1 | retired | 0 1 * * * | 11-30 01:00 |",
+		"odd:  |  | no cron runs on this machine: 17 jobs will not start | systemctl start cron, or crond",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
+	}
+	if asked != 2 {
+		t.Errorf("getent was asked %d times", asked)
 	}
 }
 

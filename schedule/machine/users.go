@@ -20,6 +20,9 @@ type account struct {
 	uid        int
 }
 
+// nobody is the uid of a name that no user has.
+const nobody = -1
+
 // accounts are the users of the machine by name: all of /etc/passwd, and of a directory the users
 // that a job names.
 type accounts map[string]account
@@ -61,8 +64,8 @@ func (a accounts) nameOf(uid int) string {
 // has reports whether there is a user of that name or number. It asks the directories of the
 // machine (getent) for a name that is not in /etc/passwd.
 func (a accounts) has(ctx context.Context, ask Ask, name string) bool {
-	if _, ok := a[name]; ok {
-		return true
+	if known, ok := a[name]; ok {
+		return known.uid != nobody
 	}
 	if uid, err := strconv.Atoi(name); err == nil {
 		return a.nameOf(uid) != name
@@ -74,7 +77,11 @@ func (a accounts) has(ctx context.Context, ask Ask, name string) bool {
 	a.add(string(line))
 	_, ok := a[name]
 	failed, isExit := errors.AsType[*exec.ExitError](err)
-	return ok || err != nil && !(isExit && failed.ExitCode() == 2) // 2: there is no such user
+	if !ok && (err == nil || isExit && failed.ExitCode() == 2) { // there is no such user
+		a[name] = account{uid: nobody} // asked once
+		return false
+	}
+	return true
 }
 
 // sorted returns the users by name.
