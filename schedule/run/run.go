@@ -231,7 +231,9 @@ func (r *Run) recordResult(result state.Row) error {
 func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
 
 // RecordEndAgain tries once more to record the end of the run.
-func (r *Run) RecordEndAgain() error { return r.row.apply(*r.unrecordedEnd) }
+func (r *Run) RecordEndAgain() error {
+	return r.row.apply(*r.unrecordedEnd)
+}
 
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it
 // returns ends when the lease is lost, if the task has on_lost_lease: stop.
