@@ -121,7 +121,7 @@ func (c Caller) Collect(row state.Row, facts Facts) (goesOn *state.Row, err erro
 		return &r.row.Row, nil
 	}
 	result := o.result(nil)
-	if action == Lose && deferAfterLost(r, &result) {
+	if action == Lose && deferAfterLost(r, result) {
 		r.releaseLock()
 		return &r.row.Row, nil
 	}

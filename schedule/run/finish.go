@@ -51,7 +51,7 @@ func finish(r *Run, result state.Row) state.Row {
 		r.hooks.queueMessages(h, f.result)
 		r.hooks.trigger(h, &f.result)
 	}
-	r.hooks.queueAttemptSpan(&f.result, f.result.Ended)
+	r.hooks.queueAttemptSpan(f.result)
 	r.hooks.queueRunSpan(f.result)
 	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
 		r.hooks.send()
@@ -234,8 +234,7 @@ func (f *finisher) end() {
 	if !printed {
 		f.result.Output = ""
 	}
-	hooks := output.HooksPath(path)
-	if info, err := os.Stat(hooks); err == nil && info.Size() == 0 {
+	if hooks := output.HooksPath(path); !hasBytes(hooks) {
 		os.Remove(hooks)
 	}
 	result := f.result

@@ -248,7 +248,7 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	defer own.DB.Close()
 	caller := NewCaller(own, state.Supervisor, os.Environ())
 	caller.Self = own.DB.As(owner)
-	s := &supervisor{caller: caller, terminate: ctx, kill: ctx}
+	s := &supervisor{caller: caller, terminate: ctx, kill: ctx, known: map[string]bool{}}
 	if !s.watch(r.row.ID, []*os.File{r.output}) {
 		t.Fatal("the supervisor does not watch the run")
 	}

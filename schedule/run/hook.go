@@ -413,15 +413,14 @@ var events = map[string]notify.Event{
 }
 
 // queueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
-// result has the outcome of the attempt.
-func (h *hooks) queueAttemptSpan(result *state.Row, ended time.Time) {
+// result has the outcome and the end of the attempt.
+func (h *hooks) queueAttemptSpan(result state.Row) {
 	attempt := h.row.Attempt
 	if attempt.At.IsZero() {
 		return
 	}
-	traced := *result
-	traced.Started, traced.Ended = attempt.At, ended
-	h.queueSpan(hookName("otlp attempt", attempt.Number-1), traced, func(m *notify.Message) {
+	result.Started = attempt.At
+	h.queueSpan(hookName("otlp attempt", attempt.Number-1), result, func(m *notify.Message) {
 		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.task.Command.Argv()[0])
 	})
 }

@@ -255,12 +255,13 @@ func (o *orphan) giveBack() bool {
 
 // deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
 // has an attempt left, and nobody asked to stop the run. It reports whether it did.
-func deferAfterLost(r *Run, result *state.Row) bool {
+func deferAfterLost(r *Run, result state.Row) bool {
 	attempt := max(1, r.row.Attempt.Number)
 	overlaps := r.lock != nil && result.Survivors != ""
 	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts || overlaps {
 		return false
 	}
+	result.Attempt.Number = attempt
 	notes := append(slices.Clip(result.Notes), fmt.Sprintf("attempt %d was lost: %s", attempt, result.Reason))
 	return r.row.apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
 }

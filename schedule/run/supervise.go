@@ -29,24 +29,22 @@ func ExecuteThen(r *Run, terminate, kill context.Context, ended func()) state.Ro
 	r.Terminate = terminate
 	result := supervise(r, terminate, kill)
 	ended()
-	return finish(r, *result)
+	return finish(r, result)
 }
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
-// that the retry was deferred. It is returned by its pointer: what waits for a command has a small
-// stack.
-func supervise(r *Run, terminate, kill context.Context) *state.Row {
-	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill}
+// that the retry was deferred.
+func supervise(r *Run, terminate, kill context.Context) state.Row {
+	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.row.soFar()}
 	s.terminate, s.lease = r.renewLease(terminate)
 	if deferred := s.attempts(); deferred {
 		s.lease.End()
-		s.result.Outcome = ""
-		return &s.result
+		return r.row.soFar()
 	}
 	s.result.Ended = clock.Now()
 	s.result.Notes = append(s.result.Notes, s.lease.End()...)
-	return &s.result
+	return s.result
 }
 
 // A supervision is the part of a process in a run whose command it starts, watches and ends.
@@ -64,7 +62,7 @@ type supervision struct {
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
 	n := s.prepareFirst()
-	if s.result.Outcome == outcome.Lost && deferAfterLost(s.run, &s.result) {
+	if s.result.Outcome == outcome.Lost && deferAfterLost(s.run, s.result) {
 		return true
 	}
 	for ; s.result.Outcome == ""; n++ {
@@ -74,7 +72,9 @@ func (s *supervision) attempts() (deferred bool) {
 		if isFinal || overlaps || n >= s.task.Retry.Attempts {
 			return false
 		}
-		s.run.hooks.queueAttemptSpan(&s.result, clock.Now())
+		ended := s.result
+		ended.Ended = clock.Now()
+		s.run.hooks.queueAttemptSpan(ended)
 		s.run.hooks.send()
 		wait := s.task.Retry.WaitOf(s.row.ID, n)
 		if s.deferRetry(wait) {
@@ -95,7 +95,6 @@ func (s *supervision) attempts() (deferred bool) {
 // goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
 // the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
 func (s *supervision) prepareFirst() (attempt int) {
-	s.result = s.row.soFar()
 	if s.run.isAnnounced {
 		return 1
 	}
@@ -420,44 +419,48 @@ func superviseBackground(r *Run, terminate, kill context.Context, handOver func(
 	r.Terminate = terminate
 	defer r.unreaped.reap()
 	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
-	result := &r.row.Row
-	if r.next() != FireHooks { // else the supervisor before this one was killed before it could start the finish
+	result := r.row.result()
+	// If the row is finishing, the supervisor before this one was killed before it could start the
+	// finish.
+	if r.next() != FireHooks {
 		var leftToTick bool
-		if result, leftToTick = awaitLock(r, terminate); leftToTick {
-			r.Close()
+		if result, leftToTick = awaitResult(r, terminate, kill); leftToTick {
 			return
 		}
-		if result == nil {
-			result = supervise(r, terminate, kill)
-		}
-		if result.Outcome == "" { // the next attempt is left to a tick
-			r.release()
+		if endsAtOnce(&r.task) {
+			r.Sender.Wait(terminate, startDeliveryPatience)
+			finish(r, result)
 			return
 		}
-	}
-	finishBackground(r, result, handOver)
-}
-
-// finishBackground writes down the result of a background run, if the row does not have it yet.
-// Then it ends the run, or hands it over to its `sched finish`.
-func finishBackground(r *Run, result *state.Row, handOver func(*Run) error) {
-	if r.row.Phase != state.Finishing {
-		atOnce := endsAtOnce(&r.task)
-		if !atOnce && r.recordResult(*result) == nil {
+		if r.recordResult(result) == nil {
 			r.unreaped.reap()
 		}
-		r.Sender.Wait(r.Terminate, startDeliveryPatience)
-		if atOnce {
-			finish(r, *result)
-			return
-		}
+		r.Sender.Wait(terminate, startDeliveryPatience)
 	}
 	// If the result could not be written, as on a full disk, this process alone knows it: the exit
 	// code alone is no proof of a result
 	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	if r.resultUnrecorded || handOver(r) != nil { // this process finishes the run
-		finishAndSend(r, *result)
+		finishAndSend(r, result)
 	}
+}
+
+// awaitResult waits until a background run has its mutex and its seat, runs its command, and
+// returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
+// next attempt was deferred.
+func awaitResult(r *Run, terminate, kill context.Context) (result state.Row, leftToTick bool) {
+	if result, leftToTick = awaitLock(r, terminate); leftToTick {
+		r.Close()
+		return result, true
+	}
+	if result.Outcome == "" {
+		result = supervise(r, terminate, kill)
+	}
+	if result.Outcome == "" {
+		r.release()
+		return result, true
+	}
+	return result, false
 }
 
 // startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of

@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +24,9 @@ type supervisor struct {
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	known        sync.Map     // the ids of the runs that it got; the values mean nothing
-	lastReceived atomic.Int64 // when the newest of them came, in nanoseconds since 1970
+	mu           sync.Mutex
+	known        map[string]bool // the ids of the runs that it got
+	lastReceived time.Time       // when the newest of them came
 
 	// awaitingMessage has the rows that were read, and whose messages have yet to come. Only
 	// receive uses it.
@@ -52,7 +52,7 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.queueCache, caller.Terminate = &lease.Keeper{}, &queueView{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{caller: caller, terminate: terminate, kill: kill}
+	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(s.goOnWithKilled)
@@ -62,7 +62,6 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	}
 	watching, stop := context.WithCancel(context.Background())
 	go state.CloseWhileIdle(watching, s.caller.DB)
-	defer time.AfterFunc(startsPatience, giveBackMemory).Stop()
 	s.runs.Wait()
 	stop()
 	socket.Close()
@@ -115,7 +114,7 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 	}
 	fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
 	closeAll(files)
-	s.known.Delete(id) // so that goOnWithAll may try it
+	s.unregister(id)
 	return false
 }
 
@@ -217,7 +216,9 @@ const (
 // the `finish` processes of the first would run beside the starts of the last.
 func (s *supervisor) awaitStarts() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
-		quiet := time.Since(time.Unix(0, s.lastReceived.Load()))
+		s.mu.Lock()
+		quiet := time.Since(s.lastReceived)
+		s.mu.Unlock()
 		if quiet >= startsInterval {
 			return
 		}
@@ -269,15 +270,16 @@ func (s *supervisor) goOnWithAll(wanted func(state.Row) bool) {
 
 // register notes that this process has a run, and reports whether the run is new to it.
 func (s *supervisor) register(id string) bool {
-	_, known := s.known.LoadOrStore(id, true)
-	s.lastReceived.Store(time.Now().UnixNano())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.known[id]
+	s.known[id], s.lastReceived = true, time.Now()
 	return !known
 }
 
-// giveBackMemory gives back what the starts of runs needed: their garbage, and half of each stack
-// that is nearly empty, again and again.
-func giveBackMemory() {
-	for range 3 {
-		debug.FreeOSMemory()
-	}
+// unregister forgets a run that could not be restored, so that goOnWithAll may try it.
+func (s *supervisor) unregister(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id)
 }

@@ -17,23 +17,22 @@ import (
 	"sched/schedule/state"
 )
 
-// awaitLock waits until the run has its mutex and its seat. Then the result is nil. Otherwise the
+// awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
 // command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
 // tick gives it to another supervisor.
-func awaitLock(r *Run, terminate context.Context) (result *state.Row, leftToTick bool) {
+func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick bool) {
 	if r.next() != Queue {
-		return nil, false
+		return result, false
 	}
 	w := newWaiter(r)
 	err := w.wait(terminate)
 	if err == nil {
 		r.leftover = nil // nothing of it had started before
-		return nil, false
+		return result, false
 	}
-	soFar := r.row.soFar()
-	result = &soFar
+	result = r.row.soFar()
 	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
-	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(result) {
+	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result) {
 		return result, false
 	}
 	var skip *skipError
@@ -41,9 +40,9 @@ func awaitLock(r *Run, terminate context.Context) (result *state.Row, leftToTick
 	case errors.As(err, &skip):
 		result.Outcome, result.Reason = outcome.Skipped, skip.reason
 	case r.task.CatchesUp && terminate.Err() != nil:
-		return nil, true
+		return result, true
 	default:
-		setStopped(result, "while it waited: %v", err)
+		setStopped(&result, "while it waited: %v", err)
 	}
 	return result, false
 }
