@@ -113,7 +113,7 @@ func superviseOrFinish(a *app.App, args []string) (code int, ok bool) {
 		// that. No other signal is caught, because the output of this process is a file and no
 		// pipe.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-		err = runs.FinishHandedOver(runsToFinish(args[1:]))
+		err = run.FinishHandedOver(runs, runsToFinish(args[1:]))
 	default:
 		return 0, false
 	}

@@ -10,10 +10,10 @@
  *              run.ownRow.take
  *   collect    run.Caller.Collect, run.take, state.Take, run.endUnwatched
  *   conclude   run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.End
- *   supervise  run.superviseBackground, state.Start, state.AwaitRetry,
+ *   supervise  run.supervisor.supervise, state.Start, state.AwaitRetry,
  *              state.Defer, state.Settle
  *   sup        run.Supervise, with takeOver when the witness took its place
- *   fin        run.startFinish, run.Caller.FinishHandedOver
+ *   fin        run.startFinish, run.FinishHandedOver
  *
  * Tick 0 is of minute 1, tick 2 of minute 2. A task that must not overlap itself is due in both
  * minutes. KILLS processes are killed, at any step. When all is quiet, a last tick comes that is

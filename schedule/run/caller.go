@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"os"
 	"slices"
 	"sync"
 
@@ -13,7 +13,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
-	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
 
@@ -83,11 +82,7 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	r := newRun(c.Process, *task, row)
 	r.row.own = c.DB.Unowned()
-	fired := keyedHooks{key: "on_overdue", hooks: task.Hooks.OnOverdue}
-	notes = r.hooks.runCommands(fired, row)
-	r.hooks.queueMessages(fired, row)
-	r.hooks.send()
-	return notes
+	return r.hooks.overdue(row)
 }
 
 // Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
@@ -252,32 +247,11 @@ func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) 
 	return finishAndSend(r, result), nil
 }
 
-// FinishHandedOver finishes background runs that this process inherited (startFinish), with the
-// results that their supervisor wrote down: all at the same time, so that none delays another.
-func (c Caller) FinishHandedOver(ids []string) error {
-	ctx, row := context.Background(), state.Row{}
-	err := persistence{ending: c.Terminate}.read(func() (err error) { // a moment ago the database could be written
-		row, err = c.DB.Runs().Row(ctx, ids[0])
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	owner, ok := c.DB.Owners().Inherited(row.Owner, state.Finish, ownerDescriptor)
-	if !ok {
-		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
-	}
-	c.Self, c.Leases = c.DB.As(owner), &lease.Keeper{}
-	defer c.Self.Close()
-	own, err := c.Self.Owned(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := own.Rows(ctx, false)
-	if err != nil {
-		return err
-	}
-	runs, failed := c.takeAll(own, rows, ids)
+// FinishOwned finishes background runs of this process with the results that their supervisor wrote
+// down: all at the same time, so that none delays another. The locks are the descriptors that this
+// process has of them, by the ids of the runs.
+func (c Caller) FinishOwned(own state.Owned, rows []state.Row, locks map[string][]*os.File) error {
+	runs, failed := c.takeAll(own, rows, locks)
 	var finishing sync.WaitGroup
 	for _, r := range runs {
 		finishing.Go(func() { (&orphan{r}).finishAndSend(nil) })
@@ -286,9 +260,11 @@ func (c Caller) FinishHandedOver(ids []string) error {
 	return failed
 }
 
-// takeAll returns the runs of rows that this process owns, with the locks that it has inherited
-// for the ids. A run whose task cannot be read ends as lost, and delays no other.
-func (c Caller) takeAll(own state.Owned, rows []state.Row, ids []string) (runs []*Run, failed error) {
+// takeAll returns the runs of rows that this process owns, with their locks. A run whose task
+// cannot be read ends as lost, and delays no other.
+func (c Caller) takeAll(
+	own state.Owned, rows []state.Row, locks map[string][]*os.File,
+) (runs []*Run, failed error) {
 	for _, row := range rows { // all before the first hook: it would inherit the locks of other runs
 		r, err := runOrLose(c.Process, own, row)
 		if err != nil {
@@ -296,17 +272,23 @@ func (c Caller) takeAll(own state.Owned, rows []state.Row, ids []string) (runs [
 			continue
 		}
 		r.row.sharesProcess = true
-		if i := slices.Index(ids, row.ID); i >= 0 {
-			r.takeLock(inheritedFrom(firstDescriptor + i*descriptorsEach))
+		if files, ok := locks[row.ID]; ok {
+			r.takeLock(files)
 		}
 		runs = append(runs, r)
 	}
 	return runs, failed
 }
 
-// StopForPause is Stop by a pause, which the reason of the outcome names.
+// StopForPause is Stop by a pause, which the reason of the outcome names. StopReplaced is Stop by
+// the newer run that replaces the run.
 func (c Caller) StopForPause(id, by, reason string) error {
 	why := state.Stop{By: by, At: clock.Now().UTC(), Reason: reason, Kind: outcome.Paused}
 	_, err := stopBecause(c.Process, id, why)
+	return err
+}
+
+func (c Caller) StopReplaced(id, newer string) error {
+	_, err := stopBecause(c.Process, id, replacedBy(newer))
 	return err
 }

@@ -41,18 +41,10 @@ func finish(r *Run, result state.Row) state.Row {
 	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	f.keepOutput()
 	f.pauseAfter()
-	fired := r.hooks.after(f.result)
-	for _, h := range fired {
-		f.note(r.hooks.runCommands(h, f.result)...)
-	}
+	f.note(r.hooks.runAfter(f.result)...)
 	f.note(renewer.End()...)
 	f.release()
-	for _, h := range fired {
-		r.hooks.queueMessages(h, f.result)
-		r.hooks.trigger(h, &f.result)
-	}
-	r.hooks.queueAttemptSpan(f.result)
-	r.hooks.queueRunSpan(f.result)
+	r.hooks.queueAfter(&f.result)
 	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
 		r.hooks.send()
 	}
@@ -91,10 +83,8 @@ func (f *finisher) keepOutput() {
 			f.note(cut)
 		}
 	}
-	isCopied := f.run.task.Output.File != "" && !f.run.row.unstored && f.result.Ran()
-	if isCopied && f.run.hooks.marks.begin(outputCopied) {
-		f.noteError(f.copyOutput())
-		f.run.hooks.marks.markEnded(outputCopied, "")
+	if f.run.task.Output.File != "" && !f.run.row.unstored && f.result.Ran() {
+		f.run.hooks.once(outputCopied, func() { f.noteError(f.copyOutput()) })
 	}
 }
 
@@ -105,7 +95,7 @@ func (f *finisher) hasOutput() bool {
 			return false
 		}
 	}
-	return hasBytes(f.result.Output)
+	return output.HasBytes(f.result.Output)
 }
 
 func (f *finisher) noteError(err error) {
@@ -195,7 +185,8 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 	if since.IsZero() {
 		since = last.Until
 	}
-	if 1+r.hooks.failuresBefore(streak-1, since) < streak {
+	before, _ := r.DB.Runs().FailuresBefore(context.Background(), r.row.Task, r.row.ID, since, streak-1)
+	if 1+before < streak {
 		return false, nil
 	}
 	begun := pause.Pause{
@@ -234,7 +225,7 @@ func (f *finisher) end() {
 	if !printed {
 		f.result.Output = ""
 	}
-	if hooks := output.HooksPath(path); !hasBytes(hooks) {
+	if hooks := output.HooksPath(path); !output.HasBytes(hooks) {
 		os.Remove(hooks)
 	}
 	result := f.result
@@ -252,7 +243,7 @@ func (f *finisher) end() {
 		tries.patience = resultPatience
 	}
 	err := r.row.persist(tries, end)
-	if err != nil && !isStale(err) { // else another process has ended it
+	if err != nil && !state.IsStale(err) { // else another process has ended it
 		r.unrecordedEnd = &end
 		r.row.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
 	}

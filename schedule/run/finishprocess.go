@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/process"
+	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
 
@@ -116,7 +118,7 @@ func startFinish(program string, runs []*Run) error {
 	for _, r := range runs {
 		rows = append(rows, &r.row.Row)
 		arguments = append(arguments, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
-		padded := append(inherited(r.lock), null, null)
+		padded := append(r.lockFiles(), null, null)
 		locks = append(locks, padded[:descriptorsEach]...)
 	}
 	if err := first.row.own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
@@ -140,6 +142,38 @@ func startFinish(program string, runs []*Run) error {
 		r.Close()
 	}
 	return nil
+}
+
+// FinishHandedOver finishes background runs that this process inherited (startFinish), with the
+// results that their supervisor wrote down.
+func FinishHandedOver(c Caller, ids []string) error {
+	ctx, row := context.Background(), state.Row{}
+	err := persistence{ending: c.Terminate}.read(func() (err error) { // a moment ago the database could be written
+		row, err = c.DB.Runs().Row(ctx, ids[0])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	owner, ok := c.DB.Owners().Inherited(row.Owner, state.Finish, ownerDescriptor)
+	if !ok {
+		return fmt.Errorf("run %s was not begun by the process that calls this", ids[0])
+	}
+	c.Self, c.Leases = c.DB.As(owner), &lease.Keeper{}
+	defer c.Self.Close()
+	own, err := c.Self.Owned(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := own.Rows(ctx, false)
+	if err != nil {
+		return err
+	}
+	locks := map[string][]*os.File{}
+	for i, id := range ids {
+		locks[id] = inheritedFrom(firstDescriptor + i*descriptorsEach)
+	}
+	return c.FinishOwned(own, rows, locks)
 }
 
 // shownCode returns an exit code for people who look at the processes: 1 if the code is not known.

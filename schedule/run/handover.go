@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -53,26 +55,11 @@ const sendPatience = 5 * time.Second
 func (s *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ctx, first := context.Background(), prepared[0].run
-	l, err := s.linkFor(first.Storage)
+	l, err := s.linkFor(prepared[0].Storage())
 	if err != nil {
 		return nil, err
 	}
-	var rows []state.Row
-	for _, p := range prepared {
-		rows = append(rows, p.Row())
-	}
-	own, err := first.Self.Owned(ctx)
-	if err == nil {
-		err = first.DB.Owners().Owned(l.supervisor).Begin(ctx, rows...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range prepared {
-		begun = append(begun, p.begun(own, l.supervisor.ID))
-	}
-	return begun, nil
+	return BeginAs(l.supervisor, prepared...)
 }
 
 // HandOver gives a run that has begun to a supervisor. If no supervisor runs, HandOver starts one.
@@ -181,7 +168,7 @@ func (s *Supervisors) startOne(storage Storage) (*link, error) {
 
 // send sends the supervisor the run with its descriptors: of its output, and then of its locks.
 func (l *link) send(r *Run) error {
-	files := append([]*os.File{r.output}, inherited(r.lock)...)
+	files := append([]*os.File{r.output}, r.lockFiles()...)
 	var fds []int
 	for _, file := range files {
 		fds = append(fds, int(file.Fd()))
@@ -289,9 +276,9 @@ func Witness(program, id string, environ []string) (code int) {
 // errNoWitness says that the process that started this one is no witness.
 var errNoWitness = errors.New("start is what sched run calls for background tasks")
 
-// inherit returns this process as the owner with the id, the file of that owner, and the socket to
-// the tick. It inherited both.
-func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, error) {
+// inherit returns this process as the owner with the id, the file of that owner, and the runs that
+// the tick gives. It inherited the file, and the socket to the tick.
+func inherit(db *state.DB, id string) (*state.Owner, *os.File, *inbox, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return nil, nil, nil, errNoWitness
@@ -301,8 +288,8 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *net.UnixConn, er
 		return nil, nil, nil, errNoWitness
 	}
 	unix.CloseOnExec(socketDescriptor)
-	link, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
-	return owner, owner.Files()[0], link, err
+	socket, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
+	return owner, owner.Files()[0], &inbox{socket}, err
 }
 
 // A message of a tick to its supervisor begins with one of these bytes.
@@ -313,3 +300,40 @@ const (
 
 // messageBytes is how long the message of a run is.
 const messageBytes = 1 + 36
+
+// An inbox is the supervisor's end of the socket to a tick.
+type inbox struct{ socket *net.UnixConn }
+
+// errNoMore says that the tick has given all runs.
+var errNoMore = errors.New("the tick has given all runs")
+
+// receive returns the id of the next run that the tick gives, and its descriptors: of its output,
+// and then of its locks. The error is errNoMore when there are no more. Any other error says that
+// the tick was killed, which may have written down that this process has a run, and not sent it.
+func (i *inbox) receive() (id string, files []*os.File, err error) {
+	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
+	n, extra, _, _, err := i.socket.ReadMsgUnix(message, rights)
+	switch {
+	case err != nil || n == 0:
+		return "", nil, cmp.Or(err, io.EOF)
+	case message[0] == noMore:
+		return "", nil, errNoMore
+	}
+	_, err = io.ReadFull(i.socket, message[n:])
+	return string(message[1:]), descriptors(rights[:extra]), err
+}
+
+func (i *inbox) Close() error { return i.socket.Close() }
+
+// descriptors returns the files that came with a message.
+func descriptors(rights []byte) (files []*os.File) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return nil
+	}
+	fds, _ := unix.ParseUnixRights(&messages[0])
+	for _, fd := range fds {
+		files = append(files, os.NewFile(uintptr(fd), "the output or a lock of a run"))
+	}
+	return files
+}

@@ -89,11 +89,11 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		on, err := goOnWith(supervisor.Process, row)
+		on, left, err := goOnWith(supervisor.Process, row)
 		if err != nil {
 			t.Fatal(err)
 		}
-		became := Execute(on, ctx, ctx).Outcome
+		became := finish(on, supervise(on, left, ctx, ctx)).Outcome
 		if _, err := os.Stat(ran); (err == nil) == unwritten || (became == outcome.Lost) != unwritten {
 			t.Errorf("unwritten: %t: it %s; %v", unwritten, became, err)
 		}
@@ -151,7 +151,7 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	}
 	taken := make(chan *Run)
 	go func() {
-		on, err := goOnWith(supervisor.Process, row)
+		on, _, err := goOnWith(supervisor.Process, row)
 		if err != nil {
 			t.Error(err)
 		}
@@ -248,7 +248,7 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	defer own.DB.Close()
 	caller := NewCaller(own, state.Supervisor, os.Environ())
 	caller.Self = own.DB.As(owner)
-	s := &supervisor{caller: caller, terminate: ctx, kill: ctx, known: map[string]bool{}}
+	s := &supervisor{caller: caller, queue: &queueView{}, terminate: ctx, kill: ctx, known: map[string]bool{}}
 	if !s.watch(r.row.ID, []*os.File{r.output}) {
 		t.Fatal("the supervisor does not watch the run")
 	}

@@ -27,28 +27,54 @@ type hooks struct {
 	from       *Process // of the run
 	task       *schedule.Task
 	row        *ownRow
-	unreaped   *unreapedProcesses
+	unreaped   *process.Unreaped
 	marks      hookMarks
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
+	fired      []keyedHooks       // the hooks that fire after the run: set by runAfter
+	started    startedHook        // by a killed supervisor: set by goOn
+}
+
+// A startedHook is the last command among the before-hooks that a killed supervisor had started.
+type startedHook struct {
+	index int // the first is 1; 0 for none
+	mark  state.Hook
+}
+
+func newHooks(from *Process, task *schedule.Task, row *ownRow, unreaped *process.Unreaped) *hooks {
+	return &hooks{from: from, task: task, row: row, unreaped: unreaped, marks: hookMarks{row}}
+}
+
+// goOn makes this process go on with the before-hooks of a killed supervisor: it finds the hook
+// that was started last among the children of this process, and writes down the process of that.
+func (h *hooks) goOn() {
+	for _, mark := range h.marks.all() {
+		if mark.Ended.IsZero() && mark.PID == 0 { // the supervisor was killed before it could write that down
+			mark.PID = process.ChildGroup(h.row.ID, 1) // hooks before the command have the number of the first attempt
+			h.marks.markForked(mark.Name, mark.PID)
+		}
+		for i, hook := range h.task.Hooks.Before {
+			if hook.Notify == nil && hookName("before", i) == mark.Name && i+1 > h.started.index {
+				h.started = startedHook{i + 1, mark}
+			}
+		}
+	}
 }
 
 // before runs the before-hooks up to the first that fails; its note is the reason why the run
 // failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
 // hooks, it goes on after those.
-func (h *hooks) before(terminate context.Context, left *leftover) (note string) {
+func (h *hooks) before(terminate context.Context) (note string) {
 	defer h.send()
 	h.queueStartPings()
-	hooks := h.task.Hooks.Before
-	started := h.lastBeforeHook(hooks, left)
-	for i, hook := range hooks {
+	for i, hook := range h.task.Hooks.Before {
 		name := hookName("before", i)
 		if hook.Notify != nil {
 			h.queueMessage(name, name, notify.Start, *hook.Notify, h.row.soFar())
 			h.send()
 			continue
 		}
-		note, over := h.awaitStarted(terminate, i, started, left)
+		note, over := h.awaitStarted(terminate, i+1)
 		if !over {
 			note = h.runOne(terminate, name, hook, runVariables(h.from.DB, h.row.Row, 1))
 		}
@@ -131,7 +157,7 @@ func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result sta
 	case schedule.Changed:
 		return result.Outcome.Failure() != h.failedBefore()
 	case schedule.Printed:
-		return hasBytes(result.Output)
+		return output.HasBytes(result.Output)
 	}
 	return true
 }
@@ -144,11 +170,6 @@ func (h *hooks) failedBefore() bool {
 		h.lastFailed = &failed
 	}
 	return *h.lastFailed
-}
-
-func hasBytes(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Size() > 0
 }
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
@@ -208,36 +229,21 @@ func (h *hooks) put(d *notify.Delivery, mark string) {
 	h.marks.markEnded(mark, "") // after a kill before this, the message is put in again, and may be sent again
 }
 
-// lastBeforeHook returns which of the before-hooks the killed supervisor had started last.
-func (h *hooks) lastBeforeHook(before []schedule.Hook, left *leftover) (last startedHook) {
-	last.index = -1
-	if left == nil {
-		return last
-	}
-	for _, mark := range h.marks.all() {
-		for i, hook := range before {
-			if hook.Notify == nil && hookName("before", i) == mark.Name && i > last.index {
-				last = startedHook{i, mark}
-			}
-		}
-	}
-	return last
-}
-
 // awaitStarted returns what came of a before-hook that the killed supervisor had started, and waits
 // for its end. It reports false for a hook that has yet to run.
-func (h *hooks) awaitStarted(ctx context.Context, i int, last startedHook, left *leftover) (note string, over bool) {
+func (h *hooks) awaitStarted(ctx context.Context, index int) (note string, over bool) {
+	mark := h.started.mark
 	switch {
-	case i < last.index: // it succeeded, or the next one would not have been started
+	case index < h.started.index: // it succeeded, or the next one would not have been started
 		return "", true
-	case i > last.index:
+	case index > h.started.index:
 		return "", false
-	case !last.mark.Ended.IsZero():
-		return last.mark.Note, true
-	case left.hookPID == 0:
+	case !mark.Ended.IsZero():
+		return mark.Note, true
+	case mark.PID == 0:
 		return "", false
 	}
-	name, pid := last.mark.Name, left.hookPID
+	name, pid := mark.Name, mark.PID
 	age := process.Age(pid)
 	if p, ok := process.Adopt(pid); ok {
 		note = awaitHook(ctx, name, p, age)
@@ -296,7 +302,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	}
 	h.marks.markForked(name, p.PID)
 	if spec.KeepZombie {
-		h.unreaped.add(p)
+		h.unreaped.Add(p)
 	}
 	return awaitHook(ctx, name, p, 0)
 }
@@ -316,6 +322,44 @@ func (h *hooks) cutOutput(captured *os.File, limit int64) {
 	captured.Close()
 	if _, err := output.Cut(captured.Name(), limit); err != nil {
 		h.row.complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
+	}
+}
+
+// runAfter runs the commands of the hooks that fire after a run that ended with the result, and
+// returns the notes about hooks that failed.
+func (h *hooks) runAfter(result state.Row) (notes []string) {
+	h.fired = h.after(result)
+	for _, f := range h.fired {
+		notes = append(notes, h.runCommands(f, result)...)
+	}
+	return notes
+}
+
+// queueAfter puts the notifications and the spans after the run into the outbox, and asks for the
+// runs that its hooks trigger. The result gets the names of these runs.
+func (h *hooks) queueAfter(result *state.Row) {
+	for _, f := range h.fired {
+		h.queueMessages(f, *result)
+		h.trigger(f, result)
+	}
+	h.queueAttemptSpan(*result)
+	h.queueRunSpan(*result)
+}
+
+// overdue fires the on_overdue hooks for the incident in the row.
+func (h *hooks) overdue(row state.Row) (notes []string) {
+	fired := keyedHooks{key: "on_overdue", hooks: h.task.Hooks.OnOverdue}
+	notes = h.runCommands(fired, row)
+	h.queueMessages(fired, row)
+	h.send()
+	return notes
+}
+
+// once does something about the run unless a process has done it before.
+func (h *hooks) once(name string, do func()) {
+	if h.marks.begin(name) {
+		do()
+		h.marks.markEnded(name, "")
 	}
 }
 
@@ -383,16 +427,10 @@ func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHoo
 		limit = max(limit, hook.After)
 	}
 	if limit > 0 {
-		failures += h.failuresBefore(limit, time.Time{})
+		before, _ := h.from.DB.Runs().FailuresBefore(context.Background(), h.row.Task, h.row.ID, time.Time{}, limit)
+		failures += before
 	}
 	return keyedHooks{key, list, failures}
-}
-
-// failuresBefore returns how many runs of the task failed in a row before this one, and ended after
-// since. It counts no further than limit.
-func (h *hooks) failuresBefore(limit int, since time.Time) int {
-	n, _ := h.from.DB.Runs().FailuresBefore(context.Background(), h.row.Task, h.row.ID, since, limit)
-	return n
 }
 
 // queueMessages puts the notifications of a key into the outbox, except notifications that were put

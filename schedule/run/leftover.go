@@ -1,9 +1,14 @@
 package run
 
 import (
+	"context"
+	"os"
 	"time"
 
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -17,26 +22,49 @@ type leftover struct {
 	attempt int              // the number of the last attempt that was started; 0 if none was
 	process *process.Process // the command of that attempt; nil if this process has no such child
 	age     time.Duration    // of the process
-	hookPID int              // of the before-hook that was started last
 	// ending has the outcome and the reason with which the supervisor was about to end the attempt.
 	// It is empty if the supervisor was not about to.
 	ending state.Result
 }
 
-// newLeftover finds the command of the last attempt, and the before-hook that was started last,
-// among the children of this process. It writes down the process of that hook.
-func newLeftover(row *ownRow, marks hookMarks) *leftover {
-	l := &leftover{}
-	for _, hook := range marks.all() {
-		if !hook.Ended.IsZero() {
-			continue
-		}
-		l.hookPID = hook.PID
-		if hook.PID == 0 { // the supervisor was killed before it could write that down
-			l.hookPID = process.ChildGroup(row.ID, 1) // hooks before the command have the number of the first attempt
-			marks.markForked(hook.Name, l.hookPID)
-		}
+// goOnWith goes on with a run of this owner whose supervisor was killed, and whose commands are now
+// children of this process.
+func goOnWith(p Process, row state.Row) (*Run, *leftover, error) {
+	own, err := p.Self.Owned(context.Background())
+	if err != nil {
+		return nil, nil, err
 	}
+	r, err := runOf(p, own, row)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := reopenOutput(r); err != nil {
+		return nil, nil, err
+	}
+	r.takeLock(nil)
+	r.goesOn = true
+	r.hooks.goOn()
+	return r, newLeftover(r.row.Row), nil
+}
+
+// reopenOutput opens the output of a run that has begun. While that is impossible, as on a
+// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
+// print is lost. When this process is asked to end, it gives up at once.
+func reopenOutput(r *Run) (err error) {
+	persistence{ending: r.Terminate, patience: resultPatience}.try(func() bool {
+		r.output, err = output.Open(r.row.Output)
+		return err == nil
+	})
+	if err != nil {
+		r.row.complain("what the next attempts of a run print is lost: %v", err)
+		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return err
+}
+
+// newLeftover finds the command of the last attempt among the children of this process.
+func newLeftover(row state.Row) *leftover {
+	l := &leftover{}
 	if row.Phase != state.Running {
 		return l
 	}
@@ -55,6 +83,22 @@ func newLeftover(row *ownRow, marks hookMarks) *leftover {
 	return l
 }
 
+// endedBy returns the outcome of a run whose row says that its command is about to be ended, and
+// why (state.Owned.Ending). endingKind returns the kind for an outcome.
+func endedBy(kind outcome.Kind) outcome.Outcome {
+	if kind == outcome.Timeout {
+		return outcome.TimedOut
+	}
+	return outcome.Stopped
+}
+
+func endingKind(became outcome.Outcome) outcome.Kind {
+	if became == outcome.TimedOut {
+		return outcome.Timeout
+	}
+	return outcome.TickEnded
+}
+
 // of returns what is left of an attempt: its command, the age of that, and why the supervisor
 // was about to end it. All are zero for an attempt that has yet to be started.
 func (l *leftover) of(attempt int) (command *process.Process, age time.Duration, ending state.Result) {
@@ -64,8 +108,8 @@ func (l *leftover) of(attempt int) (command *process.Process, age time.Duration,
 	return l.process, l.age, l.ending
 }
 
-// A startedHook is the last command among the before-hooks that a killed supervisor had started.
-type startedHook struct {
-	index int // -1 for none
-	mark  state.Hook
+// next returns what this process, which owns the row, is to do with it.
+func (l *leftover) next(row state.Row) Action {
+	now := clock.Now()
+	return Next(row, Facts{IsOurs: true, HasCommand: l != nil && l.process != nil, Now: now, DueBy: now})
 }

@@ -12,7 +12,8 @@ import (
 const (
 	hookTimeout   = 30 * time.Second // how long a hook may take
 	hookKillAfter = 2 * time.Second  // how long it may then take to end
-	// pollEvery is the time between two looks at a row, or at a process that is no child.
+	maxHookTime   = hookTimeout + hookKillAfter
+	// pollEvery is the time between two looks at a process that is no child.
 	pollEvery = 20 * time.Millisecond
 )
 

@@ -34,7 +34,7 @@ func take(p Process, row state.Row) (*orphan, error) {
 	if err == nil {
 		err = own.Apply(ctx, state.Take(), &row)
 	}
-	if isStale(err) || errors.Is(err, state.ErrGone) {
+	if state.IsStale(err) || errors.Is(err, state.ErrGone) {
 		return nil, &AliveError{row.ID}
 	}
 	if err != nil {
@@ -188,7 +188,7 @@ func (o *orphan) replacement() (newer string) {
 // is impossible. It is empty if the run has what it needs.
 func (o *orphan) acquire() (reason string) {
 	r := o.run
-	for _, lock := range inherited(r.lock) { // of the attempts before
+	for _, lock := range r.lockFiles() { // of the attempts before
 		lock.Close()
 	}
 	r.lock = nil

@@ -26,6 +26,9 @@ type Prepared struct{ run *Run }
 // Row is the row that is yet to be written.
 func (p *Prepared) Row() state.Row { return p.run.Row() }
 
+// Storage is where the run is to begin.
+func (p *Prepared) Storage() Storage { return p.run.Storage }
+
 // InMemory reports whether no other process can see the run.
 func (p *Prepared) InMemory() bool { return p.run.DB.InMemory() }
 
@@ -41,7 +44,7 @@ func (p *Prepared) Begin() (*Run, error) {
 	switch {
 	case err == nil:
 		return p.begun(own, own.ID), nil
-	case isStale(err): // the file is the output of that process
+	case state.IsStale(err): // the file is the output of that process
 		r.output.Close()
 	default:
 		p.discardOutput()
@@ -74,6 +77,27 @@ func (p *Prepared) BeginIn(other Process) (*Run, error) {
 		return nil, err
 	}
 	return again.Begin()
+}
+
+// BeginAs begins prepared runs of one storage as runs of a supervisor, all or none, with one write.
+// After an error all are still prepared.
+func BeginAs(supervisor *state.Owner, prepared ...*Prepared) (begun []*Run, err error) {
+	ctx, first := context.Background(), prepared[0].run
+	var rows []state.Row
+	for _, p := range prepared {
+		rows = append(rows, p.Row())
+	}
+	own, err := first.Self.Owned(ctx)
+	if err == nil {
+		err = first.DB.Owners().Owned(supervisor).Begin(ctx, rows...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range prepared {
+		begun = append(begun, p.begun(own, supervisor.ID))
+	}
+	return begun, nil
 }
 
 // begun returns the run when its row was written. The row belongs to the owner: to this process,

@@ -34,7 +34,7 @@ func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) 
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	return newWaiter(r)
+	return newWaiter(r, nil)
 }
 
 // ended is the result of a run whose wait was in vain.
@@ -90,10 +90,11 @@ func TestWhoBeganToWaitFirstIsFirst(t *testing.T) {
 // before it, and soon each run sees which have left.
 func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 	caller := callerIn(t, t.TempDir())
-	caller.queueCache = &queueView{}
+	queue := &queueView{}
 	for range 20 { // each has its place a moment after the one before has looked
 		before := waits(t, caller, database("before"), 2*time.Minute)
 		place := waits(t, caller, database("place"), time.Minute)
+		before.queue, place.queue = queue, queue
 		if got := firstIn(t, place.enqueue("db")); got != "before" {
 			t.Fatalf("%q is first", got)
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"sched/schedule"
 	"sched/schedule/outcome"
@@ -45,14 +44,6 @@ func judge(result *state.Row, task *schedule.Task, code int) {
 	}
 }
 
-// measure adds the CPU time and the memory that the command has used, itself and its children that
-// it waited for (getrusage(2)).
-func measure(result *state.Row, p *process.Process) {
-	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
-	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
-}
-
 // leaveBehind writes down the processes of a command that did not end by KILL. The run keeps its
 // mutex as long as they live (livesOn).
 func leaveBehind(result *state.Row, survivors []process.Survivor) {
@@ -81,20 +72,4 @@ func joinReasons(a, b string) string {
 		return b
 	}
 	return a + "; " + b
-}
-
-// endedBy returns the outcome of a run whose row says that its command is about to be ended, and
-// why (state.Owned.Ending). endingKind returns the kind for an outcome.
-func endedBy(kind outcome.Kind) outcome.Outcome {
-	if kind == outcome.Timeout {
-		return outcome.TimedOut
-	}
-	return outcome.Stopped
-}
-
-func endingKind(became outcome.Outcome) outcome.Kind {
-	if became == outcome.TimedOut {
-		return outcome.Timeout
-	}
-	return outcome.TickEnded
 }

@@ -98,12 +98,10 @@ func (p persistence) read(from func() error) (err error) {
 func (r *ownRow) persist(p persistence, step state.Step) (err error) {
 	p.try(func() bool {
 		err = r.apply(step)
-		return err == nil || isStale(err) || errors.Is(err, state.ErrGone)
+		return err == nil || state.IsStale(err) || errors.Is(err, state.ErrGone)
 	})
 	return err
 }
-
-func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
 
 // isTaken reports whether err says that another process has the run: this process must leave it
 // alone.

@@ -32,7 +32,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/clock"
+	"sched/schedule/process"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -51,8 +51,8 @@ type Run struct {
 
 	isAnnounced bool // the first attempt was written down when the run began: it starts at once
 
-	leftover *leftover         // of a killed supervisor whose place this process has taken; else nil
-	unreaped unreapedProcesses // children of this process
+	goesOn   bool             // this process has taken the place of a killed supervisor
+	unreaped process.Unreaped // children of this process
 
 	startsUnrecorded int         // attempts that were started although that could not be written down
 	resultUnrecorded bool        // the result could not be written down before the hooks
@@ -63,7 +63,7 @@ type Run struct {
 func newRun(p Process, task schedule.Task, row state.Row) *Run {
 	r := &Run{Process: p, task: task}
 	r.row.Row, r.row.self, r.row.printsTo = row, p.Self, row.Output
-	r.hooks = &hooks{from: &r.Process, task: &r.task, row: &r.row, marks: hookMarks{&r.row}, unreaped: &r.unreaped}
+	r.hooks = newHooks(&r.Process, &r.task, &r.row, &r.unreaped)
 	return r
 }
 
@@ -94,40 +94,6 @@ func UnrecordedStarts(dir string, row state.Row) int {
 	return output.Unwritten(output.Path(dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
-// goOnWith goes on with a run of this owner whose supervisor was killed, and whose commands are now
-// children of this process.
-func goOnWith(p Process, row state.Row) (*Run, error) {
-	own, err := p.Self.Owned(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	r, err := runOf(p, own, row)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.reopenOutput(); err != nil {
-		return nil, err
-	}
-	r.takeLock(nil)
-	r.leftover = newLeftover(&r.row, r.hooks.marks)
-	return r, nil
-}
-
-// reopenOutput opens the output of the run, which has begun. While that is impossible, as on a
-// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
-// print is lost. When this process is asked to end, it gives up at once.
-func (r *Run) reopenOutput() (err error) {
-	persistence{ending: r.Terminate, patience: resultPatience}.try(func() bool {
-		r.output, err = output.Open(r.row.Output)
-		return err == nil
-	})
-	if err != nil {
-		r.row.complain("what the next attempts of a run print is lost: %v", err)
-		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	return err
-}
-
 // takeLock makes the lock ours that another process acquired for the run. The files are its
 // descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
 // began, so the lease is renewed before a command starts.
@@ -153,23 +119,6 @@ func (r *Run) takeLock(files []*os.File) {
 	r.lock, r.adopted = mutex.Join(locks...), true
 }
 
-// hasStarted reports whether a command or a hook of the run was started, even if that could not be
-// written down.
-func hasStarted(p Process, row state.Row) bool {
-	if row.Attempted() || UnrecordedStarts(p.Dir, row) > 0 {
-		return true
-	}
-	hooks, err := p.DB.Hooks(context.Background(), row.ID)
-	return err == nil && len(hooks) > 0
-}
-
-// next returns what this process, which owns the run, is to do with it.
-func (r *Run) next() Action {
-	now := clock.Now()
-	return Next(r.row.Row, Facts{
-		IsOurs: true, HasCommand: r.leftover != nil && r.leftover.process != nil, Now: now, DueBy: now})
-}
-
 // GiveBack gives back a run from Resume to a later tick.
 func (r *Run) GiveBack() {
 	if r.row.Queued() { // its owner ends with this tick
@@ -191,18 +140,18 @@ func (r *Run) Close() {
 // closeLock ends the part of this process in the lock of the run.
 func (r *Run) closeLock() {
 	r.Leases.Drop(r.lock)
-	for _, lock := range inherited(r.lock) {
+	for _, lock := range r.lockFiles() {
 		lock.Close()
 	}
 }
 
-// inherited returns the files of a lock that every process of the command inherits: the lock is
-// held as long as one of them lives. A run without a lock (nil) has no such files.
-func inherited(lock mutex.Lock) []*os.File {
-	if lock == nil {
+// lockFiles returns the files of the run's lock that every process of the command inherits: the
+// lock is held as long as one of them lives. A run without a lock has no such files.
+func (r *Run) lockFiles() []*os.File {
+	if r.lock == nil {
 		return nil
 	}
-	return lock.Inherit()
+	return r.lock.Inherit()
 }
 
 // release ends the part of this process in a run whose next attempt was deferred. Its mutex
@@ -243,7 +192,7 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) 
 		Note:    r.row.note,
 		Stop:    r.task.StopOnLostLease,
 		Zone:    ZoneOf(&r.task),
-		Adopted: r.leftover != nil,
+		Adopted: r.goesOn,
 		Unknown: r.adopted && r.row.Phase == state.Ready,
 	}
 	if terms.Stop {

@@ -78,7 +78,7 @@ type stopper struct {
 // follow waits for the end of the run, and signals its command until then. It returns the same
 // errors as Stop.
 func (s *stopper) follow() error {
-	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
+	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(lookEvery) {
 		row, err := s.from.DB.Runs().Row(context.Background(), s.id)
 		if errors.Is(err, state.ErrNotFound) {
 			s.Over = true
@@ -119,7 +119,9 @@ func (s *stopper) follow() error {
 const (
 	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
 	// of two hooks.
-	stopPatience = 2 * (hookTimeout + hookKillAfter)
+	stopPatience = 2 * maxHookTime
+	// lookEvery is the time between two looks at the row.
+	lookEvery = 20 * time.Millisecond
 	// lookAgainAfter is the time between two looks through all processes of the machine.
 	lookAgainAfter = time.Second
 )
@@ -191,7 +193,3 @@ func replacedBy(id string) state.Stop {
 	by := "run " + humanize.ShortRun(id) + ", which replaces it"
 	return state.Stop{By: by, At: clock.Now().UTC(), Reason: "by " + by}
 }
-
-// unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
-// first, and then writes the row.
-const unwrittenPatience = 2 * time.Second

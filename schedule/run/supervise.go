@@ -10,7 +10,6 @@ import (
 	"sched/schedule/cgroup"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
-	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/lease"
@@ -27,7 +26,7 @@ func Execute(r *Run, terminate, kill context.Context) state.Row {
 // ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
 func ExecuteThen(r *Run, terminate, kill context.Context, ended func()) state.Row {
 	r.Terminate = terminate
-	result := supervise(r, terminate, kill)
+	result := supervise(r, nil, terminate, kill)
 	ended()
 	return finish(r, result)
 }
@@ -35,8 +34,8 @@ func ExecuteThen(r *Run, terminate, kill context.Context, ended func()) state.Ro
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
-func supervise(r *Run, terminate, kill context.Context) state.Row {
-	s := &supervision{run: r, row: &r.row, task: &r.task, kill: kill, result: r.row.soFar()}
+func supervise(r *Run, left *leftover, terminate, kill context.Context) state.Row {
+	s := &supervision{run: r, left: left, row: &r.row, task: &r.task, kill: kill, result: r.row.soFar()}
 	s.terminate, s.lease = r.renewLease(terminate)
 	if deferred := s.attempts(); deferred {
 		s.lease.End()
@@ -50,6 +49,7 @@ func supervise(r *Run, terminate, kill context.Context) state.Row {
 // A supervision is the part of a process in a run whose command it starts, watches and ends.
 type supervision struct {
 	run             *Run
+	left            *leftover // of a killed supervisor whose place this process has taken; else nil
 	row             *ownRow
 	task            *schedule.Task
 	terminate, kill context.Context
@@ -81,7 +81,7 @@ func (s *supervision) attempts() (deferred bool) {
 			return true
 		}
 		s.row.apply(state.AwaitRetry(s.result.Result, clock.Now().Add(wait)))
-		s.run.unreaped.reap()
+		s.run.unreaped.Reap()
 		if !s.waitUnlessStopped(wait) {
 			setStopped(&s.result, "before attempt %d", n+1)
 			return false
@@ -99,10 +99,10 @@ func (s *supervision) prepareFirst() (attempt int) {
 		return 1
 	}
 	attempt = s.row.Attempt.Number + 1
-	switch s.run.next() {
+	switch s.left.next(s.row.Row) {
 	case Watch:
 		if s.row.Attempt.PID == 0 {
-			s.row.apply(state.Fork(s.run.leftover.process.PID))
+			s.row.apply(state.Fork(s.left.process.PID))
 		}
 		return s.row.Attempt.Number
 	case Lose: // the command ended unseen, or was in the middle of its start
@@ -117,7 +117,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 	if attempt == 1 && s.stopIfLockLost(1) || !s.row.Started.IsZero() {
 		return attempt
 	}
-	note := s.run.hooks.before(s.terminate, s.run.leftover)
+	note := s.run.hooks.before(s.terminate)
 	if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
 		setStopped(&s.result, "before attempt 1: %s", note)
 	} else if note != "" {
@@ -152,7 +152,7 @@ func (s *supervision) stopIfLockLost(n int) bool {
 
 // attempt runs the command once, and adds the outcome and what the command used to the result.
 func (s *supervision) attempt(n int) {
-	p, age, ending := s.run.leftover.of(n)
+	p, age, ending := s.left.of(n)
 	if p != nil {
 		s.adoptCgroup(n)
 	} else if p = s.start(n); p == nil {
@@ -165,7 +165,7 @@ func (s *supervision) attempt(n int) {
 	}
 	if s.result.Outcome != "" {
 		family := process.Family{
-			Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output, Locks: inherited(s.run.lock)}
+			Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output, Locks: s.run.lockFiles()}
 		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
 		leaveBehind(&s.result, survivors)
 	}
@@ -184,6 +184,14 @@ func (s *supervision) attempt(n int) {
 	measure(&s.result, p)
 }
 
+// measure adds the CPU time and the memory that the command has used, itself and its children that
+// it waited for (getrusage(2)).
+func measure(result *state.Row, p *process.Process) {
+	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
+	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
+	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
+}
+
 // adoptCgroup takes the cgroup of an attempt that a killed supervisor has started.
 func (s *supervision) adoptCgroup(n int) {
 	if !s.task.Limits.NeedsCgroup() {
@@ -200,7 +208,7 @@ func (s *supervision) start(n int) *process.Process {
 	if !s.mayStart(n) {
 		return nil
 	}
-	s.run.unreaped.reap() // of the hooks before it
+	s.run.unreaped.Reap() // of the hooks before it
 	if n > 1 {
 		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
 	}
@@ -211,7 +219,7 @@ func (s *supervision) start(n int) *process.Process {
 		CallerEnv:  s.run.Environ,
 		Variables:  runVariables(s.run.DB, s.row.Row, n),
 		Output:     s.run.output,
-		Locks:      inherited(s.run.lock),
+		Locks:      s.run.lockFiles(),
 		KeepZombie: s.row.Background,
 	})
 	if err != nil {
@@ -219,7 +227,7 @@ func (s *supervision) start(n int) *process.Process {
 		return nil
 	}
 	if s.row.Background {
-		s.run.unreaped.add(p)
+		s.run.unreaped.Add(p)
 	}
 	// The command runs already: what is written from here on does not delay it
 	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
@@ -410,60 +418,3 @@ func (s *supervision) deferRetry(wait time.Duration) bool {
 
 // deferAfter is the longest wait between two attempts for which a process waits.
 const deferAfter = time.Minute
-
-// superviseBackground supervises a background run to the end of its command, and calls handOver to
-// start its `sched finish`. handOver returns nil when that process owns the run; after an error the
-// run is still ours. A run without hooks ends here. When terminate is done it stops the command,
-// when kill is done too it kills it.
-func superviseBackground(r *Run, terminate, kill context.Context, handOver func(*Run) error) {
-	r.Terminate = terminate
-	defer r.unreaped.reap()
-	r.Sender = notify.NewSender(kill, r.DB, r.Environ)
-	result := r.row.result()
-	// If the row is finishing, the supervisor before this one was killed before it could start the
-	// finish.
-	if r.next() != FireHooks {
-		var leftToTick bool
-		if result, leftToTick = awaitResult(r, terminate, kill); leftToTick {
-			return
-		}
-		if endsAtOnce(&r.task) {
-			r.Sender.Wait(terminate, startDeliveryPatience)
-			finish(r, result)
-			return
-		}
-		if r.recordResult(result) == nil {
-			r.unreaped.reap()
-		}
-		r.Sender.Wait(terminate, startDeliveryPatience)
-	}
-	// If the result could not be written, as on a full disk, this process alone knows it: the exit
-	// code alone is no proof of a result
-	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
-	if r.resultUnrecorded || handOver(r) != nil { // this process finishes the run
-		finishAndSend(r, result)
-	}
-}
-
-// awaitResult waits until a background run has its mutex and its seat, runs its command, and
-// returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
-// next attempt was deferred.
-func awaitResult(r *Run, terminate, kill context.Context) (result state.Row, leftToTick bool) {
-	if result, leftToTick = awaitLock(r, terminate); leftToTick {
-		r.Close()
-		return result, true
-	}
-	if result.Outcome == "" {
-		result = supervise(r, terminate, kill)
-	}
-	if result.Outcome == "" {
-		r.release()
-		return result, true
-	}
-	return result, false
-}
-
-// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
-// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
-// time enough.
-const startDeliveryPatience = 5 * time.Second

@@ -30,7 +30,7 @@ func TestARunWhoseBeforeHookIsEndedWithItsTickWasStopped(t *testing.T) {
 	terminate, end := context.WithCancelCause(context.Background())
 	go func() {
 		for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
-			if begun := r.hooks.marks.all(); len(begun) > 0 && begun[0].PID != 0 {
+			if begun, _ := caller.DB.Hooks(t.Context(), r.row.ID); len(begun) > 0 && begun[0].PID != 0 {
 				break
 			}
 		}

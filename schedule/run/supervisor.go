@@ -3,15 +3,12 @@ package run
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"sched/schedule/notify"
 	"sched/schedule/process"
 	"sched/schedule/run/lease"
 	"sched/schedule/state"
@@ -20,6 +17,7 @@ import (
 // A supervisor watches runs in this process.
 type supervisor struct {
 	caller          Caller
+	queue           *queueView // what its runs that wait have seen
 	finishes        *finishStarter
 	terminate, kill context.Context
 	runs            sync.WaitGroup
@@ -40,7 +38,7 @@ type supervisor struct {
 // An error says that this process cannot become that supervisor: it has not inherited what a
 // witness leaves it.
 func Supervise(terminate, kill context.Context, caller Caller, program, id string, takeOver bool) error {
-	owner, file, socket, err := inherit(caller.DB, id)
+	owner, file, runs, err := inherit(caller.DB, id)
 	if err != nil {
 		return err
 	}
@@ -50,21 +48,22 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	caller.Self = caller.DB.As(owner)
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases, caller.queueCache, caller.Terminate = &lease.Keeper{}, &queueView{}, terminate
+	caller.Leases, caller.Terminate = &lease.Keeper{}, terminate
 	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{caller: caller, terminate: terminate, kill: kill, known: map[string]bool{}}
+	s := &supervisor{
+		caller: caller, queue: &queueView{}, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(s.goOnWithKilled)
 	}
-	if !s.receive(socket) { // there may be rows of this one that did not come, or could not be read
+	if !s.receive(runs) { // there may be rows of this one that did not come, or could not be read
 		s.goOnWithAll(func(state.Row) bool { return true })
 	}
 	watching, stop := context.WithCancel(context.Background())
 	go state.CloseWhileIdle(watching, s.caller.DB)
 	s.runs.Wait()
 	stop()
-	socket.Close()
+	runs.Close()
 	if info, err := file.Stat(); err != nil || info.Size() > 0 {
 		owner.Close() // but it does not resign: the file has messages for people, and stays
 		return nil
@@ -74,23 +73,15 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 }
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and
-// reports whether it watches all. A killed tick may have written down that this one has a run, and
-// not sent it.
-func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
+// reports whether it watches all.
+func (s *supervisor) receive(from *inbox) (all bool) {
 	all = true
-	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	for {
-		n, extra, _, _, err := socket.ReadMsgUnix(message, rights)
-		switch {
-		case err != nil || n == 0:
-			return false
-		case message[0] == noMore:
-			return all
+		id, files, err := from.receive()
+		if err != nil {
+			return all && err == errNoMore
 		}
-		if _, err := io.ReadFull(socket, message[n:]); err != nil {
-			return false
-		}
-		if !s.watch(string(message[1:]), descriptors(rights[:extra])) {
+		if !s.watch(id, files) {
 			all = false
 		}
 	}
@@ -105,7 +96,7 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 	}
 	r, err := s.take(id, files, s.takeAwaiting) // here, because each goroutine would have to grow a stack for it
 	if err == nil {
-		s.runs.Go(func() { superviseBackground(r, s.terminate, s.kill, s.finishes.start) })
+		s.runs.Go(func() { s.supervise(r, nil) })
 		return true
 	}
 	if state.Unwritable(err) { // as on a full disk; nobody else has the files
@@ -126,20 +117,7 @@ func (s *supervisor) watchLater(id string, files []*os.File) {
 		closeAll(files)
 		return
 	}
-	superviseBackground(r, s.terminate, s.kill, s.finishes.start)
-}
-
-// descriptors returns the files that came with a message.
-func descriptors(rights []byte) (files []*os.File) {
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil || len(messages) == 0 {
-		return nil
-	}
-	fds, _ := unix.ParseUnixRights(&messages[0])
-	for _, fd := range fds {
-		files = append(files, os.NewFile(uintptr(fd), "the output or a lock of a run"))
-	}
-	return files
+	s.supervise(r, nil)
 }
 
 func closeAll(files []*os.File) {
@@ -258,14 +236,24 @@ func (s *supervisor) goOnWithAll(wanted func(state.Row) bool) {
 			continue
 		}
 		s.runs.Go(func() { // each by itself, because one may have to wait for its output
-			r, err := goOnWith(s.caller.Process, row)
+			r, left, err := goOnWith(s.caller.Process, row)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "sched: a background run cannot be taken over: %v\n", err)
 				return
 			}
-			superviseBackground(r, s.terminate, s.kill, s.finishes.start)
+			s.supervise(r, left)
 		})
 	}
+}
+
+// hasStarted reports whether a command or a hook of the run was started, even if that could not be
+// written down.
+func hasStarted(p Process, row state.Row) bool {
+	if row.Attempted() || UnrecordedStarts(p.Dir, row) > 0 {
+		return true
+	}
+	hooks, err := p.DB.Hooks(context.Background(), row.ID)
+	return err == nil && len(hooks) > 0
 }
 
 // register notes that this process has a run, and reports whether the run is new to it.
@@ -283,3 +271,62 @@ func (s *supervisor) unregister(id string) {
 	defer s.mu.Unlock()
 	delete(s.known, id)
 }
+
+// supervise supervises a run to the end of its command, and starts its `sched finish`. A run
+// without hooks ends here.
+func (s *supervisor) supervise(r *Run, left *leftover) {
+	r.Terminate = s.terminate
+	defer r.unreaped.Reap()
+	r.Sender = notify.NewSender(s.kill, r.DB, r.Environ)
+	result := r.row.result()
+	// If the row is finishing, the supervisor before this one was killed before it could start the
+	// finish.
+	unrecorded := false
+	if left.next(r.row.Row) != FireHooks {
+		var leftToTick bool
+		if result, leftToTick = s.awaitResult(r, left); leftToTick {
+			return
+		}
+		if endsAtOnce(&r.task) {
+			r.Sender.Wait(s.terminate, startDeliveryPatience)
+			finish(r, result)
+			return
+		}
+		if unrecorded = r.recordResult(result) != nil; !unrecorded {
+			r.unreaped.Reap()
+		}
+		r.Sender.Wait(s.terminate, startDeliveryPatience)
+	}
+	// If the result could not be written, as on a full disk, this process alone knows it: the exit
+	// code alone is no proof of a result
+	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+	if unrecorded || s.finishes.start(r) != nil { // this process finishes the run
+		finishAndSend(r, result)
+	}
+}
+
+// awaitResult waits until a background run has its mutex and its seat, runs its command, and
+// returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
+// next attempt was deferred.
+func (s *supervisor) awaitResult(r *Run, left *leftover) (result state.Row, leftToTick bool) {
+	if left.next(r.row.Row) == Queue {
+		if result, leftToTick = awaitLock(r, s.queue, s.terminate); leftToTick {
+			r.Close()
+		}
+		if leftToTick || result.Outcome != "" {
+			return result, leftToTick
+		}
+		left, r.goesOn = nil, false // nothing of it had started before
+	}
+	result = supervise(r, left, s.terminate, s.kill)
+	if result.Outcome == "" {
+		r.release()
+		return result, true
+	}
+	return result, false
+}
+
+// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
+// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
+// time enough.
+const startDeliveryPatience = 5 * time.Second

@@ -20,14 +20,10 @@ import (
 // awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
 // command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
 // tick gives it to another supervisor.
-func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick bool) {
-	if r.next() != Queue {
-		return result, false
-	}
-	w := newWaiter(r)
+func awaitLock(r *Run, queue *queueView, terminate context.Context) (result state.Row, leftToTick bool) {
+	w := newWaiter(r, queue)
 	err := w.wait(terminate)
 	if err == nil {
-		r.leftover = nil // nothing of it had started before
 		return result, false
 	}
 	result = r.row.soFar()
@@ -47,10 +43,11 @@ func awaitLock(r *Run, terminate context.Context) (result state.Row, leftToTick 
 	return result, false
 }
 
-func newWaiter(r *Run) *waiter {
+func newWaiter(r *Run, queue *queueView) *waiter {
 	wait := r.row.Wait
 	return &waiter{
 		run:          r,
+		queue:        queue,
 		need:         NeedOf(&r.task),
 		began:        time.Now(),
 		waitedBefore: waitedSince(wait, r.row.Attempt.Boot),
@@ -68,6 +65,7 @@ func newWaiter(r *Run) *waiter {
 // A waiter is a run that waits for its mutex, a seat of its pool, or both.
 type waiter struct {
 	run          *Run
+	queue        *queueView
 	need         mutex.Need    // what it waits for
 	began        time.Time     // when this process began to wait
 	waitedBefore time.Duration // how long earlier processes have waited
@@ -230,7 +228,7 @@ func (w *waiter) enqueue(names ...string) error {
 
 // checkFirst returns the errors of enqueue, but leaves the run in the queues in which it is.
 func (w *waiter) checkFirst(names ...string) error {
-	rows, err := w.run.queueCache.read(w.run.DB, w.queuedAt)
+	rows, err := w.queue.read(w.run.DB, w.queuedAt)
 	if err != nil {
 		return err
 	}
@@ -301,7 +299,7 @@ func (w *waiter) stopReplaced(blocked error) error {
 	}
 	w.replaced.Store(run)
 	go func() {
-		if _, err := stopBecause(w.run.Process, run, replacedBy(row.ID)); err != nil {
+		if err := (Caller{Process: w.run.Process}).StopReplaced(run, row.ID); err != nil {
 			w.replaced.Store("") // as when the database was locked: the next round asks again
 		}
 	}()
@@ -324,3 +322,7 @@ const (
 	minLook, minLookInStore = 100 * time.Millisecond, 250 * time.Millisecond
 	maxLook                 = time.Second
 )
+
+// unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
+// first, and then writes the row.
+const unwrittenPatience = 2 * time.Second

@@ -66,12 +66,12 @@ func TestAClockThatJumpsEndsNoWait(t *testing.T) {
 		}
 		clock.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
 		if row, err = c.DB.Runs().Row(t.Context(), row.ID); err == nil {
-			r, err = goOnWith(c.Process, row)
+			r, _, err = goOnWith(c.Process, row)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = wait(t, newWaiter(r))
+		err = wait(t, newWaiter(r, nil))
 		if sameBoot := boot == clock.BootID(); (err == nil) != sameBoot {
 			t.Errorf("in the same boot: %t; %v", sameBoot, err)
 		}

@@ -43,6 +43,9 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("run %s is not ours to change: it is %s, and its owner is %d", e.Run, e.Phase, e.Owner)
 }
 
+// IsStale reports whether err says that another process has changed a row.
+func IsStale(err error) bool { return errors.As(err, new(*StaleError)) }
+
 // ErrGone says that the database has no such row any more: it was set aside because it was damaged,
 // or somebody deleted it. Owned.Restore adds the row again.
 var ErrGone = errors.New("its row is not in the database any more")

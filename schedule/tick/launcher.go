@@ -2,7 +2,6 @@ package tick
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -313,7 +312,7 @@ func (l *launcher) fireSkip(row state.Row, task *schedule.Task, done func(state.
 				l.records.collect(settled)
 			}
 		}
-		if isStale(err) {
+		if state.IsStale(err) {
 			return
 		}
 		if err != nil {
@@ -380,7 +379,7 @@ func (l *launcher) beginAtSupervisor(prepared []*run.Prepared) {
 	for _, r := range begun {
 		l.give(r)
 	}
-	if len(prepared) > 1 && isStale(err) {
+	if len(prepared) > 1 && state.IsStale(err) {
 		for _, p := range prepared {
 			l.beginAtSupervisor([]*run.Prepared{p})
 		}
@@ -390,9 +389,6 @@ func (l *launcher) beginAtSupervisor(prepared []*run.Prepared) {
 		}
 	}
 }
-
-// isStale reports whether another process has the row of a run.
-func isStale(err error) bool { return errors.As(err, new(*state.StaleError)) }
 
 // handOverBegun gives a run that has begun to a supervisor, and reports the run.
 func (l *launcher) handOverBegun(r *run.Run) {
@@ -418,7 +414,7 @@ func (l *launcher) give(r *run.Run) {
 //   - If the database cannot be written, the run begins in this process.
 //   - Otherwise there is no supervisor for the run, and the run fails.
 func (l *launcher) settleUnbegun(p *run.Prepared, why error) {
-	if isStale(why) {
+	if state.IsStale(why) {
 		p.Abandon()
 		return
 	}
@@ -447,7 +443,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 	switch {
 	case err == nil:
 		return r, true
-	case isStale(err): // that process records the run
+	case state.IsStale(err): // that process records the run
 		p.Abandon()
 	default:
 		l.failed.Store(true)

@@ -126,7 +126,7 @@ func (r requests) begin(row state.Row, task *schedule.Task) (*run.Run, bool) {
 	if err == nil {
 		return begun, true
 	}
-	if !isStale(err) { // else another tick has begun the run
+	if !state.IsStale(err) { // else another tick has begun the run
 		r.launcher.report.Problem("%s waits on, because it cannot begin: %v", row.Task, err)
 	}
 	if lock != nil {

@@ -167,3 +167,9 @@ func sweepTask(folder string, before time.Time, unknown func(runs []string) ([]s
 	}
 	return err
 }
+
+// HasBytes reports whether a file exists, and is not empty.
+func HasBytes(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
