@@ -52,6 +52,7 @@ var order = []string{
 	"schedule/cluster",
 	"schedule/run/output",
 	"schedule/run/lease",
+	"schedule/run/holding",
 	"schedule/run",
 	"schedule/overdue",
 	"schedule/work",

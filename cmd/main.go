@@ -21,6 +21,7 @@ import (
 	"sched/cmd/exit"
 	"sched/schedule/process"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 )
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.
@@ -86,7 +87,7 @@ func setAccountVariables() {
 // For other arguments it returns false. It comes before cobra and YAML, because these calls need
 // neither, and many `finish` processes may start in one second.
 func superviseOrFinish(a *app.App, args []string) (code int, ok bool) {
-	storage, ours, err := run.StorageFrom(os.Getenv) // err counts only if the environment is ours
+	storage, ours, err := holding.StorageFrom(os.Getenv) // err counts only if the environment is ours
 	if storage.Store != nil {
 		defer storage.Store.Close()
 	}
@@ -97,7 +98,7 @@ func superviseOrFinish(a *app.App, args []string) (code int, ok bool) {
 	if err != nil {
 		return a.Report(exit.Failed("", "%w", err)), true
 	}
-	runs := run.Caller{Process: run.Process{
+	runs := run.Caller{Process: holding.Process{
 		Storage: storage, Environ: os.Environ(), Terminate: context.Background()}}
 	isStart := len(args) == 2 && args[0] == "start"
 	takesOver := len(args) == 3 && args[0] == "finish" && args[1] == "--tick"

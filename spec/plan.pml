@@ -5,7 +5,7 @@
  *   plan       plan.Open; state.Plan.Reclaim, state.Plan.Add, state.TakeIntoPlan,
  *              state.Plan.Commit
  *   tick       tick.launcher.prepare, state.Owned.Begin, state.GiveBack, mutex.Files.Acquire,
- *              run.Storage.goesOn
+ *              holding.Storage.GoesOn
  *   give       run.Supervisors.Begin, run.Supervisors.HandOver,
  *              run.ownRow.take
  *   collect    run.Caller.Collect, run.take, state.Take, run.endUnwatched

@@ -21,6 +21,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/pause"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -134,7 +135,7 @@ func (a *App) Store(s *schedule.Schedule) mutex.Store {
 // nothing yet. As with store, all calls must be for one schedule.
 func (a *App) Caller(s *schedule.Schedule) run.Caller {
 	if a.runCaller == nil {
-		caller := run.NewCaller(run.StorageAt(s.StateDir, a.Store(s)), state.Tick, os.Environ())
+		caller := run.NewCaller(holding.StorageAt(s.StateDir, a.Store(s)), state.Tick, os.Environ())
 		a.runCaller = &caller
 	}
 	return *a.runCaller

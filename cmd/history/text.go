@@ -17,7 +17,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -145,7 +145,7 @@ func (t *table) columns(cells ...string) []string {
 }
 
 func liveText(a *app.App, row state.Row) string {
-	holder := run.HolderOf(row)
+	holder := holding.HolderOf(row)
 	switch {
 	case !row.LastReported.IsZero(): // of another server: it may have ended since
 		return "was running " + view.LastReportedText(row, a.Now())

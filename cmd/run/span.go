@@ -10,7 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/tick"
 	"sched/schedule/view"
 )
@@ -99,7 +99,7 @@ func ticksOf(a *app.App, s *schedule.Schedule, slots []time.Time, o options) (ti
 		t := newTick(a, s, minute, o)
 		t.Slots, slots = slots[:n], slots[n:]
 		t.Replay = true
-		t.Storage = run.StorageAt(s.StateDir, t.Storage.Store) // of its own: a tick closes its database
+		t.Storage = holding.StorageAt(s.StateDir, t.Storage.Store) // of its own: a tick closes its database
 		ticks = append(ticks, t)
 	}
 	return ticks

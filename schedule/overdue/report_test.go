@@ -9,6 +9,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/testing/redistest"
 )
@@ -31,7 +32,7 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, i := range unreported {
-				storage := run.Storage{Dir: t.TempDir(), DB: w.DB, Store: r}
+				storage := holding.Storage{Dir: t.TempDir(), DB: w.DB, Store: r}
 				if claimInStore(storage, i) == nil {
 					told++
 				}

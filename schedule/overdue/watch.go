@@ -24,6 +24,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -162,7 +163,7 @@ func (w *Watch) change(change func(m *memory)) error {
 
 // claimInStore claims an incident, for all servers. Its key is made of the last success, because
 // every server knows the same last success.
-func claimInStore(storage run.Storage, i Incident) error {
+func claimInStore(storage holding.Storage, i Incident) error {
 	key := i.Task + "@overdue-" + i.Since.UTC().Format("20060102T150405Z")
 	until := i.Since.Add(i.Expected + schedule.LookBack)
 	if i.Never {

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/tick/admission"
@@ -130,7 +131,7 @@ func (p previewer) peekLocks(task *schedule.Task) error {
 	if p.tick.Minute.After(p.now) {
 		return nil
 	}
-	need := run.NeedOf(task)
+	need := holding.NeedOf(task)
 	held, err := p.tick.Storage.Holders(context.Background(), p.live, need)
 	mutexHolder, mutexHeld := held[need.Mutex]
 	seatHolders := need.SeatHolders(held)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sched/schedule"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/tick"
 )
 
@@ -23,7 +23,7 @@ func TestADryRunReportsThatItCannotReadWhoHoldsAMutex(t *testing.T) {
 	var said []string
 	Of(&tick.Tick{
 		Schedule: &schedule.Schedule{},
-		Storage:  run.StorageAt(dir, nil),
+		Storage:  holding.StorageAt(dir, nil),
 		Report:   tick.Report{Problem: func(format string, a ...any) { said = append(said, fmt.Sprintf(format, a...)) }},
 	})
 	if reported := strings.Join(said, "\n"); !strings.HasPrefix(reported, "which runs hold a mutex is not known: ") {

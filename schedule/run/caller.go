@@ -13,16 +13,17 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
 // A Caller begins runs in this process, and settles runs that no process looks after.
-type Caller struct{ Process }
+type Caller struct{ holding.Process }
 
 // NewCaller returns the Caller of a process that owns rows of the storage as that kind, and that
 // nobody asks to end.
-func NewCaller(storage Storage, kind state.OwnerKind, environ []string) Caller {
-	return Caller{Process{
+func NewCaller(storage holding.Storage, kind state.OwnerKind, environ []string) Caller {
+	return Caller{holding.Process{
 		Storage:   storage,
 		Self:      storage.DB.Self(kind),
 		Environ:   environ,

@@ -9,13 +9,14 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
 // A run that cannot be finished because its task cannot be read is lost. It was said to be still
 // running.
 func TestARunWhoseTaskCannotBeReadIsNotSaidToRun(t *testing.T) {
-	storage := StorageAt(t.TempDir(), nil)
+	storage := holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	killed := NewCaller(storage, state.Tick, nil)
 	r := firstAttempt(t, killed, schedule.Retry{}, false)

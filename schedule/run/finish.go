@@ -14,6 +14,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -209,7 +210,7 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 func (f *finisher) release() {
 	switch r := f.run; {
 	case r.lock == nil:
-	case livesOn(f.result):
+	case holding.LivesOn(f.result):
 		r.closeLock()
 	default:
 		f.noteError(r.lock.Release(context.Background()))

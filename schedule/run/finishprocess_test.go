@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
 // Runs that end together share a `sched finish`. A run whose task cannot be read once ended that
 // process, and the hooks of the others waited for the next tick.
 func TestARunWhoseTaskCannotBeReadDelaysNoOther(t *testing.T) {
-	ctx, caller := t.Context(), NewCaller(StorageAt(t.TempDir(), nil), state.Finish, os.Environ())
+	ctx, caller := t.Context(), NewCaller(holding.StorageAt(t.TempDir(), nil), state.Finish, os.Environ())
 	defer caller.DB.Close()
 	own, err := caller.Self.Owned(ctx)
 	if err != nil {

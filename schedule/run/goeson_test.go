@@ -13,6 +13,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/testing/storetest"
@@ -21,7 +22,7 @@ import (
 // A supervisor that had the lock may be killed. Its witness goes on with the run without the
 // descriptor: nothing holds the lock, but the mutex counts as taken.
 func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report"}
 	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
@@ -50,7 +51,7 @@ func TestARunThatGoesOnWithoutItsLockKeepsItsMutex(t *testing.T) {
 // A request that could not begin on a full disk has left its name in a seat. It begins with another
 // seat at the next tick, and has that one alone: its pool counted as full with one run.
 func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	task := &schedule.Task{Name: "report", Mutex: "report", Pool: schedule.Pool{Name: "few", Seats: 2}}
 	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: true}
@@ -89,7 +90,7 @@ func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background 
 }
 
 // collect finishes the runs that no process looks after, and returns those that go on instead.
-func collect(t *testing.T, storage Storage) (again []state.Row) {
+func collect(t *testing.T, storage holding.Storage) (again []state.Row) {
 	t.Helper()
 	caller := NewCaller(storage, state.Tick, nil)
 	rows, err := caller.Unwatched(t.Context())
@@ -111,7 +112,7 @@ func collect(t *testing.T, storage Storage) (again []state.Row) {
 // A tick that is killed while it waits for the next attempt of a foreground run leaves that to the
 // next tick. The run counted as finished by hand.
 func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	killed := NewCaller(storage, state.Tick, nil)
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
@@ -138,7 +139,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		restWritten bool // whether the end of the first attempt was written down
 		starts      int  // how many attempts after it could not be
 	}{{true, 1}, {false, 1}, {false, 2}} {
-		storage := StorageAt(t.TempDir(), nil)
+		storage := holding.StorageAt(t.TempDir(), nil)
 		defer storage.DB.Close()
 		killed := NewCaller(storage, state.Supervisor, nil)
 		r := firstAttempt(t, killed, schedule.Retry{Attempts: 1 + row.starts, Lost: true}, true)
@@ -163,7 +164,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 func TestAForegroundRunThatWasKilledBeforeItsStartIsLost(t *testing.T) {
 	before := schedule.Hooks{Before: []schedule.Hook{{Run: schedule.Command{List: []string{"true"}}}}}
 	for _, hooks := range []schedule.Hooks{{}, before} {
-		storage := StorageAt(t.TempDir(), nil)
+		storage := holding.StorageAt(t.TempDir(), nil)
 		defer storage.DB.Close()
 		task := &schedule.Task{Name: "report", Mutex: "report", Hooks: hooks,
 			Command: schedule.Command{List: []string{"true"}}, Retry: schedule.Retry{Attempts: 1}}
@@ -196,7 +197,7 @@ func TestAForegroundRunThatWasKilledBeforeItsStartIsLost(t *testing.T) {
 // command has started: nothing runs.
 func TestAForegroundRunThatIsStoppedBeforeItsStartRunsNothing(t *testing.T) {
 	for _, signalled := range []bool{false, true} {
-		storage := StorageAt(t.TempDir(), nil)
+		storage := holding.StorageAt(t.TempDir(), nil)
 		defer storage.DB.Close()
 		proof := filepath.Join(t.TempDir(), "proof")
 		task := &schedule.Task{Name: "report", Mutex: "report", Dir: storage.Dir, Folder: storage.Dir,
@@ -232,11 +233,11 @@ func TestAForegroundRunThatIsStoppedBeforeItsStartRunsNothing(t *testing.T) {
 }
 
 // heldBy returns who has a mutex of the machine: who holds the lock, or goes on without it.
-func heldBy(s Storage, name string) (holder mutex.Holder, held bool) {
+func heldBy(s holding.Storage, name string) (holder mutex.Holder, held bool) {
 	files := mutex.Files{Dir: s.Locks()}
 	if holder, held = storetest.HeldFile(files, name); held {
 		return holder, true
 	}
 	last, ok := storetest.LastInFile(files, name)
-	return last, ok && s.goesOn(name, last)
+	return last, ok && s.GoesOn(name, last)
 }

@@ -17,6 +17,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -99,7 +100,7 @@ func (s *Supervisors) HandOver(r *Run) (err error) {
 
 // StartAhead starts the supervisor for the runs of the storage, so that it gets ready meanwhile.
 // The first HandOver returns the error.
-func (s *Supervisors) StartAhead(storage Storage) {
+func (s *Supervisors) StartAhead(storage holding.Storage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.linkFor(storage)
@@ -127,7 +128,7 @@ func (s *Supervisors) retire() {
 
 // linkFor returns the link to the supervisor for the next run. If there is no such supervisor, it
 // starts one.
-func (s *Supervisors) linkFor(storage Storage) (*link, error) {
+func (s *Supervisors) linkFor(storage holding.Storage) (*link, error) {
 	if s.current != nil && s.current.given >= maxRuns() {
 		s.retire()
 	}
@@ -138,7 +139,7 @@ func (s *Supervisors) linkFor(storage Storage) (*link, error) {
 }
 
 // startOne starts a witness, which starts its supervisor.
-func (s *Supervisors) startOne(storage Storage) (*link, error) {
+func (s *Supervisors) startOne(storage holding.Storage) (*link, error) {
 	owner, err := storage.DB.Owners().Enroll(context.Background(), state.Supervisor)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -20,7 +21,7 @@ import (
 // a witness has begun the run meanwhile, the witness keeps it, and no other process starts the
 // command.
 func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	tick := NewCaller(storage, state.Tick, os.Environ())
 	witness, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
@@ -70,7 +71,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 // On a full disk a command starts although that cannot be written down. When its supervisor was
 // killed then, the witness found the run ready and started its command again.
 func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -103,7 +104,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 // A run whose attempts and end could not be written down had printed nothing, so its output was
 // removed, and with it the count of its attempts: the next tick started them again.
 func TestTheOutputOfARunWithoutARecordStays(t *testing.T) {
-	storage := StorageAt(t.TempDir(), nil)
+	storage := holding.StorageAt(t.TempDir(), nil)
 	tick := NewCaller(storage, state.Tick, os.Environ())
 	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"true"}}}
 	r, err := tick.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}, task, nil)
@@ -129,7 +130,7 @@ func TestTheOutputOfARunWithoutARecordStays(t *testing.T) {
 // and left the run alone for ever, with its mutex.
 func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	t.Parallel()
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
 	task := &schedule.Task{Name: "report", Mutex: "report",
@@ -176,7 +177,7 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 // Of runs that are given together one may have been begun by another process, which keeps it, with
 // its output. The others begin without it.
 func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
-	ctx, storage := context.Background(), StorageAt(t.TempDir(), nil)
+	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
 	tick, other := NewCaller(storage, state.Tick, nil), NewCaller(storage, state.Tick, nil)
 	supervisor, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
@@ -226,7 +227,7 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
-	storage := StorageAt(dir, nil)
+	storage := holding.StorageAt(dir, nil)
 	owner, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +245,7 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	if err := errors.Join(err, storage.DB.Close(), os.Rename(path, path+".away"), syscall.Mkfifo(path, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	own := StorageAt(dir, nil)
+	own := holding.StorageAt(dir, nil)
 	defer own.DB.Close()
 	caller := NewCaller(own, state.Supervisor, os.Environ())
 	caller.Self = own.DB.As(owner)

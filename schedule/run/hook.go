@@ -17,6 +17,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -24,7 +25,7 @@ import (
 // hooks fire the hooks of a run in this process, and remember what of them is still to be
 // delivered.
 type hooks struct {
-	from       *Process // of the run
+	from       *holding.Process // of the run
 	task       *schedule.Task
 	row        *ownRow
 	unreaped   *process.Unreaped
@@ -41,7 +42,7 @@ type startedHook struct {
 	mark  state.Hook
 }
 
-func newHooks(from *Process, task *schedule.Task, row *ownRow, unreaped *process.Unreaped) *hooks {
+func newHooks(from *holding.Process, task *schedule.Task, row *ownRow, unreaped *process.Unreaped) *hooks {
 	return &hooks{from: from, task: task, row: row, unreaped: unreaped, marks: hookMarks{row}}
 }
 
@@ -182,7 +183,7 @@ func startMark(hook string) string { return hook + " start" }
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
 func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
-	sender, zone := h.task.Sender, ZoneOf(h.task)
+	sender, zone := h.task.Sender, holding.ZoneOf(h.task)
 	local := func(t time.Time) time.Time { // a zero time stays zero
 		if t.IsZero() {
 			return t

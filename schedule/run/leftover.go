@@ -8,6 +8,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -29,7 +30,7 @@ type leftover struct {
 
 // goOnWith goes on with a run of this owner whose supervisor was killed, and whose commands are now
 // children of this process.
-func goOnWith(p Process, row state.Row) (*Run, *leftover, error) {
+func goOnWith(p holding.Process, row state.Row) (*Run, *leftover, error) {
 	own, err := p.Self.Owned(context.Background())
 	if err != nil {
 		return nil, nil, err

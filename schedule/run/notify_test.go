@@ -11,6 +11,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -40,7 +41,7 @@ func newEndedRuns(t *testing.T, hook string) *endedRuns {
 // fails ends a run. queue puts its notifications into the outbox.
 func (w *endedRuns) fails() (*Run, state.Row) {
 	row := state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
-	caller := NewCaller(StorageAt(w.dir, nil), state.Tick, nil)
+	caller := NewCaller(holding.StorageAt(w.dir, nil), state.Tick, nil)
 	caller.Sender = notify.NewSender(context.Background(), caller.DB, nil)
 	r, err := caller.Begin(row, w.task, nil)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -22,7 +23,7 @@ type orphan struct{ run *Run }
 // take makes a run ours that has no owner, or a dead one. Its lock was dropped with its processes,
 // or is held by a process that the command left behind. The error is *AliveError if another process
 // has the run.
-func take(p Process, row state.Row) (*orphan, error) {
+func take(p holding.Process, row state.Row) (*orphan, error) {
 	ctx := context.Background()
 	if row.Phase == state.Ended || row.Owner != 0 && p.DB.Owners().Alive(row.Owner) {
 		return nil, &AliveError{row.ID}
@@ -54,7 +55,7 @@ type AliveError struct {
 }
 
 // runOrLose is runOf that ends the run as lost if its task cannot be read.
-func runOrLose(p Process, own state.Owned, row state.Row) (*Run, error) {
+func runOrLose(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
 	r, err := runOf(p, own, row)
 	if err != nil {
 		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
@@ -98,7 +99,7 @@ func endUnwatched(r *Run, code *int) state.Row {
 	// If the system cannot tell which process groups of the command live on, the group that was
 	// written down counts as one of them as long as a process has the run's output open.
 	if process.FindsByRun || output.InUse(r.row.Output) {
-		alive = liveGroups(r.row.Row)
+		alive = holding.LiveGroups(r.row.Row)
 	}
 	if len(alive) > 0 {
 		family := process.Family{
@@ -192,16 +193,16 @@ func (o *orphan) acquire() (reason string) {
 		lock.Close()
 	}
 	r.lock = nil
-	need := NeedOf(&r.task)
+	need := holding.NeedOf(&r.task)
 	if need.Mutex == "" && need.Pool == "" {
 		return ""
 	}
-	if err := r.Behind(need); errors.As(err, new(*BehindError)) {
-		return cannotHoldReason(&r.task, err)
+	if err := r.Behind(need); errors.As(err, new(*holding.BehindError)) {
+		return holding.CannotHoldReason(&r.task, err)
 	}
-	held, err := need.Acquire(context.Background(), r.Mutexes(), NewHolder(r.row.Row))
+	held, err := need.Acquire(context.Background(), r.Mutexes(), holding.NewHolder(r.row.Row))
 	if err != nil {
-		return cannotHoldReason(&r.task, err)
+		return holding.CannotHoldReason(&r.task, err)
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)

@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -27,7 +28,7 @@ type Prepared struct{ run *Run }
 func (p *Prepared) Row() state.Row { return p.run.Row() }
 
 // Storage is where the run is to begin.
-func (p *Prepared) Storage() Storage { return p.run.Storage }
+func (p *Prepared) Storage() holding.Storage { return p.run.Storage }
 
 // InMemory reports whether no other process can see the run.
 func (p *Prepared) InMemory() bool { return p.run.DB.InMemory() }
@@ -70,7 +71,7 @@ func (p *Prepared) BeginToExecute() (*Run, error) {
 }
 
 // BeginIn is Begin in another storage than the one that the run was prepared for.
-func (p *Prepared) BeginIn(other Process) (*Run, error) {
+func (p *Prepared) BeginIn(other holding.Process) (*Run, error) {
 	p.discardOutput()
 	again, err := prepare(other, p.run.row.Row, &p.run.task, p.run.lock)
 	if err != nil {
@@ -140,7 +141,7 @@ func (p *Prepared) discardOutput() {
 }
 
 // prepare is Caller.Prepare.
-func prepare(p Process, row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
+func prepare(p holding.Process, row state.Row, task *schedule.Task, lock mutex.Lock) (*Prepared, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func prepare(p Process, row state.Row, task *schedule.Task, lock mutex.Lock) (*P
 }
 
 // failUnbegun is Caller.FailUnbegun.
-func failUnbegun(p Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
+func failUnbegun(p holding.Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := newRun(p, *task, row)
 	r.lock, r.row.unstored = lock, true

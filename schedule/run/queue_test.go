@@ -8,13 +8,14 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
 // firstIn returns the task of the run that an error of a queue names; "" for none.
 func firstIn(t *testing.T, err error) string {
 	t.Helper()
-	var behind *BehindError
+	var behind *holding.BehindError
 	if err != nil && !errors.As(err, &behind) {
 		t.Fatal(err)
 	}

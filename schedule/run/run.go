@@ -33,6 +33,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -40,7 +41,7 @@ import (
 
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
 type Run struct {
-	Process
+	holding.Process
 	task    schedule.Task // the snapshot
 	row     ownRow
 	lock    mutex.Lock // nil if the task needs none
@@ -60,7 +61,7 @@ type Run struct {
 }
 
 // newRun returns a run without its row, its lock and its output.
-func newRun(p Process, task schedule.Task, row state.Row) *Run {
+func newRun(p holding.Process, task schedule.Task, row state.Row) *Run {
 	r := &Run{Process: p, task: task}
 	r.row.Row, r.row.self, r.row.printsTo = row, p.Self, row.Output
 	r.hooks = newHooks(&r.Process, &r.task, &r.row, &r.unreaped)
@@ -72,7 +73,7 @@ func (r *Run) Row() state.Row { return r.row.Row }
 
 // runOf returns the run of a row that belongs to this process now, without its lock and its
 // output.
-func runOf(p Process, own state.Owned, row state.Row) (*Run, error) {
+func runOf(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
 	starts := UnrecordedStarts(p.Dir, row)
 	if starts > 0 { // this process must not start the attempts again
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
@@ -101,7 +102,7 @@ func (r *Run) takeLock(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
 	}
-	holder := NewHolder(r.row.Row)
+	holder := holding.NewHolder(r.row.Row)
 	var locks []mutex.Lock
 	add := func(name string) {
 		var file *os.File
@@ -191,7 +192,7 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) 
 		Lock:    r.lock,
 		Note:    r.row.note,
 		Stop:    r.task.StopOnLostLease,
-		Zone:    ZoneOf(&r.task),
+		Zone:    holding.ZoneOf(&r.task),
 		Adopted: r.goesOn,
 		Unknown: r.adopted && r.row.Phase == state.Ready,
 	}

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -35,7 +36,7 @@ var ErrNotRunning = errors.New("its command has ended already")
 var ErrVanished = errors.New("its processes have vanished, and the next tick will finish it")
 
 // stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
-func stopBecause(p Process, id string, why state.Stop) (Stopping, error) {
+func stopBecause(p holding.Process, id string, why state.Stop) (Stopping, error) {
 	ctx := context.Background()
 	row, err := p.DB.Runs().Row(ctx, id)
 	switch {
@@ -65,7 +66,7 @@ func stopBecause(p Process, id string, why state.Stop) (Stopping, error) {
 // A stopper follows a run to its end.
 type stopper struct {
 	Stopping
-	from      Process
+	from      holding.Process
 	id        string
 	user      string // of the task
 	killAfter time.Duration

@@ -9,6 +9,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -53,7 +54,7 @@ func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 func TestALateEndBreaksNoLockOfAnotherRun(t *testing.T) {
 	ctx := context.Background()
 	for has, stays := range map[string]bool{"run-1": false, "run-2": true} {
-		storage := StorageAt(t.TempDir(), nil)
+		storage := holding.StorageAt(t.TempDir(), nil)
 		defer storage.DB.Close()
 		lock, err := storage.Mutexes().Acquire(ctx, "report", mutex.Holder{Run: "run-1"})
 		if err != nil {

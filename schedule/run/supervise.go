@@ -12,6 +12,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -345,7 +346,7 @@ func (s *supervision) failUnstartable(code int, why string) {
 // describeLock names a process of the run in its lock, for people. It decides nothing.
 func (s *supervision) describeLock(pid int) {
 	if s.run.lock != nil {
-		holder := NewHolder(s.row.Row)
+		holder := holding.NewHolder(s.row.Row)
 		holder.PID = pid
 		s.run.lock.Describe(holder)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -21,7 +22,7 @@ func TestARunWhoseBeforeHookIsEndedWithItsTickWasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caller := NewCaller(StorageAt(s.StateDir, nil), state.Tick, os.Environ())
+	caller := NewCaller(holding.StorageAt(s.StateDir, nil), state.Tick, os.Environ())
 	defer caller.DB.Close()
 	r, err := caller.Begin(state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: time.Now(), Server: "here"}, s.Tasks[0], nil)
 	if err != nil {

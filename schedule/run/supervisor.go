@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule/notify"
 	"sched/schedule/process"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/state"
 )
@@ -248,7 +249,7 @@ func (s *supervisor) goOnWithAll(wanted func(state.Row) bool) {
 
 // hasStarted reports whether a command or a hook of the run was started, even if that could not be
 // written down.
-func hasStarted(p Process, row state.Row) bool {
+func hasStarted(p holding.Process, row state.Row) bool {
 	if row.Attempted() || UnrecordedStarts(p.Dir, row) > 0 {
 		return true
 	}

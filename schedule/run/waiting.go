@@ -14,6 +14,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -48,7 +49,7 @@ func newWaiter(r *Run, queue *queueView) *waiter {
 	return &waiter{
 		run:          r,
 		queue:        queue,
-		need:         NeedOf(&r.task),
+		need:         holding.NeedOf(&r.task),
 		began:        time.Now(),
 		waitedBefore: waitedSince(wait, r.row.Attempt.Boot),
 		maxWait:      wait.Until.Sub(wait.Since),
@@ -105,7 +106,7 @@ func (w *waiter) wait(ctx context.Context) error {
 			continue
 		}
 		blocked = w.enqueue(queues...)
-		if !errors.As(blocked, new(*BehindError)) {
+		if !errors.As(blocked, new(*holding.BehindError)) {
 			blocked = w.tryToAcquire(ctx, queues)
 		}
 		waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp
@@ -128,7 +129,7 @@ func (w *waiter) queueNames(blocked error) (names []string) {
 		names = append(names, w.need.Mutex)
 	}
 	seats := state.SeatQueue(w.need.Pool)
-	behind, isBehind := errors.AsType[*BehindError](blocked)
+	behind, isBehind := errors.AsType[*holding.BehindError](blocked)
 	seatless := errors.As(blocked, new(*mutex.FullError)) || isBehind && behind.Name == seats
 	if w.need.Pool != "" && (w.need.Mutex == "" || seatless) {
 		names = append(names, seats)
@@ -165,11 +166,11 @@ func reasonAtDeadline(task *schedule.Task, blocked error) string {
 		return "no process was there when its time was over"
 	case isRefusal(blocked):
 		return blocked.Error()
-	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*BehindError)):
+	case errors.As(blocked, new(*mutex.FullError)), errors.As(blocked, new(*holding.BehindError)):
 	case errors.As(blocked, &held):
-		return stillRunning(task.Name, held.Holder) + ", " + held.Holder.Text(ZoneOf(task))
+		return holding.StillRunning(task.Name, held.Holder) + ", " + held.Holder.Text(holding.ZoneOf(task))
 	}
-	return cannotHoldReason(task, blocked)
+	return holding.CannotHoldReason(task, blocked)
 }
 
 // isRefusal reports whether a pause or a maintenance was the reason why a run did not start
@@ -187,7 +188,7 @@ func (w *waiter) refusal() string {
 	r, now := w.run, clock.Now()
 	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
 	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
-		return p.Text(now, ZoneOf(&r.task))
+		return p.Text(now, holding.ZoneOf(&r.task))
 	}
 	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
 	return reason
@@ -233,7 +234,7 @@ func (w *waiter) checkFirst(names ...string) error {
 		return err
 	}
 	end, _ := slices.BinarySearchFunc(rows, w.run.row.Row, state.InOrder)
-	return firstOf(rows[:end], names)
+	return holding.FirstOf(rows[:end], names)
 }
 
 // sleep waits for that time, until the wait of the run is over, or until ctx is done.
@@ -251,7 +252,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 	need := w.need
 	need.Taken = w.seatsTaken(queues)
-	held, err := need.Acquire(ctx, w.run.Mutexes(), NewHolder(w.run.row.Row))
+	held, err := need.Acquire(ctx, w.run.Mutexes(), holding.NewHolder(w.run.row.Row))
 	if err != nil {
 		return err
 	}
@@ -273,7 +274,7 @@ func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 // them. Then the run joins that queue. In any other case seatsTaken returns nil.
 func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bool) {
 	seats := state.SeatQueue(w.need.Pool)
-	var behind *BehindError
+	var behind *holding.BehindError
 	if w.need.Pool == "" || slices.Contains(queues, seats) || !errors.As(w.checkFirst(seats), &behind) {
 		return nil
 	}
@@ -295,7 +296,8 @@ func (w *waiter) stopReplaced(blocked error) error {
 	case NotReplaced:
 		return nil
 	case ReplacedThere:
-		return &skipError{stillRunningFor(&w.run.task, held.Holder, clock.Now()) + OnlyThere(held.Holder, row.Server)}
+		running := holding.StillRunningFor(&w.run.task, held.Holder, clock.Now())
+		return &skipError{running + OnlyThere(held.Holder, row.Server)}
 	}
 	w.replaced.Store(run)
 	go func() {

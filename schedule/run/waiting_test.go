@@ -12,12 +12,13 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
 // callerIn returns a process that has runs in the folder.
 func callerIn(t *testing.T, dir string) Caller {
-	storage := StorageAt(dir, nil)
+	storage := holding.StorageAt(dir, nil)
 	t.Cleanup(func() { storage.DB.Close() })
 	return NewCaller(storage, state.Supervisor, nil)
 }

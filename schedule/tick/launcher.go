@@ -13,6 +13,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/schedule/tick/admission"
 	"sched/schedule/tick/claims"
@@ -31,7 +32,7 @@ type stopContexts struct {
 // records the slots that do not start. Safe for concurrent use.
 type launcher struct {
 	schedule  *schedule.Schedule
-	storage   run.Storage
+	storage   holding.Storage
 	host      Host
 	report    Report
 	moment    moment
@@ -229,13 +230,13 @@ func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 func (l *launcher) caller() run.Caller { return l.callerIn(l.storage) }
 
 // callerIn is caller for the storage of the tick, or for the storage in memory.
-func (l *launcher) callerIn(storage run.Storage) run.Caller {
+func (l *launcher) callerIn(storage holding.Storage) run.Caller {
 	self := l.self
 	if storage.DB.InMemory() {
 		l.openInMemory.Do(func() { l.inMemory = storage.DB.Self(state.Tick) })
 		self = l.inMemory
 	}
-	return run.Caller{Process: run.Process{
+	return run.Caller{Process: holding.Process{
 		Storage:   storage,
 		Self:      self,
 		Environ:   l.host.Environ,

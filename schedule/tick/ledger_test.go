@@ -20,7 +20,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -30,7 +30,7 @@ type world struct {
 	*testing.T
 	random   *rand.Rand
 	schedule *schedule.Schedule
-	storage  run.Storage
+	storage  holding.Storage
 	now      time.Time
 	said     []string
 	again    map[time.Time]bool // the minutes that were replayed, or ticked twice
@@ -42,7 +42,7 @@ func newWorld(t *testing.T, seed uint64, tasks string) *world {
 	dir := t.TempDir()
 	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks),
 		filepath.Join(dir, "schedule.yaml"))
-	w.storage = run.StorageAt(filepath.Join(dir, ".sched"), nil)
+	w.storage = holding.StorageAt(filepath.Join(dir, ".sched"), nil)
 	before := clock.Now
 	clock.Now = func() time.Time { return w.now }
 	t.Cleanup(func() { clock.Now = before })
@@ -95,7 +95,7 @@ func (t ticking) die() {
 func (w *world) tick() *Tick {
 	return &Tick{
 		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute),
-		Storage: run.StorageAt(w.storage.Dir, w.storage.Store), Valid: true,
+		Storage: holding.StorageAt(w.storage.Dir, w.storage.Store), Valid: true,
 		Host: Host{Server: "here", Environ: os.Environ()},
 		Report: Report{
 			Started: func(state.Row) {}, Done: func(state.Row) {},

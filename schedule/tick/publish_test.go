@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 )
 
 func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 	said := ""
-	tick := &Tick{Storage: run.StorageAt(filepath.Join(t.TempDir(), "new"), nil)}
+	tick := &Tick{Storage: holding.StorageAt(filepath.Join(t.TempDir(), "new"), nil)}
 	tick.Report.Problem = func(format string, a ...any) { said = fmt.Sprintf(format, a...) }
 	expect := func(when string, want bool) {
 		t.Helper()

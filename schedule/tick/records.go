@@ -12,7 +12,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/notify"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/tick/memory"
@@ -22,7 +22,7 @@ import (
 // Safe for concurrent use.
 type records struct {
 	schedule *schedule.Schedule
-	storage  run.Storage
+	storage  holding.Storage
 	report   Report
 	fallback *memory.Fallback
 

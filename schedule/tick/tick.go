@@ -27,6 +27,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/schedule/tick/admission"
 	"sched/schedule/tick/claims"
@@ -46,7 +47,7 @@ type Tick struct {
 	Slots    []time.Time // the only slots of the minute that start; nil for all
 	Replay   bool        // the minute was given, not read: its slots start without waiting for their seconds
 	Work     *work.Link  // to the `sched work` that started this tick; nil if cron did
-	Storage  run.Storage
+	Storage  holding.Storage
 	Host     Host
 	Report   Report
 

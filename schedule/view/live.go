@@ -12,7 +12,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/humanize"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -29,7 +29,7 @@ type Running struct {
 }
 
 func runningOfRow(row state.Row) Running {
-	r := runningOf(run.HolderOf(row))
+	r := runningOf(holding.HolderOf(row))
 	r.LastReported = humanize.UTCOrNil(row.LastReported)
 	if r.Ended = CommandEnded(row); r.Ended {
 		r.PID = nil
@@ -51,7 +51,7 @@ func runningOf(holder mutex.Holder) Running {
 
 // RunningText says how long a run has lived, and on which machine.
 func RunningText(row state.Row, now time.Time, zone *time.Location) string {
-	holder := run.HolderOf(row)
+	holder := holding.HolderOf(row)
 	held := holder.Text(zone)
 	if !row.LastReported.IsZero() {
 		return "it was running " + LastReportedText(row, now) + ", " + held
@@ -90,11 +90,11 @@ type Seat struct {
 // are runs of this machine. If the schedule's store does not answer, HoldersOf reports that and
 // leaves out the runs of other servers.
 func HoldersOf(ctx context.Context, s Source, live []state.Row, t *schedule.Task) (holder *mutex.Holder, pool *Pool) {
-	need := run.NeedOf(t)
+	need := holding.NeedOf(t)
 	if need.Mutex == "" && need.Pool == "" {
 		return nil, nil
 	}
-	held, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.Holders(ctx, live, need)
+	held, err := holding.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.Holders(ctx, live, need)
 	if err != nil {
 		s.LeftOut(err)
 	}
@@ -158,7 +158,7 @@ func poolsOf(h *Health) []Pool {
 	}
 	for _, p := range h.Schedule.Pools {
 		// Without a store only the seats of this machine are asked for, so no error comes.
-		holders, _ := run.Storage{}.SeatHolders(context.Background(), live, p)
+		holders, _ := holding.Storage{}.SeatHolders(context.Background(), live, p)
 		pools = append(pools, *poolOf(p, holders))
 	}
 	return pools

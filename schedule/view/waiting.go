@@ -8,7 +8,7 @@ import (
 
 	"sched/schedule/humanize"
 	"sched/schedule/pause"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -120,8 +120,8 @@ func locksAreFree(s Source, live []state.Row, task string) bool {
 	if err != nil || s.Controls.Store != nil {
 		return false
 	}
-	need := run.NeedOf(t)
-	held, _ := run.Storage{}.Holders(context.Background(), live, need) // without a store no error comes
+	need := holding.NeedOf(t)
+	held, _ := holding.Storage{}.Holders(context.Background(), live, need) // without a store no error comes
 	_, isHeld := held[need.Mutex]
 	return !isHeld && (need.Pool == "" || len(need.SeatHolders(held)) < need.Seats)
 }

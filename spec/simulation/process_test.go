@@ -13,7 +13,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	leases "sched/schedule/run/lease"
 	"sched/schedule/state"
 	"sched/schedule/tick/plan"
@@ -279,7 +279,7 @@ func (p *process) begin(slot schedule.Slot) {
 func (p *process) take(record state.Row, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, task, defects := context.Background(), slot.Task, p.world.defects
 	var holder mutex.Holder
-	p.as(func() { holder = run.NewHolder(record) })
+	p.as(func() { holder = holding.NewHolder(record) })
 	claim := func() error {
 		key := slot.ClaimKey()
 		if defects["mutex"] {

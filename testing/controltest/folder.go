@@ -17,6 +17,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -83,7 +84,7 @@ func (f *Folder) Actor(s *schedule.Schedule, by string) control.Actor {
 
 // Runs returns a caller that stops runs.
 func (f *Folder) Runs(s *schedule.Schedule) run.Caller {
-	return run.NewCaller(run.StorageAt(s.StateDir, nil), state.Tick, nil)
+	return run.NewCaller(holding.StorageAt(s.StateDir, nil), state.Tick, nil)
 }
 
 // Ended returns the record of a run with its output. The slot of the run was so many minutes before

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/testing/machine"
 	"sched/testing/schedtest"
@@ -203,7 +204,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := b.Command()
-	storage := run.StorageAt(b.Path(".sched"), nil)
+	storage := holding.StorageAt(b.Path(".sched"), nil)
 	defer storage.DB.Close()
 	handover := &run.Supervisors{Self: c.Path, Environ: c.Env}
 	handover.StartAhead(storage)

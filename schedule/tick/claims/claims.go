@@ -17,7 +17,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/state"
 	"sched/schedule/tick/admission"
@@ -53,7 +53,7 @@ func (e NotOursError) Error() string { return e.Reason }
 
 // A Tick is what the locks know of their tick.
 type Tick struct {
-	Storage     run.Storage
+	Storage     holding.Storage
 	Fallback    *memory.Fallback
 	Server      string          // this one
 	Began       time.Time       // when the tick began
@@ -106,7 +106,7 @@ func (l *Locks) Prefetch(asks []Ask) {
 	for _, ask := range asks {
 		slot, p := ask.Slot, &prefetch{row: ask.Row}
 		var before []*prefetch // of earlier slots that share a mutex or a pool with this one
-		for _, name := range run.QueuesOf(run.NeedOf(slot.Task)) {
+		for _, name := range holding.QueuesOf(holding.NeedOf(slot.Task)) {
 			if other := last[name]; other != nil {
 				before = append(before, other)
 			}
@@ -227,7 +227,7 @@ func (l *Locks) takeAlone(row *state.Row, slot schedule.Slot, why error) (mutex.
 
 // RefusalOf returns what an error of claimAndAcquire means for a slot.
 func RefusalOf(task *schedule.Task, err error) Refusal {
-	reason, held := run.HeldReason(task, err)
+	reason, held := holding.HeldReason(task, err)
 	other, taken := errors.AsType[NotOursError](err)
 	switch {
 	case err == nil:
@@ -245,7 +245,7 @@ func RefusalOf(task *schedule.Task, err error) Refusal {
 }
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
-func (l *Locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedule.Slot) (mutex.Lock, error) {
+func (l *Locks) claimAndAcquire(storage holding.Storage, row *state.Row, slot schedule.Slot) (mutex.Lock, error) {
 	claim := func() error {
 		// The answer of a prefetch is about the tick's own storage. In another storage the slot is
 		// claimed anew; the store knows by the run that the claim is ours.
@@ -255,7 +255,7 @@ func (l *Locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 		}
 		return l.claim(storage, row, slot)
 	}
-	holder := run.NewHolder(*row)
+	holder := holding.NewHolder(*row)
 	acquire := func() (mutex.Holding, error) { return l.acquire(storage, slot.Task, holder) }
 	held, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	if err == nil {
@@ -265,13 +265,13 @@ func (l *Locks) claimAndAcquire(storage run.Storage, row *state.Row, slot schedu
 }
 
 // acquire acquires the mutex and a seat for a task in one storage.
-func (l *Locks) acquire(storage run.Storage, task *schedule.Task, holder mutex.Holder) (mutex.Holding, error) {
-	ctx, need := context.Background(), run.NeedOf(task)
+func (l *Locks) acquire(storage holding.Storage, task *schedule.Task, holder mutex.Holder) (mutex.Holding, error) {
+	ctx, need := context.Background(), holding.NeedOf(task)
 	if task.CatchesUp { // it waits for its turn even if the mutex is free
 		return mutex.Holding{}, &mutex.HeldError{Name: need.Mutex}
 	}
 	if task.MayQueue {
-		if err := storage.Behind(need); errors.As(err, new(*run.BehindError)) {
+		if err := storage.Behind(need); errors.As(err, new(*holding.BehindError)) {
 			return mutex.Holding{}, err
 		}
 	}
@@ -307,7 +307,7 @@ const preferredHeadStart = time.Second
 
 // claim claims a slot for a run, in one storage. After any error but a NotOursError nobody knows
 // whether the slot is claimed.
-func (l *Locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) error {
+func (l *Locks) claim(storage holding.Storage, row *state.Row, slot schedule.Slot) error {
 	if storage.Store != nil {
 		if wait := l.waitForPreferred(slot); wait > 0 {
 			clock.Wait(l.NoNewStarts, wait)
@@ -318,7 +318,7 @@ func (l *Locks) claim(storage run.Storage, row *state.Row, slot schedule.Slot) e
 	if l.NoNewStarts.Err() != nil {
 		return NotOursError{Reason: admission.WhyDone(l.NoNewStarts)}
 	}
-	err := storage.Mutexes().Claim(context.Background(), slot.ClaimKey(), slot.ClaimedUntil(), run.NewHolder(*row))
+	err := storage.Mutexes().Claim(context.Background(), slot.ClaimKey(), slot.ClaimedUntil(), holding.NewHolder(*row))
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
 		return NotOursError{ClaimReason(slot.Task, held.Holder), outcome.Elsewhere}
 	}
@@ -331,7 +331,7 @@ func ClaimReason(task *schedule.Task, holder mutex.Holder) string {
 	if holder.Run == "" {
 		return "another tick had this slot, some time ago"
 	}
-	return "another tick has this slot " + holder.Text(run.ZoneOf(task))
+	return "another tick has this slot " + holder.Text(holding.ZoneOf(task))
 }
 
 // waitForPreferred returns how long this server still leaves a slot to the servers that its task
@@ -358,8 +358,8 @@ func WaitsAlready(db *state.DB, task *schedule.Task) string {
 	if !ok || err != nil {
 		return ""
 	}
-	holder := run.HolderOf(waiting)
+	holder := holding.HolderOf(waiting)
 	holder.Since = waiting.Wait.Since
 	waited := max(0, clock.Now().Sub(holder.Since))
-	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder.Text(run.ZoneOf(task)))
+	return fmt.Sprintf("already waiting for %s, %s", humanize.Duration(waited), holder.Text(holding.ZoneOf(task)))
 }

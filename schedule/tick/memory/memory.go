@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -14,20 +14,20 @@ import (
 // a newer sched: a database that ends with the tick, and the locks of the kernel as far as their
 // files can be opened. Safe for concurrent use.
 type Fallback struct {
-	Storage run.Storage // of the tick
+	Storage holding.Storage // of the tick
 	Problem func(format string, a ...any)
 
 	mu     sync.Mutex
-	memory *run.Storage // nil until it is needed
+	memory *holding.Storage // nil until it is needed
 }
 
 // OpenFor returns the storage in memory if err means that the storage of the tick cannot be
 // written. The first call opens it, and reports err. If even a database in memory cannot be opened,
 // OpenFor reports that, and returns false.
-func (f *Fallback) OpenFor(err error) (run.Storage, bool) {
+func (f *Fallback) OpenFor(err error) (holding.Storage, bool) {
 	var newer *state.NewerError
 	if err == nil || !state.Unwritable(err) && !statedir.Unwritable(err) && !errors.As(err, &newer) {
-		return run.Storage{}, false
+		return holding.Storage{}, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,10 +35,10 @@ func (f *Fallback) OpenFor(err error) (run.Storage, bool) {
 		db, memoryErr := state.OpenMemory()
 		if memoryErr != nil {
 			f.Problem("the state folder cannot be written, and no database can be opened in memory: %v", memoryErr)
-			return run.Storage{}, false
+			return holding.Storage{}, false
 		}
 		f.Storage.DB.ShortenWaits()
-		f.memory = &run.Storage{Dir: f.Storage.Dir, DB: db, Store: f.Storage.Store}
+		f.memory = &holding.Storage{Dir: f.Storage.Dir, DB: db, Store: f.Storage.Store}
 		f.Problem("the state folder cannot be written: %v; what is due runs, and nothing of it is recorded", err)
 	}
 	return *f.memory, true

@@ -1,4 +1,7 @@
-package run
+// Package holding is what a run of this machine stands on: the storage with its row and its locks,
+// what it holds while it goes on (its mutex, a seat of its pool, or both as one lock), and who is
+// before it in the queues for that.
+package holding
 
 import (
 	"context"
@@ -37,7 +40,7 @@ func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
 func (s Storage) Mutexes() mutex.Locks {
 	files := mutex.Files{
 		Dir:         s.Locks(),
-		GoesOn:      s.goesOn,
+		GoesOn:      s.GoesOn,
 		Over:        s.Over,
 		HeldByOther: process.OpenInOtherRun,
 		Lenient:     s.DB.InMemory(),
@@ -109,17 +112,17 @@ func (s Storage) Behind(need mutex.Need) error {
 	if err != nil {
 		return err
 	}
-	return firstOf(rows, QueuesOf(need))
+	return FirstOf(rows, QueuesOf(need))
 }
 
-// goesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
+// GoesOn reports whether the last run that had a mutex goes on, though nothing holds the lock of
 // the kernel any more. There are two cases:
 //
 //   - The supervisor, which had the descriptor, was killed, and the command has closed its own
 //     descriptor. Then the witness goes on with the run. If the witness was killed, too, the command
 //     may live on.
 //   - The run has ended, and processes of its command survived KILL.
-func (s Storage) goesOn(name string, last mutex.Holder) bool {
+func (s Storage) GoesOn(name string, last mutex.Holder) bool {
 	db := s.DB
 	if db.InMemory() {
 		file, err := state.OpenRead(s.Dir, state.Patience)
@@ -134,13 +137,13 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 		return false
 	}
 	if row.Phase == state.Ended {
-		return livesOn(row)
+		return LivesOn(row)
 	}
 	// A run that could not begin, as on a full disk, may have begun later with another seat.
 	if _, isSeat := mutex.PoolOf(name); isSeat && row.Seat != name {
 		return false
 	}
-	return row.Background && db.Owners().Alive(row.Owner) || livesOn(row)
+	return row.Background && db.Owners().Alive(row.Owner) || LivesOn(row)
 }
 
 // Over reports whether a run of this machine needs no lock any more: see mutex.Files. A lost run
@@ -149,12 +152,12 @@ func (s Storage) goesOn(name string, last mutex.Holder) bool {
 func (s Storage) Over(id string) bool {
 	row, err := s.DB.Runs().Row(context.Background(), id)
 	isOver := row.Waits() || row.Phase == state.Ended && row.Outcome != outcome.Lost
-	return err == nil && isOver && !livesOn(row)
+	return err == nil && isOver && !LivesOn(row)
 }
 
-// livesOn reports whether processes of a run live: of one with a result those that survived KILL,
+// LivesOn reports whether processes of a run live: of one with a result those that survived KILL,
 // and else its command. It is false if the system cannot tell.
-func livesOn(row state.Row) bool {
+func LivesOn(row state.Row) bool {
 	for text := range strings.FieldsSeq(row.Survivors) {
 		if process.ParseSurvivor(text).Alive() {
 			return true
@@ -163,12 +166,12 @@ func livesOn(row state.Row) bool {
 	if !process.FindsByRun || row.Phase != state.Running {
 		return false
 	}
-	return len(liveGroups(row)) > 0
+	return len(LiveGroups(row)) > 0
 }
 
-// liveGroups returns the process groups of the run's last command that live. Of a command without
+// LiveGroups returns the process groups of the run's last command that live. Of a command without
 // an environment it knows the group that was written down, as long as it prints.
-func liveGroups(row state.Row) []int {
+func LiveGroups(row state.Row) []int {
 	var task schedule.Task
 	json.Unmarshal(row.Snapshot, &task) // else it is a task without a user
 	last := row.Attempt.PID

@@ -1,4 +1,4 @@
-package run
+package holding
 
 import (
 	"errors"
@@ -14,9 +14,6 @@ import (
 	"sched/schedule/state"
 )
 
-// This file is about what a run holds while it goes on: its mutex, a seat of its pool, or both, as
-// one lock; and about the queues of the runs that wait for a mutex or a seat.
-
 // NeedOf returns what a run of the task must hold. It leaves Taken unset.
 func NeedOf(task *schedule.Task) mutex.Need {
 	need := mutex.Need{Pool: task.Pool.Name, Seats: task.Pool.Seats}
@@ -31,8 +28,8 @@ func NewHolder(row state.Row) mutex.Holder {
 	return mutex.Holder{Run: row.ID, PID: os.Getpid(), Host: row.Server, Task: row.Task, Since: clock.Now()}
 }
 
-// cannotHoldReason returns why a run of the task cannot have what it must hold.
-func cannotHoldReason(task *schedule.Task, err error) string {
+// CannotHoldReason returns why a run of the task cannot have what it must hold.
+func CannotHoldReason(task *schedule.Task, err error) string {
 	if reason, held := HeldReason(task, err); held {
 		return reason
 	}
@@ -51,7 +48,7 @@ func HeldReason(task *schedule.Task, err error) (reason string, held bool) {
 	case errors.As(err, &behind):
 		return behind.Text(ZoneOf(task)), true
 	case errors.As(err, &mutexHeld):
-		return stillRunningFor(task, mutexHeld.Holder, clock.Now()), true
+		return StillRunningFor(task, mutexHeld.Holder, clock.Now()), true
 	}
 	return "", false
 }
@@ -66,18 +63,18 @@ func HolderOf(row state.Row) mutex.Holder {
 	return holder
 }
 
-// stillRunningFor returns the reason of a skip of the task: for how long its mutex is held, and by
+// StillRunningFor returns the reason of a skip of the task: for how long its mutex is held, and by
 // which run. If what the holder wrote down cannot be read, the reason has no time.
-func stillRunningFor(task *schedule.Task, holder mutex.Holder, now time.Time) string {
-	running, held := stillRunning(task.Name, holder), holder.Text(ZoneOf(task))
+func StillRunningFor(task *schedule.Task, holder mutex.Holder, now time.Time) string {
+	running, held := StillRunning(task.Name, holder), holder.Text(ZoneOf(task))
 	if holder.Since.IsZero() {
 		return running + ", held " + held
 	}
 	return fmt.Sprintf("%s for %s, %s", running, humanize.Age(holder.Since, now), held)
 }
 
-// stillRunning says that the holder of a task's mutex runs, and names a holder of another task.
-func stillRunning(task string, holder mutex.Holder) string {
+// StillRunning says that the holder of a task's mutex runs, and names a holder of another task.
+func StillRunning(task string, holder mutex.Holder) string {
 	if holder.Task == "" || holder.Task == task {
 		return "still running"
 	}
@@ -115,8 +112,8 @@ func QueuesOf(need mutex.Need) (names []string) {
 	return names
 }
 
-// firstOf returns a *BehindError for the first of the rows that stands for one of the names.
-func firstOf(rows []state.Row, names []string) error {
+// FirstOf returns a *BehindError for the first of the rows that stands for one of the names.
+func FirstOf(rows []state.Row, names []string) error {
 	for _, name := range names {
 		for _, row := range rows {
 			if row.InQueue(name) {
