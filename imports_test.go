@@ -53,6 +53,8 @@ var order = []string{
 	"schedule/run/output",
 	"schedule/run/lease",
 	"schedule/run/holding",
+	"schedule/run/triggered",
+	"schedule/run/variables",
 	"schedule/run",
 	"schedule/overdue",
 	"schedule/work",

@@ -16,7 +16,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
-	"sched/schedule/run"
+	"sched/schedule/run/triggered"
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -56,8 +56,8 @@ yet, it runs the tasks that have no problem.`,
 	flags.Seldom(f, "force", "from", "to", "yes", "strict")
 	f.StringVar(&o.workMinute, "work", "", "")
 	f.MarkHidden("work")
-	f.BoolVar(&o.triggered, run.TriggeredFlag, false, "")
-	f.MarkHidden(run.TriggeredFlag)
+	f.BoolVar(&o.triggered, triggered.Flag, false, "")
+	f.MarkHidden(triggered.Flag)
 	return c
 }
 
@@ -109,9 +109,9 @@ func runCommand(a *app.App, o options) error {
 
 // runTriggered starts what hooks have triggered. The next tick reports its problems.
 func runTriggered(a *app.App, o options) error {
-	endTurn, err := run.AwaitTriggered(os.Getenv(process.StateVariable))
+	endTurn, err := triggered.Await(os.Getenv(process.StateVariable))
 	if err != nil {
-		return exit.Usage("call `sched run` without --"+run.TriggeredFlag, "%w", err)
+		return exit.Usage("call `sched run` without --"+triggered.Flag, "%w", err)
 	}
 	defer endTurn()
 	stops := stopsBySignals()

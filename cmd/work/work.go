@@ -20,7 +20,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/load"
-	"sched/schedule/run"
+	"sched/schedule/run/triggered"
 	"sched/schedule/statedir"
 	"sched/schedule/work"
 	"sched/schedule/yamldoc"
@@ -93,7 +93,7 @@ func tickEachMinute(a *app.App, o options) error {
 	// After the signal and before runs are ended: ticks start nothing more, and another sched work
 	// may begin.
 	received := worker.Run(app.WorkSignals(), func() {
-		run.HoldTriggered(setup.stateDir)
+		triggered.Hold(setup.stateDir)
 		release()
 	})
 	logs.Close()

@@ -19,6 +19,7 @@ import (
 	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/run"
+	"sched/schedule/run/triggered"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -379,7 +380,7 @@ func (a Actor) Submit(requests ...state.Row) error {
 	}
 	startsAtOnce := func(r state.Row) bool { return r.Wait.NotBefore.IsZero() }
 	if slices.ContainsFunc(requests, startsAtOnce) { // after an error the next tick starts the run
-		_ = run.StartTriggered(a.Schedule.StateDir, a.Schedule.File, a.Environ)
+		_ = triggered.Start(a.Schedule.StateDir, a.Schedule.File, a.Environ)
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func (c Caller) Prepare(row state.Row, task *schedule.Task, lock mutex.Lock) (*P
 	return prepare(c.Process, row, task, lock)
 }
 
-// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The row has
-// the outcome. The row that Skip returns also has the notes about hooks that failed. A tick that
-// is killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have
-// not ended. The error is *state.StaleError when another process has the row.
+// Skip settles that a slot does not run, and fires the on_skip hooks of its task. The row has the
+// outcome. The row that Skip returns also has the notes about hooks that failed. A tick that is
+// killed meanwhile leaves a row that is finishing, and the next one fires the hooks that have not
+// ended. The error is *state.StaleError when another process has the row.
 func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {

@@ -19,6 +19,8 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
+	"sched/schedule/run/triggered"
+	"sched/schedule/run/variables"
 	"sched/schedule/state"
 )
 
@@ -77,7 +79,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 		}
 		note, over := h.awaitStarted(terminate, i+1)
 		if !over {
-			note = h.runOne(terminate, name, hook, runVariables(h.from.DB, h.row.Row, 1))
+			note = h.runOne(terminate, name, hook, variables.OfRun(h.from.DB, h.row.Row, 1))
 		}
 		if note != "" {
 			return note
@@ -273,8 +275,8 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 }
 
 // runOne runs one hook in its own process group under its own deadline, and notes in the database
-// when it begins and when it has ended. The note says how it failed, for the row; it is empty
-// for a hook that succeeded, and for a hook that was fired before.
+// when it begins and when it has ended. The note says how it failed, for the row; it is empty for a
+// hook that succeeded, and for a hook that was fired before.
 func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
 	if !h.marks.begin(name) {
 		return ""
@@ -372,7 +374,7 @@ func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 		if !hook.IsCommand() {
 			continue
 		}
-		variables := append(runVariables(h.from.DB, h.row.Row, result.Attempt.Number), outcomeVariables(result)...)
+		variables := append(variables.OfRun(h.from.DB, h.row.Row, result.Attempt.Number), variables.OfResult(result)...)
 		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
@@ -538,5 +540,5 @@ func (h *hooks) startTriggered(result state.Row) {
 	if len(result.Triggered) == 0 || h.from.Terminate.Err() != nil || h.from.DB.InMemory() {
 		return
 	}
-	_ = StartTriggered(h.from.Dir, h.task.Sender.File, h.from.Environ) // after an error the next tick does
+	_ = triggered.Start(h.from.Dir, h.task.Sender.File, h.from.Environ) // after an error the next tick does
 }

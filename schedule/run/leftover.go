@@ -100,8 +100,8 @@ func endingKind(became outcome.Outcome) outcome.Kind {
 	return outcome.TickEnded
 }
 
-// of returns what is left of an attempt: its command, the age of that, and why the supervisor
-// was about to end it. All are zero for an attempt that has yet to be started.
+// of returns what is left of an attempt: its command, the age of that, and why the supervisor was
+// about to end it. All are zero for an attempt that has yet to be started.
 func (l *leftover) of(attempt int) (command *process.Process, age time.Duration, ending state.Result) {
 	if l == nil || l.attempt != attempt {
 		return nil, 0, state.Result{}

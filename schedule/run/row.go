@@ -127,8 +127,8 @@ func (r *ownRow) handOver(owner int64) error {
 	return r.apply(state.HandOver(owner))
 }
 
-// take makes the row ours again if it was handed over. It fails if the other process has begun
-// with it.
+// take makes the row ours again if it was handed over. It fails if the other process has begun with
+// it.
 func (r *ownRow) take() error {
 	if r.Owner == r.own.ID {
 		return nil

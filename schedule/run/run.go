@@ -71,8 +71,7 @@ func newRun(p holding.Process, task schedule.Task, row state.Row) *Run {
 // Row is the row of the run, as far as this process knows.
 func (r *Run) Row() state.Row { return r.row.Row }
 
-// runOf returns the run of a row that belongs to this process now, without its lock and its
-// output.
+// runOf returns the run of a row that belongs to this process now, without its lock and its output.
 func runOf(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
 	starts := UnrecordedStarts(p.Dir, row)
 	if starts > 0 { // this process must not start the attempts again
@@ -155,8 +154,8 @@ func (r *Run) lockFiles() []*os.File {
 	return r.lock.Inherit()
 }
 
-// release ends the part of this process in a run whose next attempt was deferred. Its mutex
-// is free.
+// release ends the part of this process in a run whose next attempt was deferred. Its mutex is
+// free.
 func (r *Run) release() {
 	r.releaseLock()
 	r.Close()

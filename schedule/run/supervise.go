@@ -15,11 +15,12 @@ import (
 	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
+	"sched/schedule/run/variables"
 	"sched/schedule/state"
 )
 
-// Execute supervises and finishes the run in this process, and returns its row. When terminate
-// is done the command is stopped; when kill is done too it is killed at once.
+// Execute supervises and finishes the run in this process, and returns its row. When terminate is
+// done the command is stopped; when kill is done too it is killed at once.
 func Execute(r *Run, terminate, kill context.Context) state.Row {
 	return ExecuteThen(r, terminate, kill, func() {})
 }
@@ -218,7 +219,7 @@ func (s *supervision) start(n int) *process.Process {
 		Command:    s.task.Command,
 		Dir:        s.task.Dir,
 		CallerEnv:  s.run.Environ,
-		Variables:  runVariables(s.run.DB, s.row.Row, n),
+		Variables:  variables.OfRun(s.run.DB, s.row.Row, n),
 		Output:     s.run.output,
 		Locks:      s.run.lockFiles(),
 		KeepZombie: s.row.Background,

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
+	"sched/schedule/run/triggered"
 	"sched/schedule/state"
 )
 
@@ -50,7 +51,7 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.Terminate = &lease.Keeper{}, terminate
-	defer context.AfterFunc(terminate, func() { HoldTriggered(caller.Dir) })() // runs that are ended start no others
+	defer context.AfterFunc(terminate, func() { triggered.Hold(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{
 		caller: caller, queue: &queueView{}, terminate: terminate, kill: kill, known: map[string]bool{}}
 	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}
@@ -191,8 +192,8 @@ const (
 	startsPatience = time.Second
 )
 
-// awaitStarts waits while other runs come. Otherwise, of a thousand short commands,
-// the `finish` processes of the first would run beside the starts of the last.
+// awaitStarts waits while other runs come. Otherwise, of a thousand short commands, the `finish`
+// processes of the first would run beside the starts of the last.
 func (s *supervisor) awaitStarts() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
 		s.mu.Lock()

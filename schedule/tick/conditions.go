@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/run"
+	"sched/schedule/run/variables"
 	"sched/schedule/state"
 	"sched/schedule/tick/admission"
 	"sched/schedule/tick/condition"
@@ -93,7 +94,7 @@ func (c *conditions) ask(s *conditionalSlot) {
 		return
 	}
 	if s.verdict.Skip, s.byPause = c.launcher.admission.Refusal(s.slot); s.verdict.Skip == "" {
-		s.verdict = condition.Ask(ctx, s.slot.Task, c.launcher.host.Environ, run.TaskVariables(s.row))
+		s.verdict = condition.Ask(ctx, s.slot.Task, c.launcher.host.Environ, variables.OfTask(s.row))
 	}
 }
 

@@ -147,8 +147,7 @@ func (s Storage) GoesOn(name string, last mutex.Holder) bool {
 }
 
 // Over reports whether a run of this machine needs no lock any more: see mutex.Files. A lost run
-// may need its lock: something of its command may live. So may a run whose processes survived
-// KILL.
+// may need its lock: something of its command may live. So may a run whose processes survived KILL.
 func (s Storage) Over(id string) bool {
 	row, err := s.DB.Runs().Row(context.Background(), id)
 	isOver := row.Waits() || row.Phase == state.Ended && row.Outcome != outcome.Lost

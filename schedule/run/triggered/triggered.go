@@ -1,4 +1,12 @@
-package run
+// Package triggered starts runs that a hook or a person triggers without waiting for the next tick.
+// A hook asks for a run by a request: a row of sched.db that any tick answers. So each request
+// becomes one run, with the next tick at the latest, whatever is killed.
+//
+// A process of sched that answers such requests, and nothing else (`sched run --triggered`), starts
+// the runs without waiting for the next tick. However many runs end at once, at most two such
+// processes live: one that answers, and one that waits for its turn. If a run finds that a process
+// waits, it starts no other: the waiting process will list the requests afterwards.
+package triggered
 
 import (
 	"errors"
@@ -13,17 +21,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// This file is about runs that a hook or a person triggers. A hook asks for a run by a request: a
-// row of sched.db that any tick answers. So each request becomes one run, with the next tick at the
-// latest, whatever is killed.
-//
-// A process of sched that answers such requests, and nothing else (`sched run --triggered`), starts
-// the runs without waiting for the next tick. However many runs end at once, at most two such
-// processes live: one that answers, and one that waits for its turn. If a run finds that a process
-// waits, it starts no other: the waiting process will list the requests afterwards.
-
-// TriggeredFlag is the flag of `sched run` for a process that answers requests (StartTriggered).
-const TriggeredFlag = "triggered"
+// Flag is the flag of `sched run` for a process that answers requests (Start).
+const Flag = "triggered"
 
 // nextDescriptor is the descriptor of the lock that the waiting process holds and has inherited.
 const nextDescriptor = 3
@@ -33,10 +32,10 @@ const nextDescriptor = 3
 func nextLock(dir string) string { return filepath.Join(dir, "locks", ".next") }
 func turnLock(dir string) string { return filepath.Join(dir, "locks", ".turn") }
 
-// StartTriggered has a process answer the requests for the schedule in that file that wait in the
-// state folder. It returns at once. environ is the environment of the tick, so that the process
-// reads the file as the tick read it.
-func StartTriggered(dir, file string, environ []string) error {
+// Start has a process answer the requests for the schedule in that file that wait in the state
+// folder. It returns at once. environ is the environment of the tick, so that the process reads the
+// file as the tick read it.
+func Start(dir, file string, environ []string) error {
 	next, err := statedir.OpenLocked(nextLock(dir), os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, statedir.ErrLocked) {
 		return nil
@@ -47,7 +46,7 @@ func StartTriggered(dir, file string, environ []string) error {
 	defer next.Close()
 	_, err = process.Program{
 		Path:    process.Self(),
-		Argv:    []string{"sched", "run", "--" + TriggeredFlag, "--config", file},
+		Argv:    []string{"sched", "run", "--" + Flag, "--config", file},
 		Dir:     "/",
 		Env:     process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir),
 		Inherit: []*os.File{next},
@@ -58,15 +57,15 @@ func StartTriggered(dir, file string, environ []string) error {
 }
 
 // errNotStarted is the error of a process that no run has started.
-var errNotStarted = errors.New("--" + TriggeredFlag + " is for processes that sched starts itself")
+var errNotStarted = errors.New("--" + Flag + " is for processes that sched starts itself")
 
 // turnPatience bounds the wait for a turn: ticks answer the requests that are left then.
 const turnPatience = time.Minute
 
-// AwaitTriggered waits for the turn of this process, which StartTriggered has started, and then
-// lets another process wait. The turn ends when release is called, or when this process ends. The
-// error is statedir.ErrLocked if the turn did not come in time.
-func AwaitTriggered(dir string) (release func(), err error) {
+// Await waits for the turn of this process, which Start has started, and then lets another process
+// wait. The turn ends when release is called, or when this process ends. The error is
+// statedir.ErrLocked if the turn did not come in time.
+func Await(dir string) (release func(), err error) {
 	if dir == "" || !isOpenAs(nextDescriptor, nextLock(dir)) {
 		return nil, errNotStarted
 	}
@@ -91,12 +90,12 @@ func isOpenAs(descriptor int, path string) bool {
 		file.Ino == open.Ino && file.Dev == open.Dev
 }
 
-// holdPatience bounds how long HoldTriggered waits for a process whose turn comes in a moment.
+// holdPatience bounds how long Hold waits for a process whose turn comes in a moment.
 const holdPatience = time.Second
 
-// HoldTriggered keeps StartTriggered from starting anything as long as this process lives. A
-// process that is told to end calls it: what is triggered from here on is left to the next tick.
-func HoldTriggered(dir string) {
+// Hold keeps Start from starting anything as long as this process lives. A process that is told to
+// end calls it: what is triggered from here on is left to the next tick.
+func Hold(dir string) {
 	file, err := statedir.OpenPlain(nextLock(dir), os.O_RDWR)
 	if err != nil {
 		return // no process was ever started for requests
@@ -108,6 +107,5 @@ func HoldTriggered(dir string) {
 	heldFiles = append(heldFiles, file)
 }
 
-// heldFiles has the files that HoldTriggered has locked, so that the garbage collector does not
-// close them.
+// heldFiles has the files that Hold has locked, so that the garbage collector does not close them.
 var heldFiles []*os.File

@@ -1,4 +1,5 @@
-package run
+// Package variables has the SCHED_ variables that commands, conditions and hooks of a run get.
+package variables
 
 import (
 	"context"
@@ -10,9 +11,9 @@ import (
 	"sched/schedule/state"
 )
 
-// runVariables returns the variables that sched sets for the command of a run at that attempt.
-func runVariables(db *state.DB, row state.Row, attempt int) []string {
-	variables := append(TaskVariables(row),
+// OfRun returns the variables that sched sets for the command of a run at that attempt.
+func OfRun(db *state.DB, row state.Row, attempt int) []string {
+	variables := append(OfTask(row),
 		"SCHED_ATTEMPT="+strconv.Itoa(attempt),
 		"TRACEPARENT="+notify.TraceParent(row.ID, attempt))
 	if last, _ := db.Runs().LastSuccess(context.Background(), row.Task, row.CommandSlot()); !last.IsZero() {
@@ -21,9 +22,9 @@ func runVariables(db *state.DB, row state.Row, attempt int) []string {
 	return variables
 }
 
-// TaskVariables returns the SCHED_ variables that condition commands have, too, because they run
-// before there is an attempt, and the params that somebody set for the run.
-func TaskVariables(row state.Row) []string {
+// OfTask returns the SCHED_ variables that condition commands have, too, because they run before
+// there is an attempt, and the params that somebody set for the run.
+func OfTask(row state.Row) []string {
 	variables := []string{
 		"SCHED_TASK=" + row.Task,
 		"SCHED_RUN=" + row.ID,
@@ -41,8 +42,8 @@ func TaskVariables(row state.Row) []string {
 	return variables
 }
 
-// outcomeVariables returns the SCHED_ variables that hooks after a run have besides.
-func outcomeVariables(result state.Row) []string {
+// OfResult returns the SCHED_ variables that hooks after a run have besides.
+func OfResult(result state.Row) []string {
 	code := ""
 	if result.ExitCode != nil {
 		code = strconv.Itoa(*result.ExitCode)
