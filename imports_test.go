@@ -53,6 +53,7 @@ var order = []string{
 	"schedule/run/output",
 	"schedule/run/lease",
 	"schedule/run/holding",
+	"schedule/run/ownrow",
 	"schedule/run/triggered",
 	"schedule/run/variables",
 	"schedule/run",
@@ -144,7 +145,7 @@ var but = map[string][]string{
 	// main passes the world on to cmd.
 	"main.go": {"os.Args", "os.Exit", "os.Stdin", "os.Stdout", "os.Stderr"},
 	// In a process of a background run these are the run's captured output, set up by its witness.
-	"schedule/run/row.go":        {"os.Stderr"},
+	"schedule/run/ownrow/row.go": {"os.Stderr"},
 	"schedule/run/supervisor.go": {"os.Stderr"},
 	// A task that runs as another user is started by way of sched itself.
 	"schedule/process/system_darwin.go": {"os.Executable"},

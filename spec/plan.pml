@@ -7,7 +7,7 @@
  *   tick       tick.launcher.prepare, state.Owned.Begin, state.GiveBack, mutex.Files.Acquire,
  *              holding.Storage.GoesOn
  *   give       run.Supervisors.Begin, run.Supervisors.HandOver,
- *              run.ownRow.take
+ *              ownrow.Row.Take
  *   collect    run.Caller.Collect, run.take, state.Take, run.endUnwatched
  *   conclude   run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.End
  *   supervise  run.supervisor.supervise, state.Start, state.AwaitRetry,

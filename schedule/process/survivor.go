@@ -1,8 +1,11 @@
 package process
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // A Survivor is a process that did not end by KILL.
@@ -23,4 +26,17 @@ func ParseSurvivor(text string) (s Survivor) {
 	s.PID, _ = strconv.Atoi(pid)
 	s.Start = start
 	return s
+}
+
+// LeftBehind returns the notes about processes that did not end by KILL: nothing waits for them any
+// more.
+func LeftBehind(survivors []Survivor) (notes []string) {
+	for _, s := range survivors {
+		why := "it may wait for a disk"
+		if errors.Is(syscall.Kill(s.PID, 0), syscall.EPERM) {
+			why = "it belongs to another user"
+		}
+		notes = append(notes, fmt.Sprintf("process %d survived KILL (%s), and was left behind", s.PID, why))
+	}
+	return notes
 }

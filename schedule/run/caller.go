@@ -66,7 +66,7 @@ func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
 		return row, err
 	}
 	r := newRun(c.Process, *task, row)
-	r.row.own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
+	r.row.Own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
 	return finish(r, row), nil
 }
 
@@ -82,7 +82,7 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 // sure that no other process does the same.
 func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	r := newRun(c.Process, *task, row)
-	r.row.own = c.DB.Unowned()
+	r.row.Own = c.DB.Unowned()
 	return r.hooks.overdue(row)
 }
 
@@ -272,7 +272,7 @@ func (c Caller) takeAll(
 			failed = errors.Join(failed, err)
 			continue
 		}
-		r.row.sharesProcess = true
+		r.row.SharesProcess = true
 		if files, ok := locks[row.ID]; ok {
 			r.takeLock(files)
 		}

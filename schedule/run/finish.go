@@ -16,6 +16,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -34,7 +35,7 @@ import (
 // hooks again that have ended.
 func finish(r *Run, result state.Row) state.Row {
 	recorded := r.row.Phase == state.Finishing || r.resultUnrecorded // else nobody has tried to yet
-	if !recorded && !endsAtOnce(&r.task) && r.row.isTaken(r.recordResult(result)) {
+	if !recorded && !endsAtOnce(&r.task) && r.row.IsTaken(r.recordResult(result)) {
 		r.Close() // another process finishes it
 		return result
 	}
@@ -84,7 +85,7 @@ func (f *finisher) keepOutput() {
 			f.note(cut)
 		}
 	}
-	if f.run.task.Output.File != "" && !f.run.row.unstored && f.result.Ran() {
+	if f.run.task.Output.File != "" && !f.run.row.Unstored && f.result.Ran() {
 		f.run.hooks.once(outputCopied, func() { f.noteError(f.copyOutput()) })
 	}
 }
@@ -239,18 +240,26 @@ func (f *finisher) end() {
 		Share:      r.Store != nil,
 		Unreported: endedBadly || result.Outcome == outcome.Lost,
 	})
-	tries := persistence{ending: r.Terminate}
+	tries := ownrow.Persistence{Ending: r.Terminate}
 	if !r.row.Background { // the tick has other tasks to run, and tries again when they have ended
-		tries.patience = resultPatience
+		tries.Patience = ownrow.ResultPatience
 	}
-	err := r.row.persist(tries, end)
+	err := r.row.Persist(tries, end)
 	if err != nil && !state.IsStale(err) { // else another process has ended it
 		r.unrecordedEnd = &end
-		r.row.complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
+		r.row.Complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
 	}
 	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
 		os.Remove(path)
 	}
+}
+
+// joinReasons joins two reasons. The first may be empty.
+func joinReasons(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
 }
 
 // FailBeforeStart finishes a run whose command cannot be started, or must not start because a
@@ -258,7 +267,7 @@ func (f *finisher) end() {
 // run that began, it fires its hooks even if this process is killed.
 func FailBeforeStart(r *Run, err error, printed []byte) state.Row {
 	r.output.Write(printed)
-	result := r.row.soFar()
+	result := r.row.SoFar()
 	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
 	return finish(r, result)
 }
@@ -268,7 +277,7 @@ func FailBeforeStart(r *Run, err error, printed []byte) state.Row {
 // report them.
 func finishAndSend(r *Run, result state.Row) state.Row {
 	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
-	r.Sender.Lost = func(d *notify.Delivery, err error) { r.row.complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.row.Complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
 	defer r.Sender.Wait(context.Background(), notify.Patience)
 	return finish(r, result)
 }

@@ -14,6 +14,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/process"
 	"sched/schedule/run/lease"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -121,7 +122,7 @@ func startFinish(program string, runs []*Run) error {
 		padded := append(r.lockFiles(), null, null)
 		locks = append(locks, padded[:descriptorsEach]...)
 	}
-	if err := first.row.own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
+	if err := first.row.Own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
 		return err
 	}
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
@@ -136,7 +137,7 @@ func startFinish(program string, runs []*Run) error {
 		Attr:    &unix.SysProcAttr{Setpgid: true},
 	}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.row.own.ID), rows...))
+		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.row.Own.ID), rows...))
 	}
 	for _, r := range runs {
 		r.Close()
@@ -148,7 +149,8 @@ func startFinish(program string, runs []*Run) error {
 // results that their supervisor wrote down.
 func FinishHandedOver(c Caller, ids []string) error {
 	ctx, row := context.Background(), state.Row{}
-	err := persistence{ending: c.Terminate}.read(func() (err error) { // a moment ago the database could be written
+	// A moment ago the database could be written.
+	err := ownrow.Persistence{Ending: c.Terminate}.Read(func() (err error) {
 		row, err = c.DB.Runs().Row(ctx, ids[0])
 		return err
 	})

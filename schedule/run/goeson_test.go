@@ -81,7 +81,7 @@ func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background 
 	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
 	r, err := caller.Begin(row, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
 	if err == nil {
-		err = r.row.apply(state.Start(state.Attempt{Number: 1, At: time.Now()}))
+		err = r.row.Apply(state.Start(state.Attempt{Number: 1, At: time.Now()}))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
 	record := r.row.Row
 	code := 1
-	r.row.apply(state.AwaitRetry(state.Result{Reason: "exit code 1", ExitCode: &code}, time.Now().Add(time.Second)))
+	r.row.Apply(state.AwaitRetry(state.Result{Reason: "exit code 1", ExitCode: &code}, time.Now().Add(time.Second)))
 	killed.Self.Close()
 
 	again := collect(t, storage)
@@ -144,7 +144,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		killed := NewCaller(storage, state.Supervisor, nil)
 		r := firstAttempt(t, killed, schedule.Retry{Attempts: 1 + row.starts, Lost: true}, true)
 		if row.restWritten {
-			r.row.apply(state.AwaitRetry(state.Result{Reason: "exit code 1"}, time.Now().Add(time.Second)))
+			r.row.Apply(state.AwaitRetry(state.Result{Reason: "exit code 1"}, time.Now().Add(time.Second)))
 		}
 		output.MarkUnwritten(r.output, row.starts)
 		killed.Self.Close()

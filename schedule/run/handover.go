@@ -79,7 +79,7 @@ func (s *Supervisors) HandOver(r *Run) (err error) {
 		if l, err = s.linkFor(r.Storage); err != nil {
 			break
 		}
-		if err = r.row.handOver(l.supervisor.ID); err != nil {
+		if err = r.row.HandOver(l.supervisor.ID); err != nil {
 			break
 		}
 		if err = l.send(r); err == nil {
@@ -91,7 +91,7 @@ func (s *Supervisors) HandOver(r *Run) (err error) {
 	}
 	// If the row cannot be taken back, a witness has begun the run, or the database cannot be
 	// written: the run stays with the supervisor.
-	if r.row.take() != nil {
+	if r.row.Take() != nil {
 		r.Close()
 		return nil
 	}

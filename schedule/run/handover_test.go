@@ -40,20 +40,20 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := r.row.handOver(witness.ID); err != nil {
+		if err := r.row.HandOver(witness.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.row.take(); err != nil {
+		if err := r.row.Take(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.row.handOver(witness.ID); err != nil {
+	if err := r.row.HandOver(witness.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := its.Apply(ctx, state.Start(state.Attempt{Number: 1, At: time.Now()}), &record); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.row.take(); err == nil {
+	if err := r.row.Take(); err == nil {
 		t.Error("a run is taken back that a witness has begun")
 	}
 	Execute(r, ctx, ctx)
@@ -118,7 +118,7 @@ func TestTheOutputOfARunWithoutARecordStays(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	r.Terminate = ended
-	result := r.row.soFar()
+	result := r.row.SoFar()
 	result.Outcome, result.Ended = outcome.Succeeded, time.Now()
 	finish(r, result)
 	if n := output.Unwritten(r.row.Output); n != 2 {
@@ -239,7 +239,7 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	r, err := tick.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report",
 		Slot: time.Now(), Background: true}, task, nil)
 	if err == nil {
-		err = r.row.handOver(owner.ID)
+		err = r.row.HandOver(owner.ID)
 	}
 	path := filepath.Join(dir, "sched.db")
 	if err := errors.Join(err, storage.DB.Close(), os.Rename(path, path+".away"), syscall.Mkfifo(path, 0o600)); err != nil {

@@ -19,6 +19,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/run/triggered"
 	"sched/schedule/run/variables"
 	"sched/schedule/state"
@@ -29,7 +30,7 @@ import (
 type hooks struct {
 	from       *holding.Process // of the run
 	task       *schedule.Task
-	row        *ownRow
+	row        *ownrow.Row
 	unreaped   *process.Unreaped
 	marks      hookMarks
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
@@ -44,7 +45,7 @@ type startedHook struct {
 	mark  state.Hook
 }
 
-func newHooks(from *holding.Process, task *schedule.Task, row *ownRow, unreaped *process.Unreaped) *hooks {
+func newHooks(from *holding.Process, task *schedule.Task, row *ownrow.Row, unreaped *process.Unreaped) *hooks {
 	return &hooks{from: from, task: task, row: row, unreaped: unreaped, marks: hookMarks{row}}
 }
 
@@ -73,7 +74,7 @@ func (h *hooks) before(terminate context.Context) (note string) {
 	for i, hook := range h.task.Hooks.Before {
 		name := hookName("before", i)
 		if hook.Notify != nil {
-			h.queueMessage(name, name, notify.Start, *hook.Notify, h.row.soFar())
+			h.queueMessage(name, name, notify.Start, *hook.Notify, h.row.SoFar())
 			h.send()
 			continue
 		}
@@ -107,7 +108,7 @@ func (h *hooks) queueStartPings() {
 	for i, hook := range h.task.Hooks.After {
 		if isStartPing(hook) {
 			name := hookName("after", i)
-			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.row.soFar())
+			h.queueMessage(name, startMark(name), notify.Start, *hook.Notify, h.row.SoFar())
 		}
 	}
 }
@@ -265,7 +266,7 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
 	case !inTime:
 		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}
-		return strings.Join(append(notes, leftBehind(survivors)...), "; ")
+		return strings.Join(append(notes, process.LeftBehind(survivors)...), "; ")
 	case p.Refusal != "":
 		return fmt.Sprintf("hook %s: cannot start: %s", name, p.Refusal)
 	case p.ExitCode() != 0:
@@ -324,7 +325,7 @@ func (h *hooks) hookDir() string {
 func (h *hooks) cutOutput(captured *os.File, limit int64) {
 	captured.Close()
 	if _, err := output.Cut(captured.Name(), limit); err != nil {
-		h.row.complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
+		h.row.Complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
 	}
 }
 

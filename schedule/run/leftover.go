@@ -10,6 +10,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -49,15 +50,15 @@ func goOnWith(p holding.Process, row state.Row) (*Run, *leftover, error) {
 }
 
 // reopenOutput opens the output of a run that has begun. While that is impossible, as on a
-// read-only disk, it tries again. After resultPatience the run goes on, and what its next attempts
+// read-only disk, it tries again. After ResultPatience the run goes on, and what its next attempts
 // print is lost. When this process is asked to end, it gives up at once.
 func reopenOutput(r *Run) (err error) {
-	persistence{ending: r.Terminate, patience: resultPatience}.try(func() bool {
+	ownrow.Persistence{Ending: r.Terminate, Patience: ownrow.ResultPatience}.Try(func() bool {
 		r.output, err = output.Open(r.row.Output)
 		return err == nil
 	})
 	if err != nil {
-		r.row.complain("what the next attempts of a run print is lost: %v", err)
+		r.row.Complain("what the next attempts of a run print is lost: %v", err)
 		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
 	return err

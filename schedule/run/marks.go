@@ -6,6 +6,7 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/process"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -19,13 +20,13 @@ const (
 
 // hookMarks note in the database which hooks of a run have begun and ended, in this process or in
 // earlier ones.
-type hookMarks struct{ row *ownRow }
+type hookMarks struct{ row *ownrow.Row }
 
 // begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
 // hook that a killed process had begun fires again, unless its command lives on: then begin waits
 // for the command.
 func (m hookMarks) begin(name string) bool {
-	if m.row.unstored {
+	if m.row.Unstored {
 		return true
 	}
 	mark := m.find(name)
@@ -40,23 +41,23 @@ func (m hookMarks) begin(name string) bool {
 		return false
 	}
 	fire := true
-	err := m.row.write(func(ctx context.Context) (err error) {
-		fire, err = m.row.own.HookBegun(ctx, m.row.ID, name, clock.Now())
+	err := m.row.Write(func(ctx context.Context) (err error) {
+		fire, err = m.row.Own.HookBegun(ctx, m.row.ID, name, clock.Now())
 		return err
 	})
-	return fire || err != nil && !m.row.isTaken(err)
+	return fire || err != nil && !m.row.IsTaken(err)
 }
 
 // markForked notes the process of a hook.
 func (m hookMarks) markForked(name string, pid int) {
-	m.row.write(func(ctx context.Context) error { return m.row.own.HookForked(ctx, m.row.ID, name, pid) })
+	m.row.Write(func(ctx context.Context) error { return m.row.Own.HookForked(ctx, m.row.ID, name, pid) })
 }
 
 // markEnded notes that a hook has ended, or that a notification or a request of it was made. The
 // note says how it failed; "" if it succeeded.
 func (m hookMarks) markEnded(name, note string) {
-	m.row.write(func(ctx context.Context) error {
-		return m.row.own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
+	m.row.Write(func(ctx context.Context) error {
+		return m.row.Own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
 	})
 }
 
@@ -76,9 +77,9 @@ func (m hookMarks) find(name string) state.Hook {
 // all returns the hooks that have begun, in this process or in earlier ones. If the database cannot
 // be read, it returns nil.
 func (m hookMarks) all() []state.Hook {
-	if m.row.unstored {
+	if m.row.Unstored {
 		return nil
 	}
-	begun, _ := m.row.own.Hooks(context.Background(), m.row.ID)
+	begun, _ := m.row.Own.Hooks(context.Background(), m.row.ID)
 	return begun
 }

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -75,7 +76,7 @@ func (o *orphan) finish(code *int) state.Row { return finish(o.run, o.result(cod
 func (o *orphan) result(code *int) state.Row {
 	switch row := o.run.row.Row; Next(row, Facts{}) {
 	case FireHooks:
-		return o.run.row.result()
+		return o.run.row.WithoutSnapshot()
 	case Lose:
 		return endUnwatched(o.run, code)
 	default:
@@ -91,7 +92,7 @@ func (o *orphan) result(code *int) state.Row {
 // (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
 // command if a person has given it (`sched finish MUTEX CODE`); else nil.
 func endUnwatched(r *Run, code *int) state.Row {
-	result := r.row.soFar()
+	result := r.row.SoFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
 	group := r.row.Attempt.PID
@@ -105,7 +106,7 @@ func endUnwatched(r *Run, code *int) state.Row {
 		family := process.Family{
 			Groups: alive, Run: result.ID, Attempt: result.Attempt.Number, User: r.task.As.User}
 		survivors, _ := process.End(context.Background(), family, r.task.KillAfter)
-		leaveBehind(&result, survivors)
+		ownrow.LeaveBehind(&result, survivors)
 		result.Ended = clock.Now()
 	}
 	if r.task.Limits.NeedsCgroup() {
@@ -115,7 +116,7 @@ func endUnwatched(r *Run, code *int) state.Row {
 	switch {
 	case code != nil:
 		result.ExitCode = code
-		judge(&result, &r.task, *code)
+		ownrow.Judge(&result, &r.task, *code)
 	case len(alive) > 0:
 		result.Reason = "nobody watched it any more, so what was left of its command was ended"
 	case r.row.Phase != state.Running || group == 0:
@@ -129,12 +130,12 @@ func endUnwatched(r *Run, code *int) state.Row {
 // resultUnstarted returns the result of a run that ends while it waits for its turn. It has no exit
 // code, whatever a person says.
 func (o *orphan) resultUnstarted() state.Row {
-	result := o.run.row.soFar()
+	result := o.run.row.SoFar()
 	result.Ended = clock.Now()
 	if stop := o.run.row.Stop; stop != nil {
-		setStoppedBy(&result, *stop)
+		ownrow.SetStoppedBy(&result, *stop)
 	} else {
-		setStopped(&result, "finished by hand while it waited")
+		ownrow.SetStopped(&result, "finished by hand while it waited")
 	}
 	return result
 }
@@ -144,16 +145,16 @@ func (o *orphan) resultUnstarted() state.Row {
 // CODE).
 func (o *orphan) resultWithoutRetry(code *int) state.Row {
 	r := o.run
-	result := r.row.soFar()
+	result := r.row.SoFar()
 	result.Ended = clock.Now()
 	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
 	switch {
 	case r.row.Stop != nil:
-		setStoppedBy(&result, *r.row.Stop)
+		ownrow.SetStoppedBy(&result, *r.row.Stop)
 		return result
 	case code != nil:
 		result.ExitCode, result.Reason = code, ""
-		judge(&result, &r.task, *code)
+		ownrow.Judge(&result, &r.task, *code)
 	case result.ExitCode == nil:
 		result.Outcome = outcome.Lost
 	}
@@ -206,7 +207,7 @@ func (o *orphan) acquire() (reason string) {
 	}
 	r.lock = held.Lock
 	r.Leases.Keep(held.Lock)
-	if err := r.row.apply(state.Hold(held.Mutex, held.Seat)); err != nil {
+	if err := r.row.Apply(state.Hold(held.Mutex, held.Seat)); err != nil {
 		held.Lock.Release(context.Background())
 		return fmt.Sprintf("what it holds cannot be written down: %v", err)
 	}
@@ -220,7 +221,7 @@ func (o *orphan) giveBackBlocked(reason string) {
 	wait, now := r.row.Wait, clock.Now()
 	if wait.Since.IsZero() {
 		wait.Since = now.Truncate(time.Minute)
-		r.row.note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
+		r.row.Note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
 	} else if now.Sub(wait.Since) >= MaxHeld {
 		result := o.resultWithoutRetry(nil)
 		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s",
@@ -229,7 +230,7 @@ func (o *orphan) giveBackBlocked(reason string) {
 		return
 	}
 	wait.For = state.ForMutex
-	r.row.apply(state.GiveBack(wait, r.row.Reason))
+	r.row.Apply(state.GiveBack(wait, r.row.Reason))
 }
 
 // MaxHeld is how long ticks try again to begin a request, or a deferred retry, whose mutex is held.
@@ -249,9 +250,9 @@ var ErrNothing = errors.New("nothing was recorded")
 // giveBack leaves the attempt for which a run waits to a later tick. It reports whether it did.
 func (o *orphan) giveBack() bool {
 	row := &o.run.row
-	soFar := row.soFar()
+	soFar := row.SoFar()
 	soFar.Reason = row.Reason
-	return row.apply(state.Defer(soFar.Result, row.Wait.NotBefore, soFar.Notes)) == nil
+	return row.Apply(state.Defer(soFar.Result, row.Wait.NotBefore, soFar.Notes)) == nil
 }
 
 // deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
@@ -264,5 +265,5 @@ func deferAfterLost(r *Run, result state.Row) bool {
 	}
 	result.Attempt.Number = attempt
 	notes := append(slices.Clip(result.Notes), fmt.Sprintf("attempt %d was lost: %s", attempt, result.Reason))
-	return r.row.apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
+	return r.row.Apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
 }

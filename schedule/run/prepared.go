@@ -105,7 +105,7 @@ func BeginAs(supervisor *state.Owner, prepared ...*Prepared) (begun []*Run, err 
 // which is own, or to a supervisor.
 func (p *Prepared) begun(own state.Owned, owner int64) *Run {
 	r := p.run
-	r.row.own, r.row.Phase, r.row.Owner = own, state.Ready, owner
+	r.row.Own, r.row.Phase, r.row.Owner = own, state.Ready, owner
 	if r.row.Attempted() {
 		r.row.Phase, r.isAnnounced = state.Running, true
 	}
@@ -166,6 +166,6 @@ func prepare(p holding.Process, row state.Row, task *schedule.Task, lock mutex.L
 func failUnbegun(p holding.Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := newRun(p, *task, row)
-	r.lock, r.row.unstored = lock, true
+	r.lock, r.row.Unstored = lock, true
 	return finish(r, row)
 }

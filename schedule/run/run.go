@@ -36,6 +36,7 @@ import (
 	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -43,7 +44,7 @@ import (
 type Run struct {
 	holding.Process
 	task    schedule.Task // the snapshot
-	row     ownRow
+	row     ownrow.Row
 	lock    mutex.Lock // nil if the task needs none
 	adopted bool       // another process took the lock
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
@@ -62,8 +63,7 @@ type Run struct {
 
 // newRun returns a run without its row, its lock and its output.
 func newRun(p holding.Process, task schedule.Task, row state.Row) *Run {
-	r := &Run{Process: p, task: task}
-	r.row.Row, r.row.self, r.row.printsTo = row, p.Self, row.Output
+	r := &Run{Process: p, task: task, row: ownrow.New(p.Self, row)}
 	r.hooks = newHooks(&r.Process, &r.task, &r.row, &r.unreaped)
 	return r
 }
@@ -78,7 +78,7 @@ func runOf(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
 	}
 	r := newRun(p, schedule.Task{}, row)
-	r.row.own, r.startsUnrecorded = own, starts
+	r.row.Own, r.startsUnrecorded = own, starts
 	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
 	}
@@ -125,7 +125,7 @@ func (r *Run) GiveBack() {
 		r.Close()
 		return
 	}
-	r.row.apply(state.GiveBack(r.row.Wait, r.row.Reason))
+	r.row.Apply(state.GiveBack(r.row.Wait, r.row.Reason))
 	r.release()
 }
 
@@ -170,8 +170,8 @@ func (r *Run) releaseLock() {
 
 // recordResult writes down the result of the run, before its hooks fire.
 func (r *Run) recordResult(result state.Row) error {
-	tries := persistence{ending: r.Terminate, patience: resultPatience}
-	err := r.row.persist(tries, state.Settle(result.Result, result.Notes))
+	tries := ownrow.Persistence{Ending: r.Terminate, Patience: ownrow.ResultPatience}
+	err := r.row.Persist(tries, state.Settle(result.Result, result.Notes))
 	r.resultUnrecorded = err != nil
 	return err
 }
@@ -181,7 +181,7 @@ func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
 
 // RecordEndAgain tries once more to record the end of the run.
 func (r *Run) RecordEndAgain() error {
-	return r.row.apply(*r.unrecordedEnd)
+	return r.row.Apply(*r.unrecordedEnd)
 }
 
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it
@@ -189,14 +189,14 @@ func (r *Run) RecordEndAgain() error {
 func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) {
 	terms := lease.Terms{
 		Lock:    r.lock,
-		Note:    r.row.note,
+		Note:    r.row.Note,
 		Stop:    r.task.StopOnLostLease,
 		Zone:    holding.ZoneOf(&r.task),
 		Adopted: r.goesOn,
 		Unknown: r.adopted && r.row.Phase == state.Ready,
 	}
 	if terms.Stop {
-		terms.Renewed = func(began time.Time) { r.row.apply(state.Renew(began)) }
+		terms.Renewed = func(began time.Time) { r.row.Apply(state.Renew(began)) }
 	}
 	if terms.Stop && terms.Adopted {
 		terms.Began, terms.Unknown = r.row.Attempt.Leased, false

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/run/variables"
 	"sched/schedule/state"
 )
@@ -37,11 +38,11 @@ func ExecuteThen(r *Run, terminate, kill context.Context, ended func()) state.Ro
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
 func supervise(r *Run, left *leftover, terminate, kill context.Context) state.Row {
-	s := &supervision{run: r, left: left, row: &r.row, task: &r.task, kill: kill, result: r.row.soFar()}
+	s := &supervision{run: r, left: left, row: &r.row, task: &r.task, kill: kill, result: r.row.SoFar()}
 	s.terminate, s.lease = r.renewLease(terminate)
 	if deferred := s.attempts(); deferred {
 		s.lease.End()
-		return r.row.soFar()
+		return r.row.SoFar()
 	}
 	s.result.Ended = clock.Now()
 	s.result.Notes = append(s.result.Notes, s.lease.End()...)
@@ -52,7 +53,7 @@ func supervise(r *Run, left *leftover, terminate, kill context.Context) state.Ro
 type supervision struct {
 	run             *Run
 	left            *leftover // of a killed supervisor whose place this process has taken; else nil
-	row             *ownRow
+	row             *ownrow.Row
 	task            *schedule.Task
 	terminate, kill context.Context
 	lease           *lease.Renewer
@@ -82,10 +83,10 @@ func (s *supervision) attempts() (deferred bool) {
 		if s.deferRetry(wait) {
 			return true
 		}
-		s.row.apply(state.AwaitRetry(s.result.Result, clock.Now().Add(wait)))
+		s.row.Apply(state.AwaitRetry(s.result.Result, clock.Now().Add(wait)))
 		s.run.unreaped.Reap()
 		if !s.waitUnlessStopped(wait) {
-			setStopped(&s.result, "before attempt %d", n+1)
+			ownrow.SetStopped(&s.result, "before attempt %d", n+1)
 			return false
 		}
 		s.result.Outcome, s.result.Reason = "", ""
@@ -104,7 +105,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 	switch s.left.next(s.row.Row) {
 	case Watch:
 		if s.row.Attempt.PID == 0 {
-			s.row.apply(state.Fork(s.left.process.PID))
+			s.row.Apply(state.Fork(s.left.process.PID))
 		}
 		return s.row.Attempt.Number
 	case Lose: // the command ended unseen, or was in the middle of its start
@@ -112,7 +113,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 		return s.row.Attempt.Number
 	case Wait:
 		if !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())) {
-			setStopped(&s.result, "before attempt %d", attempt)
+			ownrow.SetStopped(&s.result, "before attempt %d", attempt)
 			return attempt
 		}
 	}
@@ -121,7 +122,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 	}
 	note := s.run.hooks.before(s.terminate)
 	if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
-		setStopped(&s.result, "before attempt 1: %s", note)
+		ownrow.SetStopped(&s.result, "before attempt 1: %s", note)
 	} else if note != "" {
 		s.result.Outcome, s.result.Reason = outcome.Failed, note
 	}
@@ -135,7 +136,7 @@ func (s *supervision) waitUnlessStopped(d time.Duration) bool {
 		if !clock.Wait(s.terminate, time.Second) {
 			return false
 		}
-		if s.row.stopRequest() != nil {
+		if s.row.StopRequest() != nil {
 			return true
 		}
 	}
@@ -147,7 +148,7 @@ func (s *supervision) waitUnlessStopped(d time.Duration) bool {
 func (s *supervision) stopIfLockLost(n int) bool {
 	lost := s.lease.HeldToStart()
 	if lost != "" {
-		setStopped(&s.result, "before attempt %d: %s", n, lost)
+		ownrow.SetStopped(&s.result, "before attempt %d: %s", n, lost)
 	}
 	return lost != ""
 }
@@ -163,13 +164,13 @@ func (s *supervision) attempt(n int) {
 	defer s.closeCgroup()
 	s.await(p, age, ending)
 	if s.result.Outcome == "" {
-		s.row.stopIfAsked(&s.result)
+		s.row.StopIfAsked(&s.result)
 	}
 	if s.result.Outcome != "" {
 		family := process.Family{
 			Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output, Locks: s.run.lockFiles()}
 		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
-		leaveBehind(&s.result, survivors)
+		ownrow.LeaveBehind(&s.result, survivors)
 	}
 	if !p.Ended() {
 		return // without an exit code
@@ -180,7 +181,7 @@ func (s *supervision) attempt(n int) {
 	case s.result.Outcome == "" && p.Refusal != "":
 		s.failUnstartable(code, p.Refusal)
 	case s.result.Outcome == "":
-		judge(&s.result, s.task, code)
+		ownrow.Judge(&s.result, s.task, code)
 		s.blameMemory()
 	}
 	measure(&s.result, p)
@@ -233,7 +234,7 @@ func (s *supervision) start(n int) *process.Process {
 	}
 	// The command runs already: what is written from here on does not delay it
 	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
-	s.row.apply(state.Fork(p.PID))
+	s.row.Apply(state.Fork(p.PID))
 	s.describeLock(p.PID)
 	return p
 }
@@ -242,10 +243,10 @@ func (s *supervision) start(n int) *process.Process {
 // outcome.
 func (s *supervision) mayStart(n int) bool {
 	if s.terminate.Err() != nil {
-		setStopped(&s.result, "before attempt %d", n)
+		ownrow.SetStopped(&s.result, "before attempt %d", n)
 		return false
 	}
-	return !s.row.stopIfAsked(&s.result) && !s.stopIfLockLost(n) && s.announce(n)
+	return !s.row.StopIfAsked(&s.result) && !s.stopIfLockLost(n) && s.announce(n)
 }
 
 // announce writes down that the attempt is about to start: before the command is forked, so a row
@@ -258,9 +259,9 @@ func (s *supervision) announce(n int) bool {
 	}
 	s.result.Attempt.Number = n
 	attempt := state.Attempt{Number: n, At: clock.Now(), Boot: clock.BootID(), Leased: s.lease.Began()}
-	err := s.row.apply(state.Start(attempt))
-	if s.row.isTaken(err) { // the result of this process is written nowhere
-		setStopped(&s.result, "before attempt %d: %v", n, err)
+	err := s.row.Apply(state.Start(attempt))
+	if s.row.IsTaken(err) { // the result of this process is written nowhere
+		ownrow.SetStopped(&s.result, "before attempt %d: %v", n, err)
 		return false
 	}
 	unrecorded := 0
@@ -363,7 +364,7 @@ func (s *supervision) await(p *process.Process, age time.Duration, ending state.
 	}
 	s.result.Outcome, s.result.Reason = s.waitForEnd(p, age)
 	if s.result.Outcome != "" {
-		s.row.apply(state.StopCommand(endingKind(s.result.Outcome), s.result.Reason))
+		s.row.Apply(state.StopCommand(endingKind(s.result.Outcome), s.result.Reason))
 	}
 }
 
@@ -415,7 +416,7 @@ func (s *supervision) deferRetry(wait time.Duration) bool {
 		return false
 	}
 	notes := slices.Concat(s.result.Notes, s.lease.Noted())
-	return s.row.apply(state.Defer(s.result.Result, clock.Now().Add(wait), notes)) == nil
+	return s.row.Apply(state.Defer(s.result.Result, clock.Now().Add(wait), notes)) == nil
 }
 
 // deferAfter is the longest wait between two attempts for which a process waits.

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/run/triggered"
 	"sched/schedule/state"
 )
@@ -175,7 +176,7 @@ func (s *supervisor) takeAwaiting(own state.Owned, id string) (state.Row, error)
 
 // awaitRow reads the row of a run as soon as that is possible.
 func (s *supervisor) awaitRow(own state.Owned, id string) (row state.Row, err error) {
-	err = persistence{ending: s.terminate}.read(func() (err error) {
+	err = ownrow.Persistence{Ending: s.terminate}.Read(func() (err error) {
 		row, err = s.caller.DB.Runs().Row(context.Background(), id)
 		return err
 	})
@@ -224,7 +225,7 @@ func (s *supervisor) goOnWithAll(wanted func(state.Row) bool) {
 	own, err := s.caller.Self.Owned(context.Background())
 	var rows []state.Row
 	if err == nil {
-		err = persistence{ending: s.terminate}.read(func() (err error) {
+		err = ownrow.Persistence{Ending: s.terminate}.Read(func() (err error) {
 			rows, err = own.Rows(context.Background(), false)
 			return err
 		})
@@ -280,7 +281,7 @@ func (s *supervisor) supervise(r *Run, left *leftover) {
 	r.Terminate = s.terminate
 	defer r.unreaped.Reap()
 	r.Sender = notify.NewSender(s.kill, r.DB, r.Environ)
-	result := r.row.result()
+	result := r.row.WithoutSnapshot()
 	// If the row is finishing, the supervisor before this one was killed before it could start the
 	// finish.
 	unrecorded := false

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -27,9 +28,9 @@ func awaitLock(r *Run, queue *queueView, terminate context.Context) (result stat
 	if err == nil {
 		return result, false
 	}
-	result = r.row.soFar()
+	result = r.row.SoFar()
 	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
-	if errors.Is(err, errStopAsked) && r.row.stopIfAsked(&result) {
+	if errors.Is(err, errStopAsked) && r.row.StopIfAsked(&result) {
 		return result, false
 	}
 	var skip *skipError
@@ -39,7 +40,7 @@ func awaitLock(r *Run, queue *queueView, terminate context.Context) (result stat
 	case r.task.CatchesUp && terminate.Err() != nil:
 		return result, true
 	default:
-		setStopped(&result, "while it waited: %v", err)
+		ownrow.SetStopped(&result, "while it waited: %v", err)
 	}
 	return result, false
 }
@@ -140,7 +141,7 @@ func (w *waiter) queueNames(blocked error) (names []string) {
 // whyOver returns why the run must not wait any longer; nil if it may.
 func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 	switch {
-	case w.run.row.stopRequest() != nil:
+	case w.run.row.StopRequest() != nil:
 		return errStopAsked
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -219,7 +220,7 @@ func (w *waiter) enqueue(names ...string) error {
 	}
 	row := &w.run.row
 	if waitsFor != row.Wait.For {
-		if err := row.apply(state.WaitFor(waitsFor)); err != nil {
+		if err := row.Apply(state.WaitFor(waitsFor)); err != nil {
 			return err
 		}
 		w.queuedAt = time.Now()
@@ -259,7 +260,7 @@ func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.run.row.apply(state.Acquire(held.Mutex, held.Seat, w.waited()))
+		err = w.run.row.Apply(state.Acquire(held.Mutex, held.Seat, w.waited()))
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))

@@ -179,7 +179,7 @@ func TestARunThatDidNotHearThatItIsReplacedIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(running.Close)
-	for ; running.row.stopRequest() == nil; time.Sleep(10 * time.Millisecond) {
+	for ; running.row.StopRequest() == nil; time.Sleep(10 * time.Millisecond) {
 		if err := w.stopReplaced(held); err != nil || time.Now().After(end) {
 			t.Fatalf("it was not asked again (%v)", err)
 		}
