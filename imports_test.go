@@ -56,6 +56,7 @@ var order = []string{
 	"schedule/run/ownrow",
 	"schedule/run/triggered",
 	"schedule/run/variables",
+	"schedule/run/hook",
 	"schedule/run",
 	"schedule/overdue",
 	"schedule/work",

@@ -83,7 +83,7 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	r := newRun(c.Process, *task, row)
 	r.row.Own = c.DB.Unowned()
-	return r.hooks.overdue(row)
+	return r.hooks.Overdue(row)
 }
 
 // Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that

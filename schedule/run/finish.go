@@ -43,19 +43,19 @@ func finish(r *Run, result state.Row) state.Row {
 	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	f.keepOutput()
 	f.pauseAfter()
-	f.note(r.hooks.runAfter(f.result)...)
+	f.note(r.hooks.RunAfter(f.result)...)
 	f.note(renewer.End()...)
 	f.release()
-	r.hooks.queueAfter(&f.result)
+	r.hooks.QueueAfter(&f.result)
 	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
-		r.hooks.send()
+		r.hooks.Send()
 	}
 	f.end()
 	if r.output != nil {
 		r.output.Close()
 	}
-	r.hooks.startTriggered(f.result) // only now its mutex counts as free
-	r.hooks.send()
+	r.hooks.StartTriggered(f.result) // only now its mutex counts as free
+	r.hooks.Send()
 	f.result.Snapshot = r.row.Snapshot
 	return f.result
 }
@@ -86,7 +86,7 @@ func (f *finisher) keepOutput() {
 		}
 	}
 	if f.run.task.Output.File != "" && !f.run.row.Unstored && f.result.Ran() {
-		f.run.hooks.once(outputCopied, func() { f.noteError(f.copyOutput()) })
+		f.run.hooks.Once(outputCopied, func() { f.noteError(f.copyOutput()) })
 	}
 }
 

@@ -4,16 +4,29 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/run/holding"
+	"sched/schedule/state"
 )
 
 // A finish that is killed after it has paused the task leaves the run to another one. That one says
 // the same, and makes no second pause, also when minutes have passed.
 func TestAFinishThatWasKilledHasPausedItsTaskOnce(t *testing.T) {
-	w := newEndedRuns(t, "echo failed")
-	w.task.PauseAfter = 1
-	r, row := w.fails()
-	row.Reason = "exit code 7"
+	now := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	defer func(before func() time.Time) { clock.Now = before }(clock.Now)
+	clock.Now = func() time.Time { return now }
+	caller := NewCaller(holding.StorageAt(t.TempDir(), nil), state.Tick, nil)
+	defer caller.DB.Close()
+	row := state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: now, Server: "here"}
+	r, err := caller.Begin(row, &schedule.Task{Name: "t", Mutex: "t", PauseAfter: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	row.Outcome, row.Reason, row.Started, row.Ended = outcome.Failed, "exit code 7", now, now
 	source := pause.Source{Dir: r.Dir, DB: r.DB}
 	var made pause.Pause
 	for n := range 2 {
@@ -28,9 +41,9 @@ func TestAFinishThatWasKilledHasPausedItsTaskOnce(t *testing.T) {
 		}
 		if last := controls.Pauses.Last("t"); n == 0 {
 			made = last
-		} else if !last.InEffect(w.now) || !last.Since.Equal(made.Since) || last.By != pause.BySched {
+		} else if !last.InEffect(now) || !last.Since.Equal(made.Since) || last.By != pause.BySched {
 			t.Errorf("first %+v, then %+v", made, last)
 		}
-		w.now = w.now.Add(3 * time.Minute)
+		now = now.Add(3 * time.Minute)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/hook"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/testing/storetest"
@@ -179,7 +180,7 @@ func TestAForegroundRunThatWasKilledBeforeItsStartIsLost(t *testing.T) {
 		}
 		begun, err := storage.DB.Runs().Row(t.Context(), row.ID)
 		wasAnnounced := begun.Phase == state.Running && begun.Attempt.Number == 1 && !begun.Started.IsZero()
-		if isReady := begun.Phase == state.Ready; err != nil || isReady == wasAnnounced || isReady != firesBefore(task) {
+		if isReady := begun.Phase == state.Ready; err != nil || isReady == wasAnnounced || isReady != hook.FiresBefore(task) {
 			t.Errorf("it begins as %+v, %v", begun, err)
 		}
 		killed.Self.Close()

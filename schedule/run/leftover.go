@@ -45,7 +45,7 @@ func goOnWith(p holding.Process, row state.Row) (*Run, *leftover, error) {
 	}
 	r.takeLock(nil)
 	r.goesOn = true
-	r.hooks.goOn()
+	r.hooks.GoOn()
 	return r, newLeftover(r.row.Row), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/hook"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -59,7 +60,7 @@ func (p *Prepared) Begin() (*Run, error) {
 // and the run is lost.
 func (p *Prepared) BeginToExecute() (*Run, error) {
 	r := p.run
-	if r.Store == nil && !r.DB.InMemory() && !firesBefore(&r.task) {
+	if r.Store == nil && !r.DB.InMemory() && !hook.FiresBefore(&r.task) {
 		r.row.Started = clock.Now()
 		r.row.Attempt = state.Attempt{Number: 1, At: r.row.Started, Boot: clock.BootID()}
 	}

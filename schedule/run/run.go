@@ -34,6 +34,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/hook"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
 	"sched/schedule/run/ownrow"
@@ -49,7 +50,7 @@ type Run struct {
 	adopted bool       // another process took the lock
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 
-	hooks *hooks
+	hooks *hook.Hooks
 
 	isAnnounced bool // the first attempt was written down when the run began: it starts at once
 
@@ -64,7 +65,7 @@ type Run struct {
 // newRun returns a run without its row, its lock and its output.
 func newRun(p holding.Process, task schedule.Task, row state.Row) *Run {
 	r := &Run{Process: p, task: task, row: ownrow.New(p.Self, row)}
-	r.hooks = newHooks(&r.Process, &r.task, &r.row, &r.unreaped)
+	r.hooks = hook.New(&r.Process, &r.task, &r.row, &r.unreaped)
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/hook"
 	"sched/schedule/state"
 )
 
@@ -120,7 +121,7 @@ func (s *stopper) follow() error {
 const (
 	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
 	// of two hooks.
-	stopPatience = 2 * maxHookTime
+	stopPatience = 2 * hook.MaxTime
 	// lookEvery is the time between two looks at the row.
 	lookEvery = 20 * time.Millisecond
 	// lookAgainAfter is the time between two looks through all processes of the machine.

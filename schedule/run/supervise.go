@@ -77,8 +77,8 @@ func (s *supervision) attempts() (deferred bool) {
 		}
 		ended := s.result
 		ended.Ended = clock.Now()
-		s.run.hooks.queueAttemptSpan(ended)
-		s.run.hooks.send()
+		s.run.hooks.QueueAttemptSpan(ended)
+		s.run.hooks.Send()
 		wait := s.task.Retry.WaitOf(s.row.ID, n)
 		if s.deferRetry(wait) {
 			return true
@@ -120,7 +120,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 	if attempt == 1 && s.stopIfLockLost(1) || !s.row.Started.IsZero() {
 		return attempt
 	}
-	note := s.run.hooks.before(s.terminate)
+	note := s.run.hooks.Before(s.terminate)
 	if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
 		ownrow.SetStopped(&s.result, "before attempt 1: %s", note)
 	} else if note != "" {

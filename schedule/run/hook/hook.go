@@ -1,4 +1,7 @@
-package run
+// Package hook fires the hooks of a run: it runs their commands, puts their notifications and spans
+// into the outbox, and asks for the runs that they trigger. Each hook fires once, whatever is
+// killed.
+package hook
 
 import (
 	"context"
@@ -25,18 +28,18 @@ import (
 	"sched/schedule/state"
 )
 
-// hooks fire the hooks of a run in this process, and remember what of them is still to be
+// Hooks fire the hooks of a run in this process, and remember what of them is still to be
 // delivered.
-type hooks struct {
+type Hooks struct {
 	from       *holding.Process // of the run
 	task       *schedule.Task
 	row        *ownrow.Row
 	unreaped   *process.Unreaped
-	marks      hookMarks
+	marks      marks
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
-	fired      []keyedHooks       // the hooks that fire after the run: set by runAfter
-	started    startedHook        // by a killed supervisor: set by goOn
+	fired      []keyedHooks       // the hooks that fire after the run: set by RunAfter
+	started    startedHook        // by a killed supervisor: set by GoOn
 }
 
 // A startedHook is the last command among the before-hooks that a killed supervisor had started.
@@ -45,13 +48,14 @@ type startedHook struct {
 	mark  state.Hook
 }
 
-func newHooks(from *holding.Process, task *schedule.Task, row *ownrow.Row, unreaped *process.Unreaped) *hooks {
-	return &hooks{from: from, task: task, row: row, unreaped: unreaped, marks: hookMarks{row}}
+// New returns the hooks of the run of a row in this process, which has started none of them yet.
+func New(from *holding.Process, task *schedule.Task, row *ownrow.Row, unreaped *process.Unreaped) *Hooks {
+	return &Hooks{from: from, task: task, row: row, unreaped: unreaped, marks: marks{row}}
 }
 
-// goOn makes this process go on with the before-hooks of a killed supervisor: it finds the hook
+// GoOn makes this process go on with the before-hooks of a killed supervisor: it finds the hook
 // that was started last among the children of this process, and writes down the process of that.
-func (h *hooks) goOn() {
+func (h *Hooks) GoOn() {
 	for _, mark := range h.marks.all() {
 		if mark.Ended.IsZero() && mark.PID == 0 { // the supervisor was killed before it could write that down
 			mark.PID = process.ChildGroup(h.row.ID, 1) // hooks before the command have the number of the first attempt
@@ -65,17 +69,17 @@ func (h *hooks) goOn() {
 	}
 }
 
-// before runs the before-hooks up to the first that fails; its note is the reason why the run
+// Before runs the before-hooks up to the first that fails; its note is the reason why the run
 // failed. Notifications are sent meanwhile, and fail nothing. If a killed supervisor has started
 // hooks, it goes on after those.
-func (h *hooks) before(terminate context.Context) (note string) {
-	defer h.send()
+func (h *Hooks) Before(terminate context.Context) (note string) {
+	defer h.Send()
 	h.queueStartPings()
 	for i, hook := range h.task.Hooks.Before {
 		name := hookName("before", i)
 		if hook.Notify != nil {
 			h.queueMessage(name, name, notify.Start, *hook.Notify, h.row.SoFar())
-			h.send()
+			h.Send()
 			continue
 		}
 		note, over := h.awaitStarted(terminate, i+1)
@@ -89,22 +93,22 @@ func (h *hooks) before(terminate context.Context) (note string) {
 	return ""
 }
 
-// firesBefore reports whether a hook of the task comes before the first attempt: a command, or a
+// FiresBefore reports whether a hook of the task comes before the first attempt: a command, or a
 // notification.
-func firesBefore(task *schedule.Task) bool {
+func FiresBefore(task *schedule.Task) bool {
 	return len(task.Hooks.Before) > 0 || slices.ContainsFunc(task.Hooks.After, isStartPing)
 }
 
-// send begins an attempt for each delivery that this process put into the outbox, and returns at
+// Send begins an attempt for each delivery that this process put into the outbox, and returns at
 // once.
-func (h *hooks) send() {
+func (h *Hooks) Send() {
 	h.from.Sender.Send(h.deliveries...)
 	h.deliveries = nil
 }
 
 // queueStartPings puts the pings of the key after into the outbox that are to be sent at the start,
 // too.
-func (h *hooks) queueStartPings() {
+func (h *Hooks) queueStartPings() {
 	for i, hook := range h.task.Hooks.After {
 		if isStartPing(hook) {
 			name := hookName("after", i)
@@ -123,7 +127,7 @@ func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) 
 // queueMessage puts one notification into the outbox, if it is for a run that ended with the
 // result, and was not put there before. The mark in the database is the name of the hook, or
 // another one for the start of a run.
-func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
+func (h *Hooks) queueMessage(hook, mark string, event notify.Event, n schedule.Notification, result state.Row) {
 	if h.marks.hasEnded(mark) {
 		return
 	}
@@ -153,7 +157,7 @@ func (h *hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 }
 
 // isWanted reports whether the notification is for the event of a run that ended with the result.
-func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
+func (h *Hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
@@ -167,7 +171,7 @@ func (h *hooks) isWanted(n schedule.Notification, event notify.Event, result sta
 }
 
 // failedBefore reports whether the run before this one failed. It looks once.
-func (h *hooks) failedBefore() bool {
+func (h *Hooks) failedBefore() bool {
 	if h.lastFailed == nil {
 		last, ok, _ := h.from.DB.Runs().Previous(context.Background(), h.row.Task, h.row.ID)
 		failed := ok && last.Outcome.Failure()
@@ -178,14 +182,14 @@ func (h *hooks) failedBefore() bool {
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
 // kill.
-func (h *hooks) messageID(mark string) string { return h.row.ID + " " + mark }
+func (h *Hooks) messageID(mark string) string { return h.row.ID + " " + mark }
 
 // startMark is the mark of a hook that tells of the start of a run, and not of its end.
 func startMark(hook string) string { return hook + " start" }
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
-func (h *hooks) message(id string, event notify.Event, result state.Row) notify.Message {
+func (h *Hooks) message(id string, event notify.Event, result state.Row) notify.Message {
 	sender, zone := h.task.Sender, holding.ZoneOf(h.task)
 	local := func(t time.Time) time.Time { // a zero time stays zero
 		if t.IsZero() {
@@ -226,7 +230,7 @@ func (h *hooks) message(id string, event notify.Event, result state.Row) notify.
 const tailBytes = notify.OutputLimit + 4
 
 // put puts a delivery into the outbox.
-func (h *hooks) put(d *notify.Delivery, mark string) {
+func (h *Hooks) put(d *notify.Delivery, mark string) {
 	if h.from.Sender.Put(d) {
 		h.deliveries = append(h.deliveries, d)
 	}
@@ -235,7 +239,7 @@ func (h *hooks) put(d *notify.Delivery, mark string) {
 
 // awaitStarted returns what came of a before-hook that the killed supervisor had started, and waits
 // for its end. It reports false for a hook that has yet to run.
-func (h *hooks) awaitStarted(ctx context.Context, index int) (note string, over bool) {
+func (h *Hooks) awaitStarted(ctx context.Context, index int) (note string, over bool) {
 	mark := h.started.mark
 	switch {
 	case index < h.started.index: // it succeeded, or the next one would not have been started
@@ -260,12 +264,12 @@ func (h *hooks) awaitStarted(ctx context.Context, index int) (note string, over 
 
 // awaitHook waits for a hook that was started the age ago, under its deadline.
 func awaitHook(ctx context.Context, name string, p *process.Process, age time.Duration) (note string) {
-	survivors, inTime := p.EndWithin(ctx, max(0, hookTimeout-age), hookKillAfter)
+	survivors, inTime := p.EndWithin(ctx, max(0, timeout-age), killAfter)
 	switch {
 	case !inTime && ctx.Err() != nil:
 		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
 	case !inTime:
-		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}
+		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, timeout)}
 		return strings.Join(append(notes, process.LeftBehind(survivors)...), "; ")
 	case p.Refusal != "":
 		return fmt.Sprintf("hook %s: cannot start: %s", name, p.Refusal)
@@ -278,7 +282,7 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 // runOne runs one hook in its own process group under its own deadline, and notes in the database
 // when it begins and when it has ended. The note says how it failed, for the row; it is empty for a
 // hook that succeeded, and for a hook that was fired before.
-func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+func (h *Hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
 	if !h.marks.begin(name) {
 		return ""
 	}
@@ -313,7 +317,7 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 
 // hookDir returns the folder of the task. If that folder does not exist, it is the schedule's
 // folder: an on_failure hook must be able to report just that.
-func (h *hooks) hookDir() string {
+func (h *Hooks) hookDir() string {
 	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
 		return h.task.Dir
 	}
@@ -322,16 +326,16 @@ func (h *hooks) hookDir() string {
 
 // cutOutput closes the output of the hooks, and cuts it to its limit. A line in it says what was
 // cut; if that fails, the output stays whole.
-func (h *hooks) cutOutput(captured *os.File, limit int64) {
+func (h *Hooks) cutOutput(captured *os.File, limit int64) {
 	captured.Close()
 	if _, err := output.Cut(captured.Name(), limit); err != nil {
 		h.row.Complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
 	}
 }
 
-// runAfter runs the commands of the hooks that fire after a run that ended with the result, and
+// RunAfter runs the commands of the hooks that fire after a run that ended with the result, and
 // returns the notes about hooks that failed.
-func (h *hooks) runAfter(result state.Row) (notes []string) {
+func (h *Hooks) RunAfter(result state.Row) (notes []string) {
 	h.fired = h.after(result)
 	for _, f := range h.fired {
 		notes = append(notes, h.runCommands(f, result)...)
@@ -339,28 +343,28 @@ func (h *hooks) runAfter(result state.Row) (notes []string) {
 	return notes
 }
 
-// queueAfter puts the notifications and the spans after the run into the outbox, and asks for the
+// QueueAfter puts the notifications and the spans after the run into the outbox, and asks for the
 // runs that its hooks trigger. The result gets the names of these runs.
-func (h *hooks) queueAfter(result *state.Row) {
+func (h *Hooks) QueueAfter(result *state.Row) {
 	for _, f := range h.fired {
 		h.queueMessages(f, *result)
 		h.trigger(f, result)
 	}
-	h.queueAttemptSpan(*result)
+	h.QueueAttemptSpan(*result)
 	h.queueRunSpan(*result)
 }
 
-// overdue fires the on_overdue hooks for the incident in the row.
-func (h *hooks) overdue(row state.Row) (notes []string) {
+// Overdue fires the on_overdue hooks for the incident in the row.
+func (h *Hooks) Overdue(row state.Row) (notes []string) {
 	fired := keyedHooks{key: "on_overdue", hooks: h.task.Hooks.OnOverdue}
 	notes = h.runCommands(fired, row)
 	h.queueMessages(fired, row)
-	h.send()
+	h.Send()
 	return notes
 }
 
-// once does something about the run unless a process has done it before.
-func (h *hooks) once(name string, do func()) {
+// Once does something about the run unless a process has done it before.
+func (h *Hooks) Once(name string, do func()) {
 	if h.marks.begin(name) {
 		do()
 		h.marks.markEnded(name, "")
@@ -369,7 +373,7 @@ func (h *hooks) once(name string, do func()) {
 
 // runCommands runs the commands among the hooks of one key, one after another, and returns the
 // notes about hooks that failed. Hooks that have ended before are left out.
-func (h *hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
+func (h *Hooks) runCommands(f keyedHooks, result state.Row) (notes []string) {
 	for i, hook := range f.due() {
 		name := hookName(f.key, i)
 		if !hook.IsCommand() {
@@ -404,7 +408,7 @@ func (k keyedHooks) due() iter.Seq2[int, schedule.Hook] {
 }
 
 // after returns the hooks that fire after a run that ended with the result, in their order.
-func (h *hooks) after(result state.Row) (all []keyedHooks) {
+func (h *Hooks) after(result state.Row) (all []keyedHooks) {
 	keys := h.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
@@ -425,7 +429,7 @@ func (h *hooks) after(result state.Row) (all []keyedHooks) {
 
 // counted returns the hooks of a key with the number of failures in a row: the failures of this run
 // (0 or 1), and the ones before it if a hook asks for them.
-func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHooks {
+func (h *Hooks) counted(key string, list []schedule.Hook, failures int) keyedHooks {
 	limit := 0
 	for _, hook := range list {
 		limit = max(limit, hook.After)
@@ -439,7 +443,7 @@ func (h *hooks) counted(key string, list []schedule.Hook, failures int) keyedHoo
 
 // queueMessages puts the notifications of a key into the outbox, except notifications that were put
 // there before. They are sent by send, or by a later tick.
-func (h *hooks) queueMessages(f keyedHooks, result state.Row) {
+func (h *Hooks) queueMessages(f keyedHooks, result state.Row) {
 	for i, hook := range f.due() {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
@@ -454,9 +458,9 @@ var events = map[string]notify.Event{
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
 }
 
-// queueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
+// QueueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
 // result has the outcome and the end of the attempt.
-func (h *hooks) queueAttemptSpan(result state.Row) {
+func (h *Hooks) QueueAttemptSpan(result state.Row) {
 	attempt := h.row.Attempt
 	if attempt.At.IsZero() {
 		return
@@ -467,7 +471,7 @@ func (h *hooks) queueAttemptSpan(result state.Row) {
 	})
 }
 
-func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.Message)) {
+func (h *Hooks) queueSpan(mark string, result state.Row, complete func(*notify.Message)) {
 	task := h.task
 	if task.OTLP == "" || result.Started.IsZero() || h.marks.hasEnded(mark) {
 		return
@@ -484,7 +488,7 @@ func (h *hooks) queueSpan(mark string, result state.Row, complete func(*notify.M
 }
 
 // queueRunSpan puts the span of the run into the outbox, if the task is traced.
-func (h *hooks) queueRunSpan(result state.Row) {
+func (h *Hooks) queueRunSpan(result state.Row) {
 	h.queueSpan("otlp", result, func(m *notify.Message) {
 		if result.Cause != nil {
 			m.Cause = result.Cause.Run
@@ -495,7 +499,7 @@ func (h *hooks) queueRunSpan(result state.Row) {
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes these runs in the
 // result. A run that is to start no chain asks for no run. startTriggered, or the next tick, starts
 // the runs.
-func (h *hooks) trigger(f keyedHooks, result *state.Row) {
+func (h *Hooks) trigger(f keyedHooks, result *state.Row) {
 	for i, hook := range f.due() {
 		if hook.Trigger == "" || result.NoChain {
 			continue
@@ -514,7 +518,7 @@ func (h *hooks) trigger(f keyedHooks, result *state.Row) {
 }
 
 // request returns the waiting run of the task that a hook asks for.
-func (h *hooks) request(hook, task string, result state.Row) state.Row {
+func (h *Hooks) request(hook, task string, result state.Row) state.Row {
 	origin := fmt.Sprintf("triggered by run %s of %s, which %s",
 		humanize.ShortRun(result.ID), result.Task, result.Outcome.Verb())
 	return state.Row{
@@ -527,7 +531,7 @@ func (h *hooks) request(hook, task string, result state.Row) state.Row {
 	}
 }
 
-func (h *hooks) ask(r state.Row) error {
+func (h *Hooks) ask(r state.Row) error {
 	if h.from.DB.InMemory() {
 		return errors.New("the state folder cannot be written")
 	}
@@ -535,9 +539,9 @@ func (h *hooks) ask(r state.Row) error {
 	return err
 }
 
-// startTriggered starts the runs for which the hooks have asked. The next tick starts them instead
+// StartTriggered starts the runs for which the hooks have asked. The next tick starts them instead
 // if this process is to end, or if the state folder cannot be written.
-func (h *hooks) startTriggered(result state.Row) {
+func (h *Hooks) StartTriggered(result state.Row) {
 	if len(result.Triggered) == 0 || h.from.Terminate.Err() != nil || h.from.DB.InMemory() {
 		return
 	}

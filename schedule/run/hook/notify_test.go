@@ -1,4 +1,4 @@
-package run
+package hook
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -39,31 +40,34 @@ func newEndedRuns(t *testing.T, hook string) *endedRuns {
 }
 
 // fails ends a run. queue puts its notifications into the outbox.
-func (w *endedRuns) fails() (*Run, state.Row) {
-	row := state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
-	caller := NewCaller(holding.StorageAt(w.dir, nil), state.Tick, nil)
-	caller.Sender = notify.NewSender(context.Background(), caller.DB, nil)
-	r, err := caller.Begin(row, w.task, nil)
+func (w *endedRuns) fails() (*Hooks, state.Row) {
+	row := state.Row{ID: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here", Snapshot: []byte("{}")}
+	storage := holding.StorageAt(w.dir, nil)
+	w.Cleanup(func() { storage.DB.Close() })
+	self := storage.DB.Self(state.Tick)
+	own, err := self.Owned(w.Context())
+	if err == nil {
+		err = own.Begin(w.Context(), row)
+	}
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() {
-		r.Close()
-		caller.DB.Close()
-	})
+	written := ownrow.New(self, row)
+	written.Own = own
+	from := &holding.Process{Storage: storage, Self: self, Sender: notify.NewSender(w.Context(), storage.DB, nil)}
 	row.Outcome, row.Started, row.Ended = outcome.Failed, w.now, w.now
-	return r, row
+	return New(from, w.task, &written, nil), row
 }
 
 // queueMessages puts the notifications of a run into the outbox, except notifications that are
 // marked. It returns the notifications that are to be sent.
-func (w *endedRuns) queue(r *Run, row state.Row, marks ...string) []*notify.Delivery {
+func (w *endedRuns) queue(h *Hooks, row state.Row, marks ...string) []*notify.Delivery {
 	for _, mark := range marks {
-		r.hooks.marks.markEnded(mark, "")
+		h.marks.markEnded(mark, "")
 	}
-	r.hooks.deliveries = nil
-	r.hooks.queueMessages(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, row)
-	return r.hooks.deliveries
+	h.deliveries = nil
+	h.queueMessages(keyedHooks{key: "on_failure", hooks: w.task.Hooks.OnFailure}, row)
+	return h.deliveries
 }
 
 // waiting returns how many notifications wait.
@@ -90,7 +94,7 @@ func TestANotificationIsPutIntoTheOutboxOnce(t *testing.T) {
 	if all := w.queue(r, row); len(all) != 1 || all[0].Message.ID != row.ID+" "+mark || all[0].Run != row.ID {
 		t.Errorf("%+v", all)
 	}
-	if !r.hooks.marks.hasEnded(mark) {
+	if !r.marks.hasEnded(mark) {
 		t.Error("there is no mark")
 	}
 	if all := w.queue(r, row, mark); len(all) != 0 || w.waiting() != 1 {
@@ -133,7 +137,7 @@ func TestAMessageNamesTheRunThatItIsAbout(t *testing.T) {
 		{"a run that takes too long", notify.Overdue, row, true},
 		{"a run that has not come", notify.Overdue, unbegun, false},
 	} {
-		if m := r.hooks.message("1", c.event, c.row); (m.Run == row.ID) != c.named || (m.Run == "") == c.named {
+		if m := r.message("1", c.event, c.row); (m.Run == row.ID) != c.named || (m.Run == "") == c.named {
 			t.Errorf("%s: run %q", c.about, m.Run)
 		}
 	}

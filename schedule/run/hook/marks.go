@@ -1,4 +1,4 @@
-package run
+package hook
 
 import (
 	"context"
@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	hookTimeout   = 30 * time.Second // how long a hook may take
-	hookKillAfter = 2 * time.Second  // how long it may then take to end
-	maxHookTime   = hookTimeout + hookKillAfter
+	timeout   = 30 * time.Second // how long a hook may take
+	killAfter = 2 * time.Second  // how long it may then take to end
+	MaxTime   = timeout + killAfter
 	// pollEvery is the time between two looks at a process that is no child.
 	pollEvery = 20 * time.Millisecond
 )
 
-// hookMarks note in the database which hooks of a run have begun and ended, in this process or in
+// marks note in the database which hooks of a run have begun and ended, in this process or in
 // earlier ones.
-type hookMarks struct{ row *ownrow.Row }
+type marks struct{ row *ownrow.Row }
 
 // begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
 // hook that a killed process had begun fires again, unless its command lives on: then begin waits
 // for the command.
-func (m hookMarks) begin(name string) bool {
+func (m marks) begin(name string) bool {
 	if m.row.Unstored {
 		return true
 	}
@@ -34,7 +34,7 @@ func (m hookMarks) begin(name string) bool {
 		return false
 	}
 	if livesOn := func() bool { return process.HasGroup(m.row.ID, mark.PID) }; mark.PID != 0 && livesOn() {
-		for end := time.Now().Add(hookTimeout); time.Now().Before(end) && livesOn(); {
+		for end := time.Now().Add(timeout); time.Now().Before(end) && livesOn(); {
 			time.Sleep(pollEvery)
 		}
 		m.markEnded(name, "")
@@ -49,23 +49,23 @@ func (m hookMarks) begin(name string) bool {
 }
 
 // markForked notes the process of a hook.
-func (m hookMarks) markForked(name string, pid int) {
+func (m marks) markForked(name string, pid int) {
 	m.row.Write(func(ctx context.Context) error { return m.row.Own.HookForked(ctx, m.row.ID, name, pid) })
 }
 
 // markEnded notes that a hook has ended, or that a notification or a request of it was made. The
 // note says how it failed; "" if it succeeded.
-func (m hookMarks) markEnded(name, note string) {
+func (m marks) markEnded(name, note string) {
 	m.row.Write(func(ctx context.Context) error {
 		return m.row.Own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
 	})
 }
 
 // hasEnded reports whether a hook has ended.
-func (m hookMarks) hasEnded(name string) bool { return !m.find(name).Ended.IsZero() }
+func (m marks) hasEnded(name string) bool { return !m.find(name).Ended.IsZero() }
 
 // find returns the hook with the name; the zero Hook if it has not begun.
-func (m hookMarks) find(name string) state.Hook {
+func (m marks) find(name string) state.Hook {
 	for _, hook := range m.all() {
 		if hook.Name == name {
 			return hook
@@ -76,7 +76,7 @@ func (m hookMarks) find(name string) state.Hook {
 
 // all returns the hooks that have begun, in this process or in earlier ones. If the database cannot
 // be read, it returns nil.
-func (m hookMarks) all() []state.Hook {
+func (m marks) all() []state.Hook {
 	if m.row.Unstored {
 		return nil
 	}
