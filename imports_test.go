@@ -58,6 +58,8 @@ var order = []string{
 	"schedule/run/variables",
 	"schedule/run/hook",
 	"schedule/run",
+	"schedule/run/handover",
+	"schedule/run/supervise",
 	"schedule/overdue",
 	"schedule/work",
 	"schedule/tick/condition",
@@ -146,8 +148,8 @@ var but = map[string][]string{
 	// main passes the world on to cmd.
 	"main.go": {"os.Args", "os.Exit", "os.Stdin", "os.Stdout", "os.Stderr"},
 	// In a process of a background run these are the run's captured output, set up by its witness.
-	"schedule/run/ownrow/row.go": {"os.Stderr"},
-	"schedule/run/supervisor.go": {"os.Stderr"},
+	"schedule/run/ownrow/row.go":           {"os.Stderr"},
+	"schedule/run/supervise/supervisor.go": {"os.Stderr"},
 	// A task that runs as another user is started by way of sched itself.
 	"schedule/process/system_darwin.go": {"os.Executable"},
 }

@@ -21,7 +21,9 @@ import (
 	"sched/cmd/exit"
 	"sched/schedule/process"
 	"sched/schedule/run"
+	"sched/schedule/run/handover"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/supervise"
 )
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.
@@ -32,8 +34,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 			return code
 		}
 	}
-	if run.IsWitness(args) {
-		return run.Witness(os.Args[0], args[1], os.Environ())
+	if handover.IsWitness(args) {
+		return handover.Witness(os.Args[0], args[1], os.Environ())
 	}
 	a := &app.App{}
 	a.Console = console.New(in, out, errs)
@@ -107,14 +109,14 @@ func superviseOrFinish(a *app.App, args []string) (code int, ok bool) {
 	case isStart, takesOver:
 		terminate, kill, release := app.CatchSignals()
 		defer release()
-		err = run.Supervise(terminate, kill, runs, app.Self(), args[len(args)-1], takesOver)
+		err = supervise.Background(terminate, kill, runs, app.Self(), args[len(args)-1], takesOver)
 	case isFinish:
 		// The kernel sends SIGHUP to a stopped process when its parent ends (setpgid(2)), and a
 		// finish must go on. It catches the signal and does not ignore it: hooks would inherit
 		// that. No other signal is caught, because the output of this process is a file and no
 		// pipe.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-		err = run.FinishHandedOver(runs, runsToFinish(args[1:]))
+		err = handover.Finish(runs, runsToFinish(args[1:]))
 	default:
 		return 0, false
 	}

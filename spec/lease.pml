@@ -4,7 +4,7 @@
  * A model of:
  *   acquire  redis.Store.Acquire, sqlstore.Store.Acquire; lease.Keeper.Keep until the command starts
  *   renew    redis.lease.Renew, sqlstore.lease.Renew, lease.Renewer.judge, lease.Renewer.renew
- *   start    lease.Renewer.HeldToStart, run.supervision.stopIfLockLost
+ *   start    lease.Renewer.HeldToStart, supervise.supervision.stopIfLockLost
  *   look     lease.Renewer.stopInTime (on_lost_lease: stop)
  *   killed   lease.Keeper.Renew of the witness: the lease counts from the renewal that the row has
  *   finish   redis.lease.Release, sqlstore.lease.Release

@@ -6,14 +6,14 @@
  *              state.Plan.Commit
  *   tick       tick.launcher.prepare, state.Owned.Begin, state.GiveBack, mutex.Files.Acquire,
  *              holding.Storage.GoesOn
- *   give       run.Supervisors.Begin, run.Supervisors.HandOver,
+ *   give       handover.Supervisors.Begin, handover.Supervisors.HandOver,
  *              ownrow.Row.Take
- *   collect    run.Caller.Collect, run.take, state.Take, run.endUnwatched
- *   conclude   run.finish, state.Owned.HookBegun, state.Owned.HookEnded, state.End
- *   supervise  run.supervisor.supervise, state.Start, state.AwaitRetry,
+ *   collect    run.Caller.Collect, run.take, state.Take, run.EndUnwatched
+ *   conclude   run.Finish, state.Owned.HookBegun, state.Owned.HookEnded, state.End
+ *   supervise  supervise.supervisor.supervise, state.Start, state.AwaitRetry,
  *              state.Defer, state.Settle
- *   sup        run.Supervise, with takeOver when the witness took its place
- *   fin        run.startFinish, run.FinishHandedOver
+ *   sup        supervise.Background, with takeOver when the witness took its place
+ *   fin        handover.startFinish, handover.Finish
  *
  * Tick 0 is of minute 1, tick 2 of minute 2. A task that must not overlap itself is due in both
  * minutes. KILLS processes are killed, at any step. When all is quiet, a last tick comes that is

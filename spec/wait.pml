@@ -2,11 +2,11 @@
  * Runs of one machine that wait for a mutex and for a seat of a pool.
  *
  * A model of:
- *   stand    run.waiter.enqueue, state.WaitFor
- *   behind   run.waiter.checkFirst, state.DB.LiveQueue, state.Row.InQueue
- *   try      run.waiter.tryToAcquire, run.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat, acquireSeat
- *   queues   run.waiter.queueNames
- *   waiter   run.waiter.wait
+ *   stand    supervise.waiter.enqueue, state.WaitFor
+ *   behind   supervise.waiter.checkFirst, state.DB.LiveQueue, state.Row.InQueue
+ *   try      supervise.waiter.tryToAcquire, supervise.waiter.seatsTaken, mutex.Need.Acquire, mutex.Need.takeSeat, acquireSeat
+ *   queues   supervise.waiter.queueNames
+ *   waiter   supervise.waiter.wait
  *
  * Runs 0 and 1 need the mutex and a seat, run 2 a seat alone. There is one seat. Each begins to
  * wait, runs when it has what it needs, ends, and begins again. -DKILLED: run 0 may be killed, and
@@ -17,7 +17,7 @@
  * mutex and its seat alone; and that it has none of them while it waits.
  *
  * Left out: a wait that is too long and ends; pauses; locks in a store, where nobody promises an
- * order; a process that has looked at the queue less than 50 ms ago and looks no more (run.queueView).
+ * order; a process that has looked at the queue less than 50 ms ago and looks no more (supervise.queueView).
  */
 #define RUNS 3
 #define NOBODY 9

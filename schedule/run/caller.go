@@ -66,8 +66,8 @@ func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
 		return row, err
 	}
 	r := newRun(c.Process, *task, row)
-	r.row.Own, r.row.Phase, r.row.Owner = own, state.Finishing, own.ID
-	return finish(r, row), nil
+	r.Own.Own, r.Own.Phase, r.Own.Owner = own, state.Finishing, own.ID
+	return Finish(r, row), nil
 }
 
 // FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
@@ -82,8 +82,8 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 // sure that no other process does the same.
 func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	r := newRun(c.Process, *task, row)
-	r.row.Own = c.DB.Unowned()
-	return r.hooks.Overdue(row)
+	r.Own.Own = c.DB.Unowned()
+	return r.Hooks.Overdue(row)
 }
 
 // Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
@@ -114,14 +114,14 @@ func (c Caller) Collect(row state.Row, facts Facts) (goesOn *state.Row, err erro
 	r := o.run
 	if action == GiveBack && o.giveBack() {
 		r.releaseLock()
-		return &r.row.Row, nil
+		return &r.Own.Row, nil
 	}
 	result := o.result(nil)
-	if action == Lose && deferAfterLost(r, result) {
+	if action == Lose && DeferAfterLost(r, result) {
 		r.releaseLock()
-		return &r.row.Row, nil
+		return &r.Own.Row, nil
 	}
-	finish(r, result)
+	Finish(r, result)
 	return nil, nil
 }
 
@@ -140,7 +140,7 @@ func (c Caller) Resume(row state.Row) (*Run, error) {
 	if !row.Queued() {
 		if newer := o.replacement(); newer != "" {
 			stop := replacedBy(newer)
-			o.run.row.Stop = &stop
+			o.run.Own.Stop = &stop
 			o.finish(nil)
 			return nil, nil
 		}
@@ -243,9 +243,9 @@ func (c Caller) FinishUnrecorded(row state.Row, task *schedule.Task, code *int) 
 	if err != nil {
 		return state.Row{}, err
 	}
-	result := endUnwatched(r, code)
+	result := EndUnwatched(r, code)
 	result.Reason = joinReasons(result.Reason, "finished by hand")
-	return finishAndSend(r, result), nil
+	return FinishAndSend(r, result), nil
 }
 
 // FinishOwned finishes background runs of this process with the results that their supervisor wrote
@@ -272,9 +272,9 @@ func (c Caller) takeAll(
 			failed = errors.Join(failed, err)
 			continue
 		}
-		r.row.SharesProcess = true
+		r.Own.SharesProcess = true
 		if files, ok := locks[row.ID]; ok {
-			r.takeLock(files)
+			r.TakeLock(files)
 		}
 		runs = append(runs, r)
 	}

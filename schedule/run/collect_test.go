@@ -34,7 +34,7 @@ func TestARunWhoseTaskCannotBeReadIsNotSaidToRun(t *testing.T) {
 	if err == nil || errors.As(err, new(*AliveError)) || !strings.Contains(err.Error(), "cannot unmarshal") {
 		t.Errorf("FinishNewest: %v", err)
 	}
-	if row, err := storage.DB.Runs().Row(t.Context(), r.row.ID); err != nil || row.Outcome != outcome.Lost {
+	if row, err := storage.DB.Runs().Row(t.Context(), r.Own.ID); err != nil || row.Outcome != outcome.Lost {
 		t.Errorf("%+v, %v", row, err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// finish ends a run with the result, in these steps. It goes on after a step that failed.
+// Finish ends a run with the result, in these steps. It goes on after a step that failed.
 //
 //  1. It copies the output, and pauses the task if pause_after says so.
 //  2. It runs the commands of the hooks, and releases the lock.
@@ -33,36 +33,36 @@ import (
 // This process owns the row, so no two processes finish the run at once. A process that is killed
 // in the middle leaves the row finishing. The next tick finishes the run again, but does not fire
 // hooks again that have ended.
-func finish(r *Run, result state.Row) state.Row {
-	recorded := r.row.Phase == state.Finishing || r.resultUnrecorded // else nobody has tried to yet
-	if !recorded && !endsAtOnce(&r.task) && r.row.IsTaken(r.recordResult(result)) {
+func Finish(r *Run, result state.Row) state.Row {
+	recorded := r.Own.Phase == state.Finishing || r.resultUnrecorded // else nobody has tried to yet
+	if !recorded && !EndsAtOnce(&r.Task) && r.Own.IsTaken(r.RecordResult(result)) {
 		r.Close() // another process finishes it
 		return result
 	}
 	f := &finisher{run: r, result: result}
-	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
+	_, renewer := r.RenewLease(context.Background()) // the lock is held until the hooks are done
 	f.keepOutput()
 	f.pauseAfter()
-	f.note(r.hooks.RunAfter(f.result)...)
+	f.note(r.Hooks.RunAfter(f.result)...)
 	f.note(renewer.End()...)
 	f.release()
-	r.hooks.QueueAfter(&f.result)
+	r.Hooks.QueueAfter(&f.result)
 	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
-		r.hooks.Send()
+		r.Hooks.Send()
 	}
 	f.end()
-	if r.output != nil {
-		r.output.Close()
+	if r.Output != nil {
+		r.Output.Close()
 	}
-	r.hooks.StartTriggered(f.result) // only now its mutex counts as free
-	r.hooks.Send()
-	f.result.Snapshot = r.row.Snapshot
+	r.Hooks.StartTriggered(f.result) // only now its mutex counts as free
+	r.Hooks.Send()
+	f.result.Snapshot = r.Own.Snapshot
 	return f.result
 }
 
-// endsAtOnce reports whether nothing stands between the result of a run and its end: its task has
+// EndsAtOnce reports whether nothing stands between the result of a run and its end: its task has
 // no hooks to fire, no copy of its output to make, and does not pause its task.
-func endsAtOnce(task *schedule.Task) bool {
+func EndsAtOnce(task *schedule.Task) bool {
 	if task.Output.File != "" || task.OTLP != "" || task.PauseAfter > 0 {
 		return false
 	}
@@ -79,21 +79,21 @@ type finisher struct {
 // keepOutput cuts the output to its limit, and makes the copy for the key output.
 func (f *finisher) keepOutput() {
 	if f.hasOutput() {
-		cut, err := output.Cut(f.result.Output, f.run.task.Output.Limit)
+		cut, err := output.Cut(f.result.Output, f.run.Task.Output.Limit)
 		f.noteError(err)
 		if cut != "" {
 			f.note(cut)
 		}
 	}
-	if f.run.task.Output.File != "" && !f.run.row.Unstored && f.result.Ran() {
-		f.run.hooks.Once(outputCopied, func() { f.noteError(f.copyOutput()) })
+	if f.run.Task.Output.File != "" && !f.run.Own.Unstored && f.result.Ran() {
+		f.run.Hooks.Once(outputCopied, func() { f.noteError(f.copyOutput()) })
 	}
 }
 
 // hasOutput reports whether anything was printed into the output of the run.
 func (f *finisher) hasOutput() bool {
-	if f.run.output != nil {
-		if info, err := f.run.output.Stat(); err == nil && info.Size() == 0 {
+	if f.run.Output != nil {
+		if info, err := f.run.Output.Stat(); err == nil && info.Size() == 0 {
 			return false
 		}
 	}
@@ -114,7 +114,7 @@ const outputCopied = "output"
 // copyOutput makes the copy for the key output of the task
 // (docs/internals/decisions.md#the-copy-of-the-output-is-made-at-the-end).
 func (f *finisher) copyOutput() error {
-	r, to := f.run, f.run.task.Output
+	r, to := f.run, f.run.Task.Output
 	from, err := statedir.OpenPlain(f.result.Output, os.O_RDONLY)
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -122,10 +122,10 @@ func (f *finisher) copyOutput() error {
 	defer from.Close()
 	ctx, cancel := f.copyContext()
 	defer cancel()
-	if r.task.As == (schedule.As{}) {
+	if r.Task.As == (schedule.As{}) {
 		err = process.CopyTo(ctx, to, from)
 	} else {
-		err = process.Spec{Task: &r.task, CallerEnv: r.Environ}.CopyOutput(ctx, to, from)
+		err = process.Spec{Task: &r.Task, CallerEnv: r.Environ}.CopyOutput(ctx, to, from)
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -159,14 +159,14 @@ const (
 // says. Then the reason of the run names the pause, and with it each message about the run. A
 // finish that begins again finds the pause of the finish before.
 func (f *finisher) pauseAfter() {
-	r, streak := f.run, f.run.task.PauseAfter
+	r, streak := f.run, f.run.Task.PauseAfter
 	if streak == 0 || !f.result.Outcome.Failure() || r.DB.InMemory() {
 		return
 	}
 	paused, err := f.pause(streak)
 	f.noteError(err)
 	if paused {
-		f.result.Reason = joinReasons(f.result.Reason, fmt.Sprintf("%d in a row, so %s is paused", streak, r.task.Name))
+		f.result.Reason = joinReasons(f.result.Reason, fmt.Sprintf("%d in a row, so %s is paused", streak, r.Task.Name))
 	}
 }
 
@@ -179,29 +179,29 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if p, ok := controls.Pauses.InEffect(r.task.Name, now); ok {
+	if p, ok := controls.Pauses.InEffect(r.Task.Name, now); ok {
 		return p.By == pause.BySched, nil
 	}
-	last := controls.Pauses.Last(r.task.Name)
+	last := controls.Pauses.Last(r.Task.Name)
 	since := last.Ended
 	if since.IsZero() {
 		since = last.Until
 	}
-	before, _ := r.DB.Runs().FailuresBefore(context.Background(), r.row.Task, r.row.ID, since, streak-1)
+	before, _ := r.DB.Runs().FailuresBefore(context.Background(), r.Own.Task, r.Own.ID, since, streak-1)
 	if 1+before < streak {
 		return false, nil
 	}
 	begun := pause.Pause{
 		By:     pause.BySched,
-		Server: r.row.Server,
+		Server: r.Own.Server,
 		Since:  now.UTC().Round(0),
 		Reason: humanize.Count(streak, "failure") + " in a row",
 	}
 	err = source.Pause(func(pauses pause.Pauses) pause.Pauses {
-		if _, ok := pauses.InEffect(r.task.Name, now); ok {
+		if _, ok := pauses.InEffect(r.Task.Name, now); ok {
 			return nil
 		}
-		return pause.Pauses{r.task.Name: {begun}}
+		return pause.Pauses{r.Task.Name: {begun}}
 	})
 	return err == nil, err
 }
@@ -210,11 +210,11 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 // the lock: as long as they live, the mutex counts as taken (Storage.goesOn).
 func (f *finisher) release() {
 	switch r := f.run; {
-	case r.lock == nil:
+	case r.Lock == nil:
 	case holding.LivesOn(f.result):
 		r.closeLock()
 	default:
-		f.noteError(r.lock.Release(context.Background()))
+		f.noteError(r.Lock.Release(context.Background()))
 	}
 }
 
@@ -222,7 +222,7 @@ func (f *finisher) release() {
 // run must not fire again.
 func (f *finisher) end() {
 	r := f.run
-	path := output.Path(r.Dir, r.row.Row)
+	path := output.Path(r.Dir, r.Own.Row)
 	printed := f.hasOutput()
 	if !printed {
 		f.result.Output = ""
@@ -232,7 +232,7 @@ func (f *finisher) end() {
 	}
 	result := f.result
 	skippedLate := result.Outcome == outcome.Skipped && !result.Wait.Since.IsZero()
-	endedBadly := r.row.Background && (result.Outcome.Failure() || skippedLate)
+	endedBadly := r.Own.Background && (result.Outcome.Failure() || skippedLate)
 	end := state.End(state.Ending{
 		Result:     result.Result,
 		Notes:      result.Notes,
@@ -241,13 +241,13 @@ func (f *finisher) end() {
 		Unreported: endedBadly || result.Outcome == outcome.Lost,
 	})
 	tries := ownrow.Persistence{Ending: r.Terminate}
-	if !r.row.Background { // the tick has other tasks to run, and tries again when they have ended
+	if !r.Own.Background { // the tick has other tasks to run, and tries again when they have ended
 		tries.Patience = ownrow.ResultPatience
 	}
-	err := r.row.Persist(tries, end)
+	err := r.Own.Persist(tries, end)
 	if err != nil && !state.IsStale(err) { // else another process has ended it
 		r.unrecordedEnd = &end
-		r.row.Complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
+		r.Own.Complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
 	}
 	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
 		os.Remove(path)
@@ -266,18 +266,18 @@ func joinReasons(a, b string) string {
 // condition command failed. The error is the reason, and printed becomes the run's output. Like any
 // run that began, it fires its hooks even if this process is killed.
 func FailBeforeStart(r *Run, err error, printed []byte) state.Row {
-	r.output.Write(printed)
-	result := r.row.SoFar()
+	r.Output.Write(printed)
+	result := r.Own.SoFar()
 	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
-	return finish(r, result)
+	return Finish(r, result)
 }
 
-// finishAndSend is finish in a process that has no Sender. It gives the run one, and waits for the
+// FinishAndSend is finish in a process that has no Sender. It gives the run one, and waits for the
 // attempts to deliver messages. Messages that are not delivered stay in the outbox, and ticks
 // report them.
-func finishAndSend(r *Run, result state.Row) state.Row {
+func FinishAndSend(r *Run, result state.Row) state.Row {
 	r.Sender = notify.NewSender(context.Background(), r.DB, r.Environ)
-	r.Sender.Lost = func(d *notify.Delivery, err error) { r.row.Complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
+	r.Sender.Lost = func(d *notify.Delivery, err error) { r.Own.Complain("%s: %s: %v", d.Message.Task, d.Hook, err) }
 	defer r.Sender.Wait(context.Background(), notify.Patience)
-	return finish(r, result)
+	return Finish(r, result)
 }

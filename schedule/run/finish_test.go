@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 
@@ -45,5 +48,30 @@ func TestAFinishThatWasKilledHasPausedItsTaskOnce(t *testing.T) {
 			t.Errorf("first %+v, then %+v", made, last)
 		}
 		now = now.Add(3 * time.Minute)
+	}
+}
+
+// A run whose attempts and end could not be written down had printed nothing, so its output was
+// removed, and with it the count of its attempts: the next tick started them again.
+func TestTheOutputOfARunWithoutARecordStays(t *testing.T) {
+	storage := holding.StorageAt(t.TempDir(), nil)
+	tick := NewCaller(storage, state.Tick, os.Environ())
+	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"true"}}}
+	r, err := tick.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}, task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output.MarkUnwritten(r.Output, 2)
+	if err := storage.DB.Close(); err != nil { // from here on nothing can be written down
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	r.Terminate = ended
+	result := r.Own.SoFar()
+	result.Outcome, result.Ended = outcome.Succeeded, time.Now()
+	Finish(r, result)
+	if n := output.Unwritten(r.Own.Output); n != 2 {
+		t.Errorf("the output counts %d attempts", n)
 	}
 }

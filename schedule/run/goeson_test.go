@@ -3,9 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -82,7 +79,7 @@ func firstAttempt(t *testing.T, caller Caller, retry schedule.Retry, background 
 	row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now(), Background: background}
 	r, err := caller.Begin(row, &schedule.Task{Name: "report", Mutex: "report", Retry: retry}, nil)
 	if err == nil {
-		err = r.row.Apply(state.Start(state.Attempt{Number: 1, At: time.Now()}))
+		err = r.Own.Apply(state.Start(state.Attempt{Number: 1, At: time.Now()}))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +114,9 @@ func TestAForegroundRunGoesOnBetweenTwoAttempts(t *testing.T) {
 	defer storage.DB.Close()
 	killed := NewCaller(storage, state.Tick, nil)
 	r := firstAttempt(t, killed, schedule.Retry{Attempts: 2}, false)
-	record := r.row.Row
+	record := r.Own.Row
 	code := 1
-	r.row.Apply(state.AwaitRetry(state.Result{Reason: "exit code 1", ExitCode: &code}, time.Now().Add(time.Second)))
+	r.Own.Apply(state.AwaitRetry(state.Result{Reason: "exit code 1", ExitCode: &code}, time.Now().Add(time.Second)))
 	killed.Self.Close()
 
 	again := collect(t, storage)
@@ -145,15 +142,15 @@ func TestAnAttemptThatCouldNotBeWrittenDownBeginsOnce(t *testing.T) {
 		killed := NewCaller(storage, state.Supervisor, nil)
 		r := firstAttempt(t, killed, schedule.Retry{Attempts: 1 + row.starts, Lost: true}, true)
 		if row.restWritten {
-			r.row.Apply(state.AwaitRetry(state.Result{Reason: "exit code 1"}, time.Now().Add(time.Second)))
+			r.Own.Apply(state.AwaitRetry(state.Result{Reason: "exit code 1"}, time.Now().Add(time.Second)))
 		}
-		output.MarkUnwritten(r.output, row.starts)
+		output.MarkUnwritten(r.Output, row.starts)
 		killed.Self.Close()
 
 		if again := collect(t, storage); len(again) > 0 {
 			t.Errorf("attempt %d begins", again[0].Attempt.Number+1)
 		}
-		row, err := past.Of(storage.DB).Get(t.Context(), r.row.ID)
+		row, err := past.Of(storage.DB).Get(t.Context(), r.Own.ID)
 		if err != nil || row.Outcome != outcome.Lost {
 			t.Errorf("%+v, %v", row, err)
 		}
@@ -190,45 +187,6 @@ func TestAForegroundRunThatWasKilledBeforeItsStartIsLost(t *testing.T) {
 		ended, err := storage.DB.Runs().Row(t.Context(), row.ID)
 		if err != nil || ended.Outcome != outcome.Lost {
 			t.Errorf("it ended as %+v, %v", ended, err)
-		}
-	}
-}
-
-// A run of the foreground is stopped after it was written down that it begins, and before its
-// command has started: nothing runs.
-func TestAForegroundRunThatIsStoppedBeforeItsStartRunsNothing(t *testing.T) {
-	for _, signalled := range []bool{false, true} {
-		storage := holding.StorageAt(t.TempDir(), nil)
-		defer storage.DB.Close()
-		proof := filepath.Join(t.TempDir(), "proof")
-		task := &schedule.Task{Name: "report", Mutex: "report", Dir: storage.Dir, Folder: storage.Dir,
-			Command: schedule.Command{List: []string{"touch", proof}}, Retry: schedule.Retry{Attempts: 1}}
-		caller := NewCaller(storage, state.Tick, os.Environ())
-		defer caller.Self.Close()
-		row := state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now().UTC()}
-		prepared, err := caller.Prepare(row, task, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := prepared.BeginToExecute()
-		if err != nil {
-			t.Fatal(err)
-		}
-		terminate, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		want := "sched stop by ada"
-		if signalled {
-			want = "before attempt 1"
-			cancel(errors.New("by SIGTERM"))
-		} else if err := storage.DB.Runs().AskStop(t.Context(), row.ID, state.Stop{By: "ada", At: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
-		ended := Execute(r, terminate, t.Context())
-		if ended.Outcome != outcome.Stopped || !strings.Contains(ended.Reason, want) {
-			t.Errorf("it ended as %s, %s", ended.Outcome, ended.Reason)
-		}
-		if _, err := os.Stat(proof); err == nil {
-			t.Errorf("its command ran, although it was stopped: %s", want)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func take(p holding.Process, row state.Row) (*orphan, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.takeLock(nil)
+	r.TakeLock(nil)
 	return &orphan{r}, nil
 }
 
@@ -55,9 +55,9 @@ type AliveError struct {
 	Run string
 }
 
-// runOrLose is runOf that ends the run as lost if its task cannot be read.
+// runOrLose is Of that ends the run as lost if its task cannot be read.
 func runOrLose(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
-	r, err := runOf(p, own, row)
+	r, err := Of(p, own, row)
 	if err != nil {
 		lost := state.Result{Outcome: outcome.Lost, Reason: err.Error(), Ended: clock.Now()}
 		return nil, errors.Join(err, own.Apply(context.Background(), state.End(state.Ending{Result: lost}), &row))
@@ -69,16 +69,16 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 
 // finish finishes the run. The code is the exit code of the command if a person has given it
 // (`sched finish MUTEX CODE`); else nil.
-func (o *orphan) finish(code *int) state.Row { return finish(o.run, o.result(code)) }
+func (o *orphan) finish(code *int) state.Row { return Finish(o.run, o.result(code)) }
 
 // result returns the result of the run if it ends now. If the supervisor wrote a result down, it is
 // that result. Otherwise result ends what is left of the command, and decides on the result.
 func (o *orphan) result(code *int) state.Row {
-	switch row := o.run.row.Row; Next(row, Facts{}) {
+	switch row := o.run.Own.Row; Next(row, Facts{}) {
 	case FireHooks:
-		return o.run.row.WithoutSnapshot()
+		return o.run.Own.WithoutSnapshot()
 	case Lose:
-		return endUnwatched(o.run, code)
+		return EndUnwatched(o.run, code)
 	default:
 		if row.Queued() {
 			return o.resultUnstarted()
@@ -87,39 +87,39 @@ func (o *orphan) result(code *int) state.Row {
 	}
 }
 
-// endUnwatched ends what is left of the command of a run whose supervisor was killed without a
+// EndUnwatched ends what is left of the command of a run whose supervisor was killed without a
 // result, and returns the result of the run
 // (docs/internals/decisions.md#an-unwatched-command-is-ended). The code is the exit code of the
 // command if a person has given it (`sched finish MUTEX CODE`); else nil.
-func endUnwatched(r *Run, code *int) state.Row {
-	result := r.row.SoFar()
+func EndUnwatched(r *Run, code *int) state.Row {
+	result := r.Own.SoFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
-	group := r.row.Attempt.PID
+	group := r.Own.Attempt.PID
 	var alive []int // process groups of the command
 	// If the system cannot tell which process groups of the command live on, the group that was
 	// written down counts as one of them as long as a process has the run's output open.
-	if process.FindsByRun || output.InUse(r.row.Output) {
-		alive = holding.LiveGroups(r.row.Row)
+	if process.FindsByRun || output.InUse(r.Own.Output) {
+		alive = holding.LiveGroups(r.Own.Row)
 	}
 	if len(alive) > 0 {
 		family := process.Family{
-			Groups: alive, Run: result.ID, Attempt: result.Attempt.Number, User: r.task.As.User}
-		survivors, _ := process.End(context.Background(), family, r.task.KillAfter)
+			Groups: alive, Run: result.ID, Attempt: result.Attempt.Number, User: r.Task.As.User}
+		survivors, _ := process.End(context.Background(), family, r.Task.KillAfter)
 		ownrow.LeaveBehind(&result, survivors)
 		result.Ended = clock.Now()
 	}
-	if r.task.Limits.NeedsCgroup() {
+	if r.Task.Limits.NeedsCgroup() {
 		cgroup.Sweep()
 	}
 	result.Outcome = outcome.Lost
 	switch {
 	case code != nil:
 		result.ExitCode = code
-		ownrow.Judge(&result, &r.task, *code)
+		ownrow.Judge(&result, &r.Task, *code)
 	case len(alive) > 0:
 		result.Reason = "nobody watched it any more, so what was left of its command was ended"
-	case r.row.Phase != state.Running || group == 0:
+	case r.Own.Phase != state.Running || group == 0:
 		result.Reason = "nobody knows whether its command started: the process that was to start it is gone"
 	default:
 		result.Reason = "its processes vanished, and nobody saw how it ended"
@@ -130,9 +130,9 @@ func endUnwatched(r *Run, code *int) state.Row {
 // resultUnstarted returns the result of a run that ends while it waits for its turn. It has no exit
 // code, whatever a person says.
 func (o *orphan) resultUnstarted() state.Row {
-	result := o.run.row.SoFar()
+	result := o.run.Own.SoFar()
 	result.Ended = clock.Now()
-	if stop := o.run.row.Stop; stop != nil {
+	if stop := o.run.Own.Stop; stop != nil {
 		ownrow.SetStoppedBy(&result, *stop)
 	} else {
 		ownrow.SetStopped(&result, "finished by hand while it waited")
@@ -145,40 +145,40 @@ func (o *orphan) resultUnstarted() state.Row {
 // CODE).
 func (o *orphan) resultWithoutRetry(code *int) state.Row {
 	r := o.run
-	result := r.row.SoFar()
+	result := r.Own.SoFar()
 	result.Ended = clock.Now()
-	result.Outcome, result.Reason = outcome.Failed, r.row.Reason
+	result.Outcome, result.Reason = outcome.Failed, r.Own.Reason
 	switch {
-	case r.row.Stop != nil:
-		ownrow.SetStoppedBy(&result, *r.row.Stop)
+	case r.Own.Stop != nil:
+		ownrow.SetStoppedBy(&result, *r.Own.Stop)
 		return result
 	case code != nil:
 		result.ExitCode, result.Reason = code, ""
-		ownrow.Judge(&result, &r.task, *code)
+		ownrow.Judge(&result, &r.Task, *code)
 	case result.ExitCode == nil:
 		result.Outcome = outcome.Lost
 	}
-	byHand := fmt.Sprintf("finished by hand before attempt %d", r.row.Attempt.Number+1)
+	byHand := fmt.Sprintf("finished by hand before attempt %d", r.Own.Attempt.Number+1)
 	result.Reason = joinReasons(result.Reason, byHand)
 	return result
 }
 
 // finishAndSend is finish in a process that has no Sender.
-func (o *orphan) finishAndSend(code *int) state.Row { return finishAndSend(o.run, o.result(code)) }
+func (o *orphan) finishAndSend(code *int) state.Row { return FinishAndSend(o.run, o.result(code)) }
 
 // replacement returns the id of a run that has begun later and replaces this one, which waits for
 // its next attempt; "" for none. The attempt would end the other run, or be ended by the next one.
 func (o *orphan) replacement() (newer string) {
 	ctx, r := context.Background(), o.run
-	if !r.task.Replace {
+	if !r.Task.Replace {
 		return ""
 	}
-	if row, found, _ := r.DB.Runs().Following(ctx, r.row.Task, r.row.ID); found {
+	if row, found, _ := r.DB.Runs().Following(ctx, r.Own.Task, r.Own.ID); found {
 		return row.ID
 	}
 	live, _, _ := r.DB.LiveAndLost(ctx)
 	for _, row := range live {
-		if row.Task == r.row.Task && row.ID > r.row.ID && !row.Test && !row.Waits() {
+		if row.Task == r.Own.Task && row.ID > r.Own.ID && !row.Test && !row.Waits() {
 			return row.ID
 		}
 	}
@@ -190,24 +190,24 @@ func (o *orphan) replacement() (newer string) {
 // is impossible. It is empty if the run has what it needs.
 func (o *orphan) acquire() (reason string) {
 	r := o.run
-	for _, lock := range r.lockFiles() { // of the attempts before
+	for _, lock := range r.LockFiles() { // of the attempts before
 		lock.Close()
 	}
-	r.lock = nil
-	need := holding.NeedOf(&r.task)
+	r.Lock = nil
+	need := holding.NeedOf(&r.Task)
 	if need.Mutex == "" && need.Pool == "" {
 		return ""
 	}
 	if err := r.Behind(need); errors.As(err, new(*holding.BehindError)) {
-		return holding.CannotHoldReason(&r.task, err)
+		return holding.CannotHoldReason(&r.Task, err)
 	}
-	held, err := need.Acquire(context.Background(), r.Mutexes(), holding.NewHolder(r.row.Row))
+	held, err := need.Acquire(context.Background(), r.Mutexes(), holding.NewHolder(r.Own.Row))
 	if err != nil {
-		return holding.CannotHoldReason(&r.task, err)
+		return holding.CannotHoldReason(&r.Task, err)
 	}
-	r.lock = held.Lock
+	r.Lock = held.Lock
 	r.Leases.Keep(held.Lock)
-	if err := r.row.Apply(state.Hold(held.Mutex, held.Seat)); err != nil {
+	if err := r.Own.Apply(state.Hold(held.Mutex, held.Seat)); err != nil {
 		held.Lock.Release(context.Background())
 		return fmt.Sprintf("what it holds cannot be written down: %v", err)
 	}
@@ -218,19 +218,19 @@ func (o *orphan) acquire() (reason string) {
 // MaxHeld, giveBackBlocked ends the run instead.
 func (o *orphan) giveBackBlocked(reason string) {
 	r := o.run
-	wait, now := r.row.Wait, clock.Now()
+	wait, now := r.Own.Wait, clock.Now()
 	if wait.Since.IsZero() {
 		wait.Since = now.Truncate(time.Minute)
-		r.row.Note(fmt.Sprintf("attempt %d had to wait: %s", r.row.Attempt.Number+1, reason))
+		r.Own.Note(fmt.Sprintf("attempt %d had to wait: %s", r.Own.Attempt.Number+1, reason))
 	} else if now.Sub(wait.Since) >= MaxHeld {
 		result := o.resultWithoutRetry(nil)
 		result.Reason = fmt.Sprintf("%s; attempt %d could not start for %.0f hours: %s",
-			r.row.Reason, r.row.Attempt.Number+1, MaxHeld.Hours(), reason)
-		finish(r, result)
+			r.Own.Reason, r.Own.Attempt.Number+1, MaxHeld.Hours(), reason)
+		Finish(r, result)
 		return
 	}
 	wait.For = state.ForMutex
-	r.row.Apply(state.GiveBack(wait, r.row.Reason))
+	r.Own.Apply(state.GiveBack(wait, r.Own.Reason))
 }
 
 // MaxHeld is how long ticks try again to begin a request, or a deferred retry, whose mutex is held.
@@ -249,21 +249,21 @@ var ErrNothing = errors.New("nothing was recorded")
 
 // giveBack leaves the attempt for which a run waits to a later tick. It reports whether it did.
 func (o *orphan) giveBack() bool {
-	row := &o.run.row
+	row := &o.run.Own
 	soFar := row.SoFar()
 	soFar.Reason = row.Reason
 	return row.Apply(state.Defer(soFar.Result, row.Wait.NotBefore, soFar.Notes)) == nil
 }
 
-// deferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
+// DeferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
 // has an attempt left, and nobody asked to stop the run. It reports whether it did.
-func deferAfterLost(r *Run, result state.Row) bool {
-	attempt := max(1, r.row.Attempt.Number)
-	overlaps := r.lock != nil && result.Survivors != ""
-	if r.row.Stop != nil || !r.task.Retry.Lost || attempt >= r.task.Retry.Attempts || overlaps {
+func DeferAfterLost(r *Run, result state.Row) bool {
+	attempt := max(1, r.Own.Attempt.Number)
+	overlaps := r.Lock != nil && result.Survivors != ""
+	if r.Own.Stop != nil || !r.Task.Retry.Lost || attempt >= r.Task.Retry.Attempts || overlaps {
 		return false
 	}
 	result.Attempt.Number = attempt
 	notes := append(slices.Clip(result.Notes), fmt.Sprintf("attempt %d was lost: %s", attempt, result.Reason))
-	return r.row.Apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
+	return r.Own.Apply(state.Defer(result.Result, clock.Now().Truncate(time.Minute), notes)) == nil
 }

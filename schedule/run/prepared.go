@@ -41,13 +41,13 @@ func (p *Prepared) Begin() (*Run, error) {
 	r, ctx := p.run, context.Background()
 	own, err := r.Self.Owned(ctx)
 	if err == nil {
-		err = own.Begin(ctx, r.row.Row)
+		err = own.Begin(ctx, r.Own.Row)
 	}
 	switch {
 	case err == nil:
 		return p.begun(own, own.ID), nil
 	case state.IsStale(err): // the file is the output of that process
-		r.output.Close()
+		r.Output.Close()
 	default:
 		p.discardOutput()
 	}
@@ -60,13 +60,13 @@ func (p *Prepared) Begin() (*Run, error) {
 // and the run is lost.
 func (p *Prepared) BeginToExecute() (*Run, error) {
 	r := p.run
-	if r.Store == nil && !r.DB.InMemory() && !hook.FiresBefore(&r.task) {
-		r.row.Started = clock.Now()
-		r.row.Attempt = state.Attempt{Number: 1, At: r.row.Started, Boot: clock.BootID()}
+	if r.Store == nil && !r.DB.InMemory() && !hook.FiresBefore(&r.Task) {
+		r.Own.Started = clock.Now()
+		r.Own.Attempt = state.Attempt{Number: 1, At: r.Own.Started, Boot: clock.BootID()}
 	}
 	begun, err := p.Begin()
 	if err != nil {
-		r.row.Started, r.row.Attempt = time.Time{}, state.Attempt{}
+		r.Own.Started, r.Own.Attempt = time.Time{}, state.Attempt{}
 	}
 	return begun, err
 }
@@ -74,7 +74,7 @@ func (p *Prepared) BeginToExecute() (*Run, error) {
 // BeginIn is Begin in another storage than the one that the run was prepared for.
 func (p *Prepared) BeginIn(other holding.Process) (*Run, error) {
 	p.discardOutput()
-	again, err := prepare(other, p.run.row.Row, &p.run.task, p.run.lock)
+	again, err := prepare(other, p.run.Own.Row, &p.run.Task, p.run.Lock)
 	if err != nil {
 		return nil, err
 	}
@@ -106,16 +106,16 @@ func BeginAs(supervisor *state.Owner, prepared ...*Prepared) (begun []*Run, err 
 // which is own, or to a supervisor.
 func (p *Prepared) begun(own state.Owned, owner int64) *Run {
 	r := p.run
-	r.row.Own, r.row.Phase, r.row.Owner = own, state.Ready, owner
-	if r.row.Attempted() {
-		r.row.Phase, r.isAnnounced = state.Running, true
+	r.Own.Own, r.Own.Phase, r.Own.Owner = own, state.Ready, owner
+	if r.Own.Attempted() {
+		r.Own.Phase, r.IsAnnounced = state.Running, true
 	}
 	return r
 }
 
 // FailUnbegun fails a run that could not begin anywhere: see Caller.FailUnbegun.
 func (p *Prepared) FailUnbegun(why error) state.Row {
-	return failUnbegun(p.run.Process, p.run.row.Row, &p.run.task, p.run.lock, why)
+	return failUnbegun(p.run.Process, p.run.Own.Row, &p.run.Task, p.run.Lock, why)
 }
 
 // FailBeforeStart begins the run in this process, and fails it: see Run.FailBeforeStart.
@@ -129,15 +129,15 @@ func (p *Prepared) FailBeforeStart(why error, printed []byte) state.Row {
 
 // Abandon releases the lock of a run that another process has.
 func (p *Prepared) Abandon() {
-	p.run.output.Close()
+	p.run.Output.Close()
 	p.run.releaseLock()
 }
 
 // discardOutput removes the output of a run that does not begin here.
 func (p *Prepared) discardOutput() {
-	p.run.output.Close()
-	if p.run.row.Output != "" {
-		os.Remove(p.run.row.Output)
+	p.run.Output.Close()
+	if p.run.Own.Output != "" {
+		os.Remove(p.run.Own.Output)
 	}
 }
 
@@ -159,7 +159,7 @@ func prepare(p holding.Process, row state.Row, task *schedule.Task, lock mutex.L
 	}
 	row.Pool = task.Pool.Name
 	r := newRun(p, *task, row)
-	r.lock, r.output = lock, captured
+	r.Lock, r.Output = lock, captured
 	return &Prepared{r}, nil
 }
 
@@ -167,6 +167,6 @@ func prepare(p holding.Process, row state.Row, task *schedule.Task, lock mutex.L
 func failUnbegun(p holding.Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := newRun(p, *task, row)
-	r.lock, r.row.Unstored = lock, true
-	return finish(r, row)
+	r.Lock, r.Own.Unstored = lock, true
+	return Finish(r, row)
 }

@@ -1,17 +1,12 @@
 // Package run is one execution of a task. Begin writes the run down. Its supervisor runs the
-// before-hooks, and then the command as often as the task says. finish copies the output, runs the
-// hooks, releases the lock, and ends the row. In the foreground one process does all of that
-// (Execute). A background run is handed over to a supervisor (Supervisors), which watches it
-// (Supervise) and hands it over to the process that finishes it (FinishHandedOver).
-//
-// The supervisor watches the background runs of a tick: their commands are its children. The tick
-// starts it by a witness when it has the first such run. The witness only waits for the supervisor.
-// On Linux the commands become children of the witness when the supervisor is killed. Then the
-// witness becomes a supervisor itself, and goes on with them. If the witness was killed, too, the
-// next tick takes their runs, and finishes them as lost (Collect).
+// before-hooks, and then the command as often as the task says (package supervise). Finish copies
+// the output, runs the hooks, releases the lock, and ends the row. In the foreground one process
+// does all of that. A background run is handed over to a supervisor, which watches it and hands it
+// over to the process that finishes it (package handover).
 //
 // Next says what is to be done with a row. Four words say who has a run: a process takes a run that
-// nobody looks after, hands it over to another process, gives it back to the ticks, or finishes it.
+// nobody looks after (Collect), hands it over to another process, gives it back to the ticks, or
+// finishes it.
 //
 // A run uses the snapshot of its task: later changes of the schedule do not change the run. Process
 // has what a run needs of its process. The run's row has what must survive that process (package
@@ -44,43 +39,43 @@ import (
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
 type Run struct {
 	holding.Process
-	task    schedule.Task // the snapshot
-	row     ownrow.Row
-	lock    mutex.Lock // nil if the task needs none
+	Task    schedule.Task // the snapshot
+	Own     ownrow.Row
+	Lock    mutex.Lock // nil if the task needs none
 	adopted bool       // another process took the lock
-	output  *os.File   // what the command prints; nil in a process that only finishes the run
+	Output  *os.File   // what the command prints; nil in a process that only finishes the run
 
-	hooks *hook.Hooks
+	Hooks *hook.Hooks
 
-	isAnnounced bool // the first attempt was written down when the run began: it starts at once
+	IsAnnounced bool // the first attempt was written down when the run began: it starts at once
 
-	goesOn   bool             // this process has taken the place of a killed supervisor
-	unreaped process.Unreaped // children of this process
+	TakenOver bool             // this process has taken the place of a killed supervisor
+	Unreaped  process.Unreaped // children of this process
 
-	startsUnrecorded int         // attempts that were started although that could not be written down
+	StartsUnrecorded int         // attempts that were started although that could not be written down
 	resultUnrecorded bool        // the result could not be written down before the hooks
 	unrecordedEnd    *state.Step // the end could not be written down; else nil
 }
 
 // newRun returns a run without its row, its lock and its output.
 func newRun(p holding.Process, task schedule.Task, row state.Row) *Run {
-	r := &Run{Process: p, task: task, row: ownrow.New(p.Self, row)}
-	r.hooks = hook.New(&r.Process, &r.task, &r.row, &r.unreaped)
+	r := &Run{Process: p, Task: task, Own: ownrow.New(p.Self, row)}
+	r.Hooks = hook.New(&r.Process, &r.Task, &r.Own, &r.Unreaped)
 	return r
 }
 
 // Row is the row of the run, as far as this process knows.
-func (r *Run) Row() state.Row { return r.row.Row }
+func (r *Run) Row() state.Row { return r.Own.Row }
 
-// runOf returns the run of a row that belongs to this process now, without its lock and its output.
-func runOf(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
+// Of returns the run of a row that belongs to this process now, without its lock and its output.
+func Of(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
 	starts := UnrecordedStarts(p.Dir, row)
 	if starts > 0 { // this process must not start the attempts again
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
 	}
 	r := newRun(p, schedule.Task{}, row)
-	r.row.Own, r.startsUnrecorded = own, starts
-	if err := json.Unmarshal(row.Snapshot, &r.task); err != nil {
+	r.Own.Own, r.StartsUnrecorded = own, starts
+	if err := json.Unmarshal(row.Snapshot, &r.Task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
 	}
 	return r, nil
@@ -95,14 +90,14 @@ func UnrecordedStarts(dir string, row state.Row) int {
 	return output.Unwritten(output.Path(dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
-// takeLock makes the lock ours that another process acquired for the run. The files are its
+// TakeLock makes the lock ours that another process acquired for the run. The files are its
 // descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
 // began, so the lease is renewed before a command starts.
-func (r *Run) takeLock(files []*os.File) {
+func (r *Run) TakeLock(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
 	}
-	holder := holding.NewHolder(r.row.Row)
+	holder := holding.NewHolder(r.Own.Row)
 	var locks []mutex.Lock
 	add := func(name string) {
 		var file *os.File
@@ -111,68 +106,68 @@ func (r *Run) takeLock(files []*os.File) {
 		}
 		locks = append(locks, r.Mutexes().Adopt(name, holder, file))
 	}
-	if r.row.Locked {
-		add(r.task.Mutex)
+	if r.Own.Locked {
+		add(r.Task.Mutex)
 	}
-	if r.row.Seat != "" {
-		add(r.row.Seat)
+	if r.Own.Seat != "" {
+		add(r.Own.Seat)
 	}
-	r.lock, r.adopted = mutex.Join(locks...), true
+	r.Lock, r.adopted = mutex.Join(locks...), true
 }
 
 // GiveBack gives back a run from Resume to a later tick.
 func (r *Run) GiveBack() {
-	if r.row.Queued() { // its owner ends with this tick
+	if r.Own.Queued() { // its owner ends with this tick
 		r.Close()
 		return
 	}
-	r.row.Apply(state.GiveBack(r.row.Wait, r.row.Reason))
-	r.release()
+	r.Own.Apply(state.GiveBack(r.Own.Wait, r.Own.Reason))
+	r.Release()
 }
 
 // Close ends the part of this process in a run. A run whose owner is dead counts as lost.
 func (r *Run) Close() {
-	if r.output != nil {
-		r.output.Close()
+	if r.Output != nil {
+		r.Output.Close()
 	}
 	r.closeLock()
 }
 
 // closeLock ends the part of this process in the lock of the run.
 func (r *Run) closeLock() {
-	r.Leases.Drop(r.lock)
-	for _, lock := range r.lockFiles() {
+	r.Leases.Drop(r.Lock)
+	for _, lock := range r.LockFiles() {
 		lock.Close()
 	}
 }
 
-// lockFiles returns the files of the run's lock that every process of the command inherits: the
+// LockFiles returns the files of the run's lock that every process of the command inherits: the
 // lock is held as long as one of them lives. A run without a lock has no such files.
-func (r *Run) lockFiles() []*os.File {
-	if r.lock == nil {
+func (r *Run) LockFiles() []*os.File {
+	if r.Lock == nil {
 		return nil
 	}
-	return r.lock.Inherit()
+	return r.Lock.Inherit()
 }
 
-// release ends the part of this process in a run whose next attempt was deferred. Its mutex is
+// Release ends the part of this process in a run whose next attempt was deferred. Its mutex is
 // free.
-func (r *Run) release() {
+func (r *Run) Release() {
 	r.releaseLock()
 	r.Close()
 }
 
 // releaseLock releases the lock of a run that has one.
 func (r *Run) releaseLock() {
-	if r.lock != nil {
-		r.lock.Release(context.Background())
+	if r.Lock != nil {
+		r.Lock.Release(context.Background())
 	}
 }
 
-// recordResult writes down the result of the run, before its hooks fire.
-func (r *Run) recordResult(result state.Row) error {
+// RecordResult writes down the result of the run, before its hooks fire.
+func (r *Run) RecordResult(result state.Row) error {
 	tries := ownrow.Persistence{Ending: r.Terminate, Patience: ownrow.ResultPatience}
-	err := r.row.Persist(tries, state.Settle(result.Result, result.Notes))
+	err := r.Own.Persist(tries, state.Settle(result.Result, result.Notes))
 	r.resultUnrecorded = err != nil
 	return err
 }
@@ -182,25 +177,25 @@ func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
 
 // RecordEndAgain tries once more to record the end of the run.
 func (r *Run) RecordEndAgain() error {
-	return r.row.Apply(*r.unrecordedEnd)
+	return r.Own.Apply(*r.unrecordedEnd)
 }
 
-// renewLease renews the lease of the run's lock until its renewer is ended. The context that it
+// RenewLease renews the lease of the run's lock until its renewer is ended. The context that it
 // returns ends when the lease is lost, if the task has on_lost_lease: stop.
-func (r *Run) renewLease(ctx context.Context) (context.Context, *lease.Renewer) {
+func (r *Run) RenewLease(ctx context.Context) (context.Context, *lease.Renewer) {
 	terms := lease.Terms{
-		Lock:    r.lock,
-		Note:    r.row.Note,
-		Stop:    r.task.StopOnLostLease,
-		Zone:    holding.ZoneOf(&r.task),
-		Adopted: r.goesOn,
-		Unknown: r.adopted && r.row.Phase == state.Ready,
+		Lock:    r.Lock,
+		Note:    r.Own.Note,
+		Stop:    r.Task.StopOnLostLease,
+		Zone:    holding.ZoneOf(&r.Task),
+		Adopted: r.TakenOver,
+		Unknown: r.adopted && r.Own.Phase == state.Ready,
 	}
 	if terms.Stop {
-		terms.Renewed = func(began time.Time) { r.row.Apply(state.Renew(began)) }
+		terms.Renewed = func(began time.Time) { r.Own.Apply(state.Renew(began)) }
 	}
 	if terms.Stop && terms.Adopted {
-		terms.Began, terms.Unknown = r.row.Attempt.Leased, false
+		terms.Began, terms.Unknown = r.Own.Attempt.Leased, false
 	}
 	return r.Leases.Renew(ctx, terms)
 }

@@ -6,6 +6,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/run"
+	"sched/schedule/run/supervise"
 	"sched/schedule/state"
 )
 
@@ -79,7 +80,7 @@ func (f *foregroundRunner) execute(begun *run.Run) {
 	f.launcher.records.flushQuietly() // the command may take hours
 	executing, end := context.WithCancel(context.Background())
 	go state.CloseWhileIdle(executing, f.launcher.storage.DB)
-	row := run.Execute(begun, f.launcher.stops.terminate, f.launcher.stops.kill)
+	row := supervise.Execute(begun, f.launcher.stops.terminate, f.launcher.stops.kill)
 	end()
 	if begun.DB.InMemory() {
 		f.launcher.records.collect(row)

@@ -13,7 +13,9 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/handover"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/supervise"
 	"sched/schedule/state"
 	"sched/schedule/tick/admission"
 	"sched/schedule/tick/claims"
@@ -46,7 +48,7 @@ type launcher struct {
 	failed    atomic.Bool    // a run could not begin, or could not be handed over
 
 	// For the runs that a supervisor gets.
-	supervisors   *run.Supervisors
+	supervisors   *handover.Supervisors
 	batch         runBatch
 	handedOverIDs sync.Map // of the runs that this tick hands over; the values mean nothing
 
@@ -457,7 +459,7 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 func (l *launcher) watchHere(r *run.Run) {
 	l.report.Started(r.Row())
 	l.watchedHere.Go(func() {
-		row := run.Execute(r, l.stops.terminate, l.stops.kill)
+		row := supervise.Execute(r, l.stops.terminate, l.stops.kill)
 		l.records.collect(row)
 		l.records.addEnded(row)
 	})

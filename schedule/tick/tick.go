@@ -27,7 +27,9 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
 	"sched/schedule/run"
+	"sched/schedule/run/handover"
 	"sched/schedule/run/holding"
+	"sched/schedule/run/supervise"
 	"sched/schedule/state"
 	"sched/schedule/tick/admission"
 	"sched/schedule/tick/claims"
@@ -51,7 +53,7 @@ type Tick struct {
 	Host     Host
 	Report   Report
 
-	handover *run.Supervisors // nil until supervisors is called
+	handover *handover.Supervisors // nil until supervisors is called
 }
 
 // A Result is what the exit code of a tick depends on
@@ -199,7 +201,7 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 	var following sync.WaitGroup
 	ended := make(chan struct{})
 	following.Go(func() { follow(begun.Row().Output, test.Output, ended) })
-	row = run.ExecuteThen(begun, terminate, kill, func() {
+	row = supervise.ExecuteThen(begun, terminate, kill, func() {
 		close(ended)
 		following.Wait()
 	})
@@ -231,9 +233,9 @@ func (t *Tick) Admitter() *admission.Admitter {
 	}
 }
 
-func (t *Tick) supervisors() *run.Supervisors {
+func (t *Tick) supervisors() *handover.Supervisors {
 	if t.handover == nil {
-		t.handover = &run.Supervisors{Self: t.Host.Self, Environ: t.Host.Environ}
+		t.handover = &handover.Supervisors{Self: t.Host.Self, Environ: t.Host.Environ}
 	}
 	return t.handover
 }

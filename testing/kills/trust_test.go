@@ -15,6 +15,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/handover"
 	"sched/schedule/run/holding"
 	"sched/schedule/state"
 	"sched/testing/machine"
@@ -206,7 +207,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	c := b.Command()
 	storage := holding.StorageAt(b.Path(".sched"), nil)
 	defer storage.DB.Close()
-	handover := &run.Supervisors{Self: c.Path, Environ: c.Env}
+	handover := &handover.Supervisors{Self: c.Path, Environ: c.Env}
 	handover.StartAhead(storage)
 	row := state.Row{ID: outcome.NewID(), Task: "early", Mutex: "early",
 		Slot: time.Now().UTC().Truncate(time.Minute), Background: true}

@@ -1,4 +1,4 @@
-package run
+package supervise
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/run/ownrow"
@@ -31,35 +32,35 @@ type leftover struct {
 
 // goOnWith goes on with a run of this owner whose supervisor was killed, and whose commands are now
 // children of this process.
-func goOnWith(p holding.Process, row state.Row) (*Run, *leftover, error) {
+func goOnWith(p holding.Process, row state.Row) (*run.Run, *leftover, error) {
 	own, err := p.Self.Owned(context.Background())
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := runOf(p, own, row)
+	r, err := run.Of(p, own, row)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := reopenOutput(r); err != nil {
 		return nil, nil, err
 	}
-	r.takeLock(nil)
-	r.goesOn = true
-	r.hooks.GoOn()
-	return r, newLeftover(r.row.Row), nil
+	r.TakeLock(nil)
+	r.TakenOver = true
+	r.Hooks.GoOn()
+	return r, newLeftover(r.Own.Row), nil
 }
 
 // reopenOutput opens the output of a run that has begun. While that is impossible, as on a
 // read-only disk, it tries again. After ResultPatience the run goes on, and what its next attempts
 // print is lost. When this process is asked to end, it gives up at once.
-func reopenOutput(r *Run) (err error) {
+func reopenOutput(r *run.Run) (err error) {
 	ownrow.Persistence{Ending: r.Terminate, Patience: ownrow.ResultPatience}.Try(func() bool {
-		r.output, err = output.Open(r.row.Output)
+		r.Output, err = output.Open(r.Own.Output)
 		return err == nil
 	})
 	if err != nil {
-		r.row.Complain("what the next attempts of a run print is lost: %v", err)
-		r.output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		r.Own.Complain("what the next attempts of a run print is lost: %v", err)
+		r.Output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
 	return err
 }
@@ -111,7 +112,7 @@ func (l *leftover) of(attempt int) (command *process.Process, age time.Duration,
 }
 
 // next returns what this process, which owns the row, is to do with it.
-func (l *leftover) next(row state.Row) Action {
+func (l *leftover) next(row state.Row) run.Action {
 	now := clock.Now()
-	return Next(row, Facts{IsOurs: true, HasCommand: l != nil && l.process != nil, Now: now, DueBy: now})
+	return run.Next(row, run.Facts{IsOurs: true, HasCommand: l != nil && l.process != nil, Now: now, DueBy: now})
 }

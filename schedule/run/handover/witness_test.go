@@ -1,4 +1,4 @@
-package run
+package handover
 
 import "testing"
 

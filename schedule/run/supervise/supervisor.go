@@ -1,4 +1,12 @@
-package run
+// Package supervise has the supervisor of runs: it waits until a run may start, starts its command
+// as often as the task says, watches it and ends it.
+//
+// The supervisor of the background runs of a tick is a process: their commands are its children.
+// The tick starts it by a witness when it has the first such run. The witness only waits for the
+// supervisor. On Linux the commands become children of the witness when the supervisor is killed.
+// Then the witness becomes a supervisor itself, and goes on with them. If the witness was killed,
+// too, the next tick takes their runs, and finishes them as lost (run.Caller.Collect).
+package supervise
 
 import (
 	"context"
@@ -10,6 +18,8 @@ import (
 
 	"sched/schedule/notify"
 	"sched/schedule/process"
+	"sched/schedule/run"
+	"sched/schedule/run/handover"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/ownrow"
@@ -19,9 +29,9 @@ import (
 
 // A supervisor watches runs in this process.
 type supervisor struct {
-	caller          Caller
+	caller          run.Caller
 	queue           *queueView // what its runs that wait have seen
-	finishes        *finishStarter
+	finishes        *handover.FinishStarter
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
@@ -34,14 +44,14 @@ type supervisor struct {
 	awaitingMessage map[string]state.Row
 }
 
-// Supervise is the supervisor with the id: it watches the runs that it gets until the last of them
+// Background is the supervisor with the id: it watches the runs that it gets until the last of them
 // has ended. With takeOver it stands in the place of a killed supervisor, whose commands are now
 // children of this process: first it takes over the runs of that supervisor. When terminate is done
 // it stops their commands, when kill is done too it kills them. The path program is sched itself.
 // An error says that this process cannot become that supervisor: it has not inherited what a
 // witness leaves it.
-func Supervise(terminate, kill context.Context, caller Caller, program, id string, takeOver bool) error {
-	owner, file, runs, err := inherit(caller.DB, id)
+func Background(terminate, kill context.Context, caller run.Caller, program, id string, takeOver bool) error {
+	owner, file, runs, err := handover.Inherit(caller.DB, id)
 	if err != nil {
 		return err
 	}
@@ -55,7 +65,7 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 	defer context.AfterFunc(terminate, func() { triggered.Hold(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{
 		caller: caller, queue: &queueView{}, terminate: terminate, kill: kill, known: map[string]bool{}}
-	s.finishes = &finishStarter{program: program, awaitStarts: s.awaitStarts}
+	s.finishes = &handover.FinishStarter{Program: program, AwaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(s.goOnWithKilled)
 	}
@@ -77,12 +87,12 @@ func Supervise(terminate, kill context.Context, caller Caller, program, id strin
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and
 // reports whether it watches all.
-func (s *supervisor) receive(from *inbox) (all bool) {
+func (s *supervisor) receive(from *handover.Inbox) (all bool) {
 	all = true
 	for {
-		id, files, err := from.receive()
+		id, files, err := from.Receive()
 		if err != nil {
-			return all && err == errNoMore
+			return all && err == handover.ErrNoMore
 		}
 		if !s.watch(id, files) {
 			all = false
@@ -133,7 +143,7 @@ func closeAll(files []*os.File) {
 // output, and then its locks. The function find finds its row among the rows of this process.
 func (s *supervisor) take(
 	id string, files []*os.File, find func(own state.Owned, id string) (state.Row, error),
-) (*Run, error) {
+) (*run.Run, error) {
 	own, err := s.caller.Self.Owned(context.Background())
 	if err != nil {
 		return nil, err
@@ -142,14 +152,14 @@ func (s *supervisor) take(
 	if err != nil {
 		return nil, err
 	}
-	r, err := runOf(s.caller.Process, own, row)
+	r, err := run.Of(s.caller.Process, own, row)
 	if err != nil {
 		return nil, err
 	}
 	if len(files) > 0 {
-		r.output, files = files[0], files[1:]
+		r.Output, files = files[0], files[1:]
 	}
-	r.takeLock(files)
+	r.TakeLock(files)
 	return r, nil
 }
 
@@ -252,7 +262,7 @@ func (s *supervisor) goOnWithAll(wanted func(state.Row) bool) {
 // hasStarted reports whether a command or a hook of the run was started, even if that could not be
 // written down.
 func hasStarted(p holding.Process, row state.Row) bool {
-	if row.Attempted() || UnrecordedStarts(p.Dir, row) > 0 {
+	if row.Attempted() || run.UnrecordedStarts(p.Dir, row) > 0 {
 		return true
 	}
 	hooks, err := p.DB.Hooks(context.Background(), row.ID)
@@ -277,53 +287,53 @@ func (s *supervisor) unregister(id string) {
 
 // supervise supervises a run to the end of its command, and starts its `sched finish`. A run
 // without hooks ends here.
-func (s *supervisor) supervise(r *Run, left *leftover) {
+func (s *supervisor) supervise(r *run.Run, left *leftover) {
 	r.Terminate = s.terminate
-	defer r.unreaped.Reap()
+	defer r.Unreaped.Reap()
 	r.Sender = notify.NewSender(s.kill, r.DB, r.Environ)
-	result := r.row.WithoutSnapshot()
+	result := r.Own.WithoutSnapshot()
 	// If the row is finishing, the supervisor before this one was killed before it could start the
 	// finish.
 	unrecorded := false
-	if left.next(r.row.Row) != FireHooks {
+	if left.next(r.Own.Row) != run.FireHooks {
 		var leftToTick bool
 		if result, leftToTick = s.awaitResult(r, left); leftToTick {
 			return
 		}
-		if endsAtOnce(&r.task) {
+		if run.EndsAtOnce(&r.Task) {
 			r.Sender.Wait(s.terminate, startDeliveryPatience)
-			finish(r, result)
+			run.Finish(r, result)
 			return
 		}
-		if unrecorded = r.recordResult(result) != nil; !unrecorded {
-			r.unreaped.Reap()
+		if unrecorded = r.RecordResult(result) != nil; !unrecorded {
+			r.Unreaped.Reap()
 		}
 		r.Sender.Wait(s.terminate, startDeliveryPatience)
 	}
 	// If the result could not be written, as on a full disk, this process alone knows it: the exit
 	// code alone is no proof of a result
 	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
-	if unrecorded || s.finishes.start(r) != nil { // this process finishes the run
-		finishAndSend(r, result)
+	if unrecorded || s.finishes.Start(r) != nil { // this process finishes the run
+		run.FinishAndSend(r, result)
 	}
 }
 
 // awaitResult waits until a background run has its mutex and its seat, runs its command, and
 // returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
 // next attempt was deferred.
-func (s *supervisor) awaitResult(r *Run, left *leftover) (result state.Row, leftToTick bool) {
-	if left.next(r.row.Row) == Queue {
+func (s *supervisor) awaitResult(r *run.Run, left *leftover) (result state.Row, leftToTick bool) {
+	if left.next(r.Own.Row) == run.Queue {
 		if result, leftToTick = awaitLock(r, s.queue, s.terminate); leftToTick {
 			r.Close()
 		}
 		if leftToTick || result.Outcome != "" {
 			return result, leftToTick
 		}
-		left, r.goesOn = nil, false // nothing of it had started before
+		left, r.TakenOver = nil, false // nothing of it had started before
 	}
 	result = supervise(r, left, s.terminate, s.kill)
 	if result.Outcome == "" {
-		r.release()
+		r.Release()
 		return result, true
 	}
 	return result, false

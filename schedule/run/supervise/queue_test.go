@@ -1,4 +1,4 @@
-package run
+package supervise
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
@@ -26,7 +27,7 @@ func firstIn(t *testing.T, err error) string {
 }
 
 // waits begins a run that has waited for so long for what the task needs.
-func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) *waiter {
+func waits(t *testing.T, caller run.Caller, task *schedule.Task, ago time.Duration) *waiter {
 	t.Helper()
 	row := state.Row{ID: outcome.NewID(), Task: task.Name, Mutex: task.Mutex, Slot: time.Now(), Background: true,
 		Wait: state.Wait{For: state.ForMutex, Since: time.Now().Add(-ago), Until: time.Now().Add(time.Hour)}}
@@ -40,7 +41,7 @@ func waits(t *testing.T, caller Caller, task *schedule.Task, ago time.Duration) 
 
 // ended is the result of a run whose wait was in vain.
 func ended(w *waiter) state.Row {
-	return state.Row{ID: w.run.row.ID, Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}
+	return state.Row{ID: w.run.Own.ID, Result: state.Result{Outcome: outcome.Skipped, Ended: time.Now()}}
 }
 
 // Runs of several processes wait for a mutex and for seats of a pool. The run that has waited
@@ -99,12 +100,12 @@ func TestWhoComesSeesThoseThatCameBefore(t *testing.T) {
 		if got := firstIn(t, place.enqueue("db")); got != "before" {
 			t.Fatalf("%q is first", got)
 		}
-		finish(before.run, ended(before))
+		run.Finish(before.run, ended(before))
 		for end := time.Now().Add(10 * time.Second); firstIn(t, place.enqueue("db")) != ""; {
 			if time.Now().After(end) {
 				t.Fatal("who has left is still there")
 			}
 		}
-		finish(place.run, ended(place))
+		run.Finish(place.run, ended(place))
 	}
 }

@@ -1,4 +1,4 @@
-package run
+package supervise
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
@@ -23,7 +24,7 @@ import (
 func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
-	tick := NewCaller(storage, state.Tick, os.Environ())
+	tick := run.NewCaller(storage, state.Tick, os.Environ())
 	witness, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
 	if err != nil {
 		t.Fatal(err)
@@ -40,20 +41,20 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := r.row.HandOver(witness.ID); err != nil {
+		if err := r.Own.HandOver(witness.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.row.Take(); err != nil {
+		if err := r.Own.Take(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.row.HandOver(witness.ID); err != nil {
+	if err := r.Own.HandOver(witness.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := its.Apply(ctx, state.Start(state.Attempt{Number: 1, At: time.Now()}), &record); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.row.Take(); err == nil {
+	if err := r.Own.Take(); err == nil {
 		t.Error("a run is taken back that a witness has begun")
 	}
 	Execute(r, ctx, ctx)
@@ -73,7 +74,7 @@ func TestARunThatItsSupervisorDidNotGetIsTakenBack(t *testing.T) {
 func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
-	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
+	supervisor := run.NewCaller(storage, state.Supervisor, os.Environ())
 	ran := filepath.Join(t.TempDir(), "ran")
 	task := &schedule.Task{Name: "report", Mutex: "report",
 		Command: schedule.Command{List: []string{"touch", ran}}, Dir: t.TempDir(),
@@ -85,7 +86,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		output.MarkUnwritten(r.output, starts)
+		output.MarkUnwritten(r.Output, starts)
 		row, err := storage.DB.Runs().Row(ctx, record.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -94,35 +95,10 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		became := finish(on, supervise(on, left, ctx, ctx)).Outcome
+		became := run.Finish(on, supervise(on, left, ctx, ctx)).Outcome
 		if _, err := os.Stat(ran); (err == nil) == unwritten || (became == outcome.Lost) != unwritten {
 			t.Errorf("unwritten: %t: it %s; %v", unwritten, became, err)
 		}
-	}
-}
-
-// A run whose attempts and end could not be written down had printed nothing, so its output was
-// removed, and with it the count of its attempts: the next tick started them again.
-func TestTheOutputOfARunWithoutARecordStays(t *testing.T) {
-	storage := holding.StorageAt(t.TempDir(), nil)
-	tick := NewCaller(storage, state.Tick, os.Environ())
-	task := &schedule.Task{Name: "report", Mutex: "report", Command: schedule.Command{List: []string{"true"}}}
-	r, err := tick.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report", Slot: time.Now()}, task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	output.MarkUnwritten(r.output, 2)
-	if err := storage.DB.Close(); err != nil { // from here on nothing can be written down
-		t.Fatal(err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	r.Terminate = ended
-	result := r.row.SoFar()
-	result.Outcome, result.Ended = outcome.Succeeded, time.Now()
-	finish(r, result)
-	if n := output.Unwritten(r.row.Output); n != 2 {
-		t.Errorf("the output counts %d attempts", n)
 	}
 }
 
@@ -132,7 +108,7 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	t.Parallel()
 	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
 	defer storage.DB.Close()
-	supervisor := NewCaller(storage, state.Supervisor, os.Environ())
+	supervisor := run.NewCaller(storage, state.Supervisor, os.Environ())
 	task := &schedule.Task{Name: "report", Mutex: "report",
 		Command: schedule.Command{List: []string{"echo", "printed"}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}, SuccessCodes: []int{0}}
@@ -141,16 +117,16 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, elsewhere := r.row.Output, r.row.Output+".elsewhere"
+	path, elsewhere := r.Own.Output, r.Own.Output+".elsewhere"
 	// no file can be opened there
 	if err := errors.Join(os.Rename(path, elsewhere), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	row, err := storage.DB.Runs().Row(ctx, r.row.ID)
+	row, err := storage.DB.Runs().Row(ctx, r.Own.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken := make(chan *Run)
+	taken := make(chan *run.Run)
 	go func() {
 		on, _, err := goOnWith(supervisor.Process, row)
 		if err != nil {
@@ -174,54 +150,6 @@ func TestARunIsTakenOverWhenItsOutputCanBeOpenedAgain(t *testing.T) {
 	}
 }
 
-// Of runs that are given together one may have been begun by another process, which keeps it, with
-// its output. The others begin without it.
-func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
-	ctx, storage := context.Background(), holding.StorageAt(t.TempDir(), nil)
-	defer storage.DB.Close()
-	tick, other := NewCaller(storage, state.Tick, nil), NewCaller(storage, state.Tick, nil)
-	supervisor, err := storage.DB.Owners().Enroll(ctx, state.Supervisor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	supervisors := &Supervisors{current: &link{supervisor: supervisor}}
-	prepare := func(c Caller, id, name string) *Prepared {
-		task := &schedule.Task{Name: name, Mutex: name,
-			Command: schedule.Command{List: []string{"true"}}, Dir: t.TempDir()}
-		p, err := c.Prepare(state.Row{ID: id, Task: name, Mutex: name, Slot: time.Now(), Background: true}, task, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	id := outcome.NewID()
-	first, theirs := prepare(tick, outcome.NewID(), "first"), prepare(other, id, "second")
-	if _, err := theirs.Begin(); err != nil {
-		t.Fatal(err)
-	}
-	ours := prepare(tick, id, "second")
-	var stale *state.StaleError
-	if begun, err := supervisors.Begin(first, ours); !errors.As(err, &stale) || stale.Run != id || len(begun) > 0 {
-		t.Fatalf("%v; %d have begun", err, len(begun))
-	}
-	if _, err := storage.DB.Runs().Row(ctx, first.Row().ID); !errors.Is(err, state.ErrNotFound) {
-		t.Errorf("the first has a row: %v", err)
-	}
-	if begun, err := supervisors.Begin(first); err != nil || len(begun) != 1 || begun[0].Row().Owner != supervisor.ID {
-		t.Errorf("alone: %v", err)
-	}
-	if row, err := storage.DB.Runs().Row(ctx, first.Row().ID); err != nil || row.Phase != state.Ready ||
-		row.Owner != supervisor.ID {
-		t.Errorf("the first: %+v, %v", row, err)
-	}
-	if _, err := ours.Begin(); !errors.As(err, &stale) {
-		t.Errorf("the second began twice: %v", err)
-	}
-	if _, err := os.Stat(theirs.Row().Output); err != nil {
-		t.Errorf("the output of the other process is gone: %v", err)
-	}
-}
-
 // A supervisor that could not open the database just when it got its runs dropped them all, and the
 // next tick called them lost.
 func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
@@ -232,14 +160,14 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tick := NewCaller(storage, state.Tick, os.Environ())
+	tick := run.NewCaller(storage, state.Tick, os.Environ())
 	task := &schedule.Task{Name: "report", Mutex: "report",
 		Command: schedule.Command{List: []string{"echo", "printed"}}, Dir: t.TempDir(),
 		Retry: schedule.Retry{Attempts: 1}, SuccessCodes: []int{0}}
 	r, err := tick.Begin(state.Row{ID: outcome.NewID(), Task: "report", Mutex: "report",
 		Slot: time.Now(), Background: true}, task, nil)
 	if err == nil {
-		err = r.row.HandOver(owner.ID)
+		err = r.Own.HandOver(owner.ID)
 	}
 	path := filepath.Join(dir, "sched.db")
 	if err := errors.Join(err, storage.DB.Close(), os.Rename(path, path+".away"), syscall.Mkfifo(path, 0o600)); err != nil {
@@ -247,17 +175,17 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	}
 	own := holding.StorageAt(dir, nil)
 	defer own.DB.Close()
-	caller := NewCaller(own, state.Supervisor, os.Environ())
+	caller := run.NewCaller(own, state.Supervisor, os.Environ())
 	caller.Self = own.DB.As(owner)
 	s := &supervisor{caller: caller, queue: &queueView{}, terminate: ctx, kill: ctx, known: map[string]bool{}}
-	if !s.watch(r.row.ID, []*os.File{r.output}) {
+	if !s.watch(r.Own.ID, []*os.File{r.Output}) {
 		t.Fatal("the supervisor does not watch the run")
 	}
 	if err := os.Rename(path+".away", path); err != nil {
 		t.Fatal(err)
 	}
 	s.runs.Wait()
-	if row, err := own.DB.Runs().Row(ctx, r.row.ID); err != nil || row.Outcome != outcome.Succeeded {
+	if row, err := own.DB.Runs().Row(ctx, r.Own.ID); err != nil || row.Outcome != outcome.Succeeded {
 		t.Errorf("%s %q, %v", row.Outcome, row.Reason, err)
 	}
 }

@@ -1,4 +1,4 @@
-package run
+package handover
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/process"
+	"sched/schedule/run"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
@@ -23,11 +24,11 @@ import (
 // same moment share one such process, which has these four arguments for each of them
 // (docs/internals/decisions.md#runs-that-end-together-share-a-finish).
 
-// A finishStarter starts the `sched finish` of runs: one process for the runs that have ended since
+// A FinishStarter starts the `sched finish` of runs: one process for the runs that have ended since
 // it started the last one. Safe for concurrent use.
-type finishStarter struct {
-	program     string // the path of sched
-	awaitStarts func() // waits while other runs are being started
+type FinishStarter struct {
+	Program     string // the path of sched
+	AwaitStarts func() // waits while other runs are being started
 
 	mu      sync.Mutex
 	waiting []endedRun
@@ -36,7 +37,7 @@ type finishStarter struct {
 
 // An endedRun waits for its `sched finish`.
 type endedRun struct {
-	run     *Run
+	run     *run.Run
 	started chan error // gets what startFinish returned
 }
 
@@ -50,9 +51,9 @@ const (
 	maxSharing = 32
 )
 
-// start has a process finish the run. It returns when the process was started. After an error no
+// Start has a process finish the run. It returns when the process was started. After an error no
 // process was started.
-func (f *finishStarter) start(r *Run) error {
+func (f *FinishStarter) Start(r *run.Run) error {
 	ended := endedRun{run: r, started: make(chan error, 1)}
 	f.mu.Lock()
 	f.waiting = append(f.waiting, ended)
@@ -66,18 +67,18 @@ func (f *finishStarter) start(r *Run) error {
 }
 
 // startAll starts processes until no run waits. It starts the first process at once.
-func (f *finishStarter) startAll() {
+func (f *FinishStarter) startAll() {
 	for {
-		f.awaitStarts()
+		f.AwaitStarts()
 		sharing := f.take()
 		if len(sharing) == 0 {
 			return
 		}
-		var runs []*Run
+		var runs []*run.Run
 		for _, ended := range sharing {
 			runs = append(runs, ended.run)
 		}
-		err := startFinish(f.program, runs)
+		err := startFinish(f.Program, runs)
 		for _, ended := range sharing {
 			ended.started <- err
 		}
@@ -89,7 +90,7 @@ func (f *finishStarter) startAll() {
 
 // take takes the runs that one process finishes now. If no run waits it returns nil, and startAll
 // ends.
-func (f *finishStarter) take() (sharing []endedRun) {
+func (f *FinishStarter) take() (sharing []endedRun) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := min(len(f.waiting), maxSharing)
@@ -101,7 +102,7 @@ func (f *finishStarter) take() (sharing []endedRun) {
 // startFinish starts one `sched finish`, of the sched at the path program, for runs of one state
 // folder whose results are written down. That process then owns the rows, and this process has
 // closed the runs. After an error no process was started, and the runs are still ours.
-func startFinish(program string, runs []*Run) error {
+func startFinish(program string, runs []*run.Run) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -117,12 +118,12 @@ func startFinish(program string, runs []*Run) error {
 	var arguments []string
 	var locks []*os.File
 	for _, r := range runs {
-		rows = append(rows, &r.row.Row)
-		arguments = append(arguments, r.row.Mutex, strconv.Itoa(shownCode(r.row.ExitCode)), "--run", r.row.ID)
-		padded := append(r.lockFiles(), null, null)
+		rows = append(rows, &r.Own.Row)
+		arguments = append(arguments, r.Own.Mutex, strconv.Itoa(shownCode(r.Own.ExitCode)), "--run", r.Own.ID)
+		padded := append(r.LockFiles(), null, null)
 		locks = append(locks, padded[:descriptorsEach]...)
 	}
-	if err := first.row.Own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
+	if err := first.Own.Own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
 		return err
 	}
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
@@ -132,12 +133,12 @@ func startFinish(program string, runs []*Run) error {
 		Argv:    append([]string{program, "finish"}, arguments...),
 		Dir:     "/",
 		Env:     process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...),
-		Output:  first.output,
+		Output:  first.Output,
 		Inherit: append(owner.Files(), locks...),
 		Attr:    &unix.SysProcAttr{Setpgid: true},
 	}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.row.Own.ID), rows...))
+		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.Own.Own.ID), rows...))
 	}
 	for _, r := range runs {
 		r.Close()
@@ -145,9 +146,9 @@ func startFinish(program string, runs []*Run) error {
 	return nil
 }
 
-// FinishHandedOver finishes background runs that this process inherited (startFinish), with the
-// results that their supervisor wrote down.
-func FinishHandedOver(c Caller, ids []string) error {
+// Finish finishes background runs that this process inherited (startFinish), with the results that
+// their supervisor wrote down.
+func Finish(c run.Caller, ids []string) error {
 	ctx, row := context.Background(), state.Row{}
 	// A moment ago the database could be written.
 	err := ownrow.Persistence{Ending: c.Terminate}.Read(func() (err error) {

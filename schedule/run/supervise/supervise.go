@@ -1,4 +1,4 @@
-package run
+package supervise
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/lease"
 	"sched/schedule/run/output"
@@ -22,27 +23,27 @@ import (
 
 // Execute supervises and finishes the run in this process, and returns its row. When terminate is
 // done the command is stopped; when kill is done too it is killed at once.
-func Execute(r *Run, terminate, kill context.Context) state.Row {
+func Execute(r *run.Run, terminate, kill context.Context) state.Row {
 	return ExecuteThen(r, terminate, kill, func() {})
 }
 
 // ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
-func ExecuteThen(r *Run, terminate, kill context.Context, ended func()) state.Row {
+func ExecuteThen(r *run.Run, terminate, kill context.Context, ended func()) state.Row {
 	r.Terminate = terminate
 	result := supervise(r, nil, terminate, kill)
 	ended()
-	return finish(r, result)
+	return run.Finish(r, result)
 }
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
 // that the retry was deferred.
-func supervise(r *Run, left *leftover, terminate, kill context.Context) state.Row {
-	s := &supervision{run: r, left: left, row: &r.row, task: &r.task, kill: kill, result: r.row.SoFar()}
-	s.terminate, s.lease = r.renewLease(terminate)
+func supervise(r *run.Run, left *leftover, terminate, kill context.Context) state.Row {
+	s := &supervision{run: r, left: left, row: &r.Own, task: &r.Task, kill: kill, result: r.Own.SoFar()}
+	s.terminate, s.lease = r.RenewLease(terminate)
 	if deferred := s.attempts(); deferred {
 		s.lease.End()
-		return r.row.SoFar()
+		return r.Own.SoFar()
 	}
 	s.result.Ended = clock.Now()
 	s.result.Notes = append(s.result.Notes, s.lease.End()...)
@@ -51,7 +52,7 @@ func supervise(r *Run, left *leftover, terminate, kill context.Context) state.Ro
 
 // A supervision is the part of a process in a run whose command it starts, watches and ends.
 type supervision struct {
-	run             *Run
+	run             *run.Run
 	left            *leftover // of a killed supervisor whose place this process has taken; else nil
 	row             *ownrow.Row
 	task            *schedule.Task
@@ -65,26 +66,26 @@ type supervision struct {
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
 	n := s.prepareFirst()
-	if s.result.Outcome == outcome.Lost && deferAfterLost(s.run, s.result) {
+	if s.result.Outcome == outcome.Lost && run.DeferAfterLost(s.run, s.result) {
 		return true
 	}
 	for ; s.result.Outcome == ""; n++ {
 		s.attempt(n)
 		isFinal := s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped
-		overlaps := s.run.lock != nil && s.result.Survivors != ""
+		overlaps := s.run.Lock != nil && s.result.Survivors != ""
 		if isFinal || overlaps || n >= s.task.Retry.Attempts {
 			return false
 		}
 		ended := s.result
 		ended.Ended = clock.Now()
-		s.run.hooks.QueueAttemptSpan(ended)
-		s.run.hooks.Send()
+		s.run.Hooks.QueueAttemptSpan(ended)
+		s.run.Hooks.Send()
 		wait := s.task.Retry.WaitOf(s.row.ID, n)
 		if s.deferRetry(wait) {
 			return true
 		}
 		s.row.Apply(state.AwaitRetry(s.result.Result, clock.Now().Add(wait)))
-		s.run.unreaped.Reap()
+		s.run.Unreaped.Reap()
 		if !s.waitUnlessStopped(wait) {
 			ownrow.SetStopped(&s.result, "before attempt %d", n+1)
 			return false
@@ -98,20 +99,20 @@ func (s *supervision) attempts() (deferred bool) {
 // goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
 // the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
 func (s *supervision) prepareFirst() (attempt int) {
-	if s.run.isAnnounced {
+	if s.run.IsAnnounced {
 		return 1
 	}
 	attempt = s.row.Attempt.Number + 1
 	switch s.left.next(s.row.Row) {
-	case Watch:
+	case run.Watch:
 		if s.row.Attempt.PID == 0 {
 			s.row.Apply(state.Fork(s.left.process.PID))
 		}
 		return s.row.Attempt.Number
-	case Lose: // the command ended unseen, or was in the middle of its start
-		s.result = endUnwatched(s.run, nil)
+	case run.Lose: // the command ended unseen, or was in the middle of its start
+		s.result = run.EndUnwatched(s.run, nil)
 		return s.row.Attempt.Number
-	case Wait:
+	case run.Wait:
 		if !s.waitUnlessStopped(s.row.Wait.NotBefore.Sub(clock.Now())) {
 			ownrow.SetStopped(&s.result, "before attempt %d", attempt)
 			return attempt
@@ -120,7 +121,7 @@ func (s *supervision) prepareFirst() (attempt int) {
 	if attempt == 1 && s.stopIfLockLost(1) || !s.row.Started.IsZero() {
 		return attempt
 	}
-	note := s.run.hooks.Before(s.terminate)
+	note := s.run.Hooks.Before(s.terminate)
 	if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
 		ownrow.SetStopped(&s.result, "before attempt 1: %s", note)
 	} else if note != "" {
@@ -168,7 +169,7 @@ func (s *supervision) attempt(n int) {
 	}
 	if s.result.Outcome != "" {
 		family := process.Family{
-			Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.output, Locks: s.run.lockFiles()}
+			Run: s.row.ID, Attempt: n, User: s.task.As.User, Output: s.run.Output, Locks: s.run.LockFiles()}
 		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
 		ownrow.LeaveBehind(&s.result, survivors)
 	}
@@ -211,9 +212,9 @@ func (s *supervision) start(n int) *process.Process {
 	if !s.mayStart(n) {
 		return nil
 	}
-	s.run.unreaped.Reap() // of the hooks before it
+	s.run.Unreaped.Reap() // of the hooks before it
 	if n > 1 {
-		output.Separate(s.run.output, fmt.Sprintf("sched: attempt %d\n", n))
+		output.Separate(s.run.Output, fmt.Sprintf("sched: attempt %d\n", n))
 	}
 	p, err := s.startLimited(n, process.Spec{
 		Task:       s.task,
@@ -221,8 +222,8 @@ func (s *supervision) start(n int) *process.Process {
 		Dir:        s.task.Dir,
 		CallerEnv:  s.run.Environ,
 		Variables:  variables.OfRun(s.run.DB, s.row.Row, n),
-		Output:     s.run.output,
-		Locks:      s.run.lockFiles(),
+		Output:     s.run.Output,
+		Locks:      s.run.LockFiles(),
 		KeepZombie: s.row.Background,
 	})
 	if err != nil {
@@ -230,7 +231,7 @@ func (s *supervision) start(n int) *process.Process {
 		return nil
 	}
 	if s.row.Background {
-		s.run.unreaped.Add(p)
+		s.run.Unreaped.Add(p)
 	}
 	// The command runs already: what is written from here on does not delay it
 	// (docs/internals/decisions.md#nothing-delays-the-start-of-the-command).
@@ -254,7 +255,7 @@ func (s *supervision) mayStart(n int) bool {
 // command starts all the same. It reports false, and sets the outcome, if another process has the
 // run. The first attempt of a run that BeginToExecute has begun is written down already.
 func (s *supervision) announce(n int) bool {
-	if n == 1 && s.run.isAnnounced {
+	if n == 1 && s.run.IsAnnounced {
 		return true
 	}
 	s.result.Attempt.Number = n
@@ -266,11 +267,11 @@ func (s *supervision) announce(n int) bool {
 	}
 	unrecorded := 0
 	if err != nil || s.run.DB.InMemory() {
-		unrecorded = s.run.startsUnrecorded + 1
+		unrecorded = s.run.StartsUnrecorded + 1
 	}
-	if unrecorded != s.run.startsUnrecorded {
-		s.run.startsUnrecorded = unrecorded
-		output.MarkUnwritten(s.run.output, unrecorded)
+	if unrecorded != s.run.StartsUnrecorded {
+		s.run.StartsUnrecorded = unrecorded
+		output.MarkUnwritten(s.run.Output, unrecorded)
 	}
 	if s.result.Started.IsZero() {
 		s.result.Started = attempt.At
@@ -342,15 +343,15 @@ func (s *supervision) noteLimits(noCgroup error) {
 func (s *supervision) failUnstartable(code int, why string) {
 	s.result.Outcome, s.result.ExitCode = outcome.Failed, &code
 	s.result.Reason = "cannot start: " + why
-	fmt.Fprintf(s.run.output, "sched: %s\n", s.result.Reason)
+	fmt.Fprintf(s.run.Output, "sched: %s\n", s.result.Reason)
 }
 
 // describeLock names a process of the run in its lock, for people. It decides nothing.
 func (s *supervision) describeLock(pid int) {
-	if s.run.lock != nil {
+	if s.run.Lock != nil {
 		holder := holding.NewHolder(s.row.Row)
 		holder.PID = pid
-		s.run.lock.Describe(holder)
+		s.run.Lock.Describe(holder)
 	}
 }
 
@@ -381,7 +382,7 @@ func (s *supervision) waitForEnd(p *process.Process, age time.Duration) (outcome
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	trimmer := output.Trimmer{Output: s.run.output, Limit: s.task.Output.Limit}
+	trimmer := output.Trimmer{Output: s.run.Output, Limit: s.task.Output.Limit}
 	trimTimer := time.NewTimer(trimAfter)
 	defer trimTimer.Stop()
 	for {

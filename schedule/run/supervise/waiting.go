@@ -1,4 +1,4 @@
-package run
+package supervise
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/run"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
@@ -22,22 +23,22 @@ import (
 // awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
 // command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
 // tick gives it to another supervisor.
-func awaitLock(r *Run, queue *queueView, terminate context.Context) (result state.Row, leftToTick bool) {
+func awaitLock(r *run.Run, queue *queueView, terminate context.Context) (result state.Row, leftToTick bool) {
 	w := newWaiter(r, queue)
 	err := w.wait(terminate)
 	if err == nil {
 		return result, false
 	}
-	result = r.row.SoFar()
+	result = r.Own.SoFar()
 	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
-	if errors.Is(err, errStopAsked) && r.row.StopIfAsked(&result) {
+	if errors.Is(err, errStopAsked) && r.Own.StopIfAsked(&result) {
 		return result, false
 	}
 	var skip *skipError
 	switch {
 	case errors.As(err, &skip):
 		result.Outcome, result.Reason = outcome.Skipped, skip.reason
-	case r.task.CatchesUp && terminate.Err() != nil:
+	case r.Task.CatchesUp && terminate.Err() != nil:
 		return result, true
 	default:
 		ownrow.SetStopped(&result, "while it waited: %v", err)
@@ -45,14 +46,14 @@ func awaitLock(r *Run, queue *queueView, terminate context.Context) (result stat
 	return result, false
 }
 
-func newWaiter(r *Run, queue *queueView) *waiter {
-	wait := r.row.Wait
+func newWaiter(r *run.Run, queue *queueView) *waiter {
+	wait := r.Own.Wait
 	return &waiter{
 		run:          r,
 		queue:        queue,
-		need:         holding.NeedOf(&r.task),
+		need:         holding.NeedOf(&r.Task),
 		began:        time.Now(),
-		waitedBefore: waitedSince(wait, r.row.Attempt.Boot),
+		waitedBefore: waitedSince(wait, r.Own.Attempt.Boot),
 		maxWait:      wait.Until.Sub(wait.Since),
 	}
 }
@@ -66,7 +67,7 @@ func newWaiter(r *Run, queue *queueView) *waiter {
 
 // A waiter is a run that waits for its mutex, a seat of its pool, or both.
 type waiter struct {
-	run          *Run
+	run          *run.Run
 	queue        *queueView
 	need         mutex.Need    // what it waits for
 	began        time.Time     // when this process began to wait
@@ -110,7 +111,7 @@ func (w *waiter) wait(ctx context.Context) error {
 		if !errors.As(blocked, new(*holding.BehindError)) {
 			blocked = w.tryToAcquire(ctx, queues)
 		}
-		waitsForPause := w.run.task.RunAfterPause || w.run.task.CatchesUp
+		waitsForPause := w.run.Task.RunAfterPause || w.run.Task.CatchesUp
 		if blocked == nil || isRefusal(blocked) && !waitsForPause {
 			return blocked
 		}
@@ -141,12 +142,12 @@ func (w *waiter) queueNames(blocked error) (names []string) {
 // whyOver returns why the run must not wait any longer; nil if it may.
 func (w *waiter) whyOver(ctx context.Context, blocked error) error {
 	switch {
-	case w.run.row.StopRequest() != nil:
+	case w.run.Own.StopRequest() != nil:
 		return errStopAsked
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case w.waited() > w.maxWait:
-		reason := reasonAtDeadline(&w.run.task, blocked)
+		reason := reasonAtDeadline(&w.run.Task, blocked)
 		return &skipError{fmt.Sprintf("waited %s: %s", humanize.Duration(w.maxWait), reason)}
 	}
 	return nil
@@ -188,17 +189,17 @@ func (e *skipError) Error() string { return e.reason }
 func (w *waiter) refusal() string {
 	r, now := w.run, clock.Now()
 	controls, _ := pause.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
-	if p, ok := controls.Pauses.ForTask(&r.task, now); ok {
-		return p.Text(now, holding.ZoneOf(&r.task))
+	if p, ok := controls.Pauses.ForTask(&r.Task, now); ok {
+		return p.Text(now, holding.ZoneOf(&r.Task))
 	}
-	reason, _ := pause.Maintenance(r.task.Maintenance, r.task.Folder)
+	reason, _ := pause.Maintenance(r.Task.Maintenance, r.Task.Folder)
 	return reason
 }
 
 // leaveQueues takes a run that a pause refuses out of its queues, so that it blocks no other run. A
 // run that catches up keeps its place: the runs of later slots have to wait behind it.
 func (w *waiter) leaveQueues() {
-	if !w.run.task.CatchesUp {
+	if !w.run.Task.CatchesUp {
 		w.enqueue() // after an error the run stays where it is, and the next round tries again
 	}
 }
@@ -218,7 +219,7 @@ func (w *waiter) enqueue(names ...string) error {
 	if w.queuedAt.IsZero() {
 		w.queuedAt = time.Now()
 	}
-	row := &w.run.row
+	row := &w.run.Own
 	if waitsFor != row.Wait.For {
 		if err := row.Apply(state.WaitFor(waitsFor)); err != nil {
 			return err
@@ -234,7 +235,7 @@ func (w *waiter) checkFirst(names ...string) error {
 	if err != nil {
 		return err
 	}
-	end, _ := slices.BinarySearchFunc(rows, w.run.row.Row, state.InOrder)
+	end, _ := slices.BinarySearchFunc(rows, w.run.Own.Row, state.InOrder)
 	return holding.FirstOf(rows[:end], names)
 }
 
@@ -253,20 +254,20 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 	need := w.need
 	need.Taken = w.seatsTaken(queues)
-	held, err := need.Acquire(ctx, w.run.Mutexes(), holding.NewHolder(w.run.row.Row))
+	held, err := need.Acquire(ctx, w.run.Mutexes(), holding.NewHolder(w.run.Own.Row))
 	if err != nil {
 		return err
 	}
 	if reason := w.refusal(); reason != "" {
 		err = &skipError{reason}
 	} else {
-		err = w.run.row.Apply(state.Acquire(held.Mutex, held.Seat, w.waited()))
+		err = w.run.Own.Apply(state.Acquire(held.Mutex, held.Seat, w.waited()))
 	}
 	if err != nil {
 		held.Lock.Release(context.WithoutCancel(ctx))
 		return err
 	}
-	w.run.lock = held.Lock
+	w.run.Lock = held.Lock
 	return nil
 }
 
@@ -285,24 +286,24 @@ func (w *waiter) seatsTaken(queues []string) func(seat string) (mutex.Holder, bo
 // stopReplaced asks the run that has the mutex to stop, if this run replaces it. The error is a
 // *skipError if that run is of another server, or of another state folder.
 func (w *waiter) stopReplaced(blocked error) error {
-	row := w.run.row.Row
+	row := w.run.Own.Row
 	held, ok := errors.AsType[*mutex.HeldError](blocked)
 	if !ok || w.replaced.Load() == held.Holder.Run {
 		return nil
 	}
-	run := held.Holder.Run
-	_, err := w.run.DB.Runs().Row(context.Background(), run)
+	id := held.Holder.Run
+	_, err := w.run.DB.Runs().Row(context.Background(), id)
 	isForeign := errors.Is(err, state.ErrNotFound) && (held.Holder.Host != row.Server || w.waited() > unwrittenPatience)
-	switch ReplacementOf(&w.run.task, held.Holder, !isForeign) {
-	case NotReplaced:
+	switch run.ReplacementOf(&w.run.Task, held.Holder, !isForeign) {
+	case run.NotReplaced:
 		return nil
-	case ReplacedThere:
-		running := holding.StillRunningFor(&w.run.task, held.Holder, clock.Now())
-		return &skipError{running + OnlyThere(held.Holder, row.Server)}
+	case run.ReplacedThere:
+		running := holding.StillRunningFor(&w.run.Task, held.Holder, clock.Now())
+		return &skipError{running + run.OnlyThere(held.Holder, row.Server)}
 	}
-	w.replaced.Store(run)
+	w.replaced.Store(id)
 	go func() {
-		if err := (Caller{Process: w.run.Process}).StopReplaced(run, row.ID); err != nil {
+		if err := (run.Caller{Process: w.run.Process}).StopReplaced(id, row.ID); err != nil {
 			w.replaced.Store("") // as when the database was locked: the next round asks again
 		}
 	}()

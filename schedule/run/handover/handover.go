@@ -1,4 +1,8 @@
-package run
+// Package handover gives runs from one process to the next. The tick starts a witness, and sends
+// the runs through a socket (Supervisors). The witness starts the supervisor (Witness), which
+// inherits the other end of the socket (Inherit). The supervisor starts `sched finish`
+// (FinishStarter), which inherits the locks of its runs (Finish).
+package handover
 
 import (
 	"cmp"
@@ -17,14 +21,11 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/process"
+	"sched/schedule/run"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
-
-// This file brings the runs of a tick to a supervisor. The tick starts a witness, and sends the
-// runs through a socket (Supervisors). The witness starts the supervisor (Witness), which inherits
-// the other end of the socket (inherit).
 
 // Supervisors are the supervisors of one tick, to which it gives its background runs: one for all
 // runs, or more if one process may not have that many descriptors open. Safe for concurrent use.
@@ -53,24 +54,24 @@ const sendPatience = 5 * time.Second
 // If no supervisor runs, Begin starts one. From here on the runs live as long as the supervisor or
 // its witness lives. The caller gives each of them next (HandOver). After an error all are still
 // prepared.
-func (s *Supervisors) Begin(prepared ...*Prepared) (begun []*Run, err error) {
+func (s *Supervisors) Begin(prepared ...*run.Prepared) (begun []*run.Run, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, err := s.linkFor(prepared[0].Storage())
 	if err != nil {
 		return nil, err
 	}
-	return BeginAs(l.supervisor, prepared...)
+	return run.BeginAs(l.supervisor, prepared...)
 }
 
 // HandOver gives a run that has begun to a supervisor. If no supervisor runs, HandOver starts one.
 // The run and its lock belong to the supervisor then. After an error both still belong to this
 // process.
-func (s *Supervisors) HandOver(r *Run) (err error) {
+func (s *Supervisors) HandOver(r *run.Run) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.output == nil { // a deferred retry: its output follows the output of the attempts before
-		if r.output, err = output.Open(r.row.Output); err != nil {
+	if r.Output == nil { // a deferred retry: its output follows the output of the attempts before
+		if r.Output, err = output.Open(r.Own.Output); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func (s *Supervisors) HandOver(r *Run) (err error) {
 		if l, err = s.linkFor(r.Storage); err != nil {
 			break
 		}
-		if err = r.row.HandOver(l.supervisor.ID); err != nil {
+		if err = r.Own.HandOver(l.supervisor.ID); err != nil {
 			break
 		}
 		if err = l.send(r); err == nil {
@@ -91,7 +92,7 @@ func (s *Supervisors) HandOver(r *Run) (err error) {
 	}
 	// If the row cannot be taken back, a witness has begun the run, or the database cannot be
 	// written: the run stays with the supervisor.
-	if r.row.Take() != nil {
+	if r.Own.Take() != nil {
 		r.Close()
 		return nil
 	}
@@ -153,7 +154,7 @@ func (s *Supervisors) startOne(storage holding.Storage) (*link, error) {
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
 	witness := process.Program{
 		Path:    s.Self,
-		Argv:    []string{s.Self, WitnessCommand, strconv.FormatInt(owner.ID, 10)},
+		Argv:    []string{s.Self, witnessCommand, strconv.FormatInt(owner.ID, 10)},
 		Dir:     "/",
 		Env:     process.Environ(s.Environ, schedule.Task{}, storage.Variables()...),
 		Inherit: append(owner.Files(), theirs),
@@ -168,8 +169,8 @@ func (s *Supervisors) startOne(storage holding.Storage) (*link, error) {
 }
 
 // send sends the supervisor the run with its descriptors: of its output, and then of its locks.
-func (l *link) send(r *Run) error {
-	files := append([]*os.File{r.output}, r.lockFiles()...)
+func (l *link) send(r *run.Run) error {
+	files := append([]*os.File{r.Output}, r.LockFiles()...)
 	var fds []int
 	for _, file := range files {
 		fds = append(fds, int(file.Fd()))
@@ -238,13 +239,13 @@ const (
 	socketDescriptor = 4
 )
 
-// WitnessCommand is the command of sched that is a witness. The id of the supervisor follows it.
-const WitnessCommand = "witness"
+// witnessCommand is the command of sched that is a witness. The id of the supervisor follows it.
+const witnessCommand = "witness"
 
 // IsWitness reports whether a process was started as a witness: by its arguments after the path,
 // and by what it has inherited.
 func IsWitness(args []string) bool {
-	return len(args) == 2 && args[0] == WitnessCommand &&
+	return len(args) == 2 && args[0] == witnessCommand &&
 		isOpenOn(unix.S_IFREG, fileDescriptor) && isOpenOn(unix.S_IFSOCK, socketDescriptor)
 }
 
@@ -277,9 +278,9 @@ func Witness(program, id string, environ []string) (code int) {
 // errNoWitness says that the process that started this one is no witness.
 var errNoWitness = errors.New("start is what sched run calls for background tasks")
 
-// inherit returns this process as the owner with the id, the file of that owner, and the runs that
+// Inherit returns this process as the owner with the id, the file of that owner, and the runs that
 // the tick gives. It inherited the file, and the socket to the tick.
-func inherit(db *state.DB, id string) (*state.Owner, *os.File, *inbox, error) {
+func Inherit(db *state.DB, id string) (*state.Owner, *os.File, *Inbox, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return nil, nil, nil, errNoWitness
@@ -290,7 +291,7 @@ func inherit(db *state.DB, id string) (*state.Owner, *os.File, *inbox, error) {
 	}
 	unix.CloseOnExec(socketDescriptor)
 	socket, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
-	return owner, owner.Files()[0], &inbox{socket}, err
+	return owner, owner.Files()[0], &Inbox{socket}, err
 }
 
 // A message of a tick to its supervisor begins with one of these bytes.
@@ -303,28 +304,28 @@ const (
 const messageBytes = 1 + 36
 
 // An inbox is the supervisor's end of the socket to a tick.
-type inbox struct{ socket *net.UnixConn }
+type Inbox struct{ socket *net.UnixConn }
 
-// errNoMore says that the tick has given all runs.
-var errNoMore = errors.New("the tick has given all runs")
+// ErrNoMore says that the tick has given all runs.
+var ErrNoMore = errors.New("the tick has given all runs")
 
-// receive returns the id of the next run that the tick gives, and its descriptors: of its output,
+// Receive returns the id of the next run that the tick gives, and its descriptors: of its output,
 // and then of its locks. The error is errNoMore when there are no more. Any other error says that
 // the tick was killed, which may have written down that this process has a run, and not sent it.
-func (i *inbox) receive() (id string, files []*os.File, err error) {
+func (i *Inbox) Receive() (id string, files []*os.File, err error) {
 	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))
 	n, extra, _, _, err := i.socket.ReadMsgUnix(message, rights)
 	switch {
 	case err != nil || n == 0:
 		return "", nil, cmp.Or(err, io.EOF)
 	case message[0] == noMore:
-		return "", nil, errNoMore
+		return "", nil, ErrNoMore
 	}
 	_, err = io.ReadFull(i.socket, message[n:])
 	return string(message[1:]), descriptors(rights[:extra]), err
 }
 
-func (i *inbox) Close() error { return i.socket.Close() }
+func (i *Inbox) Close() error { return i.socket.Close() }
 
 // descriptors returns the files that came with a message.
 func descriptors(rights []byte) (files []*os.File) {

@@ -1,4 +1,4 @@
-package run
+package supervise
 
 import (
 	"errors"
@@ -12,15 +12,16 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
 // callerIn returns a process that has runs in the folder.
-func callerIn(t *testing.T, dir string) Caller {
+func callerIn(t *testing.T, dir string) run.Caller {
 	storage := holding.StorageAt(dir, nil)
 	t.Cleanup(func() { storage.DB.Close() })
-	return NewCaller(storage, state.Supervisor, nil)
+	return run.NewCaller(storage, state.Supervisor, nil)
 }
 
 func database(name string) *schedule.Task {
@@ -30,8 +31,8 @@ func database(name string) *schedule.Task {
 // wait has the run wait, and releases what it gets at the end of the test.
 func wait(t *testing.T, w *waiter) error {
 	t.Cleanup(func() {
-		if w.run.lock != nil {
-			w.run.lock.Release(t.Context())
+		if w.run.Lock != nil {
+			w.run.Lock.Release(t.Context())
 		}
 	})
 	return w.wait(t.Context())
@@ -118,12 +119,12 @@ func TestARunWaitsForTheEndOfAMaintenance(t *testing.T) {
 	if err := wait(t, late); err == nil || err.Error() != "waited 2.0 s: maintenance: down exists" {
 		t.Errorf("%v", err)
 	}
-	finish(late.run, ended(late))
+	run.Finish(late.run, ended(late))
 	w := waits(t, c, task, 0)
 	over := make(chan error)
 	go func() { over <- wait(t, w) }()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		row, err := c.DB.Runs().Row(t.Context(), w.run.row.ID)
+		row, err := c.DB.Runs().Row(t.Context(), w.run.Own.ID)
 		if err == nil && row.Wait.For == state.ForPause {
 			break
 		}
@@ -132,7 +133,7 @@ func TestARunWaitsForTheEndOfAMaintenance(t *testing.T) {
 		}
 	}
 	os.Remove(task.Maintenance)
-	if err := <-over; err != nil || w.run.lock == nil {
+	if err := <-over; err != nil || w.run.Lock == nil {
 		t.Errorf("%v", err)
 	}
 }
@@ -152,7 +153,7 @@ func TestARunWhoseMutexComesFreeDoesNotOvertakeRunsThatWaitForASeat(t *testing.T
 	if err := wait(t, w); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
 		t.Errorf("%v", err)
 	}
-	finish(other.run, ended(other))
+	run.Finish(other.run, ended(other))
 	w.maxWait = time.Minute
 	if err := wait(t, w); err != nil {
 		t.Errorf("nobody waits any more: %v", err)
@@ -179,7 +180,7 @@ func TestARunThatDidNotHearThatItIsReplacedIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(running.Close)
-	for ; running.row.StopRequest() == nil; time.Sleep(10 * time.Millisecond) {
+	for ; running.Own.StopRequest() == nil; time.Sleep(10 * time.Millisecond) {
 		if err := w.stopReplaced(held); err != nil || time.Now().After(end) {
 			t.Fatalf("it was not asked again (%v)", err)
 		}
