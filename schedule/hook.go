@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,4 +202,19 @@ type ScheduleRef struct {
 	Schedule string `json:"schedule,omitempty"` // its name
 	File     string `json:"file,omitempty"`     // absolute
 	Zone     string `json:"zone,omitempty"`     // of the task
+}
+
+// A Command is what a task or a hook runs: a list is run as it is, a line is given to the shell.
+type Command struct {
+	Line  string   `json:"line,omitempty"`
+	Shell []string `json:"shell,omitempty"` // of Line
+	List  []string `json:"list,omitempty"`
+}
+
+// Argv returns the program and its arguments.
+func (c Command) Argv() []string {
+	if len(c.List) > 0 {
+		return c.List
+	}
+	return slices.Concat(c.Shell, []string{c.Line})
 }

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"sched/schedule/cron"
 	"sched/schedule/yamldoc"
 )
 
@@ -98,4 +99,10 @@ func quoted(value string) string {
 		return strconv.Quote(value)
 	}
 	return value
+}
+
+// A TimeValues gives params their values in the runs of some of the times of a task (key schedule).
+type TimeValues struct {
+	Crons  []cron.Expression // some of Task.When
+	Params map[string]string
 }

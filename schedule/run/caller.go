@@ -66,15 +66,8 @@ func (c Caller) Skip(row state.Row, task *schedule.Task) (state.Row, error) {
 		return row, err
 	}
 	r := newRun(c.Process, *task, row)
-	r.Own.Own, r.Own.Phase, r.Own.Owner = own, state.Finishing, own.ID
+	r.Own.As, r.Own.Phase, r.Own.Owner = own, state.Finishing, own.ID
 	return Finish(r, row), nil
-}
-
-// FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
-// come after a failed run, and returns the row with the notes about hooks that failed. It releases
-// the lock (nil: none) between commands and notifications.
-func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
-	return failUnbegun(c.Process, row, task, lock, why)
 }
 
 // Overdue fires the on_overdue hooks of a task that the incident in the row is about, each once:
@@ -82,7 +75,7 @@ func (c Caller) FailUnbegun(row state.Row, task *schedule.Task, lock mutex.Lock,
 // sure that no other process does the same.
 func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	r := newRun(c.Process, *task, row)
-	r.Own.Own = c.DB.Unowned()
+	r.Own.As = c.DB.Unowned()
 	return r.Hooks.Overdue(row)
 }
 
@@ -141,7 +134,7 @@ func (c Caller) Resume(row state.Row) (*Run, error) {
 		if newer := o.replacement(); newer != "" {
 			stop := replacedBy(newer)
 			o.run.Own.Stop = &stop
-			o.finish(nil)
+			Finish(o.run, o.result(nil))
 			return nil, nil
 		}
 		if reason := o.acquire(); reason != "" {
@@ -193,7 +186,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (state.Row, error) {
 			o, err := take(c.Process, row)
 			switch {
 			case err == nil:
-				return o.finishAndSend(code), nil
+				return FinishAndSend(o.run, o.result(code)), nil
 			case !errors.As(err, &alive): // else another process takes it at this moment
 				return state.Row{}, err
 			}
@@ -230,7 +223,7 @@ func (c Caller) FinishByHand(id string, code *int) (state.Row, error) {
 	if err != nil {
 		return state.Row{}, err
 	}
-	return o.finishAndSend(code), nil
+	return FinishAndSend(o.run, o.result(code)), nil
 }
 
 // FinishUnrecorded fires the hooks of a task that has no recorded run, as if a run had ended now
@@ -255,7 +248,7 @@ func (c Caller) FinishOwned(own state.Owned, rows []state.Row, locks map[string]
 	runs, failed := c.takeAll(own, rows, locks)
 	var finishing sync.WaitGroup
 	for _, r := range runs {
-		finishing.Go(func() { (&orphan{r}).finishAndSend(nil) })
+		finishing.Go(func() { FinishAndSend(r, (&orphan{r}).result(nil)) })
 	}
 	finishing.Wait()
 	return failed

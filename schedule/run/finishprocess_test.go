@@ -32,7 +32,7 @@ func TestARunWhoseTaskCannotBeReadDelaysNoOther(t *testing.T) {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
 	runs, err := caller.takeAll(own, rows, nil)
-	if err == nil || len(runs) != 1 || runs[0].Row().ID != rows[1].ID {
+	if err == nil || len(runs) != 1 || runs[0].Own.ID != rows[1].ID {
 		t.Errorf("%d runs are restored: %v", len(runs), err)
 	}
 	if lost, err := caller.DB.Runs().Row(ctx, rows[0].ID); err != nil || lost.Outcome != outcome.Lost {

@@ -67,10 +67,6 @@ func runOrLose(p holding.Process, own state.Owned, row state.Row) (*Run, error) 
 
 func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
 
-// finish finishes the run. The code is the exit code of the command if a person has given it
-// (`sched finish MUTEX CODE`); else nil.
-func (o *orphan) finish(code *int) state.Row { return Finish(o.run, o.result(code)) }
-
 // result returns the result of the run if it ends now. If the supervisor wrote a result down, it is
 // that result. Otherwise result ends what is left of the command, and decides on the result.
 func (o *orphan) result(code *int) state.Row {
@@ -162,9 +158,6 @@ func (o *orphan) resultWithoutRetry(code *int) state.Row {
 	result.Reason = joinReasons(result.Reason, byHand)
 	return result
 }
-
-// finishAndSend is finish in a process that has no Sender.
-func (o *orphan) finishAndSend(code *int) state.Row { return FinishAndSend(o.run, o.result(code)) }
 
 // replacement returns the id of a run that has begun later and replaces this one, which waits for
 // its next attempt; "" for none. The attempt would end the other run, or be ended by the next one.

@@ -26,13 +26,10 @@ import (
 type Prepared struct{ run *Run }
 
 // Row is the row that is yet to be written.
-func (p *Prepared) Row() state.Row { return p.run.Row() }
+func (p *Prepared) Row() state.Row { return p.run.Own.Row }
 
 // Storage is where the run is to begin.
 func (p *Prepared) Storage() holding.Storage { return p.run.Storage }
-
-// InMemory reports whether no other process can see the run.
-func (p *Prepared) InMemory() bool { return p.run.DB.InMemory() }
 
 // Begin writes down that the run is about to start in this process. The lock belongs to the run
 // then; after an error it still belongs to p. The error is *state.StaleError if another process has
@@ -106,16 +103,16 @@ func BeginAs(supervisor *state.Owner, prepared ...*Prepared) (begun []*Run, err 
 // which is own, or to a supervisor.
 func (p *Prepared) begun(own state.Owned, owner int64) *Run {
 	r := p.run
-	r.Own.Own, r.Own.Phase, r.Own.Owner = own, state.Ready, owner
+	r.Own.As, r.Own.Phase, r.Own.Owner = own, state.Ready, owner
 	if r.Own.Attempted() {
 		r.Own.Phase, r.IsAnnounced = state.Running, true
 	}
 	return r
 }
 
-// FailUnbegun fails a run that could not begin anywhere: see Caller.FailUnbegun.
+// FailUnbegun fails a run that could not begin anywhere: see the function FailUnbegun.
 func (p *Prepared) FailUnbegun(why error) state.Row {
-	return failUnbegun(p.run.Process, p.run.Own.Row, &p.run.Task, p.run.Lock, why)
+	return FailUnbegun(p.run.Process, p.run.Own.Row, &p.run.Task, p.run.Lock, why)
 }
 
 // FailBeforeStart begins the run in this process, and fails it: see Run.FailBeforeStart.
@@ -163,8 +160,10 @@ func prepare(p holding.Process, row state.Row, task *schedule.Task, lock mutex.L
 	return &Prepared{r}, nil
 }
 
-// failUnbegun is Caller.FailUnbegun.
-func failUnbegun(p holding.Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
+// FailUnbegun fails a slot that no folder could hold, for the reason why: it fires the hooks that
+// come after a failed run, and returns the row with the notes about hooks that failed. It releases
+// the lock (nil: none) between commands and notifications.
+func FailUnbegun(p holding.Process, row state.Row, task *schedule.Task, lock mutex.Lock, why error) state.Row {
 	row.Outcome, row.Ended, row.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", why)
 	r := newRun(p, *task, row)
 	r.Lock, r.Own.Unstored = lock, true

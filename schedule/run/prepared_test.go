@@ -45,7 +45,7 @@ func TestRunsThatAreGivenTogetherBeginAllOrNone(t *testing.T) {
 	if _, err := storage.DB.Runs().Row(ctx, first.Row().ID); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("the first has a row: %v", err)
 	}
-	if begun, err := BeginAs(supervisor, first); err != nil || len(begun) != 1 || begun[0].Row().Owner != supervisor.ID {
+	if begun, err := BeginAs(supervisor, first); err != nil || len(begun) != 1 || begun[0].Own.Owner != supervisor.ID {
 		t.Errorf("alone: %v", err)
 	}
 	if row, err := storage.DB.Runs().Row(ctx, first.Row().ID); err != nil || row.Phase != state.Ready ||

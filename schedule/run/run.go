@@ -64,9 +64,6 @@ func newRun(p holding.Process, task schedule.Task, row state.Row) *Run {
 	return r
 }
 
-// Row is the row of the run, as far as this process knows.
-func (r *Run) Row() state.Row { return r.Own.Row }
-
 // Of returns the run of a row that belongs to this process now, without its lock and its output.
 func Of(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
 	starts := UnrecordedStarts(p.Dir, row)
@@ -74,7 +71,7 @@ func Of(p holding.Process, own state.Owned, row state.Row) (*Run, error) {
 		row.Phase, row.Attempt.Number, row.Attempt.PID = state.Running, row.Attempt.Number+starts, 0
 	}
 	r := newRun(p, schedule.Task{}, row)
-	r.Own.Own, r.StartsUnrecorded = own, starts
+	r.Own.As, r.StartsUnrecorded = own, starts
 	if err := json.Unmarshal(row.Snapshot, &r.Task); err != nil {
 		return nil, fmt.Errorf("run %s: its task cannot be read: %w", row.ID, err)
 	}

@@ -105,7 +105,7 @@ func (s *stopper) follow() error {
 				return ErrVanished
 			}
 			if o, err := take(s.from, row); err == nil { // else another process ends it: wait
-				s.Record, s.Over = o.finishAndSend(nil), true
+				s.Record, s.Over = FinishAndSend(o.run, o.result(nil)), true
 				return nil
 			}
 		}

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/state/sqltype"
 )
 
 // Patience is how long sched waits for other processes that have the database locked.
@@ -240,9 +241,16 @@ func (db *DB) LiveQueue(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// Hooks returns the hooks of a run that is finishing, as far as they have begun.
+// Hooks returns which hooks of a run have begun, and which of them have ended.
 func (db *DB) Hooks(ctx context.Context, run string) ([]Hook, error) {
-	return ask(ctx, db, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
+	scan := func(rows *sql.Rows) (h Hook, err error) {
+		err = rows.Scan(&h.Name, sqltype.Time(&h.Begun), sqltype.Time(&h.Ended), sqltype.OrZero(&h.PID), &h.Note)
+		return h, err
+	}
+	return ask(ctx, db, func(q querier) ([]Hook, error) {
+		return listed(ctx, q, scan, `SELECT name, begun, ended, pid, note FROM hook
+			WHERE run = ? ORDER BY begun, name`, run)
+	})
 }
 
 // Unowned notes hooks that belong to no run of ours, such as the hooks of an incident. ForgetHooks

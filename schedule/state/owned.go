@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"sched/schedule/state/sqltype"
@@ -169,11 +168,6 @@ func (o Owned) writeOwned(ctx context.Context, run string, op func(querier) erro
 	})
 }
 
-// Hooks returns which hooks of a run have begun, and which of them have ended.
-func (o Owned) Hooks(ctx context.Context, run string) ([]Hook, error) {
-	return ask(ctx, o.store, func(q querier) ([]Hook, error) { return hooksOf(ctx, q, run) })
-}
-
 // nobody is the owner of hooks that belong to no run.
 const nobody = 0
 
@@ -188,13 +182,4 @@ type Hook struct {
 	Ended time.Time // zero when it has not
 	PID   int       // of a command; 0 for others, and before it is known
 	Note  string    // how it failed; empty if it did not
-}
-
-func hooksOf(ctx context.Context, q querier, run string) ([]Hook, error) {
-	scan := func(rows *sql.Rows) (h Hook, err error) {
-		err = rows.Scan(&h.Name, sqltype.Time(&h.Begun), sqltype.Time(&h.Ended), sqltype.OrZero(&h.PID), &h.Note)
-		return h, err
-	}
-	return listed(ctx, q, scan, `SELECT name, begun, ended, pid, note FROM hook
-		WHERE run = ? ORDER BY begun, name`, run)
 }

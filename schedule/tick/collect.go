@@ -133,7 +133,7 @@ func (c collector) resume(row state.Row) {
 		return
 	}
 	if begun != nil && !row.Queued() {
-		c.launcher.report.Started(begun.Row())
+		c.launcher.report.Started(begun.Own.Row)
 		c.launcher.report.flush()
 	}
 }

@@ -2,12 +2,16 @@ package tick
 
 import (
 	"context"
+	"io"
+	"os"
 	"runtime"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/run/supervise"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // A foregroundRunner runs the foreground slots of a tick, one after another.
@@ -76,7 +80,7 @@ func (f *foregroundRunner) start(prepared *run.Prepared, task *schedule.Task) {
 }
 
 func (f *foregroundRunner) execute(begun *run.Run) {
-	f.launcher.report.begun(begun.Row())
+	f.launcher.report.begun(begun.Own.Row)
 	f.launcher.records.flushQuietly() // the command may take hours
 	executing, end := context.WithCancel(context.Background())
 	go state.CloseWhileIdle(executing, f.launcher.storage.DB)
@@ -100,7 +104,37 @@ func (f *foregroundRunner) runRequested() {
 func (f *foregroundRunner) recordEnds() {
 	for _, r := range f.unrecorded {
 		if r.RecordEndAgain() == nil {
-			f.launcher.report.Problem("run %s of %s is recorded now", r.Row().ID, r.Row().Task)
+			f.launcher.report.Problem("run %s of %s is recorded now", r.Own.Row.ID, r.Own.Row.Task)
+		}
+	}
+}
+
+// followEvery is how often follow looks at the output of a running command: often enough for the
+// eye.
+const followEvery = 50 * time.Millisecond
+
+// follow copies what is appended to the file at path, until ended is closed and everything was
+// copied. It leaves out the holes that a limit of the output has made.
+func follow(path string, out io.Writer, ended <-chan struct{}) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	for at, last := int64(0), false; !last; {
+		select {
+		case <-ended:
+			last = true
+		case <-time.After(followEvery):
+		}
+		info, err := file.Stat()
+		if err != nil {
+			return
+		}
+		for at < info.Size() {
+			from, to := statedir.NextData(file, at, info.Size())
+			io.Copy(out, io.NewSectionReader(file, from, to-from))
+			at = to
 		}
 	}
 }

@@ -223,7 +223,7 @@ func (l *launcher) prepareRun(row state.Row, task *schedule.Task, lock mutex.Loc
 	if err != nil {
 		l.failed.Store(true)
 		l.handOverBatch()
-		l.records.addEnded(l.caller().FailUnbegun(row, task, lock, err))
+		l.records.addEnded(run.FailUnbegun(l.caller().Process, row, task, lock, err))
 		return nil, false
 	}
 	return p, true
@@ -361,7 +361,7 @@ func (l *launcher) handOver(prepared ...*run.Prepared) {
 	defer l.report.flush()
 	var onDisk []*run.Prepared
 	for _, p := range prepared {
-		if !p.InMemory() {
+		if !p.Storage().DB.InMemory() {
 			onDisk = append(onDisk, p)
 		} else if r, ok := l.beginHere(p); ok {
 			l.watchHere(r)
@@ -396,7 +396,7 @@ func (l *launcher) beginAtSupervisor(prepared []*run.Prepared) {
 // handOverBegun gives a run that has begun to a supervisor, and reports the run.
 func (l *launcher) handOverBegun(r *run.Run) {
 	l.handOverBatch()
-	l.handedOverIDs.Store(r.Row().ID, true)
+	l.handedOverIDs.Store(r.Own.Row.ID, true)
 	l.give(r)
 	l.report.flush()
 }
@@ -408,7 +408,7 @@ func (l *launcher) give(r *run.Run) {
 		l.records.addEnded(run.FailBeforeStart(r, err, nil))
 		return
 	}
-	l.report.Started(r.Row())
+	l.report.Started(r.Own.Row)
 }
 
 // settleUnbegun settles a run that no supervisor could begin, for the reason why:
@@ -457,10 +457,35 @@ func (l *launcher) beginHere(p *run.Prepared) (*run.Run, bool) {
 }
 
 func (l *launcher) watchHere(r *run.Run) {
-	l.report.Started(r.Row())
+	l.report.Started(r.Own.Row)
 	l.watchedHere.Go(func() {
 		row := supervise.Execute(r, l.stops.terminate, l.stops.kill)
 		l.records.collect(row)
 		l.records.addEnded(row)
 	})
+}
+
+// A runBatch has runs that a supervisor is to begin together. Safe for concurrent use.
+type runBatch struct {
+	mu   sync.Mutex
+	runs []*run.Prepared
+}
+
+// maxBatch bounds the runs of a batch: the files of each are open in this process.
+const maxBatch = 32
+
+// add adds a run, and returns how many the batch has.
+func (b *runBatch) add(prepared *run.Prepared) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.runs = append(b.runs, prepared)
+	return len(b.runs)
+}
+
+func (b *runBatch) take() []*run.Prepared {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	runs := b.runs
+	b.runs = nil
+	return runs
 }

@@ -197,14 +197,14 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 		}
 		return row, fmt.Errorf("cannot begin: %w", err)
 	}
-	t.Report.begun(begun.Row())
+	t.Report.begun(begun.Own.Row)
 	var following sync.WaitGroup
 	ended := make(chan struct{})
-	following.Go(func() { follow(begun.Row().Output, test.Output, ended) })
-	row = supervise.ExecuteThen(begun, terminate, kill, func() {
-		close(ended)
-		following.Wait()
-	})
+	following.Go(func() { follow(begun.Own.Row.Output, test.Output, ended) })
+	row = supervise.Foreground(begun, terminate, kill)
+	close(ended)
+	following.Wait()
+	row = run.Finish(begun, row)
 	r.launcher.sender.Wait(terminate, notify.Patience)
 	r.launcher.records.writeAll(0)
 	return row, nil

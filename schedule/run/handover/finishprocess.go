@@ -119,11 +119,15 @@ func startFinish(program string, runs []*run.Run) error {
 	var locks []*os.File
 	for _, r := range runs {
 		rows = append(rows, &r.Own.Row)
-		arguments = append(arguments, r.Own.Mutex, strconv.Itoa(shownCode(r.Own.ExitCode)), "--run", r.Own.ID)
+		code := 1 // for people who look at the processes; also if it is not known
+		if r.Own.ExitCode != nil {
+			code = *r.Own.ExitCode
+		}
+		arguments = append(arguments, r.Own.Mutex, strconv.Itoa(code), "--run", r.Own.ID)
 		padded := append(r.LockFiles(), null, null)
 		locks = append(locks, padded[:descriptorsEach]...)
 	}
-	if err := first.Own.Own.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
+	if err := first.Own.As.Apply(ctx, state.HandOver(owner.ID), rows...); err != nil {
 		return err
 	}
 	// Messages of the process about a run go to the output of that run (complain). Messages of Go
@@ -138,7 +142,7 @@ func startFinish(program string, runs []*run.Run) error {
 		Attr:    &unix.SysProcAttr{Setpgid: true},
 	}
 	if _, err := finish.Fork(); err != nil {
-		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.Own.Own.ID), rows...))
+		return errors.Join(err, first.DB.Owners().Owned(owner).Apply(ctx, state.HandOver(first.Own.As.ID), rows...))
 	}
 	for _, r := range runs {
 		r.Close()
@@ -177,14 +181,6 @@ func Finish(c run.Caller, ids []string) error {
 		locks[id] = inheritedFrom(firstDescriptor + i*descriptorsEach)
 	}
 	return c.FinishOwned(own, rows, locks)
-}
-
-// shownCode returns an exit code for people who look at the processes: 1 if the code is not known.
-func shownCode(code *int) int {
-	if code == nil {
-		return 1
-	}
-	return *code
 }
 
 // The descriptors that `sched finish` inherits: its own lock as an owner of rows, and then for each

@@ -177,7 +177,7 @@ func (l *link) send(r *run.Run) error {
 	}
 	for end := time.Now().Add(sendPatience); ; time.Sleep(10 * time.Millisecond) {
 		l.socket.SetWriteDeadline(end)
-		_, _, err := l.socket.WriteMsgUnix(append([]byte{oneRun}, r.Row().ID...), unix.UnixRights(fds...), nil)
+		_, _, err := l.socket.WriteMsgUnix(append([]byte{oneRun}, r.Own.ID...), unix.UnixRights(fds...), nil)
 		// Descriptors that were sent and not yet received count as open (unix(7)): try again.
 		if !errors.Is(err, unix.ETOOMANYREFS) || time.Now().After(end) {
 			return err

@@ -48,9 +48,6 @@ func (s Storage) Mutexes() mutex.Locks {
 	return mutex.NewLocks(files, s.Store)
 }
 
-// Alone returns the storage without its store.
-func (s Storage) Alone() Storage { return Storage{Dir: s.Dir, DB: s.DB} }
-
 // Variables returns what passes the storage on to the processes of a background run (StorageFrom).
 func (s Storage) Variables() []string {
 	variables := []string{process.StateVariable + "=" + s.Dir}

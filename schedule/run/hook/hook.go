@@ -50,7 +50,7 @@ type startedHook struct {
 
 // New returns the hooks of the run of a row in this process, which has started none of them yet.
 func New(from *holding.Process, task *schedule.Task, row *ownrow.Row, unreaped *process.Unreaped) *Hooks {
-	return &Hooks{from: from, task: task, row: row, unreaped: unreaped, marks: marks{row}}
+	return &Hooks{from: from, task: task, row: row, unreaped: unreaped, marks: marks{from.DB, row}}
 }
 
 // GoOn makes this process go on with the before-hooks of a killed supervisor: it finds the hook

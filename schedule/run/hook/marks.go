@@ -20,7 +20,10 @@ const (
 
 // marks note in the database which hooks of a run have begun and ended, in this process or in
 // earlier ones.
-type marks struct{ row *ownrow.Row }
+type marks struct {
+	db  *state.DB
+	row *ownrow.Row
+}
 
 // begin notes that a hook is about to fire. It reports false for a hook that has ended already. A
 // hook that a killed process had begun fires again, unless its command lives on: then begin waits
@@ -42,7 +45,7 @@ func (m marks) begin(name string) bool {
 	}
 	fire := true
 	err := m.row.Write(func(ctx context.Context) (err error) {
-		fire, err = m.row.Own.HookBegun(ctx, m.row.ID, name, clock.Now())
+		fire, err = m.row.As.HookBegun(ctx, m.row.ID, name, clock.Now())
 		return err
 	})
 	return fire || err != nil && !m.row.IsTaken(err)
@@ -50,14 +53,14 @@ func (m marks) begin(name string) bool {
 
 // markForked notes the process of a hook.
 func (m marks) markForked(name string, pid int) {
-	m.row.Write(func(ctx context.Context) error { return m.row.Own.HookForked(ctx, m.row.ID, name, pid) })
+	m.row.Write(func(ctx context.Context) error { return m.row.As.HookForked(ctx, m.row.ID, name, pid) })
 }
 
 // markEnded notes that a hook has ended, or that a notification or a request of it was made. The
 // note says how it failed; "" if it succeeded.
 func (m marks) markEnded(name, note string) {
 	m.row.Write(func(ctx context.Context) error {
-		return m.row.Own.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
+		return m.row.As.HookEnded(ctx, m.row.ID, name, clock.Now(), note)
 	})
 }
 
@@ -80,6 +83,6 @@ func (m marks) all() []state.Hook {
 	if m.row.Unstored {
 		return nil
 	}
-	begun, _ := m.row.Own.Hooks(context.Background(), m.row.ID)
+	begun, _ := m.db.Hooks(context.Background(), m.row.ID)
 	return begun
 }

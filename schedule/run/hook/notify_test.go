@@ -53,7 +53,7 @@ func (w *endedRuns) fails() (*Hooks, state.Row) {
 		w.Fatal(err)
 	}
 	written := ownrow.New(self, row)
-	written.Own = own
+	written.As = own
 	from := &holding.Process{Storage: storage, Self: self, Sender: notify.NewSender(w.Context(), storage.DB, nil)}
 	row.Outcome, row.Started, row.Ended = outcome.Failed, w.now, w.now
 	return New(from, w.task, &written, nil), row

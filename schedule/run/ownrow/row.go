@@ -7,19 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 // A Row is the row of a run that this process owns: as the database has it, as far as this process
 // knows. Methods without an error lose no run when they fail: its next owner only knows less.
 type Row struct {
 	state.Row
-	Own           state.Owned // what the row belongs to
+	As            state.Owned // this process, as the owner of the row
 	SharesProcess bool        // the run is finished in a process that may finish others, too
 	Unstored      bool        // no database has the row, because no folder could hold it: nothing is written
 
@@ -49,7 +56,7 @@ func (r *Row) SoFar() state.Row {
 
 // Apply makes a step of the row, in the database and then in our copy.
 func (r *Row) Apply(step state.Step) error {
-	return r.Write(func(ctx context.Context) error { return r.Own.Apply(ctx, step, &r.Row) })
+	return r.Write(func(ctx context.Context) error { return r.As.Apply(ctx, step, &r.Row) })
 }
 
 // Write changes the database for the row. If the database was damaged, and the new database has no
@@ -114,12 +121,12 @@ func (r *Row) Persist(p Persistence, step state.Step) (err error) {
 // alone.
 func (r *Row) IsTaken(err error) bool {
 	stale, ok := errors.AsType[*state.StaleError](err)
-	return ok && stale.Owner != r.Own.ID
+	return ok && stale.Owner != r.As.ID
 }
 
 // Note adds a note to the row in the database, because another process may have to end the run.
 func (r *Row) Note(text string) {
-	r.Write(func(ctx context.Context) error { return r.Own.Note(ctx, r.ID, text) })
+	r.Write(func(ctx context.Context) error { return r.As.Note(ctx, r.ID, text) })
 }
 
 // HandOver makes another process the owner of the row, unless it is the owner already. It takes the
@@ -137,7 +144,7 @@ func (r *Row) HandOver(owner int64) error {
 // Take makes the row ours again if it was handed over. It fails if the other process has begun with
 // it.
 func (r *Row) Take() error {
-	if r.Owner == r.Own.ID {
+	if r.Owner == r.As.ID {
 		return nil
 	}
 	return r.Apply(state.Take())
@@ -148,7 +155,7 @@ func (r *Row) StopRequest() *state.Stop {
 	if r.Unstored {
 		return nil
 	}
-	stop, _ := r.Own.Stop(context.Background(), r.ID)
+	stop, _ := r.As.Stop(context.Background(), r.ID)
 	return stop
 }
 
@@ -175,4 +182,42 @@ func (r *Row) Complain(format string, args ...any) {
 		}
 	}
 	fmt.Fprintf(to, "sched: "+format+"\n", args...)
+}
+
+// SetStopped sets that the run was stopped before an attempt, and when.
+func SetStopped(result *state.Row, format string, args ...any) {
+	result.Outcome, result.Kind, result.Reason = outcome.Stopped, outcome.NotBegun, fmt.Sprintf(format, args...)
+}
+
+// SetStoppedBy sets that a run was stopped, and by whom.
+func SetStoppedBy(result *state.Row, stop state.Stop) {
+	result.Outcome, result.Kind, result.Reason = outcome.Stopped, stop.Kind, stop.Reason
+	if stop.Reason == "" {
+		result.Kind, result.Reason = outcome.ByHand, "sched stop by "+stop.By
+	}
+}
+
+// Judge sets the outcome of a command that ended by itself with the exit code.
+func Judge(result *state.Row, task *schedule.Task, code int) {
+	switch {
+	case slices.Contains(task.SuccessCodes, code):
+		result.Outcome = outcome.Succeeded
+	case slices.Contains(task.WarnCodes, code):
+		result.Outcome, result.Kind = outcome.Succeeded, outcome.Warning
+		result.Reason = fmt.Sprintf("exit code %d", code)
+	default:
+		result.Outcome, result.Reason = outcome.Failed, process.ExitText(code)
+		if result.Output != "" && statedir.IsFull(filepath.Dir(result.Output)) {
+			result.Reason += "; the disk of its output is full" // a command fails that cannot print
+		}
+	}
+}
+
+// LeaveBehind writes down the processes of a command that did not end by KILL. The run keeps its
+// mutex as long as they live (livesOn).
+func LeaveBehind(result *state.Row, survivors []process.Survivor) {
+	result.Notes = append(result.Notes, process.LeftBehind(survivors)...)
+	for _, s := range survivors {
+		result.Survivors = strings.TrimSpace(result.Survivors + " " + s.String())
+	}
 }

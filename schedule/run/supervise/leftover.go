@@ -72,8 +72,11 @@ func newLeftover(row state.Row) *leftover {
 		return l
 	}
 	l.attempt = row.Attempt.Number
-	if row.Kind != "" {
-		l.ending = state.Result{Outcome: endedBy(row.Kind), Reason: row.Reason}
+	if row.Kind != "" { // state.StopCommand
+		l.ending = state.Result{Outcome: outcome.Stopped, Reason: row.Reason}
+		if row.Kind == outcome.Timeout {
+			l.ending.Outcome = outcome.TimedOut
+		}
 	}
 	pid := row.Attempt.PID
 	if pid == 0 { // it was about to be started
@@ -84,22 +87,6 @@ func newLeftover(row state.Row) *leftover {
 		l.process, _ = process.Adopt(pid)
 	}
 	return l
-}
-
-// endedBy returns the outcome of a run whose row says that its command is about to be ended, and
-// why (state.Owned.Ending). endingKind returns the kind for an outcome.
-func endedBy(kind outcome.Kind) outcome.Outcome {
-	if kind == outcome.Timeout {
-		return outcome.TimedOut
-	}
-	return outcome.Stopped
-}
-
-func endingKind(became outcome.Outcome) outcome.Kind {
-	if became == outcome.TimedOut {
-		return outcome.Timeout
-	}
-	return outcome.TickEnded
 }
 
 // of returns what is left of an attempt: its command, the age of that, and why the supervisor was

@@ -24,15 +24,13 @@ import (
 // Execute supervises and finishes the run in this process, and returns its row. When terminate is
 // done the command is stopped; when kill is done too it is killed at once.
 func Execute(r *run.Run, terminate, kill context.Context) state.Row {
-	return ExecuteThen(r, terminate, kill, func() {})
+	return run.Finish(r, Foreground(r, terminate, kill))
 }
 
-// ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
-func ExecuteThen(r *run.Run, terminate, kill context.Context, ended func()) state.Row {
+// Foreground is Execute without the finish: it returns the result when the command has ended.
+func Foreground(r *run.Run, terminate, kill context.Context) state.Row {
 	r.Terminate = terminate
-	result := supervise(r, nil, terminate, kill)
-	ended()
-	return run.Finish(r, result)
+	return supervise(r, nil, terminate, kill)
 }
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
@@ -183,7 +181,9 @@ func (s *supervision) attempt(n int) {
 		s.failUnstartable(code, p.Refusal)
 	case s.result.Outcome == "":
 		ownrow.Judge(&s.result, s.task, code)
-		s.blameMemory()
+		if s.result.Outcome == outcome.Failed && s.cgroup.OutOfMemory() { // the kernel has ended a process of it
+			s.result.Reason = fmt.Sprintf("out of memory (limit %s)", humanize.Bytes(s.task.Limits.Memory))
+		}
 	}
 	measure(&s.result, p)
 }
@@ -365,7 +365,11 @@ func (s *supervision) await(p *process.Process, age time.Duration, ending state.
 	}
 	s.result.Outcome, s.result.Reason = s.waitForEnd(p, age)
 	if s.result.Outcome != "" {
-		s.row.Apply(state.StopCommand(endingKind(s.result.Outcome), s.result.Reason))
+		kind := outcome.TickEnded
+		if s.result.Outcome == outcome.TimedOut {
+			kind = outcome.Timeout
+		}
+		s.row.Apply(state.StopCommand(kind, s.result.Reason))
 	}
 }
 
@@ -401,14 +405,6 @@ func (s *supervision) waitForEnd(p *process.Process, age time.Duration) (outcome
 
 // trimAfter is how long a command runs before its output is trimmed for the first time.
 const trimAfter = time.Second
-
-// blameMemory sets the reason of a failed command whose cgroup was at its limit of memory, because
-// the kernel has ended a process of it.
-func (s *supervision) blameMemory() {
-	if s.result.Outcome == outcome.Failed && s.cgroup.OutOfMemory() {
-		s.result.Reason = fmt.Sprintf("out of memory (limit %s)", humanize.Bytes(s.task.Limits.Memory))
-	}
-}
 
 // deferRetry leaves the next attempt to a later tick if it is a long time away. It reports whether
 // that was written down: then the run waits after this process has ended.

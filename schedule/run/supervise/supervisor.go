@@ -118,7 +118,9 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 	}
 	fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
 	closeAll(files)
-	s.unregister(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id) // so that goOnWithAll may try it
 	return false
 }
 
@@ -276,13 +278,6 @@ func (s *supervisor) register(id string) bool {
 	known := s.known[id]
 	s.known[id], s.lastReceived = true, time.Now()
 	return !known
-}
-
-// unregister forgets a run that could not be restored, so that goOnWithAll may try it.
-func (s *supervisor) unregister(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, id)
 }
 
 // supervise supervises a run to the end of its command, and starts its `sched finish`. A run

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,7 +104,9 @@ func (w *waiter) wait(ctx context.Context) error {
 			return err
 		}
 		if isRefusal(blocked) && w.refusal() != "" {
-			w.leaveQueues()
+			if !w.run.Task.CatchesUp { // which keeps its place: the runs of later slots have to wait behind it
+				w.enqueue() // blocks no other run; after an error it stays, and the next round tries again
+			}
 			w.sleep(ctx, maxLook)
 			continue
 		}
@@ -194,14 +197,6 @@ func (w *waiter) refusal() string {
 	}
 	reason, _ := pause.Maintenance(r.Task.Maintenance, r.Task.Folder)
 	return reason
-}
-
-// leaveQueues takes a run that a pause refuses out of its queues, so that it blocks no other run. A
-// run that catches up keeps its place: the runs of later slots have to wait behind it.
-func (w *waiter) leaveQueues() {
-	if !w.run.Task.CatchesUp {
-		w.enqueue() // after an error the run stays where it is, and the next round tries again
-	}
 }
 
 // enqueue puts the run into the queues of these names, and takes it out of all others: it writes
@@ -330,3 +325,30 @@ const (
 // unwrittenPatience is how long the run that has a mutex may have no row: its process has the mutex
 // first, and then writes the row.
 const unwrittenPatience = 2 * time.Second
+
+// A queueView caches the queue of one machine. Runs that wait in one process share it, so that
+// hundreds of them read all rows once. Safe for concurrent use.
+type queueView struct {
+	mu     sync.Mutex
+	readAt time.Time // when the reading began; zero: the queue was not read yet
+	rows   []state.Row
+	err    error
+}
+
+// queueMaxAge is how old the queue may be that runs see. A run that begins to wait meanwhile comes
+// after them.
+const queueMaxAge = 50 * time.Millisecond
+
+// read returns the queue as it was at some moment after since. A nil queueView caches nothing.
+func (v *queueView) read(db *state.DB, since time.Time) ([]state.Row, error) {
+	if v == nil {
+		return db.LiveQueue(context.Background())
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now := time.Now(); !v.readAt.After(since) || now.Sub(v.readAt) > queueMaxAge {
+		v.readAt = now
+		v.rows, v.err = db.LiveQueue(context.Background())
+	}
+	return v.rows, v.err
+}

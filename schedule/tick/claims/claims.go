@@ -217,7 +217,7 @@ func (l *Locks) noteOutage(task *schedule.Task, why error) {
 // store. On this machine nothing may overlap.
 func (l *Locks) takeAlone(row *state.Row, slot schedule.Slot, why error) (mutex.Lock, Refusal) {
 	row.Notes = append(row.Notes, fmt.Sprintf("runs without its lock: %v", why))
-	lock, err := l.claimAndAcquire(l.Storage.Alone(), row, slot)
+	lock, err := l.claimAndAcquire(holding.Storage{Dir: l.Storage.Dir, DB: l.Storage.DB}, row, slot)
 	refusal := RefusalOf(slot.Task, err)
 	if refusal.Cause == Unknown {
 		return lock, Refusal{}
