@@ -8,9 +8,9 @@
 // nobody looks after (Collect), hands it over to another process, gives it back to the ticks, or
 // finishes it.
 //
-// A run uses the snapshot of its task: later changes of the schedule do not change the run. Process
-// has what a run needs of its process. The run's row has what must survive that process (package
-// state).
+// A run uses the snapshot of its task: later changes of the schedule do not change the run.
+// holding.Process has what a run needs of its process. The run's row has what must survive that
+// process (packages ownrow and state).
 //
 // Non-goals: whether and when there is a run (package tick), and how a command is started and ended
 // (package process).
@@ -39,18 +39,16 @@ import (
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
 type Run struct {
 	holding.Process
-	Task    schedule.Task // the snapshot
-	Own     ownrow.Row
-	Lock    mutex.Lock // nil if the task needs none
-	adopted bool       // another process took the lock
-	Output  *os.File   // what the command prints; nil in a process that only finishes the run
-
-	Hooks *hook.Hooks
+	Task     schedule.Task // the snapshot
+	Own      ownrow.Row
+	Lock     mutex.Lock // nil if the task needs none
+	Output   *os.File   // what the command prints; nil in a process that only finishes the run
+	Hooks    *hook.Hooks
+	Unreaped process.Unreaped // children of this process
 
 	IsAnnounced bool // the first attempt was written down when the run began: it starts at once
-
-	TakenOver bool             // this process has taken the place of a killed supervisor
-	Unreaped  process.Unreaped // children of this process
+	TakenOver   bool // this process has taken the place of a killed supervisor
+	adopted     bool // another process took the lock
 
 	StartsUnrecorded int         // attempts that were started although that could not be written down
 	resultUnrecorded bool        // the result could not be written down before the hooks

@@ -373,7 +373,7 @@ func (l *launcher) handOver(prepared ...*run.Prepared) {
 }
 
 // beginAtSupervisor has a supervisor begin runs with one write. If another process has one of the
-// runs, none has begun (run.Supervisors.Begin), and the supervisor begins each by itself.
+// runs, none has begun (handover.Supervisors.Begin), and the supervisor begins each by itself.
 func (l *launcher) beginAtSupervisor(prepared []*run.Prepared) {
 	for _, p := range prepared { // first: a run may end before Begin returns
 		l.handedOverIDs.Store(p.Row().ID, true)
