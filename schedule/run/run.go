@@ -171,9 +171,7 @@ func (r *Run) RecordResult(result state.Row) error {
 func (r *Run) EndUnrecorded() bool { return r.unrecordedEnd != nil }
 
 // RecordEndAgain tries once more to record the end of the run.
-func (r *Run) RecordEndAgain() error {
-	return r.Own.Apply(*r.unrecordedEnd)
-}
+func (r *Run) RecordEndAgain() error { return r.Own.Apply(*r.unrecordedEnd) }
 
 // RenewLease renews the lease of the run's lock until its renewer is ended. The context that it
 // returns ends when the lease is lost, if the task has on_lost_lease: stop.

@@ -73,9 +73,7 @@ func OpenRead(dir string, patience time.Duration) (*DB, error) {
 
 // OpenMemory opens an empty database that ends with this process, for a tick that cannot write to
 // the file. It has the same methods. Its owners have no locks: no other process can see them.
-func OpenMemory() (*DB, error) {
-	return opened(&file{access: memory})
-}
+func OpenMemory() (*DB, error) { return opened(&file{access: memory}) }
 
 func opened(f *file) (*DB, error) {
 	f.mu.Lock()

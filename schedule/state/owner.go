@@ -80,8 +80,9 @@ func (o *Owner) revive() error {
 // ownerPrefix begins the names of the files of owners.
 const ownerPrefix = "owner-"
 
-// enroll writes down the owner. After an error the owner is gone.
-func (o *Owner) enroll(ctx context.Context, s store) error {
+// Enroll writes down an owner that Owners.New has made: it may have rows then. After an error the
+// owner is gone.
+func (o *Owner) Enroll(ctx context.Context, s store) error {
 	err := s.write(ctx, func(q querier) error {
 		device, inode := o.fileID()
 		q.do(ctx, `INSERT INTO owner (id, kind, pid, since, device, inode, boot)

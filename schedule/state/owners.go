@@ -116,7 +116,7 @@ func (o Owners) Enroll(ctx context.Context, kind OwnerKind) (*Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := owner.enroll(ctx, o.store); err != nil {
+	if err := owner.Enroll(ctx, o.store); err != nil {
 		return nil, err
 	}
 	return owner, nil

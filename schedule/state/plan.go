@@ -93,7 +93,7 @@ func (p *Plan) Become(ctx context.Context, self *Self) (Owned, error) {
 		if err != nil {
 			return Owned{}, p.file.explain(err)
 		}
-		if err := owner.enroll(ctx, p); err != nil {
+		if err := owner.Enroll(ctx, p); err != nil {
 			return Owned{}, err
 		}
 		self.owner, p.self = owner, self

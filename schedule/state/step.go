@@ -73,9 +73,7 @@ func TakeIntoPlan() Step { return Step{takes: true, from: []Phase{Waiting}, to: 
 func putBack() Step { return Step{from: []Phase{Planned}, to: Waiting} }
 
 // HandOver gives our row to another owner.
-func HandOver(to int64) Step {
-	return Step{sets: "owner", change: func(r *Row) { r.Owner = to }}
-}
+func HandOver(to int64) Step { return Step{sets: "owner", change: func(r *Row) { r.Owner = to }} }
 
 // GiveBack lets a row wait without an owner. The first Since stays until the row starts, so that
 // the row that has waited longest goes first.

@@ -141,7 +141,7 @@ func (s *Supervisors) linkFor(storage holding.Storage) (*link, error) {
 
 // startOne starts a witness, which starts its supervisor.
 func (s *Supervisors) startOne(storage holding.Storage) (*link, error) {
-	owner, err := storage.DB.Owners().Enroll(context.Background(), state.Supervisor)
+	owner, err := storage.DB.Owners().New(state.Supervisor)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +164,12 @@ func (s *Supervisors) startOne(storage holding.Storage) (*link, error) {
 	if _, err := witness.Fork(); err != nil {
 		ours.Close()
 		return nil, errors.Join(fmt.Errorf("cannot start the supervisor: %w", err), owner.Release())
+	}
+	// The first write of a tick waits for the disk. The supervisor gets ready meanwhile.
+	if err := owner.Enroll(context.Background(), storage.DB); err != nil {
+		ours.Write([]byte{noMore}) // the supervisor ends, even if it cannot look for runs
+		ours.Close()
+		return nil, err
 	}
 	return &link{supervisor: owner, socket: ours}, nil
 }
