@@ -110,7 +110,7 @@ func (c Caller) Collect(row state.Row, facts Facts) (goesOn *state.Row, err erro
 		return &r.Own.Row, nil
 	}
 	result := o.result(nil)
-	if action == Lose && DeferAfterLost(r, result) {
+	if action == Lose && DeferAfterLost(r, &result) {
 		r.releaseLock()
 		return &r.Own.Row, nil
 	}

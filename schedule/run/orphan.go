@@ -250,7 +250,7 @@ func (o *orphan) giveBack() bool {
 
 // DeferAfterLost leaves the attempt after a lost one to the next tick, if the task wants that and
 // has an attempt left, and nobody asked to stop the run. It reports whether it did.
-func DeferAfterLost(r *Run, result state.Row) bool {
+func DeferAfterLost(r *Run, result *state.Row) bool {
 	attempt := max(1, r.Own.Attempt.Number)
 	overlaps := r.Lock != nil && result.Survivors != ""
 	if r.Own.Stop != nil || !r.Task.Retry.Lost || attempt >= r.Task.Retry.Attempts || overlaps {

@@ -350,7 +350,7 @@ func (h *Hooks) QueueAfter(result *state.Row) {
 		h.queueMessages(f, *result)
 		h.trigger(f, result)
 	}
-	h.QueueAttemptSpan(*result)
+	h.QueueAttemptSpan(result, result.Ended)
 	h.queueRunSpan(*result)
 }
 
@@ -459,14 +459,15 @@ var events = map[string]notify.Event{
 }
 
 // QueueAttemptSpan puts the span of the last attempt into the outbox, if the task is traced. The
-// result has the outcome and the end of the attempt.
-func (h *Hooks) QueueAttemptSpan(result state.Row) {
+// result has the outcome of the attempt.
+func (h *Hooks) QueueAttemptSpan(result *state.Row, ended time.Time) {
 	attempt := h.row.Attempt
 	if attempt.At.IsZero() {
 		return
 	}
-	result.Started = attempt.At
-	h.queueSpan(hookName("otlp attempt", attempt.Number-1), result, func(m *notify.Message) {
+	traced := *result
+	traced.Started, traced.Ended = attempt.At, ended
+	h.queueSpan(hookName("otlp attempt", attempt.Number-1), traced, func(m *notify.Message) {
 		m.Event, m.PID, m.Program = notify.AttemptEnd, attempt.PID, filepath.Base(h.task.Command.Argv()[0])
 	})
 }

@@ -99,7 +99,7 @@ func (l *leftover) of(attempt int) (command *process.Process, age time.Duration,
 }
 
 // next returns what this process, which owns the row, is to do with it.
-func (l *leftover) next(row state.Row) run.Action {
+func (l *leftover) next(row *state.Row) run.Action {
 	now := clock.Now()
-	return run.Next(row, run.Facts{IsOurs: true, HasCommand: l != nil && l.process != nil, Now: now, DueBy: now})
+	return run.Next(*row, run.Facts{IsOurs: true, HasCommand: l != nil && l.process != nil, Now: now, DueBy: now})
 }

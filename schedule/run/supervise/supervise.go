@@ -30,22 +30,24 @@ func Execute(r *run.Run, terminate, kill context.Context) state.Row {
 // Foreground is Execute without the finish: it returns the result when the command has ended.
 func Foreground(r *run.Run, terminate, kill context.Context) state.Row {
 	r.Terminate = terminate
-	return supervise(r, nil, terminate, kill)
+	return *supervise(r, nil, terminate, kill)
 }
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the
 // result. It is the same code for foreground and background runs. A result without an outcome means
-// that the retry was deferred.
-func supervise(r *run.Run, left *leftover, terminate, kill context.Context) state.Row {
-	s := &supervision{run: r, left: left, row: &r.Own, task: &r.Task, kill: kill, result: r.Own.SoFar()}
+// that the retry was deferred. It is returned by its pointer: what waits for a command has a small
+// stack.
+func supervise(r *run.Run, left *leftover, terminate, kill context.Context) *state.Row {
+	s := &supervision{run: r, left: left, row: &r.Own, task: &r.Task, kill: kill}
 	s.terminate, s.lease = r.RenewLease(terminate)
 	if deferred := s.attempts(); deferred {
 		s.lease.End()
-		return r.Own.SoFar()
+		s.result.Outcome = ""
+		return &s.result
 	}
 	s.result.Ended = clock.Now()
 	s.result.Notes = append(s.result.Notes, s.lease.End()...)
-	return s.result
+	return &s.result
 }
 
 // A supervision is the part of a process in a run whose command it starts, watches and ends.
@@ -64,7 +66,7 @@ type supervision struct {
 // a later tick instead.
 func (s *supervision) attempts() (deferred bool) {
 	n := s.prepareFirst()
-	if s.result.Outcome == outcome.Lost && run.DeferAfterLost(s.run, s.result) {
+	if s.result.Outcome == outcome.Lost && run.DeferAfterLost(s.run, &s.result) {
 		return true
 	}
 	for ; s.result.Outcome == ""; n++ {
@@ -74,9 +76,7 @@ func (s *supervision) attempts() (deferred bool) {
 		if isFinal || overlaps || n >= s.task.Retry.Attempts {
 			return false
 		}
-		ended := s.result
-		ended.Ended = clock.Now()
-		s.run.Hooks.QueueAttemptSpan(ended)
+		s.run.Hooks.QueueAttemptSpan(&s.result, clock.Now())
 		s.run.Hooks.Send()
 		wait := s.task.Retry.WaitOf(s.row.ID, n)
 		if s.deferRetry(wait) {
@@ -97,11 +97,12 @@ func (s *supervision) attempts() (deferred bool) {
 // goes on with the attempt of a killed supervisor, waits for the time of a further attempt, or runs
 // the before-hooks. If the result has an outcome afterwards, the run starts no attempt.
 func (s *supervision) prepareFirst() (attempt int) {
+	s.result = s.row.SoFar()
 	if s.run.IsAnnounced {
 		return 1
 	}
 	attempt = s.row.Attempt.Number + 1
-	switch s.left.next(s.row.Row) {
+	switch s.left.next(&s.row.Row) {
 	case run.Watch:
 		if s.row.Attempt.PID == 0 {
 			s.row.Apply(state.Fork(s.left.process.PID))

@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/schedule/notify"
@@ -35,9 +36,8 @@ type supervisor struct {
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	mu           sync.Mutex
-	known        map[string]bool // the ids of the runs that it got
-	lastReceived time.Time       // when the newest of them came
+	known        sync.Map     // the ids of the runs that it got; the values mean nothing
+	lastReceived atomic.Int64 // when the newest of them came, in nanoseconds since 1970
 
 	// awaitingMessage has the rows that were read, and whose messages have yet to come. Only
 	// receive uses it.
@@ -63,8 +63,7 @@ func Background(terminate, kill context.Context, caller run.Caller, program, id 
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.Terminate = &lease.Keeper{}, terminate
 	defer context.AfterFunc(terminate, func() { triggered.Hold(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{
-		caller: caller, queue: &queueView{}, terminate: terminate, kill: kill, known: map[string]bool{}}
+	s := &supervisor{caller: caller, queue: &queueView{}, terminate: terminate, kill: kill}
 	s.finishes = &handover.FinishStarter{Program: program, AwaitStarts: s.awaitStarts}
 	if takeOver {
 		s.runs.Go(s.goOnWithKilled)
@@ -74,6 +73,7 @@ func Background(terminate, kill context.Context, caller run.Caller, program, id 
 	}
 	watching, stop := context.WithCancel(context.Background())
 	go state.CloseWhileIdle(watching, s.caller.DB)
+	defer time.AfterFunc(startsPatience, giveBackMemory).Stop()
 	s.runs.Wait()
 	stop()
 	runs.Close()
@@ -118,9 +118,7 @@ func (s *supervisor) watch(id string, files []*os.File) bool {
 	}
 	fmt.Fprintf(os.Stderr, "sched: a background run has yet to be taken over: %v\n", err)
 	closeAll(files)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, id) // so that goOnWithAll may try it
+	s.known.Delete(id) // so that goOnWithAll may try it
 	return false
 }
 
@@ -209,9 +207,7 @@ const (
 // processes of the first would run beside the starts of the last.
 func (s *supervisor) awaitStarts() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
-		s.mu.Lock()
-		quiet := time.Since(s.lastReceived)
-		s.mu.Unlock()
+		quiet := time.Since(time.Unix(0, s.lastReceived.Load()))
 		if quiet >= startsInterval {
 			return
 		}
@@ -273,11 +269,16 @@ func hasStarted(p holding.Process, row state.Row) bool {
 
 // register notes that this process has a run, and reports whether the run is new to it.
 func (s *supervisor) register(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.known[id]
-	s.known[id], s.lastReceived = true, time.Now()
+	_, known := s.known.LoadOrStore(id, true)
+	s.lastReceived.Store(time.Now().UnixNano())
 	return !known
+}
+
+// giveBackMemory gives back the garbage of starts and, three times, half of each stack in no use.
+func giveBackMemory() {
+	for range 3 {
+		debug.FreeOSMemory()
+	}
 }
 
 // supervise supervises a run to the end of its command, and starts its `sched finish`. A run
@@ -286,21 +287,25 @@ func (s *supervisor) supervise(r *run.Run, left *leftover) {
 	r.Terminate = s.terminate
 	defer r.Unreaped.Reap()
 	r.Sender = notify.NewSender(s.kill, r.DB, r.Environ)
-	result := r.Own.WithoutSnapshot()
-	// If the row is finishing, the supervisor before this one was killed before it could start the
-	// finish.
+	if left.next(&r.Own.Row) == run.FireHooks { // the supervisor before this one was killed before it could do so
+		s.finish(r, nil)
+	} else if result, leftToTick := s.awaitResult(r, left); !leftToTick {
+		s.finish(r, result)
+	}
+}
+
+// finish writes down the result of a background run. Then it ends the run, or hands it over to its
+// `sched finish`. Without a result the row has it.
+func (s *supervisor) finish(r *run.Run, result *state.Row) {
 	unrecorded := false
-	if left.next(r.Own.Row) != run.FireHooks {
-		var leftToTick bool
-		if result, leftToTick = s.awaitResult(r, left); leftToTick {
-			return
-		}
-		if run.EndsAtOnce(&r.Task) {
-			r.Sender.Wait(s.terminate, startDeliveryPatience)
-			run.Finish(r, result)
-			return
-		}
-		if unrecorded = r.RecordResult(result) != nil; !unrecorded {
+	if result == nil {
+		result = new(r.Own.WithoutSnapshot())
+	} else if run.EndsAtOnce(&r.Task) {
+		r.Sender.Wait(s.terminate, startDeliveryPatience)
+		run.Finish(r, *result)
+		return
+	} else {
+		if unrecorded = r.RecordResult(*result) != nil; !unrecorded {
 			r.Unreaped.Reap()
 		}
 		r.Sender.Wait(s.terminate, startDeliveryPatience)
@@ -309,19 +314,19 @@ func (s *supervisor) supervise(r *run.Run, left *leftover) {
 	// code alone is no proof of a result
 	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
 	if unrecorded || s.finishes.Start(r) != nil { // this process finishes the run
-		run.FinishAndSend(r, result)
+		run.FinishAndSend(r, *result)
 	}
 }
 
 // awaitResult waits until a background run has its mutex and its seat, runs its command, and
 // returns the result. If leftToTick is true, a later tick goes on with the run: it waits on, or its
 // next attempt was deferred.
-func (s *supervisor) awaitResult(r *run.Run, left *leftover) (result state.Row, leftToTick bool) {
-	if left.next(r.Own.Row) == run.Queue {
+func (s *supervisor) awaitResult(r *run.Run, left *leftover) (result *state.Row, leftToTick bool) {
+	if left.next(&r.Own.Row) == run.Queue {
 		if result, leftToTick = awaitLock(r, s.queue, s.terminate); leftToTick {
 			r.Close()
 		}
-		if leftToTick || result.Outcome != "" {
+		if leftToTick || result != nil {
 			return result, leftToTick
 		}
 		left, r.TakenOver = nil, false // nothing of it had started before
@@ -334,7 +339,6 @@ func (s *supervisor) awaitResult(r *run.Run, left *leftover) (result state.Row, 
 	return result, false
 }
 
-// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of
-// messages about the start: the run's lock is held meanwhile. While a longer command runs, there is
-// time enough.
+// startDeliveryPatience is how long a supervisor waits, when the command has ended, until messages
+// about the start are delivered. The run's lock is held meanwhile.
 const startDeliveryPatience = 5 * time.Second

@@ -95,7 +95,7 @@ func TestAnAttemptThatCouldNotBeWrittenDownIsNotStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		became := run.Finish(on, supervise(on, left, ctx, ctx)).Outcome
+		became := run.Finish(on, *supervise(on, left, ctx, ctx)).Outcome
 		if _, err := os.Stat(ran); (err == nil) == unwritten || (became == outcome.Lost) != unwritten {
 			t.Errorf("unwritten: %t: it %s; %v", unwritten, became, err)
 		}
@@ -177,7 +177,7 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 	defer own.DB.Close()
 	caller := run.NewCaller(own, state.Supervisor, os.Environ())
 	caller.Self = own.DB.As(owner)
-	s := &supervisor{caller: caller, queue: &queueView{}, terminate: ctx, kill: ctx, known: map[string]bool{}}
+	s := &supervisor{caller: caller, queue: &queueView{}, terminate: ctx, kill: ctx}
 	if !s.watch(r.Own.ID, []*os.File{r.Output}) {
 		t.Fatal("the supervisor does not watch the run")
 	}

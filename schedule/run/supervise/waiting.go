@@ -21,18 +21,18 @@ import (
 	"sched/schedule/state"
 )
 
-// awaitLock waits until the run has its mutex and its seat. If the result has an outcome, the
+// awaitLock waits until the run has its mutex and its seat. Then the result is nil. Otherwise the
 // command will not start. If leftToTick is true, the run waits on: its owner ends, and the next
 // tick gives it to another supervisor.
-func awaitLock(r *run.Run, queue *queueView, terminate context.Context) (result state.Row, leftToTick bool) {
+func awaitLock(r *run.Run, queue *queueView, terminate context.Context) (result *state.Row, leftToTick bool) {
 	w := newWaiter(r, queue)
 	err := w.wait(terminate)
 	if err == nil {
-		return result, false
+		return nil, false
 	}
-	result = r.Own.SoFar()
+	result = new(r.Own.SoFar())
 	result.Wait.Waited, result.Ended = w.waited(), clock.Now()
-	if errors.Is(err, errStopAsked) && r.Own.StopIfAsked(&result) {
+	if errors.Is(err, errStopAsked) && r.Own.StopIfAsked(result) {
 		return result, false
 	}
 	var skip *skipError
@@ -40,9 +40,9 @@ func awaitLock(r *run.Run, queue *queueView, terminate context.Context) (result 
 	case errors.As(err, &skip):
 		result.Outcome, result.Reason = outcome.Skipped, skip.reason
 	case r.Task.CatchesUp && terminate.Err() != nil:
-		return result, true
+		return nil, true
 	default:
-		ownrow.SetStopped(&result, "while it waited: %v", err)
+		ownrow.SetStopped(result, "while it waited: %v", err)
 	}
 	return result, false
 }

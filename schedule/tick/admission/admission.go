@@ -101,9 +101,7 @@ func (a *Admitter) LatestStart(slot schedule.Slot, from time.Time) time.Time {
 // neverTooLate reports whether it is never too late for a slot. This holds for the slots of a tick
 // whose minute was given. It also holds for a missed slot, for which missed_within has decided
 // already.
-func (a *Admitter) neverTooLate(slot schedule.Slot) bool {
-	return a.Replay || slot.At.Before(a.Minute)
-}
+func (a *Admitter) neverTooLate(slot schedule.Slot) bool { return a.Replay || slot.At.Before(a.Minute) }
 
 // maintenance caches whether there is a maintenance. The tick looks once for each instant at which
 // something is due, so that all tasks of that instant are treated alike
