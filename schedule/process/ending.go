@@ -89,7 +89,7 @@ func (h *hunt) signalFound(signal syscall.Signal, groups []int) {
 // may not signal: nothing that we do can end it.
 const killPatience = 5 * time.Second
 
-// SignalGroup signals a process group. After TERM it lets stopped processes go on, so that they can
+// signalGroup signals a process group. After TERM it lets stopped processes go on, so that they can
 // obey.
 func signalGroup(group int, signal syscall.Signal) { send(-group, signal) }
 

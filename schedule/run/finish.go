@@ -207,7 +207,7 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 }
 
 // release releases the lock of the run. If processes of the run have survived KILL, it only closes
-// the lock: as long as they live, the mutex counts as taken (Storage.goesOn).
+// the lock: as long as they live, the mutex counts as taken (holding.Storage.GoesOn).
 func (f *finisher) release() {
 	switch r := f.run; {
 	case r.Lock == nil:

@@ -115,7 +115,7 @@ func (p *Prepared) FailUnbegun(why error) state.Row {
 	return FailUnbegun(p.run.Process, p.run.Own.Row, &p.run.Task, p.run.Lock, why)
 }
 
-// FailBeforeStart begins the run in this process, and fails it: see Run.FailBeforeStart.
+// FailBeforeStart begins the run in this process, and fails it: see the function FailBeforeStart.
 func (p *Prepared) FailBeforeStart(why error, printed []byte) state.Row {
 	r, err := p.Begin()
 	if err != nil {

@@ -48,7 +48,7 @@ type Run struct {
 
 	IsAnnounced bool // the first attempt was written down when the run began: it starts at once
 	TakenOver   bool // this process has taken the place of a killed supervisor
-	adopted     bool // another process took the lock
+	Adopted     bool // another process took the lock
 
 	StartsUnrecorded int         // attempts that were started although that could not be written down
 	resultUnrecorded bool        // the result could not be written down before the hooks
@@ -85,9 +85,8 @@ func UnrecordedStarts(dir string, row state.Row) int {
 	return output.Unwritten(output.Path(dir, state.Row{Task: row.Task, ID: row.ID}))
 }
 
-// TakeLock makes the lock ours that another process acquired for the run. The files are its
-// descriptors: of the mutex, then of the seat; there may be none. It is not known when the lease
-// began, so the lease is renewed before a command starts.
+// TakeLock makes the lock ours that another process acquired for the run, at an unknown time. The
+// files are its descriptors: of the mutex, then of the seat; there may be none.
 func (r *Run) TakeLock(files []*os.File) {
 	for _, file := range files {
 		unix.CloseOnExec(int(file.Fd()))
@@ -107,7 +106,7 @@ func (r *Run) TakeLock(files []*os.File) {
 	if r.Own.Seat != "" {
 		add(r.Own.Seat)
 	}
-	r.Lock, r.adopted = mutex.Join(locks...), true
+	r.Lock, r.Adopted = mutex.Join(locks...), true
 }
 
 // GiveBack gives back a run from Resume to a later tick.
@@ -182,7 +181,7 @@ func (r *Run) RenewLease(ctx context.Context) (context.Context, *lease.Renewer) 
 		Stop:    r.Task.StopOnLostLease,
 		Zone:    holding.ZoneOf(&r.Task),
 		Adopted: r.TakenOver,
-		Unknown: r.adopted && r.Own.Phase == state.Ready,
+		Unknown: r.Adopted && r.Own.Phase == state.Ready,
 	}
 	if terms.Stop {
 		terms.Renewed = func(began time.Time) { r.Own.Apply(state.Renew(began)) }

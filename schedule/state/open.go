@@ -90,7 +90,8 @@ func (db *DB) Close() error { return db.file.close() }
 // CloseIfIdle closes the file until the next call needs it, if nobody has used it for at least
 // idle. So the file is not open while something slow happens.
 func (db *DB) CloseIfIdle(idle time.Duration) {
-	if db.InMemory() || time.Since(time.Unix(0, db.file.used.Load())) < idle {
+	unused := time.Since(time.Unix(0, db.file.used.Load()))
+	if db.InMemory() || unused >= 0 && unused < idle { // below 0 the clock was set back
 		return
 	}
 	db.file.mu.Lock()

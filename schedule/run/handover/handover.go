@@ -316,7 +316,7 @@ type Inbox struct{ socket *net.UnixConn }
 var ErrNoMore = errors.New("the tick has given all runs")
 
 // Receive returns the id of the next run that the tick gives, and its descriptors: of its output,
-// and then of its locks. The error is errNoMore when there are no more. Any other error says that
+// and then of its locks. The error is ErrNoMore when there are no more. Any other error says that
 // the tick was killed, which may have written down that this process has a run, and not sent it.
 func (i *Inbox) Receive() (id string, files []*os.File, err error) {
 	message, rights := make([]byte, messageBytes), make([]byte, unix.CmsgSpace(4*4))

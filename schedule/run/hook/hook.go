@@ -498,7 +498,7 @@ func (h *Hooks) queueRunSpan(result state.Row) {
 }
 
 // trigger asks for the runs that the hooks of a key trigger, each once, and notes these runs in the
-// result. A run that is to start no chain asks for no run. startTriggered, or the next tick, starts
+// result. A run that is to start no chain asks for no run. StartTriggered, or the next tick, starts
 // the runs.
 func (h *Hooks) trigger(f keyedHooks, result *state.Row) {
 	for i, hook := range f.due() {

@@ -31,7 +31,7 @@ const (
 // command writes on.
 type Trimmer struct {
 	Output *os.File
-	Limit  int64 // in bytes; 0: none
+	Limit  int64 // in bytes, more than 0
 	seen   int64 // the size at the last look
 }
 
@@ -88,11 +88,11 @@ func middle(size, limit int64) (from, to int64) {
 // is killed before the new file has the name, the old file stays. A process that the command left
 // behind may still print into the old file: that output is lost.
 func Cut(path string, limit int64) (note string, err error) {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() <= limit {
+	if info, err := os.Stat(path); limit == 0 || err == nil && info.Mode().IsRegular() && info.Size() <= limit {
 		return "", nil
 	}
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
-	if errors.Is(err, os.ErrNotExist) || limit == 0 {
+	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {

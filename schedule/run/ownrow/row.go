@@ -214,7 +214,7 @@ func Judge(result *state.Row, task *schedule.Task, code int) {
 }
 
 // LeaveBehind writes down the processes of a command that did not end by KILL. The run keeps its
-// mutex as long as they live (livesOn).
+// mutex as long as they live (holding.Storage.GoesOn).
 func LeaveBehind(result *state.Row, survivors []process.Survivor) {
 	result.Notes = append(result.Notes, process.LeftBehind(survivors)...)
 	for _, s := range survivors {

@@ -172,8 +172,8 @@ func (s *supervision) attempt(n int) {
 		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
 		ownrow.LeaveBehind(&s.result, survivors)
 	}
-	if !p.Ended() {
-		return // without an exit code
+	if s.result.ExitCode = nil; !p.Ended() { // an earlier attempt may have had one
+		return
 	}
 	code := p.ExitCode()
 	s.result.ExitCode = &code

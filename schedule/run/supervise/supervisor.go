@@ -208,7 +208,7 @@ const (
 func (s *supervisor) awaitStarts() {
 	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
 		quiet := time.Since(time.Unix(0, s.lastReceived.Load()))
-		if quiet >= startsInterval {
+		if quiet < 0 || quiet >= startsInterval { // below 0 the clock was set back
 			return
 		}
 		time.Sleep(startsInterval - quiet)

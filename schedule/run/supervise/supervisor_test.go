@@ -189,3 +189,16 @@ func TestARunStartsWhenItsSupervisorCanOpenTheDatabaseAgain(t *testing.T) {
 		t.Errorf("%s %q, %v", row.Outcome, row.Reason, err)
 	}
 }
+
+// When the clock is set back, hooks do not wait until it has caught up.
+func TestHooksWaitForNoClockThatWasSetBack(t *testing.T) {
+	s := &supervisor{}
+	s.lastReceived.Store(time.Now().Add(time.Hour).UnixNano())
+	done := make(chan struct{})
+	go func() { s.awaitStarts(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("they wait for the hour by which the clock was set back")
+	}
+}

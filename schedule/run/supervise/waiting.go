@@ -61,7 +61,7 @@ func newWaiter(r *run.Run, queue *queueView) *waiter {
 
 // This file is about runs that wait for a mutex or a seat that other runs have
 // (`without_overlapping: wait`). Their supervisor waits. Runs of one machine go on in the order in
-// which they began to wait: the rows say since when the runs wait, and for what (state.DB.Queue).
+// which they began to wait: the rows say since when the runs wait, and for what (DB.LiveQueue).
 // No run waits for a run whose process has died. Between servers nobody promises an order. A run
 // that needs a mutex and a seat is in the queue for the seats only while its mutex is free: it
 // never keeps a seat empty, and it holds nothing before it has both.
@@ -262,7 +262,7 @@ func (w *waiter) tryToAcquire(ctx context.Context, queues []string) error {
 		held.Lock.Release(context.WithoutCancel(ctx))
 		return err
 	}
-	w.run.Lock = held.Lock
+	w.run.Lock, w.run.Adopted = held.Lock, false
 	return nil
 }
 

@@ -102,7 +102,7 @@ type Ask struct {
 // this tick claims a slot and cannot start it, no other server runs the slot. If Take does not
 // fetch a lock, ReleasePrefetched must.
 func (l *Locks) Prefetch(asks []Ask) {
-	last := map[string]*prefetch{} // the last background slot in each queue, by run.QueuesOf
+	last := map[string]*prefetch{} // the last background slot in each queue, by holding.QueuesOf
 	for _, ask := range asks {
 		slot, p := ask.Slot, &prefetch{row: ask.Row}
 		var before []*prefetch // of earlier slots that share a mutex or a pool with this one
