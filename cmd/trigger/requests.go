@@ -122,17 +122,19 @@ func (o requestOptions) submit(actor control.Actor, rows []state.Row) (requests 
 
 // sayRequests prints a line for each request: that its run has started; or which tick will start
 // it, and what it may have to wait for besides that tick. liveBefore are the runs from before the
-// requests.
+// requests. It reports whether all have started.
 func sayRequests(
 	a *app.App, out io.Writer, source view.Source, requests []request, o requestOptions, liveBefore []state.Row,
-) {
+) (allStarted bool) {
 	s := source.Schedule
+	allStarted = true
 	for _, r := range requests {
 		task, run := r.row.Task, humanize.ShortRun(r.row.ID)
 		if started := awaitStart(s, r.row); started != "" {
 			fmt.Fprintf(out, "%s %s (run %s)\n", task, started, run)
 			continue
 		}
+		allStarted = false
 		when := "the next tick, at " + humanize.SlotOfDayZone(r.answeredAt, s.Location)
 		if o.hasTime() {
 			when = "the tick at " + a.MinuteText(r.answeredAt, s.Location)
@@ -148,6 +150,7 @@ func sayRequests(
 		}
 		fmt.Fprintf(out, "%s will run with %s%s\n", task, when, this)
 	}
+	return allStarted
 }
 
 // requestObstacle says for what a requested run may have to wait besides its tick; "" if nothing is

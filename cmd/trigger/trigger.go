@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -94,14 +95,26 @@ func trigger(a *app.App, name string, wait bool, o requestOptions) error {
 	}
 	a.NoteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
 	if wait {
-		sayRequests(a, a.Err, actor.Source, requests, o, liveBefore)
+		sayTriggered(a, a.Err, actor.Source, requests, o, liveBefore)
 		return await(a, s, requests[0].row, o.json)
 	}
 	if o.json {
 		return a.PrintJSON(view.RequestOf(requests[0].row, requests[0].answeredAt, actor.Server))
 	}
-	sayRequests(a, a.Out, actor.Source, requests, o, liveBefore)
+	sayTriggered(a, a.Out, actor.Source, requests, o, liveBefore)
 	return nil
+}
+
+// sayTriggered is sayRequests that warns if no tick is to be expected which would start the run.
+func sayTriggered(
+	a *app.App, out io.Writer, source view.Source, requests []request, o requestOptions, liveBefore []state.Row,
+) {
+	if sayRequests(a, out, source, requests, o, liveBefore) {
+		return
+	}
+	if missing := source.TicksMissing(); missing != "" {
+		a.WarnWithHint(a.TicksHint(), "%s, so it waits until one comes", missing)
+	}
 }
 
 // await prints what a run prints until it has ended. Its error has the exit code of the command.
@@ -112,12 +125,14 @@ func await(a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool) e
 	run := humanize.ShortRun(requested.ID)
 	switch {
 	case terminate.Err() != nil:
-		return &exit.Error{
-			Code: exit.Stopped,
-			Err:  fmt.Errorf("stopped waiting for run %s of %s: %w", run, requested.Task, err),
-			Hint: fmt.Sprintf("it goes on: `sched logs%s %[2]s -f` follows it, `sched stop%[1]s %[2]s` ends it",
-				a.ConfigFlag(), run),
+		hint := fmt.Sprintf("it goes on: `sched logs%s %[2]s -f` follows it, `sched stop%[1]s %[2]s` ends it",
+			a.ConfigFlag(), run)
+		now, findErr := view.FindRun(context.Background(), a.View(s), requested.ID)
+		if findErr == nil && now.State == view.RunWaiting {
+			hint = fmt.Sprintf("it still waits: `sched trigger%s --cancel %s` takes it back", a.ConfigFlag(), run)
 		}
+		return &exit.Error{Code: exit.Stopped, Hint: hint,
+			Err: fmt.Errorf("stopped waiting for run %s of %s: %w", run, requested.Task, err)}
 	case err != nil:
 		return exit.Failed("", "run %s of %s: %w", run, requested.Task, err)
 	case row.Outcome == "":

@@ -42,6 +42,7 @@ type Message struct {
 	Cause   string `json:"cause,omitempty"`   // the run after which this one came, for a trace
 
 	Params map[string]string `json:"params,omitempty"` // the values that somebody set for the run
+	Test   bool              `json:"test,omitempty"`   // of sched test: at_most does not count it
 
 	Output string `json:"output,omitempty"` // the end of what the run printed: any bytes; Send cuts it to OutputLimit
 	Cut    bool   `json:"cut,omitempty"`    // whether there was more before Output
@@ -77,7 +78,13 @@ const (
 )
 
 // headline is the message in one line: `nightly-report failed: exit code 7`.
-func (m Message) headline() string { return m.Task + " " + m.result() }
+func (m Message) headline() string {
+	headline := m.Task + " " + m.result()
+	if m.Test {
+		headline += " (a test)"
+	}
+	return headline
+}
 
 // result returns what became of the run: `failed: exit code 7`, `timed out after 20m`.
 func (m Message) result() string {

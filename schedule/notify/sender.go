@@ -387,6 +387,9 @@ func (d *Delivery) pack() (m state.Message, err error) {
 		Replaces: d.To.IsState(),
 		Limit:    state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
 	}
+	if d.Message.Test {
+		m.Limit = state.Limit{}
+	}
 	if m.Target, err = json.Marshal(targetColumn{d.Folder, d.To}); err != nil {
 		return m, err
 	}

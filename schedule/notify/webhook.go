@@ -82,6 +82,7 @@ type plainBody struct {
 	HeldSince   *humanize.JSONTime `json:"held_since"`
 
 	Params map[string]string `json:"params,omitempty"`
+	Test   bool              `json:"test,omitempty"`
 }
 
 // plain returns the body of a webhook in the format Plain.
@@ -109,6 +110,7 @@ func plain(m Message) plainBody {
 		HeldBack:    m.HeldBack,
 		HeldSince:   humanize.UTCOrNil(m.HeldSince),
 		Params:      m.Params,
+		Test:        m.Test,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
 		b.Duration = new(m.Duration.Seconds())

@@ -208,6 +208,7 @@ func (h *Hooks) message(id string, event notify.Event, result state.Row) notify.
 		Run:         result.ID,
 		Server:      result.Server,
 		Params:      result.Params,
+		Test:        h.row.Test,
 		Outcome:     result.Outcome,
 		Kind:        result.Kind,
 		Warning:     result.Warned(),
@@ -225,8 +226,7 @@ func (h *Hooks) message(id string, event notify.Event, result state.Row) notify.
 	return m
 }
 
-// tailBytes is a few more than a message carries, so that it can begin with a whole character or
-// line.
+// tailBytes is more than a message carries, so that it can begin with a whole character or line.
 const tailBytes = notify.OutputLimit + 4
 
 // put puts a delivery into the outbox.

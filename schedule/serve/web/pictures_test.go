@@ -177,6 +177,11 @@ func TestNoPageScrollsSideways(t *testing.T) {
 	failed := b.Ended("newsletter", 180, outcome.Failed, long+"\n")
 	failed.Reason, failed.Notes = long, []string{long}
 	b.Remember(failed)
+	for ago := range 6 { // they become one line, with two times in its first column
+		skipped := b.Ended("newsletter", ago, outcome.Skipped, "")
+		skipped.Reason = "paused"
+		b.Remember(skipped)
+	}
 	address := b.served(t, "")
 	paths := []string{"/pauses", "/audit", "/new", "/act?do=pause&task=invoices&task=price-feed", "/tasks/stock-take",
 		"/tasks/newsletter", "/tasks?state=waiting", "/timeline?hours=168", "/timeline?hours=6", "/forecast?for=31d",
