@@ -169,6 +169,9 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 		options.Local = zone
 		s, invalid = load.File(file, options)
 	}
+	if all := f.asTicksHaveIt(file, invalid); all != nil {
+		s, invalid = all, nil
+	}
 	if invalid != nil {
 		if f.Owner != 0 {
 			f.Warn("this is what %s may read, without the variables of root", view.UserName(f.Owner))
@@ -240,6 +243,29 @@ func (f *ScheduleFile) InPlaceOf(file string, invalid error) *schedule.Schedule 
 	if err != nil || statedir.Check(broken.StateDir) != nil {
 		return nil
 	}
+	return s
+}
+
+// asTicksHaveIt returns the schedule of a file that is right but for variables of messages which
+// this shell lacks and the last tick had; else nil. It is for commands that only look.
+func (f *ScheduleFile) asTicksHaveIt(file string, invalid error) *schedule.Schedule {
+	broken, ok := errors.AsType[*load.InvalidError](invalid)
+	path, err := filepath.Abs(file)
+	if !ok || !broken.Lacks || !f.ReadOnly || err != nil {
+		return nil
+	}
+	note, known := ticknote.Read(broken.StateDir)
+	for _, p := range broken.Problems {
+		if _, has := slices.BinarySearch(note.Names, p.Variable); !known || !has {
+			return nil
+		}
+	}
+	s := f.withoutLacking(path)
+	lacks := func(t *schedule.Task) bool { return t.Lacks != "" }
+	if s == nil || len(s.Without) > 0 || slices.ContainsFunc(s.Tasks, lacks) {
+		return nil
+	}
+	s.Without, s.Lacking = nil, false
 	return s
 }
 
