@@ -169,7 +169,7 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 		options.Local = zone
 		s, invalid = load.File(file, options)
 	}
-	if all := f.asTicksHaveIt(file, invalid); all != nil {
+	if all := f.asTicksHaveIt(file, invalid); f.ReadOnly && all != nil {
 		s, invalid = all, nil
 	}
 	if invalid != nil {
@@ -197,6 +197,9 @@ func (f *ScheduleFile) loadAndWarn() (*schedule.Schedule, error) {
 	s, invalid, err := f.LoadLastValid()
 	if err != nil {
 		return nil, err
+	}
+	if all := f.asTicksHaveIt(s.File, invalid); all != nil {
+		s, invalid = all, nil
 	}
 	file, flag := filepath.Base(s.File), f.ConfigFlag()
 	if len(s.BadLines) > 0 {
@@ -247,11 +250,11 @@ func (f *ScheduleFile) InPlaceOf(file string, invalid error) *schedule.Schedule 
 }
 
 // asTicksHaveIt returns the schedule of a file that is right but for variables of messages which
-// this shell lacks and the last tick had; else nil. It is for commands that only look.
+// this shell lacks and the last tick had; else nil. It is for commands that run no task.
 func (f *ScheduleFile) asTicksHaveIt(file string, invalid error) *schedule.Schedule {
 	broken, ok := errors.AsType[*load.InvalidError](invalid)
 	path, err := filepath.Abs(file)
-	if !ok || !broken.Lacks || !f.ReadOnly || err != nil {
+	if !ok || !broken.Lacks || err != nil {
 		return nil
 	}
 	note, known := ticknote.Read(broken.StateDir)

@@ -88,7 +88,12 @@ func trigger(a *app.App, name string, wait bool, o requestOptions) error {
 	if err != nil {
 		return err
 	}
-	liveBefore := actor.Live()
+	liveBefore, terminate := actor.Live(), context.Background()
+	if wait { // from now on a signal must end only the waiting
+		var release func()
+		terminate, _, release = app.CatchSignals()
+		defer release()
+	}
 	requests, err := o.submit(actor, []state.Row{row})
 	if err != nil {
 		return err
@@ -96,7 +101,7 @@ func trigger(a *app.App, name string, wait bool, o requestOptions) error {
 	a.NoteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
 	if wait {
 		sayTriggered(a, a.Err, actor.Source, requests, o, liveBefore)
-		return await(a, s, requests[0].row, o.json)
+		return await(terminate, a, s, requests[0].row, o.json)
 	}
 	if o.json {
 		return a.PrintJSON(view.RequestOf(requests[0].row, requests[0].answeredAt, actor.Server))
@@ -117,10 +122,11 @@ func sayTriggered(
 	}
 }
 
-// await prints what a run prints until it has ended. Its error has the exit code of the command.
-func await(a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool) error {
-	terminate, _, release := app.CatchSignals()
-	defer release()
+// await prints what a run prints until it has ended, or terminate is done. Its error has the exit
+// code of the command.
+func await(
+	terminate context.Context, a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool,
+) error {
 	row, err := follow.Run(terminate, a.View(s), a.Out, requested, 0)
 	run := humanize.ShortRun(requested.ID)
 	switch {
@@ -132,7 +138,7 @@ func await(a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool) e
 			hint = fmt.Sprintf("it still waits: `sched trigger%s --cancel %s` takes it back", a.ConfigFlag(), run)
 		}
 		return &exit.Error{Code: exit.Stopped, Hint: hint,
-			Err: fmt.Errorf("stopped waiting for run %s of %s: %w", run, requested.Task, err)}
+			Err: fmt.Errorf("stopped waiting for run %s of %s: %w", run, requested.Task, context.Cause(terminate))}
 	case err != nil:
 		return exit.Failed("", "run %s of %s: %w", run, requested.Task, err)
 	case row.Outcome == "":

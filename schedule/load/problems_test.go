@@ -370,7 +370,7 @@ var mistakes = []struct {
 		"schedule.yaml:1:6: name has no value\n  hint: write it as in `name: shop`",
 		"schedule.yaml:2:7: tasks has no value\n  hint: begin each task with `- name: NAME`"}},
 	{"a variable that is not set", "environment: ${APP_ENV}\ntasks: []\n", []string{
-		"schedule.yaml:1:14: environment: the variable APP_ENV is not set\n  hint: set it above the line of the crontab (`env` and `env_file` are for commands), or write ${APP_ENV:-default}"}},
+		"schedule.yaml:1:14: environment: the variable APP_ENV is not set\n  hint: set it here and above the line of the crontab (`env` and `env_file` are for commands), or write ${APP_ENV:-default}"}},
 	{"a variable that is empty", "environment: ${EMPTY}\ntasks: []\n", []string{
 		"schedule.yaml:1:14: environment is empty"}},
 	{"an open brace", "environment: ${APP\ntasks: []\n", []string{
@@ -716,7 +716,7 @@ var mistakes = []struct {
 		"schedule.yaml:6:26: task \"t\": on_failure.mail: nobody can be told there\n  hint: take another",
 		"schedule.yaml:6:35: task \"t\": on_failure.mail must be text, not a list\n  hint: write it as in `mail: [ops@example.com]`"}},
 	{"secrets that are not there", one("after: [{ping: 'https://x/${MISSING}'}, {webhook: '${file:/no/such/file}'}, {mail: '${file:}'}, {ping: '${file:/}'}]"), []string{
-		"schedule.yaml:5:18: task \"t\": after.ping: the variable MISSING is not set\n  hint: set it above the line of the crontab (`env` and `env_file` are for commands), or write ${MISSING:-default}",
+		"schedule.yaml:5:18: task \"t\": after.ping: the variable MISSING is not set\n  hint: set it here and above the line of the crontab (`env` and `env_file` are for commands), or write ${MISSING:-default}",
 		"schedule.yaml:5:53: task \"t\": after.webhook: there is no file /no/such/file\n  hint: a path is relative to the folder of the schedule",
 		"schedule.yaml:5:86: task \"t\": after.mail: ${file:} names no file\n  hint: write ${file:PATH}",
 		"schedule.yaml:5:106: task \"t\": after.ping: the file / does not hold one value\n  hint: put the value alone into it, on one line of at most 64 KiB"}},
@@ -792,7 +792,7 @@ var mistakes = []struct {
 		"schedule.yaml:5:9: task \"t\": user is empty",
 		"schedule.yaml:6:9: task \"t\": group has no value\n  hint: write it as in `group: warehouse`"}},
 	{"a user of a variable that is not set", one("user: ${DEPLOY_USER}"), []string{
-		"schedule.yaml:5:9: task \"t\": user: the variable DEPLOY_USER is not set\n  hint: set it above the line of the crontab (`env` and `env_file` are for commands), or write ${DEPLOY_USER:-default}"}},
+		"schedule.yaml:5:9: task \"t\": user: the variable DEPLOY_USER is not set\n  hint: set it here and above the line of the crontab (`env` and `env_file` are for commands), or write ${DEPLOY_USER:-default}"}},
 	{"nice beyond its ends", one("nice: 20"),
 		[]string{"schedule.yaml:5:9: task \"t\": nice must be from -20 to 19, not 20"}},
 	{"nice in words", one("nice: low"), []string{"schedule.yaml:5:9: task \"t\": nice must be a whole number, not the text \"low\""}},

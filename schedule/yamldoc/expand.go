@@ -100,7 +100,7 @@ func (x Expansion) value(inside string) (string, error) {
 	if !set {
 		return "", &ExpandError{
 			Text: "the variable " + name + " is not set",
-			Hint: "set it above the line of the crontab (`env` and `env_file` are for commands), or write ${" +
+			Hint: "set it here and above the line of the crontab (`env` and `env_file` are for commands), or write ${" +
 				name + ":-default}",
 			Absent:   true,
 			Variable: name,
