@@ -38,9 +38,9 @@ lock. Only its schedule and its conditions do not count. It runs in the foregrou
 shown as it comes, and the run is in the history like any other. --env sets variables that the task
 names under params.
 
-Hooks fire as ever: mails and messages are sent, and tasks are triggered. With --as nothing runs,
-and the hooks fire as after a run that failed or succeeded, to see what arrives. Hooks before the
-command are left out then, and hooks that trigger tasks.`,
+Hooks fire as ever: mails and messages are sent, and tasks are triggered. With --as the
+command does not run, and the hooks fire as after a run that failed or succeeded, to see what
+arrives. Hooks before the command are left out then, and hooks that trigger tasks.`,
 		Example: `  sched test nightly-report
   sched test import --env DAY=2026-11-01
   sched test nightly-report --as failed`,
@@ -50,7 +50,7 @@ command are left out then, and hooks that trigger tasks.`,
 		},
 	}
 	flags.AddEnv(c, &env)
-	c.Flags().StringVar(&as, "as", "", "run nothing, and fire the hooks as after this outcome: failed or succeeded")
+	c.Flags().StringVar(&as, "as", "", "fire the hooks as after this outcome, without the command: failed or succeeded")
 	return c
 }
 

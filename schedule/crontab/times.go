@@ -10,8 +10,8 @@ import (
 	"sched/schedule/humanize"
 )
 
-// timesProblem returns what is wrong with times of which neither a cron nor sched takes anything.
-// For other times the problem is "".
+// timesProblem returns what is wrong with times that neither sched nor any cron can read, not even
+// in part. For other times the problem is "".
 func timesProblem(when string) (problem, hint string) {
 	if strings.Contains(when, "_") && when != NicknameEveryMinute {
 		return fmt.Sprintf("%q has _, which is no value of a field", when),

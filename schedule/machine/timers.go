@@ -30,7 +30,7 @@ type manager struct {
 	*survey
 	units  *units
 	user   string     // "" for the machine
-	only   string     // list only timers of which a file lies below this folder; "" for all
+	only   string     // list only timers that have a file below this folder; "" for all
 	stamps unitFolder // the times of timers with Persistent=
 	said   map[string]timerState
 }

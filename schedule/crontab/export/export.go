@@ -231,12 +231,12 @@ func cronTimes(when string, zone *time.Location) (inCron string, ok bool) {
 		return "", false
 	}
 	due := cron.When{Crons: []cron.Expression{expression}, Location: zone}
-	to := changeYear.AddDate(proof.Years, 0, 0)
-	return inCron, proof.Compare(times, vixie.NewCalendar(zone, changeYear, to), due.Forward, changeYear, to) == nil
+	to := compareFrom.AddDate(proof.Years, 0, 0)
+	return inCron, proof.Compare(times, vixie.NewCalendar(zone, compareFrom, to), due.Forward, compareFrom, to) == nil
 }
 
-// changeYear is when comparisons begin. Any year would do: the calendar repeats after proof.Years.
-var changeYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// compareFrom is when comparisons begin. Any year does: the calendar repeats after proof.Years.
+var compareFrom = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // inCronWords writes ? as *, FRI-SUN and 5-0 as FRI-7 and 5-7, and 5/15 as 5-59/15. Each of five
 // fields can be so.

@@ -43,7 +43,7 @@ var nicknames = map[string]string{
 }
 
 // Parse reads five fields with blanks between them, or a nickname such as @daily. A text that cron
-// refuses is an error. So is a text of which cron leaves something out: see ParseStart. @reboot is
+// refuses is an error. So is a text that cron reads only in part: see ParseStart. @reboot is
 // no time.
 func Parse(text string) (Times, error) {
 	times, read, err := ParseStart(text)
