@@ -43,6 +43,9 @@ var anything = []any{
 func (g *generator) schedule() map[string]any {
 	top := g.mapping(load.Top, 0.15)
 	top["tasks"] = g.entries(0)
+	if g.Float64() < 0.8 {
+		top["pools"] = map[string]any{"database": 2}
+	}
 	if g.wrong(0.05) {
 		top["tasks"] = g.any()
 	}
@@ -78,12 +81,17 @@ func (g *generator) task() map[string]any {
 	delete(task, "tasks")
 	delete(task, "cron")
 	task["every"] = []any{"minute", "day at 3:00", "5 minutes"}[g.IntN(3)]
-	if g.Float64() < 0.3 {
+	if _, several := task["schedule"]; several {
+		delete(task, "every")
+	} else if g.Float64() < 0.3 {
 		delete(task, "every")
 		task["cron"] = []any{"*/5 * * * *", "@daily", []any{"0 3 * * *", "0 0 4 * * 1"}}[g.IntN(3)]
 	}
 	if _, within := task["missed_within"]; within {
 		task["missed"] = "once"
+	}
+	if g.Float64() < 0.8 {
+		delete(task, "prefer") // which asks for a store, too
 	}
 	if _, most := task["missed_at_most"]; most {
 		task["missed"] = "all"
