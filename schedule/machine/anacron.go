@@ -20,13 +20,6 @@ var (
 	randomDelay  = humanize.Pattern(`(?m)^\s*RANDOM_DELAY\s*=\s*"?(\d+)`)
 )
 
-// An anacronJob is a line of anacrontab.
-type anacronJob struct {
-	days  int // 0: once a month
-	delay time.Duration
-	last  time.Time // the day of the last run; zero if it has never run
-}
-
 // listAnacron lists the lines of anacrontab. The jobs that start anacron are listed already.
 func listAnacron(s *survey) {
 	found, err := s.files.read(anacrontab)
@@ -38,35 +31,41 @@ func listAnacron(s *survey) {
 	if !s.files.has("/usr/sbin/anacron") {
 		off = "there is no anacron"
 	}
-	starts := startsOfAnacron(s, hoursRange().FindStringSubmatch(found.text))
-	extra := ""
+	hours := hoursRange().FindStringSubmatch(found.text)
+	all, extra := AnacronLine{From: 0, To: 24}, ""
+	if hours != nil {
+		all.From, _ = strconv.Atoi(hours[1])
+		all.To, _ = strconv.Atoi(hours[2])
+	}
 	if delay := randomDelay().FindStringSubmatch(found.text); delay != nil && delay[1] != "0" {
 		extra = ", or up to " + delay[1] + " min later"
+		all.Random, _ = time.ParseDuration(delay[1] + "m")
 	}
+	starts := startsOfAnacron(s, all.From, all.To)
 	for i, line := range strings.Split(found.text, "\n") {
 		fields := anacronLine().FindStringSubmatch(line)
 		if fields == nil {
 			continue
 		}
 		minutes, _ := strconv.Atoi(fields[2])
-		one := anacronJob{delay: time.Duration(minutes) * time.Minute}
-		var words string
-		if one.days, words, err = period(fields[1]); err != nil {
+		one, words := all, ""
+		one.Delay, one.Name, one.Command = time.Duration(minutes)*time.Minute, fields[3], fields[4]
+		if one.Days, words, err = period(fields[1]); err != nil {
 			s.odd(fmt.Sprintf("%s:%d", anacrontab, i+1), "root", "", "%v", err)
 			continue
 		}
 		j := Job{
 			Kind: Anacron, Place: fmt.Sprintf("%s:%d", anacrontab, i+1), File: anacrontab, Line: i + 1, User: "root",
 			When:    fmt.Sprintf("%s, %d min after anacron starts%s", words, minutes, extra),
-			Command: fields[4], Off: off,
+			Command: fields[4], Off: off, Anacron: &one,
 		}
-		stamp := path.Join("/var/spool/anacron", fields[3])
-		text, err := s.files.read(stamp)
-		s.unread(stamp, err)
-		if one.last, err = time.ParseInLocation("20060102", strings.TrimSpace(text.text), s.Zone); err == nil {
-			j.SetLast(one.last, "anacron")
+		one.Stamp = path.Join("/var/spool/anacron", fields[3])
+		text, err := s.files.read(one.Stamp)
+		s.unread(one.Stamp, err)
+		if one.Last, err = time.ParseInLocation("20060102", strings.TrimSpace(text.text), s.Zone); err == nil {
+			j.SetLast(one.Last, "anacron")
 		}
-		j.next = func(after time.Time) time.Time { return one.next(starts, after) }
+		j.next = func(after time.Time) time.Time { return nextOfAnacron(one, starts, after) }
 		if folder := runPartsFolder(j.Command); folder == "" || !listFolder(s, j, folder) {
 			s.add(j)
 		}
@@ -90,35 +89,30 @@ func period(field string) (days int, words string, err error) {
 	return days, fmt.Sprintf("every %d days", days), nil
 }
 
-// next returns when the job runs after a time; the zero time if nothing starts anacron.
-func (a anacronJob) next(starts func(time.Time) time.Time, after time.Time) time.Time {
-	due := a.last.AddDate(0, 0, a.days)
-	if a.days == 0 {
-		due = a.last.AddDate(0, 1, 1-a.last.Day())
+// nextOfAnacron returns when the job runs after a time; the zero time if nothing starts anacron.
+func nextOfAnacron(a AnacronLine, starts func(time.Time) time.Time, after time.Time) time.Time {
+	due := a.Last.AddDate(0, 0, a.Days)
+	if a.Days == 0 {
+		due = a.Last.AddDate(0, 1, 1-a.Last.Day())
 	}
-	if a.last.IsZero() || due.Before(after) {
+	if a.Last.IsZero() || due.Before(after) {
 		due = after
 	}
 	start := starts(due.Add(-time.Second))
 	if start.IsZero() {
 		return start
 	}
-	return start.Add(a.delay)
+	return start.Add(a.Delay)
 }
 
 // startsOfAnacron returns a function that says when anacron is started next, within the hours of
 // START_HOURS_RANGE. It is the zero time if no job starts it.
-func startsOfAnacron(s *survey, hours []string) func(time.Time) time.Time {
+func startsOfAnacron(s *survey, from, to int) func(time.Time) time.Time {
 	var starters []Job
 	for _, j := range s.list.Jobs {
 		if j.Off == "" && j.next != nil && anacronStart().MatchString(j.Command) {
 			starters = append(starters, j)
 		}
-	}
-	from, to := 0, 24
-	if hours != nil {
-		from, _ = strconv.Atoi(hours[1])
-		to, _ = strconv.Atoi(hours[2])
 	}
 	inHours := func(at time.Time) bool { return at.In(s.Zone).Hour() >= from && at.In(s.Zone).Hour() < to }
 	return func(after time.Time) (first time.Time) {
@@ -134,3 +128,6 @@ func startsOfAnacron(s *survey, hours []string) func(time.Time) time.Time {
 		return first
 	}
 }
+
+// StartsAnacron reports whether a command starts anacron.
+func StartsAnacron(command string) bool { return anacronStart().MatchString(command) }

@@ -37,6 +37,8 @@ type Job struct {
 	LastBy  string             `json:"last_by"`
 	Command string             `json:"command"`
 	Off     string             `json:"off"` // why it does not start; "" if it does
+	LineOff string             `json:"-"`   // why the line does not start that names its folder
+	Anacron *AnacronLine       `json:"-"`   // the line of anacrontab from which it comes
 
 	next func(after time.Time) time.Time // nil: not known; the zero time: never
 	line string                          // the command as cron logs it, up to a %; "" for no crontab
@@ -57,6 +59,18 @@ func (j *Job) SetLast(at time.Time, by string) {
 func (j Job) IsSched() bool { return schedCall().MatchString(j.Command) }
 
 var schedCall = humanize.Pattern(`(^|[\s/])sched\s+(run|work)\b`)
+
+// An AnacronLine is a line of anacrontab.
+type AnacronLine struct {
+	Days     int // 0: once a month
+	Delay    time.Duration
+	Random   time.Duration // RANDOM_DELAY: up to so much later
+	From, To int           // START_HOURS_RANGE: the hours in which it starts
+	Name     string
+	Stamp    string    // the file that has the day of the last run
+	Last     time.Time // that day; zero if it has never run
+	Command  string
+}
 
 // An Oddity is something that is hardly meant.
 type Oddity struct {

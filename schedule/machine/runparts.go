@@ -34,7 +34,7 @@ func listFolder(s *survey, by Job, folder string) (listed bool) {
 			continue
 		}
 		j := by
-		j.Kind, j.Place, j.Command = RunParts, file, file
+		j.Kind, j.Place, j.Command, j.LineOff = RunParts, file, file, by.Off
 		switch {
 		case !takesName(s, name):
 			j.setOff("its name is not of letters, digits, _ and - alone")
