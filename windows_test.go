@@ -22,14 +22,16 @@ import (
 var windows = map[string][]string{
 	"schedule/lint":               {"cmd/check"},
 	"schedule/doctor":             {"cmd/doctor"},
-	"schedule/machine":            {"cmd/machine", "schedule/serve/web", "cmd/serve"},
+	"schedule/machine":            {"cmd/machine", "schedule/serve/web", "cmd/serve", "schedule/takeover", "cmd/takeover"},
 	"schedule/machine/oncalendar": {"schedule/machine", "cmd/machine", "schedule/serve/web", "cmd/serve"},
-	"schedule/install":            {"cmd/install"},
-	"schedule/crontab/proof":      {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export"},
-	"schedule/crontab/export":     {"cmd/export"},
-	"schedule/forecast":           {"cmd/forecast", "cmd/list", "schedule/serve", "schedule/serve/web", "cmd/serve"},
-	"schedule/serve":              {"schedule/serve/web", "cmd/serve"},
-	"schedule/serve/web":          {"cmd/serve"},
+	"schedule/takeover":           {"cmd/takeover", "cmd/install"},
+	"schedule/install":            {"cmd/install", "schedule/takeover", "cmd/takeover"},
+	"schedule/crontab/proof": {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export",
+		"schedule/takeover", "cmd/takeover"},
+	"schedule/crontab/export": {"cmd/export"},
+	"schedule/forecast":       {"cmd/forecast", "cmd/list", "schedule/serve", "schedule/serve/web", "cmd/serve"},
+	"schedule/serve":          {"schedule/serve/web", "cmd/serve"},
+	"schedule/serve/web":      {"cmd/serve"},
 }
 
 // windowGround are the packages on which windows stand, beside the core: no window but these may

@@ -34,6 +34,7 @@ import (
 	"sched/cmd/show"
 	"sched/cmd/status"
 	"sched/cmd/stop"
+	"sched/cmd/takeover"
 	"sched/cmd/test"
 	"sched/cmd/trigger"
 	"sched/cmd/unlock"
@@ -153,6 +154,7 @@ func commandGroups() []commandGroup {
 			{"install", install.New},
 			{"uninstall", install.NewUninstall},
 			{"import", importcmd.New},
+			{"takeover", takeover.New},
 			{"export", export.New},
 			{"doctor", doctor.New},
 			{"forecast", forecast.New},

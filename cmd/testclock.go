@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"sched/cmd/app"
-	"sched/cmd/install"
+	"sched/schedule/install"
 	"sched/schedule/preflight"
 	"sched/schedule/serve"
 	"sched/schedule/tick/condition"

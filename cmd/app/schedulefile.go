@@ -47,10 +47,7 @@ func (f *ScheduleFile) FindConfig() (string, error) {
 	if err := checkServerName(); err != nil {
 		return "", err
 	}
-	if f.Config != "" {
-		return f.Config, nil
-	}
-	if file := os.Getenv("SCHED_CONFIG"); file != "" {
+	if file := f.NamedConfig(); file != "" {
 		return file, nil
 	}
 	if f.found != "" {
@@ -73,6 +70,9 @@ func (f *ScheduleFile) FindConfig() (string, error) {
 		"--config or $SCHED_CONFIG name another file"
 	return "", exit.Usage(hint, "there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
+
+// NamedConfig returns the path from --config or $SCHED_CONFIG; "" if neither names one.
+func (f *ScheduleFile) NamedConfig() string { return cmp.Or(f.Config, os.Getenv("SCHED_CONFIG")) }
 
 // Options says how this process loads a schedule. For root the schedule must be one that only root
 // can change. To look at another one root becomes its owner first (becomeOwner).

@@ -314,7 +314,7 @@ func header(from string, o options, s *crontab.Schedule) []string {
 // printProof says how many minutes were compared, and where the schedule does not do as cron did.
 func printProof(a *app.App, p *proof.Proof) {
 	for _, d := range p.Differences {
-		fmt.Fprintf(a.Err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
+		fmt.Fprintf(a.Err, "%s:%d: %s: %s\n", d.Task.Source, d.Task.Entry.Line, d.Task.Name, d.Text(app.LocalZone()))
 	}
 	if len(p.Boots) > 0 {
 		fmt.Fprintf(a.Err, "proven: %s at a boot, as cron starts the line\n", humanize.Count(len(p.Boots), "task"))
@@ -345,24 +345,6 @@ func printProof(a *app.App, p *proof.Proof) {
 	fmt.Fprintf(a.Err, "  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
 		thousands(p.Minutes), p.To.Format(time.DateOnly), humanize.Count(p.Changes, "change"),
 		strings.Join(p.Zones, ", "))
-}
-
-func differenceText(d proof.Difference) string {
-	switch {
-	case d.Boot && d.Cron:
-		return d.Task.Name + ": cron starts the line at a boot alone, and the task is due otherwise"
-	case d.Boot:
-		return d.Task.Name + ": the task is due at a boot, when cron does not start the line"
-	case d.At.IsZero():
-		return d.Task.Name + ": its command differs from the command of the line"
-	}
-	at := humanize.MinuteZone(d.At, app.LocalZone())
-	first := "the task is due at " + at + ", when cron does not start the line"
-	if d.Cron {
-		first = "cron starts the line at " + at + ", when the task is not due"
-	}
-	minutes := humanize.Count(d.Minutes, "minute")
-	return fmt.Sprintf("%s: %s; %s of a year differ", d.Task.Name, first, minutes)
 }
 
 // thousands writes a number with commas: 14,727,000.

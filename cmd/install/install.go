@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
+	"sched/schedule/takeover"
 	"sched/schedule/view"
 )
 
@@ -335,6 +337,10 @@ func uninstall(a *app.App, o options) error {
 	if file, err = filepath.Abs(file); err != nil {
 		return err
 	}
+	if folder, err := backupFolder(); err == nil && slices.Contains(takeover.Find(folder), file) {
+		return exit.Failed("`sched takeover"+a.ConfigFlag()+" --undo` gives them back and takes the line out",
+			"this schedule has taken jobs over from cron: nothing would start them")
+	}
 	p, err := newPlaces(a, file, o)
 	if err != nil {
 		return err
@@ -346,7 +352,7 @@ func uninstall(a *app.App, o options) error {
 	if len(changes) == 0 {
 		hint := "`crontab -l` shows the lines; --user names whose crontab it is"
 		if os.Geteuid() == 0 {
-			hint = "root's lines are in " + CronFolder + "; " + hint
+			hint = "root's lines are in " + install.CronFolder + "; " + hint
 		}
 		return exit.Failed(hint,
 			"%s is not installed", filepath.Base(file))

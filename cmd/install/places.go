@@ -18,13 +18,6 @@ import (
 	"sched/schedule/usercrontab"
 )
 
-// The folders of the machine. They are variables for tests.
-var (
-	CronFolder    = "/etc/cron.d"
-	SystemdFolder = "/etc/systemd/system"
-	RootBackups   = "/var/lib/sched/crontabs"
-)
-
 // A change is one place that install or uninstall would write, with its diff and the function that
 // writes it.
 type change struct {
@@ -39,7 +32,7 @@ type places struct {
 	schedule    *schedule.Schedule // nil for uninstall
 	options     options
 	userCrontab usercrontab.Crontab
-	cronLine    install.Place // the line for userCrontab, or for a file of CronFolder
+	cronLine    install.Place // the line for userCrontab, or for a file of install.CronFolder
 	units       install.Systemd
 }
 
@@ -61,9 +54,9 @@ func newPlaces(a *app.App, file string, o options) (*places, error) {
 		app:         a,
 		options:     o,
 		userCrontab: usercrontab.Crontab{User: o.user},
-		cronLine:    install.Place{Line: line, Folder: CronFolder, User: "root"},
+		cronLine:    install.Place{Line: line, Folder: install.CronFolder, User: "root"},
 		units: install.Systemd{
-			Place:  install.Place{Line: line, Folder: SystemdFolder, User: o.user},
+			Place:  install.Place{Line: line, Folder: install.SystemdFolder, User: o.user},
 			OfUser: !root,
 			Work:   o.systemd == "work",
 		},
@@ -94,7 +87,7 @@ func (p *places) chosen() installPlace {
 	switch {
 	case p.options.systemd != "":
 		return inSystemd
-	case os.Geteuid() == 0 && p.options.user == "" && !p.options.replace && isFolder(CronFolder):
+	case os.Geteuid() == 0 && p.options.user == "" && !p.options.replace && isFolder(install.CronFolder):
 		return inCronD
 	}
 	return inCrontab
@@ -246,7 +239,7 @@ func (p *places) unitsChange(edit install.FileEdit) change {
 
 func backupFolder() (string, error) {
 	if os.Geteuid() == 0 {
-		return RootBackups, nil
+		return install.RootBackups, nil
 	}
 	folder, err := app.StateHome()
 	if err != nil {

@@ -30,6 +30,11 @@ func loadTick(a *app.App, o options, now time.Time) (t *tick.Tick, invalidExit, 
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, name := range o.held {
+		if task := s.Task(name); task != nil {
+			task.Enabled = false
+		}
+	}
 	minute, err := parseMinute(a, o, now, s.Location)
 	if err != nil {
 		return nil, nil, err

@@ -18,7 +18,8 @@ type options struct {
 	dryRun, strict bool
 	workMinute     string // the minute of a tick that `sched work` started; else empty
 
-	triggered bool // answer what hooks have triggered, and no more
+	held      []string // tasks that are not due, because cron still has their lines
+	triggered bool     // answer what hooks have triggered, and no more
 }
 
 // isSpan reports whether the flags name a span of slots.

@@ -56,6 +56,8 @@ yet, it runs the tasks that have no problem.`,
 	flags.Seldom(f, "force", "from", "to", "yes", "strict")
 	f.StringVar(&o.workMinute, "work", "", "")
 	f.MarkHidden("work")
+	f.StringArrayVar(&o.held, "held", nil, "")
+	f.MarkHidden("held")
 	f.BoolVar(&o.triggered, triggered.Flag, false, "")
 	f.MarkHidden(triggered.Flag)
 	return c

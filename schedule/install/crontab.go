@@ -15,6 +15,7 @@
 package install
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,6 +38,7 @@ import (
 type Line struct {
 	Program string // sched, absolute
 	File    string // the schedule, absolute
+	Call    string // the command of sched with its flags; "" for the usual one
 }
 
 // ID tells the lines of schedules apart. It is made from the path of the schedule alone.
@@ -53,7 +55,7 @@ func (l Line) replacedMark() string { return "# replaced by sched " + l.ID() + "
 
 // Command returns the command that starts a tick, for a POSIX shell.
 func (l Line) Command() string {
-	return humanize.ShellWord(l.Program) + " run -q -c " + humanize.ShellWord(l.File)
+	return humanize.ShellWord(l.Program) + " " + cmp.Or(l.Call, "run -q") + " -c " + humanize.ShellWord(l.File)
 }
 
 // Cron returns the line in the crontab of a user.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var shop = Line{"/usr/local/bin/sched", "/srv/shop/schedule.yaml"}
+var shop = Line{Program: "/usr/local/bin/sched", File: "/srv/shop/schedule.yaml"}
 
 func TestTheLineOfASchedule(t *testing.T) {
 	for _, row := range []struct {
@@ -15,7 +15,7 @@ func TestTheLineOfASchedule(t *testing.T) {
 		want string
 	}{
 		{shop, "* * * * * /usr/local/bin/sched run -q -c /srv/shop/schedule.yaml # sched install "},
-		{Line{"/opt/my sched", "/srv/it's 50%/x.yaml"}, `* * * * * '/opt/my sched' run -q -c '/srv/it'\''s 50\%/x.yaml' # sched install `},
+		{Line{Program: "/opt/my sched", File: "/srv/it's 50%/x.yaml"}, `* * * * * '/opt/my sched' run -q -c '/srv/it'\''s 50\%/x.yaml' # sched install `},
 	} {
 		if got := row.line.Cron(); got != row.want+row.line.ID() {
 			t.Errorf("%s", got)
@@ -41,7 +41,7 @@ func TestAddAndRemove(t *testing.T) {
 // A newer sched at another place takes over the line and leaves it at its place.
 func TestTheLineMovesWithTheProgram(t *testing.T) {
 	text := shop.AddTo("1 1 * * * a\n", nil).New + "2 2 * * * b\n"
-	moved := Line{"/opt/sched/bin/sched", shop.File}.AddTo(text, nil)
+	moved := Line{Program: "/opt/sched/bin/sched", File: shop.File}.AddTo(text, nil)
 	if want := strings.Replace(text, "/usr/local/bin/sched", "/opt/sched/bin/sched", 1); moved.New != want {
 		t.Errorf("%q", moved.New)
 	}
@@ -49,7 +49,7 @@ func TestTheLineMovesWithTheProgram(t *testing.T) {
 
 // Two schedules of one crontab do not touch each other's lines, in whatever order they come and go.
 func TestTwoSchedulesInOneCrontab(t *testing.T) {
-	other := Line{"/usr/local/bin/sched", "/srv/blog/schedule.yaml"}
+	other := Line{Program: "/usr/local/bin/sched", File: "/srv/blog/schedule.yaml"}
 	old := "1 1 * * * a\n2 2 * * * b\n"
 	both := other.AddTo(shop.AddTo(old, map[int]bool{1: true}).New, map[int]bool{2: true}).New
 	if strings.Count(both, "sched run") != 2 || !shop.IsIn(both) || !other.IsIn(both) {

@@ -15,6 +15,13 @@ import (
 	"sched/schedule/usercrontab"
 )
 
+// The folders of the machine. They are variables for tests.
+var (
+	CronFolder    = "/etc/cron.d"
+	SystemdFolder = "/etc/systemd/system"
+	RootBackups   = "/var/lib/sched/crontabs" // copies of crontabs, as they were before a change
+)
+
 // A Command is a program with its arguments.
 type Command []string
 

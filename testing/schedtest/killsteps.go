@@ -30,6 +30,27 @@ func changes(call uint64, _, _, third uint64) bool {
 // something. Ended reports that it made fewer of them, and ended by itself.
 func KilledBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 	t.Helper()
+	return killedBefore(t, c, n, changes)
+}
+
+// renames reports whether a system call puts a file in its place, or takes it away.
+func renames(call uint64, _, _, _ uint64) bool {
+	switch call {
+	case unix.SYS_UNLINK, unix.SYS_UNLINKAT, unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2:
+		return true
+	}
+	return false
+}
+
+// KilledBeforeRename is KilledBefore for a command that writes drafts: only its calls count that
+// put a file in its place, or take it away.
+func KilledBeforeRename(t *testing.T, c *exec.Cmd, n int) (ended bool) {
+	t.Helper()
+	return killedBefore(t, c, n, renames)
+}
+
+func killedBefore(t *testing.T, c *exec.Cmd, n int, counts func(call, first, second, third uint64) bool) (ended bool) {
+	t.Helper()
 	runtime.LockOSThread() // which alone may trace the process
 	defer runtime.UnlockOSThread()
 	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
@@ -47,7 +68,7 @@ func KilledBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 	}
 	unix.PtraceSyscall(pid, 0)
 	return Traced(t, pid, pid, func(_ int, call unix.PtraceRegs) bool {
-		if changes(call.Orig_rax, call.Rdi, call.Rsi, call.Rdx) {
+		if counts(call.Orig_rax, call.Rdi, call.Rsi, call.Rdx) {
 			n--
 		}
 		return n == 0

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/cron"
 	"sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/humanize"
 )
 
 // Years is how far a proof goes: after 28 years the calendar repeats.
@@ -40,6 +41,24 @@ type Difference struct {
 	Cron    bool      // cron starts the line then, and the task is not due; false: it is the other way round
 	Boot    bool      // they differ at a boot
 	Minutes int       // how many differ, in the first year with a difference
+}
+
+// Text says in which minutes the task differs from its line, in a zone.
+func (d Difference) Text(zone *time.Location) string {
+	switch {
+	case d.Boot && d.Cron:
+		return "cron starts the line at a boot alone, and the task is due otherwise"
+	case d.Boot:
+		return "the task is due at a boot, when cron does not start the line"
+	case d.At.IsZero():
+		return "its command differs from the command of the line"
+	}
+	at := humanize.MinuteZone(d.At, zone)
+	first := "the task is due at " + at + ", when cron does not start the line"
+	if d.Cron {
+		first = "cron starts the line at " + at + ", when the task is not due"
+	}
+	return fmt.Sprintf("%s; %s of a year differ", first, humanize.Count(d.Minutes, "minute"))
 }
 
 // Prove compares the tasks with the schedule that was loaded from their YAML. It compares the

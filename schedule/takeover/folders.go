@@ -1,0 +1,114 @@
+package takeover
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"sched/schedule/crontab"
+	"sched/schedule/humanize"
+	"sched/schedule/machine"
+)
+
+// This file makes lines of a crontab of what run-parts and anacron start: one for each file of a
+// folder, in the order of run-parts, one after another, and a last one for the files that packages
+// put there later.
+
+// folderEntries returns the lines for the files of a folder that a line gives to run-parts. keys
+// are keys that each of them has.
+func folderEntries(jobs []machine.Job, line crontab.Entry, keys string) (entries []crontab.Entry) {
+	folder := path.Dir(jobs[0].Place)
+	base := path.Base(folder)
+	var known []string
+	for _, j := range jobs {
+		file := humanize.ShellWord(j.Place)
+		known = append(known, file)
+		// A package may be removed: run-parts starts what is executable then.
+		command := fmt.Sprintf("cd / && if [ -x %s ]; then %[1]s; fi", file)
+		entries = append(entries, entry(line, taskName(base, path.Base(j.Place)), keys, command))
+	}
+	others := fmt.Sprintf("cd / && for job in $(run-parts --test %s); do case $job in %s) ;; *) $job ;; esac; done",
+		humanize.ShellWord(folder), strings.Join(known, "|"))
+	return append(entries, entry(line, base+"/others", keys, others))
+}
+
+// taskName is the name of the task for a file.
+func taskName(folder, file string) string {
+	valid := func(r rune) rune {
+		isLetter, isDigit := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z', r >= '0' && r <= '9'
+		if isLetter || isDigit || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}
+	return folder + "/" + strings.Map(valid, file)
+}
+
+// entry returns the line with another command, and with keys of a task.
+func entry(line crontab.Entry, name, keys, command string) crontab.Entry {
+	text := "# sched: name=" + name + ", background=false" + keys + "\n" + line.When + " root " +
+		strings.ReplaceAll(command, "%", `\%`) + "\n"
+	made := crontab.Parse(crontab.Source{Text: text, System: true}).Entries[0]
+	made.Line, made.User, made.Set, made.SetAt = line.Line, line.User, line.Set, line.SetAt
+	return made
+}
+
+// The reasons for which a line of anacrontab is left.
+const (
+	leftNotToday = "anacron has not run it today: once it has, call this again"
+	leftPeriod   = "a crontab has no times for its period"
+)
+
+// reasonToLeaveAnacron says why a line of anacrontab is left on a day; "" if it may be taken.
+func reasonToLeaveAnacron(a machine.AnacronLine, today string) string {
+	switch {
+	case a.Days > 1 && a.Days != 7:
+		return leftPeriod
+	case a.Days == 1 && a.Last.Format(time.DateOnly) != today:
+		return leftNotToday
+	case a.Last.IsZero():
+		return leftNotToday
+	}
+	return ""
+}
+
+var setting = humanize.Pattern(`^\s*([A-Za-z_]\w*)\s*=\s*"?(.*?)"?\s*$`)
+
+// anacronEntries returns the lines for a line of anacrontab: at the begin of its hours, a day, a
+// week or a month after the other, and once more if the machine was off then.
+func anacronEntries(jobs []machine.Job, text string) []crontab.Entry {
+	a := *jobs[0].Anacron
+	line := crontab.Entry{Line: jobs[0].Line, User: jobs[0].User, Set: crontab.Variables{}, SetAt: map[string]int{}}
+	for i, row := range strings.Split(text, "\n") {
+		if i+1 >= line.Line {
+			break
+		}
+		if found := setting().FindStringSubmatch(row); found != nil {
+			line.Set[found[1]], line.SetAt[found[1]] = found[2], i+1
+		}
+	}
+	for _, name := range []string{"START_HOURS_RANGE", "RANDOM_DELAY", "LOGNAME"} {
+		delete(line.Set, name)
+	}
+	minutes := int(a.Delay / time.Minute)
+	hour, within, day := (a.From+minutes/60)%24, "24h", "* * *"
+	switch a.Days {
+	case 7:
+		day, within = fmt.Sprintf("* * %d", a.Last.Weekday()), "7d"
+	case 0:
+		day, within = "1 * *", "31d"
+	}
+	line.When = fmt.Sprintf("%d %d %s", minutes%60, hour, day)
+	keys := ", missed=once, missed_within=" + within
+	if a.Random >= 2*time.Minute {
+		keys += fmt.Sprintf(", spread=%dm", int(min(a.Random, 24*time.Hour)/time.Minute))
+	}
+	if a.From > 0 || a.To < 24 {
+		keys += fmt.Sprintf(", between=[\"%d:00\", \"%d:59\"]", a.From, (a.To+23)%24)
+	}
+	if jobs[0].Kind == machine.RunParts {
+		return folderEntries(jobs, line, keys)
+	}
+	return []crontab.Entry{entry(line, "anacron/"+taskName("", a.Name)[1:], keys, a.Command)}
+}
