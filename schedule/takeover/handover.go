@@ -204,6 +204,9 @@ func (m *Mover) unmark(t Table, ranOn func(task string) time.Time) (notes []stri
 	for _, line := range missing {
 		notes = append(notes, fmt.Sprintf("%s: the line was taken out, and stays out: %s", t.name(), line.Raw))
 	}
+	if t.Path == "" {
+		text = m.Line.RemoveFrom(text).New
+	}
 	if text != t.Text && len(missing) == 0 {
 		notes = append(notes, t.name()+" has other changes of somebody, which stay")
 	}

@@ -24,21 +24,18 @@ import (
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
-// speed is how many seconds pass on the clock of cron and sched in one second.
-const speed = 12
-
 // A rig is a machine in a mount namespace: its /etc, spool, /run and state are its own, and a cron
 // runs there whose clock is fast.
 type rig struct {
 	*testing.T
 	dir   string
 	pid   int       // of the cron
+	speed int       // how many seconds pass on the clock of cron and sched in one second
 	real  time.Time // when the clock showed shown
 	shown time.Time
 }
 
-// prepare is what the shell does in the new namespace before it becomes cron. Jobs write down who
-// they are, and the real time, in one write(2).
+// prepare is what the shell does in the new namespace before it becomes cron.
 const prepare = `
 set -e
 cd "$1"
@@ -51,6 +48,15 @@ done
 chgrp crontab /var/spool/cron/crontabs
 chmod 1730 /var/spool/cron/crontabs
 echo "SCHED_TEST_CLOCK_FILE=$1/clock" >/etc/environment
+. ./setup
+touch ready
+while [ ! -e go ]; do sleep 0.01; done
+export LD_PRELOAD="$2" FAKETIME="$(cat go)"
+exec /usr/sbin/cron -f
+`
+
+// eachMinute are jobs that write down who they are, and the real time, in one write(2).
+const eachMinute = `
 printf 'SHELL=/bin/sh\n# a comment\n* *\t* * *\troot\t'"$1"'/job etc  \n* * * * * root cd / && run-parts --report /etc/cron.daily\n' >/etc/crontab
 printf 'MAILTO=""\n* * * * * root '"$1"'/job one\n* * * * * root '"$1"'/job two\n\n*/2 * * * * root '"$1"'/job even\n' >/etc/cron.d/first
 printf 'MAILTO=""\n* * * * * nobody '"$1"'/job three\n17 3 1 1 * root '"$1"'/job never\n' >/etc/cron.d/second
@@ -59,10 +65,6 @@ for name in a b; do
 	chmod 755 /etc/cron.daily/$name
 done
 printf '* * * * * '"$1"'/job daemon\n1-59/2 * * * * '"$1"'/job odd\n' | crontab -u daemon -
-touch ready
-while [ ! -e go ]; do sleep 0.01; done
-export LD_PRELOAD="$2" FAKETIME="$(cat go)"
-exec /usr/sbin/cron -f
 `
 
 // jobs are the jobs, and in which minutes of the hour each starts.
@@ -74,7 +76,8 @@ var jobs = map[string]func(minute int) bool{
 
 func always(int) bool { return true }
 
-func newRig(t *testing.T) *rig {
+// newRig starts a cron whose clock shows a time, with the files that a script makes.
+func newRig(t *testing.T, setup string, shown time.Time, speed int) *rig {
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	_, err := os.Stat("/usr/sbin/cron")
 	if os.Geteuid() != 0 || len(libraries) == 0 || err != nil || exec.Command("unshare", "--mount", "true").Run() != nil {
@@ -84,10 +87,11 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, dir: dir}
+	r := &rig{T: t, dir: dir, speed: speed}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	os.Chmod(dir, 0o711)
 	r.write("job", "#!/bin/sh\necho \"$(date +%s.%N) $1\" >>"+dir+"/records\n", 0o755)
+	r.write("setup", setup, 0o644)
 	r.write("records", "", 0o666)
 	os.Chmod(filepath.Join(dir, "records"), 0o666)
 	var out bytes.Buffer
@@ -104,7 +108,7 @@ func newRig(t *testing.T) *rig {
 	})
 	r.until("the files of the machine", func() bool { return r.has("ready") })
 	// The clock of sched is a moment ahead: a tick must not take its minute for the one before.
-	r.real, r.shown = time.Now(), time.Date(2026, 12, 1, 10, 0, 30, 0, time.UTC)
+	r.real, r.shown = time.Now(), shown
 	r.write("clock", fmt.Sprintf("%s %s %d", r.real.UTC().Format(time.RFC3339Nano),
 		r.shown.Add(2*time.Second).Format(time.RFC3339Nano), speed), 0o644)
 	r.write("go.new", fmt.Sprintf("@%s x%d", r.shown.Format(time.DateTime), speed), 0o644)
@@ -157,7 +161,7 @@ func (r *rig) sched(arguments ...string) string {
 
 // minute returns how many minutes of the clock have passed at a real time.
 func (r *rig) minute(at time.Time) int {
-	shown := r.shown.Add(time.Duration(float64(at.Sub(r.real)) * speed))
+	shown := r.shown.Add(time.Duration(float64(at.Sub(r.real)) * float64(r.speed)))
 	return int(shown.Sub(r.shown.Truncate(time.Minute)) / time.Minute)
 }
 
@@ -248,7 +252,7 @@ func (r *rig) sameFiles(before map[string]string) {
 func TestNoStartIsLostOrDoubledByATakeover(t *testing.T) {
 	machine.Slow(t)
 	machine.Turn(t)
-	r := newRig(t)
+	r := newRig(t, eachMinute, time.Date(2026, 12, 1, 10, 0, 30, 0, time.UTC), 12)
 	before := r.files()
 	r.pass(2)
 	if out := r.sched("takeover", "--yes"); !strings.Contains(out, "runs 9 lines that cron ran") {
@@ -271,7 +275,7 @@ func TestNoStartIsLostOrDoubledByATakeover(t *testing.T) {
 func TestAKilledTakeoverLosesAndDoublesNoStart(t *testing.T) {
 	machine.Slow(t)
 	machine.Turn(t)
-	r := newRig(t)
+	r := newRig(t, eachMinute, time.Date(2026, 12, 1, 10, 0, 30, 0, time.UTC), 12)
 	before := r.files()
 	r.pass(1)
 	for n, taken, given := 1, false, false; !taken || !given; n++ {
