@@ -169,7 +169,7 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 		options.Local = zone
 		s, invalid = load.File(file, options)
 	}
-	if all := f.asTicksHaveIt(file, invalid); f.ReadOnly && all != nil {
+	if all := f.AsTicksHaveIt(file, invalid); f.ReadOnly && all != nil {
 		s, invalid = all, nil
 	}
 	if invalid != nil {
@@ -198,7 +198,7 @@ func (f *ScheduleFile) loadAndWarn() (*schedule.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	if all := f.asTicksHaveIt(s.File, invalid); all != nil {
+	if all := f.AsTicksHaveIt(s.File, invalid); all != nil {
 		s, invalid = all, nil
 	}
 	file, flag := filepath.Base(s.File), f.ConfigFlag()
@@ -249,17 +249,17 @@ func (f *ScheduleFile) InPlaceOf(file string, invalid error) *schedule.Schedule 
 	return s
 }
 
-// asTicksHaveIt returns the schedule of a file that is right but for variables of messages which
+// AsTicksHaveIt returns the schedule of a file that is right but for variables of messages which
 // this shell lacks and the last tick had; else nil. It is for commands that run no task.
-func (f *ScheduleFile) asTicksHaveIt(file string, invalid error) *schedule.Schedule {
+func (f *ScheduleFile) AsTicksHaveIt(file string, invalid error) *schedule.Schedule {
 	broken, ok := errors.AsType[*load.InvalidError](invalid)
 	path, err := filepath.Abs(file)
 	if !ok || !broken.Lacks || err != nil {
 		return nil
 	}
-	note, known := ticknote.Read(broken.StateDir)
+	note, _ := ticknote.Read(broken.StateDir)
 	for _, p := range broken.Problems {
-		if _, has := slices.BinarySearch(note.Names, p.Variable); !known || !has {
+		if _, has := slices.BinarySearch(note.Names, p.Variable); !has {
 			return nil
 		}
 	}
@@ -326,6 +326,29 @@ func (f *ScheduleFile) printFirstProblems(problems []schedule.Problem) {
 	if more := len(problems) - len(first); more > 0 {
 		fmt.Fprintf(f.Err, "and %s: see `sched check%s`\n", humanize.Count(more, "more problem"), f.ConfigFlag())
 	}
+}
+
+// CountMistakes prints in one line how many tasks have only problems that the command is not about.
+// It returns the other problems. The line leaves out variables that the last tick had.
+func (f *ScheduleFile) CountMistakes(
+	invalid *load.InvalidError, noun string, isOther func(schedule.Problem) bool,
+) (own []schedule.Problem) {
+	note, _ := ticknote.Read(invalid.StateDir)
+	tasks := map[string]bool{}
+	for _, p := range invalid.Problems {
+		if p.Task == "" || !isOther(p) {
+			own = append(own, p)
+		} else if _, has := slices.BinarySearch(note.Names, p.Variable); !has {
+			tasks[p.Task] = true
+		}
+	}
+	for _, p := range own {
+		delete(tasks, p.Task)
+	}
+	if len(tasks) > 0 {
+		f.Warn("mistakes in %s (see `sched check%s`)", humanize.Count(len(tasks), noun), f.ConfigFlag())
+	}
+	return own
 }
 
 // TicksHint says what to do when no ticks come.

@@ -83,6 +83,11 @@ func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err 
 	if err != nil {
 		return nil, nil, reportNothingRuns(a, err, o)
 	}
+	if o.dryRun {
+		if all := a.AsTicksHaveIt(s.File, invalid); all != nil {
+			s, invalid = all, nil
+		}
+	}
 	isReplaced := invalid != nil
 	if !isReplaced && len(s.BadLines) > 0 {
 		invalid = &load.InvalidError{Problems: s.BadLines, StateDir: s.StateDir}
@@ -90,6 +95,8 @@ func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err 
 	switch {
 	case invalid != nil && o.strict:
 		return nil, nil, reportNothingRuns(a, invalid, o)
+	case isReplaced && o.dryRun:
+		reportToPreview(a, s, invalid)
 	case isReplaced:
 		// If s leaves out tasks of the file, each tick says so.
 		if _, printed := reportHourly(a, invalid, o); printed || s.Without != nil && !o.Quiet {
@@ -111,6 +118,21 @@ func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err 
 		os.Remove(filepath.Join(s.StateDir, printedFile)) // the next tick with problems prints them
 	}
 	return s, nil, nil
+}
+
+// reportToPreview prints the problems for a dry run. It counts the tasks that lack a variable or a
+// file: the preview itself says which of them it would skip.
+func reportToPreview(a *app.App, s *schedule.Schedule, err error) {
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
+		isLack := func(p schedule.Problem) bool { return p.Lacks != "" }
+		problems := a.CountMistakes(invalid, "task", isLack)
+		if len(problems) == 0 {
+			return
+		}
+		err = &load.InvalidError{Problems: problems}
+	}
+	a.Report(err)
+	a.Warn("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
 }
 
 // reportNothingRuns prints why a tick has no schedule, and returns the exit of the tick. Each such

@@ -25,6 +25,7 @@ import (
 	"sched/schedule/state"
 	"sched/schedule/tick"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 func New(a *app.App) *cobra.Command {
@@ -83,15 +84,20 @@ func test(a *app.App, name string, env []string, as string) error {
 	return testTask(a, s, t, params)
 }
 
-// loadWith loads the schedule as its file says it. Problems of other tasks are printed, and keep
-// no task from being tested.
+// loadWith loads the schedule as its file says it. The mistakes of other tasks are counted, and
+// keep no task from being tested.
 func loadWith(a *app.App, name string) (*schedule.Schedule, error) {
 	s, err := a.Load()
 	invalid, ok := errors.AsType[*load.InvalidError](err)
-	if !ok || invalid.Rest == nil || slices.Contains(invalid.Rest.Without, name) || invalid.Rest.Task(name) == nil {
+	if !ok || invalid.Rest == nil || name == "" {
 		return s, err
 	}
-	a.PrintProblems(invalid.Problems)
+	isOther := func(p schedule.Problem) bool { return p.Task != yamldoc.Shorten(name) }
+	own := a.CountMistakes(invalid, "other task", isOther)
+	if slices.Contains(invalid.Rest.Without, name) {
+		return nil, &load.InvalidError{Problems: own}
+	}
+	a.PrintProblems(own)
 	return invalid.Rest, nil
 }
 
