@@ -2,9 +2,11 @@ package follow
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
+	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -38,4 +40,13 @@ func Run(ctx context.Context, source view.Source, out io.Writer, begun state.Row
 		case <-time.After(wait):
 		}
 	}
+}
+
+// Hooks prints what the hooks of a run that has ended printed, each line with "hook: " in front.
+// The path names the output of the run (view.OutputOf).
+func Hooks(out io.Writer, path string) {
+	file := newFollowedFile(output.HooksPath(path), "", "", ofHooks)
+	print := func(line outputLine) { fmt.Fprintf(out, "hook: %s\n", line.Text) }
+	file.printWritten(print)
+	file.end(print)
 }

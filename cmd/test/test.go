@@ -15,6 +15,7 @@ import (
 	"sched/cmd/console"
 	"sched/cmd/exit"
 	"sched/cmd/flags"
+	"sched/cmd/follow"
 	"sched/cmd/report"
 	"sched/schedule"
 	"sched/schedule/control"
@@ -36,8 +37,8 @@ func New(a *app.App) *cobra.Command {
 		Short: "Run one task now, whatever its schedule, and show its output",
 		Long: `test runs a task with everything that belongs to it: its environment, hooks, retries, timeout and
 lock. Only its schedule and its conditions do not count. It runs in the foreground, its output is
-shown as it comes, and the run is in the history like any other. --env sets variables that the task
-names under params.
+shown as it comes, and what its hooks printed at the end, on stderr, each line behind "hook:". The
+run is in the history like any other. --env sets variables that the task names under params.
 
 Hooks fire as ever: mails and messages are sent, and tasks are triggered. With --as the
 command does not run, and the hooks fire as after a run that failed or succeeded, to see what
@@ -139,7 +140,8 @@ func rehearsal(t *schedule.Task, as string) (*schedule.Task, error) {
 // drawn.
 const quietFor = time.Second
 
-// testTask runs the task. Its output goes to stdout, and everything else to stderr.
+// testTask runs the task. Its output goes to stdout, and everything else to stderr, with what its
+// hooks printed after the end of the run.
 func testTask(a *app.App, s *schedule.Schedule, t *schedule.Task, params map[string]string) error {
 	ticking := a.Tick(s, a.Now())
 	ticking.Report.Started, ticking.Report.Done = func(state.Row) {}, func(state.Row) {}
@@ -153,9 +155,10 @@ func testTask(a *app.App, s *schedule.Schedule, t *schedule.Task, params map[str
 			live.Show(report.NewProgress(a.Stdout(), row, s.StateDir, terminate).Text)
 		}
 	}
-	printed := a.Out
+	printed, printedByHooks := a.Out, a.Err
 	if a.IsForeign(s, t.Name) {
 		printed = console.Harmless(printed, humanize.Plain)
+		printedByHooks = console.Harmless(printedByHooks, humanize.Plain)
 	}
 	process.AdoptOrphans()
 	row, err := ticking.Test(terminate, kill, tick.TestRun{
@@ -169,6 +172,7 @@ func testTask(a *app.App, s *schedule.Schedule, t *schedule.Task, params map[str
 	}
 	live.Hide()
 	live.EndLine()
+	follow.Hooks(printedByHooks, view.OutputOf(s.StateDir, row))
 	for _, note := range row.Notes {
 		a.Warn("%s: %s", t.Name, note)
 	}
