@@ -186,7 +186,22 @@ func (p *places) addition() (change, error) {
 				lineNumbers(others))
 		}
 	}
-	return p.crontabChange(p.cronLine.AddTo(text, replace), exists), nil
+	edit := p.cronLine.AddTo(text, replace)
+	p.warnOfSilence(edit.New)
+	return p.crontabChange(edit, exists), nil
+}
+
+// warnOfSilence warns if cron mails nobody what the ticks print, because of an empty MAILTO above
+// the line of the schedule.
+func (p *places) warnOfSilence(text string) {
+	for _, entry := range crontab.Parse(crontab.Source{Text: text}).Entries {
+		mailTo, isSet := entry.Set["MAILTO"]
+		if isSet && mailTo == "" && !entry.Off && p.cronLine.IsIn(entry.Raw) {
+			p.app.WarnWithHint("write MAILTO=ADDRESS above the line of sched, or let on_failure hooks tell of failures",
+				"cron mails nobody what the ticks print: line %d of %s is an empty MAILTO",
+				entry.SetAt["MAILTO"], p.crontabName())
+		}
+	}
 }
 
 // removals returns the changes that take the schedule out of every place that has it.
