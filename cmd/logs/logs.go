@@ -42,7 +42,8 @@ func New(a *app.App) *cobra.Command {
 		Short: "Print what a run printed: the newest of a task, or the one named",
 		Long: `logs prints the output of one run to stdout, as it was. The output of its hooks follows on stderr.
 A terminal of root gets no control sequences of another user.
-A run is named by its id, or by the last part of it that sched history shows.
+A run is named by its id, or by the last part of it that sched history shows; the first characters
+of either are enough.
 
 With --since or --until it prints all runs of the task in that time, the oldest first, each under a
 line that says which run it is. The time is the one at which they were due, as in sched history.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sched/schedule/humanize"
 	"sched/schedule/state"
 )
 
@@ -35,8 +36,13 @@ func ambiguous(id string, runs []string) error {
 // minTail is how many characters of the end of an id are enough: the index run_tail has so many.
 const minTail = 4
 
+// maxSearched bounds how many ids are read: no index has the beginnings of their last parts.
+const maxSearched = 10000
+
 // candidates returns the runs that id may stand for, in their order. If id is a whole id, it
-// returns that id alone. It never returns many more than are shown.
+// returns that id alone. If id is neither the beginning nor the end of an id, it may be the
+// beginning of humanize.ShortRun, among the newest maxSearched runs. It never returns many more
+// than are shown.
 func candidates(ctx context.Context, q state.Querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil
@@ -54,20 +60,31 @@ func candidates(ctx context.Context, q state.Querier, id string) ([]string, erro
 		}
 		ids = append(ids, ends...)
 	}
+	if len(id) >= minTail && len(ids) == 0 {
+		return state.Only[string](ctx, q, `SELECT id FROM (SELECT id FROM run ORDER BY id DESC LIMIT ?3)
+			WHERE length(id) = 36 AND substr(id, 25, length(?1)) = ?1 ORDER BY id LIMIT ?2`,
+			id, maxShown+1, maxSearched)
+	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
 }
 
 // OneRun returns the id that name stands for, by the rules of Get; empty if no id fits.
 func OneRun(ids []string, name string) (string, error) {
-	var found []string
+	var found, shortFound []string
 	for _, id := range ids {
 		switch {
 		case id == name:
 			return id, nil
-		case len(name) >= minTail && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+		case len(name) < minTail:
+		case strings.HasPrefix(id, name) || strings.HasSuffix(id, name):
 			found = append(found, id)
+		case strings.HasPrefix(humanize.ShortRun(id), name):
+			shortFound = append(shortFound, id)
 		}
+	}
+	if len(found) == 0 {
+		found = shortFound
 	}
 	switch {
 	case len(found) == 0:

@@ -91,7 +91,7 @@ func Explain(ctx context.Context, s Source, task string, at time.Time) (*Inquiry
 	defer all.Close()
 	t, err := FindTask(s.Schedule, task)
 	if err != nil {
-		return nil, noLongerThere(ctx, all, task, err)
+		return nil, noLongerThere(ctx, s, all, task, err)
 	}
 	q := newInquiry(s, t, all)
 	q.Answer.Overdue = overdueNow(ctx, s, all)[t.Name]
@@ -105,12 +105,17 @@ func Explain(ctx context.Context, s Source, task string, at time.Time) (*Inquiry
 }
 
 // noLongerThere returns the error for a task that is not in the schedule: err, with a hint if the
-// history has the task.
-func noLongerThere(ctx context.Context, all *Records, name string, err error) error {
+// history has the task, or a run of that id.
+func noLongerThere(ctx context.Context, s Source, all *Records, name string, err error) error {
 	found, _ := all.Find(ctx, past.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
 		hint := "what is remembered of it is in `sched history " + name + "`"
 		return Fail(NotFound, hint, "%w any more", err.(*Error).Err)
+	}
+	if row, rowErr := all.Get(ctx, name); rowErr == nil {
+		minute := row.Slot.In(s.Schedule.Location).Format("2006-01-02 15:04")
+		hint := fmt.Sprintf("it is a run of %s: sched why %[1]s --at %q", row.Task, minute)
+		return Fail(NotFound, hint, "%w", err.(*Error).Err)
 	}
 	return err
 }
