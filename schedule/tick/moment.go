@@ -39,8 +39,7 @@ func (m moment) awaitInstant(ctx context.Context, slot schedule.Slot) (reason st
 }
 
 // isEarly reports whether a request or a deferred retry for the given time has to wait. A tick of a
-// minute that has not come (--at) does not make it start earlier
-// (docs/internals/decisions.md#requests-never-come-early).
+// minute that has not come (--at) does not make it start earlier.
 func (m moment) isEarly(at time.Time) bool { return at.After(m.dueBy()) }
 
 // dueBy returns the last moment for which requests and deferred retries start now.
