@@ -70,7 +70,11 @@ func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	case n.IsMapping():
 		h := hookDraft{shell: shell, key: l.Key}
 		before := l.ProblemCount()
-		hookKeys.Decode(l, &h, n, 0)
+		kind := scope(0)
+		if n.Has("preset") {
+			kind = presetScope
+		}
+		hookKeys.Decode(l, &h, n, kind)
 		if l.ProblemCount() > before {
 			return schedule.Hook{}, false
 		}
@@ -192,7 +196,7 @@ func setPreset(l *loader, h *hookDraft, n *node) {
 
 // setWith keeps the values of the parameters for finishPreset.
 func setWith(l *loader, h *hookDraft, n *node) {
-	allowOnly(l, n, h, "preset")
+	allowOnly(l, n, h, "", "preset")
 	if l.RequireMapping(n, l.Key, "") {
 		h.with = n
 	}
@@ -328,11 +332,14 @@ func setAddresses(l *loader, h *hookDraft, n *node) {
 	})
 }
 
-// allowOnly refuses a key that belongs to hooks of other kinds.
-func allowOnly(l *loader, n *node, h *hookDraft, kinds ...string) {
-	if len(h.kinds) == 1 && !slices.Contains(kinds, h.kinds[0]) {
-		l.Problemf(n, "", "%s is for %s, not for %s", l.Key, strings.Join(kinds, ", "), h.kinds[0])
+// allowOnly refuses a key that belongs to hooks of other kinds, and reports whether the key may
+// stand there.
+func allowOnly(l *loader, n *node, h *hookDraft, hint string, kinds ...string) bool {
+	if len(h.kinds) != 1 || slices.Contains(kinds, h.kinds[0]) {
+		return true
 	}
+	l.Problemf(n, hint, "%s is for %s, not for %s", l.Key, strings.Join(kinds, ", "), h.kinds[0])
+	return false
 }
 
 // momentWords are the moments at which a ping may be sent.
@@ -340,7 +347,9 @@ var momentWords = []string{string(schedule.OnStart), string(schedule.OnSuccess),
 
 // setOn reads the key `on`: at which moments a ping is sent.
 func setOn(l *loader, h *hookDraft, n *node) {
-	allowOnly(l, n, h, "ping")
+	if !allowOnly(l, n, h, "the key that has the hook says when it fires, as in `on_failure: {webhook: URL}`", "ping") {
+		return
+	}
 	if h.key != "after" {
 		l.Problemf(n, "move it to `after`: it is sent when the run starts, too",
 			"a ping with on belongs in after, not in %s", h.key)
@@ -361,7 +370,7 @@ var webhookFormats = []string{"slack", "text", "teams", "discord"}
 
 // setFormat reads the key `format`: whose format a webhook has.
 func setFormat(l *loader, h *hookDraft, n *node) {
-	allowOnly(l, n, h, "webhook")
+	allowOnly(l, n, h, "", "webhook")
 	h.notify.Format, _ = l.OneOf(n, webhookFormats...)
 }
 
@@ -375,7 +384,7 @@ func setAfter(l *loader, h *hookDraft, n *node) {
 
 // setWhen reads the key `when`: after which runs a notification is sent.
 func setWhen(l *loader, h *hookDraft, n *node) {
-	allowOnly(l, n, h, "ping", "webhook", "mail", "preset")
+	allowOnly(l, n, h, "", "ping", "webhook", "mail", "preset")
 	word, ok := l.OneOf(n, string(schedule.Changed), string(schedule.Printed))
 	if !ok {
 		return
@@ -401,7 +410,7 @@ const (
 
 // setAtMost reads the key `at_most`: N per DURATION.
 func setAtMost(l *loader, h *hookDraft, n *node) {
-	allowOnly(l, n, h, "ping", "webhook", "mail", "preset")
+	allowOnly(l, n, h, "", "ping", "webhook", "mail", "preset")
 	text, ok := l.NonEmptyText(n)
 	if !ok {
 		return
@@ -443,7 +452,10 @@ func mailRows() []key[mailSettings] {
 }
 
 var hookKeys = keys[hookDraft]{
-	Misplaced: func(name string, _, _ scope) string {
+	Misplaced: func(name string, in, _ scope) string {
+		if in == presetScope {
+			return parameterHint(name)
+		}
 		switch name {
 		case "slack", "mattermost":
 			return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
@@ -462,6 +474,22 @@ var hookKeys = keys[hookDraft]{
 		return ""
 	},
 	Rows: hookRows,
+}
+
+// presetScope is the scope of hookKeys for a hook that names a preset.
+const presetScope scope = 1
+
+// parameterHint is the hint for an unknown key beside `preset`, which is a parameter of the preset
+// unless it is a misspelt key of hooks.
+func parameterHint(name string) string {
+	var known []string
+	for _, row := range hookRows() {
+		known = append(known, row.Name)
+	}
+	if humanize.Nearest(name, known) != "" {
+		return ""
+	}
+	return "values for the preset are under `with`, as in {preset: NAME, with: {" + yamldoc.Shorten(name) + ": …}}"
 }
 
 // hookRows are the keys of a hook. Their order counts: setters look at what earlier rows have set.

@@ -739,10 +739,14 @@ var mistakes = []struct {
 		"schedule.yaml:5:89: task \"t\": after.preset cannot name a file here, where only text is read",
 		"schedule.yaml:5:114: task \"t\": after.with is for preset, not for ping",
 		"schedule.yaml:5:124: task \"t\": unknown key \"gotify\" in after\n  hint: write {preset: gotify, with: {…}}"}},
+	{"a parameter of a preset beside the preset", one("on_failure: {preset: telegram, token: a, url: b, wiht: {chat: c}}"), []string{
+		"schedule.yaml:5:34: task \"t\": unknown key \"token\" in on_failure\n  hint: values for the preset are under `with`, as in {preset: NAME, with: {token: …}}",
+		"schedule.yaml:5:44: task \"t\": unknown key \"url\" in on_failure\n  hint: values for the preset are under `with`, as in {preset: NAME, with: {url: …}}",
+		"schedule.yaml:5:52: task \"t\": unknown key \"wiht\" in on_failure\n  hint: did you mean \"with\"?"}},
 	{"keys of other notifications", one("after: [{run: a, when: changed}, {mail: a, format: slack}, {webhook: a, on: start}, {run: a, at_most: 1 per 1h}]"), []string{
 		"schedule.yaml:5:26: task \"t\": after.when is for ping, webhook, mail, preset, not for run",
 		"schedule.yaml:5:54: task \"t\": after.format is for webhook, not for mail",
-		"schedule.yaml:5:79: task \"t\": after.on is for ping, not for webhook",
+		"schedule.yaml:5:79: task \"t\": after.on is for ping, not for webhook\n  hint: the key that has the hook says when it fires, as in `on_failure: {webhook: URL}`",
 		"schedule.yaml:5:105: task \"t\": after.at_most is for ping, webhook, mail, preset, not for run"}},
 	{"pings that tell of the start", one("on_failure: {ping: a, on: failure}\nafter: [{ping: a, on: [begin, stop]}, {ping: a, on: []}, {ping: a, on: start, when: changed}, {ping: a, on: start, at_most: 1 per 1h}]"), []string{
 		"schedule.yaml:5:29: task \"t\": a ping with on belongs in after, not in on_failure\n  hint: move it to `after`: it is sent when the run starts, too",

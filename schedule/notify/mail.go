@@ -24,8 +24,11 @@ import (
 func checkMail(t Target) error {
 	for i, address := range t.Mail {
 		if !isAddress(address) {
-			return t.permanent(fmt.Sprintf("address %d is not a mail address", i+1),
-				"write ops@example.com, or Ops <ops@example.com>")
+			hint := "write ops@example.com, or Ops <ops@example.com>"
+			if strings.Count(address, "@") > 1 && !strings.ContainsAny(address, "\r\n") {
+				hint = "several addresses are a list: [ops@example.com, dev@example.com]"
+			}
+			return t.permanent(fmt.Sprintf("address %d is not a mail address", i+1), hint)
 		}
 	}
 	if t.MailFrom != "" && !isAddress(t.MailFrom) {
