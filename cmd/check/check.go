@@ -78,6 +78,7 @@ type verdict struct {
 	machineWarnings []schedule.Problem // about this machine
 	notes           []schedule.Problem // they do not count as warnings
 	proofs          []assertion.Proof  // of assertions
+	machineLater    bool               // nothing was judged about this machine, because the file is invalid
 }
 
 // check prints what it says about the schedule, and returns the exit of sched.
@@ -107,7 +108,8 @@ func check(a *app.App, o options) error {
 func judge(a *app.App, o options) (verdict, error) {
 	s, err := a.Load()
 	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
-		return verdict{file: a.Config, problems: invalid.Problems}, nil
+		isThere := !errors.Is(invalid, os.ErrNotExist)
+		return verdict{file: a.Config, problems: invalid.Problems, machineLater: isThere && !o.fileOnly}, nil
 	}
 	if err != nil {
 		return verdict{}, err
@@ -237,6 +239,9 @@ func printJudgement(a *app.App, j verdict) {
 	}
 	if len(j.problems) > 0 {
 		a.PrintProblems(j.problems)
+		if j.machineLater {
+			fmt.Fprintln(a.Err, "note: when the file is valid, check looks for its programs, folders and users, too")
+		}
 		return
 	}
 	fmt.Fprintf(a.Out, "%s is valid: %s\n", j.file, humanize.Count(j.tasks, "task"))
