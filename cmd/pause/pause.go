@@ -90,6 +90,11 @@ func pauseTasks(a *app.App, names []string, o pauseOptions) error {
 	if !newPause.Planned {
 		sayRunning(a, s, names, newPause)
 	}
+	isBare := slices.Contains(names, pause.Everything) && newPause.Until.IsZero() && o.reason == ""
+	if isBare && a.Stderr().IsTerminal() {
+		fmt.Fprintf(a.Err, "hint: `sched pause%s TASK` pauses one task; --for 1h ends a pause by itself\n",
+			a.ConfigFlag())
+	}
 	return nil
 }
 
