@@ -136,17 +136,23 @@ func readSlots(a *app.App, s *schedule.Schedule, q past.Query, o options) (h slo
 		records: records,
 	}
 	if h.isEmpty() {
-		return h, refuseUnknown(s, q.Task)
+		return h, refuseUnknown(a, s, q.Task)
 	}
 	return h, nil
 }
 
 // refuseUnknown refuses a task that is not in the schedule. The empty name stands for all tasks.
-func refuseUnknown(s *schedule.Schedule, task string) error {
+func refuseUnknown(a *app.App, s *schedule.Schedule, task string) error {
 	if task == "" {
 		return nil
 	}
 	_, err := view.FindTask(s, task)
+	if err == nil {
+		return nil
+	}
+	if row, runErr := view.FindRecord(context.Background(), a.View(s), task); runErr == nil {
+		return view.Fail(view.NotFound, view.IsRun(row, s.Location), "there is no task %q", task)
+	}
 	return err
 }
 
@@ -188,7 +194,7 @@ func showSummary(a *app.App, s *schedule.Schedule, q past.Query, o options) erro
 		return err
 	}
 	if len(summaries) == 0 {
-		if err := refuseUnknown(s, q.Task); err != nil {
+		if err := refuseUnknown(a, s, q.Task); err != nil {
 			return err
 		}
 	}
@@ -219,7 +225,7 @@ func showChanges(a *app.App, s *schedule.Schedule, q past.Query, o options) erro
 	}
 	ofTask := func(c view.Change) bool { return c.Target != view.Everything }
 	if !slices.ContainsFunc(changes, ofTask) {
-		if err := refuseUnknown(s, q.Task); err != nil {
+		if err := refuseUnknown(a, s, q.Task); err != nil {
 			return err
 		}
 	}

@@ -113,11 +113,15 @@ func noLongerThere(ctx context.Context, s Source, all *Records, name string, err
 		return Fail(NotFound, hint, "%w any more", err.(*Error).Err)
 	}
 	if row, rowErr := all.Get(ctx, name); rowErr == nil {
-		minute := row.Slot.In(s.Schedule.Location).Format("2006-01-02 15:04")
-		hint := fmt.Sprintf("it is a run of %s: sched why %[1]s --at %q", row.Task, minute)
-		return Fail(NotFound, hint, "%w", err.(*Error).Err)
+		return Fail(NotFound, IsRun(row, s.Schedule.Location), "%w", err.(*Error).Err)
 	}
 	return err
+}
+
+// IsRun is the hint for the id of a run where a task is named.
+func IsRun(row state.Row, zone *time.Location) string {
+	minute := row.Slot.In(zone).Format("2006-01-02 15:04")
+	return fmt.Sprintf("it is a run of %s: sched why %[1]s --at %q", row.Task, minute)
 }
 
 // newInquiry returns what can be said of the task without a minute in mind.
