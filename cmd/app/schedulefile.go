@@ -241,12 +241,30 @@ func (f *ScheduleFile) InPlaceOf(file string, invalid error) *schedule.Schedule 
 	}
 	s, err := f.LastValid(broken.StateDir, path)
 	if errors.Is(err, os.ErrNotExist) && broken.Rest != nil {
-		return broken.Rest
+		return f.restOf(path, broken.Rest)
 	}
 	if err != nil || statedir.Check(broken.StateDir) != nil {
 		return nil
 	}
 	return s
+}
+
+// restOf returns the rest of a file in which every task runs that lacks no more than a variable of
+// a message.
+func (f *ScheduleFile) restOf(path string, rest *schedule.Schedule) *schedule.Schedule {
+	whole := f.withoutLacking(path)
+	if whole == nil {
+		return rest
+	}
+	result := *rest
+	result.Tasks, result.Without = slices.Clone(rest.Tasks), slices.Clone(rest.Without)
+	for i, lacking := range rest.Tasks {
+		if t := whole.Task(lacking.Name); lacking.Lacks != "" && t != nil && t.Lacks == "" {
+			result.Tasks[i] = t
+			result.Without = slices.DeleteFunc(result.Without, func(name string) bool { return name == t.Name })
+		}
+	}
+	return &result
 }
 
 // AsTicksHaveIt returns the schedule of a file that is right but for variables of messages which

@@ -120,11 +120,12 @@ func (e *InvalidError) Unwrap() error { return e.cause }
 func result(l *loader) (*schedule.Schedule, error) {
 	if l.ProblemCount() > 0 {
 		problems, cause := l.Problems()
+		isRight := !slices.ContainsFunc(problems, func(p yamldoc.Problem) bool { return p.Lacks == "" })
 		return nil, &InvalidError{
 			Problems: problems,
 			StateDir: invalidStateDir(l),
-			Rest:     rest(l),
-			Lacks:    !slices.ContainsFunc(problems, func(p yamldoc.Problem) bool { return p.Lacks == "" }),
+			Rest:     rest(l, isRight),
+			Lacks:    isRight,
 			cause:    cause,
 		}
 	}
@@ -139,8 +140,8 @@ func finished(l *loader) *schedule.Schedule {
 	return s
 }
 
-// rest returns the schedule for InvalidError.Rest, or nil.
-func rest(l *loader) *schedule.Schedule {
+// rest returns the schedule for InvalidError.Rest, or nil. isRight is InvalidError.Lacks.
+func rest(l *loader, isRight bool) *schedule.Schedule {
 	if l.ProblemCount() > l.wrong.problems {
 		return nil
 	}
@@ -159,7 +160,7 @@ func rest(l *loader) *schedule.Schedule {
 		}
 		return l.wrong.tasks[t]
 	})
-	s.Lacking = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Lacks != "" })
+	s.Lacking = isRight && slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Lacks != "" })
 	if len(s.Tasks) == 0 {
 		return nil
 	}
