@@ -114,6 +114,7 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (map[string
 			err := rows.Scan(&r.ID, &r.Task, sqltype.Time(&r.Slot), sqltype.Time(&r.LastSlot), &r.Slots,
 				&r.Phase, &r.Attempt.Number, sqltype.Time(&r.Started), sqltype.Time(&r.Ended),
 				sqltype.OrZero(&r.Outcome), &r.Kind, &r.Reason)
+			r.SayCount()
 			past[r.Task] = append(past[r.Task], r)
 			return err
 		}, query, args...)

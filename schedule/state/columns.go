@@ -168,6 +168,7 @@ func RowsOf(ctx context.Context, q Querier, query string, args ...any) (all []Ro
 		// A before-hook that failed the run left its note when the reason was not yet written.
 		r.Notes = slices.DeleteFunc(r.Notes, func(note string) bool { return note == r.Reason })
 		r.Output = q.absolute(r.Output)
+		r.SayCount()
 		all = append(all, r)
 		return err
 	}, query, args...)

@@ -594,3 +594,27 @@ func TestTheDailyLookFindsDamage(t *testing.T) {
 		t.Error("it was not set aside")
 	}
 }
+
+// A file of the version before has the count of a range in its reason, too.
+func TestTheCountOfARangeIsTakenOutOfItsReason(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	db := open(t, dir)
+	for i, reason := range []string{"3 times until 12:20: no tick ran", "once until 12:20: no tick ran", "12:20: it was off"} {
+		_, err := db.file.conn.Exec(`INSERT INTO run (id, task, mutex, slot, last_slot, slots, scheduled, phase, outcome, reason)
+			VALUES (?, 'a', 'a', ?, 99, ?, 1, 'ended', 'missed', ?)`, fmt.Sprint(i), i, []int{3, 1, 2}[i], reason)
+		must(t, err)
+	}
+	_, err := db.file.conn.Exec(fmt.Sprintf("PRAGMA user_version = %d", newestVersion()-1))
+	must(t, err)
+	must(t, db.Close())
+	var got []string
+	for _, row := range allRows(t, open(t, dir)) {
+		got = append(got, row.Reason)
+	}
+	slices.Sort(got)
+	want := []string{"2 times until 12:20: it was off", "3 times until 12:20: no tick ran", "once until 12:20: no tick ran"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

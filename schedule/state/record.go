@@ -33,9 +33,9 @@ func rangesOver(ctx context.Context, q querier, news []Row) ([]rangeRow, error) 
 	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
 	first, last := slices.MinFunc(news, bySlot).Slot, slices.MaxFunc(news, bySlot).Slot
 	return listed(ctx, q, func(rows *sql.Rows) (r rangeRow, err error) {
-		err = rows.Scan(&r.id, &r.reason, &r.slots, &r.task, sqltype.Time(&r.first), sqltype.Time(&r.last))
+		err = rows.Scan(&r.id, &r.slots, &r.task, sqltype.Time(&r.first), sqltype.Time(&r.last))
 		return r, err
-	}, `SELECT id, reason, slots, task, slot, last_slot FROM run INDEXED BY run_range
+	}, `SELECT id, slots, task, slot, last_slot FROM run INDEXED BY run_range
 		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
 }
 
@@ -44,7 +44,6 @@ type rangeRow struct {
 	id, task    string
 	first, last time.Time
 	slots       int
-	reason      string
 }
 
 // anyNotBegun reports whether a row waits or is planned.
@@ -188,17 +187,8 @@ func (rec *recorder) subtractKnown(row *Row) error {
 		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_range
 			WHERE last_slot >= known.slot AND slot <= known.slot AND task = ?1 AND id <> ?4)`,
 		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&known)
-	left := max(0, row.Slots-known)
-	row.Reason, row.Slots = reasonFor(row.Reason, row.Slots, left), left
+	row.Slots = max(0, row.Slots-known)
 	return err
-}
-
-// reasonFor returns the reason of a range of so many slots when only some are left.
-func reasonFor(reason string, slots, left int) string {
-	if rest, ok := strings.CutPrefix(reason, outcome.Several(slots)); ok {
-		return outcome.Several(left) + rest
-	}
-	return reason
 }
 
 // replaceSlot makes room for the row of a slot, and reports false if the slot has a better row.
@@ -244,12 +234,11 @@ func (rec *recorder) removeUncounted(id, condition string) (removed bool, err er
 
 // shrink takes a slot out of a range. A range whose last slot is taken out is removed.
 func (rec *recorder) shrink(r *rangeRow) error {
-	r.reason, r.slots = reasonFor(r.reason, r.slots, r.slots-1), r.slots-1
-	if r.slots == 0 {
+	if r.slots--; r.slots == 0 {
 		_, err := rec.removeUncounted(r.id, "last_slot IS NOT NULL")
 		return err
 	}
-	rec.q.do(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
+	rec.q.do(rec.ctx, "UPDATE run SET slots = ? WHERE id = ?", r.slots, r.id)
 	return nil
 }
 

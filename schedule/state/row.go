@@ -147,9 +147,15 @@ func (r Row) Lateness() time.Duration {
 }
 
 // IsRange reports whether the row stands for the slots from Slot through LastSlot that have no row
-// of their own. Slots is the number of these slots; before the row is added, it also counts slots
-// with a row.
+// of their own. Slots is their number; before the row is added, it also counts slots with a row.
 func (r Row) IsRange() bool { return !r.LastSlot.IsZero() }
+
+// SayCount puts before the reason of a range how many slots it still has. The table has it without.
+func (r *Row) SayCount() {
+	if r.IsRange() {
+		r.Reason = outcome.Several(r.Slots) + r.Reason
+	}
+}
 
 // GivesWay reports whether any other row of the slot replaces this one, even a row that comes
 // later. That holds for the record of a missed or lost slot that no run has written.

@@ -9,7 +9,7 @@ import (
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes}
+var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes, counts}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -79,7 +79,7 @@ CREATE TABLE run (
 	ended       INTEGER,                    -- when the outcome was settled
 	outcome     TEXT CHECK (outcome IN ('succeeded', 'failed', 'timed out', 'stopped', 'lost', 'skipped', 'missed')),
 	kind        TEXT NOT NULL DEFAULT '',   -- why, for code: a closed list
-	reason      TEXT NOT NULL DEFAULT '',   -- why, for people; of a waiting row: for what it waits
+	reason      TEXT NOT NULL DEFAULT '',   -- why, for people; of a waiting row: for what it waits; see Row.SayCount
 	exit_code   INTEGER,                    -- of the last attempt
 	user_cpu    INTEGER NOT NULL DEFAULT 0, -- the processor time of all attempts, in microseconds
 	system_cpu  INTEGER NOT NULL DEFAULT 0,
@@ -260,6 +260,12 @@ ALTER TABLE owner ADD COLUMN boot   TEXT NOT NULL DEFAULT '';   -- of the machin
 // dueTimes is the version in which a valid schedule says when its tasks were due.
 const dueTimes = `
 ALTER TABLE schedule ADD COLUMN times TEXT; -- JSON: when each task is due that runs on the machine; NULL: not known
+`
+
+// counts is the version in which the reason of a range does not say how many slots it has.
+const counts = `
+UPDATE run SET reason = replace(replace(reason, slots || ' times until ', ''), 'once until ', '')
+WHERE last_slot IS NOT NULL;
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

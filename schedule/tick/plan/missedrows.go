@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -144,7 +143,7 @@ func recordRange(b *backfill, name string, r slotRange, reason string) {
 	if r.slots > 1 {
 		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, r.first), r.slots, r.last.UTC()
 		last := humanize.MinuteZone(r.last, b.ledger.Schedule.Location)
-		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(r.slots), last, reason)
+		row.Reason = last + ": " + reason // behind how many there are: see Row.SayCount
 	}
 	b.rows = append(b.rows, row)
 	b.settled.add(name, r.first, r.last)
