@@ -119,16 +119,16 @@ func (f File) put() error {
 		return err
 	}
 	draft := filepath.Join(filepath.Dir(f.Path), "."+filepath.Base(f.Path)+".new")
-	defer os.Remove(draft)
 	file, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = file.WriteString(f.Text)
-	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
-		return err
+	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err == nil {
+		err = os.Rename(draft, f.Path)
 	}
-	if err := os.Rename(draft, f.Path); err != nil {
+	if err != nil {
+		os.Remove(draft)
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
 	return nil

@@ -88,8 +88,11 @@ func replaceFile(path, old, text string) (err error) {
 		return ErrChanged
 	}
 	draft := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".sched")
-	os.Remove(draft)
-	file, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL | syscall.O_NOFOLLOW
+	file, err := os.OpenFile(draft, flags, 0o600)
+	if errors.Is(err, fs.ErrExist) && os.Remove(draft) == nil { // of a call that was killed
+		file, err = os.OpenFile(draft, flags, 0o600)
+	}
 	if err != nil {
 		return err
 	}

@@ -275,20 +275,20 @@ func TestNoStartIsLostOrDoubledByATakeover(t *testing.T) {
 func TestAKilledTakeoverLosesAndDoublesNoStart(t *testing.T) {
 	machine.Slow(t)
 	machine.Turn(t)
-	r := newRig(t, eachMinute, time.Date(2026, 12, 1, 10, 0, 30, 0, time.UTC), 12)
+	r := newRig(t, eachMinute, time.Date(2026, 12, 1, 10, 0, 30, 0, time.UTC), 20)
 	before := r.files()
 	r.pass(1)
 	for n, taken, given := 1, false, false; !taken || !given; n++ {
 		if !taken {
 			taken = schedtest.KilledBeforeRename(t, r.command(t.Context(), "takeover", "--yes"), n)
-			r.pass(2)
+			r.pass(1)
 		}
 		if n%3 == 0 || given { // otherwise it is given back as far as it was taken
 			r.sched("takeover", "--yes")
 		}
 		if !given {
 			given = schedtest.KilledBeforeRename(t, r.command(t.Context(), "takeover", "--undo", "--yes"), n)
-			r.pass(2)
+			r.pass(1)
 		}
 		undo := r.command(t.Context(), "takeover", "--undo", "--yes")
 		out, err := undo.CombinedOutput()
