@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,7 +50,8 @@ func foldersOf(f *files, paths string) (folders []unitFolder) {
 type unit struct {
 	path   string              // of its file; "" if there is no such unit
 	folder unitFolder          // of its file
-	values map[string][]string // by section and key: Timer.OnCalendar
+	values map[string][]string // by section and key: Timer.OnCalendar; with the names in place of specifiers
+	texts  map[string][]string // the values as they are written
 	masked bool
 	alias  string // the unit of which this is another name
 }
@@ -105,7 +107,9 @@ func (u *units) load(name string) unit {
 	}
 	expand := strings.NewReplacer("%%", "%", "%i", instance, "%I", strings.ReplaceAll(instance, "-", "/"), "%n", name,
 		"%N", strings.TrimSuffix(name, kind), "%p", base)
+	loaded.texts = map[string][]string{}
 	for key, values := range loaded.values {
+		loaded.texts[key] = slices.Clone(values)
 		for i, value := range values {
 			loaded.values[key][i] = expand.Replace(value)
 		}
@@ -143,7 +147,8 @@ func (u *units) dropIns(names []string, base, kind string) (dropIns []unitFolder
 	return dropIns
 }
 
-// readUnit adds the values of a file. An empty value takes back those before it.
+// readUnit adds the values of a file. An empty value takes back those before it: of a time all
+// times, of a condition all conditions.
 func readUnit(text string, values map[string][]string) {
 	section := ""
 	text = continued().ReplaceAllString(text, " ")
@@ -157,12 +162,24 @@ func readUnit(text string, values map[string][]string) {
 		case ok:
 			key, value = section+"."+strings.TrimSpace(key), strings.TrimSpace(value)
 			if value == "" {
-				values[key] = nil
+				maps.DeleteFunc(values, func(other string, _ []string) bool { return takesBack(key, other) })
 			} else {
 				values[key] = append(values[key], value)
 			}
 		}
 	}
+}
+
+func takesBack(key, other string) bool {
+	if strings.HasSuffix(key, "Change") { // OnClockChange= is no time
+		return key == other
+	}
+	for _, start := range []string{"Timer.On", "Unit.Condition", "Unit.Assert"} {
+		if strings.HasPrefix(key, start) && strings.HasPrefix(other, start) {
+			return !strings.HasSuffix(other, "Change")
+		}
+	}
+	return key == other
 }
 
 var continued = humanize.Pattern(`\\\n([ \t]*[#;].*\n)*`)
