@@ -137,7 +137,7 @@ func (m *manager) job(name string, timer unit, wanted bool) Job {
 
 // setService sets who runs the service of a timer, and its commands.
 func (m *manager) setService(j *Job, timer unit) {
-	name := cmp.Or(timer.last("Timer.Unit"), strings.TrimSuffix(j.Place, ".timer")+".service")
+	name := serviceOf(j.Place, timer)
 	service := m.units.load(name)
 	if service.path == "" || service.masked {
 		why := "there is no " + name
@@ -161,6 +161,11 @@ func (m *manager) setService(j *Job, timer unit) {
 			m.odd(j.Place, user, "", "there is no user %s", user)
 		}
 	}
+}
+
+// serviceOf returns the name of the unit that a timer starts.
+func serviceOf(name string, timer unit) string {
+	return cmp.Or(timer.last("Timer.Unit"), strings.TrimSuffix(name, ".timer")+".service")
 }
 
 // calendarOf reads the calendar expressions of a timer, and notes those that systemd ignores.

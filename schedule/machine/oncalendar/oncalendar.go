@@ -87,6 +87,9 @@ func (s Spec) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
+// Zone returns the zone that the expression names; "" if it names none.
+func (s Spec) Zone() string { return s.named }
+
 // advance moves w on to the first time, not before w, that all fields have. It does as systemd 252
 // does if a step leads beyond the last minute of a day, and its like: it goes on from what is left
 // of the step. So with *:0/7 23:56 is followed by 00:07.
