@@ -74,6 +74,7 @@ var order = []string{
 	"schedule/machine/oncalendar",
 	"schedule/machine",
 	"schedule/takeover",
+	"schedule/systemd",
 	"schedule/forecast",
 	"schedule/control",
 	"schedule/serve",
@@ -138,7 +139,8 @@ var owners = map[string]string{
 // pure are the packages that run nothing, connect to nothing and read no clock.
 var pure = []string{"schedule", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
 	"schedule/yamldoc", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
-	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/machine/oncalendar"}
+	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/machine/oncalendar",
+	"schedule/systemd"}
 
 // impure lists packages and names that pure packages must not use.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep",

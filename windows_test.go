@@ -20,12 +20,15 @@ import (
 // the table of commands. Here are the windows below schedule/, each with the other windows that
 // look through it and go with it; each package below cmd/ that is not in commandGround is one, too.
 var windows = map[string][]string{
-	"schedule/lint":               {"cmd/check"},
-	"schedule/doctor":             {"cmd/doctor"},
-	"schedule/machine":            {"cmd/machine", "schedule/serve/web", "cmd/serve", "schedule/takeover", "cmd/takeover"},
-	"schedule/machine/oncalendar": {"schedule/machine", "cmd/machine", "schedule/serve/web", "cmd/serve"},
-	"schedule/takeover":           {"cmd/takeover", "cmd/install"},
-	"schedule/install":            {"cmd/install", "schedule/takeover", "cmd/takeover"},
+	"schedule/lint":   {"cmd/check"},
+	"schedule/doctor": {"cmd/doctor"},
+	"schedule/machine": {"cmd/machine", "schedule/serve/web", "cmd/serve", "schedule/takeover", "cmd/takeover",
+		"cmd/install", "schedule/systemd", "cmd/importcmd"},
+	"schedule/machine/oncalendar": {"schedule/machine", "cmd/machine", "schedule/serve/web", "cmd/serve",
+		"schedule/systemd", "cmd/importcmd"},
+	"schedule/systemd":  {"cmd/importcmd"},
+	"schedule/takeover": {"cmd/takeover", "cmd/install"},
+	"schedule/install":  {"cmd/install", "schedule/takeover", "cmd/takeover"},
 	"schedule/crontab/proof": {"cmd/importcmd", "cmd/install", "schedule/crontab/export", "cmd/export",
 		"schedule/takeover", "cmd/takeover"},
 	"schedule/crontab/export": {"cmd/export"},

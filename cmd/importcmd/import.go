@@ -2,14 +2,12 @@
 package importcmd
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,18 +24,11 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-type options struct {
-	file         string // of the crontab; - for stdin, "" for the crontab of the user or the machine
-	output       string
-	system, tidy bool
-	user         string
-}
-
 func New(a *app.App) *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "import [FILE|-]",
-		Short: "Write a crontab as a schedule, and prove that both are due at the same times",
+		Short: "Write a crontab or timers as a schedule, and prove that both are due at the same times",
 		Long: `import reads your crontab, or a FILE, and prints it as a schedule.yaml. As under cron each task
 runs beside the others, in the home folder, with cron's PATH; its command is kept byte for byte.
 With --system it reads /etc/crontab and the files of /etc/cron.d, in which lines have a user.
@@ -45,14 +36,31 @@ With --system it reads /etc/crontab and the files of /etc/cron.d, in which lines
 Then it compares each task with its line, minute for minute over 28 years and every change of the
 clocks, by a second evaluator that does what Vixie cron as Debian has it does.
 
+With --from systemd it reads timers with their services and drop-ins: all enabled ones of this
+machine, or those named, as backup or ./backup.timer. It names each setting that is not in a task.
+
 If a schedule cannot say what a line says, that is printed, and the exit code is 1. Nothing is
 installed and no crontab changes: for that there is sched install.`,
 		Example: `  sched import
   sched import -o schedule.yaml --tidy
   sched import --system -o /etc/sched/schedule.yaml
-  sched import crontab.txt`,
-		Args: flags.Arguments(0, 1),
+  sched import crontab.txt
+  sched import --from systemd [TIMER]...`,
+		Args: func(c *cobra.Command, args []string) error {
+			most := 1
+			if o.from != "" {
+				most = flags.Unlimited
+			}
+			return flags.Arguments(0, most)(c, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if o.from != "" {
+				o.output = flags.File(o.output)
+				if err := o.check(); err != nil {
+					return err
+				}
+				return importTimers(a, o, args)
+			}
 			o.file, o.output = flags.Optional(args), flags.File(o.output)
 			return importCrontab(a, o)
 		},
@@ -64,18 +72,10 @@ installed and no crontab changes: for that there is sched install.`,
 	f.BoolVar(&o.tidy, "tidy", false,
 		"turn flock, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
 	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
+	f.StringVar(&o.from, "from", "", "systemd: read timers in place of a crontab")
+	f.StringVar(&o.root, "root", "/", "read the timers of the machine whose files are below this folder")
+	_ = f.MarkHidden("root")
 	return c
-}
-
-// check refuses flags that do not go together, and a file to write that is there already.
-func (o options) check() error {
-	if o.user != "" && (o.file != "" || o.system) {
-		return exit.Usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
-	}
-	if _, err := os.Lstat(o.output); o.output != "" && err == nil {
-		return exit.Usage("name another file, or move that one away", "%s is there already", o.output)
-	}
-	return nil
 }
 
 // importCrontab prints the schedule to stdout or writes it to a file. Everything else goes to
@@ -106,7 +106,16 @@ func importCrontab(a *app.App, o options) error {
 		return err
 	}
 	printProof(a, proof)
-	if err := writeSchedule(a, o, s, yaml); err != nil {
+	mode, whose := os.FileMode(0o644), ""
+	if s.Secret { // a variable may be one
+		mode = 0o600
+	}
+	if o.user != "" {
+		whose = " --user " + o.user
+	}
+	next := fmt.Sprintf("look at it with `sched list -c %[1]s`; "+
+		"`sched install -c %[1]s%[2]s --replace` lets it take over from the lines", humanize.ShellWord(o.output), whose)
+	if err := writeSchedule(a, o, yaml, len(s.Tasks), mode, next); err != nil {
 		return err
 	}
 	if s.OmitsLines() || len(proof.Differences) > 0 {
@@ -276,17 +285,9 @@ func printFindings(a *app.App, s *crontab.Schedule) {
 	}
 }
 
-// prove compares what cron starts with what the schedule would start. It refuses a schedule that is
-// not valid.
+// prove compares what cron starts with what the schedule would start.
 func prove(a *app.App, s *crontab.Schedule, yaml []byte, o options) (*proof.Proof, error) {
-	opts := a.Options()
-	opts.Root = false
-	loaded, err := load.Text(yaml, cmp.Or(o.output, "schedule.yaml"), opts)
-	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
-		a.Out.Write(yaml)
-		a.PrintProblems(invalid.Problems)
-		return nil, exit.Failed("mend what is named above in what was printed", "the schedule is not valid yet")
-	}
+	loaded, err := loadNew(a, yaml, o)
 	if err != nil {
 		return nil, err
 	}
@@ -345,37 +346,4 @@ func printProof(a *app.App, p *proof.Proof) {
 	fmt.Fprintf(a.Err, "  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
 		thousands(p.Minutes), p.To.Format(time.DateOnly), humanize.Count(p.Changes, "change"),
 		strings.Join(p.Zones, ", "))
-}
-
-// thousands writes a number with commas: 14,727,000.
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// writeSchedule prints the schedule, or writes it to the file and says what comes next. Only its
-// user may read the file if a variable may be a secret.
-func writeSchedule(a *app.App, o options, s *crontab.Schedule, yaml []byte) error {
-	if o.output == "" {
-		a.Out.Write(yaml)
-		return nil
-	}
-	mode := os.FileMode(0o644)
-	if s.Secret {
-		mode = 0o600
-	}
-	if err := app.WriteNew(o.output, app.SchemaLine(o.output)+string(yaml), mode); err != nil {
-		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
-	}
-	fmt.Fprintf(a.Out, "%s has %s\n", o.output, humanize.Count(len(s.Tasks), "task"))
-	whose := ""
-	if o.user != "" {
-		whose = " --user " + o.user
-	}
-	fmt.Fprintf(a.Err, "hint: look at it with `sched list -c %[1]s`; "+
-		"`sched install -c %[1]s%[2]s --replace` lets it take over from the lines\n", humanize.ShellWord(o.output), whose)
-	return nil
 }

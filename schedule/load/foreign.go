@@ -3,6 +3,7 @@ package load
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
@@ -47,7 +48,11 @@ func Foreign(text []byte) (problem, hint string) {
 	for _, file := range foreignFiles {
 		fits := func(mark string) bool { return regexp.MustCompile(mark).Match(text) }
 		if !slices.ContainsFunc(file.marks, func(mark string) bool { return !fits(mark) }) {
-			return "this is " + file.name + ", and no schedule of sched", file.page + " says what to write for it"
+			hint = file.page + " says what to write for it"
+			if strings.Contains(file.name, "systemd") {
+				hint = "`sched import --from systemd` makes tasks of timers: " + file.page
+			}
+			return "this is " + file.name + ", and no schedule of sched", hint
 		}
 	}
 	return "", ""

@@ -1,0 +1,90 @@
+package importcmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"sched/cmd/app"
+	"sched/cmd/exit"
+	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/load"
+)
+
+type options struct {
+	file         string // of the crontab; - for stdin, "" for the crontab of the user or the machine
+	output       string
+	system, tidy bool
+	user         string
+	from         string // systemd; "" for crontabs
+	root         string // --root, for timers
+}
+
+// check refuses flags that do not go together, and a file to write that is there already.
+func (o options) check() error {
+	if err := o.checkSource(); err != nil {
+		return err
+	}
+	if o.user != "" && (o.file != "" || o.system) {
+		return exit.Usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
+	}
+	if _, err := os.Lstat(o.output); o.output != "" && err == nil {
+		return exit.Usage("name another file, or move that one away", "%s is there already", o.output)
+	}
+	return nil
+}
+
+// timersSource is the value of --from.
+const timersSource = "systemd"
+
+// checkSource refuses another value of --from, and flags that are about crontabs.
+func (o options) checkSource() error {
+	switch {
+	case o.from == "":
+		return nil
+	case o.from != timersSource:
+		return exit.Usage("without --from it reads a crontab", "--from takes systemd, not %q", o.from)
+	case o.system || o.tidy || o.user != "":
+		return exit.Usage("", "--system, --tidy and --user are about crontabs, and do not go with --from systemd")
+	}
+	return nil
+}
+
+// loadNew loads the schedule that is to be written. It refuses a schedule that is not valid.
+func loadNew(a *app.App, yaml []byte, o options) (*schedule.Schedule, error) {
+	opts := a.Options()
+	opts.Root = false
+	loaded, err := load.Text(yaml, cmp.Or(o.output, "schedule.yaml"), opts)
+	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
+		a.Out.Write(yaml)
+		a.PrintProblems(invalid.Problems)
+		return nil, exit.Failed("mend what is named above in what was printed", "the schedule is not valid yet")
+	}
+	return loaded, err
+}
+
+// writeSchedule prints the schedule, or writes it to the file and says what comes next.
+func writeSchedule(a *app.App, o options, yaml []byte, tasks int, mode os.FileMode, next string) error {
+	if o.output == "" {
+		a.Out.Write(yaml)
+		return nil
+	}
+	if err := app.WriteNew(o.output, app.SchemaLine(o.output)+string(yaml), mode); err != nil {
+		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
+	}
+	fmt.Fprintf(a.Out, "%s has %s\n", o.output, humanize.Count(tasks, "task"))
+	fmt.Fprintln(a.Err, "hint: "+next)
+	return nil
+}
+
+// thousands writes a number with commas: 14,727,000.
+func thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
