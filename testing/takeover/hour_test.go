@@ -84,6 +84,7 @@ func due(t *testing.T, users map[string]int, from time.Time, minutes int) map[in
 
 // Debian's packages ship these crontabs, and three users have nasty lines. In an hour of a fast
 // clock each line starts when Debian's cron would start it, before, during and after a takeover.
+// The folders of run-parts are empty, so its lines stay lines.
 func TestAnHourOfTheCrontabsOfDebianPackages(t *testing.T) {
 	machine.Slow(t)
 	machine.Turn(t)
@@ -105,7 +106,7 @@ func TestAnHourOfTheCrontabsOfDebianPackages(t *testing.T) {
 	}
 	var setup strings.Builder
 	fmt.Fprintf(&setup, "printf '%s' >>/etc/passwd\nprintf '%s' >>/etc/group\nprintf '%s' >>/etc/shadow\n"+
-		"cp %s/* /etc/cron.d/\nrm -f /etc/crontab\n", passwd, group, shadow, here)
+		"cp %s/* /etc/cron.d/\nrm -f /etc/crontab /etc/cron.*ly/*\n", passwd, group, shadow, here)
 	for user, text := range nasty {
 		fmt.Fprintf(&setup, "crontab -u %s - <<'END'\n%sEND\n", user, text)
 	}
