@@ -153,8 +153,10 @@ func take(a *app.App, o options, places []string) error {
 	switch {
 	case err == nil && j.Done:
 		j.Close()
-		hint := "`sched takeover" + a.ConfigFlag() + " --undo` gives it back; -c FILE takes more, into another schedule"
-		return exit.Failed(hint, "%s has taken over already what it was to take", file)
+		fmt.Fprintf(a.Out, "%s has taken over already what it was to take\n", file)
+		hint := "hint: `sched takeover%s --undo` gives it back; -c FILE takes more, into another schedule\n"
+		fmt.Fprintf(a.Err, hint, a.ConfigFlag())
+		return nil
 	case err == nil:
 		defer j.Close()
 		a.Warn("a takeover by %s was cut off: it goes on", file)

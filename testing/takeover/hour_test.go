@@ -14,7 +14,6 @@ import (
 
 	"sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
-	"sched/testing/machine"
 )
 
 // recorder is each shell of the hour. It writes down when it was called, as whom, and what it was
@@ -86,8 +85,7 @@ func due(t *testing.T, users map[string]int, from time.Time, minutes int) map[in
 // clock each line starts when Debian's cron would start it, before, during and after a takeover.
 // The folders of run-parts are empty, so its lines stay lines.
 func TestAnHourOfTheCrontabsOfDebianPackages(t *testing.T) {
-	machine.Slow(t)
-	machine.Turn(t)
+	t.Parallel()
 	from := time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC)
 	users := map[string]int{"root": 0}
 	want := due(t, users, from, 80)
