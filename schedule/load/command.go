@@ -196,7 +196,7 @@ func readVariable(r *reader, n *node) (string, bool) {
 	if n.IsNull() {
 		return "", r.RequireValue(n, `write "" for an empty one`)
 	}
-	if strings.Contains(n.Value, "${file:") {
+	if yamldoc.TakesIn(n.Value, "file") {
 		r.Problemf(n, "put the variable into a file for `env_file`, or let the command read this one",
 			"%s: what is in env is written down with every run, which is no place for the text of a file", r.Key)
 		return "", false

@@ -97,3 +97,11 @@ func TestTheSnapshotHasAsWhomATaskRuns(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// Behind another $ what names a file is text, as everywhere.
+func TestAVariableMayHaveTheTextThatNamesAFile(t *testing.T) {
+	s := parseTest(t, `tasks: [{name: a, every: day, command: x, env: {X: "$${file:/etc/passwd} $${HOME}"}}]`)
+	if got := s.Tasks[0].Env["X"]; got != "${file:/etc/passwd} ${HOME}" {
+		t.Error(got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/yamldoc"
 )
 
 // Settings returns every key of a task, in the order of the docs. The task was loaded with
@@ -44,7 +45,7 @@ func settingOf(t *schedule.Task, key string, value any) schedule.Setting {
 			from, isSet = t.Origins[parent], true
 		}
 	}
-	if isSet && strings.Contains(from.Text, "${file:") {
+	if isSet && yamldoc.TakesIn(from.Text, "file") {
 		value = from.Text
 	}
 	return schedule.Setting{Key: key, Value: value, From: from, IsSet: isSet}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/crontab"
 	"sched/schedule/install"
 	"sched/schedule/load"
 	"sched/schedule/machine"
@@ -22,6 +23,15 @@ func home(string) (string, bool) { return "/root", true }
 
 // planFor makes a plan for a machine of some files: text by path.
 func planFor(t *testing.T, files map[string]string, o Options) *Plan {
+	t.Helper()
+	plan, err := tryPlan(t, files, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func tryPlan(t *testing.T, files map[string]string, o Options) (*Plan, error) {
 	t.Helper()
 	root := t.TempDir()
 	for path, text := range files {
@@ -57,11 +67,7 @@ func planFor(t *testing.T, files map[string]string, o Options) *Plan {
 	o.Load = func(text []byte) (*schedule.Schedule, error) {
 		return load.Text(text, file, load.Options{Home: home, Getenv: func(string) (string, bool) { return "", false }})
 	}
-	plan, err := New(list, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	return New(list, o)
 }
 
 // verdicts writes a line for each job.
@@ -406,5 +412,65 @@ func TestOnlyOneProcessWorksOnATakeover(t *testing.T) {
 	m, dir := newMover(t)
 	if _, err := Open(filepath.Join(dir, "journals"), m.Line); err != ErrBusy {
 		t.Error(err)
+	}
+}
+
+// A user's crontab decides nothing but what that user runs: comments and settings that mean
+// something in a schedule of root's set nothing there.
+func TestAUsersCrontabHasNoSayInRootsSchedule(t *testing.T) {
+	files := map[string]string{
+		"/etc/passwd": aMachine["/etc/passwd"], "/usr/sbin/cron": "#!",
+		"/etc/cron.d/ours": "# sched: timeout=5m\n1 1 * * * root /opt/ours\n",
+		"/var/spool/cron/crontabs/ann": "# sched: state_dir=/tmp/x defaults.user=root\n\nSHELL=/bin/${HOME}\nX=${file:/etc/shadow}\n" +
+			"# ${HOME}\n# sched: user=root, name=up, before={run: /home/ann/up}\n2 2 * * * /home/ann/job ${HOME}\n",
+	}
+	plan := planFor(t, files, Options{})
+	_, tasks, _ := strings.Cut(plan.Text, "tasks:\n")
+	same(t, tasks, `  # /etc/cron.d/ours
+
+  - name: ours
+    cron: "1 1 * * *"
+    timeout: 5m
+    command: /opt/ours
+
+  # /var/spool/cron/crontabs/ann
+
+  - name: ann-job
+    description: ${HOME}
+    cron: "2 2 * * *"
+    user: ann
+    shell: ["/bin/${HOME}", -c]
+    env:
+      SHELL: /bin/$${HOME}
+      X: $${file:/etc/shadow}
+    command: /home/ann/job ${HOME}
+`)
+	if strings.Contains(plan.Text, "state_dir") {
+		t.Error(plan.Text)
+	}
+}
+
+// A user whose name is a day of the week, and whose command begins like a line of root's, stays who
+// runs it.
+func TestNoLineOfACrontabChangesItsUser(t *testing.T) {
+	files := map[string]string{
+		"/etc/passwd":    "root:x:0:0::/root:/bin/sh\nsun:x:1000:1000::/home/sun:/bin/sh\n",
+		"/usr/sbin/cron": "#!",
+		"/var/spool/cron/crontabs/sun": "1 2 3 4 5 root /home/sun/up\n0 1 2 3 4 5 root /home/sun/up\n" +
+			"@daily root /home/sun/up\n1 2 3 4 0 2026 root /home/sun/up\n",
+	}
+	for _, o := range []Options{{}, {AsCrontab: true}} {
+		plan, err := tryPlan(t, files, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.AsCrontab {
+			t.Log(plan.Text)
+			plan.Text = string(crontab.Convert([]*crontab.Table{crontab.Parse(crontab.Source{
+				Name: "crontab", Text: plan.Text, System: true})}, crontab.Options{Home: home}).YAML(nil))
+		}
+		if strings.Contains(plan.Text, "user: root") || !strings.Contains(plan.Text, "user: sun") {
+			t.Error(plan.Text)
+		}
 	}
 }

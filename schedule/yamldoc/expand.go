@@ -13,6 +13,12 @@ import (
 	"sched/schedule/humanize"
 )
 
+// TakesIn reports whether a text names a file or a credential to take in, by its kind:
+// ${kind:NAME}. After another $ that is text.
+func TakesIn(text, kind string) bool {
+	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${"+kind+":")
+}
+
 // An Expansion puts values in place of ${VAR}, ${VAR:-default}, ${file:PATH} and
 // ${credential:NAME}. A credential is a file of the folder $CREDENTIALS_DIRECTORY, which systemd
 // makes for a service. The default stands for a variable that is unset or empty, as in the shell,

@@ -178,7 +178,7 @@ func (o Origins) ForgetBelow(key string) {
 // Expanded reads a text and expands it (Expansion.Expand). It may be empty. It refuses credentials,
 // because what is read here is kept with each run.
 func (r *Reader) Expanded(n *Node) (string, bool) {
-	if strings.Contains(strings.ReplaceAll(n.Value, "$${", ""), "${credential:") {
+	if TakesIn(n.Value, "credential") {
 		r.Problemf(n, "it belongs into a URL or an address; a command reads the file $"+CredentialsVariable+"/NAME",
 			"%s is written down with every run, which is no place for a credential", r.Key)
 		return "", false
