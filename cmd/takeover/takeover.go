@@ -121,7 +121,7 @@ func lineOf(file string) (line install.Line, folder string, err error) {
 // moverOf returns what moves the lines of a journal.
 func moverOf(a *app.App, j *takeover.Journal, folder string) *takeover.Mover {
 	m := &takeover.Mover{
-		Journal: j, Backups: folder, Name: "takeover", Now: a.Now,
+		Journal: j, Backups: folder, Now: a.Now,
 		LastTick: func() (time.Time, error) { return view.LastTick(j.StateDir) },
 		CronRuns: cronMayRun,
 		Say:      func(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n", args...) },
@@ -187,7 +187,7 @@ func take(a *app.App, o options, places []string) error {
 	if err != nil {
 		return err
 	}
-	j = &takeover.Journal{Line: line, Text: plan.Text, Secret: plan.Secret, StateDir: plan.StateDir,
+	j = &takeover.Journal{Line: line, Text: plan.Text, Secret: plan.Secret, Name: plan.Name, StateDir: plan.StateDir,
 		Began: a.Now(), Tables: plan.Tables}
 	if err := j.Create(folder); err != nil {
 		return exit.Failed("", "cannot note what is taken over: %w", err)

@@ -19,7 +19,6 @@ type Mover struct {
 	*Journal
 	CronFolder string // where the line of the schedule is a file of its own; "" for the crontab of this user
 	Backups    string // the folder for copies of that crontab
-	Name       string // of the schedule
 
 	Now      func() time.Time
 	LastTick func() (time.Time, error) // the minute of the last tick of the schedule; zero if none came

@@ -37,6 +37,7 @@ type Journal struct {
 	Line     install.Line `json:"line"`      // of the schedule
 	Text     string       `json:"text"`      // of the schedule, as it was written
 	Secret   bool         `json:"secret"`    // only its user may read the schedule
+	Name     string       `json:"name"`      // of the schedule
 	StateDir string       `json:"state_dir"` // of the schedule
 	Began    time.Time    `json:"began"`
 	Done     bool         `json:"done"` // every line is taken, and the line of the schedule is the usual one

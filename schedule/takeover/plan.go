@@ -51,7 +51,8 @@ type Plan struct {
 	Secret   bool   // a variable of it may be a secret
 	MailsTo  bool   // cron mails what some lines print to their user, and the schedule does not
 	Tables   []Table
-	StateDir string
+	Name     string // of the schedule
+	StateDir string // of the schedule
 }
 
 // A group is the jobs of one line: one, or the files of its folder.
@@ -309,7 +310,8 @@ func (p *planner) writeYAML() error {
 		return err
 	}
 	proven := proof.Prove(s.Tasks, loaded, p.Now, p.Zone)
-	p.plan.Text, p.plan.Secret, p.plan.MailsTo, p.plan.StateDir = string(text), s.Secret, s.MailsTo, loaded.StateDir
+	p.plan.Text, p.plan.Secret, p.plan.MailsTo = string(text), s.Secret, s.MailsTo
+	p.plan.Name, p.plan.StateDir = loaded.Name, loaded.StateDir
 	p.setVerdicts(s.Tasks, s, proven, omitted)
 	return nil
 }
@@ -346,7 +348,8 @@ func (p *planner) writeCrontab() error {
 		}
 		t.Source, t.Entry.Line = source.Tasks[i].Source, source.Tasks[i].Entry.Line
 	}
-	p.plan.Text, p.plan.Secret, p.plan.MailsTo, p.plan.StateDir = text, made.Secret, made.MailsTo, loaded.StateDir
+	p.plan.Text, p.plan.Secret, p.plan.MailsTo = text, made.Secret, made.MailsTo
+	p.plan.Name, p.plan.StateDir = loaded.Name, loaded.StateDir
 	p.setVerdicts(made.Tasks, source, proof.Prove(made.Tasks, loaded, p.Now, p.Zone), nothing)
 	return nil
 }

@@ -293,14 +293,14 @@ func newMover(t *testing.T) (m *Mover, dir string) {
 		t.Fatal(err)
 	}
 	j := &Journal{Line: install.Line{Program: "/bin/sched", File: filepath.Join(dir, "schedule.yaml")},
-		Text: "tasks: []\n", Began: noon, Tables: []Table{{Path: table, Text: text, Lines: []Line{
+		Text: "tasks: []\n", Name: "x", Began: noon, Tables: []Table{{Path: table, Text: text, Lines: []Line{
 			{Raw: "1 1 * * * root a", Tasks: []string{"a"}}, {Raw: "2 2 * * * root b", Tasks: []string{"b"}}}}}}
 	if err := j.Create(filepath.Join(dir, "journals")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(j.Close)
 	now := noon.Add(10 * time.Second)
-	return &Mover{Journal: j, CronFolder: filepath.Join(dir, "cron.d"), Backups: filepath.Join(dir, "journals"), Name: "x",
+	return &Mover{Journal: j, CronFolder: filepath.Join(dir, "cron.d"), Backups: filepath.Join(dir, "journals"),
 		Now:      func() time.Time { return now },
 		LastTick: func() (time.Time, error) { return noon, nil },
 		CronRuns: func() bool { return false },
