@@ -50,12 +50,17 @@ func listAnacron(s *survey) {
 		minutes, _ := strconv.Atoi(fields[2])
 		one, words := all, ""
 		one.Delay, one.Name, one.Command = time.Duration(minutes)*time.Minute, fields[3], fields[4]
-		if one.Days, words, err = period(fields[1]); err != nil {
-			s.odd(fmt.Sprintf("%s:%d", anacrontab, i+1), "root", "", "%v", err)
+		place := fmt.Sprintf("%s:%d", anacrontab, i+1)
+		if one.Days, words, err = period(fields[1], s.debian || s.files.has("/etc/debian_version")); err != nil {
+			s.odd(place, "root", "", "%v", err)
 			continue
 		}
+		if one.Days == EachStart {
+			s.odd(place, "root", "write a number of days, or @monthly",
+				"anacron does not know %s: it says that it skips the line, and runs it at each start", fields[1])
+		}
 		j := Job{
-			Kind: Anacron, Place: fmt.Sprintf("%s:%d", anacrontab, i+1), File: anacrontab, Line: i + 1, User: "root",
+			Kind: Anacron, Place: place, File: anacrontab, Line: i + 1, User: "root",
 			When:    fmt.Sprintf("%s, %d min after anacron starts%s", words, minutes, extra),
 			Command: fields[4], Off: off, Anacron: &one,
 		}
@@ -72,15 +77,19 @@ func listAnacron(s *survey) {
 	}
 }
 
-// period reads the first field of a line.
-func period(field string) (days int, words string, err error) {
-	switch field {
-	case "@daily", "1":
+// period reads the first field of a line. Debian's anacron knows fewer names than cronie's.
+func period(field string, debian bool) (days int, words string, err error) {
+	switch {
+	case field == "1" || field == "@daily" && !debian:
 		return 1, "daily", nil
-	case "@weekly", "7":
+	case field == "7" || field == "@weekly" && !debian:
 		return 7, "weekly", nil
-	case "@monthly":
-		return 0, "monthly", nil
+	case field == "@monthly":
+		return Monthly, "monthly", nil
+	case field == "@yearly":
+		return Yearly, "yearly", nil
+	case strings.HasPrefix(field, "@") && debian:
+		return EachStart, "each time", nil
 	}
 	days, err = strconv.Atoi(field)
 	if err != nil || days < 1 {
@@ -92,8 +101,13 @@ func period(field string) (days int, words string, err error) {
 // nextOfAnacron returns when the job runs after a time; the zero time if nothing starts anacron.
 func nextOfAnacron(a AnacronLine, starts func(time.Time) time.Time, after time.Time) time.Time {
 	due := a.Last.AddDate(0, 0, a.Days)
-	if a.Days == 0 {
-		due = a.Last.AddDate(0, 1, 1-a.Last.Day())
+	switch a.Days {
+	case Monthly:
+		due = dueByCount(a.Last, func(day time.Time) time.Time { return day.AddDate(0, 0, 1-day.Day()) }, 1)
+	case Yearly:
+		due = dueByCount(a.Last, func(day time.Time) time.Time { return day.AddDate(0, 0, 1-day.YearDay()) }, 12)
+	case EachStart:
+		due = after
 	}
 	if a.Last.IsZero() || due.Before(after) {
 		due = after
@@ -103,6 +117,22 @@ func nextOfAnacron(a AnacronLine, starts func(time.Time) time.Time, after time.T
 		return start
 	}
 	return start.Add(a.Delay)
+}
+
+// dueByCount returns the day on which anacron runs a line with @monthly or @yearly after the last:
+// when at least as many days have passed as the month (or year) before has, or exactly as many as
+// this one has. begin returns the first day of a span of so many months. Measured with anacron
+// 2.3-36: findings/anacron-monthly-thirteen.sh.
+func dueByCount(last time.Time, begin func(time.Time) time.Time, months int) time.Time {
+	days := func(from, to time.Time) int { return int(to.Sub(from).Round(24*time.Hour) / (24 * time.Hour)) }
+	for passed := 1; ; passed++ {
+		day := last.AddDate(0, 0, passed)
+		this := begin(day)
+		before := days(this.AddDate(0, -months, 0), this)
+		if passed >= before || passed == days(this, this.AddDate(0, months, 0)) {
+			return day
+		}
+	}
 }
 
 // startsOfAnacron returns a function that says when anacron is started next, within the hours of

@@ -62,7 +62,7 @@ var schedCall = humanize.Pattern(`(^|[\s/])sched\s+(run|work)\b`)
 
 // An AnacronLine is a line of anacrontab.
 type AnacronLine struct {
-	Days     int // 0: once a month
+	Days     int // its period, or one of the periods below
 	Delay    time.Duration
 	Random   time.Duration // RANDOM_DELAY: up to so much later
 	From, To int           // START_HOURS_RANGE: the hours in which it starts
@@ -71,6 +71,13 @@ type AnacronLine struct {
 	Last     time.Time // that day; zero if it has never run
 	Command  string
 }
+
+// The periods of anacron that are no number of days.
+const (
+	Monthly   = 0
+	Yearly    = -1
+	EachStart = -2 // anacron says that it skips the line, and runs it each time
+)
 
 // An Oddity is something that is hardly meant.
 type Oddity struct {

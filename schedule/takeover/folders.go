@@ -63,7 +63,7 @@ const (
 // reasonToLeaveAnacron says why a line of anacrontab is left on a day; "" if it may be taken.
 func reasonToLeaveAnacron(a machine.AnacronLine, today string) string {
 	switch {
-	case a.Days > 1 && a.Days != 7:
+	case a.Days != 1 && a.Days != 7 && a.Days != machine.Monthly:
 		return leftPeriod
 	case a.Days == 1 && a.Last.Format(time.DateOnly) != today:
 		return leftNotToday
@@ -96,7 +96,7 @@ func anacronEntries(jobs []machine.Job, text string) []crontab.Entry {
 	switch a.Days {
 	case 7:
 		day, within = fmt.Sprintf("* * %d", a.Last.Weekday()), "7d"
-	case 0:
+	case machine.Monthly:
 		day, within = "1 * *", "31d"
 	}
 	line.When = fmt.Sprintf("%d %d %s", minutes%60, hour, day)

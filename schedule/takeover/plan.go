@@ -410,6 +410,9 @@ func (p *planner) setVerdicts(tasks []*crontab.Task, s *crontab.Schedule, proven
 
 // whyTaken says how sure it is that the schedule does what the line did.
 func (p *planner) whyTaken(j machine.Job, tasks []*crontab.Task, s *crontab.Schedule, proven *proof.Proof) string {
+	if j.Anacron != nil && j.Anacron.Days == machine.Monthly {
+		return "with this difference: on the first of each month, where anacron counts days (13 times in 2026)"
+	}
 	if j.Anacron != nil {
 		return "with this difference: after a time off it starts with the first tick, not some minutes later"
 	}
