@@ -31,17 +31,11 @@ func listAnacron(s *survey) {
 	if !s.files.has("/usr/sbin/anacron") {
 		off = "there is no anacron"
 	}
-	hours := hoursRange().FindStringSubmatch(found.text)
-	all, extra := AnacronLine{From: 0, To: 24}, ""
-	if hours != nil {
-		all.From, _ = strconv.Atoi(hours[1])
-		all.To, _ = strconv.Atoi(hours[2])
-	}
-	if delay := randomDelay().FindStringSubmatch(found.text); delay != nil && delay[1] != "0" {
-		extra = ", or up to " + delay[1] + " min later"
-		all.Random, _ = time.ParseDuration(delay[1] + "m")
-	}
+	debian := s.debian || s.files.has("/etc/debian_version")
+	all, extra := anacronSettings(s, found.text, debian)
 	starts := startsOfAnacron(s, all.From, all.To)
+	today := s.Now.In(s.Zone)
+	all.First = starts(time.Date(today.Year(), today.Month(), today.Day()+1, 0, 0, -1, 0, s.Zone)).In(s.Zone)
 	for i, line := range strings.Split(found.text, "\n") {
 		fields := anacronLine().FindStringSubmatch(line)
 		if fields == nil {
@@ -51,7 +45,7 @@ func listAnacron(s *survey) {
 		one, words := all, ""
 		one.Delay, one.Name, one.Command = time.Duration(minutes)*time.Minute, fields[3], fields[4]
 		place := fmt.Sprintf("%s:%d", anacrontab, i+1)
-		if one.Days, words, err = period(fields[1], s.debian || s.files.has("/etc/debian_version")); err != nil {
+		if one.Days, words, err = period(fields[1], debian); err != nil {
 			s.odd(place, "root", "", "%v", err)
 			continue
 		}
@@ -75,6 +69,25 @@ func listAnacron(s *survey) {
 			s.add(j)
 		}
 	}
+}
+
+// anacronSettings returns what holds for all lines, and how it is said. Debian's anacron has no
+// such settings: findings/anacron-hours-are-variables.sh.
+func anacronSettings(s *survey, text string, debian bool) (all AnacronLine, extra string) {
+	all = AnacronLine{From: 0, To: 24}
+	if hours := hoursRange().FindStringSubmatch(text); hours != nil && !debian {
+		all.From, _ = strconv.Atoi(hours[1])
+		all.To, _ = strconv.Atoi(hours[2])
+	} else if hours != nil {
+		s.odd(anacrontab, "root", "", "Debian's anacron does not know START_HOURS_RANGE, and starts at any hour")
+	}
+	if delay := randomDelay().FindStringSubmatch(text); delay != nil && delay[1] != "0" && !debian {
+		extra = ", or up to " + delay[1] + " min later"
+		all.Random, _ = time.ParseDuration(delay[1] + "m")
+	} else if delay != nil && debian {
+		s.odd(anacrontab, "root", "", "Debian's anacron does not know RANDOM_DELAY, and adds no delay")
+	}
+	return all, extra
 }
 
 // period reads the first field of a line. Debian's anacron knows fewer names than cronie's.

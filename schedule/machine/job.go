@@ -66,6 +66,7 @@ type AnacronLine struct {
 	Delay    time.Duration
 	Random   time.Duration // RANDOM_DELAY: up to so much later
 	From, To int           // START_HOURS_RANGE: the hours in which it starts
+	First    time.Time     // when anacron starts first tomorrow; zero if nothing starts it
 	Name     string
 	Stamp    string    // the file that has the day of the last run
 	Last     time.Time // that day; zero if it has never run

@@ -75,8 +75,8 @@ func reasonToLeaveAnacron(a machine.AnacronLine, today string) string {
 
 var setting = humanize.Pattern(`^\s*([A-Za-z_]\w*)\s*=\s*"?(.*?)"?\s*$`)
 
-// anacronEntries returns the lines for a line of anacrontab: at the begin of its hours, a day, a
-// week or a month after the other, and once more if the machine was off then.
+// anacronEntries returns the lines for a line of anacrontab: at its delay after the first start of
+// anacron, each day, week or month, and later if the machine was off then.
 func anacronEntries(jobs []machine.Job, text string) []crontab.Entry {
 	a := *jobs[0].Anacron
 	line := crontab.Entry{Line: jobs[0].Line, User: jobs[0].User, Set: crontab.Variables{}, SetAt: map[string]int{}}
@@ -91,15 +91,19 @@ func anacronEntries(jobs []machine.Job, text string) []crontab.Entry {
 	for _, name := range []string{"START_HOURS_RANGE", "RANDOM_DELAY", "LOGNAME"} {
 		delete(line.Set, name)
 	}
-	minutes := int(a.Delay / time.Minute)
-	hour, within, day := (a.From+minutes/60)%24, "24h", "* * *"
+	start := time.Date(2000, 1, 1, a.From, 0, 0, 0, time.UTC)
+	if !a.First.IsZero() {
+		start = a.First
+	}
+	start = start.Add(a.Delay)
+	within, day := "24h", "* * *"
 	switch a.Days {
 	case 7:
 		day, within = fmt.Sprintf("* * %d", a.Last.Weekday()), "7d"
 	case machine.Monthly:
 		day, within = "1 * *", "31d"
 	}
-	line.When = fmt.Sprintf("%d %d %s", minutes%60, hour, day)
+	line.When = fmt.Sprintf("%d %d %s", start.Minute(), start.Hour(), day)
 	keys := ", missed=once, missed_within=" + within
 	if a.Random >= 2*time.Minute {
 		keys += fmt.Sprintf(", spread=%dm", int(min(a.Random, 24*time.Hour)/time.Minute))

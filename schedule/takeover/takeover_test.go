@@ -147,10 +147,10 @@ func TestTheFilesOfAFolderAreTasksInTheirOrder(t *testing.T) {
 `)
 }
 
-// withAnacron is a machine whose cron.daily anacron runs, after a day on which it has.
-func withAnacron(stamps map[string]string) map[string]string {
+// withAnacron is a machine whose cron.daily anacron runs, with the days on which it ran jobs last.
+func withAnacron(cron string, stamps map[string]string) map[string]string {
 	files := map[string]string{
-		"/etc/passwd": aMachine["/etc/passwd"], "/usr/sbin/cron": "#!", "/usr/sbin/anacron": "#!",
+		"/etc/passwd": aMachine["/etc/passwd"], cron: "#!", "/usr/sbin/anacron": "#!",
 		"/etc/cron.daily/apt": "#!/bin/sh\n",
 		"/etc/cron.d/anacron": "30 7-23 * * * root /usr/sbin/anacron -s\n",
 		"/etc/anacrontab": "SHELL=/bin/sh\nRANDOM_DELAY=30\nSTART_HOURS_RANGE=3-22\n" +
@@ -164,7 +164,8 @@ func withAnacron(stamps map[string]string) map[string]string {
 }
 
 func TestLinesOfAnacronRunOnceAlsoAfterATimeOff(t *testing.T) {
-	plan := planFor(t, withAnacron(map[string]string{"cron.daily": "20261128", "weekly": "20261125", "third": "20261128"}), Options{})
+	stamps := map[string]string{"cron.daily": "20261128", "weekly": "20261125", "third": "20261128"}
+	plan := planFor(t, withAnacron("/usr/sbin/crond", stamps), Options{})
 	off := "with this difference: after a time off it starts with the first tick, not some minutes later"
 	same(t, plan.verdicts(), `/etc/cron.d/anacron:1: left: `+leftStarter+`
 /etc/cron.daily/apt: taken as cron.daily/apt: `+off+`
@@ -174,7 +175,7 @@ func TestLinesOfAnacronRunOnceAlsoAfterATimeOff(t *testing.T) {
 `)
 	_, tasks, _ := strings.Cut(plan.Text, "tasks:\n")
 	want := `  - name: cron.daily/apt
-    cron: "5 3 * * *"
+    cron: "35 7 * * *"
     background: false
     missed: once
     missed_within: 24h
@@ -182,14 +183,20 @@ func TestLinesOfAnacronRunOnceAlsoAfterATimeOff(t *testing.T) {
     between: ["3:00", "21:59"]
     command: cd / && if [ -x /etc/cron.daily/apt ]; then /etc/cron.daily/apt; fi
 `
-	if !strings.HasPrefix(tasks, want) || !strings.Contains(tasks, "cron: \"10 4 * * 3\"\n") {
+	if !strings.HasPrefix(tasks, want) || !strings.Contains(tasks, "cron: \"40 8 * * 3\"\n") {
 		t.Errorf("%s", tasks)
+	}
+	// Debian's anacron knows neither the hours nor the random delay.
+	plan = planFor(t, withAnacron("/usr/sbin/cron", stamps), Options{})
+	if strings.Contains(plan.Text, "spread") || strings.Contains(plan.Text, "between") ||
+		!strings.Contains(plan.Text, "cron: \"35 7 * * *\"\n") {
+		t.Errorf("%s", plan.Text)
 	}
 }
 
 // Anacron keeps a daily line until it has run it: nobody would run it today otherwise.
 func TestALineOfAnacronIsLeftOnADayOnWhichItHasNotRun(t *testing.T) {
-	plan := planFor(t, withAnacron(map[string]string{"cron.daily": "20261127"}), Options{})
+	plan := planFor(t, withAnacron("/usr/sbin/cron", map[string]string{"cron.daily": "20261127"}), Options{})
 	if !strings.Contains(plan.verdicts(), "/etc/cron.daily/apt: left: "+leftNotToday) {
 		t.Error(plan.verdicts())
 	}
