@@ -3,6 +3,7 @@ package install
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"time"
 
 	"sched/cmd/app"
@@ -11,6 +12,7 @@ import (
 	"sched/schedule/crontab/proof"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
+	"sched/schedule/preflight"
 )
 
 // A matcher finds the tasks that do the same as lines of a crontab.
@@ -20,6 +22,7 @@ type matcher struct {
 	matched   map[*schedule.Task]bool // each task matches one line only
 	from, to  time.Time               // times are compared in this span
 	calendars map[string]*vixie.Calendar
+	debian    bool            // the cron that runs is Debian's, to which CRON_TZ is a variable
 	sameTime  map[string]bool // the answers of sameTimes by times, zone and conditions: many lines share them
 }
 
@@ -27,7 +30,9 @@ func newMatcher(a *app.App, s *schedule.Schedule) *matcher {
 	options := a.Options()
 	options.Root = false
 	from := a.Now().UTC().Truncate(time.Minute)
+	name, _ := preflight.RunningCron()
 	return &matcher{
+		debian:    name == "cron",
 		options:   options,
 		schedule:  s,
 		matched:   map[*schedule.Task]bool{},
@@ -41,6 +46,10 @@ func newMatcher(a *app.App, s *schedule.Schedule) *matcher {
 // match reports whether a task that no earlier line matched does the same as the line, and marks
 // that task. The line is taken as import would write it, with --tidy or without.
 func (m *matcher) match(entry crontab.Entry) bool {
+	if m.debian {
+		entry.Set = maps.Clone(entry.Set)
+		delete(entry.Set, "CRON_TZ")
+	}
 	for _, tidy := range []bool{false, true} {
 		table := &crontab.Table{Entries: []crontab.Entry{entry}}
 		s := crontab.Convert([]*crontab.Table{table}, crontab.Options{Tidy: tidy})

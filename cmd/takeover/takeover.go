@@ -179,7 +179,7 @@ func take(a *app.App, o options, places []string) error {
 	if err := checkBefore(a, file, o); err != nil || o.dryRun {
 		return err
 	}
-	yes, err := a.Confirm("take them over?", o.yes)
+	yes, err := a.Confirm("write "+file+", and take them over?", o.yes)
 	if err == nil && !yes {
 		fmt.Fprintln(a.Err, "nothing was written")
 		err = &exit.Error{Code: exit.Failure}

@@ -153,7 +153,7 @@ func dueByCount(last time.Time, begin func(time.Time) time.Time, months int) tim
 func startsOfAnacron(s *survey, from, to int) func(time.Time) time.Time {
 	var starters []Job
 	for _, j := range s.list.Jobs {
-		if j.Off == "" && j.next != nil && anacronStart().MatchString(j.Command) {
+		if j.Off == "" && j.next != nil && StartsAnacron(j.Command) {
 			starters = append(starters, j)
 		}
 	}
@@ -172,5 +172,8 @@ func startsOfAnacron(s *survey, from, to int) func(time.Time) time.Time {
 	}
 }
 
-// StartsAnacron reports whether a command starts anacron.
-func StartsAnacron(command string) bool { return anacronStart().MatchString(command) }
+// StartsAnacron reports whether a command starts anacron, and does not only ask whether it is
+// there.
+func StartsAnacron(command string) bool {
+	return anacronStart().MatchString(command) && !anacronFirst().MatchString(command)
+}

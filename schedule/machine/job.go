@@ -94,6 +94,7 @@ type List struct {
 	Odd     []Oddity `json:"odd"`
 	LeftOut []string `json:"left_out"` // what this user may not see
 	Users   []string `json:"-"`        // of the machine, and of the jobs
+	Debian  bool     `json:"-"`        // its cron is Debian's, which does not know CRON_TZ
 }
 
 // Until returns the jobs that are due before a time, the next one first.

@@ -45,6 +45,7 @@ func Look(ctx context.Context, h Host) (*List, error) {
 	notePrograms(s)
 	noteTwins(s)
 	noteDaemon(s)
+	s.list.Debian = s.debian
 	s.list.Users = slices.Sorted(maps.Keys(s.users))
 	for _, j := range s.list.Jobs {
 		s.list.Users = append(s.list.Users, j.User)

@@ -78,6 +78,7 @@ const (
 type planner struct {
 	Options
 	plan   *Plan
+	debian bool // cron is Debian's
 	groups []*group
 	tables []*crontab.Table // with what is taken of each
 	texts  map[string]string
@@ -92,7 +93,7 @@ func New(list *machine.List, o Options) (*Plan, error) {
 			return text, err
 		}
 	}
-	p := &planner{Options: o, plan: &Plan{}, texts: map[string]string{}}
+	p := &planner{Options: o, plan: &Plan{}, debian: list.Debian, texts: map[string]string{}}
 	if err := p.choose(list.Jobs); err != nil {
 		return nil, err
 	}
@@ -256,6 +257,9 @@ func (p *planner) parse(file, text string, j machine.Job) *crontab.Table {
 		}
 		if isUsers {
 			t.Entries[i].Keys = nil
+		}
+		if p.debian { // it starts the line by the zone of the machine
+			delete(t.Entries[i].Set, "CRON_TZ")
 		}
 	}
 	return t

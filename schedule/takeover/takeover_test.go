@@ -422,6 +422,18 @@ func TestOnlyOneProcessWorksOnATakeover(t *testing.T) {
 	}
 }
 
+// Debian's cron takes CRON_TZ for a variable, so a task that does the same has the zone of the
+// machine. Another cron starts the lines below it by that zone.
+func TestCronTZMeansWhatItMeansToTheCronThatIsThere(t *testing.T) {
+	for cron, zone := range map[string]bool{"/usr/sbin/cron": false, "/usr/sbin/crond": true} {
+		plan := planFor(t, map[string]string{"/etc/passwd": aMachine["/etc/passwd"], cron: "#!",
+			"/etc/cron.d/x": "CRON_TZ=America/New_York\n17 */3 * * * root /opt/x\n"}, Options{})
+		if strings.Contains(plan.Text, "timezone: America/New_York") != zone {
+			t.Errorf("%s: %s", cron, plan.Text)
+		}
+	}
+}
+
 // A user's crontab decides nothing but what that user runs: comments and settings that mean
 // something in a schedule of root's set nothing there.
 func TestAUsersCrontabHasNoSayInRootsSchedule(t *testing.T) {
