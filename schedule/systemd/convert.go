@@ -364,13 +364,13 @@ func (c *converter) setVariables() (variables, error) {
 	for _, line := range s.take("Service.Environment") {
 		words, err := splitWords(line, true)
 		if err != nil {
-			return env, fmt.Errorf("Environment=%s: %w", line, err)
+			return env, fmt.Errorf("the setting Environment=%s: %w", line, err)
 		}
 		for _, word := range words {
 			name, value, isSet := strings.Cut(word, "=")
 			value, err := s.fixed(value)
 			if err != nil {
-				return env, fmt.Errorf("Environment=%s: %w", line, err)
+				return env, fmt.Errorf("the setting Environment=%s: %w", line, err)
 			}
 			if !isSet || !identifier().MatchString(name) {
 				c.remark("not taken: Environment=%s: it is no NAME=VALUE", word)
