@@ -2,6 +2,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -284,14 +285,24 @@ func lastLine(r state.Row) string {
 	return string(line)
 }
 
-// printRunning prints live runs that are not of the last slot, and runs that wait for a tick.
+// printRunning prints runs that live or vanished and are not of the last slot, and runs that wait
+// for a tick.
 func printRunning(a *app.App, q *view.Inquiry) {
 	last := q.Answer.Last
+	isShown := func(row state.Row) bool {
+		return last != nil && row.Origin == "" && row.Slot.Truncate(time.Minute).Equal(last.Minute.Time)
+	}
 	for _, row := range q.Live {
-		ofLastSlot := last != nil && row.Slot.Truncate(time.Minute).Equal(last.Minute.Time)
-		if row.Task == q.Task.Name && !ofLastSlot {
+		if row.Task == q.Task.Name && !isShown(row) {
 			text := view.RunningText(row, q.Now, q.Task.When.Location)
 			fmt.Fprintf(a.Out, "%s, due at %s: %s\n", q.Task.Name, q.TimeText(row.Slot), text)
+		}
+	}
+	for _, row := range q.Lost {
+		if row.Task == q.Task.Name && !isShown(row) {
+			origin := cmp.Or(humanize.Line(row.Origin), "due at "+q.TimeText(row.Slot))
+			fmt.Fprintf(a.Out, "%s: its run %s (%s) vanished; the next tick will finish it\n",
+				q.Task.Name, humanize.ShortRun(row.ID), origin)
 		}
 	}
 	for _, waiting := range q.Answer.Waiting {

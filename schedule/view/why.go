@@ -33,7 +33,7 @@ type Why struct {
 	Minute      *Minute            `json:"minute"`       // the minute that --at names
 	Last        *Minute            `json:"last"`         // without --at: when it was due last,
 	Next        *Minute            `json:"next"`         // and when it is due next
-	LastRun     *Record            `json:"last_run"`     // of a task that is never due, or of whose last minute nothing is known
+	LastRun     *Record            `json:"last_run"`     // if it is never due, ran since Last, or nothing is known of Last
 	NextAllowed *humanize.JSONTime `json:"free"`         // if the next slots would be skipped: the first that would not
 	Held        string             `json:"held"`         // who has its mutex now
 	Pool        *Pool              `json:"pool"`         // who has the seats of its pool now; null without one
@@ -54,13 +54,13 @@ type Inquiry struct {
 	Now     time.Time
 	Next    time.Time   // the next slot; zero for an inquiry about one minute
 	Live    []state.Row // the runs that live, of all tasks
+	Lost    []state.Row // the runs that vanished, of all tasks: the next tick will finish them
 	Pauses  pause.Pauses
 	LastRun state.Row     // Answer.LastRun, exactly
 	HeldBy  *mutex.Holder // Answer.Held, exactly; nil if nobody has it
 
 	source  Source
 	records *Records
-	lost    []state.Row
 	waiting []state.Row // runs that wait for their turn, or for a tick with their next attempt
 }
 
@@ -126,7 +126,7 @@ func IsRun(row state.Row, zone *time.Location) string {
 
 // newInquiry returns what can be said of the task without a minute in mind.
 func newInquiry(s Source, t *schedule.Task, all *Records) *Inquiry {
-	q := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
+	q := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, Lost: all.Lost, Pauses: s.Pauses()}
 	waiting := WaitingRuns(s, all.Live, func() pause.Pauses { return q.Pauses })
 	q.Answer = Why{
 		Task:        t.Name,
@@ -202,11 +202,11 @@ func (q *Inquiry) noteRefusals() {
 
 // lastDue explains the last minute at which the task was due. For a task that no expression makes
 // due, it is the last boot. Such a task has its last run in the answer, too, and so has a task
-// about whose last minute nothing is known.
+// about whose last minute nothing is known, or that ran again since its last minute.
 func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 	if last, ok := q.Task.When.Previous(q.Now.Add(1)); ok {
 		q.Answer.Last, err = q.explain(ctx, last)
-		if err != nil || len(q.Answer.Last.Ended)+len(q.Answer.Running)+len(q.Answer.Waiting) > 0 {
+		if err != nil || len(q.Answer.Last.Ended) == 0 && len(q.Answer.Running)+len(q.Answer.Waiting) > 0 {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(ran) > 0 {
+	if len(ran) > 0 && q.isNewer(ran[0]) {
 		q.LastRun = ran[0]
 		q.Answer.LastRun = new(RecordOf(q.LastRun))
 	}
@@ -226,6 +226,16 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 		q.Answer.Last, err = q.lastBoot(ctx)
 	}
 	return err
+}
+
+// isNewer reports whether a run is newer than the records of the last minute, which may have none.
+func (q *Inquiry) isNewer(ran state.Row) bool {
+	last := q.Answer.Last
+	if last == nil || len(last.Ended) == 0 {
+		return true
+	}
+	_, isShown := last.Ended[ran.ID]
+	return !isShown && listedAt(ran, q.Now).After(last.Minute.Time)
 }
 
 // lastBoot explains the minute of the newest boot for which the task has a record; nil without such
@@ -373,7 +383,7 @@ func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
 		return "it is " + q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
 	switch {
-	case slices.ContainsFunc(q.lost, ofSlot):
+	case slices.ContainsFunc(q.Lost, ofSlot):
 		return "its processes vanished; the next tick will finish it", nil
 	case len(slot.Records) > 0:
 		return "", nil
@@ -493,7 +503,7 @@ func (q *Inquiry) isHere(at time.Time, records []Record) bool {
 	ran := func(r Record) bool { return r.Origin == "" && slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) }
 	isOfSlot := func(row state.Row) bool { return q.isOf(row, at) }
 	return slices.ContainsFunc(records, ran) ||
-		slices.ContainsFunc(slices.Concat(q.Live, q.lost, q.waiting), isOfSlot)
+		slices.ContainsFunc(slices.Concat(q.Live, q.Lost, q.waiting), isOfSlot)
 }
 
 // claimElsewhere says whether another server has claimed a slot that has no known run. It returns

@@ -38,6 +38,9 @@ tasks:
 		!strings.Contains(out, "import  a run vanished; the next tick will finish it  sched why import\n") {
 		t.Errorf("after the kill: %d %s", code, out)
 	}
+	if out, _ := b.Sched("why", "import"); !strings.Contains(out, "vanished; the next tick will finish it\n") {
+		t.Errorf("why: %s", out)
+	}
 	b.Sched("run") // finishes it, and starts another
 	b.Write("go", "")
 	b.Until("that has ended", func() bool { return len(schedtest.OpenRows(b.Path(".sched"))) == 0 })
