@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -13,9 +14,11 @@ import (
 	"sched/cmd/console"
 	"sched/cmd/exit"
 	"sched/cmd/flags"
+	"sched/cmd/follow"
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
@@ -32,6 +35,7 @@ type requestOptions struct {
 	noChain  bool
 	reason   string
 	json     bool
+	wait     bool // follow the run to its end
 }
 
 // hasTime reports whether the flags name a time.
@@ -56,7 +60,18 @@ func (o *requestOptions) addFlags(c *cobra.Command) {
 	f.BoolVar(&o.noChain, "no-chain", false, "trigger no other task when it has ended")
 	flags.AddReason(c, &o.reason)
 	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.BoolVar(&o.wait, "wait", false, "follow the run to its end, and exit with its exit code")
 	flags.Seldom(f, "next-tick", "no-chain")
+}
+
+// catchSignals returns a context that a signal ends, if the command is to wait for its run: then a
+// signal must end only the waiting. release ends the catching.
+func (o *requestOptions) catchSignals() (terminate context.Context, release func()) {
+	if !o.wait {
+		return context.Background(), func() {}
+	}
+	terminate, _, release = app.CatchSignals()
+	return terminate, release
 }
 
 // parseRequest reads --env, and --in or --at. Without both it returns the present time. The time
@@ -201,4 +216,56 @@ func awaitStart(s *schedule.Schedule, requested state.Row) (started string) {
 		}
 	}
 	return ""
+}
+
+// sayTriggered is sayRequests that warns if no tick is to be expected which would start the run.
+func sayTriggered(
+	a *app.App, out io.Writer, source view.Source, requests []request, o requestOptions, liveBefore []state.Row,
+) {
+	if sayRequests(a, out, source, requests, o, liveBefore) {
+		return
+	}
+	if missing := source.TicksMissing(); missing != "" {
+		a.WarnWithHint(a.TicksHint(), "%s, so it waits until one comes", missing)
+	}
+}
+
+// await prints what a run prints until it has ended, or terminate is done. Its error has the exit
+// code of the command.
+func await(
+	terminate context.Context, a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool,
+) error {
+	row, err := follow.Run(terminate, a.View(s), a.Out, requested, 0)
+	run := humanize.ShortRun(requested.ID)
+	switch {
+	case terminate.Err() != nil:
+		hint := fmt.Sprintf("it goes on: `sched logs%s %[2]s -f` follows it, `sched stop%[1]s %[2]s` ends it",
+			a.ConfigFlag(), run)
+		now, findErr := view.FindRun(context.Background(), a.View(s), requested.ID)
+		if findErr == nil && now.State == view.RunWaiting {
+			hint = fmt.Sprintf("it still waits: `sched trigger%s --cancel %s` takes it back", a.ConfigFlag(), run)
+		}
+		return &exit.Error{Code: exit.Stopped, Hint: hint,
+			Err: fmt.Errorf("stopped waiting for run %s of %s: %w", run, requested.Task, context.Cause(terminate))}
+	case err != nil:
+		return exit.Failed("", "run %s of %s: %w", run, requested.Task, err)
+	case row.Outcome == "":
+		return exit.Failed("the next tick finishes it", "run %s of %s vanished", run, requested.Task)
+	}
+	if asJSON {
+		record, err := json.Marshal(view.RecordOf(row))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out, string(record))
+	} else {
+		a.Warn("%s %s", row.Task, humanize.Line(view.Describe(row)))
+	}
+	switch {
+	case row.Outcome == outcome.Succeeded:
+		return nil
+	case row.Outcome == outcome.Failed && row.ExitCode != nil && *row.ExitCode != 0:
+		return &exit.Error{Code: *row.ExitCode}
+	}
+	return &exit.Error{Code: exit.Failure}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/app"
+	"sched/cmd/exit"
 	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/control"
@@ -26,7 +27,10 @@ func NewRetry(a *app.App) *cobra.Command {
 is defined now. A run is named by its id, or by the last part of it, as sched history shows. Runs
 that were skipped or missed can be retried, too. A task stands for its last run that failed, timed
 out, was stopped or lost. With several runs it retries all or, if one of them cannot be retried,
-none. The params of the run are kept, but for those that --env sets.`,
+none. The params of the run are kept, but for those that --env sets.
+
+With --wait it prints what the new run prints, and exits as sched trigger --wait does. It follows
+only one run.`,
 		Example: `  sched retry nightly-report
   sched retry 5c2f9a1b3d4e
   sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,
@@ -50,6 +54,10 @@ func retry(a *app.App, names []string, o requestOptions) error {
 		}
 		names = []string{name}
 	}
+	if o.wait && len(names) > 1 {
+		return exit.Usage("name one task or run, or leave --wait out",
+			"--wait follows one run, and not %d", len(names))
+	}
 	at, params, err := parseRequest(a, o, s.Location)
 	if err != nil {
 		return err
@@ -60,6 +68,8 @@ func retry(a *app.App, names []string, o requestOptions) error {
 	}
 	actor := a.Actor(s)
 	liveBefore := actor.Live()
+	terminate, release := o.catchSignals()
+	defer release()
 	requests, err := o.submit(actor, rowsOf(retries))
 	if err != nil {
 		return err
@@ -68,7 +78,13 @@ func retry(a *app.App, names []string, o requestOptions) error {
 		reason := control.Because(schedule.WithValues("", retry.Params), o.reason)
 		a.NoteChange(s, "retry", retry.Original.ID, reason)
 	}
-	if !o.json {
+	switch {
+	case o.wait && len(requests) == 0: // a retry waits already
+		return &exit.Error{Code: exit.Failure}
+	case o.wait:
+		sayTriggered(a, a.Err, actor.Source, requests, o, liveBefore)
+		return await(terminate, a, s, requests[0].row, o.json)
+	case !o.json:
 		sayRequests(a, a.Out, actor.Source, requests, o, liveBefore)
 		return nil
 	}

@@ -4,9 +4,7 @@ package trigger
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -15,18 +13,16 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/cmd/flags"
-	"sched/cmd/follow"
 	"sched/schedule"
 	"sched/schedule/control"
 	"sched/schedule/humanize"
-	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
 
 func New(a *app.App) *cobra.Command {
 	var o requestOptions
-	var cancel, wait bool
+	var cancel bool
 	c := &cobra.Command{
 		Use:   "trigger [TASK]",
 		Short: "Run a task once more, now or later",
@@ -60,18 +56,17 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if cancel {
-				return cancelWaiting(a, args, wait, o)
+				return cancelWaiting(a, args, o)
 			}
-			return trigger(a, flags.Optional(args), wait, o)
+			return trigger(a, flags.Optional(args), o)
 		},
 	}
 	o.addFlags(c)
 	c.Flags().BoolVar(&cancel, "cancel", false, "take back what waits, by task or run")
-	c.Flags().BoolVar(&wait, "wait", false, "follow the run to its end, and exit with its exit code")
 	return c
 }
 
-func trigger(a *app.App, name string, wait bool, o requestOptions) error {
+func trigger(a *app.App, name string, o requestOptions) error {
 	s, err := a.LoadToChange()
 	if err != nil {
 		return err
@@ -88,18 +83,15 @@ func trigger(a *app.App, name string, wait bool, o requestOptions) error {
 	if err != nil {
 		return err
 	}
-	liveBefore, terminate := actor.Live(), context.Background()
-	if wait { // from now on a signal must end only the waiting
-		var release func()
-		terminate, _, release = app.CatchSignals()
-		defer release()
-	}
+	liveBefore := actor.Live()
+	terminate, release := o.catchSignals()
+	defer release()
 	requests, err := o.submit(actor, []state.Row{row})
 	if err != nil {
 		return err
 	}
 	a.NoteChange(s, "trigger", name, control.Because(schedule.WithValues("", params), o.reason))
-	if wait {
+	if o.wait {
 		sayTriggered(a, a.Err, actor.Source, requests, o, liveBefore)
 		return await(terminate, a, s, requests[0].row, o.json)
 	}
@@ -110,61 +102,9 @@ func trigger(a *app.App, name string, wait bool, o requestOptions) error {
 	return nil
 }
 
-// sayTriggered is sayRequests that warns if no tick is to be expected which would start the run.
-func sayTriggered(
-	a *app.App, out io.Writer, source view.Source, requests []request, o requestOptions, liveBefore []state.Row,
-) {
-	if sayRequests(a, out, source, requests, o, liveBefore) {
-		return
-	}
-	if missing := source.TicksMissing(); missing != "" {
-		a.WarnWithHint(a.TicksHint(), "%s, so it waits until one comes", missing)
-	}
-}
-
-// await prints what a run prints until it has ended, or terminate is done. Its error has the exit
-// code of the command.
-func await(
-	terminate context.Context, a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool,
-) error {
-	row, err := follow.Run(terminate, a.View(s), a.Out, requested, 0)
-	run := humanize.ShortRun(requested.ID)
-	switch {
-	case terminate.Err() != nil:
-		hint := fmt.Sprintf("it goes on: `sched logs%s %[2]s -f` follows it, `sched stop%[1]s %[2]s` ends it",
-			a.ConfigFlag(), run)
-		now, findErr := view.FindRun(context.Background(), a.View(s), requested.ID)
-		if findErr == nil && now.State == view.RunWaiting {
-			hint = fmt.Sprintf("it still waits: `sched trigger%s --cancel %s` takes it back", a.ConfigFlag(), run)
-		}
-		return &exit.Error{Code: exit.Stopped, Hint: hint,
-			Err: fmt.Errorf("stopped waiting for run %s of %s: %w", run, requested.Task, context.Cause(terminate))}
-	case err != nil:
-		return exit.Failed("", "run %s of %s: %w", run, requested.Task, err)
-	case row.Outcome == "":
-		return exit.Failed("the next tick finishes it", "run %s of %s vanished", run, requested.Task)
-	}
-	if asJSON {
-		record, err := json.Marshal(view.RecordOf(row))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(a.Out, string(record))
-	} else {
-		a.Warn("%s %s", row.Task, humanize.Line(view.Describe(row)))
-	}
-	switch {
-	case row.Outcome == outcome.Succeeded:
-		return nil
-	case row.Outcome == outcome.Failed && row.ExitCode != nil && *row.ExitCode != 0:
-		return &exit.Error{Code: *row.ExitCode}
-	}
-	return &exit.Error{Code: exit.Failure}
-}
-
 // cancelWaiting takes back the runs that wait, of a task or by the id of a run.
-func cancelWaiting(a *app.App, names []string, wait bool, o requestOptions) error {
-	if o.hasTime() || o.nextTick || wait || o.noChain || o.json || len(o.env) > 0 {
+func cancelWaiting(a *app.App, names []string, o requestOptions) error {
+	if o.hasTime() || o.nextTick || o.wait || o.noChain || o.json || len(o.env) > 0 {
 		return exit.Usage("name a task, or one run of those that `sched history` shows",
 			"--cancel goes with no other flag but --reason")
 	}
