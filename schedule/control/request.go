@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -12,6 +13,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/state"
 	"sched/schedule/view"
+	"sched/schedule/yamldoc"
 )
 
 // A Retry is the request for one more run of the task of a run that has ended.
@@ -98,12 +100,28 @@ func fields(t schedule.Task) (values map[string]json.RawMessage) {
 	return values
 }
 
-// CheckValues returns an error for values that a run of the task cannot have.
+// CheckValues returns an error for values that a run of the task cannot have. A misspelt name comes
+// before the value that is missing because of it.
 func CheckValues(t *schedule.Task, params map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if near := nearestParam(t, name); t.Param(name) == nil && near != "" {
+			return view.Fail(view.Invalid, yamldoc.DidYouMean(near), "%s has no param %s", t.Name, yamldoc.Quote(name))
+		}
+	}
 	if hint, problem := t.CheckValues(params); problem != nil {
 		return view.Fail(view.Invalid, hint, "%w", problem)
 	}
 	return nil
+}
+
+// nearestParam returns the name of the param whose name is most like the name, in any case of
+// letters; "" if no param has a similar name.
+func nearestParam(t *schedule.Task, name string) string {
+	byName := map[string]string{} // in lower case, as Nearest compares
+	for _, p := range t.Params {
+		byName[strings.ToLower(p.Name)] = p.Name
+	}
+	return byName[humanize.Nearest(name, slices.Sorted(maps.Keys(byName)))]
 }
 
 // triggeredBy begins the origin of a run that somebody has triggered.
