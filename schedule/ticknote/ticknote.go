@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -61,7 +62,7 @@ func (n Note) Difference(ours Environment, environ []string) string {
 	case n.Zone != ours.Zone:
 		return "ticks have another time zone: " + n.Zone
 	case n.Umask != ours.Umask || !maps.Equal(n.Limits, ours.Limits):
-		return "ticks have another umask or other limits"
+		return "ticks have " + strings.Join(n.otherLimits(ours), ", ")
 	case slices.ContainsFunc(n.Names, missing):
 		lacks := slices.DeleteFunc(slices.Clone(n.Names), func(name string) bool { return !missing(name) })
 		return "this shell lacks variables of the ticks: " + humanize.Names(lacks, 3)
@@ -69,6 +70,33 @@ func (n Note) Difference(ours Environment, environ []string) string {
 		return "a variable of the ticks has another value in this shell"
 	}
 	return ""
+}
+
+// otherLimits names the umask and the limits that ticks have and this process has not, each with
+// both values.
+func (n Note) otherLimits(ours Environment) (others []string) {
+	add := func(name, theirs, here string) {
+		if theirs != here {
+			others = append(others, fmt.Sprintf("%s %s (here %s)", name, theirs, here))
+		}
+	}
+	add("umask", n.Umask, ours.Umask)
+	names := maps.Clone(n.Limits)
+	if names == nil {
+		names = map[string]uint64{}
+	}
+	maps.Copy(names, ours.Limits)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		add(name, limitText(n.Limits, name), limitText(ours.Limits, name))
+	}
+	return others
+}
+
+func limitText(limits map[string]uint64, name string) string {
+	if limit, ok := limits[name]; ok {
+		return strconv.FormatUint(limit, 10)
+	}
+	return "unlimited"
 }
 
 // Environ returns the variables of the last ticks, for commands that this process is to start as a

@@ -37,6 +37,20 @@ func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
 	}
 }
 
+func TestTheUmaskAndTheLimitsThatDifferAreNamed(t *testing.T) {
+	ticks := Environment{Umask: "0022", Limits: map[string]uint64{OpenFiles: 1024, "memory": 1 << 30, "cpu seconds": 60}}
+	here := Environment{Umask: "0027", Limits: map[string]uint64{OpenFiles: 20000, "cpu seconds": 60}}
+	want := "ticks have umask 0022 (here 0027), memory 1073741824 (here unlimited), open files 1024 (here 20000)"
+	if got := (Note{Environment: ticks}).Difference(here, nil); got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+	here.Umask, ticks.Limits = ticks.Umask, nil
+	want = "ticks have cpu seconds unlimited (here 60), open files unlimited (here 20000)"
+	if got := (Note{Environment: ticks}).Difference(here, nil); got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+}
+
 func TestALineThatWasTornIsNoNote(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(notePath(dir), []byte(`{"Names":["PATH"],"Path":"/usr`), 0o600); err != nil {
