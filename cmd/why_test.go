@@ -48,7 +48,7 @@ tasks:
 		return r
 	}
 	night := record("hourly", "2026-03-05 22:00:00", outcome.Missed)
-	night.LastSlot, night.Slots, night.Reason = at("2026-03-06 06:00:00"), 9, "no tick came"
+	night.LastSlot, night.Slots, night.Reason = at("2026-03-06 06:00:00"), 9, "06:00: no tick came"
 	failure := record("hourly", "2026-03-06 09:00:00", outcome.Failed)
 	retry := record("hourly", "2026-03-06 09:00:00", outcome.Succeeded)
 	retry.Origin = "retry of 1"
@@ -75,10 +75,10 @@ tasks:
 		not        string
 	}{
 		{"a slot inside a range that was missed", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 03:00"},
-			[]string{"was due", "  missed: no tick came\n",
+			[]string{"was due", "  missed: 9 times until 06:00: no tick came\n",
 				"stands for  9 slots, from 2026-03-05 22:00 UTC to 2026-03-06 06:00 UTC\n"}, "nothing is recorded"},
 		{"the last slot of the range", "2026-03-06 10:00:10",
-			[]string{"hourly", "--at", "2026-03-06 06:00"}, []string{"  missed: no tick came\n"}, ""},
+			[]string{"hourly", "--at", "2026-03-06 06:00"}, []string{"  missed: 9 times until 06:00: no tick came\n"}, ""},
 		{"a minute inside it that was not due", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 03:30"},
 			[]string{"was not due", "minute 30 is not in 0"}, "missed"},
 		{"the slot after it", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 07:00"},
