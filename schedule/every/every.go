@@ -212,9 +212,30 @@ func (p phrase) unit(words []string) (string, error) {
 		return "", unknownWordError(words[0])
 	}
 	if len(words) > 1 {
-		return "", cron.NewError("%q cannot follow %q", words[1], words[0]).SetHint(everyForms)
+		e := cron.NewError("%q cannot follow %q", words[1], words[0])
+		if whole := p.withAt(words, unit); whole != "" {
+			return "", e.SetHint("write %q", whole)
+		}
+		return "", e.SetHint(everyForms)
 	}
 	return unit, nil
+}
+
+// withAt returns the phrase "day at 3:00" for "day 3:00"; "" if it would not be understood. words
+// are the unit and what follows it, at the end of the period.
+func (p phrase) withAt(words []string, unit string) string {
+	times := timesOf(words[1:])
+	if unit == "hour" {
+		times = minutesOf(words[1:])
+	}
+	if times == "" || p.on != nil || p.at != nil {
+		return ""
+	}
+	whole := strings.Join(p.period[:len(p.period)-len(words)+1], " ") + " at " + times
+	if _, err := readPhrase(whole); err != nil {
+		return ""
+	}
+	return whole
 }
 
 // refuse returns an error if the phrase has one of the clauses, each "on" or "at".
@@ -644,12 +665,8 @@ func readWeekdays(text string) ([]int, error) {
 	}
 	first, rest, several := strings.Cut(text, " ")
 	if several && len(cron.WeekdayWords()[first]) > 0 {
-		clock := clock24(rest)
-		if _, err := readTime(rest); err == nil {
-			clock = rest
-		}
-		if clock != "" {
-			return nil, cron.NewError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, clock)
+		if times := timesOf([]string{rest}); times != "" {
+			return nil, cron.NewError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, times)
 		}
 		return nil, cron.NewError("%q cannot follow %q", rest, first).
 			SetHint(`put commas between days, and "at" before the time`)

@@ -1,6 +1,7 @@
 package every
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -202,6 +203,33 @@ func clock24(text string) string {
 		hour += 12
 	}
 	return fmt.Sprintf("%d:%s", hour, minuteText)
+}
+
+// timesOf writes a list of times of day as it can follow "at": "3:00 , 7pm" as "3:00, 19:00". It
+// returns "" for any other words.
+func timesOf(words []string) string {
+	times, err := eachOf(words, func(text string) (string, error) {
+		clock := cmp.Or(clock24(text), text)
+		_, err := readTime(clock)
+		return clock, err
+	})
+	if err != nil {
+		return ""
+	}
+	return strings.Join(times, ", ")
+}
+
+// minutesOf writes a list of minutes of the hour as it can follow "at": ":15 , :45" as ":15, :45".
+// It returns "" for any other words.
+func minutesOf(words []string) string {
+	minutes, err := eachOf(words, func(text string) (string, error) {
+		_, err := readMinute(text)
+		return text, err
+	})
+	if err != nil {
+		return ""
+	}
+	return strings.Join(minutes, ", ")
 }
 
 // readMinute reads a minute of the hour, :17.
