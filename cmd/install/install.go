@@ -350,12 +350,7 @@ func uninstall(a *app.App, o options) error {
 		return err
 	}
 	if len(changes) == 0 {
-		hint := "`crontab -l` shows the lines; --user names whose crontab it is"
-		if os.Geteuid() == 0 {
-			hint = "root's lines are in " + install.CronFolder + "; " + hint
-		}
-		return exit.Failed(hint,
-			"%s is not installed", filepath.Base(file))
+		return exit.Failed(p.notInstalledHint(), "%s is not installed", filepath.Base(file))
 	}
 	if write, err := shouldWrite(a, o, changes); !write || err != nil {
 		return err

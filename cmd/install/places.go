@@ -223,6 +223,31 @@ func (p *places) removals() (changes []change, err error) {
 	return changes, nil
 }
 
+// notInstalledHint says where a line may be that is in none of the places. If the schedule was
+// moved, its line has the old path.
+func (p *places) notInstalledHint() string {
+	text, _, _ := p.userCrontab.Read()
+	gone := usercrontab.Gone(text)
+	files, _ := filepath.Glob(filepath.Join(install.CronFolder, "sched-*"))
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && p.options.user == "" && os.Geteuid() == 0 {
+			gone = append(gone, usercrontab.Gone(string(text))...)
+		}
+	}
+	switch {
+	case len(gone) > 0 && p.options.user != "":
+		return fmt.Sprintf("a line calls a schedule that is not there; `sched uninstall -c %s --user %s` takes it out",
+			humanize.ShellWord(gone[0]), humanize.ShellWord(p.options.user))
+	case len(gone) > 0:
+		return fmt.Sprintf("a line calls a schedule that is not there; `sched uninstall -c %s` takes it out",
+			humanize.ShellWord(gone[0]))
+	case os.Geteuid() == 0:
+		return "root's lines are in " + install.CronFolder +
+			"; `crontab -l` shows the lines; --user names whose crontab it is"
+	}
+	return "`crontab -l` shows the lines; --user names whose crontab it is"
+}
+
 // crontabChange is an edit of the crontab. exists is false if the user has no crontab yet.
 func (p *places) crontabChange(edit install.Edit, exists bool) change {
 	apply := func() error {

@@ -17,6 +17,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
+	"sched/schedule/usercrontab"
 	"sched/schedule/view"
 )
 
@@ -93,8 +94,9 @@ func callingLines(s *Subject, lines []cronLine) (calling []callingLine) {
 func checkCrontab(_ context.Context, s *Subject) (found findings) {
 	lines, err := s.crontabLines()
 	ours := callingLines(s, lines)
+	gone := findGoneSchedules(s, lines)
 	if len(ours) == 0 {
-		return explainNoLine(s, err)
+		return append(explainNoLine(s, err), gone...)
 	}
 	if len(ours) > 1 {
 		found.add(Bad, "remove one of them",
@@ -103,7 +105,28 @@ func checkCrontab(_ context.Context, s *Subject) (found findings) {
 	for _, line := range ours {
 		found = append(found, lineFindings(s, line)...)
 	}
-	return found.orFine("%s calls this schedule", ours[0].place())
+	return append(found.orFine("%s calls this schedule", ours[0].place()), gone...)
+}
+
+// findGoneSchedules looks for lines that call a schedule which is not there any more. A line that
+// names its schedule in words that only a shell can read is left out.
+func findGoneSchedules(s *Subject, lines []cronLine) (found findings) {
+	for _, l := range lines {
+		file, hint := "", "take the line out of the crontab"
+		if installed := usercrontab.Gone(l.Raw); len(installed) > 0 {
+			file = installed[0]
+			hint = "`sched uninstall -c " + humanize.ShellWord(file) + "` takes it out"
+		} else if c, ok := callOf(l.Command, ""); ok && !strings.ContainsAny(l.Command, "'\"\\$`*?[~") {
+			file = c.config
+		}
+		if !filepath.IsAbs(file) || file == s.Schedule.File {
+			continue
+		}
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			found.add(Warning, hint, "%s calls a schedule that is not there: %s", l.place(), file)
+		}
+	}
+	return found
 }
 
 // explainNoLine says what a missing line means: nothing if ticks come all the same.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule/load"
+	"sched/schedule/usercrontab"
 )
 
 func TestLinesOfACrontab(t *testing.T) {
@@ -100,6 +101,35 @@ func TestWhatIsWrongWithALine(t *testing.T) {
 		}
 		found := lineFindings(s, ours[0])
 		if len(found) > 0 != (test.want != "") || len(found) > 0 && !strings.Contains(found[0].Text, test.want) {
+			t.Errorf("%q: %v", test.line, found)
+		}
+	}
+}
+
+func TestALineOfAScheduleThatIsGoneIsNamed(t *testing.T) {
+	s := subjectIn(t, "tasks: []")
+	const old = "/none/old/schedule.yaml"
+	installed := "* * * * * /usr/bin/sched run -q -c " + old + usercrontab.Mark(old)
+	for _, test := range []struct {
+		line string
+		hint string // empty for nothing
+	}{
+		{installed, "`sched uninstall -c " + old + "` takes it out"},
+		{"* * * * * sched run -q -c " + old, "take the line out of the crontab"},
+		{"* * * * * cd /none/old && sched run", "take the line out of the crontab"},
+		{"* * * * * sched run -c " + s.Schedule.File, ""},
+		{"* * * * * sched run -c '/none/my schedule.yaml'", ""}, // only a shell can read it
+		{"* * * * * sched run -c $HOME/none.yaml", ""},
+		{"* * * * * sched run", ""},
+		{"* * * * * sched status -c " + old, ""},
+		{"# " + installed, ""},
+	} {
+		found := findGoneSchedules(s, parseLines("crontab -l", test.line+"\n", false))
+		if len(found) > 0 != (test.hint != "") {
+			t.Errorf("%q: %v", test.line, found)
+		}
+		want := "crontab -l:1 calls a schedule that is not there: " + old
+		if len(found) > 0 && (found[0].Hint != test.hint || found[0].Text != want || found[0].Level != Warning) {
 			t.Errorf("%q: %v", test.line, found)
 		}
 	}

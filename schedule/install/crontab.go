@@ -16,8 +16,6 @@ package install
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -42,13 +40,10 @@ type Line struct {
 }
 
 // ID tells the lines of schedules apart. It is made from the path of the schedule alone.
-func (l Line) ID() string {
-	sum := sha256.Sum256([]byte(l.File))
-	return hex.EncodeToString(sum[:4])
-}
+func (l Line) ID() string { return usercrontab.IDOf(l.File) }
 
 // mark ends the line in a crontab. To the shell it is a comment.
-func (l Line) mark() string { return " # sched install " + l.ID() }
+func (l Line) mark() string { return usercrontab.Mark(l.File) }
 
 // replacedMark begins a line of a crontab that the line of the schedule replaced.
 func (l Line) replacedMark() string { return "# replaced by sched " + l.ID() + ": " }

@@ -3,8 +3,11 @@ package install
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"sched/schedule/usercrontab"
 )
 
 var shop = Line{Program: "/usr/local/bin/sched", File: "/srv/shop/schedule.yaml"}
@@ -35,6 +38,26 @@ func TestAddAndRemove(t *testing.T) {
 	}
 	if removed := shop.RemoveFrom(added.New); removed.New != old {
 		t.Errorf("%q", removed.New)
+	}
+}
+
+// Only lines that install wrote count, and only while their schedule is not there.
+func TestLinesOfSchedulesThatAreGone(t *testing.T) {
+	folder := t.TempDir()
+	there := filepath.Join(folder, "there.yaml")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "1 1 * * * a\n"
+	for _, name := range []string{"there.yaml", "gone.yaml", "it's 50% -c gone.yaml"} {
+		text = Line{Program: "/usr/bin/sched", File: filepath.Join(folder, name)}.AddTo(text, nil).New
+	}
+	text += "# " + Line{Program: "/usr/bin/sched", File: "/none/off.yaml"}.Cron() + "\n" +
+		"* * * * * sched run -q -c /none/byhand.yaml\n" +
+		"* * * * * sched run -q -c /none/edited.yaml" + shop.mark() + "\n"
+	want := []string{filepath.Join(folder, "gone.yaml"), filepath.Join(folder, "it's 50% -c gone.yaml")}
+	if got := usercrontab.Gone(text); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 
