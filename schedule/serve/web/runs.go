@@ -41,6 +41,18 @@ type runLine struct {
 	OtherReasons int       // how many reasons they have besides the newest
 }
 
+// OriginText says how many attempts there were, if more than one, and who asked for the run.
+func (r runLine) OriginText() string {
+	if r.Attempt.Number < 2 {
+		return r.Origin
+	}
+	attempts := humanize.Count(r.Attempt.Number, "attempt")
+	if r.Origin == "" {
+		return attempts
+	}
+	return attempts + "; " + r.Origin
+}
+
 // readRuns reads the outcomes of slots, by the parameters task, outcome, since and until (days), q
 // (words), all_servers (true: runs of all servers of the store) and below.
 func readRuns(p *page) (*runList, error) {

@@ -218,9 +218,9 @@ func TestAFormAsksForParams(t *testing.T) {
     command: ./import.sh
   - {name: restore, command: ./restore.sh, params: {DAY: {pattern: '[0-9-]+'}}}
 `, serve.ScopeOperate)
-	b.has("the dialog", b.get("/tasks/import", 200), `<input name="param import DAY" title="default yesterday" value="yesterday"`,
+	b.has("the dialog", b.get("/tasks/import", 200), `<input name="param import DAY" value="yesterday"`,
 		`<option selected>full</option><option>&lt;b&gt;</option>`, "default full, one of full, &lt;b&gt;")
-	b.has("no default", b.get("/act?do=trigger&task=restore", 200), `name="param restore DAY" title="no default, matches [0-9-]+" required`)
+	b.has("no default", b.get("/act?do=trigger&task=restore", 200), `<small>no default, matches [0-9-]+</small>`)
 	form := url.Values{"param import DAY": {"today"}, "before import DAY": {"yesterday"}, "param import MODE": {"full"},
 		"before import MODE": {"full"}, "param restore DAY": {"1"}}
 	run := b.send("POST", "/tasks/import/trigger", form, 303)
@@ -234,7 +234,7 @@ func TestAFormAsksForParams(t *testing.T) {
 	done := b.Ended("import", 60, outcome.Failed, "")
 	done.Params = map[string]string{"DAY": "today"}
 	b.Remember(done)
-	b.has("a retry", b.get("/runs/"+done.ID, 200), `<input name="param `+done.ID+` DAY" title="default yesterday" value="today"`)
+	b.has("a retry", b.get("/runs/"+done.ID, 200), `<input name="param `+done.ID+` DAY" value="today"`)
 	form = url.Values{"param " + done.ID + " MODE": {"<b>"}, "before " + done.ID + " MODE": {"full"}}
 	run = b.send("POST", "/runs/"+done.ID+"/retry", form, 303)
 	b.has(run, b.get(run, 200), "<code>DAY=today</code>", "<code>MODE=&lt;b&gt;</code>")
