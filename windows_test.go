@@ -25,7 +25,7 @@ var windows = map[string][]string{
 	"schedule/machine": {"cmd/machine", "schedule/serve/web", "cmd/serve", "schedule/takeover", "cmd/takeover",
 		"cmd/install", "schedule/systemd", "cmd/importcmd"},
 	"schedule/machine/oncalendar": {"schedule/machine", "cmd/machine", "schedule/serve/web", "cmd/serve",
-		"schedule/systemd", "cmd/importcmd"},
+		"schedule/takeover", "cmd/takeover", "cmd/install", "schedule/systemd", "cmd/importcmd"},
 	"schedule/systemd":  {"cmd/importcmd"},
 	"schedule/takeover": {"cmd/takeover", "cmd/install"},
 	"schedule/install":  {"cmd/install", "schedule/takeover", "cmd/takeover"},
