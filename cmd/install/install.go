@@ -92,7 +92,7 @@ func installTicks(a *app.App, o options) error {
 		return nil
 	}
 	changes := []change{installation}
-	if o.systemd == "" && !cronMayRun() {
+	if o.systemd == "" && !preflight.CronMayRun() {
 		a.WarnWithHint("start it: systemctl start cron, or crond; "+
 			"`sched install --systemd` and `sched work` need no cron",
 			"no cron runs on this machine, and without one no tick comes")
@@ -104,7 +104,7 @@ func installTicks(a *app.App, o options) error {
 	if err := writeChanges(a, changes, "installed in"); err != nil || o.noWait {
 		return err
 	}
-	if o.systemd == "" && !cronMayRun() {
+	if o.systemd == "" && !preflight.CronMayRun() {
 		return exit.Failed(staysInstalled(a), "not waited for the first tick: no cron runs")
 	}
 	if o.user != "" { // only that user may open the state folder
@@ -117,12 +117,6 @@ func installTicks(a *app.App, o options) error {
 		}
 	}
 	return awaitTick(a, s, before)
-}
-
-// cronMayRun reports whether a cron runs, or that nobody can know.
-func cronMayRun() bool {
-	name, known := preflight.RunningCron()
-	return name != "" || !known
 }
 
 // staysInstalled is the hint after an installation whose first tick was not seen.
@@ -337,7 +331,7 @@ func uninstall(a *app.App, o options) error {
 	if file, err = filepath.Abs(file); err != nil {
 		return err
 	}
-	if folder, err := backupFolder(); err == nil && slices.Contains(takeover.Find(folder), file) {
+	if folder, err := install.BackupFolder(app.StateHome); err == nil && slices.Contains(takeover.Find(folder), file) {
 		return exit.Failed("`sched takeover"+a.ConfigFlag()+" --undo` gives them back and takes the line out",
 			"this schedule has taken jobs over from cron: nothing would start them")
 	}

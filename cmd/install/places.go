@@ -125,13 +125,10 @@ func (p *places) otherPlace() string {
 	return ""
 }
 
-// callsRun matches a command that calls sched run.
-var callsRun = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
-
 // lineByHand returns the number of a line of a crontab that a person wrote to tick the schedule.
 func (p *places) lineByHand(text string) (line int, ok bool) {
 	for _, entry := range crontab.Parse(crontab.Source{Text: text}).Entries {
-		if entry.Off || !callsRun().MatchString(entry.Command) || p.cronLine.IsIn(entry.Raw) {
+		if entry.Off || !crontab.IsTick(entry.Command) || p.cronLine.IsIn(entry.Raw) {
 			continue
 		}
 		mentionsSchedule := strings.Contains(entry.Command, p.cronLine.File) ||
@@ -251,7 +248,7 @@ func (p *places) notInstalledHint() string {
 // crontabChange is an edit of the crontab. exists is false if the user has no crontab yet.
 func (p *places) crontabChange(edit install.Edit, exists bool) change {
 	apply := func() error {
-		folder, err := backupFolder()
+		folder, err := install.BackupFolder(app.StateHome)
 		if err != nil {
 			return err
 		}
@@ -275,17 +272,6 @@ func (p *places) unitsChange(edit install.FileEdit) change {
 		return err
 	}
 	return change{where: "systemd (" + p.units.Folder + ")", diff: edit.Diff(), apply: apply}
-}
-
-func backupFolder() (string, error) {
-	if os.Geteuid() == 0 {
-		return install.RootBackups, nil
-	}
-	folder, err := app.StateHome()
-	if err != nil {
-		return "", fmt.Errorf("there is no place for a copy of the crontab: %w", err)
-	}
-	return filepath.Join(folder, "sched/crontabs"), nil
 }
 
 // refuseDuplicates refuses to install beside lines of the crontab that are tasks of the schedule:

@@ -95,9 +95,11 @@ func scheduleFile(a *app.App, o options) (string, error) {
 		file = filepath.Join(config, "sched", name)
 	}
 	isYAML := strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")
-	if isYAML == o.asCrontab {
-		return "", exit.Usage("a schedule is a .yaml; with --as-crontab it is called crontab or *.crontab",
-			"%s cannot have what is taken", file)
+	switch {
+	case o.asCrontab && isYAML:
+		return "", exit.Usage("call it crontab, or *.crontab", "%s is no name for a crontab", file)
+	case !o.asCrontab && !isYAML:
+		return "", exit.Usage("call it *.yaml; --as-crontab writes a crontab", "%s is no name for a schedule", file)
 	}
 	return filepath.Abs(file)
 }
@@ -108,14 +110,8 @@ func lineOf(file string) (line install.Line, folder string, err error) {
 	if err != nil {
 		return line, "", err
 	}
-	line, folder = install.Line{Program: program, File: file}, install.RootBackups
-	if !isRoot() {
-		if folder, err = app.StateHome(); err != nil {
-			return line, "", err
-		}
-		folder = filepath.Join(folder, "sched/crontabs")
-	}
-	return line, folder, nil
+	folder, err = install.BackupFolder(app.StateHome)
+	return install.Line{Program: program, File: file}, folder, err
 }
 
 // moverOf returns what moves the lines of a journal.
@@ -123,19 +119,13 @@ func moverOf(a *app.App, j *takeover.Journal, folder string) *takeover.Mover {
 	m := &takeover.Mover{
 		Journal: j, Backups: folder, Now: a.Now,
 		LastTick: func() (time.Time, error) { return view.LastTick(j.StateDir) },
-		CronRuns: cronMayRun,
+		CronRuns: preflight.CronMayRun(),
 		Say:      func(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n", args...) },
 	}
 	if isRoot() {
 		m.CronFolder = install.CronFolder
 	}
 	return m
-}
-
-// cronMayRun reports whether a cron runs, or that nobody can know.
-func cronMayRun() bool {
-	name, known := preflight.RunningCron()
-	return name != "" || !known
 }
 
 // take takes jobs over, or goes on where an earlier call was cut off.
@@ -151,16 +141,9 @@ func take(a *app.App, o options, places []string) error {
 	}
 	j, err := takeover.Open(folder, line)
 	switch {
-	case err == nil && j.Done:
-		j.Close()
-		fmt.Fprintf(a.Out, "%s has taken over already what it was to take\n", file)
-		hint := "hint: `sched takeover%s --undo` gives it back; -c FILE takes more, into another schedule\n"
-		fmt.Fprintf(a.Err, hint, a.ConfigFlag())
-		return nil
 	case err == nil:
 		defer j.Close()
-		a.Warn("a takeover by %s was cut off: it goes on", file)
-		return move(a, j, folder)
+		return goOn(a, o, j, folder)
 	case !errors.Is(err, fs.ErrNotExist):
 		return exit.Failed("", "%w", err)
 	}
@@ -188,11 +171,29 @@ func take(a *app.App, o options, places []string) error {
 		return err
 	}
 	j = &takeover.Journal{Line: line, Text: plan.Text, Secret: plan.Secret, Name: plan.Name, StateDir: plan.StateDir,
-		Began: a.Now(), Tables: plan.Tables}
+		Began: a.Now(), Files: plan.Files}
 	if err := j.Create(folder); err != nil {
 		return exit.Failed("", "cannot note what is taken over: %w", err)
 	}
 	defer j.Close()
+	return move(a, j, folder)
+}
+
+// goOn goes on with a takeover that was cut off.
+func goOn(a *app.App, o options, j *takeover.Journal, folder string) error {
+	undo := "`sched takeover" + a.ConfigFlag() + " --undo`"
+	switch {
+	case j.Back:
+		return exit.Failed(undo+" goes on with it", "%s was giving its lines back when that was cut off", j.Line.File)
+	case j.Done:
+		fmt.Fprintf(a.Out, "nothing to do: %s has taken its lines already\n", j.Line.File)
+		fmt.Fprintf(a.Err, "hint: %s gives them back; -c FILE takes more, into another schedule\n", undo)
+		return nil
+	case o.dryRun:
+		fmt.Fprintf(a.Out, "a takeover by %s was cut off, and would go on\n", j.Line.File)
+		return nil
+	}
+	a.Warn("a takeover by %s was cut off: it goes on", j.Line.File)
 	return move(a, j, folder)
 }
 
@@ -201,11 +202,11 @@ func checkBefore(a *app.App, file string, o options) error {
 	if _, err := os.Lstat(file); err == nil {
 		return exit.Usage("-c FILE names another one", "%s is there already", file)
 	}
-	if isRoot() && takeover.IsBusybox() {
+	if isRoot() && preflight.CronIsBusybox() {
 		return exit.Failed("`sched import` and `sched install` take one crontab at a time",
 			"the cron of busybox does not see at once that a file was changed")
 	}
-	if !cronMayRun() {
+	if !preflight.CronMayRun() {
 		hint := "start it: systemctl start cron, or crond"
 		if o.dryRun {
 			a.WarnWithHint(hint, "no cron runs on this machine, and without one no tick comes")
@@ -277,7 +278,7 @@ func printPlan(a *app.App, plan *takeover.Plan) {
 	fmt.Fprintf(a.Out, "%s taken, %d left\n", humanize.Count(taken, "job"), len(plan.Verdicts)-taken)
 	if plan.MailsTo {
 		a.WarnWithHint("`after: {mail: you@example.com, when: output}` in the defaults mails it",
-			"what lines without MAILTO print is kept (`sched logs`), and no longer mailed to their user")
+			"cron mails what a line without MAILTO prints to its user; the schedule keeps it (`sched logs`), and mails it to nobody")
 	}
 }
 
@@ -374,7 +375,7 @@ func takenFile(a *app.App) (string, error) {
 }
 
 func linesOf(j *takeover.Journal) (lines int) {
-	for _, t := range j.Tables {
+	for _, t := range j.Files {
 		lines += len(t.Lines)
 	}
 	return lines

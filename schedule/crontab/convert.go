@@ -88,12 +88,17 @@ func (c *converter) addFinding(isOmitted bool, hint, format string, args ...any)
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
 
-var ownLine = humanize.Pattern(`(^|[\s/])sched\s+run\b`)
+// IsTick reports whether a command is a tick of sched, or starts sched work.
+func IsTick(command string) bool { return tick().MatchString(command) }
+
+// tick matches a call by name, and the line that sched install writes, whatever the program is
+// called.
+var tick = humanize.Pattern(`(^|[\s/])sched\s+(run|work|takeover\s+--tick)\b|# sched install [0-9a-f]{8}$`)
 
 // convert makes a task of the entry, unless one of its steps omits it. Such a step returns false.
 func (c *converter) convert() {
 	e := c.entry
-	if ownLine().MatchString(e.Command) {
+	if IsTick(e.Command) {
 		c.remark("", "this line is sched itself, and no task")
 		return
 	}

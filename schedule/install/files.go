@@ -22,6 +22,19 @@ var (
 	RootBackups   = "/var/lib/sched/crontabs" // copies of crontabs, as they were before a change
 )
 
+// BackupFolder returns the folder for copies of crontabs. stateHome returns the folder in which
+// programs of this user keep their state; root needs none.
+func BackupFolder(stateHome func() (string, error)) (string, error) {
+	if os.Geteuid() == 0 {
+		return RootBackups, nil
+	}
+	folder, err := stateHome()
+	if err != nil {
+		return "", fmt.Errorf("there is no place for a copy of the crontab: %w", err)
+	}
+	return filepath.Join(folder, "sched/crontabs"), nil
+}
+
 // A Command is a program with its arguments.
 type Command []string
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sched/schedule/crontab"
 	"sched/schedule/humanize"
 )
 
@@ -56,9 +57,7 @@ func (j *Job) SetLast(at time.Time, by string) {
 }
 
 // IsSched reports whether the job is a tick of sched.
-func (j Job) IsSched() bool { return schedCall().MatchString(j.Command) }
-
-var schedCall = humanize.Pattern(`(^|[\s/])sched\s+(run|work)\b`)
+func (j Job) IsSched() bool { return crontab.IsTick(j.Command) }
 
 // An AnacronLine is a line of anacrontab.
 type AnacronLine struct {

@@ -4,12 +4,26 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sched/schedule/process"
 )
 
 // CronPrograms are the programs that start the lines of crontabs. Tests change them.
 var CronPrograms = []string{"cron", "crond", "fcron", "cronie"}
+
+// CronMayRun reports whether a cron runs on this machine, or that nobody can know.
+func CronMayRun() bool {
+	name, known := RunningCron()
+	return name != "" || !known
+}
+
+// CronIsBusybox reports whether the cron of this machine is busybox's, which does not see at once
+// that a file was changed.
+func CronIsBusybox() bool {
+	link, err := os.Readlink("/usr/sbin/crond")
+	return err == nil && strings.HasSuffix(link, "busybox")
+}
 
 // RunningCron returns the cron that runs on this machine, or "". known is false where
 // processes cannot be listed.

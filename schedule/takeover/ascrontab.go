@@ -13,7 +13,7 @@ import (
 // file must not reach into the next one, and no crontab can unset a variable.
 
 // unsetAs are the values with which cron begins, for variables that another file has set.
-var unsetAs = map[string]string{"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "MAILTO": `""`}
+var unsetAs = map[string]string{"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "MAILTO": ""}
 
 // crontabWriter writes one crontab of several.
 type crontabWriter struct {
@@ -22,8 +22,8 @@ type crontabWriter struct {
 	root bool // the lines have users
 }
 
-// A place is a line of a file.
-type place struct {
+// A lineOfFile names a line.
+type lineOfFile struct {
 	file string
 	line int
 }
@@ -31,14 +31,14 @@ type place struct {
 // crontabOf returns the crontab with the lines of the tables, which it sorts: what sets least goes
 // first. It takes lines out of the tables that no such crontab can have, and says why. title is the
 // comment at the top.
-func crontabOf(tables []*crontab.Table, root bool, title string) (text string, left map[place]string) {
+func crontabOf(tables []*crontab.Table, root bool, title string) (text string, left map[lineOfFile]string) {
 	slices.SortStableFunc(tables, func(a, b *crontab.Table) int { return settings(a) - settings(b) })
 	w := &crontabWriter{set: crontab.Variables{}, root: root}
 	fmt.Fprintf(w, "# %s\n", title)
 	if root {
 		w.WriteString("# sched: system\n")
 	}
-	left = map[place]string{}
+	left = map[lineOfFile]string{}
 	for _, t := range tables {
 		if len(t.Entries) > 0 {
 			fmt.Fprintf(w, "\n# %s\n\n", t.Source.Name)
@@ -46,7 +46,7 @@ func crontabOf(tables []*crontab.Table, root bool, title string) (text string, l
 		var kept []crontab.Entry
 		for _, e := range t.Entries {
 			if why := w.write(e, t.Source.System); why != "" {
-				left[place{t.Source.Name, e.Line}] = why
+				left[lineOfFile{t.Source.Name, e.Line}] = why
 				continue
 			}
 			kept = append(kept, e)
@@ -83,7 +83,7 @@ func (w *crontabWriter) write(e crontab.Entry, hasUser bool) (why string) {
 		if !known {
 			return "another file sets " + name + ", and no crontab can unset it: take it without --as-crontab"
 		}
-		want[name] = strings.Trim(value, `"`)
+		want[name] = value
 	}
 	for _, name := range want.Names() {
 		if old, has := w.set[name]; !has || old != want[name] {

@@ -20,9 +20,10 @@ type Mover struct {
 	CronFolder string // where the line of the schedule is a file of its own; "" for the crontab of this user
 	Backups    string // the folder for copies of that crontab
 
+	CronRuns bool // as far as anybody knows
+
 	Now      func() time.Time
 	LastTick func() (time.Time, error) // the minute of the last tick of the schedule; zero if none came
-	CronRuns func() bool
 	Say      func(format string, args ...any)
 }
 
@@ -52,7 +53,7 @@ func (m *Mover) Take(ctx context.Context) (from time.Time, err error) {
 			return from, err
 		}
 		from = minute.Add(time.Minute)
-		done, err := m.markTables(from)
+		done, err := m.markFiles(from)
 		if err != nil {
 			return from, err
 		}
@@ -98,17 +99,17 @@ func (m *Mover) awaitOwnTick(ctx context.Context, since time.Time) (minute time.
 	return minute, ErrNoTick
 }
 
-// markTables marks the lines of the tables from a minute on. done is false if there was not enough
+// markFiles marks the lines of the files from a minute on. done is false if there was not enough
 // time for all of them.
-func (m *Mover) markTables(from time.Time) (done bool, err error) {
-	for _, t := range m.Tables {
-		old, err := t.read()
+func (m *Mover) markFiles(from time.Time) (done bool, err error) {
+	for _, f := range m.Files {
+		old, err := f.read()
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", t.name(), err)
+			return false, fmt.Errorf("%s: %w", f.name(), err)
 		}
-		text, missing := m.putMarks(old, t.Lines, from)
+		text, missing := m.putMarks(old, f.Lines, from)
 		if len(missing) > 0 {
-			return false, fmt.Errorf("%s: %w: there is no line %q any more", t.name(), ErrChanged, missing[0].Raw)
+			return false, fmt.Errorf("%s: %w: there is no line %q any more", f.name(), ErrChanged, missing[0].Raw)
 		}
 		if text == old {
 			continue
@@ -116,23 +117,23 @@ func (m *Mover) markTables(from time.Time) (done bool, err error) {
 		if !m.inTime(from) {
 			return false, nil
 		}
-		if err := t.replace(old, text, m.Backups, m.Now()); err != nil {
-			return false, fmt.Errorf("%s: %w", t.name(), err)
+		if err := f.replace(old, text, m.Backups, m.Now()); err != nil {
+			return false, fmt.Errorf("%s: %w", f.name(), err)
 		}
 		if m.Now().After(from) {
 			m.Say("%s took so long to change that its lines may have started twice at %s, or not at all",
-				t.name(), from.Format(time.RFC3339))
+				f.name(), from.Format(time.RFC3339))
 		}
 	}
 	return true, nil
 }
 
 // GiveBack hands all lines back to cron, takes the line of the schedule out, and forgets the
-// takeover. It returns what somebody has changed since, a sentence each. ranOn returns the day on
-// which a task ran last in full; zero if it did not.
+// takeover. It returns what somebody has changed since, a sentence each. ranOn returns the slot of
+// the last run of a task; the zero time if the task never ran.
 func (m *Mover) GiveBack(ctx context.Context, ranOn func(task string) time.Time) (changed []string, err error) {
 	awaitTurn := func() error { return nil }
-	if m.CronRuns() && m.ticks() {
+	if m.CronRuns && m.ticks() {
 		awaitTurn = func() error {
 			_, err := m.awaitOwnTick(ctx, time.Time{})
 			return err
@@ -147,17 +148,17 @@ func (m *Mover) GiveBack(ctx context.Context, ranOn func(task string) time.Time)
 			return nil, err
 		}
 	}
-	m.Done = false
+	m.Done, m.Back = false, true
 	if err := m.save(); err != nil {
 		return nil, err
 	}
-	for _, t := range m.Tables {
+	for _, f := range m.Files {
 		if err := awaitTurn(); err != nil {
 			return changed, err
 		}
-		notes, err := m.unmark(t, ranOn)
+		notes, err := m.unmark(f, ranOn)
 		if err != nil {
-			return changed, fmt.Errorf("%s: %w", t.name(), err)
+			return changed, fmt.Errorf("%s: %w", f.name(), err)
 		}
 		changed = append(changed, notes...)
 	}
@@ -180,34 +181,34 @@ func (m *Mover) ticks() bool {
 	return err == nil && m.Now().Sub(last) < 3*time.Minute
 }
 
-// unmark takes the marks out of a table.
-func (m *Mover) unmark(t Table, ranOn func(task string) time.Time) (notes []string, err error) {
-	old, err := t.read()
+// unmark takes the marks out of a file.
+func (m *Mover) unmark(f File, ranOn func(task string) time.Time) (notes []string, err error) {
+	old, err := f.read()
 	if errors.Is(err, os.ErrNotExist) {
-		return []string{t.name() + " is gone; it stays so"}, nil
+		return []string{f.name() + " is gone; it stays so"}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	text, missing := m.takeMarks(old, t.Lines)
+	text, missing := m.takeMarks(old, f.Lines)
 	if text != old {
-		for _, line := range t.Lines {
+		for _, line := range f.Lines {
 			if err := keepStamp(line, ranOn); err != nil {
 				return nil, err
 			}
 		}
-		if err := t.replace(old, text, m.Backups, m.Now()); err != nil {
+		if err := f.replace(old, text, m.Backups, m.Now()); err != nil {
 			return nil, err
 		}
 	}
 	for _, line := range missing {
-		notes = append(notes, fmt.Sprintf("%s: the line was taken out, and stays out: %s", t.name(), line.Raw))
+		notes = append(notes, fmt.Sprintf("%s: the line was taken out, and stays out: %s", f.name(), line.Raw))
 	}
-	if t.Path == "" {
+	if f.Path == "" {
 		text = m.Line.RemoveFrom(text).New
 	}
-	if text != t.Text && len(missing) == 0 {
-		notes = append(notes, t.name()+" has other changes of somebody, which stay")
+	if text != f.Text && len(missing) == 0 {
+		notes = append(notes, "somebody has changed "+f.name()+" since; these changes stay")
 	}
 	return notes, nil
 }

@@ -41,7 +41,8 @@ type Journal struct {
 	StateDir string       `json:"state_dir"` // of the schedule
 	Began    time.Time    `json:"began"`
 	Done     bool         `json:"done"` // every line is taken, and the line of the schedule is the usual one
-	Tables   []Table      `json:"tables"`
+	Back     bool         `json:"back"` // the lines are being given back
+	Files    []File       `json:"files"`
 
 	path string
 	lock *os.File
@@ -59,6 +60,9 @@ func journalPath(folder string, line install.Line) string {
 // nothing was taken over, and ErrBusy if another process has it.
 func Open(folder string, line install.Line) (*Journal, error) {
 	j := &Journal{path: journalPath(folder, line)}
+	if _, err := os.Stat(j.path); err != nil {
+		return nil, err // to look leaves no file
+	}
 	if err := j.takeLock(); err != nil {
 		return nil, err
 	}
@@ -99,9 +103,6 @@ func (j *Journal) Create(folder string) error {
 }
 
 func (j *Journal) takeLock() (err error) {
-	if _, err := os.Stat(filepath.Dir(j.path)); err != nil {
-		return err
-	}
 	j.lock, err = statedir.OpenLocked(j.path+".lock", os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, statedir.ErrLocked) {
 		return ErrBusy
@@ -145,13 +146,13 @@ func (j *Journal) remove() error {
 // Held returns the tasks whose lines cron starts in a minute: those that have no mark, or one of a
 // later minute.
 func (j *Journal) Held(minute time.Time) (tasks []string) {
-	for _, t := range j.Tables {
-		text, err := t.read()
+	for _, file := range j.Files {
+		text, err := file.read()
 		if err != nil {
 			text = "" // without the file nobody knows, and cron has it
 		}
 		taken := j.taken(text, minute)
-		for _, line := range t.Lines {
+		for _, line := range file.Lines {
 			if taken[line.Raw] > 0 {
 				taken[line.Raw]--
 				continue
@@ -162,11 +163,10 @@ func (j *Journal) Held(minute time.Time) (tasks []string) {
 	return tasks
 }
 
-// The marks before lines that are taken: their text in, their text out.
-
+// sinceForm is how a mark writes its minute.
 const sinceForm = "2006-01-02T15:04Z"
 
-// mark is what stands before the word of when.
+// mark begins the mark before a line that is taken; its minute follows.
 func (j *Journal) mark() string { return "# taken by sched " + j.Line.ID() + " since " }
 
 // cutMark returns a marked line without its mark, and the first minute that is not cron's.

@@ -3,7 +3,7 @@ package takeover
 import (
 	"cmp"
 	"fmt"
-	"os"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -50,7 +50,7 @@ type Plan struct {
 	Text     string // of the schedule; "" if nothing is taken
 	Secret   bool   // a variable of it may be a secret
 	MailsTo  bool   // cron mails what some lines print to their user, and the schedule does not
-	Tables   []Table
+	Files    []File
 	Name     string // of the schedule
 	StateDir string // of the schedule
 }
@@ -70,7 +70,7 @@ const (
 	leftAt        = "it runs once; at has it"
 	leftSched     = "it is a tick of sched"
 	leftRoot      = "root alone may change its file"
-	leftStarter   = "it starts anacron, which has what is left in anacrontab"
+	leftStarter   = "it starts anacron, for the lines that anacrontab still has"
 	leftAsCrontab = "--as-crontab takes lines of crontabs alone"
 )
 
@@ -171,7 +171,7 @@ func (p *planner) reasonToLeave(j machine.Job) string {
 		return leftTimer
 	case j.Kind == machine.At:
 		return leftAt
-	case j.IsSched() || callsTakeover(j.Command):
+	case j.IsSched():
 		return leftSched
 	case off != "":
 		return off
@@ -189,8 +189,6 @@ func (p *planner) reasonToLeave(j machine.Job) string {
 
 // ownCrontab is the file of the jobs in the crontab of this user.
 const ownCrontab = "crontab"
-
-func callsTakeover(command string) bool { return strings.Contains(command, " takeover --tick ") }
 
 // readTables parses the files that have lines to take, and keeps of each what is taken.
 func (p *planner) readTables() error {
@@ -227,8 +225,8 @@ func (p *planner) readTables() error {
 	return nil
 }
 
-// realPath returns the file that a table has: the end of a link, so that the link stays one; "" for
-// the crontab of this user.
+// realPath returns the file to replace: the end of a link, so that the link stays one; "" for the
+// crontab of this user.
 func realPath(file string) string {
 	if file == ownCrontab {
 		return ""
@@ -294,7 +292,7 @@ func (p *planner) entriesOf(g *group, t *crontab.Table) (entries []crontab.Entry
 // writeYAML makes the schedule, and proves it.
 func (p *planner) writeYAML() error {
 	s := crontab.Convert(p.tables, crontab.Options{Home: p.Home})
-	// A line of which a part cannot be a task is left as a whole.
+	// If one file of a folder cannot be a task, the whole line is left.
 	omitted := func(file string, line int) (text string) {
 		for _, f := range s.Findings {
 			if f.File == file && f.Line == line && f.IsOmitted {
@@ -324,7 +322,7 @@ func (p *planner) writeYAML() error {
 func (p *planner) writeCrontab() error {
 	text, left := crontabOf(p.tables, p.Root, header[0])
 	for _, g := range p.groups {
-		if why := left[place{g.first().File, g.first().Line}]; why != "" {
+		if why := left[lineOfFile{g.first().File, g.first().Line}]; why != "" {
 			g.left = why
 		}
 	}
@@ -346,7 +344,8 @@ func (p *planner) writeCrontab() error {
 	}
 	// The proof is about the tasks of the new crontab, the verdicts are about the old lines.
 	for i, t := range made.Tasks {
-		if was := source.Tasks[i]; t.User != was.User || t.Command != was.Command {
+		if was := source.Tasks[i]; t.User != was.User || t.Command != was.Command ||
+			!maps.Equal(t.Env, was.Env) || !slices.Equal(t.Mail, was.Mail) {
 			return fmt.Errorf("%s:%d would become another line of a crontab: call it without --as-crontab",
 				was.Source, was.Entry.Line)
 		}
@@ -366,10 +365,10 @@ var header = []string{
 	"sched keeps what it prints: `sched logs TASK` shows it.",
 }
 
-// setVerdicts says of each job what becomes of it, and which lines of which tables are taken.
+// setVerdicts fills the plan with a verdict for each job, and with the lines to take of each file.
 func (p *planner) setVerdicts(tasks []*crontab.Task, s *crontab.Schedule, proven *proof.Proof,
 	omitted func(file string, line int) string) {
-	tables := map[string]*Table{}
+	files := map[string]*File{}
 	for _, g := range p.groups {
 		j := g.first()
 		left := cmp.Or(g.left, omitted(j.File, j.Line))
@@ -396,18 +395,18 @@ func (p *planner) setVerdicts(tasks []*crontab.Task, s *crontab.Schedule, proven
 		if left != "" {
 			continue
 		}
-		if tables[j.File] == nil {
-			tables[j.File] = &Table{Path: realPath(j.File), Text: p.texts[j.File]}
+		if files[j.File] == nil {
+			files[j.File] = &File{Path: realPath(j.File), Text: p.texts[j.File]}
 		}
 		line := Line{Raw: strings.Split(p.texts[j.File], "\n")[j.Line-1], Tasks: names}
 		if j.Anacron != nil {
 			line.Stamp = j.Anacron.Stamp
 		}
-		tables[j.File].Lines = append(tables[j.File].Lines, line)
+		files[j.File].Lines = append(files[j.File].Lines, line)
 	}
 	for _, t := range p.tables {
-		if tables[t.Source.Name] != nil {
-			p.plan.Tables = append(p.plan.Tables, *tables[t.Source.Name])
+		if files[t.Source.Name] != nil {
+			p.plan.Files = append(p.plan.Files, *files[t.Source.Name])
 		}
 	}
 }
@@ -415,7 +414,7 @@ func (p *planner) setVerdicts(tasks []*crontab.Task, s *crontab.Schedule, proven
 // whyTaken says how sure it is that the schedule does what the line did.
 func (p *planner) whyTaken(j machine.Job, tasks []*crontab.Task, s *crontab.Schedule, proven *proof.Proof) string {
 	if j.Anacron != nil && j.Anacron.Days == machine.Monthly {
-		return "with this difference: on the first of each month, where anacron counts days (13 times in 2026)"
+		return "with this difference: it runs on the first of each month, and anacron counts days"
 	}
 	if j.Anacron != nil {
 		return "with this difference: after a time off it starts with the first tick, not some minutes later"
@@ -441,11 +440,4 @@ func (p *planner) whyTaken(j machine.Job, tasks []*crontab.Task, s *crontab.Sche
 		return "with this difference: its times are not cron's, and not compared"
 	}
 	return "proven until " + proven.To.Format("2006")
-}
-
-// IsBusybox reports whether the cron of this machine is busybox's, which does not see that a file
-// was changed.
-func IsBusybox() bool {
-	link, err := os.Readlink("/usr/sbin/crond")
-	return err == nil && strings.HasSuffix(link, "busybox")
 }

@@ -115,8 +115,8 @@ func TestEachJobHasAVerdict(t *testing.T) {
 /etc/cron.daily/plain: taken as cron.daily/plain: passed over as before: it is not executable
 /etc/cron.daily/zip: taken as cron.daily/zip: proven until 2054
 `)
-	if len(plan.Tables) != 2 || len(plan.Tables[0].Lines) != 2 || len(plan.Tables[1].Lines) != 2 {
-		t.Errorf("%+v", plan.Tables)
+	if len(plan.Files) != 2 || len(plan.Files[0].Lines) != 2 || len(plan.Files[1].Lines) != 2 {
+		t.Errorf("%+v", plan.Files)
 	}
 }
 
@@ -300,7 +300,7 @@ func newMover(t *testing.T) (m *Mover, dir string) {
 		t.Fatal(err)
 	}
 	j := &Journal{Line: install.Line{Program: "/bin/sched", File: filepath.Join(dir, "schedule.yaml")},
-		Text: "tasks: []\n", Name: "x", Began: noon, Tables: []Table{{Path: table, Text: text, Lines: []Line{
+		Text: "tasks: []\n", Name: "x", Began: noon, Files: []File{{Path: table, Text: text, Lines: []Line{
 			{Raw: "1 1 * * * root a", Tasks: []string{"a"}}, {Raw: "2 2 * * * root b", Tasks: []string{"b"}}}}}}
 	if err := j.Create(filepath.Join(dir, "journals")); err != nil {
 		t.Fatal(err)
@@ -310,7 +310,6 @@ func newMover(t *testing.T) (m *Mover, dir string) {
 	return &Mover{Journal: j, CronFolder: filepath.Join(dir, "cron.d"), Backups: filepath.Join(dir, "journals"),
 		Now:      func() time.Time { return now },
 		LastTick: func() (time.Time, error) { return noon, nil },
-		CronRuns: func() bool { return false },
 		Say:      t.Logf}, dir
 }
 
@@ -405,7 +404,7 @@ func TestAnacronLearnsOfTheLastRun(t *testing.T) {
 	if err := os.WriteFile(stamp, []byte("20261120\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m.Tables[0].Lines[0].Stamp = stamp
+	m.Files[0].Lines[0].Stamp = stamp
 	if _, err := m.Take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -492,4 +491,39 @@ func TestNoLineOfACrontabChangesItsUser(t *testing.T) {
 			t.Error(plan.Text)
 		}
 	}
+}
+
+// A draft that cannot be written, as on a full disk, leaves cron what it has.
+func TestAFileThatCannotBeReplacedStaysCrons(t *testing.T) {
+	m, dir := newMover(t)
+	table := filepath.Join(dir, "crontab")
+	before := read(t, table)
+	if err := os.MkdirAll(filepath.Join(dir, ".crontab.sched", "x"), 0o755); err != nil { // where the draft would be
+		t.Fatal(err)
+	}
+	if _, err := m.Take(t.Context()); err == nil || m.Done {
+		t.Error(err, m.Done)
+	}
+	same(t, read(t, table), before)
+	same(t, strings.Join(m.Held(noon.Add(time.Hour)), " "), "a b")
+}
+
+// While lines are given back, and after that was cut off, the journal says so.
+func TestTheJournalSaysThatLinesAreGivenBack(t *testing.T) {
+	m, dir := newMover(t)
+	if _, err := m.Take(t.Context()); err != nil || !m.Done || m.Back {
+		t.Fatal(err, m.Done, m.Back)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".crontab.sched", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.GiveBack(t.Context(), never); err == nil {
+		t.Fatal("it could not replace the file")
+	}
+	m.Close()
+	again, err := Open(filepath.Join(dir, "journals"), m.Line)
+	if err != nil || again.Done || !again.Back {
+		t.Fatal(again, err)
+	}
+	again.Close()
 }

@@ -193,8 +193,8 @@ func (r *rig) starts() map[string]map[int]int {
 	return all
 }
 
-// checkStarts compares what has started with what is due, from the second minute to the last but
-// one.
+// checkStarts compares the starts with what is due. The first two minutes and the last one do not
+// count: they are not whole.
 func (r *rig) checkStarts() {
 	r.Helper()
 	all, last := r.starts(), r.minute(time.Now())-1

@@ -11,7 +11,7 @@ import (
 // A Cron is a calendar expression as a cron expression, and what has to be said beside it.
 type Cron struct {
 	Expression string   // five fields, or six that begin with seconds
-	Days       []string // days of the week, of which one must be met as well; nil: any day
+	Days       []string // names of weekdays: a start must be on one of them, too; nil: any day
 	First      int      // the first year; 0: any
 	Last       int      // the last year, with First
 }

@@ -16,8 +16,8 @@ import (
 	"sched/schedule/usercrontab"
 )
 
-// A Table is a file of cron with lines to take.
-type Table struct {
+// A File is a file of cron with lines to take.
+type File struct {
 	Path  string `json:"path"` // "" for the crontab of this user, by crontab(1)
 	Text  string `json:"text"` // before the takeover
 	Lines []Line `json:"lines"`
@@ -33,31 +33,31 @@ type Line struct {
 // ErrChanged says that somebody else changed a file meanwhile. Nothing was written.
 var ErrChanged = errors.New("it was changed meanwhile by somebody else")
 
-// name is what messages call the table.
-func (t Table) name() string {
-	if t.Path == "" {
+// name is what messages call the file.
+func (f File) name() string {
+	if f.Path == "" {
 		return "crontab"
 	}
-	return t.Path
+	return f.Path
 }
 
-// read returns the text of the table as it is now.
-func (t Table) read() (string, error) {
-	if t.Path == "" {
+// read returns the text of the file as it is now.
+func (f File) read() (string, error) {
+	if f.Path == "" {
 		text, _, err := usercrontab.Crontab{}.Read()
 		return text, err
 	}
-	text, _, err := readPlain(t.Path)
+	text, _, err := readPlain(f.Path)
 	return text, err
 }
 
-// replace makes text the text of the table, in one step, if it is still the old one.
-func (t Table) replace(old, text, backups string, now time.Time) error {
-	if t.Path == "" {
+// replace makes text the text of the file, in one step, if that is still the old one.
+func (f File) replace(old, text, backups string, now time.Time) error {
+	if f.Path == "" {
 		_, err := install.Apply(usercrontab.Crontab{}, install.Edit{Old: old, New: text}, true, backups, now)
 		return err
 	}
-	return replaceFile(t.Path, old, text)
+	return replaceFile(f.Path, old, text)
 }
 
 // readPlain reads a file that is no link, and what the system says about it.
