@@ -61,7 +61,7 @@ func loadNew(a *app.App, yaml []byte, o options) (*schedule.Schedule, error) {
 	if invalid, ok := errors.AsType[*load.InvalidError](err); ok {
 		a.Out.Write(yaml)
 		a.PrintProblems(invalid.Problems)
-		return nil, exit.Failed("mend what is named above in what was printed", "the schedule is not valid yet")
+		return nil, exit.Failed("mend in it what is named above", "the schedule that was printed is not valid")
 	}
 	return loaded, err
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -25,7 +24,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
-	"sched/schedule/takeover"
 	"sched/schedule/view"
 )
 
@@ -318,6 +316,16 @@ schedules stay.`,
 	return c
 }
 
+// hasTakenOver reports whether a schedule has jobs that cron had (sched takeover).
+func hasTakenOver(file string) bool {
+	folder, err := install.BackupFolder(app.StateHome)
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(install.Line{File: file}.Journal(folder))
+	return err == nil
+}
+
 // uninstall takes the schedule out of every place that has it. The schedule may be invalid, or
 // gone.
 func uninstall(a *app.App, o options) error {
@@ -331,7 +339,7 @@ func uninstall(a *app.App, o options) error {
 	if file, err = filepath.Abs(file); err != nil {
 		return err
 	}
-	if folder, err := install.BackupFolder(app.StateHome); err == nil && slices.Contains(takeover.Find(folder), file) {
+	if hasTakenOver(file) {
 		return exit.Failed("`sched takeover"+a.ConfigFlag()+" --undo` gives them back and takes the line out",
 			"this schedule has taken jobs over from cron: nothing would start them")
 	}

@@ -43,7 +43,8 @@ func New(a *app.App) *cobra.Command {
 sched machine shows it, takes a file, a folder or a line alone. It prints first what becomes of each
 job, and asks.
 
-Then it writes the schedule and one line that ticks it, and waits for the first tick. Cron keeps
+Then it writes the schedule (the FILE of -c, else /etc/sched/schedule.yaml, without root
+~/.config/sched/schedule.yaml) and one line that ticks it, and waits for the first tick. Cron keeps
 each line until that tick has been seen; then the lines are commented out in place, between two
 minutes, so that each is started by one of the two. After a kill call it again: it goes on.
 

@@ -42,6 +42,10 @@ type Line struct {
 // ID tells the lines of schedules apart. It is made from the path of the schedule alone.
 func (l Line) ID() string { return usercrontab.IDOf(l.File) }
 
+// Journal returns the file of a folder (BackupFolder) in which `sched takeover` notes what the
+// schedule has taken over from cron. Without a takeover there is no such file.
+func (l Line) Journal(folder string) string { return filepath.Join(folder, "takeover-"+l.ID()+".json") }
+
 // mark ends the line in a crontab. To the shell it is a comment.
 func (l Line) mark() string { return usercrontab.Mark(l.File) }
 

@@ -51,15 +51,10 @@ type Journal struct {
 // ErrBusy says that another process works on the same takeover.
 var ErrBusy = errors.New("another takeover of this schedule goes on")
 
-// journalPath returns where the journal of a schedule is.
-func journalPath(folder string, line install.Line) string {
-	return filepath.Join(folder, "takeover-"+line.ID()+".json")
-}
-
 // Open reads and locks the journal of a schedule in a folder. The error is os.ErrNotExist if
 // nothing was taken over, and ErrBusy if another process has it.
 func Open(folder string, line install.Line) (*Journal, error) {
-	j := &Journal{path: journalPath(folder, line)}
+	j := &Journal{path: line.Journal(folder)}
 	if _, err := os.Stat(j.path); err != nil {
 		return nil, err // to look leaves no file
 	}
@@ -75,7 +70,7 @@ func Open(folder string, line install.Line) (*Journal, error) {
 
 // Read reads the journal of a schedule, for a tick.
 func Read(folder string, line install.Line) (*Journal, error) {
-	j := &Journal{path: journalPath(folder, line)}
+	j := &Journal{path: line.Journal(folder)}
 	return j, j.read()
 }
 
@@ -92,7 +87,7 @@ func Find(folder string) (schedules []string) {
 
 // Create locks and writes the journal, which is not there yet.
 func (j *Journal) Create(folder string) error {
-	j.path = journalPath(folder, j.Line)
+	j.path = j.Line.Journal(folder)
 	if err := statedir.MakeDir(folder); err != nil {
 		return err
 	}
