@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/judge"
 	"sched/schedule/yamldoc"
 )
 
@@ -103,6 +104,7 @@ type Task struct {
 	Retry        Retry         `json:"retry"`
 	SuccessCodes []int         `json:"success_codes"`
 	WarnCodes    []int         `json:"warn_codes,omitempty"`  // exit codes of a success with a warning
+	Judge        judge.Rules   `json:"judge,omitzero"`        // what else decides whether a run succeeded
 	PauseAfter   int           `json:"pause_after,omitempty"` // so many failures in a row pause the task; 0: never
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`

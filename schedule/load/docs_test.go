@@ -55,6 +55,10 @@ func TestEveryKeyHasOneDoc(t *testing.T) {
 	check(t, "expect", &expectKeys)
 	check(t, "limits", &limitKeys)
 	check(t, "output", &outputKeys)
+	check(t, "value", &valueKeys)
+	check(t, "budget", &budgetKeys)
+	check(t, "printed", &printedKeys)
+	check(t, "file", &fileKeys)
 	check(t, "hook", &hookKeys)
 	check(t, "time", &timeKeys)
 }

@@ -513,6 +513,27 @@ var mistakes = []struct {
 		"schedule.yaml:8:55: task \"w\": limits.memory 1M is less than 16MB",
 		"schedule.yaml:8:64: task \"w\": limits.cpu must be from 1% to 100000%, not 0%",
 		"schedule.yaml:9:38: task \"m\": unknown key \"memory_limit\"\n  hint: write `limits: {memory: 512MB}`"}},
+	{"values", one("report:\n  rows: {at_least: 5, at_most: 1}\n  a-b: {}\n  duration: {unit: bytes}\n" +
+		"  size: {unit: bytes, at_least: 5, warn_below: much, usual: 0.5}\n  usd: {budget: {at_most: 0, per: 1d}}\n" +
+		"  cost: {budget: {at_most: 1, per: 40d, then: stop}}\n  n: 5"), []string{
+		"schedule.yaml:6:22: task \"t\": report.rows: at_least 5 is more than at_most 1",
+		"schedule.yaml:7:5: task \"t\": report: \"a-b\" cannot name a value\n  hint: use at most 64 letters, digits and _, and begin with a letter or _",
+		"schedule.yaml:8:22: task \"t\": report.duration is measured in seconds\n  hint: leave it out",
+		"schedule.yaml:9:50: task \"t\": report.size.warn_below \"much\" is not a size\n  hint: a size is written as 512KB, 10MB or 1GB",
+		"schedule.yaml:9:63: task \"t\": report.size.usual must be a percentage, not the number 0.5\n  hint: write it as 50%, a part of the median",
+		"schedule.yaml:10:19: task \"t\": report.usd.budget needs at_most, more than 0, and per\n  hint: write {at_most: 5, per: 1d}",
+		"schedule.yaml:11:38: task \"t\": report.cost.budget.per 40d is longer than the 31 days that sched looks back",
+		"schedule.yaml:11:49: task \"t\": report.cost.budget.then must be pause, fail or warn, not the text \"stop\"",
+		"schedule.yaml:12:8: task \"t\": report.n must be a mapping of keys and values, not the number 5\n  hint: write {at_least: 1}, or {} to keep it unjudged"}},
+	{"what is printed", one("fail_if: Traceback\nwarn_if: {output: '(', stderr: some}"), []string{
+		"schedule.yaml:5:12: task \"t\": fail_if must be a mapping, not the text \"Traceback\"\n  hint: write {output: \"Traceback\"}",
+		"schedule.yaml:6:21: task \"t\": warn_if.output \"(\" is no regular expression: missing closing ): `(`\n  hint: write it in the syntax of RE2",
+		"schedule.yaml:6:34: task \"t\": warn_if.stderr must be any, not the text \"some\""}},
+	{"required files", one("require: [{newer_than: run}, {file: a, newer_than: day, at_least: 5}, ~/x]"), []string{
+		"schedule.yaml:5:13: task \"t\": require has no file\n  hint: write {file: backup.tgz, newer_than: run, at_least: 1KiB}",
+		"schedule.yaml:5:54: task \"t\": require.newer_than must be run, not the text \"day\"",
+		"schedule.yaml:5:69: task \"t\": require.at_least 5 has no unit\n  hint: write 5MB or 5KB",
+		"schedule.yaml:5:73: task \"t\": require \"~/x\": \"~\" is not expanded here\n  hint: write ${HOME}/x"}},
 	{"a code of both kinds", "defaults: {warn_codes: [75, 3]}\n" +
 		one("success_codes: [0, 75]\nwarn_codes: [75, 0]\non_warning: {after: 2, run: x}"), []string{
 		"schedule.yaml:7:15: task \"t\": warn_codes contradicts success_codes: both have 75\n  hint: take it out of one of the two",

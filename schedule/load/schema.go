@@ -100,6 +100,10 @@ func mappings() []mappingKeys {
 		{InExpect, expectKeys.Entries(0), notEmpty},
 		{InLimits, limitKeys.Entries(0), notEmpty},
 		{InOutput, outputKeys.Entries(0), notEmpty},
+		{InValue, valueKeys.Entries(0), nil},
+		{InBudget, budgetKeys.Entries(0), required("at_most", "per")},
+		{InPrinted, printedKeys.Entries(0), notEmpty},
+		{InFile, fileKeys.Entries(0), required("file")},
 		{InHook, hookKeys.Entries(0), object(
 			"oneOf", list(required("run"), required("trigger"),
 				required("ping"), required("webhook"), required("mail"), required("sentry"), required("preset")),
@@ -314,6 +318,10 @@ func schemaKinds() jsonObject {
 		"percent", textMatching(`^\s*[+-]?[0-9]+%\s*$`),
 		"durationOrNone", anyOf(object("const", "none"), ref("duration")),
 
+		"bound", scalarMatching(`^\s*-?[0-9.][0-9.eE+-]*\s*[A-Za-z%0-9]*\s*$`),
+		"unit", ref("word"),
+		"report", object("type", "object", "additionalProperties", anyOf(ref("value"), object("const", false))),
+		"required", oneOrMore(anyOf(ref("path"), ref("file")), 0),
 		"path", ref("word").with(jsonMember{"not", textMatching(`^~(/|$)`)}),
 		"paths", oneOrMore(ref("path"), 0),
 		"patterns", oneOrMore(ref("word"), 0),
@@ -451,5 +459,9 @@ const (
 	InExpect  Mapping = "expect"
 	InLimits  Mapping = "limits"
 	InOutput  Mapping = "output"
+	InValue   Mapping = "value"
+	InBudget  Mapping = "budget"
+	InPrinted Mapping = "printed"
+	InFile    Mapping = "file"
 	InHook    Mapping = "hook"
 )

@@ -105,8 +105,12 @@ const (
 	Paused    Kind = "paused"     // stopped: by a pause that stops runs
 	ByHand    Kind = "by hand"    // stopped: by `sched stop`
 	NotBegun  Kind = "not begun"  // stopped: before an attempt
-	Warning   Kind = "warning"    // succeeded, with an exit code of warn_codes
+	Warning   Kind = "warning"    // succeeded, and something is to be looked at
 	Timeout   Kind = "timeout"    // the command is being ended: the attempt took longer than timeout
+	Reported  Kind = "reported"   // failed: a value that it reported, or did not report
+	Printed   Kind = "printed"    // failed: a line that it printed
+	Required  Kind = "required"   // failed: a file that it had to leave
+	Budget    Kind = "budget"     // skipped, failed or stopped: a budget is spent
 	Copied    Kind = "copied"     // lost or missed: it goes on in the state folder of which this one is a copy
 	TickEnded Kind = "tick ended" // the command is being ended: its supervisor was told to end
 )

@@ -279,6 +279,15 @@ func niceSession(nice *int) {
 	}
 }
 
+// Give makes a file belong to the user and the group of a task.
+func Give(file *os.File, as schedule.As) error {
+	a, err := accountOf(as)
+	if err != nil || !a.change {
+		return err
+	}
+	return file.Chown(a.uid, a.gid)
+}
+
 // CheckAs returns why this process cannot run a task as that user, and with that priority, on this
 // machine. It returns nil if it can.
 func CheckAs(as schedule.As) error {

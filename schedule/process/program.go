@@ -17,6 +17,7 @@ type Program struct {
 	Dir     string
 	Env     []string
 	Output  *os.File   // nil: nowhere
+	Stderr  *os.File   // nil: where Output goes
 	Inherit []*os.File // its descriptors 3, 4 and so on
 	Attr    *syscall.SysProcAttr
 	Adopts  bool // it calls BecomeSubreaper
@@ -55,7 +56,7 @@ func (p Program) Fork() (*Process, error) {
 	}
 	defer null.Close()
 	output := cmp.Or(p.Output, null)
-	files := []uintptr{null.Fd(), output.Fd(), output.Fd()}
+	files := []uintptr{null.Fd(), output.Fd(), cmp.Or(p.Stderr, output).Fd()}
 	for _, file := range p.Inherit {
 		files = append(files, file.Fd())
 	}
@@ -72,6 +73,7 @@ func (p Program) Fork() (*Process, error) {
 		return err
 	})
 	runtime.KeepAlive(output)
+	runtime.KeepAlive(p.Stderr)
 	runtime.KeepAlive(p.Inherit) // until here, or the garbage collector may close what the command inherits
 	if err != nil {
 		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}

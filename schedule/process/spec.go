@@ -23,6 +23,7 @@ type Spec struct {
 	CallerEnv []string // the environment of the process that starts it
 	Variables []string // the SCHED_ ones
 	Output    *os.File // nil: nowhere
+	Stderr    *os.File // nil: where Output goes
 	// Locks are inherited by the command, unless it runs as another user: a process that it leaves
 	// behind could keep a lock of ours, or take it again.
 	Locks []*os.File
@@ -79,6 +80,7 @@ func (spec Spec) startDirectly() (*Process, error) {
 		Dir:        spec.Dir,
 		Env:        env,
 		Output:     spec.Output,
+		Stderr:     spec.Stderr,
 		Inherit:    spec.Locks,
 		keepZombie: spec.KeepZombie,
 		cgroup:     spec.Cgroup,
@@ -110,6 +112,7 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 		Dir:        "/",
 		Env:        spec.setupEnviron(s),
 		Output:     spec.Output,
+		Stderr:     spec.Stderr,
 		Inherit:    files,
 		Attr:       &syscall.SysProcAttr{Setsid: true},
 		refusal:    refusal,

@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/judge/evidence"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
@@ -45,6 +46,7 @@ func Finish(r *Run, result state.Row) state.Row {
 	f.pauseAfter()
 	f.note(r.Hooks.RunAfter(f.result)...)
 	f.note(renewer.End()...)
+	f.shareSpent()
 	f.release()
 	r.Hooks.QueueAfter(&f.result)
 	if r.resultUnrecorded { // the end cannot be written for now either: the notifications do not wait for that
@@ -206,6 +208,16 @@ func (f *finisher) pause(streak int) (paused bool, err error) {
 	return err == nil, err
 }
 
+// shareSpent tells the other servers what the run has spent of its budgets, before the next run can
+// have its lock. While the store does not answer they are told when a run of the task begins or
+// ends here.
+func (f *finisher) shareSpent() {
+	if r := f.run; r.Store != nil && len(r.Task.Judge.Budgets()) > 0 {
+		_, err := r.Reported().Spent(context.Background(), &r.Task)
+		f.noteError(err)
+	}
+}
+
 // release releases the lock of the run. If processes of the run have survived KILL, it only closes
 // the lock: as long as they live, the mutex counts as taken (holding.Storage.GoesOn).
 func (f *finisher) release() {
@@ -227,6 +239,7 @@ func (f *finisher) end() {
 	if !printed {
 		f.result.Output = ""
 	}
+	defer evidence.RemoveReport(r.Dir, r.Own.Row, &r.Task)
 	if hooks := output.HooksPath(path); !output.HasBytes(hooks) {
 		os.Remove(hooks)
 	}

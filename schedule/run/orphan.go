@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule/cgroup"
 	"sched/schedule/clock"
+	"sched/schedule/judge/evidence"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
@@ -91,6 +92,9 @@ func EndUnwatched(r *Run, code *int) state.Row {
 	result := r.Own.SoFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
+	if r.Own.Phase == state.Running {
+		r.Report(&result, code != nil)
+	}
 	group := r.Own.Attempt.PID
 	var alive []int // process groups of the command
 	// If the system cannot tell which process groups of the command live on, the group that was
@@ -112,7 +116,7 @@ func EndUnwatched(r *Run, code *int) state.Row {
 	switch {
 	case code != nil:
 		result.ExitCode = code
-		ownrow.Judge(&result, &r.Task, *code)
+		r.Judge(&result, *code, evidence.Unknown)
 	case len(alive) > 0:
 		result.Reason = "nobody watched it any more, so what was left of its command was ended"
 	case r.Own.Phase != state.Running || group == 0:
@@ -150,7 +154,7 @@ func (o *orphan) resultWithoutRetry(code *int) state.Row {
 		return result
 	case code != nil:
 		result.ExitCode, result.Reason = code, ""
-		ownrow.Judge(&result, &r.Task, *code)
+		r.Judge(&result, *code, evidence.Unknown)
 	case result.ExitCode == nil:
 		result.Outcome = outcome.Lost
 	}

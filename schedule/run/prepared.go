@@ -57,7 +57,8 @@ func (p *Prepared) Begin() (*Run, error) {
 // and the run is lost.
 func (p *Prepared) BeginToExecute() (*Run, error) {
 	r := p.run
-	if r.Store == nil && !r.DB.InMemory() && !hook.FiresBefore(&r.Task) {
+	isFirst := !hook.FiresBefore(&r.Task) && len(r.Task.Judge.Budgets()) == 0
+	if r.Store == nil && !r.DB.InMemory() && isFirst {
 		r.Own.Started = clock.Now()
 		r.Own.Attempt = state.Attempt{Number: 1, At: r.Own.Started, Boot: clock.BootID()}
 	}

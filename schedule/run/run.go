@@ -27,6 +27,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/judge/evidence"
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/hook"
@@ -156,6 +157,30 @@ func (r *Run) releaseLock() {
 	if r.Lock != nil {
 		r.Lock.Release(context.Background())
 	}
+}
+
+// Report adds to the result what the last attempt has reported. endedByItself says that nothing has
+// ended it.
+func (r *Run) Report(result *state.Row, endedByItself bool) {
+	values, notes := evidence.Report(r.Dir, r.Own.Row, &r.Task, endedByItself)
+	result.Values, result.Notes = values, append(result.Notes, notes...)
+	if r.Task.Judge.MeasuresDuration() && endedByItself {
+		result.Values = evidence.WithDuration(values, *result)
+	}
+}
+
+// Reported is where it is known what runs have reported.
+func (r *Run) Reported() evidence.Known { return evidence.Known{DB: r.DB, Store: r.Store} }
+
+// SetBudgetSpent sets that the next attempt does not begin, because a budget of the task is spent,
+// and reports whether that is so.
+func (r *Run) SetBudgetSpent(result *state.Row) bool {
+	return evidence.SetBudgetSpent(r.Reported(), &r.Task, holding.ZoneOf(&r.Task), result)
+}
+
+// Judge sets the outcome of a command that ended by itself with the exit code.
+func (r *Run) Judge(result *state.Row, code int, stderr evidence.Stderr) {
+	evidence.End{Known: r.Reported(), Task: &r.Task, Code: code, Stderr: stderr}.Judge(result)
 }
 
 // RecordResult writes down the result of the run, before its hooks fire.

@@ -175,7 +175,7 @@ func RowsOf(ctx context.Context, q Querier, query string, args ...any) (all []Ro
 	return all, err
 }
 
-// wholeRows asks a query for rows, with their snapshots.
+// wholeRows asks a query for rows, with their snapshots and the values that they reported.
 func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row, error) {
 	rows, err := RowsOf(ctx, q, query, args...)
 	if err != nil {
@@ -192,6 +192,11 @@ func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row
 			bodies[r.DefinitionID] = json.RawMessage(body)
 		}
 		rows[i].Snapshot = bodies[r.DefinitionID]
+		if r.Attempted() {
+			if rows[i].Values, err = reportedBy(ctx, q, r.ID); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return rows, nil
 }

@@ -61,6 +61,9 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 			return err
 		}
 	}
+	if err := forgetReported(p.ctx, p.q, now); err != nil {
+		return err
+	}
 	p.q.do(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro())
 	p.result.More = false
 	writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())

@@ -282,6 +282,9 @@ func (i inserter) insert(r Row) (added bool, err error) {
 		return false, err
 	}
 	n, err := did.RowsAffected()
+	if err == nil {
+		err = writeReported(i.ctx, i.q, r)
+	}
 	return n > 0, err
 }
 

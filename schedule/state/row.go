@@ -95,9 +95,13 @@ type Result struct {
 	Output     string        // the file; empty when nothing was printed
 	Limits     string        // how the limits of the last attempt were kept, in words; empty for none
 	Survivors  string        // the processes that KILL did not end (process.Survivor), with spaces between
+
+	// Values are what the last attempt reported, by name. They have a table of their own: Find
+	// leaves them out, and Runs.Values has them.
+	Values map[string]float64
 }
 
-// Warned reports whether the run succeeded with an exit code of warn_codes.
+// Warned reports whether the run succeeded with a warning.
 func (r Result) Warned() bool { return r.Kind == outcome.Warning }
 
 // Wrong reports whether the run failed. To be stopped by a pause or by `sched stop` is no failure:

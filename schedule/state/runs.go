@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"sched/schedule/judge"
+	"sched/schedule/outcome"
 	"sched/schedule/state/sqltype"
 )
 
@@ -340,4 +342,68 @@ func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool
 		return Row{}, false, err
 	}
 	return rows[0], true, nil
+}
+
+// Values returns the values that runs reported, by their ids: of each run the values of its last
+// attempt that reported any. A run without values is not in the result.
+func (r Runs) Values(ctx context.Context, runs ...string) (values map[string]map[string]float64, err error) {
+	values = map[string]map[string]float64{}
+	err = r.store.read(ctx, func(q querier) error {
+		for _, run := range runs {
+			reported, err := reportedBy(ctx, q, run)
+			if err != nil {
+				return err
+			}
+			if reported != nil {
+				values[run] = reported
+			}
+		}
+		return nil
+	})
+	return values, err
+}
+
+// UsualValues returns a value of the last successes of a task that came before the run, the newest
+// first: of judge.MaxHistory successes. Tests do not count.
+func (r Runs) UsualValues(ctx context.Context, task, name, run string) ([]float64, error) {
+	return ask(ctx, r.store, func(q querier) ([]float64, error) {
+		return listed(ctx, q, func(rows *sql.Rows) (value float64, err error) {
+			err = rows.Scan(&value)
+			return value, err
+		}, `SELECT value FROM (SELECT id, attempt FROM run INDEXED BY run_ran
+				WHERE task = ?1 AND `+Ran+` AND outcome = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4) AS success
+			JOIN value ON value.run = success.id AND value.attempt = success.attempt AND value.name = ?5`,
+			task, outcome.Succeeded, run, judge.MaxHistory, name)
+	})
+}
+
+// Spent returns what the attempts of a task's runs have reported of a value since that time, the
+// oldest first. The runs may have been pruned.
+func (r Runs) Spent(ctx context.Context, task, name string, since time.Time) ([]judge.Spending, error) {
+	return ask(ctx, r.store, func(q querier) ([]judge.Spending, error) {
+		return listed(ctx, q, func(rows *sql.Rows) (s judge.Spending, err error) {
+			err = rows.Scan(&s.Run, &s.Attempt, sqltype.Time(&s.At), &s.Value)
+			return s, err
+		}, `SELECT run, attempt, at, value FROM value INDEXED BY value_spent
+			WHERE task = ? AND name = ? AND at > ? ORDER BY at`, task, name, since.UnixMicro())
+	})
+}
+
+// History returns what the last runs of a task have reported: at most so many runs, the oldest
+// first.
+func (r Runs) History(ctx context.Context, task string, most int) (all []Row, err error) {
+	all, err = askRows(ctx, r.store, SelectRows()+` WHERE id IN (SELECT run FROM value INDEXED BY value_spent
+		WHERE task = ? GROUP BY run ORDER BY run DESC LIMIT ?) ORDER BY id`, task, most)
+	if err != nil {
+		return nil, err
+	}
+	err = r.store.read(ctx, func(q querier) error {
+		for i := range all {
+			if all[i].Values, err = reportedBy(ctx, q, all[i].ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return slices.DeleteFunc(all, func(row Row) bool { return row.Test }), err
 }

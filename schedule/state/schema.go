@@ -9,7 +9,7 @@ import (
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes, counts}
+var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes, counts, reported}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -266,6 +266,21 @@ ALTER TABLE schedule ADD COLUMN times TEXT; -- JSON: when each task is due that 
 const counts = `
 UPDATE run SET reason = replace(replace(reason, slots || ' times until ', ''), 'once until ', '')
 WHERE last_slot IS NOT NULL;
+`
+
+// reported is the version with the values that runs report.
+const reported = `
+CREATE TABLE value (
+	run     TEXT NOT NULL,
+	attempt INTEGER NOT NULL,               -- a run has the values of its last attempt that reported any
+	name    TEXT NOT NULL,
+	task    TEXT NOT NULL,
+	at      INTEGER NOT NULL,               -- when the attempt had ended
+	value   REAL NOT NULL,
+	PRIMARY KEY (run, attempt, name)
+) WITHOUT ROWID;
+CREATE INDEX value_spent ON value (task, name, at);
+CREATE INDEX value_at    ON value (at);
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

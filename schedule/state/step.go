@@ -279,6 +279,9 @@ func (s Step) apply(ctx context.Context, q querier, owner int64, r Row) error {
 	if err == nil {
 		err = addNotes(ctx, q, r.ID, s.notes)
 	}
+	if err == nil && strings.Contains(s.sets, soFar) {
+		err = writeReported(ctx, q, after)
+	}
 	if err == nil && s.also != nil {
 		err = s.also(ctx, q, &after)
 	}

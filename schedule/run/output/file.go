@@ -10,6 +10,7 @@ package output
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -77,9 +78,13 @@ func Unwritten(path string) (attempts int) {
 	return slices.Index(modes, info.Mode()&0o111|0o600) // whoever else may read it
 }
 
-// Separate appends a line to an output that has something, after the end of its last line.
-func Separate(output *os.File, line string) {
-	last, _ := Tail(output.Name(), 1)
+// AttemptLine is the line before what a further attempt prints.
+func AttemptLine(attempt int) string { return fmt.Sprintf("sched: attempt %d\n", attempt) }
+
+// Separate appends a line to the output at the path if that has something, after the end of its
+// last line.
+func Separate(output *os.File, path, line string) {
+	last, _ := Tail(path, 1)
 	if len(last) == 0 {
 		return
 	}

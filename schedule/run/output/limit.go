@@ -169,3 +169,27 @@ func writeParts(path string, file *os.File, head int64, line string, tail, size 
 	}
 	return errors.Join(err, to.Close())
 }
+
+// Kept returns what is kept of an output, also before it was cut: its first and its last part if it
+// is larger than the limit (0: none). The caller closes it.
+func Kept(path string, limit int64) (io.ReadCloser, error) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	size := info.Size()
+	head, tail := size, size
+	if limit > 0 && size > limit {
+		head, tail = middle(size, limit)
+	}
+	parts := io.MultiReader(io.NewSectionReader(file, 0, head), io.NewSectionReader(file, tail, size-tail))
+	return struct {
+		io.Reader
+		io.Closer
+	}{parts, file}, nil
+}

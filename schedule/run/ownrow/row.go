@@ -7,19 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
-	"sched/schedule/statedir"
 )
 
 // A Row is the row of a run that this process owns: as the database has it, as far as this process
@@ -194,22 +190,6 @@ func SetStoppedBy(result *state.Row, stop state.Stop) {
 	result.Outcome, result.Kind, result.Reason = outcome.Stopped, stop.Kind, stop.Reason
 	if stop.Reason == "" {
 		result.Kind, result.Reason = outcome.ByHand, "sched stop by "+stop.By
-	}
-}
-
-// Judge sets the outcome of a command that ended by itself with the exit code.
-func Judge(result *state.Row, task *schedule.Task, code int) {
-	switch {
-	case slices.Contains(task.SuccessCodes, code):
-		result.Outcome = outcome.Succeeded
-	case slices.Contains(task.WarnCodes, code):
-		result.Outcome, result.Kind = outcome.Succeeded, outcome.Warning
-		result.Reason = fmt.Sprintf("exit code %d", code)
-	default:
-		result.Outcome, result.Reason = outcome.Failed, process.ExitText(code)
-		if result.Output != "" && statedir.IsFull(filepath.Dir(result.Output)) {
-			result.Reason += "; the disk of its output is full" // a command fails that cannot print
-		}
 	}
 }
 

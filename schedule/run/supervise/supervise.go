@@ -3,6 +3,8 @@ package supervise
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"sched/schedule/cgroup"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/judge/evidence"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/run"
@@ -59,6 +62,7 @@ type supervision struct {
 	terminate, kill context.Context
 	lease           *lease.Renewer
 	cgroup          *cgroup.Group // of the present attempt; nil for none
+	stderr          *os.File      // of the present attempt, if a rule asks for it; else nil
 	result          state.Row     // of the attempts so far
 }
 
@@ -120,6 +124,9 @@ func (s *supervision) prepareFirst() (attempt int) {
 	if attempt == 1 && s.stopIfLockLost(1) || !s.row.Started.IsZero() {
 		return attempt
 	}
+	if s.run.SetBudgetSpent(&s.result) {
+		return attempt
+	}
 	note := s.run.Hooks.Before(s.terminate)
 	if note != "" && s.terminate.Err() != nil { // the hook was ended with this process
 		ownrow.SetStopped(&s.result, "before attempt 1: %s", note)
@@ -162,6 +169,7 @@ func (s *supervision) attempt(n int) {
 		return
 	}
 	defer s.closeCgroup()
+	defer s.closeStderr()
 	s.await(p, age, ending)
 	if s.result.Outcome == "" {
 		s.row.StopIfAsked(&s.result)
@@ -172,6 +180,7 @@ func (s *supervision) attempt(n int) {
 		survivors := p.EndFamily(s.kill, family, s.lease.KillAfter(s.task.KillAfter))
 		ownrow.LeaveBehind(&s.result, survivors)
 	}
+	s.run.Report(&s.result, s.result.Outcome == "")
 	if s.result.ExitCode = nil; !p.Ended() { // an earlier attempt may have had one
 		return
 	}
@@ -181,7 +190,7 @@ func (s *supervision) attempt(n int) {
 	case s.result.Outcome == "" && p.Refusal != "":
 		s.failUnstartable(code, p.Refusal)
 	case s.result.Outcome == "":
-		ownrow.Judge(&s.result, s.task, code)
+		s.run.Judge(&s.result, code, s.printedToStderr())
 		if s.result.Outcome == outcome.Failed && s.cgroup.OutOfMemory() { // the kernel has ended a process of it
 			s.result.Reason = fmt.Sprintf("out of memory (limit %s)", humanize.Bytes(s.task.Limits.Memory))
 		}
@@ -215,15 +224,23 @@ func (s *supervision) start(n int) *process.Process {
 	}
 	s.run.Unreaped.Reap() // of the hooks before it
 	if n > 1 {
-		output.Separate(s.run.Output, fmt.Sprintf("sched: attempt %d\n", n))
+		output.Separate(s.run.Output, s.row.Output, output.AttemptLine(n))
 	}
+	s.result.Values = nil // of the attempt before
+	report, err := evidence.NewReport(s.run.Dir, s.row.Row, s.task)
+	if err != nil {
+		s.failUnstartable(process.StartExitCode(err), err.Error())
+		return nil
+	}
+	s.openStderr()
 	p, err := s.startLimited(n, process.Spec{
 		Task:       s.task,
 		Command:    s.task.Command,
 		Dir:        s.task.Dir,
 		CallerEnv:  s.run.Environ,
-		Variables:  variables.OfRun(s.run.DB, s.row.Row, n),
+		Variables:  append(variables.OfRun(s.run.DB, s.row.Row, n), report...),
 		Output:     s.run.Output,
+		Stderr:     s.stderr,
 		Locks:      s.run.LockFiles(),
 		KeepZombie: s.row.Background,
 	})
@@ -248,7 +265,17 @@ func (s *supervision) mayStart(n int) bool {
 		ownrow.SetStopped(&s.result, "before attempt %d", n)
 		return false
 	}
-	return !s.row.StopIfAsked(&s.result) && !s.stopIfLockLost(n) && s.announce(n)
+	return !s.row.StopIfAsked(&s.result) && !s.stopIfLockLost(n) && !s.stopIfSpent(n) && s.announce(n)
+}
+
+// stopIfSpent reports whether a budget was spent before a further attempt. If so, it sets the
+// outcome.
+func (s *supervision) stopIfSpent(n int) bool {
+	spent := n > 1 && s.run.SetBudgetSpent(&s.result)
+	if spent {
+		s.result.Outcome, s.result.Reason = outcome.Stopped, fmt.Sprintf("before attempt %d: %s", n, s.result.Reason)
+	}
+	return spent
 }
 
 // announce writes down that the attempt is about to start: before the command is forked, so a row
@@ -337,6 +364,31 @@ func (s *supervision) noteLimits(noCgroup error) {
 	if !ok || last.Limits != s.result.Limits {
 		s.result.Notes = append(s.result.Notes, "limits: "+s.result.Limits)
 	}
+}
+
+// openStderr opens the output of the run once more, for stderr, if a rule asks whether anything is
+// printed there. Both are for appending, so all lines stand in their order. Whether the place of
+// this one in the file moves is the kernel's answer.
+func (s *supervision) openStderr() {
+	if s.task.Judge.WatchesStderr() {
+		s.stderr, _ = output.Append(s.row.Output) // else it is not known
+	}
+}
+
+// printedToStderr says whether the command of the attempt has printed to stderr.
+func (s *supervision) printedToStderr() evidence.Stderr {
+	if s.stderr == nil {
+		return evidence.Unknown
+	}
+	if at, err := s.stderr.Seek(0, io.SeekCurrent); err != nil || at > 0 {
+		return evidence.Printed
+	}
+	return evidence.Silent
+}
+
+func (s *supervision) closeStderr() {
+	s.stderr.Close()
+	s.stderr = nil
 }
 
 // failUnstartable sets that the command could not be started, and why, and writes that into the
