@@ -59,6 +59,7 @@ func judge(w *campaign) findings {
 	c.checkChains()
 	c.checkOverlaps()
 	c.checkPool()
+	c.checkReports()
 	c.checkOrder()
 	c.count()
 	return c.findings

@@ -28,6 +28,7 @@ type findings struct {
 	asked      int // requests that sched confirmed
 	cancelled  int // of these
 	triggered  int // runs that had to trigger another one
+	values     int // that attempts have reported
 	compared   int // runs that stood in a queue when a run that came later began
 	runs       int
 	setAside   []int // the lines of the journal in which a damaged history was set aside

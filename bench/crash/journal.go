@@ -31,10 +31,11 @@ type event struct {
 
 // The lines of commands and hooks.
 const (
-	attemptBegan = "begin" // an attempt
-	attemptLives = "beat"  // the command lives
-	attemptEnded = "end"   // the last thing that the command does; detail is its exit code
-	hookFired    = "hook"  // detail is the hook's name
+	attemptBegan = "begin"    // an attempt
+	attemptLives = "beat"     // the command lives
+	reported     = "reported" // its report is written
+	attemptEnded = "end"      // the last thing that the command does; detail is its exit code
+	hookFired    = "hook"     // detail is the hook's name
 )
 
 // The lines of this program. It writes each line before the action, but faultEnded and tickEnded

@@ -43,6 +43,7 @@ func (f findings) print(w *campaign) {
 	fmt.Printf("requests: %d confirmed, of which %d were taken back\n", f.asked, f.cancelled)
 	fmt.Printf("chains: %d runs that trigger another one\n", f.triggered)
 	fmt.Printf("order: %d times one stood in the queue when another one came that has begun\n", f.compared)
+	fmt.Printf("reports: %d values\n", f.values)
 	fmt.Printf("signals: %s\n", list(f.kills))
 	fmt.Printf("slots: %d; commands that ran: %d; outcomes: %s\n", f.all, f.runs, list(f.outcomes))
 	fmt.Printf("damaged histories set aside: %d\n", len(f.setAside))

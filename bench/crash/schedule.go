@@ -31,6 +31,8 @@ type task struct {
 	all         bool   // missed: all
 	condition   bool   // it has a condition command, which says no in some minutes
 	hooks       bool   // of every kind
+	reports     bool   // it reports rows, none of them in some minutes, and then has failed
+	budget      int    // each attempt costs 1, and so much may be spent in all; 0: no budget
 	triggers    string // the task that it starts when it has ended, with any outcome; see chains
 	chained     bool   // it has no time of its own
 }
@@ -98,6 +100,10 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "back-chains-long", every: upTo(3), beats: 3 + upTo(6), triggers: "front-chained"},
 		{name: "back-chained", chained: true, beats: upTo(2), hooks: true, triggers: "front-chained"},
 		{name: "front-chained", chained: true, hooks: true},
+		{name: "front-reports", every: upTo(2), reports: true, hooks: true},
+		{name: "back-reports", beats: upTo(3), reports: true, hooks: true},
+		{name: "front-budget", mutex: "-", budget: 4 + upTo(8), hooks: true},
+		{name: "back-budget", beats: upTo(4), mutex: "-", code: second, attempts: 2, budget: 4 + upTo(12), hooks: true},
 		{name: "back-seconds", every: upTo(3), seconds: []int{57, 59}, mutex: "-", beats: upTo(3), hooks: true},
 	}
 }
@@ -183,6 +189,12 @@ func (t task) yaml() string {
 	if t.pool {
 		line("    pool: %s", poolName)
 	}
+	if t.reports {
+		line("    report: {rows: {at_least: 1}}")
+	}
+	if t.budget > 0 {
+		line("    report: {cost: {budget: {at_most: %d, per: 31d, then: pause}}}", t.budget)
+	}
 	if t.timeout != "" {
 		line("    timeout: %s", t.timeout)
 	}
@@ -239,6 +251,11 @@ case $does in
   unsteady) case $SCHED_SLOT in *[258]:??Z) code=5 ;; esac ;;
 esac
 say begin
+if [ -n "$SCHED_REPORT" ]; then
+  case $SCHED_SLOT in *[258]:??Z) rows=0 ;; *) rows=5 ;; esac
+  printf 'rows=%s\ncost=1\n' $rows >"$SCHED_REPORT"
+  say reported
+fi
 [ $does != daemon ] || setsid sleep ` + daemonSleeps + ` &
 while [ $n -lt $beats ]; do
   sleep 0.2
@@ -270,6 +287,11 @@ const conditionScript = `#!/bin/sh
 sleep 0.3
 case $SCHED_SLOT in *[036]:??Z) exit 1 ;; esac
 `
+
+// reportsNothing reports whether the command of the task reports no rows for a slot.
+func (t task) reportsNothing(slot time.Time) bool {
+	return t.reports && strings.ContainsRune("258", rune('0'+slot.Minute()%10))
+}
 
 // refuses reports whether the condition command of the task says no to a slot.
 func (t task) refuses(slot time.Time) bool {

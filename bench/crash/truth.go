@@ -167,8 +167,9 @@ func contradiction(r record, s *trace) string {
 		return "it has no condition"
 	case r.ran() && newest > r.Attempts && !s.gotSignal(s.watchers()...):
 		return fmt.Sprintf("attempt %d began", newest)
-	case r.Outcome == "succeeded" && (wrote != "0" || code != 0):
+	case r.Outcome == "succeeded" && (wrote != "0" || code != 0 || s.task.reportsNothing(s.slot)):
 		return "it did not succeed"
+	case r.Outcome == "failed" && s.task.reportsNothing(s.slot) && code == 0 && strings.HasPrefix(r.Reason, "rows is 0"):
 	case r.Outcome == "failed":
 		return failureContradiction(r, s, code, wrote)
 	case r.Outcome == "timed out" && (s.task.timeout == "" || wrote != ""):

@@ -92,9 +92,6 @@ func EndUnwatched(r *Run, code *int) state.Row {
 	result := r.Own.SoFar()
 	result.ExitCode = nil
 	result.Ended = clock.Now()
-	if r.Own.Phase == state.Running {
-		r.Report(&result, code != nil)
-	}
 	group := r.Own.Attempt.PID
 	var alive []int // process groups of the command
 	// If the system cannot tell which process groups of the command live on, the group that was
@@ -108,6 +105,9 @@ func EndUnwatched(r *Run, code *int) state.Row {
 		survivors, _ := process.End(context.Background(), family, r.Task.KillAfter)
 		ownrow.LeaveBehind(&result, survivors)
 		result.Ended = clock.Now()
+	}
+	if r.Own.Phase == state.Running {
+		r.Report(&result, code != nil)
 	}
 	if r.Task.Limits.NeedsCgroup() {
 		cgroup.Sweep()

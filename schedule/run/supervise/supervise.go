@@ -219,6 +219,9 @@ func (s *supervision) adoptCgroup(n int) {
 // start starts the command. If that is impossible, or not wanted any more, it returns nil and sets
 // the outcome.
 func (s *supervision) start(n int) *process.Process {
+	// The report is new before the row says that the attempt begins, so no process that finds the
+	// row takes the report of the attempt before for this one's.
+	report, err := evidence.NewReport(s.run.Dir, s.row.Row, s.task)
 	if !s.mayStart(n) {
 		return nil
 	}
@@ -227,7 +230,6 @@ func (s *supervision) start(n int) *process.Process {
 		output.Separate(s.run.Output, s.row.Output, output.AttemptLine(n))
 	}
 	s.result.Values = nil // of the attempt before
-	report, err := evidence.NewReport(s.run.Dir, s.row.Row, s.task)
 	if err != nil {
 		s.failUnstartable(process.StartExitCode(err), err.Error())
 		return nil
