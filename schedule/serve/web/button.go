@@ -1,6 +1,10 @@
 package web
 
-import "sched/schedule"
+import (
+	"net/url"
+
+	"sched/schedule"
+)
 
 // A button opens a dialog that says what will happen, and sends a form.
 type button struct {
@@ -20,6 +24,9 @@ type paramField struct {
 	Values       []string // the choices; empty for any text
 	Value        string   // what it is unless somebody changes it
 	Has          bool     // there is such a value
+	Before       string   // the value that a run has if nobody changes it
+	HasBefore    bool     // there is such a value
+	Wrong        string   // why the value was refused; "" if it was not
 }
 
 // paramFields are the fields for the params of one more run of a task. The target is the task, or
@@ -30,7 +37,21 @@ func paramFields(t *schedule.Task, target string, given map[string]string) (fiel
 		if !has && p.Default != nil {
 			value, has = *p.Default, true
 		}
-		fields = append(fields, paramField{p.Name, target, p.String(), p.Values, value, has})
+		fields = append(fields, paramField{Name: p.Name, Target: target, Means: p.String(), Values: p.Values,
+			Value: value, Has: has, Before: value, HasBefore: has})
+	}
+	return fields
+}
+
+// typedFields are the fields of paramFields as somebody has sent them, with what is wrong in them.
+func typedFields(t *schedule.Task, target string, given map[string]string, form url.Values) []paramField {
+	fields := paramFields(t, target, given)
+	for i, f := range fields {
+		if typed, has := form["param "+target+" "+f.Name]; has {
+			fields[i].Value, fields[i].Has, fields[i].Wrong = typed[0], true, t.Param(f.Name).Refuses(typed[0])
+		} else if !f.Has {
+			fields[i].Wrong = "it needs a value"
+		}
 	}
 	return fields
 }

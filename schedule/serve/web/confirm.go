@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"sched/schedule"
 	"sched/schedule/serve"
 	"sched/schedule/view"
 )
@@ -13,6 +14,9 @@ type confirmation struct {
 	*page
 	Name, Label, Effect, WhyNot string // of the action
 	HowLong, Grave              bool
+	Back                        string         // the parameters of the list of tasks that led here
+	Reason                      string         // that was typed
+	Refused                     *serve.Problem // why the form was refused; nil if it was not sent yet
 	Targets                     []target
 	LeftOut                     []taskRow // the action cannot be performed on these
 }
@@ -27,7 +31,6 @@ type target struct {
 // readConfirmation reads what the action of the parameter do would change: the tasks that the
 // parameters task name, or with all=yes all tasks that the filter chooses.
 func readConfirmation(p *page) (c confirmation, err error) {
-	p.IsStatic = true // the reason is being written
 	a, err := actionNamed(p.Query("do"))
 	if err != nil {
 		return c, err
@@ -35,7 +38,6 @@ func readConfirmation(p *page) (c confirmation, err error) {
 	if !p.Operates() {
 		return c, serve.NewProblem(http.StatusForbidden, "", "%s may only look", p.Who.Name)
 	}
-	p.title = a.label
 	rows := filtered(p, allRows(p, view.StatusOf(p.View, p.health())))
 	if p.Query("all") == "" {
 		named := p.request.URL.Query()["task"]
@@ -47,8 +49,7 @@ func readConfirmation(p *page) (c confirmation, err error) {
 		return c, err
 	}
 	defer all.Close()
-	c = confirmation{page: p, Name: a.name, Label: a.label, Effect: a.effect, WhyNot: a.whyNot,
-		HowLong: a.howLong, Grave: a.grave}
+	c = newConfirmation(p, a)
 	for _, r := range readTasks(p, rows, all) {
 		t := target{taskRow: r, Target: a.target(p, r)}
 		switch {
@@ -65,9 +66,59 @@ func readConfirmation(p *page) (c confirmation, err error) {
 	return c, nil
 }
 
+func newConfirmation(p *page, a action) confirmation {
+	p.IsStatic = true // the reason is being written
+	p.title = a.label
+	return confirmation{page: p, Name: a.name, Label: a.label, Effect: a.effect, WhyNot: a.whyNot, HowLong: a.howLong,
+		Grave: a.grave, Back: p.request.FormValue("back"), Reason: p.request.PostFormValue("reason")}
+}
+
+// readRefused reads the confirmation of a form that was refused, with all that was typed in it.
+func readRefused(refused *refusedError) func(*page) (confirmation, error) {
+	return func(p *page) (confirmation, error) {
+		c := newConfirmation(p, refused.action)
+		c.Refused = serve.ProblemOf(refused.error)
+		for _, name := range refused.targets {
+			t, err := typedTarget(p, refused.action, name)
+			if err != nil {
+				return c, err
+			}
+			c.Targets = append(c.Targets, t)
+		}
+		return c, nil
+	}
+}
+
+// typedTarget reads a target of a form that was sent: a task, or a run to do again.
+func typedTarget(p *page, a action, name string) (target, error) {
+	t, ctx, task := target{Target: name}, p.request.Context(), name
+	if a.onRun {
+		run, err := view.FindRun(ctx, p.View, name)
+		if err != nil {
+			return t, err
+		}
+		task, t.LastRun = run.Task, run.Row
+	}
+	definition, err := view.FindTask(p.Schedule, task)
+	if err != nil {
+		return t, err
+	}
+	isIt := func(other *schedule.Task) bool { return other == definition }
+	run := t.LastRun
+	t.Task, t.definition = view.ListTasks(ctx, p.View, isIt, p.now, 1).Items[0], definition
+	if a.onRun {
+		t.LastRun = run
+	}
+	t.Params = typedFields(definition, name, run.Params, p.request.PostForm)
+	return t, nil
+}
+
 // Introduction leads from the effect of the action to what is said of each task behind it.
 func (c confirmation) Introduction() string {
+	if c.Name == "retry" && c.Refused != nil {
+		return ". Its run"
+	}
 	return map[string]string{"trigger": ":", "retry": ". Its last run,"}[c.Name]
 }
 
-func (c confirmation) BackURL() string { return c.Base + "/tasks?" + c.Query("back") }
+func (c confirmation) BackURL() string { return c.Base + "/tasks?" + c.Back }

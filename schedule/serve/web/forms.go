@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,6 +23,7 @@ type action struct {
 	effect      string // what will happen, after the name of the task
 	onRun       bool   // its target is a run, not a task
 	grave       bool   // its button is red
+	asks        bool   // its form may have fields for params
 	howLong     bool   // a field asks for how long
 	work        serve.Work
 	scope       serve.Scope // that it needs; "" for operate
@@ -36,7 +38,7 @@ type action struct {
 
 // actions are the actions that the list of tasks offers.
 var actions = []action{
-	{name: "trigger", label: "Trigger", effect: "runs once more, now or with the next tick",
+	{name: "trigger", label: "Trigger", effect: "runs once more, now or with the next tick", asks: true,
 		whyNot: "it does not run here",
 		target: func(p *page, r taskRow) string {
 			if !r.active {
@@ -48,6 +50,7 @@ var actions = []action{
 			return "/runs/" + request.Run, err
 		}},
 	{name: "retry", label: "Retry", effect: "runs again as it is defined now, at once or with the next tick",
+		asks: true,
 		whyNot: "its last run did not fail, or was on another server",
 		target: func(p *page, r taskRow) string {
 			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
@@ -151,11 +154,14 @@ func performAll(server *serve.Server, r *http.Request) (next string, err error) 
 	if err != nil {
 		return "", err
 	}
-	var failed []string
+	var failed, again []string
 	targets := r.PostForm["target"]
 	for _, target := range targets {
 		if next, err = performAction(server, r, a, target); err != nil {
 			failed = append(failed, target+": "+serve.ProblemOf(err).Detail)
+			if _, is := errors.AsType[*refusedError](err); is {
+				again = append(again, target)
+			}
 		}
 	}
 	switch {
@@ -165,6 +171,9 @@ func performAll(server *serve.Server, r *http.Request) (next string, err error) 
 		problem := serve.NewProblem(http.StatusConflict, "", "%d of %d could not be done; the rest is done",
 			len(failed), len(targets))
 		problem.Problems = failed
+		if len(again) > 0 {
+			return "", &refusedError{problem, a, again}
+		}
 		return "", problem
 	}
 	return "/tasks?" + strings.TrimPrefix(r.PostFormValue("back"), "?"), nil
@@ -178,8 +187,22 @@ func performAction(server *serve.Server, r *http.Request, a action, target strin
 		return "", err
 	}
 	defer leave()
-	return a.perform(v, target)
+	next, err = a.perform(v, target)
+	if err != nil && a.asks && serve.ProblemOf(err).Status == http.StatusBadRequest {
+		err = &refusedError{err, a, []string{target}}
+	}
+	return next, err
 }
+
+// A refusedError says that a form was refused for what was typed in it. The answer is the form of
+// the targets, with what was typed.
+type refusedError struct {
+	error
+	action  action
+	targets []string
+}
+
+func (e *refusedError) Unwrap() error { return e.error }
 
 // readAsking reads the form of a trigger or a retry: the reason, and the params of paramFields that
 // somebody has changed.

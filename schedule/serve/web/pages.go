@@ -14,6 +14,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -113,10 +114,18 @@ func makePage[V any](
 	return made.render(show(values))
 }
 
-// addForm adds the handler of a form. send returns the path of the page that comes next.
-func (p *pages) addForm(path string, send sender) {
+// addForm adds the handler of a form. perform returns the path of the page that comes next.
+func (p *pages) addForm(path string, perform sender) {
 	p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
-		next, err := send(p.Server, r)
+		r.ParseForm() // a visit has a copy of the request; the body can be read only once
+		next, err := perform(p.Server, r)
+		if refused, is := errors.AsType[*refusedError](err); is {
+			whole, failure := makePage(p.Server, r, readRefused(refused), showConfirmation, serve.Quick)
+			if failure == nil {
+				send(w, serve.ProblemOf(err).Status, whole)
+				return
+			}
+		}
 		if err != nil {
 			p.fail(w, r, err)
 			return

@@ -230,12 +230,24 @@ func TestAFormAsksForParams(t *testing.T) {
 	b.has("a bad value", b.send("POST", "/tasks/restore/trigger", url.Values{"param restore DAY": {"$(reboot)"}}, 400),
 		"does not match the pattern [0-9-]+")
 	b.has("no value", b.send("POST", "/tasks/restore/trigger", nil, 400), "needs a value for DAY")
+	form = url.Values{"param import DAY": {"a\nb"}, "before import DAY": {"yesterday"}, "param import MODE": {"<b>"},
+		"before import MODE": {"full"}, "reason": {"last night's file"}}
+	b.has("what was typed", b.send("POST", "/tasks/import/trigger", form, 400), `<form class="ask" method="post" action="/act">`,
+		"✕ &#34;a\\nb&#34; is not one line of text</small>", `name="before import DAY" value="yesterday"`,
+		"<option selected>&lt;b&gt;</option>", `value="last night&#39;s file"`)
+	form = url.Values{"do": {"trigger"}, "target": {"import", "restore"}, "param restore DAY": {"x"}, "back": {"tag=a"}}
+	b.has("one of two", b.send("POST", "/act", form, 409), "1 of 2 could not be done", "the rest is done",
+		`name="target" value="restore"`, `not name="target" value="import"`, `value="x"`, `href="/tasks?tag=a"`,
+		"✕ &#34;x&#34; does not match the pattern [0-9-]+</small>")
 
 	done := b.Ended("import", 60, outcome.Failed, "")
 	done.Params = map[string]string{"DAY": "today"}
 	b.Remember(done)
 	b.has("a retry", b.get("/runs/"+done.ID, 200), `<input name="param `+done.ID+` DAY" value="today"`)
 	form = url.Values{"param " + done.ID + " MODE": {"<b>"}, "before " + done.ID + " MODE": {"full"}}
+	wrong := url.Values{"param " + done.ID + " MODE": {"neither"}, "param " + done.ID + " DAY": {"today, too"}}
+	b.has("a retry", b.send("POST", "/runs/"+done.ID+"/retry", wrong, 400), `value="today, too"`, "Its run",
+		"✕ &#34;neither&#34; is not among its values", `<input type="hidden" name="target" value="`+done.ID+`">`)
 	run = b.send("POST", "/runs/"+done.ID+"/retry", form, 303)
 	b.has(run, b.get(run, 200), "<code>DAY=today</code>", "<code>MODE=&lt;b&gt;</code>")
 }
