@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"time"
 
 	"sched/schedule"
 )
@@ -9,9 +10,9 @@ import (
 // A button opens a dialog that says what will happen, and sends a form.
 type button struct {
 	ID, Label string
-	Effect    string // what will happen
-	Path      string // to which the form is sent
-	HowLong   bool   // a field asks for how long
+	Effect    string     // what will happen
+	Path      string     // to which the form is sent
+	Ends      []pauseEnd // of a pause, for a field that asks until when; nil for no field
 	Params    []paramField
 	Tag       string // the ETag of what was seen; "" for none
 	Grave     bool   // the button is red
@@ -54,4 +55,25 @@ func typedFields(t *schedule.Task, target string, given map[string]string, form 
 		}
 	}
 	return fields
+}
+
+// A pauseEnd is a choice of when a pause ends. Its value is a number of seconds, a time, or "" for
+// the end that somebody brings about.
+type pauseEnd struct{ Value, Label string }
+
+// pauseEnds are the choices of when a pause ends, in the zone of the page. A time is sent as it is
+// shown, so a page that was left open for a night ends no pause a day later.
+func pauseEnds(p *page) []pauseEnd {
+	ends := []pauseEnd{{"3600", "for an hour"}, {"14400", "for 4 hours"}}
+	now := p.now.In(p.zones.zone)
+	add := func(days, hour int, label string) {
+		at := time.Date(now.Year(), now.Month(), now.Day()+days, hour, 0, 0, 0, p.zones.zone)
+		ends = append(ends, pauseEnd{at.Format(time.RFC3339), "until " + label + at.Format(" 15:04 (Jan 2)")})
+	}
+	add(1, 0, "tomorrow")
+	add(1, 9, "tomorrow")
+	if days := (int(time.Monday-now.Weekday())+6)%7 + 1; days > 1 {
+		add(days, 9, "Monday")
+	}
+	return append(ends, pauseEnd{"604800", "for a week"}, pauseEnd{"", "until somebody resumes it"})
 }

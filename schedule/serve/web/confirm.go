@@ -13,7 +13,8 @@ import (
 type confirmation struct {
 	*page
 	Name, Label, Effect, WhyNot string // of the action
-	HowLong, Grave              bool
+	Grave                       bool
+	Ends                        []pauseEnd     // see button
 	Back                        string         // the parameters of the list of tasks that led here
 	Reason                      string         // that was typed
 	Refused                     *serve.Problem // why the form was refused; nil if it was not sent yet
@@ -69,8 +70,12 @@ func readConfirmation(p *page) (c confirmation, err error) {
 func newConfirmation(p *page, a action) confirmation {
 	p.IsStatic = true // the reason is being written
 	p.title = a.label
-	return confirmation{page: p, Name: a.name, Label: a.label, Effect: a.effect, WhyNot: a.whyNot, HowLong: a.howLong,
-		Grave: a.grave, Back: p.request.FormValue("back"), Reason: p.request.PostFormValue("reason")}
+	c := confirmation{page: p, Name: a.name, Label: a.label, Effect: a.effect, WhyNot: a.whyNot, Grave: a.grave,
+		Back: p.request.FormValue("back"), Reason: p.request.PostFormValue("reason")}
+	if a.howLong {
+		c.Ends = pauseEnds(p)
+	}
+	return c
 }
 
 // readRefused reads the confirmation of a form that was refused, with all that was typed in it.

@@ -221,12 +221,11 @@ func readAsking(v *serve.Visit, target string) serve.Asking {
 // pauseTasks pauses tasks; nil for everything.
 func pauseTasks(v *serve.Visit, tasks []string) error {
 	body := serve.PauseRequest{Tasks: tasks, Reason: v.PostFormValue("reason")}
-	if given := v.PostFormValue("for"); given != "" {
-		seconds, err := strconv.ParseFloat(given, 64)
-		if err != nil {
-			return &serve.Problem{Status: http.StatusBadRequest, Detail: "for is not a number of seconds"}
-		}
+	given := v.PostFormValue("end") // see pauseEnd
+	if seconds, err := strconv.ParseFloat(given, 64); err == nil {
 		body.For = &seconds
+	} else {
+		body.Until = given
 	}
 	_, err := v.Pause(body)
 	return err

@@ -76,7 +76,7 @@ func readPauses(p *page) (pausesPage, error) {
 		everything = everything || pausing.Everything && !pausing.Planned
 	}
 	if p.Operates() && !everything {
-		shown.PauseAll = &button{ID: "pause", Label: "Pause everything", Grave: true, HowLong: true,
+		shown.PauseAll = &button{ID: "pause", Label: "Pause everything", Grave: true, Ends: pauseEnds(p),
 			Path:   p.Base + "/pauses",
 			Effect: "No task will start, and slots will be skipped. Runs go on to their ends."}
 	}

@@ -139,7 +139,7 @@ func taskButtons(p *page, t view.Task) (all []button) {
 		}
 	}
 	if t.Paused == nil {
-		return append(all, button{ID: "pause", Label: "Pause", HowLong: true, Path: at + "/pause",
+		return append(all, button{ID: "pause", Label: "Pause", Ends: pauseEnds(p), Path: at + "/pause",
 			Effect: t.Name + " will not start, and its slots will be skipped. Runs go on to their ends."})
 	}
 	if !t.Paused.Everything && !t.Paused.Raw.InFile {

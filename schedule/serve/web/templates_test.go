@@ -95,7 +95,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		Started: controltest.Noon, Repeats: controltest.Noon, Origin: evil, Server: evil,
 		Result: state.Result{Outcome: outcome.Failed, Reason: evil, Ended: controltest.Noon}}
 	row.Attempt.Number, row.Wait.Waited = 2, time.Second
-	ask := button{ID: "a", Label: evil, Effect: evil, Path: "/" + evil, HowLong: true, Grave: true, Tag: evil,
+	ask := button{ID: "a", Label: evil, Effect: evil, Path: "/" + evil, Ends: []pauseEnd{{evil, evil}}, Grave: true, Tag: evil,
 		Params: []paramField{{Name: evil, Means: evil, Values: []string{evil}}, {Name: evil, Value: evil, Has: true}}}
 	list := &runList{page: p, OfAll: true, WithTask: true, OutcomeChips: []chip{{URL: "?", Label: evil, Count: 1}}}
 	list.Lines = []runLine{{Row: row, List: list, Why: evil, Other: p.otherRun(row)},
@@ -143,7 +143,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		{"showTasks", showTasks(taskList{page: p, taskChips: taskChips{TagChips: []chip{{Label: evil}}},
 			Verdict: trouble, Pages: &pager{1, 2, "?", "?"},
 			Rows: []taskRow{{Task: shown, definition: task, Trouble: &view.Trouble{Kind: "failed", Text: evil}}}})},
-		{"showConfirmation", showConfirmation(confirmation{page: p, Name: "retry", HowLong: true, Grave: true,
+		{"showConfirmation", showConfirmation(confirmation{page: p, Name: "retry", Ends: []pauseEnd{{evil, evil}}, Grave: true,
 			Targets: []target{{taskRow: taskRow{Task: shown, definition: task}, Target: evil, Params: ask.Params}}})},
 		{"showTask", showTask(taskPage{page: p, Task: task, Shown: shown, Buttons: []button{ask}, FullPool: evil,
 			Answer:  view.Why{Maintenance: evil, Off: evil, Held: evil, Failures: 2},

@@ -186,7 +186,7 @@ func TestAFormAsks(t *testing.T) {
 	b := newBox(t, shop, serve.ScopeOperate)
 	first := b.send("POST", "/tasks/hourly/trigger", url.Values{"reason": {"the price was wrong"}}, 303)
 	b.has(first, b.get(first, 200), "waiting", "trigger by ada: the price was wrong")
-	b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"3600"}, "reason": {"moving"}}, 303)
+	b.send("POST", "/tasks/hourly/pause", url.Values{"end": {"3600"}, "reason": {"moving"}}, 303)
 	b.has("/pauses", b.get("/pauses", 200), "hourly", "moving", "in 1 h 0 m")
 	b.has("/tasks?state=paused", b.get("/tasks?state=paused", 200), ">hourly</a>", "not >a/b</a>")
 	b.send("POST", "/tasks/hourly/resume", url.Values{"reason": {"moved, à bientôt"}}, 303)
@@ -205,8 +205,22 @@ func TestAFormAsks(t *testing.T) {
 	retry := b.send("POST", "/runs/"+done.ID+"/retry", nil, 303)
 	b.has(retry, b.get(retry, 200), "waiting", "retry of")
 	b.send("POST", "/runs/"+done.ID+"/stop", nil, 303) // it has ended: the page shows how
-	b.has("a bad time", b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"x"}}, 400),
-		"is not a number of seconds")
+	b.has("a bad time", b.send("POST", "/tasks/hourly/pause", url.Values{"end": {"x"}}, 400),
+		"until &#34;x&#34; is not a time")
+}
+
+// A pause ends after so long, or at a time in the zone of the page, which is sent as it is shown.
+func TestAFormOffersWhenAPauseEnds(t *testing.T) {
+	b := newBox(t, strings.Replace(shop, "timezone: UTC", "timezone: Pacific/Auckland", 1), serve.ScopeOperate)
+	b.has("the dialog", b.get("/tasks/hourly", 200), `<option value="3600">for an hour</option>`,
+		`<option value="2026-03-03T00:00:00+13:00">until tomorrow 00:00 (Mar 3)</option>`,
+		`<option value="2026-03-03T09:00:00+13:00">until tomorrow 09:00 (Mar 3)</option>`,
+		`<option value="2026-03-09T09:00:00+13:00">until Monday 09:00 (Mar 9)</option>`,
+		`<option value="">until somebody resumes it</option>`)
+	b.send("POST", "/tasks/hourly/pause", url.Values{"end": {"2026-03-03T09:00:00+13:00"}}, 303)
+	b.has("/pauses", b.get("/pauses", 200), "hourly", `datetime="2026-03-02T20:00:00Z"`)
+	b = newBox(t, shop, serve.ScopeOperate) // tomorrow is the Monday
+	b.has("on a Sunday", b.get("/act?do=pause&task=hourly", 200), "until tomorrow 09:00 (Mar 2)", "not until Monday")
 }
 
 // A form has a field for each param. Of a param that nobody has changed nothing is kept.
