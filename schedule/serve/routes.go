@@ -17,6 +17,7 @@ func New(c Config) (*Server, error) {
 		stopping:       make(chan struct{}, maxStopping),
 		forecastPlaces: make(chan struct{}, maxForecastPlaces),
 		mux:            http.NewServeMux(),
+		withheld:       http.NewServeMux(),
 		forecasts:      newForecasts(),
 		process:        rand.Text()[:8],
 	}
@@ -24,6 +25,11 @@ func New(c Config) (*Server, error) {
 	s.access = newAccess(c)
 	s.watcher = &watcher{Schedule: s.current.get}
 	offered := routesOf(c)
+	for _, r := range routes() {
+		if !c.offers(r.scope) {
+			s.withheld.HandleFunc(r.method+" "+s.BasePath+prefix+r.path, http.NotFound)
+		}
+	}
 	for _, r := range offered {
 		s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, handlerOf(s, r))
 		if r.outsideToo {

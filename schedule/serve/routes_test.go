@@ -665,6 +665,40 @@ func TestReadOnlyHasNoSuchRoutes(t *testing.T) {
 	}
 }
 
+// A route that the server would have if it was started otherwise says how to start it.
+func TestAWithheldRouteSaysHowTheServerOffersIt(t *testing.T) {
+	withoutEdit := func(c *Config) { c.Edit = "" }
+	readOnly := func(c *Config) { c.ReadOnly = true }
+	for _, tt := range []struct {
+		change       func(*Config)
+		method, path string
+		status       int
+		want         string
+	}{
+		{withoutEdit, "PUT", "/tasks/a%2Fb", 405, "with --edit and a folder"},
+		{withoutEdit, "DELETE", "/tasks/hourly", 405, "with --edit and a folder"},
+		{withoutEdit, "PUT", "/pauses", 405, "it takes GET, POST"},
+		{readOnly, "PUT", "/tasks/hourly", 405, "without --read-only"},
+		{readOnly, "POST", "/tasks/hourly/trigger", 404, "without --read-only"},
+	} {
+		b := newBox(t, shop, tt.change)
+		r, err := http.NewRequest(tt.method, b.web.URL+prefix+tt.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Problem
+		err = json.NewDecoder(response.Body).Decode(&p)
+		response.Body.Close()
+		if err != nil || response.StatusCode != tt.status || !strings.Contains(p.Hint, tt.want) {
+			t.Errorf("%s %s: %d %+v, %v", tt.method, tt.path, response.StatusCode, p, err)
+		}
+	}
+}
+
 // A field that may be left out is not required.
 func TestAFieldThatMayBeLeftOutIsNotRequired(t *testing.T) {
 	type value struct {

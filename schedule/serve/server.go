@@ -35,6 +35,7 @@ type Server struct {
 
 	bodyTimeout time.Duration // maxBodyTime, but for tests
 	mux         *http.ServeMux
+	withheld    *http.ServeMux // the routes that the server would have if it was started otherwise
 	openapi     []byte
 }
 
@@ -88,12 +89,33 @@ func (s *Server) answerNoRoute(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
+	}
+	_, withheld := s.withheld.Handler(r)
+	switch {
+	case withheld != "":
+		writeProblem(w, s.notOffered(len(allowed) > 0))
+		return
+	case len(allowed) > 0:
 		writeProblem(w, NewProblem(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "),
-			"%s is not for %s", r.URL.Path, r.Method))
+			"%s is not for %s", Shortened(r.URL.Path), r.Method))
 		return
 	}
 	writeProblem(w, notFound("the routes are in "+s.BasePath+prefix+"/openapi.json",
 		"there is no route %s", Shortened(r.URL.Path)))
+}
+
+// notOffered answers a request for a route that a server has only if it is started otherwise.
+// isPath says that the path has other methods.
+func (s *Server) notOffered(isPath bool) *Problem {
+	status := http.StatusNotFound
+	if isPath {
+		status = http.StatusMethodNotAllowed
+	}
+	if s.ReadOnly {
+		return NewProblem(status, "start `sched serve` without --read-only", "this server changes nothing")
+	}
+	return NewProblem(status, "start `sched serve` with --edit and a folder that the schedule includes, "+
+		"or edit the schedule's file", "this server writes no tasks")
 }
 
 // LoginPath returns the path of a new login link with the scope. It signs in to all schedules of a
