@@ -253,7 +253,7 @@ func (c completer) params(args []string) (words []string) {
 // outcomes, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (words []string) {
 	c.withRecords(func(ctx context.Context, s *schedule.Schedule, records *view.Records) {
-		newest, _ := records.Find(ctx, past.Query{Limit: runsOffered, Outcomes: outcomes})
+		newest, _ := records.Find(ctx, past.Query{Limit: runsOffered, Outcomes: outcomes, NoTests: outcomes != nil})
 		for _, r := range newest {
 			if outcomes != nil && !slices.Contains(words, r.Task) {
 				words = append(words, r.Task)

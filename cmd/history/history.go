@@ -27,6 +27,7 @@ func New(a *app.App) *cobra.Command {
 		Long: `history shows what became of the slots that were due, newest first. Their outcomes are
 ` + outcomeList(outcome.All) + `.
 With --outcome warning it shows the successes with a warning.
+--failed and --outcome leave out the runs of sched test.
 Other commands take a run by its whole id, or by the last part of it that is shown.`,
 		Example: `  sched history
   sched history nightly-report --failed
@@ -99,6 +100,7 @@ func newQuery(a *app.App, name string, o options, zone *time.Location) (q past.Q
 		}
 		q.Outcomes = append(q.Outcomes, parsed)
 	}
+	q.NoTests = len(q.Outcomes) > 0
 	q.Since, q.Until, err = a.ParseSpan(o.since, o.until, zone)
 	return q, err
 }

@@ -137,7 +137,7 @@ func lastFailure(a *app.App, s *schedule.Schedule, name string) (string, error) 
 	if _, err := view.FindTask(s, name); err != nil {
 		return name, nil
 	}
-	q := past.Query{Task: name, Outcomes: outcome.Failures, Limit: 1}
+	q := past.Query{Task: name, Outcomes: outcome.Failures, NoTests: true, Limit: 1}
 	_, _, failures, err := a.View(s).History(context.Background(), q)
 	if err != nil {
 		return "", err

@@ -239,7 +239,7 @@ func matches(q past.Query, r state.Row) bool {
 		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome) ||
 			slices.Contains(q.Outcomes, outcome.Warned) && r.Warned()) &&
 		(q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || r.Slot.Before(q.Until)) &&
-		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && r.Phase == state.Ended &&
+		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && r.Phase == state.Ended && !(q.NoTests && r.Test) &&
 		(q.Below == past.Position{} || past.NewestFirst(state.Row{ID: q.Below.ID, Slot: q.Below.Slot}, r) < 0)
 }
 
@@ -275,6 +275,7 @@ func TestFindFindsWhatTheQuerySays(t *testing.T) {
 		maybe(3, func() { q.Since = moment() })
 		maybe(3, func() { q.Until = moment() })
 		maybe(5, func() { q.Slot = moment() })
+		maybe(3, func() { q.NoTests = true })
 		maybe(3, func() { q.Below = positionOf(all[random.IntN(len(all))]) })
 		var want []string
 		for _, r := range all {

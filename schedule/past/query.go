@@ -21,6 +21,7 @@ type Query struct {
 	Until     time.Time         // slots before it
 	Slot      time.Time         // exactly this slot
 	Scheduled bool              // slots of the schedule alone: no runs that somebody or something asked for
+	NoTests   bool              // no runs of `sched test`, which count in no statistic
 	Below     Position          // rows below it: older ones
 	Limit     int
 }
@@ -41,6 +42,7 @@ func (q Query) Matches(r state.Row) bool {
 		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
 		(!q.Scheduled || r.Scheduled) &&
+		(!q.NoTests || !r.Test) &&
 		(q.Below == Position{} || NewestFirst(state.Row{Slot: q.Below.Slot, ID: q.Below.ID}, r) < 0)
 }
 
@@ -124,6 +126,9 @@ func (q Query) where() (where string, args []any) {
 	}
 	if q.Scheduled {
 		add("+scheduled = 1")
+	}
+	if q.NoTests {
+		add("+test = 0")
 	}
 	if !q.Until.IsZero() {
 		add("slot < ?", sqltype.Ceil(q.Until))

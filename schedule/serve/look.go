@@ -215,6 +215,7 @@ func historyQuery(r *Visit) (q past.Query, err error) {
 		}
 		q.Outcomes = append(q.Outcomes, o)
 	}
+	q.NoTests = len(q.Outcomes) > 0
 	return q, nil
 }
 

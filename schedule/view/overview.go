@@ -237,9 +237,9 @@ func missedIncident(rows []state.Row, zone *time.Location) Incident {
 
 // findFailures returns the failed runs among the rows of a query, without runs of `sched test`.
 func findFailures(ctx context.Context, all *Records, q past.Query) ([]state.Row, error) {
-	q.Outcomes = outcome.Failures
+	q.Outcomes, q.NoTests = outcome.Failures, true
 	rows, err := all.Find(ctx, q)
-	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() || r.Test }), err
+	return slices.DeleteFunc(rows, func(r state.Row) bool { return !r.Wrong() }), err
 }
 
 // slowLastRuns says how long the last runs took that were slow and have ended since a time, by

@@ -271,16 +271,13 @@ func (q *Inquiry) nextAllowed(next time.Time) time.Time {
 const MaxFailures = 100
 
 func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
-	query := past.Query{Task: q.Task.Name, Outcomes: outcome.Ran, Limit: MaxFailures}
+	query := past.Query{Task: q.Task.Name, Outcomes: outcome.Ran, NoTests: true, Limit: MaxFailures}
 	ran, err := findByClock(ctx, q.records, query, q.Now)
 	for _, row := range ran {
-		switch {
-		case row.Test: // it counts in no statistic
-		case !row.Wrong():
+		if !row.Wrong() {
 			return n, err
-		default:
-			n++
 		}
+		n++
 	}
 	return n, err
 }

@@ -112,6 +112,7 @@ func (l *runList) query(task string, limit int) (q past.Query, err error) {
 	if o, ok := outcome.Parse(l.Query("outcome")); ok {
 		q.Outcomes = []outcome.Outcome{o}
 	}
+	q.NoTests = len(q.Outcomes) > 0
 	if q.Since, err = l.day("since"); err != nil {
 		return q, err
 	}
