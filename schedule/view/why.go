@@ -40,10 +40,18 @@ type Why struct {
 	Failures    int                `json:"failures"`
 	Paused      *Pause             `json:"paused"` // who paused it
 	Overdue     []Overdue          `json:"overdue,omitempty"`
-	Lacks       string             `json:"lacks,omitempty"` // why its last slot was skipped, if ticks lacked what it names
-	StoreDown   string             `json:"store,omitempty"` // that the store was down at the last tick, if the task needs it
-	NoTicks     string             `json:"no_tick"`         // that no ticks come any more, or no tick ever came; else empty
-	Changes     []Change           `json:"changes"`         // by people, in the last day; only changes that runs do not show
+	Vanished    []Vanished         `json:"vanished_runs,omitempty"` // the next tick will finish them
+	Lacks       string             `json:"lacks,omitempty"`         // why its last slot was skipped, if ticks lacked what it names
+	StoreDown   string             `json:"store,omitempty"`         // that the store was down at the last tick, if the task needs it
+	NoTicks     string             `json:"no_tick"`                 // that no ticks come any more, or no tick ever came; else empty
+	Changes     []Change           `json:"changes"`                 // by people, in the last day; only changes that runs do not show
+}
+
+// A Vanished is a run whose processes are gone.
+type Vanished struct {
+	Run    string            `json:"run"`
+	Slot   humanize.JSONTime `json:"slot"`
+	Origin string            `json:"origin"`
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder
@@ -145,6 +153,11 @@ func newInquiry(s Source, t *schedule.Task, all *Records) *Inquiry {
 	}
 	for _, trigger := range s.Schedule.Triggers()[t.Name] {
 		q.Answer.TriggeredBy = append(q.Answer.TriggeredBy, Chained{trigger.From, trigger.Key})
+	}
+	for _, row := range all.Lost {
+		if row.Task == t.Name {
+			q.Answer.Vanished = append(q.Answer.Vanished, Vanished{row.ID, humanize.UTC(row.Slot), row.Origin})
+		}
 	}
 	for _, row := range all.Live {
 		switch {
