@@ -90,10 +90,10 @@ func installTicks(a *app.App, o options) error {
 		return nil
 	}
 	changes := []change{installation}
-	if o.systemd == "" && !preflight.CronMayRun() {
+	if cron := preflight.FindCron(); o.systemd == "" && cron.Known && cron.Name == "" {
 		a.WarnWithHint("start it: systemctl start cron, or crond; "+
 			"`sched install --systemd` and `sched work` need no cron",
-			"no cron runs on this machine, and without one no tick comes")
+			"no cron runs on this machine%s, and without one no tick comes", cron.ElsewhereText())
 	}
 	if write, err := shouldWrite(a, o, changes); !write || err != nil {
 		return err

@@ -183,23 +183,26 @@ func lineFindings(s *Subject, l callingLine) (found findings) {
 
 // checkCron looks for a running cron, if a crontab calls this schedule or nothing else does.
 func checkCron(_ context.Context, s *Subject) findings {
-	running, known := preflight.RunningCron()
-	if running != "" {
-		return fine("%s runs", running)
+	cron := preflight.FindCron()
+	if cron.Name != "" && cron.Unsure {
+		return fine("%s runs; only root can see whether it is the cron of a container", cron.Name)
+	}
+	if cron.Name != "" {
+		return fine("%s runs", cron.Name)
 	}
 	lines, _ := s.crontabLines()
 	ours := callingLines(s, lines)
 	switch {
-	case !known:
+	case !cron.Known:
 		return fine("whether a cron runs is not known on this system")
 	case len(ours) == 0 && tickedBy(s) != "":
 		return fine("no cron runs, and no crontab calls this schedule")
 	case len(ours) == 0:
 		return finding(Warning, "start it before `sched install`: systemctl start cron, or crond; "+
-			"`sched install --systemd` and `sched work` need no cron", "no cron runs on this machine")
+			"`sched install --systemd` and `sched work` need no cron", "no cron runs on this machine%s", cron.ElsewhereText())
 	}
 	return finding(Bad, "start it: systemctl start cron, or crond; in a container `sched work` is simpler",
-		"%s calls this schedule, and no cron runs", ours[0].place())
+		"%s calls this schedule, and no cron runs%s", ours[0].place(), cron.ElsewhereText())
 }
 
 // unitFolders are where administrators and packages put units. Tests change them.
