@@ -50,7 +50,7 @@ var actions = []action{
 			return "/runs/" + request.Run, err
 		}},
 	{name: "retry", label: "Retry", effect: "runs again as it is defined now, at once or with the next tick",
-		asks: true,
+		asks:   true,
 		whyNot: "its last run did not fail, or was on another server",
 		target: func(p *page, r taskRow) string {
 			if r.active && r.Last != nil && r.LastRun.Outcome.Failure() && p.isHere(r.LastRun.Server) {
