@@ -38,7 +38,11 @@ func (h slotHistory) isEmpty() bool {
 // groups the newest is the first; what waits is sorted by task before that. The limit counts all
 // rows together.
 func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
-	if h.isEmpty() {
+	switch isEmpty := h.isEmpty(); {
+	case isEmpty && (o.failed || len(o.outcomes) > 0):
+		fmt.Fprintln(a.Out, "nothing was recorded with such an outcome")
+		return
+	case isEmpty:
 		fmt.Fprintln(a.Out, "nothing was recorded")
 		return
 	}

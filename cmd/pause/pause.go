@@ -76,7 +76,12 @@ func pauseTasks(a *app.App, names []string, o pauseOptions) error {
 	if err != nil {
 		return err
 	}
+	typed := names
 	if names, err = a.Actor(s).ChooseTasks(nil, names, o.tags); err != nil {
+		isFlag := func(name string) bool { return slices.Contains([]string{"for", "from", "until"}, name) }
+		if i := slices.IndexFunc(typed, isFlag); i >= 0 {
+			return exit.Usage("did you mean `--"+strings.Join(typed[i:], " ")+"`?", "%v", err)
+		}
 		return err
 	}
 	newPause, earlier, err := a.Actor(s).Pause(names, request)

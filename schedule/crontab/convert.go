@@ -276,7 +276,8 @@ func (c *converter) remarkOnUser(t *Task) {
 	if c.Home == nil || t.User != "" || rest == "" || name == "sync" || !userName().MatchString(name) {
 		return
 	}
-	if _, isUser := c.Home(name); isUser && strings.ContainsAny(strings.TrimSpace(rest)[:1], "/.~") {
+	_, isUser := c.Home(name)
+	if isUser && (name == "root" || strings.ContainsAny(strings.TrimSpace(rest)[:1], "/.~")) {
 		c.remark("lines with a user are read with --system; else remove it",
 			"%q is a user of this machine: is it the user of the line, as in /etc/crontab? Here it is the program", name)
 	}

@@ -487,7 +487,7 @@ var mistakes = []struct {
 	{"a timeout that is a list", one("timeout: [1h]"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout must be a duration such as 90s, not a list\n  hint: write it as in `timeout: 20m`"}},
 	{"retry as a number", one("retry: 3"), []string{
-		"schedule.yaml:5:10: task \"t\": retry must be a mapping, not the number 3\n  hint: write {attempts: 3}"}},
+		"schedule.yaml:5:10: task \"t\": retry must be a mapping, not the number 3\n  hint: write {attempts: 4}: the first attempt counts, too"}},
 	{"retry without attempts", one("retry: {delay: 1s}"), []string{
 		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it"}},
 	{"retry with wrong numbers", one("retry: {attempts: 0, backoff: 0.5, delay: 10s, max_delay: 5s}"), []string{

@@ -19,7 +19,12 @@ import (
 // retry away. It is not setMapping: false restores the bare retry, and a number has its own hint.
 func setRetry(l *loader, t *taskDraft, n *node) {
 	if n.IsInteger() {
-		l.Problemf(n, "write {attempts: "+yamldoc.Shorten(n.Value)+"}", "retry must be a mapping, not %s", n.Describe())
+		more, err := strconv.Atoi(n.Value)
+		if err != nil || more < 1 || more > 1000 {
+			more = 2
+		}
+		l.Problemf(n, fmt.Sprintf("write {attempts: %d}: the first attempt counts, too", more+1),
+			"retry must be a mapping, not %s", n.Describe())
 		return
 	}
 	if n.IsFalse() {

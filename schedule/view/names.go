@@ -10,12 +10,17 @@ import (
 	"sched/schedule/yamldoc"
 )
 
-// FindTask returns the task of that name, or an *Error that names the nearest.
+// FindTask returns the task of that name, or an *Error. For a task that the file has, with a
+// mistake, the error says so; for any other name it names the nearest.
 func FindTask(s *schedule.Schedule, name string) (*schedule.Task, error) {
 	for _, t := range s.Tasks {
 		if t.Name == name {
 			return t, nil
 		}
+	}
+	if slices.Contains(s.Without, name) {
+		return nil, Fail(NotFound, "see `sched check`", "task %q of %s has a mistake, so it does not run", name,
+			filepath.Base(s.File))
 	}
 	return nil, Fail(NotFound, DidYouMean(name, TaskNames(s)), "there is no task %q in %s", name, filepath.Base(s.File))
 }

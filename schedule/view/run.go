@@ -268,6 +268,8 @@ func FindRecord(ctx context.Context, s Source, name string) (state.Row, error) {
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
 		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
+	} else if slices.Contains(s.Schedule.Without, name) {
+		return state.Row{}, err
 	}
 	hint := DidYouMean(name, TaskNames(s.Schedule))
 	if newest, err := all.Find(ctx, past.Query{Limit: 1000}); err == nil {
