@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/serve"
 	"sched/schedule/view"
 )
@@ -116,6 +117,14 @@ func typedTarget(p *page, a action, name string) (target, error) {
 	}
 	t.Params = typedFields(definition, name, run.Params, p.request.PostForm)
 	return t, nil
+}
+
+// Heading is the action with the name of its task, or with how many tasks it changes.
+func (c confirmation) Heading() string {
+	if len(c.Targets) == 1 {
+		return c.Label + " " + c.Targets[0].Name
+	}
+	return c.Label + " " + humanize.Count(len(c.Targets), "task")
 }
 
 // Introduction leads from the effect of the action to what is said of each task behind it.

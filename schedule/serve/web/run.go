@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/outcome"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -116,6 +117,12 @@ func found(r state.Row, ok bool, err error) (*state.Row, error) {
 
 // Params are the params of the run, as NAME=value.
 func (p runPage) Params() []string { return schedule.Pairs(p.Run.Params) }
+
+// LacksProgram reports whether the shell could not find or start a command.
+func (p runPage) LacksProgram() bool {
+	code := p.Row.ExitCode
+	return p.Row.Outcome == outcome.Failed && code != nil && (*code == 126 || *code == 127)
+}
 
 // Late is how long after its slot the run began.
 func (p runPage) Late() time.Duration { return max(0, p.Row.Lateness()) }

@@ -35,6 +35,17 @@ func TestAFailedRunLeadsToItsFirstError(t *testing.T) {
 	}
 }
 
+// As `sched why` does.
+func TestARunWithoutItsProgramLeadsToDoctor(t *testing.T) {
+	b := newBox(t, shop, serve.ScopeRead)
+	for code, want := range map[int]string{127: "sched doctor</code> says which programs", 3: "not says which programs"} {
+		r := b.Ended("hourly", 60+code, outcome.Failed, "")
+		r.ExitCode = &code
+		b.Remember(r)
+		b.has(r.ID, b.get("/runs/"+r.ID, 200), want)
+	}
+}
+
 // A search looks at the whole log, and its words are in the URL. A line that it found is shown with
 // what surrounds it.
 func TestTheWholeLogIsSearched(t *testing.T) {

@@ -93,9 +93,9 @@ func TestSeveralTasksAreRetriedOrPausedAtOnce(t *testing.T) {
 		t.Errorf("%d retries are in the audit log, want 2", n)
 	}
 
-	b.has("all of a filter", b.get("/act?do=pause&all=yes&tag=x", 200), "Pause 1 task<",
+	b.has("all of a filter", b.get("/act?do=pause&all=yes&tag=x", 200), "Pause hourly<",
 		"hourly</b></a> will not start", "not nasty", "until somebody resumes it")
-	b.send("POST", "/act", url.Values{"do": {"pause"}, "target": {"hourly", "a/b"}, "for": {"3600"}}, 303)
+	b.send("POST", "/act", url.Values{"do": {"pause"}, "target": {"hourly", "a/b"}, "end": {"3600"}}, 303)
 	b.has("/pauses", b.get("/pauses", 200), "hourly", "a/b", "in 1 h 0 m")
 
 	wrong := b.send("POST", "/act", url.Values{"do": {"trigger"}, "target": {"hourly", "nix"}}, 409)
