@@ -297,6 +297,7 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"on_error": "on_failure", "on_fail": "on_failure", "run_in_background": "background",
 		"on_one_server": "one_server", "even_in_maintenance_mode": "even_in_maintenance", "run_as": "user",
 		"username": "user", "user_name": "user", "overlap": "without_overlapping: true",
+		"allow_overlap": "without_overlapping: true", "prevent_overlap": "without_overlapping: true",
 		"notify": "on_failure: {mail: ADDRESS}",
 		"mail":   "on_failure: {mail: ADDRESS}", "email": "on_failure: {mail: ADDRESS}",
 		"mailto": "after: {mail: ADDRESS, when: output}", "jitter": "spread", "random_delay": "spread",

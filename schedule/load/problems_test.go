@@ -280,6 +280,8 @@ var mistakes = []struct {
 		"schedule.yaml:4:3: task \"t\": unknown key \"comand\"\n  hint: did you mean \"command\"?"}},
 	{"a word of another scheduler", "tasks:\n- name: t\n  interval: minute\n  command: x\n", []string{
 		"schedule.yaml:3:3: task \"t\": unknown key \"interval\"\n  hint: did you mean \"every\"?"}},
+	{"words for runs that overlap", one("allow_overlap: false"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"allow_overlap\"\n  hint: write `without_overlapping: true`"}},
 	{"words of other schedulers for keys of a task", one("working_dir: x\nsingleton: true\nlock: x\nif: x\nsecrets: x\ncatchup: true\nstdout: x\nmax_attempts: 3"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"working_dir\"\n  hint: did you mean \"dir\"?",
 		"schedule.yaml:6:3: task \"t\": unknown key \"singleton\"\n  hint: write `without_overlapping: true`",
