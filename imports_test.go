@@ -17,6 +17,7 @@ import (
 // commands share the place of cmd/*, so no command imports another.
 var order = []string{
 	"schedule/humanize",
+	"schedule/mask",
 	"schedule/clock",
 	"schedule/outcome",
 	"schedule/judge",
@@ -46,6 +47,7 @@ var order = []string{
 	"schedule/envfile",
 	"schedule/cgroup",
 	"schedule/process",
+	"schedule/redact",
 	"schedule/preflight",
 	"schedule/ticknote",
 	"schedule/notify",
@@ -139,7 +141,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
+var pure = []string{"schedule", "schedule/mask", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
 	"schedule/yamldoc", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
 	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/machine/oncalendar",
 	"schedule/systemd"}

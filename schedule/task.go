@@ -65,6 +65,8 @@ type Task struct {
 	// snapshot has them.
 	EnvFiles     []string `json:"env_file,omitempty"`
 	EnvOverrides []string `json:"env_over,omitempty"` // the names in Env that win over EnvFiles
+	Secrets      []string `json:"secrets,omitempty"`  // the names of variables that are masked, besides EnvFiles
+	Unmasked     bool     `json:"unmasked,omitempty"` // nothing is masked, also not what EnvFiles have
 	Params       []Param  `json:"-"`                  // in the order of the file; the row of a run has its values
 	As           As       `json:"as,omitzero"`
 	Limits       Limits   `json:"limits,omitzero"`

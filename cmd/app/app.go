@@ -153,6 +153,7 @@ func (a *App) View(s *schedule.Schedule) view.Source {
 		Controls: a.Controls(s),
 		Now:      a.Now,
 		Server:   ServerName(s.Server),
+		Environ:  os.Environ(),
 		Config:   a.ConfigFlag(),
 		Problem:  a.Warn,
 	}

@@ -16,6 +16,8 @@ import (
 	"sched/cmd/console"
 	"sched/cmd/terminal"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
+	"sched/schedule/redact"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
@@ -33,12 +35,13 @@ type Stream struct {
 // finds, if it is not nil. Names of tasks take width columns. IsForeign tells of which tasks the
 // output must not reach a terminal as it is.
 func NewStream(
-	c *console.Console, stateDir string, width int, asJSON bool, d *discovery, isForeign func(task string) bool,
+	c *console.Console, stateDir string, environ []string, width int, asJSON bool, d *discovery,
+	isForeign func(task string) bool,
 ) *Stream {
 	out := c.Unqueued() // text that cannot be written yet stays in the files of its runs
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Stream{cancel: cancel, ended: make(chan struct{})}
-	l.follower = newFollower(stateDir, d, func(line outputLine) error {
+	l.follower = newFollower(stateDir, environ, d, func(line outputLine) error {
 		if asJSON {
 			return console.PrintJSONLine(out, line)
 		}
@@ -119,6 +122,7 @@ const (
 // more.
 type follower struct {
 	stateDir  string
+	environ   []string
 	discovery *discovery // of further runs; may be nil
 	show      func(outputLine) error
 	requests  chan catchUpRequest
@@ -133,18 +137,20 @@ type follower struct {
 	failed    bool      // show returned an error
 }
 
-func newFollower(stateDir string, d *discovery, show func(outputLine) error) *follower {
-	return &follower{stateDir: stateDir, discovery: d, show: show, requests: make(chan catchUpRequest)}
+func newFollower(stateDir string, environ []string, d *discovery, show func(outputLine) error) *follower {
+	return &follower{
+		stateDir: stateDir, environ: environ, discovery: d, show: show, requests: make(chan catchUpRequest)}
 }
 
 // AddRun follows the output of a run that has begun, and of its hooks. It is safe for concurrent
 // use, and does not wait.
 func (f *follower) addRun(row state.Row) {
+	secrets := func() (*mask.Set, error) { return redact.Of(row.WithoutOutcome(), f.environ, true) }
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.added = append(f.added,
-		newFollowedFile(row.Output, row.Task, row.ID, ofCommand),
-		newFollowedFile(output.HooksPath(row.Output), row.Task, row.ID, ofHooks))
+		newFollowedFile(row.Output, row.Task, row.ID, ofCommand, secrets),
+		newFollowedFile(output.HooksPath(row.Output), row.Task, row.ID, ofHooks, secrets))
 }
 
 // CatchUp waits until all output of a run that has ended was read and printed. It reports whether

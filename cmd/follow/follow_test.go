@@ -84,7 +84,7 @@ func says(t *testing.T, path, text string) {
 
 func TestLinesComeWhole(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
-	f := newFollower(dir, nil, got.print)
+	f := newFollower(dir, nil, nil, got.print)
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { f.follow(ctx); close(over) }()
@@ -111,7 +111,7 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 	before, _ := begin(t, dir, "before")
 	says(t, before.Output, "x\n")
 	time.Sleep(2 * time.Millisecond) // the ids of a millisecond have no order
-	f := newFollower(dir, Discover(dir), got.print)
+	f := newFollower(dir, nil, Discover(dir, nil), got.print)
 	for _, task := range []string{"a", "b/c", "a"} {
 		r, over := begin(t, dir, task)
 		says(t, r.Output, "of "+task+"\n")
@@ -134,7 +134,7 @@ func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
 func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 	dir, got := t.TempDir(), &collected{}
 	begin(t, dir, "before") // the database is there
-	f := newFollower(dir, nil, got.print)
+	f := newFollower(dir, nil, nil, got.print)
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { f.follow(ctx); close(over) }()
@@ -154,7 +154,7 @@ func TestARunWhoseRowIsNotWrittenYetIsFollowed(t *testing.T) {
 // Neither AddRun nor CatchUp hangs with a reader that hangs.
 func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
 	dir, hangs := t.TempDir(), make(chan struct{})
-	f := newFollower(dir, nil, func(outputLine) error { <-hangs; return nil })
+	f := newFollower(dir, nil, nil, func(outputLine) error { <-hangs; return nil })
 	ctx, end := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { f.follow(ctx); close(over) }()

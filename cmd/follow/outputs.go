@@ -14,13 +14,16 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 	"sched/schedule/outcome"
+	"sched/schedule/redact"
 	"sched/schedule/statedir"
 )
 
 // A discovery finds the outputs of all runs of a state folder that begin after it was made.
 type discovery struct {
 	dir     string
+	environ []string
 	firstID string                // older runs have smaller ids
 	folders map[string]taskFolder // by path
 }
@@ -32,9 +35,10 @@ type taskFolder struct {
 }
 
 // Discover returns a discovery for the runs that begin from now on.
-func Discover(stateDir string) *discovery {
+func Discover(stateDir string, environ []string) *discovery {
 	return &discovery{
 		dir:     filepath.Join(stateDir, "output"),
+		environ: environ,
 		firstID: outcome.NewID(),
 		folders: map[string]taskFolder{},
 	}
@@ -86,7 +90,8 @@ func (d *discovery) outputsIn(path string) (outputs []*followedFile, err error) 
 			id, stream = run, ofHooks
 		}
 		if isLog && id >= d.firstID {
-			outputs = append(outputs, newFollowedFile(filepath.Join(path, entry.Name()), task, id, stream))
+			secrets := redact.Live(filepath.Dir(d.dir), id, d.environ)
+			outputs = append(outputs, newFollowedFile(filepath.Join(path, entry.Name()), task, id, stream, secrets))
 		}
 	}
 	slices.SortFunc(outputs, func(a, b *followedFile) int {
@@ -125,9 +130,9 @@ type followedFile struct {
 	ended   bool      // nothing more will be printed
 }
 
-func newFollowedFile(path, task, run, stream string) *followedFile {
+func newFollowedFile(path, task, run, stream string, secrets func() (*mask.Set, error)) *followedFile {
 	return &followedFile{
-		Reader:  Reader{path: path},
+		Reader:  Reader{path: path, secrets: secrets},
 		task:    task,
 		run:     run,
 		stream:  stream,
@@ -147,8 +152,12 @@ func (f *followedFile) printNew(print func(outputLine)) {
 func (f *followedFile) printWritten(print func(outputLine)) {
 	buffer := make([]byte, 64<<10)
 	for {
-		text, cut, err := f.read(buffer)
-		if err != nil || len(text) == 0 {
+		text, n, cut, err := f.read(buffer)
+		if err != nil && f.file == nil { // the secrets are not known
+			print(f.lineOf("sched: " + err.Error()))
+			f.ended = true
+		}
+		if err != nil || n == 0 {
 			return
 		}
 		if cut > 0 {
@@ -200,6 +209,7 @@ func (f *followedFile) printProgress(print func(outputLine), now time.Time) {
 
 // end prints the beginning of a line that has no end, and closes the file.
 func (f *followedFile) end(print func(outputLine)) {
+	f.printLines(f.Rest(), print)
 	f.printRest(print)
 	f.Close()
 }
@@ -231,59 +241,85 @@ func firstPiece(line []byte) []byte {
 	return line[:maxLine]
 }
 
-// An Reader reads a file that grows, piece by piece. It opens the file when the file is not
-// empty any more.
+// A Reader reads a file that grows, piece by piece, and masks the secrets in it. It opens the file
+// when the file is not empty any more.
 type Reader struct {
-	path string
-	file *os.File // nil while the file is empty
-	at   int64    // the offset of the next bytes
+	path    string
+	secrets func() (*mask.Set, error) // of the run
+	stream  *mask.Stream
+	file    *os.File // nil while the file is empty
+	at      int64    // the offset of the next bytes
 }
 
 // Open opens the file at its last lines, or at its beginning if lines is 0.
-func (r *Reader) Open(lines int) (err error) {
+func (r *Reader) Open(lines int) error {
+	if _, err := os.Stat(r.path); err != nil {
+		return err
+	}
+	// The secrets come first: if the run ends meanwhile, the file is masked.
+	secrets, err := r.secrets()
+	if err != nil {
+		return err
+	}
 	if r.file, err = statedir.OpenPlain(r.path, os.O_RDONLY); err == nil {
-		r.at = lastLines(r.file, lines)
+		r.at, r.stream = lastLines(r.file, lines), secrets.Stream()
 	}
 	return err
 }
 
-// read reads the next bytes into the buffer and returns them. cut is how many bytes before them are
-// not there any more, because the output is larger than its limit.
-func (r *Reader) read(buffer []byte) (text []byte, cut int64, err error) {
+// read reads the next bytes into the buffer, and reports how many there were. It returns them
+// masked, without an end that may begin a secret. cut is how many bytes before them are not there
+// any more, because the output is larger than its limit.
+func (r *Reader) read(buffer []byte) (text []byte, n int, cut int64, err error) {
 	if r.file == nil {
 		if info, err := os.Stat(r.path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
-			return nil, 0, nil
+			return nil, 0, 0, nil
 		}
-		if r.file, err = statedir.OpenPlain(r.path, os.O_RDONLY); err != nil {
-			return nil, 0, err
+		err := r.Open(0)
+		if errors.Is(err, redact.ErrEarly) { // the row comes after the file
+			return nil, 0, 0, nil
+		}
+		if err != nil {
+			return nil, 0, 0, err
 		}
 	}
 	info, err := r.file.Stat()
 	if err != nil || r.at >= info.Size() {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	from, to := statedir.NextData(r.file, r.at, info.Size())
 	if from >= to { // a hole: what comes behind it is not here yet
-		return nil, 0, nil
+		return nil, 0, 0, nil
 	}
-	n, err := r.file.ReadAt(buffer[:min(int64(len(buffer)), to-from)], from)
+	n, err = r.file.ReadAt(buffer[:min(int64(len(buffer)), to-from)], from)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	cut, r.at = from-r.at, from+int64(n)
-	return buffer[:n], cut, err
+	if cut > 0 {
+		r.Rest()
+	}
+	return r.stream.Append(nil, buffer[:n]), n, cut, err
+}
+
+// Rest returns what was kept back, when nothing more comes.
+func (r *Reader) Rest() []byte {
+	if r.stream == nil {
+		return nil
+	}
+	return r.stream.End(nil)
 }
 
 // CopyTo writes the next bytes, and reports how many there were.
 func (r *Reader) CopyTo(w io.Writer, buffer []byte) (n int, err error) {
-	text, cut, err := r.read(buffer)
+	text, n, cut, err := r.read(buffer)
 	if err == nil && cut > 0 {
 		_, err = fmt.Fprintf(w, "\n%s\n", cutText(cut))
 	}
 	if err == nil && len(text) > 0 {
 		_, err = w.Write(text)
 	}
-	return len(text), err
+	return n, err
 }
 
 // Close closes the file, if it is open.
@@ -293,8 +329,11 @@ func (r *Reader) Close() {
 	}
 }
 
-// NewReader returns a reader of the file, which may not be there yet.
-func NewReader(path string) *Reader { return &Reader{path: path} }
+// NewReader returns a reader of the file, which may not be there yet. It asks for the secrets of
+// the run before it opens the file.
+func NewReader(path string, secrets func() (*mask.Set, error)) *Reader {
+	return &Reader{path: path, secrets: secrets}
+}
 
 // cutText says how much of an output is not there any more.
 func cutText(cut int64) string {

@@ -2,10 +2,14 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"sched/schedule/mask"
+	"sched/schedule/redact"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -16,9 +20,12 @@ import (
 // outcome if no process supervised the run to its end. When ctx is done it follows no more, and
 // returns why.
 func Run(ctx context.Context, source view.Source, out io.Writer, begun state.Row, lines int) (state.Row, error) {
-	tail := NewReader(view.OutputOf(source.Schedule.StateDir, begun))
+	dir := source.Schedule.StateDir
+	tail := NewReader(view.OutputOf(dir, begun), redact.Live(dir, begun.ID, source.Environ))
 	defer tail.Close()
-	tail.Open(lines) // a file that is not there yet is opened later
+	if err := tail.Open(lines); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, redact.ErrEarly) {
+		return begun, err
+	}
 	for buffer := make([]byte, 64<<10); ; {
 		// Poll first: then all that was printed before the end is read.
 		row, wait, err := view.Poll(ctx, source, begun)
@@ -30,7 +37,8 @@ func Run(ctx context.Context, source view.Source, out io.Writer, begun state.Row
 		case err != nil:
 			return begun, err
 		case wait == 0 && n == 0:
-			return row, nil
+			_, err := out.Write(tail.Rest())
+			return row, err
 		case n > 0:
 			continue
 		}
@@ -45,7 +53,8 @@ func Run(ctx context.Context, source view.Source, out io.Writer, begun state.Row
 // Hooks prints what the hooks of a run that has ended printed, each line with "hook: " in front.
 // The path names the output of the run (view.OutputOf).
 func Hooks(out io.Writer, path string) {
-	file := newFollowedFile(output.HooksPath(path), "", "", ofHooks)
+	masked := func() (*mask.Set, error) { return nil, nil }
+	file := newFollowedFile(output.HooksPath(path), "", "", ofHooks, masked)
 	print := func(line outputLine) { fmt.Fprintf(out, "hook: %s\n", line.Text) }
 	file.printWritten(print)
 	file.end(print)

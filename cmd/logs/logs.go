@@ -22,7 +22,9 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 	"sched/schedule/past"
+	"sched/schedule/redact"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -198,15 +200,16 @@ func logsOf(a *app.App, s *schedule.Schedule, row state.Row, o options) (err err
 	if a.IsForeign(s, row.Task) {
 		out, errs = console.Harmless(out, humanize.Plain), console.Harmless(errs, humanize.Plain)
 	}
+	secrets := func() (*mask.Set, error) { return redact.Of(row, a.View(s).Environ, false) }
 	if isLive := row.Outcome == ""; o.follow && isLive {
 		row, err = follow.Run(context.Background(), a.View(s), out, row, o.lines)
 	} else {
-		err = copyFile(out, path, o.lines)
+		err = copyFile(out, path, o.lines, secrets)
 	}
 	if err != nil {
 		return err
 	}
-	if err := copyFile(errs, output.HooksPath(path), o.lines); err != nil {
+	if err := copyFile(errs, output.HooksPath(path), o.lines, secrets); err != nil {
 		return err
 	}
 	switch {
@@ -220,8 +223,8 @@ func logsOf(a *app.App, s *schedule.Schedule, row state.Row, o options) (err err
 
 // copyFile writes the last lines of a file, or all of it if lines is 0. A file that is not there
 // counts as empty.
-func copyFile(w io.Writer, path string, lines int) error {
-	reader, buffer := follow.NewReader(path), make([]byte, 64<<10)
+func copyFile(w io.Writer, path string, lines int, secrets func() (*mask.Set, error)) error {
+	reader, buffer := follow.NewReader(path, secrets), make([]byte, 64<<10)
 	err := reader.Open(lines)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -236,7 +239,8 @@ func copyFile(w io.Writer, path string, lines int) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if n == 0 {
-			return nil
+			_, err := w.Write(reader.Rest())
+			return err
 		}
 	}
 }

@@ -66,7 +66,7 @@ func Attach(a *app.App, t *tick.Tick, o Options, stopping context.Context) (r *R
 	onTerminal, restore := newTerminalReport(a, t, o, stopping)
 	r = &Reporter{app: a, tick: t, opts: o, terminal: onTerminal, nameWidth: NameWidth(t.Schedule), tasks: []Run{}}
 	if o.Logs {
-		r.logs = follow.NewStream(&a.Console, t.Schedule.StateDir, r.nameWidth, o.JSON, nil,
+		r.logs = follow.NewStream(&a.Console, t.Schedule.StateDir, t.Host.Environ, r.nameWidth, o.JSON, nil,
 			func(task string) bool { return a.IsForeign(t.Schedule, task) })
 	}
 	t.Report.Started, t.Report.Flush = r.backgroundStarted, r.flush

@@ -78,7 +78,8 @@ func tickEachMinute(a *app.App, o options) error {
 	}
 	var logs *follow.Stream
 	if setup.logs && setup.stateDir != "" && statedir.Check(setup.stateDir) == nil {
-		logs = follow.NewStream(&a.Console, setup.stateDir, setup.nameWidth, o.JSON, follow.Discover(setup.stateDir),
+		logs = follow.NewStream(&a.Console, setup.stateDir, os.Environ(), setup.nameWidth, o.JSON,
+			follow.Discover(setup.stateDir, os.Environ()),
 			func(task string) bool { return a.IsForeign(setup.schedule, task) })
 	}
 	worker := work.Worker{

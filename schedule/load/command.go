@@ -111,6 +111,43 @@ func setEnvFiles(l *loader, t *taskDraft, n *node) {
 	t.EnvOverrides = t.ownEnv
 }
 
+// setSecrets adds names of variables to the inherited names. false masks nothing, also not the
+// variables of env_file.
+func setSecrets(l *loader, t *taskDraft, n *node) {
+	if t.Unmasked = n.IsFalse(); t.Unmasked {
+		t.Secrets = nil
+		return
+	}
+	names, _ := listOf(readSecret)(l.Reader, n)
+	for _, name := range names {
+		if !slices.Contains(t.Secrets, name) {
+			t.Secrets = append(slices.Clip(t.Secrets), name)
+		}
+	}
+}
+
+// readSecret reads the name of a variable. It does not repeat a wrong one, which may be a value.
+func readSecret(r *reader, n *node) (string, bool) {
+	name := strings.ReplaceAll(n.Value, ".", "_") // as env_file may have it
+	if n.IsScalar() && !n.IsNull() && yamldoc.IsVariable(name) {
+		return n.Value, r.RefuseBool(n, "write false for no secrets at all")
+	}
+	hint := "write [DB_PASSWORD]; the value itself belongs into a file for `env_file`"
+	if inside, ok := strings.CutPrefix(n.Value, "$"); ok && yamldoc.IsVariable(strings.Trim(inside, "{}")) {
+		hint = "write " + yamldoc.Shorten(strings.Trim(inside, "{}")) + ", without $"
+	}
+	r.Problemf(n, hint, "secrets holds names of variables, and this cannot be one")
+	return "", false
+}
+
+// showSecrets returns the names, or false if nothing is masked.
+func showSecrets(t *taskDraft) any {
+	if t.Unmasked {
+		return false
+	}
+	return settingValue(t.Secrets)
+}
+
 // readCommand reads what to run: a text for the shell, or a list that is run without one.
 func readCommand(r *reader, n *node, shell []string) (schedule.Command, bool) {
 	if n.IsMapping() {

@@ -291,7 +291,7 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"cwd": "dir", "workdir": "dir", "working_directory": "dir", "working_dir": "dir",
 		"work_dir": "dir", "directory": "dir", "folder": "dir", "chdir": "dir",
 		"retries": "retry", "max_attempts": "retry", "stdout": "output", "singleton": "without_overlapping: true", "lock": "mutex",
-		"only_if": "when", "if": "when", "secrets": "env_file",
+		"only_if": "when", "if": "when", "secrets_file": "env_file",
 		"no_overlap": "without_overlapping", "overlapping": "without_overlapping",
 		"without_overlap": "without_overlapping", "then": "trigger", "chain": "trigger", "start": "trigger",
 		"on_error": "on_failure", "on_fail": "on_failure", "run_in_background": "background",

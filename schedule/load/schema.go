@@ -331,6 +331,7 @@ func schemaKinds() jsonObject {
 		"variables", object("type", "object",
 			"propertyNames", object("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
 			"additionalProperties", object("type", scalar, "not", textMatching(`\$\{(file|credential):`))),
+		"variableNames", oneOrMore(textMatching("^[A-Za-z_][A-Za-z0-9_.]*$"), 0),
 		"plain", object("type", scalar, "not", textMatching(variablePattern)),
 		"values", oneOrMore(ref("text"), 1),
 		"params", object("type", "object",

@@ -19,6 +19,7 @@ import (
 	"sched/schedule/cgroup"
 	"sched/schedule/envfile"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
 )
@@ -53,7 +54,9 @@ func keyOf(as schedule.As) accountKey {
 }
 
 // envFileKey is the same for tasks that have the same variables from files.
-func envFileKey(t *schedule.Task) string { return fmt.Sprintf("%q %q", t.EnvFiles, t.Env) }
+func envFileKey(t *schedule.Task) string {
+	return fmt.Sprintf("%q %q %q", t.EnvFiles, t.Env, t.Secrets)
+}
 
 // fileVariables are the variables of files, or why they are unknown.
 type fileVariables struct {
@@ -86,7 +89,9 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 		report(Root, "", "", "%v", err)
 	} else if err != nil {
 		report(Account, "", "", "%v", err)
-	} else if err := m.checkEnvFiles(t); err != nil {
+	} else if err := m.checkEnvFiles(t); errors.As(err, new(*mask.ShortError)) {
+		report(Program, "secrets", "make it longer, or take it out of secrets: else each run fails", "%v", err)
+	} else if err != nil {
 		report(EnvFile, "", "", "%v", err)
 	}
 	if t.Limits.CPU > 0 {
@@ -134,7 +139,7 @@ func (m *Machine) checkAs(as schedule.As) error {
 }
 
 func (m *Machine) checkEnvFiles(t *schedule.Task) error {
-	if len(t.EnvFiles) == 0 {
+	if len(t.EnvFiles) == 0 && len(t.Secrets) == 0 {
 		return nil
 	}
 	key := fmt.Sprint(keyOf(t.As), envFileKey(t))

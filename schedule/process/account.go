@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/envfile"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 )
 
 // An account is the user and the groups of a command.
@@ -302,14 +304,17 @@ func CheckAs(as schedule.As) error {
 	return <-result
 }
 
-// CheckEnvFiles returns why the files of a task's env_file cannot be used now. It returns nil if
-// they can be used. env is the environment of the caller. For a task of another user CheckEnvFiles
-// only checks that the files exist: only a process of that user finds out whether the user may read
-// them (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now, or which of its
+// secrets is too short. It returns nil if they can be used. env is the environment of the caller.
+// For a task of another user CheckEnvFiles only checks that the files exist: only a process of that
+// user finds out whether the user may read them
+// (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
 func CheckEnvFiles(t *schedule.Task, env []string) error {
 	if user, err := accountOf(t.As); err != nil || !user.change || user.uid == 0 {
-		_, err := envfile.Read(t.EnvFiles, Lookup(Environ(env, *t)))
-		return err
+		env = Environ(env, *t)
+		fromFiles, err := envfile.Read(t.EnvFiles, Lookup(env))
+		env = Environ(env, *t, append(fromFiles, envOverFiles(t)...)...)
+		return cmp.Or(err, mask.Check(t.Secrets, Lookup(env)))
 	}
 	for _, path := range t.EnvFiles {
 		if _, err := os.Stat(path); err != nil {

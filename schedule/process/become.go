@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/envfile"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 )
 
 // BecomeArgument is the only argument of a process of sched that is to become a command (Become).
@@ -28,7 +30,8 @@ type setup struct {
 	As     schedule.As     `json:"as"`
 	Limits schedule.Limits `json:"limits,omitzero"` // of the process: not its CPU
 	Argv   []string        `json:"argv,omitempty"`
-	Copy   schedule.Output `json:"copy,omitzero"` // in place of Argv: the file to which descriptor 3 is copied
+	Copy   schedule.Output `json:"copy,omitzero"`  // in place of Argv: the file to which descriptor 3 is copied
+	Tell   bool            `json:"tell,omitempty"` // in place of Argv: the secrets are written to descriptor 3
 	Dir    string          `json:"dir,omitempty"`
 
 	// Folder is for Lenient: the command starts in it if it cannot start in Dir.
@@ -36,6 +39,7 @@ type setup struct {
 	// Locks is how many descriptors, from 3 on, are locks that the command inherits.
 	Locks     int      `json:"locks,omitempty"`
 	EnvFiles  []string `json:"env_file,omitempty"`
+	Secrets   []string `json:"secrets,omitempty"`
 	Variables []string `json:"variables,omitempty"` // they replace the variables of the files
 	Lenient   bool     `json:"lenient,omitempty"`   // see Spec.Lenient
 	// RefusalDescriptor is the pipe for the reason why there is no command.
@@ -46,7 +50,7 @@ type setup struct {
 // env is for the command. Become returns
 //
 //   - ok = false if env is not from startAs;
-//   - else, if there is no command or a copy was made, ok = true and the code with which the process
+//   - else, if there is no command, or none was asked for, ok = true and the code with which the process
 //     must end.
 func Become(env []string) (code int, ok bool) {
 	var s setup
@@ -59,7 +63,7 @@ func Become(env []string) (code int, ok bool) {
 	isSetup := func(pair string) bool { return strings.HasPrefix(pair, setupVariable+"=") }
 	err := s.apply(slices.DeleteFunc(env, isSetup))
 	if err == nil {
-		return 0, true // a copy was made
+		return 0, true // it copied or told
 	}
 	fmt.Fprint(os.NewFile(uintptr(s.RefusalDescriptor), "the pipe to sched"), err)
 	return StartExitCode(err), true
@@ -73,8 +77,8 @@ func (s setup) keepFromCommand() {
 }
 
 // apply first does what needs the rights of sched's own user, and the rest with the rights of the
-// task's user. It returns nil after a copy. Otherwise it returns only if there is no command, with
-// the error that says why.
+// task's user. It returns nil after Copy and Tell. Otherwise it returns only if there is no
+// command, with the error that says why.
 func (s setup) apply(env []string) error {
 	user, err := accountOf(s.As)
 	if err != nil {
@@ -91,7 +95,9 @@ func (s setup) apply(env []string) error {
 	if err := user.become(); err != nil {
 		return fmt.Errorf("cannot become %s: %w", user.name, err)
 	}
-	if s.Copy.File != "" {
+	if s.Tell {
+		err = s.tell(user, env)
+	} else if s.Copy.File != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // sched ends it before, if sched lives
 		defer cancel()
 		err = CopyTo(ctx, s.Copy, os.NewFile(3, "the output"))
@@ -104,14 +110,32 @@ func (s setup) apply(env []string) error {
 	return err
 }
 
+// tell writes the secrets, each with a null character after it.
+func (s setup) tell(user account, env []string) error {
+	env, fromFiles, err := s.environ(user, env)
+	if err == nil {
+		pairs := append(mask.Variables(s.Secrets, fromFiles, Lookup(env)), "")
+		_, err = io.WriteString(os.NewFile(3, "the pipe"), strings.Join(pairs, "\x00"))
+	}
+	return err
+}
+
+// environ returns the environment of the command, and what of it comes from files.
+func (s setup) environ(user account, env []string) (all, fromFiles []string, err error) {
+	env = Environ(nil, schedule.Task{}, slices.Concat(user.variables(), env)...)
+	fromFiles, err = envfile.Read(s.EnvFiles, Lookup(env))
+	return Environ(env, schedule.Task{}, slices.Concat(fromFiles, s.Variables)...), fromFiles, err
+}
+
 // exec replaces this process by the command.
 func (s setup) exec(user account, env []string) error {
-	env = Environ(nil, schedule.Task{}, slices.Concat(user.variables(), env)...)
-	fromFiles, err := envfile.Read(s.EnvFiles, Lookup(env))
+	env, _, err := s.environ(user, env)
+	if err == nil {
+		err = mask.Check(s.Secrets, Lookup(env))
+	}
 	if err != nil && !s.Lenient {
 		return err
 	}
-	env = Environ(env, schedule.Task{}, slices.Concat(fromFiles, s.Variables)...)
 	if err := os.Chdir(s.Dir); err != nil && (!s.Lenient || os.Chdir(s.Folder) != nil) {
 		return folderError(s.Dir, err)
 	}

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/cgroup"
 	"sched/schedule/envfile"
+	"sched/schedule/mask"
 )
 
 // A Spec describes a command or a hook of a task that is about to be started, as the user of the
@@ -75,6 +79,9 @@ func (spec Spec) startDirectly() (*Process, error) {
 		}
 	}
 	env := Environ(spec.CallerEnv, *spec.Task, slices.Concat(fromFiles, envOverFiles(spec.Task), spec.Variables)...)
+	if err := mask.Check(spec.Task.Secrets, Lookup(env)); err != nil && !spec.Lenient {
+		return nil, err
+	}
 	return Program{
 		Argv:       spec.Command.Argv(),
 		Dir:        spec.Dir,
@@ -102,7 +109,7 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	files = append(slices.Clone(files), refusalWriter)
 	s.RefusalDescriptor = 2 + len(files)
 	s.As, s.Lenient, s.Folder = spec.Task.As, spec.Lenient, spec.Task.Folder
-	s.EnvFiles = spec.Task.EnvFiles
+	s.EnvFiles, s.Secrets = spec.Task.EnvFiles, spec.Task.Secrets
 	s.Variables = slices.Concat(envOverFiles(spec.Task), spec.Variables)
 	// In a session of its own the process has no terminal: with the terminal of root it could type
 	// into root's shell.
@@ -143,7 +150,12 @@ func (spec Spec) setupEnviron(s setup) []string {
 // (docs/internals/decisions.md#the-copy-of-the-output-is-made-as-the-user). It returns when ctx is
 // done, with the cause of ctx.
 func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *os.File) error {
-	p, err := spec.startAs(setup{Copy: to}, captured)
+	return spec.doAs(ctx, setup{Copy: to}, captured)
+}
+
+// doAs lets a process of the task's user do what the setup says, with the file.
+func (spec Spec) doAs(ctx context.Context, s setup, file *os.File) error {
+	p, err := spec.startAs(s, file)
 	if err != nil {
 		return err
 	}
@@ -161,6 +173,50 @@ func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *o
 	}
 	return nil
 }
+
+// Secrets returns, as NAME=value, the variables of the task's commands whose values its output must
+// not show: all of env_file, and the ones that secrets names and that are set. It reads as the user
+// of the task. Of the Spec, Task, CallerEnv and Variables count.
+func (spec Spec) Secrets() ([]string, error) {
+	t := spec.Task
+	switch {
+	case t.Unmasked || len(t.EnvFiles) == 0 && len(t.Secrets) == 0:
+		return nil, nil
+	case len(t.EnvFiles) > 0 && runsAsOther(t.As):
+		return spec.askForSecrets()
+	}
+	env := Environ(spec.CallerEnv, *t)
+	fromFiles, err := envfile.Read(t.EnvFiles, Lookup(env))
+	env = Environ(env, *t, slices.Concat(fromFiles, envOverFiles(t), spec.Variables)...)
+	return mask.Variables(t.Secrets, fromFiles, Lookup(env)), err
+}
+
+// askForSecrets asks a process of the task's user for the secrets.
+func (spec Spec) askForSecrets() ([]string, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), tellTimeout,
+		fmt.Errorf("nothing came for %s", tellTimeout))
+	defer cancel()
+	told := make(chan []byte, 1)
+	go func() {
+		text, _ := io.ReadAll(reader)
+		told <- text
+	}()
+	err = spec.doAs(ctx, setup{Tell: true}, writer)
+	writer.Close()
+	if err != nil {
+		return nil, err
+	}
+	pairs := strings.Split(string(<-told), "\x00")
+	return pairs[:len(pairs)-1], nil
+}
+
+// tellTimeout is how long the process of the user may take.
+const tellTimeout = 10 * time.Second
 
 // Forking is called before a command is forked. Package testing/trace replaces it.
 var Forking = func(Spec) {}

@@ -24,7 +24,7 @@ import (
 
 // Finish ends a run with the result, in these steps. It goes on after a step that failed.
 //
-//  1. It copies the output, and pauses the task if pause_after says so.
+//  1. It masks and copies the output, and pauses the task if pause_after says so.
 //  2. It runs the commands of the hooks, and releases the lock.
 //  3. It puts the notifications into the outbox, and asks for the runs that the hooks trigger.
 //  4. It ends the row, and begins to send the notifications.
@@ -78,14 +78,10 @@ type finisher struct {
 	result state.Row
 }
 
-// keepOutput cuts the output to its limit, and makes the copy for the key output.
+// keepOutput masks the output and cuts it to its limit, and makes the copy for the key output.
 func (f *finisher) keepOutput() {
 	if f.hasOutput() {
-		cut, err := output.Cut(f.result.Output, f.run.Task.Output.Limit)
-		f.noteError(err)
-		if cut != "" {
-			f.note(cut)
-		}
+		f.note(f.run.Hooks.Secrets().Keep(f.result.Output, "sched: "+f.result.Reason+"\n")...)
 	}
 	if f.run.Task.Output.File != "" && !f.run.Own.Unstored && f.result.Ran() {
 		f.run.Hooks.Once(outputCopied, func() { f.noteError(f.copyOutput()) })

@@ -29,6 +29,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/judge/evidence"
 	"sched/schedule/process"
+	"sched/schedule/redact"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/hook"
 	"sched/schedule/run/lease"
@@ -180,7 +181,14 @@ func (r *Run) SetBudgetSpent(result *state.Row) bool {
 
 // Judge sets the outcome of a command that ended by itself with the exit code.
 func (r *Run) Judge(result *state.Row, code int, stderr evidence.Stderr) {
-	evidence.End{Known: r.Reported(), Task: &r.Task, Code: code, Stderr: stderr}.Judge(result)
+	quote := func(line string) string {
+		secrets, err := redact.Source{Task: &r.Task, Environ: r.Environ, Row: &r.Own.Row}.Values()
+		if err != nil {
+			return "a line that cannot be masked"
+		}
+		return secrets.Text(line)
+	}
+	evidence.End{Known: r.Reported(), Task: &r.Task, Code: code, Stderr: stderr, Quote: quote}.Judge(result)
 }
 
 // RecordResult writes down the result of the run, before its hooks fire.

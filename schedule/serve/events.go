@@ -154,18 +154,21 @@ const maxEventText = 32 << 10
 
 // followLog sends what a run prints until it has ended and all was sent.
 func followLog(e *eventStream, source view.Source, shown view.Run, offset int64) {
-	for {
+	for longer := int64(0); ; {
 		// Poll first: then all that was printed before the end is read.
 		record, nextPoll, err := pollRun(e, source, &shown)
 		if err != nil {
 			return
 		}
 		ended := nextPoll == 0
-		sent, err := sendLog(e, source, shown, offset, ended)
+		if ended { // the file has been masked
+			offset, longer = offset-longer, 0
+		}
+		sent, masked, err := sendLog(e, source, shown, offset, ended)
 		if err != nil {
 			return
 		}
-		offset += sent
+		offset, longer = offset+sent, longer+masked
 		switch {
 		case sent > 0:
 			continue
@@ -196,22 +199,25 @@ func pollRun(e *eventStream, source view.Source, shown *view.Run) (record state.
 	return now.Row, time.Second, nil
 }
 
-// sendLog sends the next part and returns its length. Unless the run has ended, it keeps back an
-// incomplete character at the end.
-func sendLog(e *eventStream, source view.Source, shown view.Run, offset int64, ended bool) (int64, error) {
+// sendLog sends the next part and returns its length, and by how much it got shorter because
+// secrets were masked. Unless the run has ended, it keeps back an incomplete character at the end.
+func sendLog(
+	e *eventStream, source view.Source, shown view.Run, offset int64, ended bool,
+) (sent, masked int64, err error) {
 	log, err := view.ReadLog(source, shown, false, offset, 0, maxEventText)
 	if err != nil || log.Offset < offset {
-		return 0, err
+		return 0, 0, err
 	}
 	text := log.Text
 	if !ended || len(text) == maxEventText {
 		text = wholeCharacters(text)
 	}
 	if len(text) == 0 {
-		return 0, nil
+		return 0, 0, nil
 	}
-	end := log.Offset + int64(len(text))
-	return end - offset, e.send(strconv.FormatInt(end, 10), "log", logEvent{log.Offset, string(text)})
+	end := log.Next - int64(len(log.Text)-len(text))
+	masked = end - log.Offset - int64(len(text))
+	return end - offset, masked, e.send(strconv.FormatInt(end, 10), "log", logEvent{log.Offset, string(text)})
 }
 
 // wholeCharacters leaves out the beginning of a character at the end.

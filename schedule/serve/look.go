@@ -283,6 +283,7 @@ func getLog(r *Visit) (any, error) {
 	}
 	return content{text: log.Text, header: map[string]string{
 		"Sched-Log-Size": strconv.FormatInt(log.Size, 10), "Sched-Log-Offset": strconv.FormatInt(log.Offset, 10),
+		"Sched-Log-Next":      strconv.FormatInt(log.Next, 10),
 		"Content-Disposition": `inline; filename="` + filepath.Base(found.Record.Run) + `.log"`,
 	}}, nil
 }

@@ -26,6 +26,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/redact"
 	"sched/schedule/run"
 	"sched/schedule/run/handover"
 	"sched/schedule/run/holding"
@@ -200,10 +201,17 @@ func (t *Tick) Test(terminate, kill context.Context, test TestRun) (state.Row, e
 	t.Report.begun(begun.Own.Row)
 	var following sync.WaitGroup
 	ended := make(chan struct{})
-	following.Go(func() { follow(begun.Own.Row.Output, test.Output, ended) })
+	secrets, err := redact.Of(begun.Own.Row, begun.Environ, true)
+	if err != nil {
+		fmt.Fprintf(test.Output, "sched: %v\n", err)
+		test.Output = io.Discard
+	}
+	printed := redact.NewWriter(test.Output, secrets)
+	following.Go(func() { follow(begun.Own.Row.Output, printed, ended) })
 	row = supervise.Foreground(begun, terminate, kill)
 	close(ended)
 	following.Wait()
+	printed.End()
 	row = run.Finish(begun, row)
 	r.launcher.sender.Wait(terminate, notify.Patience)
 	r.launcher.records.writeAll(0)

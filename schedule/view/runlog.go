@@ -11,15 +11,17 @@ import (
 
 	"sched/schedule/outcome"
 	"sched/schedule/past"
+	"sched/schedule/redact"
 	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
-// A Log is a part of what a run printed, unchanged.
+// A Log is a part of what a run printed, with ••• for secrets.
 type Log struct {
 	Text   []byte
 	Offset int64 // of Text in the whole output; larger than asked for if that part was cut
+	Next   int64 // the offset behind Text: while a run lives, ••• has another length than a secret
 	Size   int64 // of all that was printed so far
 }
 
@@ -28,6 +30,10 @@ type Log struct {
 // printed. If nothing was printed, the Log is empty. The offset may be past the end.
 func ReadLog(s Source, r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := r.Elsewhere("logs"); err != nil {
+		return Log{}, err
+	}
+	secrets, err := redact.Of(r.Row, s.Environ, false) // first: the file of a run that ends meanwhile is masked
+	if err != nil {
 		return Log{}, err
 	}
 	path := OutputOf(s.Schedule.StateDir, r.Row)
@@ -52,8 +58,16 @@ func ReadLog(s Source, r Run, hooks bool, offset, tail, limit int64) (Log, error
 	}
 	log.Offset = max(0, min(offset, log.Size))
 	from, to := statedir.NextData(file, log.Offset, log.Size) // skips what was cut already
+	context := int64(secrets.Longest())                       // a value may begin before the part, and end behind it
+	begin, end := max(0, from-context), min(from+limit, to)
+	isCut := from > log.Offset
+	if isCut {
+		begin = from
+	}
 	log.Offset = from
-	log.Text, err = io.ReadAll(io.NewSectionReader(file, from, min(limit, to-from)))
+	text, err := io.ReadAll(io.NewSectionReader(file, begin, min(end+context, to)-begin))
+	text, next := secrets.Part(text, int(from-begin), int(end-begin), isCut, to < log.Size)
+	log.Text, log.Next = text, begin+int64(next)
 	return log, err
 }
 
@@ -96,9 +110,10 @@ func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hi
 			if err != nil || len(log.Text) == 0 {
 				return
 			}
-			text := log.Text
-			if end := bytes.LastIndexByte(text, '\n'); end >= 0 && log.Offset+int64(len(text)) < log.Size {
-				text = text[:end+1] // the next part begins with a line
+			text, next := log.Text, log.Next
+			if end := bytes.LastIndexByte(text, '\n'); end >= 0 && next < log.Size {
+				next -= int64(len(text) - end - 1) // the next part begins with a line
+				text = text[:end+1]
 			}
 			at = log.Offset
 			for printed := range bytes.Lines(text) {
@@ -108,6 +123,7 @@ func Hits(s Source, r Run, upTo int64, fits func(line []byte) bool) iter.Seq2[Hi
 				at += int64(len(printed))
 				line++
 			}
+			at = next
 		}
 	}
 }

@@ -33,6 +33,7 @@ type Source struct {
 	Controls pause.Source
 	Now      func() time.Time
 	Server   string         // the name of this machine
+	Environ  []string       // of this process: secrets of live runs are masked by it
 	Zone     *time.Location // of times in texts about a task; nil for the zone of the task
 	Config   string         // what a command in a hint needs to use the same schedule: " -c FILE", or ""
 

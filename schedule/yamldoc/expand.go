@@ -27,6 +27,7 @@ func TakesIn(text, kind string) bool {
 type Expansion struct {
 	Getenv func(string) (string, bool) // nil means that none is set
 	Folder string                      // of the schedule: a PATH is relative to it
+	Taken  func(value string)          // gets each value of a file or a credential; may be nil
 }
 
 // An ExpandError says why a text cannot be expanded. It holds no values.
@@ -136,6 +137,9 @@ func (x Expansion) file(path string) (string, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxExpanded+1))
 	value := strings.TrimSpace(string(text))
+	if x.Taken != nil {
+		x.Taken(value)
+	}
 	if err == nil && (len(text) > maxExpanded || strings.ContainsAny(value, "\x00\n\r")) {
 		err = errNoValue
 	}

@@ -71,7 +71,7 @@ func (f *Folder) Load() (valid *schedule.Schedule, invalid, err error) {
 
 // View returns a source that reads a schedule of the folder.
 func (f *Folder) View(s *schedule.Schedule) view.Source {
-	return view.Source{Schedule: s, Controls: pause.Source{Dir: s.StateDir, Store: f.Store, ReadOnly: true},
+	return view.Source{Schedule: s, Environ: os.Environ(), Controls: pause.Source{Dir: s.StateDir, Store: f.Store, ReadOnly: true},
 		Now: Now, Server: "web-1"}
 }
 

@@ -33,6 +33,9 @@ type End struct {
 	Task   *schedule.Task
 	Code   int
 	Stderr Stderr
+
+	// Quote returns a line that was printed as the history may have it: without secrets.
+	Quote func(line string) string
 }
 
 // Stderr says whether the command has printed to stderr.
@@ -77,6 +80,7 @@ func (e End) collect(facts *judge.Facts, result state.Row) (notes []string) {
 	if rules.ReadsOutput() {
 		var err error
 		facts.FailsBy, facts.WarnsBy, err = matches(rules, result, e.Task.Output.Limit)
+		facts.FailsBy, facts.WarnsBy = e.quoted(facts.FailsBy), e.quoted(facts.WarnsBy)
 		if err != nil {
 			note("its output cannot be judged: %v", err)
 		}
@@ -142,10 +146,23 @@ func matches(rules judge.Rules, result state.Row, limit int64) (fails, warns str
 	return fails, warns, err
 }
 
-// look notes the line, as people read it, if it is the first that matches.
+// quoted returns a line as people read it, and not more of it than they need.
+func (e End) quoted(line string) string {
+	if line == "" {
+		return ""
+	}
+	const most = 200
+	text := []rune(humanize.Line(e.Quote(line)))
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return string(text)
+}
+
+// look notes the line if it is the first that matches.
 func look(pattern *regexp.Regexp, line string, first *string) {
 	if pattern != nil && *first == "" && pattern.MatchString(line) {
-		*first = humanize.Line(line)
+		*first = line
 	}
 }
 

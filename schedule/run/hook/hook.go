@@ -20,6 +20,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/redact"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/output"
 	"sched/schedule/run/ownrow"
@@ -328,7 +329,7 @@ func (h *Hooks) hookDir() string {
 // cut; if that fails, the output stays whole.
 func (h *Hooks) cutOutput(captured *os.File, limit int64) {
 	captured.Close()
-	if _, err := output.Cut(captured.Name(), limit); err != nil {
+	if _, err := redact.Cut(captured.Name(), limit, nil); err != nil {
 		h.row.Complain("the output of the hooks of %s is not cut to output.limit: %v", h.row.Task, err)
 	}
 }
@@ -340,7 +341,17 @@ func (h *Hooks) RunAfter(result state.Row) (notes []string) {
 	for _, f := range h.fired {
 		notes = append(notes, h.runCommands(f, result)...)
 	}
-	return notes
+	return append(notes, h.maskOutput()...)
+}
+
+// maskOutput masks what the hooks of the run have printed.
+func (h *Hooks) maskOutput() []string {
+	return h.Secrets().Keep(output.HooksPath(output.Path(h.from.Dir, h.row.Row)), "")
+}
+
+// Secrets returns where the secrets of the run come from.
+func (h *Hooks) Secrets() redact.Source {
+	return redact.Source{Task: h.task, Environ: h.from.Environ, Row: &h.row.Row}
 }
 
 // QueueAfter puts the notifications and the spans after the run into the outbox, and asks for the
@@ -357,7 +368,7 @@ func (h *Hooks) QueueAfter(result *state.Row) {
 // Overdue fires the on_overdue hooks for the incident in the row.
 func (h *Hooks) Overdue(row state.Row) (notes []string) {
 	fired := keyedHooks{key: "on_overdue", hooks: h.task.Hooks.OnOverdue}
-	notes = h.runCommands(fired, row)
+	notes = append(h.runCommands(fired, row), h.maskOutput()...)
 	h.queueMessages(fired, row)
 	h.Send()
 	return notes

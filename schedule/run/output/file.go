@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/outcome"
+	"sched/schedule/redact"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -128,6 +129,8 @@ func Remove(dir string, r state.Row) {
 	path := cmp.Or(r.Output, Path(dir, r))
 	os.Remove(path)
 	os.Remove(HooksPath(path))
+	os.Remove(redact.Unmasked(path))
+	os.Remove(redact.Unmasked(HooksPath(path)))
 }
 
 // Sweep removes the outputs of runs that began before that time and have no record. Their history

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"sched/schedule/redact"
 	"sched/schedule/statedir"
 )
 
@@ -18,7 +19,7 @@ func TestACutLeavesWholeCharactersAndStartsALineOfItsOwn(t *testing.T) {
 		for _, character := range []string{"é", "€", "𝄞"} {
 			path, output, _ := printing(t)
 			output.WriteString(lead + strings.Repeat(character, 50_000))
-			if _, err := Cut(path, testLimit); err != nil {
+			if _, err := redact.Cut(path, testLimit, nil); err != nil {
 				t.Fatal(err)
 			}
 			text, _ := os.ReadFile(path)
@@ -72,7 +73,7 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 	if holes(t) && stat.Blocks*512 > 2*testLimit {
 		t.Errorf("%d bytes take %d on the disk while the command runs", stat.Size, stat.Blocks*512)
 	}
-	note, err := Cut(path, testLimit)
+	note, err := redact.Cut(path, testLimit, nil)
 	if err != nil || !strings.HasSuffix(note, "MiB of the output were cut (output.limit: 64 KiB)") {
 		t.Errorf("the note is %q, %v", note, err)
 	}
@@ -94,7 +95,7 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 		t.Errorf("the cut is said %d times", whole)
 	}
 	// Another process that finishes the run after a kill does not cut again.
-	if note, err := Cut(path, testLimit); note != "" || err != nil {
+	if note, err := redact.Cut(path, testLimit, nil); note != "" || err != nil {
 		t.Errorf("it was cut twice: %q, %v", note, err)
 	}
 }
@@ -106,7 +107,7 @@ func TestACutIsMadeAfterAKill(t *testing.T) {
 	if err := os.WriteFile(path+".cut", bytes.Repeat([]byte("torn"), 100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Cut(path, testLimit); err != nil {
+	if _, err := redact.Cut(path, testLimit, nil); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(path); bytes.Contains(text, []byte("torn")) || len(text) > testLimit {
@@ -121,7 +122,7 @@ func TestAnOutputWithinItsLimitStaysAsItIs(t *testing.T) {
 	path, _, print := printing(t)
 	print(0, 100)
 	before, _ := os.Stat(path)
-	note, err := Cut(path, testLimit)
+	note, err := redact.Cut(path, testLimit, nil)
 	if after, _ := os.Stat(path); note != "" || err != nil || !os.SameFile(before, after) {
 		t.Errorf("it was changed: %q, %v", note, err)
 	}

@@ -71,7 +71,7 @@ func newRunLog(p *page, r view.Run) (*runLog, error) {
 		l.Unreadable = err.Error()
 		return l, nil
 	}
-	hasEnded, end := r.State == view.RunEnded, l.part.Offset+int64(len(l.part.Text))
+	hasEnded, end := r.State == view.RunEnded, l.part.Next
 	l.Size, l.IsEmpty, l.Printed = l.part.Size, l.part.Size == 0 && hasEnded, l.part.Size > 0 || !hasEnded
 	if shown := int64(len(l.part.Text)); shown < l.Size {
 		l.Shown, l.All = humanize.Bytes(shown), humanize.Bytes(l.Size)

@@ -189,7 +189,7 @@ func download(server *serve.Server, w http.ResponseWriter, r *http.Request) erro
 		if _, err := w.Write(log.Text); err != nil {
 			return nil
 		}
-		if sent += int64(len(log.Text)); sent >= size {
+		if sent = log.Next; sent >= size {
 			return nil
 		}
 		if log, err = view.ReadLog(visit.View, shown, hooks, sent, 0, downloadPart); err != nil {

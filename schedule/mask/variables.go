@@ -1,0 +1,31 @@
+package mask
+
+import "fmt"
+
+// Variables returns variables from files, and the named ones that are set, as NAME=value.
+func Variables(names, fromFiles []string, lookup func(string) (string, bool)) []string {
+	pairs := append([]string{}, fromFiles...)
+	for _, name := range names {
+		if value, ok := lookup(name); ok {
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+	return pairs
+}
+
+// Check refuses a named variable that is too short to be masked. It does not repeat the value.
+func Check(names []string, lookup func(string) (string, bool)) error {
+	for _, name := range names {
+		if value, _ := lookup(name); value != "" && TooShort(value) {
+			return &ShortError{name}
+		}
+	}
+	return nil
+}
+
+// A ShortError says that a variable named under secrets is too short to be masked.
+type ShortError struct{ Name string }
+
+func (e *ShortError) Error() string {
+	return fmt.Sprintf("secrets: %s has fewer than %d characters, and would be masked everywhere", e.Name, Least)
+}
