@@ -53,7 +53,7 @@ var order = []string{
 	"schedule/notify",
 	"schedule/pause",
 	"schedule/cluster",
-	"schedule/run/output",
+	"schedule/output",
 	"schedule/judge/evidence",
 	"schedule/run/lease",
 	"schedule/run/holding",

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	"sched/schedule/run/output"
+	"sched/schedule/output"
 	"sched/schedule/state"
 )
 

@@ -17,8 +17,8 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule/humanize"
 	"sched/schedule/mask"
+	"sched/schedule/output"
 	"sched/schedule/redact"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	captured "sched/schedule/run/output"
+	captured "sched/schedule/output"
 	"sched/schedule/state"
 )
 

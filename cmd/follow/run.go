@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sched/schedule/mask"
+	"sched/schedule/output"
 	"sched/schedule/redact"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )

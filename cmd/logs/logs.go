@@ -23,9 +23,9 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/mask"
+	"sched/schedule/output"
 	"sched/schedule/past"
 	"sched/schedule/redact"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )

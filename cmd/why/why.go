@@ -17,8 +17,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/run"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )

@@ -9,9 +9,9 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/pause"
 	"sched/schedule/run/holding"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

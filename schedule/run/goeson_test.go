@@ -9,10 +9,10 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/past"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/hook"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/testing/storetest"
 )

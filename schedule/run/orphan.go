@@ -12,9 +12,9 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/judge/evidence"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
-	"sched/schedule/run/output"
 	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )

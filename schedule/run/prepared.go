@@ -11,9 +11,9 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/hook"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

@@ -28,12 +28,12 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/judge/evidence"
+	"sched/schedule/output"
 	"sched/schedule/process"
 	"sched/schedule/redact"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/hook"
 	"sched/schedule/run/lease"
-	"sched/schedule/run/output"
 	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )

@@ -12,8 +12,8 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
 	"sched/schedule/notify"
+	"sched/schedule/output"
 	"sched/schedule/run/holding"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/tick/memory"
 )

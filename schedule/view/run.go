@@ -13,8 +13,8 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/past"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/past"
 	"sched/schedule/redact"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )

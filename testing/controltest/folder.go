@@ -15,10 +15,10 @@ import (
 	"sched/schedule/control"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/pause"
 	"sched/schedule/run"
 	"sched/schedule/run/holding"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )

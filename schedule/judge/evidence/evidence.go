@@ -21,8 +21,8 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/judge"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/process"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )

@@ -14,8 +14,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/judge"
+	"sched/schedule/output"
 	"sched/schedule/process"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
+	"sched/schedule/output"
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/run/holding"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

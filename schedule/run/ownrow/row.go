@@ -13,8 +13,8 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/process"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

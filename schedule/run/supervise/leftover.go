@@ -7,10 +7,10 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/run/holding"
-	"sched/schedule/run/output"
 	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )

@@ -11,9 +11,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/run"
 	"sched/schedule/run/holding"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

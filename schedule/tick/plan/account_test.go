@@ -14,8 +14,8 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/output"
 	"sched/schedule/past"
-	"sched/schedule/run/output"
 	"sched/schedule/state"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/run/output"
+	"sched/schedule/output"
 	"sched/schedule/state"
 )
 
