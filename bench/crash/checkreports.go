@@ -51,6 +51,10 @@ func (c *check) checkReports() {
 	for _, e := range c.events {
 		if e.what == reported && !counted[place{e.run, e.attempt}] {
 			s := c.traces[e.run]
+			if n := len(c.setAside); c.unread || n > 0 && e.at < c.setAside[n-1] {
+				c.excuse(damagedHistory, "what attempt %d of run %s reported is gone", e.attempt, short(e.run))
+				continue
+			}
 			c.violateUnlessExcused(nil, s, e.at, max(e.at, s.last), "what attempt %d of run %s reported is not counted",
 				e.attempt, short(e.run))
 		}

@@ -24,7 +24,8 @@ func (c *check) checkSlots() {
 	}
 	ticks := c.ticksWithTrace()
 	byMinute := func(a, b *tick) int { return a.minute.Compare(b.minute) }
-	first, last := slices.MinFunc(ticks, byMinute).minute, slices.MaxFunc(ticks, byMinute).minute
+	counted := slices.DeleteFunc(slices.Clone(ticks), func(t *tick) bool { return t.replay })
+	first, last := slices.MinFunc(counted, byMinute).minute, slices.MaxFunc(ticks, byMinute).minute
 	due, open := map[string]int{}, map[string]int{} // slots of a record, and how many of them have no own record
 	for minute := first; !minute.After(last); minute = minute.Add(time.Minute) {
 		for _, t := range c.campaign.tasks {
@@ -60,9 +61,13 @@ func (c *check) checkSlots() {
 }
 
 // ticksWithTrace leaves out the first ticks if they were killed before they had planned anything:
-// the tick after them is the first for sched, and nothing was missed before it.
+// the tick after them is the first for sched, and nothing was missed before it. A replay covers no
+// minute, so it is the first for nobody.
 func (c *check) ticksWithTrace() []*tick {
 	for i, t := range c.ticks {
+		if t.replay {
+			continue
+		}
 		info, err := os.Stat(c.output(t))
 		planned := func(r record) bool { return r.covers(t.minute) }
 		if !t.status.Signaled() || err != nil || info.Size() > 0 || slices.ContainsFunc(c.records, planned) {
