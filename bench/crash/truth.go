@@ -197,7 +197,8 @@ func failureContradiction(r record, s *trace, code int, wrote string) string {
 		if wrote != strconv.Itoa(code) || code == 0 {
 			return "its command ended otherwise"
 		}
-		if r.Attempts < s.task.attempts {
+		isSpent := s.task.budget > 0 && strings.Contains(r.Reason, "; not tried again: the budget of cost is spent")
+		if r.Attempts < s.task.attempts && !isSpent {
 			return "it was not tried again"
 		}
 	case strings.HasPrefix(r.Reason, "hook before 1"):

@@ -75,7 +75,8 @@ func (s *supervision) attempts() (deferred bool) {
 	}
 	for ; s.result.Outcome == ""; n++ {
 		s.attempt(n)
-		isFinal := s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped
+		isFinal := s.result.Outcome == outcome.Succeeded || s.result.Outcome == outcome.Stopped ||
+			s.result.Kind == outcome.Budget
 		overlaps := s.run.Lock != nil && s.result.Survivors != ""
 		if isFinal || overlaps || n >= s.task.Retry.Attempts {
 			return false
@@ -92,7 +93,7 @@ func (s *supervision) attempts() (deferred bool) {
 			ownrow.SetStopped(&s.result, "before attempt %d", n+1)
 			return false
 		}
-		s.result.Outcome, s.result.Reason = "", ""
+		s.result.Outcome, s.result.Kind, s.result.Reason = "", "", ""
 	}
 	return false
 }
@@ -267,15 +268,16 @@ func (s *supervision) mayStart(n int) bool {
 		ownrow.SetStopped(&s.result, "before attempt %d", n)
 		return false
 	}
-	return !s.row.StopIfAsked(&s.result) && !s.stopIfLockLost(n) && !s.stopIfSpent(n) && s.announce(n)
+	return !s.row.StopIfAsked(&s.result) && !s.stopIfLockLost(n) && !s.failIfSpent(n) && s.announce(n)
 }
 
-// stopIfSpent reports whether a budget was spent before a further attempt. If so, it sets the
-// outcome.
-func (s *supervision) stopIfSpent(n int) bool {
+// failIfSpent reports whether a budget was spent before a further attempt. If so, the run has
+// failed, as the attempt before.
+func (s *supervision) failIfSpent(n int) bool {
 	spent := n > 1 && s.run.SetBudgetSpent(&s.result)
 	if spent {
-		s.result.Outcome, s.result.Reason = outcome.Stopped, fmt.Sprintf("before attempt %d: %s", n, s.result.Reason)
+		s.result.Outcome = outcome.Failed
+		s.result.Reason = fmt.Sprintf("%s; not tried again: %s", s.row.Reason, s.result.Reason)
 	}
 	return spent
 }
