@@ -25,6 +25,7 @@ var order = []string{
 	"schedule/state/sqltype",
 	"schedule/state",
 	"schedule/past",
+	"schedule/calendar",
 	"schedule/cron",
 	"schedule/every",
 	"schedule/yamldoc",
@@ -142,7 +143,7 @@ var owners = map[string]string{
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
 var pure = []string{"schedule", "schedule/mask", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
-	"schedule/yamldoc", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
+	"schedule/yamldoc", "schedule/calendar", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
 	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/machine/oncalendar",
 	"schedule/systemd"}
 

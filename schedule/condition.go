@@ -1,10 +1,11 @@
 package schedule
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"sched/schedule/calendar"
 )
 
 // Conditions say at which instants a task that is due may run. The zero value is always met.
@@ -78,51 +79,13 @@ func (c Conditions) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.
-type Days uint8
-
-const (
-	Weekends Days = 1<<time.Sunday | 1<<time.Saturday
-	Weekdays Days = 1<<7 - 1 - Weekends
+// Package calendar has the words for days, holidays and windows of the day.
+type (
+	Days     = calendar.Days
+	Holidays = calendar.Holidays
+	Date     = calendar.Date
+	Window   = calendar.Window
 )
-
-// Contains reports whether the day is one of them.
-func (d Days) Contains(day time.Weekday) bool { return d == 0 || d&(1<<day) != 0 }
-
-// String returns "weekdays", "weekends", or the names of the days, from Monday on; "" for every
-// day.
-func (d Days) String() string {
-	switch d {
-	case Weekdays:
-		return "weekdays"
-	case Weekends:
-		return "weekends"
-	}
-	var names []string
-	for i := range 7 {
-		if day := time.Weekday((i + 1) % 7); d&(1<<day) != 0 {
-			names = append(names, day.String()[:3])
-		}
-	}
-	return strings.Join(names, " ")
-}
-
-// A Window is a part of the day, in minutes since midnight.
-type Window struct{ From, To int }
-
-// Contains reports whether t falls in the window, ends included. A window may wrap past midnight.
-func (w Window) Contains(t time.Time) bool {
-	m := t.Hour()*60 + t.Minute()
-	if w.From <= w.To {
-		return w.From <= m && m <= w.To
-	}
-	return m >= w.From || m <= w.To
-}
-
-// String returns the window as 8:00-17:00.
-func (w Window) String() string {
-	return fmt.Sprintf("%d:%02d-%d:%02d", w.From/60, w.From%60, w.To/60, w.To%60)
-}
 
 func windowText(windows []Window) string {
 	texts := make([]string, len(windows))
@@ -130,47 +93,4 @@ func windowText(windows []Window) string {
 		texts[i] = w.String()
 	}
 	return strings.Join(texts, " and ")
-}
-
-// A Date is a day of one year, or of every year if Year is 0.
-type Date struct {
-	Year  int
-	Month time.Month
-	Day   int
-}
-
-// DateOf returns the day of t in its zone.
-func DateOf(t time.Time) Date {
-	year, month, day := t.Date()
-	return Date{year, month, day}
-}
-
-// String returns the date as 2026-12-25, or 12-25 for every year.
-func (d Date) String() string {
-	if d.Year == 0 {
-		return fmt.Sprintf("%02d-%02d", d.Month, d.Day)
-	}
-	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
-}
-
-// Compare orders dates: it is negative if d comes before e. Dates of every year come first.
-func (d Date) Compare(e Date) int {
-	return (d.Year-e.Year)*1000 + int(d.Month-e.Month)*40 + d.Day - e.Day
-}
-
-// Holidays are days with their names, which may be empty. Nil is a schedule that has none.
-type Holidays map[Date]string
-
-// On returns the date and name of the holiday on which at falls, or "". A date with a year wins,
-// unless it has no name.
-func (h Holidays) On(at time.Time) string {
-	day := DateOf(at)
-	name, isHoliday := h[day]
-	if yearlyName, isYearly := h[Date{Month: day.Month, Day: day.Day}]; name == "" && isYearly {
-		name, isHoliday = yearlyName, true
-	}
-	if !isHoliday {
-		return ""
-	}
-	return strings.TrimSpace(day.String() + " " + name)
 }

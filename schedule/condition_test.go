@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 	"sched/schedule/load"
 )
 
@@ -27,10 +28,10 @@ func parsed(t *testing.T, yaml string) *schedule.Schedule {
 }
 
 func TestFirstUnmet(t *testing.T) {
-	office := schedule.Conditions{Between: []schedule.Window{{8 * 60, 17 * 60}}}
-	night := schedule.Conditions{UnlessBetween: []schedule.Window{{22 * 60, 6 * 60}}}
-	split := schedule.Conditions{Between: []schedule.Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
-	working := schedule.Conditions{Days: schedule.Weekdays, Between: office.Between}
+	office := schedule.Conditions{Between: []schedule.Window{{From: 8 * 60, To: 17 * 60}}}
+	night := schedule.Conditions{UnlessBetween: []schedule.Window{{From: 22 * 60, To: 6 * 60}}}
+	split := schedule.Conditions{Between: []schedule.Window{{From: 8 * 60, To: 12 * 60}, {From: 14 * 60, To: 24 * 60}}}
+	working := schedule.Conditions{Days: calendar.Weekdays, Between: office.Between}
 	for _, row := range []struct {
 		name       string
 		conditions schedule.Conditions

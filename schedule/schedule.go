@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/calendar"
 	"sched/schedule/placement"
 	"sched/schedule/yamldoc"
 )
@@ -63,10 +64,16 @@ type Schedule struct {
 
 	Sources []*yamldoc.Source // the files that were read, the main one first: what Archive is made of
 
-	NewestHoliday   Date  // the last of the Holidays that have a year; Year is 0 if none has one
-	NewestHolidayAt Place // its place in the file
+	NewestHolidayAt Place // of the last of the Holidays that have a year
+	Calendars       []NamedCalendar
 
 	Assertions []Assertion // what the file says of its own due times
+}
+
+// A NamedCalendar is a calendar of the file, with its place in the file.
+type NamedCalendar struct {
+	*calendar.Calendar
+	Place Place
 }
 
 // InPlace says what runs in place of an invalid file: it is this schedule.

@@ -338,7 +338,7 @@ func (t *Task) UnmetCondition(at time.Time) string {
 	if t.Lacks != "" {
 		return t.Lacks
 	}
-	return t.Conditions.FirstUnmet(at.In(t.When.Location))
+	return cmp.Or(t.When.Skips(at), t.Conditions.FirstUnmet(at.In(t.When.Location)))
 }
 
 // NextRun returns the first slot after the given time whose conditions of time are met; false if no
@@ -356,7 +356,8 @@ func (t *Task) NextRun(after time.Time) (time.Time, bool) {
 			return next, true
 		}
 		local := next.In(t.When.Location)
-		isUnmetAllDay := !t.Conditions.Days.Contains(local.Weekday()) || t.Conditions.Holidays.On(local) != ""
+		isUnmetAllDay := !t.Conditions.Days.Contains(local.Weekday()) || t.Conditions.Holidays.On(local) != "" ||
+			t.When.Shift == 0 && t.When.Skips(next) != ""
 		if isUnmetAllDay { // go on at the next midnight
 			year, month, day := local.Date()
 			after = time.Date(year, month, day+1, 0, 0, 0, 0, t.When.Location).Add(-1)

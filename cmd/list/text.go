@@ -77,14 +77,18 @@ func printTable(a *app.App, s *schedule.Schedule, rows []view.Task, at time.Time
 func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
 	t := row.Next[i].Time
 	far := "in " + humanize.Duration(t.Sub(at))
+	moved := ""
+	if row.Moved != nil {
+		moved = strings.TrimSuffix(", "+row.Moved[i], ", ")
+	}
 	if !out.IsTerminal() {
-		return fmt.Sprintf("%s (%s)", humanize.SlotZone(t, t.Location()), far), ""
+		return fmt.Sprintf("%s (%s)%s", humanize.SlotZone(t, t.Location()), far, moved), ""
 	}
 	clock = humanize.SlotNearZone(t, at, t.Location())
 	if !humanize.SameDay(t, at, t.Location()) {
 		clock = t.Format("Mon ") + clock
 	}
-	return far, out.Paint(terminal.Faint, clock)
+	return far, out.Paint(terminal.Faint, clock+moved)
 }
 
 func lastCell(a *app.App, s *schedule.Schedule, last state.Row) string {

@@ -224,6 +224,9 @@ func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 	if r.Origin == "" && len(r.Params) > 0 { // the origin of other runs names their values
 		add("params", "%s", strings.Join(schedule.Pairs(r.Params), ", "))
 	}
+	if r.Moved != "" {
+		add("day", "%s", r.Moved)
+	}
 	if !r.Repeats.IsZero() {
 		add("repeats", "the slot of %s", q.TimeText(r.Repeats))
 	}

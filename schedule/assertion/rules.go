@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
@@ -51,7 +52,7 @@ func newDailyWindow(words map[string]string) (w dailyWindow, err error) {
 	switch name := words["days"]; name {
 	case "", "day":
 	case "weekday":
-		w.days = schedule.Weekdays
+		w.days = calendar.Weekdays
 	default:
 		for day := time.Sunday; day <= time.Saturday; day++ {
 			if day.String() == name {

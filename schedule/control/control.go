@@ -293,6 +293,9 @@ func (a Actor) Retry(ctx context.Context, wish RetryWish) (Retry, error) {
 	row := newRequest(t, wish.At, params, Because(schedule.WithValues(origin+" by "+a.By, params), wish.Reason))
 	row.Cause, row.NoChain = was.Cause, was.NoChain
 	row.Repeats = humanize.Later(was.CommandSlot(), was.LastSlot)
+	if was.LastSlot.IsZero() {
+		row.Nominal, row.Moved = was.Nominal, was.Moved
+	}
 	records, err := a.Records(ctx)
 	if err != nil { // then the records are empty
 		a.Problem("%v", err)

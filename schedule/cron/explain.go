@@ -24,7 +24,7 @@ type Gap struct{ From, To time.Time }
 type Verdict struct {
 	Cron   Expression
 	Due    bool
-	Fields []Field   // minute, hour, day, month, weekday; with a cycle minute, hour, date; with an interval that alone
+	Fields []Field   // minute, hour, day, month, weekday; or minute, hour, date; or interval
 	Wall   time.Time // the wall time that the fields were compared with: of the minute, or a skipped one if MadeUp
 
 	MadeUp        bool      // Wall was skipped, and this job with a fixed time runs right after the gap
@@ -46,9 +46,9 @@ func (v Verdict) Mismatches() []Field {
 	return mismatches
 }
 
-// days returns the two day fields. They are zero if days or an interval are counted from a date.
+// days returns the two day fields. They are zero if a date or an interval stands in their place.
 func (v Verdict) days() (day, weekday Field) {
-	if v.Cron.cycle.days > 0 || v.Cron.interval.every > 0 {
+	if len(v.Fields) < weekdayField {
 		return Field{}, Field{}
 	}
 	return v.Fields[dayField-minuteField], v.Fields[weekdayField-minuteField]
@@ -83,8 +83,8 @@ func (v Verdict) Why() string {
 }
 
 func (v Verdict) whyDue() string {
-	if v.Cron.interval.every > 0 {
-		return v.Fields[0].String()
+	if v.Cron.interval.every > 0 || len(v.Fields) < weekdayField && v.Cron.cycle.days == 0 {
+		return v.Fields[len(v.Fields)-1].String()
 	}
 	if v.MadeUp {
 		return v.Wall.Format("15:04") + " did not exist on this day; a job with a fixed time runs right after the gap"

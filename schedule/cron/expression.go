@@ -9,6 +9,7 @@ import (
 
 	"github.com/adhocore/gronx"
 
+	"sched/schedule/calendar"
 	"sched/schedule/humanize"
 )
 
@@ -18,8 +19,8 @@ const AtBoot = "@reboot"
 // ByHand is the text of every: for a task that has no times on purpose, because people start it.
 const ByHand = "hand"
 
-// An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds. It may
-// also be days counted from a date (Cycle), or an Interval. The zero Expression is never due.
+// An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds. It may also
+// be days from a date (Cycle), a Workday, or an Interval. The zero Expression is never due.
 //
 // It follows the rules of crontab(5) and Vixie cron, with L, W and # as in Quartz and H as in
 // Jenkins. An Expression may be copied, compared with ==, and used concurrently.
@@ -28,9 +29,11 @@ type Expression struct {
 	times    times
 	dates    dates
 	interval interval // if not zero, it alone decides when the expression is due
-	cycle    cycle    // if not zero, it decides in place of dates which days are due
-	stepBoth bool     // see StepBothDays
-	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (when.go)
+	cycle    cycle    // if not zero, it decides in place of dates which days are meant
+	nth      calendar.Nth
+	rule     *calendar.Rule // makes days that are due of days that are meant; nil: they are the same
+	stepBoth bool           // see StepBothDays
+	fixed    bool           // neither minute nor hour starts with *: daylight saving must not lose this job (when.go)
 }
 
 // String returns the expression with macros and H resolved. Parse reads it as an equal Expression,
@@ -43,6 +46,9 @@ func (c Expression) BothDays() bool { return c.dates.either }
 // StepBothDays reports whether a day field such as */2 stands beside another restriction of days.
 // Both must match then, unlike in Laravel.
 func (c Expression) StepBothDays() bool { return c.stepBoth }
+
+// IsInterval reports whether elapsed time decides, and not days.
+func (c Expression) IsInterval() bool { return c.interval.every > 0 }
 
 // hasDate reports whether c has a due day in 28 years, after which the calendar repeats.
 func (c *Expression) hasDate() bool {
@@ -73,7 +79,17 @@ func (c *Expression) next(from, to int64) (int64, bool) {
 }
 
 func (c *Expression) nextDay(day, last int64) (int64, bool) {
-	if c.cycle.days > 0 {
+	if c.rule == nil {
+		return c.meant(day, last)
+	}
+	return c.rule.Next(day, last, c.meant)
+}
+
+func (c *Expression) meant(day, last int64) (int64, bool) {
+	switch {
+	case c.nth.N != 0:
+		return c.nth.Next(c.rule.Days(), day, last)
+	case c.cycle.days > 0:
 		return c.cycle.next(day, last)
 	}
 	return c.dates.next(day, last)
@@ -81,21 +97,27 @@ func (c *Expression) nextDay(day, last int64) (int64, bool) {
 
 // compare compares each field but the seconds with a wall time.
 func (c *Expression) compare(wall time.Time) []Field {
+	day := dayOf(wall.Unix())
+	if text, isDue := c.rule.Explain(day, c.nth, c.meant); text != "" {
+		return c.compareDate(wall, c.text, 0, isDue, text)
+	}
 	if c.cycle.days > 0 {
-		return c.compareCycle(wall)
+		words, _, _ := strings.Cut(c.text, " at ")
+		since := day - c.cycle.first
+		return c.compareDate(wall, words, int(since), since >= 0 && since%c.cycle.days == 0, c.cycle.why(since))
 	}
 	words := strings.Fields(c.text)
 	words = words[len(words)-5:]
 	field := func(pos, value int, matches bool) Field {
 		return Field{Name: cronFields[pos].name, Text: words[pos-minuteField], Value: value, Matches: matches}
 	}
-	m, day := monthOf(dayOf(wall.Unix()))
+	m, inMonth := monthOf(day)
 	return []Field{
 		field(minuteField, wall.Minute(), c.times.minutes.has(wall.Minute())),
 		field(hourField, wall.Hour(), c.times.hours.has(wall.Hour())),
-		field(dayField, day, c.dates.days.in(m).has(day)),
+		field(dayField, inMonth, c.dates.days.in(m).has(inMonth)),
 		field(monthField, m.number, c.dates.months.has(m.number)),
-		field(weekdayField, int(wall.Weekday()), c.dates.weekdays.in(m).has(day)),
+		field(weekdayField, int(wall.Weekday()), c.dates.weekdays.in(m).has(inMonth)),
 	}
 }
 
@@ -114,23 +136,21 @@ func (c Expression) Cycle(days int, words string, from time.Time) Expression {
 	return c
 }
 
-// compareCycle compares the fields for the time of day, and the date with the cycle.
-func (c *Expression) compareCycle(wall time.Time) []Field {
+// Workday returns the expression that is due at the times of day of c, on a working day.
+func (c Expression) Workday(nth calendar.Nth) Expression {
+	c.nth, c.text = nth, nth.String()+c.times.atTimes()
+	return c
+}
+
+// compareDate compares the fields for the time of day, and the date as the last arguments say.
+func (c *Expression) compareDate(wall time.Time, words string, value int, isDue bool, comparison string) []Field {
 	field := func(pos, value int, due set) Field {
 		return Field{Name: cronFields[pos].name, Text: due.String(), Value: value, Matches: due.has(value)}
 	}
-	words, _, _ := strings.Cut(c.text, " at ")
-	since := dayOf(wall.Unix()) - c.cycle.first
 	return []Field{
 		field(minuteField, wall.Minute(), c.times.minutes),
 		field(hourField, wall.Hour(), c.times.hours),
-		{
-			Name:       "date",
-			Text:       words,
-			Value:      int(since),
-			Matches:    since >= 0 && since%c.cycle.days == 0,
-			comparison: c.cycle.why(since),
-		},
+		{Name: "date", Text: words, Value: value, Matches: isDue, comparison: comparison},
 	}
 }
 
@@ -184,7 +204,7 @@ func (fields *canonicalFields) stepBothDays() bool {
 // clearlyHasDate reports whether the texts show that some date matches. If not, hasDate decides.
 func (fields *canonicalFields) clearlyHasDate() bool {
 	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
-	n, isNumber := Digits(days)
+	n, isNumber := humanize.Digits(days)
 	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
 }
 
@@ -251,7 +271,7 @@ func isCommand(words []string) bool {
 		}
 	}
 	first := strings.ToLower(words[0])
-	return len(words) > 1 && WeekdayWords()[first] == nil &&
+	return len(words) > 1 && calendar.WeekdayWords()[first] == nil &&
 		strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
@@ -366,7 +386,7 @@ func endsInYear(words []string) bool { return len(words) == 7 && yearOfSeven().M
 func yearHint(err error, words []string) error {
 	e, ok := err.(*Error)
 	if last := words[len(words)-1]; ok && e.Hint == "" && len(words) == 6 && len(last) == 4 {
-		if n, isNumber := Digits(last); isNumber && n > 1900 {
+		if n, isNumber := humanize.Digits(last); isNumber && n > 1900 {
 			e.SetHint("the first of 6 fields is the second, and there is no field for the year")
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sched/schedule/humanize"
 )
 
 // A cronField is the grammar of one of the six fields of an expression:
@@ -97,7 +99,7 @@ func (f *cronField) readElement(element string) (string, error) {
 
 // readStep reads the step after the slash. A step past the field's range is surely a mistake.
 func (f *cronField) readStep(text, element, body string) (int, error) {
-	n, ok := Digits(text)
+	n, ok := humanize.Digits(text)
 	if !ok {
 		return 0, NewError("%s step %q in %q is not a number", f.name, text, element)
 	}
@@ -156,7 +158,7 @@ func (f *cronField) sundays(low, high int) (int, int) {
 
 // readValue reads a number or a name of the field. The element that holds it is for the error.
 func (f *cronField) readValue(text, element string) (int, error) {
-	if n, ok := Digits(text); ok {
+	if n, ok := humanize.Digits(text); ok {
 		if n < f.min || n > f.max {
 			return 0, f.outOfRangeError(text, n)
 		}
@@ -229,7 +231,7 @@ func (f *cronField) readMonthDayForm(element string) (string, error) {
 		return "", NewError("day %q is not known", element).SetHint("write LW")
 	}
 	number, after, _ := strings.Cut(upper, "W")
-	if _, ok := Digits(number); !ok || after != "" {
+	if _, ok := humanize.Digits(number); !ok || after != "" {
 		return "", NewError("day %q is not known: L stands alone and W follows one number", element).
 			SetHint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
 	}
@@ -246,7 +248,7 @@ func (f *cronField) readWeekdayForm(element string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if week, ok := Digits(nth); !ok || week < 1 || week > 5 {
+		if week, ok := humanize.Digits(nth); !ok || week < 1 || week > 5 {
 			return "", NewError("week %q in %q is not in 1-5", nth, element)
 		}
 		return strconv.Itoa(n%7) + "#" + strings.TrimLeft(nth, "0"), nil
@@ -337,7 +339,7 @@ func (f *cronField) backwardsError(lowText, highText string, low, high int) *Err
 		bottom = 1 // the first half already ends with Sunday
 	}
 	text := strconv.Itoa
-	if _, isNumber := Digits(lowText); !isNumber {
+	if _, isNumber := humanize.Digits(lowText); !isNumber {
 		text = f.nameOf
 	}
 	first, second := lowText+"-"+text(f.max), text(bottom)+"-"+highText
@@ -403,17 +405,6 @@ const (
 	monthField
 	weekdayField
 )
-
-// Digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
-func Digits(text string) (n int, ok bool) {
-	for i := 0; i < len(text); i++ {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		n = min(n*10+int(text[i]-'0'), 1<<24)
-	}
-	return n, text != ""
-}
 
 // A Field is one field of an expression, compared with the wall clock.
 type Field struct {

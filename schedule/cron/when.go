@@ -23,6 +23,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sched/schedule/calendar"
 )
 
 // A When is the instants at which any of its expressions is due, on the wall clock of its zone. It
@@ -35,6 +37,22 @@ type When struct {
 	Shift    time.Duration  // how much later than its expressions say it is due: whole minutes, 0 or more
 	From     time.Time      // it is never due before that; zero: no bound
 	Until    time.Time      // it is never due from then on; zero: no bound
+	Rule     *calendar.Rule // of all Crons (By); nil: none
+}
+
+// By returns w with working days. Slots on other days are skipped: see Skips.
+func (w When) By(rule *calendar.Rule) When {
+	w.Crons, w.Rule = On(rule, w.Crons), rule
+	return w
+}
+
+// On returns the expressions with working days.
+func On(rule *calendar.Rule, crons []Expression) []Expression {
+	crons = slices.Clone(crons)
+	for i := range crons {
+		crons[i].rule = rule
+	}
+	return crons
 }
 
 // horizon is how far, in seconds, Next and Previous look. 29 February on a given weekday is 40
@@ -146,6 +164,35 @@ func (w When) next(from, to int64) (int64, bool) {
 		return t, true
 	}
 	return 0, false
+}
+
+// day returns the day of the wall clock that a slot is of, without Shift.
+func (w When) day(at time.Time) int64 { return calendar.DayOf(at.Add(-w.Shift).In(w.zone())) }
+
+// Skips says why a slot is skipped, because its day is no working day; "" if it is not.
+func (w When) Skips(at time.Time) string {
+	if w.Rule == nil {
+		return ""
+	}
+	return w.Rule.Skips(w.day(at))
+}
+
+// Meaning returns the day for which a slot was meant. It is zero without a Rule.
+func (w When) Meaning(at time.Time) calendar.Meaning {
+	if w.Rule == nil {
+		return calendar.Meaning{}
+	}
+	day, from := w.day(at), at.Add(-w.Shift).Unix()
+	meant := day
+	for i := range w.Crons {
+		c := When{Crons: w.Crons[i : i+1], Location: w.Location}
+		if _, isDue := c.next(from, from+1); isDue {
+			if meant = w.Rule.For(day, w.Crons[i].meant); meant == day {
+				break
+			}
+		}
+	}
+	return w.Rule.Meaning(meant, day)
 }
 
 // InBounds reports whether at is neither before From nor at or after Until.

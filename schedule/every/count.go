@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 )
 
 // This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
@@ -148,7 +149,7 @@ func notADateError(text string) error {
 	}
 	for i, part := range parts {
 		var ok bool
-		if numbers[i], ok = cron.Digits(part); !ok {
+		if numbers[i], ok = humanize.Digits(part); !ok {
 			return e.SetHint(hint, exampleDate)
 		}
 	}

@@ -7,6 +7,7 @@
 //	          | "odd" "hours"
 //	          | weekday {"," weekday}                monday, friday; weekdays; weekends
 //	          | monthday {"," monthday} "of" ("month" | "quarter")    read.go: first monday of month
+//	          | workday                              workday.go: last working day of month
 //	date      = YYYY-MM-DD                           count.go: after days and weeks
 //	days      = weekday {"," weekday}                after week
 //	          | monthday {"," monthday}              after month and quarter: 1, 16; last day
@@ -28,6 +29,7 @@ import (
 	"sync"
 	"time"
 
+	"sched/schedule/calendar"
 	"sched/schedule/cron"
 	"sched/schedule/humanize"
 )
@@ -36,6 +38,7 @@ import (
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
 	`"weekdays at 8:00", "monday, friday at 8:00", "week on monday", "month on 1, 16 at 13:00", ` +
 	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00", ` +
+	`"last working day of month", ` +
 	`"2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00", "boot" and "hand"`
 
 // Parse reads a frequency in words, such as "weekdays at 8:00". It returns several expressions
@@ -44,6 +47,9 @@ func Parse(text string) ([]cron.Expression, error) {
 	f, err := readFrequency(text)
 	if err != nil {
 		return nil, err
+	}
+	if f.nths != nil {
+		return f.workdays()
 	}
 	if f.interval > 0 {
 		return []cron.Expression{cron.Interval(f.interval, f.from)}, nil
@@ -62,6 +68,20 @@ func Parse(text string) ([]cron.Expression, error) {
 	return expressions, nil
 }
 
+// workdays returns the expressions of working days, each with each of its times.
+func (f frequency) workdays() (all []cron.Expression, err error) {
+	for _, nth := range f.nths {
+		for _, text := range f.crons {
+			c, err := cron.Parse(text, "")
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, c.Workday(nth))
+		}
+	}
+	return all, nil
+}
+
 // A frequency is what a phrase says. Its cron expressions are not checked yet: 30 February passes.
 type frequency struct {
 	crons []string // the cron expressions that it stands for; with days the times of day of each due day
@@ -71,6 +91,8 @@ type frequency struct {
 	// interval is the elapsed time from one due instant to the next, if minutes or hours are
 	// counted from `from`; else 0.
 	interval time.Duration
+
+	nths []calendar.Nth // the working days that are due; nil if no working days are counted
 
 	from time.Time // the start of days or interval, on the wall clock, as if that were UTC
 }
@@ -94,6 +116,9 @@ func readPhrase(text string) (frequency, error) {
 	p, err := splitPhrase(text)
 	if err != nil {
 		return frequency{}, err
+	}
+	if p.joinWorkday() {
+		return p.workday()
 	}
 	if p.from != nil {
 		if f, ok, err := p.interval(); ok {
@@ -143,7 +168,8 @@ func splitPhrase(text string) (p phrase, err error) {
 	if p.period[0] == "other" && len(p.period) > 1 { // every other week
 		p.period[0] = "2"
 	}
-	if of := slices.Index(p.period, "of"); of >= 0 {
+	of := slices.Index(p.period, "of")
+	if _, working := workdayWords(p.period); of >= 0 && !working {
 		err = p.ofMonth(of)
 	}
 	return p, err
@@ -167,10 +193,10 @@ func (p *phrase) clause(word string) *[]string {
 // crons returns the cron expressions of a phrase that counts from no date.
 func (p phrase) crons() ([]string, error) {
 	first := p.period[0]
-	switch n, isNumber := cron.Digits(first); {
+	switch n, isNumber := humanize.Digits(first); {
 	case isNumber:
 		return p.counted(n)
-	case len(cron.WeekdayWords()[first]) > 0:
+	case len(calendar.WeekdayWords()[first]) > 0:
 		if err := p.refuse("on"); err != nil {
 			return nil, err
 		}
@@ -294,6 +320,35 @@ func (p phrase) daily(days string) ([]string, error) {
 	return texts, nil
 }
 
+// joinWorkday makes "last working day of month" of "month on last working day". It reports whether
+// the phrase is about working days.
+func (p *phrase) joinWorkday() bool {
+	period, isWorkday := workdayWords(p.period)
+	on, isOn := workdayWords(p.on)
+	switch {
+	case isOn:
+		p.period, p.on = slices.Concat(on, []string{"of"}, period), nil
+	case isWorkday:
+		p.period = period
+	}
+	return isOn || isWorkday
+}
+
+// workday reads a phrase about working days.
+func (p phrase) workday() (f frequency, err error) {
+	if err := p.refuse("on"); err != nil {
+		return f, err
+	}
+	if p.from != nil {
+		e := cron.NewError(`"from" does not go with working days, which the calendar counts`)
+		return f, e.SetHint("write `from: DATE` in the task, beside `every:`")
+	}
+	if f.nths, err = readWorkdays(p.period); err == nil {
+		f.crons, err = p.daily("* * *")
+	}
+	return f, err
+}
+
 // weekdays reads names: "monday, wednesday and friday", "weekdays".
 func (p phrase) weekdays(names []string) ([]string, error) {
 	lists, err := eachOf(names, readWeekdays)
@@ -302,7 +357,7 @@ func (p phrase) weekdays(names []string) ([]string, error) {
 	}
 	days := ascending(slices.Concat(lists...))
 	text := joinNumbers(days)
-	if slices.Equal(days, cron.WeekdayWords()["weekday"]) {
+	if slices.Equal(days, calendar.WeekdayWords()["weekday"]) {
 		text = "1-5"
 	}
 	return p.daily("* * " + text)
@@ -381,7 +436,7 @@ func unknownWordError(word string) error {
 
 // nearestWord returns the unit or weekday at most two letters away (one if word is short), or "".
 func nearestWord(word string) (nearest string) {
-	ours := slices.AppendSeq(slices.Collect(maps.Keys(unitWords())), maps.Keys(cron.WeekdayWords()))
+	ours := slices.AppendSeq(slices.Collect(maps.Keys(unitWords())), maps.Keys(calendar.WeekdayWords()))
 	slices.Sort(ours)
 	best := min(3, (len(word)+3)/3)
 	for _, w := range ours {
@@ -407,7 +462,7 @@ func (p phrase) counted(n int) ([]string, error) {
 		p.period = p.period[1:]
 		return p.crons()
 	}
-	if len(cron.WeekdayWords()[p.period[1]]) > 0 {
+	if len(calendar.WeekdayWords()[p.period[1]]) > 0 {
 		return nil, p.uncountableError(n, p.period[1])
 	}
 	unit, err := p.unit(p.period[1:])
@@ -451,7 +506,7 @@ func (p phrase) uncountableError(n int, unit string) error {
 		}
 		return text
 	}
-	weekdays := cron.WeekdayWords()[unit]
+	weekdays := calendar.WeekdayWords()[unit]
 	e := cron.NewError("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
@@ -509,7 +564,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 // multiple reads "2 weeks" or "week" as a number of units. For other words the unit is empty.
 func (p phrase) multiple() (n int, unit string) {
 	words := p.period
-	n, counted := cron.Digits(words[0])
+	n, counted := humanize.Digits(words[0])
 	if counted {
 		words = words[1:]
 	} else {
@@ -626,7 +681,8 @@ func (p phrase) ordinalWithoutMonthError() error {
 	ordinal, name := p.period[0], p.period[1]
 	n := 1 + slices.Index(ordinalWords, ordinal)
 	isNumber := n > 1 && ordinal != "last"
-	isDay := len(cron.WeekdayWords()[name]) == 1 || !isNumber && (len(cron.WeekdayWords()[name]) > 0 || name == "day")
+	weekdays := len(calendar.WeekdayWords()[name])
+	isDay := weekdays == 1 || !isNumber && (weekdays > 0 || name == "day")
 	switch {
 	case !isDay && isNumber: // "second minute"
 		if _, err := p.counted(n); err != nil {
@@ -647,7 +703,7 @@ func (p phrase) ordinalWithoutMonthError() error {
 // notCountedFromDateError returns the error about "5 minutes from 2026-01-05" and "month from
 // 2026-01-05".
 func notCountedFromDateError(period []string, unit string) error {
-	if last := period[len(period)-1]; len(period) == 2 && unit == "" && len(cron.WeekdayWords()[last]) == 0 {
+	if last := period[len(period)-1]; len(period) == 2 && unit == "" && len(calendar.WeekdayWords()[last]) == 0 {
 		return unknownWordError(last)
 	}
 	words := strings.Join(period, " ")
@@ -660,11 +716,11 @@ func notCountedFromDateError(period []string, unit string) error {
 
 // readWeekdays reads monday, weekdays or weekends. Sunday is 0.
 func readWeekdays(text string) ([]int, error) {
-	if days := cron.WeekdayWords()[text]; days != nil {
+	if days := calendar.WeekdayWords()[text]; days != nil {
 		return days, nil
 	}
 	first, rest, several := strings.Cut(text, " ")
-	if several && len(cron.WeekdayWords()[first]) > 0 {
+	if several && len(calendar.WeekdayWords()[first]) > 0 {
 		if times := timesOf([]string{rest}); times != "" {
 			return nil, cron.NewError("%q cannot follow %q", rest, first).SetHint(`write "%s at %s"`, first, times)
 		}

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"sched/schedule/calendar"
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 )
 
 // This file reads what is in a phrase: first the days of months and quarters, then times, dates and
@@ -64,12 +66,12 @@ func spreadWeekday(words []string) []string {
 // readMonthDay reads one of the days of a month: see the grammar above.
 func readMonthDay(element string) (monthDay, error) {
 	ordinal, name, hasName := strings.Cut(element, " ")
-	weekdays := cron.WeekdayWords()[name]
+	weekdays := calendar.WeekdayWords()[name]
 	nth := 1 + slices.Index(ordinalWords, ordinal) // 0 for another word
 	switch {
 	case hasName && weekdays != nil && nth == 0:
 		return monthDay{}, unknownOrdinalError(ordinal, name)
-	case !hasName && len(cron.WeekdayWords()[element]) > 0:
+	case !hasName && len(calendar.WeekdayWords()[element]) > 0:
 		e := cron.NewError("%q is not a day of the month", element)
 		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
@@ -93,7 +95,7 @@ func readMonthDay(element string) (monthDay, error) {
 // weekend".
 func readSomeWeekday(element, ordinal string, weekdays []int) (monthDay, error) {
 	switch {
-	case slices.Equal(weekdays, cron.WeekdayWords()["weekend"]):
+	case slices.Equal(weekdays, calendar.WeekdayWords()["weekend"]):
 		e := cron.NewError("%q is two days", element)
 		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, ordinal, ordinal)
 	case ordinal == "first": // Quartz: the nearest weekday does not leave the month
@@ -111,7 +113,7 @@ func unknownOrdinalError(ordinal, name string) error {
 	switch {
 	case ordinal == "fifth" || err == nil && n == 5:
 		e := cron.NewError("not every month has a fifth %s", name)
-		if days := cron.WeekdayWords()[name]; len(days) == 1 {
+		if days := calendar.WeekdayWords()[name]; len(days) == 1 {
 			return e.SetHint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`,
 				name, days[0])
 		}
@@ -169,8 +171,8 @@ func joinNumbers(numbers []int) string {
 // readTime reads a time of day, 2:30 or 02:30. It returns the minute of the day.
 func readTime(text string) (int, error) {
 	hourText, minuteText, _ := strings.Cut(text, ":")
-	hour, okHour := cron.Digits(hourText)
-	minute, okMinute := cron.Digits(minuteText)
+	hour, okHour := humanize.Digits(hourText)
+	minute, okMinute := humanize.Digits(minuteText)
 	switch {
 	case clock24(text) != "":
 		return 0, cron.NewError("%q is not a time of day", text).SetHint("write %s", clock24(text))
@@ -193,8 +195,8 @@ func clock24(text string) string {
 	if !hasMinute {
 		minuteText = "00"
 	}
-	hour, okHour := cron.Digits(hourText)
-	minute, okMinute := cron.Digits(minuteText)
+	hour, okHour := humanize.Digits(hourText)
+	minute, okMinute := humanize.Digits(minuteText)
 	if isPM == isAM || !okHour || !okMinute || hour < 1 || hour > 12 || minute > 59 || len(minuteText) != 2 {
 		return ""
 	}
@@ -234,7 +236,7 @@ func minutesOf(words []string) string {
 
 // readMinute reads a minute of the hour, :17.
 func readMinute(text string) (int, error) {
-	minute, ok := cron.Digits(strings.TrimPrefix(text, ":"))
+	minute, ok := humanize.Digits(strings.TrimPrefix(text, ":"))
 	err := cron.NewError("%q is not a minute of the hour", text)
 	switch {
 	case !ok || len(text) > 3 || minute > 59:
@@ -251,7 +253,7 @@ func readDay(text string) (int, error) {
 	if len(text) > 2 && slices.Contains([]string{"st", "nd", "rd", "th"}, text[len(text)-2:]) {
 		number = text[:len(text)-2]
 	}
-	n, ok := cron.Digits(number)
+	n, ok := humanize.Digits(number)
 	if !ok {
 		e := cron.NewError("%q is not a day of the month", text)
 		return 0, e.SetHint(`write it as "on 1, 16", "on last day" or "on first monday"`)

@@ -369,3 +369,14 @@ func Setting(d time.Duration) string {
 	}
 	return days + rest
 }
+
+// Digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
+func Digits(text string) (n int, ok bool) {
+	for i := 0; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = min(n*10+int(text[i]-'0'), 1<<24)
+	}
+	return n, text != ""
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 	"sched/schedule/humanize"
 )
 
@@ -265,7 +266,7 @@ func KeptFromWaiting(s *schedule.Schedule, now time.Time) (warnings []schedule.P
 // Holidays of every year never pass.
 func HolidaysOver(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	used := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return len(t.Conditions.Holidays) > 0 })
-	newest, today := s.NewestHoliday, schedule.DateOf(now.In(s.Location))
+	newest, today := s.Holidays.Newest(), calendar.DateOf(now.In(s.Location))
 	if used && newest.Year > 0 && newest.Compare(today) < 0 {
 		return []schedule.Problem{{
 			Place: s.NewestHolidayAt,

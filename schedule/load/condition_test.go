@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 )
 
 // Labels and the name of the machine are looked up only if a task asks for them.
@@ -75,7 +76,7 @@ tasks:
 
 func TestDays(t *testing.T) {
 	for text, want := range map[string]schedule.Days{
-		"weekdays": schedule.Weekdays, "Weekend": schedule.Weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1,
+		"weekdays": calendar.Weekdays, "Weekend": calendar.Weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1,
 		"7": 1, "6": 1 << 6, "wed": 1 << 3,
 		"8": 0, "": 0, "tues": 0, "01": 0, "day": 0,
 	} {

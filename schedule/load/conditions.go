@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
@@ -124,9 +125,9 @@ func daysOf(word string) schedule.Days {
 	word = strings.ToLower(word)
 	switch word {
 	case "weekdays", "weekday":
-		return schedule.Weekdays
+		return calendar.Weekdays
 	case "weekends", "weekend":
-		return schedule.Weekends
+		return calendar.Weekends
 	case "7":
 		return 1 << time.Sunday
 	}
@@ -159,24 +160,39 @@ func dayHint(r *reader, word string) string {
 // rangeHint proposes the days from one day to another. It returns "" if one of the two is not one
 // day.
 func rangeHint(from, to schedule.Days) string {
-	if bits.OnesCount8(uint8(from)) != 1 || bits.OnesCount8(uint8(to)) != 1 {
+	names := rangeOf(from, to)
+	switch {
+	case names == nil:
 		return ""
-	}
-	first, last := bits.TrailingZeros8(uint8(from)), bits.TrailingZeros8(uint8(to))
-	if first == int(time.Monday) && last == int(time.Friday) {
+	case from == 1<<time.Monday && to == 1<<time.Friday:
 		return "write weekdays"
 	}
-	var names []string
-	for day := first; day != last; day = (day + 1) % 7 {
+	return "write [" + strings.Join(names, ", ") + "]"
+}
+
+// rangeOf returns the names of the days from one day to another; nil if one of the two is not one
+// day.
+func rangeOf(from, to schedule.Days) (names []string) {
+	if bits.OnesCount8(uint8(from)) != 1 || bits.OnesCount8(uint8(to)) != 1 {
+		return nil
+	}
+	last := bits.TrailingZeros8(uint8(to))
+	for day := bits.TrailingZeros8(uint8(from)); day != last; day = (day + 1) % 7 {
 		names = append(names, dayNames[day][:3])
 	}
-	return "write [" + strings.Join(append(names, dayNames[last][:3]), ", ") + "]"
+	return append(names, dayNames[last][:3])
 }
 
 // setHolidays reads a date or a file of dates, or a list of both.
 func setHolidays(l *loader, s *settings, n *node) {
 	s.Holidays = schedule.Holidays{} // even when the key is wrong: `except: holidays` is not a mistake then
-	named := map[string]bool{}
+	s.NewestHolidayAt = readDates(l, n, s.Holidays)
+}
+
+// readDates reads a date or a file of dates, or a list of both. It returns the place of the newest
+// date that has a year.
+func readDates(l *loader, n *node, into calendar.Holidays) yamldoc.Place {
+	d, named := dates{into: into}, map[string]bool{}
 	n.Each(func(item *node) bool {
 		if !item.IsScalar() {
 			l.Problemf(item, "a date with its name is written as `- 2026-12-25 Christmas`",
@@ -188,13 +204,30 @@ func setHolidays(l *loader, s *settings, n *node) {
 			return false
 		}
 		if text = strings.TrimSpace(text); '0' <= text[0] && text[0] <= '9' {
-			return addHoliday(l, l.PlaceOf(item), text)
+			return d.read(l, l.PlaceOf(item), text)
 		}
 		if src := openHolidays(l, item, named); src != nil {
-			addHolidaysOf(l, src)
+			d.readFile(l, src)
 		}
 		return true
 	})
+	return d.newestAt
+}
+
+// dates are days with their names while they are read.
+type dates struct {
+	into     calendar.Holidays
+	newest   calendar.Date // that has a year
+	newestAt yamldoc.Place
+}
+
+func (d *dates) add(at yamldoc.Place, date calendar.Date, name string) {
+	if d.into[date] == "" {
+		d.into[date] = name
+	}
+	if date.Year > 0 && date.Compare(d.newest) > 0 {
+		d.newest, d.newestAt = date, at
+	}
 }
 
 // openHolidays opens the file that the item names. It returns nil after a problem. named are the
@@ -226,26 +259,33 @@ func openHolidays(l *loader, item *node, named map[string]bool) *yamldoc.Source 
 // lineComment is a comment of a file of dates: a # that begins a word, and what follows it.
 var lineComment = humanize.Pattern(`(^|[ \t])#.*`)
 
-// addHolidaysOf reads a file with one date a line.
-func addHolidaysOf(l *loader, src *yamldoc.Source) {
+// readFile reads a file with one date a line, or one of iCalendar.
+func (d *dates) readFile(l *loader, src *yamldoc.Source) {
 	main := l.File
 	defer func() { l.File = main }()
 	l.File = src.Name
 	if !l.RequireText(src.Data) {
 		return
 	}
-	number := 0
-	for line := range strings.Lines(strings.TrimPrefix(string(src.Data), "\ufeff")) {
+	text, number := strings.TrimPrefix(string(src.Data), "\ufeff"), 0
+	if strings.HasPrefix(strings.ToUpper(text), "BEGIN:VCALENDAR") {
+		at := yamldoc.Place{File: src.Name, Line: 1, Column: 1}
+		line, err := calendar.ReadICS(text, func(date calendar.Date, name string) { d.add(at, date, name) })
+		if err != nil {
+			l.ProblemAt(yamldoc.Place{File: src.Name, Line: line, Column: 1}, "", "%s: %v", l.Key, err)
+		}
+		return
+	}
+	for line := range strings.Lines(text) {
 		number++
 		if text := strings.TrimSpace(lineComment().ReplaceAllString(line, "")); text != "" {
-			addHoliday(l, yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
+			d.read(l, yamldoc.Place{File: src.Name, Line: number, Column: 1 + strings.Index(line, text)}, text)
 		}
 	}
 }
 
-// addHoliday adds a date to the holidays. The text after the date is its name. It reports whether
-// the text is right.
-func addHoliday(l *loader, at yamldoc.Place, text string) bool {
+// read adds a date. The text after the date is its name. It reports whether the text is right.
+func (d *dates) read(l *loader, at yamldoc.Place, text string) bool {
 	word, name := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, name = text[:i], text[i:]
@@ -260,13 +300,7 @@ func addHoliday(l *loader, at yamldoc.Place, text string) bool {
 		l.ProblemAt(at, "", "%s: there is no %s", l.Key, word)
 		return false
 	}
-	s := l.schedule
-	if s.Holidays[date] == "" {
-		s.Holidays[date] = strings.TrimSpace(name)
-	}
-	if date.Compare(s.NewestHoliday) > 0 {
-		s.NewestHoliday, s.NewestHolidayAt = date, at
-	}
+	d.add(at, date, strings.TrimSpace(name))
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 	"sched/schedule/humanize"
 )
 
@@ -80,9 +81,8 @@ func topRows() []key[settings] {
 			"the server and the sender of mails",
 			is{Of: "mail", Without: "sendmail of this machine",
 				Example: "{url: 'smtp://localhost:25', from: sched@example.com}"}),
-		row("holidays", by(setHolidays),
-			"dates and files of dates, for `except: holidays`",
-			is{Of: "holidays", Example: "[2026-12-25 Christmas, 12-26]"}),
+		holidaysRow(),
+		calendarsRow(),
 		row("assert", by(setAssertions),
 			"what must be true of the due times; sched check proves it",
 			is{Of: "assertions", Default: "[]", Example: "[backup starts between 01:00 and 05:00 every day]"}),
@@ -98,6 +98,18 @@ func topRows() []key[settings] {
 			"the tasks and groups, in their order",
 			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
 	}
+}
+
+func holidaysRow() key[settings] {
+	return row("holidays", by(setHolidays),
+		"dates and files of dates, for `except: holidays`",
+		is{Of: "holidays", Example: "[2026-12-25 Christmas, 12-26]"})
+}
+
+func calendarsRow() key[settings] {
+	return row("calendars", by(setCalendars),
+		"calendars of working days, by their names",
+		is{Of: "calendars", Example: "{de: {holidays: [holidays-de.ics, 12-24], through: 2028-12-31}}"})
 }
 
 var taskKeys = keys[taskDraft]{
@@ -267,6 +279,15 @@ func taskRows() []key[taskDraft] {
 			replacesBy(func(t *taskDraft) *schedule.Holidays { return &t.Conditions.Holidays }, readExcept).
 				shows(showExcept),
 			"the days on which it may not run", is{Of: "except", Default: "[]", Example: "holidays"}),
+		taskRow("calendar", anywhere,
+			replacesBy(func(t *taskDraft) *calendar.Set { return &t.calendars }, readCalendars).
+				shows(showCalendars),
+			"the calendars of its working days: a day must be one in all of them",
+			is{Of: "names", Without: "every day counts", Example: "[de, bank]"}),
+		taskRow("on_holiday", anywhere,
+			replacesBy(func(t *taskDraft) *calendar.Move { return &t.onHoliday }, readMove).shows(showMove),
+			"what happens to a slot on a day that is no working day, with `calendar`",
+			is{Words: calendar.Moves, Default: "skip", Example: "next"}),
 		taskRow("between", anywhere,
 			replaces(func(t *taskDraft) *[]schedule.Window { return &t.Conditions.Between }, readWindows),
 			"the times of the day in which it may run",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 	"sched/schedule/cron"
 	"sched/schedule/yamldoc"
 )
@@ -71,7 +72,8 @@ type loader struct {
 	hasStore bool       // the file has the key store, even if its value is empty
 	chains   chains
 	zones    map[string]*time.Location
-	presets  map[string]*presetDraft // by the text that names them; nil for one that is wrong
+	rules    map[string]*calendar.Rule // by their calendars and their move
+	presets  map[string]*presetDraft   // by the text that names them; nil for one that is wrong
 }
 
 // mentionOf returns the mention of a name at a node of the task that is read now.
@@ -171,6 +173,7 @@ func newLoader(file string, opts Options) (*loader, error) {
 		schedule: &schedule.Schedule{File: path},
 		names:    map[string]yamldoc.Place{},
 		zones:    map[string]*time.Location{},
+		rules:    map[string]*calendar.Rule{},
 		presets:  map[string]*presetDraft{},
 	}
 	l.File = filepath.Base(path)
@@ -238,6 +241,8 @@ type taskDraft struct {
 	ownTiming  timing // of this level
 
 	from, until moment // of the keys from and until, on a wall clock
+	calendars   calendar.Set
+	onHoliday   calendar.Move
 
 	hasAttempts      bool     // retry.attempts was given, here or above
 	ownEnv           []string // the variables that env of this level sets

@@ -41,6 +41,7 @@ func readRoot(l *loader, root *node) {
 	findMachine(l)
 	checkChains(l)
 	warnOfUnusedPools(l, top.poolNames)
+	warnOfUnusedCalendars(l, top.calendarNames)
 	setMayQueue(l)
 	settlePauses(l, top.pauseEntries)
 	if len(l.schedule.Tasks) == 0 && l.ProblemCount() == 0 {

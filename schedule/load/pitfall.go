@@ -41,7 +41,7 @@ func pitfall(c cron.Expression) (text, hint string) {
 	for i, word := range words {
 		of := all[i]
 		step, isStep := strings.CutPrefix(word, "*/")
-		if n, isNumber := cron.Digits(step); isStep && isNumber && of.first+n > of.last {
+		if n, isNumber := humanize.Digits(step); isStep && isNumber && of.first+n > of.last {
 			return fmt.Sprintf("only %s %d fits the step %s", of.name, of.first, word),
 				fmt.Sprintf("write %d for it", of.first)
 		}

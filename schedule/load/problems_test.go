@@ -273,7 +273,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, assert, pauses, maintenance_file, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, calendars, assert, pauses, maintenance_file, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{

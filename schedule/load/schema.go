@@ -91,6 +91,7 @@ func mappings() []mappingKeys {
 		{InHistory, historyKeys.Entries(0), nil},
 		{InMetrics, metricsKeys.Entries(0), notEmpty},
 		{InMail, mailKeys.Entries(0), notEmpty},
+		{InCalendar, calendarKeys.Entries(0), nil},
 		{InPause, pauseKeys.Entries(0), object(
 			"anyOf", list(required("from", "until"), required("from", "for"), required("every", "for")),
 			"not", anyOf(required("every", "from"), required("every", "until"), required("until", "for")))},
@@ -328,6 +329,11 @@ func schemaKinds() jsonObject {
 		"store", anyOf(ref("text"), object("type", "array", "items", scalarMatching(`.`), "minItems", 1)),
 		"holidays", oneOrMore(
 			textMatching(`^\s*([^0-9\s]|`+datePattern+`(\s|$))`).with(jsonMember{"not", textMatching(`^~(/|$)`)}), 0),
+		"calendars", object("type", "object",
+			"propertyNames", object("pattern", "^"+namePattern+"$"),
+			"additionalProperties", anyOf(ref("holidays"), ref("calendar"))),
+		"workdays", anyOf(ref("days"), textMatching(`^\s*[A-Za-z0-7]+\s*-\s*[A-Za-z0-7]+\s*$`)),
+		"day", textMatching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`),
 		"variables", object("type", "object",
 			"propertyNames", object("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
 			"additionalProperties", object("type", scalar, "not", textMatching(`\$\{(file|credential):`))),
@@ -450,19 +456,20 @@ const (
 	Defaults Mapping = "defaults"
 	Included Mapping = "included"
 
-	InHistory Mapping = "history"
-	InMetrics Mapping = "metrics"
-	InMail    Mapping = "mail"
-	InPause   Mapping = "pause"
-	InRetry   Mapping = "retry"
-	InParam   Mapping = "param"
-	InTime    Mapping = "time"
-	InExpect  Mapping = "expect"
-	InLimits  Mapping = "limits"
-	InOutput  Mapping = "output"
-	InValue   Mapping = "value"
-	InBudget  Mapping = "budget"
-	InPrinted Mapping = "printed"
-	InFile    Mapping = "file"
-	InHook    Mapping = "hook"
+	InHistory  Mapping = "history"
+	InMetrics  Mapping = "metrics"
+	InMail     Mapping = "mail"
+	InPause    Mapping = "pause"
+	InCalendar Mapping = "calendar"
+	InRetry    Mapping = "retry"
+	InParam    Mapping = "param"
+	InTime     Mapping = "time"
+	InExpect   Mapping = "expect"
+	InLimits   Mapping = "limits"
+	InOutput   Mapping = "output"
+	InValue    Mapping = "value"
+	InBudget   Mapping = "budget"
+	InPrinted  Mapping = "printed"
+	InFile     Mapping = "file"
+	InHook     Mapping = "hook"
 )

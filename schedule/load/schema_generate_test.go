@@ -46,6 +46,9 @@ func (g *generator) schedule() map[string]any {
 	if g.Float64() < 0.8 {
 		top["pools"] = map[string]any{"database": 2}
 	}
+	if g.Float64() < 0.8 {
+		top["calendars"] = map[string]any{"de": "12-25", "bank": map[string]any{"holidays": []any{}}}
+	}
 	if g.wrong(0.05) {
 		top["tasks"] = g.any()
 	}

@@ -26,7 +26,7 @@ import (
 // unsaid is what a schema cannot say: the sentences of docs/editors.md, and the loader's problems
 // that each is about, in files that have some text in them.
 var unsaid = []struct{ sentence, problems, in string }{
-	{"what is given twice, or does not exist: names, keys, files, pools, time zones, dates, tasks that are triggered", `is given twice|already taken|included twice|named twice|^trigger: |is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file|is not among the pools`, ""},
+	{"what is given twice, or does not exist: names, keys, files, pools, time zones, dates, tasks that are triggered", `is given twice|already taken|included twice|named twice|^trigger: |is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file|is not among the (pools|calendars)|is not a date with a year`, ""},
 	{"what is missing: a command, times, attempts, a file for the output, a `name` for a store", `has no command|has no time|missed_(within|at_most) is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file|a store needs a name`, ""},
 	{"cron expressions and the words of `every`, beyond the number of fields", `(^|: )(cron|every|schedule) "`, ""},
 	{"bounds of durations, sizes and patterns, stores, addresses and URLs", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years|500 bytes)|would take each tick|the duration must be|refused|nobody can be told`, ""},
@@ -277,7 +277,7 @@ func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 	s := compiled(t)
 	for _, key := range load.Keys(load.InTask) {
 		if slices.Contains([]string{"name", "command", "cron", "every", "schedule", "missed_within", "missed_at_most", "except",
-			"pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
+			"pool", "calendar", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
 			continue
 		}
 		shown := append([]string{key.Type.Example, key.Type.Default}, key.Type.Words...)

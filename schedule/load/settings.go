@@ -22,6 +22,7 @@ type settings struct {
 	env                  map[string]string
 	poolNames            []*node // the names of Pools, in their order
 	pauseEntries         []*node // the entries of Pauses, in their order
+	calendarNames        []*node // the names of Calendars, in their order
 }
 
 // defaultStateDir returns the state folder of a file without state_dir.

@@ -152,6 +152,7 @@ func readGroup(l *loader, n *node, base *taskDraft) {
 // settleTask sets what follows from several keys of a task together.
 func settleTask(l *loader, n *node, t *taskDraft) {
 	t.When.Shift = shift(l, &t.Task)
+	settleCalendars(l, n, t)
 	setBounds(l, n, t)
 	settleWait(l, n, t)
 	if t.Command.Line != "" {

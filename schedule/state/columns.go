@@ -33,6 +33,8 @@ var columns = sync.OnceValue(func() []column {
 		moment("last_slot", func(r *Row) *time.Time { return &r.LastSlot }),
 		{"slots", func(r *Row) any { return max(r.Slots, 1) }, func(r *Row) any { return &r.Slots }},
 		moment("previous_slot", func(r *Row) *time.Time { return &r.PreviousSlot }),
+		direct("nominal", func(r *Row) *string { return &r.Nominal }),
+		direct("moved", func(r *Row) *string { return &r.Moved }),
 		moment("repeats", func(r *Row) *time.Time { return &r.Repeats }),
 		direct("scheduled", func(r *Row) *bool { return &r.Scheduled }),
 		direct("origin", func(r *Row) *string { return &r.Origin }),

@@ -19,6 +19,8 @@ type Row struct {
 	LastSlot     time.Time // of several missed slots: the last; zero for one slot
 	Slots        int       // how many slots it stands for; 0 is 1
 	PreviousSlot time.Time // of the schedule, before CommandSlot; zero if the task was never due before
+	Nominal      string    // the day for which CommandSlot was meant, 2027-05-01; empty without a calendar
+	Moved        string    // why that is another day, or that the calendar had ended, in words; else empty
 	Repeats      time.Time // of a retry: the CommandSlot of the run that failed; else zero
 	Scheduled    bool      // a slot of the schedule; else somebody or something asked for it
 	Origin       string    // what asked for it, in words; empty for the schedule

@@ -9,7 +9,7 @@ import (
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes, counts, reported}
+var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes, counts, reported, meant}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -281,6 +281,12 @@ CREATE TABLE value (
 ) WITHOUT ROWID;
 CREATE INDEX value_spent ON value (task, name, at);
 CREATE INDEX value_at    ON value (at);
+`
+
+// meant is the version in which a run knows the day that it was meant for.
+const meant = `
+ALTER TABLE run ADD COLUMN nominal TEXT NOT NULL DEFAULT ''; -- 2027-05-01; '' without a calendar
+ALTER TABLE run ADD COLUMN moved   TEXT NOT NULL DEFAULT ''; -- why its slot is on another day, for people
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

@@ -266,12 +266,15 @@ func (l *launcher) newRow(slot schedule.Slot) state.Row {
 
 func rowOf(server string, slot schedule.Slot) state.Row {
 	previous, _ := slot.Task.When.Previous(slot.At)
+	meaning := slot.Task.When.Meaning(slot.At)
 	return state.Row{
 		ID:           outcome.NewID(),
 		Task:         slot.Task.Name,
 		Mutex:        slot.Task.Mutex,
 		Slot:         slot.At.UTC(),
 		PreviousSlot: previous,
+		Nominal:      meaning.Day,
+		Moved:        meaning.Moved,
 		Background:   slot.Task.Background,
 		Server:       server,
 		Params:       slot.Task.ValuesAt(slot.At),

@@ -172,6 +172,9 @@ func (r requests) refuse(row state.Row, reason string) {
 func (r requests) requestRow(row state.Row, task *schedule.Task) state.Row {
 	runRow := rowOf(r.launcher.host.Server, schedule.Slot{Task: task, At: row.CommandSlot()})
 	runRow.ID, runRow.Slot, runRow.Repeats = row.ID, row.Slot, row.Repeats
+	if row.Nominal != "" {
+		runRow.Nominal, runRow.Moved = row.Nominal, row.Moved
+	}
 	runRow.Origin, runRow.Cause = row.Origin, row.Cause
 	runRow.NoChain, runRow.Params = row.NoChain, row.Params
 	return runRow

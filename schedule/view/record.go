@@ -21,8 +21,10 @@ type Record struct {
 	Slot       humanize.JSONTime  `json:"slot"`
 	Slots      int                `json:"slots"` // how many slots it stands for, from slot through until
 	Until      *humanize.JSONTime `json:"until"`
-	Repeats    *humanize.JSONTime `json:"repeats"` // of a retry: the slot that its command is for; else null
-	Origin     string             `json:"origin"`  // what asked for the run; empty for its schedule
+	Nominal    string             `json:"nominal,omitempty"` // with a calendar: the day that was meant
+	Moved      string             `json:"moved,omitempty"`   // why that is another day, in words
+	Repeats    *humanize.JSONTime `json:"repeats"`           // of a retry: the slot that its command is for; else null
+	Origin     string             `json:"origin"`            // what asked for the run; empty for its schedule
 	Background bool               `json:"background"`
 	Server     string             `json:"server"`
 	Started    *humanize.JSONTime `json:"started"`
@@ -55,6 +57,8 @@ func RecordOf(r state.Row) Record {
 		Mutex:      r.Mutex,
 		Slot:       humanize.UTC(r.Slot),
 		Slots:      max(r.Slots, 1),
+		Nominal:    r.Nominal,
+		Moved:      r.Moved,
 		Repeats:    humanize.UTCOrNil(r.Repeats),
 		Origin:     r.Origin,
 		Background: r.Background,

@@ -32,6 +32,7 @@ type Task struct {
 	Pool               string              `json:"pool"` // "" for none
 	Off                string              `json:"off"`  // why it does not run here at all
 	Next               []humanize.JSONTime `json:"next"`
+	Moved              []string            `json:"moved,omitempty"` // why each of Next is not on the day that was meant
 	Slots              []Due               `json:"slots,omitempty"` // when it is due next; absent if all meet the conditions
 	Last               *Record             `json:"last"`
 	Triggers           []Chained           `json:"triggers"`     // the tasks that its hooks start
@@ -197,6 +198,9 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts t
 // its bounds.
 func conditionsText(t *schedule.Task) string {
 	words := t.Conditions.String()
+	if rule := t.When.Rule; rule != nil {
+		words = strings.TrimSuffix(rule.String()+", "+words, ", ")
+	}
 	if bounds := t.Bounds(); words == "" {
 		words = bounds
 	} else if bounds != "" {
@@ -264,7 +268,11 @@ func (t *Task) addTimes(task *schedule.Task, at time.Time, n int, pauses pause.P
 			break
 		}
 		t.Next = append(t.Next, humanize.JSONTime{Time: next.In(task.When.Location)})
+		t.Moved = append(t.Moved, task.When.Meaning(next).Moved)
 		from = next
+	}
+	if !slices.ContainsFunc(t.Moved, func(moved string) bool { return moved != "" }) {
+		t.Moved = nil
 	}
 	from = at
 	for range n {

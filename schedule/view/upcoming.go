@@ -12,9 +12,10 @@ import (
 // An Upcoming is a slot that is to come, or was to come.
 type Upcoming struct {
 	Task   string            `json:"task"`
-	Slot   humanize.JSONTime `json:"slot"`   // UTC
-	Unmet  string            `json:"unmet"`  // the condition of time that will keep it from running; empty: none
-	Paused bool              `json:"paused"` // it will be skipped unless it is resumed
+	Slot   humanize.JSONTime `json:"slot"`            // UTC
+	Unmet  string            `json:"unmet"`           // the condition of time that will keep it from running; empty: none
+	Moved  string            `json:"moved,omitempty"` // why it is not on the day that was meant, in words
+	Paused bool              `json:"paused"`          // it will be skipped unless it is resumed
 }
 
 // UpcomingSlots returns the slots at or after from and before to, ordered by time; slots of the
@@ -35,6 +36,7 @@ func UpcomingSlots(s Source, from, to time.Time, after Upcoming, limit int) (slo
 			Task:   first.Task.Name,
 			Slot:   humanize.UTC(first.At),
 			Unmet:  first.Task.UnmetCondition(first.At),
+			Moved:  first.Task.When.Meaning(first.At).Moved,
 			Paused: PauseOf(pauses, first.Task, first.At) != nil,
 		})
 		at, ok := first.Task.When.Next(first.At)

@@ -186,7 +186,7 @@ func (t *Table[C, T]) reportUnknown(r *Reader, name *Node, hint string, in Scope
 	}
 	if hint == "" && len(t.keys) == 1 {
 		hint = "the only key here is " + t.keys[0].Name
-	} else if hint == "" && len(t.keys) <= 20 {
+	} else if hint == "" && len(t.keys) <= 24 {
 		hint = "the keys here are " + strings.Join(t.Names(in), ", ")
 	}
 	where := ""

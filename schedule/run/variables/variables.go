@@ -31,6 +31,9 @@ func OfTask(row state.Row) []string {
 		"SCHED_SLOT=" + row.CommandSlot().UTC().Format(time.RFC3339),
 		"SCHED_MUTEX=" + row.Mutex,
 	}
+	if row.Nominal != "" {
+		variables = append(variables, "SCHED_NOMINAL="+row.Nominal)
+	}
 	if !row.PreviousSlot.IsZero() {
 		variables = append(variables, "SCHED_PREVIOUS_SLOT="+row.PreviousSlot.UTC().Format(time.RFC3339))
 	}
