@@ -140,6 +140,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	warnings := slices.Concat(
 		s.Warnings,
 		lint.HolidaysOver(s, now),
+		lint.CalendarsEnd(s, now),
 		lint.NeverRuns(s, now),
 		lint.OverdueAnyway(s, now),
 		lint.PausesOver(s, now),
@@ -246,7 +247,11 @@ func printJudgement(a *app.App, j verdict) {
 	}
 	fmt.Fprintf(a.Out, "%s is valid: %s\n", j.file, humanize.Count(j.tasks, "task"))
 	for _, p := range j.proofs {
-		fmt.Fprintf(a.Out, "holds until %d: %s\n", p.To.Year(), p.Text)
+		until := fmt.Sprint(p.To.Year())
+		if p.Calendar != nil {
+			until = p.Calendar.Through.String() + ", where calendar " + p.Calendar.Name + " ends"
+		}
+		fmt.Fprintf(a.Out, "holds until %s: %s\n", until, p.Text)
 	}
 }
 
@@ -353,6 +358,7 @@ type proof struct {
 	Text   string     `json:"text"`
 	Holds  bool       `json:"holds"`
 	Until  time.Time  `json:"until"`
+	Ends   string     `json:"calendar,omitempty"` // the calendar that ends then
 	Broken *time.Time `json:"broken"`
 	Why    string     `json:"why"`
 }
@@ -390,6 +396,9 @@ func proofsJSON(proofs []assertion.Proof) []proof {
 	list := []proof{}
 	for _, p := range proofs {
 		proof := proof{Place: p.Place, Text: p.Text, Holds: p.Break == nil, Until: p.To}
+		if p.Calendar != nil {
+			proof.Ends = p.Calendar.Name
+		}
 		if p.Break != nil {
 			proof.Why = p.Break.Why
 			if !p.Break.At.IsZero() {

@@ -224,6 +224,9 @@ func printSlots(a *app.App, basis *forecast.Basis) {
 		if basis.Servers > 1 && s.Skip == forecast.NoSkip {
 			remark = strings.TrimSpace(fmt.Sprintf("%s on server %d", remark, s.Server+1))
 		}
+		if moved := s.Task.When.Meaning(s.At).Moved; moved != "" {
+			remark = strings.TrimPrefix(remark+"; "+moved, "; ")
+		}
 		t.Row(forecast.DayAndTime(s.At, zone), s.Task.Name, start, remark)
 	}
 	t.Flush()
@@ -237,6 +240,7 @@ type slotJSON struct {
 	Late    float64           `json:"lateness"`
 	Behind  *string           `json:"behind"`
 	Reason  string            `json:"reason"`
+	Moved   string            `json:"moved,omitempty"`
 	Server  int               `json:"server"`
 }
 
@@ -249,6 +253,7 @@ func slotsJSON(basis *forecast.Basis) []slotJSON {
 			Skipped: s.Skip,
 			Late:    s.Lateness().Seconds(),
 			Reason:  s.Reason,
+			Moved:   s.Task.When.Meaning(s.At).Moved,
 			Server:  s.Server + 1,
 		}
 		if s.By != nil {

@@ -123,7 +123,8 @@ func (m *matcher) calendarFor(zone *time.Location) *vixie.Calendar {
 func runTimes(task *schedule.Task, from, to time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for at := range task.When.Forward(from, to) {
-			if task.Conditions.FirstUnmet(at.In(task.When.Location)) == "" && !yield(at) {
+			isMet := task.When.Skips(at) == "" && task.Conditions.FirstUnmet(at.In(task.When.Location)) == ""
+			if isMet && !yield(at) {
 				return
 			}
 		}

@@ -13,18 +13,21 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 )
 
 // A Proof says whether an assertion holds from From until To.
 type Proof struct {
 	schedule.Assertion
 	From, To time.Time
-	Break    *Break // the first instant that breaks it; nil: it holds
+	Calendar *calendar.Calendar // ends at To; nil if To is as far as proofs go
+	Break    *Break             // the first instant that breaks it; nil: it holds
 }
 
 // Prove judges the assertions of the schedule from the minute of from until to. It knows what is
 // written: due times and conditions of time of the tasks that are in use. It knows nothing of
-// condition commands, pauses, locks, late ticks and retries.
+// condition commands, pauses, locks, late ticks and retries. A proof goes no further than the
+// calendars of its tasks.
 func Prove(s *schedule.Schedule, from, to time.Time) []Proof {
 	from = from.UTC().Truncate(time.Minute)
 	proofs := make([]Proof, len(s.Assertions))
@@ -32,8 +35,7 @@ func Prove(s *schedule.Schedule, from, to time.Time) []Proof {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, a := range s.Assertions {
 		group.Go(func() error {
-			broken := proveOne(a, span{Schedule: s, from: from, to: to})
-			proofs[i] = Proof{Assertion: a, From: from, To: to, Break: broken}
+			proofs[i] = proveOne(Proof{Assertion: a, From: from, To: to}, s)
 			return nil
 		})
 	}
@@ -41,12 +43,30 @@ func Prove(s *schedule.Schedule, from, to time.Time) []Proof {
 	return proofs
 }
 
-func proveOne(a schedule.Assertion, s span) *Break {
-	rule, err := parse(a.Text)
+func proveOne(p Proof, s *schedule.Schedule) Proof {
+	rule, err := parse(p.Text)
 	if err != nil {
-		return &Break{Why: err.Error()}
+		p.Break = &Break{Why: err.Error()}
+		return p
 	}
-	return rule.prove(s)
+	var chosen []*schedule.Task
+	p.Break = rule.prove(span{Schedule: s, from: p.From, to: p.To, chosen: &chosen})
+	for _, t := range chosen {
+		if t.When.Rule == nil {
+			continue
+		}
+		if c := t.When.Rule.Set.End(); c != nil {
+			year, month, day := c.Through.Year, c.Through.Month, c.Through.Day
+			end := time.Date(year, month, day+1, 0, 0, 0, 0, t.When.Location).UTC()
+			if end.After(p.From) && end.Before(p.To) {
+				p.To, p.Calendar = end, c
+			}
+		}
+	}
+	if p.Calendar != nil {
+		p.Break = rule.prove(span{Schedule: s, from: p.From, to: p.To, chosen: new([]*schedule.Task)})
+	}
+	return p
 }
 
 // A form is one kind of assertion. Its grammar matches a whole text, and newRule makes a rule of

@@ -180,18 +180,24 @@ func TestProofsByKindsOfDaysAreProofsByStarts(t *testing.T) {
 	}
 	held, broke := map[string]int{}, map[string]int{}
 	for range rounds {
-		text := "timezone: Europe/Berlin\nholidays: ['2026-10-03', 12-25, 12-26]\ntasks:\n"
+		text := "timezone: Europe/Berlin\nholidays: ['2026-10-03', 12-25, 12-26]\n" +
+			"calendars: {c: {holidays: [2026-10-05, 2026-11-02, 2026-11-03, 12-25], weekdays: sun-thu}}\ntasks:\n"
 		for _, name := range []string{"a", "b"} {
 			when := fmt.Sprintf("cron: '%s %s %s %s * %s'", pick("0", "0", "*/30", "7,8"), pick("0", "30", "*/20", "*/7", "5"),
 				pick("2", "1-3", "*/8", "*", "*", "23"), pick("*", "*", "*", "1", "*/2"), pick("*", "*", "*", "0", "1-5"))
 			if random.IntN(5) == 0 {
 				when = "every: '" + pick("90 minutes from 2026-01-05 06:00", "2 weeks from 2026-09-07 at 4:00",
-					"3 days from 2026-09-07 at 2:30", "hour", "day at 2:30") + "'"
+					"3 days from 2026-09-07 at 2:30", "hour", "day at 2:30", "second last working day of week at 2:30") + "'"
+			}
+			calendar := "calendar: c, on_holiday: " + pick("next", "previous in month", "previous, spread: 40m")
+			if strings.Contains(when, "minutes") {
+				calendar = "calendar: c"
 			}
 			text += fmt.Sprintf("  - {name: %s, command: x, tags: t, %s, timezone: %s, %s}\n", name, when,
 				pick("Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "UTC"),
 				pick("enabled: true", "days: weekdays", "between: ['1:00', '2:30']", "except: holidays",
-					"unless_between: ['23:00', '1:00']", "from: 2026-10-10 05:00", "until: 2026-12-24 17:00", "spread: 40m"))
+					"unless_between: ['23:00', '1:00']", "from: 2026-10-10 05:00", "until: 2026-12-24 17:00", "spread: 40m", calendar,
+					"calendar: c"))
 		}
 		window := pick("00:00", "01:30", "22:00", "0:00") + " and " + pick("02:00", "03:15", "23:59", "23:59") +
 			pick("", " UTC", " Europe/Berlin")

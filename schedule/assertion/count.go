@@ -100,7 +100,7 @@ func newCounter(s span, tasks []*schedule.Task) *counter {
 	var distinct []*schedule.Task
 	for _, t := range tasks {
 		w := t.When
-		same := fmt.Sprint(w.Texts(), w.Location, w.Shift, w.From, w.Until, t.Conditions, t.Lacks == "")
+		same := fmt.Sprint(w.Texts(), w.Location, w.Shift, w.From, w.Until, w.Rule, t.Conditions, t.Lacks == "")
 		i, isKnown := index[same]
 		if !isKnown {
 			i = len(distinct)

@@ -189,7 +189,7 @@ func (r orderRule) prove(s span) *Break {
 	remembered := func(at time.Time) memory { return memory{at.Unix(), dayNumber(clock.at(at))} }
 	var last memory // the last start of first before the start of second
 	for at := range first.When.Backward(s.from.Add(-max(r.within, 48*time.Hour)), s.from) {
-		if first.Conditions.IsAlwaysMet() || first.UnmetCondition(at) == "" {
+		if first.Conditions.IsAlwaysMet() && first.When.Rule == nil || first.UnmetCondition(at) == "" {
 			last = remembered(at)
 			break
 		}

@@ -16,7 +16,7 @@ func SlowProof(text string, in *schedule.Schedule, from, to time.Time) *Break {
 	if err != nil {
 		panic(err)
 	}
-	s := span{Schedule: in, from: from.UTC().Truncate(time.Minute), to: to}
+	s := span{Schedule: in, from: from.UTC().Truncate(time.Minute), to: to, chosen: new([]*schedule.Task)}
 	switch r := r.(type) {
 	case windowRule:
 		return s.firstBreak(r.tasks, func(t *schedule.Task) *Break { return earlier(r.slowOutside(s, t), r.slowMissed(s, t)) })

@@ -22,12 +22,13 @@ type Break struct {
 type span struct {
 	*schedule.Schedule
 	from, to time.Time
+	chosen   *[]*schedule.Task // the tasks that the rule is about so far
 }
 
 // starts yields the slots of the task whose conditions of time are met, the oldest first.
 func (s span) starts(t *schedule.Task) iter.Seq[time.Time] {
 	slots := t.When.Forward(s.from, s.to)
-	if t.Conditions.IsAlwaysMet() {
+	if t.Conditions.IsAlwaysMet() && t.When.Rule == nil {
 		return slots
 	}
 	return func(yield func(time.Time) bool) {
@@ -37,7 +38,8 @@ func (s span) starts(t *schedule.Task) iter.Seq[time.Time] {
 		for at := range slots {
 			local := clock.at(at)
 			if minute := clock.minute(at); minute != judged {
-				isMet, judged = t.Lacks == "" && t.Conditions.FirstUnmet(local) == "", minute
+				isMet = t.Lacks == "" && t.When.Skips(at) == "" && t.Conditions.FirstUnmet(local) == ""
+				judged = minute
 			}
 			if isMet && !yield(at) {
 				return
@@ -62,6 +64,7 @@ func (s span) choose(words string) ([]*schedule.Task, *Break) {
 	}
 	switch {
 	case len(tasks) > 0:
+		*s.chosen = append(*s.chosen, tasks...)
 		return tasks, nil
 	case isTag:
 		return nil, &Break{Why: "no task in use with the " + words + " has times in this file"}
@@ -79,6 +82,7 @@ func (s span) named(name string) (*schedule.Task, *Break) {
 	case len(t.When.Crons) == 0:
 		return nil, &Break{Why: name + " has no times in this file: it starts at boots, or is triggered"}
 	default:
+		*s.chosen = append(*s.chosen, t)
 		return t, nil
 	}
 }

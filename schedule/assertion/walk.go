@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/calendar"
 	"sched/schedule/cron"
 )
 
@@ -77,6 +78,7 @@ type taskKey struct {
 	due     cron.SpanKey
 	clock   cron.SpanKey // by which the conditions are judged; zero for a task without conditions
 	allowed uint8        // whether the days of that clock are allowed: the first, the second, the third
+	works   uint8        // whether the days of the times are working days: the first, the second, the third
 }
 
 // taskDays finds the spans of 24 hours in which tasks start.
@@ -126,12 +128,17 @@ func (t *taskSpans) search(n int64) {
 
 // key returns the key of the span that begins at from; false if it may be like no other.
 func (t *taskSpans) key(from time.Time) (key taskKey, ok bool) {
-	key.due, _, ok = t.due.Key(from)
+	var day time.Time
+	key.due, day, ok = t.due.Key(from)
+	for n := range 3 {
+		if rule := t.task.When.Rule; ok && rule != nil && rule.Set.Works(calendar.DayOf(day)+int64(n)) {
+			key.works |= 1 << n
+		}
+	}
 	c := t.task.Conditions
 	if !ok || c.IsAlwaysMet() {
 		return key, ok
 	}
-	var day time.Time
 	key.clock, day, ok = t.clock.Key(from)
 	for n := range 3 {
 		if day := day.AddDate(0, 0, n); c.Days.Contains(day.Weekday()) && c.Holidays.On(day) == "" {

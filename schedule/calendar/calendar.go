@@ -62,6 +62,21 @@ func (d Date) Compare(e Date) int {
 	return (d.Year-e.Year)*1000 + int(d.Month-e.Month)*40 + d.Day - e.Day
 }
 
+// LengthOf returns how many days a month has. Package time is slower by far (BenchmarkForward of
+// package cron).
+func LengthOf(year int, number time.Month) int {
+	switch number {
+	case time.February:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case time.April, time.June, time.September, time.November:
+		return 30
+	}
+	return 31
+}
+
 // Holidays are days with their names, which may be empty. Nil is a schedule that has none.
 type Holidays map[Date]string
 
@@ -178,6 +193,22 @@ func (c *Calendar) off(day int64) string {
 
 // Ended reports whether a date comes after the end of the calendar.
 func (c *Calendar) Ended(date Date) bool { return c.Through.Year > 0 && date.Compare(c.Through) > 0 }
+
+// EndText says that the calendar ends within 60 days, or has ended. Without Through it says that
+// the newest of its holidays has passed. Else it is "".
+func (c *Calendar) EndText(today Date) string {
+	const then = ": later days count by their weekday alone"
+	newest := c.Holidays.Newest()
+	switch {
+	case c.Through.Year == 0 && newest.Year > 0 && newest.Compare(today) < 0:
+		return "the newest of the holidays of calendar " + c.Name + ", " + newest.String() + ", has passed"
+	case c.Ended(today):
+		return "calendar " + c.Name + " ended " + c.Through.String() + then
+	case c.Through.Year > 0 && c.Through.Number()-today.Number() <= 60:
+		return "calendar " + c.Name + " ends " + c.Through.String() + then
+	}
+	return ""
+}
 
 // A Set is the calendars of a task. A working day is one in all of them.
 type Set []*Calendar

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sched/schedule/calendar"
 )
 
 // dates and cycle say which days are due, by fields or counted from a date. times say which times
@@ -22,9 +24,6 @@ const (
 
 func dayOf(wall int64) int64 { return (wall - mod(wall, daySeconds)) / daySeconds }
 
-// dateText returns a day as people write it: 2026-01-05.
-func dateText(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format(time.DateOnly) }
-
 // A month is one month of one year.
 type month struct {
 	number int   // 1 is January
@@ -35,21 +34,7 @@ type month struct {
 // monthOf returns the month that holds a day, and the day's number in it, from 1.
 func monthOf(day int64) (m month, inMonth int) {
 	year, number, inMonth := time.Unix(day*daySeconds, 0).UTC().Date()
-	return month{int(number), day - int64(inMonth) + 1, lengthOf(year, number)}, inMonth
-}
-
-// lengthOf returns how many days a month has. Package time is slower by far (BenchmarkForward).
-func lengthOf(year int, number time.Month) int {
-	switch number {
-	case time.February:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	case time.April, time.June, time.September, time.November:
-		return 30
-	}
-	return 31
+	return month{int(number), day - int64(inMonth) + 1, calendar.LengthOf(year, number)}, inMonth
 }
 
 func (m month) day(n int) int64 { return m.first + int64(n) - 1 }
@@ -74,12 +59,12 @@ func (c cycle) next(day, last int64) (int64, bool) {
 }
 
 // startText returns the first due day as people write it.
-func (c cycle) startText() string { return dateText(c.first) }
+func (c cycle) startText() string { return calendar.Of(c.first).String() }
 
 // why says in words whether the day that lies so many days after the first due day is due. Earlier
 // days have a negative number.
 func (c cycle) why(since int64) string {
-	day := dateText(c.first + since)
+	day := calendar.Of(c.first + since)
 	switch {
 	case since < 0:
 		return fmt.Sprintf("%s is before %s", day, c.startText())

@@ -163,7 +163,9 @@ func Parse(text, seed string) (Expression, error) {
 		return Expression{}, err
 	}
 	fields := canonicalFields{secondField: "0"} // five fields mean second 0
-	first := len(fields) - len(words)
+	first, last := len(fields)-len(words), len(words)-1
+	weekday, needsBoth := strings.CutPrefix(words[last], "+") // as in the Open Cron Pattern Specification
+	words[last] = weekday
 	for i, word := range words {
 		f := &cronFields[first+i]
 		if words[i], err = f.resolve(word, seed); err != nil {
@@ -173,13 +175,17 @@ func Parse(text, seed string) (Expression, error) {
 			return Expression{}, yearHint(err, words)
 		}
 	}
+	if needsBoth {
+		words[last] = "+" + words[last]
+	}
 	c := Expression{
 		text:     strings.Join(words, " "),
-		stepBoth: fields.stepBothDays(),
+		stepBoth: fields.stepBothDays() && !needsBoth,
 		fixed:    !fields.starred(minuteField) && !fields.starred(hourField),
 	}
 	c.times, c.dates = shared.compile(&fields)
-	if !fields.clearlyHasDate() && !c.hasDate() {
+	c.dates.either = c.dates.either && !needsBoth
+	if (needsBoth || !fields.clearlyHasDate()) && !c.hasDate() {
 		return Expression{}, fields.impossible(words)
 	}
 	return c, nil
@@ -531,9 +537,14 @@ func (t *dayTable) in(m month) set {
 	return due
 }
 
-// evaluate is in without the table. LW, which gronx lacks, is the last working day of the month.
+// evaluate is in without the table. gronx lacks LW, the last working day, and L-3.
 func (t *dayTable) evaluate(m month) (due set) {
 	text := strings.ReplaceAll(t.text, "LW", strconv.Itoa(m.length)+"W")
+	for n := 1; strings.Contains(text, "L-"); n++ {
+		day := strconv.Itoa(max(m.length-n, 0)) // no month has a day 0
+		text = strings.ReplaceAll(","+text+",", ",L-"+strconv.Itoa(n)+",", ","+day+",")
+		text = strings.Trim(text, ",")
+	}
 	for day := 1; day <= m.length; day++ {
 		if evaluate(text, t.pos, wallTime(m.day(day)*daySeconds)) {
 			due |= 1 << day

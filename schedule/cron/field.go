@@ -202,10 +202,10 @@ func (s set) String() string {
 
 // The day fields have forms of their own, as in Quartz:
 //
-//	day     = "L"                      the last day of the month
+//	day     = "L" ["-" number]         the last day of the month, or so many days before it
 //	        | "LW"                     its last working day
 //	        | number "W"               its working day nearest to a day
-//	weekday = value "L"                the last Friday of the month
+//	weekday = value ["#"] "L"          the last Friday of the month
 //	        | value "#" ("1" … "5")    its second Monday
 //
 // A working day is Monday to Friday, and the one nearest to a day is of the same month.
@@ -229,6 +229,9 @@ func (f *cronField) readMonthDayForm(element string) (string, error) {
 		return upper, nil
 	case upper == "WL":
 		return "", NewError("day %q is not known", element).SetHint("write LW")
+	case strings.HasPrefix(upper, "L-"):
+		n, err := f.readValue(upper[2:], element)
+		return "L-" + strconv.Itoa(min(n, 30)), err
 	}
 	number, after, _ := strings.Cut(upper, "W")
 	if _, ok := humanize.Digits(number); !ok || after != "" {
@@ -243,7 +246,7 @@ func (f *cronField) readMonthDayForm(element string) (string, error) {
 }
 
 func (f *cronField) readWeekdayForm(element string) (string, error) {
-	if day, nth, found := strings.Cut(element, "#"); found {
+	if day, nth, found := strings.Cut(element, "#"); found && !strings.EqualFold(nth, "L") {
 		n, err := f.readValue(day, element)
 		if err != nil {
 			return "", err
@@ -257,6 +260,7 @@ func (f *cronField) readWeekdayForm(element string) (string, error) {
 	if !last {
 		day, last = strings.CutSuffix(element, "l")
 	}
+	day = strings.TrimSuffix(day, "#")
 	switch {
 	case !last:
 		return "", nil
@@ -450,12 +454,14 @@ func (f Field) meaning() string {
 	switch {
 	case f.Name == "day" && text == "L":
 		return "the last day of the month"
+	case f.Name == "day" && strings.HasPrefix(text, "L-") && !strings.Contains(text, ","):
+		return "the day " + text[2:] + " before the last of the month"
 	case f.Name == "day" && text == "LW":
 		return "the last working day of the month"
 	case f.Name == "day" && strings.HasSuffix(text, "W") && !strings.Contains(text, ","):
 		return "the working day nearest to day " + strings.TrimSuffix(text, "W")
 	case f.Name == "weekday":
-		return weekdayMeaning(text)
+		return weekdayMeaning(strings.TrimPrefix(text, "+"))
 	}
 	return ""
 }
@@ -469,8 +475,8 @@ func weekdayMeaning(text string) string {
 		}
 		return time.Weekday(n % 7).String()
 	}
-	if day, last := strings.CutSuffix(text, "L"); last && name(day) != "" {
-		return "the last " + name(day) + " of the month"
+	if day, last := strings.CutSuffix(text, "L"); last && name(strings.TrimSuffix(day, "#")) != "" {
+		return "the last " + name(strings.TrimSuffix(day, "#")) + " of the month"
 	}
 	if day, nth, ok := strings.Cut(text, "#"); ok && name(day) != "" {
 		return name(day) + " number " + nth + " of the month"

@@ -107,7 +107,7 @@ func TestParseRefuses(t *testing.T) {
 
 		// L and W in places in which they mean nothing
 		{"0 0 * * L", `weekday "L" needs a day`, "5L or FRIL is the last Friday of the month; L in the day field is its last day"},
-		{"0 0 L-3 * *", `day "L-3" is not known: L stands alone and W follows one number`, "L is the last day, LW the last working day, 15W the working day nearest to the 15th"},
+		{"0 0 L3 * *", `day "L3" is not known: L stands alone and W follows one number`, "L is the last day, LW the last working day, 15W the working day nearest to the 15th"},
 		{"0 0 W * *", `day "W" is not known: L stands alone and W follows one number`, "L is the last day, LW the last working day, 15W the working day nearest to the 15th"},
 		{"0 0 WL * *", `day "WL" is not known`, "write LW"},
 		{"L * * * *", `minute "L" is not a number in 0-59`, ""},

@@ -47,19 +47,10 @@ func (c countableUnit) indivisibleError(n int, unit string) error {
 	return e.SetHint("write %s", from)
 }
 
-// secondsError adds to the error about "90 seconds" how to write them.
+// secondsError adds to the error about "7 seconds" how to write them.
 func secondsError(n int, c countableUnit, e *cron.Error) error {
-	restarts := fmt.Sprintf(`cron: "%s", which restarts %s`, fmt.Sprintf(c.step, n), c.restart)
-	even := evenSeconds(n)
-	switch {
-	case n%60 == 0:
-		return e.SetHint(`write "%d minutes"`, n/60)
-	case even != "" && n < c.perLarger:
-		return e.SetHint(`write cron: %s; or %s`, even, restarts)
-	case even != "":
-		return e.SetHint(`write cron: %s`, even)
-	case n < c.perLarger:
-		return e.SetHint(`write %s`, restarts)
+	if n < c.perLarger {
+		return e.SetHint(`write cron: "%s", which restarts %s`, fmt.Sprintf(c.step, n), c.restart)
 	}
 	var divisors []int
 	for d := 1; d <= c.perLarger; d++ {
@@ -70,17 +61,16 @@ func secondsError(n int, c countableUnit, e *cron.Error) error {
 	return e.SetHint("the numbers of seconds that do are %s", joinNumbers(divisors))
 }
 
-// evenSeconds returns cron expressions that are due together every n seconds, as a list in YAML. It
-// returns "" if the seconds are the same ones again only after a time that does not divide an hour.
-func evenSeconds(n int) string {
+// evenSeconds returns cron expressions that are due together every n seconds. It returns nil if the
+// seconds are the same ones again only after a time that does not divide an hour.
+func evenSeconds(n int) (crons []string) {
 	cycle := 1 // in minutes
 	for cycle*60%n != 0 && cycle <= 60 {
 		cycle++
 	}
 	if 60%cycle != 0 {
-		return ""
+		return nil
 	}
-	var crons []string
 	for minute := range cycle {
 		var seconds []int
 		for second := range 60 {
@@ -95,9 +85,9 @@ func evenSeconds(n int) string {
 		if minute == 0 {
 			minutes = fmt.Sprintf("*/%d", cycle)
 		}
-		crons = append(crons, fmt.Sprintf(`"%s %s * * * *"`, joinNumbers(seconds), minutes))
+		crons = append(crons, fmt.Sprintf("%s %s * * * *", joinNumbers(seconds), minutes))
 	}
-	return "[" + strings.Join(crons, ", ") + "]"
+	return crons
 }
 
 // neverDueError returns the error about a period of length 0.

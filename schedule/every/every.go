@@ -9,7 +9,7 @@
 //	          | monthday {"," monthday} "of" ("month" | "quarter")    read.go: first monday of month
 //	          | workday                              workday.go: last working day of month
 //	date      = YYYY-MM-DD                           count.go: after days and weeks
-//	days      = weekday {"," weekday}                after week
+//	days      = weekday {"," weekday}                after week: 2 weeks on monday from 2026-01-05
 //	          | monthday {"," monthday}              after month and quarter: 1, 16; last day
 //	          | number month | month number          after year: 1 June
 //	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
@@ -48,35 +48,26 @@ func Parse(text string) ([]cron.Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.nths != nil {
-		return f.workdays()
-	}
 	if f.interval > 0 {
 		return []cron.Expression{cron.Interval(f.interval, f.from)}, nil
 	}
-	expressions := make([]cron.Expression, len(f.crons))
-	for i, text := range f.crons {
+	var all []cron.Expression
+	for _, text := range f.crons {
 		c, err := cron.Parse(text, "")
 		if err != nil {
 			return nil, err
 		}
-		if f.days > 0 {
-			c = c.Cycle(f.days, f.words, f.from)
-		}
-		expressions[i] = c
-	}
-	return expressions, nil
-}
-
-// workdays returns the expressions of working days, each with each of its times.
-func (f frequency) workdays() (all []cron.Expression, err error) {
-	for _, nth := range f.nths {
-		for _, text := range f.crons {
-			c, err := cron.Parse(text, "")
-			if err != nil {
-				return nil, err
+		switch {
+		case f.nths != nil:
+			for _, nth := range f.nths {
+				all = append(all, c.Workday(nth))
 			}
-			all = append(all, c.Workday(nth))
+		case f.days > 0:
+			for _, start := range f.starts {
+				all = append(all, c.Cycle(f.days, f.words, start))
+			}
+		default:
+			all = append(all, c)
 		}
 	}
 	return all, nil
@@ -94,7 +85,8 @@ type frequency struct {
 
 	nths []calendar.Nth // the working days that are due; nil if no working days are counted
 
-	from time.Time // the start of days or interval, on the wall clock, as if that were UTC
+	starts []time.Time // the first due days of days
+	from   time.Time   // the start of interval, on the wall clock, as if that were UTC
 }
 
 // readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
@@ -473,6 +465,8 @@ func (p phrase) counted(n int) ([]string, error) {
 	switch {
 	case !ok:
 		return nil, p.uncountableError(n, unit)
+	case c.perLarger%n != 0 && unit == "second" && evenSeconds(n) != nil:
+		return evenSeconds(n), p.refuse("on", "at")
 	case c.perLarger%n != 0:
 		return nil, c.indivisibleError(n, unit)
 	case unit == "hour" && n == c.perLarger:
@@ -501,6 +495,9 @@ func (p phrase) uncountableError(n int, unit string) error {
 	unit = strings.TrimSuffix(unit, "s")
 	counted := func(unit, from string) string {
 		text := fmt.Sprintf("%d %ss from %s", n, unit, from)
+		if on := strings.Join(p.on, " "); on != "" {
+			text = fmt.Sprintf("%d %ss on %s from %s", n, unit, strings.ReplaceAll(on, " ,", ","), from)
+		}
 		if p.at != nil {
 			text += " at " + strings.ReplaceAll(strings.Join(p.at, " "), " ,", ",")
 		}
@@ -527,11 +524,30 @@ func (p phrase) uncountableError(n int, unit string) error {
 
 // cycle reads a phrase with a "from" that counts days or weeks.
 func (p phrase) cycle() (f frequency, err error) {
+	if len(p.period) > 1 && len(calendar.WeekdayWords()[p.period[1]]) > 0 && p.on == nil { // other friday
+		p.period, p.on = []string{p.period[0], "weeks"}, p.period[1:]
+	}
 	if f.words, f.days, err = p.cycleLength(); err != nil {
 		return frequency{}, err
 	}
-	if f.from, err = readStart(strings.Join(p.from, " ")); err != nil {
+	from, err := readStart(strings.Join(p.from, " "))
+	if err != nil {
 		return frequency{}, err
+	}
+	f.starts = []time.Time{from}
+	if _, unit := p.multiple(); unit == "week" && p.on != nil {
+		lists, err := eachOf(p.on, readWeekdays)
+		if err != nil {
+			return frequency{}, err
+		}
+		f.starts, p.on = nil, nil
+		for _, weekday := range ascending(slices.Concat(lists...)) {
+			start := from.AddDate(0, 0, (weekday+6)%7-(int(from.Weekday())+6)%7) // in the week of from
+			if start.Before(from) {
+				start = start.AddDate(0, 0, f.days)
+			}
+			f.starts = append(f.starts, start)
+		}
 	}
 	f.crons, err = p.everyDay()
 	return f, err

@@ -74,7 +74,8 @@ func skippedText(s *Sums) string {
 		kind   Skip
 		reason string
 	}{
-		{Full, "since a pool is full"}, {TooLate, "too late"}, {Paused, "paused"}, {Unmet, "by days, between, except"},
+		{Full, "since a pool is full"}, {TooLate, "too late"}, {Paused, "paused"},
+		{Unmet, "by days, between, calendars"},
 	} {
 		if n := s.SkipsOf(skip.kind); n > 0 {
 			words += fmt.Sprintf(", %d %s", n, skip.reason)

@@ -277,6 +277,21 @@ func HolidaysOver(s *schedule.Schedule, now time.Time) []schedule.Problem {
 	return nil
 }
 
+// CalendarsEnd warns of calendars that a task has, and that end within 60 days or have ended.
+func CalendarsEnd(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
+	for _, c := range s.Calendars {
+		text := c.EndText(calendar.DateOf(now.In(s.Location)))
+		used := func(t *schedule.Task) bool {
+			return t.When.Rule != nil && slices.Contains(t.When.Rule.Set, c.Calendar)
+		}
+		if text != "" && slices.ContainsFunc(s.Tasks, used) {
+			const hint = "add its days to come, and say with `through` until when they are known"
+			warnings = append(warnings, schedule.Problem{Place: c.Place, Text: text, Hint: hint})
+		}
+	}
+	return warnings
+}
+
 // PausesOver warns of entries of `pauses` that will never come again.
 func PausesOver(s *schedule.Schedule, now time.Time) (warnings []schedule.Problem) {
 	for _, p := range s.Pauses {

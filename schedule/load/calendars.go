@@ -178,11 +178,9 @@ func settleCalendars(l *loader, n *node, t *taskDraft) {
 
 // warnOfUnusedCalendars warns of calendars that no task has. names are the nodes with their names.
 func warnOfUnusedCalendars(l *loader, names []*node) {
-	for _, name := range names {
+	for i, name := range names {
 		has := func(t *schedule.Task) bool {
-			return t.When.Rule != nil && slices.ContainsFunc(t.When.Rule.Set, func(c *calendar.Calendar) bool {
-				return c.Name == name.Value
-			})
+			return t.When.Rule != nil && slices.Contains(t.When.Rule.Set, l.schedule.Calendars[i].Calendar)
 		}
 		if !slices.ContainsFunc(l.schedule.Tasks, has) {
 			l.Warnf(name, "add `calendar: "+yamldoc.Shorten(name.Value)+"` to the tasks that it is for",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/calendar"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -162,6 +163,11 @@ func figuresOf(h *Health, answer Status) string {
 		figures += ", " + names[0] + " has a warning"
 	case len(names) > 1:
 		figures += ", " + humanize.Count(len(names), "task") + " have a warning"
+	}
+	for _, c := range h.Schedule.Calendars {
+		if text := c.EndText(calendar.DateOf(h.At.In(h.Schedule.Location))); text != "" {
+			figures += "; " + text
+		}
 	}
 	if planned := answer.Planned; len(planned) > 0 {
 		figures += fmt.Sprintf(", %s planned, the next from %s", humanize.Count(len(planned), "pause"),

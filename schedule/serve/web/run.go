@@ -72,6 +72,9 @@ func readRun(p *page) (made runPage, err error) {
 	if r.At != nil {
 		made.At = new(p.Away(r.At.Time, r.Task))
 	}
+	if r.Moved != "" {
+		made.Run.Notes = slices.Concat([]string{r.Moved}, r.Notes)
+	}
 	made.readWait(all)
 	command := "stop"
 	if made.HasEnded {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -87,6 +88,9 @@ func (p *taskPage) addMinute(label string, m *view.Minute) {
 		return
 	}
 	for _, slot := range m.Slots {
+		if moved := p.Task.When.Meaning(slot.Slot.Time).Moved; moved != "" {
+			slot.Says = strings.TrimSuffix(moved+"; "+slot.Says, "; ")
+		}
 		p.Minutes = append(p.Minutes, minuteSlot{label, m, slot})
 	}
 }

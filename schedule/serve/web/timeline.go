@@ -335,6 +335,9 @@ func (t *timeline) duePieces(task *schedule.Task, usual time.Duration) (pieces [
 		}
 		p.title = func() string {
 			title := humanize.SlotZone(at, t.zoneOf(task.Name)) + ": due"
+			if moved := task.When.Meaning(at).Moved; moved != "" {
+				title += ", " + moved
+			}
 			if unmet != "" {
 				title += ", will be skipped: " + unmet
 			}
