@@ -322,7 +322,13 @@ func csvCell(v reflect.Value) string {
 	case reflect.Float64:
 		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
 	case reflect.Map:
-		values, _ := v.Interface().(map[string]string)
+		values, isText := v.Interface().(map[string]string)
+		if !isText {
+			values = map[string]string{}
+			for _, name := range v.MapKeys() {
+				values[name.String()] = csvCell(v.MapIndex(name))
+			}
+		}
 		return csvCell(reflect.ValueOf(schedule.Pairs(values)))
 	case reflect.Slice:
 		var parts []string

@@ -35,6 +35,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
   sched history --since 24h --json
   sched history --since 30d --summary
   sched history --all-servers
+  sched history nightly-report --values
   sched history --changes`,
 		Args: flags.Arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,6 +54,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
 	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
+	f.BoolVar(&o.values, "values", false, "with what runs reported; --json and --csv always have it")
 	f.BoolVar(&o.changes, "changes", false, "what people changed on this machine: who, when and why, instead of slots")
 	f.BoolVar(&o.allServers, "all-servers", false,
 		"what ran on all servers of the store, without slots that were skipped or missed")

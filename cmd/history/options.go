@@ -7,11 +7,11 @@ import (
 )
 
 type options struct {
-	failed, summary, changes, allServers bool
-	since, until, timezone               string
-	outcomes                             []string
-	limit                                int
-	limitGiven, json, csv                bool
+	failed, summary, changes, allServers, values bool
+	since, until, timezone                       string
+	outcomes                                     []string
+	limit                                        int
+	limitGiven, json, csv                        bool
 }
 
 func (o options) check() error {
@@ -25,6 +25,8 @@ func (o options) check() error {
 	case o.changes && (o.summary || o.allServers || o.csv || filtered):
 		return exit.Usage("narrow it with a task, --since, --until and -n",
 			"--changes is about what people changed, and not about runs")
+	case o.values && (o.summary || o.changes):
+		return exit.Usage("leave out --summary and --changes", "--values is about single runs")
 	case o.json && o.csv:
 		return exit.Usage("", "--json and --csv exclude each other")
 	case o.limit < 0:

@@ -47,7 +47,7 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 		return
 	}
 	zone := s.Location
-	table := newTable(a.Stdout(), slotFormat(s, o), o)
+	table := newTable(a.Stdout(), s, o)
 	thisServer := app.ServerName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(h.waiting)) {
 		for _, waiting := range slices.Backward(h.waiting[task]) {
@@ -73,21 +73,23 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 }
 
 // A table is the table of `sched history`. It has a column of servers if the history covers
-// all servers.
+// all servers, and a column of values if somebody asks for them.
 type table struct {
 	out     terminal.Stream
 	cells   *terminal.Table
+	of      *schedule.Schedule
 	time    func(time.Time) string // writes a slot
 	servers bool                   // there is a column of servers
+	values  bool                   // there is a column of values
 	limit   int                    // how many rows it may have; 0: all
 	rows    int
 	cut     bool // a row was left out
 }
 
-func newTable(out terminal.Stream, slotTime func(time.Time) string, o options) *table {
-	t := &table{out: out, time: slotTime, servers: o.allServers, limit: o.limit}
+func newTable(out terminal.Stream, s *schedule.Schedule, o options) *table {
+	t := &table{out: out, of: s, time: slotFormat(s, o), servers: o.allServers, values: o.values, limit: o.limit}
 	t.cells = terminal.NewTable(out, t.shrinks()...)
-	t.cells.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
+	t.cells.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "VALUES", "OUTCOME")...)
 	return t
 }
 
@@ -105,18 +107,20 @@ func slotFormat(s *schedule.Schedule, o options) func(time.Time) string {
 // shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
 func (t *table) shrinks() []terminal.Shrink {
 	const taskColumn = 1
-	outcomeColumn := serverColumn + 4
+	cpuColumn := serverColumn + 2
 	if !t.servers {
-		outcomeColumn--
+		cpuColumn--
 	}
-	memoryColumn, cpuColumn := outcomeColumn-1, outcomeColumn-2
-	return []terminal.Shrink{
-		{Column: memoryColumn},
-		{Column: cpuColumn},
-		{Column: outcomeColumn, Least: 28},
-		{Column: taskColumn, Least: 12},
-		{Column: outcomeColumn, Least: 16},
+	memoryColumn, outcomeColumn := cpuColumn+1, cpuColumn+2
+	shrinks := []terminal.Shrink{{Column: memoryColumn}, {Column: cpuColumn}}
+	if t.values {
+		outcomeColumn++
+		shrinks = append(shrinks, terminal.Shrink{Column: memoryColumn + 1, Least: 20})
 	}
+	return append(shrinks,
+		terminal.Shrink{Column: outcomeColumn, Least: 28},
+		terminal.Shrink{Column: taskColumn, Least: 12},
+		terminal.Shrink{Column: outcomeColumn, Least: 16})
 }
 
 // add adds a row, unless the limit is reached. CPU and memory are known when a command has ended.
@@ -133,19 +137,26 @@ func (t *table) add(r state.Row, tone terminal.Tone, outcomeText string) {
 			memory = humanize.Bytes(r.PeakMemory)
 		}
 	}
+	values := cmp.Or(humanize.Line(view.ValuesText(t.of.Task(r.Task), r.Values)), "-")
 	t.cells.Row(t.columns(t.time(r.Slot), r.Task, r.Server, humanize.ShortRun(r.ID),
-		cpu, memory, t.out.Paint(tone, humanize.Line(outcomeText)))...)
+		cpu, memory, values, t.out.Paint(tone, humanize.Line(outcomeText)))...)
 }
 
-// serverColumn is where the server stands among the cells of a row.
-const serverColumn = 2
+// serverColumn and valuesColumn are where the server and the values stand among the cells of a row.
+const (
+	serverColumn = 2
+	valuesColumn = 6
+)
 
-// columns leaves out the cell of the server, unless there is a column for it.
+// columns leaves out the cells of the values and of the server, unless there is a column for them.
 func (t *table) columns(cells ...string) []string {
-	if t.servers {
-		return cells
+	if !t.values {
+		cells = slices.Delete(cells, valuesColumn, valuesColumn+1)
 	}
-	return slices.Delete(cells, serverColumn, serverColumn+1)
+	if !t.servers {
+		cells = slices.Delete(cells, serverColumn, serverColumn+1)
+	}
+	return cells
 }
 
 func liveText(a *app.App, row state.Row) string {

@@ -187,6 +187,9 @@ func nowText(a *app.App, s *schedule.Schedule, row view.Task) string {
 	for _, overdue := range row.Overdue {
 		parts = append(parts, "overdue: "+overdue.Text)
 	}
+	if row.Budget != "" {
+		parts = append(parts, row.Budget)
+	}
 	waiting := row.Waiting
 	if len(parts) == 0 && len(waiting) > 0 {
 		parts = append(parts, waiting[0].Text(a.Now(), s.Location))

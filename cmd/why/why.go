@@ -247,6 +247,9 @@ func factsOf(a *app.App, q *view.Inquiry, r state.Row) (facts []fact) {
 	if r.Outcome == outcome.Failed && r.ExitCode != nil && (*r.ExitCode == 126 || *r.ExitCode == 127) {
 		add("programs", "sched doctor%s says which the ticks cannot find or start", a.ConfigFlag())
 	}
+	if len(r.Values) > 0 {
+		add("values", "%s", view.ValuesText(q.Task, r.Values))
+	}
 	if r.Attempt.Number > 0 {
 		add("attempts", "%d", r.Attempt.Number)
 	}
@@ -338,7 +341,7 @@ func nextSlotSaysWhy(q *view.Inquiry) bool {
 		return q.Task.When.Boot
 	}
 	isPaused := view.PauseOf(q.Pauses, q.Task, q.Next) != nil
-	return isPaused || q.Task.UnmetCondition(q.Next) != ""
+	return isPaused || q.Task.UnmetCondition(q.Next) != "" || q.Budget.RefusalAt(q.Next) != ""
 }
 
 // startsText says what starts the task besides its own times. It returns "" for a task that has
@@ -371,6 +374,9 @@ func obstacles(q *view.Inquiry) (lines []string) {
 	}
 	if answer.NoTicks != "" {
 		add("%s, so it will not start", answer.NoTicks)
+	}
+	if answer.Budget != "" && (answer.Next == nil || q.Budget.RefusalAt(q.Next) == "") {
+		add("a run before then would be skipped: %s", answer.Budget)
 	}
 	if answer.Lacks != "" {
 		add("it will be skipped while ticks lack what it names: %s", answer.Lacks)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule/judge"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/state"
@@ -43,6 +44,9 @@ func PublishAll(ctx context.Context, db *state.DB, store mutex.Store) error {
 		if err != nil {
 			return err
 		}
+		if err := db.Runs().AddValues(ctx, rows); err != nil {
+			return err
+		}
 		if err := Publish(ctx, store, rows, last); err != nil {
 			return err
 		}
@@ -65,7 +69,7 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 	for _, r := range records {
 		value := encode(shared(r))
 		if len(value) > mutex.MaxValueSize {
-			r.Notes, r.Triggered, r.Params = nil, nil, nil
+			r.Notes, r.Triggered, r.Params, r.Values = nil, nil, nil, nil
 			value = encode(shared(r))
 		}
 		values = append(values, value)
@@ -109,10 +113,21 @@ type sharedRun struct {
 	PeakMemory int64               `json:"peak_memory,omitempty"`
 	Notes      []string            `json:"notes,omitempty"`
 	Triggered  []outcome.Triggered `json:"triggered,omitempty"`
+	Values     []sharedValue       `json:"values,omitempty"`
+}
+
+// A sharedValue is a number that a run reported.
+type sharedValue struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
 }
 
 // shared returns the part of a row that servers share.
 func shared(r state.Row) sharedRun {
+	var values []sharedValue
+	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
+		values = append(values, sharedValue{name, r.Values[name]})
+	}
 	return sharedRun{
 		Run:        r.ID,
 		Task:       r.Task,
@@ -137,6 +152,7 @@ func shared(r state.Row) sharedRun {
 		PeakMemory: r.PeakMemory,
 		Notes:      r.Notes,
 		Triggered:  r.Triggered,
+		Values:     values,
 	}
 }
 
@@ -149,6 +165,12 @@ func (s sharedRun) row() state.Row {
 		s.Kind = outcome.Warning
 	} else if s.Kind == outcome.Warning {
 		s.Kind = ""
+	}
+	values := map[string]float64{}
+	for _, v := range s.Values[:min(len(s.Values), judge.MaxValues+1)] { // and judge.Duration
+		if judge.IsName(v.Name) {
+			values[v.Name] = v.Value
+		}
 	}
 	isBroken := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
 	return state.Row{
@@ -177,6 +199,7 @@ func (s sharedRun) row() state.Row {
 			UserCPU:    max(0, s.UserCPU),
 			SystemCPU:  max(0, s.SystemCPU),
 			PeakMemory: max(0, s.PeakMemory),
+			Values:     values,
 		},
 	}
 }

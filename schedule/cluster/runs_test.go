@@ -64,6 +64,7 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 		map[string]string{"DAY": "x"}
 	full.Cause, full.Triggered = &outcome.Cause{Task: "a", Run: runID(9), Outcome: outcome.Failed},
 		[]outcome.Triggered{{Task: "b", Run: runID(8)}}
+	full.Values = map[string]float64{"rows": 18204, "usd": 0.31}
 	sent := full
 	sent.Snapshot, sent.Locked, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), true, "/srv/shop/.sched/output/1.log"
 	sent.Seat, sent.Wait = "pool#1", state.Wait{Since: noon}

@@ -41,8 +41,9 @@ type Message struct {
 	Program string `json:"program,omitempty"` // the name of its executable, in an AttemptEnd
 	Cause   string `json:"cause,omitempty"`   // the run after which this one came, for a trace
 
-	Params map[string]string `json:"params,omitempty"` // the values that somebody set for the run
-	Test   bool              `json:"test,omitempty"`   // of sched test: at_most does not count it
+	Params map[string]string  `json:"params,omitempty"` // the values that somebody set for the run
+	Values map[string]float64 `json:"values,omitempty"` // the numbers that the run reported
+	Test   bool               `json:"test,omitempty"`   // of sched test: at_most does not count it
 
 	Output string `json:"output,omitempty"` // the end of what the run printed: any bytes; Send cuts it to OutputLimit
 	Cut    bool   `json:"cut,omitempty"`    // whether there was more before Output

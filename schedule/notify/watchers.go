@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -270,6 +272,9 @@ func spanOf(m Message) object {
 	all.text("sched.outcome", string(m.Outcome))
 	if m.ExitCode != nil {
 		all.number("process.exit.code", *m.ExitCode)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Values)) {
+		all = append(all, object{"key": "sched.value." + name, "value": object{"doubleValue": m.Values[name]}})
 	}
 	if m.Outcome != outcome.Succeeded {
 		all.text("error.type", string(m.Outcome))

@@ -81,8 +81,9 @@ type plainBody struct {
 	HeldBack    int                `json:"held_back"`
 	HeldSince   *humanize.JSONTime `json:"held_since"`
 
-	Params map[string]string `json:"params,omitempty"`
-	Test   bool              `json:"test,omitempty"`
+	Params map[string]string  `json:"params,omitempty"`
+	Values map[string]float64 `json:"values,omitempty"`
+	Test   bool               `json:"test,omitempty"`
 }
 
 // plain returns the body of a webhook in the format Plain.
@@ -110,6 +111,7 @@ func plain(m Message) plainBody {
 		HeldBack:    m.HeldBack,
 		HeldSince:   humanize.UTCOrNil(m.HeldSince),
 		Params:      m.Params,
+		Values:      m.Values,
 		Test:        m.Test,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {

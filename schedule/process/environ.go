@@ -15,6 +15,7 @@ import (
 const (
 	StateVariable = "SCHED_STATE"
 	StoreVariable = "SCHED_STORE"
+	ValuePrefix   = "SCHED_VALUE_" // begins the variables of the values that a run reported
 )
 
 // runVariables are the variables that one run passes on to its own processes. A `sched` inside a
@@ -23,7 +24,7 @@ const (
 var runVariables = []string{
 	StateVariable, StoreVariable, setupVariable,
 	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_NOMINAL", "SCHED_MUTEX", "SCHED_ATTEMPT",
-	"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS",
+	"SCHED_PREVIOUS_SLOT", "SCHED_LAST_SUCCESS", "SCHED_REPORT",
 	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
 }
@@ -57,7 +58,8 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 		env = append(env, pair)
 	}
 	for _, pair := range base {
-		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(runVariables, name) {
+		name, _, _ := strings.Cut(pair, "=")
+		if !slices.Contains(runVariables, name) && !strings.HasPrefix(name, ValuePrefix) {
 			set(pair)
 		}
 	}

@@ -344,23 +344,29 @@ func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool
 	return rows[0], true, nil
 }
 
-// Values returns the values that runs reported, by their ids: of each run the values of its last
-// attempt that reported any. A run without values is not in the result.
-func (r Runs) Values(ctx context.Context, runs ...string) (values map[string]map[string]float64, err error) {
-	values = map[string]map[string]float64{}
-	err = r.store.read(ctx, func(q querier) error {
-		for _, run := range runs {
-			reported, err := reportedBy(ctx, q, run)
-			if err != nil {
-				return err
-			}
-			if reported != nil {
-				values[run] = reported
-			}
+// AddValues adds to rows the values that their runs reported: of each run the values of its last
+// attempt that reported any. Rows that have values keep them.
+func (r Runs) AddValues(ctx context.Context, rows []Row) error {
+	index, runs := map[string]int{}, []string{}
+	for i, row := range rows {
+		if row.Attempted() && row.Values == nil {
+			index[row.ID], runs = i, append(runs, row.ID)
 		}
-		return nil
+	}
+	return r.store.read(ctx, func(q querier) error {
+		return Each(ctx, q, func(found *sql.Rows) error {
+			var run, name string
+			var value float64
+			err := found.Scan(&run, &name, &value)
+			if row := &rows[index[run]]; row.Values == nil {
+				row.Values = map[string]float64{name: value}
+			} else {
+				row.Values[name] = value
+			}
+			return err
+		}, `SELECT run, name, own.value FROM json_each(?) AS asked CROSS JOIN value AS own ON own.run = asked.value
+			AND attempt = (SELECT max(attempt) FROM value WHERE run = own.run)`, sqltype.Texts(runs))
 	})
-	return values, err
 }
 
 // UsualValues returns a value of the last successes of a task that came before the run, the newest
@@ -387,23 +393,4 @@ func (r Runs) Spent(ctx context.Context, task, name string, since time.Time) ([]
 		}, `SELECT run, attempt, at, value FROM value INDEXED BY value_spent
 			WHERE task = ? AND name = ? AND at > ? ORDER BY at`, task, name, since.UnixMicro())
 	})
-}
-
-// History returns what the last runs of a task have reported: at most so many runs, the oldest
-// first.
-func (r Runs) History(ctx context.Context, task string, most int) (all []Row, err error) {
-	all, err = askRows(ctx, r.store, SelectRows()+` WHERE id IN (SELECT run FROM value INDEXED BY value_spent
-		WHERE task = ? GROUP BY run ORDER BY run DESC LIMIT ?) ORDER BY id`, task, most)
-	if err != nil {
-		return nil, err
-	}
-	err = r.store.read(ctx, func(q querier) error {
-		for i := range all {
-			if all[i].Values, err = reportedBy(ctx, q, all[i].ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return slices.DeleteFunc(all, func(row Row) bool { return row.Test }), err
 }

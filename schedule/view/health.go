@@ -197,9 +197,9 @@ func (t *TaskHealth) rowOf(db *state.DB, total past.Total) state.Row {
 		Result:  state.Result{Ended: total.Ended, Outcome: total.Outcome, ExitCode: total.ExitCode},
 	}
 	switch {
-	case total.Outcome == outcome.Stopped: // the totals do not say whether a pause stopped it
-		stopped, _ := db.Runs().Row(context.Background(), total.Run)
-		row.Kind = stopped.Kind
+	case total.Outcome == outcome.Stopped, !t.Judge.IsEmpty(): // the totals have no kind and no values
+		whole, _ := db.Runs().Row(context.Background(), total.Run)
+		row.Kind, row.Values = whole.Kind, whole.Values
 	case total.Outcome != outcome.Succeeded || total.ExitCode == nil:
 	case slices.Contains(t.WarnCodes, *total.ExitCode):
 		row.Kind = outcome.Warning

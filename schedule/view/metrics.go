@@ -40,9 +40,10 @@ var taskFamilies = []struct {
 		}},
 	{"sched_task_last_run_timestamp_seconds", "When the last run ended.",
 		func(t *TaskHealth, _ time.Time) (float64, bool) { return seconds(t.Last.Ended), t.Last.ID != "" }},
-	{"sched_task_last_run_warning", "1 when the last run succeeded with a warning (warn_codes), else 0.",
+	{"sched_task_last_run_warning", "1 when the last run succeeded with a warning, else 0.",
 		func(t *TaskHealth, _ time.Time) (float64, bool) {
-			return oneIf(t.Last.Warned()), len(t.WarnCodes) > 0 && t.Last.ID != ""
+			mayWarn := len(t.WarnCodes) > 0 || !t.Judge.IsEmpty()
+			return oneIf(t.Last.Warned()), mayWarn && t.Last.ID != ""
 		}},
 	{"sched_task_last_run_exit_code", "The exit code of the last run.",
 		func(t *TaskHealth, _ time.Time) (float64, bool) {
@@ -133,6 +134,12 @@ func taskMetrics(h *Health, m *metrics) {
 	for _, t := range h.Tasks {
 		if t.Last.ID != "" {
 			m.sample(1, label{"task", t.Name}, label{"outcome", string(t.Last.Outcome)})
+		}
+	}
+	m.begin("sched_task_value", gauge, "The values that the last run reported.")
+	for _, t := range h.Tasks {
+		for _, v := range ReportedBy(t.Task, t.Last.Values) {
+			m.sample(v.Number, label{"task", t.Name}, label{"value", v.Rule.Name})
 		}
 	}
 	m.begin("sched_task_slots_total", counter, "Slots by what became of them.")

@@ -137,13 +137,14 @@ func TestTheHelpOfAFamilyNeverChanges(t *testing.T) {
 		"sched_task_running_runs Runs that live.",
 		"sched_task_next_due_timestamp_seconds When the task is due next.",
 		"sched_task_last_run_timestamp_seconds When the last run ended.",
-		"sched_task_last_run_warning 1 when the last run succeeded with a warning (warn_codes), else 0.",
+		"sched_task_last_run_warning 1 when the last run succeeded with a warning, else 0.",
 		"sched_task_last_run_exit_code The exit code of the last run.",
 		"sched_task_last_run_duration_seconds How long the last run took.",
 		"sched_task_last_run_lateness_seconds How long after its slot the last run started.",
 		"sched_task_last_success_timestamp_seconds When the last success ended.",
 		"sched_task_overdue 1 while less came than expect says, else 0.",
 		"sched_task_last_run_outcome 1 for the outcome of the last run.",
+		"sched_task_value The values that the last run reported.",
 		"sched_task_slots_total Slots by what became of them.",
 	}
 	if !slices.Equal(got, want) {

@@ -22,7 +22,8 @@ type Overview struct {
 	Status
 	Since     time.Time // the evening before: see Evening
 	Incidents []Incident
-	More      int // how many incidents are left out
+	More      int        // how many incidents are left out
+	Unusual   []Incident // of each task the successes with a warning since the evening before
 	Well      []Success
 	MoreWell  int        // how many tasks that went well are left out
 	WellRuns  int        // the runs of all tasks that succeeded, also of tasks that are not in Well
@@ -124,6 +125,9 @@ func (o *Overview) readPast(
 	o.Activity.addMissed(missed)
 	isEarlier := func(r state.Row) bool { return humanize.Later(r.Slot, r.LastSlot).Before(o.Since) }
 	missed = slices.DeleteFunc(missed, isEarlier)
+	if o.Unusual, err = warningsSince(ctx, all, h, o.Since); err != nil {
+		return nil, nil, err
+	}
 	if err := o.addSuccesses(ctx, all, h, tallies, byTask(missed)); err != nil {
 		return nil, nil, err
 	}
@@ -131,14 +135,17 @@ func (o *Overview) readPast(
 	return incidents, tallies, err
 }
 
-// addSuccesses adds the tasks that only succeeded, and are in no trouble. Tasks with few runs come
-// first: a backup of the night stands above a job of each minute.
+// addSuccesses adds the tasks that only succeeded, without a warning, and are in no trouble. Tasks
+// with few runs come first: a backup of the night stands above a job of each minute.
 func (o *Overview) addSuccesses(
 	ctx context.Context, all *Records, h *Health, tallies map[string]past.Tally, missed map[string][]state.Row,
 ) error {
 	inTrouble := map[string]bool{}
 	for _, t := range o.Troubles {
 		inTrouble[t.Task] = true
+	}
+	for _, i := range o.Unusual {
+		inTrouble[i.Task] = true
 	}
 	for _, t := range h.Tasks {
 		tally := tallies[t.Name]
@@ -193,7 +200,7 @@ func pastIncidents(
 	for _, t := range h.Tasks {
 		switch {
 		case len(failuresOf[t.Name]) > 0:
-			withFailures = append(withFailures, failureIncident(failuresOf[t.Name], h.At))
+			withFailures = append(withFailures, runsIncident(failuresOf[t.Name], h.At))
 		case len(missedOf[t.Name]) > 0:
 			withMissed = append(withMissed, missedIncident(missedOf[t.Name], h.Schedule.Location))
 		case slowTexts[t.Name] != "":
@@ -212,8 +219,8 @@ func byTask(rows []state.Row) map[string][]state.Row {
 	return tasks
 }
 
-// failureIncident returns the incident of runs of a task that failed, given newest first.
-func failureIncident(rows []state.Row, now time.Time) Incident {
+// runsIncident returns the incident of runs of a task that ended alike, given newest first.
+func runsIncident(rows []state.Row, now time.Time) Incident {
 	last := rows[0]
 	text := "once"
 	if len(rows) > 1 {
@@ -223,8 +230,22 @@ func failureIncident(rows []state.Row, now time.Time) Incident {
 	if last.Reason != "" {
 		text += " (" + last.Reason + ")"
 	}
-	trouble := Trouble{Task: last.Task, Kind: string(last.Outcome), Text: text, Run: last.ID}
+	trouble := Trouble{Task: last.Task, Kind: last.OutcomeText(), Text: text, Run: last.ID}
 	return Incident{Trouble: trouble, IsPast: true, failed: last}
+}
+
+// warningsSince returns an incident for each task with successes with a warning since a time, in
+// the order of the tasks. Its text has the last reason.
+func warningsSince(ctx context.Context, all *Records, h *Health, since time.Time) (incidents []Incident, err error) {
+	query := past.Query{Since: since, Limit: maxRecent, Outcomes: []outcome.Outcome{outcome.Warned}}
+	rows, err := all.Find(ctx, query)
+	warned := byTask(slices.DeleteFunc(rows, func(r state.Row) bool { return r.Test }))
+	for _, t := range h.Tasks {
+		if len(warned[t.Name]) > 0 {
+			incidents = append(incidents, runsIncident(warned[t.Name], h.At))
+		}
+	}
+	return incidents[:min(maxIncidents, len(incidents))], err
 }
 
 // missedIncident returns the incident of records of missed slots of a task, given newest first.

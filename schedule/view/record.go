@@ -47,6 +47,7 @@ type Record struct {
 	Cause     *outcome.Cause      `json:"cause"`            // the run that triggered it; null if no run did
 	Triggered []outcome.Triggered `json:"triggered"`        // the runs that its hooks asked for
 	Params    map[string]string   `json:"params,omitempty"` // the values that somebody set for the run
+	Values    map[string]float64  `json:"values,omitempty"` // that the run reported
 }
 
 // RecordOf returns a record as it is shown.
@@ -81,6 +82,7 @@ func RecordOf(r state.Row) Record {
 		Cause:      r.Cause,
 		Triggered:  listOf(r.Triggered),
 		Params:     r.Params,
+		Values:     r.Values,
 	}
 	if !r.Started.IsZero() {
 		shown.Lateness = new(r.Lateness().Seconds())

@@ -11,6 +11,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,7 +176,7 @@ func (s Source) History(ctx context.Context, q past.Query) (live, lost []state.R
 	}
 	defer r.Close()
 	found, err = findByClock(ctx, r, q, s.Now())
-	return r.Live, r.Lost, found, err
+	return r.Live, r.Lost, found, cmp.Or(err, r.AddValues(ctx, found))
 }
 
 // Page returns the records of the query, the newest slot first, and the position of the next page
@@ -194,7 +195,7 @@ func (s Source) Page(ctx context.Context, q past.Query) (page []state.Row, next 
 		page = slices.Clip(page[:limit])
 		next = past.Position{Slot: page[limit-1].Slot, ID: page[limit-1].ID}
 	}
-	return page, next, err
+	return page, next, cmp.Or(err, records.AddValues(ctx, page))
 }
 
 // Store returns the store of the schedule, or an error if the schedule has no store.

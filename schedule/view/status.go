@@ -35,6 +35,7 @@ type Status struct {
 	Paused      []TaskPause        `json:"paused"`
 	Planned     []TaskPause        `json:"planned,omitempty"` // pauses that begin later
 	Pools       []Pool             `json:"pools"`             // of this machine
+	Budgets     []SpentBudget      `json:"budgets,omitempty"` // that are spent now, which is no trouble
 
 	First string `json:"-"` // the status in one line, with the verdict before a colon
 }
@@ -61,6 +62,7 @@ func StatusOf(s Source, h *Health) Status {
 		Paused:      paused,
 		Planned:     planned,
 		Pools:       poolsOf(h),
+		Budgets:     spentBudgets(s, h),
 	}
 	figures := figuresOf(h, answer)
 	switch {
@@ -168,6 +170,12 @@ func figuresOf(h *Health, answer Status) string {
 		if text := c.EndText(calendar.DateOf(h.At.In(h.Schedule.Location))); text != "" {
 			figures += "; " + text
 		}
+	}
+	switch spent := answer.Budgets; {
+	case len(spent) == 1:
+		figures += "; " + spent[0].Task + ": " + spent[0].Text
+	case len(spent) > 1:
+		figures += fmt.Sprintf("; the budgets of %d tasks are spent", len(spent))
 	}
 	if planned := answer.Planned; len(planned) > 0 {
 		figures += fmt.Sprintf(", %s planned, the next from %s", humanize.Count(len(planned), "pause"),

@@ -44,6 +44,7 @@ type Task struct {
 	Planned            []Pause             `json:"planned_pauses,omitempty"` // of this task by its name, that begin later
 	Expect             *Expect             `json:"expect,omitempty"`
 	Overdue            []Overdue           `json:"overdue,omitempty"`
+	Budget             string              `json:"budget,omitempty"` // that a budget is spent now, and until when
 
 	Params []schedule.Param `json:"params,omitempty"` // the variables that a person may set for one run
 
@@ -100,6 +101,7 @@ func ListTasksOf(
 	for _, t := range chosenTasks {
 		shown := taskOf(s.Schedule, t, at, n, facts)
 		shown.Planned = planned[t.Name]
+		shown.Budget = BudgetOf(ctx, s, all.DB, t).RefusalAt(facts.now)
 		answer.Items = append(answer.Items, shown)
 	}
 	return answer
@@ -143,7 +145,11 @@ func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses
 		return facts, err
 	}
 	for name, last := range facts.last {
-		facts.last[name] = newestBefore(ctx, all.Past, last, s.Now())
+		row := []state.Row{newestBefore(ctx, all.Past, last, s.Now())}
+		if t := s.Schedule.Task(name); t != nil && len(t.Judge.Values) > 0 {
+			err = cmp.Or(err, all.AddValues(ctx, row))
+		}
+		facts.last[name] = row[0]
 	}
 	facts.overdue = overdueNow(ctx, s, all)
 	return facts, nil

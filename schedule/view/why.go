@@ -41,6 +41,7 @@ type Why struct {
 	Paused      *Pause             `json:"paused"` // who paused it
 	Overdue     []Overdue          `json:"overdue,omitempty"`
 	Vanished    []Vanished         `json:"vanished_runs,omitempty"` // the next tick will finish them
+	Budget      string             `json:"budget,omitempty"`        // that a budget is spent now, and until when
 	Lacks       string             `json:"lacks,omitempty"`         // why its last slot was skipped, if ticks lacked what it names
 	StoreDown   string             `json:"store,omitempty"`         // that the store was down at the last tick, if the task needs it
 	NoTicks     string             `json:"no_tick"`                 // that no ticks come any more, or no tick ever came; else empty
@@ -66,6 +67,7 @@ type Inquiry struct {
 	Pauses  pause.Pauses
 	LastRun state.Row     // Answer.LastRun, exactly
 	HeldBy  *mutex.Holder // Answer.Held, exactly; nil if nobody has it
+	Budget  Budget
 
 	source  Source
 	records *Records
@@ -102,6 +104,8 @@ func Explain(ctx context.Context, s Source, task string, at time.Time) (*Inquiry
 		return nil, noLongerThere(ctx, s, all, task, err)
 	}
 	q := newInquiry(s, t, all)
+	q.Budget = BudgetOf(ctx, s, all.DB, t)
+	q.Answer.Budget = q.Budget.RefusalAt(q.Now)
 	q.Answer.Overdue = overdueNow(ctx, s, all)[t.Name]
 	q.Answer.Changes = recentChanges(ctx, s, t.Name)
 	if at.IsZero() {
@@ -231,6 +235,9 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := q.records.AddValues(ctx, ran); err != nil {
+		return err
+	}
 	if len(ran) > 0 && q.isNewer(ran[0]) {
 		q.LastRun = ran[0]
 		q.Answer.LastRun = new(RecordOf(q.LastRun))
@@ -335,6 +342,9 @@ func (q *Inquiry) explain(ctx context.Context, at time.Time) (*Minute, error) {
 func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) error {
 	query := past.Query{Task: q.Task.Name, Since: m.Minute.Time, Until: m.Minute.Add(time.Minute)}
 	rows, err := q.records.Find(ctx, query)
+	if err == nil {
+		err = q.records.AddValues(ctx, rows)
+	}
 	if err != nil {
 		return err
 	}
@@ -413,6 +423,8 @@ func (q *Inquiry) foresee(slot Slot) string {
 		return "it will wait for the end of that" + q.pausedText(slot.Slot.Time)
 	case paused:
 		return "it will be skipped" + q.pausedText(slot.Slot.Time)
+	case q.Budget.RefusalAt(slot.Slot.Time) != "":
+		return "it will be skipped: " + q.Budget.RefusalAt(slot.Slot.Time)
 	case len(q.Task.ConditionCommands) > 0:
 		return "none of its other conditions is in the way; " + ConditionCommands(q.Task) +
 			", right before it starts"

@@ -24,6 +24,15 @@ type Known struct {
 // and the store does not know yet. With an error of the store the result has what this machine
 // alone has spent.
 func (k Known) Spent(ctx context.Context, task *schedule.Task) (map[string][]judge.Spending, error) {
+	return k.spent(ctx, task, true)
+}
+
+// LookSpent is Spent, and tells the store nothing.
+func (k Known) LookSpent(ctx context.Context, task *schedule.Task) (map[string][]judge.Spending, error) {
+	return k.spent(ctx, task, false)
+}
+
+func (k Known) spent(ctx context.Context, task *schedule.Task, tells bool) (map[string][]judge.Spending, error) {
 	all := map[string][]judge.Spending{}
 	var failed error
 	for _, v := range task.Judge.Budgets() {
@@ -37,7 +46,7 @@ func (k Known) Spent(ctx context.Context, task *schedule.Task) (map[string][]jud
 			continue
 		}
 		table := tableSpent + task.Name + " " + v.Name
-		if all[v.Name], err = shareSpent(ctx, k.Store, table, here, v.Budget.Per); err != nil {
+		if all[v.Name], err = shareSpent(ctx, k.Store, table, here, v.Budget.Per, tells); err != nil {
 			failed = err
 		}
 	}
@@ -47,15 +56,15 @@ func (k Known) Spent(ctx context.Context, task *schedule.Task) (map[string][]jud
 // tableSpent begins the names of the tables of the store that say what was spent.
 const tableSpent = "spent "
 
-// shareSpent tells a table of the store what was spent here, and returns what was spent anywhere.
-// After an error it returns what it knows.
+// shareSpent returns what was spent anywhere, and with tells it tells a table of the store what was
+// spent here. After an error it returns what it knows.
 func shareSpent(
-	ctx context.Context, store mutex.Store, table string, here []judge.Spending, per time.Duration,
+	ctx context.Context, store mutex.Store, table string, here []judge.Spending, per time.Duration, tells bool,
 ) (all []judge.Spending, err error) {
 	known, err := store.All(ctx, table)
 	for _, s := range here {
 		key := fmt.Sprintf("%s %d", s.Run, s.Attempt)
-		if _, told := known[key]; told || err != nil {
+		if _, told := known[key]; told || !tells || err != nil {
 			continue
 		}
 		value, _ := json.Marshal(s) // texts and finite numbers

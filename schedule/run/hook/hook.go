@@ -209,6 +209,7 @@ func (h *Hooks) message(id string, event notify.Event, result state.Row) notify.
 		Run:         result.ID,
 		Server:      result.Server,
 		Params:      result.Params,
+		Values:      result.Values,
 		Test:        h.row.Test,
 		Outcome:     result.Outcome,
 		Kind:        result.Kind,

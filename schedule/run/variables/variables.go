@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/notify"
+	"sched/schedule/process"
 	"sched/schedule/state"
 )
 
@@ -51,11 +52,15 @@ func OfResult(result state.Row) []string {
 	if result.ExitCode != nil {
 		code = strconv.Itoa(*result.ExitCode)
 	}
-	return []string{
+	variables := []string{
 		"SCHED_OUTCOME=" + string(result.Outcome),
 		"SCHED_EXIT_CODE=" + code,
 		"SCHED_DURATION=" + strconv.FormatFloat(result.Duration().Seconds(), 'f', 3, 64),
 		"SCHED_OUTPUT=" + result.Output,
 		"SCHED_REASON=" + result.Reason,
 	}
+	for name, value := range result.Values {
+		variables = append(variables, process.ValuePrefix+name+"="+strconv.FormatFloat(value, 'f', -1, 64))
+	}
+	return variables
 }

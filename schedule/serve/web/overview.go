@@ -16,7 +16,8 @@ type overview struct {
 	Good      string   // says that all is well; "" if it is not
 	Verdict   *verdict // if it is not
 	Incidents []view.Incident
-	More      int            // how many incidents are left out
+	More      int // how many incidents are left out
+	Unusual   []view.Incident
 	Activity  *activityStrip // nil if the history cannot be read
 	Well      []view.Success
 	MoreWell  int // how many tasks that went well are left out
@@ -54,7 +55,7 @@ func readOverview(p *page) (overview, error) {
 	shown := overview{page: p, Since: o.Since.Format("Mon 15:04 MST"), Incidents: o.Incidents, More: o.More,
 		Next: o.Next, MaxFailures: view.MaxFailures}
 	shown.Activity, shown.WellRuns = newActivityStrip(p, o.Activity), o.WellRuns
-	shown.Well, shown.MoreWell = o.Well, o.MoreWell
+	shown.Unusual, shown.Well, shown.MoreWell = o.Unusual, o.Well, o.MoreWell
 	shown.Waiting = waitingRuns(p)
 	if o.ExitCode == view.AllWell && len(o.Incidents) == 0 {
 		shown.Good = o.First

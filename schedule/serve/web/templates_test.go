@@ -137,6 +137,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 			Problems: []string{evil}}}})},
 		{"showOverview", showOverview(overview{page: p, Verdict: trouble, More: 2, AllPaused: 9, MaxFailures: 3,
 			Incidents: []view.Incident{{Trouble: view.Trouble{Task: evil, Text: evil}, Failures: 3, Printed: []string{evil}}},
+			Unusual:   []view.Incident{{Trouble: view.Trouble{Task: evil, Kind: evil, Text: evil, Run: evil}}},
 			Next:      []view.Upcoming{{Task: evil}}, Paused: []view.TaskPause{{}, {Task: evil}},
 			Activity: newActivityStrip(p, busy), Well: []view.Success{{Task: evil, Runs: 1}}, WellRuns: 2, MoreWell: 1,
 			Waiting: []waitingRun{{evil, waiting}}})},
@@ -146,7 +147,8 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		{"showConfirmation", showConfirmation(confirmation{page: p, Name: "retry", Ends: []pauseEnd{{evil, evil}}, Grave: true,
 			Targets: []target{{taskRow: taskRow{Task: shown, definition: task}, Target: evil, Params: ask.Params}}})},
 		{"showTask", showTask(taskPage{page: p, Task: task, Shown: shown, Buttons: []button{ask}, FullPool: evil,
-			Answer:  view.Why{Maintenance: evil, Off: evil, Held: evil, Failures: 2},
+			Answer:  view.Why{Maintenance: evil, Off: evil, Held: evil, Budget: evil, Failures: 2},
+			Values:  []valuePlot{{Name: evil, Text: evil, Scale: []string{evil}, Lines: []valueLine{{Class: "bound", Means: evil}}, Picture: templ.Raw(""), Axis: templ.Raw("")}},
 			Minutes: []minuteSlot{{"Next", &view.Minute{Clock: evil}, view.Slot{Says: evil}}},
 			Plot:    &plot{Picture: templ.Raw("picture"), Axis: templ.Raw("axis"), Scale: []string{evil}, Runs: 1, Usual: time.Second}, NextAllowed: deferred.At, SuccessCodes: evil, NotEdited: evil,
 			Delete: &ask, Runs: list, EverywhereURL: "/" + evil, Definition: view.Definition{
