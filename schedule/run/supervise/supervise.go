@@ -170,7 +170,7 @@ func (s *supervision) attempt(n int) {
 		return
 	}
 	defer s.closeCgroup()
-	defer s.closeStderr()
+	defer func() { s.stderr.Close() }()
 	s.await(p, age, ending)
 	if s.result.Outcome == "" {
 		s.row.StopIfAsked(&s.result)
@@ -388,11 +388,6 @@ func (s *supervision) printedToStderr() evidence.Stderr {
 		return evidence.Printed
 	}
 	return evidence.Silent
-}
-
-func (s *supervision) closeStderr() {
-	s.stderr.Close()
-	s.stderr = nil
 }
 
 // failUnstartable sets that the command could not be started, and why, and writes that into the
