@@ -57,9 +57,9 @@ func TestCommandsWithoutATaskAskWhich(t *testing.T) {
 	b := newBox(t, `
 tasks:
   - {name: first, every: day, command: "true"}
-  - {name: second, every: day, command: 'echo says second; exit 3'}
+  - {name: second, every: minute, command: 'echo says second; exit 3'}
 `)
-	b.Sched("test", "second")
+	b.Sched("run", "--only", "second")
 	for command, want := range map[string]string{
 		"why": "second will be due at", "logs": "says second", "retry": "second will run with",
 		"trigger": "second will run with",
