@@ -98,7 +98,7 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 	if r.Outcome != "succeeded" || r.Attempts != 3 || r.Started == nil || r.UserCPU <= 0 && r.Duration <= 0 {
 		t.Errorf("%+v", r)
 	}
-	if out, _ := b.Sched("logs", "flaky"); out != "attempt 1\nattempt 2\nattempt 3\n" {
+	if out, _ := b.Sched("logs", "flaky"); out != "attempt 1\nsched: attempt 2\nattempt 2\nsched: attempt 3\nattempt 3\n" {
 		t.Errorf("sched logs: %q", out)
 	}
 	if b.Read("before.txt") != "before\n" || b.Read("success.txt") != "succeeded\n" ||

@@ -133,7 +133,7 @@ func TestFollowWaitsForADeferredAttempt(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Errorf("logs -f: %v", err)
 	}
-	if out.String() != "attempt 1\nattempt 2\n" || !strings.Contains(errs.String(), "sched: flaky succeeded in ") {
+	if out.String() != "attempt 1\nsched: attempt 2\nattempt 2\n" || !strings.Contains(errs.String(), "sched: flaky succeeded in ") {
 		t.Errorf("got %q and %q", out, errs)
 	}
 }
