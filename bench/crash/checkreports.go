@@ -26,7 +26,12 @@ func (c *check) checkReports() {
 		run     string
 		attempt int
 	}
-	counted := map[place]bool{}
+	said, counted := map[place]bool{}, map[place]bool{}
+	for _, e := range c.events {
+		if e.what == reported || e.what == attemptBegan && e.attempt == 1 { // it may be killed between the two
+			said[place{e.run, e.attempt}] = true
+		}
+	}
 	spent := map[string]int{}
 	for _, t := range c.campaign.tasks {
 		if !t.reports && t.budget == 0 {
@@ -39,8 +44,8 @@ func (c *check) checkReports() {
 		for _, s := range all {
 			counted[place{s.Run, s.Attempt}] = true
 			spent[t.name]++
-			if began := c.traces[s.Run]; s.Value != 1 || began == nil || began.attempts[s.Attempt] == nil {
-				c.violate(nil, began, "%s of run %s, attempt %d, was never reported", t.name, short(s.Run), s.Attempt)
+			if s.Value != 1 || !said[place{s.Run, s.Attempt}] {
+				c.violate(nil, c.traces[s.Run], "%s of run %s, attempt %d, was never reported", t.name, short(s.Run), s.Attempt)
 			}
 		}
 		if t.budget > 0 && len(all) > t.budget+inFlight {

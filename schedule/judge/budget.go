@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"sched/schedule/humanize"
@@ -23,23 +24,29 @@ func SpentUntil(v Value, spent []Spending, now time.Time) (until time.Time, sum 
 	counted := slices.DeleteFunc(slices.Clone(spent), func(s Spending) bool { return !counts(s, v.Budget, now) })
 	slices.SortStableFunc(counted, func(a, b Spending) int { return a.At.Compare(b.At) })
 	for _, s := range counted {
-		sum += s.Value
+		sum = rounded(sum + s.Value)
 	}
 	left := sum
 	for _, s := range counted {
 		if left < v.Budget.AtMost {
 			break
 		}
-		left -= s.Value
+		left = rounded(left - s.Value)
 		until = s.At.Add(v.Budget.Per)
 	}
 	return until, sum
 }
 
 // counts reports whether a spending lies in the span of time before now, or was written down by a
-// clock that is ahead. A number below 0 gives nothing back.
+// clock that is ahead by less than that. A number below 0 gives nothing back.
 func counts(s Spending, b Budget, now time.Time) bool {
-	return s.Value > 0 && s.At.After(now.Add(-b.Per))
+	return s.Value > 0 && now.Sub(s.At).Abs() < b.Per
+}
+
+// rounded takes away what adding decimals has left: three times 0.1 is 0.3.
+func rounded(sum float64) float64 {
+	exact, _ := strconv.ParseFloat(strconv.FormatFloat(sum, 'g', 12, 64), 64)
+	return exact
 }
 
 // Refusal returns why a run must not begin now, and until when: the budget of a value is spent. It

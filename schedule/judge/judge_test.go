@@ -222,6 +222,26 @@ func TestABudgetIsSpentUntilEnoughOfItLiesInThePast(t *testing.T) {
 	}
 }
 
+// Sums of decimals are exact for people: three times 0.1 is 0.3.
+func TestDecimalsAddUp(t *testing.T) {
+	t.Parallel()
+	v := judge.Value{Name: "usd", Budget: judge.Budget{AtMost: 1, Per: time.Hour, Then: judge.Pause}}
+	var spent []judge.Spending
+	for range 10 {
+		if until, _ := judge.SpentUntil(v, spent, now); !until.IsZero() {
+			t.Fatalf("spent after %d", len(spent))
+		}
+		spent = append(spent, judge.Spending{At: now, Value: 0.1})
+	}
+	if until, sum := judge.SpentUntil(v, spent, now); until.IsZero() || sum != 1 {
+		t.Errorf("%v is not spent", sum)
+	}
+	ahead := []judge.Spending{{At: now.AddDate(12, 0, 0), Value: 5}}
+	if until, _ := judge.SpentUntil(v, ahead, now); !until.IsZero() {
+		t.Errorf("a clock of 2038 refuses until %s", until)
+	}
+}
+
 func TestAReportIsReadLineByLine(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

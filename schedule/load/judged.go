@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,10 @@ func readValue(l *loader, v *judge.Value, n *node) {
 		v.Unit = judge.Seconds
 		if unit := n.Lookup("unit"); unit != nil {
 			l.Problemf(unit, "leave it out", "%s is measured in seconds", key)
+			return
+		}
+		if budget := n.Lookup("budget"); budget != nil {
+			l.Problemf(budget, "let the command report what it uses up", "%s cannot have a budget", key)
 			return
 		}
 	}
@@ -134,9 +139,12 @@ func readNumber(r *reader, unit string, n *node) (float64, bool) {
 		d, ok := r.Duration(n, 0)
 		return d.Seconds(), ok
 	case unit == judge.Percent:
-		if number, err := strconv.ParseFloat(strings.TrimSuffix(n.Value, "%"), 64); err == nil {
+		number, err := strconv.ParseFloat(strings.TrimSuffix(n.Value, "%"), 64)
+		if err == nil && !math.IsNaN(number) && !math.IsInf(number, 0) {
 			return number, true
 		}
+		r.Problemf(n, "write it as 80%", "%s must be a number, not %s", r.Key, n.Describe())
+		return 0, false
 	}
 	return r.Number(n, -yamldoc.NoLimit)
 }

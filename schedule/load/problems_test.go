@@ -527,6 +527,9 @@ var mistakes = []struct {
 		"schedule.yaml:11:38: task \"t\": report.cost.budget.per 40d is longer than the 31 days that sched looks back",
 		"schedule.yaml:11:49: task \"t\": report.cost.budget.then must be pause, fail or warn, not the text \"stop\"",
 		"schedule.yaml:12:8: task \"t\": report.n must be a mapping of keys and values, not the number 5\n  hint: write {at_least: 1}, or {} to keep it unjudged"}},
+	{"a budget of time", one("report: {duration: {budget: {at_most: 1h, per: 1d}}, free: {unit: percent, at_least: nan%}}"), []string{
+		"schedule.yaml:5:31: task \"t\": report.duration cannot have a budget\n  hint: let the command report what it uses up",
+		"schedule.yaml:5:88: task \"t\": report.free.at_least must be a number, not the text \"nan%\"\n  hint: write it as 80%"}},
 	{"what is printed", one("fail_if: Traceback\nwarn_if: {output: '(', stderr: some}"), []string{
 		"schedule.yaml:5:12: task \"t\": fail_if must be a mapping, not the text \"Traceback\"\n  hint: write {output: \"Traceback\"}",
 		"schedule.yaml:6:21: task \"t\": warn_if.output \"(\" is no regular expression: missing closing ): `(`\n  hint: write it in the syntax of RE2",

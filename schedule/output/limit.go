@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"time"
@@ -76,9 +77,16 @@ func middle(size, limit int64) (from, to int64) {
 	return (half + block - 1) / block * block, (size - half) / block * block
 }
 
-// Kept returns what is kept of an output, also before it was cut: its first and its last part if it
-// is larger than the limit (0: none). The caller closes it.
-func Kept(path string, limit int64) (io.ReadCloser, error) {
+// A Kept is what is kept of an output, also before it was cut. Its file has to be closed.
+type Kept struct {
+	*os.File
+	Head io.Reader // the output, or its first part up to the end of a line
+	Tail io.Reader // the last part from the beginning of a line; nil if all is in Head
+}
+
+// OpenKept opens what is kept of an output that is larger than the limit (0: none), or all of it.
+// The lines at the cut are left out.
+func OpenKept(path string, limit int64) (*Kept, error) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -89,13 +97,14 @@ func Kept(path string, limit int64) (io.ReadCloser, error) {
 		return nil, err
 	}
 	size := info.Size()
-	head, tail := size, size
-	if limit > 0 && size > limit {
-		head, tail = middle(size, limit)
+	if limit <= 0 || size <= limit {
+		return &Kept{File: file, Head: io.NewSectionReader(file, 0, size)}, nil
 	}
-	parts := io.MultiReader(io.NewSectionReader(file, 0, head), io.NewSectionReader(file, tail, size-tail))
-	return struct {
-		io.Reader
-		io.Closer
-	}{parts, file}, nil
+	head, tail := middle(size, limit)
+	near := make([]byte, block)
+	file.ReadAt(near, head-block)
+	head -= int64(len(near) - 1 - bytes.LastIndexByte(near, '\n'))
+	n, _ := file.ReadAt(near, tail)
+	tail += int64(bytes.IndexByte(near[:n], '\n') + 1)
+	return &Kept{file, io.NewSectionReader(file, 0, head), io.NewSectionReader(file, tail, size-tail)}, nil
 }

@@ -29,6 +29,9 @@ func Unmasked(path string) string { return strings.TrimSuffix(path, ".log") + ".
 // needs no space, so it also works on a full disk.
 func withhold(path string, why error) (note string) {
 	note = "the output is not shown, because it cannot be masked: " + why.Error()
+	if _, err := os.Lstat(Unmasked(path)); err == nil { // a finish that was killed has done so
+		return note
+	}
 	if err := os.Rename(path, Unmasked(path)); err != nil {
 		os.Remove(path)
 		return note

@@ -26,6 +26,41 @@ type Source struct {
 	Task    *schedule.Task // the snapshot
 	Environ []string       // of this process
 	Row     *state.Row
+
+	// Found says that another process has started the run, maybe with variables that are not set
+	// here. Then a named secret without a value is one that is not known.
+	Found bool
+}
+
+// Quote returns a line that the run has printed without its secrets.
+func (s Source) Quote(line string) string {
+	secrets, err := s.Values()
+	switch {
+	case err != nil:
+		return "a line that cannot be masked"
+	case secrets == nil:
+		return line
+	}
+	return secrets.Text(line)
+}
+
+// Printed returns what a condition command has printed without the secrets of its task: nothing if
+// they cannot be read.
+func Printed(spec process.Spec, printed []byte) []byte {
+	pairs, err := spec.Secrets()
+	if err != nil {
+		return nil
+	}
+	return []byte(mask.New(valuesOf(pairs)).Text(string(printed)))
+}
+
+// valuesOf returns the values of variables.
+func valuesOf(pairs []string) (values []string) {
+	for _, pair := range pairs {
+		_, value, _ := strings.Cut(pair, "=")
+		values = append(values, value)
+	}
+	return values
 }
 
 // Keep makes an output what is kept of it: secrets are masked, and what is larger than output.limit
@@ -70,11 +105,12 @@ func (s Source) Values() (*mask.Set, error) {
 	if err != nil || s.Task.Unmasked {
 		return nil, err
 	}
-	var all []string
-	for _, pair := range pairs {
-		_, value, _ := strings.Cut(pair, "=")
-		all = append(all, value)
+	if s.Found {
+		if err := s.missing(pairs); err != nil {
+			return nil, err
+		}
 	}
+	all := valuesOf(pairs)
 	x := schedule.Expansion{Getenv: process.Lookup(s.Environ), Folder: s.Task.Folder,
 		Taken: func(value string) { all = append(all, value) }}
 	x.Expand(s.Task.OTLP)
@@ -86,17 +122,31 @@ func (s Source) Values() (*mask.Set, error) {
 	return mask.New(all), nil
 }
 
+// missing returns an error if one of the named secrets is not among the variables.
+func (s Source) missing(pairs []string) error {
+	for _, name := range s.Task.Secrets {
+		isIt := func(pair string) bool { return strings.HasPrefix(pair, name+"=") }
+		if !slices.ContainsFunc(pairs, isIt) {
+			return fmt.Errorf("secrets: the value of %s is not known here", name)
+		}
+	}
+	return nil
+}
+
 // changedFiles returns a note for each env_file that has changed since the run began.
 func (s Source) changedFiles() (notes []string) {
 	for _, path := range s.Task.EnvFiles {
 		var stat unix.Stat_t
 		began := s.Row.Started
-		if unix.Stat(path, &stat) == nil && !began.IsZero() && time.Unix(stat.Ctim.Unix()).After(began) {
+		if unix.Stat(path, &stat) == nil && !began.IsZero() && time.Unix(stat.Ctim.Unix()).Add(fileClock).After(began) {
 			notes = append(notes, fmt.Sprintf("env_file %s has changed since: its values before are not masked", path))
 		}
 	}
 	return notes
 }
+
+// fileClock is more than the clock of file systems lags behind: it counts in ticks of the kernel.
+const fileClock = 20 * time.Millisecond
 
 // pairs returns the variables of the run that are secret.
 func (s Source) pairs() ([]string, error) {
@@ -124,13 +174,9 @@ func Of(row state.Row, environ []string, isOurs bool) (*mask.Set, error) {
 	}
 	s := Source{Task: &task, Environ: environ, Row: &row}
 	pairs, err := s.pairs()
-	for _, name := range task.Secrets {
-		isIt := func(pair string) bool { return strings.HasPrefix(pair, name+"=") }
-		if err == nil && !isOurs && !slices.ContainsFunc(pairs, isIt) {
-			err = fmt.Errorf("secrets: the value of %s is not known here", name)
-			if row.Attempt.PID == 0 {
-				err = ErrEarly
-			}
+	if err == nil && !isOurs {
+		if err = s.missing(pairs); err != nil && row.Attempt.PID == 0 {
+			err = ErrEarly
 		}
 	}
 	if err != nil {

@@ -63,9 +63,10 @@ func Finish(r *Run, result state.Row) state.Row {
 }
 
 // EndsAtOnce reports whether nothing stands between the result of a run and its end: its task has
-// no hooks to fire, no copy of its output to make, and does not pause its task.
+// no hooks to fire, no copy of its output to make, no budget to tell of, and does not pause its
+// task.
 func EndsAtOnce(task *schedule.Task) bool {
-	if task.Output.File != "" || task.OTLP != "" || task.PauseAfter > 0 {
+	if task.Output.File != "" || task.OTLP != "" || task.PauseAfter > 0 || len(task.Judge.Budgets()) > 0 {
 		return false
 	}
 	h := task.Hooks
@@ -235,7 +236,6 @@ func (f *finisher) end() {
 	if !printed {
 		f.result.Output = ""
 	}
-	defer evidence.RemoveReport(r.Dir, r.Own.Row, &r.Task)
 	if hooks := output.HooksPath(path); !output.HasBytes(hooks) {
 		os.Remove(hooks)
 	}
@@ -257,6 +257,8 @@ func (f *finisher) end() {
 	if err != nil && !state.IsStale(err) { // else another process has ended it
 		r.unrecordedEnd = &end
 		r.Own.Complain("run %s of %s %s, but its end is not recorded: %v", result.ID, result.Task, result.Outcome, err)
+	} else {
+		evidence.RemoveReport(r.Dir, r.Own.Row, &r.Task)
 	}
 	if !printed && err == nil && !r.DB.InMemory() { // else its mode tells that the run has started
 		os.Remove(path)

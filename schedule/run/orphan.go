@@ -48,6 +48,7 @@ func take(p holding.Process, row state.Row) (*orphan, error) {
 		return nil, err
 	}
 	r.TakeLock(nil)
+	r.Own.Found = true
 	return &orphan{r}, nil
 }
 

@@ -30,7 +30,6 @@ import (
 	"sched/schedule/judge/evidence"
 	"sched/schedule/output"
 	"sched/schedule/process"
-	"sched/schedule/redact"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/hook"
 	"sched/schedule/run/lease"
@@ -181,13 +180,7 @@ func (r *Run) SetBudgetSpent(result *state.Row) bool {
 
 // Judge sets the outcome of a command that ended by itself with the exit code.
 func (r *Run) Judge(result *state.Row, code int, stderr evidence.Stderr) {
-	quote := func(line string) string {
-		secrets, err := redact.Source{Task: &r.Task, Environ: r.Environ, Row: &r.Own.Row}.Values()
-		if err != nil {
-			return "a line that cannot be masked"
-		}
-		return secrets.Text(line)
-	}
+	quote := r.Hooks.Secrets().Quote
 	evidence.End{Known: r.Reported(), Task: &r.Task, Code: code, Stderr: stderr, Quote: quote}.Judge(result)
 }
 

@@ -195,7 +195,7 @@ func wholeRows(ctx context.Context, q querier, query string, args ...any) ([]Row
 		}
 		rows[i].Snapshot = bodies[r.DefinitionID]
 		if r.Attempted() {
-			if rows[i].Values, err = reportedBy(ctx, q, r.ID); err != nil {
+			if rows[i].Values, err = reportedBy(ctx, q, r.ID, r.Attempt.Number); err != nil {
 				return nil, err
 			}
 		}

@@ -27,8 +27,8 @@ func writeReported(ctx context.Context, q querier, r Row) error {
 	return nil
 }
 
-// reportedBy returns the values of a run: of its last attempt that reported any.
-func reportedBy(ctx context.Context, q querier, run string) (values map[string]float64, err error) {
+// reportedBy returns the values that an attempt of a run reported.
+func reportedBy(ctx context.Context, q querier, run string, attempt int) (values map[string]float64, err error) {
 	err = Each(ctx, q, func(rows *sql.Rows) error {
 		var name string
 		var value float64
@@ -40,8 +40,7 @@ func reportedBy(ctx context.Context, q querier, run string) (values map[string]f
 		}
 		values[name] = value
 		return nil
-	}, `SELECT name, value FROM value WHERE run = ?1
-		AND attempt = (SELECT max(attempt) FROM value WHERE run = ?1)`, run)
+	}, "SELECT name, value FROM value WHERE run = ? AND attempt = ?", run, attempt)
 	return values, err
 }
 

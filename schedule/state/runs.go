@@ -344,8 +344,8 @@ func neighbour(ctx context.Context, s store, task, where, run string) (Row, bool
 	return rows[0], true, nil
 }
 
-// AddValues adds to rows the values that their runs reported: of each run the values of its last
-// attempt that reported any. Rows that have values keep them.
+// AddValues adds to rows the values that their last attempts reported. Rows that have values keep
+// them.
 func (r Runs) AddValues(ctx context.Context, rows []Row) error {
 	index, runs := map[string]int{}, []string{}
 	for i, row := range rows {
@@ -365,7 +365,7 @@ func (r Runs) AddValues(ctx context.Context, rows []Row) error {
 			}
 			return err
 		}, `SELECT run, name, own.value FROM json_each(?) AS asked CROSS JOIN value AS own ON own.run = asked.value
-			AND attempt = (SELECT max(attempt) FROM value WHERE run = own.run)`, sqltype.Texts(runs))
+			AND attempt = (SELECT attempt FROM run WHERE id = own.run)`, sqltype.Texts(runs))
 	})
 }
 

@@ -272,7 +272,7 @@ WHERE last_slot IS NOT NULL;
 const reported = `
 CREATE TABLE value (
 	run     TEXT NOT NULL,
-	attempt INTEGER NOT NULL,               -- a run has the values of its last attempt that reported any
+	attempt INTEGER NOT NULL,               -- a run has the values of its last attempt
 	name    TEXT NOT NULL,
 	task    TEXT NOT NULL,
 	at      INTEGER NOT NULL,               -- when the attempt had ended

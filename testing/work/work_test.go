@@ -352,7 +352,8 @@ func (b *box) wantStopped() {
 	}
 	b.Write("schedule.yaml", strings.ReplaceAll(b.Read("schedule.yaml"), "exec sleep 1000", "true"))
 	for _, task := range []string{"front", "back", "kind"} {
-		records := b.History(task)
+		// On a busy machine a run may be skipped: the run of the next minute has begun before it.
+		records := slices.DeleteFunc(b.History(task), func(r schedtest.Record) bool { return r.Outcome == "skipped" })
 		first := records[len(records)-1]
 		if first.Outcome != "stopped" || !strings.HasPrefix(first.Reason, "by SIG") {
 			b.Errorf("%+v", first)

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"sched/schedule"
@@ -87,6 +88,9 @@ func (e End) collect(facts *judge.Facts, result state.Row) (notes []string) {
 	}
 	for _, file := range rules.Require {
 		is := stateOf(file, result.Started)
+		if os.Geteuid() == 0 && e.Task.As.User != "" && behindForeignLink(file.Path) {
+			is = judge.FileState{Error: "it stands behind a link that root does not follow"}
+		}
 		if is.Name = file.Path; strings.HasPrefix(file.Path, e.Task.Folder+"/") {
 			is.Name = strings.TrimPrefix(file.Path, e.Task.Folder+"/")
 		}
@@ -126,7 +130,7 @@ func matches(rules judge.Rules, result state.Row, limit int64) (fails, warns str
 	if result.Output == "" {
 		return "", "", nil
 	}
-	kept, err := output.Kept(result.Output, min(limit, maxJudged))
+	kept, err := output.OpenKept(result.Output, min(limit, maxJudged))
 	if os.IsNotExist(err) {
 		return "", "", nil
 	}
@@ -135,15 +139,22 @@ func matches(rules judge.Rules, result state.Row, limit int64) (fails, warns str
 	}
 	defer kept.Close()
 	failIf, warnIf := rules.FailIf.Pattern(), rules.WarnIf.Pattern()
-	begins := output.AttemptLine(result.Attempt.Number)
-	err = eachLine(kept, func(line string) {
-		if result.Attempt.Number > 1 && line+"\n" == begins { // what came before is of earlier attempts
-			fails, warns = "", ""
+	begins, isOurs := output.AttemptLine(result.Attempt.Number), result.Attempt.Number < 2
+	judgeLine := func(line string) {
+		if !isOurs && line+"\n" == begins { // what came before is of earlier attempts
+			fails, warns, isOurs = "", "", true
 		}
 		look(failIf, line, &fails)
 		look(warnIf, line, &warns)
-	})
-	return fails, warns, err
+	}
+	err = eachLine(kept.Head, judgeLine)
+	if kept.Tail == nil || err != nil {
+		return fails, warns, err
+	}
+	if !isOurs { // the line is in the part that is not kept, or comes in the last part
+		fails, warns = "", ""
+	}
+	return fails, warns, eachLine(kept.Tail, judgeLine)
 }
 
 // quoted returns a line as people read it, and not more of it than they need.
@@ -228,10 +239,30 @@ func stat(file judge.File, began time.Time) (best judge.FileState) {
 	return best
 }
 
+// behindForeignLink reports whether a path leads through a link of another user than root, who
+// could learn by it what files of root there are.
+func behindForeignLink(path string) bool {
+	for ; path != "/"; path = filepath.Dir(path) {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&os.ModeSymlink == 0 {
+			continue
+		}
+		if status, ok := info.Sys().(*syscall.Stat_t); !ok || status.Uid != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // SetBudgetSpent sets that a run does not begin, because a budget of its task is spent, and reports
 // whether that is so.
 func SetBudgetSpent(known Known, task *schedule.Task, zone *time.Location, result *state.Row) bool {
 	if len(task.Judge.Budgets()) == 0 {
+		return false
+	}
+	if known.DB.InMemory() {
+		result.Notes = append(result.Notes,
+			"what is left of its budget is not known: the state folder cannot be written")
 		return false
 	}
 	spent, err := known.Spent(context.Background(), task)

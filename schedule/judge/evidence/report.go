@@ -26,10 +26,14 @@ const Variable = "SCHED_REPORT"
 // another user, who cannot reach that folder, in the folder of all users.
 func PathOfReport(dir string, r state.Row, task *schedule.Task) string {
 	if task.As.User != "" || task.As.Group != "" {
-		return "/tmp/sched-report-" + r.ID
+		return pathForAll(r)
 	}
 	return strings.TrimSuffix(output.Path(dir, r), ".log") + ".report"
 }
+
+// pathForAll returns the file for the report of a run that cannot have it in the state folder.
+// Nobody can guess the id.
+func pathForAll(r state.Row) string { return "/tmp/sched-report-" + r.ID }
 
 // NewReport makes an empty file for the report of an attempt, and returns the variable that names
 // it. A task that asks for no values has none.
@@ -37,9 +41,13 @@ func NewReport(dir string, r state.Row, task *schedule.Task) (variables []string
 	if !task.Judge.Reports() {
 		return nil, nil
 	}
+	RemoveReport(dir, r, task) // of the attempt before
 	path := PathOfReport(dir, r, task)
-	os.Remove(path) // of the attempt before
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	file, err := create(path)
+	if err != nil { // as in a folder that cannot be written: the task runs nevertheless
+		path = pathForAll(r)
+		file, err = create(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("no file for its report can be made: %w", err)
 	}
@@ -50,10 +58,16 @@ func NewReport(dir string, r state.Row, task *schedule.Task) (variables []string
 	return []string{Variable + "=" + path}, nil
 }
 
+// create makes a new file that only its owner may use.
+func create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+}
+
 // RemoveReport removes the report of a run whose values are recorded.
 func RemoveReport(dir string, r state.Row, task *schedule.Task) {
 	if task.Judge.Reports() {
 		os.Remove(PathOfReport(dir, r, task))
+		os.Remove(pathForAll(r))
 	}
 }
 
@@ -64,7 +78,10 @@ func Report(
 	if !task.Judge.Reports() {
 		return nil, nil
 	}
-	text, err := readReport(PathOfReport(dir, r, task))
+	text, err := readReport(pathForAll(r))
+	if errors.Is(err, os.ErrNotExist) {
+		text, err = readReport(PathOfReport(dir, r, task))
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, []string{"its report is gone"}
 	}

@@ -352,7 +352,7 @@ func (h *Hooks) maskOutput() []string {
 
 // Secrets returns where the secrets of the run come from.
 func (h *Hooks) Secrets() redact.Source {
-	return redact.Source{Task: h.task, Environ: h.from.Environ, Row: &h.row.Row}
+	return redact.Source{Task: h.task, Environ: h.from.Environ, Row: &h.row.Row, Found: h.row.Found}
 }
 
 // QueueAfter puts the notifications and the spans after the run into the outbox, and asks for the

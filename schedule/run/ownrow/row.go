@@ -24,6 +24,7 @@ type Row struct {
 	state.Row
 	As            state.Owned // this process, as the owner of the row
 	SharesProcess bool        // the run is finished in a process that may finish others, too
+	Found         bool        // another process has begun the run, and this one has found it
 	Unstored      bool        // no database has the row, because no folder could hold it: nothing is written
 
 	self     *state.Self

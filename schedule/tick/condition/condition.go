@@ -13,6 +13,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
+	"sched/schedule/redact"
 )
 
 // Timeout is how long a condition command may take to answer. It is a variable because
@@ -64,7 +65,7 @@ func askOne(ctx context.Context, command schedule.ConditionCommand, spec process
 		return Verdict{Broken: fmt.Sprintf("%s cannot be asked: %v", command.Key, err)}
 	}
 	_, inTime := p.EndWithin(ctx, Timeout, killAfter)
-	printed := capture.end()
+	printed := redact.Printed(spec, capture.end())
 	if ctx.Err() != nil {
 		return Verdict{}
 	}
