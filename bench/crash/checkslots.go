@@ -114,8 +114,10 @@ func (c *check) checkSlot(t task, slot time.Time, ticks []*tick, records []recor
 	}
 }
 
-// checkNoRecord looks for a fault that explains why a slot has no record.
+// checkNoRecord looks for a fault that explains why a slot has no record. A replay accounts for no
+// minute: if no other tick came, it is for the next one to say that the slot was missed.
 func (c *check) checkNoRecord(name string, slot time.Time, ticks []*tick, ran []*trace) {
+	onlyReplays := !slices.ContainsFunc(ticks, func(t *tick) bool { return !t.replay })
 	switch {
 	case c.goingBefore[name]:
 		c.excuse(damagedHistory, "%s has no outcome: its row was lost", name)
@@ -123,7 +125,7 @@ func (c *check) checkNoRecord(name string, slot time.Time, ticks []*tick, ran []
 		c.violateUnlessExcused(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", name)
 	case c.gapForgotten(slot):
 		c.excuse(damagedHistory, "%s has no outcome: which minute was the last before it is forgotten", name)
-	case len(ticks) == 0:
+	case onlyReplays:
 		from, to := c.spanAfter(slot)
 		c.violateUnlessExcused(nil, nil, from, to, "%s has no outcome; no tick came", name)
 	case c.lostBeforeClockWasSetBack(ticks):
