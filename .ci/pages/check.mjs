@@ -93,7 +93,7 @@ try {
     const otherSame = await marked(other);
     await page.goto(world.url + "/tasks/newsletter");
     await page.getByRole("button", { name: "Pause…" }).click();
-    await page.getByLabel("For").selectOption({ label: "a day" });
+    await page.getByLabel("How long").selectOption({ label: "for a week" });
     await page.getByRole("textbox", { name: "Reason" }).fill("the printer <b>rests</b>");
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.locator("#now", { hasText: "the printer <b>rests</b>" }).waitFor();
@@ -273,7 +273,7 @@ try {
     const opener = page.getByRole("button", { name: "Pause…" }), dialog = page.locator("#do-pause");
     const at = () => page.evaluate(() => document.activeElement.closest("dialog")?.id ?? document.activeElement.innerText.trim());
     await opener.press("Enter");
-    assert.equal(await page.evaluate(() => document.activeElement.name), "for");
+    assert.equal(await page.evaluate(() => document.activeElement.name), "end");
     const seen = new Set();
     for (let n = 0; n < 12; n++) {
       await page.keyboard.press("Tab");
