@@ -93,7 +93,7 @@ try {
     const otherSame = await marked(other);
     await page.goto(world.url + "/tasks/newsletter");
     await page.getByRole("button", { name: "Pause…" }).click();
-    await page.getByLabel("How long").selectOption({ label: "for a week" });
+    await page.getByRole("combobox", { name: "How long" }).selectOption({ label: "for a week" });
     await page.getByRole("textbox", { name: "Reason" }).fill("the printer <b>rests</b>");
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.locator("#now", { hasText: "the printer <b>rests</b>" }).waitFor();
