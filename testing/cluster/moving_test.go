@@ -82,7 +82,7 @@ func TestRunsAndTicksGoOnThroughAFailover(t *testing.T) {
   command: touch "$SHARED/began"; await "$SHARED/end"
   without_overlapping: true
   background: true
-  timeout: 1m
+  timeout: 10m
 `)
 	if out, code, _ := s[0].tick("--at", "2026-01-01 00:00"); code != 0 {
 		t.Fatalf("%d: %s", code, out)
