@@ -28,7 +28,8 @@ func (c *check) checkReports() {
 	}
 	said, counted := map[place]bool{}, map[place]bool{}
 	for _, e := range c.events {
-		if e.what == reported || e.what == attemptBegan && e.attempt == 1 { // it may be killed between the two
+		// A command may be killed after it has reported, before it says so.
+		if e.what == reported || e.what == attemptBegan && e.attempt == 1 {
 			said[place{e.run, e.attempt}] = true
 		}
 	}

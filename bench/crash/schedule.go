@@ -251,7 +251,8 @@ case $does in
   unsteady) case $SCHED_SLOT in *[258]:??Z) code=5 ;; esac ;;
 esac
 say begin
-if [ -n "$SCHED_REPORT" ] && [ "$SCHED_ATTEMPT" = 1 ]; then # what it spent must not count for the next attempt
+# What the first attempt reports must not count for the next one, which says nothing.
+if [ -n "$SCHED_REPORT" ] && [ "$SCHED_ATTEMPT" = 1 ]; then
   case $SCHED_SLOT in *[258]:??Z) rows=0 ;; *) rows=5 ;; esac
   printf 'rows=%s\ncost=1\n' $rows >"$SCHED_REPORT"
   say reported

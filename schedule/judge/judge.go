@@ -57,7 +57,7 @@ func Judge(r Rules, f Facts) Verdict {
 		j.judgeRest(r)
 	}
 	for _, v := range r.Budgets() {
-		j.noteBudget(v)
+		j.judgeBudget(v)
 	}
 	switch {
 	case len(j.failures) > 0:
@@ -103,7 +103,6 @@ func (j *judgement) judgeRest(r Rules) {
 			continue
 		}
 		j.judgeBounds(v, number)
-		j.judgeBudget(v)
 	}
 	if j.facts.WarnsBy != "" {
 		j.warn("it printed: " + j.facts.WarnsBy)
@@ -123,8 +122,8 @@ func wrongWith(file File, is FileState) string {
 	case file.New && !is.IsNew:
 		return is.Name + " was not written by this run"
 	case is.Size < file.AtLeast:
-		return fmt.Sprintf("%s has %s, at least %s was asked for",
-			is.Name, Text(float64(is.Size), Bytes), Text(float64(file.AtLeast), Bytes))
+		size, least := Value{Unit: Bytes}.Apart(float64(is.Size), float64(file.AtLeast))
+		return fmt.Sprintf("%s has %s, at least %s was asked for", is.Name, size, least)
 	}
 	return ""
 }
@@ -141,53 +140,45 @@ func (j *judgement) judgeMissing(v Value) {
 
 // judgeBounds looks at the bounds of a value, and at what is usual for it.
 func (j *judgement) judgeBounds(v Value, number float64) {
-	is := v.Name + " is " + v.Text(number)
+	is := func(bound float64, format string) string {
+		ofNumber, ofBound := v.Apart(number, bound)
+		return v.Name + " is " + ofNumber + ", " + fmt.Sprintf(format, ofBound)
+	}
 	switch {
 	case v.AtLeast != nil && number < *v.AtLeast:
-		j.fail(outcome.Reported, is+", at least "+v.Text(*v.AtLeast)+" was asked for")
+		j.fail(outcome.Reported, is(*v.AtLeast, "at least %s was asked for"))
 	case v.AtMost != nil && number > *v.AtMost:
-		j.fail(outcome.Reported, is+", at most "+v.Text(*v.AtMost)+" was asked for")
+		j.fail(outcome.Reported, is(*v.AtMost, "at most %s was asked for"))
 	case v.WarnBelow != nil && number < *v.WarnBelow:
-		j.warn(is + ", below " + v.Text(*v.WarnBelow))
+		j.warn(is(*v.WarnBelow, "below %s"))
 	case v.WarnAbove != nil && number > *v.WarnAbove:
-		j.warn(is + ", above " + v.Text(*v.WarnAbove))
+		j.warn(is(*v.WarnAbove, "above %s"))
 	}
 	if low, high, ok := UsualRange(v, j.facts.Usual[v.Name]); ok && (number < low || number > high) {
-		j.warn(fmt.Sprintf("%s, usual is %s to %s", is, v.Text(low), v.Text(high)))
+		j.warn(fmt.Sprintf("%s is %s, usual is %s to %s", v.Name, v.Text(number), v.Text(low), v.Text(high)))
 	}
 }
 
-// judgeBudget looks at whether the runs have used up more than the budget of a value together.
+// judgeBudget looks at what the runs have used up together of the budget of a value. If this
+// attempt has used up the last of it, a note says that the next runs do not begin.
 func (j *judgement) judgeBudget(v Value) {
-	_, sum := SpentUntil(v, j.spentWith(v), j.facts.Now)
-	if v.Budget.Per == 0 || sum <= v.Budget.AtMost {
+	number, reported := j.facts.Values[v.Name]
+	spent := append(slices.Clone(j.facts.Spent[v.Name]), Spending{At: j.facts.Now, Value: number})
+	until, sum := SpentUntil(v, spent, j.facts.Now)
+	if !reported || until.IsZero() {
 		return
 	}
-	switch over := overText(v, sum); v.Budget.Then {
-	case Fail:
-		j.fail(outcome.Budget, over)
-	case Warn:
-		j.warn(over)
-	}
-}
-
-// noteBudget notes that the next runs do not begin.
-func (j *judgement) noteBudget(v Value) {
-	until, sum := SpentUntil(v, j.spentWith(v), j.facts.Now)
-	if _, reported := j.facts.Values[v.Name]; reported && v.Budget.Then != Warn && !until.IsZero() {
-		j.notes = append(j.notes, overText(v, sum))
-	}
-}
-
-// spentWith returns what was spent of the budget of a value, this attempt included.
-func (j *judgement) spentWith(v Value) []Spending {
-	return append(slices.Clone(j.facts.Spent[v.Name]), Spending{At: j.facts.Now, Value: j.facts.Values[v.Name]})
-}
-
-// overText says that a budget is spent.
-func overText(v Value, sum float64) string {
-	return fmt.Sprintf("the budget of %s is spent: %s of %s in %s",
+	over := fmt.Sprintf("the budget of %s is spent: %s of %s in %s",
 		v.Name, v.Text(sum), v.Text(v.Budget.AtMost), humanize.Setting(v.Budget.Per))
+	isOver, isGood := sum > v.Budget.AtMost, j.facts.Exit == ""
+	switch then := v.Budget.Then; {
+	case then == Fail && isOver && isGood:
+		j.fail(outcome.Budget, over)
+	case then == Warn && isOver && isGood:
+		j.warn(over)
+	case then != Warn:
+		j.notes = append(j.notes, over)
+	}
 }
 
 // MaxHistory is how many successes the median is of, and minHistory how many there must be.

@@ -305,3 +305,18 @@ func TestANumberIsWrittenInItsUnit(t *testing.T) {
 		}
 	}
 }
+
+// A number that misses its bound by little does not read like the bound.
+func TestANumberAndItsBoundReadApart(t *testing.T) {
+	t.Parallel()
+	v := judge.Value{Name: "size", Unit: judge.Bytes, AtLeast: number(2.5e6)}
+	for size, want := range map[float64]string{
+		1 << 10: "size is 1 KiB, at least 2 MiB was asked for",
+		2.4e6:   "size is 2400000 bytes, at least 2500000 bytes was asked for",
+	} {
+		facts := judge.Facts{Values: map[string]float64{"size": size}, Now: now}
+		if got := judge.Judge(judge.Rules{Values: []judge.Value{v}}, facts).Reason; got != want {
+			t.Errorf("%v: %q", size, got)
+		}
+	}
+}

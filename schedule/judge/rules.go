@@ -1,6 +1,6 @@
 // Package judge decides what the end of a command is worth: by its exit code, the values that it
 // reported, what it printed, the files that it had to leave, and the successes before it. The same
-// facts always have the same verdict. Package run/evidence collects the facts.
+// facts always have the same verdict. Package evidence collects the facts.
 package judge
 
 import (
@@ -27,14 +27,14 @@ func (r Rules) IsEmpty() bool {
 	return len(r.Values)+len(r.Require) == 0 && r.FailIf == Printed{} && r.WarnIf == Printed{}
 }
 
-// Reports reports whether the command is given a file for its report: whether any value is its own
-// to report.
-func (r Rules) Reports() bool {
+// NeedsReport reports whether the command gets a file for its report: whether a rule is about a
+// value that the command reports.
+func (r Rules) NeedsReport() bool {
 	return slices.ContainsFunc(r.Values, func(v Value) bool { return v.Name != Duration })
 }
 
-// MeasuresDuration reports whether a rule is about how long a run took.
-func (r Rules) MeasuresDuration() bool {
+// NeedsDuration reports whether a rule is about how long a run took.
+func (r Rules) NeedsDuration() bool {
 	return slices.ContainsFunc(r.Values, func(v Value) bool { return v.Name == Duration })
 }
 
@@ -98,15 +98,21 @@ func (v Value) String() string {
 	return strings.Join(words, " ")
 }
 
-// Text returns a number as people read it: 100MB, 1m30s, 80%, 0.31 usd.
+// Text returns a number as people read it: 100 MiB, 1 m 30 s, 80%, 0.31 usd.
 func (v Value) Text(number float64) string { return Text(number, v.Unit) }
+
+// Apart returns the texts of a number and of the bound that it does not keep. If rounding makes the
+// two the same, they have all their digits.
+func (v Value) Apart(number, bound float64) (ofNumber, ofBound string) {
+	if v.Text(number) != v.Text(bound) {
+		return v.Text(number), v.Text(bound)
+	}
+	return exact(number) + " " + v.Unit, exact(bound) + " " + v.Unit
+}
 
 // Text returns a number with its unit as people read it.
 func Text(number float64, unit string) string {
-	plain := strconv.FormatFloat(number, 'f', -1, 64)
-	if math.Abs(number) >= 1e15 {
-		plain = strconv.FormatFloat(number, 'g', -1, 64)
-	}
+	plain := exact(number)
 	switch {
 	case unit == Percent:
 		return plain + "%"
@@ -120,6 +126,14 @@ func Text(number float64, unit string) string {
 		return plain
 	}
 	return plain + " " + unit
+}
+
+// exact returns a number with all its digits.
+func exact(number float64) string {
+	if math.Abs(number) >= 1e15 {
+		return strconv.FormatFloat(number, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(number, 'f', -1, 64)
 }
 
 // A Budget bounds the sum of a value over all runs of its task, and all their attempts, in any span

@@ -249,7 +249,7 @@ func openHolidays(l *loader, item *node, named map[string]bool) *yamldoc.Source 
 	}
 	named[path] = true
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		l.Problemf(item, "a path that begins with a digit is written with ./ before it",
+		l.Problemf(item, "paths are relative to the folder of the schedule",
 			"%s %s: there is no such file", l.Key, yamldoc.Quote(item.Value))
 		return nil
 	}

@@ -22,7 +22,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/outcome"
-	"sched/schedule/redact"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -39,6 +38,9 @@ func Path(dir string, r state.Row) string {
 
 // HooksPath names the file with what the hooks of a run print, beside its output.
 func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
+
+// UnmaskedPath names the file with an output that could not be masked, beside it.
+func UnmaskedPath(output string) string { return strings.TrimSuffix(output, ".log") + ".unmasked" }
 
 // Open opens the file that captures a run for appending. It is locked as long as a process of the
 // run has it as its stdout or stderr (InUse).
@@ -129,8 +131,8 @@ func Remove(dir string, r state.Row) {
 	path := cmp.Or(r.Output, Path(dir, r))
 	os.Remove(path)
 	os.Remove(HooksPath(path))
-	os.Remove(redact.Unmasked(path))
-	os.Remove(redact.Unmasked(HooksPath(path)))
+	os.Remove(UnmaskedPath(path))
+	os.Remove(UnmaskedPath(HooksPath(path)))
 }
 
 // Sweep removes the outputs of runs that began before that time and have no record. Their history

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"sched/schedule/statedir"
 )
@@ -19,6 +20,8 @@ const (
 	calmTrimEvery = 5 * time.Second
 	// block is what holes begin and end at: a multiple of the blocks of file systems.
 	block = 4096
+	// maxCutLine is more bytes than the line has that says what was cut.
+	maxCutLine = 256
 )
 
 // A Trimmer gives back to the disk the middle of an output that is larger than its limit, while the
@@ -77,15 +80,51 @@ func middle(size, limit int64) (from, to int64) {
 	return (half + block - 1) / block * block, (size - half) / block * block
 }
 
+// Parts returns where the first part of an output that is larger than its limit ends, and where the
+// last begins: at the ends of lines or, if no line ends near it, between two characters of UTF-8.
+// isInLine says that the first part ends within a line.
+func Parts(file io.ReaderAt, size, limit int64) (head, tail int64, isInLine bool) {
+	half := (limit - maxCutLine) / 2
+	near := make([]byte, min(block, half))
+	head, tail = half, size-half
+	file.ReadAt(near, half-int64(len(near)))
+	if i := bytes.LastIndexByte(near, '\n'); i >= 0 {
+		head = half - int64(len(near)) + int64(i) + 1
+	} else {
+		head, isInLine = half-int64(len(near)-wholeRunes(near)), true
+	}
+	file.ReadAt(near, tail)
+	if i := bytes.IndexByte(near, '\n'); i >= 0 {
+		tail += int64(i) + 1
+	} else {
+		for i := 0; i < utf8.UTFMax-1 && i < len(near) && !utf8.RuneStart(near[i]); i++ {
+			tail++
+		}
+	}
+	return head, tail, isInLine
+}
+
+// wholeRunes returns how many bytes are left when a character that the end cuts in two is left out.
+func wholeRunes(text []byte) int {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if utf8.FullRune(text[i:]) {
+				break
+			}
+			return i
+		}
+	}
+	return len(text)
+}
+
 // A Kept is what is kept of an output, also before it was cut. Its file has to be closed.
 type Kept struct {
 	*os.File
-	Head io.Reader // the output, or its first part up to the end of a line
-	Tail io.Reader // the last part from the beginning of a line; nil if all is in Head
+	Head io.Reader // the output, or its first part
+	Tail io.Reader // the last part, from within the line before it; nil if all is in Head
 }
 
 // OpenKept opens what is kept of an output that is larger than the limit (0: none), or all of it.
-// The lines at the cut are left out.
 func OpenKept(path string, limit int64) (*Kept, error) {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
@@ -100,11 +139,6 @@ func OpenKept(path string, limit int64) (*Kept, error) {
 	if limit <= 0 || size <= limit {
 		return &Kept{File: file, Head: io.NewSectionReader(file, 0, size)}, nil
 	}
-	head, tail := middle(size, limit)
-	near := make([]byte, block)
-	file.ReadAt(near, head-block)
-	head -= int64(len(near) - 1 - bytes.LastIndexByte(near, '\n'))
-	n, _ := file.ReadAt(near, tail)
-	tail += int64(bytes.IndexByte(near[:n], '\n') + 1)
-	return &Kept{file, io.NewSectionReader(file, 0, head), io.NewSectionReader(file, tail, size-tail)}, nil
+	head, tail, _ := Parts(file, size, limit)
+	return &Kept{file, io.NewSectionReader(file, 0, head), io.NewSectionReader(file, tail-1, size-tail+1)}, nil
 }

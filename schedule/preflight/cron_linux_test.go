@@ -73,7 +73,7 @@ func startAs(t *testing.T, name string, flags uintptr) *exec.Cmd {
 		command.Wait()
 	})
 	if _, err := output.Read(make([]byte, 5)); err != nil {
-		t.Skipf("the shell does not run under another name, as that of busybox: %v", err)
+		t.Skipf("the shell does not start under another name, like the one of busybox: %v", err)
 	}
 	return command
 }

@@ -1,43 +1,31 @@
 package redact
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"unicode/utf8"
 
 	"sched/schedule/humanize"
 	"sched/schedule/mask"
+	"sched/schedule/output"
 	"sched/schedule/statedir"
 )
-
-const (
-	// nearCut is how near to the place of a cut the end of a line must be to be cut at.
-	nearCut = 4096
-	// maxCutLine is more bytes than the line has that says what was cut.
-	maxCutLine = 256
-)
-
-// Unmasked names the file with the output that could not be masked, beside it.
-func Unmasked(path string) string { return strings.TrimSuffix(path, ".log") + ".unmasked" }
 
 // withhold moves an output away that cannot be masked, and returns the note about it. A rename
 // needs no space, so it also works on a full disk.
 func withhold(path string, why error) (note string) {
 	note = "the output is not shown, because it cannot be masked: " + why.Error()
-	if _, err := os.Lstat(Unmasked(path)); err == nil { // a finish that was killed has done so
+	if _, err := os.Lstat(output.UnmaskedPath(path)); err == nil { // a finish that was killed has done so
 		return note
 	}
-	if err := os.Rename(path, Unmasked(path)); err != nil {
+	if err := os.Rename(path, output.UnmaskedPath(path)); err != nil {
 		os.Remove(path)
 		return note
 	}
 	if file, err := statedir.Open(path, os.O_WRONLY|os.O_CREATE); err == nil {
-		fmt.Fprintf(file, "sched: %s; it is in %s\n", note, Unmasked(path))
+		fmt.Fprintf(file, "sched: %s; it is in %s\n", note, output.UnmaskedPath(path))
 		file.Close()
 	}
 	return note
@@ -61,7 +49,7 @@ func Cut(path string, limit int64, secrets *mask.Set) (note string, err error) {
 	head, tail, line := size, size, ""
 	if limit > 0 && size > limit {
 		isInLine := false
-		head, tail, isInLine = parts(file, size, (limit-maxCutLine)/2)
+		head, tail, isInLine = output.Parts(file, size, limit)
 		cut := humanize.Bytes(tail - head)
 		line = fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", cut, humanize.Bytes(limit))
 		if isInLine {
@@ -81,42 +69,6 @@ func Cut(path string, limit int64, secrets *mask.Set) (note string, err error) {
 	}
 	again, err := Cut(path, limit, nil) // ••• may be longer than a value
 	return cmp.Or(note, again), err
-}
-
-// parts returns where the first part of the file ends, and where the last begins: at the ends of
-// lines or, if no line ends near it, between two characters of UTF-8. isInLine says that the first
-// part ends within a line.
-func parts(file io.ReaderAt, size, half int64) (head, tail int64, isInLine bool) {
-	near := make([]byte, min(nearCut, half))
-	head, tail = half, size-half
-	file.ReadAt(near, half-int64(len(near)))
-	if i := bytes.LastIndexByte(near, '\n'); i >= 0 {
-		head = half - int64(len(near)) + int64(i) + 1
-	} else {
-		head, isInLine = half-int64(len(near)-wholeRunes(near)), true
-	}
-	file.ReadAt(near, tail)
-	if i := bytes.IndexByte(near, '\n'); i >= 0 {
-		tail += int64(i) + 1
-	} else {
-		for i := 0; i < utf8.UTFMax-1 && i < len(near) && !utf8.RuneStart(near[i]); i++ {
-			tail++
-		}
-	}
-	return head, tail, isInLine
-}
-
-// wholeRunes returns how many bytes are left when a character that the end cuts in two is left out.
-func wholeRunes(text []byte) int {
-	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(text[i]) {
-			if utf8.FullRune(text[i:]) {
-				break
-			}
-			return i
-		}
-	}
-	return len(text)
 }
 
 // writeParts writes what is left of a file into another one, with the mode of the file.

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/mask"
+	"sched/schedule/output"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
@@ -124,13 +125,13 @@ func TestAnOutputThatCannotBeMaskedIsPutAside(t *testing.T) {
 	}
 	notes := source(t, secret).Keep(path, "own")
 	text, _ := os.ReadFile(path)
-	if len(notes) != 1 || bytes.Contains(text, []byte(secret)) || !strings.Contains(string(text), Unmasked(path)) {
+	if len(notes) != 1 || bytes.Contains(text, []byte(secret)) || !strings.Contains(string(text), output.UnmaskedPath(path)) {
 		t.Errorf("notes %q, and it has %q", notes, text)
 	}
-	if text, _ := os.ReadFile(Unmasked(path)); string(text) != "pw="+secret+"\n" {
+	if text, _ := os.ReadFile(output.UnmaskedPath(path)); string(text) != "pw="+secret+"\n" {
 		t.Errorf("beside it is %q", text)
 	}
-	if info, _ := os.Stat(Unmasked(path)); info.Mode() != 0o600 {
+	if info, _ := os.Stat(output.UnmaskedPath(path)); info.Mode() != 0o600 {
 		t.Errorf("its mode is %v", info.Mode())
 	}
 }

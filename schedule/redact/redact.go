@@ -35,11 +35,8 @@ type Source struct {
 // Quote returns a line that the run has printed without its secrets.
 func (s Source) Quote(line string) string {
 	secrets, err := s.Values()
-	switch {
-	case err != nil:
+	if err != nil {
 		return "a line that cannot be masked"
-	case secrets == nil:
-		return line
 	}
 	return secrets.Text(line)
 }
@@ -63,15 +60,15 @@ func valuesOf(pairs []string) (values []string) {
 	return values
 }
 
-// Keep makes an output what is kept of it: secrets are masked, and what is larger than output.limit
-// becomes its first and its last part, with a line between them that says what was cut. The notes
+// Keep rewrites an output as it is kept. Its secrets are masked. If it is larger than output.limit,
+// its first and its last part are left, with a line between them that says what was cut. The notes
 // are for the run. It may be done again: if the process is killed before the new file has the name,
 // the old file stays. A process that the command left behind may still print into the old file:
 // that output is lost.
 //
-// An output that cannot be masked is moved to Unmasked, where only people look, and a line that
-// says so takes its place. An output that is just the text own is from sched: it stays. For the
-// output of hooks own is empty.
+// An output that cannot be masked is moved to output.UnmaskedPath, where only people look, and a
+// line that says so takes its place. An output that is just the text own is from sched: it stays.
+// For the output of hooks own is empty.
 func (s Source) Keep(path, own string) (notes []string) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 		return nil

@@ -162,11 +162,7 @@ func (r *Run) releaseLock() {
 // Report adds to the result what the last attempt has reported. endedByItself says that nothing has
 // ended it.
 func (r *Run) Report(result *state.Row, endedByItself bool) {
-	values, notes := evidence.Report(r.Dir, r.Own.Row, &r.Task, endedByItself)
-	result.Values, result.Notes = values, append(result.Notes, notes...)
-	if r.Task.Judge.MeasuresDuration() && endedByItself {
-		result.Values = evidence.WithDuration(values, *result)
-	}
+	evidence.Report(r.Dir, result, &r.Task, endedByItself)
 }
 
 // Reported is where it is known what runs have reported.

@@ -16,7 +16,7 @@ import (
 	"sched/testing/redistest"
 )
 
-// spentHere returns how many attempts of the task the server has counted, each of which spent 1.
+// spentHere returns how many attempts of the task the server has counted. Each of them spent 1.
 func (s *server) spentHere(task string) int {
 	db, err := state.OpenRead(s.Path(".sched"), state.Patience)
 	if err != nil {

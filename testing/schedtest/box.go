@@ -214,6 +214,7 @@ type Record struct {
 	UserCPU                                          float64 `json:"user_cpu"`
 	PeakMemory                                       int64   `json:"peak_memory"`
 	Notes                                            []string
+	Values                                           map[string]float64
 }
 
 // History returns the records of a task, or of all for "", newest first.

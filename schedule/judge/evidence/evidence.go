@@ -87,10 +87,7 @@ func (e End) collect(facts *judge.Facts, result state.Row) (notes []string) {
 		}
 	}
 	for _, file := range rules.Require {
-		is := stateOf(file, result.Started)
-		if os.Geteuid() == 0 && e.Task.As.User != "" && behindForeignLink(file.Path) {
-			is = judge.FileState{Error: "it stands behind a link that root does not follow"}
-		}
+		is := stateOf(file, result.Started, os.Geteuid() == 0 && e.Task.As.User != "")
 		if is.Name = file.Path; strings.HasPrefix(file.Path, e.Task.Folder+"/") {
 			is.Name = strings.TrimPrefix(file.Path, e.Task.Folder+"/")
 		}
@@ -154,7 +151,13 @@ func matches(rules judge.Rules, result state.Row, limit int64) (fails, warns str
 	if !isOurs { // the line is in the part that is not kept, or comes in the last part
 		fails, warns = "", ""
 	}
-	return fails, warns, eachLine(kept.Tail, judgeLine)
+	isFirst := true // of the last part: the end of the line that was cut
+	return fails, warns, eachLine(kept.Tail, func(line string) {
+		if !isFirst {
+			judgeLine(line)
+		}
+		isFirst = false
+	})
 }
 
 // quoted returns a line as people read it, and not more of it than they need.
@@ -203,10 +206,11 @@ const clockSlack = 2 * time.Second
 // statPatience is how long a file system may take to say what is there.
 const statPatience = 10 * time.Second
 
-// stateOf looks at a required file of a run that began then.
-func stateOf(file judge.File, began time.Time) judge.FileState {
+// stateOf looks at a required file of a run that began then. If wary, it follows no links of other
+// users than root.
+func stateOf(file judge.File, began time.Time, wary bool) judge.FileState {
 	answer := make(chan judge.FileState, 1)
-	go func() { answer <- stat(file, began) }()
+	go func() { answer <- stat(file, began, wary) }()
 	select {
 	case is := <-answer:
 		return is
@@ -217,12 +221,16 @@ func stateOf(file judge.File, began time.Time) judge.FileState {
 
 // stat looks at a required file. Of several files that match a pattern a new one counts more, and
 // then the largest.
-func stat(file judge.File, began time.Time) (best judge.FileState) {
+func stat(file judge.File, began time.Time, wary bool) (best judge.FileState) {
 	paths := []string{file.Path}
 	if matching, err := filepath.Glob(file.Path); err == nil && len(matching) > 0 {
 		paths = matching
 	}
 	for _, path := range paths {
+		if wary && behindForeignLink(path) {
+			best.Error = "it stands behind a link of another user, which root does not follow"
+			continue
+		}
 		info, err := os.Stat(path)
 		if os.IsNotExist(err) {
 			continue

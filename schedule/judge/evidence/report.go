@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"strings"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/humanize"
 	"sched/schedule/judge"
 	"sched/schedule/output"
 	"sched/schedule/process"
@@ -22,9 +22,9 @@ import (
 // Variable names the file to which a command writes its report.
 const Variable = "SCHED_REPORT"
 
-// PathOfReport returns the file for the report of a run: beside its output, or for a command of
+// pathOfReport returns the file for the report of a run: beside its output, or for a command of
 // another user, who cannot reach that folder, in the folder of all users.
-func PathOfReport(dir string, r state.Row, task *schedule.Task) string {
+func pathOfReport(dir string, r state.Row, task *schedule.Task) string {
 	if task.As.User != "" || task.As.Group != "" {
 		return pathForAll(r)
 	}
@@ -38,11 +38,11 @@ func pathForAll(r state.Row) string { return "/tmp/sched-report-" + r.ID }
 // NewReport makes an empty file for the report of an attempt, and returns the variable that names
 // it. A task that asks for no values has none.
 func NewReport(dir string, r state.Row, task *schedule.Task) (variables []string, err error) {
-	if !task.Judge.Reports() {
+	if !task.Judge.NeedsReport() {
 		return nil, nil
 	}
 	RemoveReport(dir, r, task) // of the attempt before
-	path := PathOfReport(dir, r, task)
+	path := pathOfReport(dir, r, task)
 	file, err := create(path)
 	if err != nil { // as in a folder that cannot be written: the task runs nevertheless
 		path = pathForAll(r)
@@ -65,40 +65,34 @@ func create(path string) (*os.File, error) {
 
 // RemoveReport removes the report of a run whose values are recorded.
 func RemoveReport(dir string, r state.Row, task *schedule.Task) {
-	if task.Judge.Reports() {
-		os.Remove(PathOfReport(dir, r, task))
+	if task.Judge.NeedsReport() {
+		os.Remove(pathOfReport(dir, r, task))
 		os.Remove(pathForAll(r))
 	}
 }
 
-// Report reads what the command has reported. endedByItself says that nothing has ended it.
-func Report(
-	dir string, r state.Row, task *schedule.Task, endedByItself bool,
-) (values map[string]float64, notes []string) {
-	if !task.Judge.Reports() {
-		return nil, nil
+// Report sets the values of the last attempt in the result of a run: what the command has reported,
+// and how long the run took if a rule asks for that. endedByItself says that nothing has ended the
+// command: then a last line counts that has no end, and the time counts.
+func Report(dir string, result *state.Row, task *schedule.Task, endedByItself bool) {
+	if result.Values = nil; len(task.Judge.Values) == 0 {
+		return
 	}
-	text, err := readReport(pathForAll(r))
-	if errors.Is(err, os.ErrNotExist) {
-		text, err = readReport(PathOfReport(dir, r, task))
+	result.Values = map[string]float64{}
+	if task.Judge.NeedsReport() {
+		text, err := readReport(pathForAll(*result))
+		if errors.Is(err, os.ErrNotExist) {
+			text, err = readReport(pathOfReport(dir, *result, task))
+		}
+		if err != nil {
+			result.Notes = append(result.Notes, fmt.Sprintf("its report cannot be read: %v", humanize.WithoutPath(err)))
+		}
+		values, complaints := judge.ReadReport(text, endedByItself)
+		result.Values, result.Notes = values, append(result.Notes, complaints...)
 	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, []string{"its report is gone"}
+	if task.Judge.NeedsDuration() && endedByItself {
+		result.Values[judge.Duration] = max(0, clock.Now().Sub(result.Started).Seconds())
 	}
-	if err != nil {
-		return nil, []string{fmt.Sprintf("its report cannot be read: %v", err)}
-	}
-	return judge.ReadReport(text, endedByItself)
-}
-
-// WithDuration returns the values with how long the run has taken up to now.
-func WithDuration(values map[string]float64, result state.Row) map[string]float64 {
-	all := maps.Clone(values)
-	if all == nil {
-		all = map[string]float64{}
-	}
-	all[judge.Duration] = max(0, clock.Now().Sub(result.Started).Seconds())
-	return all
 }
 
 // readReport reads a little more than judge.MaxReport bytes. The file may belong to another user:

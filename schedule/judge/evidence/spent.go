@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"sched/mutex"
@@ -56,8 +57,8 @@ func (k Known) spent(ctx context.Context, task *schedule.Task, tells bool) (map[
 // tableSpent begins the names of the tables of the store that say what was spent.
 const tableSpent = "spent "
 
-// shareSpent returns what was spent anywhere, and with tells it tells a table of the store what was
-// spent here. After an error it returns what it knows.
+// shareSpent returns what was spent on all servers. If tells is true, it first writes what was
+// spent here into the table of the store. After an error it returns what it knows.
 func shareSpent(
 	ctx context.Context, store mutex.Store, table string, here []judge.Spending, per time.Duration, tells bool,
 ) (all []judge.Spending, err error) {
@@ -74,18 +75,10 @@ func shareSpent(
 	for key, value := range known {
 		var s judge.Spending
 		isForeign := json.Unmarshal(value, &s) != nil || key != fmt.Sprintf("%s %d", s.Run, s.Attempt)
-		if !isForeign && !contains(here, s) {
+		isOurs := func(own judge.Spending) bool { return own.Run == s.Run && own.Attempt == s.Attempt }
+		if !isForeign && !slices.ContainsFunc(here, isOurs) {
 			all = append(all, s)
 		}
 	}
 	return all, err
-}
-
-func contains(all []judge.Spending, one judge.Spending) bool {
-	for _, s := range all {
-		if s.Run == one.Run && s.Attempt == one.Attempt {
-			return true
-		}
-	}
-	return false
 }

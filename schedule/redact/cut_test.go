@@ -1,4 +1,4 @@
-package output
+package redact
 
 import (
 	"bytes"
@@ -8,18 +8,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
-	"sched/schedule/redact"
+	"sched/schedule/output"
 	"sched/schedule/statedir"
 )
 
 func TestACutLeavesWholeCharactersAndStartsALineOfItsOwn(t *testing.T) {
 	for _, lead := range []string{"", "a", "ab", "abc"} { // so that the cuts fall everywhere in a character
 		for _, character := range []string{"é", "€", "𝄞"} {
-			path, output, _ := printing(t)
-			output.WriteString(lead + strings.Repeat(character, 50_000))
-			if _, err := redact.Cut(path, testLimit, nil); err != nil {
+			path, captured, _ := printing(t)
+			captured.WriteString(lead + strings.Repeat(character, 50_000))
+			if _, err := Cut(path, testLimit, nil); err != nil {
 				t.Fatal(err)
 			}
 			text, _ := os.ReadFile(path)
@@ -35,35 +36,35 @@ func TestACutLeavesWholeCharactersAndStartsALineOfItsOwn(t *testing.T) {
 }
 
 // printing makes an output of numbered lines that are appended, as a command does.
-func printing(t *testing.T) (path string, output *os.File, print func(from, to int)) {
+func printing(t *testing.T) (path string, captured *os.File, print func(from, to int)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.log")
-	output, err := Open(path)
+	captured, err := output.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { output.Close() })
-	return path, output, func(from, to int) {
+	t.Cleanup(func() { captured.Close() })
+	return path, captured, func(from, to int) {
 		var text bytes.Buffer
 		for i := from; i < to; i++ {
 			fmt.Fprintf(&text, "line %d!\n", i) // so long that both cuts are within a line
 		}
-		output.Write(text.Bytes())
+		captured.Write(text.Bytes())
 	}
 }
 
 const testLimit = 64 << 10
 
 func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
-	path, output, print := printing(t)
-	look := Trimmer{Output: output, Limit: testLimit}
+	path, captured, print := printing(t)
+	look := output.Trimmer{Output: captured, Limit: testLimit}
 	for i := range 20 {
 		print(i*10_000, (i+1)*10_000)
-		if again := look.Trim(); again != trimEvery {
+		if again := look.Trim(); again != time.Second {
 			t.Errorf("it grows, and is looked at in %s", again)
 		}
 	}
-	if again := look.Trim(); again != calmTrimEvery {
+	if again := look.Trim(); again != 5*time.Second {
 		t.Errorf("it does not grow, and is looked at in %s", again)
 	}
 	var stat syscall.Stat_t
@@ -73,7 +74,7 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 	if holes(t) && stat.Blocks*512 > 2*testLimit {
 		t.Errorf("%d bytes take %d on the disk while the command runs", stat.Size, stat.Blocks*512)
 	}
-	note, err := redact.Cut(path, testLimit, nil)
+	note, err := Cut(path, testLimit, nil)
 	if err != nil || !strings.HasSuffix(note, "MiB of the output were cut (output.limit: 64 KiB)") {
 		t.Errorf("the note is %q, %v", note, err)
 	}
@@ -95,7 +96,7 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 		t.Errorf("the cut is said %d times", whole)
 	}
 	// Another process that finishes the run after a kill does not cut again.
-	if note, err := redact.Cut(path, testLimit, nil); note != "" || err != nil {
+	if note, err := Cut(path, testLimit, nil); note != "" || err != nil {
 		t.Errorf("it was cut twice: %q, %v", note, err)
 	}
 }
@@ -107,7 +108,7 @@ func TestACutIsMadeAfterAKill(t *testing.T) {
 	if err := os.WriteFile(path+".cut", bytes.Repeat([]byte("torn"), 100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := redact.Cut(path, testLimit, nil); err != nil {
+	if _, err := Cut(path, testLimit, nil); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(path); bytes.Contains(text, []byte("torn")) || len(text) > testLimit {
@@ -122,7 +123,7 @@ func TestAnOutputWithinItsLimitStaysAsItIs(t *testing.T) {
 	path, _, print := printing(t)
 	print(0, 100)
 	before, _ := os.Stat(path)
-	note, err := redact.Cut(path, testLimit, nil)
+	note, err := Cut(path, testLimit, nil)
 	if after, _ := os.Stat(path); note != "" || err != nil || !os.SameFile(before, after) {
 		t.Errorf("it was changed: %q, %v", note, err)
 	}
@@ -135,6 +136,7 @@ func holes(t *testing.T) bool {
 		return false
 	}
 	defer file.Close()
+	const block = 4096
 	file.Write(make([]byte, 3*block))
 	return statedir.PunchHole(file, block, 2*block) == nil
 }
