@@ -69,7 +69,7 @@ func shareSpent(
 			continue
 		}
 		value, _ := json.Marshal(s) // texts and finite numbers
-		err = store.Put(ctx, table, key, value, max(time.Second, time.Until(s.At.Add(per))))
+		err = store.Put(ctx, table, key, value, max(time.Second, s.At.Add(per).Sub(clock.Now())))
 	}
 	all = here
 	for key, value := range known {
