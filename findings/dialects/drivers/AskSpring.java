@@ -1,16 +1,17 @@
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Date;
-import java.util.TimeZone;
-import org.springframework.scheduling.support.CronSequenceGenerator;
+import java.time.Instant;
+import java.time.ZoneId;
+import org.springframework.scheduling.support.CronExpression;
 
 /** Prints when Spring would run each line of the file expressions, in the form of README.md. */
 class AskSpring {
     public static void main(String[] args) throws Exception {
         var instants = Files.readAllLines(Path.of(args[0], "instants"));
         for (var line : Files.readAllLines(Path.of(args[0], "expressions"))) {
+            CronExpression expression;
             try {
-                new CronSequenceGenerator(line);
+                expression = CronExpression.parse(line);
             } catch (RuntimeException error) {
                 System.out.println(line + "\trefused\t" + String.valueOf(error.getMessage()).replaceAll("\\s+", " "));
                 continue;
@@ -19,12 +20,8 @@ class AskSpring {
             for (var instant : instants) {
                 var words = instant.split(" ");
                 var seconds = Long.parseLong(words[0]);
-                var sequence = new CronSequenceGenerator(line, TimeZone.getTimeZone(words[1]));
-                try {
-                    answers.append(sequence.next(new Date(seconds * 1000)).getTime() / 1000 - seconds).append(' ');
-                } catch (IllegalArgumentException never) {
-                    answers.append("-1 ");
-                }
+                var next = expression.next(Instant.ofEpochSecond(seconds).atZone(ZoneId.of(words[1])));
+                answers.append(next == null ? -1 : next.toEpochSecond() - seconds).append(' ');
             }
             System.out.println(line + "\tnext\t" + answers);
         }
