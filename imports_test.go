@@ -77,6 +77,7 @@ var order = []string{
 	"schedule/view",
 	"schedule/doctor",
 	"schedule/machine/oncalendar",
+	"schedule/dialect",
 	"schedule/machine",
 	"schedule/takeover",
 	"schedule/systemd",
@@ -145,7 +146,7 @@ var owners = map[string]string{
 var pure = []string{"schedule", "schedule/mask", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
 	"schedule/yamldoc", "schedule/calendar", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
 	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/machine/oncalendar",
-	"schedule/systemd"}
+	"schedule/systemd", "schedule/dialect"}
 
 // impure lists packages and names that pure packages must not use.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep",

@@ -1,0 +1,41 @@
+// Package dialect says what an expression for the times of a job means to other programs: when each
+// would start it, and which line of a schedule.yaml means the same.
+//
+// A Dialect is data: the grammar of its fields, and rules for days, for the changes of the clocks
+// and for what it refuses. TestEvidence compares the readings with results of the real programs.
+// The package is pure: it reads no clock and no file but the zones that expressions name.
+package dialect
+
+import (
+	"strings"
+	"time"
+
+	"sched/schedule/machine/oncalendar"
+)
+
+// A Dialect is how one program reads an expression.
+type Dialect struct {
+	Name    string // by which people ask for it: "quartz"
+	Program string // the program and its version
+	Users   string // what else reads expressions so; may be empty
+	rules   rules
+}
+
+// Parse reads an expression as the program does. zone is for expressions that name no zone; nil is
+// UTC.
+// An error says why the program refuses the expression.
+func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
+	if zone == nil || d.rules.inUTC {
+		zone = time.UTC
+	}
+	r := &Reading{Text: strings.TrimSpace(expr), Location: zone, named: d.rules.inUTC, rules: &d.rules}
+	if d.rules.calendar {
+		spec, err := oncalendar.Parse(r.Text, zone)
+		r.spec = &spec
+		return r, err
+	}
+	if err := parse(r, r.Text); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,268 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sched/schedule/machine/oncalendar"
+)
+
+// A Line says when a task of a schedule.yaml is due: the values of its keys, each "" or nil if the
+// task has no such key.
+type Line struct {
+	Cron     string
+	Every    string
+	Timezone string
+	Days     []string // weekdays: mon
+	From     string   // a date
+	Until    string
+	Notes    []string // what is not quite the same
+}
+
+// String returns the keys as YAML on one line.
+func (l Line) String() string {
+	var keys []string
+	add := func(key, value string) {
+		if value != "" {
+			keys = append(keys, key+": "+value)
+		}
+	}
+	add("cron", quoted(l.Cron))
+	add("every", l.Every)
+	add("timezone", l.Timezone)
+	if l.Days != nil {
+		add("days", "["+strings.Join(l.Days, ", ")+"]")
+	}
+	add("from", l.From)
+	add("until", l.Until)
+	return strings.Join(keys, ", ")
+}
+
+func quoted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return `"` + text + `"`
+}
+
+// schedRules are the rules of sched itself; a test compares them with package cron.
+var schedRules = rules{
+	layouts: []string{"mhdMw", "smhdMw"}, weekdays: [2]int{0, 7}, sundayEnds: true, question: "dw", plus: true,
+	forms: "L L-3 LW 15W 5L 5#2 5#L", lone: toEnd, either: true, free: freeBegin, fixed: schedFixed, stars: schedStars,
+}
+
+// The rules of sched, and of Vixie cron, at changes of the clocks.
+var (
+	schedFixed = clockRule{gap: endOfGap, overlap: firstPass}
+	schedStars = clockRule{}
+)
+
+// sampleYears are years in which expressions are compared: as many as the calendar has.
+const sampleFirst, sampleLast = 2026, 2053
+
+// lineOfTimes returns the line of fields. It has the text itself, if sched reads it in the same
+// way, and else the values of the fields.
+func lineOfTimes(text string, t *times, clock clockRule) (Line, error) {
+	var line Line
+	if err := line.setYears(t.of('y')); err != nil {
+		return line, err
+	}
+	plain := *t
+	plain.of('y').years = nil
+	from := time.Date(sampleFirst, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	if _, ok := plain.find(from, from+28*366*daySeconds); !ok {
+		return line, errors.New("it is never due")
+	}
+	for _, f := range t.of('d').forms {
+		if f.kind == workdayBeforeLast && f.n > 0 {
+			return line, errors.New("a working day that is so many days before the last has no expression")
+		}
+	}
+	candidates := []string{text, write(&plain, asTheyAre), write(&plain, likeStars), write(&plain, likeFixed)}
+	for _, sameClock := range []bool{true, false} {
+		for _, candidate := range candidates {
+			ours, ok := readOurs(candidate)
+			if !ok || !ours.sameTimes(&plain) || !ours.sameDays(&plain, sampleFirst, sampleLast) {
+				continue
+			}
+			if line.Cron = candidate; !sameClock || ourClock(&ours) == clock {
+				return line, nil
+			}
+		}
+	}
+	return line, errors.New("no cron expression has these days")
+}
+
+// readOurs reads an expression as sched does, if it does.
+func readOurs(text string) (times, bool) {
+	words := strings.Fields(text)
+	for _, layout := range schedRules.layouts {
+		if len(layout) == len(words) {
+			t, err := readTimes(&schedRules, layout, words)
+			return t, err == nil
+		}
+	}
+	return times{}, false
+}
+
+func ourClock(t *times) clockRule {
+	if t.starred() {
+		return schedStars
+	}
+	return schedFixed
+}
+
+// setYears sets from and until.
+func (l *Line) setYears(f *field) error {
+	first, last := 0, 0
+	for year := firstYear; year <= lastYear && f.years != nil; year++ {
+		switch {
+		case !f.years[year]:
+		case first == 0:
+			first, last = year, year
+		case last != year-1:
+			return errors.New("its years are not in a row")
+		default:
+			last = year
+		}
+	}
+	if first > firstYear {
+		l.From = fmt.Sprintf("%d-01-01", first)
+	}
+	if first > 0 && last < 2099 {
+		l.Until = fmt.Sprintf("%d-01-01", last+1)
+	}
+	return nil
+}
+
+// A style says how fields are written, because sched asks whether minute or hour begin with *.
+type style int
+
+const (
+	asTheyAre style = iota
+	likeStars       // */15 for 0,15,30,45
+	likeFixed       // 0-59 for *
+)
+
+// write writes fields for sched.
+func write(t *times, style style) string {
+	var words []string
+	if seconds := t.of('s'); seconds.values != 1 {
+		words = append(words, list(seconds, 's', asTheyAre))
+	}
+	words = append(words, list(t.of('m'), 'm', style), list(t.of('h'), 'h', style))
+	day, weekday := list(t.of('d'), 'd', likeFixed), list(t.of('w'), 'w', likeFixed)
+	isFull := func(letter byte) bool { return t.of(letter).values == kinds[indexOf(letter)].full() }
+	switch {
+	case t.either:
+	case isFull('d') && isFull('w'):
+		day, weekday = "*", "*"
+	case isFull('w'):
+		weekday = "*"
+	case isFull('d'):
+		day = "*"
+	default:
+		weekday = "+" + weekday
+	}
+	return strings.Join(append(words, day, list(t.of('M'), 'M', asTheyAre), weekday), " ")
+}
+
+// list writes the values of a field, and its forms.
+func list(f *field, letter byte, style style) string {
+	k := kinds[indexOf(letter)]
+	name := func(n int) string {
+		if letter == 'w' {
+			return strings.ToUpper(k.names[n][:3])
+		}
+		return fmt.Sprint(n)
+	}
+	if f.values == k.full() && style != likeFixed {
+		return "*"
+	}
+	if step, first, last := stepOf(f.values); step > 1 && len(f.forms) == 0 && letter != 'w' {
+		if first == k.low && last+step > k.high && style != likeFixed {
+			return fmt.Sprintf("*/%d", step)
+		}
+		return fmt.Sprintf("%d-%d/%d", first, last, step)
+	}
+	var parts []string
+	for n := k.low; n <= k.high; n++ {
+		if f.values>>n&1 == 0 {
+			continue
+		}
+		first := n
+		for n < k.high && f.values>>(n+1)&1 == 1 {
+			n++
+		}
+		switch {
+		case n-first > 1:
+			parts = append(parts, name(first)+"-"+name(n))
+		case n > first:
+			parts = append(parts, name(first), name(n))
+		default:
+			parts = append(parts, name(n))
+		}
+	}
+	for _, form := range f.forms {
+		parts = append(parts, form.text())
+	}
+	return strings.Join(parts, ",")
+}
+
+// stepOf returns the step of four or more values that lie equally far from each other; else 0.
+func stepOf(values uint64) (step, first, last int) {
+	var all []int
+	for n := range 64 {
+		if values>>n&1 == 1 {
+			all = append(all, n)
+		}
+	}
+	if len(all) < 4 {
+		return 0, 0, 0
+	}
+	step = all[1] - all[0]
+	for i, n := range all {
+		if n != all[0]+i*step {
+			return 0, 0, 0
+		}
+	}
+	return step, all[0], all[len(all)-1]
+}
+
+// lineOfEvery returns the line of a span of time.
+func lineOfEvery(every time.Duration) (Line, error) {
+	const from = " from 2026-01-01 00:00"
+	line := Line{Notes: []string{"it counts from the start of its program, and sched by the clock"}}
+	switch minutes := int(every / time.Minute); {
+	case every < time.Minute && time.Minute%every == 0:
+		line.Every = count(int(every/time.Second), "second")
+	case every%time.Minute != 0:
+		return line, fmt.Errorf("%s is no number of minutes, and 60 no multiple of it", every)
+	case minutes < 60 && 60%minutes == 0:
+		line.Every = count(minutes, "minute")
+	case minutes%60 == 0 && minutes/60 <= 24 && 24%(minutes/60) == 0:
+		line.Every = count(minutes/60, "hour")
+	default:
+		line.Every = count(minutes, "minute") + from
+	}
+	return line, nil
+}
+
+// lineOfCalendar returns the line of a calendar expression of systemd.
+func lineOfCalendar(spec oncalendar.Spec) (Line, error) {
+	c, err := oncalendar.CronOf(spec)
+	line := Line{Cron: c.Expression, Days: c.Days, Timezone: spec.Zone()}
+	if err == nil && c.First > 0 {
+		line.From, line.Until = fmt.Sprintf("%d-01-01", c.First), fmt.Sprintf("%d-01-01", c.Last+1)
+	}
+	return line, err
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,91 @@
+package dialect
+
+import (
+	"time"
+
+	"sched/schedule/machine/oncalendar"
+)
+
+// A Reading is what an expression means to a program. It may be used by several goroutines at once.
+type Reading struct {
+	Text     string         // what was read
+	Location *time.Location // in which its times are meant
+	Notes    []string       // what people should know of it
+
+	rules *rules
+	named bool // the expression or the program says the zone
+	times times
+	clock clockRule
+	every time.Duration    // if not 0, it is due so long after the last time, and has no fields
+	spec  *oncalendar.Spec // if not nil, it has no fields
+}
+
+// maxYears is how far Next looks: 29 February on a given weekday is 40 years away at most.
+const maxYears = 41
+
+// Next returns the first instant after after at which the program would start the job, in the zone
+// of the reading. It returns false if no instant comes in the next 41 years, or as far as the
+// program looks.
+func (r *Reading) Next(after time.Time) (time.Time, bool) {
+	switch {
+	case r.spec != nil:
+		next := r.spec.Next(after)
+		return next, !next.IsZero()
+	case r.every > 0:
+		return after.Truncate(time.Second).Add(r.every).In(r.Location), true
+	}
+	years := maxYears
+	if r.rules.years > 0 {
+		years = r.rules.years
+	}
+	from := after.Unix() + 1
+	to := min(from+int64(years)*366*daySeconds, time.Date(lastYear, 12, 31, 0, 0, 0, 0, time.UTC).Unix())
+	find := r.times.find
+	if r.rules.passMidnight {
+		find = r.passing(after)
+	}
+	t, ok := r.clock.next(find, r.Location, from, to)
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(t, 0).In(r.Location), true
+}
+
+// passing returns a search that passes over days whose midnight does not exist, but for the day of
+// after.
+func (r *Reading) passing(after time.Time) search {
+	_, offset := after.In(r.Location).Zone()
+	today := floorDay(after.Unix() + int64(offset))
+	return func(from, to int64) (int64, bool) {
+		for {
+			wall, ok := r.times.find(from, to)
+			day := floorDay(wall)
+			if _, exists := (clockRule{}).instant(r.Location, day); !ok || day == today || exists {
+				return wall, ok
+			}
+			from = day + daySeconds
+		}
+	}
+}
+
+// Line returns the line of a schedule.yaml whose fields mean the same. An error says why
+// sched has no such line. At changes of the clocks it may differ all the same: Differ says so.
+func (r *Reading) Line() (Line, error) {
+	var line Line
+	var err error
+	switch {
+	case r.spec != nil:
+		line, err = lineOfCalendar(*r.spec)
+	case r.every > 0:
+		line, err = lineOfEvery(r.every)
+	default:
+		line, err = lineOfTimes(r.Text, &r.times, r.clock)
+	}
+	if line.Timezone == "" && r.named {
+		line.Timezone = r.Location.String()
+	}
+	return line, err
+}
+
+// hasFields reports whether fields say when it is due.
+func (r *Reading) hasFields() bool { return r.spec == nil && r.every == 0 }
