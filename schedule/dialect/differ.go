@@ -27,7 +27,7 @@ func compare(a, b *Reading, from, until time.Time, stop bool) (first time.Time, 
 		return walk(a, b, from, until, stop)
 	}
 	sameTimes := a.times.sameTimes(&b.times)
-	sameClock := a.clock == b.clock && a.rules.passMidnight == b.rules.passMidnight
+	sameClock := a.clock == b.clock && a.rules.bySteps == b.rules.bySteps
 	var month time.Month
 	var dueA, dueB uint64
 	for day := from.In(a.Location); day.Before(until); day = midnightAfter(day) {

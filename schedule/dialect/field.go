@@ -58,7 +58,7 @@ func (r reader) isFree(f *field, text string) bool {
 		return strings.HasPrefix(text, "*")
 	case freeFull:
 		return f.values == r.full() && len(f.forms) == 0
-	case freePart:
+	case freePart, freeByOne:
 		return false // readElement has seen it
 	}
 	return text == "*" || text == "?"
@@ -79,6 +79,9 @@ func (r reader) readElement(f *field, element string) error {
 	if err != nil {
 		return err
 	}
+	if low > high && r.backward == refuseBackward && !(r.zeroAtOnce && hasStep) {
+		return fmt.Errorf("%s %s runs backwards", r.name, body)
+	}
 	step := 1
 	if hasStep && !(r.loose && body == "") {
 		if step, err = r.readStep(stepText, low, high); err != nil {
@@ -91,8 +94,9 @@ func (r reader) readElement(f *field, element string) error {
 		case r.lone == toEnd:
 			high = r.last()
 		}
-	} else if r.free == freePart && (body == "*" || body == "?") {
-		f.free = true
+	}
+	if body == "*" || body == "?" {
+		f.free = f.free || r.free == freePart && !hasStep || r.free == freeByOne && step == 1
 	}
 	r.add(f, low, high, step)
 	if r.steps == wrapStep && step > r.high {
@@ -132,6 +136,10 @@ func (r reader) readBounds(body *string) (low, high int, isRange bool, err error
 		return r.low, r.last(), true, nil
 	}
 	lowText, highText, isRange := strings.Cut(text, "-")
+	if r.starRange && lowText == "*" {
+		*body = "*"
+		return r.low, r.last(), true, nil
+	}
 	if low, err = r.readValue(lowText); err != nil || !isRange {
 		return low, low, false, err
 	}
@@ -143,9 +151,6 @@ func (r reader) readBounds(body *string) (low, high int, isRange bool, err error
 	}
 	if r.sundayEnds && r.letter == 'w' && low > high && r.weekday(high) == 0 {
 		high = 7
-	}
-	if low > high && r.backward == refuseBackward {
-		return 0, 0, true, fmt.Errorf("%s %s runs backwards", r.name, text)
 	}
 	return low, high, true, nil
 }
@@ -160,6 +165,8 @@ func (r reader) readStep(text string, low, high int) (int, error) {
 	switch r.steps {
 	case upToEnd:
 		most = r.high
+	case upToLast:
+		most = r.last()
 	case upToSize:
 		most = r.high - r.low + 1
 	case inRange:
@@ -173,7 +180,10 @@ func (r reader) readStep(text string, low, high int) (int, error) {
 
 // readValue reads a number or a name.
 func (r reader) readValue(text string) (int, error) {
-	if isDigits(text) {
+	if r.signs {
+		text = strings.TrimPrefix(text, "+")
+	}
+	if isDigits(text) && (r.digits == 0 || len(text) <= r.digits || r.letter == 'y') {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < r.low || n > r.high {
 			return 0, fmt.Errorf("%s %s is not in %d-%d", r.name, text, r.low, r.high)

@@ -13,6 +13,10 @@ var (
 		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
 		"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *", "@reboot": "",
 	}
+	fewMacros = map[string]string{
+		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+		"@daily": "0 0 * * *", "@hourly": "0 * * * *",
+	}
 	plainMacros = map[string]string{
 		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
 		"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
@@ -32,10 +36,10 @@ var programs = sync.OnceValue(func() []*Dialect {
 			layouts: []string{"mhdMw"}, macros: plainMacros, exact: true, every: true,
 			zones:    []string{"CRON_TZ=", "TZ="},
 			weekdays: [2]int{0, 6}, question: "mhdMw", lone: toEnd, steps: anyStep, empty: true, either: true,
-			free: freePart, years: 5, passMidnight: true,
+			free: freeByOne, years: 5, signs: true, bySteps: true, starRange: true,
 		}},
 		{Name: "supercronic", Program: "supercronic 0.2.48", rules: rules{
-			layouts: []string{"mhdMw", "mhdMwy", "smhdMwy"}, macros: plainMacros, exact: true,
+			layouts: []string{"mhdMw", "mhdMwy", "smhdMwy"}, macros: fewMacros, exact: true, steps: upToLast, digits: 2,
 			weekdays:   [2]int{0, 7},
 			zeroAtOnce: true, naming: alsoWhole, question: "smhdMwy", forms: "L LW 15W 5L 5#2", lone: toEnd, empty: true,
 			either: true, free: freePart, fixed: byGo, stars: byGo,

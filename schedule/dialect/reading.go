@@ -38,34 +38,17 @@ func (r *Reading) Next(after time.Time) (time.Time, bool) {
 	if r.rules.years > 0 {
 		years = r.rules.years
 	}
+	if r.rules.bySteps {
+		next, ok := stepFrom(&r.times, after.In(r.Location), years)
+		return next, ok
+	}
 	from := after.Unix() + 1
 	to := min(from+int64(years)*366*daySeconds, time.Date(lastYear, 12, 31, 0, 0, 0, 0, time.UTC).Unix())
-	find := r.times.find
-	if r.rules.passMidnight {
-		find = r.passing(after)
-	}
-	t, ok := r.clock.next(find, r.Location, from, to)
+	t, ok := r.clock.next(r.times.find, r.Location, from, to)
 	if !ok {
 		return time.Time{}, false
 	}
 	return time.Unix(t, 0).In(r.Location), true
-}
-
-// passing returns a search that passes over days whose midnight does not exist, but for the day of
-// after.
-func (r *Reading) passing(after time.Time) search {
-	_, offset := after.In(r.Location).Zone()
-	today := floorDay(after.Unix() + int64(offset))
-	return func(from, to int64) (int64, bool) {
-		for {
-			wall, ok := r.times.find(from, to)
-			day := floorDay(wall)
-			if _, exists := (clockRule{}).instant(r.Location, day); !ok || day == today || exists {
-				return wall, ok
-			}
-			from = day + daySeconds
-		}
-	}
 }
 
 // Line returns the line of a schedule.yaml whose fields mean the same. An error says why

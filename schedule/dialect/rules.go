@@ -41,7 +41,10 @@ type rules struct {
 	free         free      // which day fields restrict nothing
 	fixed, stars clockRule // at changes of the clocks, without and with a star in minute or hour
 	years        int       // how far ahead the program looks; 0: as far as there are dates
-	passMidnight bool      // a day without a midnight is passed over
+	bySteps      bool      // it adds days, hours and minutes to a time until all fields match
+	signs        bool      // +5 is 5
+	digits       int       // how many a number has at most; 0: any
+	starRange    bool      // *-5 is *
 }
 
 // names says which names of months and weekdays are known, in any case.
@@ -87,6 +90,7 @@ type steps int
 const (
 	upToEnd  steps = iota // at most the last value of the field
 	anyStep               // a longer one leaves the first value
+	upToLast              // the same, and 7 is no last weekday
 	upToSize              // at most as many as the field has values
 	wrapStep              // a longer one than the last value is its remainder: */90 is minute 30
 	inRange               // at most as long as the range
@@ -98,7 +102,8 @@ type free int
 const (
 	freeWhole free = iota // * or ? alone
 	freeBegin             // what begins with *
-	freePart              // what has * or ?, without a step, in one of its elements
+	freePart              // what has * or ? in one of its elements
+	freeByOne             // the same, also with a step of 1
 	freeFull              // what has each value
 )
 
