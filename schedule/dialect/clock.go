@@ -81,6 +81,9 @@ func (p period) after(zone *time.Location) period {
 	return periodAt(zone, p.end)
 }
 
+// nearChange is longer than any time that clocks skip or repeat.
+const nearChange = 2 * daySeconds
+
 // A search finds wall seconds: the first from one on, up to another.
 type search func(from, to int64) (int64, bool)
 
@@ -101,22 +104,27 @@ func (c clockRule) next(find search, zone *time.Location, from, to int64) (int64
 
 // nextIn returns the first instant of [from, to), which lie in the period p.
 func (c clockRule) nextIn(find search, zone *time.Location, p period, from, to int64) (int64, bool) {
-	earlier := p.before(zone)
-	first := from + p.offset
-	shown := p.start + earlier.offset // the first wall second that the clocks had not shown before
-	if c.inFirst(p.offset) && first < shown {
-		first = shown
-	}
-	end := to + p.offset
-	if later := p.after(zone); !c.inFirst(later.offset) && c.overlap != bothPasses {
-		end = min(end, p.end+later.offset)
+	first, end := from+p.offset, to+p.offset
+	gapAt, inGap := int64(0), false
+	if from-p.start < nearChange {
+		earlier := p.before(zone)
+		shown := p.start + earlier.offset // the first wall second that the clocks had not shown before
+		if c.inFirst(p.offset) {
+			first = max(first, shown)
+		}
+		if p.start+p.offset > shown {
+			gapAt, inGap = c.inGap(find, earlier, p, from, to)
+		}
 	}
 	best, found := find(first, end)
 	best -= p.offset
-	if p.start+p.offset > shown { // a gap
-		if t, ok := c.inGap(find, earlier, p, from, to); ok && (!found || t < best) {
-			best, found = t, true
+	if found && best > p.end-nearChange && c.overlap != bothPasses {
+		if later := p.after(zone); !c.inFirst(later.offset) {
+			found = best+p.offset < p.end+later.offset
 		}
+	}
+	if inGap && (!found || gapAt < best) {
+		return gapAt, true
 	}
 	return best, found
 }
@@ -147,8 +155,7 @@ func (c clockRule) inGap(find search, earlier, p period, from, to int64) (int64,
 func (c clockRule) nextByWall(find search, zone *time.Location, from, to int64) (int64, bool) {
 	_, offset := time.Unix(from-1, 0).In(zone).Zone()
 	wall := from + int64(offset)
-	const limit = 2 * daySeconds // no clock goes back so far
-	for range limit {
+	for range nearChange {
 		next, ok := find(wall, to+int64(offset)+daySeconds)
 		if !ok {
 			return 0, false

@@ -18,19 +18,21 @@ type Dialect struct {
 	Name    string // by which people ask for it: "quartz"
 	Program string // the program and its version
 	Users   string // what else reads expressions so; may be empty
-	rules   rules
+
+	otherNames string // by which people may ask, too
+	rules      rules
 }
 
 // Parse reads an expression as the program does. zone is for expressions that name no zone; nil is
 // UTC.
 // An error says why the program refuses the expression.
 func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
-	if zone == nil || d.rules.inUTC {
-		zone = time.UTC
+	r := &Reading{Text: strings.TrimSpace(expr), Location: zone, rules: &d.rules}
+	if zone == nil {
+		r.Location, r.named = time.UTC, d.rules.inUTC
 	}
-	r := &Reading{Text: strings.TrimSpace(expr), Location: zone, named: d.rules.inUTC, rules: &d.rules}
 	if d.rules.calendar {
-		spec, err := oncalendar.Parse(r.Text, zone)
+		spec, err := oncalendar.Parse(r.Text, r.Location)
 		r.spec = &spec
 		return r, err
 	}
@@ -39,3 +41,7 @@ func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
 	}
 	return r, nil
 }
+
+// InUTC reports whether the program means UTC if nothing says another zone, whatever the machine
+// has.
+func (d *Dialect) InUTC() bool { return d.rules.inUTC }

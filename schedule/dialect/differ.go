@@ -27,7 +27,7 @@ func compare(a, b *Reading, from, until time.Time, stop bool) (first time.Time, 
 		return walk(a, b, from, until, stop)
 	}
 	sameTimes := a.times.sameTimes(&b.times)
-	sameClock := a.clock == b.clock && a.rules.bySteps == b.rules.bySteps
+	sameClock := a.clock == b.clock && a.rules.bySteps == b.rules.bySteps && a.rules.aligned == b.rules.aligned
 	var month time.Month
 	var dueA, dueB uint64
 	for day := from.In(a.Location); day.Before(until); day = midnightAfter(day) {
@@ -47,7 +47,11 @@ func compare(a, b *Reading, from, until time.Time, stop bool) (first time.Time, 
 		if end.After(until) {
 			end = until
 		}
-		if at := firstDifference(a, b, day, end); !at.IsZero() {
+		begin := day
+		if sameTimes && dueA == dueB && (a.times.isDense() || !a.rules.bySteps && !b.rules.bySteps) {
+			begin, end = nearTheChange(day, end)
+		}
+		if at := firstDifference(a, b, begin, end); !at.IsZero() {
 			days++
 			if first.IsZero() {
 				first = at
@@ -76,6 +80,28 @@ func isQuiet(begin, end time.Time) bool {
 	_, middle := begin.Zone()
 	_, last := end.Add(time.Second).Zone()
 	return offset == middle && middle == last
+}
+
+// nearTheChange returns the part of a day in which a change of the clocks can matter. The fields
+// are the same; programs differ in what they make of the times around the change.
+func nearTheChange(begin, end time.Time) (from, until time.Time) {
+	_, before := begin.AddDate(0, 0, -1).Zone()
+	_, after := end.Add(time.Second).Zone()
+	change, _ := end.Add(time.Second).ZoneBounds()
+	length := time.Duration(max(after-before, before-after)+1) * time.Second
+	if change.IsZero() || change.Before(begin.AddDate(0, 0, -1)) || !change.Before(end.Add(time.Second)) {
+		return begin, end
+	}
+	if from, until = change.Add(-length), change.Add(length); from.Before(begin) {
+		from = begin
+	}
+	if until.After(end) {
+		until = end
+	}
+	if until.Before(from) {
+		until = from
+	}
+	return from, until
 }
 
 // firstDifference returns the first instant of [from, until) that only one has.

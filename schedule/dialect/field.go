@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sched/schedule/humanize"
 )
 
 // A field is what one field of an expression allows.
@@ -33,6 +35,9 @@ func (r reader) read(text string) (field, error) {
 	if r.letter == 'y' {
 		f.years = map[int]bool{}
 	}
+	if r.hash {
+		text = r.withoutHash(text)
+	}
 	elements := strings.Split(text, ",")
 	if r.empty {
 		elements = slices.DeleteFunc(elements, func(e string) bool { return e == "" })
@@ -45,21 +50,42 @@ func (r reader) read(text string) (field, error) {
 			return f, err
 		}
 	}
+	if r.formsAlone && r.letter == 'd' && len(f.forms) > 0 && len(elements) > 1 {
+		return f, fmt.Errorf("%s %q: %s does not stand in a list", r.name, text, elements[0])
+	}
 	if r.letter == 'd' || r.letter == 'w' {
 		f.free = f.free || r.isFree(&f, text)
 	}
 	return f, nil
 }
 
+// withoutHash puts the first number in the place of H and of H(0-29), and the first of the steps.
+func (r reader) withoutHash(text string) string {
+	return hashed().ReplaceAllStringFunc(text, func(found string) string {
+		parts := hashed().FindStringSubmatch(found)
+		low, high := fmt.Sprint(r.low), fmt.Sprint(r.last())
+		if r.letter == 'd' {
+			high = "28" // each month has it
+		}
+		if parts[1] != "" {
+			low, high = parts[1], parts[2]
+		}
+		if parts[3] != "" {
+			return low + "-" + high + parts[3]
+		}
+		return low
+	})
+}
+
 // isFree reports whether a day field restricts nothing, in the eyes of the program.
 func (r reader) isFree(f *field, text string) bool {
 	switch r.free {
 	case freeBegin:
-		return strings.HasPrefix(text, "*")
+		return strings.HasPrefix(text, "*") || text == "?"
 	case freeFull:
 		return f.values == r.full() && len(f.forms) == 0
 	case freePart, freeByOne:
-		return false // readElement has seen it
+		return text == "*" // readElement has seen the others
 	}
 	return text == "*" || text == "?"
 }
@@ -74,7 +100,13 @@ func (r reader) readElement(f *field, element string) error {
 			return err
 		}
 	}
+	if r.looseNames && r.nameIndex(element[:min(3, len(element))]) >= 0 {
+		element = rangeOfNames().FindString(element)
+	}
 	body, stepText, hasStep := strings.Cut(element, "/")
+	if hasStep && body == "" && r.bareStep {
+		body = "*"
+	}
 	low, high, isRange, err := r.readBounds(&body)
 	if err != nil {
 		return err
@@ -91,11 +123,14 @@ func (r reader) readElement(f *field, element string) error {
 		case isRange:
 		case r.lone == refuseLone:
 			return fmt.Errorf("a step needs a range or *, as in %d-%d/%s", low, r.high, stepText)
-		case r.lone == toEnd:
+		case r.lone == toEnd, r.lone == toEndOfMore && step > 1 && r.letter != 'w':
 			high = r.last()
 		}
+		if r.steps == inRange && step > high-low {
+			return fmt.Errorf("%s: a step of %d is longer than its range", r.name, step)
+		}
 	}
-	if body == "*" || body == "?" {
+	if (body == "*" || body == "?") && !(r.wholeWeekday && r.letter == 'w') {
 		f.free = f.free || r.free == freePart && !hasStep || r.free == freeByOne && step == 1
 	}
 	r.add(f, low, high, step)
@@ -115,7 +150,7 @@ func (r reader) add(f *field, low, high, step int) {
 			return
 		}
 		n := v
-		if n > r.high {
+		if n > r.high && n != 24 {
 			n = n - (r.last() + 1) + r.low
 		}
 		switch r.letter {
@@ -123,6 +158,8 @@ func (r reader) add(f *field, low, high, step int) {
 			f.values |= 1 << r.weekday(n)
 		case 'y':
 			f.years[n] = true
+		case 'h':
+			f.values |= 1 << (n % 24)
 		default:
 			f.values |= 1 << n
 		}
@@ -146,10 +183,20 @@ func (r reader) readBounds(body *string) (low, high int, isRange bool, err error
 	if high, err = r.readValue(highText); err != nil {
 		return 0, 0, true, err
 	}
+	if r.sunSeven && r.letter == 'w' {
+		switch {
+		case low == 7 && isDigits(lowText):
+			low = 0
+		case high == 0:
+			high = 7
+		case high == 7 && !isDigits(highText):
+			high = 6
+		}
+	}
 	if r.zeroAtOnce && r.letter == 'w' {
 		low, high = low%7, high%7
 	}
-	if r.sundayEnds && r.letter == 'w' && low > high && r.weekday(high) == 0 {
+	if r.sundayEnds && r.letter == 'w' && low > high && r.weekday(high) == 0 && !(r.sundayName && isDigits(highText)) {
 		high = 7
 	}
 	return low, high, true, nil
@@ -158,7 +205,7 @@ func (r reader) readBounds(body *string) (low, high int, isRange bool, err error
 // readStep reads what stands behind the slash.
 func (r reader) readStep(text string, low, high int) (int, error) {
 	step, err := strconv.Atoi(text)
-	if err != nil || !isDigits(text) {
+	if err != nil || !isDigits(text) || r.digits > 0 && len(text) > r.digits || r.steps == wrapStep && text[0] == '0' {
 		return 0, fmt.Errorf("%s: %q is no step", r.name, text)
 	}
 	most := 0
@@ -168,9 +215,7 @@ func (r reader) readStep(text string, low, high int) (int, error) {
 	case upToLast:
 		most = r.last()
 	case upToSize:
-		most = r.high - r.low + 1
-	case inRange:
-		most = high - low
+		most = r.last() - r.low + 1
 	}
 	if step < 1 || most > 0 && step > most {
 		return 0, fmt.Errorf("%s: a step of %s is not in 1-%d", r.name, text, max(most, 1))
@@ -180,6 +225,9 @@ func (r reader) readStep(text string, low, high int) (int, error) {
 
 // readValue reads a number or a name.
 func (r reader) readValue(text string) (int, error) {
+	if text == "24" && r.hour24 && r.letter == 'h' {
+		return 24, nil
+	}
 	if r.signs {
 		text = strings.TrimPrefix(text, "+")
 	}
@@ -191,6 +239,9 @@ func (r reader) readValue(text string) (int, error) {
 		return n, nil
 	}
 	if i := r.nameIndex(text); i >= 0 {
+		if r.sunSeven && r.letter == 'w' && i == 0 {
+			return 7, nil
+		}
 		if r.letter == 'w' {
 			return (i+r.sunday+7)%7 + map[bool]int{true: 7}[(i+r.sunday+7)%7 < r.low], nil
 		}
@@ -215,6 +266,12 @@ func (r reader) nameIndex(text string) int {
 	})
 }
 
+// rangeOfNames is a name, or two with a - between them.
+var rangeOfNames = humanize.Pattern(`^[A-Za-z]+(?:-[A-Za-z]+)?`)
+
+// hashed finds H, H(0-29), H/15 and H(0-29)/10.
+var hashed = humanize.Pattern(`(?i)\bH(?:\((\d+)-(\d+)\))?(/\d+)?`)
+
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // readForm reads L, L-3, LW, L-3W, 15W, 5L or 5#2, as far as the dialect has them.
@@ -231,7 +288,7 @@ func (r reader) readForm(f *field, element string) (known bool, err error) {
 	if r.letter == 'd' {
 		return r.readMonthDay(upper, add)
 	}
-	if upper == "L" && slices.Contains(r.sundays, "L") {
+	if upper == "L" && r.saturday {
 		f.values |= 1 << 6
 		return true, nil
 	}
@@ -240,7 +297,7 @@ func (r reader) readForm(f *field, element string) (known bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		if nth == "L" {
+		if nth == "L" || nth == "-1" && r.bareStep {
 			return add("5#L", form{kind: lastWeekday, n: r.weekday(n)})
 		}
 		if len(nth) != 1 || nth < "1" || nth > "5" {

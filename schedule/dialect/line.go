@@ -71,6 +71,7 @@ func lineOfTimes(text string, t *times, clock clockRule) (Line, error) {
 	}
 	plain := *t
 	plain.of('y').years = nil
+	plain.of('d').values &^= 1 // no month has a day 0
 	from := time.Date(sampleFirst, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	if _, ok := plain.find(from, from+28*366*daySeconds); !ok {
 		return line, errors.New("it is never due")
@@ -173,15 +174,15 @@ func write(t *times, style style) string {
 func list(f *field, letter byte, style style) string {
 	k := kinds[indexOf(letter)]
 	name := func(n int) string {
-		if letter == 'w' {
-			return strings.ToUpper(k.names[n][:3])
+		if k.names != nil {
+			return strings.ToUpper(k.names[n-k.low][:3])
 		}
 		return fmt.Sprint(n)
 	}
 	if f.values == k.full() && style != likeFixed {
 		return "*"
 	}
-	if step, first, last := stepOf(f.values); step > 1 && len(f.forms) == 0 && letter != 'w' {
+	if step, first, last := stepOf(f.values); step > 1 && len(f.forms) == 0 && k.names == nil {
 		if first == k.low && last+step > k.high && style != likeFixed {
 			return fmt.Sprintf("*/%d", step)
 		}

@@ -83,6 +83,8 @@ func readMacro(r *Reading, text string) (string, error) {
 		return "", fmt.Errorf("it knows no macros such as %s", text)
 	case !ok:
 		return "", fmt.Errorf("it knows no macro %s", text)
+	case expanded == "no":
+		return "", fmt.Errorf("it knows no macro %s", text)
 	case expanded == "":
 		return "", fmt.Errorf("%s is no time", text)
 	}
@@ -102,21 +104,26 @@ func readEvery(r *Reading, text string) error {
 // readFields reads the fields, and joins them.
 func readFields(r *Reading, words []string) error {
 	rules := r.rules
+	if most := len(rules.layouts[0]); rules.extra && len(words) > most {
+		r.Notes = append(r.Notes, fmt.Sprintf("the program leaves out %q", strings.Join(words[most:], " ")))
+		words = words[:most]
+	}
 	i := slices.IndexFunc(rules.layouts, func(layout string) bool { return len(layout) == len(words) })
 	if i < 0 {
 		return fmt.Errorf("it has %s, and must have %s", count(len(words), "field"), counts(rules.layouts))
 	}
 	layout := rules.layouts[i]
 	for i, word := range words {
-		if rules.loose {
+		if rules.loose || rules.looseStar && word[0] == '*' {
 			words[i] = beginningOf(word)
 		}
 		if rules.hash && strings.Contains(strings.ToUpper(word), "H") && layout[i] != 'M' && layout[i] != 'w' {
-			r.Notes = append(r.Notes, "H is a number that the program makes of the job's name; here it is the first")
+			const note = "H is a number that the program makes of the job's name; here it is the first"
+			r.Notes = append(r.Notes[:0], note)
 		}
 	}
 	read, written := strings.Join(words, " "), strings.Join(strings.Fields(r.Text), " ")
-	if rules.loose && r.Text[0] != '@' && read != written {
+	if (rules.loose || rules.looseStar) && r.Text[0] != '@' && !strings.HasPrefix(written, read) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the program reads %q, and leaves out the rest", read))
 	}
 	var err error
@@ -126,8 +133,11 @@ func readFields(r *Reading, words []string) error {
 	if err := checkQuestions(rules, &r.times); err != nil {
 		return err
 	}
+	if rules.realDates && !r.times.hasDate() {
+		return errors.New("no month of it has such a day")
+	}
 	r.clock = rules.fixed
-	if r.times.starred() {
+	if r.times.starred() || rules.singles && !r.times.single() {
 		r.clock = rules.stars
 	}
 	return nil

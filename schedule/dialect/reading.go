@@ -39,8 +39,7 @@ func (r *Reading) Next(after time.Time) (time.Time, bool) {
 		years = r.rules.years
 	}
 	if r.rules.bySteps {
-		next, ok := stepFrom(&r.times, after.In(r.Location), years)
-		return next, ok
+		return stepFrom(&r.times, after.In(r.Location), years, r.rules.aligned)
 	}
 	from := after.Unix() + 1
 	to := min(from+int64(years)*366*daySeconds, time.Date(lastYear, 12, 31, 0, 0, 0, 0, time.UTC).Unix())

@@ -15,23 +15,27 @@ type rules struct {
 	zones    []string                     // what stands before a zone at the beginning: "TZ=", "CRON_TZ="
 	exact    bool                         // macros are known in lower case alone
 	zoneLast bool                         // a zone may stand behind the fields
-	inUTC    bool                         // its times are meant in UTC, whatever the machine has
+	inUTC    bool                         // its times are meant in UTC unless a zone is given
 	calendar bool                         // it has no fields: it reads calendar expressions of systemd
 	read     func(string) (string, error) // reads what stands around the fields; nil: nothing does
 
 	weekdays   [2]int   // the first and the last number of a weekday
 	sunday     int      // the number of Sunday: 0 or 1; -1: Monday is 0 and Sunday 6
 	sundayEnds bool     // FRI-SUN and 5-0 run through Sunday
+	sundayName bool     // sundayEnds is for names alone
 	zeroAtOnce bool     // 7 is 0 at once, so that 5-7 runs backwards
 	naming     names    // of months and weekdays
 	question   string   // the fields that may have a ?, which is * to them
 	needs      needs    // which of the day fields must be ?
 	forms      string   // the forms of days that are known: L L-3 LW L-3W 15W 5L 5#2 L#
-	sundays    []string // what alone in the weekday means Saturday: L to Quartz
+	saturday   bool     // L alone in the weekday is Saturday
 	backward   backward // 22-2
 	lone       lone     // 5/15
 	steps      steps    // */90
 	empty      bool     // 1,,2 is 1,2
+	looseStar  bool     // the same behind a * without a step
+	dayZero    bool     // * begins with the day 0, so */2 has the even days
+	extra      bool     // fields behind the last one are left out
 	loose      bool     // what follows a number, a range or a step in a field is left out
 	hash       bool     // H is known
 	plus       bool     // a + before the weekday means that both day fields must match
@@ -44,6 +48,15 @@ type rules struct {
 	bySteps      bool      // it adds days, hours and minutes to a time until all fields match
 	signs        bool      // +5 is 5
 	digits       int       // how many a number has at most; 0: any
+	aligned      bool      // with bySteps: to the beginning of the next unit, and a time that comes twice in a row once
+	bareStep     bool      // /5 is */5
+	hour24       bool      // hour 24 is 0
+	wholeWeekday bool      // of the weekday, only * alone restricts nothing
+	sunSeven     bool      // SUN is 7, which no weekday is in a range of names; and 7-2 is 0-2
+	formsAlone   bool      // L, W and # do not stand in a list
+	looseNames   bool      // what follows a name, or a range of names, is left out
+	singles      bool      // fixed is for single values alone, and stars for all else
+	realDates    bool      // a date that no year has is refused
 	starRange    bool      // *-5 is *
 }
 
@@ -79,9 +92,10 @@ const (
 type lone int
 
 const (
-	refuseLone lone = iota
-	toEnd           // 5/15 is 5-59/15
-	onlyValue       // 5/15 is 5
+	refuseLone  lone = iota
+	toEnd            // 5/15 is 5-59/15
+	onlyValue        // 5/15 is 5
+	toEndOfMore      // toEnd, but onlyValue for a weekday and for a step of 1
 )
 
 // steps says which steps are read.
@@ -136,6 +150,9 @@ func (r *rules) kindOf(letter byte) kind {
 	k := kinds[indexOf(letter)]
 	if letter == 'w' {
 		k.low, k.high = r.weekdays[0], r.weekdays[1]
+	}
+	if letter == 'd' && r.dayZero {
+		k.low = 0
 	}
 	return k
 }

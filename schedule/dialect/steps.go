@@ -13,10 +13,13 @@ type unit struct {
 // stepFrom returns the next time of a program that adds units to a time until all fields match. In
 // hours that clocks skip or repeat, and in zones whose clocks change by half an hour, that passes
 // over times that a search of the wall clock finds.
-func stepFrom(t *times, after time.Time, years int) (time.Time, bool) {
+func stepFrom(t *times, after time.Time, years int, aligned bool) (time.Time, bool) {
 	at := after.Truncate(time.Second).Add(time.Second)
 	last, begun := at.Year()+years, false
 	units := unitsOf(t, at.Location())
+	if aligned {
+		align(units, at.Location())
+	}
 again:
 	for at.Year() <= last {
 		for _, u := range units {
@@ -29,9 +32,39 @@ again:
 				}
 			}
 		}
+		const wall = time.DateTime
+		if aligned && at.Format(wall) == after.Format(wall) {
+			at = at.Add(time.Second)
+			continue
+		}
 		return at, true
 	}
 	return time.Time{}, false
+}
+
+// align makes units go on to the beginning of the next one, and begin with the largest after each
+// step.
+func align(units []unit, zone *time.Location) {
+	for i := range units {
+		units[i].begin = func(at time.Time) time.Time { return at }
+		units[i].wraps = func(time.Time) bool { return true }
+	}
+	units[0].add = func(at time.Time) time.Time { return time.Date(at.Year(), at.Month()+1, 1, 0, 0, 0, 0, zone) }
+	units[1].add = func(at time.Time) time.Time {
+		at = at.Add(time.Duration(24*60-at.Hour()*60-at.Minute())*time.Minute - time.Duration(at.Second())*time.Second)
+		midnight := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, zone)
+		switch hour := at.Hour(); {
+		case hour >= 12:
+			return at.Add(time.Duration(24-hour) * time.Hour)
+		case hour > 0 && midnight.Hour() == 0:
+			return midnight
+		}
+		return at
+	}
+	units[2].add = func(at time.Time) time.Time {
+		return at.Add(time.Duration(60-at.Minute())*time.Minute - time.Duration(at.Second())*time.Second)
+	}
+	units[3].add = func(at time.Time) time.Time { return at.Add(time.Duration(60-at.Second()) * time.Second) }
 }
 
 // unitsOf returns the units from month to second.

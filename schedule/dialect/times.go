@@ -42,6 +42,34 @@ func (t *times) starred() bool {
 	return strings.HasPrefix(t.of('m').text, "*") || strings.HasPrefix(t.of('h').text, "*")
 }
 
+// single reports whether second, minute and hour have one value each, and no step.
+func (t *times) single() bool {
+	for _, letter := range []byte("smh") {
+		if f := t.of(letter); bits.OnesCount64(f.values) > 1 || strings.ContainsAny(f.text, "*/?") {
+			return false
+		}
+	}
+	return true
+}
+
+// isDense reports whether it is due so often that what a program makes of one time does not show in
+// another.
+func (t *times) isDense() bool {
+	const often = 48
+	return bits.OnesCount64(t.of('m').values)*bits.OnesCount64(t.of('h').values) > often
+}
+
+// hasDate reports whether one of the months has one of the days in some year.
+func (t *times) hasDate() bool {
+	for number := 1; number <= 12; number++ {
+		month := monthOf(2000, number) // a leap year
+		if t.of('M').values>>number&1 == 1 && (t.of('d').values<<(63-month.length) != 0 || len(t.of('d').forms) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
 func floorDay(wall int64) int64 { return wall - (wall%daySeconds+daySeconds)%daySeconds }
 
 // find returns the first wall second of [from, to) that all fields allow.
