@@ -14,6 +14,7 @@ import (
 	"sched/cmd/completion"
 	"sched/cmd/doctor"
 	"sched/cmd/exit"
+	"sched/cmd/explain"
 	"sched/cmd/export"
 	"sched/cmd/finish"
 	"sched/cmd/flags"
@@ -135,6 +136,7 @@ func commandGroups() []commandGroup {
 			{"run", run.New},
 			{"list", list.New},
 			{"check", check.New},
+			{"explain", explain.New},
 			{"test", test.New},
 			{"logs", logs.New},
 			{"why", why.New},
@@ -206,6 +208,7 @@ var otherNames = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
 		"calendar": "ics", "ical": "ics",
+		"crontab-guru": "explain", "describe": "explain", "cron": "explain",
 		"validate": "check", "lint": "check", "verify": "check", "exec": "test",
 		"crontabs": "machine", "timers": "machine", "kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
 		"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",

@@ -8,6 +8,7 @@ import (
 
 	"sched/cmd/check"
 	"sched/cmd/doctor"
+	"sched/cmd/explain"
 	"sched/cmd/show"
 	"sched/cmd/version"
 	"sched/schedule"
@@ -30,6 +31,8 @@ func TestEveryObjectOfTheScheduleIsDocumented(t *testing.T) {
 		"An examination":          reflect.TypeFor[doctor.Examination](),
 		"A check":                 reflect.TypeFor[examined.Result](),
 		"A version":               reflect.TypeFor[version.Version](),
+		"An expression":           reflect.TypeFor[explain.Explained](),
+		"A group":                 reflect.TypeFor[explain.Group](),
 	} {
 		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {
 			t.Errorf("%s:\ndocumented: %v\nprinted:    %v", heading, got, want)

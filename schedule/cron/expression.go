@@ -292,7 +292,7 @@ func splitMacro(name string) ([]string, error) {
 		return nil, NewError("%s is no time", name).SetHint("in a schedule write `every: boot`")
 	case strings.HasPrefix(lower, "@every"):
 		return nil, NewError("macro %q is not known", name).
-			SetHint(`write it in words instead, for example "every: 5 minutes"`)
+			SetHint(`write it in words instead: "every: 5 minutes"; or ask sched explain --as robfig`)
 	}
 	return nil, NewError("macro %q is not known", name).
 		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
@@ -362,7 +362,7 @@ func shiftedError(words []string) error {
 			SetHint("write the first five alone, * for ?, and names for weekdays: its weekday 1 is SUN")
 	case len(words) == 5 && words[3] == "?":
 		return NewError("the first field is the second, as Quartz and Spring have it").
-			SetHint("write the five fields from the minute on, and names for weekdays: to Quartz weekday 1 is SUN")
+			SetHint("`sched explain --as quartz` or --as spring writes the five fields: to Quartz weekday 1 is SUN")
 	}
 	return nil
 }
@@ -378,7 +378,7 @@ func wrongCountError(n int) error {
 		return NewError("a field is missing: 4 fields, " + need)
 	case 7:
 		return NewError("7 fields, as Quartz has them, " + need).
-			SetHint("leave out the last one, the year; and write names for weekdays: to Quartz weekday 1 is SUN")
+			SetHint("`sched explain --as quartz` writes the line without the year: to Quartz weekday 1 is SUN")
 	}
 	return NewError("%d fields, "+need, n)
 }

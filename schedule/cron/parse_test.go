@@ -9,7 +9,7 @@ import (
 
 func TestParseRefuses(t *testing.T) {
 	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
-	const quartzHint = "leave out the last one, the year; and write names for weekdays: to Quartz weekday 1 is SUN"
+	const quartzHint = "`sched explain --as quartz` writes the line without the year: to Quartz weekday 1 is SUN"
 	const handHint = "if only people start the task, write `every: hand`"
 	const monthEndHint = "the last day of a month is L, its last working day LW; " + handHint
 	tests := []struct{ cron, text, hint string }{
@@ -29,7 +29,7 @@ func TestParseRefuses(t *testing.T) {
 		{"0 10 * * ? *", "6 fields, as AWS EventBridge has them, whose last one is the year",
 			"write the first five alone, * for ?, and names for weekdays: its weekday 1 is SUN"},
 		{"0 0 12 ? *", "the first field is the second, as Quartz and Spring have it",
-			"write the five fields from the minute on, and names for weekdays: to Quartz weekday 1 is SUN"},
+			"`sched explain --as quartz` or --as spring writes the five fields: to Quartz weekday 1 is SUN"},
 		{"0 9 * * 1–5", "a sign only looks like one of the keyboard, as word processors write it", "write 0 9 * * 1-5"},
 		{"∗/5 * * * *", "a sign only looks like one of the keyboard, as word processors write it", "write */5 * * * *"},
 		{"- cron: '0 9 * * *'", "a key stands before the times", "write 0 9 * * *"},
@@ -128,7 +128,7 @@ func TestParseRefuses(t *testing.T) {
 
 		// macros
 		{"@reboot", "@reboot is no time", "in a schedule write `every: boot`"},
-		{"@every 5m", `macro "@every 5m" is not known`, `write it in words instead, for example "every: 5 minutes"`},
+		{"@every 5m", `macro "@every 5m" is not known`, `write it in words instead: "every: 5 minutes"; or ask sched explain --as robfig`},
 		{"@dayly", `macro "@dayly" is not known`, "the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly"},
 
 		// H

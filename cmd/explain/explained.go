@@ -1,0 +1,262 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/cmd/app"
+	"sched/cmd/exit"
+	"sched/schedule/cron"
+	"sched/schedule/dialect"
+	"sched/schedule/every"
+	"sched/schedule/humanize"
+)
+
+// Explained is what an expression means: the object of explain --json.
+type Explained struct {
+	Expression string              `json:"expression"`
+	Dialect    string              `json:"dialect"`
+	Timezone   string              `json:"timezone"`
+	Words      []string            `json:"words"`
+	Notes      []string            `json:"notes"`
+	Due        *bool               `json:"due,omitempty"`
+	Why        []string            `json:"why,omitempty"`
+	Next       []humanize.JSONTime `json:"next"`
+	Changes    []Change            `json:"changes"`
+	Line       *string             `json:"line,omitempty"`
+	NoLine     string              `json:"no_line,omitempty"`
+	Differs    *humanize.JSONTime  `json:"differs,omitempty"`
+
+	program string
+	at      time.Time
+	zone    *time.Location
+	line    dialect.Line
+	others  bool // to other programs it means something else
+}
+
+// A Change is a change of the clocks that touches the times.
+type Change struct {
+	At   humanize.JSONTime `json:"at"`
+	From string            `json:"from"`
+	To   string            `json:"to"`
+	Says string            `json:"says"`
+}
+
+const (
+	timesShown   = 5
+	changesYears = 1
+	linesYears   = 28 // after which the calendar repeats
+)
+
+// ours explains an expression as a task has it: a value of cron: or of every:.
+func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained, error) {
+	if zone == nil {
+		zone = app.LocalZone()
+	}
+	e := Explained{Expression: text, Dialect: "sched", program: "sched", at: at, zone: zone, Notes: []string{}}
+	when := cron.When{Location: zone}
+	c, err := cron.Parse(text, "")
+	if err == nil {
+		when.Crons = []cron.Expression{c}
+	} else if words, other := every.Parse(text); other == nil {
+		when.Crons = words
+	} else {
+		return e, refused(text, err, other)
+	}
+	if err == nil && text[0] != '@' && strings.Contains(strings.ToUpper(text), "H") && text != when.String() {
+		e.Notes = append(e.Notes, "H is a number that sched makes of the name of a task")
+	}
+	ours, _ := dialect.Find("sched")
+	for _, c := range when.Crons {
+		words := c.String()
+		if r, err := ours.Parse(words, zone); err == nil {
+			words = dialect.Words(r)
+			e.addChanges(r)
+		}
+		e.Words = append(e.Words, words)
+	}
+	e.fill(when.Next)
+	if asked {
+		explanation := when.Explain(at)
+		due := len(explanation.Slots) > 0
+		e.Due = &due
+		for _, v := range explanation.Verdicts {
+			e.Why = append(e.Why, v.Why())
+		}
+	}
+	if len(when.Crons) == 1 {
+		groups := dialect.Groups(text, zone, at)
+		e.others = len(groups) > 1 && groups[1].Reading != nil
+	}
+	return e, nil
+}
+
+// word finds a word that is no name of a month or a weekday.
+var word = humanize.Pattern(`(?i)[a-z]{4,}`)
+
+// refused is the error about an expression that sched refuses. ofCron and ofEvery are the errors
+// about it as a value of the two keys.
+func refused(text string, ofCron, ofEvery error) error {
+	err := ofCron
+	if word().MatchString(text) && !strings.ContainsAny(text, "@*?(=") {
+		err = ofEvery
+	}
+	hint := ""
+	if e, ok := err.(*cron.Error); ok {
+		hint = e.Hint
+	}
+	var readers []string
+	for _, d := range dialect.All() {
+		if _, err := d.Parse(text, nil); err == nil {
+			readers = append(readers, d.Name)
+		}
+	}
+	if readers != nil {
+		hint = strings.TrimPrefix(hint+"; --as says what it means to "+humanize.Or(readers), "; ")
+	}
+	return exit.Usage(hint, "%w", err)
+}
+
+// theirs explains an expression as another program reads it.
+func theirs(d *dialect.Dialect, text string, zone *time.Location, at time.Time, asked bool) (Explained, error) {
+	e := Explained{Expression: text, Dialect: d.Name, program: d.Program, at: at}
+	if zone == nil && !d.InUTC() {
+		zone = app.LocalZone()
+	}
+	r, err := d.Parse(text, zone)
+	if err != nil {
+		return e, exit.Usage("", "%s refuses it: %w", d.Program, err)
+	}
+	e.zone = r.Location
+	e.Words, e.Notes = []string{dialect.Words(r)}, append([]string{}, r.Notes...)
+	e.addChanges(r)
+	e.fill(r.Next)
+	if asked {
+		minute := at.Truncate(time.Minute)
+		_, due := dialect.Within(r, minute, minute.Add(time.Minute))
+		e.Due = &due
+	}
+	if d.Name == "sched" {
+		return e, nil
+	}
+	if e.line, err = r.Line(); err != nil {
+		e.NoLine = err.Error()
+		return e, nil
+	}
+	line := e.line.String()
+	e.Line = &line
+	e.Notes = append(e.Notes, e.line.Notes...)
+	if first, differ := e.differs(r); differ {
+		e.Differs = humanize.UTCOrNil(first)
+	}
+	return e, nil
+}
+
+// differs returns the first instant at which the line differs from the reading.
+func (e *Explained) differs(r *dialect.Reading) (time.Time, bool) {
+	ours, _ := dialect.Find("sched")
+	if e.line.Cron == "" {
+		return time.Time{}, false // its notes say what differs
+	}
+	mine, err := ours.Parse(e.line.Cron, r.Location)
+	if err != nil || e.line.Days != nil {
+		return time.Time{}, false
+	}
+	from, until := e.at, e.at.AddDate(linesYears, 0, 0)
+	if first, err := time.ParseInLocation(time.DateOnly, e.line.From, r.Location); err == nil && first.After(from) {
+		from = first
+	}
+	if last, err := time.ParseInLocation(time.DateOnly, e.line.Until, r.Location); err == nil && last.Before(until) {
+		until = last
+	}
+	return dialect.Differ(r, mine, from, until)
+}
+
+// addChanges adds the changes of the clocks in the next year that touch the reading.
+func (e *Explained) addChanges(r *dialect.Reading) {
+	for _, c := range dialect.Changes(r, e.at, e.at.AddDate(changesYears, 0, 0)) {
+		e.Changes = append(e.Changes, Change{humanize.UTC(c.At), c.From, c.To, c.Text})
+	}
+}
+
+// fill adds the next times.
+func (e *Explained) fill(next func(time.Time) (time.Time, bool)) {
+	e.Timezone, e.Next = e.zone.String(), []humanize.JSONTime{}
+	if e.Changes == nil {
+		e.Changes = []Change{}
+	}
+	for at, ok := next(e.at); ok && len(e.Next) < timesShown; at, ok = next(at) {
+		e.Next = append(e.Next, humanize.UTC(at))
+	}
+}
+
+func (e *Explained) print(a *app.App) {
+	out := a.Out
+	for _, words := range e.Words {
+		fmt.Fprintln(out, words)
+	}
+	for _, note := range e.Notes {
+		fmt.Fprintf(out, "note: %s\n", note)
+	}
+	switch {
+	case e.Due == nil:
+	case *e.Due:
+		fmt.Fprintf(out, "\n%s: due%s\n", humanize.MinuteZone(e.at, e.zone), because(e.Why))
+	default:
+		fmt.Fprintf(out, "\n%s: not due%s\n", humanize.MinuteZone(e.at, e.zone), because(e.Why))
+	}
+	fmt.Fprintln(out, "\nnext:")
+	for _, at := range e.Next {
+		fmt.Fprintf(out, "  %s\n", moment(at.Time, e.zone))
+	}
+	if len(e.Next) == 0 {
+		fmt.Fprintln(out, "  never again")
+	}
+	if len(e.Changes) > 0 {
+		fmt.Fprintln(out, "\nwhen the clocks change:")
+	}
+	for _, c := range e.Changes {
+		fmt.Fprintf(out, "  %s %s → %s: %s\n", c.At.In(e.zone).Format("Mon 2006-01-02"), c.From, c.To, c.Says)
+	}
+	switch {
+	case e.NoLine != "":
+		fmt.Fprintf(out, "\nno line of a schedule.yaml means the same: %s\n", e.NoLine)
+	case e.Line != nil:
+		fmt.Fprintf(out, "\nin a schedule.yaml:\n  %s\n", strings.Join(strings.Split(*e.Line, ", "), "\n  "))
+		fmt.Fprintln(out, e.proof())
+	case e.others:
+		fmt.Fprintf(out, "\nother programs read it in another way: sched explain --dialects '%s'\n", e.Expression)
+	}
+}
+
+// proof says how far the line means the same.
+func (e *Explained) proof() string {
+	switch {
+	case e.line.Cron == "":
+		return "(" + strings.Join(e.line.Notes, "; ") + ")"
+	case e.Differs != nil:
+		return "(it differs at changes of the clocks, first on " + moment(e.Differs.Time, e.zone) + ")"
+	}
+	if e.line.Until != "" {
+		return "(the same)"
+	}
+	return fmt.Sprintf("(the same until %d)", e.at.AddDate(linesYears, 0, 0).Year())
+}
+
+func because(why []string) string {
+	if len(why) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(slices.Compact(why), "; ")
+}
+
+// moment writes an instant with its weekday.
+func moment(at time.Time, zone *time.Location) string {
+	at = at.In(zone)
+	if at.Second() != 0 {
+		return at.Format("Mon ") + humanize.SecondZone(at, zone)
+	}
+	return at.Format("Mon ") + humanize.MinuteZone(at, zone)
+}
