@@ -34,6 +34,9 @@ func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
 	if d.rules.calendar {
 		spec, err := oncalendar.Parse(r.Text, r.Location)
 		r.spec = &spec
+		if zone, zoneErr := time.LoadLocation(spec.Zone()); spec.Zone() != "" && zoneErr == nil {
+			r.Location = zone
+		}
 		return r, err
 	}
 	if err := parse(r, r.Text); err != nil {

@@ -43,6 +43,7 @@ var known = []struct{ dialect, reason, expressions string }{
 		"changes\n*/59 * * * *\n*/5/2 * * * *\n*,* * * * *\n0 0 * * 0-7/2\n3,1,2 * * * *\n*/20,5 * * * *\n5,*/20 * * * *\n" +
 			"0 0 * * SUN-0\n0 0 * * MON-FRI/2\n0 0 * * MON/2\n0 0 l * *\n0 0 L-3 * *\n0 0 LW * *\n0 0 31W * *",
 	},
+	{"systemd", "is read with steps and days that count from the end as of another version, where the clocks change.", "changes"},
 	{
 		"fugit", "takes of several entries for one weekday the first, so `*,1` is Monday and `1#1,1#3` the first one; " +
 			"weeks by `%`, and days that count from the end, are not read here.",

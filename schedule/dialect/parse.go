@@ -166,8 +166,11 @@ func counts(layouts []string) string {
 func beginningOf(word string) string {
 	found := looseField().FindString(word)
 	rest := word[len(found):]
-	if found == "" || rest != "" && strings.HasSuffix(found, ",") || strings.HasPrefix(rest, "/") {
-		return word
+	last := found[strings.LastIndexByte(found, ',')+1:]
+	switch {
+	case found == "", strings.HasPrefix(rest, ","), strings.HasPrefix(rest, "/") && !strings.Contains(last, "/"),
+		strings.HasPrefix(rest, "-") && !strings.ContainsAny(last, "*-/"):
+		return word // cron refuses it
 	}
 	return found
 }

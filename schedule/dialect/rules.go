@@ -183,4 +183,4 @@ func (k kind) last() int {
 }
 
 // looseField is what Vixie cron reads of a field.
-var looseField = humanize.Pattern(`^(?:(?:\*|[0-9A-Za-z]+(?:-[0-9A-Za-z]+)?)(?:/[0-9A-Za-z]+)?,?)*`)
+var looseField = humanize.Pattern(`^(?:(?:\*|\w+(?:-\w+)?)(?:/\w+)?,)*(?:\*|\w+(?:-\w+)?)(?:/\w+)?`)

@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,8 @@ func FuzzParse(f *testing.F) {
 	}
 	at := time.Date(2027, 3, 27, 23, 59, 59, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, expr string) {
+		tm := time.AfterFunc(3*time.Second, func() { panic("SLOW " + strconv.Quote(expr)) })
+		defer tm.Stop()
 		for _, d := range dialect.All() {
 			for _, zone := range zones {
 				r, err := d.Parse(expr, zone)
