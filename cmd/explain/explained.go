@@ -147,7 +147,6 @@ func theirs(d *dialect.Dialect, text string, zone *time.Location, at time.Time, 
 	}
 	line := e.line.String()
 	e.Line = &line
-	e.Notes = append(e.Notes, e.line.Notes...)
 	if first, differ := e.differs(r); differ {
 		e.Differs = humanize.UTCOrNil(first)
 	}
@@ -157,8 +156,8 @@ func theirs(d *dialect.Dialect, text string, zone *time.Location, at time.Time, 
 // differs returns the first instant at which the line differs from the reading.
 func (e *Explained) differs(r *dialect.Reading) (time.Time, bool) {
 	ours, _ := dialect.Find("sched")
-	if e.line.Cron == "" {
-		return time.Time{}, false // its notes say what differs
+	if len(e.line.Notes) > 0 {
+		return time.Time{}, false // they say what differs
 	}
 	mine, err := ours.Parse(e.line.Cron, r.Location)
 	if err != nil || e.line.Days != nil {
@@ -234,7 +233,7 @@ func (e *Explained) print(a *app.App) {
 // proof says how far the line means the same.
 func (e *Explained) proof() string {
 	switch {
-	case e.line.Cron == "":
+	case len(e.line.Notes) > 0:
 		return "(" + strings.Join(e.line.Notes, "; ") + ")"
 	case e.Differs != nil:
 		return "(it differs at changes of the clocks, first on " + moment(e.Differs.Time, e.zone) + ")"

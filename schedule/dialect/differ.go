@@ -17,6 +17,10 @@ func DaysThatDiffer(a, b *Reading, from, until time.Time) (days int) {
 	return days
 }
 
+// maxChanges is at how many days with a change of the clocks readings are compared that are due in
+// almost every minute.
+const maxChanges = 6
+
 // maxInstants is how many instants are compared one by one.
 const maxInstants = 200_000
 
@@ -28,6 +32,7 @@ func compare(a, b *Reading, from, until time.Time, stop bool) (first time.Time, 
 	}
 	sameTimes := a.times.sameTimes(&b.times)
 	sameClock := a.clock == b.clock && a.rules.bySteps == b.rules.bySteps && a.rules.aligned == b.rules.aligned
+	changes := 0
 	var month time.Month
 	var dueA, dueB uint64
 	for day := from.In(a.Location); day.Before(until); day = midnightAfter(day) {
@@ -49,6 +54,9 @@ func compare(a, b *Reading, from, until time.Time, stop bool) (first time.Time, 
 		}
 		begin := day
 		if sameTimes && dueA == dueB && (a.times.isDense() || !a.rules.bySteps && !b.rules.bySteps) {
+			if changes++; changes > maxChanges && a.times.isDense() {
+				continue // a year has the same changes as the next
+			}
 			begin, end = nearTheChange(day, end)
 		}
 		if at := firstDifference(a, b, begin, end); !at.IsZero() {

@@ -170,6 +170,9 @@ func (r reader) add(f *field, low, high, step int) {
 func (r reader) readBounds(body *string) (low, high int, isRange bool, err error) {
 	text := *body
 	if text == "*" || text == "?" && strings.IndexByte(r.question, r.letter) >= 0 {
+		if r.starMonday && r.letter == 'w' {
+			return 1, 7, true, nil
+		}
 		return r.low, r.last(), true, nil
 	}
 	lowText, highText, isRange := strings.Cut(text, "-")

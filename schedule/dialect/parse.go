@@ -88,6 +88,9 @@ func readMacro(r *Reading, text string) (string, error) {
 	case expanded == "":
 		return "", fmt.Errorf("%s is no time", text)
 	}
+	if len(r.rules.layouts[0]) == 6 {
+		expanded = "0 " + expanded
+	}
 	return expanded, nil
 }
 
@@ -117,9 +120,9 @@ func readFields(r *Reading, words []string) error {
 		if rules.loose || rules.looseStar && word[0] == '*' {
 			words[i] = beginningOf(word)
 		}
-		if rules.hash && strings.Contains(strings.ToUpper(word), "H") && layout[i] != 'M' && layout[i] != 'w' {
+		if rules.hash && hashed().MatchString(word) {
 			const note = "H is a number that the program makes of the job's name; here it is the first"
-			r.Notes = append(r.Notes[:0], note)
+			r.Notes, r.hashed = append(r.Notes[:0], note), strings.Join(words, " ")
 		}
 	}
 	read, written := strings.Join(words, " "), strings.Join(strings.Fields(r.Text), " ")

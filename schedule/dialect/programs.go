@@ -29,6 +29,7 @@ var (
 	toSix       = [2]int{0, 6}
 	once        = clockRule{overlap: firstPass}
 	later       = clockRule{gap: afterGap, overlap: firstPass}
+	inSecond    = clockRule{overlap: secondPass, byWall: true}
 	byStandard  = clockRule{gap: afterGap, overlap: secondPass, byWall: true}
 	byGo        = clockRule{gap: goGap, overlap: goPass, byWall: true} // a wall time by time.Date
 )
@@ -67,11 +68,15 @@ var programs = sync.OnceValue(func() []*Dialect {
 			layouts: []string{"smhdMw", "smhdMwy"}, weekdays: [2]int{1, 7}, sunday: 1, question: "dw",
 			needs: oneQuestion, forms: "L L-3 LW L-3W 15W 5L 5#2", saturday: true,
 			backward: wrapBackward, lone: toEnd, empty: true,
-			fixed: clockRule{overlap: secondPass}, stars: clockRule{overlap: secondPass},
+			fixed: inSecond, stars: inSecond,
 		}},
-		{"spring", "Spring 5.3", "@Scheduled", "", rules{
+		{"spring", "Spring 7.0.9", "@Scheduled", "", rules{
 			layouts: []string{"smhdMw"}, macros: macros(), weekdays: toSeven, sundayEnds: true, question: "dw",
-			forms: "L L-3 LW 15W 5L 5#2", lone: toEnd, steps: anyStep, fixed: later, stars: later,
+			forms: "L L-3 LW 15W 5L 5#2", lone: toEnd, steps: anyStep, starMonday: true,
+		}},
+		{"spring4", "Spring 4.3.30", "@Scheduled until 5.2", "", rules{
+			layouts: []string{"smhdMw"}, weekdays: toSeven, question: "dw", lone: toEnd, steps: anyStep, dayZero: true,
+			fixed: inSecond, stars: inSecond,
 		}},
 		{"eventbridge", "AWS EventBridge Scheduler", "", "aws", rules{
 			layouts: []string{"mhdMwy"}, read: readEventBridge, every: true, weekdays: [2]int{1, 7}, sunday: 1,

@@ -12,12 +12,13 @@ type Reading struct {
 	Location *time.Location // in which its times are meant
 	Notes    []string       // what people should know of it
 
-	rules *rules
-	named bool // the expression or the program says the zone
-	times times
-	clock clockRule
-	every time.Duration    // if not 0, it is due so long after the last time, and has no fields
-	spec  *oncalendar.Spec // if not nil, it has no fields
+	rules  *rules
+	hashed string // the fields, if H is in them
+	named  bool   // the expression or the program says the zone
+	times  times
+	clock  clockRule
+	every  time.Duration    // if not 0, it is due so long after the last time, and has no fields
+	spec   *oncalendar.Spec // if not nil, it has no fields
 }
 
 // maxYears is how far Next looks: 29 February on a given weekday is 40 years away at most.
@@ -60,6 +61,8 @@ func (r *Reading) Line() (Line, error) {
 		line, err = lineOfCalendar(*r.spec)
 	case r.every > 0:
 		line, err = lineOfEvery(r.every)
+	case r.hashed != "" && (r.times.of('d').text == "*" || r.times.of('w').text == "*"):
+		line = Line{Cron: r.hashed, Notes: []string{"H is another number here, made of the name of the task"}}
 	default:
 		line, err = lineOfTimes(r.Text, &r.times, r.clock)
 	}

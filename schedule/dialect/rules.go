@@ -34,6 +34,7 @@ type rules struct {
 	steps      steps    // */90
 	empty      bool     // 1,,2 is 1,2
 	looseStar  bool     // the same behind a * without a step
+	starMonday bool     // * begins with Monday, so */2 is Monday, Wednesday, Friday and Sunday
 	dayZero    bool     // * begins with the day 0, so */2 has the even days
 	extra      bool     // fields behind the last one are left out
 	loose      bool     // what follows a number, a range or a step in a field is left out

@@ -32,8 +32,9 @@ again:
 				}
 			}
 		}
-		const wall = time.DateTime
-		if aligned && at.Format(wall) == after.Format(wall) {
+		_, before := after.Zone()
+		_, now := at.Zone()
+		if aligned && now != before && at.Unix()+int64(now) == after.Unix()+int64(before) {
 			at = at.Add(time.Second)
 			continue
 		}
