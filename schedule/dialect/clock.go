@@ -17,11 +17,10 @@ type clockRule struct {
 type gap int
 
 const (
-	skipGap   gap = iota
-	endOfGap      // at the first instant after it
-	afterGap      // as long after it as the time lies in it: 03:30 for 02:30
-	beforeGap     // as long before it as the time lies before its end: 01:30 for 02:30
-	goGap         // afterGap east of Greenwich, beforeGap west of it, as time.Date has it
+	skipGap  gap = iota
+	endOfGap     // at the first instant after it
+	afterGap     // as long after it as the time lies in it: 03:30 for 02:30
+	goGap        // as long after it east of Greenwich, and before it west of it, as time.Date has it
 )
 
 type overlap int
@@ -179,7 +178,7 @@ func (c clockRule) instant(zone *time.Location, wall int64) (at int64, exists bo
 				return 0, false
 			case c.gap == endOfGap:
 				return before.end, true
-			case c.gap == beforeGap, c.gap == goGap && before.offset < 0:
+			case c.gap == goGap && before.offset < 0:
 				return wall - next.offset, true
 			}
 			return wall - before.offset, true

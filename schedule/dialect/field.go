@@ -115,8 +115,8 @@ func (r reader) readElement(f *field, element string) error {
 		return fmt.Errorf("%s %s runs backwards", r.name, body)
 	}
 	step := 1
-	if hasStep && !(r.loose && body == "") {
-		if step, err = r.readStep(stepText, low, high); err != nil {
+	if hasStep {
+		if step, err = r.readStep(stepText); err != nil {
 			return err
 		}
 		switch {
@@ -206,7 +206,7 @@ func (r reader) readBounds(body *string) (low, high int, isRange bool, err error
 }
 
 // readStep reads what stands behind the slash.
-func (r reader) readStep(text string, low, high int) (int, error) {
+func (r reader) readStep(text string) (int, error) {
 	step, err := strconv.Atoi(text)
 	if err != nil || !isDigits(text) || r.digits > 0 && len(text) > r.digits || r.steps == wrapStep && text[0] == '0' {
 		return 0, fmt.Errorf("%s: %q is no step", r.name, text)
@@ -260,8 +260,6 @@ func (r reader) nameIndex(text string) int {
 		switch r.naming {
 		case noNames:
 			return false
-		case prefixes:
-			return len(lower) >= 3 && strings.HasPrefix(name, lower)
 		case alsoWhole:
 			return lower == name || lower == name[:3]
 		}

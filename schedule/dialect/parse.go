@@ -149,8 +149,7 @@ func readFields(r *Reading, words []string) error {
 // checkQuestions checks which of the day fields are ?.
 func checkQuestions(r *rules, t *times) error {
 	day, weekday := t.of('d').text == "?", t.of('w').text == "?"
-	switch {
-	case r.needs == oneQuestion && day == weekday, r.needs == atLeastOne && !day && !weekday:
+	if r.oneQuestion && day == weekday {
 		return errors.New("one of day and weekday must be ?, and the other not")
 	}
 	return nil

@@ -66,7 +66,7 @@ var programs = sync.OnceValue(func() []*Dialect {
 		}},
 		{"quartz", "Quartz 2.3.2", "", "", rules{
 			layouts: []string{"smhdMw", "smhdMwy"}, weekdays: [2]int{1, 7}, sunday: 1, question: "dw",
-			needs: oneQuestion, forms: "L L-3 LW L-3W 15W 5L 5#2", saturday: true,
+			oneQuestion: true, forms: "L L-3 LW L-3W 15W 5L 5#2", saturday: true,
 			backward: wrapBackward, lone: toEnd, empty: true,
 			fixed: inSecond, stars: inSecond,
 		}},
@@ -80,7 +80,7 @@ var programs = sync.OnceValue(func() []*Dialect {
 		}},
 		{"eventbridge", "AWS EventBridge Scheduler", "", "aws", rules{
 			layouts: []string{"mhdMwy"}, read: readEventBridge, every: true, weekdays: [2]int{1, 7}, sunday: 1,
-			inUTC: true, question: "dw", needs: oneQuestion, forms: "L LW 15W 5L 5#2", saturday: true, lone: toEnd,
+			inUTC: true, question: "dw", oneQuestion: true, forms: "L LW 15W 5L 5#2", saturday: true, lone: toEnd,
 			fixed: once, stars: once,
 		}},
 		{"systemd", "systemd 252", "OnCalendar=", "oncalendar", rules{calendar: true}},

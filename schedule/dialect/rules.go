@@ -9,8 +9,8 @@ import (
 // rules are what one program makes of an expression, as data. The zero value of each rule is the
 // stricter one.
 type rules struct {
-	layouts  []string                     // the letters of kinds that an expression has; x: a field that means nothing
-	macros   map[string]string            // in lower case, with what they stand for; "" is a macro that is no time
+	layouts  []string                     // the letters of kinds that an expression has
+	macros   map[string]string            // in lower case, and what they stand for; "" is a macro that is no time
 	every    bool                         // @every 1h30m is known
 	zones    []string                     // what stands before a zone at the beginning: "TZ=", "CRON_TZ="
 	exact    bool                         // macros are known in lower case alone
@@ -18,47 +18,49 @@ type rules struct {
 	inUTC    bool                         // its times are meant in UTC unless a zone is given
 	calendar bool                         // it has no fields: it reads calendar expressions of systemd
 	read     func(string) (string, error) // reads what stands around the fields; nil: nothing does
+	extra    bool                         // fields behind the last one are left out
 
-	weekdays   [2]int   // the first and the last number of a weekday
-	sunday     int      // the number of Sunday: 0 or 1; -1: Monday is 0 and Sunday 6
-	sundayEnds bool     // FRI-SUN and 5-0 run through Sunday
-	sundayName bool     // sundayEnds is for names alone
-	zeroAtOnce bool     // 7 is 0 at once, so that 5-7 runs backwards
-	naming     names    // of months and weekdays
-	question   string   // the fields that may have a ?, which is * to them
-	needs      needs    // which of the day fields must be ?
-	forms      string   // the forms of days that are known: L L-3 LW L-3W 15W 5L 5#2 L#
-	saturday   bool     // L alone in the weekday is Saturday
-	backward   backward // 22-2
-	lone       lone     // 5/15
-	steps      steps    // */90
-	empty      bool     // 1,,2 is 1,2
-	looseStar  bool     // the same behind a * without a step
-	starMonday bool     // * begins with Monday, so */2 is Monday, Wednesday, Friday and Sunday
-	dayZero    bool     // * begins with the day 0, so */2 has the even days
-	extra      bool     // fields behind the last one are left out
-	loose      bool     // what follows a number, a range or a step in a field is left out
-	hash       bool     // H is known
-	plus       bool     // a + before the weekday means that both day fields must match
-	aliases    []string // pairs of a word in the place of a field, and what it stands for
+	// fields
+	weekdays     [2]int   // the first and the last number of a weekday
+	sunday       int      // the number of Sunday: 0 or 1; -1: Monday is 0 and Sunday 6
+	sundayEnds   bool     // FRI-SUN and 5-0 run through Sunday
+	sundayName   bool     // sundayEnds is for names alone
+	sunSeven     bool     // SUN is 7, which no weekday is in a range of names; and 7-2 is 0-2
+	zeroAtOnce   bool     // 7 is 0 at once, so that 5-7 runs backwards
+	saturday     bool     // L alone in the weekday is Saturday
+	naming       names    // of months and weekdays
+	looseNames   bool     // what follows a name, or a range of names, is left out
+	question     string   // the fields that may have a ?, which is * to them
+	oneQuestion  bool     // exactly one of the day fields must be ?
+	forms        string   // the forms of days that are known: L L-3 LW L-3W 15W 5L 5#2 5#L
+	formsAlone   bool     // L, W and # do not stand in a list
+	aliases      []string // pairs of a word in the place of a field, and what it stands for
+	backward     backward // 22-2
+	lone         lone     // 5/15
+	steps        steps    // */90
+	bareStep     bool     // /5 is */5
+	starRange    bool     // *-5 is *
+	starMonday   bool     // * begins with Monday, so */2 is Monday, Wednesday, Friday and Sunday
+	dayZero      bool     // * begins with the day 0, so */2 has the even days
+	hour24       bool     // hour 24 is 0
+	signs        bool     // +5 is 5
+	digits       int      // how many a number has at most; 0: any
+	empty        bool     // 1,,2 is 1,2
+	loose        bool     // what follows a number, a range or a step in a field is left out
+	looseStar    bool     // the same behind a * without a step
+	hash         bool     // H is known
+	realDates    bool     // a date that no year has is refused
+	plus         bool     // a + before the weekday means that both day fields must match
+	either       bool     // two restricted day fields: one of them is enough
+	free         free     // which day fields restrict nothing
+	wholeWeekday bool     // of the weekday, only * alone restricts nothing
 
-	either       bool      // two restricted day fields: one of them is enough
-	free         free      // which day fields restrict nothing
+	// the search for the next time
 	fixed, stars clockRule // at changes of the clocks, without and with a star in minute or hour
-	years        int       // how far ahead the program looks; 0: as far as there are dates
-	bySteps      bool      // it adds days, hours and minutes to a time until all fields match
-	signs        bool      // +5 is 5
-	digits       int       // how many a number has at most; 0: any
-	aligned      bool      // with bySteps: to the beginning of the next unit, and a time that comes twice in a row once
-	bareStep     bool      // /5 is */5
-	hour24       bool      // hour 24 is 0
-	wholeWeekday bool      // of the weekday, only * alone restricts nothing
-	sunSeven     bool      // SUN is 7, which no weekday is in a range of names; and 7-2 is 0-2
-	formsAlone   bool      // L, W and # do not stand in a list
-	looseNames   bool      // what follows a name, or a range of names, is left out
 	singles      bool      // fixed is for single values alone, and stars for all else
-	realDates    bool      // a date that no year has is refused
-	starRange    bool      // *-5 is *
+	bySteps      bool      // it adds days, hours and minutes to a time until all fields match
+	aligned      bool      // bySteps goes to the beginning of units, and skips a time that comes twice in a row
+	years        int       // how far ahead the program looks; 0: as far as there are dates
 }
 
 // names says which names of months and weekdays are known, in any case.
@@ -68,16 +70,6 @@ const (
 	threeLetters names = iota
 	noNames
 	alsoWhole // january, too
-	prefixes  // any beginning of three letters or more
-)
-
-// needs says which day fields must be ?.
-type needs int
-
-const (
-	noQuestion  needs = iota
-	oneQuestion       // exactly one of the two
-	atLeastOne
 )
 
 // backward says what a range means whose end is before its beginning.

@@ -62,7 +62,11 @@ of a schedule.yaml that means the same; ` + "`--dialects`" + ` compares all of t
 page. Tests compare it with answers of the real programs (findings/dialects).
 
 `)
+	var unasked []string
 	for _, d := range dialect.All() {
+		if _, err := os.Stat("testdata/evidence/" + d.Name + ".json"); err != nil && d.Name != "sched" {
+			unasked = append(unasked, d.Name)
+		}
 		also := ""
 		if d.Users != "" {
 			also = " (" + d.Users + ")"
@@ -71,6 +75,8 @@ page. Tests compare it with answers of the real programs (findings/dialects).
 			fmt.Fprintf(&b, "- `%s`: %s%s\n", d.Name, d.Program, also)
 		}
 	}
+	b.WriteString("\nRead from sources and manuals alone, the programs were not asked:\n" +
+		strings.Join(unasked, ", ") + ".\n")
 	b.WriteString(`
 ## Who means what
 

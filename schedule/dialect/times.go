@@ -18,9 +18,6 @@ func readTimes(r *rules, layout string, words []string) (times, error) {
 	*t.of('s'), *t.of('y') = field{text: "0", values: 1}, field{text: "*"}
 	both := false
 	for i, word := range words {
-		if layout[i] == 'x' {
-			continue
-		}
 		if layout[i] == 'w' && r.plus {
 			word, both = strings.CutPrefix(word, "+")
 		}
