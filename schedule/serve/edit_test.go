@@ -307,7 +307,7 @@ func TestAKilledServerLeavesAWholeFile(t *testing.T) {
 	b.wants("a new task", b.put("x", keys(0), ""), 201)
 	for n := range 10 {
 		c := exec.Command(os.Args[0], "-test.run=^TestAKilledServerLeavesAWholeFile$")
-		c.Env = append(os.Environ(), folder+"="+b.Dir)
+		c.Env = append(os.Environ(), folder+"="+b.Dir, "TMPDIR="+t.TempDir())
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
