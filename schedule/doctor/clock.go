@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"sched/schedule/cron"
 	"sched/schedule/humanize"
-	"sched/schedule/preflight"
 	"sched/schedule/process"
 )
 
@@ -104,93 +100,4 @@ func isRare(w cron.When) bool {
 	first, ok := w.Next(time.Unix(0, 0))
 	second, again := w.Next(first)
 	return ok && (!again || second.Sub(first) > 2*nearChange)
-}
-
-// zoneFolder is the folder of the zone data of the machine. Tests change it.
-var zoneFolder = "/usr/share/zoneinfo"
-
-// zoneDataAreOld reports whether zone data of a year are old: each year some governments change
-// their clocks, and distributions bring that within months.
-func zoneDataAreOld(year int, now time.Time) bool { return year <= now.AddDate(-1, -6, 0).Year() }
-
-// checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
-func checkZoneData(_ context.Context, s *Subject) (found findings) {
-	for _, text := range missingZoneTexts(s) {
-		found.add(Warning, "install tzdata, or correct the name: a zone is named as its file below "+zoneFolder,
-			"%s: commands take it for UTC", text)
-	}
-	version, year := zoneVersion()
-	if year > 0 && zoneDataAreOld(year, s.Now) {
-		found.add(Warning,
-			"install the newest tzdata; sched reads the zones of the machine, and its own where a zone is missing",
-			"the zone data of this machine are of %s: clock changes that were decided since are not in them", version)
-	}
-	found = append(found, namelessZone(s)...)
-	if version == "" {
-		return found.orFine("their version is not known on this system")
-	}
-	return found.orFine("of %s", version)
-}
-
-// namelessZone warns of a machine's zone that has no name, or that TZ names wrongly, unless the
-// schedule has its own.
-func namelessZone(s *Subject) findings {
-	name, _ := process.Lookup(s.Environ)("TZ")
-	if text, hint := preflight.ZoneProblem(s.Schedule, s.Environ, s.Zone); text != "" {
-		return finding(Warning, hint, "%s", text)
-	}
-	const hint = preflight.ZoneHint
-	switch zone := s.Schedule.Location; {
-	case zone.String() == "Local":
-		why := "/etc/localtime is no link to it"
-		if name != "" {
-			why = "TZ is " + name
-		}
-		return finding(Warning, hint,
-			"the name of the machine's time zone is not known (%s): times have its present offset, %s", why,
-			s.Now.In(zone).Format("-07:00"))
-	}
-	return nil
-}
-
-// missingZoneTexts says which zones have no zone data, and what needs them.
-func missingZoneTexts(s *Subject) (texts []string) {
-	users := map[string][]string{} // tasks and other users of a zone that is missing, by its name
-	noteIfMissing := func(zone, by string) {
-		if zoneIsMissing(s, zone) && !slices.Contains(users[zone], by) {
-			users[zone] = append(users[zone], by)
-		}
-	}
-	noteIfMissing(s.Zone, "the machine")
-	for t := range s.Schedule.ActiveTasks() {
-		if zone, ok := process.Lookup(process.Environ(nil, *t))("TZ"); ok {
-			noteIfMissing(strings.TrimPrefix(zone, ":"), t.Name)
-		}
-	}
-	for _, zone := range slices.Sorted(maps.Keys(users)) {
-		texts = append(texts, fmt.Sprintf("there are no zone data for %s (%s)", zone, humanize.Names(users[zone], 3)))
-	}
-	return texts
-}
-
-// zoneIsMissing reports whether a name, as in TZ, names a zone that has no file. A zone that is
-// written out, as CET-1CEST, needs no file (tzset(3)), and neither does UTC.
-func zoneIsMissing(s *Subject, zone string) bool {
-	isWrittenOut := !strings.Contains(zone, "/") && strings.ContainsAny(zone, "0123456789,<")
-	if zone == "" || zone == "Local" || zone == "UTC" || strings.HasPrefix(zone, "/") || isWrittenOut {
-		return false
-	}
-	_, err := os.Stat(filepath.Join(zoneFolder, zone))
-	return err != nil
-}
-
-// zoneVersion returns the version of the machine's zone data, as 2025b, and its year; 0 if it is
-// not known.
-func zoneVersion() (version string, year int) {
-	version, ok := strings.CutPrefix(preflight.FirstLine(filepath.Join(zoneFolder, "tzdata.zi")), "# version ")
-	if !ok || len(version) < 4 {
-		return "", 0
-	}
-	year, _ = strconv.Atoi(version[:4])
-	return version, year
 }

@@ -3,7 +3,9 @@ package doctor
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +78,76 @@ func TestZonesThatCommandsDoNotKnow(t *testing.T) {
 			t.Errorf("%s: %v", test.says, found)
 		}
 		zoneFolder = before
+	}
+}
+
+func TestZonesThatNewerZoneDataMove(t *testing.T) {
+	for _, test := range []struct {
+		says, zone string
+		offset     int
+		want       string // empty for nothing
+	}{
+		{"data before the change", "America/Vancouver", -8 * 3600,
+			"the clocks in America/Vancouver show UTC-07:00 at 2026-11-01 09:00 UTC, and UTC-08:00 by the zone data of " +
+				"sched itself, of " + embeddedZones + ": from then on it moves pension"},
+		{"data with it", "America/Vancouver", -7 * 3600, ""},
+		{"an alias", "Canada/Central", -6 * 3600, "the clocks in Canada/Central show UTC-05:00"},
+		{"a zone without a change", "Europe/Berlin", 3600, ""},
+	} {
+		s := subjectIn(t, "tasks: [{name: pension, every: day, command: date}, {name: off, every: day, command: date, enabled: false}]")
+		for _, task := range s.Schedule.Tasks {
+			task.When.Location = time.FixedZone(test.zone, test.offset)
+		}
+		before := zoneFolder
+		zoneFolder = t.TempDir()
+		found := movedZones(s, "2025b")
+		zoneFolder = before
+		if text := strings.Join(texts(found), "\n"); !strings.HasPrefix(text, test.want) || (text == "") != (test.want == "") {
+			t.Errorf("%s: %q, want %q", test.says, text, test.want)
+		}
+	}
+}
+
+func texts(found findings) (all []string) {
+	for _, f := range found {
+		all = append(all, f.Text)
+	}
+	return all
+}
+
+func TestTheZoneChangesAreInZoneDataThatAreNewEnough(t *testing.T) {
+	version, _ := zoneVersion()
+	if version == "" {
+		t.Skip("the machine does not tell which zone data it has")
+	}
+	for _, change := range zoneChanges {
+		for _, name := range strings.Fields(change.zones) {
+			text, err := os.ReadFile(filepath.Join(zoneFolder, name))
+			if err != nil {
+				continue // Debian has old names in a package of their own
+			}
+			zone, err := time.LoadLocationFromTZData(name, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isOld := version < change.release; change.isMissing(zone) != isOld {
+				t.Errorf("%s lacks the change of %s: %t, and the zone data are of %s", name, change.release, !isOld, version)
+			}
+		}
+	}
+}
+
+// A newer toolchain may bring newer zone data.
+func TestTheZoneDataOfGoAreTheOnesThatDoctorNames(t *testing.T) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skip("there is no go here")
+	}
+	script, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib/time/update.bash"))
+	if err != nil {
+		t.Skip(err)
+	}
+	if code := regexp.MustCompile(`(?m)^CODE=(\S+)`).FindSubmatch(script); code == nil || string(code[1]) != embeddedZones {
+		t.Errorf("Go has the zone data %s, and doctor names %s", code, embeddedZones)
 	}
 }
