@@ -38,6 +38,7 @@ var order = []string{
 	"schedule/crontab",
 	"schedule/crontab/proof",
 	"schedule/crontab/export",
+	"schedule/kubernetes",
 	"schedule/load",
 	"schedule/usercrontab",
 	"schedule/install",

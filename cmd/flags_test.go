@@ -45,7 +45,8 @@ func TestAFlagMeansTheSameInEachCommand(t *testing.T) {
 }
 
 // A span of time is given with --since and --until, the span of slots that run makes up for with
-// --from and --to, and a change has a reason. import names its source with --from.
+// --from and --to, and a change has a reason. import names its source with --from,
+// export its aim with --to.
 func TestCommandsThatAreAlikeHaveTheSameFlags(t *testing.T) {
 	changes := []string{"trigger", "retry", "stop", "pause", "resume", "interrupt", "unlock", "forget"}
 	spans := []string{"history", "logs", "forecast"}
@@ -55,7 +56,7 @@ func TestCommandsThatAreAlikeHaveTheSameFlags(t *testing.T) {
 			t.Errorf("sched %s: --reason is %t", c.Name(), has("reason"))
 		}
 		if span := slices.Contains(spans, c.Name()); span != has("since") || span && !has("until") ||
-			(has("from") || has("to")) && !slices.Contains([]string{"run", "pause", "import"}, c.Name()) {
+			(has("from") || has("to")) && !slices.Contains([]string{"run", "pause", "import", "export"}, c.Name()) {
 			t.Errorf("sched %s has no --since and --until, or other names of them", c.Name())
 		}
 	}

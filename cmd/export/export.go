@@ -14,43 +14,59 @@ import (
 	"sched/cmd/flags"
 	"sched/schedule"
 	"sched/schedule/crontab/export"
-	"sched/schedule/humanize"
 	"sched/schedule/load"
 )
 
 func New(a *app.App) *cobra.Command {
-	var output string
+	var o options
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write the schedule as a crontab, and say what cron does not do",
+		Short: "Write the schedule as a crontab, or for Kubernetes, and say what is lost",
 		Long: `export prints the tasks as lines of a crontab, for any cron. Settings that cron does not know, such
 as timeout and without_overlapping, become comments. sched reads them: "sched list -c crontab".
 
 stderr lists these settings, the settings that are lost, and the lines that another cron reads in
 another way. If a setting is lost, or a line can be read in two ways, the exit code is 1.
-If a task has a user, each line has one, as in /etc/cron.d.`,
+If a task has a user, each line has one, as in /etc/cron.d.
+
+With --to kubernetes it prints a ConfigMap with the files of the schedule, and a CronJob for each
+task. Its container is a tick for this task and its slot, so hooks, retries, and locks in the store
+hold. Variables of the schedule, such as the URL of the store, come from a Secret, which is yours.`,
 		Example: `  sched export
-  sched export -o crontab && crontab crontab`,
-		RunE: func(*cobra.Command, []string) error { return write(a, flags.File(output)) },
+  sched export -o crontab && crontab crontab
+  sched export --to kubernetes --image registry.example.com/shop:1 | kubectl apply -f -`,
+		RunE: func(*cobra.Command, []string) error {
+			o.output = flags.File(o.output)
+			return write(a, o)
+		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "write the crontab to this file, which must not be there yet")
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "write to this file, which must not be there yet")
+	f.StringVar(&o.to, "to", toCrontab, "crontab or kubernetes")
+	f.StringVar(&o.image, "image", "", "with --to kubernetes: the image with sched, a shell and the commands")
+	f.StringVar(&o.folder, "folder", "/srv", "with --to kubernetes: the folder of the schedule in the container")
 	return c
 }
 
-// write prints the crontab to stdout or writes it to a file. Everything else goes to stderr.
-func write(a *app.App, output string) error {
+// write prints the schedule in another form to stdout or writes it to a file. Everything else goes
+// to stderr.
+func write(a *app.App, o options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	a.WantOrigins = true
 	s, err := a.LoadToShow()
 	if err != nil {
 		return err
 	}
+	if o.to == toKubernetes {
+		return writeManifests(a, s, o)
+	}
 	userName, home := cronUser()
 	exported := export.Export(s, app.LocalZone().String(), userName, home, load.Settings)
 	printNotes(a, s, exported)
-	if output == "" {
-		fmt.Fprint(a.Out, exported.Text)
-	} else if err := app.WriteNew(output, exported.Text, 0o644); err != nil {
-		return exit.Failed("", "cannot write %s: %w", output, humanize.WithoutPath(err))
+	if err := o.write(a, exported.Text); err != nil {
+		return err
 	}
 	if len(exported.Omitted)+len(exported.Warnings)+len(s.BadLines) > 0 {
 		return &exit.Error{Code: exit.Failure}

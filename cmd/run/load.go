@@ -35,6 +35,11 @@ func loadTick(a *app.App, o options, now time.Time) (t *tick.Tick, invalidExit, 
 			task.Enabled = false
 		}
 	}
+	if o.wait {
+		for _, task := range s.Tasks {
+			task.Background = false
+		}
+	}
 	minute, err := parseMinute(a, o, now, s.Location)
 	if err != nil {
 		return nil, nil, err

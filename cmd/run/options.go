@@ -19,6 +19,7 @@ type options struct {
 	workMinute     string // the minute of a tick that `sched work` started; else empty
 
 	held      []string // tasks that are not due, because cron still has their lines
+	wait      bool     // the one task runs in the foreground
 	triggered bool     // answer what hooks have triggered, and no more
 }
 
@@ -32,6 +33,9 @@ func (o options) check() error {
 	if o.isSpan() && (o.from == "" || o.to == "" || o.Only == "" || o.at != "") {
 		return exit.Usage(`sched run --only TASK --from "2026-01-05 00:00" --to "2026-01-06 00:00"`,
 			"--from needs --to and --only, and excludes --at")
+	}
+	if o.wait && (o.Only == "" || o.isSpan()) {
+		return exit.Usage("", "--wait is about one task of a tick: it goes with --only, and not with --from")
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ yet, it runs the tasks that have no problem.`,
 	f.StringVar(&o.at, "at", "", "run the tick of this minute instead: "+console.TimeForms)
 	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.Var((*onlyTask)(&o.Only), "only", "leave every task but this one alone")
+	f.BoolVar(&o.wait, "wait", false, "with --only, end when the task has ended, also a background task")
 	f.StringVar(&o.from, "from", "",
 		"with --to and --only, run each slot of the task from this time on, one after another")
 	f.StringVar(&o.to, "to", "", "up to this time, which is not in the span")
@@ -53,7 +54,7 @@ yet, it runs the tasks that have no problem.`,
 		"print also what tasks print, each line with the task in front, while the tick is there")
 	o.AddFlags(f)
 	f.BoolVar(&o.strict, "strict", false, "let nothing pass: run nothing if the schedule is invalid")
-	flags.Seldom(f, "force", "from", "to", "yes", "strict")
+	flags.Seldom(f, "force", "wait", "from", "to", "yes", "strict")
 	f.StringVar(&o.workMinute, "work", "", "")
 	f.MarkHidden("work")
 	f.StringArrayVar(&o.held, "held", nil, "")

@@ -56,6 +56,30 @@ func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
 	return documents, nil
 }
 
+// Documents returns the values of all documents of a text of another program. Aliases and merge
+// keys are replaced.
+func Documents(text []byte) (all []*Node, err error) {
+	defer func() { // yaml.v3 panics on a few broken texts
+		if v := recover(); v != nil {
+			err = errors.New("this is not YAML that can be read")
+		}
+	}()
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var n yaml.Node
+		if err := decoder.Decode(&n); err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		tree := resolver{report: &Report{}}
+		if tree.walk(n.Content[0], 1); tree.stop {
+			return nil, errors.New("its aliases stand for too much")
+		}
+		all = append(all, (*Node)(n.Content[0]))
+	}
+}
+
 // IsMapping reports whether the text begins with a YAML document that is a mapping.
 func IsMapping(text []byte) bool {
 	documents, err := documentsOf(bytes.NewReader(text))

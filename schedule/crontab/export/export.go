@@ -209,7 +209,7 @@ func (j *job) setTimes() {
 		return
 	}
 	for _, when := range j.task.When.Texts() {
-		switch inCron, ok := cronTimes(when, j.task.When.Location); {
+		switch inCron, ok := CronTimes(when, j.task.When.Location); {
 		case !ok:
 			j.omit("cron", "", "cron does not know the times %q", when)
 		default:
@@ -218,9 +218,9 @@ func (j *job) setTimes() {
 	}
 }
 
-// cronTimes returns times as Debian's cron knows them. ok is false if it does not know them, also
+// CronTimes returns times as Debian's cron knows them. ok is false if it does not know them, also
 // in other words.
-func cronTimes(when string, zone *time.Location) (inCron string, ok bool) {
+func CronTimes(when string, zone *time.Location) (inCron string, ok bool) {
 	if _, err := vixie.Parse(when); (err == nil || when == "@reboot") && !crontab.EndsOnSunday().MatchString(when) {
 		return when, true
 	}
