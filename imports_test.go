@@ -82,6 +82,7 @@ var order = []string{
 	"schedule/machine",
 	"schedule/takeover",
 	"schedule/systemd",
+	"schedule/foreign",
 	"schedule/forecast",
 	"schedule/control",
 	"schedule/serve",

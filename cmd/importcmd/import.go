@@ -39,13 +39,17 @@ clocks, by a second evaluator that does what Vixie cron as Debian has it does.
 With --from systemd it reads timers with their services and drop-ins: all enabled ones of this
 machine, or those named, as backup or ./backup.timer. It names each setting that is not in a task.
 
+With --from KIND it reads a FILE of another scheduler, and says of each job whether it is proven,
+taken with a first time that differs, or not taken, and why.
+
 If a schedule cannot say what a line says, that is printed, and the exit code is 1. Nothing is
 installed and no crontab changes: for that there is sched install.`,
 		Example: `  sched import
   sched import -o schedule.yaml --tidy
   sched import --system -o /etc/sched/schedule.yaml
   sched import crontab.txt
-  sched import --from systemd [TIMER]...`,
+  sched import --from systemd [TIMER]...
+  sched import --from kubernetes cronjobs.yaml`,
 		Args: func(c *cobra.Command, args []string) error {
 			most := 1
 			if o.from != "" {
@@ -55,11 +59,7 @@ installed and no crontab changes: for that there is sched install.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if o.from != "" {
-				o.output = flags.File(o.output)
-				if err := o.check(); err != nil {
-					return err
-				}
-				return importTimers(a, o, args)
+				return importOther(a, o, args)
 			}
 			o.file, o.output = flags.Optional(args), flags.File(o.output)
 			return importCrontab(a, o)
@@ -72,10 +72,23 @@ installed and no crontab changes: for that there is sched install.`,
 	f.BoolVar(&o.tidy, "tidy", false,
 		"turn flock, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
 	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
-	f.StringVar(&o.from, "from", "", "systemd: read timers in place of a crontab")
+	f.StringVar(&o.from, "from", "",
+		"read timers (systemd), or a FILE of this kind in place of a crontab: "+foreignKinds)
 	f.StringVar(&o.root, "root", "/", "read the timers of the machine whose files are below this folder")
 	_ = f.MarkHidden("root")
 	return c
+}
+
+// importOther imports what --from names.
+func importOther(a *app.App, o options, args []string) error {
+	o.output = flags.File(o.output)
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.from != timersSource {
+		return importForeign(a, o, args)
+	}
+	return importTimers(a, o, args)
 }
 
 // importCrontab prints the schedule to stdout or writes it to a file. Everything else goes to

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/schedule"
+	"sched/schedule/foreign"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 )
@@ -19,7 +21,7 @@ type options struct {
 	output       string
 	system, tidy bool
 	user         string
-	from         string // systemd; "" for crontabs
+	from         string // a kind of file; "" for crontabs
 	root         string // --root, for timers
 }
 
@@ -37,18 +39,33 @@ func (o options) check() error {
 	return nil
 }
 
-// timersSource is the value of --from.
-const timersSource = "systemd"
+// timersSource is the value of --from for timers; foreignKinds are the others, for the help.
+const (
+	timersSource = "systemd"
+	foreignKinds = "kubernetes, github-actions, laravel, ofelia, yacron, supercronic, quartz or eventbridge"
+)
+
+// kindNames lists the values of --from.
+func kindNames() string {
+	names := []string{timersSource}
+	for _, kind := range foreign.Kinds() {
+		names = append(names, kind.Name)
+	}
+	return strings.Join(names, ", ")
+}
 
 // checkSource refuses another value of --from, and flags that are about crontabs.
 func (o options) checkSource() error {
 	switch {
 	case o.from == "":
 		return nil
-	case o.from != timersSource:
-		return exit.Usage("without --from it reads a crontab", "--from takes systemd, not %q", o.from)
 	case o.system || o.tidy || o.user != "":
-		return exit.Usage("", "--system, --tidy and --user are about crontabs, and do not go with --from systemd")
+		return exit.Usage("", "--system, --tidy and --user are about crontabs, and do not go with --from")
+	case o.from == timersSource:
+		return nil
+	}
+	if _, known := foreign.Find(o.from); !known {
+		return exit.Usage("without --from it reads a crontab", "--from takes %s, not %q", kindNames(), o.from)
 	}
 	return nil
 }

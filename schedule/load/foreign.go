@@ -3,33 +3,33 @@ package load
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
 // foreignFiles are the kinds of files of other programs that people give to check and import: its
-// name, the page of ours for people who come from that program, and regular expressions that the
-// text matches, all of them. The first one that fits counts.
+// name, the kind by which import takes it (--from; "" if it does not), the page of ours for people
+// who come from that program, and regular expressions that the text matches, all of them. The first
+// one that fits counts.
 var foreignFiles = []struct {
-	name, page string
-	marks      []string
+	name, kind, page string
+	marks            []string
 }{
-	{"a PHP file, such as Laravel's Kernel.php", "docs/from-laravel.md", []string{`^\s*<\?php`}},
-	{"an INI file of ofelia", "docs/from-others.md#ofelia",
+	{"a PHP file, such as Laravel's Kernel.php", "laravel", "docs/from-laravel.md", []string{`^\s*<\?php`}},
+	{"an INI file of ofelia", "ofelia", "docs/from-others.md#ofelia",
 		[]string{`(?m)^\s*\[job-(exec|run|local|service-run|compose|lifecycle)\b`}},
-	{"a unit of systemd", "docs/from-others.md#systemd-timers",
+	{"a unit of systemd", "systemd", "docs/from-others.md#systemd-timers",
 		[]string{`(?m)^\[(Unit|Timer|Service|Install)\]\s*$`}},
-	{"a CronJob of Kubernetes", "docs/from-others.md#kubernetes",
+	{"a CronJob of Kubernetes", "kubernetes", "docs/from-others.md#kubernetes",
 		[]string{`(?m)^["']?kind["']?: *["']?CronJob\b`}},
-	{"a manifest of Kubernetes", "docs/from-others.md#kubernetes", []string{`(?m)^apiVersion:`, `(?m)^kind:`}},
-	{"a workflow of GitHub Actions", "docs/from-others.md#github-actions",
+	{"a manifest of Kubernetes", "", "docs/from-others.md#kubernetes", []string{`(?m)^apiVersion:`, `(?m)^kind:`}},
+	{"a workflow of GitHub Actions", "github-actions", "docs/from-others.md#github-actions",
 		[]string{`(?m)^["']?on["']?:`, `(?m)^jobs:`}},
-	{"a Compose file with labels of ofelia", "docs/from-others.md#ofelia",
+	{"a Compose file with labels of ofelia", "ofelia", "docs/from-others.md#ofelia",
 		[]string{`(?m)^services:`, `(?m)^\s+-?\s*["']?ofelia\.`}},
-	{"a Compose file", "docs/work.md", []string{`(?m)^services:`, `(?m)^ +image:|^ +build:`}},
-	{"a file of yacron or cronstable", "docs/instead-of-yacron.md",
+	{"a Compose file", "", "docs/work.md", []string{`(?m)^services:`, `(?m)^ +image:|^ +build:`}},
+	{"a file of yacron or cronstable", "yacron", "docs/instead-of-yacron.md",
 		[]string{`(?m)^jobs:\s*(#.*)?$`, `(?m)^\s+-?\s*schedule:`}},
 }
 
@@ -49,8 +49,8 @@ func Foreign(text []byte) (problem, hint string) {
 		fits := func(mark string) bool { return regexp.MustCompile(mark).Match(text) }
 		if !slices.ContainsFunc(file.marks, func(mark string) bool { return !fits(mark) }) {
 			hint = file.page + " says what to write for it"
-			if strings.Contains(file.name, "systemd") {
-				hint = "`sched import --from systemd` makes tasks of timers: " + file.page
+			if file.kind != "" {
+				hint = "`sched import --from " + file.kind + "` makes tasks of it: " + file.page
 			}
 			return "this is " + file.name + ", and no schedule of sched", hint
 		}

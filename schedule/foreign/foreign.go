@@ -1,0 +1,182 @@
+// Package foreign makes tasks of what other schedulers read, and compares when both are due.
+//
+// # Promises
+//
+//   - Each job of a file has a verdict: proven, taken with the first time that differs, or not
+//     taken, and why. No job, and no setting of a job, is
+//     dropped in silence.
+//   - What an expression means is what package dialect says of that program.
+//   - It is pure.
+package foreign
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/cron"
+	"sched/schedule/crontab"
+	"sched/schedule/dialect"
+	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
+)
+
+// A Kind is a kind of file.
+type Kind struct {
+	Name     string
+	What     string   // "a CronJob of Kubernetes": a file of it
+	dialects []string // names of the dialect of its expressions, the first that there is
+	zone     string   // of jobs that name none; "" for the zone of the machine
+	read     func(text string) ([]*Job, error)
+}
+
+// InOrder reports whether the program starts its jobs one after another.
+func (k Kind) InOrder() bool { return k.Name == "laravel" }
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{
+		{"kubernetes", "manifests of CronJobs", []string{"kubernetes"}, "UTC", readManifests},
+		{"github-actions", "a workflow", []string{"github-actions", "github", "actions"}, "UTC", readWorkflow},
+		{"laravel", "schedule:list --json, or routes/console.php", []string{"laravel", "php"}, "UTC", readLaravel},
+		{"ofelia", "an INI file, or a Compose file with labels", []string{"robfig"}, "", readOfelia},
+		{"yacron", "a YAML file of yacron or cronstable", []string{"yacron"}, "UTC", readYacron},
+		{"supercronic", "a crontab for supercronic", []string{"supercronic"}, "", readSupercronic},
+		{"quartz", "an XML file of jobs and triggers", []string{"quartz"}, "", readQuartz},
+		{"eventbridge", "JSON of the aws command", []string{"eventbridge", "aws"}, "UTC", readEventBridge},
+	}
+}
+
+// Find returns the kind with a name.
+func Find(name string) (Kind, bool) {
+	other := map[string]string{"k8s": "kubernetes", "github": "github-actions", "cronstable": "yacron",
+		"aws": "eventbridge"}
+	all := Kinds()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == cmp.Or(other[name], name) })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return all[i], true
+}
+
+// Read returns the jobs of a text. Those that are tasks have names of their own, and their Keys are
+// all keys of the task.
+func (k Kind) Read(text string, machine *time.Location) ([]*Job, error) {
+	jobs, err := k.read(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(jobs) == 0 {
+		return nil, ErrOther
+	}
+	names := map[string]bool{}
+	for _, j := range jobs {
+		base := strings.Trim(notInName().ReplaceAllString(j.Name, "-"), "-._:/")
+		base = cmp.Or(base[:min(len(base), maxName)], "job")
+		j.Name = base
+		for n := 2; names[j.Name]; n++ {
+			j.Name = fmt.Sprintf("%s-%d", base, n)
+		}
+		names[j.Name] = true
+		if j.Refused == "" {
+			k.setTimes(j, machine)
+		}
+		if j.Refused == "" {
+			j.Keys = append([]crontab.Key{{Name: "name", Value: yamldoc.NewText(j.Name)}}, j.Keys...)
+			j.Keys = append(j.Keys, crontab.CommandKey(j.Command))
+		}
+	}
+	return jobs, nil
+}
+
+const maxName = 100
+
+var notInName = humanize.Pattern(`[^A-Za-z0-9._:/-]+`)
+
+// setTimes sets the keys that say when the task is due.
+func (k Kind) setTimes(j *Job, machine *time.Location) {
+	name := cmp.Or(j.Zone, k.zone)
+	zone, err := machine, error(nil)
+	if name != "" {
+		zone, err = time.LoadLocation(name)
+	}
+	switch {
+	case err != nil:
+		j.refuse("%q is no time zone", name)
+		return
+	case len(j.Expressions) == 0:
+		j.refuse("it has no schedule")
+		return
+	}
+	var lines []dialect.Line
+	for _, expression := range j.Expressions {
+		line, err := k.lineOf(j, expression, zone)
+		if err != nil {
+			j.refuse("%q: %v", expression, err)
+			return
+		}
+		lines = append(lines, line)
+	}
+	first := lines[0]
+	for _, line := range lines[1:] {
+		line.Cron, line.Notes = first.Cron, first.Notes
+		if line.String() != first.String() || line.Cron == "" {
+			j.refuse("its times need several tasks: write one for each of %s", strings.Join(j.Expressions, ", "))
+			return
+		}
+	}
+	var crons []*yamldoc.Node
+	for _, line := range lines {
+		crons = append(crons, yamldoc.NewText(line.Cron))
+		j.Notes = append(j.Notes, line.Notes...)
+	}
+	var keys []crontab.Key
+	switch {
+	case len(crons) > 1:
+		keys = append(keys, crontab.Key{Name: "cron", Value: yamldoc.NewList(crons...)})
+	case first.Cron != "":
+		keys = append(keys, crontab.Key{Name: "cron", Value: crons[0]})
+	}
+	add := func(key, value string) {
+		if value != "" {
+			keys = append(keys, crontab.Key{Name: key, Value: yamldoc.NewText(value)})
+		}
+	}
+	add("every", first.Every)
+	add("timezone", cmp.Or(first.Timezone, name))
+	if first.Days != nil {
+		add("days", strings.Join(first.Days, ", "))
+	}
+	add("from", first.From)
+	add("until", first.Until)
+	j.Keys = append(keys, j.Keys...)
+}
+
+// lineOf returns the line of an expression, and adds its reading to the job.
+func (k Kind) lineOf(j *Job, expression string, zone *time.Location) (dialect.Line, error) {
+	for _, name := range k.dialects {
+		d, ok := dialect.Find(name)
+		if !ok || j.notSame != "" {
+			continue
+		}
+		reading, err := d.Parse(expression, zone)
+		if err != nil {
+			return dialect.Line{}, fmt.Errorf("%s refuses it: %w", d.Program, err)
+		}
+		j.readings = append(j.readings, reading)
+		j.Notes = append(j.Notes, reading.Notes...)
+		line, err := reading.Line()
+		if line.Every != "" && err == nil {
+			j.notSame = "here it differs: the program counts from its own start, and the task by the clock"
+			line.Notes = nil
+		}
+		return line, err
+	}
+	j.notSame = cmp.Or(j.notSame, "not compared: sched does not know how "+k.Name+" reads it")
+	if _, err := cron.Parse(expression, ""); err != nil {
+		return dialect.Line{}, err
+	}
+	return dialect.Line{Cron: expression}, nil
+}

@@ -1,0 +1,191 @@
+package foreign_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/crontab"
+	"sched/schedule/foreign"
+	"sched/schedule/load"
+	"sched/schedule/yamldoc"
+)
+
+var now = time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+
+// imported returns the verdicts, a line each with its notes below, and the YAML.
+func imported(t *testing.T, kindName, text string) (verdicts, yaml string) {
+	t.Helper()
+	kind, ok := foreign.Find(kindName)
+	if !ok {
+		t.Fatalf("there is no kind %s", kindName)
+	}
+	jobs, err := kind.Read(text, time.UTC)
+	if err != nil {
+		return err.Error(), ""
+	}
+	var blocks []crontab.Block
+	for _, j := range jobs {
+		if j.Refused == "" {
+			blocks = append(blocks, crontab.Block{Keys: j.Keys})
+		}
+	}
+	yaml = string(crontab.BlocksYAML(nil, []crontab.Key{{Name: "background", Value: yamldoc.NewBool(true)}}, blocks))
+	if blocks == nil {
+		yaml = "tasks: []\n"
+	}
+	loaded, err := load.Text([]byte(yaml), "/srv/schedule.yaml", load.Options{})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, yaml)
+	}
+	var lines []string
+	for _, v := range foreign.Prove(jobs, loaded, now) {
+		if v.Proven != strings.HasPrefix(v.Text, "proven until 2054") {
+			t.Errorf("%s is proven: %t", v.Text, v.Proven)
+		}
+		lines = append(append(lines, v.Job.Name+": "+v.Text), v.Job.Notes...)
+	}
+	return strings.Join(lines, "\n"), yaml
+}
+
+const cronJob = `apiVersion: batch/v1
+kind: CronJob
+metadata: {name: backup}
+spec:
+  schedule: "SCHEDULE"
+  timeZone: Europe/Berlin
+  concurrencyPolicy: Forbid
+  jobTemplate:
+    spec:
+      backoffLimit: 0
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+            - {name: b, image: "shop:1", args: [backup, "a b"], env: [{name: A, value: x}], POD}
+`
+
+func manifest(schedule, more string) string {
+	return strings.NewReplacer("SCHEDULE", schedule, "POD", more).Replace(cronJob)
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, test := range []struct {
+		says, kind, text string
+		verdicts, yaml   []string // parts
+	}{
+		{"a CronJob", "kubernetes", manifest("0 4 * * 1-5", "imagePullPolicy: Always"),
+			[]string{"backup: proven until 2054", "docker run on this machine"},
+			[]string{"cron: 0 4 * * 1-5\n    timezone: Europe/Berlin\n    without_overlapping: true",
+				"command: docker run --rm -e A=x shop:1 backup 'a b'"}},
+		{"a gap of the clocks", "kubernetes", manifest("30 2 * * *", ""),
+			[]string{"backup: taken, and here it differs: first on 2027-03-28 03:00 CEST, when the task alone is due"}, nil},
+		{"a step among the days: one is enough to robfig", "k8s", manifest("0 0 */2 * 1", ""),
+			[]string{"backup: proven until 2054"}, []string{"cron: 0 0 1-31/2 * MON"}},
+		{"a pod with more, which is suspended", "kubernetes",
+			strings.Replace(manifest("0 4 * * *", "volumeMounts: []"), "  jobT", "  suspend: true\n  jobT", 1),
+			[]string{"kubectl makes a Job"}, []string{"enabled: false", `command: kubectl create job --from=cronjob/backup "backup-$SCHED_RUN"`}},
+		{"a schedule that robfig refuses", "kubernetes", manifest("61 * * * *", ""),
+			[]string{"backup: not taken, because \"61 * * * *\": robfig/cron 3.0.1 refuses it"}, nil},
+		{"each object has a verdict", "kubernetes", manifest("@hourly", "") + "---\nkind: Secret\nmetadata: {name: s}\n",
+			[]string{"s: not taken, because it is a Secret, which has no times"}, nil},
+		{"a span of time", "kubernetes", manifest("@every 7m", ""),
+			[]string{"taken, and here it differs: the program counts from its own start"}, nil},
+		{"a template", "kubernetes", "kind: CronJob\nspec: {{ .Values.x }}: {{\n", []string{"it is a template"}, nil},
+		{"aliases that stand for too much", "kubernetes", "a: &a [" + strings.Repeat("x, ", 1000) + "]\n" + bomb(),
+			[]string{"its aliases stand for too much"}, nil},
+		{"a workflow", "github-actions", "name: n\non:\n  schedule: [{cron: '0 5 * * 1'}, {cron: '0 6 * * *', timezone: Europe/Berlin}]\n" +
+			"jobs: {a: {}}\n",
+			[]string{"n: proven until 2054", "n-2: proven until 2054", "it needs workflow_dispatch"},
+			[]string{"timezone: UTC\n    command: gh workflow run n", "timezone: Europe/Berlin"}},
+		{"the list of Laravel", "laravel", `[{"expression":"*\/90 * * * *","command":"php artisan x:y --z","timezone":"UTC",` +
+			`"repeat_seconds":null},{"expression":"* * * * *","command":"Closure at: routes\/console.php:9"}]`,
+			[]string{"x:y: proven until 2054", "Closure: not taken, because it is PHP"}, []string{"cron: 30 * * * *"}},
+		{"calls of Laravel", "laravel", "<?php\n/* Schedule::command('no')->daily(); */\n// Schedule::command('no')->daily();\n" +
+			"Schedule::command('a:b', ['--c'])->weekdays()->dailyAt('13:05')->timezone('Europe/Berlin')\n" +
+			"  ->withoutOverlapping(10)->thenPing($url);\nSchedule::call(fn () => x(1, ')'))->daily();\n" +
+			"Schedule::command(Foo::class)->hourly();\nSchedule::exec('e')->daily()->when(fn () => true);\n" +
+			"$schedule->command('l')->lastDayOfMonth('15:00');\n",
+			[]string{"a:b: proven until 2054\nnot taken: ->thenPing($url)\ntask: not taken, because it is PHP",
+				"task-2: not taken, because what it runs is no plain text", "e: proven until 2054\nit is switched off",
+				"l: not taken, because ->lastDayOfMonth('15:00') is not plain"},
+			[]string{"cron: 5 13 * * 1-5\n    timezone: Europe/Berlin\n    without_overlapping: true\n    command: php artisan a:b --c"}},
+		{"what Artisan schedules, and what it does not", "laravel", "<?php\nArtisan::command('inspire', function () { x(); })" +
+			"->purpose('p')->hourly();\nArtisan::command('other', fn () => 1);\n",
+			[]string{"inspire: proven until 2054\nnot taken: ->purpose('p')"}, []string{"command: php artisan inspire"}},
+		{"a group of Laravel", "laravel", "<?php\nSchedule::daily()->group(function () { Schedule::command('a'); });\n",
+			[]string{"task: not taken, because a group may say when it is due"}, nil},
+		{"a short deadline", "kubernetes", strings.Replace(manifest("0 4 * * *", ""), "  jobT", "  startingDeadlineSeconds: 15\n  jobT", 1),
+			[]string{"backup: proven"}, []string{"start_deadline: 15s"}},
+		{"an INI file of ofelia", "ofelia", "[global]\nsave-folder = /x\n[job-exec \"a\"]\nschedule = 0 30 2 * * *\ncontainer = db\n" +
+			"command = echo \"hi\"\nuser = postgres\n[job-local \"b\"]\nschedule = 15 0 2 * * *\ncommand = date\nhistory = 3\n" +
+			"[job-service-run \"c\"]\nschedule = @daily\n",
+			[]string{"a: proven until 2054\nnot taken: save-folder", "b: taken, and not compared: it has seconds\nnot taken: history = 3",
+				"c: not taken, because job-service-run"},
+			[]string{"command: docker exec --user postgres db echo \"hi\""}},
+		{"labels of ofelia", "ofelia", "services:\n  web:\n    labels:\n      - ofelia.job-exec.s.schedule=@daily\n" +
+			"      - ofelia.job-exec.s.command=x $$HOME\n  db:\n    container_name: pg\n    labels: {ofelia.job-exec.v.schedule: \"@daily\", " +
+			"ofelia.job-exec.v.command: vacuum}\n",
+			[]string{"s: proven", "v: proven"}, []string{"command: docker exec web x $HOME", "command: docker exec pg vacuum"}},
+		{"yacron", "cronstable", "defaults: {shell: /bin/bash}\njobs:\n  - {name: a, command: [echo, a b], schedule: {minute: 5}, statsd: {}}\n" +
+			"  - {name: b, command: x, schedule: {year: 2017}}\n",
+			[]string{"a: taken, and not compared", "not taken: statsd", "b: not taken, because its years"},
+			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, -c]\n    command: echo 'a b'"}},
+		{"supercronic", "supercronic", "CRON_TZ=Europe/Berlin\nA=\"b c\"\n0 0 */2 * 1 /bin/date +%F\n0 0 * * 5-7 echo\n",
+			[]string{"date: proven until 2054", "line: not taken, because supercronic reads no times and command"},
+			[]string{"timezone: Europe/Berlin\n    without_overlapping: true\n    env:\n      A: b c\n    command: /bin/date +%F"}},
+		{"XML of Quartz", "quartz", "<x><job><name>J</name><job-class>com.x.J</job-class></job><trigger><cron><name>T</name>" +
+			"<job-name>J</job-name><time-zone>UTC</time-zone><cron-expression>0 0 0 ? * 6L</cron-expression></cron></trigger>" +
+			"<trigger><simple><name>S</name></simple></trigger></x>",
+			[]string{"T: proven until 2054\nit is switched off: its command, which starts the class com.x.J", "S: not taken, because"},
+			[]string{"cron: 0 0 * * FRIL\n    timezone: UTC\n    enabled: false"}},
+		{"properties of Quartz", "quartz", "a.cron=0 0 0 ? * 1\nb=hello\n", []string{"a.cron: proven"}, []string{"cron: 0 0 * * SUN"}},
+		{"rules of AWS", "eventbridge", `{"Rules":[{"Name":"e","State":"ENABLED"},` +
+			`{"Name":"c","ScheduleExpression":"cron(0 12 ? * 1 *)","State":"DISABLED","Targets":[{"Arn":"arn:aws:lambda:eu:1:function:f"}]}]}`,
+			[]string{"e: not taken, because it has no ScheduleExpression", "c: proven until 2054"},
+			[]string{"cron: 0 12 * * SUN\n    timezone: UTC\n    enabled: false\n    command: aws lambda invoke --function-name f /dev/stdout"}},
+		{"a file with nothing of the kind", "ofelia", "a: 1\n", []string{"it has nothing of that kind"}, nil},
+	} {
+		verdicts, yaml := imported(t, test.kind, test.text)
+		for _, part := range test.verdicts {
+			if !strings.Contains(verdicts, part) {
+				t.Errorf("%s: nothing says %q in\n%s", test.says, part, verdicts)
+			}
+		}
+		for _, part := range test.yaml {
+			if !strings.Contains(yaml, part) {
+				t.Errorf("%s: there is no %q in\n%s", test.says, part, yaml)
+			}
+		}
+	}
+}
+
+// bomb returns YAML whose aliases double twenty times.
+func bomb() string {
+	var b strings.Builder
+	for n, name := range "bcdefghijklmnopqrstuv" {
+		before := string("abcdefghijklmnopqrstu"[n])
+		b.WriteString(string(name) + ": &" + string(name) + " [*" + before + ", *" + before + "]\n")
+	}
+	return b.String()
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(0, manifest("0 4 * * *", ""))
+	f.Add(2, "<?php Schedule::command('a')->daily();")
+	f.Add(3, "[job-exec \"a\"]\nschedule = 0 30 2 * * *\n")
+	f.Add(5, "0 0 * * * echo")
+	f.Add(6, "<x><cron><cron-expression>0 0 0 ? * 6L</cron-expression></cron></x>")
+	f.Fuzz(func(t *testing.T, kind int, text string) {
+		kinds := foreign.Kinds()
+		jobs, err := kinds[uint(kind)%uint(len(kinds))].Read(text, time.UTC)
+		if err == nil && len(jobs) == 0 {
+			t.Error("nothing was read, and nothing says so")
+		}
+		for _, j := range jobs {
+			if j.Refused == "" && (j.Command == "" || j.Name == "") {
+				t.Errorf("a task without a command or a name: %+v", j)
+			}
+		}
+	})
+}

@@ -1,0 +1,328 @@
+package foreign
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sched/schedule/humanize"
+)
+
+// readLaravel reads the JSON of `php artisan schedule:list --json`, or the plain calls of PHP.
+func readLaravel(text string) ([]*Job, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return laravelList(text)
+	}
+	if !strings.Contains(text, "<?php") {
+		return nil, errors.New("it is neither the JSON of `php artisan schedule:list --json` nor PHP")
+	}
+	return laravelCalls(text), nil
+}
+
+func laravelList(text string) (jobs []*Job, err error) {
+	all, err := documents(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range all[0].items() {
+		command := entry.text("command")
+		j := &Job{Line: entry.Line, Name: laravelName(command), Command: command,
+			Expressions: []string{entry.text("expression")}, Zone: entry.text("timezone")}
+		if zone := entry.text("expression_timezone"); zone != "" {
+			j.Zone = zone
+		}
+		if entry.text("repeat_seconds") != "" {
+			j.refuse("it repeats every %s seconds: `every: %[1]s seconds` says it", entry.text("repeat_seconds"))
+		}
+		isClass := strings.Contains(command, `\`) && !strings.Contains(command, " ")
+		if command == "" || command == "Closure" || strings.HasPrefix(command, "Closure at") || isClass {
+			j.refuse("it is PHP in the process of the scheduler (%s): make it a command of artisan", command)
+		}
+		if text := entry.text("description"); text != "" {
+			j.set("description", text)
+		}
+		if names := entry.at("environments").texts(); len(names) > 0 {
+			j.setPlain("environments", "["+strings.Join(names, ", ")+"]")
+		}
+		if len(jobs) == 0 {
+			j.note("the list does not say withoutOverlapping, onOneServer, between, when and hooks: " +
+				"see docs/from-laravel.md")
+		}
+		j.noteRest("", entry, "next_due_date", "next_due_date_human", "has_mutex")
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// laravelName makes a name of a command: what stands behind artisan, or the program.
+func laravelName(command string) string {
+	words := strings.Fields(strings.TrimPrefix(command, "php artisan "))
+	if len(words) == 0 {
+		return "task"
+	}
+	return words[0][strings.LastIndexAny(words[0], `/\`)+1:]
+}
+
+var (
+	scheduled = humanize.Pattern(`(?:\bSchedule::|\$schedule->)(command|exec|call|job)\(|\bArtisan::(command)\(`)
+	phpText   = humanize.Pattern(`^'([^'\\]*)'$|^"([^"\\$]*)"$`)
+	phpNumber = humanize.Pattern(`^\d+$`)
+	phpList   = humanize.Pattern(`^\[(.*)\]$`)
+	phpNote   = humanize.Pattern(`(?s:/\*.*?\*/)|(?m:^[ \t]*(?://|#).*$)`)
+)
+
+// A phpCall is ->name(arguments), with the arguments as they are written.
+type phpCall struct {
+	name      string
+	arguments []string
+}
+
+// laravelCalls reads the statements that begin with Schedule:: or $schedule->.
+func laravelCalls(text string) (jobs []*Job) {
+	text = phpNote().ReplaceAllStringFunc(text, func(comment string) string {
+		return strings.Repeat("\n", strings.Count(comment, "\n"))
+	})
+	for _, at := range scheduled().FindAllStringSubmatchIndex(text, -1) {
+		j := &Job{Line: 1 + strings.Count(text[:at[0]], "\n"), Name: "task"}
+		isArtisan := at[2] < 0
+		calls, err := phpChain(text[max(at[2], at[4]):])
+		isTimed := slices.ContainsFunc(calls, func(c phpCall) bool { return isTime(c.name) })
+		switch {
+		case isArtisan && !isTimed:
+			continue // a command that nothing schedules here
+		case err != nil:
+			j.refuse("%v", err)
+		case !isTimed || strings.Contains(text, "->group("):
+			j.refuse("a group may say when it is due: `php artisan schedule:list --json` says it")
+		case isArtisan:
+			calls[0].arguments = calls[0].arguments[:1] // the closure behind the name
+			fallthrough
+		default:
+			setLaravel(j, calls)
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// phpChain reads name(arguments)->name(arguments)… up to a semicolon.
+func phpChain(text string) (calls []phpCall, err error) {
+	for {
+		name, rest, ok := strings.Cut(text, "(")
+		if !ok {
+			return nil, errors.New("its PHP cannot be read")
+		}
+		var arguments []string
+		depth, begin := 0, 0
+		quote, end := byte(0), -1
+		for i := 0; i < len(rest) && end < 0; i++ {
+			c := rest[i]
+			switch {
+			case quote != 0 && c == '\\':
+				i++
+			case quote != 0:
+				if c == quote {
+					quote = 0
+				}
+			case c == '\'' || c == '"':
+				quote = c
+			case c == ')' && depth == 0:
+				end = i
+			case strings.IndexByte("([{", c) >= 0:
+				depth++
+			case strings.IndexByte(")]}", c) >= 0:
+				depth--
+			case c == ',' && depth == 0:
+				arguments, begin = append(arguments, strings.TrimSpace(rest[begin:i])), i+1
+			}
+		}
+		if end < 0 {
+			return nil, errors.New("its PHP cannot be read")
+		}
+		if last := strings.TrimSpace(rest[begin:end]); last != "" {
+			arguments = append(arguments, last)
+		}
+		calls = append(calls, phpCall{strings.TrimSpace(name), arguments})
+		text = strings.TrimSpace(rest[end+1:])
+		if !strings.HasPrefix(text, "->") {
+			return calls, nil
+		}
+		text = text[2:]
+	}
+}
+
+// plain returns the values of arguments that are texts and numbers, lists of them as one text.
+func (c phpCall) plain() (values []string, ok bool) {
+	for _, argument := range c.arguments {
+		if found := phpList().FindStringSubmatch(argument); found != nil {
+			var inner []string
+			for _, part := range strings.Split(found[1], ",") {
+				if part = strings.TrimSpace(part); part != "" {
+					inner = append(inner, part)
+				}
+			}
+			list, isPlain := phpCall{arguments: inner}.plain()
+			if !isPlain {
+				return nil, false
+			}
+			values = append(values, strings.Join(list, ","))
+			continue
+		}
+		switch found := phpText().FindStringSubmatch(argument); {
+		case found != nil:
+			values = append(values, found[1]+found[2])
+		case phpNumber().MatchString(argument):
+			values = append(values, argument)
+		default:
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+func setLaravel(j *Job, calls []phpCall) {
+	what, ok := calls[0].plain()
+	switch name := calls[0].name; {
+	case name == "call" || name == "job":
+		j.refuse("it is PHP in the process of the scheduler (%s): make it a command of artisan", name)
+	case !ok || len(what) == 0 || len(what) > 2:
+		j.refuse("what it runs is no plain text: `php artisan schedule:list --json` says it")
+	default:
+		j.Command = strings.ReplaceAll(strings.Join(what, " "), ",", " ")
+		if name == "command" {
+			j.Command = "php artisan " + j.Command
+		}
+		j.Name = laravelName(j.Command)
+	}
+	fields := [5]string{"*", "*", "*", "*", "*"}
+	for _, call := range calls[1:] {
+		arguments, ok := call.plain()
+		if !ok || !setFrequency(&fields, call.name, arguments) && !setOption(j, call.name, arguments) {
+			if isTime(call.name) {
+				j.refuse("->%s(%s) is not plain: `php artisan schedule:list --json` says it", call.name,
+					strings.Join(call.arguments, ", "))
+			}
+			if call.name == "when" || call.name == "skip" {
+				j.setPlain("enabled", "false")
+				j.note("it is switched off until `%s` says what PHP decides", call.name)
+			}
+			j.note("not taken: ->%s(%s)", call.name, strings.Join(call.arguments, ", "))
+		}
+	}
+	j.Expressions = []string{strings.Join(fields[:], " ")}
+	if j.Zone == "" {
+		j.note("its zone is app.timezone, taken for UTC")
+	}
+}
+
+// isTime reports whether a method decides when a task is due.
+func isTime(method string) bool {
+	for _, part := range []string{"week", "sundays", "mondays", "tuesdays", "wednesdays", "thursdays", "fridays",
+		"saturdays", "every", "hourly", "daily", "weekly", "monthly", "quarterly", "yearly", "twice",
+		"last", "cron", "at", "days", "timezone", "between", "unlessBetween"} {
+		if strings.HasPrefix(method, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// setOption sets what is a key of a task.
+func setOption(j *Job, method string, arguments []string) bool {
+	list := "[" + strings.Join(arguments, ", ") + "]"
+	switch {
+	case method == "timezone" && len(arguments) == 1:
+		j.Zone = arguments[0]
+	case method == "withoutOverlapping":
+		j.setPlain("without_overlapping", "true")
+	case method == "onOneServer":
+		j.setPlain("one_server", "true")
+	case method == "runInBackground":
+		j.setPlain("background", "true")
+	case method == "evenInMaintenanceMode":
+		j.setPlain("even_in_maintenance", "true")
+	case method == "environments" && len(arguments) > 0:
+		j.setPlain("environments", list)
+	case method == "name" && len(arguments) == 1:
+		j.Name = arguments[0]
+	case (method == "description" || method == "user") && len(arguments) == 1:
+		j.set(method, arguments[0])
+	case method == "between" && len(arguments) == 2:
+		j.setPlain("between", quotedList(arguments))
+	case method == "unlessBetween" && len(arguments) == 2:
+		j.setPlain("unless_between", quotedList(arguments))
+	default:
+		return false
+	}
+	return true
+}
+
+func quotedList(texts []string) string { return `["` + strings.Join(texts, `", "`) + `"]` }
+
+// frequencies are methods without arguments, with the fields that they set; _ leaves one as it is.
+var frequencies = [...][2]string{
+	{"everyMinute", "* _ _ _ _"}, {"everyTwoMinutes", "*/2 _ _ _ _"}, {"everyThreeMinutes", "*/3 _ _ _ _"},
+	{"everyFourMinutes", "*/4 _ _ _ _"}, {"everyFiveMinutes", "*/5 _ _ _ _"}, {"everyTenMinutes", "*/10 _ _ _ _"},
+	{"everyFifteenMinutes", "*/15 _ _ _ _"}, {"everyThirtyMinutes", "*/30 _ _ _ _"}, {"hourly", "0 _ _ _ _"},
+	{"everyOddHour", "0 1-23/2 _ _ _"}, {"everyTwoHours", "0 */2 _ _ _"}, {"everyThreeHours", "0 */3 _ _ _"},
+	{"everyFourHours", "0 */4 _ _ _"}, {"everySixHours", "0 */6 _ _ _"}, {"daily", "0 0 _ _ _"},
+	{"weekly", "0 0 _ _ 0"}, {"monthly", "0 0 1 _ _"}, {"quarterly", "0 0 1 1-12/3 _"}, {"yearly", "0 0 1 1 _"},
+	{"weekdays", "_ _ _ _ 1-5"}, {"weekends", "_ _ _ _ 6,0"}, {"sundays", "_ _ _ _ 0"}, {"mondays", "_ _ _ _ 1"},
+	{"tuesdays", "_ _ _ _ 2"}, {"wednesdays", "_ _ _ _ 3"}, {"thursdays", "_ _ _ _ 4"}, {"fridays", "_ _ _ _ 5"},
+	{"saturdays", "_ _ _ _ 6"},
+}
+
+// setFrequency sets the fields that a method sets.
+func setFrequency(fields *[5]string, method string, a []string) bool {
+	set := func(words ...string) bool {
+		for i, word := range words {
+			if word != "_" {
+				fields[i] = word
+			}
+		}
+		return true
+	}
+	for _, known := range frequencies {
+		if known[0] == method && len(a) == 0 {
+			return set(strings.Fields(known[1])...)
+		}
+	}
+	if len(a) == 0 {
+		return false
+	}
+	hour, minute, isClock := clockOf(a[len(a)-1])
+	switch {
+	case method == "cron" && len(strings.Fields(a[0])) == 5:
+		return set(strings.Fields(a[0])...)
+	case method == "hourlyAt":
+		return set(a[0])
+	case method == "days":
+		return set("_", "_", "_", "_", strings.Join(a, ","))
+	case method == "twiceDaily" && len(a) == 2:
+		return set("0", a[0]+","+a[1])
+	case (method == "dailyAt" || method == "at") && isClock:
+		return set(minute, hour)
+	case method == "weeklyOn" && len(a) == 1:
+		return set("0", "0", "_", "_", a[0])
+	case method == "weeklyOn" && isClock:
+		return set(minute, hour, "_", "_", a[0])
+	case method == "monthlyOn" && len(a) == 1:
+		return set("0", "0", a[0])
+	case method == "monthlyOn" && isClock:
+		return set(minute, hour, a[0])
+	}
+	return false
+}
+
+// clockOf reads 13:05 and 13.
+func clockOf(text string) (hour, minute string, ok bool) {
+	first, second, isBoth := strings.Cut(text, ":")
+	h, err := strconv.Atoi(first)
+	m, wrong := strconv.Atoi(second)
+	if err != nil || isBoth && wrong != nil {
+		return "", "", false
+	}
+	return fmt.Sprint(h), fmt.Sprint(m), true
+}

@@ -1,0 +1,99 @@
+package foreign
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+
+	"sched/schedule/dialect"
+)
+
+// A quartzTrigger is a trigger of an XML file.
+type quartzTrigger struct {
+	Name       string `xml:"name"`
+	Job        string `xml:"job-name"`
+	Expression string `xml:"cron-expression"`
+	Zone       string `xml:"time-zone"`
+	Misfire    string `xml:"misfire-instruction"`
+	Calendar   string `xml:"calendar-name"`
+	Start      string `xml:"start-time"`
+	End        string `xml:"end-time"`
+}
+
+// readQuartz reads triggers of an XML file, or of properties the values that Quartz takes.
+func readQuartz(text string) (jobs []*Job, err error) {
+	if !strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF")), "<") {
+		return quartzProperties(text)
+	}
+	classes := map[string]string{}
+	decoder := xml.NewDecoder(strings.NewReader(text))
+	triggers := map[*Job]quartzTrigger{}
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		switch line, _ := decoder.InputPos(); start.Name.Local {
+		case "job":
+			var job struct {
+				Name  string `xml:"name"`
+				Class string `xml:"job-class"`
+			}
+			if err := decoder.DecodeElement(&job, &start); err != nil {
+				return nil, err
+			}
+			classes[strings.TrimSpace(job.Name)] = strings.TrimSpace(job.Class)
+		case "cron", "simple", "calendar-interval":
+			var trigger quartzTrigger
+			if err := decoder.DecodeElement(&trigger, &start); err != nil {
+				return nil, err
+			}
+			j := &Job{Line: line, Name: strings.TrimSpace(trigger.Name)}
+			if start.Name.Local != "cron" {
+				j.refuse("a trigger <%s> counts from its own start: `every` says it by the clock", start.Name.Local)
+			}
+			triggers[j], jobs = trigger, append(jobs, j)
+		}
+	}
+	for _, j := range jobs {
+		trigger := triggers[j]
+		setQuartz(j, trigger, classes[strings.TrimSpace(trigger.Job)])
+	}
+	return jobs, nil
+}
+
+func setQuartz(j *Job, trigger quartzTrigger, class string) {
+	j.Expressions, j.Zone = []string{strings.TrimSpace(trigger.Expression)}, strings.TrimSpace(trigger.Zone)
+	for _, odd := range [][2]string{{"misfire-instruction", trigger.Misfire}, {"calendar-name", trigger.Calendar},
+		{"start-time", trigger.Start}, {"end-time", trigger.End}} {
+		if value := strings.TrimSpace(odd[1]); value != "" {
+			j.note("not taken: %s %s", odd[0], value)
+		}
+	}
+	setLater(j, "the class "+class)
+}
+
+// quartzProperties reads lines NAME = EXPRESSION. A line with another value has no job.
+func quartzProperties(text string) (jobs []*Job, err error) {
+	quartz, _ := dialect.Find("quartz")
+	for number, line := range strings.Split(text, "\n") {
+		key, value, ok := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !ok || strings.HasPrefix(key, "#") || strings.HasPrefix(key, "!") {
+			continue
+		}
+		if _, err := quartz.Parse(value, nil); err == nil {
+			j := &Job{Line: number + 1, Name: key, Expressions: []string{value}}
+			setLater(j, "the job of "+key)
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, nil
+}
