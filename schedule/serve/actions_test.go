@@ -198,3 +198,45 @@ func TestAHookHasTenCallsAMinute(t *testing.T) {
 		t.Errorf("one of the ten has ended, and the next waits %s", wait)
 	}
 }
+
+// waitsForARun triggers runs and waits for their end.
+func (b *box) waitsForARun() {
+	b.Helper()
+	trigger := func(query string) answer {
+		return b.call(call{scope: ScopeOperate, method: "POST", route: "/tasks/{name}/trigger",
+			values: []string{"a/b"}, query: query, body: `{"in": 600}`})
+	}
+	pending := func() (runs []state.Row) {
+		s, _, err := b.Load()
+		if err != nil {
+			b.Error(err)
+		}
+		for _, row := range b.View(s).Live() {
+			if row.Pending() && row.Task == "a/b" {
+				runs = append(runs, row)
+			}
+		}
+		return runs
+	}
+	for _, wrong := range []string{"60", "-1s", "0s", "11m", "soon"} {
+		b.wants("to wait "+wrong, trigger("?wait="+wrong), 400, "is not a time to wait")
+	}
+	before := pending()
+	b.wants("a run that does not end", trigger("?wait=10ms"), 202, `"task": "a/b"`)
+	if n := len(pending()); n != len(before)+1 {
+		b.Fatalf("%d runs wait, and before it %d did", n, len(before))
+	}
+	before = pending()
+	answered := make(chan answer)
+	go func() { answered <- trigger("?wait=2m") }()
+	var second state.Row
+	for end := time.Now().Add(time.Minute); second.ID == "" && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for _, row := range pending() {
+			if !slices.ContainsFunc(before, func(r state.Row) bool { return r.ID == row.ID }) {
+				second = row
+			}
+		}
+	}
+	b.wants("its end", b.end("cancel", second.ID, "enough"), 200, `"outcome": "skipped"`)
+	b.wants("the answer", <-answered, 200, `"run": "`+second.ID, `"record": {`, `"outcome": "skipped"`)
+}

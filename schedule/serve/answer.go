@@ -34,6 +34,11 @@ func handlerOf(s *Server, rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &Visit{Request: hr, server: s}
 		value, err := makeAnswer(w, r, rt)
+		if c, ok := value.(content); ok && c.later != nil && err == nil {
+			http.NewResponseController(w).SetWriteDeadline(time.Time{})
+			value, err = c.later(hr.Context())
+			http.NewResponseController(w).SetWriteDeadline(time.Now().Add(maxSendTime))
+		}
 		if err != nil {
 			writeProblem(w, ProblemOf(err))
 			return
@@ -136,6 +141,10 @@ type content struct {
 	text   []byte
 	value  any                  // as JSON, if there is no text
 	stream func(w *eventStream) // an answer that goes on
+
+	// later makes the answer when the request has given back its place. Its context ends with the
+	// client, or with the server.
+	later func(context.Context) (any, error)
 }
 
 func writeAnswer(w http.ResponseWriter, r *Visit, rt route, value any) {

@@ -21,6 +21,10 @@ const maxForecastPlaces = 8
 // also when nobody waits for the answer.
 const maxStopping = 64
 
+// maxFollowing is how many answers wait for the end of a run at the same time: each asks the
+// database ten times a second. Further ones do not wait.
+const maxFollowing = 16
+
 // A Work is how busy an answer keeps the server.
 type Work int
 

@@ -129,6 +129,9 @@ func (d documenter) responses(r route) map[string]any {
 		success["content"].(map[string]any)[r.alsoKind] = map[string]any{"schema": map[string]any{"type": "object"}}
 	}
 	byStatus := map[string]any{strconv.Itoa(r.status): success}
+	if r.alsoStatus != 0 {
+		byStatus[strconv.Itoa(r.alsoStatus)] = success
+	}
 	if r.work == Waiting {
 		byStatus["202"] = success
 	}

@@ -16,6 +16,7 @@ type route struct {
 	kind         string // the content type of the answer; "" for JSON
 	alsoKind     string // a second content type of the answer; "" for none
 	status       int
+	alsoStatus   int   // a second status of the answer; 0 for none
 	value        any   // a value of the type of the answer
 	errors       []int // statuses of problems, besides everyError
 	work         Work

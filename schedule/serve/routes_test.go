@@ -374,6 +374,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	b.write("schedule.yaml", shop)
 	b.editAgain()
 	b.endsWhatWaits()
+	b.waitsForARun()
 	skipped, missed := b.Ended("hourly", 240, outcome.Skipped, ""), b.Ended("a/b", 300, outcome.Missed, "")
 	missed.LastSlot, missed.Slots = missed.Slot.Add(time.Hour), 2
 	b.Remember(skipped, missed)

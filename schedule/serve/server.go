@@ -29,6 +29,7 @@ type Server struct {
 	forecastTurns  turns
 	hooks          hookThrottle
 	stopping       chan struct{} // bounds the runs that are being stopped at the same time
+	following      chan struct{} // bounds the answers that wait for the end of a run
 	forecastPlaces chan struct{} // bounds the requests for forecasts that wait or are answered
 	places         chan struct{} // bounds the requests that are answered at the same time
 	process        string        // tells a restarted server from this one

@@ -223,6 +223,7 @@ type Request struct {
 
 	NoChain bool              `json:"no_chain"`         // its hooks trigger no other task
 	Params  map[string]string `json:"params,omitempty"` // the values that were set for it
+	Record  *Record           `json:"record,omitempty"` // how it ended, if somebody waited for that
 }
 
 // RequestOf returns a request that the tick of that minute, on that server, will answer.
