@@ -36,9 +36,12 @@ var windows = map[string][]string{
 		"schedule/takeover", "cmd/takeover"},
 	"schedule/crontab/export": {"cmd/export", "schedule/kubernetes"},
 	"schedule/kubernetes":     {"cmd/export"},
-	"schedule/forecast":       {"cmd/forecast", "cmd/list", "schedule/serve", "schedule/serve/web", "cmd/serve"},
-	"schedule/serve":          {"schedule/serve/web", "cmd/serve"},
-	"schedule/serve/web":      {"cmd/serve"},
+	"schedule/forecast": {"cmd/forecast", "cmd/list", "schedule/serve", "schedule/serve/web", "cmd/serve",
+		"cmd/propose"},
+	"schedule/serve":     {"schedule/serve/web", "cmd/serve", "cmd/propose"},
+	"schedule/serve/web": {"cmd/serve"},
+	"schedule/mcp":       {"cmd/mcp"},
+	"schedule/proposal":  {"cmd/propose", "cmd/status", "schedule/serve", "schedule/serve/web", "cmd/serve"},
 }
 
 // windowGround are the packages on which windows stand, beside the core: no window but these may

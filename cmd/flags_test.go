@@ -48,7 +48,8 @@ func TestAFlagMeansTheSameInEachCommand(t *testing.T) {
 // --from and --to, and a change has a reason. import names its source with --from,
 // export its aim with --to.
 func TestCommandsThatAreAlikeHaveTheSameFlags(t *testing.T) {
-	changes := []string{"trigger", "retry", "stop", "pause", "resume", "interrupt", "unlock", "forget"}
+	changes := []string{"trigger", "retry", "stop", "pause", "resume", "interrupt", "unlock", "forget",
+		"propose", "approve", "reject"}
 	spans := []string{"history", "logs", "forecast"}
 	for _, c := range commands(t) {
 		has := func(name string) bool { return c.Flags().Lookup(name) != nil }

@@ -28,7 +28,9 @@ import (
 	"sched/cmd/list"
 	"sched/cmd/logs"
 	"sched/cmd/machine"
+	"sched/cmd/mcp"
 	"sched/cmd/pause"
+	"sched/cmd/propose"
 	"sched/cmd/run"
 	"sched/cmd/schema"
 	"sched/cmd/serve"
@@ -150,6 +152,9 @@ func commandGroups() []commandGroup {
 			{"stop", stop.New},
 			{"pause", pause.New},
 			{"resume", pause.NewResume},
+			{"proposals", propose.NewProposals},
+			{"approve", propose.NewApprove},
+			{"reject", propose.NewReject},
 		}},
 		{"Setting up", []commandRow{
 			{"init", initcmd.New},
@@ -164,6 +169,7 @@ func commandGroups() []commandGroup {
 		{"Machines", []commandRow{
 			{"serve", serve.New},
 			{"work", work.New},
+			{"mcp", mcp.New},
 			{"machine", machine.New},
 		}},
 		{aboutTitle, []commandRow{{"version", version.New}}},
@@ -177,6 +183,7 @@ func seldomCommands() []commandRow {
 		{"interrupt", pause.NewInterrupt},
 		{"unlock", unlock.New},
 		{"forget", forget.New},
+		{"propose", propose.New},
 		{"finish", finish.New},
 		{"schema", schema.New},
 		{"ics", ics.New},

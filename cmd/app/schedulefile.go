@@ -18,6 +18,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
+	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
 	"sched/schedule/tick/plan"
@@ -183,6 +184,25 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 	}
 	f.Zones = view.Zones(s, LocalZone())
 	return s, invalid, nil
+}
+
+// LoadAfterEdit loads the schedule as if its files had these texts; nil for a file that is not
+// there. It refuses a schedule that is invalid, or that does not fit this machine.
+func (f *ScheduleFile) LoadAfterEdit(files map[string][]byte) (*schedule.Schedule, error) {
+	file, err := f.FindConfig()
+	if err != nil {
+		return nil, err
+	}
+	options := f.Options()
+	options.Texts = files
+	s, err := load.File(file, options)
+	if err != nil {
+		return nil, err
+	}
+	if problems, _ := preflight.Unfit(s, os.Environ()); len(problems) > 0 {
+		return nil, &load.InvalidError{Problems: problems, StateDir: s.StateDir}
+	}
+	return s, nil
 }
 
 // LoadToShow loads the schedule for a command that only reads, as LoadLastValid does. It prints

@@ -22,8 +22,8 @@ func New(a *app.App) *cobra.Command {
 		Use:   "init",
 		Short: "Write a first schedule.yaml that runs, and say what to do next",
 		Long: `init asks nothing. It writes ./schedule.yaml (or the file of --config), with a task that runs every
-minute, and with tasks for Laravel, Rails, Django, composer and Node, switched off, where the folder
-looks like one of them. It never overwrites.`,
+minute, and with tasks for Laravel, Rails, Django, composer, Node and agents (CLAUDE.md, AGENTS.md),
+switched off, where the folder looks like one of them. It never overwrites.`,
 		Example: `  sched init
   sched init -c ops/schedule.yaml`,
 		RunE: func(*cobra.Command, []string) error { return writeFirst(a) },

@@ -118,6 +118,7 @@ var projectKinds = []projectKind{
 	{name: "Django", program: "python3", tasks: djangoTasks},
 	{name: "composer", program: "composer", tasks: composerTasks},
 	{name: "Node", program: "node", tasks: nodeTasks},
+	{name: "an agent", program: "claude", tasks: agentTasks},
 }
 
 func laravelTasks(p project, _ []string) string {
@@ -180,6 +181,17 @@ func nodeTasks(p project, kinds []string) string {
 		return firstText("node-audit", manager)
 	}
 	return strings.Join(tasks, "\n")
+}
+
+func agentTasks(p project, _ []string) string {
+	command := `codex exec "see what is to be done"`
+	switch {
+	case p.has("CLAUDE.md"):
+		command = `claude -p "see what is to be done"`
+	case !p.has("AGENTS.md"):
+		return ""
+	}
+	return firstText("agent", command)
 }
 
 // packageManager is the program whose lock file the project has.

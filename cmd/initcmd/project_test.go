@@ -37,6 +37,9 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 			[]string{"Node"}, []string{"npm audit"}},
 		{"scripts with names that a shell would read", map[string]string{"package.json": `{"scripts": {"backup; rm -rf /": "", "\n- sync": ""}}`},
 			[]string{"Node"}, []string{"npm audit"}},
+		{"an agent of one kind", map[string]string{"CLAUDE.md": "", "AGENTS.md": ""}, []string{"an agent"}, []string{"claude -p"}},
+		{"an agent of another", map[string]string{"AGENTS.md": "", "package.json": `{}`},
+			[]string{"Node", "an agent"}, []string{"npm audit", "codex exec"}},
 	} {
 		folder := fstest.MapFS{}
 		for name, text := range test.files {

@@ -14,8 +14,6 @@ import (
 	"sched/cmd/exit"
 	"sched/schedule"
 	"sched/schedule/control"
-	"sched/schedule/load"
-	"sched/schedule/preflight"
 	"sched/schedule/run"
 	"sched/schedule/serve"
 	"sched/schedule/statedir"
@@ -126,10 +124,8 @@ func newConfig(a *app.App, s *schedule.Schedule, o options, signIn *serve.Header
 		Secure:       o.cert != "" || o.behindProxy,
 		HeaderSignIn: signIn,
 		Schedules: serve.Schedules{
-			Load: a.LoadLastValid,
-			Check: func(files map[string][]byte) (*schedule.Schedule, error) {
-				return checkAfterEdit(a, files)
-			},
+			Load:  a.LoadLastValid,
+			Check: a.LoadAfterEdit,
 			View: func(s *schedule.Schedule) view.Source {
 				source := viewOf(s)
 				source.Controls.ReadOnly = true
@@ -150,25 +146,6 @@ func newConfig(a *app.App, s *schedule.Schedule, o options, signIn *serve.Header
 		config.Edit, _ = filepath.Abs(o.edit)
 	}
 	return config
-}
-
-// checkAfterEdit reads the schedule as if its files had these texts. It refuses a schedule that is
-// invalid, or that does not fit this machine.
-func checkAfterEdit(a *app.App, files map[string][]byte) (*schedule.Schedule, error) {
-	file, err := a.FindConfig()
-	if err != nil {
-		return nil, err
-	}
-	options := a.Options()
-	options.Texts = files
-	s, err := load.File(file, options)
-	if err != nil {
-		return nil, err
-	}
-	if problems, _ := preflight.Unfit(s, os.Environ()); len(problems) > 0 {
-		return nil, &load.InvalidError{Problems: problems, StateDir: s.StateDir}
-	}
-	return s, nil
 }
 
 // loadWithStateDir loads the schedule as LoadToChange does, and makes its state folder if that is

@@ -16,6 +16,8 @@ import (
 	"sched/cmd/flags"
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/humanize"
+	"sched/schedule/proposal"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
@@ -76,6 +78,15 @@ func status(a *app.App, o options) error {
 		return writeMetrics(a, o.textfile, health)
 	}
 	status := view.StatusOf(a.View(s), health)
+	if waiting, err := proposal.All(s.StateDir, a.Now()); err != nil {
+		a.Warn("%v", err)
+	} else if status.Proposals = len(waiting); len(waiting) > 0 {
+		verb := " wait"
+		if len(waiting) == 1 {
+			verb = " waits"
+		}
+		status.First += "; " + humanize.Count(len(waiting), "proposal") + verb + ": sched proposals" + a.ConfigFlag()
+	}
 	if o.json {
 		if err := a.PrintJSON(status); err != nil {
 			return err

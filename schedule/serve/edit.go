@@ -18,6 +18,22 @@ import (
 // A Folder is the folder of --edit, for a visitor who may edit.
 type Folder struct{ *Visit }
 
+// NewFolder returns the folder of the configuration for somebody who calls a command on this
+// machine. Of the configuration it needs no more than the folder, the state folder and Schedules.
+func NewFolder(c Config, s *schedule.Schedule, who Who) Folder {
+	r := &Visit{server: &Server{Config: c}, Who: who}
+	r.setSchedule(s)
+	return Folder{r}
+}
+
+// FileOf returns the text of the file of a task with these keys, as Save writes it.
+func (r Folder) FileOf(name, keys string) []byte { return taskText(name, []byte(keys)) }
+
+// Audit does something and writes it into the log of changes, as the changes of the API are.
+func (r Folder) Audit(action, target, reason string, do func() error) error {
+	return r.change(action, target, reason, do)
+}
+
 func putTask(r *Visit) (any, error) {
 	name := r.PathValue("name")
 	keys, err := taskKeys(r.Header.Get("Content-Type"), r.body, name)
@@ -219,6 +235,7 @@ type Draft struct {
 	Old        string             // the keys that are written now; "" for a new task
 	Tag        string             // the ETag of the file; "" for a new task
 	Task       *schedule.Task     // as it would be; nil with problems
+	After      *schedule.Schedule // with the task; nil with problems
 	Problems   []schedule.Problem // lines and columns of problems in the task count in Keys
 }
 
@@ -255,6 +272,7 @@ func (r Folder) Check(name, keys, tag string) (Draft, error) {
 	after, err := r.server.Schedules.Check(map[string][]byte{path: taskText(name, []byte(keys))})
 	if err == nil {
 		if err = refuseWrite(after, name, path); err == nil {
+			d.After = after
 			d.Task, err = view.FindTask(after, name)
 		}
 		return d, err

@@ -15,6 +15,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/load"
+	"sched/schedule/proposal"
 	"sched/schedule/view"
 )
 
@@ -347,4 +348,17 @@ func mustTask(b *box, name string) *schedule.Task {
 		b.Fatal(err)
 	}
 	return t
+}
+
+func TestTheStatusCountsProposals(t *testing.T) {
+	b := newBox(t, shop)
+	status := call{scope: ScopeRead, method: "GET", route: "/status"}
+	b.wants("no proposals", b.call(status), 200, `"tasks":`)
+	if text := string(b.call(status).body); strings.Contains(text, "proposals") {
+		t.Errorf("it has some: %s", text)
+	}
+	if _, err := proposal.Add(b.State(), proposal.Proposal{Task: "x", At: b.server.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	b.wants("one", b.call(status), 200, `"proposals": 1`)
 }

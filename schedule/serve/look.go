@@ -15,13 +15,20 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
+	"sched/schedule/proposal"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
 
 func getStatus(r *Visit) (any, error) {
-	return view.StatusOf(r.View, view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now())), nil
+	status := view.StatusOf(r.View, view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()))
+	waiting, err := proposal.All(r.Schedule.StateDir, r.server.Now())
+	if err != nil {
+		r.noteMissing("the proposals: %v", err)
+	}
+	status.Proposals = len(waiting)
+	return status, nil
 }
 
 func getTasks(r *Visit) (any, error) {

@@ -32,6 +32,11 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Detail }
 
+// IsStale reports whether somebody has changed meanwhile what was to be changed.
+func (p *Problem) IsStale() bool {
+	return p.Status == http.StatusPreconditionFailed || p.Status == http.StatusPreconditionRequired
+}
+
 // NewProblem returns an error that is answered with the status. The hint may be empty.
 func NewProblem(status int, hint, format string, args ...any) *Problem {
 	return &Problem{

@@ -37,6 +37,8 @@ type Status struct {
 	Pools       []Pool             `json:"pools"`             // of this machine
 	Budgets     []SpentBudget      `json:"budgets,omitempty"` // that are spent now, which is no trouble
 
+	Proposals int `json:"proposals,omitempty"` // that wait for a person, which is no trouble
+
 	First string `json:"-"` // the status in one line, with the verdict before a colon
 }
 

@@ -84,7 +84,7 @@ func readDraft(p *page) (*draftPage, error) {
 	case len(d.Problems) > 0:
 		return shown, nil
 	}
-	for _, line := range difference(d.Old, d.Keys) {
+	for _, line := range humanize.Difference(d.Old, d.Keys) {
 		class := map[byte]string{'+': "good", '-': "bad", ' ': ""}[line[0]]
 		shown.Difference = append(shown.Difference, changedLine{line, class})
 	}
@@ -115,42 +115,4 @@ func hintOf(problem *serve.Problem) string {
 		return "keep a copy of what you wrote, and edit the task as it is now"
 	}
 	return problem.Hint
-}
-
-// difference returns the lines of two texts, each behind "+" if it is only in the second text, "-"
-// if it is only in the first, and else behind a blank. Of very long texts it compares no lines.
-func difference(before, after string) (lines []string) {
-	const maxPairs = 1 << 20 // pairs of lines
-	a, b := strings.Split(strings.TrimSpace(before), "\n"), strings.Split(strings.TrimSpace(after), "\n")
-	if before == "" {
-		a = nil
-	}
-	if len(a)*len(b) > maxPairs {
-		return []string{"+" + humanize.Count(len(b), "line") + " in the place of " + humanize.Count(len(a), "line")}
-	}
-	common := make([][]int, len(a)+1) // how many lines a[i:] and b[j:] share
-	for i := range common {
-		common[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			lines, i, j = append(lines, " "+a[i]), i+1, j+1
-		case i < len(a) && (j == len(b) || common[i+1][j] >= common[i][j+1]):
-			lines, i = append(lines, "-"+a[i]), i+1
-		default:
-			lines, j = append(lines, "+"+b[j]), j+1
-		}
-	}
-	return lines
 }
