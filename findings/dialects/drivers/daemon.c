@@ -35,6 +35,8 @@ static char said[200]; // the first message since it was emptied
 
 int daemon_main(int argc, char *argv[]);
 int __real_job_runqueue(void);
+int __real_setenv(const char *name, const char *value, int overwrite);
+struct tm *__real_gmtime(const time_t *at);
 
 time_t __wrap_time(time_t *at) {
   if (at) *at = now;
@@ -53,6 +55,20 @@ void __wrap_syslog(int priority, const char *format, ...) {
   va_start(values, format);
   vsnprintf(said, sizeof said, format, values);
   va_end(values);
+}
+
+// cronie sets TZ and asks for the time anew for each entry: what stays the same is not done twice.
+int __wrap_setenv(const char *name, const char *value, int overwrite) {
+  const char *before = getenv(name);
+  return before && !strcmp(before, value) ? 0 : __real_setenv(name, value, overwrite);
+}
+
+struct tm *__wrap_gmtime(const time_t *at) {
+  static time_t last = -1;
+  static struct tm tm;
+  if (*at != last) tm = *__real_gmtime(at);
+  last = *at;
+  return &tm;
 }
 
 // The machine has booted long ago: no @reboot.
