@@ -105,11 +105,15 @@ func TestVerdicts(t *testing.T) {
 			"Schedule::command('a:b', ['--c'])->weekdays()->dailyAt('13:05')->timezone('Europe/Berlin')\n" +
 			"  ->withoutOverlapping(10)->thenPing($url);\nSchedule::call(fn () => x(1, ')'))->daily();\n" +
 			"Schedule::command(Foo::class)->hourly();\nSchedule::exec('e')->daily()->when(fn () => true);\n" +
-			"$schedule->command('l')->lastDayOfMonth('15:00');\n",
+			"$schedule->command('l')->lastDayOfMonth('15:00');\n$schedule->command('s')->everySixHours(25);\n" +
+			"$schedule->command('t')->twiceDaily();\n$schedule->command('u')->twiceDailyAt(1, 13, 32);\n" +
+			"$schedule->command('v')->everyTenSeconds();\n",
 			[]string{"a:b: proven until 2054\nnot taken: ->thenPing($url)\ntask: not taken, because it is PHP",
 				"task-2: not taken, because what it runs is no plain text", "e: proven until 2054\nit is switched off",
-				"l: not taken, because ->lastDayOfMonth('15:00') is not plain"},
-			[]string{"cron: 5 13 * * 1-5\n    timezone: Europe/Berlin\n    without_overlapping: true\n    command: php artisan a:b --c"}},
+				"l: proven until 2054", "s: proven until 2054", "t: proven until 2054", "u: proven until 2054",
+				"v: not taken, because ->everyTenSeconds() is not plain"},
+			[]string{"cron: 5 13 * * 1-5\n    timezone: Europe/Berlin\n    without_overlapping: true\n    command: php artisan a:b --c",
+				"cron: 0 15 L * *", "cron: 25 */6 * * *", "cron: 0 1,13 * * *", "cron: 32 1,13 * * *"}},
 		{"what Artisan schedules, and what it does not", "laravel", "<?php\nArtisan::command('inspire', function () { x(); })" +
 			"->purpose('p')->hourly();\nArtisan::command('other', fn () => 1);\n",
 			[]string{"inspire: proven until 2054\nnot taken: ->purpose('p')"}, []string{"command: php artisan inspire"}},
@@ -139,7 +143,8 @@ func TestVerdicts(t *testing.T) {
 			"<trigger><simple><name>S</name></simple></trigger></x>",
 			[]string{"T: proven until 2054\nit is switched off: its command, which starts the class com.x.J", "S: not taken, because"},
 			[]string{"cron: 0 0 * * FRIL\n    timezone: UTC\n    enabled: false"}},
-		{"properties of Quartz", "quartz", "a.cron=0 0 0 ? * 1\nb=hello\n", []string{"a.cron: proven"}, []string{"cron: 0 0 * * SUN"}},
+		{"properties of Quartz", "quartz", "a.cron=0 0 0 ? * 1\nb=hello\nc.cron=0 0 0 * * 1\n", []string{"a.cron: proven",
+			"c.cron: not taken, because \"0 0 0 * * 1\": Quartz 2.3.2 refuses it: one of day and weekday must be ?"}, []string{"cron: 0 0 * * SUN"}},
 		{"rules of AWS", "eventbridge", `{"Rules":[{"Name":"e","State":"ENABLED"},` +
 			`{"Name":"c","ScheduleExpression":"cron(0 12 ? * 1 *)","State":"DISABLED","Targets":[{"Arn":"arn:aws:lambda:eu:1:function:f"}]}]}`,
 			[]string{"e: not taken, because it has no ScheduleExpression", "c: proven until 2054"},

@@ -290,10 +290,17 @@ func setFrequency(fields *[5]string, method string, a []string) bool {
 		}
 	}
 	if len(a) == 0 {
-		return false
+		return method == "twiceDaily" && set("0", "1,13") || method == "lastDayOfMonth" && set("0", "0", "L")
 	}
+	i := slices.IndexFunc(frequencies[:], func(known [2]string) bool { return known[0] == method })
 	hour, minute, isClock := clockOf(a[len(a)-1])
 	switch {
+	case i >= 0 && strings.HasSuffix(method, "Hours") && len(a) == 1, method == "everyOddHour" && len(a) == 1:
+		return set(a[0], strings.Fields(frequencies[i][1])[1])
+	case method == "twiceDailyAt" && len(a) == 3:
+		return set(a[2], a[0]+","+a[1])
+	case method == "lastDayOfMonth" && isClock:
+		return set(minute, hour, "L")
 	case method == "cron" && len(strings.Fields(a[0])) == 5:
 		return set(strings.Fields(a[0])...)
 	case method == "hourlyAt":

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"sched/schedule/dialect"
+	"sched/schedule/humanize"
 )
 
 // A quartzTrigger is a trigger of an XML file.
@@ -80,16 +80,16 @@ func setQuartz(j *Job, trigger quartzTrigger, class string) {
 	setLater(j, "the class "+class)
 }
 
-// quartzProperties reads lines NAME = EXPRESSION. A line with another value has no job.
+// quartzProperties reads lines NAME = EXPRESSION. A line whose value has not the look of one has no
+// job.
 func quartzProperties(text string) (jobs []*Job, err error) {
-	quartz, _ := dialect.Find("quartz")
 	for number, line := range strings.Split(text, "\n") {
 		key, value, ok := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !ok || strings.HasPrefix(key, "#") || strings.HasPrefix(key, "!") {
 			continue
 		}
-		if _, err := quartz.Parse(value, nil); err == nil {
+		if quartzTimes().MatchString(value) {
 			j := &Job{Line: number + 1, Name: key, Expressions: []string{value}}
 			setLater(j, "the job of "+key)
 			jobs = append(jobs, j)
@@ -97,3 +97,6 @@ func quartzProperties(text string) (jobs []*Job, err error) {
 	}
 	return jobs, nil
 }
+
+// quartzTimes is the look of an expression: six or seven fields that begin with seconds.
+var quartzTimes = humanize.Pattern(`^[0-9*/][0-9*/,-]*(?: +[-0-9A-Za-z*?/,#]+){5,6}$`)
