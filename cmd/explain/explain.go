@@ -68,10 +68,17 @@ func names() (names []string) {
 	return names
 }
 
+// maxWords is more than any expression has: "monday, tuesday, wednesday and friday at 8:00, 12:00".
+const maxWords = 20
+
 // checkArguments takes one argument. Several are an expression without quotes, in which the shell
 // may have put names of files in the place of a *.
 func checkArguments(_ *cobra.Command, args []string) error {
 	switch {
+	case len(args) == 1 && len(strings.Fields(args[0])) > maxWords:
+		return exit.Usage("quote it, also inside of a script: sched explain '0 9 * * 1'",
+			"the expression has %d words: has the shell put names of files in the place of a *?",
+			len(strings.Fields(args[0])))
 	case len(args) == 1 && strings.TrimSpace(args[0]) != "":
 		return nil
 	case len(args) < 2:

@@ -114,3 +114,25 @@ func (f form) text() string {
 	}
 	return fmt.Sprintf("%s#%d", name, f.nth)
 }
+
+// words says the form in words.
+func (f form) words() string {
+	name := strings.ToUpper(time.Weekday(f.n % 7).String()[:3])
+	switch f.kind {
+	case beforeLast:
+		if f.n == 0 {
+			return "the last day"
+		}
+		return fmt.Sprintf("%s before the last", count(f.n, "day"))
+	case workdayBeforeLast:
+		if f.n == 0 {
+			return "the last working day"
+		}
+		return fmt.Sprintf("the working day nearest to %s before the last", count(f.n, "day"))
+	case nearestWorkday:
+		return fmt.Sprintf("the working day nearest to day %d", f.n)
+	case lastWeekday:
+		return "the last " + name
+	}
+	return "the " + [...]string{"", "first", "second", "third", "fourth", "fifth"}[f.nth%6] + " " + name
+}

@@ -14,7 +14,7 @@ func Words(r *Reading) string {
 	case r.spec != nil:
 		return "at " + r.spec.String()
 	case r.every > 0:
-		return "every " + r.every.String() + " from the start of the program on"
+		return "every " + spanText(r.every) + " from the start of the program on"
 	}
 	t := &r.times
 	words := []string{timeWords(t), dayWords(t)}
@@ -74,9 +74,7 @@ func dayWords(t *times) string {
 	day, weekday := t.of('d'), t.of('w')
 	allDays := day.values&(1<<32-2) == kinds[indexOf('d')].full()
 	allWeekdays := weekday.values == kinds[indexOf('w')].full()
-	days := *day
-	days.values &^= 1 // no month has a day 0
-	inMonth, inWeek := "day "+list(&days, 'd', likeFixed), list(weekday, 'w', likeFixed)
+	inMonth, inWeek := fieldWords(day, 'd', "day "), fieldWords(weekday, 'w', "")
 	switch {
 	case day.values|weekday.values == 0 && len(day.forms)+len(weekday.forms) == 0:
 		return "on no day"
@@ -90,6 +88,35 @@ func dayWords(t *times) string {
 		return "on " + inMonth + ", and on " + inWeek
 	}
 	return "on " + inMonth + " if it is " + inWeek
+}
+
+// fieldWords says the values of a day field, behind a word, and its forms.
+func fieldWords(f *field, letter byte, before string) string {
+	plain := field{values: f.values}
+	if letter == 'd' {
+		plain.values &^= 1 // no month has a day 0
+	}
+	var words []string
+	if plain.values != 0 {
+		words = append(words, before+list(&plain, letter, likeFixed))
+	}
+	for _, form := range f.forms {
+		words = append(words, form.words())
+	}
+	return strings.Join(words, ", ")
+}
+
+// spanText says a span of time in the largest unit that it is a number of.
+func spanText(span time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		if span%unit.length == 0 {
+			return count(int(span/unit.length), unit.name)
+		}
+	}
+	return span.String()
 }
 
 // A Change is a change of the clocks that touches times of a reading.

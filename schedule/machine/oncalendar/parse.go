@@ -67,7 +67,7 @@ func isZone(word string) bool {
 func (p *parser) readEpoch(text string) error {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return err
+		return fmt.Errorf("%q is no number of seconds since 1970", text)
 	}
 	t := time.Unix(seconds, 0).UTC()
 	p.zone, p.named = time.UTC, "UTC"
