@@ -145,6 +145,8 @@ func TestVerdicts(t *testing.T) {
 			[]string{"cron: 0 0 * * FRIL\n    timezone: UTC\n    enabled: false"}},
 		{"properties of Quartz", "quartz", "a.cron=0 0 0 ? * 1\nb=hello\nc.cron=0 0 0 * * 1\n", []string{"a.cron: proven",
 			"c.cron: not taken, because \"0 0 0 * * 1\": Quartz 2.3.2 refuses it: one of day and weekday must be ?"}, []string{"cron: 0 0 * * SUN"}},
+		{"a time of each minute in some years", "eventbridge", `{"Rules":[{"Name":"m","ScheduleExpression":"cron(* * * * ? 2027-2030)"}]}`,
+			[]string{"m: taken, and compared for its next 20000 starts alone"}, nil},
 		{"rules of AWS", "eventbridge", `{"Rules":[{"Name":"e","State":"ENABLED"},` +
 			`{"Name":"c","ScheduleExpression":"cron(0 12 ? * 1 *)","State":"DISABLED","Targets":[{"Arn":"arn:aws:lambda:eu:1:function:f"}]}]}`,
 			[]string{"e: not taken, because it has no ScheduleExpression", "c: proven until 2054"},

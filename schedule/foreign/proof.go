@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"fmt"
 	"runtime"
 	"sort"
 	"time"
@@ -28,7 +29,7 @@ type Verdict struct {
 func Prove(jobs []*Job, loaded *schedule.Schedule, now time.Time) []Verdict {
 	from := now.UTC().Truncate(time.Minute)
 	verdicts := make([]Verdict, len(jobs))
-	firsts := map[string]*time.Time{}
+	firsts := map[string]*difference{}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, j := range jobs {
@@ -37,7 +38,7 @@ func Prove(jobs []*Job, loaded *schedule.Schedule, now time.Time) []Verdict {
 			continue
 		}
 		if task := loaded.Task(j.Name); firsts[key] == nil && j.notSame == "" && task != nil {
-			first := new(time.Time)
+			first := new(difference)
 			firsts[key] = first
 			group.Go(func() error {
 				*first = firstDifference(j.readings, task, from)
@@ -56,10 +57,12 @@ func Prove(jobs []*Job, loaded *schedule.Schedule, now time.Time) []Verdict {
 			v.Text = "taken, and here it differs: its command is not the one that was read"
 		case j.notSame != "":
 			v.Text = "taken, and " + j.notSame
-		case firsts[j.key()].IsZero():
+		case firsts[j.key()].first.IsZero() && !firsts[j.key()].isWhole:
+			v.Text = fmt.Sprintf("taken, and compared for its next %d starts alone", maxStarts)
+		case firsts[j.key()].first.IsZero():
 			v.Proven, v.Text = true, "proven until "+from.AddDate(years, 0, 0).Format("2006")
 		default:
-			v.Differs = *firsts[j.key()]
+			v.Differs = firsts[j.key()].first
 			v.Text = "taken, and here it differs: first on " + humanize.MinuteZone(v.Differs, j.readings[0].Location) +
 				", " + who(task, v.Differs)
 		}
@@ -84,18 +87,24 @@ func isDue(task *schedule.Task, at time.Time) bool {
 // maxStarts is how many starts are compared one by one, beside what Differ compares.
 const maxStarts = 20_000
 
+// A difference is what the comparison of a task with its job has found.
+type difference struct {
+	first   time.Time // at which only one of the two is due; zero: none was found
+	isWhole bool      // all years were compared
+}
+
 // firstDifference compares a task with the readings of its expressions: the fields of each
 // expression on all days until the end, and what package cron makes of them in the next starts and
 // at each change of the clocks.
-func firstDifference(readings []*dialect.Reading, task *schedule.Task, from time.Time) (first time.Time) {
+func firstDifference(readings []*dialect.Reading, task *schedule.Task, from time.Time) (d difference) {
 	until := from.AddDate(years, 0, 0)
 	note := func(at time.Time) {
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
+		if !at.IsZero() && (d.first.IsZero() || at.Before(d.first)) {
+			d.first = at
 		}
 	}
 	ours, _ := dialect.Find("sched")
-	texts := task.When.Texts()
+	texts, compared := task.When.Texts(), 0
 	for i, reading := range readings {
 		isBounded := !task.When.From.IsZero() || !task.When.Until.IsZero()
 		if len(readings) != len(texts) || task.Conditions.Days != 0 || isBounded {
@@ -104,14 +113,16 @@ func firstDifference(readings []*dialect.Reading, task *schedule.Task, from time
 		if own, err := ours.Parse(texts[i], task.When.Location); err == nil {
 			at, _ := dialect.Differ(reading, own, from, until)
 			note(at)
+			compared++
 		}
 	}
 	count := 0
 	note(walk(readings, task, from, until, &count, maxStarts))
+	d.isWhole = compared == len(readings) || count < maxStarts
 	for _, change := range changes(task.When.Location, from, until) {
 		note(walk(readings, task, change.Add(-48*time.Hour), change.Add(24*time.Hour), &count, 4*maxStarts))
 	}
-	return first
+	return d
 }
 
 // changes returns instants less than a day after the clocks have changed.
