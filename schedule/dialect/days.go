@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strings"
 	"time"
+
+	"sched/schedule/humanize"
 )
 
 // A form is a day that is not a number: the last Friday, the working day nearest to the 15th.
@@ -123,12 +125,12 @@ func (f form) words() string {
 		if f.n == 0 {
 			return "the last day"
 		}
-		return fmt.Sprintf("%s before the last", count(f.n, "day"))
+		return fmt.Sprintf("%s before the last", humanize.Count(f.n, "day"))
 	case workdayBeforeLast:
 		if f.n == 0 {
 			return "the last working day"
 		}
-		return fmt.Sprintf("the working day nearest to %s before the last", count(f.n, "day"))
+		return fmt.Sprintf("the working day nearest to %s before the last", humanize.Count(f.n, "day"))
 	case nearestWorkday:
 		return fmt.Sprintf("the working day nearest to day %d", f.n)
 	case lastWeekday:
