@@ -121,8 +121,12 @@ func printMinute(a *app.App, q *view.Inquiry, m *view.Minute, off string) {
 	if off != "" {
 		suffix = ": it is " + off + " now"
 	}
-	verb, distance := tense(m, q.Now)
-	fmt.Fprintf(a.Out, "%s %s due at %s (%s)%s\n", q.Task.Name, verb, q.TimeText(m.Minute.Time), distance, suffix)
+	at := m.Minute.Time
+	if len(m.Slots) > 0 && m.Due && at.After(q.Now) { // the first of its seconds
+		at = m.Slots[0].Slot.Time
+	}
+	verb, distance := tense(at, m.Due, q.Now)
+	fmt.Fprintf(a.Out, "%s %s due at %s (%s)%s\n", q.Task.Name, verb, q.TimeText(at), distance, suffix)
 	for _, remark := range []string{m.Clock, m.Spread, m.Bounds} {
 		if remark != "" {
 			fmt.Fprintf(a.Out, "  %s\n", remark)
@@ -143,14 +147,14 @@ func printMinute(a *app.App, q *view.Inquiry, m *view.Minute, off string) {
 	printNeighbours(a, q, m)
 }
 
-// tense returns the verb of the sentence that the minute is due, and how far away the minute is:
+// tense returns the verb of the sentence that a task is due at a time, and how far away that is:
 // "was not" and "5 m ago", or "will be" and "in 2 h".
-func tense(m *view.Minute, now time.Time) (verb, distance string) {
-	verb, negation, distance := "was", "was not", humanize.Duration(now.Sub(m.Minute.Time))+" ago"
-	if m.Minute.After(now) {
-		verb, negation, distance = "will be", "will not be", "in "+humanize.Duration(m.Minute.Sub(now))
+func tense(at time.Time, due bool, now time.Time) (verb, distance string) {
+	verb, negation, distance := "was", "was not", humanize.Duration(now.Sub(at))+" ago"
+	if at.After(now) {
+		verb, negation, distance = "will be", "will not be", "in "+humanize.Duration(at.Sub(now))
 	}
-	if !m.Due {
+	if !due {
 		return negation, distance
 	}
 	return verb, distance

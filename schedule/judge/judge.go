@@ -16,6 +16,7 @@ type Facts struct {
 	Warnings []string // what the exit code warns of
 
 	Values  map[string]float64 // that were reported, and Duration
+	Printed map[string]bool    // names of values that lack, and stand before an = in the output
 	FailsBy string             // the first line that FailIf matches, for people; empty for none
 	WarnsBy string             // the same for WarnIf
 	Stderr  bool               // something was printed to stderr
@@ -130,11 +131,15 @@ func wrongWith(file File, is FileState) string {
 
 // judgeMissing looks at a value that was not reported.
 func (j *judgement) judgeMissing(v Value) {
+	text := v.Name + " was not reported"
+	if j.facts.Printed[v.Name] {
+		text += ": it was printed, and counts only in the file $SCHED_REPORT"
+	}
 	switch {
 	case v.AtLeast != nil, v.AtMost != nil:
-		j.fail(outcome.Reported, v.Name+" was not reported")
+		j.fail(outcome.Reported, text)
 	case v.WarnBelow != nil, v.WarnAbove != nil, v.Usual > 0:
-		j.warn(v.Name + " was not reported")
+		j.warn(text)
 	}
 }
 

@@ -295,7 +295,7 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"interval": "every", "frequency": "every", "tz": "timezone", "time_zone": "timezone",
 		"cwd": "dir", "workdir": "dir", "working_directory": "dir", "working_dir": "dir",
 		"work_dir": "dir", "directory": "dir", "folder": "dir", "chdir": "dir",
-		"retries": "retry", "max_attempts": "retry", "stdout": "output", "singleton": "without_overlapping: true", "lock": "mutex",
+		"retries": "retry", "max_attempts": "retry", "stdout": "output", "singleton": "without_overlapping: true", "lock": "without_overlapping: true",
 		"only_if": "when", "if": "when", "secrets_file": "env_file",
 		"no_overlap": "without_overlapping", "overlapping": "without_overlapping",
 		"without_overlap": "without_overlapping", "then": "trigger", "chain": "trigger", "start": "trigger",

@@ -33,6 +33,9 @@ func readRoot(l *loader, root *node) {
 	top := readSettings(l, root)
 	l.hasStore = root.Has("store")
 	base := readDefaults(l, root.Lookup("defaults"), top.env)
+	if defaults := root.Lookup("defaults"); defaults != nil && defaults.IsMapping() {
+		warnOfOneServerAlone(l, defaults)
+	}
 	if base.Lacks = l.lackOf(0, root, root.Lookup("defaults")); base.Lacks != "" {
 		l.addWrong(0, nil)
 	}

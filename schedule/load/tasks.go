@@ -178,6 +178,7 @@ func settleTask(l *loader, n *node, t *taskDraft) {
 func checkTask(l *loader, n *node, t *taskDraft) {
 	checkMissed(l, n, t)
 	checkStoreDown(l, n, t)
+	warnOfOneServerAlone(l, n)
 	checkPrefer(l, n, t)
 	checkExpect(l, n, t)
 	checkCodes(l, n, t)

@@ -154,6 +154,15 @@ func setOnLostLease(l *loader, t *taskDraft, n *node) {
 	}
 }
 
+// warnOfOneServerAlone warns of one_server without a store: each server of several would run the
+// task.
+func warnOfOneServerAlone(l *loader, keys *node) {
+	if own := keys.Lookup("one_server"); own != nil && !own.IsFalse() && !l.hasStore {
+		l.Warnf(own, "add `store:`, which all servers reach, or remove it",
+			"one_server without a store holds on this machine alone: each other server runs the task, too")
+	}
+}
+
 // checkStoreDown refuses store_down: wait in a task that sets it itself but never asks the store.
 func checkStoreDown(l *loader, task *node, t *taskDraft) {
 	own := task.Lookup("store_down")

@@ -86,6 +86,7 @@ func (e End) collect(facts *judge.Facts, result state.Row) (notes []string) {
 			note("its output cannot be judged: %v", err)
 		}
 	}
+	facts.Printed = printed(rules, result)
 	for _, file := range rules.Require {
 		is := stateOf(file, result.Started, os.Geteuid() == 0 && e.Task.As.User != "")
 		if is.Name = file.Path; strings.HasPrefix(file.Path, e.Task.Folder+"/") {
@@ -113,6 +114,31 @@ func (e End) collect(facts *judge.Facts, result state.Row) (notes []string) {
 		})
 	}
 	return notes
+}
+
+// maxPrinted is how much of the end of an output is searched for values that were not reported.
+const maxPrinted = 64 << 10
+
+// printed returns the names of values that were not reported, and that the end of the output has as
+// NAME=….
+func printed(rules judge.Rules, result state.Row) map[string]bool {
+	names := map[string]bool{}
+	for _, v := range rules.Values {
+		if _, reported := result.Values[v.Name]; !reported {
+			names[v.Name] = false
+		}
+	}
+	if len(names) == 0 || result.Output == "" {
+		return nil
+	}
+	tail, _ := output.Tail(result.Output, maxPrinted)
+	for line := range strings.Lines(string(tail)) {
+		name, _, found := strings.Cut(line, "=")
+		if _, lacks := names[name]; found && lacks {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // maxJudged is how much of an output is judged at most, its first and its last part: what a person
