@@ -38,6 +38,7 @@ var order = []string{
 	"schedule/crontab",
 	"schedule/crontab/proof",
 	"schedule/crontab/export",
+	"schedule/crontab/cover",
 	"schedule/kubernetes",
 	"schedule/load",
 	"schedule/usercrontab",
@@ -82,6 +83,7 @@ var order = []string{
 	"schedule/machine",
 	"schedule/takeover",
 	"schedule/systemd",
+	"schedule/systemd/export",
 	"schedule/foreign",
 	"schedule/forecast",
 	"schedule/proposal",
@@ -150,7 +152,7 @@ var owners = map[string]string{
 // pure are the packages that run nothing, connect to nothing and read no clock.
 var pure = []string{"schedule", "schedule/mask", "schedule/assertion", "schedule/lint", "schedule/load", "schedule/forecast",
 	"schedule/yamldoc", "schedule/calendar", "schedule/cron", "schedule/every", "schedule/humanize", "schedule/crontab",
-	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/machine/oncalendar",
+	"schedule/crontab/vixie", "schedule/crontab/proof", "schedule/crontab/export", "schedule/crontab/cover", "schedule/machine/oncalendar",
 	"schedule/systemd", "schedule/dialect"}
 
 // impure lists packages and names that pure packages must not use.

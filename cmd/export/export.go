@@ -21,7 +21,7 @@ func New(a *app.App) *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write the schedule as a crontab, or for Kubernetes, and say what is lost",
+		Short: "Write the schedule as a crontab, for Kubernetes or systemd, and say what is lost",
 		Long: `export prints the tasks as lines of a crontab, for any cron. Settings that cron does not know, such
 as timeout and without_overlapping, become comments. sched reads them: "sched list -c crontab".
 
@@ -31,18 +31,23 @@ If a task has a user, each line has one, as in /etc/cron.d.
 
 With --to kubernetes it prints a ConfigMap with the files of the schedule, and a CronJob for each
 task. Its container is a tick for this task and its slot, so hooks, retries, and locks in the store
-hold. Variables of the schedule, such as the URL of the store, come from a Secret, which is yours.`,
+hold. Variables of the schedule, such as the URL of the store, come from a Secret, which is yours.
+
+With --to systemd it prints a timer and a service for each task, or writes them to the new folder of
+-o. For the whole schedule "sched install --systemd" needs one timer, and loses nothing.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab
-  sched export --to kubernetes --image registry.example.com/shop:1 | kubectl apply -f -`,
+  sched export --to kubernetes --image registry.example.com/shop:1 | kubectl apply -f -
+  sched export --to systemd -o units`,
 		RunE: func(*cobra.Command, []string) error {
 			o.output = flags.File(o.output)
 			return write(a, o)
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "write to this file, which must not be there yet")
-	f.StringVar(&o.to, "to", toCrontab, "crontab or kubernetes")
+	f.StringVarP(&o.output, "output", "o", "",
+		"write to this file, with --to systemd to this folder, which must not be there yet")
+	f.StringVar(&o.to, "to", toCrontab, "crontab, kubernetes or systemd")
 	f.StringVar(&o.image, "image", "", "with --to kubernetes: the image with sched, a shell and the commands")
 	f.StringVar(&o.folder, "folder", "/srv", "with --to kubernetes: the folder of the schedule in the container")
 	return c
@@ -59,8 +64,11 @@ func write(a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
-	if o.to == toKubernetes {
+	switch o.to {
+	case toKubernetes:
 		return writeManifests(a, s, o)
+	case toSystemd:
+		return writeUnits(a, s, o)
 	}
 	userName, home := cronUser()
 	exported := export.Export(s, app.LocalZone().String(), userName, home, load.Settings)

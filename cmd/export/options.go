@@ -2,17 +2,21 @@ package export
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/schedule/humanize"
+	"sched/schedule/systemd/export"
 )
 
 // The values of --to.
 const (
 	toCrontab    = "crontab"
 	toKubernetes = "kubernetes"
+	toSystemd    = "systemd"
 )
 
 type options struct {
@@ -22,12 +26,9 @@ type options struct {
 // check refuses a --to that there is not, and flags that do not go with it.
 func (o options) check() error {
 	switch {
-	case o.to == "systemd":
-		return exit.Usage("`sched install --systemd` writes a timer and a service for the whole schedule",
-			"--to takes crontab or kubernetes, not systemd")
-	case o.to != toCrontab && o.to != toKubernetes:
-		return exit.Usage("", "--to takes crontab or kubernetes, not %q", o.to)
-	case o.to == toCrontab && o.image != "":
+	case o.to != toCrontab && o.to != toKubernetes && o.to != toSystemd:
+		return exit.Usage("", "--to takes crontab, kubernetes or systemd, not %q", o.to)
+	case o.to != toKubernetes && o.image != "":
 		return exit.Usage("", "--image goes with --to kubernetes alone")
 	case o.to == toKubernetes && o.image == "":
 		return exit.Usage("sched export --to kubernetes --image registry.example.com/shop:1",
@@ -43,6 +44,24 @@ func (o options) write(a *app.App, text string) error {
 	if o.output == "" {
 		fmt.Fprint(a.Out, text)
 	} else if err := app.WriteNew(o.output, text, 0o644); err != nil {
+		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
+	}
+	return nil
+}
+
+// writeFiles prints the units, or writes each to a file of a new folder.
+func (o options) writeFiles(a *app.App, units *export.Units) error {
+	if o.output == "" {
+		fmt.Fprint(a.Out, units.Text())
+		return nil
+	}
+	err := os.Mkdir(o.output, 0o755)
+	for _, file := range units.Files {
+		if err == nil {
+			err = app.WriteNew(filepath.Join(o.output, file.Path), file.Text, 0o644)
+		}
+	}
+	if err != nil {
 		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
 	return nil

@@ -107,7 +107,7 @@ func FuzzAddAndRemove(f *testing.F) {
 
 func TestUnitWord(t *testing.T) {
 	for text, want := range map[string]string{"/a/b": "/a/b", "/a b": `"/a b"`, "/50%": "/50%%", "/$x": "/$$x", `/a"b`: `"/a\"b"`} {
-		if got := unitWord(text); got != want {
+		if got := UnitWord(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

@@ -218,17 +218,17 @@ func (s Systemd) fill(name string) string {
 	}
 	return strings.NewReplacer(
 		"%FILE%", strings.ReplaceAll(s.File, "%", "%%"),
-		"%FILE_WORD%", unitWord(s.File),
-		"%PROGRAM%", unitProgram(s.Program),
+		"%FILE_WORD%", UnitWord(s.File),
+		"%PROGRAM%", UnitProgram(s.Program),
 		"%USER%", user, "%TARGET%", target).Replace(string(unit))
 }
 
-// unitWord writes a path as an argument in ExecStart (systemd.service(5)).
-func unitWord(text string) string { return unitProgram(strings.ReplaceAll(text, "$", "$$")) }
+// UnitWord writes a path as an argument in ExecStart (systemd.service(5)).
+func UnitWord(text string) string { return UnitProgram(strings.ReplaceAll(text, "$", "$$")) }
 
-// unitProgram writes a path as the program in ExecStart. systemd expands no variables there, so a
+// UnitProgram writes a path as the program in ExecStart. systemd expands no variables there, so a
 // $$ would stay two characters.
-func unitProgram(text string) string {
+func UnitProgram(text string) string {
 	text = strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`).Replace(text)
 	if strings.ContainsAny(text, " \t'\";\\") {
 		return `"` + text + `"`

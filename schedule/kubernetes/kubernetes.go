@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/crontab/cover"
 	"sched/schedule/humanize"
 )
 
@@ -153,17 +154,21 @@ func (e *exporter) writeTask(t *schedule.Task) {
 		e.omit(t, "cron", "not exported: a cluster has no boot")
 		return
 	}
-	schedules, extra, err := schedulesOf(t.When, e.Now)
-	if err != nil {
+	times, err := cover.Of(t.When, e.Now, false)
+	switch {
+	case times.Seconds:
+		e.omit(t, "cron", "not exported: a CronJob knows no seconds")
+		return
+	case err != nil:
 		e.omit(t, "cron", "not exported: %v", err)
 		return
-	}
-	if extra != "" {
-		e.remarks = append(e.remarks, t.Problem("cron", "", "%s", extra))
+	case times.Idle > 0:
+		e.remarks = append(e.remarks, t.Problem("cron", "", "no CronJob can say its times: containers start %d times "+
+			"in four years, and in %d of them nothing is due", times.Starts, times.Idle))
 	}
 	e.noteKeys(t)
-	for _, times := range schedules {
-		e.writeCronJob(t, times, zone)
+	for _, one := range times.All {
+		e.writeCronJob(t, one.String(), zone)
 	}
 }
 
