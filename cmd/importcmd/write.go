@@ -42,7 +42,8 @@ func (o options) check() error {
 // timersSource is the value of --from for timers; foreignKinds are the others, for the help.
 const (
 	timersSource = "systemd"
-	foreignKinds = "kubernetes, github-actions, laravel, ofelia, yacron, supercronic, quartz or eventbridge"
+	foreignKinds = "kubernetes, github-actions, laravel, ofelia, yacron, supercronic, systemd-cron, " +
+		"mcron, quartz or eventbridge"
 )
 
 // kindNames lists the values of --from.

@@ -32,7 +32,15 @@ func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
 		r.Location, r.named = time.UTC, d.rules.inUTC
 	}
 	if d.rules.calendar {
-		spec, err := oncalendar.Parse(r.Text, r.Location)
+		text := r.Text
+		if d.rules.read != nil {
+			var err error
+			if text, err = d.rules.read(text); err != nil {
+				return nil, err
+			}
+			r.Notes = append(r.Notes, "it becomes OnCalendar="+text)
+		}
+		spec, err := oncalendar.Parse(text, r.Location)
 		r.spec = &spec
 		if zone, zoneErr := time.LoadLocation(spec.Zone()); spec.Zone() != "" && zoneErr == nil {
 			r.Location = zone

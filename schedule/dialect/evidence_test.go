@@ -43,6 +43,14 @@ var known = []struct{ dialect, reason, expressions string }{
 		"changes\n*/59 * * * *\n*/5/2 * * * *\n*,* * * * *\n0 0 * * 0-7/2\n3,1,2 * * * *\n*/20,5 * * * *\n5,*/20 * * * *\n" +
 			"0 0 * * SUN-0\n0 0 * * MON-FRI/2\n0 0 * * MON/2\n0 0 l * *\n0 0 L-3 * *\n0 0 LW * *\n0 0 31W * *",
 	},
+	{
+		"mcron", "is an hour off for times on the other side of a change of the clocks; numbers that are too high, fields " +
+			"without a value (`22-2`) and signs behind a `*`, which it takes for odd times, are refused or never due here.",
+		"changes\n*-5 * * * *\n0 0 31 12 *\n59 23 31 12 *\n0 0 31 1,3,5,7,8,10,12 *\n0 0 25 12 *\n" +
+			"*/0 * * * *\n*/5.0 * * * *\n*/5/2 * * * *\n0 0 1 2-12/5 *\n50-10 * * * *\n0 22-2 * * *\n" +
+			"0 0 1 11-2 *\n60 * * * *\n0-60 * * * *\n0 24 * * *\n0 0-24 * * *\n0 0 0-5 * *\n0 0 1-32 * *\n" +
+			"0 0 1 13 *\n0 0 * * 8\n0 0 * * 1-8\n0 0 1 NOV-FEB *\n0 0 *-3 * 1\n0 0 * * *-3",
+	},
 	{"systemd", "differs in steps and in days that count from the end, where the clocks change.", "changes"},
 	{
 		"spring", "passes over a part of the hour in which clocks change by half an hour, and `31W` over months in " +

@@ -84,6 +84,11 @@ var programs = sync.OnceValue(func() []*Dialect {
 			fixed: once, stars: once,
 		}},
 		{"systemd", "systemd 252", "OnCalendar=", "oncalendar", rules{calendar: true}},
+		{"systemd-cron", "systemd-cron 1.15.19", "", "", rules{calendar: true, read: readSystemdCron}},
+		{"mcron", "mcron 1.0.8", "", "", rules{
+			layouts: fiveFields, read: readMcron, weekdays: toSeven, naming: noNames, steps: anyStep,
+			backward: emptyBackward, empty: true, either: true, fixed: later, stars: later,
+		}},
 		{"jenkins", "Jenkins 2", "", "", rules{
 			layouts: fiveFields, macros: jenkinsMacros(), exact: true, hash: true, weekdays: toSeven, naming: noNames,
 			steps: anyStep, fixed: later, stars: later,

@@ -174,8 +174,8 @@ func TestLinesMeanTheSame(t *testing.T) {
 				t.Errorf("%s, %q: %v", d.Name, expr, err)
 				continue
 			}
-			if line.Notes != nil {
-				continue // they say what differs
+			if line.Notes != nil || line.Days != nil {
+				continue // notes say what differs, and an expression alone has no days
 			}
 			mine, err := ours.Parse(line.Cron, time.UTC)
 			if err != nil {

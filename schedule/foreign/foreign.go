@@ -44,6 +44,8 @@ func Kinds() []Kind {
 		{"ofelia", "an INI file, or a Compose file with labels", []string{"robfig"}, "", readOfelia},
 		{"yacron", "a YAML file of yacron or cronstable", []string{"yacron"}, "UTC", readYacron},
 		{"supercronic", "a crontab for supercronic", []string{"supercronic"}, "", readSupercronic},
+		{"systemd-cron", "a crontab of a user for systemd-cron", []string{"systemd-cron"}, "", readSystemdCron},
+		{"mcron", "a crontab for mcron", []string{"mcron"}, "", readMcron},
 		{"quartz", "an XML file of jobs and triggers", []string{"quartz"}, "", readQuartz},
 		{"eventbridge", "JSON of the aws command", []string{"eventbridge", "aws"}, "UTC", readEventBridge},
 	}

@@ -138,6 +138,13 @@ func TestVerdicts(t *testing.T) {
 		{"supercronic", "supercronic", "CRON_TZ=Europe/Berlin\nA=\"b c\"\n0 0 */2 * 1 /bin/date +%F\n0 0 * * 5-7 echo\n",
 			[]string{"date: proven until 2054", "line: not taken, because supercronic reads no times and command"},
 			[]string{"timezone: Europe/Berlin\n    without_overlapping: true\n    env:\n      A: b c\n    command: /bin/date +%F"}},
+		{"systemd-cron", "systemd-cron", "A=b\nPERSISTENT=auto\n0 0 13 * 5 /bin/x\n0 0 * * 5-7 y\n@weekly z\n0 0 1 OCT * w\n",
+			[]string{"x: proven until 2054\nit becomes OnCalendar=Fri *-*-13 0:0:00", "y: proven until 2054", "z: proven until 2054",
+				"w: not taken, because \"0 0 1 OCT *\": systemd-cron 1.15.19 refuses it"},
+			[]string{"days: fri", "env:\n      A: b\n    command: /bin/x", "cron: 0 0 * * *\n", "cron: 0 0 * * MON\n    missed: once"}},
+		{"mcron counts months from 0", "mcron", "A=b\n0 0 15 6 * x\n0 0 15 jun * \\\ny\n@daily z\n",
+			[]string{"x: proven until 2054", "y: proven until 2054", "z: not taken, because \"@daily\": mcron 1.0.8 refuses it"},
+			[]string{"cron: 0 0 15 JUL *\n", "cron: 0 0 15 jun *\n"}},
 		{"XML of Quartz", "quartz", "<x><job><name>J</name><job-class>com.x.J</job-class></job><trigger><cron><name>T</name>" +
 			"<job-name>J</job-name><time-zone>UTC</time-zone><cron-expression>0 0 0 ? * 6L</cron-expression></cron></trigger>" +
 			"<trigger><simple><name>S</name></simple></trigger></x>",

@@ -285,7 +285,7 @@ var mistakes = []struct {
 	{"words of other schedulers for keys of a task", one("working_dir: x\nsingleton: true\nlock: x\nif: x\nsecrets_file: x\ncatchup: true\nstdout: x\nmax_attempts: 3"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"working_dir\"\n  hint: did you mean \"dir\"?",
 		"schedule.yaml:6:3: task \"t\": unknown key \"singleton\"\n  hint: write `without_overlapping: true`",
-		"schedule.yaml:7:3: task \"t\": unknown key \"lock\"\n  hint: did you mean \"mutex\"?",
+		"schedule.yaml:7:3: task \"t\": unknown key \"lock\"\n  hint: write `without_overlapping: true`",
 		"schedule.yaml:8:3: task \"t\": unknown key \"if\"\n  hint: did you mean \"when\"?",
 		"schedule.yaml:9:3: task \"t\": unknown key \"secrets_file\"\n  hint: did you mean \"env_file\"?",
 		"schedule.yaml:10:3: task \"t\": unknown key \"catchup\"\n  hint: write `missed: once`",
