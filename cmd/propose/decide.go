@@ -1,7 +1,7 @@
 package propose
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,7 +9,6 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/cmd/flags"
-	"sched/schedule/control"
 	"sched/schedule/humanize"
 	"sched/schedule/proposal"
 )
@@ -37,11 +36,11 @@ func show(a *app.App, id string, o options) error {
 		if err != nil {
 			return err
 		}
-		p, err := proposal.Find(d.schedule.StateDir, id, a.Now())
+		p, err := proposal.Find(d.Schedule.StateDir, id, a.Now())
 		if err != nil {
 			return err
 		}
-		r, err := d.review(p)
+		r, err := d.Review(context.Background(), p)
 		if err != nil {
 			return err
 		}
@@ -105,45 +104,33 @@ func NewReject(a *app.App) *cobra.Command {
 	return c
 }
 
-// decide finds a proposal, and lets do decide about it while nobody else does.
-func decide(a *app.App, id string, o options, do func(desk, proposal.Proposal, string) error) error {
+// decide finds a proposal, and lets do decide about it.
+func decide(a *app.App, id string, o options, do func(desk, string, string) error) error {
 	d, err := openDesk(a, o.edit)
 	if err != nil {
 		return err
 	}
-	p, err := proposal.Find(d.schedule.StateDir, id, a.Now())
+	p, err := proposal.Find(d.Schedule.StateDir, id, a.Now())
 	if err != nil {
 		return err
 	}
-	return proposal.Decide(d.schedule.StateDir, p.ID, a.Now(), func(p proposal.Proposal) error {
-		return do(d, p, control.Because(control.Because("proposed by "+p.By, p.Reason), o.reason))
-	})
+	return do(d, p.ID, o.reason)
 }
 
-// approve writes the task. If a kill came between the write and the end of the proposal, the file
-// says the same already.
-func approve(d desk, p proposal.Proposal, reason string) error {
-	written, err := d.folder.Written(p.Task)
-	isSame := err == nil && bytes.Equal(d.folder.FileOf(p.Task, written.Keys), d.folder.FileOf(p.Task, p.Keys))
-	if !isSame {
-		r, err := d.review(p)
-		if err != nil {
-			return err
-		}
-		if len(r.Problems) > 0 {
-			d.print(r)
-			return exit.Failed("`sched reject` forgets it", "%s cannot be written: see above", p.Task)
-		}
-		if _, _, err := d.folder.Save(p.Task, []byte(p.Keys), p.Tag, reason); err != nil {
-			return d.plainly(err, p)
-		}
+func approve(d desk, id, reason string) error {
+	r, err := d.Approve(context.Background(), id, reason)
+	if len(r.Problems) > 0 {
+		d.print(r)
+		return exit.Failed("`sched reject` forgets it", "%s cannot be written: see above", r.Task)
 	}
-	fmt.Fprintf(d.Out, "%s is written, and was proposed by %s\n", p.Task, humanize.Line(p.By))
-	return nil
+	if err == nil {
+		fmt.Fprintf(d.Out, "%s is written, and was proposed by %s\n", r.Task, humanize.Line(r.By))
+	}
+	return err
 }
 
-func reject(d desk, p proposal.Proposal, reason string) error {
-	err := d.folder.Audit("reject", p.Task, reason, func() error { return nil })
+func reject(d desk, id, reason string) error {
+	p, err := d.Reject(id, reason)
 	if err == nil {
 		fmt.Fprintf(d.Out, "the proposal for %s is forgotten\n", p.Task)
 	}

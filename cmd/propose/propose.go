@@ -2,6 +2,7 @@
 package propose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ func propose(a *app.App, name string, o options) error {
 		return err
 	}
 	p := proposal.Proposal{Task: name, Keys: strings.ReplaceAll(string(text), "\r\n", "\n"), By: app.PersonName(),
-		Reason: o.reason, At: a.Now().UTC(), Digest: d.schedule.Digest}
+		Reason: o.reason, At: a.Now().UTC(), Digest: d.Schedule.Digest}
 	if o.agent != "" {
 		p.By += "/" + o.agent
 	}
@@ -80,20 +81,20 @@ func propose(a *app.App, name string, o options) error {
 	if utf8.RuneCountInString(o.agent) > maxAgent {
 		return exit.Usage("", "--agent is longer than %d characters", maxAgent)
 	}
-	if _, err := view.FindTask(d.schedule, name); err == nil {
-		written, err := d.folder.Written(name)
+	if _, err := view.FindTask(d.Schedule, name); err == nil {
+		written, err := d.Written(name)
 		if err != nil {
 			return err
 		}
 		p.Old, p.Tag = written.Keys, written.Tag
 	}
-	r, err := d.review(p)
+	r, err := d.Review(context.Background(), p)
 	if err != nil {
 		return err
 	}
 	if len(r.Problems) == 0 {
-		err = d.folder.Audit("propose", name, o.reason, func() (err error) {
-			r.Proposal, err = proposal.Add(d.schedule.StateDir, p)
+		err = d.Audit("propose", name, o.reason, func() (err error) {
+			r.Proposal, err = proposal.Add(d.Schedule.StateDir, p)
 			return err
 		})
 		if err != nil {
