@@ -46,7 +46,7 @@ func (o options) check() error {
 	case o.basePath != "" && (!strings.HasPrefix(o.basePath, "/") || strings.ContainsAny(o.basePath, "{}?#% ")):
 		return exit.Usage("write it as /sched", "--base-path %q is not a path", o.basePath)
 	case o.link != "" && !serve.Scope(o.link).OfTokens():
-		return exit.Usage("read, operate or edit", "--link %q is not a scope", o.link)
+		return exit.Usage("read, operate, edit or approve", "--link %q is not a scope", o.link)
 	case o.onSocket() && o.link != "":
 		return exit.Usage("leave it out", "--link is for browsers, and they cannot open a socket")
 	}
@@ -90,7 +90,7 @@ func (o options) newHeaderSignIn() (*serve.HeaderSignIn, error) {
 }
 
 // linkScope returns the scope of the login link: the scope of --link, or else the highest scope
-// that the server has.
+// that the server has, without approve.
 func (o options) linkScope() serve.Scope {
 	switch {
 	case o.link != "":
@@ -118,6 +118,7 @@ func newConfig(a *app.App, s *schedule.Schedule, o options, signIn *serve.Header
 		Now:          a.Now,
 		Problem:      a.Warn,
 		ReadOnly:     o.readOnly,
+		Approve:      os.Geteuid() != 0, // as --edit
 		BasePath:     o.basePath,
 		Hosts:        o.hosts,
 		BehindProxy:  o.behindProxy,

@@ -65,7 +65,8 @@ With --user-header a proxy says who asks. Only --proxy is believed, and users ma
 	f.StringArrayVar(&o.proxies, "proxy", nil,
 		"the address from which these headers are believed: 10.0.0.5, or www-data@127.0.0.1")
 	f.StringVar(&o.link, "link", "",
-		"print a link that signs in to read, operate or edit (default: the most there is, on a terminal only)")
+		"print a link that signs in to read, operate, edit or approve (default: the most there is but approve,"+
+			" on a terminal only)")
 	flags.Seldom(f, "base-path", "user-header", "group-header", "group-scope", "proxy")
 	c.AddCommand(newTokenCommand(a))
 	return c

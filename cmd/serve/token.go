@@ -30,7 +30,7 @@ func newTokenCommand(a *app.App) *cobra.Command {
 		Short: "Make a token for sched serve, list them with the sessions, or revoke one",
 		Long: `token makes a token, and prints it as its last word: it is kept nowhere, only its hash is. The scope
 read is for looking, operate also for triggering, retrying, stopping and pausing, edit also for
-writing tasks. The audit log shows the name of the token with each change.
+writing tasks; approve is for looking, and for approving proposals. The audit log shows the name of the token with each change.
 
 With --hook it makes a key that can only trigger one task, with the defaults of its params, and with
 --badge one that can only show how its last run ended. The key of --calendar can only read the
@@ -46,7 +46,7 @@ A browser that has signed in has a session, which --list shows and --revoke ends
 		RunE: func(*cobra.Command, []string) error { return token(a, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.scope, "scope", "", "read, operate or edit")
+	f.StringVar(&o.scope, "scope", "", "read, operate, edit or approve; or several, as operate,approve")
 	f.StringVar(&o.name, "name", "", "whose it is, for the history and the audit log (default: you)")
 	f.StringVar(&o.hook, "hook", "", "make a key that triggers this task")
 	f.StringVar(&o.badge, "badge", "", "make a key that shows the badge of this task")
@@ -127,7 +127,7 @@ func newToken(a *app.App, s *schedule.Schedule, o tokenOptions) (serve.Token, er
 	case o.calendar:
 		token.Scope, name = serve.ScopeCalendar, string(serve.ScopeCalendar)
 	case !token.Scope.OfTokens():
-		return token, exit.Usage("read, operate or edit", "--scope %q is not a scope", o.scope)
+		return token, exit.Usage("read, operate, edit or approve", "--scope %q is not a scope", o.scope)
 	}
 	if token.Task != "" {
 		name = string(token.Scope) + ":" + token.Task

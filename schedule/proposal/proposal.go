@@ -21,9 +21,9 @@ import (
 type Proposal struct {
 	ID     string    `json:"id"`
 	Task   string    `json:"task"`
-	Keys   string    `json:"keys"`          // YAML, without the name
-	Old    string    `json:"old,omitempty"` // the keys that they replace; "" for a new task
-	Tag    string    `json:"tag,omitempty"` // of the file of the task at that time; "" for a new task
+	Keys   string    `json:"keys,omitempty"` // YAML, without the name
+	Old    string    `json:"old,omitempty"`  // the keys that they replace; "" for a new task
+	Tag    string    `json:"tag,omitempty"`  // of the file of the task at that time; "" for a new task
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`

@@ -166,7 +166,8 @@ func (a *access) Caller(r *http.Request) (Who, error) {
 // decides alone. The header of a proxy comes before a cookie.
 func (a *access) identify(r *http.Request) (who Who, isWrong bool, err error) {
 	if user, ok := peerOf(r.Context()); ok {
-		return Who{Name: user, From: "socket", Scope: ScopeEdit}, false, nil // the socket has mode 0600
+		may := ScopeEdit.with(ScopeApprove) // the socket has mode 0600
+		return Who{Name: user, From: "socket", Scope: may}, false, nil
 	}
 	from := a.Address(r)
 	if header := r.Header.Get("Authorization"); header != "" {

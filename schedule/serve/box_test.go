@@ -48,7 +48,8 @@ func newBox(t testing.TB, text string, change ...func(*Config)) *box {
 		for os.RemoveAll(b.State()) != nil { // a watcher opens the database for half a minute after the last stream
 		}
 	})
-	c := Config{StateDir: b.State(), Version: "1", Now: controltest.Now, Edit: b.Path("schedule.d"), Problem: t.Logf,
+	c := Config{StateDir: b.State(), Version: "1", Now: controltest.Now, Edit: b.Path("schedule.d"), Approve: true,
+		Problem:   t.Logf,
 		Schedules: Schedules{Load: b.Load, Check: b.Check, View: b.View, Actor: b.Actor, Runs: b.Runs}}
 	for _, change := range change {
 		change(&c)
@@ -58,7 +59,7 @@ func newBox(t testing.TB, text string, change ...func(*Config)) *box {
 		t.Fatal(err)
 	}
 	b.server = server
-	for _, scope := range []Scope{ScopeRead, ScopeOperate, ScopeEdit} {
+	for _, scope := range []Scope{ScopeRead, ScopeOperate, ScopeEdit, ScopeApprove} {
 		b.tokens[scope] = b.token(Token{Name: "my-" + string(scope), Scope: scope})
 	}
 	b.web = httptest.NewServer(server.Handler(nil))

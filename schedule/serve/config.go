@@ -20,6 +20,7 @@ type Config struct {
 
 	ReadOnly    bool     // there are no routes that change anything
 	Edit        string   // the folder, absolute, into which tasks are written; "" for none
+	Approve     bool     // proposals may be approved here
 	BasePath    string   // "" or a path like /sched, under which all routes are
 	Mount       string   // the end of BasePath that is this schedule's, one of several: /s/shop; or ""
 	Hosts       []string // the names by which the server is called, besides localhost and its address
@@ -38,6 +39,8 @@ func (c Config) offers(scope Scope) bool {
 	switch scope {
 	case ScopeOperate, ScopeHook:
 		return !c.ReadOnly
+	case ScopeApprove:
+		return !c.ReadOnly && c.Approve
 	case ScopeEdit:
 		return !c.ReadOnly && c.Edit != ""
 	}

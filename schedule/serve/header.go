@@ -92,7 +92,7 @@ func (h *HeaderSignIn) addScope(text string) error {
 	group = strings.TrimSpace(group)
 	switch {
 	case group == "" || strings.Contains(group, ",") || !Scope(scope).OfTokens():
-		return view.Fail(view.Invalid, "write it as ops=edit; the scopes are read, operate and edit",
+		return view.Fail(view.Invalid, "write it as ops=edit; the scopes are read, operate, edit and approve",
 			"--group-scope %q is not a group with a scope", text)
 	case group != Everybody && h.Groups == "":
 		return view.Fail(view.Invalid, "add --group-header, or write *="+scope+" for every user",
@@ -187,12 +187,10 @@ func (h *HeaderSignIn) malformed(r *http.Request, names, groups []string) string
 	return ""
 }
 
-// scopeOf returns the highest scope that the groups of a user have.
+// scopeOf returns the scope that allows what the groups of a user may do.
 func (h *HeaderSignIn) scopeOf(groups []string) (highest Scope) {
 	for _, group := range append(strings.Split(strings.Join(groups, ""), ","), Everybody) {
-		if scope := h.Scopes[strings.TrimSpace(group)]; scope.rank() > highest.rank() {
-			highest = scope
-		}
+		highest = highest.with(h.Scopes[strings.TrimSpace(group)])
 	}
 	return highest
 }

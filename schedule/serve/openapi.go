@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sched/schedule/humanize"
 	"sched/schedule/view"
@@ -179,7 +180,7 @@ func (d documenter) schema(t reflect.Type) map[string]any {
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": true}
 	case reflect.Struct:
-		if t == reflect.TypeFor[humanize.JSONTime]() {
+		if t == reflect.TypeFor[humanize.JSONTime]() || t == reflect.TypeFor[time.Time]() {
 			return map[string]any{"type": "string"}
 		}
 		name := schemaName(t)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sched/schedule/forecast"
+	"sched/schedule/proposal"
 	"sched/schedule/view"
 )
 
@@ -149,6 +150,12 @@ func routes() []route {
 			about:  "Changes by people, here and with commands, the newest first",
 			status: 200, value: page[view.Change]{},
 			params: []param{cursorParam, limitParam(100, 1000)}},
+		{method: "GET", path: "/proposals", scope: ScopeRead, handle: getProposals,
+			about:  "The proposals that wait for a person, the oldest first, without their keys",
+			status: 200, value: page[proposal.Proposal]{}},
+		{method: "GET", path: "/proposals/{id}", scope: ScopeApprove, handle: getProposal, work: Forecasting,
+			about:  "A proposal, and what it would change",
+			status: 200, value: Review{}, errors: []int{404, 409}},
 
 		{method: "GET", path: "/schema", scope: ScopeRead, handle: getSchema, needsNoSchedule: true,
 			about:  "The JSON Schema of schedule.yaml, as `sched schema` prints it",
@@ -197,6 +204,12 @@ func routes() []route {
 		{method: "POST", path: "/hooks/{key}", scope: ScopeHook, handle: postHook,
 			about:  "Trigger one task; takes no input. The key is of `sched serve token --hook TASK`",
 			status: 202, value: view.Request{}, errors: []int{404, 409, 429}},
+		{method: "POST", path: "/proposals/{id}/approve", scope: ScopeApprove, handle: taking(postApprove),
+			work: Forecasting, about: "Check a proposal again, and write its task",
+			body: Reason{}, status: 200, value: proposal.Proposal{}, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/proposals/{id}/reject", scope: ScopeApprove, handle: taking(postReject),
+			about: "Forget a proposal",
+			body:  Reason{}, status: 200, value: proposal.Proposal{}, errors: []int{404, 409, 413, 415}},
 
 		{method: "PUT", path: "/tasks/{name}", scope: ScopeEdit, handle: putTask,
 			about:  "Write a task into the folder of --edit: its keys as YAML or JSON, without name",

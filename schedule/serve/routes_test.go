@@ -373,6 +373,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		b.call(call{method: "POST", route: "/hooks/{key}", values: []string{offHook}}), 400, "a hook sets no params")
 	b.write("schedule.yaml", shop)
 	b.editAgain()
+	b.decidesAboutProposals()
 	b.endsWhatWaits()
 	b.waitsForARun()
 	skipped, missed := b.Ended("hourly", 240, outcome.Skipped, ""), b.Ended("a/b", 300, outcome.Missed, "")
@@ -397,7 +398,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 func (b *box) looksAtEverything(run string) {
 	b.Helper()
 	for _, r := range routesOf(b.server.Config) {
-		if r.method != http.MethodGet || r.path == "/events" || r.scope.OfKeys() {
+		if r.method != http.MethodGet || r.path == "/events" || r.scope.OfKeys() || r.scope == ScopeApprove {
 			continue
 		}
 		value := "hourly"
@@ -452,6 +453,9 @@ func (b *box) everyRouteRefuses() {
 	b.write("schedule.yaml", "tasks: [")
 	for _, r := range routesOf(b.server.Config) {
 		c := call{scope: ScopeEdit, method: r.method, route: r.path, values: []string{cmp.Or(keys[r.scope], "x")}}
+		if r.scope == ScopeApprove {
+			c.scope = ScopeApprove
+		}
 		if c.query = "?nix=1"; r.scope != ScopeHook {
 			b.wants(r.path+" with an unknown parameter", b.call(c), 400, "there is no parameter")
 		}

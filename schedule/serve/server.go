@@ -94,7 +94,7 @@ func (s *Server) answerNoRoute(w http.ResponseWriter, r *http.Request) {
 	_, withheld := s.withheld.Handler(r)
 	switch {
 	case withheld != "":
-		writeProblem(w, s.notOffered(len(allowed) > 0))
+		writeProblem(w, s.notOffered(withheld, len(allowed) > 0))
 		return
 	case len(allowed) > 0:
 		writeProblem(w, NewProblem(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "),
@@ -106,14 +106,18 @@ func (s *Server) answerNoRoute(w http.ResponseWriter, r *http.Request) {
 }
 
 // notOffered answers a request for a route that a server has only if it is started otherwise.
-// isPath says that the path has other methods.
-func (s *Server) notOffered(isPath bool) *Problem {
+// pattern is of the route, and isPath says that the path has other methods.
+func (s *Server) notOffered(pattern string, isPath bool) *Problem {
 	status := http.StatusNotFound
 	if isPath {
 		status = http.StatusMethodNotAllowed
 	}
 	if s.ReadOnly {
 		return NewProblem(status, "start `sched serve` without --read-only", "this server changes nothing")
+	}
+	if strings.Contains(pattern, "/proposals/") {
+		return NewProblem(status, "start `sched serve` as the user of the tasks, or say `sched approve`",
+			"this server decides about no proposals")
 	}
 	return NewProblem(status, "start `sched serve` with --edit and a folder that the schedule includes, "+
 		"or edit the schedule's file", "this server writes no tasks")

@@ -115,6 +115,11 @@ func (r *Visit) Operates() bool {
 // Edits reports whether the visitor may write tasks here.
 func (r *Visit) Edits() bool { return r.server.offers(ScopeEdit) && r.Who.Scope.Allows(ScopeEdit) }
 
+// Approves reports whether the visitor may approve proposals here.
+func (r *Visit) Approves() bool {
+	return r.server.offers(ScopeApprove) && r.Who.Scope.Allows(ScopeApprove)
+}
+
 // maxAnswerTime bounds the time in which an answer is made.
 const maxAnswerTime = 20 * time.Second
 

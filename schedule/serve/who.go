@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // A Who is a caller.
@@ -37,7 +38,8 @@ func whoIs(ctx context.Context) Who {
 	return who
 }
 
-// A Scope is what a caller may do. Operate includes read, and edit includes both.
+// A Scope is what a caller may do. Operate includes read, and edit includes both. Approve includes
+// read alone. Several scopes, with commas between them, allow what each of them does.
 type Scope string
 
 // The scopes of tokens.
@@ -46,22 +48,58 @@ const (
 	ScopeRead    Scope = "read"    // look at everything
 	ScopeOperate Scope = "operate" // trigger, retry, stop, pause, resume
 	ScopeEdit    Scope = "edit"    // write tasks
+	ScopeApprove Scope = "approve" // see what is proposed, approve and reject it
 
 	ScopeBadge    Scope = "badge"    // of a key: show the badge of one task
 	ScopeCalendar Scope = "calendar" // of a key: read the calendar
 	ScopeHook     Scope = "hook"     // of a key: trigger one task
 )
 
-// rank is higher for a scope that allows more; 0 if tokens cannot have the scope.
+// rank is higher for a scope that includes more; 0 for others.
 func (s Scope) rank() int {
 	return slices.Index([]Scope{ScopeRead, ScopeOperate, ScopeEdit}, s) + 1
 }
 
+// parts returns the scopes of which s is made.
+func (s Scope) parts() (all []Scope) {
+	for part := range strings.SplitSeq(string(s), ",") {
+		all = append(all, Scope(part))
+	}
+	return all
+}
+
 // Allows reports whether a caller with the scope may do things that need the other scope.
-func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
+func (s Scope) Allows(need Scope) bool {
+	return slices.ContainsFunc(s.parts(), func(part Scope) bool {
+		if part == ScopeApprove || need == ScopeApprove {
+			return part == ScopeApprove && (need == ScopeApprove || need == ScopeRead)
+		}
+		return part.rank() >= need.rank() && need.rank() > 0
+	})
+}
+
+// with returns a scope that allows what s or other allows.
+func (s Scope) with(other Scope) Scope {
+	var highest Scope
+	all := append(s.parts(), other.parts()...)
+	for _, part := range all {
+		if part.rank() > highest.rank() {
+			highest = part
+		}
+	}
+	switch {
+	case !slices.Contains(all, ScopeApprove):
+		return highest
+	case highest.rank() <= ScopeRead.rank():
+		return ScopeApprove
+	}
+	return highest + "," + ScopeApprove
+}
 
 // OfKeys reports whether keys have the scope, which are part of a URL.
 func (s Scope) OfKeys() bool { return s == ScopeBadge || s == ScopeCalendar || s == ScopeHook }
 
 // OfTokens reports whether tokens can have the scope: it is neither open nor the scope of a key.
-func (s Scope) OfTokens() bool { return s.rank() > 0 }
+func (s Scope) OfTokens() bool {
+	return !slices.ContainsFunc(s.parts(), func(part Scope) bool { return part != ScopeApprove && part.rank() == 0 })
+}
