@@ -84,10 +84,7 @@ func readDraft(p *page) (*draftPage, error) {
 	case len(d.Problems) > 0:
 		return shown, nil
 	}
-	for _, line := range humanize.Difference(d.Old, d.Keys) {
-		class := map[byte]string{'+': "good", '-': "bad", ' ': ""}[line[0]]
-		shown.Difference = append(shown.Difference, changedLine{line, class})
-	}
+	shown.Difference = changedLines(humanize.Difference(d.Old, d.Keys))
 	at := p.now
 	for range 5 {
 		next, ok := d.Task.NextRun(at)
@@ -98,6 +95,15 @@ func readDraft(p *page) (*draftPage, error) {
 		at = next
 	}
 	return shown, nil
+}
+
+// changedLines returns the lines of a difference with their colours.
+func changedLines(difference []string) (all []changedLine) {
+	for _, line := range difference {
+		class := map[byte]string{'+': "good", '-': "bad", ' ': ""}[line[0]]
+		all = append(all, changedLine{line, class})
+	}
+	return all
 }
 
 // LineOf returns the line of the draft that a problem is about.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sched/schedule/past"
+	"sched/schedule/serve"
 	"sched/schedule/view"
 )
 
@@ -26,6 +27,7 @@ type overview struct {
 	Next      []view.Upcoming
 	Paused    []view.TaskPause // in effect or planned, the one that ends first at the top
 	AllPaused int              // how many there are, if some are left out
+	Proposals int              // that wait for a person
 
 	MaxFailures int
 }
@@ -71,6 +73,9 @@ func readOverview(p *page) (overview, error) {
 		}
 		return a.Raw.Until.Compare(b.Raw.Until)
 	})
+	if proposed, err := serve.Proposals(p.Visit); err == nil { // the page of them says what is wrong
+		shown.Proposals = len(proposed)
+	}
 	const maxItems = 8
 	if all := len(shown.Paused); all > maxItems {
 		shown.Paused, shown.AllPaused = shown.Paused[:maxItems], all

@@ -179,6 +179,8 @@ func (p *page) With(pairs ...string) string {
 func (p *page) TaskURL(name string) string { return p.Base + "/tasks/" + url.PathEscape(name) }
 func (p *page) RunURL(id string) string    { return p.Base + "/runs/" + url.PathEscape(id) }
 
+func (p *page) ProposalURL(id string) string { return p.Base + "/proposals/" + url.PathEscape(id) }
+
 // RunsURL is the list of the runs of a task ("" for all), with an outcome ("" for all).
 func (p *page) RunsURL(task, outcome string) string {
 	query := url.Values{}

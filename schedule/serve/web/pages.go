@@ -58,6 +58,11 @@ func New(server *serve.Server) http.Handler {
 		return p
 	}
 	addPage(p, "GET /act", readConfirmation, showConfirmation, serve.Quick)
+	addPage(p, "GET /proposals", readProposals, showProposals, serve.Quick)
+	addPage(p, "GET /proposals/{id}", readProposal, showProposal, serve.Forecasting)
+	for path, send := range proposalForms() {
+		p.addForm(path, send)
+	}
 	for path, send := range forms() {
 		p.addForm(path, send)
 	}

@@ -20,6 +20,7 @@ import (
 	"sched/schedule/machine"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
+	"sched/schedule/proposal"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -140,7 +141,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 			Unusual:   []view.Incident{{Trouble: view.Trouble{Task: evil, Kind: evil, Text: evil, Run: evil}}},
 			Next:      []view.Upcoming{{Task: evil}}, Paused: []view.TaskPause{{}, {Task: evil}},
 			Activity: newActivityStrip(p, busy), Well: []view.Success{{Task: evil, Runs: 1}}, WellRuns: 2, MoreWell: 1,
-			Waiting: []waitingRun{{evil, waiting}}})},
+			Waiting: []waitingRun{{evil, waiting}}, Proposals: 2})},
 		{"showTasks", showTasks(taskList{page: p, taskChips: taskChips{TagChips: []chip{{Label: evil}}},
 			Verdict: trouble, Pages: &pager{1, 2, "?", "?"},
 			Rows: []taskRow{{Task: shown, definition: task, Trouble: &view.Trouble{Kind: "failed", Text: evil}}}})},
@@ -175,6 +176,12 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		{"showPauses", showPauses(pausesPage{page: p, PauseAll: &ask, All: []serve.Pausing{{ID: evil}}})},
 		{"showAudit", showAudit(auditPage{page: p, Older: "?", Changes: []view.Change{{Action: "stop", Target: "x", Error: evil},
 			{Target: evil}}})},
+		{"showProposals", showProposals(proposalsPage{p, []proposal.Proposal{{ID: evil, Task: evil, By: evil, Reason: evil}}})},
+		{"showProposal", showProposal(proposalPage{page: p, Problem: &serve.Problem{Detail: evil, Hint: evil}})},
+		{"showProposal", showProposal(proposalPage{page: p, Difference: []changedLine{{evil, "good"}}, Review: serve.Review{
+			Proposal: proposal.Proposal{ID: evil, Task: evil, By: evil, Reason: evil}, Problems: []string{evil},
+			Warnings: []string{evil}, Assertions: []serve.Proof{{Text: evil, Holds: true}}, Mutex: []string{evil},
+			Changed: true, Before: &forecast.ForecastSums{}, After: &forecast.ForecastSums{}}})},
 		{"showNew", showNew(newDraft(p, serve.Draft{Keys: evil}))},
 		{"showEdit", showEdit(newDraft(p, serve.Draft{Keys: evil, Tag: evil, Name: evil}))},
 		{"showDraft", showDraft(newDraft(p, serve.Draft{Problems: []schedule.Problem{{Text: evil, Place: schedule.Place{Line: 1}}}}))},
