@@ -46,8 +46,11 @@ func Of(w cron.When, now time.Time, withBoth bool) (c Cover, err error) {
 	for at := range w.Forward(from, to) {
 		minute := at.Truncate(time.Minute)
 		c.Seconds = c.Seconds || !at.Equal(minute)
-		_, before := at.Add(-3 * time.Hour).In(w.Location).Zone()
-		if before == offsetAfter(w, at) && !minute.Equal(last) {
+		if minute.Equal(last) {
+			continue
+		}
+		slots.count++
+		if _, before := at.Add(-3 * time.Hour).In(w.Location).Zone(); before == offsetAfter(w, at) {
 			slots.add(minute.In(w.Location))
 		}
 		last = minute
@@ -102,7 +105,7 @@ func plainFields(text string, zone *time.Location) (t Times, ok bool) {
 // shortStep is a step that all readers take alike.
 var shortStep = humanize.Pattern(`^\*/[1-9]$|^\*/[1-2][0-9]$`)
 
-// Fields are the values that slots have in each of the five fields.
+// Fields are the values that slots have in each of the five fields, and how many slots there are.
 type fields struct {
 	count                                  int
 	minutes, hours, days, months, weekdays set
@@ -130,7 +133,6 @@ func (s set) list(all int) string {
 }
 
 func (f *fields) add(at time.Time) {
-	f.count++
 	f.minutes.add(at.Minute())
 	f.hours.add(at.Hour())
 	f.days.add(at.Day())
