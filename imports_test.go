@@ -110,6 +110,7 @@ var owners = map[string]string{
 	"golang.org/x/term":               "cmd/terminal",
 	"github.com/adhocore":             "schedule/cron",
 	"gopkg.in/yaml.v3":                "schedule/yamldoc",
+	"github.com/pelletier":            "schedule/foreign",
 	"github.com/go-redsync":           "mutex/redis",
 	"github.com/redis":                "mutex/redis",
 	"github.com/jackc":                "mutex/sqlstore",

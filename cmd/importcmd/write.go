@@ -42,7 +42,7 @@ func (o options) check() error {
 // timersSource is the value of --from for timers; foreignKinds are the others, for the help.
 const (
 	timersSource = "systemd"
-	foreignKinds = "kubernetes, github-actions, laravel, ofelia, yacron, supercronic, systemd-cron, " +
+	foreignKinds = "kubernetes, github-actions, laravel, ofelia, yacron, runwisp, supercronic, systemd-cron, " +
 		"mcron, quartz or eventbridge"
 )
 

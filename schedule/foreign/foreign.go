@@ -35,6 +35,9 @@ type Kind struct {
 // InOrder reports whether the program starts its jobs one after another.
 func (k Kind) InOrder() bool { return k.Name == "laravel" }
 
+// isSteady reports whether the program keeps to the dialect only where clocks never change.
+func (k Kind) isSteady() bool { return k.Name == "runwisp" }
+
 // Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{
@@ -43,6 +46,7 @@ func Kinds() []Kind {
 		{"laravel", "schedule:list --json, or routes/console.php", []string{"laravel", "php"}, "UTC", readLaravel},
 		{"ofelia", "an INI file, or a Compose file with labels", []string{"robfig"}, "", readOfelia},
 		{"yacron", "a YAML file of yacron or cronstable", []string{"yacron"}, "UTC", readYacron},
+		{"runwisp", "the TOML file of RunWisp", []string{"robfig"}, "", readRunwisp},
 		{"supercronic", "a crontab for supercronic", []string{"supercronic"}, "", readSupercronic},
 		{"systemd-cron", "a crontab of a user for systemd-cron", []string{"systemd-cron"}, "", readSystemdCron},
 		{"mcron", "a crontab for mcron", []string{"mcron"}, "", readMcron},
@@ -73,16 +77,16 @@ func (k Kind) Read(text string, machine *time.Location) ([]*Job, error) {
 	if len(jobs) == 0 {
 		return nil, ErrOther
 	}
-	names := map[string]bool{}
+	names, next := map[string]bool{}, map[string]int{}
 	for _, j := range jobs {
 		base := strings.Trim(notInName().ReplaceAllString(j.Name, "-"), "-._:/")
 		base = cmp.Or(base[:min(len(base), maxName)], "job")
 		j.Name = base
-		for n := 2; names[j.Name]; n++ {
-			j.Name = fmt.Sprintf("%s-%d", base, n)
+		for n := max(2, next[base]); names[j.Name]; n++ {
+			j.Name, next[base] = fmt.Sprintf("%s-%d", base, n), n+1
 		}
 		names[j.Name] = true
-		if j.Refused == "" {
+		if j.notSame = cmp.Or(j.timeless, j.notSame); j.Refused == "" && j.timeless == "" {
 			k.setTimes(j, machine)
 		}
 		if j.Refused == "" {
@@ -174,6 +178,9 @@ func (k Kind) lineOf(j *Job, expression string, zone *time.Location) (dialect.Li
 			j.notSame = "here it differs: the program counts from its own start, and the task by the clock"
 			line.Notes = nil
 		}
+		if k.isSteady() && clocksChange(zone) {
+			j.notSame = cmp.Or(j.notSame, "not compared: "+k.Name+" has rules of its own for changes of the clocks")
+		}
 		return line, err
 	}
 	j.notSame = cmp.Or(j.notSame, "not compared: sched does not know how "+k.Name+" reads it")
@@ -181,4 +188,10 @@ func (k Kind) lineOf(j *Job, expression string, zone *time.Location) (dialect.Li
 		return dialect.Line{}, err
 	}
 	return dialect.Line{Cron: expression}, nil
+}
+
+// clocksChange reports whether a zone changes its clocks now or later.
+func clocksChange(zone *time.Location) bool {
+	_, end := time.Date(2026, 1, 1, 0, 0, 0, 0, zone).ZoneBounds()
+	return !end.IsZero()
 }

@@ -135,6 +135,33 @@ func TestVerdicts(t *testing.T) {
 			"  - {name: b, command: x, schedule: {year: 2017}}\n",
 			[]string{"a: taken, and not compared", "not taken: statsd", "b: not taken, because its years"},
 			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, -c]\n    command: echo 'a b'"}},
+		{"RunWisp", "runwisp", "[scheduler]\ntimezone = 'UTC'\n[daemon]\ninclude = ['more/*.toml']\n[defaults]\ntimeout = '1h'\nkeep_runs = 5\n" +
+			"env = {A = 'a', B = 'b'}\n[tasks.b]\ncron = '30 2 * * 7'\nrun = \"\"\"\nx\ny\n\"\"\"\n[tasks.b.env]\nB = '${HOME}$${C}'\n" +
+			"F = '${file:f}'\n[tasks.a]\ncron = '0 0 4 * * *'\ntimezone = 'Europe/Berlin'\nrun = 'a'\non_overlap = 'skip'\ncatch_up = 'skip'\n" +
+			"retry_attempts = 2\nretry_backoff = 'exponential'\ntimeout = '0s'\nnotify_on_failure = ['ops']\nuser = 'www:data'\numask = '027'\n",
+			[]string{"b: proven until 2054\nenv.B is without a variable that is not set: there that is an error\nnot taken: env.F\nnot taken: keep_runs = 5\nnot taken: the files of daemon.include",
+				"a: taken, and not compared: runwisp has rules of its own for changes of the clocks\nthere no wait between attempts",
+				"not taken: notify_on_failure"},
+			[]string{"cron: 30 2 * * 0\n    timezone: UTC\n    missed: once\n    missed_within: 31d\n    shell: [/bin/sh, \"-e\", \"-c\"]\n" +
+				"    without_overlapping: wait\n    timeout: 1h\n    env:\n      A: a\n      B: ${HOME:-}$${C}\n    command: |-\n      x\n      y",
+				"cron: 0 4 * * *\n    timezone: Europe/Berlin\n    without_overlapping: true\n" +
+					"    retry: {attempts: 3, delay: 5s, backoff: 2}\n    user: www\n    group: data\n    umask: 027\n    env:"}},
+		{"RunWisp: what has no cron, and what is no job", "runwisp", "[tasks.m]\nrun = 'm'\n[tasks.o]\nrun = 'o'\nrun_on_start = true\n" +
+			"[tasks.e]\nrun = 'e'\ncron = '@every 90m'\n[tasks.d]\nrun = 'd'\ncron = '0 0 */2 * 1'\n[tasks.s]\nrun = 's'\ncron = '*/30 * * * * *'\n" +
+			"[tasks.c]\ncron = '@daily'\ncompose_file = 'c.yml'\nrun = 'x y'\n[tasks.w]\ncron = '61 * * * *'\nrun = 'w'\n" +
+			"[tasks.n]\ncron = '@daily'\n[services.web]\nrun = 'web'\n[compose.app]\n",
+			[]string{"m: taken, and only people start it", "o: taken, and here it differs: it starts at boot",
+				"e: taken, and here it differs: the program counts", "d: taken, and not compared: RunWisp has its own reading",
+				"s: taken, and not compared: it has seconds", "c: proven until 2054", "w: not taken, because \"61 * * * *\"",
+				"n: not taken, because it has no command", "web: not taken, because it is a service",
+				"app: not taken, because it makes services of a Compose file"},
+			[]string{"every: hand\n", "every: boot\n", "cron: 0 0 */2 * 1\n",
+				"command: docker compose -f c.yml exec -T c /bin/sh -e -c 'x y'"}},
+		{"no TOML", "runwisp", "[tasks.a]\nrun = 'a'\nrun = 'b'\n", []string{"line 3 is no TOML"}, nil},
+		{"deep TOML", "runwisp", strings.Repeat("a.", 9000) + "b = 1\n", []string{"its tables are too deep"}, nil},
+		{"long TOML", "runwisp", strings.Repeat("a.", 1<<16) + "b = 1\n", []string{"a line has too many dots"}, nil},
+		{"large TOML", "runwisp", strings.Repeat("#", 1<<19), []string{"it is larger than 256 KiB"}, nil},
+		{"a bell in TOML", "runwisp", "[tasks.a]\nrun = \"\\u0007\"\n", []string{"has a character that no schedule can have"}, nil},
 		{"supercronic", "supercronic", "CRON_TZ=Europe/Berlin\nA=\"b c\"\n0 0 */2 * 1 /bin/date +%F\n0 0 * * 5-7 echo\n",
 			[]string{"date: proven until 2054", "line: not taken, because supercronic reads no times and command"},
 			[]string{"timezone: Europe/Berlin\n    without_overlapping: true\n    env:\n      A: b c\n    command: /bin/date +%F"}},
@@ -188,8 +215,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(0, manifest("0 4 * * *", ""))
 	f.Add(2, "<?php Schedule::command('a')->daily();")
 	f.Add(3, "[job-exec \"a\"]\nschedule = 0 30 2 * * *\n")
-	f.Add(5, "0 0 * * * echo")
-	f.Add(6, "<x><cron><cron-expression>0 0 0 ? * 6L</cron-expression></cron></x>")
+	f.Add(5, "[tasks.a]\nrun = 'a'\ncron = '0 0 * * 7'\n")
+	f.Add(6, "0 0 * * * echo")
+	f.Add(9, "<x><cron><cron-expression>0 0 0 ? * 6L</cron-expression></cron></x>")
 	f.Fuzz(func(t *testing.T, kind int, text string) {
 		kinds := foreign.Kinds()
 		jobs, err := kinds[uint(kind)%uint(len(kinds))].Read(text, time.UTC)

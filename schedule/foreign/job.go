@@ -26,6 +26,7 @@ type Job struct {
 
 	readings []*dialect.Reading // of its expressions, if the dialect is known
 	notSame  string             // why its times cannot be compared; "" if they can
+	timeless string             // what is said of a job whose keys say all of its times; "" if expressions do
 }
 
 func (j *Job) note(format string, args ...any) {

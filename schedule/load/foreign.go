@@ -29,6 +29,8 @@ var foreignFiles = []struct {
 	{"a Compose file with labels of ofelia", "ofelia", "docs/from-others.md#ofelia",
 		[]string{`(?m)^services:`, `(?m)^\s+-?\s*["']?ofelia\.`}},
 	{"a Compose file", "", "docs/work.md", []string{`(?m)^services:`, `(?m)^ +image:|^ +build:`}},
+	{"a TOML file of RunWisp", "runwisp", "docs/from-others.md",
+		[]string{`(?m)^\s*\[tasks\.[^\]]+\]\s*(#.*)?$`, `(?m)^\s*(run|compose_file)\s*=`}},
 	{"a file of yacron or cronstable", "yacron", "docs/instead-of-yacron.md",
 		[]string{`(?m)^jobs:\s*(#.*)?$`, `(?m)^\s+-?\s*schedule:`}},
 }
