@@ -131,10 +131,10 @@ func TestVerdicts(t *testing.T) {
 			"      - ofelia.job-exec.s.command=x $$HOME\n  db:\n    container_name: pg\n    labels: {ofelia.job-exec.v.schedule: \"@daily\", " +
 			"ofelia.job-exec.v.command: vacuum}\n",
 			[]string{"s: proven", "v: proven"}, []string{"command: docker exec web x $HOME", "command: docker exec pg vacuum"}},
-		{"yacron", "cronstable", "defaults: {shell: /bin/bash}\njobs:\n  - {name: a, command: [echo, a b], schedule: {minute: 5}, statsd: {}}\n" +
+		{"yacron", "cronstable", "defaults: {shell: /bin/bash}\njobs:\n  - {name: a, command: [echo, a b], schedule: {minute: 5}, statsd: {}, environment: [{key: A, value: '$X and ${Y}'}]}\n" +
 			"  - {name: b, command: x, schedule: {year: 2017}}\n",
 			[]string{"a: taken, and not compared", "not taken: statsd", "b: not taken, because its years"},
-			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, -c]\n    command: echo 'a b'"}},
+			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, -c]\n    env:\n      A: $X and $${Y}\n    command: echo 'a b'"}},
 		{"RunWisp", "runwisp", "[scheduler]\ntimezone = 'UTC'\n[daemon]\ninclude = ['more/*.toml']\n[defaults]\ntimeout = '1h'\nkeep_runs = 5\n" +
 			"env = {A = 'a', B = 'b'}\n[tasks.b]\ncron = '30 2 * * 7'\nrun = \"\"\"\nx\ny\n\"\"\"\n[tasks.b.env]\nB = '${HOME}$${C}'\n" +
 			"F = '${file:f}'\n[tasks.a]\ncron = '0 0 4 * * *'\ntimezone = 'Europe/Berlin'\nrun = 'a'\non_overlap = 'skip'\ncatch_up = 'skip'\n" +

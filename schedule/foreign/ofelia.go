@@ -172,10 +172,10 @@ func (o *ofeliaJob) setSettings(j *Job, docker string, set map[string]string) st
 			case key == "no-overlap" && value == "true":
 				j.setPlain("without_overlapping", "true")
 			case key == "dir" && docker == "":
-				j.set("dir", value)
+				j.set("dir", crontab.Escape(value))
 			case key == "environment" && docker == "":
 				name, value, _ := strings.Cut(value, "=")
-				set[name] = crontab.Escape(value)
+				set[name] = value
 			case docker != "" && slices.Contains([]string{"user", "environment", "volume", "network"}, key):
 				docker += " --" + strings.Replace(key, "environment", "env", 1) + " " + quoteWords(value)
 			default:

@@ -29,7 +29,7 @@ func readSupercronic(text string) (jobs []*Job, err error) {
 				zone = value
 			}
 			if found[1] != "CRON_TZ" {
-				set[found[1]] = crontab.Escape(value)
+				set[found[1]] = value
 			}
 			continue
 		}

@@ -48,7 +48,7 @@ func readVixieStyle(text string, set func(*Job, map[string]string)) (jobs []*Job
 			continue
 		}
 		if found := setting().FindStringSubmatch(line); found != nil {
-			variables[found[1]] = crontab.Escape(strings.Trim(found[2], `"'`))
+			variables[found[1]] = strings.Trim(found[2], `"'`)
 			continue
 		}
 		fields := 5

@@ -70,7 +70,7 @@ func setYacron(j *Job, defaults, entry node) {
 	set := map[string]string{}
 	for _, list := range []node{defaults.at("environment"), entry.at("environment")} {
 		for _, variable := range list.items() {
-			set[variable.text("key")] = crontab.Escape(variable.text("value"))
+			set[variable.text("key")] = variable.text("value")
 		}
 	}
 	if len(set) > 0 {
