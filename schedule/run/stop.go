@@ -25,10 +25,9 @@ type Stopping struct {
 	Over   bool      // the hooks of the run have ended, too
 }
 
-// This file is about `sched stop`: it writes into the run's row that the run is to be stopped, and
-// signals the command's process group itself
-// (docs/internals/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds
-// what was written when the command has ended, and before the next attempt.
+// This file is about `sched stop`: it writes an order into the row, which the supervisor reads when
+// the command has ended, and signals the command's process group itself
+// (docs/internals/decisions.md#sched-stop-signals-the-command).
 
 // ErrNotRunning says that the command of a run is not running any more.
 var ErrNotRunning = errors.New("its command has ended already")
@@ -39,7 +38,7 @@ var ErrVanished = errors.New("its processes have vanished, and the next tick wil
 // stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
 func stopBecause(p holding.Process, id string, why state.Stop) (Stopping, error) {
 	ctx := context.Background()
-	row, err := p.DB.Runs().Row(ctx, id)
+	row, lives, err := p.DB.RowAndOwner(ctx, id)
 	switch {
 	case err != nil:
 		return Stopping{}, err
@@ -47,7 +46,7 @@ func stopBecause(p holding.Process, id string, why state.Stop) (Stopping, error)
 		return Stopping{}, state.ErrNotFound
 	case row.Outcome != "":
 		return Stopping{Record: row}, ErrNotRunning
-	case !row.Waits() && !p.DB.Owners().Alive(row.Owner):
+	case !row.Waits() && !lives:
 		return Stopping{}, ErrVanished
 	}
 	var task schedule.Task
@@ -77,13 +76,11 @@ type stopper struct {
 	lookAt  time.Time      // when to look again for a process group that was not found
 }
 
-// follow waits for the end of the run, and signals its command until then. It returns the same
-// errors as Stop.
+// follow waits for the end of the run, and signals its command until then. Its errors are Stop's.
 func (s *stopper) follow() error {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(lookEvery) {
-		row, err := s.from.DB.Runs().Row(context.Background(), s.id)
-		if errors.Is(err, state.ErrNotFound) {
-			s.Over = true
+		row, lives, err := s.from.DB.RowAndOwner(context.Background(), s.id)
+		if s.Over = errors.Is(err, state.ErrNotFound); s.Over {
 			return nil
 		}
 		if err != nil {
@@ -92,7 +89,7 @@ func (s *stopper) follow() error {
 		if row.Outcome != "" {
 			s.Record = row
 		}
-		switch Next(row, Facts{OwnerLives: row.Owner != 0 && s.from.DB.Owners().Alive(row.Owner)}) {
+		switch Next(row, Facts{OwnerLives: lives}) {
 		case Nothing:
 			if row.Phase == state.Ended {
 				s.Over = true
@@ -119,8 +116,7 @@ func (s *stopper) follow() error {
 }
 
 const (
-	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time
-	// of two hooks.
+	// stopPatience bounds the wait after a command had to be ended: the time of two hooks.
 	stopPatience = 2 * hook.MaxTime
 	// lookEvery is the time between two looks at the row.
 	lookEvery = 20 * time.Millisecond

@@ -212,19 +212,34 @@ func (db *DB) Plan(ctx context.Context) (*Plan, error) {
 // live row waits, or a living process looks after it. The process of a lost row is dead, and the
 // next tick will finish the row.
 func (db *DB) LiveAndLost(ctx context.Context) (live, lost []Row, err error) {
-	rows, err := db.Runs().listNotEnded(ctx, "phase <> 'planned' ORDER BY id")
-	if err != nil {
-		return nil, nil, err
-	}
-	alive := db.Owners().aliveOnce()
-	for _, r := range rows {
-		if r.Owner == 0 || alive(r.Owner) || r.Waits() {
-			live = append(live, r)
-		} else {
-			lost = append(lost, r)
+	for before := lost; ; before, live, lost = lost, nil, nil { // an owner gives a row away, and ends
+		rows, err := db.Runs().listNotEnded(ctx, "phase <> 'planned' ORDER BY id")
+		if err != nil {
+			return nil, nil, err
+		}
+		alive := db.Owners().aliveOnce()
+		for _, r := range rows {
+			if r.Owner == 0 || alive(r.Owner) || r.Waits() {
+				live = append(live, r)
+			} else {
+				lost = append(lost, r)
+			}
+		}
+		if slices.EqualFunc(lost, before, func(a, b Row) bool { return a.ID == b.ID && a.Owner == b.Owner }) {
+			return live, lost, nil
 		}
 	}
-	return live, lost, nil
+}
+
+// RowAndOwner returns the row of a run, and whether its owner lives, in a look that has both.
+func (db *DB) RowAndOwner(ctx context.Context, id string) (row Row, lives bool, err error) {
+	for owner := int64(-1); ; owner = row.Owner {
+		row, err = db.Runs().Row(ctx, id)
+		lives = err == nil && row.Owner != 0 && db.Owners().Alive(row.Owner)
+		if err != nil || lives || row.Owner == owner {
+			return row, lives, err
+		}
+	}
 }
 
 // LiveQueue returns the rows that wait for a mutex or a seat (Row.Queued) and that a living process

@@ -82,6 +82,44 @@ func TestAnOwnerLivesAsLongAsItsProcess(t *testing.T) {
 }
 
 // A supervisor inherits its owner from the tick, and its witness has it, too.
+// The owner of a row gives it away and ends, again and again. No look may find the row between two
+// owners, and call it lost.
+func TestARowThatChangesHandsIsNotLost(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	owner, err := db.Owners().Enroll(ctx, Tick)
+	must(t, err)
+	row := due("task", noon, owner.ID)
+	add(t, db, row)
+	ended := make(chan error)
+	go func() {
+		for range 300 {
+			next, err := db.Owners().Enroll(ctx, Finish)
+			if err == nil {
+				err = db.Owners().Owned(owner).Apply(ctx, HandOver(next.ID), &row)
+			}
+			if err != nil {
+				ended <- err
+				return
+			}
+			owner.Close()
+			owner = next
+		}
+		ended <- nil
+	}()
+	for {
+		if lost := orphans(t, db); len(lost) > 0 {
+			t.Errorf("%v is lost", lost)
+		}
+		select {
+		case err := <-ended:
+			must(t, err)
+			return
+		default:
+		}
+	}
+}
+
 func TestAnOwnerLivesInTheProcessesThatInheritedIt(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

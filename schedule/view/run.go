@@ -208,7 +208,7 @@ func Poll(ctx context.Context, s Source, begun state.Row) (current state.Row, wa
 		return begun, 0, err
 	}
 	defer db.Close()
-	row, err := db.Runs().Row(ctx, begun.ID)
+	row, lives, err := db.RowAndOwner(ctx, begun.ID)
 	switch {
 	case err != nil:
 		return begun, 0, err
@@ -216,7 +216,7 @@ func Poll(ctx context.Context, s Source, begun state.Row) (current state.Row, wa
 		return row, 0, nil
 	case row.Waits():
 		return begun, waitEvery, nil
-	case db.Owners().Alive(row.Owner):
+	case lives:
 		return begun, pollEvery, nil
 	}
 	return begun, 0, nil
