@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,10 +107,11 @@ func zoneVersion() (version string, year int) {
 	return version, year
 }
 
-const (
-	newestZones   = "2026f" // the release of tzdata from which zoneChanges is taken
-	embeddedZones = "2025c" // the release that Go has in this program, as lib/time/update.bash says
-)
+// newestZones is the release of tzdata from which zoneChanges is taken.
+const newestZones = "2026f"
+
+// ownZones says which zone data this program has itself: the ones of the Go that built it.
+func ownZones() string { return "as in " + strings.Replace(runtime.Version(), "go", "Go ", 1) }
 
 // A zoneChange is a change of the clocks that a release of tzdata brought: from at on the zones
 // have the offset, in seconds, and data before that release have another one.
@@ -152,24 +154,25 @@ func (c zoneChange) isMissing(zone *time.Location) bool {
 // movedZones names each zone of the active tasks that newer zone data would move, with the tasks.
 func movedZones(s *Subject, version string) (found findings) {
 	for _, change := range zoneChanges {
-		tasks := map[*time.Location][]string{}
+		tasks, zones := map[string][]string{}, map[string]*time.Location{}
 		for t := range s.Schedule.ActiveTasks() {
 			if zone := t.When.Location; zone != nil && change.isMissing(zone) {
-				tasks[zone] = append(tasks[zone], t.Name)
+				zones[zone.String()], tasks[zone.String()] = zone, append(tasks[zone.String()], t.Name)
 			}
 		}
-		for zone, names := range tasks {
+		for _, name := range slices.Sorted(maps.Keys(zones)) {
+			zone := zones[name]
 			_, here := change.start().In(zone).Zone()
 			whose := "the machine, of " + version
-			if _, err := os.Stat(filepath.Join(zoneFolder, zone.String())); err != nil {
-				whose = "sched itself, of " + embeddedZones
+			if _, err := os.Stat(filepath.Join(zoneFolder, name)); err != nil {
+				whose = "sched itself, " + ownZones()
 			} else if version == "" {
 				whose = "the machine"
 			}
 			found.add(Warning, "install tzdata "+change.release+" or newer: sched reads the zones of the machine first",
 				"the clocks in %s show UTC%s at %s, and UTC%s by the zone data of %s: from then on it moves %s",
 				zone, offsetText(change.offset), humanize.MinuteZone(change.start(), time.UTC), offsetText(here), whose,
-				humanize.Names(names, 3))
+				humanize.Names(tasks[name], 3))
 		}
 	}
 	return found
@@ -185,5 +188,5 @@ func zoneVersions(version string) string {
 	if version < newestZones {
 		text += fmt.Sprintf("; %s, the newest that this sched knows, moves no zone of the schedule", newestZones)
 	}
-	return text + "; sched's own, for zones that the machine lacks, are of " + embeddedZones
+	return text + "; sched's own, for zones that the machine lacks, are " + ownZones()
 }

@@ -360,29 +360,6 @@ func BecomesUser(s *schedule.Schedule) (warnings []schedule.Problem) {
 	return warnings
 }
 
-// LooksForeign warns of each active task with an expression that Quartz or Spring has written: it
-// has a ? in it. A number of a weekday beside it means another day to Quartz.
-func LooksForeign(s *schedule.Schedule) (warnings []schedule.Problem) {
-	for t := range s.ActiveTasks() {
-		for _, c := range t.When.Crons {
-			words := strings.Fields(c.String())
-			if len(words) < 5 || !slices.Contains(words, "?") {
-				continue
-			}
-			text := "a ? is * here; the expression looks like one of Quartz, Spring or EventBridge"
-			weekday := strings.TrimLeft(words[len(words)-1], "*/?+")
-			if weekday != "" && '0' <= weekday[0] && weekday[0] <= '9' && words[len(words)-1] == weekday {
-				text = fmt.Sprintf("weekday %s is counted from Sunday as 0 here, "+
-					"and to Quartz and EventBridge Sunday is 1", weekday)
-			}
-			warnings = append(warnings, t.Problem("cron",
-				fmt.Sprintf("write * for ?, and names for weekdays; `sched explain '%s' --as quartz` has the line", c),
-				"cron %q: %s", c.String(), text))
-		}
-	}
-	return warnings
-}
-
 // isOtherUser reports whether a word of a command names a user, and not root.
 func isOtherUser(word string) bool {
 	return word != "" && word != "root" && !strings.Contains(word, "'")

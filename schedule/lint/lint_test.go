@@ -148,24 +148,3 @@ func TestACommandThatBecomesAnotherUserByItself(t *testing.T) {
 		}
 	}
 }
-
-func TestExpressionsOfOtherPrograms(t *testing.T) {
-	for expression, want := range map[string]string{
-		"0 0 12 ? * 6L":      "to Quartz and EventBridge Sunday is 1",
-		"0 12 ? * 2-6":       "weekday 2-6 is counted from Sunday as 0 here",
-		"0 0 12 ? * MON":     "a ? is * here",
-		"0 12 1 * ?":         "a ? is * here",
-		"0 12 * * 1":         "",
-		"0 0 12 * * MON-FRI": "",
-	} {
-		s, err := load.Text([]byte("tasks:\n- {name: a, command: x, cron: '"+expression+"'}\n"+
-			"- {name: b, command: x, enabled: false, cron: '0 12 ? * 1'}"), "/srv/schedule.yaml", load.Options{})
-		if err != nil {
-			t.Fatal(expression, err)
-		}
-		warnings := lint.LooksForeign(s)
-		if len(warnings) != min(1, len(want)) || len(warnings) > 0 && !strings.Contains(warnings[0].Text, want) {
-			t.Errorf("%s: %v", expression, warnings)
-		}
-	}
-}

@@ -393,3 +393,22 @@ func TestKeysThatBeginWithXAreForAnchors(t *testing.T) {
 		t.Error("a task may have it, too")
 	}
 }
+
+// Without a store nobody asks the other servers: each of them would run the task.
+func TestOneServerWithoutAStoreIsWarnedOf(t *testing.T) {
+	for text, want := range map[string]int{
+		"tasks:\n- {name: t, every: minute, command: x, one_server: true}\n":                                                  1,
+		"tasks:\n- {name: t, every: minute, command: x, one_server: false}\n":                                                 0,
+		"defaults: {one_server: true}\ntasks:\n- {name: t, every: minute, command: x}\n- {name: u, every: day, command: x}\n": 1,
+		"store: ${STORE_URL:-}\ntasks:\n- {name: t, every: minute, command: x, one_server: true}\n":                           0,
+	} {
+		s, err := Text([]byte(text), "/srv/shop/schedule.yaml", testOptions())
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if len(s.Warnings) != want {
+			t.Errorf("%s: %v", text, s.Warnings)
+		}
+	}
+}

@@ -27,15 +27,20 @@ var cronWords = [6]cronWord{
 //     range such as 9-17 is left alone, because work hours are meant. The same goes for seconds
 //     and minutes.
 //  2. A step of which only the first value fits, such as */31 or */12 for months.
-//  3. A number for a day of the week beside a ?, which is Quartz' sign: there 1 is Sunday.
+//  3. A ?, which is a sign of Quartz, Spring and EventBridge. Beside it a number for a day of the week
+//     is another day: to Quartz 1 is Sunday.
 func pitfall(c cron.Expression) (text, hint string) {
 	words := strings.Fields(c.String())
 	if len(words) < 5 {
 		return "", ""
 	}
-	if weekdays := words[len(words)-1]; slices.Contains(words, "?") && weekdayNumber().MatchString(weekdays) {
-		const text = "weekday %s is counted as in cron, where 1 is Monday; to Quartz, whose sign ? is, 1 is Sunday"
-		return fmt.Sprintf(text, weekdays), "write names: MON for 1, FRIL for 5L, TUE#1 for 2#1"
+	if slices.Contains(words, "?") {
+		hint = fmt.Sprintf("write * for ?; `sched explain '%s' --as quartz` has the line that means the same", c)
+		if weekdays := words[len(words)-1]; weekdayNumber().MatchString(weekdays) {
+			const text = "weekday %s is counted as in cron, where 1 is Monday; to Quartz, whose sign ? is, 1 is Sunday"
+			return fmt.Sprintf(text, weekdays), hint + "; or write names: MON for 1, FRIL for 5L, TUE#1 for 2#1"
+		}
+		return "? is a sign of Quartz, Spring and EventBridge, and means * here", hint
 	}
 	all := cronWords[len(cronWords)-len(words):]
 	for i, word := range words {

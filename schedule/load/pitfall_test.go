@@ -7,7 +7,13 @@ import (
 )
 
 func TestPitfallsAreNamed(t *testing.T) {
-	const quartzHint = "write names: MON for 1, FRIL for 5L, TUE#1 for 2#1"
+	const sign = "? is a sign of Quartz, Spring and EventBridge, and means * here"
+	hint := func(expression string) string {
+		return "write * for ?; `sched explain '" + expression + "' --as quartz` has the line that means the same"
+	}
+	byNumber := func(expression string) string {
+		return hint(expression) + "; or write names: MON for 1, FRIL for 5L, TUE#1 for 2#1"
+	}
 	quartz := func(weekdays string) string {
 		return "weekday " + weekdays + " is counted as in cron, where 1 is Monday; to Quartz, whose sign ? is, 1 is Sunday"
 	}
@@ -21,15 +27,15 @@ func TestPitfallsAreNamed(t *testing.T) {
 		{"0 0 */31 * *", "only day 1 fits the step */31", "write 1 for it"},
 		{"0 0 1 */12 *", "only month 1 fits the step */12", "write 1 for it"},
 		{"0 0 * * */7", "only weekday 0 fits the step */7", "write 0 for it"},
-		{"0 0 0 ? * 1", quartz("1"), quartzHint},
-		{"0 0 0 ? * 6L", quartz("6L"), quartzHint},
-		{"0 0 0 ? * MON,2#1", quartz("MON,2#1"), quartzHint},
-		{"0 0 ? * 1-5", quartz("1-5"), quartzHint},
+		{"0 0 0 ? * 1", quartz("1"), byNumber("0 0 0 ? * 1")},
+		{"0 0 0 ? * 6L", quartz("6L"), byNumber("0 0 0 ? * 6L")},
+		{"0 0 0 ? * MON,2#1", quartz("MON,2#1"), byNumber("0 0 0 ? * MON,2#1")},
+		{"0 0 ? * 1-5", quartz("1-5"), byNumber("0 0 ? * 1-5")},
+		{"0 0 0 ? * MON#1", sign, hint("0 0 0 ? * MON#1")},
+		{"0 0 ? * */2", sign, hint("0 0 ? * */2")},
+		{"0 0 15 * ?", sign, hint("0 0 15 * ?")},
 
 		// what people mean
-		{"0 0 0 ? * MON#1", "", ""},
-		{"0 0 ? * */2", "", ""},
-		{"0 0 15 * ?", "", ""},
 		{"* * * * *", "", ""},
 		{"* 9-17 * * *", "", ""},
 		{"* 22-23,0-5 * * *", "", ""},
