@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,27 @@ func TestAClientOfTheSDKCallsEachToolOfSchedMCP(t *testing.T) {
 	} {
 		if text, failed := asks(t, session, tool, arguments); !failed || !strings.Contains(text, `"error":"sched: `) {
 			t.Errorf("%s with %v says %s", tool, arguments, text)
+		}
+	}
+}
+
+// Secrets may be in what a task is now: in variables, and in the targets of what tells others.
+func TestAnAgentSeesNoSecretsOfTasks(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\ninclude: [d/*.yaml]\nx-proposals: {folder: d}\n"+
+		"tasks: [{name: report, every: day, command: 'true', otlp: 'http://u:s3cr3t-1@localhost', on_failure: {webhook: 'https://x/s3cr3t-2'}}]\n")
+	if err := os.Mkdir(b.Path("d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.Write("d/shop.yaml", "# Written by `sched serve --edit`, which leaves the file alone when this line is removed.\n"+
+		"tasks:\n  - name: \"shop\"\n    every: day\n    command: id\n    env: {TOKEN: s3cr3t-3}\n")
+	session := b.mcpSession(t, "--propose")
+	for tool, arguments := range map[string]map[string]any{
+		"list":    nil,
+		"propose": {"task": "shop", "keys": "every: day\ncommand: id\n"},
+	} {
+		if text, _ := asks(t, session, tool, arguments); strings.Contains(text, "s3cr3t") || !strings.Contains(text, `"answer":`) {
+			t.Errorf("%s says %s", tool, text)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"sched/cmd/app"
 	"sched/schedule/humanize"
-	"sched/schedule/view"
 )
 
 // A caller calls other commands of sched, each in a process of its own: what goes wrong there ends
@@ -121,15 +120,19 @@ func (c caller) failed(now time.Time, why string) error {
 	return cmp.Or(err, errors.New(text))
 }
 
+// shown writes an answer in at most maxAnswer bytes.
 func (c caller) shown(a answer, now time.Time) (string, error) {
 	a.Schedule, a.Time = c.file, humanize.UTC(now)
-	text, err := view.JSON(a)
-	if err != nil {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // it would make six bytes of each <
+	if err := encoder.Encode(a); err != nil {
 		return "", err
 	}
-	var short bytes.Buffer
-	err = json.Compact(&short, text)
-	return short.String(), err
+	if text.Len() > maxAnswer {
+		return "", c.failed(now, fmt.Sprintf("the answer has more than %d KiB: ask for less", maxAnswer>>10))
+	}
+	return strings.TrimSuffix(text.String(), "\n"), nil
 }
 
 // A tail keeps the last bytes that are written to it.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,7 +97,7 @@ func proposer(c caller) mcp.Tool {
 			{Name: "reason", Type: mcp.Text, About: "why, for the person"}},
 		Call: func(ctx context.Context, a mcp.Arguments) (string, error) {
 			flags := append(text(a, "reason", "reason"), "--agent=mcp")
-			return c.json(ctx, []byte(a.Text("keys")), nil, "propose", flags, a.Text("task"))
+			return c.json(ctx, []byte(a.Text("keys")), withoutOld, "propose", flags, a.Text("task"))
 		}}
 }
 
@@ -146,7 +148,28 @@ func onlyValues(records []byte) ([]byte, error) {
 	return json.Marshal(shown)
 }
 
-// maskVariables masks the values of the variables of tasks: any of them may be a secret.
+// withoutOld leaves out of a review what the task is now, because secrets may be in it.
+func withoutOld(review []byte) ([]byte, error) {
+	var all map[string]json.RawMessage
+	var diff, added []string
+	if json.Unmarshal(review, &all) != nil || json.Unmarshal(all["diff"], &diff) != nil {
+		return nil, errors.New("the review cannot be read")
+	}
+	for _, line := range diff {
+		if strings.HasPrefix(line, "+") {
+			added = append(added, line)
+		}
+	}
+	delete(all, "old")
+	all["diff"], _ = json.Marshal(added) // texts: it cannot fail
+	return json.Marshal(all)
+}
+
+// mayBeSecret are the beginnings of the keys whose values are masked: variables, and what tells
+// others, whose targets may have a token.
+var mayBeSecret = []string{"env", "before", "after", "on_", "otlp", "mail", "webhook", "ping", "sentry", "preset"}
+
+// maskVariables masks the values of the variables and of the hooks of tasks: any may be a secret.
 func maskVariables(tasks []byte) ([]byte, error) {
 	var all []map[string]json.RawMessage
 	if err := json.Unmarshal(tasks, &all); err != nil {
@@ -158,7 +181,8 @@ func maskVariables(tasks []byte) ([]byte, error) {
 			continue
 		}
 		for key := range settings {
-			if strings.HasPrefix(key, "env.") {
+			begins := func(beginning string) bool { return strings.HasPrefix(key, beginning) }
+			if slices.ContainsFunc(mayBeSecret, begins) {
 				settings[key] = json.RawMessage(`"` + mask.Shown + `"`)
 			}
 		}

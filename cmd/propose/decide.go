@@ -11,6 +11,7 @@ import (
 	"sched/cmd/flags"
 	"sched/schedule/humanize"
 	"sched/schedule/proposal"
+	"sched/schedule/serve"
 )
 
 func NewProposals(a *app.App) *cobra.Command {
@@ -32,7 +33,7 @@ one what a careful colleague would, with the schedule as it is now.`,
 
 func show(a *app.App, id string, o options) error {
 	if id != "" {
-		d, err := openDesk(a, o.edit)
+		d, err := openDesk(a, o.edit, serve.NewDesk)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ into the folder of x-proposals, or of --edit. Next ticks have it. The log of cha
 --changes) names who proposed and who approved. A proposal whose task has changed since is refused.`,
 		Example: `  sched approve 5c2f9a1b`,
 		Args:    flags.Arguments(1, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return decide(a, args[0], o, approve) },
+		RunE:    func(_ *cobra.Command, args []string) error { return decide(a, args[0], o, serve.NewDesk, approve) },
 	}
 	o.addEdit(c)
 	flags.AddReason(c, &o.reason)
@@ -97,22 +98,29 @@ func NewReject(a *app.App) *cobra.Command {
 		Long:    `reject forgets a proposal. The log of changes names who proposed and who rejected, and why.`,
 		Example: `  sched reject 5c2f9a1b --reason "the backup needs that hour"`,
 		Args:    flags.Arguments(1, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return decide(a, args[0], o, reject) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return decide(a, args[0], o, serve.DeskToReject, reject)
+		},
 	}
 	o.addEdit(c)
 	flags.AddReason(c, &o.reason)
 	return c
 }
 
-// decide finds a proposal, and lets do decide about it.
-func decide(a *app.App, id string, o options, do func(desk, string, string) error) error {
-	d, err := openDesk(a, o.edit)
+// decide finds the proposal with this whole id, and lets do decide about it. A part of an id may be
+// another one's by now.
+func decide(a *app.App, id string, o options, open serve.OpenDesk, do func(desk, string, string) error) error {
+	d, err := openDesk(a, o.edit, open)
 	if err != nil {
 		return err
 	}
 	p, err := proposal.Find(d.Schedule.StateDir, id, a.Now())
 	if err != nil {
 		return err
+	}
+	if p.ID != id {
+		return exit.Usage("`sched proposals` has the ids",
+			"%s is a part of an id: write the whole of it", humanize.Line(id))
 	}
 	return do(d, p.ID, o.reason)
 }

@@ -15,6 +15,7 @@ import (
 	"sched/cmd/exit"
 	"sched/cmd/flags"
 	"sched/schedule/proposal"
+	"sched/schedule/serve"
 	"sched/schedule/view"
 )
 
@@ -62,7 +63,7 @@ elsewhere cannot be changed.`,
 const maxAgent = 40 // characters of --agent
 
 func propose(a *app.App, name string, o options) error {
-	d, err := openDesk(a, o.edit)
+	d, err := openDesk(a, o.edit, serve.NewDesk)
 	if err != nil {
 		return err
 	}

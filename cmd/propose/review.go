@@ -18,7 +18,7 @@ type desk struct {
 }
 
 // openDesk loads the schedule. The folder is the one of --edit, or else the one of x-proposals.
-func openDesk(a *app.App, edit string) (desk, error) {
+func openDesk(a *app.App, edit string, open serve.OpenDesk) (desk, error) {
 	s, err := a.LoadToChange()
 	if err != nil {
 		return desk{}, err
@@ -30,7 +30,7 @@ func openDesk(a *app.App, edit string) (desk, error) {
 	}
 	config := serve.Config{StateDir: s.StateDir, Now: a.Now, Problem: a.Warn, Edit: edit,
 		Schedules: serve.Schedules{Check: a.LoadAfterEdit, View: a.View}}
-	at, err := serve.NewDesk(config, s, serve.Who{Name: app.PersonName(), From: view.FromCommand})
+	at, err := open(config, s, serve.Who{Name: app.PersonName(), From: view.FromCommand})
 	return desk{a, at}, err
 }
 

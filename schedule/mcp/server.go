@@ -15,8 +15,8 @@ import (
 )
 
 // versions are the versions of the protocol that a Server speaks, the newest first. A newer client
-// asks for its own, is offered the newest of these, and takes it.
-var versions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+// asks for its own, is offered the newest of these, and takes it. In 2025-03-26 there are batches.
+var versions = []string{"2025-11-25", "2025-06-18", "2024-11-05"}
 
 // A Server offers tools to one client.
 type Server struct {
@@ -264,11 +264,14 @@ func (c *connection) answer(id json.RawMessage, result any, failed *failure) {
 	if failed != nil {
 		body = map[string]any{"jsonrpc": "2.0", "id": id, "error": failed}
 	}
-	line, err := json.Marshal(body)
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // it would make six bytes of each <
+	err := encoder.Encode(body)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		_, err = c.out.Write(append(line, '\n'))
+		_, err = c.out.Write(line.Bytes())
 	}
 	if err != nil {
 		c.cancel(err)

@@ -153,6 +153,10 @@ func TestWrongMessagesAreAnsweredAndEndNothing(t *testing.T) {
 			t.Errorf("%.80s is answered with %q", message, answers)
 		}
 	}
+	said := says(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"<&>"}}}`)
+	if len(said) != 1 || !strings.Contains(said[0], "<&>") {
+		t.Errorf("each sign has more than one byte: %q", said)
+	}
 	if silent := says(t, "\n\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+
 		`{"jsonrpc":"2.0","id":7,"result":{}}`); len(silent) > 0 {
 		t.Errorf("what needs no answer gets %q", silent)

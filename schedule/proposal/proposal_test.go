@@ -127,6 +127,10 @@ func TestAProposalSetsOnlyKeysThatMayBeProposed(t *testing.T) {
 		"every: day\nname: other":           "name another task",
 		"every: day\n--- {}":                "cannot be read",
 		"- x":                               "cannot be read",
+		"every: day\ncommand: echo ${HOME}": "",
+		"timezone: ${file:/etc/shadow}":     "timezone of a proposal cannot have ${…}",
+		"env: {A: '${TOKEN}'}":              "env of a proposal cannot have ${…}",
+		"schedule: [{params: {A: '${B}'}}]": "schedule of a proposal cannot have ${…}",
 	} {
 		if err := rules.Check(file(keys), "t"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", keys, err)
@@ -170,6 +174,7 @@ func TestTheRulesAreOfTheSchedule(t *testing.T) {
 		"x-proposals: {keys: [user]}":                  "cannot allow user",
 		"x-proposals: {fodler: d}":                     "has no key",
 		"x-proposals: {folder: []}":                    "is no path",
+		"x-proposals: {keys: {env: 1}}":                "no list of keys",
 	} {
 		s, err := load.Text([]byte(text+"\ntasks: [{name: t, every: day, command: id}]\n"), "/srv/schedule.yaml", load.Options{})
 		if err != nil {

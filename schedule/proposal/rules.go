@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/view"
 	"sched/schedule/yamldoc"
 )
@@ -57,7 +58,12 @@ func RulesOf(s *schedule.Schedule) (rules Rules, err error) {
 				rules.Folder = filepath.Join(filepath.Dir(s.File), rules.Folder)
 			}
 		case "keys":
-			rules.Keys, _ = yamldoc.Collect(value, func(n *yamldoc.Node) (string, bool) { return n.Value, true })
+			var ok bool
+			text := func(n *yamldoc.Node) (string, bool) { return n.Value, n.IsScalar() }
+			rules.Keys, ok = yamldoc.Collect(value, text)
+			if !ok {
+				return rules, wrong("keys of x-proposals is no list of keys")
+			}
 		default:
 			return rules, wrong("x-proposals has no key %s", yamldoc.Quote(key.Value))
 		}
@@ -112,9 +118,29 @@ func (r Rules) Check(file []byte, task string) error {
 			return view.Fail(view.Invalid, "a person can write it into the schedule",
 				"%s cannot be proposed", key.Value)
 		case !slices.Contains(allowed, key.Value) && !slices.Contains(r.Keys, key.Value):
-			return view.Fail(view.Invalid, "leave it out, or let the schedule say `x-proposals: {keys: ["+
-				yamldoc.Shorten(key.Value)+"]}`", "the key %s cannot be proposed", yamldoc.Quote(key.Value))
+			return view.Fail(view.Invalid, r.hint(key.Value), "the key %s cannot be proposed", yamldoc.Quote(key.Value))
+		case key.Value != "command" && expands(value):
+			return view.Fail(view.Invalid, "write the value itself",
+				"%s of a proposal cannot have ${…}: it could show a secret", key.Value)
 		}
 	}
 	return nil
+}
+
+// hint says what to do about a key that cannot be proposed.
+func (r Rules) hint(key string) string {
+	if near := humanize.Nearest(key, slices.Concat(allowed, r.Keys)); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "leave it out, or let the schedule say `x-proposals: {keys: [" + yamldoc.Shorten(key) + "]}`"
+}
+
+// expands reports whether a text of the node has ${…}, which the loader would expand.
+func expands(n *yamldoc.Node) bool {
+	for key, value := range n.Pairs() {
+		if strings.Contains(key.Value, "${") || expands(value) {
+			return true
+		}
+	}
+	return strings.Contains(n.Value, "${") || slices.ContainsFunc(n.Items(), expands)
 }

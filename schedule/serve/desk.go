@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ type Desk struct {
 	rules proposal.Rules
 }
 
+// An OpenDesk is NewDesk or DeskToReject.
+type OpenDesk func(Config, *schedule.Schedule, Who) (Desk, error)
+
 // NewDesk returns the desk of a schedule, as NewFolder does. Without c.Edit the folder is the one
 // of x-proposals. The error also says that the schedule names no folder.
 func NewDesk(c Config, s *schedule.Schedule, who Who) (Desk, error) {
@@ -39,6 +43,11 @@ func NewDesk(c Config, s *schedule.Schedule, who Who) (Desk, error) {
 			"the schedule does not say where approved tasks are written")
 	}
 	return Desk{NewFolder(c, s, who), rules}, nil
+}
+
+// DeskToReject is NewDesk for Reject alone, which needs neither rules nor a folder.
+func DeskToReject(c Config, s *schedule.Schedule, who Who) (Desk, error) {
+	return Desk{Folder: NewFolder(c, s, who)}, nil
 }
 
 // A Review says of a proposal what a careful colleague would.
@@ -100,7 +109,7 @@ func (d Desk) Review(ctx context.Context, p proposal.Proposal) (Review, error) {
 func plainly(err error, p proposal.Proposal) error {
 	problem, ok := errors.AsType[*Problem](err)
 	switch {
-	case !ok:
+	case !ok, problem.Status >= http.StatusInternalServerError: // it may go well a second later
 		return err
 	case problem.IsStale():
 		return view.Fail(view.Conflict, "propose it again", "%s has changed since it was proposed", p.Task)
@@ -135,8 +144,9 @@ func (d Desk) judge(ctx context.Context, r *Review, draft Draft) {
 		}
 		r.Assertions = append(r.Assertions, shown)
 	}
-	for at, ok := draft.Task.When.Next(now); ok && len(r.Next) < shownTimes; at, ok = draft.Task.When.Next(at) {
+	for at, ok := draft.Task.NextRun(now); ok && draft.Task.Enabled && len(r.Next) < shownTimes; {
 		r.Next = append(r.Next, humanize.UTC(at))
+		at, ok = draft.Task.NextRun(at)
 	}
 	for _, other := range after.Tasks {
 		if other != draft.Task && draft.Task.WithoutOverlapping && other.Mutex == draft.Task.Mutex {

@@ -38,7 +38,7 @@ func postReject(r *Visit, body Reason) (any, error) {
 
 // ReviewProposal reviews the proposal with an id, for a visitor who may approve.
 func ReviewProposal(r *Visit, id string) (review Review, err error) {
-	err = atDesk(r, id, func(d Desk, p proposal.Proposal) error {
+	err = atDesk(r, id, NewDesk, func(d Desk, p proposal.Proposal) error {
 		review, err = d.Review(r.Context(), p)
 		return err
 	})
@@ -48,7 +48,7 @@ func ReviewProposal(r *Visit, id string) (review Review, err error) {
 // Approve writes the task of the proposal with an id, for a visitor who may approve. It goes on
 // when the visitor leaves.
 func Approve(r *Visit, id, reason string) (approved proposal.Proposal, err error) {
-	err = atDesk(r, id, func(d Desk, p proposal.Proposal) error {
+	err = atDesk(r, id, NewDesk, func(d Desk, p proposal.Proposal) error {
 		review, err := d.Approve(context.WithoutCancel(r.Context()), id, reason)
 		r.server.current.forget()
 		approved = review.Proposal
@@ -59,16 +59,16 @@ func Approve(r *Visit, id, reason string) (approved proposal.Proposal, err error
 
 // Reject forgets the proposal with an id, for a visitor who may approve.
 func Reject(r *Visit, id, reason string) (rejected proposal.Proposal, err error) {
-	err = atDesk(r, id, func(d Desk, p proposal.Proposal) error {
+	err = atDesk(r, id, DeskToReject, func(d Desk, p proposal.Proposal) error {
 		rejected, err = d.Reject(id, reason)
 		return err
 	})
 	return rejected, err
 }
 
-// atDesk calls do with the proposal that has this whole id. A proposal that is wrong is a conflict,
-// because the request is right.
-func atDesk(r *Visit, id string, do func(Desk, proposal.Proposal) error) error {
+// atDesk calls do with a desk and the proposal that has this whole id. A proposal that is wrong is
+// a conflict, because the request is right.
+func atDesk(r *Visit, id string, open OpenDesk, do func(Desk, proposal.Proposal) error) error {
 	if err := r.Who.needs(ScopeApprove); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func atDesk(r *Visit, id string, do func(Desk, proposal.Proposal) error) error {
 	}
 	var d Desk
 	if err == nil {
-		d, err = NewDesk(r.server.Config, r.Schedule, r.Who)
+		d, err = open(r.server.Config, r.Schedule, r.Who)
 	}
 	if err == nil {
 		err = do(d, p)

@@ -209,7 +209,7 @@ func routes() []route {
 			body: Reason{}, status: 200, value: proposal.Proposal{}, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/proposals/{id}/reject", scope: ScopeApprove, handle: taking(postReject),
 			about: "Forget a proposal",
-			body:  Reason{}, status: 200, value: proposal.Proposal{}, errors: []int{404, 409, 413, 415}},
+			body:  Reason{}, status: 200, value: proposal.Proposal{}, errors: []int{404, 413, 415}},
 
 		{method: "PUT", path: "/tasks/{name}", scope: ScopeEdit, handle: putTask,
 			about:  "Write a task into the folder of --edit: its keys as YAML or JSON, without name",
