@@ -2,7 +2,8 @@ package foreign
 
 import (
 	"cmp"
-	"strings"
+
+	"sched/schedule/humanize"
 )
 
 // readEventBridge reads what `aws events list-rules` and `aws scheduler get-schedule` print, and
@@ -36,6 +37,9 @@ func readEventBridge(text string) (jobs []*Job, err error) {
 	return jobs, nil
 }
 
+// lambdaARN has the region and the name of a function.
+var lambdaARN = humanize.Pattern(`^arn:aws:lambda:([a-z0-9-]+):[^:]*:function:(.+)$`)
+
 func awsJob(entry node, name string) *Job {
 	j := &Job{Line: entry.Line, Name: cmp.Or(entry.text("Name"), name), Zone: entry.text("ScheduleExpressionTimezone"),
 		Expressions: []string{entry.text("ScheduleExpression")}}
@@ -52,10 +56,12 @@ func awsJob(entry node, name string) *Job {
 	}
 	arn := target.text("Arn")
 	input := target.text("Input")
-	if _, function, ok := strings.Cut(arn, ":function:"); ok && strings.HasPrefix(arn, "arn:aws:lambda:") {
-		words := []string{"aws", "lambda", "invoke", "--function-name", function}
+	if parts := lambdaARN().FindStringSubmatch(arn); parts != nil {
+		words := []string{"aws", "lambda", "invoke", "--region", parts[1], "--function-name", parts[2]}
 		if input != "" {
 			words = append(words, "--cli-binary-format", "raw-in-base64-out", "--payload", input)
+		} else {
+			j.note("not taken: the event that a target without Input gets: here it gets none")
 		}
 		j.Command = quoteWords(append(words, "/dev/stdout")...)
 		if entry.text("State") == "DISABLED" {

@@ -74,9 +74,13 @@ func (k Kind) Read(text string, machine *time.Location) ([]*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(jobs) == 0 {
+	switch {
+	case len(jobs) == 0:
 		return nil, ErrOther
+	case len(jobs) > maxJobs:
+		return nil, fmt.Errorf("it has more than %d jobs", maxJobs)
 	}
+	known := map[string]*reading{}
 	names, next := map[string]bool{}, map[string]int{}
 	for _, j := range jobs {
 		base := strings.Trim(notInName().ReplaceAllString(j.Name, "-"), "-._:/")
@@ -87,7 +91,7 @@ func (k Kind) Read(text string, machine *time.Location) ([]*Job, error) {
 		}
 		names[j.Name] = true
 		if j.notSame = cmp.Or(j.timeless, j.notSame); j.Refused == "" && j.timeless == "" {
-			k.setTimes(j, machine)
+			k.setTimes(j, machine, known)
 		}
 		if j.Refused == "" {
 			j.Keys = append([]crontab.Key{{Name: "name", Value: yamldoc.NewText(j.Name)}}, j.Keys...)
@@ -97,12 +101,23 @@ func (k Kind) Read(text string, machine *time.Location) ([]*Job, error) {
 	return jobs, nil
 }
 
-const maxName = 100
+// Bounds of a file and of a name.
+const (
+	maxJobs = 10_000
+	maxName = 100
+)
+
+// A reading is an expression in the words of sched. Many jobs have the same one.
+type reading struct {
+	*dialect.Reading
+	line dialect.Line
+	err  error
+}
 
 var notInName = humanize.Pattern(`[^A-Za-z0-9._:/-]+`)
 
 // setTimes sets the keys that say when the task is due.
-func (k Kind) setTimes(j *Job, machine *time.Location) {
+func (k Kind) setTimes(j *Job, machine *time.Location, known map[string]*reading) {
 	name := cmp.Or(j.Zone, k.zone)
 	zone, err := machine, error(nil)
 	if name != "" {
@@ -118,7 +133,7 @@ func (k Kind) setTimes(j *Job, machine *time.Location) {
 	}
 	var lines []dialect.Line
 	for _, expression := range j.Expressions {
-		line, err := k.lineOf(j, expression, zone)
+		line, err := k.lineOf(j, expression, zone, known)
 		if err != nil {
 			j.refuse("%q: %v", expression, err)
 			return
@@ -161,19 +176,24 @@ func (k Kind) setTimes(j *Job, machine *time.Location) {
 }
 
 // lineOf returns the line of an expression, and adds its reading to the job.
-func (k Kind) lineOf(j *Job, expression string, zone *time.Location) (dialect.Line, error) {
+func (k Kind) lineOf(j *Job, expression string, zone *time.Location, known map[string]*reading) (dialect.Line, error) {
 	for _, name := range k.dialects {
 		d, ok := dialect.Find(name)
 		if !ok || j.notSame != "" {
 			continue
 		}
-		reading, err := d.Parse(expression, zone)
-		if err != nil {
-			return dialect.Line{}, fmt.Errorf("%s refuses it: %w", d.Program, err)
+		key := zone.String() + " " + expression
+		r := known[key]
+		if r == nil {
+			r = newReading(d, expression, zone)
+			known[key] = r
 		}
-		j.readings = append(j.readings, reading)
-		j.Notes = append(j.Notes, reading.Notes...)
-		line, err := reading.Line()
+		if r.Reading == nil {
+			return dialect.Line{}, r.err
+		}
+		j.readings = append(j.readings, r.Reading)
+		j.Notes = append(j.Notes, r.Notes...)
+		line, err := r.line, r.err
 		if line.Every != "" && err == nil {
 			j.notSame = "here it differs: the program counts from its own start, and the task by the clock"
 			line.Notes = nil
@@ -188,6 +208,15 @@ func (k Kind) lineOf(j *Job, expression string, zone *time.Location) (dialect.Li
 		return dialect.Line{}, err
 	}
 	return dialect.Line{Cron: expression}, nil
+}
+
+func newReading(d *dialect.Dialect, expression string, zone *time.Location) *reading {
+	parsed, err := d.Parse(expression, zone)
+	if err != nil {
+		return &reading{err: fmt.Errorf("%s refuses it: %w", d.Program, err)}
+	}
+	line, err := parsed.Line()
+	return &reading{parsed, line, err}
 }
 
 // clocksChange reports whether a zone changes its clocks now or later.

@@ -48,6 +48,15 @@ func imported(t *testing.T, kindName, text string) (verdicts, yaml string) {
 	return strings.Join(lines, "\n"), yaml
 }
 
+func wantParts(t *testing.T, says, text string, parts []string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: there is no %q in\n%s", says, part, text)
+		}
+	}
+}
+
 const cronJob = `apiVersion: batch/v1
 kind: CronJob
 metadata: {name: backup}
@@ -126,15 +135,15 @@ func TestVerdicts(t *testing.T) {
 			"[job-service-run \"c\"]\nschedule = @daily\n",
 			[]string{"a: proven until 2054\nnot taken: save-folder", "b: taken, and not compared: it has seconds\nnot taken: history = 3",
 				"c: not taken, because job-service-run"},
-			[]string{"command: docker exec --user postgres db echo \"hi\""}},
+			[]string{"command: docker exec --user postgres db echo hi\n"}},
 		{"labels of ofelia", "ofelia", "services:\n  web:\n    labels:\n      - ofelia.job-exec.s.schedule=@daily\n" +
 			"      - ofelia.job-exec.s.command=x $$HOME\n  db:\n    container_name: pg\n    labels: {ofelia.job-exec.v.schedule: \"@daily\", " +
 			"ofelia.job-exec.v.command: vacuum}\n",
-			[]string{"s: proven", "v: proven"}, []string{"command: docker exec web x $HOME", "command: docker exec pg vacuum"}},
+			[]string{"s: proven", "v: proven"}, []string{"command: docker exec --user root web x '$HOME'", "command: docker exec --user root pg vacuum"}},
 		{"yacron", "cronstable", "defaults: {shell: /bin/bash}\njobs:\n  - {name: a, command: [echo, a b], schedule: {minute: 5}, statsd: {}, environment: [{key: A, value: '$X and ${Y}'}]}\n" +
 			"  - {name: b, command: x, schedule: {year: 2017}}\n",
 			[]string{"a: taken, and not compared", "not taken: statsd", "b: not taken, because its years"},
-			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, -c]\n    env:\n      A: $X and $${Y}\n    command: echo 'a b'"}},
+			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, \"-c\"]\n    env:\n      A: $X and $${Y}\n    command: echo 'a b'"}},
 		{"RunWisp", "runwisp", "[scheduler]\ntimezone = 'UTC'\n[daemon]\ninclude = ['more/*.toml']\n[defaults]\ntimeout = '1h'\nkeep_runs = 5\n" +
 			"env = {A = 'a', B = 'b'}\n[tasks.b]\ncron = '30 2 * * 7'\nrun = \"\"\"\nx\ny\n\"\"\"\n[tasks.b.env]\nB = '${HOME}$${C}'\n" +
 			"F = '${file:f}'\n[tasks.a]\ncron = '0 0 4 * * *'\ntimezone = 'Europe/Berlin'\nrun = 'a'\non_overlap = 'skip'\ncatch_up = 'skip'\n" +
@@ -183,20 +192,89 @@ func TestVerdicts(t *testing.T) {
 			[]string{"m: taken, and compared for its next 20000 starts alone"}, nil},
 		{"rules of AWS", "eventbridge", `{"Rules":[{"Name":"e","State":"ENABLED"},` +
 			`{"Name":"c","ScheduleExpression":"cron(0 12 ? * 1 *)","State":"DISABLED","Targets":[{"Arn":"arn:aws:lambda:eu:1:function:f"}]}]}`,
-			[]string{"e: not taken, because it has no ScheduleExpression", "c: proven until 2054"},
-			[]string{"cron: 0 12 * * SUN\n    timezone: UTC\n    enabled: false\n    command: aws lambda invoke --function-name f /dev/stdout"}},
+			[]string{"e: not taken, because it has no ScheduleExpression", "c: proven until 2054\nnot taken: the event that"},
+			[]string{"cron: 0 12 * * SUN\n    timezone: UTC\n    enabled: false\n    command: aws lambda invoke --region eu --function-name f /dev/stdout"}},
 		{"a file with nothing of the kind", "ofelia", "a: 1\n", []string{"it has nothing of that kind"}, nil},
 	} {
 		verdicts, yaml := imported(t, test.kind, test.text)
-		for _, part := range test.verdicts {
-			if !strings.Contains(verdicts, part) {
-				t.Errorf("%s: nothing says %q in\n%s", test.says, part, verdicts)
-			}
-		}
-		for _, part := range test.yaml {
-			if !strings.Contains(yaml, part) {
-				t.Errorf("%s: there is no %q in\n%s", test.says, part, yaml)
-			}
+		wantParts(t, test.says, verdicts, test.verdicts)
+		wantParts(t, test.says, yaml, test.yaml)
+	}
+}
+
+// Each row was read wrongly, or made a schedule that is not valid.
+func TestOddInput(t *testing.T) {
+	for _, test := range []struct {
+		says, kind, text string
+		verdicts, yaml   []string // parts
+		never            string   // a part of neither
+	}{
+		{"commas in the words of a command", "laravel", "<?php\nSchedule::command('s --to=a,b')->daily();\n" +
+			"Schedule::command('t', ['--name=a, b; c', 3])->daily();\n",
+			nil, []string{"command: php artisan s --to=a,b\n", "command: php artisan t '--name=a, b; c' 3\n"}, ""},
+		{"comments in a chain", "laravel", "<?php\nSchedule::command('c')->daily() // ->hourly()\n  # x\n  ->at('13:00')/* y */->onOneServer();\n",
+			nil, []string{"cron: 0 13 * * *\n    timezone: UTC\n    one_server: true"}, ""},
+		{"a comment's signs in a text", "laravel", "<?php\nSchedule::exec('curl http://x/#y')->daily();\n",
+			nil, []string{"command: curl http://x/#y\n"}, ""},
+		{"a call in a condition", "laravel", "<?php\nif (x()) { Schedule::command('a')->daily(); }\nSchedule::command('b')->daily();\n",
+			[]string{"\nit is switched off: PHP around it"}, []string{"name: b\n    cron: 0 0 * * *\n    timezone: UTC\n    command"}, ""},
+		{"a call behind one that may leave", "laravel", "<?php\nif (x()) { return; }\nSchedule::command('a')->daily();\n",
+			[]string{"\nit is switched off: PHP around it"}, []string{"enabled: false"}, ""},
+		{"a command without arguments", "laravel", "<?php\nArtisan::command()->daily();\n",
+			[]string{"task: not taken, because what it runs is no plain text"}, nil, ""},
+		{"two reasons to be off, and two names", "laravel", "<?php\nSchedule::exec('x')->daily()->when(fn()=>1)->skip(fn()=>2)" +
+			"->description('Costs ${a}')->description('Costs ${b}');\n",
+			nil, []string{"enabled: false\n    description: Costs ${b}\n"}, "${a}"},
+		{"a user with a variable", "laravel", "<?php\nSchedule::exec('x')->daily()->user('${DB}')->environments(['a: b', 'c,d']);\n",
+			[]string{"not taken: user = ${DB}"}, []string{"environments: [\"a: b\", \"c,d\"]"}, ""},
+		{"words without a shell", "ofelia", "[job-exec \"a\"]\nschedule = @daily\ncontainer = db\ncommand = sh -c \"x $A > /b/* ; y\"\n" +
+			"[job-local \"b\"]\nschedule = @daily\ncommand = echo $HOME > x\n[job-run \"c\"]\nschedule = @daily\nimage = i\nuser = u\ncommand = c\n",
+			[]string{"a: proven", "b: not taken, because ofelia has no shell", "c: proven"},
+			[]string{"command: docker exec --user root db sh -c 'x $A > /b/* ; y'\n", "command: docker run --rm --user u i c\n"}, ""},
+		{"a long line", "ofelia", "[job-local \"a\"]\nschedule = @daily\ncommand = a\n; " + strings.Repeat("x", 70_000) +
+			"\n[job-local \"b\"]\nschedule = @daily\ncommand = b\nenvironment = A=${B}\n",
+			[]string{"a: proven", "b: proven"}, []string{"A: $${B}\n"}, ""},
+		{"a name for a shell", "kubernetes", strings.Replace(manifest("0 4 * * *", "volumeMounts: []"), "{name: backup}", "{name: 'a$(x)'}", 1),
+			[]string{"not taken, because Kubernetes takes no CronJob of the name"}, nil, ""},
+		{"a name that is as long as can be", "kubernetes", strings.Replace(manifest("0 4 * * *", "volumeMounts: []"), "{name: backup}",
+			"{name: "+strings.Repeat("a", 52)+"}", 1),
+			nil, []string{"cronjob/" + strings.Repeat("a", 52) + ` "` + strings.Repeat("a", 26) + `-$SCHED_RUN"`}, ""},
+		{"a variable that Kubernetes expands", "kubernetes", strings.Replace(manifest("0 4 * * *", ""), "a b", "$(A)", 1),
+			nil, []string{"command: kubectl create job"}, "docker run"},
+		{"what docker run does not have", "kubernetes", strings.Replace(manifest("0 4 * * *", "resources: {}, securityContext: {runAsUser: 1}"),
+			"        spec:\n          res", "        metadata: {labels: {a: b}}\n        spec:\n          res", 1),
+			[]string{"not taken: its container has resources", "not taken: its container has securityContext",
+				"not taken: its pod or Job has metadata: labels"}, []string{"command: docker run"}, ""},
+		{"numbers that are too large", "kubernetes", strings.NewReplacer("backoffLimit: 0", "backoffLimit: 2147483647\n      activeDeadlineSeconds: 99999999999",
+			"  jobT", "  startingDeadlineSeconds: 9999999\n  jobT").Replace(manifest("0 4 * * *", "")),
+			[]string{"not taken: startingDeadlineSeconds = 9999999\nnot taken: backoffLimit = 2147483647\nnot taken: activeDeadlineSeconds = 9"}, nil, "retry"},
+		{"SHELL and MAILTO", "supercronic", "SHELL=/bin/bash\nMAILTO=me@x\n0 1 * * * a\n", []string{"a: proven until 2054\nnot taken: MAILTO=me@x"},
+			[]string{"shell: [/bin/bash, \"-c\"]\n    env:\n      SHELL: /bin/bash\n"}, "MAILTO: "},
+		{"SHELL of a user's crontab", "mcron", "SHELL=/bin/bash\nMAILTO=me@x\n0 1 * * * a\n", []string{"not taken: MAILTO=me@x"},
+			[]string{"shell: [/bin/bash, \"-c\"]\n"}, "MAILTO: "},
+		{"jobs of two groups", "quartz", "<x><job><name>J</name><group>a</group><job-class>A</job-class><job-data-map><entry><key>k</key></entry>" +
+			"</job-data-map></job><job><name>J</name><group>b</group><job-class>B</job-class></job><trigger><cron><name>T</name><job-name>J</job-name>" +
+			"<job-group>a</job-group><time-zone>UTC</time-zone><cron-expression>0 0 0 ? * 6</cron-expression></cron></trigger></x>",
+			[]string{"T: proven until 2054\nnot taken: job-data-map\nit is switched off: its command, which starts the class A,"}, nil, "class B"},
+		{"yacron: the zone of the machine, seconds, a shell", "yacron", "logging: {}\njobs:\n  - {name: a, command: x, schedule: '0 1 * * *', utc: false}\n" +
+			"  - {name: b, command: x, schedule: {second: 30, minute: 1}, shell: '/bin/bash, y'}\n---\njobs: []\n",
+			[]string{"a: not taken, because utc: false", "not taken: logging of the whole file", "not taken: the 1 document of the file below the first"},
+			[]string{"cron: 30 1 * * * *\n    timezone: UTC\n    shell: [\"/bin/bash, y\", \"-c\"]"}, ""},
+		{"yacron: retries of the defaults, too", "yacron", "defaults: {onFailure: {retry: {maximumRetries: 3, initialDelay: 7}}}\njobs:\n" +
+			"  - {name: a, command: x, schedule: '0 1 * * *', onFailure: {retry: {maximumRetries: 5}}, executionTimeout: 1e9, user: '${A:-b}'}\n" +
+			"  - {name: b, command: x, schedule: '0 1 * * *', onFailure: {retry: {maximumRetries: -1}}}\n",
+			[]string{"not taken: executionTimeout = 1e9", "not taken: user = ${A:-b}", "not taken: maximumRetries = -1"},
+			[]string{"retry: {attempts: 6, delay: 7s, backoff: 2, max_delay: 300s}\n    command"}, "timeout: "},
+		{"a bell in a command", "eventbridge", `{"Rules":[{"Name":"a","ScheduleExpression":"rate(1 hour)",` +
+			`"Targets":[{"Arn":"arn:aws:lambda:eu:1:function:f","Input":"\u0007"}]}]}`, []string{"a: "}, nil, ""},
+		{"too many jobs", "supercronic", strings.Repeat("0 1 * * * a\n", 10_001), []string{"it has more than 10000 jobs"}, nil, ""},
+		{"a large file of PHP", "laravel", "<?php\n" + strings.Repeat("Schedule::command(\n", 40_000), []string{"it is larger than 256 KiB"}, nil, ""},
+	} {
+		verdicts, yaml := imported(t, test.kind, test.text)
+		wantParts(t, test.says, verdicts, test.verdicts)
+		wantParts(t, test.says, yaml, test.yaml)
+		if test.never != "" && strings.Contains(verdicts+yaml, test.never) {
+			t.Errorf("%s: %q is in\n%s\n%s", test.says, test.never, verdicts, yaml)
 		}
 	}
 }

@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"sched/schedule/crontab"
 	"sched/schedule/dialect"
+	"sched/schedule/humanize"
 	"sched/schedule/yamldoc"
 )
 
@@ -38,19 +42,103 @@ func (j *Job) refuse(format string, args ...any) *Job {
 	return j
 }
 
+// put sets a key. It replaces one that is set already.
+func (j *Job) put(key crontab.Key) {
+	i := slices.IndexFunc(j.Keys, func(k crontab.Key) bool { return k.Name == key.Name })
+	if i < 0 {
+		j.Keys = append(j.Keys, key)
+		return
+	}
+	j.Keys[i] = key
+}
+
+// set sets a key to a text in which nothing is expanded.
 func (j *Job) set(key, value string) {
-	j.Keys = append(j.Keys, crontab.Key{Name: key, Value: yamldoc.NewText(value)})
+	if key != "description" { // which sched expands nowhere
+		value = crontab.Escape(value)
+	}
+	j.put(crontab.Key{Name: key, Value: yamldoc.NewText(value)})
+}
+
+// setList sets a key to texts in which nothing is expanded.
+func (j *Job) setList(key string, texts ...string) {
+	var items []*yamldoc.Node
+	for _, text := range texts {
+		items = append(items, yamldoc.NewText(crontab.Escape(text)))
+	}
+	j.put(crontab.Key{Name: key, Value: yamldoc.NewList(items...)})
 }
 
 // setPlain sets a key whose value is written as it is.
 func (j *Job) setPlain(key, value string) {
-	j.Keys = append(j.Keys, crontab.Key{Name: key, Value: yamldoc.NewText(value), Text: value})
+	j.put(crontab.Key{Name: key, Value: yamldoc.NewText(value), Text: value})
+}
+
+// setEnv sets the variables, if there are any.
+func (j *Job) setEnv(set map[string]string) {
+	if len(set) > 0 {
+		j.put(crontab.EnvKey(set))
+	}
+}
+
+// setVariables sets the variables of a crontab. SHELL runs the command; MAILTO is only named.
+func (j *Job) setVariables(set map[string]string) {
+	own := maps.Clone(set)
+	if own["SHELL"] != "" {
+		j.setList("shell", own["SHELL"], "-c")
+	}
+	if to := own["MAILTO"]; to != "" {
+		j.note("not taken: MAILTO=%s: `after: {mail: …, when: output}` can say it", to)
+	}
+	delete(own, "MAILTO")
+	j.setEnv(own)
+}
+
+// setAccount sets the user or the group. It notes a text that cannot be the name of one.
+func (j *Job) setAccount(key, name string) {
+	if accountPattern().MatchString(name) {
+		j.set(key, name)
+	} else if name != "" {
+		j.note("not taken: %s = %s", key, name)
+	}
+}
+
+var accountPattern = humanize.Pattern(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// Bounds of numbers, which keep a schedule valid.
+const (
+	maxAttempts = 100
+	maxSeconds  = 31 * 24 * 60 * 60 // 31 days
+)
+
+// number reads a whole number. It notes a text that is out of bounds or no number, unless it is
+// empty.
+func (j *Job) number(name, text string, least, most int) (n int, ok bool) {
+	n, err := strconv.Atoi(text)
+	if ok = err == nil && n >= least && n <= most; !ok && text != "" {
+		j.note("not taken: %s = %s", name, text)
+	}
+	return n, ok
 }
 
 // noteRest says which keys are not in the task.
 func (j *Job) noteRest(path string, n node, silent ...string) {
 	for _, key := range n.rest(silent...) {
 		j.note("not taken: %s%s", path, key)
+	}
+}
+
+// noteWholeFile notes what counts for all jobs in the first one that is a task.
+func noteWholeFile(jobs []*Job, format string, args ...any) {
+	if i := slices.IndexFunc(jobs, func(j *Job) bool { return j.Refused == "" }); i >= 0 {
+		jobs[i].note(format, args...)
+	}
+}
+
+// noteDocuments says that only the first of several documents was read.
+func noteDocuments(jobs []*Job, all []node) {
+	if len(all) > 1 {
+		noteWholeFile(jobs, "not taken: the %s of the file below the first", humanize.Count(len(all)-1, "document"))
 	}
 }
 

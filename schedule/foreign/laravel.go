@@ -18,7 +18,7 @@ func readLaravel(text string) ([]*Job, error) {
 	if !strings.Contains(text, "<?php") {
 		return nil, errors.New("it is neither the JSON of `php artisan schedule:list --json` nor PHP")
 	}
-	return laravelCalls(text), nil
+	return laravelCalls(text)
 }
 
 func laravelList(text string) (jobs []*Job, err error) {
@@ -44,7 +44,7 @@ func laravelList(text string) (jobs []*Job, err error) {
 			j.set("description", text)
 		}
 		if names := entry.at("environments").texts(); len(names) > 0 {
-			j.setPlain("environments", "["+strings.Join(names, ", ")+"]")
+			j.setList("environments", names...)
 		}
 		if len(jobs) == 0 {
 			j.note("the list does not say withoutOverlapping, onOneServer, between, when and hooks: " +
@@ -66,12 +66,15 @@ func laravelName(command string) string {
 }
 
 var (
-	scheduled = humanize.Pattern(`(?:\bSchedule::|\$schedule->)(command|exec|call|job)\(|\bArtisan::(command)\(`)
+	scheduled = humanize.Pattern(
+		`(?:\bSchedule\s*::\s*|\$schedule\s*->\s*)(command|exec|call|job)\(|\bArtisan::(command)\(`)
 	phpText   = humanize.Pattern(`^'([^'\\]*)'$|^"([^"\\$]*)"$`)
 	phpNumber = humanize.Pattern(`^\d+$`)
-	phpList   = humanize.Pattern(`^\[(.*)\]$`)
-	phpNote   = humanize.Pattern(`(?s:/\*.*?\*/)|(?m:^[ \t]*(?://|#).*$)`)
+	phpClock  = humanize.Pattern(`^([01]?\d|2[0-3]):[0-5]\d$`)
 )
+
+// maxPHP bounds a file of PHP.
+const maxPHP = 256 << 10
 
 // A phpCall is ->name(arguments), with the arguments as they are written.
 type phpCall struct {
@@ -80,117 +83,143 @@ type phpCall struct {
 }
 
 // laravelCalls reads the statements that begin with Schedule:: or $schedule->.
-func laravelCalls(text string) (jobs []*Job) {
-	text = phpNote().ReplaceAllStringFunc(text, func(comment string) string {
-		return strings.Repeat("\n", strings.Count(comment, "\n"))
-	})
-	for _, at := range scheduled().FindAllStringSubmatchIndex(text, -1) {
-		j := &Job{Line: 1 + strings.Count(text[:at[0]], "\n"), Name: "task"}
+func laravelCalls(text string) (jobs []*Job, err error) {
+	if len(text) > maxPHP || strings.Contains(text, "<<<") {
+		return nil, fmt.Errorf("it is larger than %d KiB, or has a text after <<<: "+
+			"`php artisan schedule:list --json` says it", maxPHP>>10)
+	}
+	text = withoutComments(text)
+	hasGroup := strings.Contains(text, "->group(")
+	blocks := phpBlocks{isAlternative: phpEnd().MatchString(text)}
+	line, last := 1, 0
+	found := scheduled().FindAllStringSubmatchIndex(text, -1)
+	for i, at := range found {
+		line, last = line+strings.Count(text[last:at[0]], "\n"), at[0]
+		isConditional := blocks.read(text, at[0])
+		j := &Job{Line: line, Name: "task"}
 		isArtisan := at[2] < 0
-		calls, err := phpChain(text[max(at[2], at[4]):])
+		end := len(text)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		calls, err := phpChain(text[max(at[2], at[4]):end])
 		isTimed := slices.ContainsFunc(calls, func(c phpCall) bool { return isTime(c.name) })
 		switch {
-		case isArtisan && !isTimed:
+		case err == nil && isArtisan && !isTimed:
 			continue // a command that nothing schedules here
 		case err != nil:
 			j.refuse("%v", err)
-		case !isTimed || strings.Contains(text, "->group("):
+		case !isTimed || hasGroup:
 			j.refuse("a group may say when it is due: `php artisan schedule:list --json` says it")
 		case isArtisan:
-			calls[0].arguments = calls[0].arguments[:1] // the closure behind the name
+			calls[0].arguments = calls[0].arguments[:min(1, len(calls[0].arguments))] // the closure behind the name
 			fallthrough
 		default:
 			setLaravel(j, calls)
 		}
+		if isConditional {
+			j.setPlain("enabled", "false")
+			j.note("it is switched off: PHP around it decides whether it is scheduled")
+		}
 		jobs = append(jobs, j)
 	}
-	return jobs
+	return jobs, nil
 }
 
-// phpChain reads name(arguments)->name(arguments)… up to a semicolon.
+// phpChain reads name(arguments)->name(arguments)… up to the end of the expression.
 func phpChain(text string) (calls []phpCall, err error) {
 	for {
 		name, rest, ok := strings.Cut(text, "(")
-		if !ok {
+		arguments, end := phpArguments(rest)
+		if !ok || end < 0 {
 			return nil, errors.New("its PHP cannot be read")
-		}
-		var arguments []string
-		depth, begin := 0, 0
-		quote, end := byte(0), -1
-		for i := 0; i < len(rest) && end < 0; i++ {
-			c := rest[i]
-			switch {
-			case quote != 0 && c == '\\':
-				i++
-			case quote != 0:
-				if c == quote {
-					quote = 0
-				}
-			case c == '\'' || c == '"':
-				quote = c
-			case c == ')' && depth == 0:
-				end = i
-			case strings.IndexByte("([{", c) >= 0:
-				depth++
-			case strings.IndexByte(")]}", c) >= 0:
-				depth--
-			case c == ',' && depth == 0:
-				arguments, begin = append(arguments, strings.TrimSpace(rest[begin:i])), i+1
-			}
-		}
-		if end < 0 {
-			return nil, errors.New("its PHP cannot be read")
-		}
-		if last := strings.TrimSpace(rest[begin:end]); last != "" {
-			arguments = append(arguments, last)
 		}
 		calls = append(calls, phpCall{strings.TrimSpace(name), arguments})
 		text = strings.TrimSpace(rest[end+1:])
-		if !strings.HasPrefix(text, "->") {
+		switch next, isCall := strings.CutPrefix(text, "->"); {
+		case isCall:
+			text = next
+		case text != "" && strings.IndexByte(";,)", text[0]) >= 0:
 			return calls, nil
+		default:
+			return nil, errors.New("its PHP cannot be read: no ->, ;, comma or ) stands behind " + name + "()")
 		}
-		text = text[2:]
 	}
 }
 
-// plain returns the values of arguments that are texts and numbers, lists of them as one text.
-func (c phpCall) plain() (values []string, ok bool) {
-	for _, argument := range c.arguments {
-		if found := phpList().FindStringSubmatch(argument); found != nil {
-			var inner []string
-			for _, part := range strings.Split(found[1], ",") {
-				if part = strings.TrimSpace(part); part != "" {
-					inner = append(inner, part)
-				}
-			}
-			list, isPlain := phpCall{arguments: inner}.plain()
-			if !isPlain {
-				return nil, false
-			}
-			values = append(values, strings.Join(list, ","))
-			continue
+// phpArguments reads arguments up to the bracket that closes them. end is its place, or -1 without
+// such a bracket.
+func phpArguments(text string) (arguments []string, end int) {
+	depth, begin, quote := 0, 0, byte(0)
+	add := func(end int) {
+		if argument := strings.TrimSpace(text[begin:end]); argument != "" {
+			arguments = append(arguments, argument)
 		}
-		switch found := phpText().FindStringSubmatch(argument); {
-		case found != nil:
-			values = append(values, found[1]+found[2])
-		case phpNumber().MatchString(argument):
-			values = append(values, argument)
-		default:
-			return nil, false
+		begin = end + 1
+	}
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case depth == 0 && c == ',':
+			add(i)
+		case depth == 0 && strings.IndexByte(")]}", c) >= 0:
+			add(i)
+			return arguments, i
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
 		}
 	}
-	return values, true
+	return nil, -1
+}
+
+// values returns the texts of each argument, if all are texts, numbers, and lists of them.
+func (c phpCall) values() (all [][]string, ok bool) {
+	for _, argument := range c.arguments {
+		parts := []string{argument}
+		if inner, isList := strings.CutPrefix(argument, "["); isList {
+			var end int
+			if parts, end = phpArguments(inner); end != len(inner)-1 || end < 0 || inner[end] != ']' {
+				return nil, false
+			}
+		}
+		texts := []string{}
+		for _, part := range parts {
+			switch found := phpText().FindStringSubmatch(part); {
+			case found != nil:
+				texts = append(texts, found[1]+found[2])
+			case phpNumber().MatchString(part):
+				texts = append(texts, part)
+			default:
+				return nil, false
+			}
+		}
+		all = append(all, texts)
+	}
+	return all, true
 }
 
 func setLaravel(j *Job, calls []phpCall) {
-	what, ok := calls[0].plain()
+	what, ok := calls[0].values()
 	switch name := calls[0].name; {
 	case name == "call" || name == "job":
 		j.refuse("it is PHP in the process of the scheduler (%s): make it a command of artisan", name)
-	case !ok || len(what) == 0 || len(what) > 2:
+	case !ok || len(what) == 0 || len(what) > 2 || len(what[0]) != 1 || strings.HasPrefix(calls[0].arguments[0], "["):
 		j.refuse("what it runs is no plain text: `php artisan schedule:list --json` says it")
 	default:
-		j.Command = strings.ReplaceAll(strings.Join(what, " "), ",", " ")
+		j.Command = what[0][0]
+		for _, words := range what[1:] {
+			j.Command = strings.TrimSpace(j.Command + " " + quoteWords(words...))
+		}
 		if name == "command" {
 			j.Command = "php artisan " + j.Command
 		}
@@ -198,23 +227,39 @@ func setLaravel(j *Job, calls []phpCall) {
 	}
 	fields := [5]string{"*", "*", "*", "*", "*"}
 	for _, call := range calls[1:] {
-		arguments, ok := call.plain()
-		if !ok || !setFrequency(&fields, call.name, arguments) && !setOption(j, call.name, arguments) {
-			if isTime(call.name) {
-				j.refuse("->%s(%s) is not plain: `php artisan schedule:list --json` says it", call.name,
-					strings.Join(call.arguments, ", "))
-			}
-			if call.name == "when" || call.name == "skip" {
-				j.setPlain("enabled", "false")
-				j.note("it is switched off until `%s` says what PHP decides", call.name)
-			}
-			j.note("not taken: ->%s(%s)", call.name, strings.Join(call.arguments, ", "))
+		values, ok := call.values()
+		arguments := make([]string, len(values)) // a list is one field of a cron expression
+		for i, texts := range values {
+			arguments[i] = strings.Join(texts, ",")
+		}
+		isList := func(a string) bool { return strings.HasPrefix(a, "[") }
+		isPlain := ok && !slices.ContainsFunc(call.arguments, isList)
+		switch {
+		case ok && setFrequency(&fields, call.name, arguments):
+		case isPlain && setOption(j, call.name, arguments):
+		case ok && call.name == "environments" && len(values) > 0:
+			j.setList("environments", slices.Concat(values...)...)
+		default:
+			noteCall(j, call)
 		}
 	}
 	j.Expressions = []string{strings.Join(fields[:], " ")}
 	if j.Zone == "" {
 		j.note("its zone is app.timezone, taken for UTC")
 	}
+}
+
+// noteCall says that a call is not in the task.
+func noteCall(j *Job, call phpCall) {
+	arguments := strings.Join(call.arguments, ", ")
+	if isTime(call.name) {
+		j.refuse("->%s(%s) is not plain: `php artisan schedule:list --json` says it", call.name, arguments)
+	}
+	if call.name == "when" || call.name == "skip" {
+		j.setPlain("enabled", "false")
+		j.note("it is switched off until `%s` says what PHP decides", call.name)
+	}
+	j.note("not taken: ->%s(%s)", call.name, arguments)
 }
 
 // isTime reports whether a method decides when a task is due.
@@ -231,7 +276,7 @@ func isTime(method string) bool {
 
 // setOption sets what is a key of a task.
 func setOption(j *Job, method string, arguments []string) bool {
-	list := "[" + strings.Join(arguments, ", ") + "]"
+	isClocks := !slices.ContainsFunc(arguments, func(text string) bool { return !phpClock().MatchString(text) })
 	switch {
 	case method == "timezone" && len(arguments) == 1:
 		j.Zone = arguments[0]
@@ -243,23 +288,21 @@ func setOption(j *Job, method string, arguments []string) bool {
 		j.setPlain("background", "true")
 	case method == "evenInMaintenanceMode":
 		j.setPlain("even_in_maintenance", "true")
-	case method == "environments" && len(arguments) > 0:
-		j.setPlain("environments", list)
 	case method == "name" && len(arguments) == 1:
 		j.Name = arguments[0]
-	case (method == "description" || method == "user") && len(arguments) == 1:
+	case method == "description" && len(arguments) == 1:
 		j.set(method, arguments[0])
-	case method == "between" && len(arguments) == 2:
-		j.setPlain("between", quotedList(arguments))
-	case method == "unlessBetween" && len(arguments) == 2:
-		j.setPlain("unless_between", quotedList(arguments))
+	case method == "user" && len(arguments) == 1:
+		j.setAccount(method, arguments[0])
+	case method == "between" && len(arguments) == 2 && isClocks:
+		j.setList("between", arguments...)
+	case method == "unlessBetween" && len(arguments) == 2 && isClocks:
+		j.setList("unless_between", arguments...)
 	default:
 		return false
 	}
 	return true
 }
-
-func quotedList(texts []string) string { return `["` + strings.Join(texts, `", "`) + `"]` }
 
 // frequencies are methods without arguments, with the fields that they set; _ leaves one as it is.
 var frequencies = [...][2]string{

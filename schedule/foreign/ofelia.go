@@ -1,12 +1,11 @@
 package foreign
 
 import (
-	"bufio"
 	"cmp"
 	"slices"
 	"strings"
 
-	"sched/schedule/crontab"
+	"sched/schedule/humanize"
 )
 
 // An ofeliaJob is a job as its words say it, with the place of the first.
@@ -30,10 +29,11 @@ func (o *ofeliaJob) add(key, value string) {
 
 // readOfelia reads an INI file, or the labels of a Compose file.
 func readOfelia(text string) ([]*Job, error) {
+	var all []node
 	found, others := iniJobs(text)
 	if len(found) == 0 {
-		all, err := documents(text)
-		if err != nil || len(all) == 0 {
+		var err error
+		if all, err = documents(text); err != nil || len(all) == 0 {
 			return nil, cmp.Or(err, ErrOther)
 		}
 		found, others = labelJobs(all[0]), nil
@@ -43,27 +43,24 @@ func readOfelia(text string) ([]*Job, error) {
 		jobs = append(jobs, o.job())
 	}
 	for _, other := range others {
-		if len(jobs) > 0 {
-			jobs[0].note("not taken: %s of the whole file", other)
-		}
+		noteWholeFile(jobs, "not taken: %s of the whole file", other)
 	}
+	noteDocuments(jobs, all)
 	return jobs, nil
 }
 
 // iniJobs reads sections such as [job-exec "name"]. others are settings of [global].
 func iniJobs(text string) (found []*ofeliaJob, others []string) {
-	lines := bufio.NewScanner(strings.NewReader(text))
 	var current *ofeliaJob
-	for number := 1; lines.Scan(); number++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' || line[0] == ';' {
+	for number, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' || line[0] == ';' {
 			continue
 		}
 		if inner, ok := strings.CutPrefix(line, "["); ok {
 			kind, name, _ := strings.Cut(strings.TrimSuffix(inner, "]"), " ")
 			current = nil
 			if kind, ok := strings.CutPrefix(kind, "job-"); ok {
-				current = &ofeliaJob{line: number, kind: kind, name: strings.Trim(name, `" `)}
+				current = &ofeliaJob{line: number + 1, kind: kind, name: strings.Trim(name, `" `)}
 				found = append(found, current)
 			}
 			continue
@@ -84,6 +81,7 @@ func iniJobs(text string) (found []*ofeliaJob, others []string) {
 
 // labelJobs reads labels such as ofelia.job-exec.NAME.schedule, in both forms of a Compose file.
 func labelJobs(compose node) (found []*ofeliaJob) {
+	places := map[[2]string]*ofeliaJob{} // by kind and name
 	services := compose.at("services")
 	names, _ := services.pairs()
 	for _, service := range names {
@@ -95,14 +93,13 @@ func labelJobs(compose node) (found []*ofeliaJob) {
 				return
 			}
 			kind, name := strings.TrimPrefix(parts[1], "job-"), strings.Join(parts[2:len(parts)-1], ".")
-			isIt := func(o *ofeliaJob) bool { return o.kind == kind && o.name == name }
-			i := slices.IndexFunc(found, isIt)
-			if i < 0 {
+			o := places[[2]string{kind, name}]
+			if o == nil {
 				container := cmp.Or(s.text("container_name"), service)
-				i = len(found)
-				found = append(found, &ofeliaJob{line: line, kind: kind, name: name, container: container})
+				o = &ofeliaJob{line: line, kind: kind, name: name, container: container}
+				places[[2]string{kind, name}], found = o, append(found, o)
 			}
-			found[i].add(parts[len(parts)-1], strings.ReplaceAll(value, "$$", "$"))
+			o.add(parts[len(parts)-1], strings.ReplaceAll(value, "$$", "$"))
 		}
 		for _, item := range labels.items() {
 			label, value, _ := strings.Cut(item.Value, "=")
@@ -134,56 +131,79 @@ func (o *ofeliaJob) job() *Job {
 		j.notSame = "not compared: it has seconds"
 	}
 	j.Expressions = []string{expression}
-	words := map[string]string{"exec": "docker exec", "run": "docker run --rm", "local": "",
-		"compose": "docker compose"}
-	docker, known := words[o.kind]
+	start, known := map[string]string{"exec": "docker exec", "run": "docker run --rm", "local": ""}[o.kind]
 	if !known {
 		return j.refuse("job-%s needs what only ofelia does", o.kind)
 	}
-	set := map[string]string{}
-	container, command := cmp.Or(last("container"), o.container), last("command")
-	docker = o.setSettings(j, docker, set)
-	if len(set) > 0 {
-		j.Keys = append(j.Keys, crontab.EnvKey(set))
+	words, isPlain := ofeliaWords(last("command"))
+	if !isPlain {
+		return j.refuse("ofelia has no shell: put what its command needs into a script (%s)", last("command"))
 	}
+	container := cmp.Or(last("container"), o.container)
 	if problem := o.problem(container, last("image")); problem != "" {
 		return j.refuse("%s", problem)
 	}
+	start += o.setSettings(j)
 	switch o.kind {
 	case "exec":
-		command = docker + " " + quoteWords(container) + " " + command
+		words = append([]string{container}, words...)
 	case "run":
-		command = docker + " " + quoteWords(last("image")) + " " + command
-	case "compose":
-		command = "docker compose " + command
+		words = append([]string{last("image")}, words...)
 	}
-	if j.Command = strings.TrimSpace(command); j.Command == "" {
+	if j.Command = strings.TrimSpace(start + " " + quoteWords(words...)); j.Command == "" {
 		return j.refuse("it has no command")
 	}
 	return j
 }
 
-// setSettings takes or names each setting, and returns the words of docker with its flags.
-func (o *ofeliaJob) setSettings(j *Job, docker string, set map[string]string) string {
+// ofeliaWord is a word of a command, in quotes or without any.
+var ofeliaWord = humanize.Pattern(`^\s*(?:'([^']*)'|"([^"]*)"|([^\s'"|><#{(\[][^\s'"]*))(?:\s+|$)`)
+
+// ofeliaWords returns the words of a command, which no shell reads. It returns false for a command
+// that has more than words, some of them in quotes.
+func ofeliaWords(command string) (words []string, ok bool) {
+	if strings.ContainsAny(command, "\\`") {
+		return nil, false
+	}
+	for rest := strings.TrimSpace(command); rest != ""; {
+		at := ofeliaWord().FindStringSubmatch(rest)
+		if at == nil {
+			return nil, false
+		}
+		words, rest = append(words, at[1]+at[2]+at[3]), rest[len(at[0]):]
+	}
+	return words, true
+}
+
+// setSettings takes or names each setting, and returns flags of docker.
+func (o *ofeliaJob) setSettings(j *Job) (flags string) {
+	set := map[string]string{}
+	taken := map[string][]string{"local": {"dir", "environment"}, "exec": {"user", "environment"},
+		"run": {"user", "environment", "volume", "network"}}[o.kind]
+	if o.settings["user"] == nil && o.kind != "local" {
+		flags = " --user root"
+	}
 	for _, key := range o.order {
 		for _, value := range o.settings[key] {
+			name, text, _ := strings.Cut(value, "=")
 			switch {
-			case slices.Contains([]string{"schedule", "command", "container", "image", "tty"}, key):
+			case slices.Contains([]string{"schedule", "command", "container", "image", "tty"}, key),
+				key == "no-overlap" && value == "false":
 			case key == "no-overlap" && value == "true":
 				j.setPlain("without_overlapping", "true")
-			case key == "dir" && docker == "":
-				j.set("dir", crontab.Escape(value))
-			case key == "environment" && docker == "":
-				name, value, _ := strings.Cut(value, "=")
-				set[name] = value
-			case docker != "" && slices.Contains([]string{"user", "environment", "volume", "network"}, key):
-				docker += " --" + strings.Replace(key, "environment", "env", 1) + " " + quoteWords(value)
-			default:
+			case !slices.Contains(taken, key), key == "environment" && !variableName().MatchString(name):
 				j.note("not taken: %s = %s", key, value)
+			case o.kind == "local" && key == "dir":
+				j.set("dir", value)
+			case o.kind == "local":
+				set[name] = text
+			default:
+				flags += " --" + strings.Replace(key, "environment", "env", 1) + " " + quoteWords(value)
 			}
 		}
 	}
-	return docker
+	j.setEnv(set)
+	return flags
 }
 
 // problem says why no command starts the job; "" if one does.

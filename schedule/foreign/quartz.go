@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -13,12 +14,32 @@ import (
 type quartzTrigger struct {
 	Name       string `xml:"name"`
 	Job        string `xml:"job-name"`
+	JobGroup   string `xml:"job-group"`
 	Expression string `xml:"cron-expression"`
 	Zone       string `xml:"time-zone"`
 	Misfire    string `xml:"misfire-instruction"`
 	Calendar   string `xml:"calendar-name"`
 	Start      string `xml:"start-time"`
 	End        string `xml:"end-time"`
+	quartzData
+}
+
+// quartzData are the values that a job or a trigger hands to its class.
+type quartzData struct {
+	Data []struct{} `xml:"job-data-map>entry"`
+}
+
+// A quartzJob is a job of an XML file.
+type quartzJob struct {
+	Name  string `xml:"name"`
+	Group string `xml:"group"`
+	Class string `xml:"job-class"`
+	quartzData
+}
+
+// quartzKey is the same for a job and its triggers.
+func quartzKey(group, name string) [2]string {
+	return [2]string{cmp.Or(strings.TrimSpace(group), "DEFAULT"), strings.TrimSpace(name)}
 }
 
 // readQuartz reads triggers of an XML file, or of properties the values that Quartz takes.
@@ -26,7 +47,7 @@ func readQuartz(text string) (jobs []*Job, err error) {
 	if !strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF")), "<") {
 		return quartzProperties(text)
 	}
-	classes := map[string]string{}
+	all := map[[2]string]quartzJob{}
 	decoder := xml.NewDecoder(strings.NewReader(text))
 	triggers := map[*Job]quartzTrigger{}
 	for {
@@ -42,14 +63,11 @@ func readQuartz(text string) (jobs []*Job, err error) {
 		}
 		switch line, _ := decoder.InputPos(); start.Name.Local {
 		case "job":
-			var job struct {
-				Name  string `xml:"name"`
-				Class string `xml:"job-class"`
-			}
+			var job quartzJob
 			if err := decoder.DecodeElement(&job, &start); err != nil {
 				return nil, err
 			}
-			classes[strings.TrimSpace(job.Name)] = strings.TrimSpace(job.Class)
+			all[quartzKey(job.Group, job.Name)] = job
 		case "cron", "simple", "calendar-interval":
 			var trigger quartzTrigger
 			if err := decoder.DecodeElement(&trigger, &start); err != nil {
@@ -64,18 +82,25 @@ func readQuartz(text string) (jobs []*Job, err error) {
 	}
 	for _, j := range jobs {
 		trigger := triggers[j]
-		setQuartz(j, trigger, classes[strings.TrimSpace(trigger.Job)])
+		setQuartz(j, trigger, all[quartzKey(trigger.JobGroup, trigger.Job)])
 	}
 	return jobs, nil
 }
 
-func setQuartz(j *Job, trigger quartzTrigger, class string) {
+func setQuartz(j *Job, trigger quartzTrigger, job quartzJob) {
 	j.Expressions, j.Zone = []string{strings.TrimSpace(trigger.Expression)}, strings.TrimSpace(trigger.Zone)
 	for _, odd := range [][2]string{{"misfire-instruction", trigger.Misfire}, {"calendar-name", trigger.Calendar},
 		{"start-time", trigger.Start}, {"end-time", trigger.End}} {
 		if value := strings.TrimSpace(odd[1]); value != "" {
 			j.note("not taken: %s %s", odd[0], value)
 		}
+	}
+	if len(trigger.Data)+len(job.Data) > 0 {
+		j.note("not taken: job-data-map")
+	}
+	class := strings.TrimSpace(job.Class)
+	if class == "" {
+		class = "of the job " + strings.TrimSpace(trigger.Job)
 	}
 	setLater(j, "the class "+class)
 }

@@ -58,13 +58,13 @@ func readRunwisp(text string) (jobs []*Job, err error) {
 	each("compose", func(j *Job, _ node) { j.refuse("it makes services of a Compose file") })
 	slices.SortStableFunc(jobs, func(a, b *Job) int { return cmp.Compare(a.Line, b.Line) })
 	if i := slices.IndexFunc(jobs, func(j *Job) bool { return j.Refused == "" }); i >= 0 {
-		noteWholeFile(jobs[i], root, defaults)
+		noteSettings(jobs[i], root, defaults)
 	}
 	return jobs, nil
 }
 
-// noteWholeFile says in the first job which settings of all are not taken.
-func noteWholeFile(j *Job, root, defaults node) {
+// noteSettings says in the first job which settings of all are not taken.
+func noteSettings(j *Job, root, defaults node) {
 	if len(root.at("daemon").at("include").items()) > 0 {
 		j.note("not taken: the files of daemon.include: import each of them, too")
 	}
@@ -213,7 +213,7 @@ func (r *runwispTask) setCommand() {
 	case shell == "" && !strings.ContainsAny(command, "\n;&"):
 		return
 	}
-	j.Keys = append(j.Keys, crontab.Key{Name: "shell", Value: yamldoc.NewList(words...)})
+	j.put(crontab.Key{Name: "shell", Value: yamldoc.NewList(words...)})
 }
 
 // setRuns sets how long a run takes, and what becomes of a second one.
@@ -287,15 +287,8 @@ func (r *runwispTask) setRetry() {
 func (r *runwispTask) setAccount() {
 	j := r.job
 	user, group, _ := strings.Cut(r.entry.text("user"), ":")
-	for _, key := range [][2]string{{"user", user}, {"group", group}} {
-		switch {
-		case key[1] == "":
-		case accountPattern().MatchString(key[1]):
-			j.set(key[0], key[1])
-		default:
-			j.note("not taken: %s = %s", key[0], key[1])
-		}
-	}
+	j.setAccount("user", user)
+	j.setAccount("group", group)
 	if mask := r.entry.text("umask"); maskPattern().MatchString(mask) {
 		j.setPlain("umask", "0"+strings.TrimLeft(mask, "0o"))
 	} else if mask != "" {
@@ -303,17 +296,14 @@ func (r *runwispTask) setAccount() {
 	}
 	if dir := r.entry.text("working_dir"); dir != "" {
 		if path, ok := runwispPath(dir); ok {
-			j.set("dir", path)
+			j.put(crontab.Key{Name: "dir", Value: yamldoc.NewText(path)})
 		} else {
 			j.note("not taken: working_dir = %s", dir)
 		}
 	}
 }
 
-var (
-	accountPattern = humanize.Pattern(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-	maskPattern    = humanize.Pattern(`^(0o?)?[0-7]{3}$`)
-)
+var maskPattern = humanize.Pattern(`^(0o?)?[0-7]{3}$`)
 
 // runwispPath returns a path in the words of sched. It returns false for one with variables.
 func runwispPath(path string) (string, bool) {
@@ -351,7 +341,7 @@ func (r *runwispTask) setVariables() {
 		env.Below = append(env.Below, crontab.Key{Name: name, Value: yamldoc.NewText(set[name])})
 	}
 	if len(set) > 0 {
-		j.Keys = append(j.Keys, env)
+		j.put(env)
 	}
 	var files []*yamldoc.Node
 	for _, key := range []string{"env_file", "secrets_file"} {
@@ -365,7 +355,7 @@ func (r *runwispTask) setVariables() {
 		}
 	}
 	if len(files) > 0 {
-		j.Keys = append(j.Keys, crontab.Key{Name: "env_file", Value: yamldoc.NewList(files...)})
+		j.put(crontab.Key{Name: "env_file", Value: yamldoc.NewList(files...)})
 	}
 }
 

@@ -3,7 +3,6 @@ package foreign
 import (
 	"strings"
 
-	"sched/schedule/crontab"
 	"sched/schedule/dialect"
 	"sched/schedule/humanize"
 )
@@ -53,9 +52,7 @@ func readSupercronic(text string) (jobs []*Job, err error) {
 	}
 	for _, j := range jobs {
 		j.Zone = zone
-		if len(set) > 0 {
-			j.Keys = append(j.Keys, crontab.EnvKey(set))
-		}
+		j.setVariables(set)
 	}
 	return jobs, nil
 }

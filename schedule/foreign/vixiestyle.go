@@ -3,8 +3,6 @@ package foreign
 import (
 	"maps"
 	"strings"
-
-	"sched/schedule/crontab"
 )
 
 // readMcron reads a crontab as mcron does. A line may go on after a backslash.
@@ -66,9 +64,8 @@ func readVixieStyle(text string, set func(*Job, map[string]string)) (jobs []*Job
 		first := strings.Fields(command)[0]
 		j.Name = first[strings.LastIndexByte(first, '/')+1:]
 		own := maps.Clone(variables)
-		if set(j, own); len(own) > 0 {
-			j.Keys = append(j.Keys, crontab.EnvKey(own))
-		}
+		set(j, own)
+		j.setVariables(own)
 	}
 	return jobs
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"sched/schedule/crontab"
 )
 
 // readYacron reads the jobs of yacron and cronstable, with their defaults.
@@ -15,17 +13,19 @@ func readYacron(text string) (jobs []*Job, err error) {
 	if err != nil || len(all) == 0 {
 		return nil, cmp.Or(err, ErrOther)
 	}
-	defaults := all[0].at("defaults")
-	for _, entry := range all[0].at("jobs").items() {
+	root := all[0]
+	defaults := root.at("defaults")
+	for _, entry := range root.at("jobs").items() {
 		j := &Job{Line: entry.Line, Name: entry.text("name")}
 		get := func(key string) string { return cmp.Or(entry.text(key), defaults.text(key)) }
-		times, err := yacronTimes(entry.at("schedule"))
+		schedule := entry.at("schedule")
+		times, err := yacronTimes(schedule)
 		if err != nil {
 			j.refuse("%v", err)
 		}
 		j.Expressions = []string{times}
 		if j.Zone = get("timezone"); j.Zone == "" && get("utc") == "false" {
-			j.note("utc: false: it has the zone of the machine; set timezone")
+			j.refuse("utc: false gives it the zone of the machine there: set timezone")
 		}
 		if command := entry.at("command"); command.IsList() {
 			j.Command = quoteWords(command.texts()...)
@@ -33,7 +33,7 @@ func readYacron(text string) (jobs []*Job, err error) {
 			j.Command = strings.TrimRight(command.Value, "\n")
 		}
 		if shell := get("shell"); shell != "" {
-			j.setPlain("shell", "["+shell+", -c]")
+			j.setList("shell", shell, "-c")
 		}
 		if get("enabled") == "false" {
 			j.setPlain("enabled", "false")
@@ -45,16 +45,14 @@ func readYacron(text string) (jobs []*Job, err error) {
 			j.setPlain("without_overlapping", "replace")
 		}
 		for _, key := range [][2]string{{"executionTimeout", "timeout"}, {"killTimeout", "kill_after"}} {
-			if seconds := get(key[0]); seconds != "" {
-				j.setPlain(key[1], seconds+"s")
+			if seconds, ok := j.number(key[0], get(key[0]), 1, maxSeconds); ok {
+				j.setPlain(key[1], fmt.Sprintf("%ds", seconds))
 			}
 		}
-		for _, key := range []string{"user", "group"} {
-			if value := get(key); value != "" {
-				j.set(key, value)
-			}
-		}
+		j.setAccount("user", get("user"))
+		j.setAccount("group", get("group"))
 		setYacron(j, defaults, entry)
+		j.noteRest("schedule.", schedule)
 		j.noteRest("", entry, "captureStdout", "captureStderr")
 		j.noteRest("defaults.", defaults, "captureStdout", "captureStderr")
 		if j.Command == "" {
@@ -62,6 +60,10 @@ func readYacron(text string) (jobs []*Job, err error) {
 		}
 		jobs = append(jobs, j)
 	}
+	for _, key := range root.rest() {
+		noteWholeFile(jobs, "not taken: %s of the whole file", key)
+	}
+	noteDocuments(jobs, all)
 	return jobs, nil
 }
 
@@ -70,21 +72,32 @@ func setYacron(j *Job, defaults, entry node) {
 	set := map[string]string{}
 	for _, list := range []node{defaults.at("environment"), entry.at("environment")} {
 		for _, variable := range list.items() {
-			set[variable.text("key")] = variable.text("value")
+			if name := variable.text("key"); variableName().MatchString(name) {
+				set[name] = variable.text("value")
+			} else {
+				j.note("not taken: environment %s", name)
+			}
 		}
 	}
-	if len(set) > 0 {
-		j.Keys = append(j.Keys, crontab.EnvKey(set))
+	j.setEnv(set)
+	failures := []node{entry.at("onFailure"), defaults.at("onFailure")}
+	retries := []node{failures[0].at("retry"), failures[1].at("retry")}
+	number := func(key, usual string, least, most int) (int, bool) {
+		return j.number(key, cmp.Or(retries[0].text(key), retries[1].text(key), usual), least, most)
 	}
-	for _, n := range []node{defaults, entry} {
-		retry := n.at("onFailure").at("retry")
-		if most := retry.text("maximumRetries"); most != "" {
-			const format = "{attempts: %s, delay: %ss, backoff: %s, max_delay: %ss}"
-			j.setPlain("retry", fmt.Sprintf(format, atoiPlusOne(most),
-				cmp.Or(retry.text("initialDelay"), "1"), cmp.Or(retry.text("backoffMultiplier"), "2"),
-				cmp.Or(retry.text("maximumDelay"), "300")))
+	count, isCount := number("maximumRetries", "0", 0, maxAttempts-1)
+	delay, isDelay := number("initialDelay", "1", 0, maxSeconds)
+	backoff, isBackoff := number("backoffMultiplier", "2", 1, 100)
+	most, isMost := number("maximumDelay", "300", 0, maxSeconds)
+	if count > 0 && isCount && isDelay && isBackoff && isMost {
+		j.setPlain("retry", fmt.Sprintf("{attempts: %d, delay: %ds, backoff: %d, max_delay: %ds}", count+1,
+			min(delay, most), backoff, most))
+	}
+	for i, n := range failures {
+		for _, key := range retries[i].rest() {
+			j.note("not taken: onFailure.retry.%s", key)
 		}
-		for _, key := range n.at("onFailure").rest("retry") {
+		for _, key := range n.rest() {
 			j.note("not taken: onFailure.%s: a hook of the task can say it", key)
 		}
 	}
@@ -96,6 +109,9 @@ func yacronTimes(schedule node) (string, error) {
 	fields := strings.Fields(schedule.Value)
 	if schedule.IsMapping() {
 		fields = nil
+		if second := schedule.text("second"); second != "" {
+			fields = append(fields, second)
+		}
 		for _, key := range []string{"minute", "hour", "dayOfMonth", "month", "dayOfWeek", "year"} {
 			fields = append(fields, cmp.Or(schedule.text(key), "*"))
 		}
@@ -107,11 +123,4 @@ func yacronTimes(schedule node) (string, error) {
 		fields = fields[:count-1]
 	}
 	return strings.Join(fields, " "), nil
-}
-
-// atoiPlusOne adds the first attempt to a number of further ones.
-func atoiPlusOne(text string) string {
-	n := 0
-	fmt.Sscan(text, &n)
-	return fmt.Sprint(n + 1)
 }
