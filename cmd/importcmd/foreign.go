@@ -72,22 +72,23 @@ const maxForeign = 16 << 20
 
 // readForeign reads the file, or stdin.
 func readForeign(a *app.App, file string) (name, text string, err error) {
-	if file == "-" {
-		content, err := io.ReadAll(io.LimitReader(a.In, maxForeign))
+	name, in := "stdin", a.In
+	if file != "-" {
+		opened, err := os.Open(file)
 		if err != nil {
-			return "", "", exit.Failed("", "cannot read stdin: %w", err)
+			return "", "", exit.Failed("", "cannot read %s: %w", file, humanize.WithoutPath(err))
 		}
-		return "stdin", string(content), nil
+		defer opened.Close()
+		name, in = file, opened
 	}
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > maxForeign {
-		return "", "", exit.Failed("", "%s is larger than %d MiB", file, maxForeign>>20)
+	content, err := io.ReadAll(io.LimitReader(in, maxForeign+1)) // the size of a pipe is not known before
+	switch {
+	case err != nil:
+		return "", "", exit.Failed("", "cannot read %s: %w", name, humanize.WithoutPath(err))
+	case len(content) > maxForeign:
+		return "", "", exit.Failed("", "%s is larger than %d MiB", name, maxForeign>>20)
 	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", "", exit.Failed("", "cannot read %s: %w", file, humanize.WithoutPath(err))
-	}
-	return file, string(content), nil
+	return name, string(content), nil
 }
 
 // printVerdicts prints what became of each job, and below that what its task has not. It reports
