@@ -118,6 +118,10 @@ func TestTheZoneChangesAreInZoneDataThatAreNewEnough(t *testing.T) {
 	if version == "" {
 		t.Skip("the machine does not tell which zone data it has")
 	}
+	if version > newestZones {
+		t.Skipf("the zone data are of %s, which sched does not know yet", version)
+	}
+	compared := 0
 	for _, change := range zoneChanges {
 		for _, name := range strings.Fields(change.zones) {
 			text, err := os.ReadFile(filepath.Join(zoneFolder, name))
@@ -128,9 +132,13 @@ func TestTheZoneChangesAreInZoneDataThatAreNewEnough(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			compared++
 			if isOld := version < change.release; change.isMissing(zone) != isOld {
 				t.Errorf("%s lacks the change of %s: %t, and the zone data are of %s", name, change.release, !isOld, version)
 			}
 		}
+	}
+	if compared == 0 {
+		t.Error("no zone was compared")
 	}
 }
