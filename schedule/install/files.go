@@ -229,7 +229,7 @@ func UnitWord(text string) string { return UnitProgram(strings.ReplaceAll(text, 
 // UnitProgram writes a path as the program in ExecStart. systemd expands no variables there, so a
 // $$ would stay two characters.
 func UnitProgram(text string) string {
-	text = strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`).Replace(text)
+	text = strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`).Replace(text)
 	if strings.ContainsAny(text, " \t'\";\\") {
 		return `"` + text + `"`
 	}

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ type Manifests struct {
 // (load.Settings). The error says why there can be no manifests at all.
 func Export(s *schedule.Schedule, o Options, settings func(*schedule.Task) []schedule.Setting) (*Manifests, error) {
 	e := &exporter{Options: o, schedule: s, settings: settings, name: objectName(cmp.Or(s.Name, "sched"), maxName),
-		names: map[string]bool{}}
+		names: cover.Names{}}
 	if err := e.writeFiles(); err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ type exporter struct {
 	schedule         *schedule.Schedule
 	settings         func(*schedule.Task) []schedule.Setting
 	name             string // of the ConfigMap and of the Secret
-	names            map[string]bool
+	names            cover.Names
 	variables        []variable
 	text             strings.Builder
 	notes            []string
@@ -85,7 +84,7 @@ const maxConfigMap = 1 << 20 // Kubernetes takes no more
 
 // writeFiles writes the ConfigMap.
 func (e *exporter) writeFiles() error {
-	e.line("# Exported from %s by `sched export --to kubernetes`.", path.Base(e.schedule.File))
+	e.line("# Exported from %s by `sched export --to kubernetes`.", humanize.Line(path.Base(e.schedule.File)))
 	e.line("apiVersion: v1")
 	e.line("kind: ConfigMap")
 	e.line("metadata:\n  name: %s", quote(e.name))
@@ -93,7 +92,7 @@ func (e *exporter) writeFiles() error {
 	size := 0
 	for i, source := range e.schedule.Sources {
 		if size += len(source.Data); size > maxConfigMap {
-			return fmt.Errorf("the files of the schedule have more than 1 MiB, and a ConfigMap does not")
+			return fmt.Errorf("a ConfigMap holds at most 1 MiB, and the files of the schedule are larger")
 		}
 		if !filepath.IsLocal(source.Name) {
 			return fmt.Errorf("%s is outside of the folder of the schedule", source.Name)
@@ -150,6 +149,9 @@ func (e *exporter) writeTask(t *schedule.Task) {
 	case len(t.TimeValues) > 0:
 		e.omit(t, "schedule", "not exported: a CronJob gives params no values")
 		return
+	case t.When.IsByHand():
+		e.omit(t, "cron", "not exported: only people start it, and a CronJob needs times")
+		return
 	case t.When.Boot:
 		e.omit(t, "cron", "not exported: a cluster has no boot")
 		return
@@ -192,13 +194,7 @@ var lostKeys = [...][2]string{
 
 // noteKeys notes the keys of a task that do not do there what they do here.
 func (e *exporter) noteKeys(t *schedule.Task) {
-	for _, setting := range e.settings(t) {
-		for _, lost := range lostKeys {
-			if lost[0] == setting.Key && setting.IsSet && setting.Value != nil {
-				e.omit(t, setting.Key, "%s: %s", setting.Key, lost[1])
-			}
-		}
-	}
+	e.omitted = append(e.omitted, cover.Lost(t, e.settings(t), lostKeys[:])...)
 	for key, hook := range t.Hooks.All() {
 		if hook.Trigger != "" {
 			e.omit(t, key, "%s: {trigger: %s}: the container ends with its own run", key, hook.Trigger)
@@ -215,11 +211,7 @@ exec sched run --only "$0" --wait --logs --at "$(date -u -d "@$((${JOB##*-} * 60
 `
 
 func (e *exporter) writeCronJob(t *schedule.Task, times, zone string) {
-	name := objectName(t.Name, maxName)
-	for n := 2; e.names[name]; n++ {
-		name = fmt.Sprintf("%s-%d", objectName(t.Name, maxName-4), n)
-	}
-	e.names[name] = true
+	name := e.names.Take(objectName(t.Name, maxName), maxName)
 	e.line("---\napiVersion: batch/v1\nkind: CronJob\nmetadata:\n  name: %s\nspec:", quote(name))
 	e.line("  schedule: %s\n  timeZone: %s", quote(times), quote(zone))
 	e.line("  concurrencyPolicy: %s\n  startingDeadlineSeconds: %d", concurrency(t), int(deadline(t).Seconds()))
@@ -242,7 +234,7 @@ func (e *exporter) writeCronJob(t *schedule.Task, times, zone string) {
 	e.line("                - {name: SCHED_CONFIG, value: %s}", quote(path.Join(e.Folder, path.Base(e.schedule.File))))
 	for _, v := range e.variables {
 		e.line("                - {name: %s, valueFrom: {secretKeyRef: {name: %s, key: %s, optional: %t}}}",
-			v.name, quote(e.name), v.name, v.hasDefault)
+			quote(v.name), quote(e.name), quote(v.name), v.hasDefault)
 	}
 	e.line("              volumeMounts:")
 	for i, source := range e.schedule.Sources {
@@ -282,13 +274,16 @@ var notInName = humanize.Pattern(`[^a-z0-9]+`)
 
 // quote writes a text as JSON does, which is YAML, too.
 func quote(text string) string {
-	if regexp.MustCompile(`^[a-z][a-z0-9-]*$`).MatchString(text) && !slices.Contains([]string{"y", "n", "yes", "no",
-		"on", "off", "true", "false", "null"}, text) {
+	if plainWord().MatchString(text) && !slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false",
+		"null"}, strings.ToLower(text)) {
 		return text
 	}
 	quoted, _ := json.Marshal(text)
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(quoted))
 }
+
+// plainWord matches a word that YAML takes for a text, unless it is one of a few.
+var plainWord = humanize.Pattern(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // literal writes the text of a file as a block, or in quotes if a block cannot have it.
 func literal(text string) string {

@@ -73,3 +73,39 @@ func TestAStoreWhosePasswordIsInTheFileIsNamed(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+func TestOddNamesAndTimes(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "a\nb: c")
+	text := "timezone: UTC\nname: shop\nenv: {A: \"${NO:-x}\"}\ntasks:\n  - {name: two, cron: [\"0 6 * * *\", \"0 */6 * * *\"], command: ./x}\n" +
+		"  - {name: hand, every: hand, command: ./x}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Skip(err) // no such names here
+	}
+	got, err := export(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"# Exported from a b: c by", `{name: "NO", valueFrom: {secretKeyRef: {name: shop, key: "NO", optional: true}}}`} {
+		if !strings.Contains(got.Text, part) {
+			t.Errorf("there is no %s in\n%s", part, got.Text)
+		}
+	}
+	if n := strings.Count(got.Text, "kind: CronJob"); n != 1 {
+		t.Errorf("%d CronJobs start the task at 6:00:\n%s", n, got.Text)
+	}
+	if len(got.Omitted) != 1 || !strings.Contains(got.Omitted[0].String(), "hand\": not exported: only people start it") {
+		t.Errorf("%v", got.Omitted)
+	}
+}
+
+func TestAConfigMapHasALimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "schedule.yaml")
+	text := "tasks: []\n" + strings.Repeat("# "+strings.Repeat("x", 97)+"\n", 11_000)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := export(t, file); err == nil || !strings.Contains(err.Error(), "a ConfigMap holds at most 1 MiB") {
+		t.Error(err)
+	}
+}

@@ -1,5 +1,5 @@
-// Package cover writes the times of a task as fields of numbers, which every reader of cron
-// expressions takes alike. It is pure.
+// Package cover has what exports share: the times of a task as fields of numbers, which every
+// reader of cron expressions takes alike, and names and settings of tasks. It is pure.
 package cover
 
 import (
@@ -38,8 +38,9 @@ type Cover struct {
 // ErrNever is the error of a task that has no slot for four years.
 var ErrNever = errors.New("it is not due in the next four years")
 
-// Of returns times for a task. withBoth says that Times may have Both.
-func Of(w cron.When, now time.Time, withBoth bool) (c Cover, err error) {
+// Of returns times for a task. isTimer says that they are times of one timer of systemd: they may
+// have Both, and a start that two of them have is one start.
+func Of(w cron.When, now time.Time, isTimer bool) (c Cover, err error) {
 	from := now.UTC().Truncate(24 * time.Hour)
 	to := from.AddDate(4, 0, 0) // with a leap day
 	slots, last := &fields{}, time.Time{}
@@ -58,10 +59,11 @@ func Of(w cron.When, now time.Time, withBoth bool) (c Cover, err error) {
 	if slots.count == 0 {
 		return c, ErrNever
 	}
-	exact := w.Shift == 0 && w.Rule == nil && w.From.IsZero() && w.Until.IsZero()
+	exact := w.Shift == 0 && w.Rule == nil && w.From.IsZero() && w.Until.IsZero() &&
+		(isTimer || !haveCommonStart(w, from, to))
 	for _, text := range w.Texts() {
 		plain, ok := plainFields(text, w.Location)
-		exact = exact && ok && (withBoth || !plain.Both)
+		exact = exact && ok && (isTimer || !plain.Both)
 		c.All = append(c.All, plain)
 	}
 	if exact {
@@ -70,6 +72,19 @@ func Of(w cron.When, now time.Time, withBoth bool) (c Cover, err error) {
 	text, starts := slots.cover(from, to)
 	c.All, c.Starts, c.Idle = []Times{text}, starts, max(0, starts-slots.count)
 	return c, nil
+}
+
+// haveCommonStart reports whether two expressions are due at the same time.
+func haveCommonStart(w cron.When, from, to time.Time) bool {
+	if len(w.Crons) < 2 {
+		return false
+	}
+	alone, all := w, w.Count(from, to)
+	for i := range w.Crons {
+		alone.Crons = w.Crons[i : i+1]
+		all -= alone.Count(from, to)
+	}
+	return all != 0
 }
 
 func offsetAfter(w cron.When, at time.Time) int {

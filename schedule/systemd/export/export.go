@@ -48,7 +48,7 @@ func (u *Units) Text() string {
 
 // Export writes the tasks of a schedule. settings are the keys of a task (load.Settings).
 func Export(s *schedule.Schedule, o Options, settings func(*schedule.Task) []schedule.Setting) *Units {
-	e := &exporter{Options: o, schedule: s, settings: settings, names: map[string]bool{}}
+	e := &exporter{Options: o, schedule: s, settings: settings, names: cover.Names{}}
 	e.units.Notes = []string{
 		"systemd starts no service beside itself: a slot that comes while the task still runs is left out, " +
 			"without a line in the history",
@@ -67,7 +67,7 @@ type exporter struct {
 	Options
 	schedule *schedule.Schedule
 	settings func(*schedule.Task) []schedule.Setting
-	names    map[string]bool
+	names    cover.Names
 	units    Units
 }
 
@@ -81,13 +81,18 @@ func (e *exporter) remark(t *schedule.Task, key, format string, args ...any) {
 
 // writeTask writes the units of a task.
 func (e *exporter) writeTask(t *schedule.Task) {
-	if t.When.Boot {
+	when := t.When
+	if when.IsByHand() {
+		e.omit(t, "cron", "not exported: only people start it, and a timer needs times")
+		return
+	}
+	if when.Boot {
 		e.omit(t, "cron", "the boot is lost: a tick for one task knows of none")
-		if t.When.Boot = false; len(t.When.Crons) == 0 {
+		if when.Boot = false; len(when.Crons) == 0 {
 			return
 		}
 	}
-	times, err := cover.Of(t.When, e.Now, true)
+	times, err := cover.Of(when, e.Now, true)
 	if err != nil {
 		e.omit(t, "cron", "not exported: %v", err)
 		return
@@ -103,11 +108,12 @@ func (e *exporter) writeTask(t *schedule.Task) {
 	}
 	var calendar []string
 	for _, one := range times.All {
-		for _, line := range onCalendar(one, t.When.Location) {
+		for _, line := range onCalendar(one, when.Location) {
 			calendar = append(calendar, "OnCalendar="+line+"\n")
 		}
 	}
-	description := fmt.Sprintf("[Unit]\nDescription=Task %s of %s\n\n", percents(t.Name), percents(e.schedule.File))
+	description := fmt.Sprintf("[Unit]\nDescription=Task %s of %s\n\n", percents(t.Name),
+		percents(humanize.Line(e.schedule.File)))
 	e.add(name+".timer", description+"[Timer]\n"+strings.Join(calendar, "")+
 		"AccuracySec=1s\n\n[Install]\nWantedBy=timers.target\n")
 	user := ""
@@ -127,12 +133,7 @@ func (e *exporter) add(name, text string) {
 // nameOf returns the name of the units of a task, without an extension.
 func (e *exporter) nameOf(t *schedule.Task) string {
 	name := "sched-" + unitName(cmp.Or(e.schedule.Name, path.Base(path.Dir(e.schedule.File)))) + "-" + unitName(t.Name)
-	found := name
-	for n := 2; e.names[found]; n++ {
-		found = fmt.Sprintf("%s-%d", name, n)
-	}
-	e.names[found] = true
-	return found
+	return e.names.Take(name, 2*maxName+20)
 }
 
 const maxName = 100
@@ -158,13 +159,7 @@ var lostKeys = [...][2]string{
 
 // noteKeys notes the keys of a task that do not do there what they do here.
 func (e *exporter) noteKeys(t *schedule.Task) {
-	for _, setting := range e.settings(t) {
-		for _, lost := range lostKeys {
-			if lost[0] == setting.Key && setting.IsSet && setting.Value != nil {
-				e.omit(t, setting.Key, "%s: %s", setting.Key, lost[1])
-			}
-		}
-	}
+	e.units.Omitted = append(e.units.Omitted, cover.Lost(t, e.settings(t), lostKeys[:])...)
 	if t.Replace {
 		e.omit(t, "without_overlapping", "without_overlapping: replace: systemd starts nothing beside a run, "+
 			"so none is replaced")

@@ -30,6 +30,7 @@ tasks:
   - {name: "weekly:50", cron: "0 9 * * MON#2", spread: 2h, missed: once, command: ./x}
   - {name: weekly-50, cron: "0 9 * * 0", without_overlapping: replace, background: true, command: ./x}
   - {name: boot, every: boot, command: ./x}
+  - {name: hand, every: hand, command: ./x}
   - {name: never, cron: "0 0 1 1 *", until: 2026-12-01, command: ./x}
 `
 
@@ -76,7 +77,7 @@ func TestTimersElapseAtTheSlotsOfTheirTasks(t *testing.T) {
 				}
 			}
 		}
-		if name == "boot" || name == "never" {
+		if name == "boot" || name == "never" || name == "hand" {
 			if specs != nil {
 				t.Errorf("%s has a timer", name)
 			}
@@ -134,6 +135,7 @@ func TestExport(t *testing.T) {
 		`task "weekly:50": missed: a tick for one task makes up for nothing`,
 		`task "weekly-50": without_overlapping: replace: systemd starts nothing`,
 		`task "boot": the boot is lost`,
+		`task "hand": not exported: only people start it`,
 		`task "never": not exported: it is not due in the next four years`,
 	} {
 		if !strings.Contains(strings.Join(said, "\n"), part) {
@@ -163,5 +165,20 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	})
 	if err != nil || len(said) > 0 {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestExportChangesNoTaskAndTheFileIsNoLine(t *testing.T) {
+	s, err := load.Text([]byte("timezone: UTC\ntasks: [{name: a, cron: ['@reboot', '0 1 * * *'], command: ./x}]\n"),
+		"/srv/a\nUser=root", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := export.Export(s, export.Options{Program: "/usr/bin/sched", Now: now}, load.Settings).Text()
+	if !s.Tasks[0].When.Boot {
+		t.Error("the task no longer starts at boot")
+	}
+	if strings.Contains(text, "\nUser=root") {
+		t.Error(text)
 	}
 }
