@@ -205,6 +205,7 @@ func FuzzParse(f *testing.F) {
 	for _, expr := range []string{
 		"0 0 */2 * 1", "0 0 12 ? * 6L 2027", "@every 90m", "CRON_TZ=Europe/Berlin 0 9 * * MON-FRI", "cron(0 9 ? * 2 *)",
 		"rate(5 minutes)", "H H(2-4) * * *", "0 0 -1 * 1#-1", "Mon *-*-* 10:00", "*/90,5-1 1/2 L-3W JAN-DEC/3 5#2,7L",
+		"0 0 * * 1/9223372036854775807",
 	} {
 		f.Add(expr)
 	}

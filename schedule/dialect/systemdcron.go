@@ -81,7 +81,7 @@ func systemdCronValues(text string, k kind) (values []int, ok bool) {
 			if err != nil || n < 1 {
 				return nil, false
 			}
-			span, step = body, n
+			span, step = body, min(n, size)
 		}
 		first, last := 0, size
 		if span != "*" {
