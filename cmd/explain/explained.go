@@ -226,7 +226,8 @@ func (e *Explained) print(a *app.App) {
 		fmt.Fprintf(out, "\nin a schedule.yaml:\n  %s\n", strings.Join(strings.Split(*e.Line, ", "), "\n  "))
 		fmt.Fprintln(out, e.proof())
 	case e.others:
-		fmt.Fprintf(out, "\nother programs read it in another way: sched explain --dialects '%s'\n", e.Expression)
+		fmt.Fprintf(out, "\nother programs read it in another way: sched explain --dialects '%s'\n",
+			humanize.Line(e.Expression))
 	}
 }
 

@@ -7,11 +7,16 @@
 package dialect
 
 import (
+	"errors"
 	"strings"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/machine/oncalendar"
 )
+
+// maxLength is how long an expression may be.
+const maxLength = 1000
 
 // A Dialect is how one program reads an expression.
 type Dialect struct {
@@ -25,11 +30,20 @@ type Dialect struct {
 
 // Parse reads an expression as the program does. zone is for expressions that name no zone; nil is
 // UTC.
-// An error says why the program refuses the expression.
+// An error says why the program refuses the expression. Texts of errors and of a Reading can be
+// printed: control characters are refused.
 func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
-	r := &Reading{Text: strings.TrimSpace(expr), Location: zone, rules: &d.rules}
+	r := &Reading{Text: strings.TrimSpace(strings.ReplaceAll(expr, "\t", " ")), Location: zone, rules: &d.rules}
 	if zone == nil {
 		r.Location, r.named = time.UTC, d.rules.inUTC
+	}
+	switch {
+	case r.Text == "":
+		return nil, errors.New("it is empty")
+	case len(r.Text) > maxLength:
+		return nil, errors.New("it is too long")
+	case humanize.Line(r.Text) != r.Text:
+		return nil, errors.New("it has control characters")
 	}
 	if d.rules.calendar {
 		text := r.Text

@@ -8,17 +8,8 @@ import (
 	"time"
 )
 
-// maxLength is how long an expression may be.
-const maxLength = 1000
-
 // parse reads an expression of fields by the rules of a dialect.
 func parse(r *Reading, text string) error {
-	if text == "" {
-		return errors.New("it is empty")
-	}
-	if len(text) > maxLength {
-		return errors.New("it is too long")
-	}
 	text, err := cutZone(r, text)
 	if err != nil {
 		return err

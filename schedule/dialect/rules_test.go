@@ -236,3 +236,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsPrintedHasNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	for _, expr := range []string{"@a\x1b[2Jb", "0 0 * *\n*", "Mon\u009b *-*-*", "0 0 * * \x9b", "0 0 * * \u202e1"} {
+		for _, d := range dialect.All() {
+			if _, err := d.Parse(expr, nil); err == nil || err.Error() != "it has control characters" {
+				t.Errorf("%s, %q: %v", d.Name, expr, err)
+			}
+		}
+	}
+	long := strings.Repeat(" ", 2000)
+	for _, d := range dialect.All() {
+		if _, err := d.Parse("@"+long+"1", nil); err == nil || err.Error() != "it is too long" {
+			t.Errorf("%s: %v", d.Name, err)
+		}
+	}
+	if got := nextOf(t, "vixie", " 0\t0 * * *\n", "UTC", "2026-11-28 00:00", 1); got != "11-29 00:00" {
+		t.Error(got)
+	}
+}
