@@ -223,7 +223,7 @@ func (e *Explained) print(a *app.App) {
 	case e.NoLine != "":
 		fmt.Fprintf(out, "\nno line of a schedule.yaml means the same: %s\n", e.NoLine)
 	case e.Line != nil:
-		fmt.Fprintf(out, "\nin a schedule.yaml:\n  %s\n", strings.Join(strings.Split(*e.Line, ", "), "\n  "))
+		fmt.Fprintf(out, "\nin a schedule.yaml:\n  %s\n", strings.Join(e.line.Keys(), "\n  "))
 		fmt.Fprintln(out, e.proof())
 	case e.others:
 		fmt.Fprintf(out, "\nother programs read it in another way: sched explain --dialects '%s'\n",

@@ -21,9 +21,8 @@ type Line struct {
 	Notes    []string // what is not quite the same
 }
 
-// String returns the keys as YAML on one line.
-func (l Line) String() string {
-	var keys []string
+// Keys returns the keys as YAML, each with its value: `days: [mon, tue]`.
+func (l Line) Keys() (keys []string) {
 	add := func(key, value string) {
 		if value != "" {
 			keys = append(keys, key+": "+value)
@@ -37,8 +36,11 @@ func (l Line) String() string {
 	}
 	add("from", l.From)
 	add("until", l.Until)
-	return strings.Join(keys, ", ")
+	return keys
 }
+
+// String returns the keys on one line.
+func (l Line) String() string { return strings.Join(l.Keys(), ", ") }
 
 func quoted(text string) string {
 	if text == "" {
