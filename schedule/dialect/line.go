@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/machine/oncalendar"
 )
 
@@ -240,15 +241,15 @@ func lineOfEvery(every time.Duration) (Line, error) {
 	line := Line{Notes: []string{"it counts from the start of its program, and sched by the clock"}}
 	switch minutes := int(every / time.Minute); {
 	case every < time.Minute && time.Minute%every == 0:
-		line.Every = count(int(every/time.Second), "second")
+		line.Every = humanize.Count(int(every/time.Second), "second")
 	case every%time.Minute != 0:
 		return line, fmt.Errorf("%s is no number of minutes, and 60 no multiple of it", every)
 	case minutes < 60 && 60%minutes == 0:
-		line.Every = count(minutes, "minute")
+		line.Every = humanize.Count(minutes, "minute")
 	case minutes%60 == 0 && minutes/60 <= 24 && 24%(minutes/60) == 0:
-		line.Every = count(minutes/60, "hour")
+		line.Every = humanize.Count(minutes/60, "hour")
 	default:
-		line.Every = count(minutes, "minute") + from
+		line.Every = humanize.Count(minutes, "minute") + from
 	}
 	return line, nil
 }
@@ -261,11 +262,4 @@ func lineOfCalendar(spec oncalendar.Spec) (Line, error) {
 		line.From, line.Until = fmt.Sprintf("%d-01-01", c.First), fmt.Sprintf("%d-01-01", c.Last+1)
 	}
 	return line, err
-}
-
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -30,7 +30,7 @@ func readMcron(text string) (string, error) {
 	}
 	words := strings.Fields(text)
 	if len(words) != 5 {
-		return "", fmt.Errorf("it has %s, and must have 5", count(len(words), "field"))
+		return "", fmt.Errorf("it has %s, and must have 5", humanize.Count(len(words), "field"))
 	}
 	var err error
 	words[3] = mcronNumber().ReplaceAllStringFunc(words[3], func(found string) string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sched/schedule/humanize"
 )
 
 // parse reads an expression of fields by the rules of a dialect.
@@ -104,7 +106,7 @@ func readFields(r *Reading, words []string) error {
 	}
 	i := slices.IndexFunc(rules.layouts, func(layout string) bool { return len(layout) == len(words) })
 	if i < 0 {
-		return fmt.Errorf("it has %s, and must have %s", count(len(words), "field"), counts(rules.layouts))
+		return fmt.Errorf("it has %s, and must have %s", humanize.Count(len(words), "field"), counts(rules.layouts))
 	}
 	layout := rules.layouts[i]
 	for i, word := range words {

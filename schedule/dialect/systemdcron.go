@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sched/schedule/humanize"
 )
 
 // systemdCronMacro returns the calendar expression of @daily and its like.
@@ -41,7 +43,7 @@ func readSystemdCron(text string) (string, error) {
 	}
 	words := strings.Fields(text)
 	if len(words) != 5 {
-		return "", fmt.Errorf("it has %s, and must have 5", count(len(words), "field"))
+		return "", fmt.Errorf("it has %s, and must have 5", humanize.Count(len(words), "field"))
 	}
 	var read [5]string
 	for i, word := range words {

@@ -119,7 +119,7 @@ are missing refuse the expression.
 			b.WriteString(wrapped("- " + means + ": " + strings.Join(names, ", ")))
 		}
 	}
-	b.WriteString(known2())
+	b.WriteString(inexact())
 	return b.String()
 }
 
@@ -142,8 +142,8 @@ func wrapped(text string) string {
 	return b.String() + "\n"
 }
 
-// known2 lists the differences that stay.
-func known2() string {
+// inexact lists the differences that stay.
+func inexact() string {
 	if len(known) == 0 {
 		return ""
 	}
