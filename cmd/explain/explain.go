@@ -2,6 +2,7 @@
 package explain
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -161,17 +162,14 @@ func compare(a *app.App, o options, text string) error {
 	if err != nil {
 		return err
 	}
-	if zone == nil {
-		zone = app.LocalZone()
-	}
 	at, err := from(a, o, zone)
 	if err != nil {
 		return err
 	}
-	groups := dialect.Groups(text, zone, at)
+	groups := dialect.Groups(text, zone, app.LocalZone(), at)
 	if o.json {
 		return a.PrintJSON(groupsJSON(groups, at))
 	}
-	printGroups(a, groups, at, zone)
+	printGroups(a, groups, at, cmp.Or(zone, app.LocalZone()))
 	return nil
 }

@@ -33,7 +33,10 @@ type Explained struct {
 	at      time.Time
 	zone    *time.Location
 	line    dialect.Line
-	others  bool // to other programs it means something else
+	others  bool // to other programs it means something else in the same zone
+
+	sameUntil time.Time // how far the line was compared; zero: it was not
+	ends      bool      // the line ends before that, so all was compared
 }
 
 // A Change is a change of the clocks that touches the times.
@@ -87,8 +90,9 @@ func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained
 		}
 	}
 	if len(when.Crons) == 1 {
-		groups := dialect.Groups(text, zone, at)
-		e.others = len(groups) > 1 && groups[1].Reading != nil
+		e.others = slices.ContainsFunc(dialect.Groups(text, zone, zone, at), func(g *dialect.Group) bool {
+			return !g.First.IsZero() && g.Reading.Location.String() == zone.String()
+		})
 	}
 	return e, nil
 }
@@ -122,10 +126,7 @@ func refused(text string, ofCron, ofEvery error) error {
 // theirs explains an expression as another program reads it.
 func theirs(d *dialect.Dialect, text string, zone *time.Location, at time.Time, asked bool) (Explained, error) {
 	e := Explained{Expression: text, Dialect: d.Name, program: d.Program, at: at}
-	if zone == nil && !d.InUTC() {
-		zone = app.LocalZone()
-	}
-	r, err := d.Parse(text, zone)
+	r, err := d.Parse(text, d.Zone(zone, app.LocalZone()))
 	if err != nil {
 		return e, exit.Usage("", "%s refuses it: %w", d.Program, err)
 	}
@@ -147,30 +148,30 @@ func theirs(d *dialect.Dialect, text string, zone *time.Location, at time.Time, 
 	}
 	line := e.line.String()
 	e.Line = &line
-	if first, differ := e.differs(r); differ {
-		e.Differs = humanize.UTCOrNil(first)
-	}
+	e.compare(r)
 	return e, nil
 }
 
-// differs returns the first instant at which the line differs from the reading.
-func (e *Explained) differs(r *dialect.Reading) (time.Time, bool) {
-	ours, _ := dialect.Find("sched")
-	if len(e.line.Notes) > 0 {
-		return time.Time{}, false // they say what differs
+// compare looks for the first instant at which the line differs from the reading, if no note says
+// that they differ. Both are compared for linesYears, from the day on which the line begins.
+func (e *Explained) compare(r *dialect.Reading) {
+	mine, err := dialect.ReadLine(e.line, r.Location)
+	if len(e.line.Notes) > 0 || err != nil {
+		return
 	}
-	mine, err := ours.Parse(e.line.Cron, r.Location)
-	if err != nil || e.line.Days != nil {
-		return time.Time{}, false
-	}
-	from, until := e.at, e.at.AddDate(linesYears, 0, 0)
+	from := e.at
 	if first, err := time.ParseInLocation(time.DateOnly, e.line.From, r.Location); err == nil && first.After(from) {
 		from = first
 	}
-	if last, err := time.ParseInLocation(time.DateOnly, e.line.Until, r.Location); err == nil && last.Before(until) {
-		until = last
+	e.sameUntil = from.AddDate(linesYears, 0, 0)
+	until := e.sameUntil
+	if last, err := time.ParseInLocation(time.DateOnly, e.line.Until, r.Location); err == nil && !last.After(until) {
+		until, e.ends = last, true
 	}
-	return dialect.Differ(r, mine, from, until)
+	found := dialect.Differ(r, mine, from, until)
+	if e.Differs = humanize.UTCOrNil(found.First); !found.GaveUp.IsZero() {
+		e.sameUntil, e.ends = found.GaveUp, false
+	}
 }
 
 // addChanges adds the changes of the clocks in the next year that touch the reading.
@@ -238,11 +239,12 @@ func (e *Explained) proof() string {
 		return "(" + strings.Join(e.line.Notes, "; ") + ")"
 	case e.Differs != nil:
 		return "(it differs at changes of the clocks, first on " + moment(e.Differs.Time, e.zone) + ")"
-	}
-	if e.line.Until != "" {
+	case e.sameUntil.IsZero():
+		return "(not compared)"
+	case e.ends:
 		return "(the same)"
 	}
-	return fmt.Sprintf("(the same until %d)", e.at.AddDate(linesYears, 0, 0).Year())
+	return fmt.Sprintf("(the same until %d)", e.sameUntil.In(e.zone).Year())
 }
 
 func because(why []string) string {

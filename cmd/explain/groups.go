@@ -19,12 +19,14 @@ type Group struct {
 	Next     *humanize.JSONTime `json:"next"`
 	Differs  *humanize.JSONTime `json:"differs"`
 	Days     int                `json:"days"`
+	Until    *humanize.JSONTime `json:"until,omitempty"`
 }
 
 func groupsJSON(groups []*dialect.Group, at time.Time) []Group {
 	all := []Group{}
 	for _, g := range groups {
-		one := Group{Dialects: membersOf(g), Refused: g.Refused, Days: g.Days, Differs: humanize.UTCOrNil(g.First)}
+		one := Group{Dialects: membersOf(g), Refused: g.Refused, Days: g.Days, Differs: humanize.UTCOrNil(g.First),
+			Until: humanize.UTCOrNil(g.GaveUp)}
 		if g.Reading != nil {
 			one.Words = dialect.Words(g.Reading)
 			if next, ok := g.Reading.Next(at); ok {
@@ -58,9 +60,20 @@ func printGroups(a *app.App, groups []*dialect.Group, at time.Time, zone *time.L
 			fmt.Fprintln(a.Out, "  never")
 		}
 		if i > 0 {
-			days := humanize.Count(g.Days, "day")
-			fmt.Fprintf(a.Out, "  differs first on %s; on %s of a year\n", moment(g.First, zone), days)
+			fmt.Fprintf(a.Out, "  %s\n", difference(g, zone))
 		}
 		fmt.Fprintln(a.Out)
 	}
+}
+
+// difference says how a group differs from the first one.
+func difference(g *dialect.Group, zone *time.Location) string {
+	days := humanize.Count(g.Days, "day")
+	switch {
+	case g.First.IsZero():
+		return "no difference until " + moment(g.GaveUp, zone) + ", as far as was compared"
+	case !g.GaveUp.IsZero():
+		return fmt.Sprintf("differs first on %s; on %s until %s", moment(g.First, zone), days, moment(g.GaveUp, zone))
+	}
+	return fmt.Sprintf("differs first on %s; on %s of a year", moment(g.First, zone), days)
 }

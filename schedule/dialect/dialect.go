@@ -35,7 +35,7 @@ type Dialect struct {
 func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
 	r := &Reading{Text: strings.TrimSpace(strings.ReplaceAll(expr, "\t", " ")), Location: zone, rules: &d.rules}
 	if zone == nil {
-		r.Location, r.named = time.UTC, d.rules.inUTC
+		r.Location, r.named = time.UTC, d.rules.inUTC || d.rules.onlyUTC
 	}
 	switch {
 	case r.Text == "":
@@ -67,6 +67,14 @@ func (d *Dialect) Parse(expr string, zone *time.Location) (*Reading, error) {
 	return r, nil
 }
 
-// InUTC reports whether the program means UTC if nothing says another zone, whatever the machine
-// has.
-func (d *Dialect) InUTC() bool { return d.rules.inUTC }
+// Zone returns the zone for Parse: the one that people ask for, and else the one of the machine. It
+// returns nil for a program that means UTC, whatever the machine has.
+func (d *Dialect) Zone(given, machine *time.Location) *time.Location {
+	switch {
+	case d.rules.onlyUTC, given == nil && d.rules.inUTC:
+		return nil
+	case given != nil:
+		return given
+	}
+	return machine
+}

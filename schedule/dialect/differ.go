@@ -2,36 +2,44 @@ package dialect
 
 import "time"
 
-// Differ returns the first instant of [from, until) at which one of two readings starts the job,
-// and the other does not. If they have no fields, or other zones, at most maxInstants instants are
-// compared.
-func Differ(a, b *Reading, from, until time.Time) (first time.Time, differ bool) {
-	first, _ = compare(a, b, from, until, true)
-	return first, !first.IsZero()
+// A Difference is what a comparison of two readings has found.
+type Difference struct {
+	First  time.Time // the first instant at which only one starts the job; zero: none was found
+	Days   int       // on how many days that is so
+	GaveUp time.Time // nothing from here on was compared; zero: all was
 }
 
-// DaysThatDiffer returns on how many days, from the day of from up to until, Differ would find a
-// difference.
-func DaysThatDiffer(a, b *Reading, from, until time.Time) (days int) {
-	_, days = compare(a, b, from, until, false)
-	return days
+// Same reports whether all was compared, and nothing differs.
+func (d Difference) Same() bool { return d.First.IsZero() && d.GaveUp.IsZero() }
+
+// Differ finds the first instant of [from, until) at which one of two readings starts the job, and
+// the other does not. It does not count Days.
+//
+// Readings of fields in one zone are compared as a whole: the days by the fields, and the changes
+// of the clocks one by one; of readings that are due in almost every minute the first maxChanges,
+// because the changes of each year are alike. Other readings are compared instant by
+// instant, up to maxInstants.
+func Differ(a, b *Reading, from, until time.Time) Difference { return compare(a, b, from, until, true) }
+
+// CountDays is Differ, and counts the days of the zone of a that differ, to the end.
+func CountDays(a, b *Reading, from, until time.Time) Difference {
+	return compare(a, b, from, until, false)
 }
 
-// maxChanges is at how many days with a change of the clocks readings are compared that are due in
-// almost every minute.
-const maxChanges = 6
-
-// maxInstants is how many instants are compared one by one.
-const maxInstants = 50_000
+const (
+	maxChanges  = 6
+	maxInstants = 100_000 // more than a day has seconds, so the walk over one day ends
+)
 
 // compare walks over the days of the zone. If no clock changes on a day and the day before it, the
-// fields alone decide whether it differs.
-func compare(a, b *Reading, from, until time.Time, stop bool) (first time.Time, days int) {
+// fields alone decide whether it differs. It ends with the first difference if stop is set.
+func compare(a, b *Reading, from, until time.Time, stop bool) (d Difference) {
 	if !a.hasFields() || !b.hasFields() || a.Location.String() != b.Location.String() {
-		return walk(a, b, from, until, stop)
+		return compareInstants(a, b, from, until, stop)
 	}
 	sameTimes := a.times.sameTimes(&b.times)
-	sameClock := a.clock == b.clock && a.rules.bySteps == b.rules.bySteps && a.rules.aligned == b.rules.aligned
+	sameClock := a.clock == b.clock && a.rules.bySteps == b.rules.bySteps && a.rules.aligned == b.rules.aligned &&
+		a.rules.byFields == b.rules.byFields
 	changes := 0
 	var month time.Month
 	var dueA, dueB uint64
@@ -55,21 +63,34 @@ func compare(a, b *Reading, from, until time.Time, stop bool) (first time.Time, 
 		begin := day
 		if sameTimes && dueA == dueB && (a.times.isDense() || !a.rules.bySteps && !b.rules.bySteps) {
 			if changes++; changes > maxChanges && a.times.isDense() {
-				continue // a year has the same changes as the next
+				continue
 			}
 			begin, end = nearTheChange(day, end)
 		}
-		if at := firstDifference(a, b, begin, end); !at.IsZero() {
-			days++
-			if first.IsZero() {
-				first = at
+		if at := walk(a, b, begin, end, true).First; !at.IsZero() {
+			d.Days++
+			if d.First.IsZero() {
+				d.First = at
 			}
 			if stop {
-				return first, days
+				return d
 			}
 		}
 	}
-	return first, days
+	return d
+}
+
+// compareInstants compares readings whose fields say nothing about each other. If both do in each
+// hour what they do in the first one, that hour decides.
+func compareInstants(a, b *Reading, from, until time.Time, stop bool) Difference {
+	if !a.isHourly(from, until) || !b.isHourly(from, until) {
+		return walk(a, b, from, until, stop)
+	}
+	d := walk(a, b, from, from.Add(time.Hour), true)
+	for day := from.In(a.Location); !stop && !d.First.IsZero() && day.Before(until); day = midnightAfter(day) {
+		d.Days++
+	}
+	return d
 }
 
 // midnightAfter returns the beginning of the next day.
@@ -112,14 +133,8 @@ func nearTheChange(begin, end time.Time) (from, until time.Time) {
 	return from, until
 }
 
-// firstDifference returns the first instant of [from, until) that only one has.
-func firstDifference(a, b *Reading, from, until time.Time) time.Time {
-	first, _ := walk(a, b, from, until, true)
-	return first
-}
-
 // walk compares instant by instant.
-func walk(a, b *Reading, from, until time.Time, stop bool) (first time.Time, days int) {
+func walk(a, b *Reading, from, until time.Time, stop bool) (d Difference) {
 	before := from.Add(-time.Nanosecond)
 	nextA, okA := a.Next(before)
 	nextB, okB := b.Next(before)
@@ -128,7 +143,7 @@ func walk(a, b *Reading, from, until time.Time, stop bool) (first time.Time, day
 		okA, okB = okA && nextA.Before(until), okB && nextB.Before(until)
 		switch {
 		case !okA && !okB:
-			return first, days
+			return d
 		case okA && okB && nextA.Equal(nextB):
 			nextA, okA = a.Next(nextA)
 			nextB, okB = b.Next(nextB)
@@ -138,14 +153,14 @@ func walk(a, b *Reading, from, until time.Time, stop bool) (first time.Time, day
 		if !okA || okB && nextB.Before(nextA) {
 			at = nextB
 		}
-		if first.IsZero() {
-			first = at
+		if d.First.IsZero() {
+			d.First = at
 		}
 		if stop {
-			return first, 1
+			return d
 		}
 		if counted.IsZero() || !at.Before(counted) {
-			days++
+			d.Days++
 			counted = midnightAfter(at.In(a.Location))
 		}
 		if okA && nextA.Equal(at) {
@@ -154,5 +169,11 @@ func walk(a, b *Reading, from, until time.Time, stop bool) (first time.Time, day
 			nextB, okB = b.Next(nextB)
 		}
 	}
-	return first, days
+	if d.GaveUp = nextA; !okA || okB && nextB.Before(nextA) {
+		d.GaveUp = nextB
+	}
+	if (!okA && !okB) || !d.GaveUp.Before(until) {
+		d.GaveUp = time.Time{} // the last instant was the last of all
+	}
+	return d
 }

@@ -5,24 +5,28 @@ import (
 	"time"
 )
 
-// A Group is the dialects to which an expression means the same; or one that refuses it.
+// A Group is the dialects to which an expression means the same; or one that refuses it. A reading
+// that could not be compared to the end has a group of its own.
 type Group struct {
 	Members []*Dialect
 	Reading *Reading  // nil: they refuse it
 	Refused string    // why
-	First   time.Time // the first instant at which it differs from the first group
+	First   time.Time // the first instant at which it differs from the first group; zero: none was found
 	Days    int       // on how many days of a year it does
+	GaveUp  time.Time // First and Days say nothing about the time from here on; zero: they say all
 }
 
 // groupYears is how far ahead readings are compared.
 const groupYears = 4
 
-// Groups says who means what by an expression: the largest group first, the refusals last.
-func Groups(expr string, zone *time.Location, from time.Time) (groups []*Group) {
+// Groups says who means what by an expression: the largest group first, the refusals last. given
+// and machine are as in Zone.
+func Groups(expr string, given, machine *time.Location, from time.Time) (groups []*Group) {
 	var refused []*Group
+	until := from.AddDate(groupYears, 0, 0)
 next:
 	for _, d := range programs() {
-		r, err := d.Parse(expr, zone)
+		r, err := d.Parse(expr, d.Zone(given, machine))
 		if err != nil {
 			i := slices.IndexFunc(refused, func(g *Group) bool { return g.Refused == err.Error() })
 			if i < 0 {
@@ -33,7 +37,7 @@ next:
 			continue
 		}
 		for _, g := range groups {
-			if _, differ := Differ(g.Reading, r, from, from.AddDate(groupYears, 0, 0)); !differ {
+			if Differ(g.Reading, r, from, until).Same() {
 				g.Members = append(g.Members, d)
 				continue next
 			}
@@ -42,8 +46,17 @@ next:
 	}
 	slices.SortStableFunc(groups, func(a, b *Group) int { return len(b.Members) - len(a.Members) })
 	for _, g := range groups[min(1, len(groups)):] {
-		g.First, _ = Differ(groups[0].Reading, g.Reading, from, from.AddDate(groupYears, 0, 0))
-		g.Days = DaysThatDiffer(groups[0].Reading, g.Reading, from, from.AddDate(1, 0, 0))
+		g.setDifference(groups[0].Reading, from, until)
 	}
 	return append(groups, refused...)
+}
+
+// setDifference compares the group with the reading of the first one.
+func (g *Group) setDifference(first *Reading, from, until time.Time) {
+	d := Differ(first, g.Reading, from, until)
+	year := CountDays(first, g.Reading, from, from.AddDate(1, 0, 0))
+	g.First, g.Days = d.First, year.Days
+	if g.GaveUp = year.GaveUp; g.First.IsZero() {
+		g.GaveUp = d.GaveUp
+	}
 }

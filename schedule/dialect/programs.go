@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"sched/schedule/cron"
 )
@@ -30,7 +31,6 @@ var (
 	once        = clockRule{overlap: firstPass}
 	later       = clockRule{gap: afterGap, overlap: firstPass}
 	inSecond    = clockRule{overlap: secondPass, byWall: true}
-	byStandard  = clockRule{gap: afterGap, overlap: secondPass, byWall: true}
 	byGo        = clockRule{gap: goGap, overlap: goPass, byWall: true} // a wall time by time.Date
 )
 
@@ -87,7 +87,7 @@ var programs = sync.OnceValue(func() []*Dialect {
 		{"systemd-cron", "systemd-cron 1.15.19", "", "", rules{calendar: true, read: readSystemdCron}},
 		{"mcron", "mcron 1.0.8", "", "", rules{
 			layouts: fiveFields, read: readMcron, weekdays: toSeven, naming: noNames, steps: anyStep,
-			backward: emptyBackward, empty: true, either: true, fixed: later, stars: later,
+			backward: emptyBackward, empty: true, either: true,
 		}},
 		{"jenkins", "Jenkins 2", "", "", rules{
 			layouts: fiveFields, macros: jenkinsMacros(), exact: true, hash: true, weekdays: toSeven, naming: noNames,
@@ -110,10 +110,10 @@ var programs = sync.OnceValue(func() []*Dialect {
 		}},
 		{"apscheduler", "APScheduler 3.9.1", "", "", rules{
 			layouts: fiveFields, weekdays: toSix, sunday: -1, lone: toEnd, steps: inRange, looseNames: true,
-			aliases: []string{"last", "L"}, forms: "L", fixed: byStandard, stars: byStandard,
+			aliases: []string{"last", "L"}, forms: "L", byFields: true,
 		}},
 		{"pg_cron", "pg_cron 1.4.2", "", "", rules{
-			layouts: fiveFields, macros: macros("@reboot", "", "@restart", ""), exact: true, inUTC: true, extra: true,
+			layouts: fiveFields, macros: macros("@reboot", "", "@restart", ""), exact: true, onlyUTC: true, extra: true,
 			weekdays: toSeven, steps: anyStep, backward: emptyBackward, loose: true, either: true, free: freeBegin,
 		}},
 		{"fugit", "fugit 1.5.2", "sidekiq-cron, GoodJob, GitLab", "gitlab sidekiq-cron goodjob", rules{
@@ -181,4 +181,17 @@ func Find(name string) (*Dialect, bool) {
 		return nil, false
 	}
 	return programs()[i], true
+}
+
+// ReadLine returns what a line means to sched, without its dates, in a zone. It returns an error if
+// the line has no cron expression.
+func ReadLine(l Line, zone *time.Location) (*Reading, error) {
+	ours, _ := Find("sched")
+	expression := l.Cron
+	if before, plain := strings.CutSuffix(expression, " *"); l.Days != nil && plain {
+		expression = before + " +" + strings.ToUpper(strings.Join(l.Days, ",")) // both days must match
+	} else if l.Days != nil {
+		return nil, fmt.Errorf("%q has weekdays of its own", expression)
+	}
+	return ours.Parse(expression, zone)
 }

@@ -42,6 +42,9 @@ func (r *Reading) Next(after time.Time) (time.Time, bool) {
 	if r.rules.bySteps {
 		return stepFrom(&r.times, after.In(r.Location), years, r.rules.aligned)
 	}
+	if r.rules.byFields {
+		return walkFrom(&r.times, after.In(r.Location), years)
+	}
 	from := after.Unix() + 1
 	to := min(from+int64(years)*366*daySeconds, time.Date(lastYear, 12, 31, 0, 0, 0, 0, time.UTC).Unix())
 	t, ok := r.clock.next(r.times.find, r.Location, from, to)
@@ -74,3 +77,22 @@ func (r *Reading) Line() (Line, error) {
 
 // hasFields reports whether fields say when it is due.
 func (r *Reading) hasFields() bool { return r.spec == nil && r.every == 0 }
+
+// isHourly reports whether it is due in each hour from one instant to another, at the same minutes
+// of UTC: each hour of each day has a start, and no change of the clocks moves or doubles one.
+func (r *Reading) isHourly(from, until time.Time) bool {
+	hours := r.times.of('h').values == kinds[indexOf('h')].full()
+	plain := r.clock == clockRule{} && !r.rules.aligned && !r.rules.byFields || r.Location.String() == "UTC"
+	if !r.hasFields() || !hours || !plain {
+		return false
+	}
+	for at := from.In(r.Location); at.Before(until); {
+		year, number, _ := at.Date()
+		_, offset := at.Zone()
+		if offset%3600 != 0 || r.times.daysIn(year, int(number)) != 1<<(monthOf(year, int(number)).length+1)-2 {
+			return false
+		}
+		at = time.Date(year, number+1, 1, 12, 0, 0, 0, r.Location)
+	}
+	return true
+}

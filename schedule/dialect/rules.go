@@ -16,6 +16,7 @@ type rules struct {
 	exact    bool                         // macros are known in lower case alone
 	zoneLast bool                         // a zone may stand behind the fields
 	inUTC    bool                         // its times are meant in UTC unless a zone is given
+	onlyUTC  bool                         // no zone can be given: its times are meant in UTC
 	calendar bool                         // it has no fields: it reads calendar expressions of systemd
 	read     func(string) (string, error) // reads what stands around the fields; nil: nothing does
 	extra    bool                         // fields behind the last one are left out
@@ -60,6 +61,7 @@ type rules struct {
 	singles      bool      // fixed is for single values alone, and stars for all else
 	bySteps      bool      // it adds days, hours and minutes to a time until all fields match
 	aligned      bool      // bySteps goes to the beginning of units, and skips a time that comes twice in a row
+	byFields     bool      // it goes from the year to the second, and adds times of the wall as if they had passed
 	years        int       // how far ahead the program looks; 0: as far as there are dates
 }
 

@@ -140,8 +140,8 @@ func TestDifferIsTheFirstDifference(t *testing.T) {
 						want = nextY
 					}
 				}
-				got, differ := dialect.Differ(a, b, from, until)
-				if !differ {
+				got := dialect.Differ(a, b, from, until).First
+				if got.IsZero() {
 					got = until
 				}
 				if !got.Equal(want) {
@@ -155,7 +155,6 @@ func TestDifferIsTheFirstDifference(t *testing.T) {
 // A line means the same as its reading, in UTC, where no clock changes.
 func TestLinesMeanTheSame(t *testing.T) {
 	t.Parallel()
-	ours, _ := dialect.Find("sched")
 	from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	for _, expr := range []string{
 		"0 0 */2 * 1", "0 0 */2,6 * 5", "*/90 * * * *", "5/15 * * * *", "0 0 12 ? * 6L", "0 0 12 ? * 2#1", "0 0 12 LW * ?",
@@ -174,16 +173,16 @@ func TestLinesMeanTheSame(t *testing.T) {
 				t.Errorf("%s, %q: %v", d.Name, expr, err)
 				continue
 			}
-			if line.Notes != nil || line.Days != nil {
-				continue // notes say what differs, and an expression alone has no days
+			if line.Notes != nil {
+				continue // they say what differs
 			}
-			mine, err := ours.Parse(line.Cron, time.UTC)
+			mine, err := dialect.ReadLine(line, time.UTC)
 			if err != nil {
 				t.Errorf("%s, %q: %s: %v", d.Name, expr, line, err)
 				continue
 			}
-			if first, differ := dialect.Differ(r, mine, from, from.AddDate(28, 0, 0)); differ {
-				t.Errorf("%s, %q: %s differs on %s", d.Name, expr, line, first)
+			if found := dialect.Differ(r, mine, from, from.AddDate(28, 0, 0)); !found.First.IsZero() {
+				t.Errorf("%s, %q: %s differs on %s", d.Name, expr, line, found.First)
 			}
 		}
 	}
@@ -254,5 +253,42 @@ func TestWhatIsPrintedHasNoControlCharacters(t *testing.T) {
 	}
 	if got := nextOf(t, "vixie", " 0\t0 * * *\n", "UTC", "2026-11-28 00:00", 1); got != "11-29 00:00" {
 		t.Error(got)
+	}
+}
+
+func TestDifferSaysHowFarItLooked(t *testing.T) {
+	t.Parallel()
+	read := func(name, expr string, zone *time.Location) *dialect.Reading {
+		d, _ := dialect.Find(name)
+		r, err := d.Parse(expr, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	until := from.AddDate(1, 0, 0)
+	found := dialect.Differ(read("vixie", "* * * * *", zone), read("systemd", "*:*", zone), from, until)
+	if want := from.Add(100_000 * time.Minute); found.Same() || !found.First.IsZero() || !found.GaveUp.Equal(want) {
+		t.Errorf("%+v, and it must have given up at %s", found, want)
+	}
+	every := read("systemd", "0:0", zone)
+	if found = dialect.CountDays(every, read("vixie", "0 0 * * *", zone), from, until); !found.Same() {
+		t.Errorf("midnight differs: %+v", found)
+	}
+	// In zones of whole hours, one hour says what each minute of years is.
+	if found = dialect.Differ(read("vixie", "*/5 * * * *", zone), read("pg_cron", "*/5 * * * *", zone), from, until); !found.Same() {
+		t.Errorf("each five minutes differ in UTC: %+v", found)
+	}
+	lordHowe, err := time.LoadLocation("Australia/Lord_Howe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found = dialect.Differ(read("vixie", "5 * * * *", lordHowe), read("pg_cron", "5 * * * *", nil), from, until); found.First.IsZero() {
+		t.Error("half an hour makes no difference")
 	}
 }

@@ -58,8 +58,8 @@ func pageText(t *testing.T) string {
 *What does this line mean elsewhere?*
 
 ` + "`sched explain '…' --as quartz`" + ` reads an expression as another program does, and prints the line
-of a schedule.yaml that means the same; ` + "`--dialects`" + ` compares all of them. The same code makes this
-page. Tests compare it with answers of the real programs (findings/dialects).
+of a schedule.yaml that means the same; ` + "`--dialects`" + ` compares all. The same code makes this page.
+Tests compare it with answers of the real programs (findings/dialects).
 
 `)
 	var unasked []string
@@ -75,13 +75,13 @@ page. Tests compare it with answers of the real programs (findings/dialects).
 			fmt.Fprintf(&b, "- `%s`: %s%s\n", d.Name, d.Program, also)
 		}
 	}
-	b.WriteString("\nRead from sources and manuals alone, the programs were not asked:\n" +
+	b.WriteString("\nRead from sources and manuals alone:\n" +
 		strings.Join(unasked, ", ") + ".\n")
 	b.WriteString(`
 ## Who means what
 
-In brackets stands on how many days of a year a reading differs from the first one. Programs that
-are missing refuse the expression.
+In brackets: on how many days of a year it differs from the first one. Programs that are missing
+refuse it.
 `)
 	for _, row := range rows {
 		zone, err := time.LoadLocation(row.zone)
@@ -93,17 +93,13 @@ are missing refuse the expression.
 		if row.zone != "UTC" {
 			line += ", " + row.zone
 		}
-		for i, g := range dialect.Groups(row.expr, zone, at) {
+		for i, g := range dialect.Groups(row.expr, zone, zone, at) {
 			if g.Reading == nil {
 				continue
 			}
 			means := dialect.Words(g.Reading)
-			if changes := dialect.Changes(g.Reading, at, at.AddDate(0, 8, 0)); row.zone != "UTC" {
-				var texts []string
-				for _, c := range changes {
-					texts = append(texts, strings.ReplaceAll(strings.ReplaceAll(c.Text, "comes twice: it runs ", ""), "does not exist: it ", ""))
-				}
-				means = strings.Join(texts, "; ")
+			if row.zone != "UTC" {
+				means = changesOf(g, row.expr, zone, at)
 			}
 			if i > 0 {
 				means += fmt.Sprintf(" (%d)", g.Days)
@@ -121,6 +117,25 @@ are missing refuse the expression.
 	}
 	b.WriteString(inexact())
 	return b.String()
+}
+
+// changesOf says what becomes of the times of a group when the clocks change in the next months.
+func changesOf(g *dialect.Group, expr string, zone *time.Location, at time.Time) string {
+	if g.Reading.Location == time.UTC {
+		return "in UTC"
+	}
+	short := strings.NewReplacer("comes twice: it runs ", "", "does not exist: it ", "")
+	var texts []string
+	for _, d := range g.Members {
+		r, err := d.Parse(expr, zone)
+		if err != nil || texts != nil {
+			continue
+		}
+		for _, c := range dialect.Changes(r, at, at.AddDate(0, 8, 0)) {
+			texts = append(texts, short.Replace(c.Text))
+		}
+	}
+	return strings.Join(texts, "; ")
 }
 
 // wrapped breaks a list item into lines of at most 100 columns.
@@ -150,6 +165,9 @@ func inexact() string {
 	var b strings.Builder
 	b.WriteString("\n## Where a reading is not exact\n\n")
 	for _, k := range known {
+		if k.reason == "" {
+			continue
+		}
 		b.WriteString(wrapped("- `" + k.dialect + "` " + k.reason))
 	}
 	return b.String()

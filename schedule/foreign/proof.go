@@ -111,9 +111,10 @@ func firstDifference(readings []*dialect.Reading, task *schedule.Task, from time
 			break // only the starts are compared
 		}
 		if own, err := ours.Parse(texts[i], task.When.Location); err == nil {
-			at, _ := dialect.Differ(reading, own, from, until)
-			note(at)
-			compared++
+			found := dialect.Differ(reading, own, from, until)
+			if note(found.First); found.GaveUp.IsZero() {
+				compared++
+			}
 		}
 	}
 	count := 0
