@@ -35,7 +35,10 @@ func pitfall(c cron.Expression) (text, hint string) {
 		return "", ""
 	}
 	if slices.Contains(words, "?") {
-		hint = fmt.Sprintf("write * for ?; `sched explain '%s' --as quartz` has the line that means the same", c)
+		hint = "write * for ?"
+		if len(words) > 5 { // as Quartz has them
+			hint += fmt.Sprintf("; `sched explain '%s' --as quartz` has the line that means the same", c)
+		}
 		if weekdays := words[len(words)-1]; weekdayNumber().MatchString(weekdays) {
 			const text = "weekday %s is counted as in cron, where 1 is Monday; to Quartz, whose sign ? is, 1 is Sunday"
 			return fmt.Sprintf(text, weekdays), hint + "; or write names: MON for 1, FRIL for 5L, TUE#1 for 2#1"
