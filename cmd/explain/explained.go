@@ -68,7 +68,7 @@ func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained
 	} else {
 		return e, refused(text, err, other)
 	}
-	if err == nil && text[0] != '@' && strings.Contains(strings.ToUpper(text), "H") && text != when.String() {
+	if err == nil && text[0] != '@' && hash().MatchString(text) {
 		e.Notes = append(e.Notes, "H is a number that sched makes of the name of a task")
 	}
 	ours, _ := dialect.Find("sched")
@@ -96,6 +96,9 @@ func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained
 	}
 	return e, nil
 }
+
+// hash finds an H that is no letter of a name such as THU.
+var hash = humanize.Pattern(`(?i)\bH\b`)
 
 // word finds a word that is no name of a month or a weekday.
 var word = humanize.Pattern(`(?i)[a-z]{4,}`)

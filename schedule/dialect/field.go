@@ -35,10 +35,13 @@ func (r reader) read(text string) (field, error) {
 	if r.letter == 'y' {
 		f.years = map[int]bool{}
 	}
-	if r.hash {
-		text = r.withoutHash(text)
-	}
 	elements := strings.Split(text, ",")
+	for i := range elements {
+		var err error
+		if elements[i], err = r.withoutHash(elements[i]); err != nil {
+			return f, err
+		}
+	}
 	if r.empty {
 		elements = slices.DeleteFunc(elements, func(e string) bool { return e == "" })
 	}
@@ -59,22 +62,39 @@ func (r reader) read(text string) (field, error) {
 	return f, nil
 }
 
-// withoutHash puts the first number in the place of H and of H(0-29), and the first of the steps.
-func (r reader) withoutHash(text string) string {
-	return hashed().ReplaceAllStringFunc(text, func(found string) string {
-		parts := hashed().FindStringSubmatch(found)
-		low, high := fmt.Sprint(r.low), fmt.Sprint(r.last())
-		if r.letter == 'd' {
-			high = "28" // each month has it
+// withoutHash returns an element with the first number in the place of H and of H(0-29), and the
+// first of the steps. As in Jenkins, a range must lie in the field, and a step in the range; H/1 is
+// H.
+func (r reader) withoutHash(element string) (string, error) {
+	parts := hashed().FindStringSubmatch(element)
+	if !r.hash || parts == nil {
+		return element, nil
+	}
+	low, high, step := r.low, r.last(), 1
+	if r.letter == 'd' {
+		high = 28 // each month has it
+	}
+	if parts[1] != "" {
+		var err error
+		if low, err = r.readValue(parts[1]); err != nil {
+			return "", err
 		}
-		if parts[1] != "" {
-			low, high = parts[1], parts[2]
+		if high, err = r.readValue(parts[2]); err != nil {
+			return "", err
 		}
-		if parts[3] != "" {
-			return low + "-" + high + parts[3]
-		}
-		return low
-	})
+	}
+	if parts[3] != "" {
+		step, _ = humanize.Digits(parts[3])
+	}
+	switch {
+	case low > high:
+		return "", fmt.Errorf("%s %s runs backwards", r.name, element)
+	case step < 1 || step > high-low+1:
+		return "", fmt.Errorf("%s %s: the step is not in 1-%d", r.name, element, high-low+1)
+	case step == 1:
+		return fmt.Sprint(low), nil
+	}
+	return fmt.Sprintf("%d-%d/%d", low, high, step), nil
 }
 
 // isFree reports whether a day field restricts nothing, in the eyes of the program.
@@ -220,8 +240,11 @@ func (r reader) readStep(text string) (int, error) {
 	case upToSize:
 		most = r.last() - r.low + 1
 	}
-	if step < 1 || most > 0 && step > most {
-		return 0, fmt.Errorf("%s: a step of %s is not in 1-%d", r.name, text, max(most, 1))
+	switch {
+	case step < 1:
+		return 0, fmt.Errorf("%s: a step of %s is no step", r.name, text)
+	case most > 0 && step > most:
+		return 0, fmt.Errorf("%s: a step of %s is not in 1-%d", r.name, text, most)
 	}
 	return min(step, 10000), nil
 }
@@ -270,8 +293,8 @@ func (r reader) nameIndex(text string) int {
 // rangeOfNames is a name, or two with a - between them.
 var rangeOfNames = humanize.Pattern(`^[A-Za-z]+(?:-[A-Za-z]+)?`)
 
-// hashed finds H, H(0-29), H/15 and H(0-29)/10.
-var hashed = humanize.Pattern(`(?i)\bH(?:\((\d+)-(\d+)\))?(/\d+)?`)
+// hashed is H, H(0-29), H/15 or H(0-29)/10.
+var hashed = humanize.Pattern(`^H(?:\((\d+)-(\d+)\))?(?:/(\d+))?$`)
 
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 

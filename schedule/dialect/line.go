@@ -135,7 +135,10 @@ func (l *Line) setYears(f *field) error {
 	if first > firstYear {
 		l.From = fmt.Sprintf("%d-01-01", first)
 	}
-	if first > 0 && last < 2099 {
+	if f.years != nil && first == 0 {
+		return errors.New("it is never due")
+	}
+	if first > 0 && last < lastYear {
 		l.Until = fmt.Sprintf("%d-01-01", last+1)
 	}
 	return nil
@@ -235,6 +238,9 @@ func stepOf(values uint64) (step, first, last int) {
 	return step, all[0], all[len(all)-1]
 }
 
+// maxEvery is the longest span that gets a line.
+const maxEvery = 366 * 24 * time.Hour
+
 // lineOfEvery returns the line of a span of time.
 func lineOfEvery(every time.Duration) (Line, error) {
 	const from = " from 2026-01-01 00:00"
@@ -243,7 +249,9 @@ func lineOfEvery(every time.Duration) (Line, error) {
 	case every < time.Minute && time.Minute%every == 0:
 		line.Every = humanize.Count(int(every/time.Second), "second")
 	case every%time.Minute != 0:
-		return line, fmt.Errorf("%s is no number of minutes, and 60 no multiple of it", every)
+		return line, fmt.Errorf("sched has no span of %s: only minutes, and parts of one such as 20 seconds", every)
+	case every > maxEvery:
+		return line, fmt.Errorf("sched has no span of %s: it is longer than a year", every)
 	case minutes < 60 && 60%minutes == 0:
 		line.Every = humanize.Count(minutes, "minute")
 	case minutes%60 == 0 && minutes/60 <= 24 && 24%(minutes/60) == 0:

@@ -113,7 +113,7 @@ func readFields(r *Reading, words []string) error {
 		if rules.loose || rules.looseStar && word[0] == '*' {
 			words[i] = beginningOf(word)
 		}
-		if rules.hash && hashed().MatchString(word) {
+		if rules.hash && strings.Contains(word, "H") {
 			const note = "H is a number that the program makes of the job's name; here it is the first"
 			r.Notes, r.hashed = append(r.Notes[:0], note), strings.Join(words, " ")
 		}

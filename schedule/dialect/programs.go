@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 )
 
 // macros of most programs; the second text of a pair is what the first stands for.
@@ -137,7 +138,11 @@ func jenkinsMacros() map[string]string {
 // readEventBridge takes cron(…) and rate(…) off.
 func readEventBridge(text string) (string, error) {
 	if inner, found := strings.CutPrefix(text, "cron("); found && strings.HasSuffix(inner, ")") {
-		return strings.TrimSuffix(inner, ")"), nil
+		inner = strings.TrimSpace(strings.TrimSuffix(inner, ")"))
+		if strings.HasPrefix(inner, "@") {
+			return "", fmt.Errorf("it knows no macros such as %s", inner)
+		}
+		return inner, nil
 	}
 	inner, found := strings.CutPrefix(text, "rate(")
 	switch {
@@ -146,14 +151,18 @@ func readEventBridge(text string) (string, error) {
 	case !found || !strings.HasSuffix(inner, ")"):
 		return "", errors.New("it must be cron(…), rate(…) or at(…)")
 	}
-	var n int
-	var unit string
-	if _, err := fmt.Sscanf(strings.TrimSuffix(inner, ")"), "%d %s", &n, &unit); err != nil || n < 1 || n > 1e6 {
+	inner = strings.TrimSuffix(inner, ")")
+	words := strings.Fields(inner)
+	if len(words) != 2 {
 		return "", fmt.Errorf("%q is no rate", inner)
 	}
-	minutes, ok := map[string]int{"minute": 1, "hour": 60, "day": 24 * 60}[strings.TrimSuffix(unit, "s")]
+	n, isNumber := humanize.Digits(words[0])
+	if !isNumber || n < 1 || n > 1e6 {
+		return "", fmt.Errorf("%q is no rate", inner)
+	}
+	minutes, ok := map[string]int{"minute": 1, "hour": 60, "day": 24 * 60}[strings.TrimSuffix(words[1], "s")]
 	if !ok {
-		return "", fmt.Errorf("%q is no unit of a rate", unit)
+		return "", fmt.Errorf("%q is no unit of a rate", words[1])
 	}
 	return fmt.Sprintf("@every %dm", n*minutes), nil
 }

@@ -68,6 +68,9 @@ func (r *Reading) Line() (Line, error) {
 		line = Line{Cron: r.hashed, Notes: []string{"H is another number here, made of the name of the task"}}
 	default:
 		line, err = lineOfTimes(r.Text, &r.times, r.clock)
+		if r.hashed != "" {
+			line.Notes = []string{"H is the first number here: put the one of the job in its place"}
+		}
 	}
 	if line.Timezone == "" && r.named {
 		line.Timezone = r.Location.String()

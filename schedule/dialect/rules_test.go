@@ -292,3 +292,46 @@ func TestDifferSaysHowFarItLooked(t *testing.T) {
 		t.Error("half an hour makes no difference")
 	}
 }
+
+func TestRefusalsAndWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, expr, words, line string }{
+		{"jenkins", "H(10-5) * * * *", "refused: minute H(10-5) runs backwards", ""},
+		{"jenkins", "H(0-70) * * * *", "refused: minute 70 is not in 0-59", ""},
+		{"jenkins", "H/61 * * * *", "refused: minute H/61: the step is not in 1-60", ""},
+		{"jenkins", "h * * * *", `refused: minute "h" is not known`, ""},
+		{"jenkins", "H/1 * * * *", "minute 0 every day", `cron: "H/1 * * * *"`},
+		{"eventbridge", "cron(@every 5m)", "refused: it knows no macros such as @every 5m", ""},
+		{"eventbridge", "rate(5 minutes foo)", `refused: "5 minutes foo" is no rate`, ""},
+		{"eventbridge", "cron(0 9 ? * 2 2027-2150)", "at 09:00 on MON of 2027-2150", `cron: "0 9 * * MON", timezone: UTC, from: 2027-01-01, until: 2151-01-01`},
+		{"eventbridge", "cron(0 9 ? * 2 2027,2029,2030,2033)", "at 09:00 on MON of 2027,2029-2030,2033", "its years are not in a row"},
+		{"eventbridge", "cron(0 9 ? * 2 *)", "at 09:00 on MON", `cron: "0 9 * * MON", timezone: UTC`},
+		{"robfig", "@every 100000h", "every 100000 hours from the start of the program on", "sched has no span of 100000h0m0s: it is longer than a year"},
+		{"robfig", "@every 90s", "every 90 seconds from the start of the program on", "sched has no span of 1m30s: only minutes, and parts of one such as 20 seconds"},
+		{"vixie", "*/0 * * * *", "refused: minute: a step of 0 is no step", ""},
+		{"mcron", "0 22-2 * * *", "never: no hour is left", "it is never due"},
+	} {
+		d, _ := dialect.Find(c.name)
+		words, line := "", ""
+		if r, err := d.Parse(c.expr, nil); err != nil {
+			words = "refused: " + err.Error()
+		} else {
+			l, err := r.Line()
+			words, line = dialect.Words(r), strings.Replace(l.String(), `, timezone: UTC"`, `"`, 1)
+			if err != nil {
+				line = err.Error()
+			}
+		}
+		if words != c.words || line != c.line {
+			t.Errorf("%s, %q: %s: %s", c.name, c.expr, words, line)
+		}
+	}
+	d, _ := dialect.Find("jenkins")
+	r, err := d.Parse("0 0 H * H", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := r.Line(); err != nil || len(l.Notes) != 1 {
+		t.Errorf("a line with the first numbers of H has no note: %s, %v", l, err)
+	}
+}

@@ -18,22 +18,45 @@ func Words(r *Reading) string {
 		return "every " + spanText(r.every) + " from the start of the program on"
 	}
 	t := &r.times
+	for _, letter := range []byte("smhM") {
+		if t.of(letter).values == 0 {
+			return "never: no " + kinds[indexOf(letter)].name + " is left"
+		}
+	}
 	words := []string{timeWords(t), dayWords(t)}
 	if months := t.of('M'); months.values != kinds[indexOf('M')].full() {
 		words = append(words, "in "+list(months, 'M', asTheyAre))
 	}
-	if years := t.of('y').years; years != nil {
-		var all []string
-		for year := firstYear; year <= lastYear; year++ {
-			if years[year] && len(all) < 3 {
-				all = append(all, fmt.Sprint(year))
-			}
-		}
-		if len(all) < 3 {
-			words = append(words, "of "+strings.Join(all, ", "))
-		}
+	if years := yearWords(t.of('y')); years != "" {
+		words = append(words, "of "+years)
 	}
 	return strings.Join(words, " ")
+}
+
+// yearWords says the years; "" for all of them.
+func yearWords(f *field) string {
+	var parts []string
+	for year := firstYear; year <= lastYear && f.years != nil; year++ {
+		if !f.years[year] {
+			continue
+		}
+		first := year
+		for f.years[year+1] {
+			year++
+		}
+		switch {
+		case first == firstYear && year >= lastYear:
+			return ""
+		case first == year:
+			parts = append(parts, fmt.Sprint(year))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", first, year))
+		}
+	}
+	if f.years != nil && parts == nil {
+		return "no year"
+	}
+	return strings.Join(parts, ",")
 }
 
 // timeWords says the times of the day.
