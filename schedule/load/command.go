@@ -156,10 +156,43 @@ func readCommand(r *reader, n *node, shell []string) (schedule.Command, bool) {
 	}
 	if n.IsList() {
 		list, ok := readArguments(r, n)
+		warnOfShellSign(r, n, list)
 		return schedule.Command{List: list}, ok
 	}
 	line, ok := r.NonEmptyText(n)
 	return schedule.Command{Line: line, Shell: shell}, ok
+}
+
+var (
+	shellSign = humanize.Pattern(`^(\d?>>?(&\d|/dev/null)?|&>>?|<|\||&&|\|\|)$`)
+	plainWord = humanize.Pattern(`^[\w%+,./:=@-]+$`)
+)
+
+// warnOfShellSign warns of a list with a sign of the shell as an argument. It leaves programs alone
+// that compare, and a | after an option, which separates columns: [sort, -t, '|'].
+func warnOfShellSign(r *reader, n *node, list []string) {
+	isSign := func(i int) bool { // an expression for each argument of each tick takes long
+		return i > 0 && strings.ContainsAny(list[i], "<>|&") && shellSign().MatchString(list[i]) &&
+			(list[i] != "|" || !strings.HasPrefix(list[i-1], "-"))
+	}
+	first := 0
+	for i := range list {
+		if isSign(i) {
+			first = i
+			break
+		}
+	}
+	if first == 0 || slices.Contains([]string{"test", "[", "expr"}, filepath.Base(list[0])) {
+		return
+	}
+	words := slices.Clone(list)
+	for i, word := range words {
+		if !isSign(i) && !plainWord().MatchString(word) {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	r.Warnf(n.Items()[first], "write one text: "+yamldoc.Shorten(strings.Join(words, " ")),
+		"%s: the program gets %q as an argument, because no shell reads a list", r.Key, list[first])
 }
 
 // readArguments reads a list of a program and its arguments, which may be empty texts.

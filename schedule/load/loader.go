@@ -213,6 +213,8 @@ type chains struct {
 	triggers []mention // each once, as the file has it, even if many tasks inherit it
 	timeless []mention // the tasks without a time of their own
 
+	hasDefaultTime bool // defaults have a time, which is a problem already: no task is timeless
+
 	reading *schedule.Task // the task that is read now; nil for none
 }
 

@@ -414,6 +414,8 @@ var mistakes = []struct {
 		"schedule.yaml:2:3: a task without a name\n  hint: add `name:`; it is how commands and messages call the task",
 		"schedule.yaml:2:3: the task has no command\n  hint: add `command:`",
 		"schedule.yaml:2:3: the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or `every: hand` for what people start; or start it from another task with `{trigger: …}`"}},
+	{"a time for all tasks", "defaults: {every: day}\ntasks:\n- {name: a, command: x}\n- {name: b, command: y}\n", []string{
+		"schedule.yaml:1:12: defaults: \"every\" does not belong in defaults\n  hint: put it into the tasks themselves"}},
 	{"cron and every", one("cron: '* * * * *'"), []string{
 		"schedule.yaml:3:10: task \"t\": cron and every cannot both be given\n  hint: keep one of the two"}},
 	{"two tasks of one name", one("") + "- name: t\n  every: hour\n  command: y\n", []string{
@@ -983,6 +985,13 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:2:54: task \"t\": command: setsid does not wait here, so the run succeeds at once, whatever becomes of the program\n  hint: write `setsid --wait`"},
 		{"setsid without a shell", "tasks:\n- {name: t, every: hour, command: [setsid, ./job]}\n",
 			"schedule.yaml:2:35: task \"t\": command: setsid does not wait here, so the run succeeds at once, whatever becomes of the program\n  hint: write `setsid --wait`"},
+		{"signs of a shell without a shell", "tasks:\n- {name: t, every: hour, command: [sh, a.sh, '>', out.txt, '2>&1']}\n" +
+			"- {name: u, every: hour, command: [sort, -t, '|', in.txt]}\n" +
+			"- {name: v, every: hour, command: [expr, $A, '>', '1']}\n" +
+			"- {name: w, every: hour, command: [pip, install, 'x>=1']}\n",
+			"schedule.yaml:2:46: task \"t\": command: the program gets \">\" as an argument, because no shell reads a list\n  hint: write one text: sh a.sh > out.txt 2>&1"},
+		{"a condition with a pipe and no shell", one("when: [ls, in, '|', grep, -v, 'a b']"),
+			"schedule.yaml:5:18: task \"t\": when: the program gets \"|\" as an argument, because no shell reads a list\n  hint: write one text: ls in | grep -v 'a b'"},
 		{"dotenv-cli, which hides a signal", "tasks:\n- {name: t, every: hour, command: npx dotenv -e .env.prod -- node job.js}\n" +
 			"- {name: u, every: hour, command: echo dotenv is a word}\n",
 			"schedule.yaml:2:35: task \"t\": command: dotenv-cli exits with 0 when a signal ends the program, so the run counts as succeeded\n  hint: name the file with `env_file`, and leave dotenv out"},

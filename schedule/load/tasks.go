@@ -43,7 +43,7 @@ func readDefaults(l *loader, n *node, env map[string]string) *taskDraft {
 		l.Section = "defaults: "
 		recordOrigins(l, base)
 		taskKeys.Decode(l, base, n, defaultsScope)
-		l.Section = ""
+		l.Section, l.chains.hasDefaultTime = "", n.Has("cron") || n.Has("every") || n.Has("schedule")
 	}
 	return base
 }
@@ -205,7 +205,8 @@ func requireKeys(l *loader, n *node, t *taskDraft) {
 	if !t.hasCommand && !tries("command") {
 		l.Problemf(n, "add `command:`", "the task has no command")
 	}
-	if !t.timing.isSet() && !tries("cron") && !tries("every") && !tries("schedule") {
+	hasTime := t.timing.isSet() || l.chains.hasDefaultTime
+	if !hasTime && !tries("cron") && !tries("every") && !tries("schedule") {
 		l.chains.timeless = append(l.chains.timeless, l.mentionOf(t.Name, n))
 	}
 }
