@@ -45,6 +45,9 @@ func checkTicks(_ context.Context, s *Subject) findings {
 	if err != nil {
 		return finding(Warning, "", "nobody knows whether ticks come: %v", err)
 	}
+	if first := view.FirstTick(s.Schedule.StateDir, last, s.Now); !first.IsZero() {
+		return fine("sched work runs, and its first tick comes at %s", humanize.MinuteZone(first, s.Schedule.Location))
+	}
 	missing := view.TicksMissing(s.Schedule.StateDir, last, s.Now)
 	if missing == "" {
 		return fine("the last tick was the tick of %s, by %s",

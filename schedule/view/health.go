@@ -20,6 +20,7 @@ import (
 	"sched/schedule/pause"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
+	"sched/schedule/work"
 )
 
 // A Health is how a schedule is doing at one moment. StatusOf judges it, and Metrics writes it
@@ -243,14 +244,33 @@ func Unrecordable(dir string) string {
 }
 
 // TicksMissing says that the last tick is too old, or ahead of a clock that was set back, or that
-// ticks come and can load no schedule; else "". dir is the state folder.
+// ticks come and can load no schedule; else "". dir is the state folder. A `sched work` whose first
+// tick is still to come (FirstTick) misses none.
 func TicksMissing(dir string, last, now time.Time) string {
 	missing := ticksMissing(last, now)
+	if !FirstTick(dir, last, now).IsZero() {
+		return ""
+	}
 	unloaded := statedir.UnloadedIn(dir)
 	if age := now.Sub(unloaded.Last); missing != "" && -staleAfter <= age && age <= staleAfter {
 		return "ticks come, and can load no schedule: " + unloaded.Why
 	}
 	return missing
+}
+
+// FirstTick returns when the first tick of a `sched work` comes that began when no tick had come for
+// long, or ever. It is zero without such a `sched work`, and a minute after that tick should have
+// come.
+func FirstTick(dir string, last, now time.Time) time.Time {
+	if ticksMissing(last, now) == "" {
+		return time.Time{}
+	}
+	began := work.Began(dir)
+	first := began.Truncate(time.Minute).Add(time.Minute)
+	if began.IsZero() || !last.Before(began) || now.Before(began.Add(-time.Minute)) || now.Sub(first) > time.Minute {
+		return time.Time{}
+	}
+	return first
 }
 
 func ticksMissing(last, now time.Time) string {

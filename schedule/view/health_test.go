@@ -16,6 +16,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/state"
+	"sched/schedule/work"
 )
 
 // noon is the time of these tests. It is near the real time, which is in the ids of runs.
@@ -317,6 +318,40 @@ func TestTicksMissing(t *testing.T) {
 	}
 	if got := TicksMissing(t.TempDir(), time.Time{}, now); got != "no tick ever came" {
 		t.Errorf("never: %q", got)
+	}
+}
+
+// Until the first minute of `sched work` no tick has come, and none is missing.
+func TestTheFirstTickOfSchedWorkIsAwaited(t *testing.T) {
+	s := scheduleIn(t, "a")
+	release, err := work.Hold(s.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	began := work.Began(s.StateDir)
+	first := began.Truncate(time.Minute).Add(time.Minute)
+	statusAt := func(now time.Time) string {
+		source := Source{Schedule: s, Now: func() time.Time { return now }, Problem: t.Errorf}
+		return StatusOf(source, HealthOf(s, false, now)).First
+	}
+	want := "ok: 1 task, 0 running, sched work runs, and its first tick comes at " + first.UTC().Format("15:04 UTC")
+	if got := statusAt(first.Add(-time.Second)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	const down = "down: no tick ever came; 1 task, 0 running"
+	if got := statusAt(first.Add(2 * time.Minute)); got != down {
+		t.Errorf("a tick that does not come: %s", got)
+	}
+	if got := FirstTick(s.StateDir, began.Add(-time.Hour), began); !got.Equal(first) {
+		t.Errorf("after an hour without ticks: %s", got)
+	}
+	if got := FirstTick(s.StateDir, began.Add(-2*time.Minute), began); !got.IsZero() {
+		t.Errorf("while ticks come: %s", got)
+	}
+	release()
+	if got := statusAt(began); got != down {
+		t.Errorf("without it: %s", got)
 	}
 }
 

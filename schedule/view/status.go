@@ -156,6 +156,9 @@ func figuresOf(h *Health, answer Status) string {
 	if age := h.At.Sub(h.LastTick); !h.LastTick.IsZero() && age >= 0 && h.tickTrouble() == "" { // else it is a row
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
+	if first := FirstTick(h.Schedule.StateDir, h.LastTick, h.At); !first.IsZero() {
+		figures += ", sched work runs, and its first tick comes at " + humanize.SlotOfDayZone(first, h.Schedule.Location)
+	}
 	switch paused := answer.Paused; { // a pause alone is no trouble
 	case len(paused) > 0 && paused[0].Everything:
 		figures += ", everything is " + paused[0].Raw.Text(h.At, h.Schedule.Location)

@@ -236,6 +236,19 @@ func Running(dir string) (pid int, isRunning bool) {
 	return readPID(file), true
 }
 
+// Began returns when the schedule's `sched work` began; the zero time if there is none. It holds the
+// lock as Running does.
+func Began(dir string) time.Time {
+	if _, isRunning := Running(dir); !isRunning {
+		return time.Time{}
+	}
+	info, err := os.Lstat(workLock(dir)) // Hold has written it
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
 // readPID reads the process from the file of Hold; 0 if it is not there.
 func readPID(file *os.File) (pid int) {
 	text := make([]byte, 20)
