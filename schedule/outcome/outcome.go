@@ -101,6 +101,7 @@ type Kind string
 const (
 	Elsewhere Kind = "elsewhere"  // skipped: another tick, here or on another server, has the slot
 	StoreDown Kind = "store down" // skipped: nobody knows whether another server runs the slot
+	Full      Kind = "full"       // skipped: others have, or wait for, the seats of its pool
 	Lacking   Kind = "lacking"    // skipped: the task names a variable or a file that is not there
 	Paused    Kind = "paused"     // stopped: by a pause that stops runs
 	ByHand    Kind = "by hand"    // stopped: by `sched stop`

@@ -50,7 +50,8 @@ type TaskHealth struct {
 	Last    state.Row    // its newest ended run, in short; if no run has ended, Run is empty
 	Success time.Time    // when its newest success ended; zero when it never succeeded
 	missed  time.Time    // the newest slot that was missed; zero if no slot was
-	lacking state.Row    // its newest slot, if that was skipped because a variable or a file was not there
+	skipped state.Row    // its newest slot, if that was skipped
+	crowded bool         // its pool was full at each of its last crowdedFrom slots, and it does not wait for a seat
 	Usual   past.Usual   // read only while the task runs longer than slowLeast; zero with too little history
 	Running []state.Row
 	Lost    []state.Row        // runs without a process, which no tick has finished yet
@@ -151,7 +152,8 @@ func (h *Health) addHistory(ctx context.Context, db *state.DB, index map[string]
 				t.missed = missedBefore(ctx, past.Of(db), total, h.At)
 			case outcome.Skipped:
 				if !total.Slot.Before(t.Last.Slot) && total.Run > t.Last.ID {
-					t.lacking, _ = db.Runs().Row(ctx, total.Run)
+					t.skipped, _ = db.Runs().Row(ctx, total.Run)
+					t.crowded = t.isCrowded(ctx, past.Of(db))
 				}
 			}
 		}
@@ -292,6 +294,7 @@ const (
 	LastFailed TroubleKind = "failed"   // its last run failed
 	HasMissed  TroubleKind = "missed"   // slots after its last run, which no tick covered
 	RunsLong   TroubleKind = "slow"     // much longer than usual
+	IsCrowded  TroubleKind = "crowded"  // its last slots were all skipped, because its pool was full
 	IsLacking  TroubleKind = "lacking"  // its last slot was skipped: ticks lack a variable or a file
 	IsOverdue  TroubleKind = "overdue"  // a run takes longer than expected, or there was no success for longer
 	RunLost    TroubleKind = "vanished" // a run without a process, which no tick has finished
@@ -313,7 +316,7 @@ type TaskTrouble struct {
 	Task string
 	Run  state.Row // failed, missed: the last run; slow, vanished: the run itself
 
-	Text  string    // slow, lacking, overdue, vanished: what is wrong
+	Text  string    // crowded, slow, lacking, overdue, vanished: what is wrong
 	Slots int64     // missed: how many; 0 until Explain
 	First time.Time // missed: the first slot, and the last
 	Final time.Time
@@ -340,6 +343,19 @@ func runningFor(row state.Row, now time.Time) time.Duration {
 	return now.Sub(row.Attempt.At)
 }
 
+// crowdedFrom is how many slots in a row a full pool must have skipped to be a trouble.
+const crowdedFrom = 3
+
+// isCrowded returns TaskHealth.crowded. It reads the history only if the newest slot was skipped so.
+func (t *TaskHealth) isCrowded(ctx context.Context, p past.Past) bool {
+	if t.skipped.Kind != outcome.Full || t.MaxWait > 0 || len(t.Running) > 0 {
+		return false
+	}
+	rows, err := p.Find(ctx, past.Query{Task: t.Name, NoTests: true, Limit: crowdedFrom})
+	ran := func(row state.Row) bool { return row.Kind != outcome.Full }
+	return err == nil && len(rows) == crowdedFrom && !slices.ContainsFunc(rows, ran)
+}
+
 func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	if t.Last.Wrong() {
 		all = append(all, TaskTrouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
@@ -347,8 +363,17 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	if t.missed.After(t.Last.Slot) {
 		all = append(all, TaskTrouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: t.missed, Final: t.missed})
 	}
-	if t.lacking.Kind == outcome.Lacking {
-		text := "skipped: " + t.lacking.Reason
+	if t.crowded {
+		keys := "`without_overlapping: wait` lets"
+		if !t.Background {
+			keys = "`background: true` and `without_overlapping: wait` let"
+		}
+		text := fmt.Sprintf("the last %d slots were skipped: pool %s was full; %s it wait for a seat",
+			crowdedFrom, t.Pool.Name, keys)
+		all = append(all, TaskTrouble{Kind: IsCrowded, Task: t.Name, Text: text})
+	}
+	if t.skipped.Kind == outcome.Lacking {
+		text := "skipped: " + t.skipped.Reason
 		all = append(all, TaskTrouble{Kind: IsLacking, Task: t.Name, Text: text})
 	}
 	for _, row := range t.Running {

@@ -30,27 +30,28 @@ func NewHolder(row state.Row) mutex.Holder {
 
 // CannotHoldReason returns why a run of the task cannot have what it must hold.
 func CannotHoldReason(task *schedule.Task, err error) string {
-	if reason, held := HeldReason(task, err); held {
+	if reason, _, held := HeldReason(task, err); held {
 		return reason
 	}
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
 
 // HeldReason returns the reason of a skip of the task if other runs have its mutex or all seats, or
-// wait for them. It returns false for any other error.
-func HeldReason(task *schedule.Task, err error) (reason string, held bool) {
-	var full *mutex.FullError
-	var behind *BehindError
-	var mutexHeld *mutex.HeldError
-	switch {
-	case errors.As(err, &full):
-		return full.Text(ZoneOf(task)), true
-	case errors.As(err, &behind):
-		return behind.Text(ZoneOf(task)), true
-	case errors.As(err, &mutexHeld):
-		return StillRunningFor(task, mutexHeld.Holder, clock.Now()), true
+// wait for them. It returns false for any other error. A pool has a kind.
+func HeldReason(task *schedule.Task, err error) (reason string, kind outcome.Kind, held bool) {
+	if full, ok := errors.AsType[*mutex.FullError](err); ok {
+		return full.Text(ZoneOf(task)), outcome.Full, true
 	}
-	return "", false
+	if behind, ok := errors.AsType[*BehindError](err); ok {
+		if _, isPool := state.PoolOf(behind.Name); isPool {
+			kind = outcome.Full
+		}
+		return behind.Text(ZoneOf(task)), kind, true
+	}
+	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
+		return StillRunningFor(task, held.Holder, clock.Now()), "", true
+	}
+	return "", "", false
 }
 
 // HolderOf returns a live run as the holder of its mutex. Before its command has started it has no

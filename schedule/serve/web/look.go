@@ -37,6 +37,7 @@ var looks = sync.OnceValue(func() map[string]look {
 		"nowhere":   {"!", "warn", ""}, // the newest slot of the task ran on no server
 		"unserved":  {"!", "warn", ""}, // no server that ticks may run the task
 		"slow":      {"!", "warn", ""},
+		"crowded":   {"!", "warn", ""}, // a full pool skips the task
 		"paused":    {"‖", "hold", ""},
 		"planned":   {"…", "calm", ""},
 		"off":       {"○", "calm", ""},

@@ -227,13 +227,13 @@ func (l *Locks) takeAlone(row *state.Row, slot schedule.Slot, why error) (mutex.
 
 // RefusalOf returns what an error of claimAndAcquire means for a slot.
 func RefusalOf(task *schedule.Task, err error) Refusal {
-	reason, held := holding.HeldReason(task, err)
+	reason, kind, held := holding.HeldReason(task, err)
 	other, taken := errors.AsType[NotOursError](err)
 	switch {
 	case err == nil:
 		return Refusal{}
 	case held:
-		return Refusal{Cause: Held, Reason: reason}
+		return Refusal{Cause: Held, Reason: reason, Kind: kind}
 	case taken:
 		return Refusal{Cause: NotOurs, Reason: other.Reason, Kind: other.Kind}
 	}
@@ -255,8 +255,7 @@ func (l *Locks) claimAndAcquire(storage holding.Storage, row *state.Row, slot sc
 		}
 		return l.claim(storage, row, slot)
 	}
-	holder := holding.NewHolder(*row)
-	acquire := func() (mutex.Holding, error) { return l.acquire(storage, slot.Task, holder) }
+	acquire := func() (mutex.Holding, error) { return l.acquire(storage, slot.Task, holding.NewHolder(*row)) }
 	held, err := schedule.TakeLocks(slot.Task, claim, acquire)
 	if err == nil {
 		row.Locked, row.Seat = held.Mutex, held.Seat
