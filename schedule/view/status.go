@@ -157,7 +157,8 @@ func figuresOf(h *Health, answer Status) string {
 		figures += " (" + humanize.Duration(age) + " ago)"
 	}
 	if first := FirstTick(h.Schedule.StateDir, h.LastTick, h.At); !first.IsZero() {
-		figures += ", sched work runs, and its first tick comes at " + humanize.SlotOfDayZone(first, h.Schedule.Location)
+		figures += ", sched work runs, and its first tick comes at " +
+			humanize.SlotOfDayZone(first, h.Schedule.Location)
 	}
 	switch paused := answer.Paused; { // a pause alone is no trouble
 	case len(paused) > 0 && paused[0].Everything:

@@ -236,7 +236,7 @@ func Running(dir string) (pid int, isRunning bool) {
 	return readPID(file), true
 }
 
-// Began returns when the schedule's `sched work` began; the zero time if there is none. It holds the
+// Began returns when the schedule's `sched work` began; the zero time if none runs. It holds the
 // lock as Running does.
 func Began(dir string) time.Time {
 	if _, isRunning := Running(dir); !isRunning {
