@@ -260,9 +260,9 @@ func TicksMissing(dir string, last, now time.Time) string {
 	return missing
 }
 
-// FirstTick returns when the first tick of a `sched work` comes that began when no tick had come for
-// long, or ever. It is zero without such a `sched work`, and a minute after that tick should have
-// come.
+// FirstTick returns when the first tick of a `sched work` comes that began when no tick had come
+// for long, or ever. It is zero without such a `sched work`, and a minute after that tick should
+// have come.
 func FirstTick(dir string, last, now time.Time) time.Time {
 	if ticksMissing(last, now) == "" {
 		return time.Time{}
@@ -346,7 +346,8 @@ func runningFor(row state.Row, now time.Time) time.Duration {
 // crowdedFrom is how many slots in a row a full pool must have skipped to be a trouble.
 const crowdedFrom = 3
 
-// isCrowded returns TaskHealth.crowded. It reads the history only if the newest slot was skipped so.
+// isCrowded returns TaskHealth.crowded. It reads the history only if the newest slot was skipped
+// so.
 func (t *TaskHealth) isCrowded(ctx context.Context, p past.Past) bool {
 	if t.skipped.Kind != outcome.Full || t.MaxWait > 0 || len(t.Running) > 0 {
 		return false
