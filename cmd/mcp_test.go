@@ -101,7 +101,8 @@ func TestAClientOfTheSDKCallsEachToolOfSchedMCP(t *testing.T) {
 	}
 }
 
-// Secrets may be in what a task is now: in variables, and in the targets of what tells others.
+// An agent may see a task, and not the values of its variables or the addresses of its hooks, which
+// may be secrets.
 func TestAnAgentSeesNoSecretsOfTasks(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "timezone: UTC\ninclude: [d/*.yaml]\nx-proposals: {folder: d}\n"+

@@ -15,7 +15,8 @@ import (
 )
 
 // versions are the versions of the protocol that a Server speaks, the newest first. A newer client
-// asks for its own, is offered the newest of these, and takes it. In 2025-03-26 there are batches.
+// asks for its own, is offered the newest of these, and takes it. 2025-03-26
+// is left out: clients of it may send several messages as a list.
 var versions = []string{"2025-11-25", "2025-06-18", "2024-11-05"}
 
 // A Server offers tools to one client.

@@ -260,16 +260,16 @@ func TicksMissing(dir string, last, now time.Time) string {
 	return missing
 }
 
-// FirstTick returns when the first tick of a `sched work` comes that began when no tick had come
-// for long, or ever. It is zero without such a `sched work`, and a minute after that tick should
-// have come.
+// FirstTick returns when the first tick of a `sched work` comes, if no tick ever came. It is zero
+// without a `sched work`, and a minute after that tick should have come. After a tick, only a tick
+// ends the silence: a `sched work` that is killed and started again and again would hide it.
 func FirstTick(dir string, last, now time.Time) time.Time {
-	if ticksMissing(last, now) == "" {
+	if !last.IsZero() {
 		return time.Time{}
 	}
 	began := work.Began(dir)
 	first := began.Truncate(time.Minute).Add(time.Minute)
-	if began.IsZero() || !last.Before(began) || now.Before(began.Add(-time.Minute)) || now.Sub(first) > time.Minute {
+	if began.IsZero() || now.Before(began.Add(-time.Minute)) || now.Sub(first) > time.Minute {
 		return time.Time{}
 	}
 	return first
