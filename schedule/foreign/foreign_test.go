@@ -143,7 +143,7 @@ func TestVerdicts(t *testing.T) {
 		{"yacron", "cronstable", "defaults: {shell: /bin/bash}\njobs:\n  - {name: a, command: [echo, a b], schedule: {minute: 5}, statsd: {}, environment: [{key: A, value: '$X and ${Y}'}]}\n" +
 			"  - {name: b, command: x, schedule: {year: 2017}}\n",
 			[]string{"a: taken, and not compared", "not taken: statsd", "b: not taken, because its years"},
-			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, \"-c\"]\n    env:\n      A: $X and $${Y}\n    command: echo 'a b'"}},
+			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, \"-c\"]\n    env:\n      A: $X and $${Y}\n    fail_if: {stderr: any}\n    command: echo 'a b'"}},
 		{"RunWisp", "runwisp", "[scheduler]\ntimezone = 'UTC'\n[daemon]\ninclude = ['more/*.toml']\n[defaults]\ntimeout = '1h'\nkeep_runs = 5\n" +
 			"env = {A = 'a', B = 'b'}\n[tasks.b]\ncron = '30 2 * * 7'\nrun = \"\"\"\nx\ny\n\"\"\"\n[tasks.b.env]\nB = '${HOME}$${C}'\n" +
 			"F = '${file:f}'\n[tasks.a]\ncron = '0 0 4 * * *'\ntimezone = 'Europe/Berlin'\nrun = 'a'\non_overlap = 'skip'\ncatch_up = 'skip'\n" +
@@ -264,7 +264,12 @@ func TestOddInput(t *testing.T) {
 			"  - {name: a, command: x, schedule: '0 1 * * *', onFailure: {retry: {maximumRetries: 5}}, executionTimeout: 1e9, user: '${A:-b}'}\n" +
 			"  - {name: b, command: x, schedule: '0 1 * * *', onFailure: {retry: {maximumRetries: -1}}}\n",
 			[]string{"not taken: executionTimeout = 1e9", "not taken: user = ${A:-b}", "not taken: maximumRetries = -1"},
-			[]string{"retry: {attempts: 6, delay: 7s, backoff: 2, max_delay: 300s}\n    command"}, "timeout: "},
+			[]string{"retry: {attempts: 6, delay: 7s, backoff: 2, max_delay: 300s}\n    fail_if: {stderr: any}\n    command"}, "timeout: "},
+		{"yacron: stderr that does not matter", "yacron", "defaults: {failsWhen: {producesStdout: true, producesStderr: false}}\njobs:\n" +
+			"  - {name: a, command: x, schedule: '0 1 * * *', failsWhen: {nonzeroReturn: false}}\n" +
+			"  - {name: b, command: x, schedule: '0 1 * * *', captureStderr: false, failsWhen: {producesStderr: true, producesStdout: false}}\n",
+			[]string{"not taken: failsWhen.nonzeroReturn = false\nnot taken: failsWhen.producesStdout = true", "b: "},
+			[]string{"timezone: UTC\n    command: x"}, "fail_if"},
 		{"a bell in a command", "eventbridge", `{"Rules":[{"Name":"a","ScheduleExpression":"rate(1 hour)",` +
 			`"Targets":[{"Arn":"arn:aws:lambda:eu:1:function:f","Input":"\u0007"}]}]}`, []string{"a: "}, nil, ""},
 		{"too many jobs", "supercronic", strings.Repeat("0 1 * * * a\n", 10_001), []string{"it has more than 10000 jobs"}, nil, ""},

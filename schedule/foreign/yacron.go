@@ -52,9 +52,10 @@ func readYacron(text string) (jobs []*Job, err error) {
 		j.setAccount("user", get("user"))
 		j.setAccount("group", get("group"))
 		setYacron(j, defaults, entry)
+		setFailsWhen(j, defaults, entry)
 		j.noteRest("schedule.", schedule)
-		j.noteRest("", entry, "captureStdout", "captureStderr")
-		j.noteRest("defaults.", defaults, "captureStdout", "captureStderr")
+		j.noteRest("", entry, "captureStdout")
+		j.noteRest("defaults.", defaults, "captureStdout")
 		if j.Command == "" {
 			j.refuse("it has no command")
 		}
@@ -100,6 +101,28 @@ func setYacron(j *Job, defaults, entry node) {
 		for _, key := range n.rest() {
 			j.note("not taken: onFailure.%s: a hook of the task can say it", key)
 		}
+	}
+}
+
+// setFailsWhen sets what makes a run fail but for its exit code. As yacron has it, what a job prints
+// to a stderr that is captured does, unless the file says otherwise (DEFAULT_CONFIG in its config.py).
+func setFailsWhen(j *Job, defaults, entry node) {
+	fails := []node{entry.at("failsWhen"), defaults.at("failsWhen")}
+	get := func(key string) string { return cmp.Or(fails[0].text(key), fails[1].text(key)) }
+	captured := cmp.Or(entry.text("captureStderr"), defaults.text("captureStderr"))
+	if captured != "false" && get("producesStderr") != "false" {
+		j.setPlain("fail_if", "{stderr: any}")
+	}
+	if get("nonzeroReturn") == "false" {
+		j.note("not taken: failsWhen.nonzeroReturn = false")
+	}
+	for _, key := range []string{"producesStdout", "always"} {
+		if get(key) == "true" {
+			j.note("not taken: failsWhen.%s = true", key)
+		}
+	}
+	for _, n := range fails {
+		j.noteRest("failsWhen.", n)
 	}
 }
 
