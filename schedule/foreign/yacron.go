@@ -104,8 +104,8 @@ func setYacron(j *Job, defaults, entry node) {
 	}
 }
 
-// setFailsWhen sets what makes a run fail but for its exit code. As yacron has it, what a job prints
-// to a stderr that is captured does, unless the file says otherwise (DEFAULT_CONFIG in its config.py).
+// setFailsWhen sets what makes a run fail but for its exit code. In yacron, what a job prints to a
+// stderr that is captured does, unless the file says otherwise (DEFAULT_CONFIG in its config.py).
 func setFailsWhen(j *Job, defaults, entry node) {
 	fails := []node{entry.at("failsWhen"), defaults.at("failsWhen")}
 	get := func(key string) string { return cmp.Or(fails[0].text(key), fails[1].text(key)) }
