@@ -150,6 +150,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 		lint.KeptFromWaiting(s, now),
 		lint.LosesItsMutex(s, now),
 		lint.BecomesUser(s),
+		lint.LeavesItself(s),
 	)
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{

@@ -18,7 +18,9 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/pause"
+	"sched/schedule/process"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/run/triggered"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -219,6 +221,10 @@ func (a Actor) NotRunningError(ctx context.Context, name string) error {
 		}
 	}
 	if _, err := view.FindTask(a.Schedule, name); err == nil {
+		if groups := leftBehind(ctx, records, name); len(groups) > 0 {
+			return view.Fail(view.Conflict, "kill -- "+strings.Join(groups, " "),
+				"%s is over, but left processes behind", name)
+		}
 		return view.Fail(view.Conflict, "", "%s is not running", name)
 	}
 	row, err := view.FindRecord(ctx, a.Source, name)
@@ -231,6 +237,24 @@ func (a Actor) NotRunningError(ctx context.Context, name string) error {
 	}
 	short := humanize.ShortRun(row.ID)
 	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", short, row.Task, became)
+}
+
+// maxLeft is how many of the last runs of a task are asked what they left behind.
+const maxLeft = 10
+
+// leftBehind returns the process groups that the last runs of a task left behind, as kill(1) takes
+// them.
+func leftBehind(ctx context.Context, records *view.Records, task string) (groups []string) {
+	if records.Err != nil || !process.FindsByRun {
+		return nil
+	}
+	ran, _ := records.Find(ctx, past.Query{Task: task, Outcomes: outcome.Ran, Limit: maxLeft})
+	for _, row := range ran {
+		for _, group := range holding.LiveGroups(row) {
+			groups = append(groups, fmt.Sprintf("-%d", group))
+		}
+	}
+	return groups
 }
 
 // NotStoppedError returns the answer to what run.Caller.Stop returned; nil if the run was stopped.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/lint"
 	"sched/schedule/load"
 )
@@ -145,6 +146,44 @@ func TestACommandThatBecomesAnotherUserByItself(t *testing.T) {
 		} else if len(warnings) > 0 && warnings[0].Hint !=
 			"if root runs sched, write `user: app`, and the command without "+test.program {
 			t.Errorf("%s: %v", test.command, warnings)
+		}
+	}
+}
+
+func TestCommandsThatEndWithAnAmpersand(t *testing.T) {
+	for _, test := range []struct {
+		command string
+		hint    string // of the warning; empty for none
+	}{
+		{`sleep 21 &`, "remove the &, and write `background: true`"},
+		{`nohup ./serve >log 2>&1 &`, "remove the &, and write `background: true`"},
+		{`./serve& # goes on`, "remove the &, and write `background: true`"},
+		{"./a\n./b 'it''s' &\n", "remove the &, and write `background: true`"},
+		{`# don't wait` + "\n./serve &", "remove the &, and write `background: true`"},
+		{`./serve & wait`, ""},
+		{`true &&`, ""},
+		{`echo no >&`, ""},
+		{`echo no >&2`, ""},
+		{`echo 'a &'`, ""},
+		{`echo "a &"`, ""},
+		{`echo a \&`, ""},
+		{`echo a # and &`, ""},
+		{`curl "http://localhost/?a=1&b=2"`, ""},
+	} {
+		for _, background := range []bool{false, true} {
+			s := &schedule.Schedule{Tasks: []*schedule.Task{{
+				Name: "a", Enabled: true, Background: background, Command: schedule.Command{Line: test.command}}}}
+			want := test.hint
+			if want != "" && background {
+				want = "remove the &"
+			}
+			hint := ""
+			for _, w := range lint.LeavesItself(s) {
+				hint = w.Hint
+			}
+			if hint != want {
+				t.Errorf("%q: %q, want %q", test.command, hint, want)
+			}
 		}
 	}
 }

@@ -159,7 +159,7 @@ func LivesOn(row state.Row) bool {
 			return true
 		}
 	}
-	if !process.FindsByRun || row.Phase != state.Running {
+	if row.Outcome != "" || !process.FindsByRun || row.Phase != state.Running {
 		return false
 	}
 	return len(LiveGroups(row)) > 0
