@@ -4,6 +4,7 @@ package explain
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ Exit codes: 0, or 2 if the expression is refused.`,
 	f.StringVar(&o.as, "as", "", "read it as this program does: "+strings.Join(names(), ", "))
 	f.BoolVar(&o.dialects, "dialects", false, "say which programs mean what by it")
 	f.StringVar(&o.at, "at", "", "the time from which to look, and whether it is due in that minute")
-	f.StringVar(&o.timezone, "timezone", "", "the time zone of the expression (default: of the machine)")
+	f.StringVar(&o.timezone, "timezone", "", "the time zone of the expression (default: of the schedule or the machine)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -106,6 +107,17 @@ func zoneOf(o options) (*time.Location, error) {
 	return s.Location, nil
 }
 
+// scheduleZone returns the zone of the schedule that sched finds, with the name of its file. It
+// returns nil without a schedule that can be read, and if its zone is the zone of the machine.
+func scheduleZone(a *app.App) (zone *time.Location, file string) {
+	a.ReadOnly = true
+	s, _, err := a.LoadLastValid()
+	if err != nil || s.Location.String() == app.LocalZone().String() {
+		return nil, ""
+	}
+	return s.Location, filepath.Base(s.File)
+}
+
 // from returns the time of --at; now without the flag.
 func from(a *app.App, o options, zone *time.Location) (time.Time, error) {
 	if o.at == "" {
@@ -134,6 +146,13 @@ func explain(a *app.App, o options, text string) error {
 	if err != nil {
 		return err
 	}
+	whose := ""
+	if zone == nil && o.as == "" { // the zone of another program is no business of the schedule
+		whose = ", the zone of this machine"
+		if ofSchedule, file := scheduleZone(a); ofSchedule != nil {
+			zone, whose = ofSchedule, ", the timezone of "+file
+		}
+	}
 	at, err := from(a, o, zone)
 	if err != nil {
 		return err
@@ -141,6 +160,7 @@ func explain(a *app.App, o options, text string) error {
 	var e Explained
 	if o.as == "" {
 		e, err = ours(text, zone, at, o.at != "")
+		e.whose = whose
 	} else {
 		var d *dialect.Dialect
 		if d, err = find(o.as); err == nil {

@@ -33,7 +33,8 @@ type Explained struct {
 	at      time.Time
 	zone    *time.Location
 	line    dialect.Line
-	others  bool // to other programs it means something else in the same zone
+	whose   string // says behind the zone where it comes from; may be empty
+	others  bool   // to other programs it means something else in the same zone
 
 	sameUntil time.Time // how far the line was compared; zero: it was not
 	ends      bool      // the line ends before that, so all was compared
@@ -65,6 +66,9 @@ func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained
 		when.Crons = []cron.Expression{c}
 	} else if words, other := every.Parse(text); other == nil {
 		when.Crons = words
+		if len(words) > 1 {
+			e.Words = []string{"every " + strings.Join(strings.Fields(text), " ")}
+		}
 	} else {
 		return e, refused(text, err, other)
 	}
@@ -210,7 +214,7 @@ func (e *Explained) print(a *app.App) {
 	default:
 		fmt.Fprintf(out, "\n%s: not due%s\n", humanize.MinuteZone(e.at, e.zone), because(e.Why))
 	}
-	fmt.Fprintln(out, "\nnext:")
+	fmt.Fprintf(out, "\nnext, in %s%s:\n", e.zone, e.whose)
 	for _, at := range e.Next {
 		fmt.Fprintf(out, "  %s\n", moment(at.Time, e.zone))
 	}

@@ -108,8 +108,10 @@ func dayWords(t *times) string {
 		return "on " + inMonth
 	case allDays && !t.either:
 		return "on " + inWeek
+	case t.either && len(weekday.forms) == 0:
+		return "on " + inMonth + ", and also on every " + inWeek
 	case t.either:
-		return "on " + inMonth + ", and on " + inWeek
+		return "on " + inMonth + ", and also on " + inWeek
 	}
 	return "on " + inMonth + " if it is " + inWeek
 }
