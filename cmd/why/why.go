@@ -103,6 +103,9 @@ func printWhy(a *app.App, q *view.Inquiry) {
 		printMinute(a, q, next, "")
 	}
 	printObstacles(a, q)
+	if expected := q.Expected(); expected != "" {
+		fmt.Fprintf(a.Out, "  %s\n", expected)
+	}
 	for _, overdue := range answer.Overdue {
 		fmt.Fprintf(a.Out, "%s is overdue: %s\n", answer.Task, overdue.Text)
 	}

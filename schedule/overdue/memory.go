@@ -196,6 +196,17 @@ func (m *memory) elapsed(since, now time.Time) time.Duration {
 	return d
 }
 
+// over returns when the clock shows that the time d has passed since a time, unless it is set again.
+func (m *memory) over(since time.Time, d time.Duration) time.Time {
+	at := since.Add(d)
+	for _, set := range m.Set {
+		if set.At.After(since) {
+			at = at.Add(set.By)
+		}
+	}
+	return at
+}
+
 // noteSuccesses notes the successes of a task: how many runs of this machine succeeded, with the
 // end of the newest one, and when the newest success on another server ended, if that is later
 // than what is known. If the clock was set after the last look, a new success counts as of now,

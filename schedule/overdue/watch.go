@@ -21,6 +21,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/cluster"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/run"
@@ -202,6 +203,19 @@ func StillOpen(all []Incident, live map[string]bool, success time.Time) (open []
 		}
 	}
 	return open
+}
+
+// From returns from when on a task is overdue for Every, if no run of it succeeds until then. The
+// success is when its newest success on this machine ended. It returns the zero time if the task
+// expects nothing of that kind, and before the first tick that expects it.
+func From(ctx context.Context, db *state.DB, t *schedule.Task, success time.Time) (time.Time, error) {
+	m := &memory{}
+	_, err := db.Values().Get(ctx, keyExpect, m)
+	e := m.Tasks[t.Name]
+	if err != nil || e == nil || t.Expect.Every == 0 {
+		return time.Time{}, err
+	}
+	return m.over(humanize.Later(e.Since, success), t.Expect.Every), nil
 }
 
 // Open returns the incidents by task, as the last tick found them.

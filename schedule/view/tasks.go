@@ -238,14 +238,7 @@ func expectOf(t *schedule.Task) *Expect {
 
 // overdueNow returns how tasks are overdue, as far as the last tick found it and it is still so.
 func overdueNow(ctx context.Context, s Source, all *Records) map[string][]Overdue {
-	success := func(task string) (ended time.Time) {
-		query := past.Query{Task: task, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1}
-		newest, _ := all.Find(ctx, query)
-		for _, r := range newest {
-			ended = r.Ended
-		}
-		return ended
-	}
+	success := func(task string) time.Time { return lastSuccess(ctx, all, task) }
 	open, err := stillOverdue(ctx, s.Schedule, all.DB, all.Live, success)
 	if err != nil {
 		s.Problem("what is overdue cannot be read: %v", err)
@@ -261,6 +254,15 @@ func overdueNow(ctx context.Context, s Source, all *Records) map[string][]Overdu
 		}
 	}
 	return shown
+}
+
+// lastSuccess returns when the newest success of a task ended; zero for none.
+func lastSuccess(ctx context.Context, all *Records, task string) (ended time.Time) {
+	newest, _ := all.Find(ctx, past.Query{Task: task, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
+	for _, r := range newest {
+		ended = r.Ended
+	}
+	return ended
 }
 
 // addTimes adds the next n times after at at which the task will run, and, if a condition keeps one

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/overdue"
 	"sched/schedule/past"
 	"sched/schedule/pause"
 	"sched/schedule/run"
@@ -68,6 +69,7 @@ type Inquiry struct {
 	LastRun state.Row     // Answer.LastRun, exactly
 	HeldBy  *mutex.Holder // Answer.Held, exactly; nil if nobody has it
 	Budget  Budget
+	Overdue time.Time // from when on the task is overdue without a success; zero if that is not known
 
 	source  Source
 	records *Records
@@ -194,7 +196,21 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 	q.HeldBy, q.Answer.Pool = HoldersOf(ctx, q.source, q.Live, q.Task)
 	q.Answer.Held = HeldText(q.HeldBy, q.zone())
 	q.Answer.Failures, err = q.countFailures(ctx)
+	if err == nil {
+		q.Overdue, err = overdue.From(ctx, q.records.DB, q.Task, lastSuccess(ctx, q.records, q.Task.Name))
+	}
 	return err
+}
+
+// Expected says when the task will be overdue. It returns "" if that is not known, and for a task
+// that is overdue for the want of a success, or that does not run here.
+func (q *Inquiry) Expected() string {
+	isOpen := func(o Overdue) bool { return o.Kind == string(overdue.Every) }
+	if q.Overdue.IsZero() || q.Answer.Off != "" || slices.ContainsFunc(q.Answer.Overdue, isOpen) {
+		return ""
+	}
+	return fmt.Sprintf("overdue from %s on, if no run has succeeded until then (expect.every: %s)",
+		humanize.MinuteNearZone(q.Overdue, q.Now, q.zone()), humanize.Duration(q.Task.Expect.Every))
 }
 
 // noteRefusals adds what will stop the next run if nothing changes: what the last tick lacked, and

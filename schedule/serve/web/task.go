@@ -24,6 +24,7 @@ type taskPage struct {
 
 	Answer      view.Why
 	FullPool    string
+	Expected    string       // when it will be overdue
 	Minutes     []minuteSlot // when it was due last, and is due next
 	NextAllowed *moment      // nil if Next is allowed
 
@@ -54,7 +55,7 @@ func readTask(p *page) (made taskPage, err error) {
 	isIt := func(other *schedule.Task) bool { return other == t }
 	shown := view.ListTasks(p.request.Context(), p.View, isIt, p.now, 5).Items[0]
 	made = taskPage{page: p, Task: t, Shown: shown, Buttons: taskButtons(p, shown), Answer: w.Answer,
-		FullPool: w.Answer.Pool.Full(p.zoneOf(t.Name))}
+		Expected: w.Expected(), FullPool: w.Answer.Pool.Full(p.zoneOf(t.Name))}
 	made.addMinute("Last due", w.Answer.Last)
 	made.addMinute("Next", w.Answer.Next)
 	if at := w.Answer.NextAllowed; at != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/overdue"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/testing/controltest"
@@ -133,4 +134,32 @@ func TestARunThatHasNotEndedIsNoFailure(t *testing.T) {
 	for _, path := range []string{"/tasks?q=hourly", "/timeline?q=hourly"} {
 		b.has(path, b.get(path, 200), "no runs yet", "not the last 1")
 	}
+}
+
+// A page of a task says what the task has to do, and from when on it is overdue without that.
+func TestATaskSaysFromWhenOnItIsOverdue(t *testing.T) {
+	b := newBox(t, `
+timezone: Europe/Berlin
+tasks:
+  - {name: heartbeat, every: hour, command: "true", expect: {every: 2h, within: 5m}, on_overdue: "true"}
+  - {name: free, every: hour, command: "true"}
+`, serve.ScopeRead)
+	s, _, err := b.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := state.Open(b.State(), state.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	watch := &overdue.Watch{DB: db, Tasks: s.Expecting(), Server: "a", Now: controltest.Now}
+	if _, _, err := watch.Look(nil); err != nil {
+		t.Fatal(err)
+	}
+	at := controltest.Noon.Add(2 * time.Hour).In(s.Location).Format("15:04 MST")
+	b.has("/tasks/heartbeat", b.get("/tasks/heartbeat", 200),
+		"overdue from "+at+" on, if no run has succeeded until then (expect.every: 2 h 0 m)",
+		"a success every 2 h 0 m", "its end within 5 m 0 s")
+	b.has("/tasks/free", b.get("/tasks/free", 200), "not overdue", "not Expect")
 }
