@@ -41,8 +41,9 @@ shown as it comes, and what its hooks printed at the end, on stderr, each line b
 run is in the history like any other. --env sets variables that the task names under params.
 
 Hooks fire as ever: mails and messages are sent, and tasks are triggered. With --as the
-command does not run, and the hooks fire as after a run that failed or succeeded, to see what
-arrives. Hooks before the command are left out then, and hooks that trigger tasks.`,
+command does not run, and the hooks fire as after a run that failed or succeeded, or as when the
+task is overdue, to see what arrives. Hooks before the command are left out then, and hooks that
+trigger tasks.`,
 		Example: `  sched test nightly-report
   sched test import --env DAY=2026-11-01
   sched test nightly-report --as failed`,
@@ -52,7 +53,7 @@ arrives. Hooks before the command are left out then, and hooks that trigger task
 		},
 	}
 	flags.AddEnv(c, &env)
-	c.Flags().StringVar(&as, "as", "", "fire the hooks as after this outcome, without the command: failed or succeeded")
+	c.Flags().StringVar(&as, "as", "", "fire the hooks as after this outcome, without the command: failed, succeeded or overdue")
 	return c
 }
 
@@ -68,6 +69,9 @@ func test(a *app.App, name string, env []string, as string) error {
 	t, err := view.FindTask(s, name)
 	if err != nil {
 		return err
+	}
+	if as == asOverdue {
+		return testOverdue(a, s, t)
 	}
 	if t, err = rehearsal(t, as); err != nil {
 		return err
@@ -116,7 +120,7 @@ func rehearsal(t *schedule.Task, as string) (*schedule.Task, error) {
 			code++
 		}
 	default:
-		return nil, exit.Usage("it is failed or succeeded", "--as %q is not an outcome", as)
+		return nil, exit.Usage("it is failed, succeeded or overdue", "--as %q is not an outcome", as)
 	}
 	rehearsed := *t
 	rehearsed.Command = schedule.Command{Line: fmt.Sprintf("exit %d", code), Shell: []string{"/bin/sh", "-c"}}
