@@ -346,13 +346,14 @@ func runningFor(row state.Row, now time.Time) time.Duration {
 // crowdedFrom is how many slots in a row a full pool must have skipped to be a trouble.
 const crowdedFrom = 3
 
-// isCrowded returns TaskHealth.crowded. It reads the history only if the newest slot was skipped
-// so.
+// isCrowded returns TaskHealth.crowded. It reads the history only if the newest slot with a tick was
+// skipped so. Slots without a tick say nothing of the pool.
 func (t *TaskHealth) isCrowded(ctx context.Context, p past.Past) bool {
 	if t.skipped.Kind != outcome.Full || t.MaxWait > 0 || len(t.Running) > 0 {
 		return false
 	}
-	rows, err := p.Find(ctx, past.Query{Task: t.Name, NoTests: true, Limit: crowdedFrom})
+	outcomes := append([]outcome.Outcome{outcome.Skipped}, outcome.Ran...)
+	rows, err := p.Find(ctx, past.Query{Task: t.Name, Outcomes: outcomes, NoTests: true, Limit: crowdedFrom})
 	ran := func(row state.Row) bool { return row.Kind != outcome.Full }
 	return err == nil && len(rows) == crowdedFrom && !slices.ContainsFunc(rows, ran)
 }

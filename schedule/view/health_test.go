@@ -57,6 +57,13 @@ func stoppedBefore(task string, ago int, why outcome.Kind) state.Row {
 	return r
 }
 
+// crowdedBefore is a record of a slot that a full pool skipped.
+func crowdedBefore(task string, ago int) state.Row {
+	r := ranBefore(task, ago, outcome.Skipped)
+	r.Kind = outcome.Full
+	return r
+}
+
 func missed(task string, ago, slots int) state.Row {
 	r := ranBefore(task, ago, outcome.Missed)
 	if slots > 1 {
@@ -111,6 +118,14 @@ func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 			ranBefore("a", 2, outcome.Succeeded)}, nil},
 		{"a failure, and skips since", []state.Row{ranBefore("a", 3, outcome.Failed),
 			ranBefore("a", 2, outcome.Skipped)}, []string{"a failed"}},
+		{"a full pool, and a gap without ticks since", []state.Row{crowdedBefore("a", 5), crowdedBefore("a", 4),
+			crowdedBefore("a", 3), missed("a", 2, 2)}, []string{"a missed 2, 2m0s-1m0s", "a crowded"}},
+		{"a full pool around a gap without ticks", []state.Row{ranBefore("a", 9, outcome.Succeeded),
+			crowdedBefore("a", 5), crowdedBefore("a", 4), missed("a", 3, 2), crowdedBefore("a", 1)},
+			[]string{"a missed 2, 3m0s-2m0s", "a crowded"}},
+		{"a full pool, a run and a gap", []state.Row{crowdedBefore("a", 5), crowdedBefore("a", 4),
+			ranBefore("a", 3, outcome.Succeeded), crowdedBefore("a", 2), missed("a", 1, 1)},
+			[]string{"a missed 1, 1m0s-1m0s"}},
 		{"every way to fail, in the order of the file",
 			[]state.Row{ranBefore("d", 1, outcome.TimedOut), ranBefore("c", 1, outcome.Stopped),
 				ranBefore("b", 1, outcome.Lost), ranBefore("a", 1, outcome.Failed)},

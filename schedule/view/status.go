@@ -253,6 +253,7 @@ func shownTrouble(s Source, h *Health, t TaskTrouble) Trouble {
 		if t.Run.Reason != "" {
 			trouble.Text += " (" + t.Run.Reason + ")"
 		}
+		trouble.Text += failedHooks(t.Run.Notes)
 		if t.Run.Output != "" {
 			command, argument = "logs", humanize.ShortRun(t.Run.ID)
 		}
@@ -269,6 +270,24 @@ func shownTrouble(s Source, h *Health, t TaskTrouble) Trouble {
 	}
 	trouble.Next = "sched " + command + s.Config + " " + argument
 	return trouble
+}
+
+// failedHooks ends a text about a run that failed with the first of its hooks that failed, too. A
+// message that was not delivered is a trouble of its own.
+func failedHooks(notes []string) string {
+	var failed []string
+	for _, note := range notes {
+		if name, why, found := strings.Cut(note, ": "); found && strings.HasPrefix(name, "hook ") {
+			failed = append(failed, ", and its "+name+" failed, too: "+why)
+		}
+	}
+	switch len(failed) {
+	case 0:
+		return ""
+	case 1:
+		return failed[0]
+	}
+	return failed[0] + "; so did " + humanize.Count(len(failed)-1, "other hook")
 }
 
 func missedText(t TaskTrouble, zone *time.Location) string {
