@@ -56,7 +56,7 @@ Exit codes: 0, or 2 if the expression is refused.`,
 	f.StringVar(&o.as, "as", "", "read it as this program does: "+strings.Join(names(), ", "))
 	f.BoolVar(&o.dialects, "dialects", false, "say which programs mean what by it")
 	f.StringVar(&o.at, "at", "", "the time from which to look, and whether it is due in that minute")
-	f.StringVar(&o.timezone, "timezone", "", "the time zone of the expression (default: of the schedule or the machine)")
+	f.StringVar(&o.timezone, "timezone", "", "the time zone of the expression (default: of the schedule or machine)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp))
 	return c

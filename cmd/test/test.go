@@ -53,7 +53,7 @@ trigger tasks.`,
 		},
 	}
 	flags.AddEnv(c, &env)
-	c.Flags().StringVar(&as, "as", "", "fire the hooks as after this outcome, without the command: failed, succeeded or overdue")
+	c.Flags().StringVar(&as, "as", "", "fire the hooks alone, as of a task that failed, succeeded or is overdue")
 	return c
 }
 

@@ -196,7 +196,8 @@ func (m *memory) elapsed(since, now time.Time) time.Duration {
 	return d
 }
 
-// over returns when the clock shows that the time d has passed since a time, unless it is set again.
+// over returns when the clock shows that the time d has passed since a time, if nobody sets it
+// again.
 func (m *memory) over(since time.Time, d time.Duration) time.Time {
 	at := since.Add(d)
 	for _, set := range m.Set {

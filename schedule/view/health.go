@@ -346,8 +346,8 @@ func runningFor(row state.Row, now time.Time) time.Duration {
 // crowdedFrom is how many slots in a row a full pool must have skipped to be a trouble.
 const crowdedFrom = 3
 
-// isCrowded returns TaskHealth.crowded. It reads the history only if the newest slot with a tick was
-// skipped so. Slots without a tick say nothing of the pool.
+// isCrowded returns TaskHealth.crowded. It reads the history only if the newest slot with a tick
+// was skipped so. Slots without a tick say nothing of the pool.
 func (t *TaskHealth) isCrowded(ctx context.Context, p past.Past) bool {
 	if t.skipped.Kind != outcome.Full || t.MaxWait > 0 || len(t.Running) > 0 {
 		return false
@@ -439,6 +439,16 @@ func (h *Health) Explain() error {
 		}
 	}
 	return nil
+}
+
+// missedOf returns which slots a trouble is about; none for a trouble of another kind.
+func (h *Health) missedOf(shown Trouble) (missed TaskTrouble) {
+	for _, t := range h.Troubles {
+		if t.Kind == HasMissed && shown.Kind == string(HasMissed) && t.Task == shown.Task {
+			missed = t
+		}
+	}
+	return missed
 }
 
 // tickTrouble is TicksMissing, or says that nobody knows. It is empty if nothing can be recorded.

@@ -46,7 +46,10 @@ type Incident struct {
 	First    time.Time  // when the first of these ended
 	Printed  []string   // the last lines that the run printed
 	Tally    past.Tally // its runs since the evening before
+	Tasks    []string   // if several tasks missed slots at one time: these tasks, and Task is empty
+	NotSince []string   // of Tasks: those that have not run since
 	failed   state.Row
+	missed   TaskTrouble
 }
 
 const (
@@ -76,17 +79,17 @@ func OverviewOf(ctx context.Context, s Source, h *Health) Overview {
 	o := Overview{Status: StatusOf(s, h), Since: Evening(h.At, s.Schedule.Location), Next: nextOfEach(h)}
 	for _, t := range o.Troubles {
 		if t.Task != "" {
-			o.Incidents = append(o.Incidents, Incident{Trouble: t})
+			o.Incidents = append(o.Incidents, Incident{Trouble: t, missed: h.missedOf(t)})
 		}
 	}
 	all, err := s.Records(ctx)
 	if err != nil { // a trouble says so
-		o.add(nil)
+		o.add(nil, s.Schedule.Location)
 		return o
 	}
 	defer all.Close()
 	incidents, tallies, err := o.readPast(ctx, all, h)
-	o.add(incidents)
+	o.add(incidents, s.Schedule.Location)
 	for i := range o.Incidents {
 		o.Incidents[i].Tally = tallies[o.Incidents[i].Task]
 	}
@@ -169,16 +172,55 @@ func (o *Overview) addSuccesses(
 	return err
 }
 
-// add adds the incidents of tasks that are in no trouble now, and cuts the list.
-func (o *Overview) add(past []Incident) {
+// add adds the incidents of tasks that are in no trouble now, folds the missed slots, and cuts the
+// list.
+func (o *Overview) add(past []Incident, zone *time.Location) {
 	inTrouble := map[string]bool{}
 	for _, i := range o.Incidents {
 		inTrouble[i.Task] = true
 	}
 	past = slices.DeleteFunc(past, func(i Incident) bool { return inTrouble[i.Task] })
-	o.Incidents = append(o.Incidents, past...)
+	o.Incidents = foldMissed(append(o.Incidents, past...), zone)
 	o.More = max(0, len(o.Incidents)-maxIncidents)
 	o.Incidents = o.Incidents[:len(o.Incidents)-o.More]
+}
+
+// foldMissed puts missed slots behind everything else, in the order of their times. It makes one
+// incident of tasks that missed slots at overlapping times: ticks were missing, and a line for each
+// task would hide what failed.
+func foldMissed(all []Incident, zone *time.Location) (folded []Incident) {
+	isMissed := func(i Incident) bool { return i.Kind == string(HasMissed) }
+	missed := slices.DeleteFunc(slices.Clone(all), func(i Incident) bool { return !isMissed(i) })
+	folded = slices.DeleteFunc(all, isMissed)
+	others := len(folded)
+	slices.SortStableFunc(missed, func(a, b Incident) int { return a.missed.First.Compare(b.missed.First) })
+	for _, i := range missed {
+		if n := len(folded); n > others && !i.missed.First.After(folded[n-1].missed.Final) {
+			folded[n-1] = joinMissed(folded[n-1], i, zone)
+			continue
+		}
+		folded = append(folded, i)
+	}
+	return folded
+}
+
+// joinMissed returns the missed slots of two incidents as one. The first of them may be joined.
+func joinMissed(a, b Incident, zone *time.Location) Incident {
+	joined := Incident{IsPast: a.IsPast && b.IsPast, missed: a.missed}
+	joined.missed.Slots += b.missed.Slots
+	joined.missed.Final = humanize.Later(a.missed.Final, b.missed.Final)
+	joined.Trouble = Trouble{Kind: string(HasMissed), Text: missedText(joined.missed, zone)}
+	for _, i := range []Incident{a, b} {
+		if len(i.Tasks) == 0 {
+			i.Tasks = []string{i.Task}
+			if !i.IsPast {
+				i.NotSince = i.Tasks
+			}
+		}
+		joined.Tasks = append(joined.Tasks, i.Tasks...)
+		joined.NotSince = append(joined.NotSince, i.NotSince...)
+	}
+	return joined
 }
 
 // pastIncidents returns what went wrong since a time, at most one incident for each task. Tasks
@@ -253,7 +295,7 @@ func missedIncident(rows []state.Row, zone *time.Location) Incident {
 	missed := TaskTrouble{Kind: HasMissed, Task: rows[0].Task}
 	missed.addMissed(rows)
 	trouble := Trouble{Task: missed.Task, Kind: string(HasMissed), Text: missedText(missed, zone)}
-	return Incident{Trouble: trouble, IsPast: true}
+	return Incident{Trouble: trouble, IsPast: true, missed: missed}
 }
 
 // findFailures returns the failed runs among the rows of a query, without runs of `sched test`.

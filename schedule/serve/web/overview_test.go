@@ -68,6 +68,51 @@ tasks:
 	b.has("/", b.get("/", 200), "not took unusually long")
 }
 
+// Slots that several tasks missed while no tick came are one row, below what failed. Slots that
+// were missed at another time have a row of their own.
+func TestMissingTicksHideNoFailure(t *testing.T) {
+	b := newBox(t, `
+timezone: UTC
+tasks:
+  - {name: a, every: minute, command: "true"}
+  - {name: b, every: minute, command: "true"}
+  - {name: c, every: hour, command: "true"}
+  - {name: lone, every: hour, command: "true"}
+  - {name: broken, every: hour, command: "true"}
+  - {name: again, every: hour, command: "true"}
+`, serve.ScopeRead)
+	for _, task := range []string{"a", "b", "c", "lone", "again"} {
+		missed, last := b.Ended(task, 31, outcome.Missed, ""), 10
+		switch task {
+		case "a", "b":
+			missed.Slots, missed.LastSlot = 2, missed.Slot.Add(time.Minute)
+		case "c":
+			last = 70
+		case "lone":
+			missed = b.Ended(task, 120, outcome.Missed, "")
+		case "again":
+			missed = b.Ended(task, 60, outcome.Failed, "")
+		}
+		b.Remember(missed, b.Ended(task, last, outcome.Succeeded, ""))
+	}
+	b.Remember(b.Ended("broken", 20, outcome.Failed, ""))
+	b.ticked()
+	page := b.get("/", 200)
+	_, rows, _ := strings.Cut(page, `<table class="incidents">`)
+	rows, _, _ = strings.Cut(rows, "</table>")
+	last := -1
+	for _, text := range []string{">broken</a>", ">again</a>", ">lone</a>", "missed the slot of 2026-03-01 10:00:00 UTC",
+		`<a href="/runs?outcome=missed">3 tasks</a>`,
+		"missed 5 slots, 2026-03-01 11:29:00 UTC to 2026-03-01 11:30:00 UTC", "<small>c did not run since</small>"} {
+		at := strings.Index(rows, text)
+		if at <= last {
+			t.Errorf("%s stands at %d, after %d", text, at, last)
+		}
+		last = at
+	}
+	b.has("the rows", rows, "not >a</a>", "not >b</a>", "not >c</a>")
+}
+
 // Tasks that only succeeded stand beside what failed, the rare ones first. A task that failed has
 // both counts.
 func TestTheOverviewSaysWhatWentWell(t *testing.T) {
