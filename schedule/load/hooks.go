@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -85,8 +86,71 @@ func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	if !l.RefuseBool(n, hint+n.Value+`"`) {
 		return schedule.Hook{}, false
 	}
+	if !refuseTarget(l, n) {
+		return schedule.Hook{}, false
+	}
 	command, ok := readCommand(l.Reader, n, shell)
 	return schedule.Hook{Run: command}, ok
+}
+
+var (
+	addressText = humanize.Pattern(`^(?:mailto:)?([^\s@/:,]+@[^\s@/:,]+\.[A-Za-z]{2,}(?:, ?[^\s@/:,]+@[^\s@/:,]+\.[A-Za-z]{2,})*)$`)
+	urlText     = humanize.Pattern(`^https?://\S+$`)
+)
+
+// refuseTarget refuses an address or a URL in place of the command of a hook: nobody would be told.
+// It does not repeat a URL, which may hold a secret.
+func refuseTarget(l *loader, n *node) bool {
+	text := strings.TrimSpace(n.Value)
+	if !n.IsScalar() || !strings.ContainsAny(text, "@:") {
+		return true
+	}
+	if found := addressText().FindStringSubmatch(text); found != nil {
+		addresses := found[1]
+		if strings.Contains(addresses, ",") {
+			addresses = "[" + addresses + "]"
+		}
+		l.Problemf(n, "write {mail: "+yamldoc.Shorten(addresses)+"}",
+			"%s: %s is a mail address, not a command", l.Key, yamldoc.Quote(text))
+		return false
+	}
+	if !urlText().MatchString(text) {
+		return true
+	}
+	hint := "write {webhook: URL}, or {ping: URL} for one that is only fetched"
+	if service := serviceOf(text); service.format != "" {
+		hint = fmt.Sprintf(`write {webhook: "${%s_URL}", format: %s}`, strings.ToUpper(service.format), service.format)
+	}
+	l.Problemf(n, hint, "%s: this is a URL, not a command", l.Key)
+	return false
+}
+
+// A service takes webhooks in no format but its own.
+type service struct{ host, name, format string }
+
+// services are known by the end of their hosts.
+var services = []service{
+	{"hooks.slack.com", "Slack", "slack"},
+	{"discord.com", "Discord", "discord"},
+	{"discordapp.com", "Discord", "discord"},
+	{"webhook.office.com", "Teams", "teams"},
+}
+
+// serviceOf returns the service that an https URL belongs to; the zero service for any other URL.
+func serviceOf(address string) service {
+	host, isHTTP := strings.CutPrefix(strings.ToLower(address), "https://")
+	if !isHTTP {
+		return service{}
+	}
+	if end := strings.IndexAny(host, "/:?#"); end >= 0 {
+		host = host[:end]
+	}
+	for _, s := range services {
+		if host == s.host || strings.HasSuffix(host, "."+s.host) {
+			return s
+		}
+	}
+	return service{}
 }
 
 // finishHook checks the keys of a mapping against each other, and returns the hook of its one kind.
@@ -114,7 +178,9 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 
 func setHookCommand(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "run")
-	h.run, _ = readCommand(l.Reader, n, h.shell)
+	if refuseTarget(l, n) {
+		h.run, _ = readCommand(l.Reader, n, h.shell)
+	}
 }
 
 // setMail reads the settings that the mails of all tasks take over. It comes before defaults and

@@ -317,6 +317,14 @@ var mistakes = []struct {
 		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
 		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, sentry, preset, with, on, format, after, when, at_most",
 		"schedule.yaml:6:42: task \"t\": unknown key \"command\" in on_failure\n  hint: did you mean \"run\"?"}},
+	{"whom to tell in place of a command", one("on_failure: ops@example.com\non_skip: [mailto:a@example.com, 'a@example.com, b@example.com']\n" +
+		"after: https://example.com/SECRET\non_success: https://hooks.slack.com/services/T0/SECRET\nbefore: {run: https://example.com/SECRET}"), []string{
+		"schedule.yaml:5:15: task \"t\": on_failure: \"ops@example.com\" is a mail address, not a command\n  hint: write {mail: ops@example.com}",
+		"schedule.yaml:6:13: task \"t\": on_skip: \"mailto:a@example.com\" is a mail address, not a command\n  hint: write {mail: a@example.com}",
+		"schedule.yaml:6:35: task \"t\": on_skip: \"a@example.com, b@example.com\" is a mail address, not a command\n  hint: write {mail: [a@example.com, b@example.com]}",
+		"schedule.yaml:7:10: task \"t\": after: this is a URL, not a command\n  hint: write {webhook: URL}, or {ping: URL} for one that is only fetched",
+		"schedule.yaml:8:15: task \"t\": on_success: this is a URL, not a command\n  hint: write {webhook: \"${SLACK_URL}\", format: slack}",
+		"schedule.yaml:9:17: task \"t\": before.run: this is a URL, not a command\n  hint: write {webhook: URL}, or {ping: URL} for one that is only fetched"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4\n  hint: remove one of the two"}},
 	{"a key given twice in what is merged", "x-slow: &slow {timeout: 5m, timeout: 6m}\n" + one("<<: *slow"), []string{
