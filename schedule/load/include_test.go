@@ -48,7 +48,7 @@ func TestProblemsOfIncludes(t *testing.T) {
 		}, []string{
 			"schedule.yaml:2:56: task \"main\": timeout 1 has no unit\n  hint: write 1s, 1m or 1h",
 			"d/b.yaml:2:35: task \"b\": command is an empty list",
-			"d/b.yaml:2:39: task \"b\": unknown key \"foo\"",
+			"d/b.yaml:2:39: task \"b\": unknown key \"foo\"\n  hint: docs/schedule-yaml.md lists the keys of tasks",
 			"d/a.yaml:1:10: task \"main\": the name is already taken at schedule.yaml:2:16\n  hint: names are unique in the whole schedule, groups and includes too",
 		}},
 		{"no such file", map[string]string{"schedule.yaml": "include: d/x.yaml\n" + mainTask}, []string{

@@ -88,7 +88,12 @@ func readValue(l *loader, v *judge.Value, n *node) {
 	less(v.WarnBelow, v.WarnAbove, "warn_below", "warn_above")
 }
 
-var valueKeys = keys[judge.Value]{Rows: func() []key[judge.Value] {
+var valueKeys = keys[judge.Value]{
+	Misplaced: func(name string, _, _ scope) string { return valueHints()[plainKey(name)] },
+	Rows:      valueRows,
+}
+
+func valueRows() []key[judge.Value] {
 	bound := func(field func(*judge.Value) **float64) access[judge.Value] {
 		return by(func(l *loader, v *judge.Value, n *node) {
 			if number, ok := readNumber(l.Reader, v.Unit, n); ok {
@@ -113,7 +118,7 @@ var valueKeys = keys[judge.Value]{Rows: func() []key[judge.Value] {
 		row("budget", by(setBudget), "what the runs may use up together",
 			is{Of: "budget", Without: "no budget", Example: "{at_most: 5, per: 1d, then: pause}"}),
 	}
-}}
+}
 
 // setUnit reads the unit of a value.
 func setUnit(l *loader, v *judge.Value, n *node) {

@@ -1,8 +1,8 @@
 package load
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"sched/schedule"
@@ -34,10 +34,7 @@ var topKeys = keys[settings]{
 		if taskKeys.Has(name, taskScope) {
 			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
 		}
-		if strings.EqualFold(name, "mailto") {
-			return "write `defaults: {after: {mail: ADDRESS, when: output}}`"
-		}
-		return concurrencyHint(name)
+		return cmp.Or(topHints()[plainKey(name)], concurrencyHints()[plainKey(name)])
 	},
 	Rows: topRows,
 }
@@ -115,6 +112,7 @@ func calendarsRow() key[settings] {
 var taskKeys = keys[taskDraft]{
 	Scopes:    scopeName,
 	Misplaced: misplacedTaskKey,
+	Reference: "docs/schedule-yaml.md lists the keys of tasks",
 	Rows:      taskRows,
 }
 
@@ -364,40 +362,17 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "put it into the tasks themselves"
 	case name == "ping" || name == "webhook" || name == "mail" || name == "trigger":
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
-	case slices.Contains([]string{"slack", "mattermost"}, name):
-		return "write `on_failure: {webhook: URL, format: slack}`"
 	case slices.Contains(presetNames(), name):
 		return "write `on_failure: {preset: " + name + ", with: {…}}`"
-	case name == "then": // in a hook it stands for trigger
-		return "write `after: COMMAND`"
-	case name == "deadline":
-		return "start_deadline bounds how late it starts, timeout how long an attempt takes, " +
-			"and expect says when it is overdue"
-	case name == "hooks":
-		return "hooks are keys of the task itself, such as on_failure"
-	case slices.Contains([]string{"depends", "depends_on", "dependencies", "needs", "requires", "upstream"}, name):
-		return "one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"
+	case known == 0 && taskHints()[plainKey(name)] != "":
+		return taskHints()[plainKey(name)]
 	case humanize.Nearest(name, []string{"environment", "environments"}) == "environment":
 		return "variables are set by `env`, and `environments` are those in which it runs; " +
 			"the environment itself is set at the top of the file"
-	case known == 0 && concurrencyHint(name) != "":
-		return concurrencyHint(name)
+	case known == 0 && concurrencyHints()[plainKey(name)] != "":
+		return concurrencyHints()[plainKey(name)]
 	case known == 0 && name != "server" && isTopKey(name):
 		return "it belongs at the top of the file, not in " + scopeName(in)
-	}
-	return ""
-}
-
-// concurrencyHint returns the hint for a key by which other schedulers bound how many runs go on at
-// once; "" for other keys.
-func concurrencyHint(name string) string {
-	switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) {
-	case "concurrency", "concurrencypolicy", "concurrencylimit", "parallel", "parallelism", "maxparallel",
-		"maxparallelism", "maxconcurrent", "maxconcurrency", "maxconcurrentruns", "maxinstances", "maxactiveruns":
-		return "never two runs of a task at once: `without_overlapping: true`; " +
-			"at most three runs of some tasks: `pool: NAME` in each, and `pools: {NAME: 3}` at the top of the file"
-	case "wait":
-		return "a run that waits for the run before it: `without_overlapping: wait`, in a task"
 	}
 	return ""
 }

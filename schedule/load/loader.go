@@ -290,7 +290,8 @@ func (m moment) in(zone *time.Location) time.Time {
 
 // synonyms are keys that users of other schedulers write, with our key for each. In a hook
 // "command" stands for run, and "then" for trigger. In a task, the one is a key, and the other has
-// a hint of its own (misplacedTaskKey).
+// a hint of its own (misplacedTaskKey). A whole number that is written as the value stands for the
+// number in <…>.
 var synonyms = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"cmd": "command", "script": "command", "exec": "command", "run": "command", "command": "run",
@@ -321,7 +322,27 @@ var synonyms = sync.OnceValue(func() map[string]string {
 		"persistent": "missed: once", "randomized_delay_sec": "spread", "exec_start": "command",
 		"environment_file": "env_file", "timeout_start_sec": "timeout", "runtime_max_sec": "timeout",
 		"starting_deadline_seconds": "start_deadline", "active_deadline_seconds": "timeout",
-		"backoff_limit": "retry: {attempts: 4}", "timeout_minutes": "timeout: 20m",
+		"backoff_limit": "retry: {attempts: 4}", "timeout_minutes": "timeout: <20>m",
+
+		// Words of Celery, APScheduler, Airflow and others, and what people guess.
+		"attempts": "retry: {attempts: <3>}", "retry_delay": "retry: {attempts: N, delay: 10s}",
+		"start_date": "from", "starts_at": "from", "end_date": "until", "ends_at": "until", "day_of_week": "days",
+		"hour": "every: day at 2:30", "minute": "every: day at 2:30", "seconds": "every: 90 seconds",
+		"minutes": "every: 5 minutes", "hours": "every: 2 hours", "zone": "timezone",
+		"misfire_grace_time": "start_deadline", "expires": "start_deadline",
+		"coalesce": "missed: once", "run_missed": "missed: once", "active": "enabled", "paused": "enabled: false",
+		"vars": "env", "variables": "env", "environment_variables": "env", "logfile": "output", "stderr": "output",
+		"desc": "description", "comment": "description", "priority": "nice", "soft_time_limit": "timeout",
+		"ttl": "timeout", "execution_timeout": "timeout", "kill_timeout": "kill_after", "grace_period": "kill_after",
+		"args": "command: [PROGRAM, ARGUMENT]", "arguments": "command: [PROGRAM, ARGUMENT]", "queue": "pool",
+		"run_on": "servers", "failure": "on_failure", "success": "on_success", "on_complete": "after",
+		"on_finish": "after", "finally": "after",
+		"heartbeat":    "after: {ping: URL, on: [start, success, failure]}",
+		"healthcheck":  "after: {ping: URL, on: [start, success, failure]}",
+		"health_check": "after: {ping: URL, on: [start, success, failure]}",
+		"expect_every": "expect: {every: 26h}", "max_age": "expect: {every: 26h}",
+		"alert_if_not_run": "expect: {every: 26h}", "expected_within": "expect: {within: 30m, every: 26h}",
+		"sla": "expect: {within: 30m, every: 26h}", "min_rows": "report: {rows: {at_least: <1>}}",
 
 		// Methods of Laravel; docs/from-laravel.md has the same lines.
 		"last_day_of_month": "every: month on last day at 15:00",

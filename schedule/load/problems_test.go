@@ -325,6 +325,25 @@ var mistakes = []struct {
 		"schedule.yaml:7:10: task \"t\": after: this is a URL, not a command\n  hint: write {webhook: URL}, or {ping: URL} for one that is only fetched",
 		"schedule.yaml:8:15: task \"t\": on_success: this is a URL, not a command\n  hint: write {webhook: \"${SLACK_URL}\", format: slack}",
 		"schedule.yaml:9:17: task \"t\": before.run: this is a URL, not a command\n  hint: write {webhook: URL}, or {ping: URL} for one that is only fetched"}},
+	{"words for the bounds of a mapping", one("retry: {max: 3}\nreport: {rows: {min: 1}, size: {gt: 0}, errors: {max: 5}}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it",
+		"schedule.yaml:5:11: task \"t\": unknown key \"max\" in retry\n  hint: did you mean \"attempts\"?",
+		"schedule.yaml:6:19: task \"t\": unknown key \"min\" in report.rows\n  hint: did you mean \"at_least\"?",
+		"schedule.yaml:6:35: task \"t\": unknown key \"gt\" in report.size\n  hint: write `at_least`, which allows the bound itself",
+		"schedule.yaml:6:52: task \"t\": unknown key \"max\" in report.errors\n  hint: did you mean \"at_most\"?"}},
+	{"numbers behind words of other programs", one("timeout-minutes: 30\nattempts: 5\nmin_rows: some"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"timeout-minutes\"\n  hint: write `timeout: 30m`",
+		"schedule.yaml:6:3: task \"t\": unknown key \"attempts\"\n  hint: write `retry: {attempts: 5}`",
+		"schedule.yaml:7:3: task \"t\": unknown key \"min_rows\"\n  hint: write `report: {rows: {at_least: 1}}`"}},
+	{"words that no key stands for", one("max_retries: 3\ncontinue-on-error: true\nsuccessfulJobsHistoryLimit: 3\ncheck: x\nmax_running: 2\nwhatever: x"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"max_retries\"\n  hint: write `retry: {attempts: N}`: N counts the first attempt, too",
+		"schedule.yaml:6:3: task \"t\": unknown key \"continue-on-error\"\n  hint: a task that fails stops no other; `success_codes` says which exit codes are no failure",
+		"schedule.yaml:7:3: task \"t\": unknown key \"successfulJobsHistoryLimit\"\n  hint: write `history: {runs_per_task: 200}` at the top of the file",
+		"schedule.yaml:8:3: task \"t\": unknown key \"check\"\n  hint: `report` judges the numbers of a run, `require` its files, and `fail_if` what it prints",
+		"schedule.yaml:9:3: task \"t\": unknown key \"max_running\"\n  hint: " + atOnce,
+		"schedule.yaml:10:3: task \"t\": unknown key \"whatever\"\n  hint: docs/schedule-yaml.md lists the keys of tasks"}},
+	{"the schedule of Celery", "beat_schedule: {a: {task: x}}\n" + one(""), []string{
+		"schedule.yaml:1:1: unknown key \"beat_schedule\"\n  hint: this is the schedule of Celery: write a task for each entry, under `tasks:`"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4\n  hint: remove one of the two"}},
 	{"a key given twice in what is merged", "x-slow: &slow {timeout: 5m, timeout: 6m}\n" + one("<<: *slow"), []string{
@@ -921,6 +940,51 @@ func TestMistakes(t *testing.T) {
 			}
 			noProgrammersWords(t, err.Error())
 		})
+	}
+}
+
+// A hint is worth something only if what it says can be written.
+func TestEachSynonymIsAKeyAndEachLineLoads(t *testing.T) {
+	placeholders := strings.NewReplacer("ADDRESS", "a@example.com", "URL", "https://example.com", "N,", "3,", "N}", "3}",
+		"<", "", ">", "")
+	for word, meant := range synonyms() {
+		key, _, isLine := strings.Cut(meant, ": ")
+		if !taskKeys.Has(key, anywhere) && !topKeys.Has(key, 0) && !hookKeys.Has(key, 0) {
+			t.Errorf("%s: there is no key %s", word, key)
+		}
+		if !isLine || topKeys.Has(key, 0) {
+			continue
+		}
+		keys := map[string]string{"name": "t", "every": "hand", "command": "x"}
+		keys[key] = placeholders.Replace(strings.TrimPrefix(meant, key+": "))
+		text := "tasks:\n-"
+		for key, value := range keys {
+			text += " " + key + ": " + value + "\n "
+		}
+		if _, err := Text([]byte(text), "/srv/shop/schedule.yaml", testOptions()); err != nil {
+			t.Errorf("%s: %v\n%s", word, err, text)
+		}
+	}
+}
+
+// These words had no hint, or a wrong one.
+func TestWordsOfOtherProgramsLeadToOurKeys(t *testing.T) {
+	for words, key := range map[string]string{
+		"start_date": "from", "end_date": "until", "day_of_week": "days", "zone": "timezone", "active": "enabled",
+		"misfire_grace_time expires": "start_deadline", "vars variables": "env", "logfile stderr": "output",
+		"desc comment": "description", "soft_time_limit ttl": "timeout", "kill_timeout": "kill_after",
+		"priority": "nice", "queue": "pool", "run_on": "servers", "failure": "on_failure", "success": "on_success",
+		"on_complete": "after", "hour minute seconds minutes": "every", "coalesce run_missed": "missed",
+		"paused": "enabled", "args": "command", "heartbeat healthcheck": "after", "retry_delay": "retry",
+		"expect_every max_age sla alert_if_not_run expected_within": "expect",
+	} {
+		for _, word := range strings.Fields(words) {
+			_, err := Text([]byte(one(word+": x")), "/srv/shop/schedule.yaml", testOptions())
+			if err == nil || !strings.Contains(err.Error(), "hint: did you mean \""+key+"\"?") &&
+				!strings.Contains(err.Error(), "hint: write `"+key+": ") {
+				t.Errorf("%s does not lead to %s: %v", word, key, err)
+			}
+		}
 	}
 }
 

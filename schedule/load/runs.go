@@ -209,7 +209,12 @@ func readBackoff(r *reader, n *node) (float64, bool) {
 	return r.Number(n, 1)
 }
 
-var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
+var retryKeys = keys[schedule.Retry]{
+	Misplaced: func(name string, _, _ scope) string { return retryHints()[plainKey(name)] },
+	Rows:      retryRows,
+}
+
+func retryRows() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
 		row("attempts", replaces(func(r *schedule.Retry) *int { return &r.Attempts }, integerTo(1, yamldoc.NoLimit)),
 			"how many attempts there are, the first included",
@@ -229,7 +234,7 @@ var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 			"the part of a wait by which it may be shorter or longer",
 			is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
 	}
-}}
+}
 
 var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	return []key[schedule.Expect]{

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -26,11 +28,12 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 	}
 	machine := &Machine{Environ: environ}
 	var lacks []Lack
-	for _, ofTask := range machine.LacksOf(slices.Collect(s.ActiveTasks())) {
+	active := slices.Collect(s.ActiveTasks())
+	for i, ofTask := range machine.LacksOf(active) {
 		for _, lack := range ofTask {
 			switch lack.Kind {
 			case Root, Account:
-				lack.Hint = "the other tasks run, and each run of this one fails"
+				lack.Hint = "the other tasks run, and each run of this one fails" + poolHint(active[i].As)
 				problems = append(problems, lack.Problem)
 				continue
 			case EnvFile:
@@ -43,6 +46,15 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 		warnings = append(warnings, lack.Problem)
 	}
 	return problems, warnings
+}
+
+// poolHint asks whether the group of a task was meant as a pool, if this machine has no such group.
+func poolHint(as schedule.As) string {
+	if _, err := user.LookupGroup(as.Group); !errors.As(err, new(user.UnknownGroupError)) || as.User != "" ||
+		strings.Trim(as.Group, digits) == "" {
+		return ""
+	}
+	return "; or did you mean `pool: " + as.Group + "`?"
 }
 
 // StateDirProblem returns why this user cannot use the state folder of the schedule; nil if the

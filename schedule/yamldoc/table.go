@@ -23,6 +23,10 @@ type Table[C Context, T any] struct {
 	// be nil.
 	Misplaced func(name string, in, known Scope) string
 
+	// Reference is the hint for an unknown key that is like no other, if the keys are too many for
+	// a message.
+	Reference string
+
 	// Extensions says that keys which begin with "x-" are left alone: they hold the anchors for
 	// other keys.
 	Extensions bool
@@ -85,7 +89,7 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 	var valueAt [maxKeys]int // index in n.Content; 0 for a missing key, because a key has the index 0
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := (*Node)(n.Content[i])
-		j, ok := t.resolve(r, name, in)
+		j, ok := t.resolve(r, name, (*Node)(n.Content[i+1]), in)
 		if !ok {
 			continue
 		}
@@ -140,7 +144,7 @@ func (t *Table[C, T]) All() []Key[C, T] {
 
 // resolve returns the index of a key in the table. If the key may not stand in the scope, it
 // records a problem and returns false.
-func (t *Table[C, T]) resolve(r *Reader, name *Node, in Scope) (int, bool) {
+func (t *Table[C, T]) resolve(r *Reader, name, value *Node, in Scope) (int, bool) {
 	if !name.IsScalar() {
 		r.Problemf(name, "", "a key must be text, not %s", name.Describe())
 		return 0, false
@@ -163,7 +167,7 @@ func (t *Table[C, T]) resolve(r *Reader, name *Node, in Scope) (int, bool) {
 	if isKnown {
 		r.Problemf(name, hint, "%q does not belong in %s", name.Value, t.Scopes(in))
 	} else {
-		t.reportUnknown(r, name, hint, in)
+		t.reportUnknown(r, name, value, hint, in)
 	}
 	return 0, false
 }
@@ -174,24 +178,40 @@ func (t *Table[C, T]) resolve(r *Reader, name *Node, in Scope) (int, bool) {
 //   - the given hint;
 //   - the line that a synonym stands for, if its key is the nearest one;
 //   - the nearest key of the table;
-//   - the list of all keys, if they are few.
-func (t *Table[C, T]) reportUnknown(r *Reader, name *Node, hint string, in Scope) {
+//   - the list of all keys, if they are few, else the Reference.
+func (t *Table[C, T]) reportUnknown(r *Reader, name, value *Node, hint string, in Scope) {
 	if hint == "" {
 		meant := r.Nearest(name.Value, t.Names(in))
 		r.Misspelt = append(r.Misspelt, meant)
 		hint = DidYouMean(meant)
 		if line := r.synonym(name.Value); strings.HasPrefix(line, meant+": ") {
-			hint = "write `" + line + "`"
+			hint = "write `" + withNumber(line, value) + "`"
 		}
 	}
 	if hint == "" && len(t.keys) == 1 {
 		hint = "the only key here is " + t.keys[0].Name
 	} else if hint == "" && len(t.keys) <= 24 {
 		hint = "the keys here are " + strings.Join(t.Names(in), ", ")
+	} else if hint == "" {
+		hint = t.Reference
 	}
 	where := ""
 	if r.Key != "" {
 		where = " in " + r.Key
 	}
 	r.Problemf(name, hint, "unknown key %s%s", Quote(name.Value), where)
+}
+
+// withNumber writes the value in place of the number in <…>, if the value is a whole number. Else
+// the number stays.
+func withNumber(line string, value *Node) string {
+	before, rest, _ := strings.Cut(line, "<")
+	number, after, has := strings.Cut(rest, ">")
+	if !has {
+		return line
+	}
+	if value.IsInteger() && strings.Trim(value.Value, "0123456789") == "" && len(value.Value) < 10 {
+		number = value.Value
+	}
+	return before + number + after
 }

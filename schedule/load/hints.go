@@ -1,0 +1,81 @@
+package load
+
+import (
+	"strings"
+	"sync"
+
+	"sched/schedule/yamldoc"
+)
+
+// This file holds hints for keys of other programs that no key of ours stands for. The keys that
+// have one are the synonyms in loader.go.
+
+// A hintRow is a hint with the keys that get it: plainKeys with blanks between them.
+type hintRow struct{ keys, hint string }
+
+var taskHints = sync.OnceValue(func() map[string]string {
+	return hintsOf([]hintRow{
+		{"slack mattermost", "write `on_failure: {webhook: URL, format: slack}`"},
+		{"then", "write `after: COMMAND`"}, // in a hook it stands for trigger
+		{"deadline", "start_deadline bounds how late it starts, timeout how long an attempt takes, " +
+			"and expect says when it is overdue"},
+		{"hooks", "hooks are keys of the task itself, such as on_failure"},
+		{"depends dependson dependencies needs requires upstream",
+			"one task starts another: write `on_success: {trigger: NAME}` in the task that comes first"},
+		{"maxretries autoretryfor retrycount", "write `retry: {attempts: N}`: N counts the first attempt, too"},
+		{"continueonerror ignoreerrors",
+			"a task that fails stops no other; `success_codes` says which exit codes are no failure"},
+		{"successfuljobshistorylimit failedjobshistorylimit",
+			"write `history: {runs_per_task: 200}` at the top of the file"},
+		{"verify check checks validate",
+			"`report` judges the numbers of a run, `require` its files, and `fail_if` what it prints"},
+	})
+})
+
+var topHints = sync.OnceValue(func() map[string]string {
+	return hintsOf([]hintRow{
+		{"mailto", "write `defaults: {after: {mail: ADDRESS, when: output}}`"},
+		{"beatschedule", "this is the schedule of Celery: write a task for each entry, under `tasks:`"},
+	})
+})
+
+// concurrencyHints are for keys by which other schedulers bound how many runs go on at once.
+var concurrencyHints = sync.OnceValue(func() map[string]string {
+	return hintsOf([]hintRow{
+		{"concurrency concurrencypolicy concurrencylimit parallel parallelism maxparallel maxparallelism " +
+			"maxconcurrent maxconcurrency maxconcurrentruns maxinstances maxactiveruns maxrunning",
+			"never two runs of a task at once: `without_overlapping: true`; " +
+				"at most three runs of some tasks: `pool: NAME` in each, and `pools: {NAME: 3}` at the top of the file"},
+		{"wait", "a run that waits for the run before it: `without_overlapping: wait`, in a task"},
+	})
+})
+
+var retryHints = sync.OnceValue(func() map[string]string {
+	return hintsOf([]hintRow{{"max count times tries", yamldoc.DidYouMean("attempts")}})
+})
+
+// valueHints are for the keys of a value of report.
+var valueHints = sync.OnceValue(func() map[string]string {
+	return hintsOf([]hintRow{
+		{"min minimum gte ge", yamldoc.DidYouMean("at_least")},
+		{"max maximum lte le", yamldoc.DidYouMean("at_most")},
+		{"gt", "write `at_least`, which allows the bound itself"},
+		{"lt", "write `at_most`, which allows the bound itself"},
+	})
+})
+
+// hintsOf returns the hint of each plainKey.
+func hintsOf(rows []hintRow) map[string]string {
+	hints := map[string]string{}
+	for _, row := range rows {
+		for _, key := range strings.Fields(row.keys) {
+			hints[key] = row.hint
+		}
+	}
+	return hints
+}
+
+// plainKey writes max_retries, max-retries and maxRetries alike: maxretries.
+func plainKey(key string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
+}
