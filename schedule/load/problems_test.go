@@ -1038,6 +1038,10 @@ func TestWarnings(t *testing.T) {
 		{"no tasks", "name: x\n", "schedule.yaml:1:1: the schedule has no tasks\n  hint: nothing will ever run"},
 		{"a zone without daylight saving time", "timezone: EST\n" + one("timezone: EST"),
 			"schedule.yaml:1:11: timezone EST has no daylight saving time\n  hint: write America/New_York for a place that has it"},
+		{"a zone whose sign is turned", "timezone: Etc/GMT+1\n" + one(""),
+			"schedule.yaml:1:11: timezone Etc/GMT+1 is 1 hour behind UTC\n  hint: such a sign is turned: Etc/GMT-1 is 1 hour ahead of UTC"},
+		{"a zone whose sign is turned, ahead", "timezone: Etc/GMT-8\n" + one(""),
+			"schedule.yaml:1:11: timezone Etc/GMT-8 is 8 hours ahead of UTC\n  hint: such a sign is turned: Etc/GMT+8 is 8 hours behind UTC"},
 		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
 		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m, backoff: 1}}\n",
@@ -1082,6 +1086,28 @@ func TestWarnings(t *testing.T) {
 
 const assertionForms = "write one like these: backup starts between 01:00 and 05:00 Europe/Berlin every day; tag heavy never starts between 08:00 and 18:00 on weekdays; report starts within 4h after backup; never more than 3 of tag heavy in one minute; cleanup runs at least every 7 days; other lengths are 90s, 30m, 1h30m and 14d"
 
+func TestNamesOfZonesLeadToPlaces(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"PST": "write America/Los_Angeles", "PDT": "write America/Los_Angeles", "MESZ": "write Europe/Berlin",
+		"IST":     "write Asia/Kolkata, Asia/Jerusalem or Europe/Dublin",
+		"Germany": "write Europe/Berlin", "China": "write Asia/Shanghai", "Europe/Hamburg": "write Europe/Berlin",
+		"Europe/Munich": "write Europe/Berlin", "W. Europe Standard Time": "write Europe/Berlin", "Z": "write UTC",
+		"XYT": `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`,
+	} {
+		if got := zoneHint(name); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for name, places := range placesByName() {
+		for _, place := range strings.Split(strings.ReplaceAll(places, " or ", ", "), ", ") {
+			if _, err := time.LoadLocation(place); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 // A machine without the list of zones has no name to propose.
 func TestAMisspeltZoneLeadsToTheNearestOne(t *testing.T) {
 	t.Parallel()
@@ -1090,6 +1116,7 @@ func TestAMisspeltZoneLeadsToTheNearestOne(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Europe/Berln": "Europe/Berlin", "America/NewYork": "America/New_York", "Nowhere": "",
+		"PSD": "", "Europe/Munchen": "", "Europe/Bonn": "",
 	} {
 		if got := nearestZone(name); got != want {
 			t.Errorf("%s: %q", name, got)

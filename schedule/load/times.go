@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -213,6 +214,16 @@ func readZone(l *loader, n *node) (*time.Location, bool) {
 	if city := map[string]string{"EST": "America/New_York", "MST": "America/Denver"}[name]; city != "" {
 		l.Warnf(n, "write "+city+" for a place that has it", "%s %s has no daylight saving time", l.Key, name)
 	}
+	if found := signedZone().FindStringSubmatch(name); found != nil {
+		side, turned, other := "behind", "-", "ahead of"
+		if found[1] == "-" {
+			side, turned, other = other, "+", side
+		}
+		hours, _ := strconv.Atoi(found[2])
+		apart := humanize.Count(hours, "hour")
+		l.Warnf(n, fmt.Sprintf("such a sign is turned: Etc/GMT%s%s is %s %s UTC", turned, found[2], apart, other),
+			"%s %s is %s %s UTC", l.Key, name, apart, side)
+	}
 	l.zones[name] = zone
 	return zone, true
 }
@@ -220,8 +231,11 @@ func readZone(l *loader, n *node) (*time.Location, bool) {
 // utcOffset matches a zone that is written as whole hours from UTC.
 var utcOffset = humanize.Pattern(`(?i)^(?:utc|gmt)?([+-])0?(\d{1,2})(?::?00)?$`)
 
-// zoneHint proposes the zone of a city, or a zone that differs from the name in its case or in
-// spaces.
+// signedZone matches the zones whose sign people take for the one of ISO 8601.
+var signedZone = humanize.Pattern(`^Etc/GMT([+-])([1-9]\d?)$`)
+
+// zoneHint proposes the place that has a zone, the zone of a city, or a zone that differs from the
+// name in its case, in spaces or in one letter.
 func zoneHint(name string) string {
 	if strings.EqualFold(name, "local") {
 		return "leave the key out for the zone of the machine"
@@ -230,6 +244,9 @@ func zoneHint(name string) string {
 		sign := map[string]string{"+": "-", "-": "+"}[found[1]] // as POSIX has it
 		return fmt.Sprintf(`write the zone of a place, as "Europe/Berlin"; the same offset all year is "Etc/GMT%s%s"`,
 			sign, found[2])
+	}
+	if place := placeOfZone(name); place != "" {
+		return "write " + place
 	}
 	capitalized := capitalizedZone(name)
 	candidates := []string{capitalized, strings.ToUpper(name)}
@@ -250,8 +267,9 @@ func zoneHint(name string) string {
 	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`
 }
 
-// nearestZone returns the zone of this machine whose name is most like the name; "" if there is no
-// such zone, or no list of zones (tzdata.zi, zic(8)).
+// nearestZone returns the zone of this machine that differs from the name in one letter; "" if
+// there is no such zone, or no list of zones (tzdata.zi, zic(8)). With four letters or fewer, one
+// letter makes another zone.
 func nearestZone(name string) string {
 	text, _ := os.ReadFile("/usr/share/zoneinfo/tzdata.zi")
 	byName := map[string]string{} // in lower case, as Nearest compares
@@ -264,7 +282,11 @@ func nearestZone(name string) string {
 			byName[strings.ToLower(words[2])] = words[2]
 		}
 	}
-	return byName[humanize.Nearest(strings.ReplaceAll(name, "-", "_"), slices.Sorted(maps.Keys(byName)))]
+	near := humanize.Nearest(strings.ReplaceAll(name, "-", "_"), slices.Sorted(maps.Keys(byName)))
+	if len(name) <= 4 || humanize.Distance(strings.ToLower(name), near, 2) > 1 {
+		return ""
+	}
+	return byName[near]
 }
 
 // capitalizedZone writes "america/new york" as America/New_York.
