@@ -110,15 +110,10 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 			report(OutputFile, "output", "the copy is not made then; the task runs", "output: %s", text)
 		}
 	}
-	place := programPlace{dir: t.Dir}
+	place := programPlace{dir: t.Dir, isFileFolder: t.Dir == t.Folder}
 	place.path, place.pathKnown = m.Path(t)
 	for _, c := range commandsOf(t) {
-		for _, name := range programsOf(c.command) {
-			p := program{place, name}
-			defect := m.programs.get(p, p.defect)
-			if defect.text == "" {
-				continue
-			}
+		for _, defect := range m.programDefects(place, c.command) {
 			report(Program, c.key, defect.hint, "%s: %s", c.key, defect.text)
 		}
 		if text := m.shells.syntaxError(c.command); text != "" {
@@ -132,6 +127,24 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 		}
 	}
 	return lacks
+}
+
+// programDefects says which programs and which script a command cannot start. A script without its
+// interpreter is not looked for.
+func (m *Machine) programDefects(place programPlace, c schedule.Command) (defects []defect) {
+	for _, name := range programsOf(c) {
+		p := program{programPlace: place, name: name}
+		if defect := m.programs.get(p, p.defect); defect.text != "" {
+			defects = append(defects, defect)
+		}
+	}
+	if by, script := scriptOf(c); script != "" && len(defects) == 0 {
+		p := program{programPlace: place, name: script, interpreter: filepath.Base(by)}
+		if defect := m.programs.get(p, p.scriptDefect); defect.text != "" {
+			defects = append(defects, defect)
+		}
+	}
+	return defects
 }
 
 func (m *Machine) checkAs(as schedule.As) error {
@@ -268,14 +281,27 @@ func ProgramNames(t *schedule.Task) (names []string) {
 
 // A programPlace is the place in which the programs of a task are looked for.
 type programPlace struct {
-	dir, path string
-	pathKnown bool // false: an env_file, which may set it, cannot be read
+	dir, path    string
+	pathKnown    bool // false: an env_file, which may set it, cannot be read
+	isFileFolder bool // dir is the folder of the schedule
+}
+
+// missing is the defect of a file that is not there. name is how the command names it.
+func (p programPlace) missing(name, text string) defect {
+	switch {
+	case filepath.IsAbs(name):
+		return defect{text, ""}
+	case p.isFileFolder:
+		return defect{text, "paths are relative to the folder of the file, or to `dir`"}
+	}
+	return defect{text, "paths are relative to the folder in which the task runs, " + p.dir}
 }
 
 // A program is what a command calls by a name, in a place.
 type program struct {
 	programPlace
-	name string
+	name        string
+	interpreter string // of a script; else ""
 }
 
 // A defect says why a program cannot be started; its text is empty if it can be.
@@ -293,6 +319,9 @@ func (p program) defect() defect {
 		return defect{}
 	default:
 		if file = process.FindProgram(p.name, p.path, p.dir); file == "" {
+			if info, err := os.Stat(filepath.Join(p.dir, p.name)); err == nil && info.Mode().IsRegular() {
+				return defect{"there is no program " + p.name + " in " + p.path, "write ./" + p.name}
+			}
 			return defect{"there is no program " + p.name + " in " + p.path,
 				"set the PATH of the task, or write the whole path of " + p.name}
 		}
@@ -300,12 +329,29 @@ func (p program) defect() defect {
 	return p.startDefect(p.name, file)
 }
 
+// scriptDefect says that the file is missing which an interpreter is given. A shell looks for a
+// name without a folder in the PATH, too.
+func (p program) scriptDefect() defect {
+	file := p.name
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(p.dir, file)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return defect{}
+	}
+	if isShell(p.interpreter) && !strings.Contains(p.name, "/") &&
+		(!p.pathKnown || process.FindProgram(p.name, p.path, p.dir) != "") {
+		return defect{}
+	}
+	return p.missing(p.name, fmt.Sprintf("there is no %s (the script of %s)", file, p.interpreter))
+}
+
 // startDefect says why the file of a program cannot be started.
 func (p programPlace) startDefect(name, file string) defect {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return defect{"there is no " + file, ""}
+		return p.missing(name, "there is no "+file)
 	case err != nil:
 		return defect{}
 	case info.IsDir():
@@ -352,10 +398,14 @@ func FirstLine(file string) string {
 }
 
 // programsOf returns the programs that a command needs: the first word of a list, or the shell and
-// the programs of a line, as far as they are sure.
+// the programs of a line, as far as they are sure, and in both the program behind nohup.
 func programsOf(c schedule.Command) []string {
 	if len(c.List) > 0 {
-		return c.List[:1]
+		programs := c.List[:1:1]
+		if program := wrapped(c); program != "" {
+			programs = append(programs, program)
+		}
+		return programs
 	}
 	if len(c.Shell) == 0 {
 		return nil
@@ -363,6 +413,9 @@ func programsOf(c schedule.Command) []string {
 	programs := c.Shell[:1:1]
 	if first := FirstProgram(c.Line); first != "" && isShell(c.Shell[0]) {
 		programs = append(programs, first)
+	}
+	if program := wrapped(c); program != "" {
+		programs = append(programs, program)
 	}
 	if isShell(c.Shell[0]) {
 		programs = append(programs, laterPrograms(c.Line)...)

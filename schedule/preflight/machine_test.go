@@ -139,7 +139,7 @@ func TestWhatATaskLacks(t *testing.T) {
 	write("env", "#!/usr/bin/env no-such-program\n", 0o755)
 	for _, test := range []struct {
 		yaml string
-		want string // in the first message; empty for no message
+		want string // in the first message and its hint; empty for no message
 	}{
 		{"command: ./good", ""},
 		{"command: [./good, x]", ""},
@@ -163,6 +163,24 @@ func TestWhatATaskLacks(t *testing.T) {
 		{"{command: ./good, when: ./absent}", "when: there is no"},
 		{"{command: ./good, on_failure: absent}", "on_failure: there is no program absent"},
 		{"{command: ./good, on_failure: {mail: a@example.com}}", ""},
+
+		{"command: ./absent", "absent; paths are relative to the folder of the file, or to `dir`"},
+		{"{command: ./absent, dir: /usr}", "; paths are relative to the folder in which the task runs, /usr"},
+		{"command: /none/absent", "there is no /none/absent; "},
+		{"command: good", "there is no program good in /usr/bin:/bin; write ./good"},
+		{"command: sh ./absent.sh", "there is no " + filepath.Join(dir, "absent.sh") + " (the script of sh); paths"},
+		{"command: sh absent.sh; echo", "absent.sh (the script of sh)"},
+		{"command: [sh, /none/absent.sh]", "there is no /none/absent.sh (the script of sh); "},
+		{"command: nohup ./absent.sh", "there is no " + filepath.Join(dir, "absent.sh") + "; "},
+		{"command: [nohup, sh, -e, absent.sh]", "absent.sh (the script of sh)"},
+		{"command: sh good", ""},
+		{"command: sh env.sh || sh 'absent.sh'", "env.sh (the script of sh)"},
+		{"command: sh -c absent.sh", ""},
+		{"command: [sh, -s, absent.sh]", ""},
+		{"command: cd sub && sh absent.sh", ""},
+		{"command: sh $SCRIPT", ""},
+		{"{command: sh absent.sh, env_file: none.env}", ""},
+		{"{command: x, shell: [no-such-shell, -c]}", "there is no program no-such-shell"},
 	} {
 		yaml := "tasks: [{name: a, every: minute, " + strings.TrimPrefix(test.yaml, "{") + "]"
 		if !strings.HasPrefix(test.yaml, "{") {
@@ -176,11 +194,49 @@ func TestWhatATaskLacks(t *testing.T) {
 		lacks = slices.DeleteFunc(lacks, func(l Lack) bool { return l.Kind == EnvFile })
 		got := ""
 		if len(lacks) > 0 {
-			got = lacks[0].Text
+			got = lacks[0].Text + "; " + lacks[0].Hint
 		}
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, not %q", test.yaml, got, test.want)
 		}
+	}
+}
+
+// Which interpreters a machine has does not matter here.
+func TestTheScriptThatAnInterpreterRuns(t *testing.T) {
+	for line, want := range map[string]string{
+		"python3 /srv/import.py --all":       "/srv/import.py",
+		"/usr/bin/python3.11 -u import.py":   "import.py",
+		"php artisan schedule:run >> x":      "artisan",
+		"php8.2 bin/console x":               "bin/console",
+		"perl job.pl":                        "job.pl",
+		"ruby job.rb":                        "job.rb",
+		"node dist/job.js":                   "dist/job.js",
+		"nohup bash -eu ./run.sh > x 2>&1 &": "./run.sh",
+
+		// An option may take a value, and Node looks for job.js, too.
+		"python3 -m http.server":    "",
+		"python3 -W error x.py":     "",
+		"php -r 'x'":                "",
+		"perl -e x":                 "",
+		"bash -o pipefail x.sh":     "",
+		"node job":                  "",
+		"node inspect job.js":       "",
+		"python3":                   "",
+		"ssh host sh x.sh":          "",
+		"nohup -x sh y.sh":          "",
+		"sh \"$DIR/x.sh\"":          "",
+		"cat x | python3 y.py":      "",
+		"test -f x && python3 y.py": "",
+	} {
+		c := schedule.Command{Line: line, Shell: []string{"/bin/sh", "-c"}}
+		if _, got := scriptOf(c); got != want {
+			t.Errorf("%q runs %q, not %q", line, got, want)
+		}
+	}
+	login := schedule.Command{Line: "sh x.sh", Shell: []string{"/bin/bash", "-lc"}}
+	if _, got := scriptOf(login); got != "" {
+		t.Errorf("a profile may go elsewhere: %q", got)
 	}
 }
 
