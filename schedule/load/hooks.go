@@ -171,9 +171,29 @@ func finishHook(l *loader, n *node, h *hookDraft) (schedule.Hook, bool) {
 	case h.kinds[0] == "preset":
 		return schedule.Hook{Notify: &h.notify, After: h.after}, finishPreset(l, n, h)
 	default:
+		warnOfFormat(l, n, h)
 		return schedule.Hook{Notify: &h.notify, After: h.after}, true
 	}
 	return schedule.Hook{}, false
+}
+
+// warnOfFormat warns of a webhook for a service that takes no JSON of ours.
+func warnOfFormat(l *loader, n *node, h *hookDraft) {
+	address := h.notify.Webhook
+	if address == "" || n.Has("format") {
+		return
+	}
+	if l.options.CheckNotification != nil && strings.Contains(address, "${") {
+		told, err := h.notify.Expanded(schedule.Expansion{Getenv: l.options.Getenv, Folder: l.folder})
+		if err != nil {
+			return
+		}
+		address = told.Webhook
+	}
+	if service := serviceOf(address); service.format != "" {
+		l.Warnf(n.Lookup("webhook"), "add format: "+service.format,
+			"%s: this is %s, which takes no other body than its own", l.Key, service.name)
+	}
 }
 
 func setHookCommand(l *loader, h *hookDraft, n *node) {

@@ -12,7 +12,8 @@ import (
 )
 
 // testVars are the variables of the tests.
-var testVars = map[string]string{"REFUSED": "refused by secret", "HOME": "/home/me", "EMPTY": "", "ZONE": "Asia/Tokyo"}
+var testVars = map[string]string{"REFUSED": "refused by secret", "HOME": "/home/me", "EMPTY": "", "ZONE": "Asia/Tokyo",
+	"SLACK": "https://hooks.slack.com/services/T0/B0/x"}
 
 var here = time.FixedZone("Here", 3600)
 
@@ -1042,6 +1043,11 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:1:11: timezone Etc/GMT+1 is 1 hour behind UTC\n  hint: such a sign is turned: Etc/GMT-1 is 1 hour ahead of UTC"},
 		{"a zone whose sign is turned, ahead", "timezone: Etc/GMT-8\n" + one(""),
 			"schedule.yaml:1:11: timezone Etc/GMT-8 is 8 hours ahead of UTC\n  hint: such a sign is turned: Etc/GMT+8 is 8 hours behind UTC"},
+		{"a webhook of Discord without its format", one("after:\n- {webhook: 'https://discord.com/api/webhooks/1/x'}\n" +
+			"- {webhook: 'https://discord.com/api/webhooks/1/x', format: discord}\n- {webhook: 'https://example.com/?discord.com'}"),
+			"schedule.yaml:6:15: task \"t\": after: this is Discord, which takes no other body than its own\n  hint: add format: discord"},
+		{"a webhook of Slack behind a variable", one("on_failure: {webhook: '${SLACK}'}"),
+			"schedule.yaml:5:25: task \"t\": on_failure: this is Slack, which takes no other body than its own\n  hint: add format: slack"},
 		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
 		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m, backoff: 1}}\n",
