@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 )
 
 // A Source is the text of a crontab, and what findings call it.
@@ -330,8 +331,6 @@ func (v Variables) Names() []string {
 	return names
 }
 
-var secretName = humanize.Pattern(`(?i)passw|secret|token|api_?key|credential`)
-
 var VariableName = humanize.Pattern(`^[^\s="']+$`)
 
 // readSetting reads NAME = value. Both may be in quotes, blanks around them do not count, and
@@ -395,7 +394,7 @@ func (p *parser) assign(name, value, text string) {
 		p.noteLine(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
 	}
 	p.noteDebianValue(name, value, text)
-	if secretName().MatchString(name) {
+	if mask.SecretName().MatchString(name) {
 		p.table.Secret = true
 		p.noteLine(p.number, name+" may be a secret: the env of a schedule is written down with every run",
 			"put it into a file that only its user can read, and name that with `env_file`")

@@ -12,6 +12,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 	"sched/schedule/yamldoc"
 )
 
@@ -86,6 +87,27 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	t.ConditionCommands = commands
 }
 
+// noteSecrets notes the variables of a mapping that hold a secret for warnOfSecrets.
+func noteSecrets(l *loader, n *node) {
+	for name, value := range n.Pairs() {
+		if value.IsScalar() && mask.LooksSecret(name.Value, value.Value) {
+			l.secrets = append(l.secrets, l.mentionOf(name.Value, value))
+		}
+	}
+}
+
+// warnOfSecrets warns of secrets in env that no task masks.
+func warnOfSecrets(l *loader) {
+	for _, found := range l.secrets {
+		isMasked := func(t *schedule.Task) bool { return slices.Contains(t.Secrets, found.name) }
+		if slices.ContainsFunc(l.schedule.Tasks, isMasked) {
+			continue
+		}
+		l.WarnAt(found.place, found.task, "put it into a file for env_file, or name it under secrets",
+			"%senv.%s looks like a secret, and env is kept with every run", found.section, yamldoc.Shorten(found.name))
+	}
+}
+
 // setEnv adds variables to the inherited variables. false leaves only the variables from the top of
 // the file.
 func setEnv(l *loader, t *taskDraft, n *node) {
@@ -98,6 +120,7 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 		return
 	}
 	t.Env = readVariables(l.Reader, n, t.Env)
+	noteSecrets(l, n)
 	for name := range n.Pairs() {
 		t.ownEnv = append(t.ownEnv, name.Value)
 	}

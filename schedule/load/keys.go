@@ -61,7 +61,7 @@ func topRows() []key[settings] {
 			"the folder of locks, history and outputs",
 			is{Of: "path", Without: ".sched beside the file; for a file in /etc a folder in /var/lib/sched",
 				Example: "${HOME}/.local/state/shop"}),
-		row("env", by(func(l *loader, s *settings, n *node) { s.env = readVariables(l.Reader, n, nil) }),
+		row("env", by(setTopEnv),
 			"variables of all commands", is{Of: "variables", Example: "{PATH: /usr/local/bin:/usr/bin:/bin}"}),
 		row("include", by(setLater[settings]),
 			"files with more tasks", is{Of: "patterns", Example: "[schedule.d/*.yaml]"}),

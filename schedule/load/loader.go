@@ -71,6 +71,7 @@ type loader struct {
 	bare     *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
 	hasStore bool       // the file has the key store, even if its value is empty
 	chains   chains
+	secrets  []mention // the variables of env that hold a secret
 	zones    map[string]*time.Location
 	rules    map[string]*calendar.Rule // by their calendars and their move
 	presets  map[string]*presetDraft   // by the text that names them; nil for one that is wrong
@@ -218,9 +219,9 @@ type chains struct {
 	reading *schedule.Task // the task that is read now; nil for none
 }
 
-// A mention is a place at which the name of a task stands, or at which a task begins.
+// A mention is a place at which the name of a task or a variable stands, or at which a task begins.
 type mention struct {
-	name          string // of a task
+	name          string
 	place         yamldoc.Place
 	task, section string         // for problems; see yamldoc.Reader
 	entry         *schedule.Task // the task that has the mention; nil if several tasks inherit it

@@ -18,6 +18,7 @@ import (
 func readMain(l *loader, text []byte) {
 	if root := l.Parse(text); root != nil {
 		readRoot(l, root)
+		warnOfSecrets(l) // of a crontab the reader of its lines says it
 	}
 }
 

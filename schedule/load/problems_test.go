@@ -1048,6 +1048,11 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:6:15: task \"t\": after: this is Discord, which takes no other body than its own\n  hint: add format: discord"},
 		{"a webhook of Slack behind a variable", one("on_failure: {webhook: '${SLACK}'}"),
 			"schedule.yaml:5:25: task \"t\": on_failure: this is Slack, which takes no other body than its own\n  hint: add format: slack"},
+		{"a secret in env", "env: {API_TOKEN: a1b2c3d4, MASKED_SECRET: a1b2c3d4}\n" + one("secrets: [MASKED_SECRET]\n"+
+			"env: {PASSWORD_FILE: /run/x, GIT_TOKEN: '${SLACK}', MAX_TOKENS: 4000, TOKENIZER: gpt, APP_SECRET: /run/secret}"),
+			"schedule.yaml:1:18: env.API_TOKEN looks like a secret, and env is kept with every run\n  hint: put it into a file for env_file, or name it under secrets"},
+		{"a secret in the env of a task", one("env: {DB_PASSWORD: hunter2secret}"),
+			"schedule.yaml:5:22: task \"t\": env.DB_PASSWORD looks like a secret, and env is kept with every run\n  hint: put it into a file for env_file, or name it under secrets"},
 		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
 		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m, backoff: 1}}\n",

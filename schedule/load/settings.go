@@ -46,6 +46,12 @@ func defaultStateDir(file, name string, named bool) string {
 	return filepath.Join(dir, ".sched", own)
 }
 
+// setTopEnv reads the variables of all commands.
+func setTopEnv(l *loader, s *settings, n *node) {
+	s.env = readVariables(l.Reader, n, nil)
+	noteSecrets(l, n)
+}
+
 // setHistory reads a mapping. Keys that the mapping lacks keep their values.
 func setHistory(l *loader, s *settings, n *node) {
 	if l.RequireMapping(n, l.Key, "") {

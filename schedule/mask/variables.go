@@ -1,6 +1,25 @@
 package mask
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"sched/schedule/humanize"
+)
+
+// SecretName matches names of variables that sound like a secret.
+var SecretName = humanize.Pattern(`(?i)passw|secret|token|api_?key|credential`)
+
+var (
+	secretEnd = humanize.Pattern(`(?i)(?:passw(?:or)?d|secret|token|api_?key|credentials?|_secret_access_key|secret_key)\d*$`)
+	plainText = humanize.Pattern(`^(?:[./~].*|[a-z]+://[^@]*|[\d.,]*|(?i:true|false|yes|no|on|off|none))$`)
+)
+
+// LooksSecret reports whether a variable holds a secret itself: its name ends in a word for one,
+// and its value is no path, no plain URL, no number, no switch, and nothing that is expanded.
+func LooksSecret(name, value string) bool {
+	return secretEnd().MatchString(name) && !strings.Contains(value, "$") && !plainText().MatchString(value)
+}
 
 // Variables returns variables from files, and the named ones that are set, as NAME=value.
 func Variables(names, fromFiles []string, lookup func(string) (string, bool)) []string {
