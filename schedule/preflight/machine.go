@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -132,8 +134,8 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 // programDefects says which programs and which script a command cannot start. A script without its
 // interpreter is not looked for.
 func (m *Machine) programDefects(place programPlace, c schedule.Command) (defects []defect) {
-	for _, name := range programsOf(c) {
-		p := program{programPlace: place, name: name}
+	for i, name := range programsOf(c) {
+		p := program{programPlace: place, name: name, isDirect: i == 0 && len(c.List) > 0}
 		if defect := m.programs.get(p, p.defect); defect.text != "" {
 			defects = append(defects, defect)
 		}
@@ -289,12 +291,34 @@ type programPlace struct {
 // missing is the defect of a file that is not there. name is how the command names it.
 func (p programPlace) missing(name, text string) defect {
 	switch {
-	case filepath.IsAbs(name):
-		return defect{text, ""}
+	case splitHint(name) != "" || filepath.IsAbs(name):
+		return defect{text, splitHint(name)}
 	case p.isFileFolder:
 		return defect{text, "paths are relative to the folder of the file, or to `dir`"}
 	}
 	return defect{text, "paths are relative to the folder in which the task runs, " + p.dir}
+}
+
+// splitHint is for a list whose first item has the arguments, too; else it is "".
+func splitHint(name string) string {
+	words := strings.Fields(name)
+	if len(words) < 2 || slices.ContainsFunc(words, func(word string) bool { return !isPlainWord(word) }) {
+		return ""
+	}
+	return "write one text, or [" + strings.Join(words, ", ") + "]"
+}
+
+// shortPath returns the first folders of a long PATH.
+func shortPath(path string) string {
+	const most = 48 // bytes
+	if len(path) <= most {
+		return path
+	}
+	cut := strings.LastIndexByte(path[:most], ':')
+	if cut < 0 {
+		return "its PATH"
+	}
+	return path[:cut] + ":…"
 }
 
 // A program is what a command calls by a name, in a place.
@@ -302,6 +326,7 @@ type program struct {
 	programPlace
 	name        string
 	interpreter string // of a script; else ""
+	isDirect    bool   // the kernel starts it: a shell would read a script without an interpreter
 }
 
 // A defect says why a program cannot be started; its text is empty if it can be.
@@ -320,13 +345,17 @@ func (p program) defect() defect {
 	default:
 		if file = process.FindProgram(p.name, p.path, p.dir); file == "" {
 			if info, err := os.Stat(filepath.Join(p.dir, p.name)); err == nil && info.Mode().IsRegular() {
-				return defect{"there is no program " + p.name + " in " + p.path, "write ./" + p.name}
+				return defect{"there is no program " + p.name + " in " + shortPath(p.path), "write ./" + p.name}
 			}
-			return defect{"there is no program " + p.name + " in " + p.path,
-				"set the PATH of the task, or write the whole path of " + p.name}
+			return defect{"there is no program " + p.name + " in " + shortPath(p.path),
+				cmp.Or(splitHint(p.name), "set the PATH of the task, or write the whole path of "+p.name)}
 		}
 	}
-	return p.startDefect(p.name, file)
+	found := p.startDefect(p.name, file)
+	if found.text == "" && p.isDirect && isTextWithoutInterpreter(file) {
+		return defect{p.name + " names no interpreter, and no shell starts a list", "its first line must be #!/bin/sh"}
+	}
+	return found
 }
 
 // scriptDefect says that the file is missing which an interpreter is given. A shell looks for a
@@ -379,10 +408,19 @@ func (p programPlace) interpreterDefect(name, file string) defect {
 	}
 	isEnv := filepath.Base(words[0]) == "env" && len(words) == 2
 	if isEnv && p.pathKnown && process.FindProgram(words[1], p.path, p.dir) == "" {
-		return defect{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path,
+		return defect{name + " begins with " + line + ", and there is no program " + words[1] + " in " +
+			shortPath(p.path),
 			"set the PATH of the task"}
 	}
 	return defect{}
+}
+
+// isTextWithoutInterpreter reports whether the kernel cannot start a file, because it begins with a
+// line of text that is no #!.
+func isTextWithoutInterpreter(file string) bool {
+	line := FirstLine(file)
+	isNoText := func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+	return line != "" && !strings.HasPrefix(line, "#!") && !strings.ContainsFunc(line, isNoText)
 }
 
 // FirstLine returns the first line of a file, without its end; "" for a file that cannot be read or

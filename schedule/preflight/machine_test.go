@@ -136,6 +136,8 @@ func TestWhatATaskLacks(t *testing.T) {
 	write("plain", "#!/bin/sh\n", 0o644)
 	write("windows", "#!/bin/sh\r\n", 0o755)
 	write("ruby", "#!/opt/none/ruby\n", 0o755)
+	write("bare", "echo x\n", 0o755)
+	write("binary", "\x7fELF\x02\n", 0o755)
 	write("env", "#!/usr/bin/env no-such-program\n", 0o755)
 	for _, test := range []struct {
 		yaml string
@@ -168,6 +170,14 @@ func TestWhatATaskLacks(t *testing.T) {
 		{"{command: ./absent, dir: /usr}", "; paths are relative to the folder in which the task runs, /usr"},
 		{"command: /none/absent", "there is no /none/absent; "},
 		{"command: good", "there is no program good in /usr/bin:/bin; write ./good"},
+		{"command: ['./absent --foo']", "; write one text, or [./absent, --foo]"},
+		{"command: ['absent --foo']", "there is no program absent --foo in /usr/bin:/bin; write one text, or [absent, --foo]"},
+		{"command: [./bare]", "./bare names no interpreter, and no shell starts a list; its first line must be #!/bin/sh"},
+		{"command: ./bare", ""},
+		{"command: [nohup, ./bare]", ""},
+		{"command: [./binary]", ""},
+		{"{command: absent, env: {PATH: '/opt/a/bin:/opt/b/bin:/opt/c/bin:/opt/d/bin:/opt/e/bin:/opt/f/bin'}}",
+			"there is no program absent in /opt/a/bin:/opt/b/bin:/opt/c/bin:/opt/d/bin:…; "},
 		{"command: sh ./absent.sh", "there is no " + filepath.Join(dir, "absent.sh") + " (the script of sh); paths"},
 		{"command: sh absent.sh; echo", "absent.sh (the script of sh)"},
 		{"command: [sh, /none/absent.sh]", "there is no /none/absent.sh (the script of sh); "},
