@@ -188,14 +188,31 @@ func readCommand(r *reader, n *node, shell []string) (schedule.Command, bool) {
 
 var (
 	shellSign = humanize.Pattern(`^(\d?>>?(&\d|/dev/null)?|&>>?|<|\||&&|\|\|)$`)
+	shellName = humanize.Pattern(`^\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})(?:/.*)?$`)
 	plainWord = humanize.Pattern(`^[\w%+,./:=@-]+$`)
 )
 
-// warnOfShellSign warns of a list with a sign of the shell as an argument. It leaves programs alone
-// that compare, and a | after an option, which separates columns: [sort, -t, '|'].
+// expanders are programs that replace variables in their arguments, or give them to a shell.
+var expanders = []string{"envsubst", "jq", "ssh", "su", "systemd-run", "watch", "parallel", "eval"}
+
+// warnOfShellSign warns of a list with a sign of the shell, or with $NAME, as an argument. It
+// leaves alone:
+//
+//   - programs that compare, and a | after an option, which separates columns: [sort, -t, '|'];
+//   - the line of another shell, after -c, and what expanders get.
 func warnOfShellSign(r *reader, n *node, list []string) {
 	isSign := func(i int) bool { // an expression for each argument of each tick takes long
-		return i > 0 && strings.ContainsAny(list[i], "<>|&") && shellSign().MatchString(list[i]) &&
+		switch {
+		case i == 0:
+			return false
+		case strings.HasPrefix(list[i], "$"):
+			isExpanded := slices.ContainsFunc(list[:i], func(word string) bool {
+				isLine := strings.HasPrefix(word, "-") && strings.HasSuffix(word, "c")
+				return isLine || slices.Contains(expanders, filepath.Base(word))
+			})
+			return !isExpanded && shellName().MatchString(list[i])
+		}
+		return strings.ContainsAny(list[i], "<>|&") && shellSign().MatchString(list[i]) &&
 			(list[i] != "|" || !strings.HasPrefix(list[i-1], "-"))
 	}
 	first := 0

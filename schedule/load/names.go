@@ -119,6 +119,17 @@ func readPrefer(r *reader, n *node) ([]string, bool) {
 	return readPatterns(r, n, "", placement.CheckName)
 }
 
+// readOneServer reads true or false. A name in its place is one of prefer.
+func readOneServer(r *reader, n *node) (value, ok bool) {
+	isName := n.IsScalar() && !n.IsNull() && !n.IsBool() && !n.IsInteger() && placement.ValidName(n.Value)
+	if isName && yamldoc.BoolHint(n) == "" {
+		r.Problemf(n, "write `one_server: true` and `prefer: ["+yamldoc.Shorten(n.Value)+"]`",
+			"%s must be true or false, not %s", r.Key, n.Describe())
+		return false, false
+	}
+	return r.Bool(n)
+}
+
 // readPatterns reads patterns that check accepts. The hint is for the values true and false.
 func readPatterns(
 	r *reader, n *node, hint string, check func(string) (problem, hint string),

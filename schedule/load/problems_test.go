@@ -345,6 +345,11 @@ var mistakes = []struct {
 		"schedule.yaml:10:3: task \"t\": unknown key \"whatever\"\n  hint: docs/schedule-yaml.md lists the keys of tasks"}},
 	{"the schedule of Celery", "beat_schedule: {a: {task: x}}\n" + one(""), []string{
 		"schedule.yaml:1:1: unknown key \"beat_schedule\"\n  hint: this is the schedule of Celery: write a task for each entry, under `tasks:`"}},
+	{"values that other words say", one("timeout: 0\none_server: web-1\nsuccess_codes: 0-3\nwarn_codes: [7-5]"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout 0 would end every attempt at once\n  hint: write false for a task without a timeout",
+		"schedule.yaml:6:15: task \"t\": one_server must be true or false, not the text \"web-1\"\n  hint: write `one_server: true` and `prefer: [web-1]`",
+		"schedule.yaml:7:18: task \"t\": success_codes must be a whole number, not the text \"0-3\"\n  hint: write [0, 1, 2, 3]",
+		"schedule.yaml:8:16: task \"t\": warn_codes must be a whole number, not the text \"7-5\""}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4\n  hint: remove one of the two"}},
 	{"a key given twice in what is merged", "x-slow: &slow {timeout: 5m, timeout: 6m}\n" + one("<<: *slow"), []string{
@@ -1077,6 +1082,10 @@ func TestWarnings(t *testing.T) {
 			"- {name: v, every: hour, command: [expr, $A, '>', '1']}\n" +
 			"- {name: w, every: hour, command: [pip, install, 'x>=1']}\n",
 			"schedule.yaml:2:46: task \"t\": command: the program gets \">\" as an argument, because no shell reads a list\n  hint: write one text: sh a.sh > out.txt 2>&1"},
+		{"a variable without a shell", "tasks:\n- {name: t, every: hour, command: [ls, $HOME, '*.txt']}\n" +
+			"- {name: u, every: hour, command: [sh, -c, $HOME/x.sh]}\n- {name: v, every: hour, command: [ssh, a, ls, $HOME]}\n" +
+			"- {name: w, every: hour, command: [awk, $1, '', $x]}\n",
+			"schedule.yaml:2:40: task \"t\": command: the program gets \"$HOME\" as an argument, because no shell reads a list\n  hint: write one text: ls $HOME '*.txt'"},
 		{"a condition with a pipe and no shell", one("when: [ls, in, '|', grep, -v, 'a b']"),
 			"schedule.yaml:5:18: task \"t\": when: the program gets \"|\" as an argument, because no shell reads a list\n  hint: write one text: ls in | grep -v 'a b'"},
 		{"dotenv-cli, which hides a signal", "tasks:\n- {name: t, every: hour, command: npx dotenv -e .env.prod -- node job.js}\n" +

@@ -174,7 +174,10 @@ func durationOrNone(
 		if n.IsScalar() && n.Value == "none" {
 			return 0, true
 		}
-		d, ok := r.Duration(n, 0)
+		d, ok := time.Duration(0), n.IsScalar() && n.Value == "0"
+		if !ok {
+			d, ok = r.Duration(n, 0)
+		}
 		if ok && d < least {
 			r.Problemf(n, "write false for a task "+without, "%s %s would %s", r.Key, n.Value, effect)
 		}

@@ -209,6 +209,23 @@ func readBackoff(r *reader, n *node) (float64, bool) {
 	return r.Number(n, 1)
 }
 
+// readExitCode reads a number from 0 to 255, and says how a range is written.
+func readExitCode(r *reader, n *node) (int, bool) {
+	const mostListed = 16
+	first, last, isRange := strings.Cut(n.Value, "-")
+	from, fromOK := humanize.Digits(strings.TrimSpace(first))
+	to, toOK := humanize.Digits(strings.TrimSpace(last))
+	if !n.IsScalar() || !isRange || !fromOK || !toOK || from >= to || to > 255 || to-from >= mostListed {
+		return r.Integer(n, 0, 255)
+	}
+	var codes []string
+	for code := from; code <= to; code++ {
+		codes = append(codes, strconv.Itoa(code))
+	}
+	r.Problemf(n, "write ["+strings.Join(codes, ", ")+"]", "%s must be a whole number, not %s", r.Key, n.Describe())
+	return 0, false
+}
+
 var retryKeys = keys[schedule.Retry]{
 	Misplaced: func(name string, _, _ scope) string { return retryHints()[plainKey(name)] },
 	Rows:      retryRows,
