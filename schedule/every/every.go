@@ -226,6 +226,10 @@ func (p phrase) crons() ([]string, error) {
 // unit returns the unit that the words are. There must be one word.
 func (p phrase) unit(words []string) (string, error) {
 	unit, ok := unitWords()[words[0]]
+	if whole := strings.Join(words, " "); !ok && (whole == "half hour" || whole == "half an hour") {
+		e := cron.NewError("%q is not a word for a frequency", "half").SetHint("did you mean %q?", "30 minutes")
+		return "", &unknownError{e, whole, "30 minutes"}
+	}
 	if !ok {
 		return "", unknownWordError(words[0])
 	}
@@ -410,6 +414,8 @@ func unknownWordError(word string) error {
 		meant = nearestWord(letters)
 	}
 	switch {
+	case phraseFor(word) != "":
+		return &unknownError{e.SetHint("did you mean %q?", phraseFor(word)), word, phraseFor(word)}
 	case word == "boot":
 		return cron.NewError("%q stands alone", word).SetHint("write boot: the first tick after each boot")
 	case word == cron.ByHand:

@@ -82,6 +82,18 @@ func TestMistakesInWords(t *testing.T) {
 		{"", "no frequency in it", everyForms},
 		{"every", "no frequency in it", everyForms},
 
+		// words of other programs and languages
+		{"mon-fri", `"mon-fri" is not a word for a frequency`, `did you mean "weekdays"?`},
+		{"mon-fri at 9:00", `"mon-fri" is not a word for a frequency`, `did you mean "weekdays at 9:00"?`},
+		{"mon-wed at 9:00", `"mon-wed" is not a word for a frequency`, `did you mean "monday, tuesday, wednesday at 9:00"?`},
+		{"everyFiveMinutes", `"everyfiveminutes" is not a word for a frequency`, `did you mean "5 minutes"?`},
+		{"half hour", `"half" is not a word for a frequency`, `did you mean "30 minutes"?`},
+		{"every half an hour", `"half" is not a word for a frequency`, `did you mean "every 30 minutes"?`},
+		{"half day", `"half" is not a word for a frequency`, everyForms},
+		{"1h30m", `"1h30m" is not a word for a frequency`, `did you mean "90 minutes from 2026-01-05 06:00"?`},
+		{"freitag", `"freitag" is not a word for a frequency`, `did you mean "friday"?`},
+		{"freitag at 9:00", `"freitag" is not a word for a frequency`, `did you mean "friday at 9:00"?`},
+
 		// words that do not go together
 		{"5", `"5" lacks a unit`, `write "5 minutes", for example`},
 		{"monday friday", `"friday" cannot follow "monday"`, `put commas between days, and "at" before the time`},
@@ -106,7 +118,12 @@ func TestMistakesInWords(t *testing.T) {
 		{"monday,,friday", `"monday , , friday" has an empty element`, ""},
 
 		// times and dates
-		{"day at 8", `"8" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
+		{"day at 8", `"8" is not a time of day`, "write 8:00"},
+		{"day at 02.30", `"02.30" is not a time of day`, "write 2:30"},
+		{"day at 0230", `"0230" is not a time of day`, "write 2:30"},
+		{"day at 2h30", `"2h30" is not a time of day`, "write 2:30"},
+		{"day at 9999", `"9999" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
+		{"day at 230", `"230" is not a time of day`, "write 2:30"},
 		{"day at 8:5", `"8:5" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
 		{"day at 8pm", `"8pm" is not a time of day`, "write 20:00"},
 		{"day at 12:30am", `"12:30am" is not a time of day`, "write 0:30"},

@@ -178,6 +178,9 @@ func readTime(text string) (int, error) {
 		return 0, cron.NewError("%q is not a time of day", text).SetHint("write %s", clock24(text))
 	case !okHour || !okMinute || len(hourText) > 2 || len(minuteText) != 2:
 		e := cron.NewError("%q is not a time of day", text)
+		if meant := clockFor(text); meant != "" {
+			return 0, e.SetHint("write %s", meant)
+		}
 		return 0, e.SetHint("write it as 8:00 or 19:30, with a comma between two")
 	case hour == 24 && minute == 0:
 		return 0, cron.NewError("%q is not a time of day", text).SetHint("midnight is 0:00")
@@ -185,6 +188,22 @@ func readTime(text string) (int, error) {
 		return 0, cron.NewError("%q is not in 0:00-23:59", text)
 	}
 	return hour*60 + minute, nil
+}
+
+var unwrittenClock = humanize.Pattern(`^(\d{1,2})(?:[.h]?(\d\d))?h?$`)
+
+// clockFor writes 8, 02.30, 0230 and 2h30 as 8:00 and 2:30. It returns "" for any other text.
+func clockFor(text string) string {
+	found := unwrittenClock().FindStringSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	hour, _ := humanize.Digits(found[1])
+	minutes := cmp.Or(found[2], "00")
+	if minute, _ := humanize.Digits(minutes); hour > 23 || minute > 59 {
+		return ""
+	}
+	return fmt.Sprintf("%d:%s", hour, minutes)
 }
 
 // clock24 writes 9am and 2:30pm as 9:00 and 14:30. It returns "" for any other text.
