@@ -1,6 +1,7 @@
 package load
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -58,4 +59,20 @@ func Foreign(text []byte) (problem, hint string) {
 		}
 	}
 	return "", ""
+}
+
+// crontabText matches a text whose first line, after comments and settings, is a line of a crontab.
+var crontabText = humanize.Pattern(`^(?:[ \t]*(?:#.*)?\n|[ \t]*[A-Z_]+[ \t]*=.*\n)*[ \t]*` +
+	`(?:@(?:reboot|yearly|annually|monthly|weekly|daily|midnight|hourly)|` +
+	`[-\d*/,]+[ \t]+[-\d*/,]+[ \t]+[-\d*/,]+(?:[ \t]+[-\w*/,]+){2})[ \t]+\S`)
+
+// crontabAsYAML says that a file is a crontab, though its name says YAML. The problem is "" for any
+// other file.
+func crontabAsYAML(name string, text []byte) (problem, hint string) {
+	ext := filepath.Ext(name)
+	if ext != ".yaml" && ext != ".yml" || ownKey().Match(text) || !crontabText().Match(text) {
+		return "", ""
+	}
+	return "this is a crontab, and its name says that it is YAML",
+		"name it without " + ext + ", or `sched import " + name + "` makes a schedule of it"
 }

@@ -43,7 +43,11 @@ func read(l *loader, main *yamldoc.Source) (*schedule.Schedule, error) {
 	if err == nil && len(s.Tasks) > 0 && len(s.BadLines) == 0 {
 		return s, nil
 	}
-	if problem, hint := Foreign(main.Data); problem != "" {
+	problem, hint := Foreign(main.Data)
+	if err != nil && problem == "" {
+		problem, hint = crontabAsYAML(main.Name, main.Data)
+	}
+	if problem != "" {
 		at := yamldoc.Problem{Place: yamldoc.Place{File: main.Name}, Text: problem, Hint: hint}
 		return nil, &InvalidError{Problems: []yamldoc.Problem{at}, StateDir: invalidStateDir(l)}
 	}

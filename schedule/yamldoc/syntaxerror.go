@@ -63,6 +63,18 @@ var syntaxErrors = []syntaxError{
 		hint:    "put the text in quotes, as in `cron: \"*/5 * * * *\"`",
 	},
 	{
+		message: "alphabetic or numeric",
+		line:    `[:-]\s+(\[).*\]\s+&&`,
+		text:    "something follows the closing bracket",
+		hint:    "put the whole text in quotes",
+	},
+	{
+		message: "expected comment or line break",
+		line:    `[:-]\s+([|>])\s*[^\s#]`,
+		text:    "text cannot start with this character",
+		hint:    "put the text in quotes",
+	},
+	{
 		message: "mapping values are not allowed",
 		line:    `: .*?(:)(?: |$)`,
 		text:    "a second \": \" in one line",
