@@ -35,6 +35,9 @@ var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
 // Failures has the outcomes that are failures.
 var Failures = []Outcome{Failed, TimedOut, Stopped, Lost}
 
+// HookNote begins each note of a run about a hook that failed: "hook on_failure 1: exit code 127".
+const HookNote = "hook "
+
 // Warned is in queries alone: it stands for the successes with a warning.
 const Warned Outcome = "warning"
 

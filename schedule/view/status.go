@@ -277,7 +277,8 @@ func shownTrouble(s Source, h *Health, t TaskTrouble) Trouble {
 func failedHooks(notes []string) string {
 	var failed []string
 	for _, note := range notes {
-		if name, why, found := strings.Cut(note, ": "); found && strings.HasPrefix(name, "hook ") {
+		name, why, _ := strings.Cut(note, ": ")
+		if strings.HasPrefix(name, outcome.HookNote) {
 			failed = append(failed, ", and its "+name+" failed, too: "+why)
 		}
 	}

@@ -258,7 +258,7 @@ func (h *Hooks) awaitStarted(ctx context.Context, index int) (note string, over 
 	if p, ok := process.Adopt(pid); ok {
 		note = awaitHook(ctx, name, p, age)
 	} else {
-		note = fmt.Sprintf("hook %s: nobody saw how it ended, because its supervisor is gone", name)
+		note = fmt.Sprintf(outcome.HookNote+"%s: nobody saw how it ended, because its supervisor is gone", name)
 	}
 	h.marks.markEnded(name, note)
 	return note, true
@@ -269,14 +269,14 @@ func awaitHook(ctx context.Context, name string, p *process.Process, age time.Du
 	survivors, inTime := p.EndWithin(ctx, max(0, timeout-age), killAfter)
 	switch {
 	case !inTime && ctx.Err() != nil:
-		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
+		return fmt.Sprintf(outcome.HookNote+"%s: stopped (%v)", name, context.Cause(ctx))
 	case !inTime:
-		notes := []string{fmt.Sprintf("hook %s: no end after %s", name, timeout)}
+		notes := []string{fmt.Sprintf(outcome.HookNote+"%s: no end after %s", name, timeout)}
 		return strings.Join(append(notes, process.LeftBehind(survivors)...), "; ")
 	case p.Refusal != "":
-		return fmt.Sprintf("hook %s: cannot start: %s", name, p.Refusal)
+		return fmt.Sprintf(outcome.HookNote+"%s: cannot start: %s", name, p.Refusal)
 	case p.ExitCode() != 0:
-		return fmt.Sprintf("hook %s: exit code %d", name, p.ExitCode())
+		return fmt.Sprintf(outcome.HookNote+"%s: exit code %d", name, p.ExitCode())
 	}
 	return ""
 }
@@ -308,7 +308,7 @@ func (h *Hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	}
 	p, err := spec.Start()
 	if err != nil {
-		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
+		return fmt.Sprintf(outcome.HookNote+"%s: cannot start: %v", name, err)
 	}
 	h.marks.markForked(name, p.PID)
 	if spec.KeepZombie {
@@ -521,7 +521,7 @@ func (h *Hooks) trigger(f keyedHooks, result *state.Row) {
 		r := h.request(name, hook.Trigger, *result)
 		if !h.marks.hasEnded(name) {
 			if err := h.ask(r); err != nil {
-				result.Notes = append(result.Notes, fmt.Sprintf("hook %s: %s is not triggered: %v", name, r.Task, err))
+				result.Notes = append(result.Notes, outcome.HookNote+name+": "+r.Task+" is not triggered: "+err.Error())
 				continue
 			}
 			h.marks.markEnded(name, "") // after a kill before this, asking again changes nothing
