@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"sched/schedule/calendar"
 	"sched/schedule/humanize"
@@ -54,7 +55,9 @@ func phraseFor(word string) string {
 	if from[0] == 1 && to[0] == 5 {
 		return "weekdays"
 	}
-	return strings.Join(weekdayNames[from[0]:to[0]+1], ", ")
+	var days []string
+	for day := from[0]; day <= to[0]; day++ {
+		days = append(days, strings.ToLower(time.Weekday(day).String()))
+	}
+	return strings.Join(days, ", ")
 }
-
-var weekdayNames = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
