@@ -107,15 +107,19 @@ func zoneOf(o options) (*time.Location, error) {
 	return s.Location, nil
 }
 
-// scheduleZone returns the zone of the schedule that sched finds, with the name of its file. It
-// returns nil without a schedule that can be read, and if its zone is the zone of the machine.
-func scheduleZone(a *app.App) (zone *time.Location, file string) {
+// scheduleZone returns the zone of the schedule that sched finds, with the name of its file. The
+// zone is nil without a schedule that can be read, which is an error of a file that was named, and
+// if it is the zone of the machine.
+func scheduleZone(a *app.App) (zone *time.Location, file string, err error) {
 	a.ReadOnly = true
 	s, _, err := a.LoadLastValid()
-	if err != nil || s.Location.String() == app.LocalZone().String() {
-		return nil, ""
+	switch {
+	case err != nil && a.NamedConfig() != "":
+		return nil, "", err
+	case err != nil || s.Location.String() == app.LocalZone().String():
+		return nil, "", nil
 	}
-	return s.Location, filepath.Base(s.File)
+	return s.Location, filepath.Base(s.File), nil
 }
 
 // from returns the time of --at; now without the flag.
@@ -149,7 +153,11 @@ func explain(a *app.App, o options, text string) error {
 	whose := ""
 	if zone == nil && o.as == "" { // the zone of another program is no business of the schedule
 		whose = ", the zone of this machine"
-		if ofSchedule, file := scheduleZone(a); ofSchedule != nil {
+		ofSchedule, file, err := scheduleZone(a)
+		if err != nil {
+			return err
+		}
+		if ofSchedule != nil {
 			zone, whose = ofSchedule, ", the timezone of "+file
 		}
 	}
