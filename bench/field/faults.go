@@ -13,36 +13,38 @@ import (
 
 // A fault is one way in which something fails.
 type fault struct {
-	name    string
-	about   string // what happens, for the page
-	minutes int    // how many minutes are judged
-	strike  func(*trial) error
-	store   bool   // it is of a store
-	disk    bool   // the folder of the state is small
-	never   bool   // a job never ends
-	night   *night // or nil: the clock is real
+	name   string
+	about  string // what happens, for the page
+	strike func(*trial) error
+	store  bool   // it is of a store
+	disk   bool   // the folder of the state is small
+	never  bool   // a job never ends
+	night  *night // or nil: the clock is real
 }
+
+// minutes is how many minutes are judged, but for a night.
+const minutes = 4
 
 // faults are all faults, in the order of the columns.
 var faults = append([]fault{
-	{name: "nothing", about: "nothing fails", minutes: 4},
-	{name: "kill before the start", minutes: 4, strike: killBeforeStart,
+	{name: "nothing", about: "nothing fails"},
+	{name: "kill before the start", strike: killBeforeStart,
 		about: "kill -9 of the scheduler in the first milliseconds of a minute, before its job began, or 30 ms before it; it comes back 3 s later"},
-	{name: "kill during a run", minutes: 4, strike: killDuringRun,
+	{name: "kill during a run", strike: killDuringRun,
 		about: "kill -9 of the scheduler 30 s into a run of 80 s, whose processes live on; it comes back 3 s later"},
-	{name: "stopped", minutes: 4, strike: stopped,
+	{name: "stopped", strike: stopped,
 		about: "SIGSTOP from 10 s before a minute until 3 s after the next one"},
-	{name: "restart", minutes: 4, strike: restart,
+	{name: "restart", strike: restart,
 		about: "SIGTERM 3 s before a minute, kill -9 after 5 s; it comes back 30 s into the minute"},
-	{name: "disk full", minutes: 4, disk: true, strike: fillDisk,
+	{name: "disk full", disk: true, strike: fillDisk,
 		about: "the disk of its state is full for 75 s, two minutes begin meanwhile"},
-	{name: "a job never ends", minutes: 4, never: true,
+	{name: "a job never ends", never: true,
 		about: "one more job, which must not run beside itself, never ends"},
-	{name: "store gone", minutes: 4, store: true, strike: storeGone,
+	{name: "store gone", store: true, strike: storeGone,
 		about: "the store is killed 5 s before a minute, and comes back with its data 65 s later"},
-	{name: "store frozen", minutes: 4, store: true, strike: storeFrozen,
+	{name: "store frozen", store: true, strike: storeFrozen,
 		about: "the same with SIGSTOP and SIGCONT"},
-	{name: "store emptied", minutes: 4, store: true, strike: storeEmptied,
+	{name: "store emptied", store: true, strike: storeEmptied,
 		about: "the store loses its data 30 s into a run of 80 s"},
 }, nights()...)
 

@@ -37,8 +37,8 @@ func journal(t *testing.T, lines ...string) []*run {
 	return runs
 }
 
-// minutes are so many slots from noon on.
-func minutes(n int) (slots []time.Time) {
+// firstMinutes are so many slots from noon on.
+func firstMinutes(n int) (slots []time.Time) {
 	for i := range n {
 		slots = append(slots, noon.Add(time.Duration(i)*time.Minute))
 	}
@@ -71,7 +71,7 @@ func TestTheJudgeFindsWhatIsWrong(t *testing.T) {
 	} {
 		runs := journal(t, c.journal...)
 		var v verdict
-		v.minutely(of(runs, "short"), minutes(3), minutes(3))
+		v.minutely(of(runs, "short"), firstMinutes(3), firstMinutes(3))
 		v.alone(of(runs, "long"))
 		if v.String() != c.want {
 			t.Errorf("%s: %s, want %s", c.name, v, c.want)

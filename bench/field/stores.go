@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -32,18 +34,23 @@ func (s *store) start() error {
 	return nil
 }
 
-// signal sends a signal to all processes of the store.
-func (s *store) signal(sig syscall.Signal) { syscall.Kill(-s.process.Process.Pid, sig) }
+// signal sends a signal to all processes of the store. The children of a PostgreSQL have groups of
+// their own.
+func (s *store) signal(sig syscall.Signal) {
+	pid := s.process.Process.Pid
+	syscall.Kill(-pid, sig)
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			syscall.Kill(pid, sig)
+		}
+	}
+}
 
 func (s *store) goOn() error { s.signal(syscall.SIGCONT); return nil }
 func (s *store) stop()       { s.signal(syscall.SIGKILL) }
 
-func (s *store) empty() error {
-	if out, err := s.forget.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
-}
+func (s *store) empty() error { return s.forget.Run() }
 
 // freePort returns a port that nobody listens to.
 func freePort() int {
@@ -67,17 +74,13 @@ func listens(port int) error {
 // redis is a Redis that writes down each change at once.
 func redis(dir string) (*store, error) {
 	port := freePort()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
+	must(os.MkdirAll(dir, 0o700))
 	p := fmt.Sprint(port)
 	s := &store{dir: dir, url: "redis://127.0.0.1:" + p, forget: exec.Command("redis-cli", "-p", p, "FLUSHALL"), command: func() *exec.Cmd {
 		return exec.Command("redis-server", "--port", p, "--bind", "127.0.0.1", "--dir", dir,
 			"--appendonly", "yes", "--appendfsync", "always", "--logfile", filepath.Join(dir, "log"))
 	}}
-	if err := s.start(); err != nil {
-		return nil, err
-	}
+	must(s.start())
 	return s, listens(port)
 }
 
@@ -95,9 +98,7 @@ func postgres(dir string) (*store, error) {
 		return nil, fmt.Errorf("there is no PostgreSQL")
 	}
 	port := freePort()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
+	must(os.MkdirAll(dir, 0o700))
 	as := func(args ...string) *exec.Cmd {
 		args[0] = filepath.Join(bins[0], args[0])
 		if os.Geteuid() == 0 {
@@ -108,9 +109,7 @@ func postgres(dir string) (*store, error) {
 		return c
 	}
 	if os.Geteuid() == 0 {
-		if out, err := exec.Command("chown", "postgres:", dir).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%w: %s", err, out)
-		}
+		must(exec.Command("chown", "postgres:", dir).Run())
 	}
 	if out, err := as("initdb", "-D", dir, "-A", "trust", "-U", "field").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
@@ -119,8 +118,6 @@ func postgres(dir string) (*store, error) {
 	s := &store{dir: dir, url: url, forget: exec.Command("psql", url, "-c", truncate), command: func() *exec.Cmd {
 		return as("postgres", "-D", dir, "-p", fmt.Sprint(port), "-c", "listen_addresses=127.0.0.1", "-k", dir)
 	}}
-	if err := s.start(); err != nil {
-		return nil, err
-	}
+	must(s.start())
 	return s, listens(port)
 }

@@ -90,7 +90,7 @@ func (t *trial) run() error {
 		}
 	}
 	if t.fault.night == nil {
-		time.Sleep(time.Until(t.at(t.fault.minutes-1, 40)))
+		time.Sleep(time.Until(t.at(minutes-1, 40)))
 	}
 	t.end()
 	return t.judge()
@@ -285,7 +285,7 @@ func (t *trial) judge() error {
 		told += t.target.tells(t)
 	}
 	var slots []time.Time
-	for i := range t.fault.minutes {
+	for i := range minutes {
 		slots = append(slots, t.at(i, 0))
 	}
 	counted := slots
