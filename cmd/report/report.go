@@ -234,6 +234,9 @@ func (r *Reporter) toJSON() Tick {
 func (r *Reporter) sayNothingDue() {
 	s, now := r.tick.Schedule, r.app.Now()
 	text, next := nothingDue(s, r.tick.Minute, r.opts.Only)
+	if r.opts.Only != "" && next.IsZero() {
+		text += fmt.Sprintf("; `sched test%s %s` runs it now", r.app.ConfigFlag(), r.opts.Only)
+	}
 	if r.terminal != nil && next.After(now) {
 		text += " (in " + humanize.Duration(next.Sub(now)) + ")"
 	}

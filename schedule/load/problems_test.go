@@ -331,7 +331,6 @@ var mistakes = []struct {
 		"schedule.yaml:8:15: task \"t\": on_success: this is a URL, not a command\n  hint: write {webhook: \"${SLACK_URL}\", format: slack}",
 		"schedule.yaml:9:17: task \"t\": before.run: this is a URL, not a command\n  hint: write {webhook: URL}, or {ping: URL} for one that is only fetched"}},
 	{"words for the bounds of a mapping", one("retry: {max: 3}\nreport: {rows: {min: 1}, size: {gt: 0}, errors: {max: 5}}"), []string{
-		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it",
 		"schedule.yaml:5:11: task \"t\": unknown key \"max\" in retry\n  hint: did you mean \"attempts\"?",
 		"schedule.yaml:6:19: task \"t\": unknown key \"min\" in report.rows\n  hint: did you mean \"at_least\"?",
 		"schedule.yaml:6:35: task \"t\": unknown key \"gt\" in report.size\n  hint: write `at_least`, which allows the bound itself",

@@ -39,8 +39,12 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		l.Problemf(n, "write {attempts: 3}, or false for one attempt", "retry is empty")
 		return
 	}
+	before := l.ProblemCount()
 	retryKeys.Decode(l, &t.Retry, n, 0)
 	t.hasAttempts = t.hasAttempts || n.Has("attempts")
+	if !t.hasAttempts && l.ProblemCount() > before {
+		return // a wrong key may be what was meant by attempts
+	}
 	checkRetry(l, t, n)
 }
 
