@@ -156,6 +156,10 @@ func contradiction(r record, s *trace) string {
 	for n := range s.attempts {
 		newest = max(newest, n)
 	}
+	seen := s.slot
+	if !r.Repeats.IsZero() { // the commands of a retry see the slot that it repeats
+		seen = r.Repeats
+	}
 	switch {
 	case !r.ran() && newest > 0:
 		return "it did not run, says the history, and it did"
@@ -167,9 +171,9 @@ func contradiction(r record, s *trace) string {
 		return "it has no condition"
 	case r.ran() && newest > r.Attempts && !s.gotSignal(s.watchers()...):
 		return fmt.Sprintf("attempt %d began", newest)
-	case r.Outcome == "succeeded" && (wrote != "0" || code != 0 || s.task.reportsNothing(s.slot)):
+	case r.Outcome == "succeeded" && (wrote != "0" || code != 0 || s.task.reportsNothing(seen)):
 		return "it did not succeed"
-	case r.Outcome == "failed" && s.task.reportsNothing(s.slot) && code == 0 && strings.HasPrefix(r.Reason, "rows is 0"):
+	case r.Outcome == "failed" && s.task.reportsNothing(seen) && code == 0 && strings.HasPrefix(r.Reason, "rows is 0"):
 	case r.Outcome == "failed":
 		return failureContradiction(r, s, code, wrote)
 	case r.Outcome == "timed out" && (s.task.timeout == "" || wrote != ""):
