@@ -18,6 +18,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
+	"sched/schedule/placement"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
@@ -36,6 +37,11 @@ type ScheduleFile struct {
 	// state folder nor to the store. It works for everybody who may read the files. Root looks at
 	// the schedule of another user as that user (becomeOwner).
 	ReadOnly bool
+
+	// IsTick says that the command is a tick, so only its own variables say which server this is.
+	// Other commands take them from the last ticks where their shell lacks them: a server may have
+	// its name from its crontab or its unit.
+	IsTick bool
 
 	WantOrigins bool   // the command says from which key or file a value comes
 	Owner       int    // as whom root looks (becomeOwner); 0: as itself
@@ -164,6 +170,9 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 		if became { // it is as that user sees it
 			s, invalid = load.File(file, f.Options())
 		}
+	}
+	if !f.IsTick && placeAsTicks(stateDirOf(s, invalid)) {
+		s, invalid = load.File(file, f.Options())
 	}
 	if zone := zoneOfTicks(s); zone != nil { // it is what the ticks mean by the zone of the machine
 		options := f.Options()
@@ -418,6 +427,35 @@ func BecomeUser(uid int) error {
 		os.Setenv(name, value)
 	}
 	return nil
+}
+
+// stateDirOf returns the state folder of a schedule, or of an invalid file; "" if nobody knows it.
+func stateDirOf(s *schedule.Schedule, invalid error) string {
+	if s != nil {
+		return s.StateDir
+	}
+	if broken, ok := errors.AsType[*load.InvalidError](invalid); ok {
+		return broken.StateDir
+	}
+	return ""
+}
+
+// placeAsTicks gives this process the variables with the name and the labels of this server, as the
+// last ticks had them, unless it has its own. It reports whether that changed anything.
+func placeAsTicks(stateDir string) (changed bool) {
+	if stateDir == "" {
+		return false
+	}
+	note, _ := ticknote.Read(stateDir)
+	for _, name := range ticknote.Placement {
+		value, had := note.Placed[name]
+		_, has := os.LookupEnv(name)
+		isBroken := name == serverVariable && !placement.ValidName(value)
+		if had && !has && !isBroken && os.Setenv(name, value) == nil {
+			changed = true
+		}
+	}
+	return changed
 }
 
 // zoneOfTicks returns the zone in which the ticks take the machine to be, if tasks go by it and

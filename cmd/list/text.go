@@ -219,8 +219,10 @@ func runningText(a *app.App, running []view.Running, thisServer string) string {
 	switch {
 	case first.Ended:
 		text = "ended, not recorded yet"
-	case first.LastReported != nil: // its server is silent, so its locks are over
+	case first.Silent(a.Now()):
 		text = "unknown: was running on " + first.Host + ", which is silent"
+	case first.LastReported != nil:
+		text = "was running on " + first.Host + " " + a.Ago(first.LastReported.Time) + " ago"
 	}
 	if len(running) > 1 {
 		text += fmt.Sprintf(" and %d more", len(running)-1)

@@ -84,6 +84,7 @@ func parseMinute(a *app.App, o options, now time.Time, zone *time.Location) (tim
 //
 // invalidExit is the exit of a tick that runs although the file is not all valid; else nil.
 func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err error) {
+	a.IsTick = o.at == "" && o.Only == "" // else a person called it
 	s, invalid, err := a.LoadLastValid()
 	if err != nil {
 		return nil, nil, reportNothingRuns(a, err, o)

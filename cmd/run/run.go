@@ -118,6 +118,7 @@ func runTriggered(a *app.App, o options) error {
 	}
 	defer endTurn()
 	stops := stopsBySignals()
+	a.IsTick = true
 	s, _, err := a.LoadLastValid()
 	if err == nil {
 		err = app.CheckState(s)

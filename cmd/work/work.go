@@ -203,6 +203,7 @@ func hold(a *app.App, stateDir string) (release func(), err error) {
 // reportLast prints the background runs that failed or were stopped and that no tick has reported:
 // no other tick comes.
 func reportLast(a *app.App, o report.Options) {
+	a.IsTick = true
 	s, _, err := a.LoadLastValid()
 	if err != nil || app.CheckState(s) != nil {
 		return // the ticks have printed why

@@ -86,7 +86,8 @@ func (a *Announcer) self() Server {
 		Zone:        ZoneOf(a.Schedule, a.Minute.Year()),
 	}
 	live, _, _ := a.DB.LiveAndLost(context.Background())
-	for _, row := range slices.DeleteFunc(live, state.Row.Waits) {
+	notBegun := func(row state.Row) bool { return row.Waits() || row.Phase == state.Planned }
+	for _, row := range slices.DeleteFunc(live, notBegun) {
 		running := Running{Run: row.ID, Task: row.Task, Slot: row.Slot, Since: outcome.TimeOfID(row.ID).UTC()}
 		if row.Attempted() {
 			running.PID, running.Since = row.Attempt.PID, row.Attempt.At.UTC()

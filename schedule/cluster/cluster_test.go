@@ -154,7 +154,7 @@ func TestAServerThatSaysNothingForThreeMinutesIsSilent(t *testing.T) {
 	store, one := storetest.New(), web(1)
 	one.Running = []Running{{Run: runID(1), Task: "a"}}
 	announce(t, store, one)
-	store.Advance(quietAfter - time.Second)
+	store.Advance(QuietAfter - time.Second)
 	if m := announce(t, store, web(2)); has(m, KindSilent) || mustList(t, store)[0].Silent() {
 		t.Errorf("before three minutes are over: %+v", m)
 	}

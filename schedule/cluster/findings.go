@@ -55,7 +55,7 @@ func affectedBy(self Server, servers map[string]Server, now time.Time) map[strin
 	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
 	affected := map[string][]string{}
 	for key, s := range servers {
-		silent := now.Sub(s.Seen) >= quietAfter
+		silent := now.Sub(s.Seen) >= QuietAfter
 		switch {
 		case key == self.tableKey(): // this server
 		case s.Name == self.Name && s.Machine != self.Machine:

@@ -37,7 +37,7 @@ func (s Server) tableKey() string {
 }
 
 // Silent reports whether the server has said nothing for three minutes.
-func (s Server) Silent() bool { return s.Age >= quietAfter }
+func (s Server) Silent() bool { return s.Age >= QuietAfter }
 
 const (
 	tableServers = "servers"
@@ -62,6 +62,6 @@ type Running struct {
 
 const (
 	listedFor  = 10 * time.Minute // after its last announcement a server is still listed
-	quietAfter = 3 * time.Minute  // after that, a server does not count as one that ticks
+	QuietAfter = 3 * time.Minute  // after that, a server does not count as one that ticks
 	maxRunning = 100              // runs that one server announces; it only counts the others
 )

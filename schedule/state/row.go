@@ -50,8 +50,8 @@ type Row struct {
 	Unpublished bool // other servers of the store do not know of it yet
 	Unreported  bool // it ended badly, and no tick has printed that yet
 
-	// LastReported is when another server last reported the run, if that server has been silent
-	// from then on. It has no column.
+	// LastReported is when another server last reported the run, if the run may have ended since.
+	// It has no column.
 	LastReported time.Time
 }
 

@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -284,10 +285,7 @@ func rowOf(server string, slot schedule.Slot) state.Row {
 // taskOf returns the task of a row, or one with only its name if it is no longer in the schedule:
 // the run uses its snapshot.
 func taskOf(s *schedule.Schedule, row state.Row) *schedule.Task {
-	if task := s.Task(row.Task); task != nil {
-		return task
-	}
-	return &schedule.Task{Name: row.Task, Mutex: row.Task}
+	return cmp.Or(s.Task(row.Task), &schedule.Task{Name: row.Task, Mutex: row.Task})
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.

@@ -23,8 +23,12 @@ import (
 	"sched/schedule/statedir"
 )
 
+// Placement are the variables that say which server of a schedule this is. Their values are no
+// secrets.
+var Placement = []string{"SCHED_SERVER", "SCHED_LABELS"}
+
 // An Environment is what the caller of a tick gave it. It has only the names of variables, but for
-// PATH and SHELL, because values may be secret.
+// PATH, SHELL and Placement, because values may be secret.
 type Environment struct {
 	Names  []string // of variables, sorted
 	Digest string   `json:"Values"` // of their values, without PATH, SHELL and processVariables
@@ -35,6 +39,8 @@ type Environment struct {
 	GID    int
 	Zone   string            // the machine's, as this process sees it
 	Limits map[string]uint64 // soft ones, by name; those without a limit are left out
+
+	Placed map[string]string `json:",omitempty"` // the variables of Placement that are set, and their values
 }
 
 // A Note is the environment of the last tick that changed it.
@@ -140,11 +146,16 @@ func Here(environ []string, zone string) Environment {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		e.Names = append(e.Names, name)
-		switch name {
-		case "PATH":
+		switch {
+		case name == "PATH":
 			e.Path = value
-		case "SHELL":
+		case name == "SHELL":
 			e.Shell = value
+		case slices.Contains(Placement, name):
+			if e.Placed == nil {
+				e.Placed = map[string]string{}
+			}
+			e.Placed[name] = value
 		}
 	}
 	slices.Sort(e.Names)

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,10 @@ import (
 	"sched/schedule/state"
 )
 
+// certainFor is how long a run is taken to live after its server has announced it. A server
+// announces its runs every ten seconds while a tick lasts, and else at the next tick.
+const certainFor = 5 * time.Second
+
 // RunningElsewhere returns the runs that live on other servers, as these servers last announced
 // them. Without a store it returns no runs.
 func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err error) {
@@ -28,7 +34,7 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 			continue
 		}
 		var lastReported time.Time
-		if server.Silent() {
+		if server.Age > certainFor {
 			lastReported = clock.Now().Add(-server.Age)
 		}
 		for _, r := range server.Running {
@@ -43,7 +49,29 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 			})
 		}
 	}
-	return live, err
+	return live, cmp.Or(err, confirm(ctx, s, live))
+}
+
+// confirm says of the runs that hold their locks that they live, however long ago their servers
+// reported them.
+func confirm(ctx context.Context, s Source, live []state.Row) error {
+	mutexOf := map[string]string{} // by task
+	for _, row := range live {
+		t := s.Schedule.Task(row.Task)
+		if !row.LastReported.IsZero() && t != nil && t.WithoutOverlapping {
+			mutexOf[row.Task] = t.Mutex
+		}
+	}
+	if len(mutexOf) == 0 {
+		return nil
+	}
+	holders, err := s.Controls.Store.Held(ctx, slices.Collect(maps.Values(mutexOf))...)
+	for i, row := range live {
+		if holders[mutexOf[row.Task]].Run == row.ID {
+			live[i].LastReported = time.Time{}
+		}
+	}
+	return err
 }
 
 // LiveElsewhere returns the runs of a task that live on other servers, or the run with that id, as
@@ -116,7 +144,8 @@ func HistoryOfAll(s Source, ctx context.Context, q past.Query) (live, lost []sta
 		return live, lost, rows, nil
 	}
 	for _, row := range others {
-		if _, ended := runs[row.ID]; !ended {
+		isHere := func(own state.Row) bool { return own.ID == row.ID }
+		if _, ended := runs[row.ID]; !ended && !slices.ContainsFunc(live, isHere) {
 			live = append(live, row)
 		}
 	}

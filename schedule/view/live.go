@@ -11,6 +11,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/run/holding"
 	"sched/schedule/state"
@@ -23,7 +24,7 @@ type Running struct {
 	Host  string            `json:"host"`
 	Since humanize.JSONTime `json:"since"` // empty if the holder of a lock did not write it down
 
-	LastReported *humanize.JSONTime `json:"last_told"` // when its server last reported the run; null unless it is silent now
+	LastReported *humanize.JSONTime `json:"last_told"` // when its server last reported the run; null unless it may have ended since
 
 	Ended bool `json:"-"` // its command has ended, and that is not recorded yet
 }
@@ -35,6 +36,12 @@ func runningOfRow(row state.Row) Running {
 		r.PID = nil
 	}
 	return r
+}
+
+// Silent reports whether nothing was heard of the server of the run for so long that its locks are
+// over.
+func (r Running) Silent(now time.Time) bool {
+	return r.LastReported != nil && now.Sub(r.LastReported.Time) >= cluster.QuietAfter
 }
 
 // CommandEnded reports whether the command of a live run of this machine has ended. The process
@@ -65,7 +72,7 @@ func RunningText(row state.Row, now time.Time, zone *time.Location) string {
 	return fmt.Sprintf("it has been running for %s, %s", humanize.Age(holder.Since, now), held)
 }
 
-// LastReportedText says when a silent server last reported. A run on that server may have ended.
+// LastReportedText says when another server last reported a run, which may have ended since.
 func LastReportedText(row state.Row, now time.Time) string {
 	return fmt.Sprintf("%s ago, when %s said something last", humanize.Age(row.LastReported, now), row.Server)
 }

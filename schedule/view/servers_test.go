@@ -1,9 +1,12 @@
 package view
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/pause"
@@ -47,5 +50,49 @@ func TestTheStatesOfServers(t *testing.T) {
 		if got := ServerStateOf(s); got != tt.want {
 			t.Errorf("seen after %v, %v ago: %s, want %s", tt.seen, tt.age, got, tt.want)
 		}
+	}
+}
+
+// The last tick of web-2 ended twenty seconds ago, and the next one tells what became of its runs.
+// A lock that is still held says that its run lives.
+func TestARunThatItsServerReportedSomeTimeAgoMayHaveEnded(t *testing.T) {
+	store := storetest.New()
+	announced := cluster.Server{Name: "web-2"}
+	for _, task := range []string{"free", "alone", "left"} {
+		run := "01a22d34-acea-7568-8c01-" + fmt.Sprintf("%012x", len(announced.Running))
+		announced.Running = append(announced.Running, cluster.Running{Run: run, Task: task})
+		if task != "alone" {
+			continue
+		}
+		if _, err := store.Acquire(t.Context(), task, mutex.Holder{Run: run, Host: "web-2"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := cluster.Announce(t.Context(), store, time.Now, announced); err != nil {
+		t.Fatal(err)
+	}
+	s := Source{Server: "web-1", Controls: pause.Source{Store: store}, Schedule: &schedule.Schedule{Tasks: []*schedule.Task{
+		{Name: "free"},
+		{Name: "alone", WithoutOverlapping: true, Mutex: "alone"},
+		{Name: "left", WithoutOverlapping: true, Mutex: "left"},
+	}}}
+	uncertain := func() (names []string) {
+		live, err := RunningElsewhere(t.Context(), s)
+		if err != nil || len(live) != 3 {
+			t.Fatal(live, err)
+		}
+		for _, row := range live {
+			if !row.LastReported.IsZero() {
+				names = append(names, row.Task)
+			}
+		}
+		return names
+	}
+	if got := uncertain(); got != nil {
+		t.Errorf("at once: %q", got)
+	}
+	store.Advance(20 * time.Second)
+	if got := uncertain(); !slices.Equal(got, []string{"free", "left"}) {
+		t.Errorf("after twenty seconds: %q", got)
 	}
 }

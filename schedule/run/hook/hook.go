@@ -431,6 +431,8 @@ func (h *Hooks) after(result state.Row) (all []keyedHooks) {
 		if len(keys.OnRecovery) > 0 && h.failedBefore() {
 			all = append(all, h.counted("on_recovery", keys.OnRecovery, 0))
 		}
+	case result.Kind == outcome.Elsewhere: // the slot has run, or runs
+		return nil
 	case result.Outcome == outcome.Skipped: // it waited for its turn, and did not get it
 		return []keyedHooks{{key: "on_skip", hooks: keys.OnSkip}}
 	case result.Outcome.Failure():
