@@ -4,10 +4,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"sched/cmd/app"
 	"sched/schedule"
+	"sched/schedule/load"
 )
 
 // A nastyTask is what a line of a nasty crontab becomes.
@@ -66,6 +71,15 @@ var nasty = []nastyCrontab{
 		tasks: []nastyTask{
 			{2, "a", "1 1 * * *", "/bin/a", ""},
 			{4, "b", "2 1 * * *", "/bin/b", ""},
+			{6, "c", "3 1 * * *", "/bin/c", ""},
+		},
+	},
+	{
+		what: "another MAILTO below, and another shell",
+		text: "MAILTO=alice@example.com\n1 1 * * * /bin/a\n2 1 * * * /bin/b\nMAILTO=bob@example.com\nSHELL=/bin/dash\n3 1 * * * /bin/c\n",
+		tasks: []nastyTask{
+			{2, "a", "1 1 * * *", "/bin/a", ""},
+			{3, "b", "2 1 * * *", "/bin/b", ""},
 			{6, "c", "3 1 * * *", "/bin/c", ""},
 		},
 	},
@@ -346,7 +360,29 @@ func (row nastyCrontab) imported(t *testing.T) []*schedule.Task {
 	if len(row.said) == 0 && !strings.HasPrefix(said, "proven: ") {
 		t.Errorf("%s: import says %s", row.what, said)
 	}
+	row.readAsItIs(t, file, tasks)
 	return tasks
+}
+
+// readAsItIs compares the tasks that import wrote with the tasks of the crontab as it is.
+func (row nastyCrontab) readAsItIs(t *testing.T, file string, imported []*schedule.Task) {
+	t.Helper()
+	s, err := load.File(file, load.Options{Home: app.HomeOf, System: row.system, Local: time.UTC,
+		Getenv: func(name string) (string, bool) { return "/root", name == "HOME" }})
+	if err != nil || len(s.Tasks) != len(imported) {
+		t.Fatalf("%s: as it is it has %v: %v", row.what, s, err)
+	}
+	for i, was := range s.Tasks {
+		direct, made := *was, *imported[i]
+		for _, task := range []*schedule.Task{&direct, &made} { // what differs because the files do
+			task.Place, task.Folder, task.Sender = schedule.Place{}, "", schedule.Task{}.Sender
+			task.When.Location = time.UTC
+			task.EnvOverrides = slices.Sorted(slices.Values(task.EnvOverrides))
+		}
+		if !reflect.DeepEqual(direct, made) {
+			t.Errorf("%s: %s is\n%+v, imported\n%+v", row.what, direct.Name, direct, made)
+		}
+	}
 }
 
 func TestDebiansCrontabOnNastyCrontabs(t *testing.T) {

@@ -53,6 +53,9 @@ func Convert(tables []*Table, o Options) *Schedule {
 	if o.Tidy {
 		shareMutexes(c.schedule.Tasks)
 	}
+	for _, t := range c.schedule.Tasks {
+		t.fileKeys = c.schedule.Keys
+	}
 	sortFindings(tables, c.schedule.Findings)
 	return c.schedule
 }

@@ -1,8 +1,13 @@
 package crontab_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"sched/schedule"
@@ -79,30 +84,7 @@ MAILTO=b@example.com
 * * * * * /bin/six
 `
 	for _, from := range []string{text, "* * * * * a\n", "MAILTO=x@y.z\n* * * * * a\nMAILTO=\n* * * * * b\n", ""} {
-		isRoot := func(string) (string, bool) { return "/root", true }
-		options := load.Options{Home: isRoot, Getenv: isRoot, Texts: map[string][]byte{"/srv/x.crontab": []byte(from)}}
-		asItIs, err := load.File("/srv/x.crontab", options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := Convert([]*Table{Parse(Source{Name: "x.crontab", Text: from})}, Options{})
-		imported, err := load.Text(lines.YAML([]string{"A test."}), "/srv/x.crontab", options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if asItIs.Name != imported.Name || len(asItIs.Tasks) != len(lines.Tasks) {
-			t.Errorf("%s has %d tasks, not %d", asItIs.Name, len(asItIs.Tasks), len(lines.Tasks))
-		}
-		for _, s := range []*schedule.Schedule{asItIs, imported} {
-			for _, task := range s.Tasks {
-				task.Place, task.EnvOverrides = schedule.Place{}, slices.Sorted(slices.Values(task.EnvOverrides))
-			}
-		}
-		for i, task := range asItIs.Tasks {
-			if !reflect.DeepEqual(task, imported.Tasks[i]) {
-				t.Errorf("%s is\n%+v, imported\n%+v", task.Name, task, imported.Tasks[i])
-			}
-		}
+		asItIs, options := isWhatImportWrites(t, from, false)
 		archive, err := asItIs.Archive()
 		if err != nil {
 			t.Fatal(err)
@@ -111,6 +93,100 @@ MAILTO=b@example.com
 			len(again.Tasks) != len(asItIs.Tasks) {
 			t.Errorf("kept as the last valid one it is %v, %v", again, err)
 		}
+	}
+}
+
+// isWhatImportWrites loads a crontab, and compares all of its tasks with the YAML that import
+// writes.
+func isWhatImportWrites(t *testing.T, text string, system bool) (*schedule.Schedule, load.Options) {
+	t.Helper()
+	isRoot := func(string) (string, bool) { return "/root", true }
+	options := load.Options{Home: isRoot, Getenv: isRoot, System: system,
+		Texts: map[string][]byte{"/srv/x.crontab": []byte(text)}}
+	asItIs, err := load.File("/srv/x.crontab", options)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	lines := Convert([]*Table{Parse(Source{Name: "x.crontab", Text: text, System: system})}, Options{Home: isRoot})
+	yaml := lines.YAML([]string{"A test."})
+	options.System = false
+	imported, err := load.Text(yaml, "/srv/x.crontab", options)
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, text, yaml)
+	}
+	if asItIs.Name != imported.Name || len(asItIs.Tasks) != len(lines.Tasks) {
+		t.Fatalf("%s has %d tasks, not %d: %v\n%s", asItIs.Name, len(asItIs.Tasks), len(lines.Tasks),
+			asItIs.BadLines, text)
+	}
+	for _, s := range []*schedule.Schedule{asItIs, imported} {
+		for _, task := range s.Tasks {
+			task.Place, task.EnvOverrides = schedule.Place{}, slices.Sorted(slices.Values(task.EnvOverrides))
+		}
+	}
+	for i, task := range asItIs.Tasks {
+		if !reflect.DeepEqual(task, imported.Tasks[i]) {
+			t.Fatalf("%s is\n%+v, imported\n%+v\n%s\n%s", task.Name, task, imported.Tasks[i], text, yaml)
+		}
+	}
+	return asItIs, options
+}
+
+func TestACrontabOfADebianPackageIsTheScheduleThatImportWrites(t *testing.T) {
+	paths, err := filepath.Glob("../../cmd/testdata/crontabs/*/*")
+	if err != nil || len(paths) < 40 {
+		t.Fatalf("these are %d files, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if system := filepath.Base(filepath.Dir(path)) == "cron.d"; system {
+			isWhatImportWrites(t, string(text), true)
+		} else {
+			isWhatImportWrites(t, "# sched: system=false\n\n"+string(text), false)
+		}
+	}
+}
+
+// Settings change between the lines, comments set keys of lines and of the whole file, and
+// import writes what lines share into defaults: in any order of them each task stays the same.
+func TestARandomCrontabIsTheScheduleThatImportWrites(t *testing.T) {
+	settings := []string{"MAILTO=alice@example.com", "MAILTO=bob@example.com", `MAILTO=""`,
+		"MAILTO=alice@example.com,carol@example.com", "A=1", "A=${A}", `B="x y"`, "PATH=/opt/bin", "HOME=/srv/a",
+		"HOME=/root", "SHELL=/bin/bash", "SHELL=/bin/sh", "CRON_TZ=Asia/Tokyo", `CRON_TZ=""`}
+	keys := []string{"after.ping=https://example.com/x", "after=[]", "after={mail: dan@example.com}", "env.A=7",
+		"env={B: 'yes', C: 5}", "dir=/tmp", "user=daemon", "shell=[/bin/zsh, -c]", "timezone=UTC", "background=false",
+		"on_failure.mail=dan@example.com", "timeout=5m", "success_codes=[0, 3]"}
+	ofFile := []string{"defaults.after.mail=eve@example.com", "defaults.env.A=8", "env.A=9", "env={D: 1, B: 2.50}",
+		"defaults={retry: {attempts: 3}, env: {PATH: /x}}", "defaults.dir=/var", "defaults.shell=[/bin/ksh, -c]",
+		"defaults.background=false", "defaults.timezone=Asia/Tokyo", "timezone=Europe/Berlin",
+		"defaults.on_failure=./page", "defaults.user=nobody"}
+	random := rand.New(rand.NewPCG(7, 11))
+	pick := func(of []string) string { return of[random.IntN(len(of))] }
+	for range 1500 {
+		var text strings.Builder
+		system := random.IntN(3) == 0
+		for _, i := range random.Perm(len(ofFile))[:random.IntN(3)] {
+			text.WriteString("# sched: " + ofFile[i] + "\n\n")
+		}
+		for i := range 1 + random.IntN(5) {
+			for range random.IntN(3) {
+				text.WriteString(pick(settings) + "\n")
+			}
+			if random.IntN(3) == 0 {
+				text.WriteString("# sched: " + pick(keys) + "\n")
+			}
+			user, flags := "", ""
+			if system {
+				user = pick([]string{"root ", "daemon "})
+			}
+			if random.IntN(4) == 0 {
+				flags = pick([]string{"-n ", "-s "})
+			}
+			fmt.Fprintf(&text, "%d * * * * %s%s/bin/job%d\n", i, user, flags, i)
+		}
+		isWhatImportWrites(t, text.String(), system)
 	}
 }
 

@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -102,10 +103,43 @@ func keysOf(raw string, line int) (keys []Key, ok bool) {
 			k.Value, k.Text = yamldoc.NewText(k.Text), quote(k.Text)
 		}
 		k.Value.MoveTo(line, column)
-		keys = append(keys, k)
+		keys = append(keys, spread(k)...)
 		at = end
 	}
 	return keys, begin != ""
+}
+
+// spread returns the keys inside of a mapping for env and defaults, as if each stood in the comment
+// with a dot, so that they go with the keys that the lines set. It returns any other key as it is.
+func spread(k Key) (keys []Key) {
+	isSpread := k.Name == "env" || k.Name == "defaults" || k.Name == "defaults.env"
+	if !isSpread || !k.Value.IsMapping() || k.Value.IsEmpty() || !isPlain(k.Value) {
+		return []Key{k}
+	}
+	for name, value := range k.Value.Pairs() {
+		inner := Key{Name: k.Name + "." + name.Value, Value: value, Line: k.Line, Column: k.Column}
+		keys = append(keys, spread(inner)...)
+	}
+	return keys
+}
+
+// isPlain reports whether inline can write a value: it has no tags, anchors and aliases, and its
+// keys are names.
+func isPlain(n *yamldoc.Node) bool {
+	switch {
+	case n.Anchor != "" || !strings.HasPrefix(n.Tag, "!!"):
+		return false
+	case n.IsList():
+		return !slices.ContainsFunc(n.Items(), func(item *yamldoc.Node) bool { return !isPlain(item) })
+	case n.IsMapping():
+		for name, value := range n.Pairs() {
+			if !keyName().MatchString(name.Value) || !isPlain(value) {
+				return false
+			}
+		}
+		return true
+	}
+	return n.IsScalar()
 }
 
 // endOfValue returns the index behind the value that begins at an index: at a blank or a comma that

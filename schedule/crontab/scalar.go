@@ -39,7 +39,7 @@ func inline(n *yamldoc.Node, write func(string) string) string {
 			parts = append(parts, key.Value+": "+inline(value, flowScalar))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
-	case n.IsBool() || n.IsNull():
+	case n.IsBool() || n.IsNull() || n.IsInteger() || n.Tag == "!!float":
 		return n.Value
 	}
 	return write(n.Value)

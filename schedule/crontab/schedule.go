@@ -109,8 +109,11 @@ func (s *Schedule) splitFileKeys(common surroundings) (top, env, defaults []Key)
 	top = slices.DeleteFunc(slices.Clone(s.Keys), func(k Key) bool {
 		return strings.HasPrefix(k.Name, "env.") || strings.HasPrefix(k.Name, "defaults.")
 	})
-	env = slices.DeleteFunc(keysBelow("env", s.Keys), func(k Key) bool { _, ok := common.Env[k.Name]; return ok })
-	return top, env, slices.DeleteFunc(keysBelow("defaults", s.Keys), isCommon)
+	isCommonVariable := func(k Key) bool { _, ok := common.Env[strings.TrimPrefix(k.Name, "env.")]; return ok }
+	env = slices.DeleteFunc(keysBelow("env", s.Keys), isCommonVariable)
+	return top, env, slices.DeleteFunc(keysBelow("defaults", s.Keys), func(k Key) bool {
+		return isCommon(k) || strings.HasPrefix(k.Name, "env.") && isCommonVariable(k)
+	})
 }
 
 // Document returns the schedule that YAML writes, with the places of the crontab. Each task says
@@ -146,7 +149,11 @@ func (s *Schedule) common() surroundings {
 	}
 	all.Dir = mostCommon(s.Tasks, func(t *Task) string { return t.Dir })
 	all.User = mostCommon(s.Tasks, func(t *Task) string { return t.User })
-	all.Shell = mostCommon(s.Tasks, func(t *Task) string { return t.Shell })
+	// Hooks there have the shell of the defaults.
+	ofDefaults := func(k Key) bool { return strings.HasPrefix(k.Name, "defaults.") }
+	if !slices.ContainsFunc(s.Keys, ofDefaults) {
+		all.Shell = mostCommon(s.Tasks, func(t *Task) string { return t.Shell })
+	}
 	zone := mostCommon(s.Tasks, func(t *Task) string { return t.Timezone })
 	if !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone != zone }) {
 		all.Timezone = zone

@@ -50,6 +50,8 @@ type Task struct {
 
 	Boot bool // cron starts the line at a boot
 
+	fileKeys []Key // of the comments for the whole file
+
 	// Times are what cron makes of the line; nil with Boot, or if cron has no such times.
 	Times *vixie.Times
 }
@@ -76,6 +78,15 @@ var EndsOnSunday = humanize.Pattern(`(?i)-(0|sun)([,/]\S*)?$`)
 func (t *Task) sets(name string) bool {
 	return slices.ContainsFunc(t.Entry.Keys,
 		func(k Key) bool { return k.Name == name || strings.HasPrefix(k.Name, name+".") })
+}
+
+// Sets reports whether a comment sets the key of the task, above its line or for the whole file.
+func (t *Task) Sets(name string) bool {
+	isOfFile := func(k Key) bool {
+		above, _, _ := strings.Cut(strings.TrimPrefix(k.Name, "defaults."), ".")
+		return above == name || above == "defaults"
+	}
+	return t.sets(name) || slices.ContainsFunc(t.fileKeys, isOfFile)
 }
 
 // ownName returns the name that a comment gives the task, or "".
@@ -167,7 +178,7 @@ func (t *Task) keysBeside(common surroundings) (keys []Key) {
 	if t.Timezone != common.Timezone && !t.sets("timezone") {
 		add("CRON_TZ", Key{Name: "timezone", Value: yamldoc.NewText(t.Timezone)})
 	}
-	if t.User != common.User {
+	if t.User != common.User && !t.sets("user") {
 		add("", Key{Name: "user", Value: yamldoc.NewText(t.User)}) // the line itself names its user
 	}
 	if t.Dir != common.Dir && !t.sets("dir") {
@@ -192,7 +203,8 @@ func (s surroundings) keys() []Key {
 //
 //   - It mails only failures: on_failure, and no hook after a run.
 //   - It mails as common does, or a comment sets after: nothing.
-//   - It mails to others: after, with their addresses.
+//   - It mails to others: after, with their addresses. Hooks of a task add to the inherited ones,
+//     so `false` takes the hook of common away first.
 //   - It mails nobody: an empty after.
 func (t *Task) mailKeys(common surroundings) (keys []Key) {
 	nothing := Key{Name: "after", Value: yamldoc.NewList()}
@@ -216,6 +228,8 @@ func (t *Task) mailKeys(common surroundings) (keys []Key) {
 		return keys
 	case slices.Equal(t.Mail, common.Mail) || t.sets("after"):
 		return nil
+	case len(t.Mail) > 0 && len(common.Mail) > 0:
+		return []Key{{Name: "after", Value: yamldoc.NewList(yamldoc.NewBool(false), mail)}}
 	case len(t.Mail) > 0:
 		return []Key{{Name: "after", Value: mail}}
 	}

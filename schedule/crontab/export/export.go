@@ -345,17 +345,21 @@ func quoteWords(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// setMailTo sets to whom cron mails what the task prints: a hook `after` that mails all output, the
-// first one if there are several. All other hooks are omitted.
+// setMailTo sets to whom cron mails what the task prints: the addresses of all hooks `after` that
+// mail all output. All other hooks are omitted.
 func (j *job) setMailTo() {
 	for key, hook := range j.task.Hooks.All() {
 		n := hook.Notify
 		mailsOutput := key == "after" && n != nil && len(n.Mail) > 0 && n.When == "output" && n.AtMost.N == 0
-		if mailsOutput && j.mailTo == nil {
-			j.mailTo = n.Mail
+		if !mailsOutput {
+			j.omit(key, "", "%s: cron has no hooks", key)
 			continue
 		}
-		j.omit(key, "", "%s: cron has no hooks", key)
+		for _, address := range n.Mail {
+			if !slices.Contains(j.mailTo, address) {
+				j.mailTo = append(j.mailTo, address)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sched/schedule"
+	. "sched/schedule/crontab"
 	. "sched/schedule/crontab/export"
 	"sched/schedule/load"
 )
@@ -62,6 +63,31 @@ func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
 		}
 		if again.Text != exported.Text {
 			t.Errorf("exported twice it is\n%s, not\n%s", again.Text, exported.Text)
+		}
+	}
+}
+
+func TestEachLineHasItsOwnMailTo(t *testing.T) {
+	crontab := "MAILTO=alice@example.com\n* * * * * a\n* * * * * b\nMAILTO=bob@example.com\n* * * * * c\n" +
+		"MAILTO=\n* * * * * d\n"
+	lines := Convert([]*Table{Parse(Source{Name: "x.crontab", Text: crontab})}, Options{})
+	for _, row := range []struct{ name, text, want string }{
+		{"x.crontab", crontab, "alice@example.com bob@example.com "},
+		{"imported.yaml", string(lines.YAML([]string{"A test."})), "alice@example.com bob@example.com "},
+		{"two.yaml", "defaults: {after: {mail: alice@example.com, when: output}}\ntasks:\n" +
+			"  - {name: a, every: hour, command: a, after: {mail: [bob@example.com, alice@example.com], when: output}}\n" +
+			"  - {name: b, every: hour, command: b, after: {mail: carol@example.com}}\n",
+			"alice@example.com,bob@example.com alice@example.com"},
+	} {
+		exported := Export(loadAs(t, row.name, row.text), "UTC", "root", homeOfRoot, load.Settings)
+		var got []string
+		for line := range strings.Lines(exported.Text) {
+			if to, ok := strings.CutPrefix(line, "MAILTO="); ok {
+				got = append(got, strings.Trim(to, "\"\n"))
+			}
+		}
+		if strings.Join(got, " ") != row.want {
+			t.Errorf("%s is mailed to %q in\n%s", row.name, got, exported.Text)
 		}
 	}
 }

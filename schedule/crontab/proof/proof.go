@@ -5,7 +5,11 @@ package proof
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"path"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,11 +37,12 @@ type Proof struct {
 	Differences []Difference
 }
 
-// A Difference is a task that is not due when cron would start its line, or that has another
-// command than the line.
+// A Difference is a task that is not due when cron would start its line, or that does not have what
+// its line and the settings above it say.
 type Difference struct {
 	Task    *crontab.Task
-	At      time.Time // the first minute that differs; zero for another command
+	What    string    // what is not as the crontab says, such as the command; "" for times
+	At      time.Time // the first minute that differs; zero with What, and at a boot
 	Cron    bool      // cron starts the line then, and the task is not due; false: it is the other way round
 	Boot    bool      // they differ at a boot
 	Minutes int       // how many differ, in the first year with a difference
@@ -50,8 +55,8 @@ func (d Difference) Text(zone *time.Location) string {
 		return "cron starts the line at a boot alone, and the task is due otherwise"
 	case d.Boot:
 		return "the task is due at a boot, when cron does not start the line"
-	case d.At.IsZero():
-		return "its command differs from the command of the line"
+	case d.What != "":
+		return "its " + d.What + " differs from what the crontab says"
 	}
 	at := humanize.MinuteZone(d.At, zone)
 	first := "the task is due at " + at + ", when cron does not start the line"
@@ -62,8 +67,8 @@ func (d Difference) Text(zone *time.Location) string {
 }
 
 // Prove compares the tasks with the schedule that was loaded from their YAML. It compares the
-// commands, and the times minute for minute over 28 years from the minute of from, at every change
-// of the clocks. Lines without a zone are in zone.
+// commands, the mail, the variables and the like, and the times minute for minute over 28 years
+// from the minute of from, at every change of the clocks. Lines without a zone are in zone.
 func Prove(tasks []*crontab.Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
 	from = from.UTC().Truncate(time.Minute)
 	p := &Proof{From: from, To: from.AddDate(Years, 0, 0)}
@@ -103,13 +108,14 @@ func Prove(tasks []*crontab.Task, loaded *schedule.Schedule, from time.Time, zon
 // compareWithoutTimes notes the result for a task whose times need no comparison, and reports
 // whether it did:
 //
-//   - The commands differ, or one of the two starts at a boot and the other does not: a difference.
+//   - The commands or their surroundings differ, or one of the two starts at a boot and the other
+//     does not: a difference.
 //   - Both start at a boot.
 //   - Debian's cron refuses the line: nothing can be compared.
 func (p *Proof) compareWithoutTimes(t *crontab.Task, loaded *schedule.Task) (done bool) {
-	switch {
-	case loaded == nil || loaded.Command.Line != t.Command:
-		p.Differences = append(p.Differences, Difference{Task: t})
+	switch what := surroundingsThatDiffer(t, loaded); {
+	case what != "":
+		p.Differences = append(p.Differences, Difference{Task: t, What: what})
 	case t.Boot && (!loaded.When.Boot || len(loaded.When.Crons) > 0):
 		p.Differences = append(p.Differences, Difference{Task: t, Cron: true, Boot: true})
 	case t.Boot:
@@ -122,6 +128,46 @@ func (p *Proof) compareWithoutTimes(t *crontab.Task, loaded *schedule.Task) (don
 		return false
 	}
 	return true
+}
+
+// surroundingsThatDiffer names what the task of the schedule has otherwise than the line and the
+// settings above it; "" if that is nothing. It leaves out what a comment `# sched:` sets.
+func surroundingsThatDiffer(t *crontab.Task, loaded *schedule.Task) (what string) {
+	if loaded == nil || loaded.Command.Line != t.Command {
+		return "command"
+	}
+	dir := path.Clean(strings.ReplaceAll(t.Dir, "$${", "${")) // "${HOME}" is the home of the user who ticks
+	after, onFailure := t.Mail, []string(nil)
+	if t.MailFailures {
+		after, onFailure = nil, t.Mail
+	}
+	for _, compared := range []struct {
+		key, what string
+		same      bool
+	}{
+		{"after", "mail", slices.Equal(mailedTo(loaded.Hooks.After), after)},
+		{"on_failure", "mail", slices.Equal(mailedTo(loaded.Hooks.OnFailure), onFailure)},
+		{"env", "environment", maps.Equal(loaded.Env, map[string]string(t.Env))},
+		{"shell", "shell", slices.Equal(loaded.Command.Shell, []string{t.Shell, "-c"})},
+		{"user", "user", loaded.As.User == t.User},
+		{"dir", "folder", !path.IsAbs(dir) || loaded.Dir == dir},
+		{"enabled", "enabled", loaded.Enabled == t.Enabled},
+	} {
+		if !compared.same && !t.Sets(compared.key) {
+			return compared.what
+		}
+	}
+	return ""
+}
+
+// mailedTo returns all addresses of hooks.
+func mailedTo(hooks []schedule.Hook) (all []string) {
+	for _, h := range hooks {
+		if h.Notify != nil {
+			all = append(all, h.Notify.Mail...)
+		}
+	}
+	return all
 }
 
 // A pair is a line, and the time at which its task is due.

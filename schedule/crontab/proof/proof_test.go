@@ -156,6 +156,32 @@ func TestALineWhoseCommentMovesItIsNotProvenByItsTwin(t *testing.T) {
 	}
 }
 
+// A proof compares all that a line says: each row changes one word of the schedule.
+func TestATaskWithOtherSurroundingsIsNotProven(t *testing.T) {
+	const text = "MAILTO=alice@example.com\nHOME=/srv\nA=1\n1 * * * * -n /bin/a\n2 * * * * /bin/b\n3 * * * * /bin/c\n" +
+		"MAILTO=bob@example.com\n4 * * * * /bin/d\n# sched: after.ping=https://example.com dir=/tmp\n5 * * * * /bin/e\n"
+	for _, row := range []struct{ was, is, what string }{
+		{"", "", ""}, {"/bin/d", "/bin/d x", "command"},
+		{"- name: d", "- name: d\n    on_failure: {mail: carol@example.com}", "mail"},
+		{"bob@", "carol@", "mail"}, {"on_failure: {mail: alice", "on_failure: {mail: bob", "mail"},
+		{"A: ", "B: ", "environment"}, {"PATH: /usr/bin", "PATH: /bin", "environment"}, {"dir: /srv", "dir: /srv/a", "folder"},
+		{"- name: d", "- name: d\n    shell: [/bin/bash, -c]", "shell"}, {"- name: d", "- name: d\n    user: daemon", "user"},
+		{"- name: d", "- name: d\n    enabled: false", "enabled"},
+	} {
+		s := Convert([]*Table{Parse(Source{Name: "crontab", Text: text})}, Options{})
+		was := string(s.YAML(nil))
+		loaded, err := load.Text([]byte(strings.Replace(was, row.was, row.is, 1)), "/srv/schedule.yaml", load.Options{
+			Local: time.UTC, Getenv: func(name string) (string, bool) { return "/home/maria", name == "HOME" }})
+		if err != nil || !strings.Contains(was, row.was) {
+			t.Fatalf("%s: %v\n%s", row.is, err, was)
+		}
+		p := Prove(s.Tasks, loaded, start, time.UTC)
+		if (row.what == "") != (len(p.Differences) == 0) || row.what != "" && p.Differences[0].What != row.what {
+			t.Errorf("%s: %+v\n%s", row.is, p.Differences, was)
+		}
+	}
+}
+
 // imported converts a crontab, loads its YAML and proves it.
 func imported(t *testing.T, text string, from time.Time, in *time.Location) (*Schedule, *Proof) {
 	t.Helper()
