@@ -35,6 +35,17 @@ type Kind struct {
 // InOrder reports whether the program starts its jobs one after another.
 func (k Kind) InOrder() bool { return k.Name == "laravel" }
 
+// bootVerdict returns what is said of a job at a boot: "" if the program knows no such jobs.
+func (k Kind) bootVerdict() string {
+	switch k.Name {
+	case "yacron":
+		return "here it differs: it starts at boot, and there with the program"
+	case "systemd-cron":
+		return "not compared: it starts at boot"
+	}
+	return ""
+}
+
 // isSteady reports whether the program keeps to the dialect only where clocks never change.
 func (k Kind) isSteady() bool { return k.Name == "runwisp" }
 
@@ -90,6 +101,10 @@ func (k Kind) Read(text string, machine *time.Location) ([]*Job, error) {
 			j.Name, next[base] = fmt.Sprintf("%s-%d", base, n), n+1
 		}
 		names[j.Name] = true
+		if verdict := k.bootVerdict(); verdict != "" && slices.Equal(j.Expressions, []string{atBoot}) {
+			j.timeless = verdict
+			j.Keys = append([]crontab.Key{{Name: "cron", Value: yamldoc.NewText(atBoot)}}, j.Keys...)
+		}
 		if j.notSame = cmp.Or(j.timeless, j.notSame); j.Refused == "" && j.timeless == "" {
 			k.setTimes(j, machine, known)
 		}

@@ -144,6 +144,22 @@ func TestVerdicts(t *testing.T) {
 			"  - {name: b, command: x, schedule: {year: 2017}}\n",
 			[]string{"a: taken, and not compared", "not taken: statsd", "b: not taken, because its years"},
 			[]string{"cron: 5 * * * *\n    timezone: UTC\n    shell: [/bin/bash, \"-c\"]\n    env:\n      A: $X and $${Y}\n    fail_if: {stderr: any}\n    command: echo 'a b'"}},
+		{"yacron: mails of reports", "yacron", "defaults:\n  onFailure: {retry: {maximumRetries: 2}, report: {mail: {from: c@example.com, smtpHost: mx}}}\njobs:\n" +
+			"  - name: a\n    command: x\n    schedule: '0 1 * * *'\n    onFailure: {report: {mail: {to: ops@example.com}, sentry: {dsn: {value: x}}}}\n" +
+			"    onPermanentFailure: {report: {mail: {from: c@example.com, to: 'a@example.com, ops@example.com, Bo <b@example.com>', subject: x}}}\n" +
+			"    onSuccess: {report: {mail: {from: c@example.com, to: b@example.com}}}\n" +
+			"  - name: b\n    command: x\n    schedule: '0 1 * * *'\n    onSuccess: {report: {mail: {from: c@example.com, to: b@example.com, body: x}}}\n" +
+			"  - name: c\n    command: x\n    schedule: '0 1 * * *'\n    onSuccess: {report: {mail: {to: nobody@example.com}}}\n",
+			[]string{"not taken: onFailure.report.mail.from: `mail: {from: …}` of the file", "not taken: onFailure.report.sentry: a hook of the task can say it",
+				"not taken: onFailure.report.mail.smtpHost", "not taken: onPermanentFailure.report.mail.to: Bo <b@example.com>",
+				"not taken: onPermanentFailure.report.mail.subject", "onFailure.report mails after each attempt", "not taken: onSuccess.report.mail.body"},
+			[]string{"on_failure: {mail: [ops@example.com, a@example.com]}\n    on_success: {mail: b@example.com, when: output}",
+				"on_success: {mail: b@example.com}\n", "c\n    cron: 0 1 * * *\n    timezone: UTC\n    retry: {attempts: 3, delay: 1s, backoff: 2, max_delay: 300s}\n    fail_if: {stderr: any}"}},
+		{"at a boot", "yacron", "jobs:\n  - {name: a, command: x, schedule: '@reboot', utc: false}\n",
+			[]string{"a: taken, and here it differs: it starts at boot, and there with the program"}, []string{"cron: \"@reboot\"\n"}},
+		{"at a boot for systemd-cron", "systemd-cron", "PERSISTENT=yes\nSTART_HOURS_RANGE=3-5\n@Reboot x\n",
+			[]string{"x: taken, and not compared: it starts at boot", "not taken: START_HOURS_RANGE=3-5"}, []string{"cron: \"@reboot\"\n    command: x"}},
+		{"at no boot that Kubernetes knows", "kubernetes", manifest("@reboot", ""), []string{"backup: not taken, because"}, nil},
 		{"RunWisp", "runwisp", "[scheduler]\ntimezone = 'UTC'\n[daemon]\ninclude = ['more/*.toml']\n[defaults]\ntimeout = '1h'\nkeep_runs = 5\n" +
 			"env = {A = 'a', B = 'b'}\n[tasks.b]\ncron = '30 2 * * 7'\nrun = \"\"\"\nx\ny\n\"\"\"\n[tasks.b.env]\nB = '${HOME}$${C}'\n" +
 			"F = '${file:f}'\n[tasks.a]\ncron = '0 0 4 * * *'\ntimezone = 'Europe/Berlin'\nrun = 'a'\non_overlap = 'skip'\ncatch_up = 'skip'\n" +

@@ -33,6 +33,9 @@ type Job struct {
 	timeless string             // what is said of a job whose keys say all of its times; "" if expressions do
 }
 
+// atBoot is the expression of a job that starts at a boot.
+const atBoot = "@reboot"
+
 func (j *Job) note(format string, args ...any) {
 	j.Notes = append(j.Notes, fmt.Sprintf(format, args...))
 }
@@ -92,6 +95,25 @@ func (j *Job) setVariables(set map[string]string) {
 	}
 	delete(own, "MAILTO")
 	j.setEnv(own)
+}
+
+// setMail sets a hook that mails to addresses, if there are any, with more keys and their values.
+func (j *Job) setMail(event string, to []string, more ...*yamldoc.Node) {
+	var addresses []*yamldoc.Node
+	for _, address := range to {
+		addresses = append(addresses, yamldoc.NewText(address))
+	}
+	var value *yamldoc.Node
+	switch len(addresses) {
+	case 0:
+		return
+	case 1:
+		value = addresses[0]
+	default:
+		value = yamldoc.NewList(addresses...)
+	}
+	pairs := append([]*yamldoc.Node{yamldoc.NewText("mail"), value}, more...)
+	j.put(crontab.Key{Name: event, Value: yamldoc.NewMapping(pairs...)})
 }
 
 // setAccount sets the user or the group. It notes a text that cannot be the name of one.

@@ -14,7 +14,10 @@ func readMcron(text string) ([]*Job, error) {
 // Timers of @daily and its like make up for a run.
 func readSystemdCron(text string) ([]*Job, error) {
 	return readVixieStyle(text, func(j *Job, set map[string]string) {
-		makesUp := strings.HasPrefix(j.Expressions[0], "@")
+		if strings.EqualFold(j.Expressions[0], atBoot) {
+			j.Expressions[0] = atBoot
+		}
+		makesUp := strings.HasPrefix(j.Expressions[0], "@") && j.Expressions[0] != atBoot
 		for _, name := range [...]string{"RANDOM_DELAY", "START_HOURS_RANGE", "DELAY", "PERSISTENT", "BATCH",
 			"RUN_PARTS"} {
 			value, isSet := set[name]
@@ -26,12 +29,12 @@ func readSystemdCron(text string) ([]*Job, error) {
 				makesUp = isYes || makesUp && (value == "auto" || value == "")
 			case isSet:
 				j.note("not taken: %s=%s", name, value)
-				if name == "START_HOURS_RANGE" && strings.HasPrefix(j.Expressions[0], "@") {
+				if name == "START_HOURS_RANGE" && makesUp {
 					j.refuse("START_HOURS_RANGE moves %s: write its five fields", j.Expressions[0])
 				}
 			}
 		}
-		if makesUp {
+		if makesUp && j.Expressions[0] != atBoot {
 			j.setPlain("missed", "once")
 		}
 	}), nil

@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"sched/schedule/crontab"
+	"sched/schedule/humanize"
+	"sched/schedule/yamldoc"
 )
 
 // readYacron reads the jobs of yacron and cronstable, with their defaults.
@@ -24,7 +29,7 @@ func readYacron(text string) (jobs []*Job, err error) {
 			j.refuse("%v", err)
 		}
 		j.Expressions = []string{times}
-		if j.Zone = get("timezone"); j.Zone == "" && get("utc") == "false" {
+		if j.Zone = get("timezone"); j.Zone == "" && get("utc") == "false" && times != atBoot {
 			j.refuse("utc: false gives it the zone of the machine there: set timezone")
 		}
 		if command := entry.at("command"); command.IsList() {
@@ -94,15 +99,73 @@ func setYacron(j *Job, defaults, entry node) {
 		j.setPlain("retry", fmt.Sprintf("{attempts: %d, delay: %ds, backoff: %d, max_delay: %ds}", count+1,
 			min(delay, most), backoff, most))
 	}
-	for i, n := range failures {
-		for _, key := range retries[i].rest() {
-			j.note("not taken: onFailure.retry.%s", key)
-		}
-		for _, key := range n.rest() {
-			j.note("not taken: onFailure.%s: a hook of the task can say it", key)
+	for _, n := range retries {
+		j.noteRest("onFailure.retry.", n)
+	}
+	setReports(j, entry, defaults, failures)
+}
+
+// setReports sets the mails of reports. on_failure is for the last attempt alone, as
+// onPermanentFailure is.
+func setReports(j *Job, entry, defaults node, failures []node) {
+	both := func(key string) []node { return []node{entry.at(key), defaults.at(key)} }
+	each, _ := yacronMail(j, "onFailure", failures)
+	last, _ := yacronMail(j, "onPermanentFailure", both("onPermanentFailure"))
+	good, hasBody := yacronMail(j, "onSuccess", both("onSuccess"))
+	isRetry := func(k crontab.Key) bool { return k.Name == "retry" }
+	if each != nil && slices.ContainsFunc(j.Keys, isRetry) {
+		j.note("onFailure.report mails after each attempt, and on_failure after the last one alone")
+	}
+	for _, address := range last {
+		if !slices.Contains(each, address) {
+			each = append(each, address)
 		}
 	}
+	j.setMail("on_failure", each)
+	if hasBody {
+		j.setMail("on_success", good)
+	} else { // it mails nothing if the job printed nothing
+		j.setMail("on_success", good, yamldoc.NewText("when"), yamldoc.NewText("output"))
+	}
 }
+
+// yacronMail returns the addresses that a report of an event is mailed to: none without a sender,
+// as in yacron. The events are the event in the job, and the event in the defaults. It notes all
+// that is not taken.
+func yacronMail(j *Job, event string, events []node) (to []string, hasBody bool) {
+	reports := []node{events[0].at("report"), events[1].at("report")}
+	mails := []node{reports[0].at("mail"), reports[1].at("mail")}
+	get := func(key string) string { return cmp.Or(mails[0].text(key), mails[1].text(key)) }
+	addresses, from := get("to"), get("from")
+	if from == "" {
+		addresses = ""
+	}
+	for address := range strings.SplitSeq(addresses, ",") {
+		address = strings.TrimSpace(address)
+		if mailAddress().MatchString(address) {
+			to = append(to, address)
+		} else if address != "" {
+			j.note("not taken: %s.report.mail.to: %s", event, address)
+		}
+	}
+	if to != nil {
+		j.note("not taken: %s.report.mail.from: `mail: {from: …}` of the file can say it", event)
+	}
+	hasBody = get("body") != ""
+	for i := range mails {
+		j.noteRest(event+".report.mail.", mails[i], "from", "to")
+		for _, key := range reports[i].rest() {
+			j.note("not taken: %s.report.%s: a hook of the task can say it", event, key)
+		}
+		j.noteRest(event+".", events[i])
+	}
+	if hasBody {
+		j.note("not taken: %s.report.mail.body", event)
+	}
+	return to, hasBody
+}
+
+var mailAddress = humanize.Pattern(`^[A-Za-z0-9._+-]+@[A-Za-z0-9.-]+$`)
 
 // setFailsWhen sets what makes a run fail but for its exit code. In yacron, what a job prints to a
 // stderr that is captured does, unless the file says otherwise (DEFAULT_CONFIG in its config.py).
