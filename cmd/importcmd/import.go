@@ -120,7 +120,7 @@ func importCrontab(a *app.App, o options) error {
 	}
 	printProof(a, proof)
 	mode, whose := os.FileMode(0o644), ""
-	if s.Secret { // a variable may be one
+	if s.Secret {
 		mode = 0o600
 	}
 	if o.user != "" {

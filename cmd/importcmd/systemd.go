@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,11 @@ func importTimers(a *app.App, o options, arguments []string) error {
 	}
 	next := fmt.Sprintf("look at it with `sched list -c %s`; "+
 		"once it runs, `systemctl disable --now %s` stops the timers", humanize.ShellWord(o.output), strings.Join(timers, " "))
-	if err := writeSchedule(a, o, yaml, len(tasks), 0o644, next); err != nil {
+	mode := os.FileMode(0o644)
+	if slices.ContainsFunc(tasks, func(t *systemd.Task) bool { return t.Secret }) {
+		mode = 0o600
+	}
+	if err := writeSchedule(a, o, yaml, len(tasks), mode, next); err != nil {
 		return err
 	}
 	if omits || differs {

@@ -26,7 +26,7 @@ type Table struct {
 	Entries  []Entry
 	Keys     []Key     // of the whole file: comments `# sched:` with no entry below them
 	Findings []Finding // about lines that are no entries, and lines that no cron could read
-	Secret   bool      // a variable may be a secret
+	Secret   bool      // a variable, or what is in a command, may be a secret
 }
 
 // An Entry is a line that starts a command.
@@ -177,7 +177,17 @@ func (p *parser) add(entry Entry) {
 	entry.Line, entry.Set, entry.SetAt = p.number, maps.Clone(p.set), maps.Clone(p.setAt)
 	entry.Comment, entry.Keys = p.comment, p.keys
 	p.comment, p.keys = nil, nil
+	for _, name := range mask.SecretsIn(entry.Command) {
+		p.noteSecret(name, mask.InCommand)
+	}
 	p.table.Entries = append(p.table.Entries, entry)
+}
+
+// noteSecret says that a schedule keeps what may be a secret.
+func (p *parser) noteSecret(name, where string) {
+	p.table.Secret = true
+	text, hint := mask.Kept(name, where)
+	p.noteLine(p.number, text, hint)
 }
 
 var (
@@ -395,9 +405,7 @@ func (p *parser) assign(name, value, text string) {
 	}
 	p.noteDebianValue(name, value, text)
 	if mask.SecretName().MatchString(name) {
-		p.table.Secret = true
-		p.noteLine(p.number, name+" may be a secret: the env of a schedule is written down with every run",
-			"put it into a file that only its user can read, and name that with `env_file`")
+		p.noteSecret(name, mask.InEnv)
 	}
 	p.set[name], p.setAt[name] = value, p.number
 }

@@ -12,7 +12,7 @@ type Schedule struct {
 	Keys     []Key // of the whole file
 	Tasks    []*Task
 	Findings []Finding
-	Secret   bool // a variable may be a secret
+	Secret   bool // a variable, or what is in a command, may be a secret
 	MailsTo  bool // cron mails what the tasks without MAILTO print to their user, which the schedule does not
 }
 

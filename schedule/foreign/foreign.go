@@ -111,6 +111,7 @@ func (k Kind) Read(text string, machine *time.Location) ([]*Job, error) {
 		if j.Refused == "" {
 			j.Keys = append([]crontab.Key{{Name: "name", Value: yamldoc.NewText(j.Name)}}, j.Keys...)
 			j.Keys = append(j.Keys, crontab.CommandKey(j.Command))
+			j.noteSecrets()
 		}
 	}
 	return jobs, nil

@@ -155,6 +155,8 @@ func TestVerdicts(t *testing.T) {
 				"not taken: onPermanentFailure.report.mail.subject", "onFailure.report mails after each attempt", "not taken: onSuccess.report.mail.body"},
 			[]string{"on_failure: {mail: [ops@example.com, a@example.com]}\n    on_success: {mail: b@example.com, when: output}",
 				"on_success: {mail: b@example.com}\n", "c\n    cron: 0 1 * * *\n    timezone: UTC\n    retry: {attempts: 3, delay: 1s, backoff: 2, max_delay: 300s}\n    fail_if: {stderr: any}"}},
+		{"what may be a secret", "yacron", "jobs:\n  - {name: a, command: 'x --token=abc', schedule: '0 1 * * *', environment: [{key: DB_PASSWORD, value: y}]}\n",
+			[]string{"DB_PASSWORD may be a secret: the env of a schedule", "--token may be a secret: the command of a task"}, nil},
 		{"at a boot", "yacron", "jobs:\n  - {name: a, command: x, schedule: '@reboot', utc: false}\n",
 			[]string{"a: taken, and here it differs: it starts at boot, and there with the program"}, []string{"cron: \"@reboot\"\n"}},
 		{"at a boot for systemd-cron", "systemd-cron", "PERSISTENT=yes\nSTART_HOURS_RANGE=3-5\n@Reboot x\n",

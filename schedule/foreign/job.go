@@ -11,6 +11,7 @@ import (
 	"sched/schedule/crontab"
 	"sched/schedule/dialect"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 	"sched/schedule/yamldoc"
 )
 
@@ -114,6 +115,24 @@ func (j *Job) setMail(event string, to []string, more ...*yamldoc.Node) {
 	}
 	pairs := append([]*yamldoc.Node{yamldoc.NewText("mail"), value}, more...)
 	j.put(crontab.Key{Name: event, Value: yamldoc.NewMapping(pairs...)})
+}
+
+// noteSecrets names what the schedule keeps that may be a secret.
+func (j *Job) noteSecrets() {
+	note := func(name, where string) {
+		text, hint := mask.Kept(name, where)
+		j.note("%s: %s", text, hint)
+	}
+	for _, key := range j.Keys {
+		for _, variable := range key.Below {
+			if key.Name == "env" && mask.SecretName().MatchString(variable.Name) {
+				note(variable.Name, mask.InEnv)
+			}
+		}
+	}
+	for _, name := range mask.SecretsIn(j.Command) {
+		note(name, mask.InCommand)
+	}
 }
 
 // setAccount sets the user or the group. It notes a text that cannot be the name of one.

@@ -149,3 +149,32 @@ func BenchmarkText(b *testing.B) {
 		})
 	}
 }
+
+func TestSecretsInACommandAreNamedWithoutTheirValues(t *testing.T) {
+	for _, row := range []struct{ command, want string }{
+		{"PGPASSWORD=hunter2 pg_dump shop", "PGPASSWORD"},
+		{"cd /srv && API_KEY='a b' A=1 ./x", "API_KEY"},
+		{`export DB_PASSWORD="x"; ./x; DB_PASSWORD=y ./y`, "DB_PASSWORD"},
+		{`sh -c "TOKEN=abc ./x"`, "TOKEN"},
+		{"docker run -e MY_SECRET=x --env=API_TOKEN=y shop", "MY_SECRET API_TOKEN"},
+		{"mysqldump -u root -phunter2 shop", "-p"},
+		{"mysqldump --password=hunter2 shop | gzip", "--password"},
+		{"/usr/bin/mariadb-dump -p'a b' shop", "-p"},
+		{"sshpass -p hunter2 ssh host", "-p"},
+		{"x --api-key=abc --db-password='y'", "--api-key --db-password"},
+		{"curl -fsS -u me:abc https://example.com", "-u"},
+		{"curl --user=me:abc https://example.com", "--user"},
+		{"curl 'https://example.com/hook?a=b&token=abc'", "token"},
+		{"pg_dump postgres://me:abc@db/shop", "the password in a URL"},
+		{`PGPASSWORD=$PASS pg_dump; TOKEN="$(cat t)" x; SECRET= y`, ""},
+		{"PASSWORD_FILE=/run/p x --password-file=p.txt --secret-id=7; TOKEN=/run/t x", ""},
+		{"mysql -p shop; mysql --defaults-file=/x -p -e 'show tables'", ""},
+		{"mysql shop; tar -pxf a; mkdir -p a; cp -pr a b", ""},
+		{`mysql -p"$PASS" shop; curl -u "$U:$P" https://example.com:8080/a@b`, ""},
+		{"awk -F: '{token=$1} END {print token}' x; rsync -a me@host:/x .", ""},
+	} {
+		if got := strings.Join(SecretsIn(row.command), " "); got != row.want {
+			t.Errorf("%s has %q, not %q", row.command, got, row.want)
+		}
+	}
+}

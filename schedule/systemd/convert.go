@@ -12,6 +12,7 @@ package systemd
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/machine"
 	"sched/schedule/machine/oncalendar"
+	"sched/schedule/mask"
 	"sched/schedule/yamldoc"
 )
 
@@ -39,6 +41,7 @@ type Task struct {
 	Timer, Name, Command string
 	Boot                 bool // it is due at a boot
 	Counts               bool // systemd counts from the last run, which no proof can follow
+	Secret               bool // a variable, or what is in the command, may be a secret
 	Calendar             []oncalendar.Spec
 	crontab.Block
 }
@@ -99,6 +102,12 @@ func (c *converter) note(unit string, isOmitted bool, format string, args ...any
 
 func (c *converter) remark(format string, args ...any) {
 	c.note(c.service.unit.Name, false, format, args...)
+}
+
+func (c *converter) remarkOnSecret(name, where string) {
+	c.task.Secret = true
+	text, hint := mask.Kept(name, where)
+	c.remark("%s: %s", text, hint)
 }
 
 func (c *converter) add(keys ...crontab.Key) { c.task.Keys = append(c.task.Keys, keys...) }
@@ -382,6 +391,11 @@ func (c *converter) setVariables() (variables, error) {
 	if len(env.known) > 0 {
 		c.add(crontab.EnvKey(env.known))
 	}
+	for _, name := range slices.Sorted(maps.Keys(env.known)) {
+		if mask.SecretName().MatchString(name) {
+			c.remarkOnSecret(name, mask.InEnv)
+		}
+	}
 	var files []*yamldoc.Node
 	for _, written := range s.take("Service.EnvironmentFile") {
 		file, err := s.fixed(written)
@@ -444,6 +458,9 @@ func (c *converter) setCommands() error {
 	}
 	c.task.Command = joined(slices.Concat(byKey["ExecStartPre"], byKey["ExecStart"], byKey["ExecStartPost"]))
 	c.add(crontab.CommandKey(c.task.Command))
+	for _, name := range mask.SecretsIn(c.task.Command) {
+		c.remarkOnSecret(name, mask.InCommand)
+	}
 	return nil
 }
 
