@@ -291,10 +291,11 @@ var nasty = []nastyCrontab{
 		said:  []string{"crontab:1: cron does not expand $ and ~ in PATH"},
 	},
 	{
-		what:   "nicknames of other crons",
-		text:   "@midnight /bin/a\n@every 5m /bin/b\n@every_minute /bin/c\n",
-		tasks:  []nastyTask{{1, "a", "@midnight", "/bin/a", ""}, {3, "c", "", "/bin/c", ""}},
-		said:   []string{`crontab:2: not imported: "@every": macro "@every" is not known`, "crontab:3: Debian's cron refuses @every_minute"},
+		what:  "nicknames of other crons",
+		text:  "@midnight /bin/a\n@every 5m /bin/b\n@every_minute /bin/c\n",
+		tasks: []nastyTask{{1, "a", "@midnight", "/bin/a", ""}, {3, "c", "", "/bin/c", ""}},
+		said: []string{`crontab:2: not imported: "@every 5m": macro "@every 5m" is not known` + "\n" +
+			`  hint: write it in words instead: "every: 5 minutes"`, "crontab:3: Debian's cron refuses @every_minute"},
 		debian: "bad time specifier",
 	},
 }

@@ -287,12 +287,12 @@ func splitMacro(name string) ([]string, error) {
 	if expr, ok := macros()[lower]; ok {
 		return strings.Fields(expr), nil
 	}
-	switch {
-	case lower == AtBoot:
+	if lower == AtBoot {
 		return nil, NewError("%s is no time", name).SetHint("in a schedule write `every: boot`")
-	case strings.HasPrefix(lower, "@every"):
+	} else if span, found := strings.CutPrefix(lower, "@every"); found {
+		words := humanize.EveryOf(span, "5 minutes")
 		return nil, NewError("macro %q is not known", name).
-			SetHint(`write it in words instead: "every: 5 minutes"; or ask sched explain --as robfig`)
+			SetHint(`write it in words instead: "every: %s"; or ask sched explain --as robfig`, words)
 	}
 	return nil, NewError("macro %q is not known", name).
 		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")

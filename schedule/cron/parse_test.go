@@ -129,6 +129,9 @@ func TestParseRefuses(t *testing.T) {
 		// macros
 		{"@reboot", "@reboot is no time", "in a schedule write `every: boot`"},
 		{"@every 5m", `macro "@every 5m" is not known`, `write it in words instead: "every: 5 minutes"; or ask sched explain --as robfig`},
+		{"@every 1h30m", `macro "@every 1h30m" is not known`, `write it in words instead: "every: 90 minutes from 2026-01-01 00:00"; or ask sched explain --as robfig`},
+		{"@every 2h0m0s", `macro "@every 2h0m0s" is not known`, `write it in words instead: "every: 2 hours"; or ask sched explain --as robfig`},
+		{"@every 7.5s", `macro "@every 7.5s" is not known`, `write it in words instead: "every: 5 minutes"; or ask sched explain --as robfig`},
 		{"@dayly", `macro "@dayly" is not known`, "the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly"},
 
 		// H

@@ -201,6 +201,9 @@ func (p *parser) readEntry(text string) (e Entry, problem, hint string) {
 	var rest string
 	if found := nickname().FindStringSubmatch(text); found != nil {
 		e.When, rest = found[1], found[2]
+		if span, after, ok := strings.Cut(rest, " "); ok && e.When == "@every" && humanize.EveryOf(span, "") != "" {
+			e.When, rest = e.When+" "+span, strings.TrimLeft(after, " \t") // it is robfig's: the hint has its words
+		}
 	} else if found := fiveFields().FindStringSubmatch(text); found != nil {
 		e.When, rest = strings.Join(found[1:6], " "), found[6]
 	} else {

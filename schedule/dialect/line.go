@@ -243,22 +243,15 @@ const maxEvery = 366 * 24 * time.Hour
 
 // lineOfEvery returns the line of a span of time.
 func lineOfEvery(every time.Duration) (Line, error) {
-	const from = " from 2026-01-01 00:00"
 	line := Line{Notes: []string{"it counts from the start of its program, and sched by the clock"}}
-	switch minutes := int(every / time.Minute); {
-	case every < time.Minute && time.Minute%every == 0:
-		line.Every = humanize.Count(int(every/time.Second), "second")
-	case every%time.Minute != 0:
+	words, ok := humanize.Every(every)
+	switch {
+	case !ok:
 		return line, fmt.Errorf("sched has no span of %s: only minutes, and parts of one such as 20 seconds", every)
 	case every > maxEvery:
 		return line, fmt.Errorf("sched has no span of %s: it is longer than a year", every)
-	case minutes < 60 && 60%minutes == 0:
-		line.Every = humanize.Count(minutes, "minute")
-	case minutes%60 == 0 && minutes/60 <= 24 && 24%(minutes/60) == 0:
-		line.Every = humanize.Count(minutes/60, "hour")
-	default:
-		line.Every = humanize.Count(minutes, "minute") + from
 	}
+	line.Every = words
 	return line, nil
 }
 

@@ -92,6 +92,11 @@ type frequency struct {
 // readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
 // at 0:00 and hours at :00. Every error is an *cron.Error.
 func readFrequency(text string) (frequency, error) {
+	if span, found := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "@every"); found {
+		const example = `20 seconds" or "5 minutes`
+		return frequency{}, cron.NewError("%q is not a word for a frequency", "@every").
+			SetHint(`did you mean "%s"?`, humanize.EveryOf(span, example))
+	}
 	f, err := readPhrase(text)
 	if unknown, ok := errors.AsType[*unknownError](err); ok {
 		whole := strings.Replace(strings.ToLower(text), unknown.word, unknown.meant, 1)

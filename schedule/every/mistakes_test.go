@@ -3,8 +3,10 @@ package every
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/humanize"
 )
 
 func TestMistakesInWords(t *testing.T) {
@@ -91,6 +93,9 @@ func TestMistakesInWords(t *testing.T) {
 		{"every half an hour", `"half" is not a word for a frequency`, `did you mean "every 30 minutes"?`},
 		{"half day", `"half" is not a word for a frequency`, everyForms},
 		{"1h30m", `"1h30m" is not a word for a frequency`, `did you mean "90 minutes from 2026-01-05 06:00"?`},
+		{"@every 1h30m", `"@every" is not a word for a frequency`, `did you mean "90 minutes from 2026-01-01 00:00"?`},
+		{" @Every 20s", `"@every" is not a word for a frequency`, `did you mean "20 seconds"?`},
+		{"@every 7s", `"@every" is not a word for a frequency`, `did you mean "20 seconds" or "5 minutes"?`},
 		{"freitag", `"freitag" is not a word for a frequency`, `did you mean "friday"?`},
 		{"freitag at 9:00", `"freitag" is not a word for a frequency`, `did you mean "friday at 9:00"?`},
 
@@ -167,6 +172,15 @@ func TestMistakesInIntervals(t *testing.T) {
 	} {
 		if _, err := Parse(words); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", words, err)
+		}
+	}
+}
+
+func TestEachSpanOfAnEveryHasWordsThatAreRead(t *testing.T) {
+	for minutes := 1; minutes <= 3000; minutes++ {
+		words, ok := humanize.Every(time.Duration(minutes) * time.Minute)
+		if all, err := Parse(words); !ok || err != nil || len(all) != 1 {
+			t.Fatalf("%d minutes are %q: %v", minutes, words, err)
 		}
 	}
 }

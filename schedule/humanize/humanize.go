@@ -351,6 +351,35 @@ func DurationPrecise(d time.Duration) string {
 	return text
 }
 
+// Every writes a span in the words of the key every: "5 minutes", or "90 minutes from 2026-01-01
+// 00:00" if the hours do not divide evenly. ok is false if the span is no whole number of minutes,
+// and no part of a minute in whole seconds.
+func Every(span time.Duration) (words string, ok bool) {
+	switch minutes := int(span / time.Minute); {
+	case span >= time.Second && span < time.Minute && span%time.Second == 0 && time.Minute%span == 0:
+		return Count(int(span/time.Second), "second"), true
+	case minutes <= 0 || span%time.Minute != 0:
+		return "", false
+	case minutes < 60 && 60%minutes == 0:
+		return Count(minutes, "minute"), true
+	case minutes%60 == 0 && minutes/60 <= 24 && 24%(minutes/60) == 0:
+		return Count(minutes/60, "hour"), true
+	default:
+		return Count(minutes, "minute") + " from 2026-01-01 00:00", true
+	}
+}
+
+// EveryOf returns the words of Every for the span of Go behind an `@every`, such as 1h30m. For any
+// other text it returns otherwise.
+func EveryOf(text, otherwise string) (words string) {
+	if span, err := time.ParseDuration(strings.TrimSpace(text)); err == nil {
+		if words, ok := Every(span); ok {
+			return words
+		}
+	}
+	return otherwise
+}
+
 // Setting writes a duration as a schedule has it: "30d", "1h30m", "1m30s", "50ms".
 func Setting(d time.Duration) string {
 	const day = 24 * time.Hour
