@@ -9,6 +9,7 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 	"sched/schedule/systemd/export"
 )
 
@@ -39,11 +40,19 @@ func (o options) check() error {
 	return nil
 }
 
+// modeOf returns the mode of a file: only its user reads a file with what may be a secret.
+func modeOf(text string) os.FileMode {
+	if len(mask.SecretsIn(text)) > 0 {
+		return 0o600
+	}
+	return 0o644
+}
+
 // write prints the text, or writes it to the file.
 func (o options) write(a *app.App, text string) error {
 	if o.output == "" {
 		fmt.Fprint(a.Out, text)
-	} else if err := app.WriteNew(o.output, text, 0o644); err != nil {
+	} else if err := app.WriteNew(o.output, text, modeOf(text)); err != nil {
 		return exit.Failed("", "cannot write %s: %w", o.output, humanize.WithoutPath(err))
 	}
 	return nil
@@ -58,7 +67,7 @@ func (o options) writeFiles(a *app.App, units *export.Units) error {
 	err := os.Mkdir(o.output, 0o755)
 	for _, file := range units.Files {
 		if err == nil {
-			err = app.WriteNew(filepath.Join(o.output, file.Path), file.Text, 0o644)
+			err = app.WriteNew(filepath.Join(o.output, file.Path), file.Text, modeOf(file.Text))
 		}
 	}
 	if err != nil {

@@ -87,7 +87,8 @@ func (c *converter) omit(hint, format string, args ...any) {
 }
 
 func (c *converter) addFinding(isOmitted bool, hint, format string, args ...any) {
-	f := Finding{c.table.Source.Name, c.entry.Line, fmt.Sprintf(format, args...), hint, isOmitted}
+	f := Finding{File: c.table.Source.Name, Line: c.entry.Line, Text: fmt.Sprintf(format, args...), Hint: hint,
+		IsOmitted: isOmitted}
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
 

@@ -188,6 +188,7 @@ func (p *parser) noteSecret(name, where string) {
 	p.table.Secret = true
 	text, hint := mask.Kept(name, where)
 	p.noteLine(p.number, text, hint)
+	p.table.Findings[len(p.table.Findings)-1].IsSecret = true
 }
 
 var (
@@ -322,6 +323,7 @@ type Finding struct {
 	Text      string
 	Hint      string // what to do; may be empty
 	IsOmitted bool   // the line is not in the schedule
+	IsSecret  bool   // it warns of what may be a secret: the task does what the line does
 }
 
 // String puts the hint on a line of its own.

@@ -428,7 +428,7 @@ func (p *planner) whyTaken(j machine.Job, tasks []*crontab.Task, s *crontab.Sche
 		return "passed over as before: " + j.Off
 	}
 	for _, f := range s.Findings {
-		if f.File == j.File && f.Line == j.Line {
+		if f.File == j.File && f.Line == j.Line && !f.IsSecret {
 			return "with this difference: " + f.Text
 		}
 	}

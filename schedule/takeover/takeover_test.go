@@ -120,6 +120,19 @@ func TestEachJobHasAVerdict(t *testing.T) {
 	}
 }
 
+// It makes no difference to a run that its command may have a secret.
+func TestASecretInALineIsKeptFromOthers(t *testing.T) {
+	for command, isSecret := range map[string]bool{"PGPASSWORD=hunter2 pg_dump shop": true, "pg_dump shop": false} {
+		files := map[string]string{"/etc/passwd": aMachine["/etc/passwd"], "/usr/sbin/cron": "#!",
+			"/etc/cron.d/dump": "0 2 * * * root " + command + "\n"}
+		plan := planFor(t, files, Options{})
+		same(t, plan.verdicts(), "/etc/cron.d/dump:1: taken as pg_dump-shop: proven until 2054\n")
+		if plan.Secret != isSecret {
+			t.Errorf("%s is a secret: %t", command, plan.Secret)
+		}
+	}
+}
+
 // The files of a folder run one after another, in the order of run-parts, and a last task runs what
 // packages put there later.
 func TestTheFilesOfAFolderAreTasksInTheirOrder(t *testing.T) {
