@@ -16,6 +16,7 @@ import (
 	"sched/schedule/tick"
 	"sched/schedule/ticknote"
 	"sched/schedule/view"
+	"sched/schedule/work"
 )
 
 // tickStops are the stages in which a tick is stopped. Each context is done when its stage begins.
@@ -58,6 +59,7 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 		// harm to the tick.
 		ticknote.Keep(t.Schedule.StateDir, app.OwnEnvironment(), a.Now())
 	}
+	t.Report.Apart = byPerson && t.Work == nil && ticksCome(t.Schedule, a.Now())
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)
 	if !t.Replay && t.Only == "" {
 		statedir.ForgetUnloaded(t.Schedule.StateDir)
@@ -87,6 +89,15 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 		return &exit.Error{Code: exit.Failure}
 	}
 	return nil
+}
+
+// ticksCome reports whether cron or `sched work` ticks the schedule at this time: then what is
+// reported once is for the mail of cron, or for the log of `sched work`.
+func ticksCome(s *schedule.Schedule, now time.Time) bool {
+	_, byCron := ticknote.Read(s.StateDir)
+	_, byWork := work.Running(s.StateDir)
+	last, err := view.LastTick(s.StateDir)
+	return err == nil && (byCron || byWork) && !last.IsZero() && view.TicksMissing(s.StateDir, last, now) == ""
 }
 
 // writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick

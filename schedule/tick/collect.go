@@ -88,7 +88,9 @@ func (c collector) collectLost() {
 		})
 	}
 	collecting.Wait()
-	c.launcher.sender.SendWaiting()
+	if !c.launcher.report.Apart { // else nobody else would be told of a message that is dropped
+		c.launcher.sender.SendWaiting()
+	}
 }
 
 // collect finishes a run that no process looks after, or goes on with it if its time has come.
@@ -125,32 +127,22 @@ func (c collector) unwatched() ([]state.Row, error) {
 	return rows, err
 }
 
-// resume gives a run that waits to the supervisor of this tick.
+// resume gives a run that waits to the supervisor of this tick. The run waits on if another process
+// has it (run.Caller.Resume), and after an error.
 func (c collector) resume(row state.Row) {
-	begun, err := c.resumeNow(row)
+	begun, err := c.launcher.caller().Resume(row)
+	if begun != nil && err == nil {
+		c.launcher.handedOverIDs.Store(row.ID, true)
+		if err = c.launcher.supervisors.HandOver(begun); err != nil { // the run still belongs to this process
+			begun.GiveBack()
+		}
+	}
 	if err != nil {
 		c.launcher.report.Problem("%s waits on: %v", taskOf(c.launcher.schedule, row).Name, err)
-		return
-	}
-	if begun != nil && !row.Queued() {
+	} else if begun != nil && !row.Queued() {
 		c.launcher.report.Started(begun.Own.Row)
 		c.launcher.report.flush()
 	}
-}
-
-// resumeNow gives a run that waits to the supervisor of this tick. The result is nil if the run
-// waits on, or if another process has it (run.Caller.Resume). After an error it waits on, too.
-func (c collector) resumeNow(row state.Row) (*run.Run, error) {
-	begun, err := c.launcher.caller().Resume(row)
-	if begun == nil || err != nil {
-		return nil, err
-	}
-	c.launcher.handedOverIDs.Store(row.ID, true)
-	if err := c.launcher.supervisors.HandOver(begun); err != nil { // the run still belongs to this process
-		begun.GiveBack()
-		return nil, err
-	}
-	return begun, nil
 }
 
 // reportEnded reports lost runs, and background runs that ended badly. No tick has reported them

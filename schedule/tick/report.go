@@ -29,6 +29,9 @@ type Report struct {
 	Problem func(format string, a ...any)
 	// Detail reports something for people who asked for more; may be nil.
 	Detail func(format string, a ...any)
+
+	// Apart leaves what this tick did not start, and what is reported once, to the ticks that come.
+	Apart bool
 }
 
 func (r Report) begun(row state.Row) {
@@ -75,6 +78,8 @@ func (r Report) Hourly(dir, kind, format string, a ...any) {
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
 		return
 	}
-	_ = statedir.Replace(path, nil) // after an error the next tick reports the problem, too
+	if !r.Apart {
+		_ = statedir.Replace(path, nil) // after an error the next tick reports the problem, too
+	}
 	r.Problem(format, a...)
 }

@@ -490,7 +490,7 @@ func (r *tickRun) lookAfterOthers() (wait func()) {
 func (r *tickRun) end() {
 	r.launcher.hooks.Wait()
 	r.launcher.watchedHere.Wait()
-	if !r.nothingToDo {
+	if !r.nothingToDo && !r.tick.Report.Apart {
 		// Now the tasks have run: their newer messages take over the number of messages that
 		// at_most held back (docs/internals/decisions.md#at_most-sends-what-it-held-back).
 		r.launcher.sender.Release()
@@ -498,6 +498,8 @@ func (r *tickRun) end() {
 	r.launcher.sender.Wait(r.launcher.stops.terminate, notify.Patience)
 	if !r.nothingToDo {
 		r.launcher.records.writeAll(r.launcher.ledger.Recorded)
+	}
+	if !r.nothingToDo && !r.tick.Report.Apart {
 		r.collector.reportEnded()
 	}
 	r.close()
