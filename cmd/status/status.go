@@ -41,8 +41,9 @@ Exit codes:
      three times as long as usual (and at least a minute more), a full pool skipped three slots in
      a row, the newest slot of a one_server task ran on no server, or a pause without an end is
      older than a day
-  1  this machine: notifications could not be delivered, or the last tick found the store to be
-     down, another machine under the name of this one, or servers of another environment
+  1  this machine: the state folder cannot be written, notifications could not be delivered, or the
+     last tick found the store to be down, another machine under the name of this one, or servers of
+     another environment
   2  no tick came for more than 3 minutes, or the schedule is invalid`,
 		Example: `  sched status
   sched status --json

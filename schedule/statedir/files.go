@@ -158,14 +158,6 @@ func Unwritable(err error) bool {
 	return slices.ContainsFunc(unwritable, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
-// IsFull reports whether the disk of a folder has no room for as much as a page of output and a
-// page of the database.
-func IsFull(dir string) bool {
-	var disk unix.Statfs_t
-	err := unix.Statfs(dir, &disk)
-	return err == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < 64<<10
-}
-
 // Replace makes text the content of the file at path, in one step: a kill or a power cut at any
 // moment leaves the old file or the new one. The folder must be there. Of two processes that
 // replace the same file at the same moment one may fail, unless a lock keeps them apart.

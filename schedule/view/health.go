@@ -3,7 +3,9 @@ package view
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,8 +41,7 @@ type Health struct {
 	Findings    []cluster.Finding // what the last tick found wrong with the servers of the store
 	Err         error             // why the database could not be read
 
-	// Unrecordable says why ticks record nothing, if the last tick is too old; else empty.
-	Unrecordable string
+	Unrecordable string // why ticks record nothing; else empty
 }
 
 // A TaskHealth is how an active task is doing.
@@ -99,15 +100,28 @@ func (h *Health) readDatabase(ctx context.Context) {
 	}
 	h.LastTick, err = db.Values().Covered(ctx)
 	h.noteError(err)
-	if ticksMissing(h.LastTick, h.At) != "" {
-		h.Unrecordable = Unrecordable(h.Schedule.StateDir)
-	}
+	h.Unrecordable = h.unrecordable()
 	live, lost, err := db.LiveAndLost(ctx)
 	h.noteError(err)
 	h.addRuns(live, lost, index)
 	h.addHistory(ctx, db, index)
 	h.addUsual(ctx, db, index)
 	h.addOverdue(ctx, db, live, index)
+}
+
+// recordedWithin is the age up to which a last tick shows that the next one has not failed to
+// record yet.
+const recordedWithin = time.Minute + 15*time.Second
+
+// unrecordable is Unrecordable. But a folder may be read-only for this process alone, as in a
+// service with ProtectHome=read-only: then it counts only when ticks have recorded nothing.
+func (h *Health) unrecordable() string {
+	dir := h.Schedule.StateDir
+	isRecent := h.At.Sub(h.LastTick).Abs() < recordedWithin
+	if unix.Access(dir, unix.W_OK) == unix.EROFS && isRecent && !statedir.IsReadOnlyDisk(dir) {
+		return ""
+	}
+	return Unrecordable(dir)
 }
 
 // addRuns counts the runs that live, and adds them and the lost ones to their tasks.
@@ -236,11 +250,18 @@ func Unrecordable(dir string) string {
 		existing = filepath.Dir(existing)
 		_, err = os.Stat(existing)
 	}
-	if err := unix.Access(existing, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Sprintf("the state folder %s cannot be written (%v), so nothing is recorded", dir, err)
+	err = unix.Access(existing, unix.W_OK|unix.X_OK)
+	ofDatabase := unix.Access(filepath.Join(dir, "sched.db"), unix.W_OK)
+	if err == nil && !errors.Is(ofDatabase, fs.ErrNotExist) {
+		err = ofDatabase
 	}
-	if statedir.IsFull(existing) {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the state folder %s cannot be written (%v), so nothing is recorded", dir, err)
+	case statedir.IsFull(existing):
 		return "the disk of the state folder " + dir + " is full, so nothing is recorded"
+	case statedir.IsOutOfInodes(existing):
+		return "the disk of the state folder " + dir + " takes no other file, so nothing is recorded"
 	}
 	return ""
 }

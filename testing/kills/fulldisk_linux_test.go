@@ -3,6 +3,7 @@ package kills_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -88,4 +89,50 @@ func TestAStateFolderThatCannotBeWrittenIsNotDown(t *testing.T) {
 	if out, _ := b.Sched("why", "a"); strings.Contains(out, "no tick") {
 		t.Errorf("why: %s", out)
 	}
+}
+
+// Nothing can be recorded, and the last tick is a moment old: status says so at once.
+func TestStatusKnowsAtOnceThatNothingCanBeRecorded(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n")
+	b.mountState(1024, 0)
+	dir := b.Path(".sched")
+	remount := func(flags uintptr, options string) {
+		t.Helper()
+		if err := unix.Mount("tmpfs", dir, "", unix.MS_REMOUNT|flags, options); err != nil {
+			t.Skip("a disk cannot be mounted anew here: ", err)
+		}
+	}
+	says := func(when string, wantCode int, want string) {
+		t.Helper()
+		if out, code := b.Sched("status"); code != wantCode || !strings.Contains(out, want) {
+			t.Errorf("%s: %d %s", when, code, out)
+		}
+	}
+	if out, code := b.Sched("run"); code != 0 {
+		t.Fatalf("the tick: %d %s", code, out)
+	}
+	says("all is well", 0, "ok: ")
+
+	remount(unix.MS_RDONLY, "")
+	says("the disk is read-only", 1, "cannot be written (read-only file system), so nothing is recorded")
+	remount(0, "")
+	says("it is not any more", 0, "ok: ")
+
+	remount(unix.MS_BIND|unix.MS_RDONLY, "")
+	says("it is so only at this place, as for a service", 0, "ok: ")
+	remount(unix.MS_BIND, "")
+
+	fill := b.Path(".sched/fill")
+	if exec.Command("dd", "if=/dev/zero", "of="+fill, "bs=4k").Run() == nil {
+		t.Fatal("the disk takes all")
+	}
+	says("the disk is full", 1, "is full, so nothing is recorded")
+	os.Remove(fill)
+	says("there is room again", 0, "ok: ")
+
+	remount(0, "nr_inodes=40")
+	for n := 0; os.WriteFile(fmt.Sprint(fill, n), nil, 0o600) == nil; n++ {
+	}
+	says("the disk has no inode left", 1, "takes no other file, so nothing is recorded")
 }
