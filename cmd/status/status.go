@@ -3,6 +3,7 @@ package status
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -41,9 +42,9 @@ Exit codes:
      three times as long as usual (and at least a minute more), a full pool skipped three slots in
      a row, the newest slot of a one_server task ran on no server, or a pause without an end is
      older than a day
-  1  this machine: the state folder cannot be written, notifications could not be delivered, or the
-     last tick found the store to be down, another machine under the name of this one, or servers of
-     another environment
+  1  this machine: the state folder cannot be written, notifications could not be delivered, the
+     store is down, or the last tick found another machine under the name of this one, or servers
+     of another environment
   2  no tick came for more than 3 minutes, or the schedule is invalid`,
 		Example: `  sched status
   sched status --json
@@ -79,7 +80,9 @@ func status(a *app.App, o options) error {
 	if o.textfile != "" {
 		return writeMetrics(a, o.textfile, health)
 	}
-	status := view.StatusOf(a.View(s), health)
+	source := a.View(s)
+	health.AskStore(context.Background(), source.Controls.Store, source.Server)
+	status := view.StatusOf(source, health)
 	if waiting, err := proposal.All(s.StateDir, a.Now()); err != nil {
 		a.Warn("%v", err)
 	} else if status.Proposals = len(waiting); len(waiting) > 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/statedir"
 )
 
@@ -102,8 +103,18 @@ type Notes struct {
 
 // An Outage is what ticks of this machine found: the store does not answer, or grants nothing.
 type Outage struct {
-	Since time.Time `json:"since"` // the first tick that found it
+	Since time.Time `json:"since"` // the first tick that found it; zero if none has yet
+	Noted time.Time `json:"noted"` // when the end of a tick noted it last
 	Why   string    `json:"why"`
+}
+
+// IsOver reports whether a tick of the server and schedule could use the store since the outage was
+// noted, as these servers of the store say. That the store answers does not suffice: the ticks may
+// have another URL, or may not write.
+func (o *Outage) IsOver(servers []Server, name, file string) bool {
+	return slices.ContainsFunc(servers, func(s Server) bool {
+		return s.Name == name && s.File == file && clock.Now().Add(-s.Age).After(o.Noted)
+	})
 }
 
 // NotesIn returns the notes in a state folder. If the file cannot be read, the notes are empty.
@@ -119,7 +130,7 @@ func Note(dir string, minute time.Time, findings []Finding, err error) {
 	before := NotesIn(dir)
 	after := Notes{Findings: findings}
 	if err != nil {
-		after = Notes{before.Findings, &Outage{Since: minute.UTC(), Why: err.Error()}}
+		after = Notes{before.Findings, &Outage{Since: minute.UTC(), Noted: clock.Now().UTC(), Why: err.Error()}}
 		if before.Outage != nil {
 			after.Outage.Since = before.Outage.Since
 		}

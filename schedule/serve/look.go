@@ -22,7 +22,9 @@ import (
 )
 
 func getStatus(r *Visit) (any, error) {
-	status := view.StatusOf(r.View, view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now()))
+	health := view.HealthOf(r.Schedule, r.Invalid != nil, r.server.Now())
+	health.AskStore(r.Context(), r.View.Controls.Store, r.View.Server)
+	status := view.StatusOf(r.View, health)
 	waiting, err := proposal.All(r.Schedule.StateDir, r.server.Now())
 	if err != nil {
 		r.noteMissing("the proposals: %v", err)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/humanize"
@@ -37,7 +38,7 @@ type Health struct {
 	Troubles    []TaskTrouble // in the order of their tasks
 	Pauses      pause.Pauses
 	Undelivered state.Undelivered // the notifications that wait
-	Outage      *cluster.Outage   // of the store, as the last tick found it; nil without an outage
+	Outage      *cluster.Outage   // of the store, as the last tick found it, or AskStore; nil without an outage
 	Findings    []cluster.Finding // what the last tick found wrong with the servers of the store
 	Err         error             // why the database could not be read
 
@@ -81,6 +82,22 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 		h.Troubles = append(h.Troubles, h.Tasks[i].troubles(now)...)
 	}
 	return h
+}
+
+// AskStore asks the store whether it answers, because that may have changed since the last tick.
+// The server is this one. Without a store (nil) it does nothing.
+func (h *Health) AskStore(ctx context.Context, store mutex.Store, server string) {
+	if store == nil {
+		return
+	}
+	servers, err := cluster.List(ctx, store)
+	refusal, isDown := errors.AsType[*mutex.StoreError](err)
+	switch {
+	case isDown && h.Outage == nil:
+		h.Outage = &cluster.Outage{Why: refusal.Text}
+	case err == nil && h.Outage != nil && h.Outage.IsOver(servers, server, h.Schedule.File):
+		h.Outage = nil
+	}
 }
 
 // noteError keeps the first error.

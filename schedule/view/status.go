@@ -223,8 +223,11 @@ func invalidTrouble(s Source, h *Health) Trouble {
 func storeText(h *Health, waiting int) string {
 	var words []string
 	if h.Outage != nil {
-		since := humanize.MinuteZone(h.Outage.Since, h.Schedule.Location)
-		words = append(words, "down since "+since+": "+humanize.Line(h.Outage.Why))
+		why := humanize.Line(h.Outage.Why)
+		if !h.Outage.Since.IsZero() {
+			why = "down since " + humanize.MinuteZone(h.Outage.Since, h.Schedule.Location) + ": " + why
+		}
+		words = append(words, why)
 	}
 	if waiting > 0 {
 		words = append(words, "kept until it answers: "+humanize.Count(waiting, "slot"))
