@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"sched/cmd/exit"
@@ -155,7 +156,24 @@ func (a *App) View(s *schedule.Schedule) view.Source {
 		Server:   ServerName(s.Server),
 		Environ:  os.Environ(),
 		Config:   a.ConfigFlag(),
-		Problem:  a.Warn,
+		Problem:  a.warnOnce(),
+	}
+}
+
+// warnOnce returns Warn for what an answer lacks. It says once why a store does not answer: several
+// parts of an answer may lack the store.
+func (a *App) warnOnce() func(format string, args ...any) {
+	var printed sync.Map // the errors of stores
+	return func(format string, args ...any) {
+		for _, arg := range args {
+			err, _ := arg.(error)
+			if refusal, ok := errors.AsType[*mutex.StoreError](err); ok {
+				if _, again := printed.LoadOrStore(refusal.Text, true); again {
+					return
+				}
+			}
+		}
+		a.Warn(format, args...)
 	}
 }
 
