@@ -29,7 +29,7 @@ import (
 )
 
 // Version is the version of sched (CHANGELOG.md).
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // An App is one call of sched. Each command gets it. It is built in three layers:
 //

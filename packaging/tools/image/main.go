@@ -1,7 +1,7 @@
 // Image writes an OCI image of sched as an archive of an OCI layout, and its root file system as a
 // tar. It needs no container engine, and the same input makes the same bytes.
 //
-//	image -binary sched -arch amd64 -version 0.1.0 -epoch 1764000000 -certificates FILE -zones ZIP [-busybox FILE] [-crontab] -rootfs FILE -o FILE
+//	image -binary sched -arch amd64 -version 0.2.0 -epoch 1764000000 -certificates FILE -zones ZIP [-busybox FILE] [-crontab] -rootfs FILE -o FILE
 package main
 
 import (
