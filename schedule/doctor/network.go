@@ -25,7 +25,11 @@ import (
 // It sends nothing.
 func checkNotifications(ctx context.Context, s *Subject) (found findings) {
 	if waiting := undelivered(s, ctx); waiting.Count > 0 {
-		found.add(Warning, "ticks try again for a day",
+		hint := "ticks try again for a day"
+		if waiting.Refused == waiting.Count {
+			hint = "it is not tried again"
+		}
+		found.add(Warning, hint,
 			"%s could not be delivered, the first for %s, of %s: %s", humanize.Count(waiting.Count, "notification"),
 			humanize.Age(waiting.Since, s.Now), waiting.Task, waiting.Error)
 	}

@@ -303,19 +303,20 @@ func (m Messages) Waiting(ctx context.Context) (int, error) {
 
 // Undelivered sums up the messages with a failed attempt.
 type Undelivered struct {
-	Count int
-	Since time.Time // the first attempt for the oldest
-	Task  string    // of the message that failed first
-	Error string    // of its last attempt
+	Count   int
+	Refused int       // of these: a tick will say so, and drop them
+	Since   time.Time // the first attempt for the oldest
+	Task    string    // of the message that failed first
+	Error   string    // of its last attempt
 }
 
 // Undelivered returns the messages with a failed attempt.
 func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 	err = m.store.read(ctx, func(q querier) error {
-		// SQLite takes task and error from the row with the minimum
-		// (https://www.sqlite.org/lang_select.html#bareagg).
-		return q.QueryRowContext(ctx, `SELECT count(*), min(failing), task, error FROM message
-			WHERE status <> 'sent' AND tries > 0`).Scan(&u.Count, sqltype.Time(&u.Since), sqltype.OrZero(&u.Task), sqltype.OrZero(&u.Error))
+		// The row with the minimum has task and error (sqlite.org/lang_select.html#bareagg).
+		return q.QueryRowContext(ctx, `SELECT count(*), count(iif(status = 'refused', 1, NULL)), min(failing), task, error
+			FROM message WHERE status <> 'sent' AND tries > 0`).
+			Scan(&u.Count, &u.Refused, sqltype.Time(&u.Since), sqltype.OrZero(&u.Task), sqltype.OrZero(&u.Error))
 	})
 	return u, err
 }

@@ -237,12 +237,20 @@ func storeText(h *Health, waiting int) string {
 
 func undeliveredTrouble(s Source, h *Health) Trouble {
 	u := h.Undelivered
-	wait, whose := " waits", ", of "
-	if u.Count > 1 {
-		wait, whose = " wait", ", the oldest of "
+	wait, whose := " waits since ", ", of "
+	switch {
+	case u.Count > 1 && u.Refused == u.Count:
+		wait, whose = " given up since ", ", the oldest of "
+	case u.Count > 1:
+		wait, whose = " wait since ", ", the oldest of "
+	case u.Refused == u.Count: // until a tick has said so
+		wait = " given up at "
 	}
 	since := humanize.MinuteZone(u.Since, h.Schedule.Location)
-	words := humanize.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Error
+	words := humanize.Count(u.Count, "notification") + wait + since + whose + u.Task + ": " + u.Error
+	if u.Refused > 0 && u.Refused < u.Count {
+		words += fmt.Sprintf("; %d of them given up", u.Refused)
+	}
 	return Trouble{Kind: "notifications", Text: words, Next: "sched history" + s.Config + " " + u.Task}
 }
 
