@@ -82,7 +82,7 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 	}
 	skipped := rec(2, "report", outcome.Skipped)
 	missed := rec(4, "report", outcome.Missed)
-	missed.LastSlot, missed.Slots, missed.Reason = missed.Slot.Add(time.Hour), 61, "13:04: no tick ran"
+	missed.LastSlot, missed.Slots, missed.Reason = missed.Slot.Add(time.Hour), 61, "13:04: no tick recorded"
 	asked := rec(5, "report", outcome.Succeeded)
 	asked.Origin = "retry of " + runID(90)
 	asked.Cause = &outcome.Cause{Task: "report", Run: full.ID, Outcome: outcome.Failed} // it did not ask for the retry

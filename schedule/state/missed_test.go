@@ -92,18 +92,18 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	ctx, db := context.Background(), openTest(t, t.TempDir())
 	row := missed("a", 10)
-	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "12:20: no tick ran"
+	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "12:20: no tick recorded"
 	mustAdd(t, db, row, missed("a", 21), missed("b", 10))
 	steps := []struct {
 		add  state.Row
 		want string
 	}{
-		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick ran"},
-		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick ran"}, // finished twice
-		{ranAt(2, "a", 10, ""), "2 times until 12:20: no tick ran"}, // and again, by hand
-		{ranAt(3, "a", 15, "me"), "2 times until 12:20: no tick ran"},
-		{row, "2 times until 12:20: no tick ran"},
-		{ranAt(4, "a", 15, ""), "once until 12:20: no tick ran"},
+		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick recorded"},
+		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick recorded"}, // finished twice
+		{ranAt(2, "a", 10, ""), "2 times until 12:20: no tick recorded"}, // and again, by hand
+		{ranAt(3, "a", 15, "me"), "2 times until 12:20: no tick recorded"},
+		{row, "2 times until 12:20: no tick recorded"},
+		{ranAt(4, "a", 15, ""), "once until 12:20: no tick recorded"},
 		{ranAt(5, "a", 20, ""), ""},
 	}
 	for _, step := range steps {
@@ -141,12 +141,12 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	row := missed("a", 10)
-	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "12:20: no tick ran"
+	row.Slots, row.LastSlot, row.Reason = 3, noon.Add(20*time.Minute), "12:20: no tick recorded"
 	mustAdd(t, db, ranAt(1, "a", 10, ""))
 	mustAdd(t, db, row)
 	found, err := past.Of(db).Find(context.Background(),
 		past.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
-	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick ran" {
+	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick recorded" {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

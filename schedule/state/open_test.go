@@ -599,7 +599,7 @@ func TestTheDailyLookFindsDamage(t *testing.T) {
 func TestTheCountOfARangeIsTakenOutOfItsReason(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))
-	for i, reason := range []string{"3 times until 12:20: no tick ran", "once until 12:20: no tick ran", "12:20: it was off"} {
+	for i, reason := range []string{"3 times until 12:20: no tick recorded", "once until 12:20: no tick recorded", "12:20: it was off"} {
 		_, err := db.file.conn.Exec(`INSERT INTO run (id, task, mutex, slot, last_slot, slots, scheduled, phase, outcome, reason)
 			VALUES (?, 'a', 'a', ?, 99, ?, 1, 'ended', 'missed', ?)`, fmt.Sprint(i), i, []int{3, 1, 2}[i], reason)
 		must(t, err)
@@ -611,7 +611,7 @@ func TestTheCountOfARangeIsTakenOutOfItsReason(t *testing.T) {
 		got = append(got, row.Reason)
 	}
 	slices.Sort(got)
-	want := []string{"2 times until 12:20: it was off", "3 times until 12:20: no tick ran", "once until 12:20: no tick ran"}
+	want := []string{"2 times until 12:20: it was off", "3 times until 12:20: no tick recorded", "once until 12:20: no tick recorded"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

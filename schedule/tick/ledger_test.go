@@ -235,11 +235,11 @@ func TestALongGapIsBounded(t *testing.T) {
 		!older.LastSlot.Equal(w.now.Add(-101*time.Minute)) || len(w.records("daily")) != 30 {
 		t.Errorf("%d rows, the oldest of the gap %+v; %d of daily", len(records), older, len(w.records("daily")))
 	}
-	want := "missed: no tick ran from 2025-06-01 12:01 CEST to 2026-01-01 10:59 CET, and what was due before 2025-12-02 11:00 CET is not counted: 43230 slots of 2 tasks"
+	want := "missed: no tick recorded from 2025-06-01 12:01 CEST to 2026-01-01 10:59 CET, and what was due before 2025-12-02 11:00 CET is not counted: 43230 slots of 2 tasks"
 	if len(w.said) != 1 || w.said[0] != want {
 		t.Errorf("\nsaid %v\nwant %s", w.said, want)
 	}
-	if want := "43100 times until 2026-01-01 09:19 CET: no tick ran from "; !strings.HasPrefix(older.Reason, want) {
+	if want := "43100 times until 2026-01-01 09:19 CET: no tick recorded from "; !strings.HasPrefix(older.Reason, want) {
 		t.Errorf("the reason is %q", older.Reason)
 	}
 }

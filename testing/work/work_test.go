@@ -268,7 +268,7 @@ func TestHoursInWhichTheMachineSlept(t *testing.T) {
 	if !slices.Contains(story, "14:00 missed") || !slices.Contains(story, "15:08 succeeded") {
 		t.Errorf("%v", story)
 	}
-	if !strings.Contains(b.Read("work.out"), "sched: missed: no tick ran from 2026-11-21 10:") {
+	if !strings.Contains(b.Read("work.out"), "sched: missed: no tick recorded from 2026-11-21 10:") {
 		t.Errorf("nobody said what was missed")
 	}
 }

@@ -76,9 +76,9 @@ func (g *gap) has(task string) bool { return g != nil && g.tasks[task] }
 func (g *gap) reason(zone *time.Location) string {
 	text := func(minute time.Time) string { return humanize.MinuteZone(minute, zone) }
 	last := g.end.Add(-time.Minute)
-	reason := "no tick ran at " + text(last)
+	reason := "no tick recorded at " + text(last)
 	if g.began.Before(last) {
-		reason = fmt.Sprintf("no tick ran from %s to %s", text(g.began), text(last))
+		reason = fmt.Sprintf("no tick recorded from %s to %s", text(g.began), text(last))
 	}
 	if u := g.unloaded; !u.Last.Before(g.began) && u.First.Before(g.end) {
 		reason = g.unloadedReason(text)
