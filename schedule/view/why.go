@@ -243,11 +243,7 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	query := past.Query{Task: q.Task.Name, Limit: 1}
-	if q.Answer.Last != nil {
-		query.Outcomes = outcome.Ran
-	}
-	ran, err := findByClock(ctx, q.records, query, q.Now)
+	ran, err := q.endedLast(ctx)
 	if err != nil {
 		return err
 	}
@@ -264,14 +260,37 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 	return err
 }
 
-// isNewer reports whether a run is newer than the records of the last minute, which may have none.
+// endedLast returns the run of the task that ended last, whatever its slot; a run of `sched test`
+// counts, too. If nothing is known of a last minute, it may be a run that somebody asked for and
+// that was skipped. It returns none if no run has ended.
+func (q *Inquiry) endedLast(ctx context.Context) ([]state.Row, error) {
+	begunLast, err := newestEnded(ctx, q.source, q.records, q.Task.Name)
+	if err != nil {
+		return nil, err
+	}
+	query := past.Query{Task: q.Task.Name, Limit: 1}
+	if q.Answer.Last != nil {
+		query.Outcomes = outcome.Ran
+	}
+	ran, err := findByClock(ctx, q.records, query, q.Now)
+	if len(ran) > 0 && endedAt(begunLast, q.Now).After(endedAt(ran[0], q.Now)) {
+		ran[0] = begunLast
+	}
+	return ran, err
+}
+
+// isNewer reports whether a run ended after the records of the last minute, which may have none.
 func (q *Inquiry) isNewer(ran state.Row) bool {
 	last := q.Answer.Last
 	if last == nil || len(last.Ended) == 0 {
 		return true
 	}
-	_, isShown := last.Ended[ran.ID]
-	return !isShown && listedAt(ran, q.Now).After(last.Minute.Time)
+	for _, shown := range last.Ended {
+		if shown.ID == ran.ID || !ran.Ended.After(shown.Ended) {
+			return false
+		}
+	}
+	return !endedAt(ran, q.Now).IsZero()
 }
 
 // lastBoot explains the minute of the newest boot for which the task has a record; nil without such
@@ -303,19 +322,33 @@ func (q *Inquiry) nextAllowed(next time.Time) time.Time {
 	return allowed
 }
 
+// endedAt returns when a run ended; zero if it ended by a clock that was ahead of now (aheadBy).
+func endedAt(r state.Row, now time.Time) time.Time {
+	if r.Ended.After(now.Add(aheadBy)) {
+		return time.Time{}
+	}
+	return r.Ended
+}
+
 // MaxFailures is how many failures in a row are counted at most.
 const MaxFailures = 100
 
+// countFailures returns how many of the last runs of the task, by their ends, failed in a row.
 func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
+	last, err := q.records.Last(ctx, []string{q.Task.Name})
+	if newest := newestBefore(ctx, q.records.Past, last[q.Task.Name], q.Now); err != nil || !newest.Wrong() {
+		return 0, err
+	}
 	query := past.Query{Task: q.Task.Name, Outcomes: outcome.Ran, NoTests: true, Limit: MaxFailures}
 	ran, err := findByClock(ctx, q.records, query, q.Now)
+	slices.SortStableFunc(ran, func(x, y state.Row) int { return endedAt(y, q.Now).Compare(endedAt(x, q.Now)) })
 	for _, row := range ran {
 		if !row.Wrong() {
-			return n, err
+			break
 		}
 		n++
 	}
-	return n, err
+	return max(n, 1), err // the newest one counts, however old its slot
 }
 
 // timeOrNil writes a time for JSON, in the zone of the task: programs get the same answer whatever
