@@ -151,6 +151,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 		lint.LosesItsMutex(s, now),
 		lint.BecomesUser(s),
 		lint.LeavesItself(s),
+		lint.UnknownVariables(s, os.Environ()),
 	)
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{

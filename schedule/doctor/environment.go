@@ -23,7 +23,8 @@ import (
 // unknownYet is the finding of checks that need the note of a tick.
 func unknownYet() findings { return fine("not known before a tick has come that nobody typed") }
 
-// checkVariables looks for variables that the schedule or its commands name and that ticks lack.
+// checkVariables looks for variables that the schedule names and that ticks lack, and for variables
+// of its commands as far as their lines show which they need.
 func checkVariables(_ context.Context, s *Subject) (found findings) {
 	note, ok := s.tickNote()
 	if !ok {
@@ -52,31 +53,46 @@ func checkVariables(_ context.Context, s *Subject) (found findings) {
 		}
 	}
 	found = append(found, missingVariables(s, note)...)
-	return found.orFine("ticks have all variables that the schedule and its commands name")
+	return found.orFine("no variable is missing in ticks, as far as the schedule and the lines of its commands show")
 }
 
-// missingVariables finds variables of this shell that commands use and that ticks do not give them.
+// missingVariables finds variables that commands use and that ticks do not give them: variables
+// that this shell has, and variables that commands need and nothing sets.
 func missingVariables(s *Subject, note ticknote.Note) (found findings) {
 	ticks := &preflight.Machine{}
 	for _, name := range note.Names {
 		ticks.Environ = append(ticks.Environ, name+"=unknown")
 	}
 	ours := process.Lookup(s.Environ)
-	uses := map[string][]string{} // tasks, by the variable
+	ofShell, ofNobody := map[string][]string{}, map[string][]string{} // tasks, by the variable
 	for t := range s.Schedule.ActiveTasks() {
 		given, known := ticks.Variables(t)
+		if !known {
+			continue
+		}
 		theirs := process.Lookup(given)
+		needed := preflight.NeededVariables(t)
 		for _, name := range preflight.UsedVariables(t) {
+			isParam := func(p schedule.Param) bool { return p.Name == name }
 			_, inShell := ours(name)
-			if _, inTicks := theirs(name); known && inShell && !inTicks {
-				uses[name] = append(uses[name], t.Name)
+			_, inTicks := theirs(name)
+			switch {
+			case inTicks:
+			case inShell:
+				ofShell[name] = append(ofShell[name], t.Name)
+			case slices.Contains(needed, name) && !slices.ContainsFunc(t.Params, isParam):
+				ofNobody[name] = append(ofNobody[name], t.Name)
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(uses)) {
+	for _, name := range slices.Sorted(maps.Keys(ofShell)) {
 		found.add(Bad, "set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab",
 			"your shell has the variable %s, and ticks have not; commands use it: %s",
-			name, humanize.Names(uses[name], 3))
+			name, humanize.Names(ofShell[name], 3))
+	}
+	for _, name := range slices.Sorted(maps.Keys(ofNobody)) {
+		found.add(Warning, "set it in `env:`, or write ${"+name+":-} if it may be empty",
+			"nothing sets the variable %s, and commands use it: %s", name, humanize.Names(ofNobody[name], 3))
 	}
 	return found
 }

@@ -21,7 +21,7 @@ import (
 // setCommand reads the command of a task.
 func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
-	t.Command, _ = readCommand(l.Reader, n, t.shell)
+	t.Command, _ = readCommand(l, n, t.shell)
 	warnOfHiddenFailure(l, n, t.Command)
 }
 
@@ -77,7 +77,7 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 		}
 	}
 	if !n.IsFalse() && (!n.IsList() || !n.IsEmpty()) {
-		command, _ := readCommand(l.Reader, n, t.shell)
+		command, _ := readCommand(l, n, t.shell)
 		commands = append(commands, schedule.ConditionCommand{Key: l.Key, Command: command})
 	}
 	order := []string{"when", "skip"}
@@ -172,18 +172,46 @@ func showSecrets(t *taskDraft) any {
 }
 
 // readCommand reads what to run: a text for the shell, or a list that is run without one.
-func readCommand(r *reader, n *node, shell []string) (schedule.Command, bool) {
+func readCommand(l *loader, n *node, shell []string) (schedule.Command, bool) {
 	if n.IsMapping() {
-		r.Problemf(n, "", "%s must be text or a list, not a mapping", r.Key)
+		l.Problemf(n, "", "%s must be text or a list, not a mapping", l.Key)
 		return schedule.Command{}, false
 	}
 	if n.IsList() {
-		list, ok := readArguments(r, n)
-		warnOfShellSign(r, n, list)
+		list, ok := readArguments(l.Reader, n)
+		warnOfShellSign(l.Reader, n, list)
+		warnOfPercent(l, n, strings.Join(list, " "))
 		return schedule.Command{List: list}, ok
 	}
-	line, ok := r.NonEmptyText(n)
+	line, ok := l.NonEmptyText(n)
+	warnOfTimes(l.Reader, n, line)
+	warnOfPercent(l, n, line)
 	return schedule.Command{Line: line, Shell: shell}, ok
+}
+
+// linesTimes finds the times with which a line of a crontab begins.
+var linesTimes = humanize.Pattern(`^\s*((?:[*\d][\d*/,-]*\s+){3}(?:[*\d][\d*/,-]*|[A-Za-z]{3}(?:[,-][A-Za-z]{3})*)\s+` +
+	`(?:[*\d][\d*/,-]*|[A-Za-z]{3}(?:[,-][A-Za-z]{3})*)|@(?:hourly|daily|midnight|weekly|monthly|yearly|annually|reboot))\s+\S`)
+
+// warnOfTimes warns of a command that is a whole line of a crontab.
+func warnOfTimes(r *reader, n *node, line string) {
+	if !strings.HasPrefix(line, "@") && !strings.Contains(line, "*") { // an expression for each command takes long
+		return
+	}
+	if match := linesTimes().FindStringSubmatch(line); match != nil {
+		r.Warnf(n, "write cron: \""+match[1]+"\", and the command without it",
+			"%s: it begins with the times of a crontab line, and a shell takes them for a program", r.Key)
+	}
+}
+
+// warnOfPercent warns of the \% of a crontab. It leaves alone a command that has a % without a
+// backslash, too: its author knows that here % is no sign. It leaves a crontab alone.
+func warnOfPercent(l *loader, n *node, text string) {
+	escaped := strings.Count(text, `\%`)
+	if !l.isCrontab && escaped > 0 && escaped == strings.Count(text, "%") {
+		l.Warnf(n, "write % alone",
+			`%s: \%% stands for %% in a crontab; here a quoted \%% keeps its backslash`, l.Key)
+	}
 }
 
 var (

@@ -51,6 +51,7 @@ func readLines(l *loader, main *yamldoc.Source, lines *crontab.Schedule) (*loade
 	if err != nil {
 		return nil, err
 	}
+	attempt.isCrontab = true
 	attempt.File, attempt.medium, attempt.archived = main.Name, l.medium, l.archived
 	attempt.Add(l.schedule.File, main.Data)
 	if root := lines.Document(); attempt.Resolve(root) {

@@ -89,7 +89,7 @@ func readHook(l *loader, n *node, shell []string) (schedule.Hook, bool) {
 	if !refuseTarget(l, n) {
 		return schedule.Hook{}, false
 	}
-	command, ok := readCommand(l.Reader, n, shell)
+	command, ok := readCommand(l, n, shell)
 	return schedule.Hook{Run: command}, ok
 }
 
@@ -199,7 +199,7 @@ func warnOfFormat(l *loader, n *node, h *hookDraft) {
 func setHookCommand(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "run")
 	if refuseTarget(l, n) {
-		h.run, _ = readCommand(l.Reader, n, h.shell)
+		h.run, _ = readCommand(l, n, h.shell)
 	}
 }
 

@@ -64,17 +64,18 @@ type loader struct {
 	medium   medium
 	archived []*yamldoc.Source // the sources of an archive that are still to be read
 
-	schedule *schedule.Schedule
-	mail     mailSettings
-	names    map[string]yamldoc.Place // the places of the names of tasks
-	wrong    wrongEntries
-	bare     *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
-	hasStore bool       // the file has the key store, even if its value is empty
-	chains   chains
-	secrets  []mention // the variables of env that hold a secret
-	zones    map[string]*time.Location
-	rules    map[string]*calendar.Rule // by their calendars and their move
-	presets  map[string]*presetDraft   // by the text that names them; nil for one that is wrong
+	schedule  *schedule.Schedule
+	mail      mailSettings
+	names     map[string]yamldoc.Place // the places of the names of tasks
+	wrong     wrongEntries
+	bare      *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
+	isCrontab bool       // the main file is one
+	hasStore  bool       // the file has the key store, even if its value is empty
+	chains    chains
+	secrets   []mention // the variables of env that hold a secret
+	zones     map[string]*time.Location
+	rules     map[string]*calendar.Rule // by their calendars and their move
+	presets   map[string]*presetDraft   // by the text that names them; nil for one that is wrong
 }
 
 // mentionOf returns the mention of a name at a node of the task that is read now.

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,5 +63,48 @@ func TestPitfallsAreNamed(t *testing.T) {
 		if text, hint := pitfall(expression); text != tt.text || hint != tt.hint {
 			t.Errorf("%q: got %q, hint %q, want %q, hint %q", tt.cron, text, hint, tt.text, tt.hint)
 		}
+	}
+}
+
+// Signs and times of a crontab that were copied into a command are named.
+func TestSignsOfACrontabInACommand(t *testing.T) {
+	for task, want := range map[string]string{
+		`command: 'touch "x-$(date +\%F)"'`:         `task "a": command: \% stands for % in a crontab`,
+		`command: [date, '+\%F']`:                   `command: \% stands for % in a crontab`,
+		`command: x, on_failure: 'touch "\%F"'`:     `on_failure: \% stands for %`,
+		`command: x, when: 'test -e "$(date \%F)"'`: `when: \% stands for %`,
+		`command: 'date +%F; echo "\%"'`:            "",
+		`command: 'date +%F'`:                       "",
+
+		`command: '* * * * * ls'`:                      `command: it begins with the times of a crontab line`,
+		`command: '*/5 0-6 1,15 jan mon-fri /bin/job'`: `write cron: "*/5 0-6 1,15 jan mon-fri"`,
+		`command: '@daily job'`:                        `write cron: "@daily"`,
+		`command: '* * ls'`:                            "",
+		`command: 'ls * * * * * *'`:                    "",
+		`command: '@user'`:                             "",
+	} {
+		s, err := Text([]byte("tasks: [{name: a, every: hour, "+task+"}]"), "/srv/schedule.yaml", Options{})
+		if err != nil {
+			t.Fatal(task, err)
+		}
+		var text string
+		for _, w := range s.Warnings {
+			text += w.String()
+		}
+		if !strings.Contains(text, want) || want == "" && text != "" {
+			t.Errorf("%s: %q", task, text)
+		}
+	}
+	crontab := filepath.Join(t.TempDir(), "crontab")
+	line := `* * * * * touch "x-$(date +\\\%F)"` + "\n"
+	if err := os.WriteFile(crontab, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := File(crontab, Options{Getenv: func(string) (string, bool) { return "/root", true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(s.Tasks[0].Command.Line, `\%`) || len(s.Warnings) > 0 {
+		t.Error("a crontab read as it is:", err, s.Warnings, s.Tasks[0].Command)
 	}
 }

@@ -285,3 +285,21 @@ func TestTheVariablesThatACommandTakesFromItsEnvironment(t *testing.T) {
 		t.Errorf("a profile may set it, and a list expands nothing: %q", got)
 	}
 }
+
+func TestTheVariablesThatACommandNeeds(t *testing.T) {
+	for _, test := range []struct{ line, want string }{
+		{`echo [$FOO_BAR] "${OTHER}"`, "FOO_BAR OTHER"},
+		{`A=1 B=2; x $A $B`, ""},
+		{`export A=1 B=2; x $A $B`, ""},
+		{`declare -i a=1 b; x $a $b`, ""},
+		{`let N=1; x $N; x $((N+1))`, ""},
+		{`[ -n "$DEBUG" ] && x "$DEBUG"; test -z $Q || x $Q; if $W; then x; fi; case $C in x) ;; esac`, ""},
+		{"cat <<'END'\n$A\nEND", ""},
+		{`x $SCHED_RUN $HOME $BASH_VERSION $PATH $TRACEPARENT ${A:-} ${B:=b}`, ""},
+	} {
+		task := &schedule.Task{Command: schedule.Command{Line: test.line, Shell: []string{"/bin/sh", "-c"}}}
+		if got := strings.Join(NeededVariables(task), " "); got != test.want {
+			t.Errorf("%q needs %q, not %q", test.line, got, test.want)
+		}
+	}
+}

@@ -87,13 +87,19 @@ var quoted = humanize.Pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 // UsedVariables returns the names of the variables that the commands of the task take from their
 // environment, as far as their lines show. It leaves out commands whose shell reads a profile,
 // which may set any variable.
-func UsedVariables(t *schedule.Task) (names []string) {
+func UsedVariables(t *schedule.Task) (names []string) { return variablesOf(t, usedByLine) }
+
+// NeededVariables is UsedVariables without the variables that a line may set itself, or may do
+// without: names that stand in the line without a $, too, and names that it tests.
+func NeededVariables(t *schedule.Task) (names []string) { return variablesOf(t, neededByLine) }
+
+func variablesOf(t *schedule.Task, inLine func(line string) []string) (names []string) {
 	for _, c := range commandsOf(t) {
 		shell := c.command.Shell
 		if len(shell) == 0 || !isShell(shell[0]) || slices.ContainsFunc(shell[1:], readsProfile) {
 			continue
 		}
-		for _, name := range usedByLine(c.command.Line) {
+		for _, name := range inLine(c.command.Line) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -130,6 +136,24 @@ func usedByLine(line string) (names []string) {
 	return names
 }
 
+// neededByLine returns the variables of usedByLine that NeededVariables has. It returns none for a
+// line with a here-document, whose text may be for another program.
+func neededByLine(line string) (names []string) {
+	if strings.Contains(line, "<<") {
+		return nil
+	}
+	for _, name := range usedByLine(line) {
+		mention := regexp.MustCompile(`(?:^|[^\w${])` + name + `\b`)
+		tested := regexp.MustCompile(`(?:\[\s|\btest\b|\bcase\b|\bif\b|\bwhile\b)[^;&|\n]*\$\{?` + name + `\b`)
+		isSet := strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "SCHED_") ||
+			slices.Contains([]string{"TRACEPARENT", "HOME", "LOGNAME", "USER", "SHELL"}, name)
+		if !isSet && !mention.MatchString(line) && !tested.MatchString(line) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // expansions returns the parts of a line in which a shell replaces variables.
 func expansions(line string) string {
 	return quoted().ReplaceAllStringFunc(line, func(part string) string {
@@ -153,7 +177,8 @@ var (
 
 // shellVariables are variables that shells set themselves.
 const shellVariables = "_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS " +
-	"UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY"
+	"UID EUID GID EGID HOST HOSTNAME HOSTTYPE MACHTYPE OSTYPE REPLY PATH PS1 PS2 PS4 OPTERR PIPESTATUS FUNCNAME " +
+	"GROUPS DIRSTACK SHELLOPTS EPOCHSECONDS EPOCHREALTIME SRANDOM ZSH_VERSION KSH_VERSION"
 
 // A question is a call of a shell: the shell, its options and a script, with a NUL between them.
 type question string
