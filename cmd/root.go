@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -218,9 +219,13 @@ var otherNames = sync.OnceValue(func() map[string]string {
 		"crontab-guru": "explain", "describe": "explain", "cron": "explain",
 		"validate": "check", "lint": "check", "verify": "check", "exec": "test",
 		"crontabs": "machine", "timers": "machine", "kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
+		"run-now": "trigger", "fire": "trigger", "tail": "logs -f TASK", "follow": "logs -f TASK",
 		"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
 	}
 })
+
+// reloaders are the commands of programs that run all the time, to read their files again.
+var reloaders = []string{"reload", "restart", "refresh", "apply"}
 
 // refuseUnknownCommand refuses a command that sched does not have.
 func refuseUnknownCommand(root *cobra.Command, args []string) error {
@@ -236,6 +241,9 @@ func refuseUnknownCommand(root *cobra.Command, args []string) error {
 	hint := flags.SeeHelp(root)
 	if near := cmp.Or(otherNames()[args[0]], humanize.Nearest(args[0], names)); near != "" {
 		hint = "did you mean `sched " + near + "`?"
+	}
+	if slices.Contains(reloaders, args[0]) {
+		hint = "nothing is needed: each tick reads the file; `sched check` says whether it is right"
 	}
 	return exit.Usage(hint, "there is no command %q", args[0])
 }

@@ -302,9 +302,14 @@ func failedHooks(notes []string) string {
 	return failed[0] + "; so did " + humanize.Count(len(failed)-1, "other hook")
 }
 
+// missedText says which slots were missed. Several slots of one time are slots of several tasks.
 func missedText(t TaskTrouble, zone *time.Location) string {
-	if t.Slots <= 1 {
-		return "missed the slot of " + humanize.SecondZone(t.First, zone)
+	first := "missed the slot of " + humanize.SecondZone(t.First, zone)
+	switch {
+	case t.Slots <= 1:
+		return first
+	case t.First.Equal(t.Final):
+		return first + " each"
 	}
 	return fmt.Sprintf("missed %d slots, %s to %s",
 		t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))

@@ -78,10 +78,12 @@ tasks:
   - {name: b, every: minute, command: "true"}
   - {name: c, every: hour, command: "true"}
   - {name: lone, every: hour, command: "true"}
+  - {name: same, every: hour, command: "true"}
+  - {name: time, every: hour, command: "true"}
   - {name: broken, every: hour, command: "true"}
   - {name: again, every: hour, command: "true"}
 `, serve.ScopeRead)
-	for _, task := range []string{"a", "b", "c", "lone", "again"} {
+	for _, task := range []string{"a", "b", "c", "lone", "same", "time", "again"} {
 		missed, last := b.Ended(task, 31, outcome.Missed, ""), 10
 		switch task {
 		case "a", "b":
@@ -90,6 +92,8 @@ tasks:
 			last = 70
 		case "lone":
 			missed = b.Ended(task, 120, outcome.Missed, "")
+		case "same", "time":
+			missed = b.Ended(task, 100, outcome.Missed, "")
 		case "again":
 			missed = b.Ended(task, 60, outcome.Failed, "")
 		}
@@ -102,6 +106,7 @@ tasks:
 	rows, _, _ = strings.Cut(rows, "</table>")
 	last := -1
 	for _, text := range []string{">broken</a>", ">again</a>", ">lone</a>", "missed the slot of 2026-03-01 10:00:00 UTC",
+		`<a href="/runs?outcome=missed">2 tasks</a>`, "missed the slot of 2026-03-01 10:20:00 UTC each",
 		`<a href="/runs?outcome=missed">3 tasks</a>`,
 		"missed 5 slots, 2026-03-01 11:29:00 UTC to 2026-03-01 11:30:00 UTC", "<small>c did not run since</small>"} {
 		at := strings.Index(rows, text)
