@@ -330,7 +330,7 @@ type TroubleKind string
 
 const (
 	LastFailed TroubleKind = "failed"   // its last run failed
-	HasMissed  TroubleKind = "missed"   // slots after its last run, which no tick covered
+	HasMissed  TroubleKind = "missed"   // slots after its last run began, which no tick covered
 	RunsLong   TroubleKind = "slow"     // much longer than usual
 	IsCrowded  TroubleKind = "crowded"  // its last slots were all skipped, because its pool was full
 	IsLacking  TroubleKind = "lacking"  // its last slot was skipped: ticks lack a variable or a file
@@ -396,11 +396,19 @@ func (t *TaskHealth) isCrowded(ctx context.Context, p past.Past) bool {
 	return err == nil && len(rows) == crowdedFrom && !slices.ContainsFunc(rows, ran)
 }
 
+// runsSince reports whether the command of a run for that slot or a newer one has begun, and goes
+// on: then it is no trouble any more that the slot was missed or skipped.
+func (t *TaskHealth) runsSince(slot time.Time) bool {
+	return slices.ContainsFunc(t.Running, func(row state.Row) bool {
+		return row.Attempted() && !row.Test && !row.Slot.Before(slot)
+	})
+}
+
 func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 	if t.Last.Wrong() {
 		all = append(all, TaskTrouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
 	}
-	if t.missed.After(t.Last.Slot) {
+	if t.missed.After(t.Last.Slot) && !t.runsSince(t.missed) {
 		all = append(all, TaskTrouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: t.missed, Final: t.missed})
 	}
 	if t.crowded {
@@ -412,7 +420,7 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 			crowdedFrom, t.Pool.Name, keys)
 		all = append(all, TaskTrouble{Kind: IsCrowded, Task: t.Name, Text: text})
 	}
-	if t.skipped.Kind == outcome.Lacking {
+	if t.skipped.Kind == outcome.Lacking && !t.runsSince(t.skipped.Slot) {
 		text := "skipped: " + t.skipped.Reason
 		all = append(all, TaskTrouble{Kind: IsLacking, Task: t.Name, Text: text})
 	}
