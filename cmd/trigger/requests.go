@@ -3,6 +3,7 @@ package trigger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -235,9 +236,15 @@ func sayTriggered(
 func await(
 	terminate context.Context, a *app.App, s *schedule.Schedule, requested state.Row, asJSON bool,
 ) error {
-	row, err := follow.Run(terminate, a.View(s), a.Out, requested, 0)
+	ctx, release := untilNoTick(terminate, a.View(s), requested)
+	defer release()
+	row, err := follow.Run(ctx, a.View(s), a.Out, requested, 0)
 	run := humanize.ShortRun(requested.ID)
 	switch {
+	case errors.Is(context.Cause(ctx), errNoTick) && err != nil:
+		hint := fmt.Sprintf("it still waits: `sched trigger%s --cancel %s` takes it back; %s",
+			a.ConfigFlag(), run, a.TicksHint())
+		return exit.Failed(hint, "stopped waiting for run %s of %s: %w", run, requested.Task, errNoTick)
 	case terminate.Err() != nil:
 		hint := fmt.Sprintf("it goes on: `sched logs%s %[2]s -f` follows it, `sched stop%[1]s %[2]s` ends it",
 			a.ConfigFlag(), run)

@@ -40,7 +40,8 @@ The task runs on this server.
 
 With --wait it prints what the run prints, and exits with the exit code of the command when the run
 has ended: 0 for a success, 1 if it has no code. With --json the last line is the record of the run.
-A signal ends the waiting, and not the run.
+A signal ends the waiting, and not the run. If no ticks come, it waits for three minutes, and exits
+with 1.
 
 With --cancel it takes back what waits: all of a task, or the runs that are named.`,
 		Example: `  sched trigger nightly-report
