@@ -73,21 +73,6 @@ func TestTheDateIsWrittenWhereItIsNotTodays(t *testing.T) {
 	}
 }
 
-func TestATimeKeepsItsOffsetWhereTheNameOfItsZoneIsLost(t *testing.T) {
-	for _, row := range []struct{ at, want string }{
-		{"2026-11-21T02:30:00-05:00", "2026-11-21 02:30:00 -05:00"},
-		{"2026-11-21T02:30:00Z", "2026-11-21 02:30:00 +00:00"},
-		{"2026-11-21T02:30:00.999+05:45", "2026-11-21 02:30:00 +05:45"},
-	} {
-		if got := SecondOffset(at(t, row.at)); got != row.want {
-			t.Errorf("%s is %q, not %q", row.at, got, row.want)
-		}
-	}
-	if got := SecondOffset(time.Time{}); got != "" {
-		t.Errorf("the zero time is %q", got)
-	}
-}
-
 func TestLater(t *testing.T) {
 	first := at(t, "2026-03-29T08:00:00Z")
 	second := first.Add(time.Nanosecond)

@@ -245,15 +245,6 @@ func Second(t time.Time, zone *time.Location) string { return t.In(zone).Format(
 // SecondZone is Second with the name of the zone: "2026-03-29 10:00:00 CEST".
 func SecondZone(t time.Time, zone *time.Location) string { return Second(t, zone) + zoneName(t, zone) }
 
-// SecondOffset writes a time to the second with the offset of the zone that it carries: "2026-03-29
-// 10:00:00 +02:00". The name of the zone may be lost, as after JSON. The zero time is "".
-func SecondOffset(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.DateTime + " -07:00")
-}
-
 // Slot writes the time at which a task is due: to the minute, or to the second if the time is not
 // at the start of a minute. "2026-03-29 10:00", "2026-03-29 10:00:30".
 func Slot(t time.Time, zone *time.Location) string {

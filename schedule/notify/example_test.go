@@ -41,7 +41,7 @@ func ExampleSend() {
 	}
 	// Output:
 	// POST /services/T0/B1
-	// {"text":"[shop] nightly-report failed: exit code 7\non web-1, due 2026-11-21 02:30:00 +00:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n```\nno such table: orders\n```"}
+	// {"text":"[shop] nightly-report failed: exit code 7\non web-1, due 2026-11-21 02:30:00 UTC, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n```\nno such table: orders\n```"}
 }
 
 // An error says whether to try again, and has no secret of the URL in it.

@@ -76,7 +76,7 @@ func certificate() (tls.Certificate, []byte) {
 
 // failure is the message that docs/notifications.md shows in every format.
 func failure() notify.Message {
-	newYork := time.FixedZone("", -5*60*60)
+	newYork := time.FixedZone("EST", -5*60*60)
 	slot := time.Date(2026, 11, 21, 2, 30, 0, 0, newYork)
 	code := 7
 	return notify.Message{

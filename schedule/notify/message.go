@@ -138,9 +138,9 @@ func (m Message) facts() (facts []fact) {
 		}
 	}
 	add("server", m.Server)
-	add("due", humanize.SecondOffset(m.Slot))
-	add("started", humanize.SecondOffset(m.Started))
-	add("ended", humanize.SecondOffset(m.Ended))
+	add("due", zoned(m.Slot))
+	add("started", zoned(m.Started))
+	add("ended", zoned(m.Ended))
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
 		add("took", humanize.DurationPrecise(m.Duration))
 	}
@@ -150,6 +150,29 @@ func (m Message) facts() (facts []fact) {
 	add("run", m.Run)
 	add("more", m.command())
 	return facts
+}
+
+// zoned writes a time to the second, in the zone that it carries: "2026-03-29 10:00:00 CEST". The
+// zero time is "".
+func zoned(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return humanize.SecondZone(t, t.Location())
+}
+
+// inZone returns the message with its times in the zone of that name: JSON keeps the offset alone.
+func (m Message) inZone(name string) Message {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" {
+		return m
+	}
+	for _, t := range []*time.Time{&m.At, &m.Slot, &m.Started, &m.Ended} {
+		if !t.IsZero() {
+			*t = t.In(zone)
+		}
+	}
+	return m
 }
 
 // command is the command that shows more: `sched logs` for a run, `sched why` for a slot that did
@@ -169,7 +192,7 @@ func (m Message) command() string {
 func (m Message) heldBackText() string {
 	since := "the last one"
 	if !m.HeldSince.IsZero() {
-		since = humanize.SecondOffset(m.HeldSince)
+		since = zoned(m.HeldSince)
 	}
 	switch m.HeldBack {
 	case 0:
@@ -218,5 +241,6 @@ type (
 	bodyColumn struct {
 		Message Message `json:"message"`
 		Output  []byte  `json:"output,omitempty"` // any bytes: base64
+		Zone    string  `json:"zone,omitempty"`   // of the slot; older versions left it out
 	}
 )

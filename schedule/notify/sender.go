@@ -393,7 +393,7 @@ func (d *Delivery) pack() (m state.Message, err error) {
 	if m.Target, err = json.Marshal(targetColumn{d.Folder, d.To}); err != nil {
 		return m, err
 	}
-	m.Body, err = json.Marshal(bodyColumn{d.Message, d.Output})
+	m.Body, err = json.Marshal(bodyColumn{d.Message, d.Output, d.Message.Slot.Location().String()})
 	return m, err
 }
 
@@ -425,7 +425,7 @@ func unpack(m *state.Message) (*Delivery, error) {
 		return d, err
 	}
 	d.Folder, d.To = target.Folder, target.To
-	d.Message, d.Output = body.Message, body.Output
+	d.Message, d.Output = body.Message.inZone(body.Zone), body.Output
 	d.addHeldBack(m)
 	return d, nil
 }

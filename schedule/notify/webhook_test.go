@@ -95,7 +95,7 @@ func TestAWebhookOfASkip(t *testing.T) {
 	if err := json.Unmarshal([]byte(posted(t, notify.Slack, skip)), &message); err != nil {
 		t.Fatal(err)
 	}
-	if want := "nightly-report skipped: still running\non web-1, due 2026-11-21 02:30:00 -05:00, `sched why nightly-report`\n" +
+	if want := "nightly-report skipped: still running\non web-1, due 2026-11-21 02:30:00 EST, `sched why nightly-report`\n" +
 		"4 more like this were not sent since the last one."; message.Text != want {
 		t.Errorf("got  %q\nwant %q", message.Text, want)
 	}
@@ -127,7 +127,7 @@ func TestNoOutputIsMarkupForSlack(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "[shop] nightly-report failed: no `end` of it\nfigures &amp; &lt;!channel&gt;\n" +
-		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n" +
+		"on web-1, due 2026-11-21 02:30:00 EST, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n" +
 		"```\n&lt;!everyone&gt; ''' &amp; bold\n```"
 	if message.Text != want {
 		t.Errorf("got  %q\nwant %q", message.Text, want)
@@ -150,7 +150,7 @@ func TestPlainTextIsForNtfy(t *testing.T) {
 	msg := failure()
 	msg.Output = "\x1b[31mno such table\x1b[0m\n"
 	want := "[shop] nightly-report failed: exit code 7\nThe figures of the day before\n" +
-		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n\nno such table"
+		"on web-1, due 2026-11-21 02:30:00 EST, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n\nno such table"
 	if got := posted(t, notify.Text, msg); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -165,7 +165,7 @@ func TestNoOutputIsMarkupForDiscord(t *testing.T) {
 	msg.Description = "figures *of* a_day"
 	msg.Output = "@everyone ``` end\n"
 	want := `{"allowed_mentions":{"parse":[]},"content":"[shop] nightly-report failed: exit code 7\nfigures \\*of\\* a\\_day\n` +
-		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`" + `\n` + "```" + `\n@everyone ''' end\n` + "```" +
+		"on web-1, due 2026-11-21 02:30:00 EST, took 11.5 s, `sched logs 5c2f9a1b3d4e`" + `\n` + "```" + `\n@everyone ''' end\n` + "```" +
 		`"}` + "\n"
 	if got := posted(t, notify.Discord, msg); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -212,7 +212,7 @@ func TestTeamsGetsACard(t *testing.T) {
 		lines = append(lines, line.Inlines[0].Text)
 	}
 	want := "[shop] nightly-report failed: exit code 7|The figures of the day before|" +
-		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, sched logs 5c2f9a1b3d4e|**one** | |two "
+		"on web-1, due 2026-11-21 02:30:00 EST, took 11.5 s, sched logs 5c2f9a1b3d4e|**one** | |two "
 	if got.Type != "message" || card.ContentType != "application/vnd.microsoft.card.adaptive" ||
 		card.Content.Type != "AdaptiveCard" || strings.Join(lines, "|") != want {
 		t.Errorf("%s\ngot  %s\nwant %s", text, strings.Join(lines, "|"), want)
