@@ -112,9 +112,12 @@ func nowCell(a *app.App, s *schedule.Schedule, row view.Task) string {
 }
 
 // whenText says when a task is due: its cron expressions, its zone if that is another one than the
-// schedule's, and its conditions.
+// schedule's, and its conditions. Times that no cron expression has are in the words of the file.
 func whenText(row view.Task, s *schedule.Schedule) string {
 	words := strings.Join(row.Cron, "; ")
+	if t := s.Task(row.Name); t != nil && t.When.Every != "" && strings.Contains(words, " from ") {
+		words = humanize.Line(t.When.Every)
+	}
 	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
 		return view.TriggeredBy(row.TriggeredBy)
 	}
