@@ -118,6 +118,9 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 		for _, defect := range m.programDefects(place, c.command) {
 			report(Program, c.key, defect.hint, "%s: %s", c.key, defect.text)
 		}
+		if folder := m.missingFolder(t, c); folder != "" {
+			report(Program, c.key, "the command fails if it is not there in time", "%s: %s", c.key, folder)
+		}
 		if text := m.shells.syntaxError(c.command); text != "" {
 			report(Program, c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s",
 				c.key, c.command.Shell[0], text)
@@ -147,6 +150,20 @@ func (m *Machine) programDefects(place programPlace, c schedule.Command) (defect
 		}
 	}
 	return defects
+}
+
+// missingFolder says which folder a command needs and does not find; else "". A hook before the
+// command may make it.
+func (m *Machine) missingFolder(t *schedule.Task, c keyedCommand) string {
+	if c.key == "command" && len(t.Hooks.Before) > 0 {
+		return ""
+	}
+	for _, folder := range foldersOf(c.command) {
+		if text := m.folders.get(folder, func() string { return folderDefect(folder) }); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 func (m *Machine) checkAs(as schedule.As) error {

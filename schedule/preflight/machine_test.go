@@ -303,3 +303,33 @@ func TestTheVariablesThatACommandNeeds(t *testing.T) {
 		}
 	}
 }
+
+func TestFoldersThatALineNeeds(t *testing.T) {
+	for line, want := range map[string]string{
+		`cd /nope && make`:                       "/nope",
+		`cd /nope; make`:                         "/nope",
+		`cd /nope`:                               "/nope",
+		`backup > /var/nofolder/x`:               "/var/nofolder",
+		`cd /nope && x >> /var/nofolder/x`:       "/nope",
+		`backup 2>&1 >/var/nofolder/x 2>&1`:      "/var/nofolder",
+		`cd /nope || mkdir /nope`:                "",
+		`mkdir -p /nope && cd /nope`:             "",
+		`mkdir -p /nope; x > /nope/x`:            "",
+		`cd nope && make`:                        "",
+		`cd /nope/$DAY && make`:                  "",
+		`cd "/nope" && make`:                     "",
+		`ssh host "x > /var/nofolder/x"`:         "",
+		`ssh host 'cd /nope && x'`:               "",
+		`x 2>&1; y > /var/nofolder/x`:            "",
+		`if cd /nope; then x > /nope/y; fi`:      "",
+		`x > /var/nofolder/"a b"`:                "",
+		`x > /var/nofolder/$(date +%F).txt`:      "",
+		`echo done # cd /nope; > /nope/x`:        "",
+		`x && (cd /nope && y > /var/nofolder/x)`: "",
+	} {
+		got := strings.Join(foldersOf(schedule.Command{Line: line, Shell: []string{"/bin/sh", "-c"}}), " ")
+		if got != want {
+			t.Errorf("%q needs %q, not %q", line, got, want)
+		}
+	}
+}
