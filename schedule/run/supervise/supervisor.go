@@ -311,8 +311,7 @@ func (s *supervisor) finish(r *run.Run, result *state.Row) {
 		r.Sender.Wait(s.terminate, startDeliveryPatience)
 	}
 	// If the result could not be written, as on a full disk, this process alone knows it: the exit
-	// code alone is no proof of a result
-	// (docs/internals/decisions.md#an-exit-code-alone-is-no-result).
+	// code alone is no proof of a result.
 	if unrecorded || s.finishes.Start(r) != nil { // this process finishes the run
 		run.FinishAndSend(r, *result)
 	}
