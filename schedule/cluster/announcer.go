@@ -86,7 +86,7 @@ func (a *Announcer) self() Server {
 		Zone:        ZoneOf(a.Schedule, a.Minute.Year()),
 	}
 	live, _, _ := a.DB.LiveAndLost(context.Background())
-	notBegun := func(row state.Row) bool { return row.Waits() || row.Phase == state.Planned }
+	notBegun := func(row state.Row) bool { return row.Waits() || row.Phase == state.Planned || !row.Ran() }
 	for _, row := range slices.DeleteFunc(live, notBegun) {
 		running := Running{Run: row.ID, Task: row.Task, Slot: row.Slot, Since: outcome.TimeOfID(row.ID).UTC()}
 		if row.Attempted() {

@@ -387,6 +387,7 @@ func (r *tickRun) beginAnnouncing() (end func()) {
 	var announcing sync.WaitGroup
 	announcing.Go(func() { a.Announce(ticking, outage) })
 	return func() {
+		r.launcher.records.flushQuietly() // a slot that was skipped is no run to announce
 		cancel()
 		announcing.Wait()
 	}

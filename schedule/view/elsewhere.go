@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -49,12 +48,15 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 			})
 		}
 	}
-	return live, cmp.Or(err, confirm(ctx, s, live))
+	if err != nil {
+		return live, err
+	}
+	return confirm(ctx, s, live)
 }
 
-// confirm says of the runs that hold their locks that they live, however long ago their servers
-// reported them.
-func confirm(ctx context.Context, s Source, live []state.Row) error {
+// confirm asks for the locks of runs that were reported some time ago. A run that holds its lock
+// lives, and one whose lock another run holds is left out.
+func confirm(ctx context.Context, s Source, live []state.Row) ([]state.Row, error) {
 	mutexOf := map[string]string{} // by task
 	for _, row := range live {
 		t := s.Schedule.Task(row.Task)
@@ -63,7 +65,7 @@ func confirm(ctx context.Context, s Source, live []state.Row) error {
 		}
 	}
 	if len(mutexOf) == 0 {
-		return nil
+		return live, nil
 	}
 	holders, err := s.Controls.Store.Held(ctx, slices.Collect(maps.Values(mutexOf))...)
 	for i, row := range live {
@@ -71,7 +73,10 @@ func confirm(ctx context.Context, s Source, live []state.Row) error {
 			live[i].LastReported = time.Time{}
 		}
 	}
-	return err
+	return slices.DeleteFunc(live, func(row state.Row) bool {
+		holder, isHeld := holders[mutexOf[row.Task]]
+		return !row.LastReported.IsZero() && isHeld && holder.Run != row.ID
+	}), err
 }
 
 // LiveElsewhere returns the runs of a task that live on other servers, or the run with that id, as

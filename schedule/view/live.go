@@ -66,7 +66,8 @@ func RunningText(row state.Row, now time.Time, zone *time.Location) string {
 	if CommandEnded(row) {
 		return "its command has ended, and what became of it is not recorded yet, " + held
 	}
-	if holder.PID == 0 {
+	isHere := row.Owner != 0
+	if holder.PID == 0 && isHere { // another server may have announced it before its command started
 		return "it is starting " + held
 	}
 	return fmt.Sprintf("it has been running for %s, %s", humanize.Age(holder.Since, now), held)

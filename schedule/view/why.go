@@ -585,7 +585,7 @@ func (q *Inquiry) claimElsewhere(ctx context.Context, at time.Time) string {
 	holder, claimed := claims[key]
 	switch {
 	case claimed && holder.Host != q.source.Server:
-		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it",
+		return fmt.Sprintf("%[1]s has claimed it (run %[2]s) and told of no run: if that was skipped, only %[1]s knows",
 			holder.Host, humanize.ShortRun(holder.Run))
 	case err != nil, q.Now.Sub(at) < time.Minute:
 		return ""

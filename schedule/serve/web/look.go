@@ -34,6 +34,8 @@ var looks = sync.OnceValue(func() map[string]look {
 		"waiting":  {"…", "calm", ""},
 		"deferred": {"…", "calm", ""},
 
+		"was running": {"…", "calm", ""}, // on another server, when that said so last
+
 		"nowhere":   {"!", "warn", ""}, // the newest slot of the task ran on no server
 		"unserved":  {"!", "warn", ""}, // no server that ticks may run the task
 		"slow":      {"!", "warn", ""},

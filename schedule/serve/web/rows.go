@@ -76,10 +76,12 @@ func (r taskRow) StateText() string {
 
 func (r taskRow) Tags() []string { return r.definition.Tags }
 
-// Begun is the first run that has begun; nil for none.
+// Begun is the first run that has begun and surely lives; nil for none.
 func (r taskRow) Begun() *view.Running {
-	if len(r.Running) > 0 && !r.Running[0].Since.IsZero() {
-		return &r.Running[0]
+	for i, running := range r.Running {
+		if !running.Since.IsZero() && running.LastReported == nil {
+			return &r.Running[i]
+		}
 	}
 	return nil
 }
@@ -149,7 +151,7 @@ func runningTasks(p *page, pauses pause.Pauses) (running map[string]bool, waitin
 	}
 	running = map[string]bool{}
 	for _, run := range append(elsewhere, live...) {
-		if !run.Waits() {
+		if mayHaveEnded := !run.LastReported.IsZero(); !run.Waits() && !mayHaveEnded {
 			running[run.Task] = true
 		}
 	}

@@ -306,7 +306,7 @@ func (t *timeline) shownMinutes(h past.Hour) uint64 {
 // livePieces returns the pieces of runs that have begun and live.
 func (t *timeline) livePieces(running []view.Running) (pieces []piece) {
 	for _, r := range running {
-		if !r.Since.IsZero() {
+		if !r.Since.IsZero() && r.LastReported == nil { // else it may have ended
 			pieces = append(pieces, piece{
 				from: r.Since.Time, to: t.now, class: "live", height: 1, href: t.RunURL(r.Run),
 				title: func() string { return "running for " + humanize.Age(r.Since.Time, t.now) },
