@@ -3,6 +3,7 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,6 +146,12 @@ func find(name string) (*dialect.Dialect, error) {
 	return nil, exit.Usage(hint, "there is no dialect %q", humanize.Line(name))
 }
 
+// isTask reports whether the schedule that sched finds has a task of that name.
+func isTask(a *app.App, name string) bool {
+	s, _, err := a.LoadLastValid()
+	return err == nil && s.Task(name) != nil
+}
+
 func explain(a *app.App, o options, text string) error {
 	zone, err := zoneOf(o)
 	if err != nil {
@@ -169,6 +176,10 @@ func explain(a *app.App, o options, text string) error {
 	if o.as == "" {
 		e, err = ours(text, zone, at, o.at != "")
 		e.whose = whose
+		if err != nil && isTask(a, text) {
+			return exit.Usage(fmt.Sprintf("`sched list%[1]s %[2]s` says when it is due, and `sched show%[1]s %[2]s` why",
+				a.ConfigFlag(), text), "%s is a task, and no time", text)
+		}
 	} else {
 		var d *dialect.Dialect
 		if d, err = find(o.as); err == nil {

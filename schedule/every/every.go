@@ -431,6 +431,8 @@ func unknownWordError(word string) error {
 		return e.SetHint("write it under cron: instead")
 	case meant == "":
 		return e.SetHint(everyForms)
+	case number == "1":
+		return e.SetHint("did you mean %q?", strings.TrimSuffix(meant, "s"))
 	case number != "":
 		return e.SetHint(`did you mean "%s %s"?`, number, meant)
 	}

@@ -124,6 +124,8 @@ func TestMistakesInWords(t *testing.T) {
 
 		// times and dates
 		{"day at 8", `"8" is not a time of day`, "write 8:00"},
+		{"weekdays at 7:30 Europe/Berlin", `"7:30 europe/berlin" is not a time of day`, "a zone stands alone, in timezone:"},
+		{"1h", `"1h" is not a word for a frequency`, `did you mean "hour"?`},
 		{"day at 02.30", `"02.30" is not a time of day`, "write 2:30"},
 		{"day at 0230", `"0230" is not a time of day`, "write 2:30"},
 		{"day at 2h30", `"2h30" is not a time of day`, "write 2:30"},

@@ -173,7 +173,10 @@ func readTime(text string) (int, error) {
 	hourText, minuteText, _ := strings.Cut(text, ":")
 	hour, okHour := humanize.Digits(hourText)
 	minute, okMinute := humanize.Digits(minuteText)
+	_, behind, _ := strings.Cut(text, " ")
 	switch {
+	case strings.Contains(behind, "/") || behind == "utc":
+		return 0, cron.NewError("%q is not a time of day", text).SetHint("a zone stands alone, in timezone:")
 	case clock24(text) != "":
 		return 0, cron.NewError("%q is not a time of day", text).SetHint("write %s", clock24(text))
 	case !okHour || !okMinute || len(hourText) > 2 || len(minuteText) != 2:
