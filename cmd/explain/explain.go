@@ -177,8 +177,9 @@ func explain(a *app.App, o options, text string) error {
 		e, err = ours(text, zone, at, o.at != "")
 		e.whose = whose
 		if err != nil && isTask(a, text) {
-			return exit.Usage(fmt.Sprintf("`sched list%[1]s %[2]s` says when it is due, and `sched show%[1]s %[2]s` why",
-				a.ConfigFlag(), text), "%s is a task, and no time", text)
+			hint := fmt.Sprintf("`sched list%[1]s %[2]s` says when it is due, and `sched show%[1]s %[2]s` why",
+				a.ConfigFlag(), text)
+			return exit.Usage(hint, "%s is a task, and no time", text)
 		}
 	} else {
 		var d *dialect.Dialect
