@@ -112,7 +112,7 @@ func Start(a Attempt) Step {
 	return Step{from: []Phase{Ready}, to: Running,
 		sets: "attempt attempt_started boot leased pid started kind reason " + wait,
 		change: func(r *Row) {
-			r.Attempt, r.Kind, r.Reason, r.Wait = a, "", "", waited(r.Wait, a.At)
+			r.Attempt, r.Kind, r.Reason, r.Wait, r.Values = a, "", "", waited(r.Wait, a.At), nil
 			if r.Started.IsZero() {
 				r.Started = a.At
 			}

@@ -52,3 +52,12 @@ func TestAStepChangesTheRowAndItsCopyAlike(t *testing.T) {
 		}
 	}
 }
+
+// A row that is written anew, because its database was damaged, would count them twice.
+func TestAnAttemptBeginsWithoutTheValuesOfTheOneBefore(t *testing.T) {
+	row := Row{Phase: Ready, Result: Result{Values: map[string]float64{"cost": 1}}}
+	Start(Attempt{Number: 2}).change(&row)
+	if row.Values != nil || row.Attempt.Number != 2 {
+		t.Errorf("%+v", row)
+	}
+}
