@@ -42,6 +42,14 @@ type App struct {
 	Parsed bool // cobra has accepted the arguments; later errors are no wrong usage
 }
 
+// ForFile returns an App for another file, which prints as this one does.
+func (a *App) ForFile(file string) *App {
+	return &App{
+		ScheduleFile: ScheduleFile{Console: a.Console, Config: file, System: a.System},
+		Parsed:       a.Parsed,
+	}
+}
+
 // Report prints an error with its hint, and returns its exit code. All errors that end a
 // command are printed here.
 func (a *App) Report(err error) (code int) {
@@ -136,7 +144,7 @@ func (a *App) Store(s *schedule.Schedule) mutex.Store {
 // nothing yet. As with store, all calls must be for one schedule.
 func (a *App) Caller(s *schedule.Schedule) run.Caller {
 	if a.runCaller == nil {
-		caller := run.NewCaller(holding.StorageAt(s.StateDir, a.Store(s)), state.Tick, os.Environ())
+		caller := run.NewCaller(holding.StorageAt(s.StateDir, a.Store(s)), state.Tick, a.Environ())
 		a.runCaller = &caller
 	}
 	return *a.runCaller
@@ -153,8 +161,8 @@ func (a *App) View(s *schedule.Schedule) view.Source {
 		Schedule: s,
 		Controls: a.Controls(s),
 		Now:      a.Now,
-		Server:   ServerName(s.Server),
-		Environ:  os.Environ(),
+		Server:   a.ServerName(s.Server),
+		Environ:  a.Environ(),
 		Config:   a.ConfigFlag(),
 		Problem:  a.warnOnce(),
 	}
@@ -180,7 +188,7 @@ func (a *App) warnOnce() func(format string, args ...any) {
 // Actor returns the person who called this process, as one who changes things.
 func (a *App) Actor(s *schedule.Schedule) control.Actor {
 	actor := control.Actor{Source: a.View(s), By: PersonName()}
-	actor.Environ, actor.OnlyTicks = TickEnviron(s, OwnEnvironment())
+	actor.Environ, actor.OnlyTicks = a.TickEnviron(s, a.OwnEnvironment())
 	return actor
 }
 
@@ -192,10 +200,10 @@ func (a *App) Tick(s *schedule.Schedule, minute time.Time) *tick.Tick {
 		Storage:  a.Caller(s).Storage,
 		Report:   tick.Report{Problem: a.Warn},
 		Host: tick.Host{
-			Server:  ServerName(s.Server),
+			Server:  a.ServerName(s.Server),
 			Version: Version,
 			Self:    Self(),
-			Environ: os.Environ(),
+			Environ: a.Environ(),
 		},
 	}
 }

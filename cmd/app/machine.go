@@ -2,13 +2,16 @@ package app
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/cmd/exit"
@@ -28,10 +31,58 @@ const serverVariable = "SCHED_SERVER"
 // Hostname is a variable because tests let one machine be several.
 var Hostname = os.Hostname
 
+// A Machine is this machine, as the ticks of one schedule take it.
+type Machine struct {
+	// ofTicks are the variables of ticknote.Placement that the last ticks had. Ticks of other
+	// schedules may have others, and `sched serve` loads several of them.
+	ofTicks atomic.Pointer[map[string]string]
+}
+
+// placeAsTicks keeps the variables with the name and the labels of this server, as the last ticks
+// had them. It reports whether lookup has another answer than before.
+func (m *Machine) placeAsTicks(stateDir string) (changed bool) {
+	if stateDir == "" {
+		return false
+	}
+	note, _ := ticknote.Read(stateDir)
+	placed := maps.Clone(note.Placed)
+	if !placement.ValidName(placed[serverVariable]) {
+		delete(placed, serverVariable)
+	}
+	before := m.Environ()
+	m.ofTicks.Store(&placed)
+	return !slices.Equal(before, m.Environ())
+}
+
+// lookup returns a variable of this process or, for the name and the labels of this server, of the
+// last ticks.
+func (m *Machine) lookup(name string) (value string, set bool) {
+	if value, set = os.LookupEnv(name); set {
+		return value, true
+	}
+	if placed := m.ofTicks.Load(); placed != nil && slices.Contains(ticknote.Placement, name) {
+		value, set = (*placed)[name]
+	}
+	return value, set
+}
+
+// Environ returns the variables of this process, and each variable for which lookup takes the value
+// of the last ticks.
+func (m *Machine) Environ() []string {
+	environ := os.Environ()
+	for _, name := range ticknote.Placement {
+		_, own := os.LookupEnv(name)
+		if value, set := m.lookup(name); set && !own {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
 // ServerName is $SCHED_SERVER if it is valid, else `server` of the schedule, else the host name. It
 // is empty if the host has no name.
-func ServerName(fromSchedule string) string {
-	if name := os.Getenv(serverVariable); placement.ValidName(name) {
+func (m *Machine) ServerName(fromSchedule string) string {
+	if name, _ := m.lookup(serverVariable); placement.ValidName(name) {
 		return name
 	}
 	if fromSchedule != "" {
@@ -58,9 +109,9 @@ const labelsVariable = "SCHED_LABELS"
 // LabelsFile is a variable because tests have no /etc of their own.
 var LabelsFile = "/etc/sched/labels"
 
-// machineLabels returns the labels of this machine, and the problem if they cannot be used.
-func machineLabels() (labels []string, problem string) {
-	if text, set := os.LookupEnv(labelsVariable); set {
+// labels returns the labels of this machine, and the problem if they cannot be used.
+func (m *Machine) labels() (labels []string, problem string) {
+	if text, set := m.lookup(labelsVariable); set {
 		return placement.Parse(text, "$"+labelsVariable)
 	}
 	// The user counts also for a command that only reads: it gives the answer that ticks give.
@@ -112,18 +163,21 @@ var LocalZone = sync.OnceValue(func() *time.Location {
 
 // OwnEnvironment returns the environment of this process. It changes the umask for a moment, so
 // other goroutines must not make files meanwhile.
-func OwnEnvironment() ticknote.Environment {
-	return ticknote.Here(os.Environ(), LocalZone().String())
+func (m *Machine) OwnEnvironment() ticknote.Environment {
+	return ticknote.Here(m.Environ(), LocalZone().String())
 }
 
 // TickEnviron returns the variables that ticks give to commands. If this process cannot reproduce
 // them, it returns nil, and says why. own is the environment of this process.
-func TickEnviron(s *schedule.Schedule, own ticknote.Environment) (variables []string, whyNot string) {
+func (m *Machine) TickEnviron(
+	s *schedule.Schedule, own ticknote.Environment,
+) (variables []string, whyNot string) {
 	note, ok := ticknote.Read(s.StateDir)
 	if !ok {
 		return nil, "no tick has come yet that nobody typed"
 	}
-	return note.Environ(own, os.Environ()), note.Difference(own, os.Environ())
+	environ := m.Environ()
+	return note.Environ(own, environ), note.Difference(own, environ)
 }
 
 // ZoneProblem returns why the TZ of this process names no time zone, and what to do. It returns ""

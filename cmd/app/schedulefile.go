@@ -18,7 +18,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
-	"sched/schedule/placement"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
@@ -30,6 +29,7 @@ import (
 // A ScheduleFile finds and reads the schedule that the flags name.
 type ScheduleFile struct {
 	console.Console
+	Machine
 	Config string // --config
 	System bool   // --system
 
@@ -85,10 +85,10 @@ func (f *ScheduleFile) NamedConfig() string { return cmp.Or(f.Config, os.Getenv(
 // can change. To look at another one root becomes its owner first (becomeOwner).
 func (f *ScheduleFile) Options() load.Options {
 	return load.Options{
-		Getenv:            os.LookupEnv,
+		Getenv:            f.lookup,
 		Root:              os.Geteuid() == 0,
-		Server:            ServerName,
-		Labels:            machineLabels,
+		Server:            f.ServerName,
+		Labels:            f.labels,
 		Local:             LocalZone(),
 		Home:              HomeOf,
 		System:            f.System,
@@ -171,7 +171,7 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 			s, invalid = load.File(file, f.Options())
 		}
 	}
-	if !f.IsTick && placeAsTicks(stateDirOf(s, invalid)) {
+	if !f.IsTick && f.placeAsTicks(stateDirOf(s, invalid)) {
 		s, invalid = load.File(file, f.Options())
 	}
 	if zone := zoneOfTicks(s); zone != nil { // it is what the ticks mean by the zone of the machine
@@ -208,7 +208,7 @@ func (f *ScheduleFile) LoadAfterEdit(files map[string][]byte) (*schedule.Schedul
 	if err != nil {
 		return nil, err
 	}
-	if problems, _ := preflight.Unfit(s, os.Environ()); len(problems) > 0 {
+	if problems, _ := preflight.Unfit(s, f.Environ()); len(problems) > 0 {
 		return nil, &load.InvalidError{Problems: problems, StateDir: s.StateDir}
 	}
 	return s, nil
@@ -438,24 +438,6 @@ func stateDirOf(s *schedule.Schedule, invalid error) string {
 		return broken.StateDir
 	}
 	return ""
-}
-
-// placeAsTicks gives this process the variables with the name and the labels of this server, as the
-// last ticks had them, unless it has its own. It reports whether that changed anything.
-func placeAsTicks(stateDir string) (changed bool) {
-	if stateDir == "" {
-		return false
-	}
-	note, _ := ticknote.Read(stateDir)
-	for _, name := range ticknote.Placement {
-		value, had := note.Placed[name]
-		_, has := os.LookupEnv(name)
-		isBroken := name == serverVariable && !placement.ValidName(value)
-		if had && !has && !isBroken && os.Setenv(name, value) == nil {
-			changed = true
-		}
-	}
-	return changed
 }
 
 // zoneOfTicks returns the zone in which the ticks take the machine to be, if tasks go by it and

@@ -120,7 +120,7 @@ func judge(a *app.App, o options) (verdict, error) {
 		file:     filepath.Base(s.File),
 		tasks:    len(s.Tasks),
 		problems: slices.Concat(s.BadLines, brokenAssertions(proofs)),
-		warnings: fileWarnings(s, now),
+		warnings: fileWarnings(s, now, a.Environ()),
 		proofs:   proofs,
 	}
 	if len(s.Assertions) > 0 && len(s.Pauses) > 0 {
@@ -128,7 +128,7 @@ func judge(a *app.App, o options) (verdict, error) {
 		j.notes = []schedule.Problem{{Place: s.Pauses[0].Place, Text: note}}
 	}
 	if !o.fileOnly {
-		problems, warnings := preflight.Unfit(s, os.Environ())
+		problems, warnings := preflight.Unfit(s, a.Environ())
 		j.problems = append(j.problems, problems...)
 		j.machineWarnings = append(warnings, machineWarnings(a, s, now)...)
 		j.notes = append(j.notes, tasksElsewhere(s)...)
@@ -136,7 +136,7 @@ func judge(a *app.App, o options) (verdict, error) {
 	return j, nil
 }
 
-func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
+func fileWarnings(s *schedule.Schedule, now time.Time, environ []string) []schedule.Problem {
 	warnings := slices.Concat(
 		s.Warnings,
 		lint.HolidaysOver(s, now),
@@ -151,7 +151,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time) []schedule.Problem {
 		lint.LosesItsMutex(s, now),
 		lint.BecomesUser(s),
 		lint.LeavesItself(s),
-		lint.UnknownVariables(s, os.Environ()),
+		lint.UnknownVariables(s, environ),
 	)
 	if ignored := otherSpelling(s.File); ignored != "" {
 		warnings = append(warnings, schedule.Problem{

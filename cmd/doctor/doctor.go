@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -91,10 +90,10 @@ func newSubject(a *app.App) (*doctor.Subject, error) {
 		Schedule: s,
 		Broken:   invalid,
 		Now:      a.Now(),
-		Environ:  os.Environ(),
+		Environ:  a.Environ(),
 		Self:     program,
 		Zone:     app.LocalZone().String(),
-		Server:   app.ServerName(s.Server),
+		Server:   a.ServerName(s.Server),
 		Store:    a.Store(s),
 		LoadWith: func(lookup func(string) (string, bool)) error {
 			options := a.Options()

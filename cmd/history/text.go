@@ -48,7 +48,7 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 	}
 	zone := s.Location
 	table := newTable(a.Stdout(), s, o)
-	thisServer := app.ServerName(s.Server)
+	thisServer := a.ServerName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(h.waiting)) {
 		for _, waiting := range slices.Backward(h.waiting[task]) {
 			row := state.Row{ID: waiting.Run, Task: task, Slot: waiting.Slot, Server: thisServer}

@@ -164,7 +164,7 @@ func lastText(a *app.App, s *schedule.Schedule, last state.Row) string {
 		return "-"
 	}
 	text := fmt.Sprintf("%s %s ago", last.OutcomeText(), a.Ago(last.Ended))
-	if len(s.Store.Servers) > 0 && last.Server != app.ServerName(s.Server) {
+	if len(s.Store.Servers) > 0 && last.Server != a.ServerName(s.Server) {
 		text += " on " + last.Server
 	}
 	return text
@@ -174,7 +174,7 @@ func lastText(a *app.App, s *schedule.Schedule, last state.Row) string {
 func nowText(a *app.App, s *schedule.Schedule, row view.Task) string {
 	var parts []string
 	if len(row.Running) > 0 {
-		parts = append(parts, runningText(a, row.Running, app.ServerName(s.Server)))
+		parts = append(parts, runningText(a, row.Running, a.ServerName(s.Server)))
 	}
 	if row.Vanished > 0 {
 		parts = append(parts, humanize.Count(row.Vanished, "run")+" vanished, for the next tick to finish")

@@ -211,7 +211,7 @@ func sayRunning(a *app.App, s *schedule.Schedule, names []string, newPause pause
 		a.View(s).LeftOut(err)
 	}
 	pausesEverything := slices.Contains(names, pause.Everything)
-	thisServer := app.ServerName(s.Server)
+	thisServer := a.ServerName(s.Server)
 	var runs []string
 	for _, row := range append(live, elsewhere...) {
 		if row.Waits() || !pausesEverything && !slices.Contains(names, row.Task) {
@@ -306,7 +306,7 @@ func interrupt(a *app.App, reason string) error {
 	}
 	err = a.Controls(s).Interrupt(pause.Interrupt{
 		By:     app.PersonName(),
-		Server: app.ServerName(s.Server),
+		Server: a.ServerName(s.Server),
 		At:     a.Now().UTC().Round(0),
 		Reason: control.Reason(reason),
 	})

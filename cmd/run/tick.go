@@ -57,7 +57,7 @@ func runTick(a *app.App, t *tick.Tick, o options, invalidExit error, stops tickS
 	if !byPerson {
 		// The note is written before a task can take long. A folder that cannot be written does no
 		// harm to the tick.
-		ticknote.Keep(t.Schedule.StateDir, app.OwnEnvironment(), a.Now())
+		ticknote.Keep(t.Schedule.StateDir, a.OwnEnvironment(), a.Now())
 	}
 	t.Report.Apart = byPerson && t.Work == nil && ticksCome(t.Schedule, a.Now())
 	result := t.Run(stops.noNewStarts, stops.terminate, stops.kill)

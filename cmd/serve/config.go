@@ -111,7 +111,7 @@ func newConfig(a *app.App, s *schedule.Schedule, o options, signIn *serve.Header
 		live.use(s, func() { source = a.View(s) })
 		return source
 	}
-	environment := app.OwnEnvironment()
+	environment := a.OwnEnvironment()
 	config := serve.Config{
 		StateDir:     s.StateDir,
 		Version:      app.Version,
@@ -134,7 +134,7 @@ func newConfig(a *app.App, s *schedule.Schedule, o options, signIn *serve.Header
 			},
 			Actor: func(s *schedule.Schedule, by string) control.Actor {
 				actor := control.Actor{Source: viewOf(s), By: by}
-				actor.Environ, actor.OnlyTicks = app.TickEnviron(s, environment)
+				actor.Environ, actor.OnlyTicks = a.TickEnviron(s, environment)
 				return actor
 			},
 			Runs: func(s *schedule.Schedule) (caller run.Caller) {

@@ -54,9 +54,8 @@ func openSite(a *app.App, o options, signIn *serve.HeaderSignIn) (serve.Service,
 // read. The error is the last one, if no file can be read.
 func loadSeveral(a *app.App, files []string) (served []servedSchedule, broken []string, err error) {
 	for _, file := range files {
-		member := *a
-		member.Config = file
-		s, loadErr := loadWithStateDir(&member)
+		member := a.ForFile(file)
+		s, loadErr := loadWithStateDir(member)
 		if loadErr != nil {
 			a.Warn("%s is not served: %v", file, loadErr)
 			broken = append(broken, fmt.Sprintf("%s is not served: `sched check -c %s` says why. "+
@@ -64,7 +63,7 @@ func loadSeveral(a *app.App, files []string) (served []servedSchedule, broken []
 			err = loadErr
 			continue
 		}
-		served = append(served, servedSchedule{app: &member, file: file, schedule: s})
+		served = append(served, servedSchedule{app: member, file: file, schedule: s})
 	}
 	if len(served) == 0 {
 		return nil, nil, err
