@@ -453,14 +453,10 @@ func FirstLine(file string) string {
 }
 
 // programsOf returns the programs that a command needs: the first word of a list, or the shell and
-// the programs of a line, as far as they are sure, and in both the program behind nohup.
+// the programs of a line, as far as they are sure, and in both the programs behind wrappers.
 func programsOf(c schedule.Command) []string {
 	if len(c.List) > 0 {
-		programs := c.List[:1:1]
-		if program := wrapped(c); program != "" {
-			programs = append(programs, program)
-		}
-		return programs
+		return append(c.List[:1:1], wrapped(c)...)
 	}
 	if len(c.Shell) == 0 {
 		return nil
@@ -469,9 +465,7 @@ func programsOf(c schedule.Command) []string {
 	if first := FirstProgram(c.Line); first != "" && isShell(c.Shell[0]) {
 		programs = append(programs, first)
 	}
-	if program := wrapped(c); program != "" {
-		programs = append(programs, program)
-	}
+	programs = append(programs, wrapped(c)...)
 	if isShell(c.Shell[0]) {
 		programs = append(programs, laterPrograms(c.Line)...)
 	}

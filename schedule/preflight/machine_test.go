@@ -183,6 +183,7 @@ func TestWhatATaskLacks(t *testing.T) {
 		{"command: [sh, /none/absent.sh]", "there is no /none/absent.sh (the script of sh); "},
 		{"command: nohup ./absent.sh", "there is no " + filepath.Join(dir, "absent.sh") + "; "},
 		{"command: [nohup, sh, -e, absent.sh]", "absent.sh (the script of sh)"},
+		{"command: nohup nice -n 5 absent --all", "there is no program absent in /usr/bin:/bin"},
 		{"command: sh good", ""},
 		{"command: sh env.sh || sh 'absent.sh'", "env.sh (the script of sh)"},
 		{"command: sh -c absent.sh", ""},
@@ -247,6 +248,32 @@ func TestTheScriptThatAnInterpreterRuns(t *testing.T) {
 	login := schedule.Command{Line: "sh x.sh", Shell: []string{"/bin/bash", "-lc"}}
 	if _, got := scriptOf(login); got != "" {
 		t.Errorf("a profile may go elsewhere: %q", got)
+	}
+}
+
+func TestTheProgramsBehindWrappers(t *testing.T) {
+	for line, want := range map[string]string{
+		"flock -n /tmp/x.lock timeout 5m backup --all": "timeout backup",
+		"nice -n 10 ionice -c2 -n7 /srv/backup.sh":     "ionice /srv/backup.sh",
+		"nice -10 backup":                                        "",
+		"timeout -k 5 --signal=KILL 1h backup":                   "backup",
+		"timeout -s KILL --foreground 1h backup":                 "backup",
+		"stdbuf -oL nohup backup":                                "nohup backup",
+		"flock --exclusive --timeout=5 /tmp/x.lock python3 x.py": "python3",
+		"flock -w 5 /tmp/x.lock setsid -f backup":                "setsid backup",
+
+		// The shell of flock reads more than words, and what a shell expands is not known here.
+		"flock -n /tmp/x.lock -c 'backup --all'": "",
+		"flock --timeout 5 /tmp/x.lock backup":   "",
+		"timeout 5m \"$PROGRAM\"":                "",
+		"flock -n 9 || exit 1":                   "",
+		"timeout --unknown 5m backup":            "",
+		"backup timeout 5m other":                "",
+	} {
+		programs := wrapped(schedule.Command{Line: line, Shell: []string{"/bin/sh", "-c"}})
+		if got := strings.Join(programs, " "); got != want {
+			t.Errorf("%q starts %q, not %q", line, got, want)
+		}
 	}
 }
 
