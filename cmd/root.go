@@ -214,7 +214,7 @@ func addRootFlags(a *app.App, root *cobra.Command, version *bool) {
 // otherNames maps commands of other programs to ours.
 var otherNames = sync.OnceValue(func() map[string]string {
 	return map[string]string{
-		"ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
+		"stat": "status", "ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
 		"calendar": "ics", "ical": "ics",
 		"crontab-guru": "explain", "describe": "explain", "cron": "explain",
 		"validate": "check", "lint": "check", "verify": "check", "exec": "test",

@@ -523,6 +523,9 @@ func (p phrase) uncountableError(n int, unit string) error {
 		e.SetHint(`write "%s", with a day on which it is due%s`, counted(unit, exampleDate), p.daysOfMonth(n))
 	case unit == "day" || unit == "week":
 		e.SetHint(`write "%s", with a day on which it is due`, counted(unit, exampleDate))
+	case len(weekdays) == 1 && n == 2:
+		text := strings.Replace(counted(unit, exampleOf(weekdays[0])), "2 "+unit+"s", "other "+unit, 1)
+		e.SetHint(`write "%s", with the date of a %s on which it is due`, text, unit)
 	case len(weekdays) == 1:
 		e.SetHint(`write "%s", with the date of a %s on which it is due`, counted("week", exampleOf(weekdays[0])), unit)
 	case unit == "month" && n == 3:

@@ -27,8 +27,9 @@ func TestMistakesInWords(t *testing.T) {
 		{"2 weeks at 8:00, 9:30", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05 at 8:00, 9:30", with a day on which it is due`},
 		{"every second week", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
 		{"3 months", "3 months cannot be told from the calendar alone", "write quarter"},
-		{"2 mondays", "2 mondays cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with the date of a monday on which it is due`},
-		{"every other friday", "2 fridays cannot be told from the calendar alone", `write "2 weeks from 2026-01-09", with the date of a friday on which it is due`},
+		{"2 mondays", "2 mondays cannot be told from the calendar alone", `write "other monday from 2026-01-05", with the date of a monday on which it is due`},
+		{"every other friday", "2 fridays cannot be told from the calendar alone", `write "other friday from 2026-01-09", with the date of a friday on which it is due`},
+		{"other friday at 17:00", "2 fridays cannot be told from the calendar alone", `write "other friday from 2026-01-09 at 17:00", with the date of a friday on which it is due`},
 
 		// days that are counted from one
 		{"0 days from 2026-01-05", `"0 days" would be never`, `write "enabled: false" to switch the task off`},

@@ -236,6 +236,8 @@ var mistakes = []struct {
 		"schedule.yaml:3:1: the indentation holds a tab\n  hint: indent with spaces"}},
 	{"a macro without quotes", "tasks:\n- name: a\n  cron: @daily\n", []string{
 		"schedule.yaml:3:9: text cannot start with this character\n  hint: put the text in quotes, as in `cron: \"@daily\"`"}},
+	{"a percent sign without quotes", "tasks:\n- name: a\n  command: %d\n", []string{
+		"schedule.yaml:3:12: text cannot start with this character\n  hint: put the text in quotes"}},
 	{"a test of bash without quotes", "tasks:\n- name: a\n  command: [[ -f x ]] && y\n", []string{
 		"schedule.yaml:3:12: something follows the closing bracket\n  hint: put the whole text in quotes"}},
 	{"a redirection without quotes", "tasks:\n- name: a\n  command: > out.log\n", []string{

@@ -52,9 +52,15 @@ var syntaxErrors = []syntaxError{
 	},
 	{
 		message: "cannot start any token",
-		line:    "(?:[:,\\[-]\\s+|^\\s*)([@`%])",
+		line:    "(?:[:,\\[-]\\s+|^\\s*)(@)",
 		text:    "text cannot start with this character",
 		hint:    "put the text in quotes, as in `cron: \"@daily\"`",
+	},
+	{
+		message: "cannot start any token",
+		line:    `(?:[:,\[-]\s+|^\s*)(%)`,
+		text:    "text cannot start with this character",
+		hint:    "put the text in quotes",
 	},
 	{
 		message: "alphabetic or numeric",
