@@ -115,6 +115,7 @@ func showSlots(a *app.App, s *schedule.Schedule, q past.Query, o options) error 
 	if o.json || o.csv {
 		return printRecords(a, h.records, o)
 	}
+	h.elsewhere = view.RanElsewhere(context.Background(), a.View(s), h.records)
 	printSlots(a, s, o, h)
 	if missing := a.View(s).TicksMissing(); missing != "" && len(h.records) == 0 && o.until == "" {
 		a.WarnWithHint(a.TicksHint(), "%s", missing)

@@ -27,7 +27,8 @@ import (
 type slotHistory struct {
 	waiting    map[string][]view.Waiting // by task
 	live, lost []state.Row
-	records    []state.Row // of runs that ended, and of slots that did not run
+	records    []state.Row          // of runs that ended, and of slots that did not run
+	elsewhere  map[string]state.Row // by the id of a record: the run of another server for its slot
 }
 
 func (h slotHistory) isEmpty() bool {
@@ -63,6 +64,9 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 	}
 	for _, record := range h.records {
 		text := view.Describe(record) + view.Late(record)
+		if other, ran := h.elsewhere[record.ID]; ran {
+			text = view.DescribeElsewhere(record, other)
+		}
 		if len(record.Notes) > 0 {
 			text += "; " + strings.Join(record.Notes, "; ")
 		}

@@ -149,8 +149,7 @@ func HistoryOfAll(s Source, ctx context.Context, q past.Query) (live, lost []sta
 		return live, lost, rows, nil
 	}
 	for _, row := range others {
-		isHere := func(own state.Row) bool { return own.ID == row.ID }
-		if _, ended := runs[row.ID]; !ended && !slices.ContainsFunc(live, isHere) {
+		if _, ended := runs[row.ID]; !ended {
 			live = append(live, row)
 		}
 	}

@@ -135,6 +135,16 @@ func Describe(r state.Row) string {
 	return b.String()
 }
 
+// DescribeElsewhere says that a slot did not run here, and what became of it on the server that has
+// run it, or runs it.
+func DescribeElsewhere(here, other state.Row) string {
+	if other.Outcome == "" {
+		return fmt.Sprintf("%s: it runs on %s (run %s)", here.OutcomeText(), other.Server, humanize.ShortRun(other.ID))
+	}
+	return fmt.Sprintf("%s: it ran on %s (run %s): %s",
+		here.OutcomeText(), other.Server, humanize.ShortRun(other.ID), Describe(other))
+}
+
 // isStoppedByHand reports whether a person has stopped the run. A row of an older sched has no kind
 // for that, and has the request.
 func isStoppedByHand(r state.Row) bool {

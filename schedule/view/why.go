@@ -585,8 +585,8 @@ func (q *Inquiry) claimElsewhere(ctx context.Context, at time.Time) string {
 	holder, claimed := claims[key]
 	switch {
 	case claimed && holder.Host != q.source.Server:
-		return fmt.Sprintf("%[1]s has claimed it (run %[2]s) and told of no run: if that was skipped, only %[1]s knows",
-			holder.Host, humanize.ShortRun(holder.Run))
+		return fmt.Sprintf("%[1]s has claimed it (run %[2]s), and nothing more is known here: "+
+			"`sched why %[3]s` on %[1]s says whether it ran", holder.Host, humanize.ShortRun(holder.Run), q.Task.Name)
 	case err != nil, q.Now.Sub(at) < time.Minute:
 		return ""
 	}
