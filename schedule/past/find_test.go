@@ -254,7 +254,7 @@ func TestFindFindsWhatTheQuerySays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.IsSortedFunc(all, past.NewestFirst) || len(all) < 150 {
+	if !slices.IsSortedFunc(all, past.NewestFirst) || len(all) < 100 {
 		t.Fatalf("%d rows", len(all))
 	}
 	maybe := func(n int, do func()) {
