@@ -49,7 +49,7 @@ type Health struct {
 type TaskHealth struct {
 	*schedule.Task
 	Totals  []past.Total // the slots in the history, by outcome
-	Last    state.Row    // its newest ended run, in short; if no run has ended, Run is empty
+	Last    state.Row    // its newest ended run, in short; if no run has ended, ID is empty (see addElsewhere)
 	Success time.Time    // when its newest success ended; zero when it never succeeded
 	missed  time.Time    // the newest slot that was missed; zero if no slot was
 	skipped state.Row    // its newest slot, if that was skipped
@@ -97,6 +97,29 @@ func (h *Health) AskStore(ctx context.Context, store mutex.Store, server string)
 		h.Outage = &cluster.Outage{Why: refusal.Text}
 	case err == nil && h.Outage != nil && h.Outage.IsOver(servers, server, h.Schedule.File):
 		h.Outage = nil
+	}
+}
+
+// addElsewhere makes the last run of a one_server task the run of another server that began later.
+func (h *Health) addElsewhere(ctx context.Context, s Source) {
+	if h.Outage != nil {
+		return
+	}
+	var tasks []*schedule.Task
+	for _, t := range h.Tasks {
+		tasks = append(tasks, t.Task)
+	}
+	last := lastElsewhere(ctx, s, tasks...)
+	if len(last) == 0 {
+		return
+	}
+	h.Troubles = nil
+	for i := range h.Tasks {
+		t := &h.Tasks[i]
+		if other := last[t.Name]; other.ID > t.Last.ID { // ids are in the order in which runs begin
+			t.Last = other
+		}
+		h.Troubles = append(h.Troubles, t.troubles(h.At)...)
 	}
 }
 

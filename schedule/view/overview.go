@@ -342,7 +342,7 @@ func addDetails(ctx context.Context, s Source, all *Records, h *Health, incident
 			continue
 		}
 		if !i.IsPast {
-			if err := i.addFailures(ctx, all, tasks[i.Task]); err != nil {
+			if err := i.addFailures(ctx, all, tasks[i.Task], s.Server); err != nil {
 				return err
 			}
 		}
@@ -352,7 +352,11 @@ func addDetails(ctx context.Context, s Source, all *Records, h *Health, incident
 }
 
 // addFailures adds the failures of a task since its last success.
-func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth) error {
+func (i *Incident) addFailures(ctx context.Context, all *Records, t TaskHealth, server string) error {
+	if t.Last.Server != "" && t.Last.Server != server { // what it printed is there
+		i.Failures, i.First = 1, t.Last.Ended
+		return nil
+	}
 	query := past.Query{Task: i.Task, Limit: MaxFailures}
 	for _, total := range t.Totals {
 		if total.Outcome == outcome.Succeeded {

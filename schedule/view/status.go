@@ -45,6 +45,7 @@ type Status struct {
 // StatusOf judges a health. The troubles that make the exit code 2 come first. It sets h.Err if the
 // reason is known why something cannot be read (Explain).
 func StatusOf(s Source, h *Health) Status {
+	h.addElsewhere(context.Background(), s)
 	if err := h.Explain(); err != nil && h.Err == nil {
 		h.Err = err
 	}
@@ -261,10 +262,17 @@ func shownTrouble(s Source, h *Health, t TaskTrouble) Trouble {
 	case LastFailed:
 		trouble.Kind = string(t.Run.Outcome)
 		trouble.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, humanize.Age(t.Run.Ended, h.At))
+		isElsewhere := t.Run.Server != "" && t.Run.Server != s.Server
+		if isElsewhere {
+			trouble.Text += " on " + humanize.Line(t.Run.Server)
+		}
 		if t.Run.Reason != "" {
 			trouble.Text += " (" + t.Run.Reason + ")"
 		}
 		trouble.Text += failedHooks(t.Run.Notes)
+		if isElsewhere {
+			break
+		}
 		if t.Run.Output != "" {
 			command, argument = "logs", humanize.ShortRun(t.Run.ID)
 		}
