@@ -12,6 +12,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/pause"
 	"sched/schedule/run"
+	"sched/schedule/run/holding"
 	"sched/schedule/state"
 )
 
@@ -20,6 +21,39 @@ import (
 type collector struct {
 	launcher *launcher
 	requests requests
+	freeing  *sync.WaitGroup // what freeLocks finishes
+}
+
+// freePatience is how long the slots of a minute wait for the locks of lost runs: the hooks of such
+// a run may be slow, and what is left of its command may live on.
+const freePatience = 2 * time.Second
+
+// freeLocks finishes the lost runs whose mutex or seat a slot of the minute needs. It comes before
+// the slots, which would be skipped: the lease of a killed process outlives it in the store.
+func (c collector) freeLocks(slots []schedule.Slot) {
+	var needed []string
+	for _, slot := range slots {
+		needed = append(needed, holding.NeedOf(slot.Task).Names()...)
+	}
+	if len(needed) == 0 || c.launcher.fallback.InUse() {
+		return
+	}
+	rows, _ := c.unwatched() // collectLost reports an error
+	for _, row := range rows {
+		holds := row.Locked && slices.Contains(needed, row.Mutex) || row.Seat != "" && slices.Contains(needed, row.Seat)
+		if holds && !row.Waits() {
+			c.freeing.Go(func() { c.collect(row) })
+		}
+	}
+	freed := make(chan struct{})
+	go func() {
+		c.freeing.Wait()
+		close(freed)
+	}()
+	select {
+	case <-freed:
+	case <-time.After(freePatience):
+	}
 }
 
 // resumeQueued gives the runs that wait for their turn, and whose supervisor was killed, to the

@@ -310,7 +310,7 @@ func (t *Tick) prepare(stops stopContexts) *tickRun {
 		newest:   map[*schedule.Task]chan struct{}{},
 	}
 	r.requests = requests{launcher: r.launcher}
-	r.collector = collector{launcher: r.launcher, requests: r.requests}
+	r.collector = collector{r.launcher, r.requests, &sync.WaitGroup{}}
 	return r
 }
 
@@ -429,6 +429,7 @@ func (r *tickRun) startNow(now, foreground []schedule.Slot) {
 	soon, _ := schedule.SplitAfter(foreground, r.tick.Minute)
 	r.launcher.prefetch(soon)
 	if !r.nothingToDo {
+		r.collector.freeLocks(slices.Concat(now, soon))
 		r.collector.resumeQueued()
 		if len(now) > 0 {
 			r.collector.startLongestWaiting()
@@ -481,6 +482,7 @@ func (r *tickRun) lookAfterOthers() (wait func()) {
 		if !r.nothingToDo {
 			r.collector.collectLost()
 		}
+		r.collector.freeing.Wait()
 		reportOverdue(r.launcher, r.nothingToDo)
 	})
 	return beside.Wait
