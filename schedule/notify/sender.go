@@ -275,7 +275,7 @@ func (s *Sender) noteFailed(d *Delivery, target Target, err error) {
 		s.putBack(d) // a later tick reports it
 	case a.LastTry.Sub(a.FailingSince) >= giveUpAfter:
 		s.Undelivered(d, err, fmt.Sprintf("it is dropped, after a day and %d attempts", a.Tries))
-		s.drop(d)
+		s.giveUp(d)
 	default:
 		if !a.Reported {
 			s.Undelivered(d, err, "it is tried again for a day")
@@ -319,13 +319,19 @@ func (s *Sender) refuse(d *Delivery) {
 		return
 	}
 	s.Undelivered(d, errors.New(d.attempts.Error), "it is dropped")
-	s.drop(d)
+	s.giveUp(d)
 }
 
 // putBack leaves a delivery to the next attempt. If that fails, the message becomes free when this
 // process ends, and the next attempt comes sooner.
 func (s *Sender) putBack(d *Delivery) {
 	_ = s.db.Messages().Failed(context.Background(), s.owner, d.Message.ID, d.attempts, nextTime(d.attempts))
+}
+
+func (s *Sender) giveUp(d *Delivery) {
+	if d.stored {
+		_ = s.db.Messages().GiveUp(context.Background(), s.owner, d.Message.ID, d.attempts) // else a later tick does
+	}
 }
 
 func (s *Sender) drop(d *Delivery) {
@@ -371,9 +377,15 @@ type Delivery struct {
 	attempts state.Attempts
 }
 
+// WasReported reports whether people were told that an attempt failed.
+func (d *Delivery) WasReported() bool { return d.attempts.Reported }
+
 // hookKey names the hook of the task. at_most counts the messages of a hook, and a newer ping
 // replaces an older ping of the same hook.
-func (d *Delivery) hookKey() string { return d.Message.Task + " " + d.Hook }
+func (d *Delivery) hookKey() string { return HookKey(d.Message.Task, d.Hook) }
+
+// HookKey is what the outbox knows the hook of a task by (state.Message.HookKey).
+func HookKey(task, hook string) string { return task + " " + hook }
 
 // pack returns the delivery as a message of the outbox.
 func (d *Delivery) pack() (m state.Message, err error) {

@@ -21,8 +21,10 @@ import (
 // other side may have accepted it just before the kill.
 //
 //	due  ── Put, Take ── Delivered ──► gone, or sent while at_most counts it
-//	 ▲ └──────────────── Failed ── due again, or refused: a tick says so, and drops it
+//	 ▲ └──────────────── Failed ── due again, or refused: a tick says so, and gives it up
+//	                     GiveUp ── sent and failing, for a day or until a message of the hook arrives
 //	held ── ReleaseHeld ──► due; a newer message of its hook counts it and removes it
+//	 └───── Settle ── held and reported: it is only counted
 type Messages struct {
 	store  store
 	owners Owners
@@ -62,7 +64,7 @@ type Attempts struct {
 	FailingSince time.Time // when the first one failed; zero when none did
 	Error        string    // of the last one
 	Refused      bool      // for good: there is no other attempt
-	Reported     bool      // people have read of it
+	Reported     bool      // people have read of it, or it is over (Settle)
 	Addresses    []int     // indexes of the addresses that the next attempt is for; empty for all
 }
 
@@ -155,7 +157,7 @@ func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 func isFull(ctx context.Context, q querier, hookKey string, l Limit, now time.Time) (full bool, err error) {
 	enough := l.Per - min(15*time.Second, l.Per/20)
 	err = q.QueryRowContext(ctx, `SELECT count(*) >= ? FROM message
-		WHERE sender = ? AND (status = 'due' OR status = 'sent' AND sent > ? AND sent <= ?)`,
+		WHERE sender = ? AND (status = 'due' OR status = 'sent' AND failing IS NULL AND sent > ? AND sent <= ?)`,
 		l.N, hookKey, now.Add(-enough).UnixMicro(), now.UnixMicro()).Scan(&full)
 	return full, err
 }
@@ -236,7 +238,7 @@ func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Messag
 // ReleaseHeld makes held messages due if their limits allow them now.
 func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 	return m.store.write(ctx, func(q querier) error {
-		held, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status = 'held'")
+		held, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE status = 'held' AND reported = 0")
 		if err != nil {
 			return err
 		}
@@ -253,10 +255,23 @@ func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 	})
 }
 
+// Settle says that it is over what a held message of the hook tells.
+func (m Messages) Settle(ctx context.Context, hookKey string) error {
+	return execute(ctx, m.store, "UPDATE message SET reported = 1 WHERE sender = ? AND status = 'held'", hookKey)
+}
+
 // Delivered says that the other side has accepted a message that o has.
 func (m Messages) Delivered(ctx context.Context, o *Owner, id string, at time.Time) error {
-	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = ''
+	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '', failing = NULL
 		WHERE id = ?1 AND owner = ?2`, id, o.ID, at.UnixMicro())
+}
+
+// GiveUp says that nobody will deliver a message that o has.
+func (m Messages) GiveUp(ctx context.Context, o *Owner, id string, a Attempts) error {
+	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '',
+			tries = ?4, failing = ?5, error = ?6, most = max(most, 1), per = max(per, ?7)
+		WHERE id = ?1 AND owner = ?2`, id, o.ID, a.LastTry.UnixMicro(), a.Tries, a.FailingSince.UnixMicro(), a.Error,
+		(24 * time.Hour).Microseconds())
 }
 
 // Failed says how an attempt of o ended, and when the next one comes.
@@ -268,14 +283,17 @@ func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, n
 		a.Error, a.Reported, sqltype.PackJSON(a.Addresses), a.Refused)
 }
 
-// Drop removes a message that o has, and that nobody will deliver.
+// Drop removes a message that o has, and that nobody needs any more.
 func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 	return m.change(ctx, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.ID)
 }
 
 // change runs a change of one message: its id is ?1, its owner ?2, and rest are the parameters from
-// ?3 on. The error is ErrGone if the message is not the owner's any more. change also removes the
-// message if it was sent and no limit counts it, and pings that a newer ping replaces.
+// ?3 on. The error is ErrGone if the message is not the owner's any more. change also removes
+//
+//   - messages of the hook that were given up, once the message was delivered;
+//   - the message, if it was sent and no limit counts it;
+//   - and pings that a newer ping replaces.
 func (m Messages) change(ctx context.Context, text, id string, owner int64, rest ...any) error {
 	return m.store.write(ctx, func(q querier) error {
 		n, err := changed(ctx, q, text, append([]any{id, owner}, rest...)...)
@@ -285,6 +303,8 @@ func (m Messages) change(ctx context.Context, text, id string, owner int64, rest
 		if err != nil {
 			return err
 		}
+		q.do(ctx, `DELETE FROM message WHERE failing IS NOT NULL AND status = 'sent' AND sender IN
+			(SELECT sender FROM message WHERE id = ? AND status = 'sent' AND failing IS NULL)`, id)
 		q.do(ctx, "DELETE FROM message WHERE id = ? AND status = 'sent' AND most = 0", id)
 		dropReplaced(ctx, q)
 		return nil
@@ -301,21 +321,21 @@ func (m Messages) Waiting(ctx context.Context) (int, error) {
 	return askOne[int](ctx, m.store, "SELECT count(*) FROM message WHERE status <> 'sent'")
 }
 
-// Undelivered sums up the messages with a failed attempt.
+// Undelivered sums up the messages with a failed attempt that wait, or were given up.
 type Undelivered struct {
 	Count   int
-	Refused int       // of these: a tick will say so, and drop them
+	Refused int       // of these: they were given up, or will be when a tick has said so
 	Since   time.Time // the first attempt for the oldest
 	Task    string    // of the message that failed first
 	Error   string    // of its last attempt
 }
 
-// Undelivered returns the messages with a failed attempt.
+// Undelivered returns the messages with a failed attempt that wait, or were given up.
 func (m Messages) Undelivered(ctx context.Context) (u Undelivered, err error) {
 	err = m.store.read(ctx, func(q querier) error {
 		// The row with the minimum has task and error (sqlite.org/lang_select.html#bareagg).
-		return q.QueryRowContext(ctx, `SELECT count(*), count(iif(status = 'refused', 1, NULL)), min(failing), task, error
-			FROM message WHERE status <> 'sent' AND tries > 0`).
+		return q.QueryRowContext(ctx, `SELECT count(*), count(iif(status = 'due', NULL, 1)), min(failing), task, error
+			FROM message WHERE status <> 'sent' AND tries > 0 OR failing IS NOT NULL`).
 			Scan(&u.Count, &u.Refused, sqltype.Time(&u.Since), sqltype.OrZero(&u.Task), sqltype.OrZero(&u.Error))
 	})
 	return u, err

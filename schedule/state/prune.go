@@ -47,8 +47,8 @@ type pruning struct {
 	result Pruned
 }
 
-// step removes rows that are too old, then rows beyond the number kept, then sent messages that no
-// limit counts any more.
+// step removes rows that are too old, then rows beyond the number kept, then messages that no limit
+// counts any more.
 func (p *pruning) step(now time.Time, keep Keep) error {
 	p.result.More = true
 	if keep.For > 0 {
@@ -64,7 +64,8 @@ func (p *pruning) step(now time.Time, keep Keep) error {
 	if err := forgetReported(p.ctx, p.q, now); err != nil {
 		return err
 	}
-	p.q.do(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro())
+	p.q.do(p.ctx, `DELETE FROM message WHERE status = 'sent' AND sent + per < ?1
+		OR status = 'held' AND reported = 1 AND created + per < ?1`, now.UnixMicro())
 	p.result.More = false
 	writeValue(p.ctx, p.q, keyPruned, now.UnixMicro())
 	return nil

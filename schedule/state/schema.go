@@ -163,9 +163,9 @@ CREATE TABLE message (
 	owner      INTEGER,                     -- the process that makes an attempt now
 	tries      INTEGER NOT NULL DEFAULT 0,
 	tried      INTEGER,                     -- the last attempt
-	failing    INTEGER,                     -- since when attempts fail
+	failing    INTEGER,                     -- since when attempts fail; if it is sent, it was given up
 	error      TEXT NOT NULL DEFAULT '',    -- of the last attempt
-	reported   INTEGER NOT NULL DEFAULT 0,  -- 1: a tick has printed that error
+	reported   INTEGER NOT NULL DEFAULT 0,  -- 1: a tick has printed that error; held: a success came since
 	addresses  TEXT,                        -- JSON: indexes of the addresses that still need it; NULL for all
 	held_back  INTEGER NOT NULL DEFAULT 0,  -- how many messages before it were held back by at_most
 	held_since INTEGER,                     -- the first of them

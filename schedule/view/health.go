@@ -100,16 +100,9 @@ func (h *Health) AskStore(ctx context.Context, store mutex.Store, server string)
 	}
 }
 
-// addElsewhere makes the last run of a one_server task the run of another server that began later.
-func (h *Health) addElsewhere(ctx context.Context, s Source) {
-	if h.Outage != nil {
-		return
-	}
-	var tasks []*schedule.Task
-	for _, t := range h.Tasks {
-		tasks = append(tasks, t.Task)
-	}
-	last := lastElsewhere(ctx, s, tasks...)
+// addElsewhere makes the last run of a task the run of another server, if that began later. last has
+// such runs by task.
+func (h *Health) addElsewhere(last map[string]state.Row) {
 	if len(last) == 0 {
 		return
 	}

@@ -45,7 +45,9 @@ type Status struct {
 // StatusOf judges a health. The troubles that make the exit code 2 come first. It sets h.Err if the
 // reason is known why something cannot be read (Explain).
 func StatusOf(s Source, h *Health) Status {
-	h.addElsewhere(context.Background(), s)
+	if h.Outage == nil {
+		h.addElsewhere(lastElsewhere(context.Background(), s, h.Schedule.Tasks...))
+	}
 	if err := h.Explain(); err != nil && h.Err == nil {
 		h.Err = err
 	}

@@ -333,8 +333,8 @@ func endedAt(r state.Row, now time.Time) time.Time {
 // MaxFailures is how many failures in a row are counted at most.
 const MaxFailures = 100
 
-// countFailures returns how many of the last runs of the task, by their ends, failed in a row. After
-// a newer run on another server it counts only that run.
+// countFailures returns how many of the last runs of the task, by their ends, failed in a row. Of
+// other servers it knows only their newest run.
 func (q *Inquiry) countFailures(ctx context.Context) (n int, err error) {
 	last, err := q.records.Last(ctx, []string{q.Task.Name})
 	if other := lastElsewhere(ctx, q.source, q.Task)[q.Task.Name]; other.ID > last[q.Task.Name].ID {

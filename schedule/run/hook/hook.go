@@ -358,12 +358,26 @@ func (h *Hooks) Secrets() redact.Source {
 // QueueAfter puts the notifications and the spans after the run into the outbox, and asks for the
 // runs that its hooks trigger. The result gets the names of these runs.
 func (h *Hooks) QueueAfter(result *state.Row) {
+	if result.Outcome == outcome.Succeeded {
+		h.settleFailures()
+	}
 	for _, f := range h.fired {
 		h.queueMessages(f, *result)
 		h.trigger(f, result)
 	}
 	h.QueueAttemptSpan(result, result.Ended)
 	h.queueRunSpan(*result)
+}
+
+// settleFailures has at_most only count the failures that it holds back: after a success they would
+// call people for what is over.
+func (h *Hooks) settleFailures() {
+	for i, hook := range h.task.Hooks.OnFailure {
+		if hook.Notify != nil && hook.Notify.AtMost.N > 0 && h.failedBefore() {
+			key := notify.HookKey(h.task.Name, hookName("on_failure", i))
+			_ = h.from.DB.Messages().Settle(context.Background(), key) // else it is sent later
+		}
+	}
 }
 
 // Overdue fires the on_overdue hooks for the incident in the row.
