@@ -68,6 +68,7 @@ var order = []string{
 	"schedule/run/handover",
 	"schedule/run/supervise",
 	"schedule/overdue",
+	"schedule/recovery",
 	"schedule/work",
 	"schedule/tick/condition",
 	"schedule/tick/plan",

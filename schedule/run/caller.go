@@ -79,6 +79,14 @@ func (c Caller) Overdue(row state.Row, task *schedule.Task) (notes []string) {
 	return r.Hooks.Overdue(row)
 }
 
+// Recovered fires the on_recovery hooks of a task whose run in the row failed, each once, for a
+// later success on another server. It returns notes about hooks that failed.
+func (c Caller) Recovered(row state.Row, task *schedule.Task, success state.Row) (notes []string) {
+	r := newRun(c.Process, *task, row)
+	r.Own.As = c.DB.Unowned()
+	return r.Hooks.Recovered(success)
+}
+
 // Unwatched returns the runs that no process looks after: runs whose owner is dead, and runs that
 // wait for their next attempt, or for their turn.
 func (c Caller) Unwatched(ctx context.Context) ([]state.Row, error) {

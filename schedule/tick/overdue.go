@@ -7,6 +7,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/overdue"
+	"sched/schedule/recovery"
 	"sched/schedule/state"
 )
 
@@ -37,6 +38,23 @@ func reportOverdue(l *launcher, nothingToDo bool) {
 			}
 			if err != nil {
 				l.report.Problem("that %s is overdue is told later: %v", incident.Task, err)
+			}
+		})
+	}
+}
+
+// reportRecovered fires the on_recovery hooks of the tasks that failed here and have succeeded on
+// another server since, beside everything else. A store that does not answer leaves that to a later
+// tick.
+func reportRecovered(l *launcher) {
+	if l.moment.replay || l.moment.only != "" || l.fallback.InUse() {
+		return
+	}
+	found, _ := recovery.Find(context.Background(), l.storage.DB, l.storage.Store, l.host.Server, l.schedule.Tasks)
+	for _, r := range found {
+		l.hooks.Go(func() {
+			for _, note := range l.caller().Recovered(r.Failed, r.Task, r.Success) {
+				l.report.Problem("%s: %s", r.Task.Name, note)
 			}
 		})
 	}

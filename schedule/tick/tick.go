@@ -472,7 +472,7 @@ func (r *tickRun) startLater(ctx context.Context, slots []schedule.Slot) {
 }
 
 // lookAfterOthers stops the runs that a pause ends, finishes the runs of dead processes, and
-// reports overdue tasks, beside everything else.
+// reports overdue and recovered tasks, beside everything else.
 func (r *tickRun) lookAfterOthers() (wait func()) {
 	var beside sync.WaitGroup
 	if !r.nothingToDo {
@@ -484,6 +484,7 @@ func (r *tickRun) lookAfterOthers() (wait func()) {
 		}
 		r.collector.freeing.Wait()
 		reportOverdue(r.launcher, r.nothingToDo)
+		reportRecovered(r.launcher)
 	})
 	return beside.Wait
 }

@@ -100,8 +100,8 @@ func (h *Health) AskStore(ctx context.Context, store mutex.Store, server string)
 	}
 }
 
-// addElsewhere makes the last run of a task the run of another server, if that began later. last has
-// such runs by task.
+// addElsewhere makes the last run of a task the run of another server, if that began later. last
+// has such runs by task.
 func (h *Health) addElsewhere(last map[string]state.Row) {
 	if len(last) == 0 {
 		return

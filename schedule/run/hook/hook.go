@@ -171,11 +171,17 @@ func (h *Hooks) isWanted(n schedule.Notification, event notify.Event, result sta
 	return true
 }
 
-// failedBefore reports whether the run before this one failed. It looks once.
+// failedBefore reports whether the run before this one failed, and the task has not recovered on
+// another server since. It looks once.
 func (h *Hooks) failedBefore() bool {
 	if h.lastFailed == nil {
 		last, ok, _ := h.from.DB.Runs().Previous(context.Background(), h.row.Task, h.row.ID)
 		failed := ok && last.Outcome.Failure()
+		if failed && h.task.OneServer {
+			fired, _ := h.from.DB.Hooks(context.Background(), last.ID)
+			isRecovery := func(f state.Hook) bool { return strings.HasPrefix(f.Name, "on_recovery ") }
+			failed = !slices.ContainsFunc(fired, isRecovery)
+		}
 		h.lastFailed = &failed
 	}
 	return *h.lastFailed
@@ -385,6 +391,17 @@ func (h *Hooks) Overdue(row state.Row) (notes []string) {
 	fired := keyedHooks{key: "on_overdue", hooks: h.task.Hooks.OnOverdue}
 	notes = append(h.runCommands(fired, row), h.maskOutput()...)
 	h.queueMessages(fired, row)
+	h.Send()
+	return notes
+}
+
+// Recovered fires the on_recovery hooks of a run that failed, for a success on another server.
+func (h *Hooks) Recovered(success state.Row) (notes []string) {
+	h.lastFailed = new(true) // the success comes after the run of the row
+	h.settleFailures()
+	fired := h.counted("on_recovery", h.task.Hooks.OnRecovery, 1)
+	notes = h.runCommands(fired, success)
+	h.queueMessages(fired, success)
 	h.Send()
 	return notes
 }
