@@ -7,8 +7,10 @@ import (
 	"unicode/utf8"
 
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A Message is what is sent about an event of a run, or about a slot that did not become a run.
@@ -50,6 +52,43 @@ type Message struct {
 
 	HeldBack  int       `json:"held_back,omitempty"` // messages of this hook that at_most held back after the last one
 	HeldSince time.Time `json:"held_since,omitzero"` // when the first of these happened
+}
+
+// NewMessage returns a message about an event of now, of a run that ended with the result or goes
+// on. Its times are shown in the zone. It lacks the id.
+func NewMessage(event Event, task *schedule.Task, result state.Row, zone *time.Location) Message {
+	local := func(t time.Time) time.Time { // a zero time stays zero
+		if t.IsZero() {
+			return t
+		}
+		return t.In(zone)
+	}
+	m := Message{
+		Event:       event,
+		At:          local(clock.Now()),
+		Schedule:    task.Sender.Schedule,
+		Config:      task.Sender.File,
+		Task:        result.Task,
+		Description: task.Description,
+		Run:         result.ID,
+		Server:      result.Server,
+		Params:      result.Params,
+		Values:      result.Values,
+		Outcome:     result.Outcome,
+		Kind:        result.Kind,
+		Warning:     result.Warned(),
+		Reason:      result.Reason,
+		ExitCode:    result.ExitCode,
+		Attempt:     result.Attempt.Number,
+		Slot:        local(result.Slot),
+		Started:     local(result.Started),
+		Ended:       local(result.Ended),
+		Duration:    result.Duration(),
+	}
+	if event == Skip || event == Overdue && result.Started.IsZero() {
+		m.Run = ""
+	}
+	return m
 }
 
 // OutputLimit is how many bytes of output a message carries.

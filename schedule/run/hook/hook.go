@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
@@ -197,40 +196,8 @@ func startMark(hook string) string { return hook + " start" }
 // message returns what is sent about an event of the run, whose times are shown in the schedule's
 // zone.
 func (h *Hooks) message(id string, event notify.Event, result state.Row) notify.Message {
-	sender, zone := h.task.Sender, holding.ZoneOf(h.task)
-	local := func(t time.Time) time.Time { // a zero time stays zero
-		if t.IsZero() {
-			return t
-		}
-		return t.In(zone)
-	}
-	m := notify.Message{
-		ID:          id,
-		Event:       event,
-		At:          local(clock.Now()),
-		Schedule:    sender.Schedule,
-		Config:      sender.File,
-		Task:        result.Task,
-		Description: h.task.Description,
-		Run:         result.ID,
-		Server:      result.Server,
-		Params:      result.Params,
-		Values:      result.Values,
-		Test:        h.row.Test,
-		Outcome:     result.Outcome,
-		Kind:        result.Kind,
-		Warning:     result.Warned(),
-		Reason:      result.Reason,
-		ExitCode:    result.ExitCode,
-		Attempt:     result.Attempt.Number,
-		Slot:        local(result.Slot),
-		Started:     local(result.Started),
-		Ended:       local(result.Ended),
-		Duration:    result.Duration(),
-	}
-	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {
-		m.Run = ""
-	}
+	m := notify.NewMessage(event, h.task, result, holding.ZoneOf(h.task))
+	m.ID, m.Test = id, h.row.Test
 	return m
 }
 
