@@ -113,9 +113,12 @@ func (r *crontabReader) ignored(name, user string, f file, err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it is a link to " + f.link + ", which is not there"
 	case user == "" && path.Dir(name) == systemFolder && !r.isTaken(base):
-		return "its name is not of letters, digits, _ and - alone"
+		if r.debian {
+			return notPlainName
+		}
+		return copyName
 	case !r.debian:
-		return ""
+		return r.ignoredByCronie(user, f, err)
 	case f.links > 1:
 		return "it has another name, too (a hard link)"
 	case user == "" && f.linkOwner >= 0 && f.linkOwner != r.Root0:
@@ -138,12 +141,35 @@ func (r *crontabReader) ignored(name, user string, f file, err error) string {
 	return ""
 }
 
+// ignoredByCronie says why cronie ignores a file (check_open in its database.c), and the cron of
+// busybox the crontab of a user who is not there.
+func (r *crontabReader) ignoredByCronie(user string, f file, err error) string {
+	switch crond, _ := r.files.look("/usr/sbin/crond"); {
+	case user != "" && !r.users.has(r.ctx, r.Ask, user):
+		return "there is no user " + user
+	case err != nil || path.Base(crond.end) == "busybox":
+		return ""
+	case f.mode.Perm()&0o022 != 0:
+		return "others than its owner may write it"
+	case f.mode.Perm()&0o533 != 0o400:
+		return fmt.Sprintf("its mode is %04o, and cronie wants 0644 or 0600", f.mode.Perm())
+	case f.owner != r.Root0 && user == "":
+		return "it belongs to " + r.users.nameOf(f.owner) + ", and not to root"
+	case f.owner != r.Root0 && f.owner != r.users[user].uid:
+		return "it belongs to " + r.users.nameOf(f.owner) + ", and not to " + user
+	case f.links > 1 && user != "":
+		return "it has another name, too (a hard link)"
+	}
+	return ""
+}
+
 // isTaken reports whether cron takes a file of cron.d by its name. Fedora's cron takes dots.
 func (r *crontabReader) isTaken(name string) bool {
 	if r.debian {
 		return crontab.IsFileName(name)
 	}
-	return !strings.HasSuffix(name, "~") && !strings.Contains(name, ".rpm") && name[0] != '#'
+	hasEnd := func(end string) bool { return strings.HasSuffix(name, end) }
+	return !slices.ContainsFunc([]string{"~", ".rpmsave", ".rpmorig", ".rpmnew"}, hasEnd) && name[0] != '#'
 }
 
 // readText lists the lines of a crontab. off says why cron ignores it; "" if it does not.
@@ -160,9 +186,21 @@ func (r *crontabReader) readText(name, user, text, off string) {
 	}
 	for _, e := range table.Entries {
 		if !e.Off {
-			r.readEntry(name, cmp.Or(user, e.User), e, off)
+			r.readEntry(name, cmp.Or(user, e.User), e, cmp.Or(off, r.lineOff(e)))
 		}
 	}
+}
+
+// lineOff says why a cron that reads the rest of a file passes over a line.
+func (r *crontabReader) lineOff(e crontab.Entry) string {
+	_, err := vixie.Parse(e.When)
+	switch {
+	case e.User != "" && !r.users.has(r.ctx, r.Ask, e.User):
+		return "there is no user " + e.User
+	case err != nil && e.When != "@reboot" && !strings.Contains(e.When, "~"): // cronie knows ~
+		return "cron cannot read its times"
+	}
+	return ""
 }
 
 // addTaken adds the lines that cron takes and no schedule can say, such as a command that begins

@@ -39,6 +39,7 @@ type Job struct {
 	Command string             `json:"command"`
 	Off     string             `json:"off"` // why it does not start; "" if it does
 	LineOff string             `json:"-"`   // why the line does not start that names its folder
+	Skipped bool               `json:"-"`   // run-parts never starts the file, whatever its mode becomes
 	Anacron *AnacronLine       `json:"-"`   // the line of anacrontab from which it comes
 
 	next func(after time.Time) time.Time // nil: not known; the zero time: never

@@ -156,6 +156,12 @@ func TestEachNastyFileIsListedWithTheReason(t *testing.T) {
 	compare(t, "nasty.txt", listed(look(t, h), h.Zone))
 }
 
+func TestWhatCroniePassesOverIsListedWithTheReason(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newTree(t, "cronie.txtar"))
+	compare(t, "cronie.txt", listed(look(t, h), h.Zone))
+}
+
 func TestAnacronRunsItsJobsAfterItsNextStart(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, newTree(t, "anacron.txtar"))

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"sched/schedule/crontab"
@@ -12,8 +13,11 @@ import (
 
 const anacrontab = "/etc/anacrontab"
 
-// runParts finds the folder that a command gives to run-parts.
-var runParts = humanize.Pattern(`\brun-parts\s+(?:-\S+\s+)*(/[^\s;&|)}"']+)`)
+// runParts finds the folder that a command gives to run-parts. With --regex and its like run-parts
+// takes other names, and with --test it starts nothing: such a line is listed as it stands.
+var runParts = humanize.Pattern(`\brun-parts\s+` +
+	`(?:(?:--report|--verbose|-v|--exit-on-error|--new-session|--reverse|--stdin|--umask=\S+|--arg=\S+|--)\s+)*` +
+	`(/[^\s;&|)}"']+)`)
 
 func runPartsFolder(command string) string {
 	if found := runParts().FindStringSubmatch(command); found != nil {
@@ -27,6 +31,7 @@ func runPartsFolder(command string) string {
 func listFolder(s *survey, by Job, folder string) (listed bool) {
 	names, err := s.files.names(folder)
 	s.unread(folder, err)
+	passesOver := namesPassedOver(s, folder)
 	for _, name := range names {
 		file := path.Join(folder, name)
 		found, err := s.files.look(file)
@@ -35,9 +40,14 @@ func listFolder(s *survey, by Job, folder string) (listed bool) {
 		}
 		j := by
 		j.Kind, j.Place, j.Command, j.LineOff = RunParts, file, file, by.Off
+		why := passesOver(name)
+		if why == "" && err == nil && !found.mode.IsRegular() {
+			why = "it is no plain file"
+		}
+		j.Skipped = why != ""
 		switch {
-		case !takesName(s, name):
-			j.setOff("its name is not of letters, digits, _ and - alone")
+		case j.Skipped:
+			j.setOff(why)
 		case err != nil && !s.files.has(file):
 			j.setOff("it is a link to " + found.link + ", which is not there")
 		case err == nil && found.mode&0o111 == 0:
@@ -61,12 +71,58 @@ func listFolder(s *survey, by Job, folder string) (listed bool) {
 	return listed
 }
 
-// takesName reports whether run-parts starts a file of that name. Fedora's takes dots.
-func takesName(s *survey, name string) bool {
-	if s.debian || s.files.has("/etc/debian_version") {
-		return crontab.IsFileName(name)
+// The reasons for which a file is passed over by its name.
+const (
+	notPlainName = "its name is not of letters, digits, _ and - alone"
+	copyName     = "its name is one of a copy"
+)
+
+// namesPassedOver returns a function that says why run-parts never starts a file of a name in a
+// folder; "" if it does. In Fedora it is a script, which takes dots and reads jobs.deny and
+// jobs.allow.
+func namesPassedOver(s *survey, folder string) func(name string) (why string) {
+	if !hasFedorasRunParts(s) {
+		return func(name string) string {
+			if crontab.IsFileName(name) {
+				return ""
+			}
+			return notPlainName
+		}
 	}
-	return !strings.HasSuffix(name, "~") && !strings.HasSuffix(name, ",") && !strings.Contains(name, ".rpm")
+	list := func(name string) (names []string, exists bool) {
+		found, err := s.files.read(path.Join(folder, name))
+		return strings.Split(found.text, "\n"), err == nil
+	}
+	denied, _ := list("jobs.deny")
+	allowed, hasAllowed := list("jobs.allow")
+	return func(name string) string {
+		hasEnd := func(end string) bool { return strings.HasSuffix(name, end) }
+		ends := []string{"~", ",", ",v", ".rpmsave", ".rpmorig", ".rpmnew", ".swp", ".cfsaved"}
+		switch {
+		case slices.ContainsFunc(ends, hasEnd):
+			return copyName
+		case slices.Contains(denied, name):
+			return "jobs.deny names it"
+		case hasAllowed && !slices.Contains(allowed, name):
+			return "jobs.allow does not name it"
+		}
+		return ""
+	}
+}
+
+// hasFedorasRunParts reports whether run-parts is the script of Fedora, and not the program of
+// Debian or of busybox.
+func hasFedorasRunParts(s *survey) bool {
+	for _, folder := range []string{"/usr/bin", "/bin", "/usr/sbin"} {
+		program := path.Join(folder, "run-parts")
+		if found, err := s.files.read(program); err == nil {
+			return strings.HasPrefix(found.text, "#!")
+		}
+		if s.files.has(program) {
+			return false
+		}
+	}
+	return !s.debian && !s.files.has("/etc/debian_version")
 }
 
 // leavesToSystemd matches a script that ends at once if systemd runs, as packages of Debian have

@@ -15,6 +15,27 @@ import (
 // folder, in the order of run-parts, one after another, and a last one for the files that packages
 // put there later.
 
+// startsFolderAlone matches a command that does nothing but give a folder to run-parts. If the
+// files of any other became tasks, a part of it would be lost.
+var startsFolderAlone = humanize.Pattern(`^\s*(?:(?:test|\[) -x /usr/sbin/anacron(?: \])? \|\| )?[({]?\s*(?:cd / && )?` +
+	`(?:nice )?(?:/usr)?(?:/s?bin/)?run-parts(?:\s+(?:--report|--verbose|-v))*\s+/[^\s;&|)}"']+\s*;?\s*[)}]?\s*$`)
+
+// canSplit reports whether the files of a folder, of which the job is one, can be tasks in place of
+// the line with the command.
+func canSplit(j machine.Job, command string) bool {
+	return j.Kind == machine.RunParts && startsFolderAlone().MatchString(command)
+}
+
+// niceKey is the key for a line that calls `nice run-parts`.
+func niceKey(command string) string {
+	if niceRunParts().MatchString(command) {
+		return ", nice=10"
+	}
+	return ""
+}
+
+var niceRunParts = humanize.Pattern(`\bnice \S*run-parts\b`)
+
 // folderEntries returns the lines for the files of a folder that a line gives to run-parts. keys
 // are keys that each of them has.
 func folderEntries(jobs []machine.Job, line crontab.Entry, keys string) (entries []crontab.Entry) {
@@ -22,14 +43,20 @@ func folderEntries(jobs []machine.Job, line crontab.Entry, keys string) (entries
 	base := path.Base(folder)
 	var known []string
 	for _, j := range jobs {
+		if j.Skipped { // the last task passes it over, too
+			continue
+		}
 		file := humanize.ShellWord(j.Place)
 		known = append(known, file)
 		// A package may be removed: run-parts starts what is executable then.
 		command := fmt.Sprintf("cd / && if [ -x %s ]; then %[1]s; fi", file)
 		entries = append(entries, entry(line, taskName(base, path.Base(j.Place)), keys, command))
 	}
-	others := fmt.Sprintf("cd / && for job in $(run-parts --test %s); do case $job in %s) ;; *) $job ;; esac; done",
-		humanize.ShellWord(folder), strings.Join(known, "|"))
+	do := "$job"
+	if len(known) > 0 {
+		do = fmt.Sprintf("case $job in %s) ;; *) $job ;; esac", strings.Join(known, "|"))
+	}
+	others := fmt.Sprintf("cd / && for job in $(run-parts --test %s); do %s; done", humanize.ShellWord(folder), do)
 	return append(entries, entry(line, base+"/others", keys, others))
 }
 
@@ -77,7 +104,7 @@ var setting = humanize.Pattern(`^\s*([A-Za-z_]\w*)\s*=\s*"?(.*?)"?\s*$`)
 
 // anacronEntries returns the lines for a line of anacrontab: at its delay after the first start of
 // anacron, each day, week or month, and later if the machine was off then.
-func anacronEntries(jobs []machine.Job, text string) []crontab.Entry {
+func anacronEntries(jobs []machine.Job, text string, isSplit bool) []crontab.Entry {
 	a := *jobs[0].Anacron
 	line := crontab.Entry{Line: jobs[0].Line, User: jobs[0].User, Set: crontab.Variables{}, SetAt: map[string]int{}}
 	for i, row := range strings.Split(text, "\n") {
@@ -111,8 +138,8 @@ func anacronEntries(jobs []machine.Job, text string) []crontab.Entry {
 	if a.From > 0 || a.To < 24 {
 		keys += fmt.Sprintf(", between=[\"%d:00\", \"%d:59\"]", a.From, (a.To+23)%24)
 	}
-	if jobs[0].Kind == machine.RunParts {
-		return folderEntries(jobs, line, keys)
+	if isSplit {
+		return folderEntries(jobs, line, keys+niceKey(a.Command))
 	}
 	return []crontab.Entry{entry(line, "anacron/"+taskName("", a.Name)[1:], keys, a.Command)}
 }

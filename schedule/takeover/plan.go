@@ -60,6 +60,7 @@ type group struct {
 	jobs    []machine.Job
 	entries []crontab.Entry // what becomes of them
 	left    string          // why they are left
+	isSplit bool            // the files of its folder are tasks, and a last task has what comes later
 }
 
 func (g *group) first() machine.Job { return g.jobs[0] }
@@ -71,6 +72,7 @@ const (
 	leftSched     = "it is a tick of sched"
 	leftRoot      = "root alone may change its file"
 	leftStarter   = "it starts anacron, for the lines that anacrontab still has"
+	leftSkipped   = "run-parts passes it over: "
 	leftAsCrontab = "--as-crontab takes lines of crontabs alone"
 )
 
@@ -277,14 +279,16 @@ func withoutHeader(text string) string {
 func (p *planner) entriesOf(g *group, t *crontab.Table) (entries []crontab.Entry, left string) {
 	j := g.first()
 	if j.Anacron != nil {
-		return anacronEntries(g.jobs, p.texts[j.File]), ""
+		g.isSplit = canSplit(j, j.Anacron.Command)
+		return anacronEntries(g.jobs, p.texts[j.File], g.isSplit), ""
 	}
 	i := slices.IndexFunc(t.Entries, func(e crontab.Entry) bool { return e.Line == j.Line && !e.Off })
 	if i < 0 {
 		return nil, "no schedule can say this line"
 	}
-	if j.Kind == machine.RunParts && !p.AsCrontab {
-		return folderEntries(g.jobs, t.Entries[i], ""), ""
+	command := t.Entries[i].Command
+	if g.isSplit = !p.AsCrontab && canSplit(j, command); g.isSplit {
+		return folderEntries(g.jobs, t.Entries[i], niceKey(command)), ""
 	}
 	return t.Entries[i : i+1], ""
 }
@@ -381,14 +385,17 @@ func (p *planner) setVerdicts(tasks []*crontab.Task, s *crontab.Schedule, proven
 		if left == "" && len(names) == 0 {
 			left = "no schedule can say this line"
 		}
-		for i, job := range g.jobs {
+		of := g.tasksOfFiles(names)
+		for _, job := range g.jobs {
 			v := Verdict{Job: job, Why: left}
-			if left == "" {
-				v.Tasks = names
-				v.Why = p.whyTaken(job, tasks, s, proven)
-				if job.Kind == machine.RunParts && len(names) == len(g.jobs)+1 {
-					v.Tasks = names[i : i+1]
-				}
+			switch {
+			case left != "":
+			case of == nil:
+				v.Tasks, v.Why = names, p.whyTaken(job, tasks, s, proven)
+			case of[job.Place] == nil:
+				v.Why = leftSkipped + job.Off
+			default:
+				v.Tasks, v.Why = of[job.Place], p.whyTaken(job, tasks, s, proven)
 			}
 			p.plan.Verdicts = append(p.plan.Verdicts, v)
 		}
@@ -409,6 +416,21 @@ func (p *planner) setVerdicts(tasks []*crontab.Task, s *crontab.Schedule, proven
 			p.plan.Files = append(p.plan.Files, *files[t.Source.Name])
 		}
 	}
+}
+
+// tasksOfFiles returns the task of each file of a folder, by its path: a file that run-parts passes
+// over has none. It returns nil if the files are no tasks.
+func (g *group) tasksOfFiles(names []string) (of map[string][]string) {
+	if !g.isSplit {
+		return nil
+	}
+	of = map[string][]string{}
+	for _, j := range g.jobs {
+		if !j.Skipped && len(names) > 0 {
+			of[j.Place], names = names[:1], names[1:]
+		}
+	}
+	return of
 }
 
 // whyTaken says how sure it is that the schedule does what the line did.

@@ -160,6 +160,60 @@ func TestTheFilesOfAFolderAreTasksInTheirOrder(t *testing.T) {
 `)
 }
 
+// A file that run-parts passes over by its name never runs, not even when it is executable.
+func TestAFileThatRunPartsPassesOverIsNoTask(t *testing.T) {
+	files := map[string]string{"/etc/passwd": aMachine["/etc/passwd"], "/usr/sbin/cron": "#!",
+		"/etc/crontab":              "25 6 * * * root cd / && run-parts --report /etc/cron.daily\n",
+		"/etc/cron.daily/backup.sh": "#!/bin/sh\n", "/etc/cron.daily/old~": "#!/bin/sh\n", "/etc/cron.daily/zip": "#!/bin/sh\n"}
+	name := leftSkipped + "its name is not of letters, digits, _ and - alone\n"
+	plan := planFor(t, files, Options{})
+	same(t, plan.verdicts(), "/etc/cron.daily/backup.sh: left: "+name+"/etc/cron.daily/old~: left: "+name+
+		"/etc/cron.daily/zip: taken as cron.daily/zip: proven until 2054\n")
+	if strings.Contains(plan.Text, "backup.sh") || strings.Contains(plan.Text, "old~") {
+		t.Error(plan.Text)
+	}
+	same(t, fmt.Sprint(plan.Files[0].Lines[0].Tasks), "[cron.daily/zip cron.daily/others]")
+
+	delete(files, "/etc/cron.daily/zip")
+	plan = planFor(t, files, Options{})
+	if strings.Contains(plan.Text, "case") || !strings.Contains(plan.Text, "name: cron.daily/others") {
+		t.Error(plan.Text)
+	}
+	// As a crontab the line itself stays.
+	plan = planFor(t, files, Options{AsCrontab: true})
+	if !strings.Contains(plan.Text, "run-parts --report /etc/cron.daily\n") || !plan.Verdicts[0].IsTaken() {
+		t.Error(plan.Text, plan.verdicts())
+	}
+}
+
+// A line that does more than run-parts would lose the rest if the files of its folder were tasks.
+func TestALineThatDoesMoreThanRunPartsStaysOneCommand(t *testing.T) {
+	files := map[string]string{"/etc/passwd": aMachine["/etc/passwd"], "/usr/sbin/cron": "#!",
+		"/etc/cron.daily/zip": "#!/bin/sh\n", "/etc/cron.daily/backup.sh": "#!/bin/sh\n"}
+	for command, split := range map[string]bool{
+		"cd / && run-parts --report /etc/cron.daily":                                  true,
+		"test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.daily )": true,
+		"[ -x /usr/sbin/anacron ] || { cd / && /bin/run-parts /etc/cron.daily; }":     true,
+		"nice run-parts /etc/cron.daily":                                              true,
+		"run-parts /etc/cron.daily && curl -fsS https://hc.example.com/x":             false,
+		"flock -n /run/daily.lock run-parts /etc/cron.daily":                          false,
+		"run-parts --exit-on-error /etc/cron.daily":                                   false,
+		"run-parts --regex='^.*$' /etc/cron.daily":                                    false,
+	} {
+		files["/etc/crontab"] = "25 6 * * * root " + command + "\n"
+		plan := planFor(t, files, Options{})
+		if strings.Contains(plan.Text, "name: cron.daily/zip") != split {
+			t.Errorf("%s: %s", command, plan.Text)
+		}
+		if !split && !strings.Contains(plan.Text, "command: "+command+"\n") {
+			t.Errorf("%s: %s", command, plan.Text)
+		}
+		if nice := strings.HasPrefix(command, "nice"); strings.Count(plan.Text, "nice: 10\n") != 2 && nice {
+			t.Errorf("%s: %s", command, plan.Text)
+		}
+	}
+}
+
 // withAnacron is a machine whose cron.daily anacron runs, with the days on which it ran jobs last.
 func withAnacron(cron string, stamps map[string]string) map[string]string {
 	files := map[string]string{
