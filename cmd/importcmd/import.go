@@ -2,6 +2,7 @@
 package importcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ import (
 	"sched/schedule/crontab/proof"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
+	"sched/schedule/machine"
+	"sched/schedule/preflight"
 	"sched/schedule/usercrontab"
 	"sched/schedule/yamldoc"
 )
@@ -128,6 +131,10 @@ func importCrontab(a *app.App, o options) error {
 	}
 	next := fmt.Sprintf("look at it with `sched list -c %[1]s`; "+
 		"`sched install -c %[1]s%[2]s --replace` lets it take over from the lines", humanize.ShellWord(o.output), whose)
+	if o.system && o.file == "" {
+		next = fmt.Sprintf("look at it with `sched list -c %s`; `sched takeover` makes a schedule of the lines, "+
+			"and takes them out of cron", humanize.ShellWord(o.output))
+	}
 	if err := writeSchedule(a, o, yaml, len(s.Tasks), mode, next); err != nil {
 		return err
 	}
@@ -154,12 +161,22 @@ func readSources(a *app.App, o options) (sources []crontab.Source, from string, 
 		sources, err = sourcesIn(a, o.file, o.system)
 		return sources, filepath.Base(o.file), err
 	case o.system:
+		ignored, err := machine.IgnoredFiles(context.Background(), machine.Here(a.Now(), app.LocalZone()))
+		if err != nil {
+			return nil, "", exit.Failed("", "cannot look at this machine: %w", err)
+		}
 		for _, path := range []string{systemCrontab, systemFolder} {
 			inPath, err := sourcesIn(a, path, true)
 			if err != nil && !os.IsNotExist(err) {
 				return nil, "", err
 			}
-			sources = append(sources, inPath...)
+			for _, source := range inPath {
+				if why := ignored[source.Name]; why != "" {
+					a.Warn("%s is not read: cron ignores it: %s", source.Name, why)
+					continue
+				}
+				sources = append(sources, source)
+			}
 		}
 		if len(sources) == 0 {
 			return nil, "", exit.Failed("", "there is neither %s nor a file in %s", systemCrontab, systemFolder)
@@ -249,13 +266,29 @@ func sourceOf(a *app.App, path string, system bool) (crontab.Source, error) {
 func convert(a *app.App, sources []crontab.Source, o options) *crontab.Schedule {
 	var tables []*crontab.Table
 	for _, source := range sources {
-		tables = append(tables, crontab.Parse(source))
+		t := crontab.Parse(source)
+		if isOfThisMachine(source.Name, o) && preflight.CronIsDebians() {
+			t.IgnoreCronTZ(app.LocalZone().String())
+		}
+		tables = append(tables, t)
 	}
 	stateDir := stateDirOf(a, o)
 	if stateDir != "" {
 		a.Warn("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
 	}
 	return crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: app.HomeOf, StateDir: stateDir})
+}
+
+// isOfThisMachine reports whether the cron of this machine reads a crontab: no other cron has a say
+// in what its lines mean.
+func isOfThisMachine(name string, o options) bool {
+	if o.file == "" { // it came from crontab -l, or from the places of --system
+		return true
+	}
+	full, err := filepath.Abs(name)
+	folder := filepath.Dir(full)
+	return err == nil && o.file != "-" && (full == systemCrontab || folder == systemFolder ||
+		strings.HasPrefix(folder, "/var/spool/cron"))
 }
 
 // stateDirOf returns the state folder of a crontab that was run as it is, or "" if it has no state

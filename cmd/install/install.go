@@ -38,10 +38,11 @@ and puts the old one back if that differs. Then it waits for the first tick, for
 unless no cron runs.
 
 As root the line goes into /etc/cron.d, or with --user into the crontab of that user. Lines of the
-crontab that do the same as a task would run twice: install refuses them. With --replace it comments
-them out if their command and times are proven to be the same; root's own line then goes into root's
-crontab. --systemd writes a timer and its service instead, and --systemd=work a service that is
-sched work; without root they are for your own systemd.
+crontab, as root also of /etc/crontab and /etc/cron.d, that have the command of a task would run
+twice: install refuses them. With --replace it comments out lines of the crontab whose command and
+times are proven to be the same; root's own line then goes into root's crontab. --systemd writes a
+timer and its service instead, and --systemd=work a service that is sched work; without root they
+are for your own systemd.
 
 sched uninstall takes back all of it.`,
 		Example: `  sched install -c /srv/shop/schedule.yaml

@@ -22,7 +22,7 @@ type matcher struct {
 	matched   map[*schedule.Task]bool // each task matches one line only
 	from, to  time.Time               // times are compared in this span
 	calendars map[string]*vixie.Calendar
-	debian    bool            // the cron that runs is Debian's, to which CRON_TZ is a variable
+	debian    bool            // cron is Debian's, to which CRON_TZ is a variable
 	sameTime  map[string]bool // the answers of sameTimes by times, zone and conditions: many lines share them
 }
 
@@ -30,9 +30,8 @@ func newMatcher(a *app.App, s *schedule.Schedule) *matcher {
 	options := a.Options()
 	options.Root = false
 	from := a.Now().UTC().Truncate(time.Minute)
-	name, _ := preflight.RunningCron()
 	return &matcher{
-		debian:    name == "cron",
+		debian:    preflight.CronIsDebians(),
 		options:   options,
 		schedule:  s,
 		matched:   map[*schedule.Task]bool{},
@@ -44,8 +43,29 @@ func newMatcher(a *app.App, s *schedule.Schedule) *matcher {
 }
 
 // match reports whether a task that no earlier line matched does the same as the line, and marks
-// that task. The line is taken as import would write it, with --tidy or without.
+// that task.
 func (m *matcher) match(entry crontab.Entry) bool {
+	return m.find(entry, func(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool {
+		isKnown := line.Boot || line.Times != nil // import could not write it otherwise
+		if isKnown && !m.matched[task] && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, line, imported) {
+			m.matched[task] = true
+			return true
+		}
+		return false
+	})
+}
+
+// hasCommand reports whether a task runs the command of the line, at whatever times.
+func (m *matcher) hasCommand(entry crontab.Entry) bool {
+	return m.find(entry, func(task *schedule.Task, _ *crontab.Task, imported *schedule.Schedule) bool {
+		return task.Command.Line == imported.Tasks[0].Command.Line && len(task.Command.List) == 0
+	})
+}
+
+// find reports whether a task that is not switched off fits the line, which is taken as import
+// would write it, with --tidy or without.
+func (m *matcher) find(entry crontab.Entry,
+	fits func(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool) bool {
 	if m.debian {
 		entry.Set = maps.Clone(entry.Set)
 		delete(entry.Set, "CRON_TZ")
@@ -56,15 +76,12 @@ func (m *matcher) match(entry crontab.Entry) bool {
 		if len(s.Tasks) != 1 {
 			return false
 		}
-		line := s.Tasks[0]
 		imported, err := load.Text(s.YAML(nil), m.schedule.File, m.options)
-		if err != nil || !line.Boot && line.Times == nil {
-			return false // import could not write it
+		if err != nil {
+			return false
 		}
 		for _, task := range m.schedule.Tasks {
-			isFree := m.schedule.Active(task) && !m.matched[task]
-			if isFree && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, line, imported) {
-				m.matched[task] = true
+			if m.schedule.Active(task) && fits(task, s.Tasks[0], imported) {
 				return true
 			}
 		}

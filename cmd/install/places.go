@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -174,13 +175,12 @@ func (p *places) addition() (change, error) {
 	}
 	replace := map[int]bool{}
 	if p.options.replace {
-		proven, others := p.compareLines(text)
-		for _, line := range proven {
+		lines := p.compareLines(crontab.Source{Name: "crontab", Text: text})
+		for _, line := range lines.proven {
 			replace[line] = true
 		}
-		if len(others) > 0 {
-			fmt.Fprintf(p.app.Err, "not replaced, because no task has the command and the times: %s\n",
-				lineNumbers(others))
+		if len(lines.others) > 0 {
+			fmt.Fprintf(p.app.Err, "not replaced, because no task has the command: %s\n", lineNumbers(lines.others))
 		}
 	}
 	edit := p.cronLine.AddTo(text, replace)
@@ -274,51 +274,86 @@ func (p *places) unitsChange(edit install.FileEdit) change {
 	return change{where: "systemd (" + p.units.Folder + ")", diff: edit.Diff(), apply: apply}
 }
 
-// refuseDuplicates refuses to install beside lines of the crontab that are tasks of the schedule:
-// everything would run twice.
+// refuseDuplicates refuses to install beside lines of the crontab that have the commands of tasks:
+// these would run twice.
 func (p *places) refuseDuplicates() error {
-	if p.options.replace {
-		return nil
+	if place := p.linesOfTheMachine(); place != "" {
+		return exit.Failed("comment them out, or let `sched takeover` make a schedule of them and do that",
+			"%s would run twice: tasks of the schedule have the same command", place)
 	}
 	text, _, err := p.userCrontab.Read()
 	if err != nil {
 		return nil // without a crontab there are no lines; a later step says that it needs one
 	}
-	duplicates, _ := p.compareLines(text)
-	if len(duplicates) == 0 {
-		return nil
+	lines := p.compareLines(crontab.Source{Name: "crontab", Text: text})
+	switch duplicates := len(lines.proven) > 0 && !p.options.replace; {
+	case duplicates && p.options.systemd != "":
+		return exit.Failed("comment them out first: crontab -e", wouldRunTwice+"tasks of the schedule do the same",
+			lineNumbers(lines.proven), p.crontabName())
+	case duplicates:
+		return exit.Failed("--replace comments them out, and `sched uninstall"+p.app.ConfigFlag()+"` brings them back",
+			wouldRunTwice+"tasks of the schedule do the same", lineNumbers(lines.proven), p.crontabName())
+	case len(lines.similar) > 0:
+		return exit.Failed("comment out what the tasks do (crontab -e), "+
+			"or give them the times and settings of the lines", wouldRunTwice+"tasks have the same command, and other times or settings",
+			lineNumbers(lines.similar), p.crontabName())
 	}
-	hint := "--replace comments them out, and `sched uninstall" + p.app.ConfigFlag() + "` brings them back"
-	if p.options.systemd != "" {
-		hint = "comment them out first: crontab -e"
-	}
-	return exit.Failed(hint, "%s of %s would run twice: tasks of the schedule do the same",
-		lineNumbers(duplicates), p.crontabName())
+	return nil
 }
 
-// compareLines compares the lines of a crontab with the schedule. It returns line numbers, from 1,
-// in the order of the crontab:
-//
-//   - proven: lines that do the same as a task (match), in the same minutes for 28 years
-//   - others: all other lines that start something
-func (p *places) compareLines(text string) (proven, others []int) {
-	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
+// linesOfTheMachine returns the lines of /etc/crontab, or of a file in /etc/cron.d, that have the
+// commands of tasks; "" if no line has one. Only root starts what they start.
+func (p *places) linesOfTheMachine() string {
+	if os.Geteuid() != 0 || p.options.user != "" {
+		return ""
+	}
+	files := []string{filepath.Join(filepath.Dir(install.CronFolder), "crontab")}
+	inFolder, _ := filepath.Glob(filepath.Join(install.CronFolder, "*"))
+	for _, file := range append(files, inFolder...) {
+		text, err := os.ReadFile(file)
+		if err != nil || !crontab.IsFileName(filepath.Base(file)) {
+			continue
+		}
+		source := crontab.Source{Name: file, Text: string(text), System: true}
+		if lines := p.compareLines(source); len(lines.proven)+len(lines.similar) > 0 {
+			numbers := append(lines.proven, lines.similar...)
+			slices.Sort(numbers)
+			return lineNumbers(numbers) + " of " + file
+		}
+	}
+	return ""
+}
+
+const wouldRunTwice = "%s of %s would run twice: "
+
+// comparedLines are the numbers, from 1, of the lines of a crontab, in its order.
+type comparedLines struct {
+	proven  []int // they do the same as a task (match), in the same minutes for 28 years
+	similar []int // a task has their command, and other times or settings, or is an earlier line
+	others  []int // all other lines that start something
+}
+
+// compareLines compares the lines of a crontab with the schedule.
+func (p *places) compareLines(source crontab.Source) (lines comparedLines) {
+	table := crontab.Parse(source)
 	m := newMatcher(p.app, p.schedule)
 	for _, entry := range table.Entries {
 		switch {
 		case entry.Off: // it starts nothing
 		case m.match(entry): // marks the task: the first line of several gets it
-			proven = append(proven, entry.Line)
+			lines.proven = append(lines.proven, entry.Line)
+		case m.hasCommand(entry):
+			lines.similar = append(lines.similar, entry.Line)
 		case !p.cronLine.IsIn(entry.Raw):
-			others = append(others, entry.Line)
+			lines.others = append(lines.others, entry.Line)
 		}
 	}
 	for _, f := range table.Findings {
 		if f.IsOmitted {
-			others = append(others, f.Line)
+			lines.others = append(lines.others, f.Line)
 		}
 	}
-	return proven, others
+	return lines
 }
 
 // lineNumbers writes "lines 3, 5 and 7". It writes at most ten numbers.

@@ -253,7 +253,8 @@ func (c *converter) setSurroundings(t *Task) bool {
 	}
 	hasZone := func(other *Task) bool { return other.Timezone == t.Timezone }
 	if t.Timezone != "" && !slices.ContainsFunc(c.schedule.Tasks, hasZone) {
-		c.remark("", "CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it")
+		c.remark("", "CRON_TZ is read as cronie does: the times are in %s; "+
+			"Debian's cron does not know it, and starts the line in the zone of its machine", t.Timezone)
 	}
 	c.setMail(t)
 	for _, name := range []string{"MAILTO", "CRON_TZ", "LOGNAME"} { // cron itself sets LOGNAME

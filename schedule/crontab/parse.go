@@ -29,6 +29,22 @@ type Table struct {
 	Secret   bool      // a variable, or what is in a command, may be a secret
 }
 
+// IgnoreCronTZ takes CRON_TZ for what it is to Debian's cron: a variable that sets no zone. zone is
+// the zone of the machine.
+func (t *Table) IgnoreCronTZ(zone string) {
+	said := 0
+	for _, e := range t.Entries {
+		at := e.SetAt["CRON_TZ"]
+		if _, has := e.Set["CRON_TZ"]; has && at != said {
+			t.Findings = append(t.Findings, Finding{File: t.Source.Name, Line: at,
+				Text: "Debian's cron, which this machine has, does not know CRON_TZ: the times below are in " + zone,
+				Hint: "if the zone is meant, write it as the `timezone` of the tasks"})
+			said = at
+		}
+		delete(e.Set, "CRON_TZ")
+	}
+}
+
 // An Entry is a line that starts a command.
 type Entry struct {
 	Line    int            // from 1

@@ -24,6 +24,9 @@ const (
 	cronsPath     = "/usr/bin:/bin" // if a crontab sets no PATH
 )
 
+// ignoresFile begins the text about a file that cron ignores whatever its lines say.
+const ignoresFile = "cron ignores this file: "
+
 // spools are the folders with the crontabs of users: of Debian, Alpine, SUSE, and cronie.
 var spools = []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}
 
@@ -94,7 +97,7 @@ func (r *crontabReader) readFile(name, user string) {
 		return
 	}
 	if off != "" {
-		r.odd(name, user, "", "cron ignores this file: %s", off)
+		r.odd(name, user, "", "%s", ignoresFile+off)
 		off = "cron ignores the file"
 	}
 	r.readText(name, user, found.text, off)

@@ -22,15 +22,11 @@ import (
 // Look lists the jobs of a machine, in the order of the places: crontabs, anacron, timers, at. The
 // error says that the machine has no files.
 func Look(ctx context.Context, h Host) (*List, error) {
-	all, err := openFiles(h.Root, "", h.Root0)
+	s, err := newSurvey(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	defer all.root.Close()
-	s := &survey{Host: h, ctx: ctx, files: all, users: readAccounts(all),
-		systemd: all.has("/run/systemd/system"),
-		debian:  all.has("/usr/sbin/cron") && !all.has("/usr/sbin/crond"),
-		list:    &List{Jobs: []Job{}, Odd: []Oddity{}, LeftOut: []string{}}}
+	defer s.files.root.Close()
 	listCrontabs(s)
 	listTimers(s)
 	listAnacron(s)
@@ -51,6 +47,35 @@ func Look(ctx context.Context, h Host) (*List, error) {
 		s.list.Users = append(s.list.Users, j.User)
 	}
 	return s.list, nil
+}
+
+func newSurvey(ctx context.Context, h Host) (*survey, error) {
+	all, err := openFiles(h.Root, "", h.Root0)
+	if err != nil {
+		return nil, err
+	}
+	return &survey{Host: h, ctx: ctx, files: all, users: readAccounts(all),
+		systemd: all.has("/run/systemd/system"),
+		debian:  all.has("/usr/sbin/cron") && !all.has("/usr/sbin/crond"),
+		list:    &List{Jobs: []Job{}, Odd: []Oddity{}, LeftOut: []string{}}}, nil
+}
+
+// IgnoredFiles returns why cron ignores crontabs of a machine, by their paths. Those that are not
+// read are not among them.
+func IgnoredFiles(ctx context.Context, h Host) (why map[string]string, err error) {
+	s, err := newSurvey(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer s.files.root.Close()
+	listCrontabs(s)
+	why = map[string]string{}
+	for _, odd := range s.list.Odd {
+		if reason, is := strings.CutPrefix(odd.Text, ignoresFile); is {
+			why[odd.Place] = reason
+		}
+	}
+	return why, nil
 }
 
 // setLastOfCron sets when lines were last started, as the journal says.

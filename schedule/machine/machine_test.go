@@ -154,6 +154,10 @@ func TestEachNastyFileIsListedWithTheReason(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, newTree(t, "nasty.txtar"))
 	compare(t, "nasty.txt", listed(look(t, h), h.Zone))
+	ignored, err := machine.IgnoredFiles(context.Background(), h)
+	if err != nil || len(ignored) != 7 || ignored["/etc/cron.d/shared"] != "others than its owner may write it" {
+		t.Error(ignored, err)
+	}
 }
 
 func TestWhatCroniePassesOverIsListedWithTheReason(t *testing.T) {

@@ -26,6 +26,16 @@ func CronIsBusybox() bool {
 	return err == nil && strings.HasSuffix(link, "busybox")
 }
 
+// CronIsDebians reports whether the cron that runs on this machine is Debian's, or else the cron
+// that is installed.
+func CronIsDebians() bool {
+	if name, _ := RunningCron(); name != "" {
+		return name == "cron"
+	}
+	isThere := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	return isThere("/usr/sbin/cron") && !isThere("/usr/sbin/crond")
+}
+
 // RunningCron returns the cron that runs on this machine, or "". known is false where
 // processes cannot be listed.
 func RunningCron() (name string, known bool) {

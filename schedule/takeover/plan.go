@@ -258,9 +258,9 @@ func (p *planner) parse(file, text string, j machine.Job) *crontab.Table {
 		if isUsers {
 			t.Entries[i].Keys = nil
 		}
-		if p.debian { // it starts the line by the zone of the machine
-			delete(t.Entries[i].Set, "CRON_TZ")
-		}
+	}
+	if p.debian {
+		t.IgnoreCronTZ(p.Zone.String())
 	}
 	return t
 }
