@@ -122,6 +122,7 @@ func importCrontab(a *app.App, o options) error {
 		return err
 	}
 	printProof(a, proof)
+	printMail(a, s)
 	mode, whose := os.FileMode(0o644), ""
 	if s.Secret {
 		mode = 0o600
@@ -339,6 +340,23 @@ func prove(a *app.App, s *crontab.Schedule, yaml []byte, o options) (*proof.Proo
 	}
 	return proof.Prove(s.Tasks, loaded, a.Now(), app.LocalZone()), nil
 }
+
+// printMail names the lines whose mail is lost.
+func printMail(a *app.App, s *crontab.Schedule) {
+	var places []string
+	for _, t := range s.Tasks {
+		if t.LosesMail {
+			places = append(places, fmt.Sprintf("%s:%d", t.Source, t.Entry.Line))
+		}
+	}
+	if len(places) > 0 {
+		fmt.Fprintf(a.Err, "but for the mail: cron mails what a line without MAILTO prints to its user, "+
+			"and the schedule to nobody: %s\n", humanize.Names(places, maxPlaces))
+	}
+}
+
+// maxPlaces is how many lines are named at most.
+const maxPlaces = 20
 
 // header is the comment at the top of the schedule. from describes the crontab.
 func header(from string, o options, s *crontab.Schedule) []string {

@@ -279,7 +279,8 @@ func printPlan(a *app.App, plan *takeover.Plan) {
 	fmt.Fprintf(a.Out, "%s taken, %d left\n", humanize.Count(taken, "job"), len(plan.Verdicts)-taken)
 	if plan.MailsTo {
 		a.WarnWithHint("`after: {mail: you@example.com, when: output}` in the defaults mails it",
-			"cron mails what a line without MAILTO prints to its user; the schedule keeps it (`sched logs`), and mails it to nobody")
+			"\"but for its mail\": cron mails what a line without MAILTO prints to its user; "+
+				"the schedule keeps it (`sched logs`), and mails it to nobody")
 	}
 }
 

@@ -303,14 +303,17 @@ func (c *converter) homeOf(user string) (dir string, ok bool) {
 	return dir, true
 }
 
+// printsNothing matches a command whose output all goes into a file.
+var printsNothing = humanize.Pattern(`^\s*(?:cd\s+\S+\s*&&\s*)?[^;&|\n]*\s>>?\s*\S+\s+2>&1\s*$`)
+
 var address = humanize.Pattern(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
 
 // setMail sets who gets what the command prints: the addresses of MAILTO. A name without a host is
 // a user of this machine.
 func (c *converter) setMail(t *Task) {
 	to, isSet := t.Env["MAILTO"]
-	if !isSet {
-		c.schedule.MailsTo = true
+	if !isSet && !c.entry.Off && !t.Sets("after") && !printsNothing().MatchString(t.Command) {
+		t.LosesMail, c.schedule.MailsTo = true, true
 	}
 	for _, name := range strings.FieldsFunc(to, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !address().MatchString(name) {

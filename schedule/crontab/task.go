@@ -36,6 +36,7 @@ type Task struct {
 	Cron              string
 	Command           string
 	MailFailures      bool // Mail gets only what a failure printed
+	LosesMail         bool // cron mails what it prints to its user, and the schedule to nobody
 	Enabled           bool
 	surroundings
 

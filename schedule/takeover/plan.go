@@ -355,7 +355,7 @@ func (p *planner) writeCrontab() error {
 		}
 		t.Source, t.Entry.Line = source.Tasks[i].Source, source.Tasks[i].Entry.Line
 	}
-	p.plan.Text, p.plan.Secret, p.plan.MailsTo = text, made.Secret, made.MailsTo
+	p.plan.Text, p.plan.Secret, p.plan.MailsTo = text, made.Secret, source.MailsTo
 	p.plan.Name, p.plan.StateDir = loaded.Name, loaded.StateDir
 	p.setVerdicts(made.Tasks, source, proof.Prove(made.Tasks, loaded, p.Now, p.Zone), nothing)
 	return nil
@@ -391,11 +391,11 @@ func (p *planner) setVerdicts(tasks []*crontab.Task, s *crontab.Schedule, proven
 			switch {
 			case left != "":
 			case of == nil:
-				v.Tasks, v.Why = names, p.whyTaken(job, tasks, s, proven)
+				v.Tasks, v.Why = names, p.whyTakenWithMail(job, tasks, s, proven)
 			case of[job.Place] == nil:
 				v.Why = leftSkipped + job.Off
 			default:
-				v.Tasks, v.Why = of[job.Place], p.whyTaken(job, tasks, s, proven)
+				v.Tasks, v.Why = of[job.Place], p.whyTakenWithMail(job, tasks, s, proven)
 			}
 			p.plan.Verdicts = append(p.plan.Verdicts, v)
 		}
@@ -431,6 +431,23 @@ func (g *group) tasksOfFiles(names []string) (of map[string][]string) {
 		}
 	}
 	return of
+}
+
+// whyTakenWithMail says what whyTaken says, and that cron mails what the line prints, if the
+// schedule does not.
+func (p *planner) whyTakenWithMail(j machine.Job, tasks []*crontab.Task, s *crontab.Schedule,
+	proven *proof.Proof) string {
+	why := p.whyTaken(j, tasks, s, proven)
+	losesMail := func(t *crontab.Task) bool {
+		return t.LosesMail && t.Source == j.File && t.Entry.Line == j.Line
+	}
+	switch {
+	case j.Off != "" || !slices.ContainsFunc(s.Tasks, losesMail):
+		return why
+	case strings.HasPrefix(why, "with this difference"):
+		return why + "; its mail goes to nobody"
+	}
+	return why + " but for its mail"
 }
 
 // whyTaken says how sure it is that the schedule does what the line did.

@@ -106,17 +106,36 @@ var aMachine = map[string]string{
 
 func TestEachJobHasAVerdict(t *testing.T) {
 	plan := planFor(t, aMachine, Options{})
-	same(t, plan.verdicts(), `/etc/crontab:4: taken as cron.hourly: proven until 2054
+	same(t, plan.verdicts(), `/etc/crontab:4: taken as cron.hourly: proven until 2054 but for its mail
 /etc/cron.d/backup:3: taken as backup: proven until 2054
 /etc/cron.d/backup:4: taken as date: proven until 2054
 /etc/cron.d/old.bak:1: left: cron ignores the file
 /etc/cron.d/sched:1: left: it is a tick of sched
-/etc/cron.daily/apt: taken as cron.daily/apt: proven until 2054
+/etc/cron.daily/apt: taken as cron.daily/apt: proven until 2054 but for its mail
 /etc/cron.daily/plain: taken as cron.daily/plain: passed over as before: it is not executable
-/etc/cron.daily/zip: taken as cron.daily/zip: proven until 2054
+/etc/cron.daily/zip: taken as cron.daily/zip: proven until 2054 but for its mail
 `)
 	if len(plan.Files) != 2 || len(plan.Files[0].Lines) != 2 || len(plan.Files[1].Lines) != 2 {
 		t.Errorf("%+v", plan.Files)
+	}
+}
+
+// Cron mails to its user what a line prints that has no MAILTO above it, and the schedule does not.
+func TestALineWhoseMailIsLostIsNamed(t *testing.T) {
+	files := map[string]string{"/etc/passwd": aMachine["/etc/passwd"], "/usr/sbin/cron": "#!",
+		"/etc/cron.d/x": "1 1 * * * root /bin/lost\n2 1 * * * root /bin/silent >/dev/null 2>&1\n" +
+			"# sched: after={run: /bin/y}\n3 1 * * * root /bin/own\nMAILTO=\"\"\n4 1 * * * root /bin/none\n" +
+			"MAILTO=ops@example.com\n5 1 * * * root /bin/mailed\n"}
+	want := `/etc/cron.d/x:1: taken as lost: proven until 2054 but for its mail
+/etc/cron.d/x:2: taken as silent: proven until 2054
+/etc/cron.d/x:4: taken as own: proven until 2054
+/etc/cron.d/x:6: taken as none: proven until 2054
+/etc/cron.d/x:8: taken as mailed: proven until 2054
+`
+	same(t, planFor(t, files, Options{}).verdicts(), want)
+	plan := planFor(t, files, Options{AsCrontab: true})
+	if !plan.MailsTo || !strings.HasSuffix(plan.Verdicts[0].Why, " but for its mail") {
+		t.Error(plan.verdicts())
 	}
 }
 
@@ -126,7 +145,7 @@ func TestASecretInALineIsKeptFromOthers(t *testing.T) {
 		files := map[string]string{"/etc/passwd": aMachine["/etc/passwd"], "/usr/sbin/cron": "#!",
 			"/etc/cron.d/dump": "0 2 * * * root " + command + "\n"}
 		plan := planFor(t, files, Options{})
-		same(t, plan.verdicts(), "/etc/cron.d/dump:1: taken as pg_dump-shop: proven until 2054\n")
+		same(t, plan.verdicts(), "/etc/cron.d/dump:1: taken as pg_dump-shop: proven until 2054 but for its mail\n")
 		if plan.Secret != isSecret {
 			t.Errorf("%s is a secret: %t", command, plan.Secret)
 		}
@@ -168,7 +187,7 @@ func TestAFileThatRunPartsPassesOverIsNoTask(t *testing.T) {
 	name := leftSkipped + "its name is not of letters, digits, _ and - alone\n"
 	plan := planFor(t, files, Options{})
 	same(t, plan.verdicts(), "/etc/cron.daily/backup.sh: left: "+name+"/etc/cron.daily/old~: left: "+name+
-		"/etc/cron.daily/zip: taken as cron.daily/zip: proven until 2054\n")
+		"/etc/cron.daily/zip: taken as cron.daily/zip: proven until 2054 but for its mail\n")
 	if strings.Contains(plan.Text, "backup.sh") || strings.Contains(plan.Text, "old~") {
 		t.Error(plan.Text)
 	}
@@ -233,7 +252,7 @@ func withAnacron(cron string, stamps map[string]string) map[string]string {
 func TestLinesOfAnacronRunOnceAlsoAfterATimeOff(t *testing.T) {
 	stamps := map[string]string{"cron.daily": "20261128", "weekly": "20261125", "third": "20261128"}
 	plan := planFor(t, withAnacron("/usr/sbin/crond", stamps), Options{})
-	off := "with this difference: after a time off it starts with the first tick, not some minutes later"
+	off := "with this difference: after a time off it starts with the first tick, not some minutes later; its mail goes to nobody"
 	same(t, plan.verdicts(), `/etc/cron.d/anacron:1: left: `+leftStarter+`
 /etc/cron.daily/apt: taken as cron.daily/apt: `+off+`
 /etc/anacrontab:5: taken as anacron/weekly: `+off+`
