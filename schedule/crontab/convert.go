@@ -296,12 +296,29 @@ func (c *converter) homeOf(user string) (dir string, ok bool) {
 	}
 	if dir, ok = c.Home(user); !ok {
 		if !slices.ContainsFunc(c.schedule.Tasks, func(t *Task) bool { return t.User == user }) {
-			c.remark("does the line lack its user?", "there is no user %q on this machine", user)
+			c.remark(c.hintOnUser(user), "there is no user %q on this machine", user)
 		}
 		return "/", true
 	}
 	return dir, true
 }
+
+// hintOnUser says what to do about a user who is not there. If the line has its user, a program
+// follows it; if it lacks one, the user is a program.
+func (c *converter) hintOnUser(user string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(c.entry.Command), " ")
+	switch {
+	case programName().MatchString(user) || strings.HasPrefix(first, "-"):
+		return "does the line lack its user?"
+	case strings.Contains(first, "/") || programName().MatchString(first):
+		return "add the user, or write another: cron starts nothing for a user who is not there"
+	}
+	return "add the user; or if that is the program, the line lacks its user"
+}
+
+// programName matches the names of programs with which commands begin.
+var programName = humanize.Pattern(`^(\[|cd|test|flock|nice|ionice|timeout|env|exec|sh|bash|php|python[\d.]*|perl|ruby|` +
+	`node|java|find|tar|rsync|curl|wget|echo|date|sudo|run-parts)$`)
 
 // printsNothing matches a command whose output all goes into a file.
 var printsNothing = humanize.Pattern(`^\s*(?:cd\s+\S+\s*&&\s*)?[^;&|\n]*\s>>?\s*\S+\s+2>&1\s*$`)
@@ -328,6 +345,8 @@ func (c *converter) setMail(t *Task) {
 }
 
 var (
+	heading         = humanize.Pattern(`^\s*[#=*_~+|-]{2,}.*\pL.*[#=*_~+|-]{2,}\s*$|^\s*[#=*_~+|-]{3,}.*\pL|\pL.*[#=*_~+|-]{3,}\s*$`)
+	frame           = humanize.Pattern(`\s+#$`)
 	ruleLine        = humanize.Pattern(`^[\s#=*_.~|+-]*$`)
 	columnHeading   = humanize.Pattern(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce|regular cron jobs for the \S+ package`)
 	trailingComment = humanize.Pattern(`\s#\s+([^'"` + "`" + `]+)$`)
@@ -338,15 +357,19 @@ var (
 const maxDescription = 160
 
 // Describe takes the last paragraph of the comment above an entry for its description, and returns
-// the other paragraphs. A line that heads the columns (m h dom mon dow command) discards the lines
-// above it: they are about the file.
+// the other paragraphs. A rule with words in it (--- shop ---) is one, and describes nothing.
+// A line that heads the columns (m h dom mon dow command) discards the lines above it: they are
+// about the file.
 func Describe(e Entry) (description string, comment []string) {
 	paragraphs := [][]string{nil}
 	for i, line := range e.Comment {
+		line = frame().ReplaceAllString(line, "")
 		last := len(paragraphs) - 1
 		switch {
 		case columnHeading().MatchString(line):
 			paragraphs = [][]string{nil}
+		case heading().MatchString(line): // # --- shop ---
+			paragraphs = append(paragraphs, []string{strings.TrimSpace(line)}, nil)
 		case ruleLine().MatchString(line):
 		case i > 0 && ruleLine().MatchString(e.Comment[i-1]):
 			paragraphs = append(paragraphs, []string{strings.TrimSpace(line)})

@@ -249,6 +249,12 @@ func TestNamesAndDescriptions(t *testing.T) {
 	for _, row := range []struct{ text, name, description string }{
 		{"5 4 * * * /usr/local/bin/backup.sh --all >> /var/log/x 2>&1", "backup", ""},
 		{"# Back up\n# the shop\n5 4 * * * /bin/a", "a", "Back up the shop"},
+		{"# --- shop ---\n5 4 * * * /bin/a", "a", ""},
+		{"### Shop ###\n# Each night\n5 4 * * * /bin/a", "a", "Each night"},
+		{"# === Shop\n# Each night\n5 4 * * * /bin/a", "a", "Each night"},
+		{"# Shop -----\n5 4 * * * /bin/a", "a", ""},
+		{"########\n# Shop #\n########\n5 4 * * * /bin/a", "a", "Shop"},
+		{"# Sync -- and purge\n5 4 * * * /bin/a", "a", "Sync -- and purge"},
 		{"# Of the file.\n\n5 4 * * * /bin/a", "a", ""},
 		{"# ------\n# m h  dom mon dow   command\n5 4 * * * /bin/a", "a", ""},
 		{"# m h dom mon dow user command\n# Really\n5 4 * * * /bin/a", "a", "Really"},
@@ -384,6 +390,26 @@ func TestLinesThatAreSwitchedOff(t *testing.T) {
 		s := convert(t, row.text+"\n", Options{})
 		if len(s.Tasks) != row.off || s.OmitsLines() || row.off > 0 && s.Tasks[0].Enabled {
 			t.Errorf("%q: %+v %+v", row.text, s.Tasks, s.Findings)
+		}
+	}
+}
+
+// Hints are about the line that has them.
+func TestHintsOfLines(t *testing.T) {
+	for _, row := range []struct{ line, hint string }{
+		{"@every_5m root /bin/a", `write it in words instead: "every: 5 minutes"; or ask sched explain --as robfig`},
+		{"_ */3 * * * root /bin/a", `write * for _: formatters of Markdown turn "* *" into "_ _"`},
+		{"5 4 * * * deploy /bin/a", "add the user, or write another: cron starts nothing for a user who is not there"},
+		{"5 4 * * * deploy cd /srv && ./a", "add the user, or write another: cron starts nothing for a user who is not there"},
+		{"5 4 * * * php job.php", "does the line lack its user?"},
+		{"5 4 * * * nice php job.php", "does the line lack its user?"},
+		{"5 4 * * * backup --all", "does the line lack its user?"},
+		{"5 4 * * * deploy npm run x", "add the user; or if that is the program, the line lacks its user"},
+	} {
+		table := Parse(Source{Name: "/etc/crontab", Text: row.line + "\n", System: true})
+		s := Convert([]*Table{table}, Options{Home: func(string) (string, bool) { return "", false }})
+		if len(s.Findings) == 0 || s.Findings[0].Hint != row.hint {
+			t.Errorf("%s: %+v", row.line, s.Findings)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // timesProblem returns what is wrong with times that neither sched nor any cron can read, not even
 // in part. For other times the problem is "".
 func timesProblem(when string) (problem, hint string) {
-	if strings.Contains(when, "_") && when != NicknameEveryMinute {
+	if strings.Contains(when, "_") && when[0] != '@' {
 		return fmt.Sprintf("%q has _, which is no value of a field", when),
 			`write * for _: formatters of Markdown turn "* *" into "_ _"`
 	}
