@@ -57,7 +57,7 @@ const eachMinute = `
 printf 'SHELL=/bin/sh\n# a comment\n* *\t* * *\troot\t'"$1"'/job etc  \n* * * * * root cd / && run-parts --report /etc/cron.daily\n' >/etc/crontab
 printf 'MAILTO=""\n* * * * * root '"$1"'/job one\n* * * * * root '"$1"'/job two\n\n*/2 * * * * root '"$1"'/job even\n' >/etc/cron.d/first
 printf 'MAILTO=""\n* * * * * nobody '"$1"'/job three\n17 3 1 1 * root '"$1"'/job never\n' >/etc/cron.d/second
-for name in a b; do
+for name in a b never.sh; do
 	printf '#!/bin/sh\nexec '"$1"'/job part-'$name'\n' >/etc/cron.daily/$name
 	chmod 755 /etc/cron.daily/$name
 done
@@ -69,6 +69,8 @@ var jobs = map[string]func(minute int) bool{
 	"etc": always, "one": always, "two": always, "three": always, "daemon": always, "part-a": always, "part-b": always,
 	"even": func(minute int) bool { return minute%2 == 0 },
 	"odd":  func(minute int) bool { return minute%2 == 1 },
+
+	"part-never.sh": func(int) bool { return false }, // run-parts passes it over
 }
 
 func always(int) bool { return true }
