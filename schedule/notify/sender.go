@@ -42,6 +42,9 @@ type Sender struct {
 	// Lost reports a failed delivery that the outbox does not have: no later tick finds it. It is
 	// called only if Undelivered is nil.
 	Lost func(d *Delivery, err error)
+	// Task returns a task as the schedule has it now, or nil. Targets that were corrected since the
+	// hook fired come from it. It may be nil.
+	Task func(name string) *schedule.Task
 	// Delivered is called after an attempt that succeeded; it may be nil.
 	Delivered func(d *Delivery, target string)
 
@@ -245,7 +248,7 @@ func (s *Sender) noteDelivered(d *Delivery, target Target) {
 
 // target is the target of the next attempt, with its secrets expanded.
 func (s *Sender) target(d *Delivery) (Target, error) {
-	to, err := d.To.Expanded(schedule.Expansion{Getenv: process.Lookup(s.env), Folder: d.Folder})
+	to, err := s.present(d).Expanded(schedule.Expansion{Getenv: process.Lookup(s.env), Folder: d.Folder})
 	if err != nil {
 		return Target{}, err
 	}
@@ -257,6 +260,34 @@ func (s *Sender) target(d *Delivery) (Target, error) {
 		}
 	}
 	return Target(to), nil
+}
+
+// present returns where a delivery goes by the schedule of now. If its hook is gone or of another
+// kind, it goes where it was to go when the hook fired. The addresses of a mail do not change.
+func (s *Sender) present(d *Delivery) schedule.Notification {
+	if s.Task == nil {
+		return d.To
+	}
+	task := s.Task(d.Message.Task)
+	if task == nil {
+		return d.To
+	}
+	counts := map[string]int{}
+	for key, hook := range task.Hooks.All() {
+		counts[key]++
+		if hook.Notify == nil || d.Hook != fmt.Sprintf("%s %d", key, counts[key]) {
+			continue
+		}
+		now := *hook.Notify
+		now.Mail = d.To.Mail
+		isSameKind := (hook.Notify.Mail == nil) == (d.To.Mail == nil) && (now.Ping == "") == (d.To.Ping == "") &&
+			(now.Webhook == "") == (d.To.Webhook == "") && (now.Sentry == "") == (d.To.Sentry == "") &&
+			(now.Preset == nil) == (d.To.Preset == nil)
+		if isSameKind {
+			return now
+		}
+	}
+	return d.To
 }
 
 // noteFailed notes an attempt that failed. It drops the delivery after a permanent error, and after

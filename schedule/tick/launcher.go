@@ -68,7 +68,7 @@ type launcher struct {
 // delays a task. When kill is done the undelivered ones are left to a later tick.
 func (l *launcher) startSender(kill context.Context) {
 	l.sender = notify.NewSender(kill, l.storage.DB, l.host.Environ)
-	l.sender.Undelivered = l.records.reportUndelivered
+	l.sender.Undelivered, l.sender.Task = l.records.reportUndelivered, l.schedule.Task
 	l.sender.Delivered = func(sent *notify.Delivery, target string) {
 		l.report.detail("%s: %s: sent %s", sent.Message.Task, sent.Hook, target)
 		if sent.WasReported() { // the note says that it is tried again
