@@ -123,18 +123,36 @@ func logs(a *app.App, names []string, o options) error {
 	if err != nil {
 		return view.OrNotHere(context.Background(), a.View(s), "logs", name, err)
 	}
-	return logsOf(a, s, row, o)
+	if err := logsOf(a, s, row, o); err != nil {
+		return err
+	}
+	if row.Task == name {
+		sayNewer(a, s, past.Query{Task: name}, row)
+	}
+	return nil
+}
+
+// sayNewer says on which server the newest run of the query is, if it is not the row.
+func sayNewer(a *app.App, s *schedule.Schedule, q past.Query, row state.Row) {
+	if newer := view.NewerElsewhere(context.Background(), a.View(s), q, row); newer != nil {
+		a.Warn("%v", newer)
+	}
 }
 
 // logsOfSpan prints all runs of a task in a time, each under a line that says which run it is. It
 // follows the newest run.
 func logsOfSpan(a *app.App, s *schedule.Schedule, name string, o options) error {
-	runs, err := runsInSpan(a, s, name, o)
+	q := past.Query{Task: name}
+	var err error
+	if q.Since, q.Until, err = a.ParseSpan(o.since, o.until, s.Location); err != nil {
+		return err
+	}
+	runs, err := runsInSpan(a, s, q)
 	if err != nil {
 		return err
 	}
 	if len(runs) == 0 {
-		return sayNoRuns(a, s, name)
+		return sayNoRuns(a, s, q)
 	}
 	for i, row := range runs {
 		if i > 0 {
@@ -152,16 +170,13 @@ func logsOfSpan(a *app.App, s *schedule.Schedule, name string, o options) error 
 			return err
 		}
 	}
+	newest := slices.MaxFunc(runs, func(x, y state.Row) int { return cmp.Compare(x.ID, y.ID) })
+	sayNewer(a, s, q, newest)
 	return nil
 }
 
-// runsInSpan returns the runs of a task from --since to --until, the oldest first.
-func runsInSpan(a *app.App, s *schedule.Schedule, name string, o options) ([]state.Row, error) {
-	q := past.Query{Task: name}
-	var err error
-	if q.Since, q.Until, err = a.ParseSpan(o.since, o.until, s.Location); err != nil {
-		return nil, err
-	}
+// runsInSpan returns the runs of a query, the oldest first.
+func runsInSpan(a *app.App, s *schedule.Schedule, q past.Query) ([]state.Row, error) {
 	live, lost, rows, err := a.View(s).History(context.Background(), q)
 	if err != nil {
 		return nil, err
@@ -180,13 +195,14 @@ func runsInSpan(a *app.App, s *schedule.Schedule, name string, o options) ([]sta
 
 // sayNoRuns says that a task had no run in the time. It returns an error if the name is not the
 // name of a task.
-func sayNoRuns(a *app.App, s *schedule.Schedule, name string) error {
-	_, err := view.FindTask(s, name)
+func sayNoRuns(a *app.App, s *schedule.Schedule, q past.Query) error {
+	_, err := view.FindTask(s, q.Task)
 	if err == nil {
-		a.Warn("no run of %s in this time", name)
+		a.Warn("no run of %s in this time", q.Task)
+		sayNewer(a, s, q, state.Row{})
 		return nil
 	}
-	if _, runErr := view.NewestRun(context.Background(), a.View(s), name); runErr == nil {
+	if _, runErr := view.NewestRun(context.Background(), a.View(s), q.Task); runErr == nil {
 		return exit.Usage("leave them out for one run", "--since and --until are for all runs of a task")
 	}
 	return err

@@ -109,7 +109,11 @@ func printWhy(a *app.App, q *view.Inquiry) {
 	for _, overdue := range answer.Overdue {
 		fmt.Fprintf(a.Out, "%s is overdue: %s\n", answer.Task, overdue.Text)
 	}
-	if len(answer.Changes) > 0 {
+	switch {
+	case len(answer.Changes) == 0:
+	case q.Shared():
+		fmt.Fprintln(a.Out, "changed on this server in the last day:")
+	default:
 		fmt.Fprintln(a.Out, "changed in the last day:")
 	}
 	for _, c := range answer.Changes {

@@ -229,7 +229,7 @@ func (a Actor) NotRunningError(ctx context.Context, name string) error {
 	}
 	row, err := view.FindRecord(ctx, a.Source, name)
 	if err != nil {
-		return err
+		return view.OrNotHere(ctx, a.Source, "stop", name, err)
 	}
 	became := view.Describe(row)
 	if !row.Ran() {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -121,11 +122,43 @@ func OrNotHere(ctx context.Context, s Source, command, name string, err error) e
 }
 
 // NotHere is the error for a run that the store reports from another server: the command has to be
-// called there.
+// called there. A run that has ended there cannot be stopped.
 func NotHere(r state.Row, command string) error {
 	id := humanize.ShortRun(r.ID)
+	if command == "stop" && r.Outcome != "" {
+		return Fail(Conflict, "", "run %s of %s is on %s, and is not running: it %s",
+			id, humanize.Line(r.Task), humanize.Line(r.Server), r.OutcomeText())
+	}
 	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there",
 		id, humanize.Line(r.Task), humanize.Line(r.Server), command, id)
+}
+
+// NewerElsewhere says on which server the newest run of a one_server task is that q covers, if it
+// began after a run of this server; nil if the store knows no such run.
+func NewerElsewhere(ctx context.Context, s Source, q past.Query, here state.Row) error {
+	t := s.Schedule.Task(q.Task)
+	if s.Controls.Store == nil || t == nil || !t.OneServer {
+		return nil
+	}
+	rows := append(LiveElsewhere(ctx, s, t.Name), lastElsewhere(ctx, s, t)[t.Name])
+	if !q.Since.IsZero() || !q.Until.IsZero() {
+		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, q, cluster.MaxRuns)
+		if err != nil {
+			s.LeftOut(err)
+		}
+		rows = append(rows, ended...)
+	}
+	newest := here
+	for _, r := range rows {
+		if r.ID > newest.ID && q.Matches(r) {
+			newest = r
+		}
+	}
+	if newest.ID == here.ID {
+		return nil
+	}
+	id := humanize.ShortRun(newest.ID)
+	return fmt.Errorf("the newest run of %s is on %s: `sched logs %s` there", t.Name, humanize.Line(newest.Server), id)
 }
 
 // HistoryOfAll is History for all servers of the store. It has only slots that ran, because servers

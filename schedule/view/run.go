@@ -267,6 +267,9 @@ func FindRecord(ctx context.Context, s Source, name string) (state.Row, error) {
 		return state.Row{}, errors.Join(err, RefuseWaiting(s, r))
 	}
 	if _, err := FindTask(s.Schedule, name); err == nil {
+		if s.Controls.Store != nil {
+			return state.Row{}, Fail(NotFound, "", "%s never ran here, and no run on another server is known", name)
+		}
 		return state.Row{}, Fail(NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
 	} else if slices.Contains(s.Schedule.Without, name) {
 		return state.Row{}, err

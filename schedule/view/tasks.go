@@ -314,7 +314,12 @@ func CommandText(c schedule.Command) string {
 	return c.Line
 }
 
+// isShared reports whether a run on another server says how the task is: each other task is judged
+// on each server.
+func isShared(s *schedule.Schedule, t *schedule.Task) bool { return t.OneServer || !s.Here(t) }
+
 // withElsewhere adds the live runs and the last runs of other servers to the facts of this machine.
+// The last run of another server replaces one of this machine only if the task is shared.
 func withElsewhere(ctx context.Context, s Source, names []string, facts taskFacts) taskFacts {
 	store := s.Controls.Store
 	if store == nil {
@@ -336,7 +341,7 @@ func withElsewhere(ctx context.Context, s Source, names []string, facts taskFact
 		facts.addRunning(row)
 	}
 	for name, r := range facts.last {
-		if r.ID >= last[name].ID {
+		if r.ID >= last[name].ID || !isShared(s.Schedule, s.Schedule.Task(name)) {
 			last[name] = r
 		}
 	}

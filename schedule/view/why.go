@@ -85,6 +85,10 @@ func (q *Inquiry) Replacement() run.Replacement {
 	return run.ReplacementOf(q.Task, *q.HeldBy, isOurs)
 }
 
+// Shared reports whether other servers share the store of the schedule: what was changed there is
+// not known here.
+func (q *Inquiry) Shared() bool { return len(q.source.Schedule.Store.Servers) > 0 }
+
 // CatchesUp reports whether missed slots of the task still run, or wait for their turn: what is due
 // meanwhile waits with them.
 func (q *Inquiry) CatchesUp() bool {
@@ -506,7 +510,7 @@ func (q *Inquiry) unrecordedText(ctx context.Context, slot time.Time) (string, e
 	case around.First.IsZero():
 		return "nothing was ever recorded here: no `sched run` came, so look at the crontab, " +
 			"or the state folder is new", nil
-	case keep.Keep > 0 && slot.Before(q.Now.Add(-keep.Keep)):
+	case isOver(keep.Keep, slot, around.First, q.Now):
 		return "nothing is recorded any more: it is longer ago than history.keep", nil
 	case slot.Before(around.First):
 		return "nothing is recorded: the history begins at " + q.TimeText(around.First), nil
@@ -528,6 +532,14 @@ func (q *Inquiry) unrecordedText(ctx context.Context, slot time.Time) (string, e
 	}
 	return "nothing was recorded between " + q.TimeText(around.Before) + " and " + q.TimeText(around.After) +
 		": no `sched run` came then, or it recorded nothing", nil
+}
+
+// isOver reports whether the record of a slot was pruned for its age. A history that begins well
+// after the oldest time that it keeps is younger than that, so it never had the slot.
+func isOver(keep time.Duration, slot, first, now time.Time) bool {
+	oldest := now.Add(-keep)
+	isYoung := slot.Before(first) && first.Sub(oldest) > min(keep/10, 24*time.Hour)
+	return keep > 0 && slot.Before(oldest) && !isYoung
 }
 
 // tickAtWork says that the tick of the slot's minute is still at work, if a foreground run of that
