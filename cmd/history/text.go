@@ -60,7 +60,11 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 		table.add(row.WithoutOutcome(), terminal.Active, liveText(a, row))
 	}
 	for _, row := range slices.Backward(h.lost) {
-		table.add(row.WithoutOutcome(), terminal.Bad, "vanished; the next tick will finish it")
+		text := "vanished; the next tick will finish it"
+		if view.IsUnwatched(row) {
+			text = view.LostText(row)
+		}
+		table.add(row.WithoutOutcome(), terminal.Bad, text)
 	}
 	for _, record := range h.records {
 		text := view.Describe(record) + view.Late(record)

@@ -176,8 +176,12 @@ func nowText(a *app.App, s *schedule.Schedule, row view.Task) string {
 	if len(row.Running) > 0 {
 		parts = append(parts, runningText(a, row.Running, a.ServerName(s.Server)))
 	}
-	if row.Vanished > 0 {
-		parts = append(parts, humanize.Count(row.Vanished, "run")+" vanished, for the next tick to finish")
+	if row.Unwatched > 0 {
+		text := humanize.Count(row.Unwatched, "run") + " whose tick was killed, for the next tick to end"
+		parts = append(parts, text)
+	}
+	if vanished := row.Vanished - row.Unwatched; vanished > 0 {
+		parts = append(parts, humanize.Count(vanished, "run")+" vanished, for the next tick to finish")
 	}
 	if row.Paused != nil {
 		parts = append(parts, row.Paused.Text(a.Now(), s.Location))

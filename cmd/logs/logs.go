@@ -229,6 +229,8 @@ func logsOf(a *app.App, s *schedule.Schedule, row state.Row, o options) (err err
 		return err
 	}
 	switch {
+	case o.follow && row.Outcome == "" && view.IsUnwatched(row):
+		a.Warn("run %s of %s: %s", humanize.ShortRun(row.ID), row.Task, view.LostText(row))
 	case o.follow && row.Outcome == "":
 		a.Warn("%s vanished; the next tick will finish its run", row.Task)
 	case o.follow:

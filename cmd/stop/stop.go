@@ -86,7 +86,7 @@ func liveRuns(a *app.App, s *schedule.Schedule, records *view.Records, name stri
 	}
 	for _, row := range records.Lost {
 		if id, _ := past.OneRun([]string{row.ID}, name); id != "" || row.Task == name {
-			return nil, exit.Failed("", "run %s of %s: %w", humanize.ShortRun(row.ID), row.Task, run.ErrVanished)
+			return nil, exit.Failed("", "run %s of %s: %s", humanize.ShortRun(row.ID), row.Task, view.LostText(row))
 		}
 	}
 	elsewhere := view.LiveElsewhere(context.Background(), a.View(s), name)

@@ -318,8 +318,11 @@ func printRunning(a *app.App, q *view.Inquiry) {
 	for _, row := range q.Lost {
 		if row.Task == q.Task.Name && !isShown(row) {
 			origin := cmp.Or(humanize.Line(row.Origin), "due at "+q.TimeText(row.Slot))
-			fmt.Fprintf(a.Out, "%s: its run %s (%s) vanished; the next tick will finish it\n",
-				q.Task.Name, humanize.ShortRun(row.ID), origin)
+			text := "vanished; the next tick will finish it"
+			if view.IsUnwatched(row) {
+				text = "goes on: " + view.LostText(row)
+			}
+			fmt.Fprintf(a.Out, "%s: its run %s (%s) %s\n", q.Task.Name, humanize.ShortRun(row.ID), origin, text)
 		}
 	}
 	for _, waiting := range q.Answer.Waiting {

@@ -352,6 +352,8 @@ const (
 	IsLacking  TroubleKind = "lacking"  // its last slot was skipped: ticks lack a variable or a file
 	IsOverdue  TroubleKind = "overdue"  // a run takes longer than expected, or there was no success for longer
 	RunLost    TroubleKind = "vanished" // a run without a process, which no tick has finished
+
+	RunUnwatched TroubleKind = "unwatched" // a lost run whose command still runs
 )
 
 // A Trouble is one thing that is wrong.
@@ -455,8 +457,11 @@ func (t *TaskHealth) troubles(now time.Time) (all []TaskTrouble) {
 		all = append(all, late)
 	}
 	for _, row := range t.Lost {
-		text := "a run vanished; the next tick will finish it"
-		all = append(all, TaskTrouble{Kind: RunLost, Task: t.Name, Run: row, Text: text})
+		lost := TaskTrouble{Kind: RunLost, Task: t.Name, Run: row, Text: "a run vanished; the next tick will finish it"}
+		if IsUnwatched(row) {
+			lost.Kind, lost.Text = RunUnwatched, "a run goes on: "+LostText(row)
+		}
+		all = append(all, lost)
 	}
 	return all
 }

@@ -39,7 +39,7 @@ type Task struct {
 	TriggeredBy        []Chained           `json:"triggered_by"` // the tasks whose hooks start it
 	Running            []Running           `json:"running"`
 	Waiting            []Waiting           `json:"waiting"`
-	Vanished           int                 `json:"vanished,omitempty"` // runs whose process is dead; the next tick finishes them
+	Vanished           int                 `json:"vanished,omitempty"` // runs that nobody watches; the next tick finishes them
 	Paused             *Pause              `json:"paused"`
 	Planned            []Pause             `json:"planned_pauses,omitempty"` // of this task by its name, that begin later
 	Expect             *Expect             `json:"expect,omitempty"`
@@ -48,6 +48,7 @@ type Task struct {
 
 	Params []schedule.Param `json:"params,omitempty"` // the variables that a person may set for one run
 
+	Unwatched      int       `json:"-"` // of Vanished: runs whose command still runs
 	PausedEachTime bool      `json:"-"` // it is due again, and pauses cover all its times
 	Conditions     string    `json:"-"` // the conditions of time, in words
 	LastRun        state.Row `json:"-"` // the record of Last, exactly; if no run has ended, its ID is empty
@@ -109,13 +110,14 @@ func ListTasksOf(
 
 // taskFacts are what is known of tasks besides their definitions, by the name of the task.
 type taskFacts struct {
-	last     map[string]state.Row
-	overdue  map[string][]Overdue
-	running  map[string][]Running
-	waiting  map[string][]Waiting
-	vanished map[string]int
-	pauses   pause.Pauses
-	now      time.Time
+	last      map[string]state.Row
+	overdue   map[string][]Overdue
+	running   map[string][]Running
+	waiting   map[string][]Waiting
+	vanished  map[string]int
+	unwatched map[string]int
+	pauses    pause.Pauses
+	now       time.Time
 
 	triggers map[string][]schedule.Trigger // by the task that they start
 }
@@ -124,7 +126,7 @@ type taskFacts struct {
 // returns the error, and still fills in the runs that live and wait.
 func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses pause.Pauses) (taskFacts, error) {
 	facts := taskFacts{
-		running: map[string][]Running{}, vanished: map[string]int{},
+		running: map[string][]Running{}, vanished: map[string]int{}, unwatched: map[string]int{},
 		waiting: WaitingRuns(s, all.Live, func() pause.Pauses { return pauses }),
 		pauses:  pauses, now: s.Now(), triggers: s.Schedule.Triggers(),
 	}
@@ -135,6 +137,9 @@ func factsOf(ctx context.Context, s Source, all *Records, names []string, pauses
 	}
 	for _, row := range all.Lost {
 		facts.vanished[row.Task]++
+		if IsUnwatched(row) {
+			facts.unwatched[row.Task]++
+		}
 	}
 	err := all.Err
 	if err == nil {
@@ -179,6 +184,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, facts t
 		Running:            listOf(facts.running[t.Name]),
 		Waiting:            listOf(facts.waiting[t.Name]),
 		Vanished:           facts.vanished[t.Name],
+		Unwatched:          facts.unwatched[t.Name],
 		Paused:             PauseOf(facts.pauses, t, facts.now),
 		Expect:             expectOf(t),
 		Overdue:            facts.overdue[t.Name],
@@ -338,7 +344,9 @@ func withElsewhere(ctx context.Context, s Source, names []string, facts taskFact
 		return facts
 	}
 	for _, row := range live {
-		facts.addRunning(row)
+		if row.Server != s.Server { // else it is a lost run, whose command has the lock
+			facts.addRunning(row)
+		}
 	}
 	for name, r := range facts.last {
 		if r.ID >= last[name].ID || !isShared(s.Schedule, s.Schedule.Task(name)) {

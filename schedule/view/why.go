@@ -462,9 +462,10 @@ func (q *Inquiry) slotText(ctx context.Context, slot Slot) (string, error) {
 	if i := slices.IndexFunc(q.Answer.Waiting, isDelayed); i >= 0 {
 		return "it is " + q.Answer.Waiting[i].Text(q.Now, q.zone()), nil
 	}
+	if i := slices.IndexFunc(q.Lost, ofSlot); i >= 0 {
+		return LostText(q.Lost[i]), nil
+	}
 	switch {
-	case slices.ContainsFunc(q.Lost, ofSlot):
-		return "its processes vanished; the next tick will finish it", nil
 	case len(slot.Records) > 0:
 		return "", nil
 	case slot.Slot.After(q.Now):

@@ -28,6 +28,8 @@ var looks = sync.OnceValue(func() map[string]look {
 		string(outcome.Missed):    {"!", "warn", ""},
 		string(outcome.Skipped):   {"–", "calm", ""},
 
+		"unwatched": {"!", "warn", ""}, // as vanished, and its command still runs
+
 		"vanished": {"!", "warn", ""},
 		"running":  {"▶", "live", ""},
 		"starting": {"▶", "live", ""},
