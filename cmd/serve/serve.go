@@ -22,8 +22,9 @@ func New(a *app.App) *cobra.Command {
 		Short: "Serve pages and an HTTP API for the tasks and their runs",
 		Long: `serve answers HTTP requests about the schedule: what runs when, what became of it and why; and it
 passes on what people ask for, as sched trigger, retry, stop and pause do. In a browser it is pages,
-for programs an API. Unless --read-only it answers at once what other servers of the store ask of this
-one. Ticks do not know it, and nothing is lost when it is down.
+for programs an API. Of other servers of the store it shows what they run, pause and have run; logs
+of their runs, and what stops or retries them, are there. Ticks do not know it, and nothing is lost
+when it is down.
 
 On TCP a token is needed, which sched serve token makes. A browser signs in with one, or with the
 link that is printed on a terminal, once and within 10 minutes. With --link it is printed whatever
