@@ -160,14 +160,14 @@ func (s *Schedule) InUse(t *Task) bool {
 	return t.Enabled && (len(t.Environments) == 0 || slices.Contains(t.Environments, s.Environment))
 }
 
-// Inactive says why the task does not run here: "switched off", "not for staging"; empty for an
+// Inactive says why the task does not run here: "switched off", "not for staging: …"; empty for an
 // active task.
 func (s *Schedule) Inactive(t *Task) string {
 	switch {
 	case !t.Enabled:
 		return "switched off"
 	case !s.InUse(t):
-		return "not for " + s.Environment
+		return "not for " + s.Environment + ": environments is " + strings.Join(t.Environments, ", ")
 	case !s.Here(t):
 		return fmt.Sprintf("not for this server: servers is %s, and this is %s",
 			strings.Join(t.Servers, ", "), s.Machine)

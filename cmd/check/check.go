@@ -326,18 +326,25 @@ func otherStore(s, before *schedule.Schedule) []schedule.Problem {
 // hasOwnMutex reports whether a task waits for its own runs alone, by its name.
 func hasOwnMutex(t *schedule.Task) bool { return t.WithoutOverlapping && t.Mutex == t.Name }
 
-// tasksElsewhere returns a note on the tasks that run only on other servers.
+// tasksElsewhere returns notes on the tasks that are for other servers or other environments only.
 func tasksElsewhere(s *schedule.Schedule) []schedule.Problem {
+	isElsewhere := func(t *schedule.Task) bool { return s.InUse(t) && !s.Here(t) }
+	isOfOther := func(t *schedule.Task) bool { return t.Enabled && !s.InUse(t) }
+	return append(inactive(s, "servers", isElsewhere), inactive(s, "environments", isOfOther)...)
+}
+
+// inactive returns a note on the tasks that do not run here because of a key.
+func inactive(s *schedule.Schedule, key string, chosen func(*schedule.Task) bool) []schedule.Problem {
 	var tasks []*schedule.Task
 	for _, t := range s.Tasks {
-		if s.InUse(t) && !s.Here(t) {
+		if chosen(t) {
 			tasks = append(tasks, t)
 		}
 	}
 	if len(tasks) == 0 {
 		return nil
 	}
-	note := tasks[0].Problem("servers", "", "it is %s", s.Inactive(tasks[0]))
+	note := tasks[0].Problem(key, "", "it is %s", s.Inactive(tasks[0]))
 	if more := len(tasks) - 1; more > 0 {
 		note.Text += "; the same goes for " + humanize.Count(more, "other task")
 	}
