@@ -220,6 +220,8 @@ var otherNames = sync.OnceValue(func() map[string]string {
 		"validate": "check", "lint": "check", "verify": "check", "exec": "test",
 		"crontabs": "machine", "timers": "machine", "kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
 		"run-now": "trigger", "fire": "trigger", "tail": "logs -f TASK", "follow": "logs -f TASK",
+		"schedule:list": "list", "schedule:run": "run", "schedule:work": "work", "schedule:test": "test",
+		"schedule:interrupt": "interrupt", "schedule:pause": "pause", "schedule:resume": "resume",
 		"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
 	}
 })

@@ -295,7 +295,7 @@ func splitMacro(name string) ([]string, error) {
 			SetHint(`write it in words instead: "every: %s"; or ask sched explain --as robfig`, words)
 	}
 	return nil, NewError("macro %q is not known", name).
-		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
+		SetHint("%s", humanize.MacroHint(lower))
 }
 
 var (

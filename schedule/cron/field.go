@@ -395,7 +395,7 @@ func (f *cronField) unknownError(text, element string) error {
 		e.Text = NewError("%s %q: H takes no range after it", f.name, element).Text
 		e.SetHint("write H(0-29) for a number in a range")
 	case f.pos == weekdayField && text[0] > '9':
-		e.SetHint("if that is the command, it goes into `command`")
+		e.SetHint("%s", humanize.WeekdayHint(text))
 	}
 	return e
 }

@@ -111,6 +111,8 @@ func TestParseRefuses(t *testing.T) {
 		{"0 0 W * *", `day "W" is not known: L stands alone and W follows one number`, "L is the last day, LW the last working day, 15W the working day nearest to the 15th"},
 		{"0 0 WL * *", `day "WL" is not known`, "write LW"},
 		{"L * * * *", `minute "L" is not a number in 0-59`, ""},
+		{"0 3 * * MO", `weekday "MO" is not a number in 0-7 or a name in MON-SUN`, "write MON"},
+		{"0 3 * * mo-fr", `weekday "mo" is not a number in 0-7 or a name in MON-SUN`, "write MON"},
 		{"5 4 * * * df", `weekday "df" is not a number in 0-7 or a name in MON-SUN`, "if that is the command, it goes into `command`"},
 		{"0 0 * * 15W", `weekday "15W" is not a number in 0-7 or a name in MON-SUN`, ""},
 
@@ -132,7 +134,10 @@ func TestParseRefuses(t *testing.T) {
 		{"@every 1h30m", `macro "@every 1h30m" is not known`, `write it in words instead: "every: 90 minutes from 2026-01-01 00:00"; or ask sched explain --as robfig`},
 		{"@every 2h0m0s", `macro "@every 2h0m0s" is not known`, `write it in words instead: "every: 2 hours"; or ask sched explain --as robfig`},
 		{"@every 7.5s", `macro "@every 7.5s" is not known`, `write it in words instead: "every: 5 minutes"; or ask sched explain --as robfig`},
-		{"@dayly", `macro "@dayly" is not known`, "the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly"},
+		{"@dayly", `macro "@dayly" is not known`, "did you mean @daily?"},
+		{"@Midnigth", `macro "@Midnigth" is not known`, "did you mean @midnight?"},
+		{"@rebot", `macro "@rebot" is not known`, "did you mean @reboot?"},
+		{"@fullmoon", `macro "@fullmoon" is not known`, "the macros are @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly and @reboot"},
 
 		// H
 		{"H(5) * * * *", `minute "H(5)" is not understood`, "write H(0-29) or H(0-29)/10"},

@@ -267,6 +267,12 @@ var (
 
 var valueInQuotes = humanize.Pattern(`^[^\s=]+\s*=\s*["']`)
 
+// weekdayOfTwoLetters returns MON for MO and for MO-FR; "" for a word that begins with no weekday.
+func weekdayOfTwoLetters(word string) string {
+	first, _, _ := strings.Cut(strings.ReplaceAll(word, ",", "-"), "-")
+	return humanize.WeekdayOf(first)
+}
+
 // whyNoEntry guesses what was meant by a line that is neither a setting nor an entry that sched
 // can read. It returns "" if it has no guess.
 func (p *parser) whyNoEntry(text string) (hint string) {
@@ -279,6 +285,8 @@ func (p *parser) whyNoEntry(text string) (hint string) {
 		return "the times stand in quotes: write them without"
 	case strings.HasPrefix(text, "cron("):
 		return "cron(…) is for AWS EventBridge: write its first five fields alone, and names for weekdays"
+	case fourFields().MatchString(text) && weekdayOfTwoLetters(fourFields().FindStringSubmatch(text)[1]) != "":
+		return "write " + weekdayOfTwoLetters(fourFields().FindStringSubmatch(text)[1])
 	case fourFields().MatchString(text) && !likeWeekday().MatchString(fourFields().FindStringSubmatch(text)[1]):
 		return "a field is missing: there are four before " + fourFields().FindStringSubmatch(text)[1]
 	case valueInQuotes().MatchString(text) && strings.Count(text, `"`) != 1 && strings.Count(text, "'") != 1:

@@ -21,7 +21,6 @@ package every
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,38 +40,6 @@ const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", 
 	`"last working day of month", ` +
 	`"2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00", "boot" and "hand"`
 
-// Parse reads a frequency in words, such as "weekdays at 8:00". It returns several expressions
-// if times of day differ in their minutes. Every error is an *cron.Error.
-func Parse(text string) ([]cron.Expression, error) {
-	f, err := readFrequency(text)
-	if err != nil {
-		return nil, err
-	}
-	if f.interval > 0 {
-		return []cron.Expression{cron.Interval(f.interval, f.from)}, nil
-	}
-	var all []cron.Expression
-	for _, text := range f.crons {
-		c, err := cron.Parse(text, "")
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case f.nths != nil:
-			for _, nth := range f.nths {
-				all = append(all, c.Workday(nth))
-			}
-		case f.days > 0:
-			for _, start := range f.starts {
-				all = append(all, c.Cycle(f.days, f.words, start))
-			}
-		default:
-			all = append(all, c)
-		}
-	}
-	return all, nil
-}
-
 // A frequency is what a phrase says. Its cron expressions are not checked yet: 30 February passes.
 type frequency struct {
 	crons []string // the cron expressions that it stands for; with days the times of day of each due day
@@ -87,25 +54,6 @@ type frequency struct {
 
 	starts []time.Time // the first due days of days
 	from   time.Time   // the start of interval, on the wall clock, as if that were UTC
-}
-
-// readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
-// at 0:00 and hours at :00. Every error is an *cron.Error.
-func readFrequency(text string) (frequency, error) {
-	if span, found := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "@every"); found {
-		const example = `20 seconds" or "5 minutes`
-		return frequency{}, cron.NewError("%q is not a word for a frequency", "@every").
-			SetHint(`did you mean "%s"?`, humanize.EveryOf(span, example))
-	}
-	f, err := readPhrase(text)
-	if unknown, ok := errors.AsType[*unknownError](err); ok {
-		whole := strings.Replace(strings.ToLower(text), unknown.word, unknown.meant, 1)
-		if _, err := readPhrase(whole); err == nil { // people can copy this hint as it is
-			unknown.err.SetHint("did you mean %q?", whole)
-		}
-		return f, unknown.err
-	}
-	return f, err
 }
 
 // readPhrase is readFrequency without hints that have the whole phrase.
@@ -394,6 +342,7 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 		"fortnightly": "2 weeks from " + exampleDate,
 		"biweekly":    "2 weeks from " + exampleDate,
 		"reboot":      "boot", "startup": "boot",
+		"noon": "day at 12:00", "midday": "day at 12:00",
 		"manual": cron.ByHand, "manually": cron.ByHand, "by": cron.ByHand, "demand": cron.ByHand, "never": cron.ByHand,
 		"h": "hours", "hr": "hours", "hrs": "hours", "d": "day", "w": "week",
 	}

@@ -195,8 +195,15 @@ func readTime(text string) (int, error) {
 
 var unwrittenClock = humanize.Pattern(`^(\d{1,2})(?:[.h]?(\d\d))?h?$`)
 
-// clockFor writes 8, 02.30, 0230 and 2h30 as 8:00 and 2:30. It returns "" for any other text.
+// clockFor writes 8, 02.30, 0230 and 2h30 as 8:00 and 2:30, and noon as 12:00. It returns ""
+// for any other text.
 func clockFor(text string) string {
+	switch text {
+	case "midnight":
+		return "0:00"
+	case "noon", "midday":
+		return "12:00"
+	}
 	found := unwrittenClock().FindStringSubmatch(text)
 	if found == nil {
 		return ""

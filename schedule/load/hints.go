@@ -35,6 +35,8 @@ var taskHints = sync.OnceValue(func() map[string]string {
 var topHints = sync.OnceValue(func() map[string]string {
 	return hintsOf([]hintRow{
 		{"mailto", "write `defaults: {after: {mail: ADDRESS, when: output}}`"},
+		{"redis database db cache postgres mysql", "servers share a store: write `store: redis://HOST:6379`"},
+		{"smtp mailer email", "write `mail: {url: smtp://HOST:PORT, from: ADDRESS}`"},
 		{"beatschedule", "this is the schedule of Celery: write a task for each entry, under `tasks:`"},
 	})
 })

@@ -520,8 +520,15 @@ func setAtMost(l *loader, h *hookDraft, n *node) {
 
 var mailKeys = keys[mailSettings]{
 	Misplaced: func(name string, _, _ scope) string {
-		if name == "to" {
+		switch name {
+		case "to":
 			return "whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"
+		case "host", "hostname", "server", "smtp", "smtp_host", "port", "address":
+			return "write `url: smtp://HOST:PORT`"
+		case "user", "username", "password", "pass":
+			return "they stand in the url: `url: smtp://USER:${PASSWORD}@HOST:587`"
+		case "tls", "ssl", "secure", "encryption", "scheme":
+			return "write `url: smtps://HOST:465`; smtp:// takes TLS where the server has it"
 		}
 		return ""
 	},

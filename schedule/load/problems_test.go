@@ -841,6 +841,23 @@ var mistakes = []struct {
 		"schedule.yaml:1:13: mail.url: nobody can be told there\n  hint: take another",
 		"schedule.yaml:1:28: mail.from: nobody can be told there\n  hint: take another",
 		"schedule.yaml:1:37: unknown key \"to\" in mail\n  hint: whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"}},
+	{"a server of mails in parts", "mail: {host: h, port: 25, username: u, tls: true}\ntasks: []\n", []string{
+		"schedule.yaml:1:8: unknown key \"host\" in mail\n  hint: write `url: smtp://HOST:PORT`",
+		"schedule.yaml:1:17: unknown key \"port\" in mail\n  hint: write `url: smtp://HOST:PORT`",
+		"schedule.yaml:1:27: unknown key \"username\" in mail\n  hint: they stand in the url: `url: smtp://USER:${PASSWORD}@HOST:587`",
+		"schedule.yaml:1:40: unknown key \"tls\" in mail\n  hint: write `url: smtps://HOST:465`; smtp:// takes TLS where the server has it"}},
+	{"stores and mails by other names", "redis: x\ndatabase: x\nsmtp: x\nmailer: x\ntasks: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"redis\"\n  hint: servers share a store: write `store: redis://HOST:6379`",
+		"schedule.yaml:2:1: unknown key \"database\"\n  hint: servers share a store: write `store: redis://HOST:6379`",
+		"schedule.yaml:3:1: unknown key \"smtp\"\n  hint: write `mail: {url: smtp://HOST:PORT, from: ADDRESS}`",
+		"schedule.yaml:4:1: unknown key \"mailer\"\n  hint: write `mail: {url: smtp://HOST:PORT, from: ADDRESS}`"}},
+	{"a boot under cron", "tasks: [{name: t, cron: boot, command: x}]\n", []string{
+		"schedule.yaml:1:25: task \"t\": cron \"boot\": 1 field, needs 5 (minute hour day month weekday), or 6 with leading seconds\n  hint: write `every: boot` in place of cron"}},
+	{"words under cron", "tasks:\n- {name: a, cron: 5 minutes, command: x}\n- {name: b, cron: day at 3:00, command: x}\n- {name: c, cron: daily at 3, command: x}\n- {name: d, cron: every daily at 3, command: x}\n", []string{
+		"schedule.yaml:2:19: task \"a\": cron \"5 minutes\": 2 fields, needs 5 (minute hour day month weekday), or 6 with leading seconds\n  hint: write `every: 5 minutes` in place of cron",
+		"schedule.yaml:3:19: task \"b\": cron \"day at 3:00\": 3 fields, needs 5 (minute hour day month weekday), or 6 with leading seconds\n  hint: write `every: day at 3:00` in place of cron",
+		"schedule.yaml:4:19: task \"c\": cron \"daily at 3\": 3 fields, needs 5 (minute hour day month weekday), or 6 with leading seconds\n  hint: write `every: day at 3:00` in place of cron",
+		"schedule.yaml:5:19: task \"d\": cron \"every daily at 3\": these are words and no fields\n  hint: write `every: day at 3:00` in place of cron"}},
 	{"a setting of mails that says nothing", "mail: {}\ntasks: []\n", []string{
 		"schedule.yaml:1:7: mail is empty\n  hint: write {url: smtp://HOST, from: ADDRESS}"}},
 

@@ -181,7 +181,11 @@ func checkBoot(l *loader, n *node, t *taskDraft) {
 func refuseTiming(l *loader, t *timing, n *node, key string, err error) {
 	t.broken = true
 	if cronError, ok := errors.AsType[*cron.Error](err); ok {
-		l.Problemf(n, cronError.Hint, "%s %s: %v", key, yamldoc.Quote(n.Value), err)
+		hint := cronError.Hint
+		if meant := every.Meant(n.Value); key == "cron" && meant != "" {
+			hint = "write `every: " + meant + "` in place of cron"
+		}
+		l.Problemf(n, hint, "%s %s: %v", key, yamldoc.Quote(n.Value), err)
 	}
 }
 
