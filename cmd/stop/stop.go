@@ -85,7 +85,11 @@ func liveRuns(a *app.App, s *schedule.Schedule, records *view.Records, name stri
 		return []state.Row{row}, err
 	}
 	for _, row := range records.Lost {
-		if id, _ := past.OneRun([]string{row.ID}, name); id != "" || row.Task == name {
+		id, _ := past.OneRun([]string{row.ID}, name)
+		switch isNamed := id != "" || row.Task == name; {
+		case isNamed && view.IsUnwatched(row):
+			return []state.Row{row}, nil
+		case isNamed:
 			return nil, exit.Failed("", "run %s of %s: %s", humanize.ShortRun(row.ID), row.Task, view.LostText(row))
 		}
 	}

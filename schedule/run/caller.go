@@ -158,7 +158,7 @@ func (c Caller) Resume(row state.Row) (*Run, error) {
 // stops it. The error is
 //
 //   - ErrNotRunning, with the result, if the command has ended already;
-//   - ErrVanished if the run is lost;
+//   - ErrVanished if the run is lost, and no process of it lives;
 //   - state.ErrNotFound if there is no such run;
 //   - any other error, which says why the run goes on.
 func (c Caller) Stop(id, by string) (Stopping, error) {

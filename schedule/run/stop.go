@@ -15,6 +15,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run/holding"
 	"sched/schedule/run/hook"
+	"sched/schedule/run/ownrow"
 	"sched/schedule/state"
 )
 
@@ -32,7 +33,8 @@ type Stopping struct {
 // ErrNotRunning says that the command of a run is not running any more.
 var ErrNotRunning = errors.New("its command has ended already")
 
-// ErrVanished says that the run is lost, and that the next tick will finish it.
+// ErrVanished says that the run is lost, that no process of it lives, and that the next tick will
+// finish it.
 var ErrVanished = errors.New("its processes have vanished, and the next tick will finish it")
 
 // stopBecause is Stop for each reason: by a person, by a newer run, or by a pause.
@@ -46,8 +48,10 @@ func stopBecause(p holding.Process, id string, why state.Stop) (Stopping, error)
 		return Stopping{}, state.ErrNotFound
 	case row.Outcome != "":
 		return Stopping{Record: row}, ErrNotRunning
-	case !row.Waits() && !lives:
+	case !row.Waits() && !lives && !holding.LivesOn(row):
 		return Stopping{}, ErrVanished
+	case !row.Waits() && !lives:
+		return stopUnwatched(p, row, why)
 	}
 	var task schedule.Task
 	if err := json.Unmarshal(row.Snapshot, &task); err != nil {
@@ -61,6 +65,17 @@ func stopBecause(p holding.Process, id string, why state.Stop) (Stopping, error)
 	err = s.follow()
 	s.ending.Wait()
 	return s.Stopping, err
+}
+
+// stopUnwatched ends the command of a run whose tick or supervisor was killed, and the run.
+func stopUnwatched(p holding.Process, row state.Row, why state.Stop) (Stopping, error) {
+	o, err := take(p, row)
+	if err != nil {
+		return Stopping{}, err
+	}
+	result := EndUnwatched(o.run, nil)
+	ownrow.SetStoppedBy(&result, why)
+	return Stopping{Record: FinishAndSend(o.run, result), Over: true}, nil
 }
 
 // A stopper follows a run to its end.
