@@ -174,6 +174,8 @@ func liveText(a *app.App, row state.Row) string {
 		return "was running " + view.LastReportedText(row, a.Now())
 	case !row.Attempted():
 		return "starting"
+	case row.BetweenAttempts():
+		return fmt.Sprintf("attempt %d failed, waits for attempt %d", row.Attempt.Number, row.Attempt.Number+1)
 	case view.CommandEnded(row):
 		return "ended, not recorded yet"
 	case holder.PID == 0:

@@ -224,6 +224,8 @@ func runningText(a *app.App, running []view.Running, thisServer string) string {
 		text = "starting"
 	}
 	switch {
+	case first.NextAttempt > 0:
+		text = fmt.Sprintf("waits for attempt %d", first.NextAttempt)
 	case first.Ended:
 		text = "ended, not recorded yet"
 	case first.Silent(a.Now()):

@@ -26,7 +26,8 @@ type Running struct {
 
 	LastReported *humanize.JSONTime `json:"last_told"` // when its server last reported the run; null unless it may have ended since
 
-	Ended bool `json:"-"` // its command has ended, and that is not recorded yet
+	Ended       bool `json:"-"` // its command has ended, and that is not recorded yet
+	NextAttempt int  `json:"-"` // the number of the attempt that comes after a delay; 0 during an attempt
 }
 
 func runningOfRow(row state.Row) Running {
@@ -34,6 +35,9 @@ func runningOfRow(row state.Row) Running {
 	r.LastReported = humanize.UTCOrNil(row.LastReported)
 	if r.Ended = CommandEnded(row); r.Ended {
 		r.PID = nil
+	}
+	if row.BetweenAttempts() {
+		r.NextAttempt = row.Attempt.Number + 1
 	}
 	return r
 }
@@ -65,6 +69,10 @@ func RunningText(row state.Row, now time.Time, zone *time.Location) string {
 	}
 	if CommandEnded(row) {
 		return "its command has ended, and what became of it is not recorded yet, " + held
+	}
+	if row.BetweenAttempts() {
+		return fmt.Sprintf("attempt %d failed (%s), and attempt %d comes at %s, %s", row.Attempt.Number, row.Reason,
+			row.Attempt.Number+1, humanize.SecondZone(row.Wait.NotBefore, zone), held)
 	}
 	isHere := row.Owner != 0
 	if holder.PID == 0 && isHere { // another server may have announced it before its command started
