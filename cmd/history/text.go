@@ -69,7 +69,7 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 	for _, record := range h.records {
 		text := view.Describe(record) + view.Late(record)
 		if other, ran := h.elsewhere[record.ID]; ran {
-			text = view.DescribeElsewhere(record, other)
+			text = view.DescribeElsewhere(record, other, a.Now())
 		}
 		if len(record.Notes) > 0 {
 			text += "; " + strings.Join(record.Notes, "; ")

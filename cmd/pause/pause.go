@@ -202,8 +202,8 @@ func subject(name string) string {
 	return name
 }
 
-// sayRunning says which runs of the paused tasks go on, or will be stopped. Servers that do not
-// answer are left out: it says which.
+// sayRunning says which runs of the paused tasks go on or will be stopped, and which may have ended
+// since their servers reported them. Servers that do not answer are left out: it says which.
 func sayRunning(a *app.App, s *schedule.Schedule, names []string, newPause pause.Pause) {
 	live := a.View(s).Live()
 	elsewhere, err := view.RunningElsewhere(context.Background(), a.View(s))
@@ -212,30 +212,36 @@ func sayRunning(a *app.App, s *schedule.Schedule, names []string, newPause pause
 	}
 	pausesEverything := slices.Contains(names, pause.Everything)
 	thisServer := a.ServerName(s.Server)
-	var runs []string
+	var runs, uncertain []string
 	for _, row := range append(live, elsewhere...) {
-		if row.Waits() || !pausesEverything && !slices.Contains(names, row.Task) {
-			continue
+		switch {
+		case row.Waits() || !pausesEverything && !slices.Contains(names, row.Task):
+		case !row.LastReported.IsZero():
+			uncertain = append(uncertain,
+				fmt.Sprintf("%s was running on %s %s ago", row.Task, row.Server, a.Ago(row.LastReported)))
+		case row.Server != thisServer:
+			runs = append(runs, row.Task+" on "+row.Server)
+		default:
+			runs = append(runs, row.Task)
 		}
-		run := row.Task
-		if row.Server != thisServer {
-			run += " on " + row.Server
-		}
-		runs = append(runs, run)
 	}
-	if len(runs) == 0 {
-		return
-	}
-	count, list := humanize.Count(len(runs), "run"), humanize.Names(runs, 5)
-	if newPause.Stop {
-		fmt.Fprintf(a.Out, "%s will be stopped by the next tick: %s\n", count, list)
-		return
-	}
-	verb := "go"
+	goOn, stopped := "go on", ""
 	if len(runs) == 1 {
-		verb = "goes"
+		goOn = "goes on"
 	}
-	fmt.Fprintf(a.Out, "%s %s on: %s; `sched stop TASK` ends what runs on its machine\n", count, verb, list)
+	end := "; `sched stop TASK` ends what runs on its machine"
+	if newPause.Stop {
+		goOn, end, stopped = "will be stopped by the next tick", "", "; the next tick stops what has not"
+	}
+	saySome(a, runs, goOn, end)
+	saySome(a, uncertain, "may have ended", stopped)
+}
+
+// saySome says of some runs what they do, and names them; of none it says nothing.
+func saySome(a *app.App, runs []string, do, end string) {
+	if len(runs) > 0 {
+		fmt.Fprintf(a.Out, "%s %s: %s%s\n", humanize.Count(len(runs), "run"), do, humanize.Names(runs, 5), end)
+	}
 }
 
 func newList(a *app.App) *cobra.Command {

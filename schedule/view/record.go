@@ -136,13 +136,16 @@ func Describe(r state.Row) string {
 }
 
 // DescribeElsewhere says that a slot did not run here, and what became of it on the server that has
-// run it, or runs it.
-func DescribeElsewhere(here, other state.Row) string {
-	if other.Outcome == "" {
-		return fmt.Sprintf("%s: it runs on %s (run %s)", here.OutcomeText(), other.Server, humanize.ShortRun(other.ID))
+// run it, or runs it, or ran it when that server reported last.
+func DescribeElsewhere(here, other state.Row, now time.Time) string {
+	there := fmt.Sprintf("on %s (run %s)", other.Server, humanize.ShortRun(other.ID))
+	switch {
+	case other.Outcome != "":
+		return fmt.Sprintf("%s: it ran %s: %s", here.OutcomeText(), there, Describe(other))
+	case !other.LastReported.IsZero():
+		return fmt.Sprintf("%s: it was running %s %s", here.OutcomeText(), there, LastReportedText(other, now))
 	}
-	return fmt.Sprintf("%s: it ran on %s (run %s): %s",
-		here.OutcomeText(), other.Server, humanize.ShortRun(other.ID), Describe(other))
+	return fmt.Sprintf("%s: it runs %s", here.OutcomeText(), there)
 }
 
 // isStoppedByHand reports whether a person has stopped the run. A row of an older sched has no kind

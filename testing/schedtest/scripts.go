@@ -217,14 +217,22 @@ func tick(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // redis up|down starts a Redis for the script, whose URL is in $REDIS_URL, or stops it. It keeps
-// its place and what it has.
+// its place and what it has. redis ahead DURATION stops its clock so far ahead of this one, and 0s
+// lets it go on.
 func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	m := ts.Value("redis").(*miniredis.Miniredis)
 	switch {
 	case len(args) == 3 && args[0] == "lock":
 		ts.Check(m.Set(args[1], args[2]))
+	case len(args) == 2 && args[0] == "ahead":
+		ahead, err := time.ParseDuration(args[1])
+		ts.Check(err)
+		m.SetTime(time.Time{})
+		if ahead > 0 {
+			m.SetTime(time.Now().Add(ahead))
+		}
 	case neg || len(args) != 1:
-		ts.Fatalf("usage: redis up|down|empty, or redis lock KEY VALUE")
+		ts.Fatalf("usage: redis up|down|empty, redis lock KEY VALUE, or redis ahead DURATION")
 	case args[0] == "down":
 		address := m.Addr()
 		m.Close()

@@ -321,8 +321,11 @@ type otherRun struct {
 
 func (p *page) otherRun(r state.Row) *otherRun {
 	made := &otherRun{p.RunURL(r.ID), r.Server, "", lookOf("running")}
-	if r.Outcome != "" {
+	switch {
+	case r.Outcome != "":
 		made.Look, made.Took = lookOf(r.OutcomeText()), " in "+humanize.Duration(r.Duration())
+	case !r.LastReported.IsZero(): // it may have ended since
+		made.Look, made.Took = lookOf("was running"), " "+p.Age(r.LastReported)+" ago"
 	}
 	return made
 }

@@ -107,6 +107,11 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	b.has("the task", b.get("/tasks/shared", 200), `<a href="/runs/`+ran.ID+`">on web-2</a>`)
 	b.has("the slot", b.get("/runs/"+taken.ID, 200), "<dt>This slot</dt>", `<a href="/runs/`+ran.ID+`">on web-2</a>`)
 	b.has("the slot that runs there", b.get("/runs/"+lives.ID, 200), `<a href="/runs/`+running.Run+`">on web-3</a>`)
+	redis.SetTime(time.Now().Add(20 * time.Second)) // web-3 says nothing, and the run may have ended
+	for _, path := range []string{"/runs", "/runs/" + lives.ID} {
+		b.has(path, b.get(path, 200), `<a href="/runs/`+running.Run+`">on web-3</a> <span class="badge calm">`,
+			"was running</span>", "s ago")
+	}
 	redis.Close()
 	b.has("the runs without the store", b.get("/runs", 200), "run 0123", "other servers are left out")
 }
