@@ -87,17 +87,27 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 // AskStore asks the store whether it answers, because that may have changed since the last tick.
 // The server is this one. Without a store (nil) it does nothing.
 func (h *Health) AskStore(ctx context.Context, store mutex.Store, server string) {
+	h.Outage = outageNow(ctx, h.Outage, store, server, h.Schedule.File)
+}
+
+// outageNow returns the outage that the last tick noted. It is nil if a tick of the schedule in the
+// file could use the store since. If no tick noted an outage and the store does not answer now,
+// that is one.
+func outageNow(
+	ctx context.Context, noted *cluster.Outage, store mutex.Store, server, file string,
+) *cluster.Outage {
 	if store == nil {
-		return
+		return noted
 	}
 	servers, err := cluster.List(ctx, store)
 	refusal, isDown := errors.AsType[*mutex.StoreError](err)
 	switch {
-	case isDown && h.Outage == nil:
-		h.Outage = &cluster.Outage{Why: refusal.Text}
-	case err == nil && h.Outage != nil && h.Outage.IsOver(servers, server, h.Schedule.File):
-		h.Outage = nil
+	case isDown && noted == nil:
+		return &cluster.Outage{Why: refusal.Text}
+	case err == nil && noted != nil && noted.IsOver(servers, server, file):
+		return nil
 	}
+	return noted
 }
 
 // addElsewhere makes the last run of a task the run of another server, if that began later. last

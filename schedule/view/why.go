@@ -44,7 +44,7 @@ type Why struct {
 	Vanished    []Vanished         `json:"vanished_runs,omitempty"` // the next tick will finish them
 	Budget      string             `json:"budget,omitempty"`        // that a budget is spent now, and until when
 	Lacks       string             `json:"lacks,omitempty"`         // why its last slot was skipped, if ticks lacked what it names
-	StoreDown   string             `json:"store,omitempty"`         // that the store was down at the last tick, if the task needs it
+	StoreDown   string             `json:"store,omitempty"`         // that the store is down, if the task needs it
 	NoTicks     string             `json:"no_tick"`                 // that no ticks come any more, or no tick ever came; else empty
 	Changes     []Change           `json:"changes"`                 // by people, in the last day; only changes that runs do not show
 }
@@ -196,7 +196,7 @@ func (q *Inquiry) lastAndNext(ctx context.Context) (err error) {
 		}
 		q.Next, q.Answer.NextAllowed = next, q.timeOrNil(q.nextAllowed(next))
 	}
-	q.noteRefusals()
+	q.noteRefusals(ctx)
 	q.HeldBy, q.Answer.Pool = HoldersOf(ctx, q.source, q.Live, q.Task)
 	q.Answer.Held = HeldText(q.HeldBy, q.zone())
 	q.Answer.Failures, err = q.countFailures(ctx)
@@ -218,8 +218,8 @@ func (q *Inquiry) Expected() string {
 }
 
 // noteRefusals adds what will stop the next run if nothing changes: what the last tick lacked, and
-// that it found the store down.
-func (q *Inquiry) noteRefusals() {
+// that the store is down.
+func (q *Inquiry) noteRefusals(ctx context.Context) {
 	var newest state.Row
 	if q.Answer.Last != nil {
 		for _, row := range q.Answer.Last.Ended {
@@ -231,8 +231,12 @@ func (q *Inquiry) noteRefusals() {
 	if newest.Kind == outcome.Lacking && q.Task.Lacks == "" {
 		q.Answer.Lacks = newest.Reason
 	}
-	outage := cluster.NotesIn(q.source.Schedule.StateDir).Outage
-	if len(q.source.Schedule.Store.Servers) > 0 && q.Task.NeedsLocks() && outage != nil {
+	s := q.source
+	if len(s.Schedule.Store.Servers) == 0 || !q.Task.NeedsLocks() {
+		return
+	}
+	noted := cluster.NotesIn(s.Schedule.StateDir).Outage
+	if outage := outageNow(ctx, noted, s.Controls.Store, s.Server, s.Schedule.File); outage != nil {
 		q.Answer.StoreDown = humanize.Line(outage.Why)
 	}
 }
