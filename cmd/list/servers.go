@@ -78,7 +78,7 @@ func printServers(a *app.App, servers []cluster.Server) {
 // warnOfServers says what is wrong with servers, as seen from this one, which has the schedule.
 func warnOfServers(a *app.App, s *schedule.Schedule, servers []cluster.Server) {
 	ownZone := cluster.ZoneOf(s, a.Now().Year())
-	for _, server := range servers {
+	for i, server := range servers {
 		if server.Offset.Abs() > cluster.MaxOffset {
 			a.Warn("the clock of %s is %s", server.Name, cluster.OffsetText(server.Offset))
 		}
@@ -92,9 +92,11 @@ func warnOfServers(a *app.App, s *schedule.Schedule, servers []cluster.Server) {
 			a.Warn("%s is in the time zone %s; here it is %s, "+
 				"and a one_server task without `timezone` runs once in each", server.Name, server.Zone, ownZone)
 		}
-		if server.Silent() && len(server.Running) > 0 {
-			a.Warn("%s has said nothing for %s; what ran there then may have ended",
-				server.Name, humanize.Duration(server.Age))
+		if view.TicksAnotherText(s, a.ServerName(s.Server), server) {
+			a.Warn("%s ticks another text of the schedule than this machine has: its %s", server.Name, server.File)
+		}
+		if text := view.SilentText(servers, i); text != "" {
+			a.Warn("%s", text)
 		}
 	}
 }

@@ -148,10 +148,15 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 		humanize.Duration(took), humanize.Count(len(servers), "server"))
 }
 
-// strayServers finds servers that share a name, and servers that tick in another environment than
-// this one.
+// strayServers finds servers that are silent or share a name, and servers that tick in another
+// environment or time zone than this one.
 func strayServers(s *Subject, servers []cluster.Server) (found findings) {
-	for _, server := range servers {
+	ownZone := cluster.ZoneOf(s.Schedule, s.Now.Year())
+	for i, server := range servers {
+		if text := view.SilentText(servers, i); text != "" {
+			hint := "if it is gone for good, `sched forget " + server.Name + "` takes it off the list"
+			found.add(Warning, hint, "%s", text)
+		}
 		if server.SharedName {
 			found.add(Warning, "name each with `server:` or $SCHED_SERVER",
 				"more than one machine ticks under the name %s", server.Name)
@@ -160,6 +165,11 @@ func strayServers(s *Subject, servers []cluster.Server) (found findings) {
 			found.add(Warning, "give each environment a `name` or a store of its own",
 				"%s ticks in the environment %s under the name %s, and this schedule is in %s",
 				server.Name, server.Environment, s.Schedule.Name, s.Schedule.Environment)
+		}
+		if server.Zone != "" && ownZone != "" && server.Zone != ownZone {
+			found.add(Warning, "write `timezone:` into the schedule",
+				"%s is in the time zone %s, and this machine in %s: a one_server task without `timezone` runs once in each",
+				server.Name, server.Zone, ownZone)
 		}
 	}
 	return found
@@ -175,7 +185,7 @@ func otherSchedules(s *Subject, servers []cluster.Server) (found findings) {
 			found.add(Bad, "give each a `name:` of its own",
 				"%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses",
 				server.File, s.Schedule.Name)
-		case server.Name != s.Server && server.Digest != s.Schedule.Digest:
+		case view.TicksAnotherText(s.Schedule, s.Server, server):
 			found.add(Warning, "deploy one text everywhere, or give each schedule a `name:` of its own",
 				"%s ticks another text under the name %s: its %s", server.Name, s.Schedule.Name, server.File)
 		}

@@ -60,13 +60,33 @@ const (
 
 // ServerStateOf returns the state of a server that the store lists.
 func ServerStateOf(s cluster.Server) ServerState {
-	switch reported := s.Seen; {
+	switch reported := s.Seen.Add(s.Offset); { // by the clock of the server, as the minute is
 	case s.Silent():
 		return ServerSilent
 	case ticksMissing(s.Minute, reported) != "" && reported.After(s.Minute):
 		return ServerNoTicks
 	}
 	return ServerTicks
+}
+
+// TicksAnotherText reports whether another server ticks another text than the schedule has here.
+// It is false for a silent server.
+func TicksAnotherText(s *schedule.Schedule, thisServer string, other cluster.Server) bool {
+	return other.Name != thisServer && other.Digest != s.Digest && !other.Silent()
+}
+
+// SilentText says of a server in a list of the store what its silence may mean. It returns "" for a
+// server that is not silent, and for an entry with a newer one of its name before it.
+func SilentText(servers []cluster.Server, i int) string {
+	s := servers[i]
+	if !s.Silent() || i > 0 && servers[i-1].Name == s.Name {
+		return ""
+	}
+	text := fmt.Sprintf("%s says nothing for %s: it was stopped, or it died", s.Name, humanize.Duration(s.Age))
+	if runs := len(s.Running) + s.More; runs > 0 {
+		text += fmt.Sprintf("; %s may have ended since", humanize.Count(runs, "run"))
+	}
+	return text
 }
 
 // GoneServers returns the last run of each server that ticked once and is in the list no more, by
@@ -115,13 +135,15 @@ func ServersOf(all []cluster.Server) []Server {
 	return shown
 }
 
-// unservedTasks returns a trouble for each task whose `servers` match no server that ticked lately.
+// unservedTasks returns a trouble for each task whose `servers` match no server that ticks.
 func unservedTasks(ctx context.Context, s Source, h *Health) (troubles []Trouble) {
 	namesServers := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if s.Controls.Store == nil || h.Outage != nil || !slices.ContainsFunc(h.Schedule.Tasks, namesServers) {
 		return nil
 	}
 	all, err := cluster.List(ctx, s.Controls.Store)
+	notTicking := func(server cluster.Server) bool { return ServerStateOf(server) != ServerTicks }
+	all = slices.DeleteFunc(all, notTicking)
 	if err != nil || len(all) == 0 { // no outage yet; that no ticks come is a trouble of its own
 		return nil
 	}

@@ -15,7 +15,10 @@ import (
 
 func TestATaskThatNoTickingServerRunsIsATrouble(t *testing.T) {
 	store := storetest.New()
-	for _, s := range []cluster.Server{{Name: "web-1", Labels: []string{"role=web"}}, {Name: "web-2"}} {
+	for _, s := range []cluster.Server{{Name: "db-1"}, {Name: "web-1", Labels: []string{"role=web"}}, {Name: "web-2"}} {
+		if s.Minute = time.Now(); s.Name == "web-1" {
+			store.Advance(3 * time.Minute) // db-1 is silent
+		}
 		if _, _, err := cluster.Announce(t.Context(), store, time.Now, s); err != nil {
 			t.Fatal(err)
 		}

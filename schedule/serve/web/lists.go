@@ -2,8 +2,8 @@ package web
 
 import (
 	"errors"
+	"strings"
 
-	"sched/schedule/humanize"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/schedule/view"
@@ -23,6 +23,7 @@ type listedServer struct {
 	view.Server
 	State        view.ServerState
 	File, Digest string
+	silence      string // see view.SilentText
 }
 
 func readServers(p *page) (serversPage, error) {
@@ -41,7 +42,10 @@ func readServers(p *page) (serversPage, error) {
 		return shown, err
 	}
 	for i, s := range view.ServersOf(all) {
-		shown.Servers = append(shown.Servers, listedServer{s, view.ServerStateOf(all[i]), all[i].File, all[i].Digest})
+		shown.Servers = append(shown.Servers, listedServer{
+			Server: s, State: view.ServerStateOf(all[i]), File: all[i].File, Digest: all[i].Digest,
+			silence: view.SilentText(all, i),
+		})
 	}
 	shown.Gone, err = view.GoneServers(p.request.Context(), p.View, all)
 	return shown, err
@@ -49,16 +53,13 @@ func readServers(p *page) (serversPage, error) {
 
 // StateText says what the state of a server means for its runs; "" if all is well.
 func (s listedServer) StateText() string {
-	runs := len(s.Running) + s.More
-	switch {
-	case s.State == view.ServerNoTicks:
+	switch s.State {
+	case view.ServerNoTicks:
 		return "it says what runs, and starts nothing"
-	case s.State != view.ServerSilent:
-		return ""
-	case runs > 0:
-		return humanize.Count(runs, "run") + " may have ended since"
+	case view.ServerSilent:
+		return strings.TrimPrefix(s.silence, s.Name+" ")
 	}
-	return "it runs nothing that is known"
+	return ""
 }
 
 // A pausesPage lists the pauses.

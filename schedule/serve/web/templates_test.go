@@ -166,7 +166,7 @@ func TestEveryTemplateIsExecuted(t *testing.T) {
 		{"showForecast", showForecast(forecastPage{page: p, Report: report, MaxRows: 1, HasTrouble: true,
 			Lengths: []lengthOption{{evil, evil, true}}})},
 		{"showServers", showServers(serversPage{page: p, Servers: []listedServer{{view.Server{Name: evil, SharedName: true,
-			Environment: evil, More: 2}, view.ServerSilent, evil, evil}, {}}, Gone: []state.Row{row}})},
+			Labels: []string{evil}, Environment: evil, More: 2}, view.ServerSilent, evil, evil, evil}, {}}, Gone: []state.Row{row}})},
 		{"showServers", showServers(serversPage{page: p, Alone: true, LastTick: evil})},
 		{"showServers", showServers(serversPage{page: p})},
 		{"showMachine", showMachine(machinePage{page: p, Ticks: 2, List: &machine.List{LeftOut: []string{evil},
