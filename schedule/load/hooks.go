@@ -218,6 +218,7 @@ func setMail(l *loader, _ *settings, n *node) {
 // readMailURL reads the URL of a server, and warns of a password that stands in the file itself.
 func readMailURL(l *loader, n *node) (string, bool) {
 	url, ok := readTarget(l, n, func(n *schedule.Notification) *string { return &n.MailURL })
+	ok = ok && l.RefuseEmptied(n, url, "if a machine may send by its sendmail")
 	_, rest, _ := strings.Cut(url, "://")
 	user, _, hasUser := strings.Cut(rest, "@")
 	if _, password, _ := strings.Cut(user, ":"); hasUser && password != "" && !strings.Contains(password, "${") {
@@ -228,7 +229,8 @@ func readMailURL(l *loader, n *node) (string, bool) {
 }
 
 func readMailFrom(l *loader, n *node) (string, bool) {
-	return readTarget(l, n, func(n *schedule.Notification) *string { return &n.MailFrom })
+	from, ok := readTarget(l, n, func(n *schedule.Notification) *string { return &n.MailFrom })
+	return from, ok && l.RefuseEmptied(n, from, "if a machine may have its own address")
 }
 
 // readTarget reads a URL or an address for a field of notifications (checkedTarget).
@@ -240,6 +242,13 @@ func readTarget(l *loader, n *node, field func(*schedule.Notification) *string) 
 		}
 		return checked
 	})
+}
+
+// warnOfEmptied warns of a target that is empty because a variable is set to nothing.
+func warnOfEmptied(l *loader, n *node, checked string) {
+	if text, plain := l.Emptied(n, checked); text != "" {
+		l.Warnf(n, "write ${"+plain+":-} if nobody may be told", "%s is empty: %s, so nobody is told", l.Key, text)
+	}
 }
 
 // checkedTarget reads a URL or an address, and returns it unexpanded. It expands the text only to
@@ -265,7 +274,10 @@ func checkedTarget(l *loader, n *node, notificationOf func(string) schedule.Noti
 func targetKey(kind string, field func(*schedule.Notification) *string) access[hookDraft] {
 	return by(func(l *loader, h *hookDraft, n *node) {
 		h.kinds = append(h.kinds, kind)
-		*field(&h.notify), _ = readTarget(l, n, field)
+		target, ok := readTarget(l, n, field)
+		if *field(&h.notify) = target; ok {
+			warnOfEmptied(l, n, target)
+		}
 	})
 }
 
@@ -411,8 +423,11 @@ func setAddresses(l *loader, h *hookDraft, n *node) {
 		text, ok := checkedTarget(l, item, func(text string) schedule.Notification {
 			return schedule.Notification{Mail: []string{text}}
 		})
-		if text != "" {
+		switch {
+		case text != "":
 			h.notify.Mail = append(h.notify.Mail, text)
+		case ok:
+			warnOfEmptied(l, item, text)
 		}
 		return ok
 	})

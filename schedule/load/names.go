@@ -94,7 +94,7 @@ func readServer(r *reader, n *node) (string, bool) {
 			"%s %s is not a valid name", r.Key, yamldoc.Quote(name))
 		return "", false
 	}
-	return name, ok
+	return name, ok && r.RefuseEmptied(n, name, "if a machine may have its host name")
 }
 
 // readTextfile reads the path for metrics, and warns of one that the node exporter does not read.

@@ -413,6 +413,12 @@ var mistakes = []struct {
 		"schedule.yaml:1:14: environment: the variable APP_ENV is not set\n  hint: set it here and above the line of the crontab (`env` and `env_file` are for commands), or write ${APP_ENV:-default}"}},
 	{"a variable that is empty", "environment: ${EMPTY}\ntasks: []\n", []string{
 		"schedule.yaml:1:14: environment is empty"}},
+	{"variables that would switch off what they are for", "name: shop\nstore: ${EMPTY}\nserver: ${EMPTY}\n" +
+		"mail: {url: '${EMPTY}', from: '${EMPTY}'}\ntasks: []\n", []string{
+		"schedule.yaml:2:8: store is empty: $EMPTY is set to nothing\n  hint: write ${EMPTY:-} if a machine may have no store",
+		"schedule.yaml:3:9: server is empty: $EMPTY is set to nothing\n  hint: write ${EMPTY:-} if a machine may have its host name",
+		"schedule.yaml:4:13: mail.url is empty: $EMPTY is set to nothing\n  hint: write ${EMPTY:-} if a machine may send by its sendmail",
+		"schedule.yaml:4:31: mail.from is empty: $EMPTY is set to nothing\n  hint: write ${EMPTY:-} if a machine may have its own address"}},
 	{"an open brace", "environment: ${APP\ntasks: []\n", []string{
 		"schedule.yaml:1:14: environment: ${ without }\n  hint: write $${ for a literal ${"}},
 	{"an expansion only a shell knows", "environment: ${APP:?no}\ntasks: []\n", []string{

@@ -31,7 +31,7 @@ var unsaid = []struct{ sentence, problems, in string }{
 	{"cron expressions and the words of `every`, beyond the number of fields", `(^|: )(cron|every|schedule) "`, ""},
 	{"bounds of durations, sizes and patterns, stores, addresses and URLs", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years|500 bytes)|would take each tick|the duration must be|refused|nobody can be told|, not a command$`, ""},
 	{"keys that contradict each other", `never fires|tells of the first failure|no run takes longer|would always be overdue|contradicts |without_overlapping: (wait|replace) is for|is in env and in params|default of params|^params.* has no default|^schedule: |is no regular expression`, ""},
-	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a (variable|credential)|no place for a credential|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
+	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a (variable|credential)|no place for a credential|is set to nothing|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
 	{"how a number is written: `umask: 27` for `027`, `1.0` for `1`", `may be octal|is not an octal`, ""},
 	{"YAML's own errors, and a schedule that is a list", `the tag |for a tag|"<<" takes|a null character|the file must be a mapping`, ""},
 }

@@ -84,8 +84,8 @@ const (
 	minLease     = 5 * time.Second
 )
 
-// setStore reads one URL or a list of them. A single empty URL, as from a variable that is not set,
-// means no store.
+// setStore reads one URL or a list of them. A single empty URL, as of ${STORE_URL:-}, means no
+// store.
 func setStore(l *loader, s *settings, n *node) {
 	if !l.RefuseEmptyList(n, "leave the key out for locks on this machine alone") {
 		return
@@ -96,6 +96,8 @@ func setStore(l *loader, s *settings, n *node) {
 		if url == "" && ok {
 			if n.IsList() {
 				l.Problemf(item, "", "an empty server in store")
+			} else {
+				l.RefuseEmptied(item, url, "if a machine may have no store")
 			}
 			return false
 		}

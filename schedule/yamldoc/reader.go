@@ -210,6 +210,38 @@ func (r *Reader) Secret(n *Node) (string, bool) {
 	return text, true
 }
 
+// RefuseEmptied refuses a text that is empty because what a plain ${…} names is empty: the default
+// of ${VAR:-} says that it may be. The hint ends with when that is so.
+func (r *Reader) RefuseEmptied(n *Node, expanded, when string) bool {
+	text, plain := r.Emptied(n, expanded)
+	if text == "" {
+		return true
+	}
+	problem := r.problem(r.PlaceOf(n), "write ${"+plain+":-} "+when, "%s is empty: %s", r.Key, text)
+	problem.Variable, problem.Lacks = plain, text
+	r.add(problem)
+	return false
+}
+
+// Emptied says that a text is empty because what a plain ${…} names is empty, and what stands in
+// its braces. It returns "" for any other text.
+func (r *Reader) Emptied(n *Node, expanded string) (text, plain string) {
+	if strings.TrimSpace(expanded) != "" {
+		return "", ""
+	}
+	for part := range strings.SplitSeq(strings.ReplaceAll(n.Value, "$${", ""), "${") {
+		inside, _, closed := strings.Cut(part, "}")
+		switch {
+		case !closed || strings.Contains(inside, ":-"):
+		case IsVariable(inside):
+			return "$" + inside + " is set to nothing", inside
+		default: // a file or a credential
+			return Shorten(inside) + " holds nothing", inside
+		}
+	}
+	return "", ""
+}
+
 // NonEmptyExpanded is Expanded for a name or a path. The expanded text must be more than white
 // space, and not true or false.
 func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
