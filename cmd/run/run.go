@@ -2,6 +2,7 @@
 package run
 
 import (
+	"context"
 	"os"
 	"runtime/debug"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"sched/cmd/flags"
 	"sched/cmd/report"
 	"sched/cmd/terminal"
+	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/process"
 	"sched/schedule/run/triggered"
@@ -129,7 +131,28 @@ func runTriggered(a *app.App, o options) error {
 	answer := newTick(a, s, a.Now(), o)
 	answer.Report = tick.Report{Started: func(state.Row) {}, Problem: func(string, ...any) {}}
 	answer.AnswerTriggered(stops.terminate, stops.kill)
+	endTurn() // the next process need not wait for the store
+	tellRuns(answer)
 	return nil
+}
+
+// tellRuns tells the other servers of the runs that have started between two ticks. If the store
+// does not answer, the next tick tells of them.
+func tellRuns(answer *tick.Tick) {
+	db, err := state.OpenRead(answer.Storage.Dir, state.Patience)
+	if answer.Storage.Store == nil || err != nil {
+		return
+	}
+	defer db.Close()
+	announcer := &cluster.Announcer{
+		Name:     answer.Host.Server,
+		Dir:      answer.Storage.Dir,
+		Minute:   answer.Minute,
+		Schedule: answer.Schedule,
+		DB:       db,
+		Store:    answer.Storage.Store,
+	}
+	_ = announcer.TellRuns(context.Background())
 }
 
 // runForWork is a tick that `sched work` started for the minute of --work, usually a second before

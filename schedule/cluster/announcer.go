@@ -50,6 +50,20 @@ func (a *Announcer) Announce(ticking context.Context, outage func() error) {
 	Note(a.Dir, a.Minute, a.findings, a.err)
 }
 
+// TellRuns announces between two ticks which runs live here. It leaves all else as the last tick
+// announced it, and announces no server that the others do not know.
+func (a *Announcer) TellRuns(ctx context.Context) error {
+	self := a.self()
+	servers, now, err := readServers(ctx, a.Store)
+	last, known := servers[self.tableKey()]
+	if err != nil || !known || now.Sub(last.Seen) > listedFor {
+		return err
+	}
+	last.Seen = now.UTC()
+	last.setRunning(self.Running)
+	return a.Store.Put(ctx, tableServers, last.tableKey(), encode(last), listedFor)
+}
+
 // tell announces this server once, and reports what is wrong with the servers: a clock that is off
 // by more than MaxOffset, and the findings. A server that fell silent is for status: it may be back
 // in a minute.

@@ -65,8 +65,7 @@ func Announce(
 	if last := servers[self.tableKey()]; last.Minute.After(self.Minute) { // this tick began before the last one
 		self.Minute, self.Version, self.Digest = last.Minute, last.Version, last.Digest
 	}
-	self.More = max(0, len(self.Running)-maxRunning)
-	self.Running = self.Running[:len(self.Running)-self.More]
+	self.setRunning(self.Running)
 	self.Minute, self.Offset = self.Minute.UTC(), offset
 	return offset, findings, store.Put(ctx, tableServers, self.tableKey(), encode(self), listedFor)
 }

@@ -36,6 +36,12 @@ func (s Server) tableKey() string {
 	return s.Name + "@" + hex.EncodeToString(hash[:8])
 }
 
+// setRunning sets the runs that the server announces, and counts the others.
+func (s *Server) setRunning(runs []Running) {
+	s.More = max(0, len(runs)-maxRunning)
+	s.Running = runs[:len(runs)-s.More]
+}
+
 // Silent reports whether the server has said nothing for three minutes.
 func (s Server) Silent() bool { return s.Age >= QuietAfter }
 

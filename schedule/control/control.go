@@ -225,6 +225,10 @@ func (a Actor) NotRunningError(ctx context.Context, name string) error {
 			return view.Fail(view.Conflict, "kill -- "+strings.Join(groups, " "),
 				"%s is over, but left processes behind", name)
 		}
+		if a.Controls.Store != nil { // another server may not have announced a run yet
+			return view.Fail(view.Conflict, "", "%s is not running here, nor on another server as far as is known",
+				name)
+		}
 		return view.Fail(view.Conflict, "", "%s is not running", name)
 	}
 	row, err := view.FindRecord(ctx, a.Source, name)
