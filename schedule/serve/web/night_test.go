@@ -103,7 +103,7 @@ func nightBox(t *testing.T) *box {
 	}
 	for _, s := range []cluster.Server{
 		{Name: "web-2", Minute: controltest.Noon.Add(-6 * time.Minute), Running: []cluster.Running{running}},
-		{Name: "web-3", Minute: controltest.Noon},
+		{Name: "web-3", Minute: controltest.Noon, Labels: []string{"role=web", "zone=eu-1"}},
 	} {
 		s.Version, s.File, s.Digest = "1", "/srv/shop/schedule.yaml", "0123"
 		redis.SetTime(s.Minute)

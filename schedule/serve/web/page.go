@@ -52,10 +52,19 @@ func newPage(server *serve.Server, r *http.Request, visit *serve.Visit) *page {
 // A frame is what the layout shows around the content of a page.
 type frame struct {
 	Title, Name string
+	Server      string     // whose page it is, if the schedule has a store; else ""
 	Base, Site  string     // the paths of the schedule, and of all schedules
 	Who         *serve.Who // nil for nobody who is known
 	Content     templ.Component
 	Page        *page // nil for the page of all schedules
+}
+
+// Place says of which schedule the page is, and of which of its servers.
+func (f frame) Place() string {
+	if f.Server == "" {
+		return f.Name
+	}
+	return f.Name + " on " + f.Server
 }
 
 // render makes a page of its content.
@@ -63,6 +72,9 @@ func (p *page) render(content templ.Component) ([]byte, error) {
 	f := frame{Title: p.title, Name: "sched", Base: p.Base, Site: p.server.SitePath(), Page: p}
 	if p.Visit != nil {
 		f.Name, f.Who = p.Schedule.Name, &p.Who
+		if p.View.Controls.Store != nil {
+			f.Server = p.View.Server
+		}
 	}
 	return f.render(content)
 }

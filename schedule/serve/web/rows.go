@@ -50,8 +50,8 @@ func (r taskRow) rank() int {
 	return 2
 }
 
-// StateText returns the state of the task in one word. If the task runs now, it is running, however
-// its last run ended.
+// StateText returns the state of the task in one word, or in a few why it does not run here. If the
+// task runs now, it is running, however its last run ended.
 func (r taskRow) StateText() string {
 	trouble := ""
 	if r.Trouble != nil {
@@ -59,7 +59,8 @@ func (r taskRow) StateText() string {
 	}
 	switch {
 	case !r.active:
-		return "off"
+		short, _, _ := strings.Cut(r.Off, ":")
+		return short
 	case r.running && trouble != "slow":
 		return "running"
 	case trouble != "":
@@ -72,6 +73,15 @@ func (r taskRow) StateText() string {
 		return r.LastRun.OutcomeText()
 	}
 	return "never ran"
+}
+
+func (r taskRow) Look() look {
+	if !r.active {
+		found := lookOf("off")
+		found.Word = r.StateText()
+		return found
+	}
+	return lookOf(r.StateText())
 }
 
 func (r taskRow) Tags() []string { return r.definition.Tags }

@@ -49,6 +49,23 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.get("/servers", 503)
 }
 
+// With a store, each page says of which server it is. A task that is not for this server is called
+// so, and not off.
+func TestPagesSayOfWhichServerTheyAre(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	of := "timezone: UTC\ntasks:\n  - {name: there, every: hour, command: x, servers: [web-9]}\n" +
+		"  - {name: off, every: hour, command: x, enabled: false}\n"
+	alone := newBox(t, of, serve.ScopeRead)
+	alone.has("without a store", alone.get("/tasks", 200), "not >on web-1</span>", "not  on web-1</title>",
+		"</span> not for this server</span>", "switched off</span>")
+	b := newBox(t, of, serve.ScopeRead)
+	b.Store = redistest.Dial(t, "redis://"+redis.Addr())
+	b.has("with a store", b.get("/tasks", 200), ">on web-1</span>", " on web-1</title>")
+	b.has("another page", b.get("/runs", 200), ">on web-1</span>")
+	b.has("labels", nightBox(t).get("/servers", 200), "<small>role=web, zone=eu-1</small>")
+}
+
 // While a run lives, its page says how much of the usual time has passed, or how much longer the
 // run takes.
 func TestTheProgressOfARunIsToldByItsUsualTime(t *testing.T) {

@@ -269,7 +269,7 @@ func showTaskRow(l taskList, r taskRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = showBadge(lookOf(r.StateText())).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = showBadge(r.Look()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
