@@ -271,6 +271,8 @@ func (s *server) explain(err error) (explained *mutex.StoreError, answered bool)
 		why = fmt.Sprintf(" within %s", s.limit)
 	} else if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		why = ": " + errno.Error()
+	} else if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
+		why, hint = ": there is no host of that name", "see the URL, and the name server in /etc/resolv.conf"
 	}
 	return s.failed("does not answer"+why, hint), false
 }

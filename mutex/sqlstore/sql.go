@@ -78,6 +78,11 @@ var knownErrors = []struct {
 		hint:  "write {url}user:password@host/database; in a password %40 is @ and %2F is /",
 	},
 	{
+		codes: "3D000 1049",
+		text:  "has no database of that name",
+		hint:  "see the end of the URL, or make it with CREATE DATABASE: the tables come with the first tick",
+	},
+	{
 		codes: "42501 1142 1143 1044 1370",
 		text:  "does not let the user do that",
 		hint: "`sched schema --sql` prints the tables; " +

@@ -263,6 +263,9 @@ func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
 		return explained, false
 	}
 	text := humanize.Line(err.Error())
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
+		text = humanize.Line(answer.Error()) // without the tries before, such as one with TLS
+	}
 	if password, _ := t.user.Password(); password != "" {
 		text = strings.ReplaceAll(text, password, "***") // a server may quote the password
 	}
@@ -279,11 +282,15 @@ func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		text = errno.Error()
 	}
+	hint := "is it running, and is that its host and port, or its socket?"
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
+		text, hint = "there is no host of that name", "see the URL, and the name server in /etc/resolv.conf"
+	}
 	text = ": " + text
 	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 		text = fmt.Sprintf(" within %s", timeout)
 	}
-	return t.failed("does not answer"+text, "is it running, and is that its host and port, or its socket?"), true
+	return t.failed("does not answer"+text, hint), true
 }
 
 func (t *target) failed(text, hint string) *mutex.StoreError {
