@@ -120,7 +120,7 @@ func TestWhatASilentServerSaidLastIsShownAsThat(t *testing.T) {
 		strings.Contains(out, "running for") {
 		t.Errorf("history:\n%s", out)
 	}
-	if out, _ := s.sched("servers"); !strings.Contains(out, "web-9 has said nothing for 8 m") {
+	if out, _ := s.sched("servers"); !strings.Contains(out, "web-9 says nothing for 8 m") {
 		t.Errorf("servers:\n%s", out)
 	}
 	if out, _ := s.sched("list"); !strings.Contains(out, "unknown: was running on web-9, which is silent") {
