@@ -15,7 +15,8 @@ func LostText(row state.Row) string {
 	case !IsUnwatched(row):
 		return "its processes vanished; the next tick will finish it"
 	case row.Background:
-		return "the sched that watched it was killed, and its command still runs; the next tick will end it, or `sched stop`"
+		return "the sched that watched it was killed, and its command still runs; " +
+			"the next tick will end it, or `sched stop`"
 	}
 	return "its tick was killed, and its command still runs; the next tick will end it, or `sched stop`"
 }
