@@ -125,29 +125,49 @@ func MakeDir(path string) error {
 	return err
 }
 
-// Make makes a state folder as MakeDir does. A folder that it makes gets a .gitignore, so that git
-// sees nothing of it. A folder that is there already stays as it is: people may keep other files
-// there (`state_dir: .`).
+// Make makes a state folder as MakeDir does. A folder that sched made gets a .gitignore: git sees
+// nothing of it. Any other folder stays as it is: people may keep other files there
+// (`state_dir: .`).
 func Make(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
+	ignore := filepath.Join(dir, ".gitignore")
+	if _, err := os.Lstat(ignore); err == nil {
 		return nil
 	}
-	if err := MakeDir(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, os.ErrExist) {
-		return MakeDir(dir) // another process made it, or it is a link to nowhere
-	}
-	if err != nil {
-		return err
+	if _, err := os.Stat(dir); err != nil {
+		if err := MakeDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err := os.Mkdir(dir, 0o700)
+		if errors.Is(err, os.ErrExist) {
+			return MakeDir(dir) // another process made it, or it is a link to nowhere
+		}
+		if err != nil {
+			return err
+		}
+	} else if !isOurs(dir) {
+		return nil
 	}
 	// O_EXCL follows no link. Without the file sched works as well, so errors do not matter.
-	if file, err := OpenPlain(filepath.Join(dir, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL); err == nil {
-		_, _ = file.WriteString("*\n")
+	if file, err := OpenPlain(ignore, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err == nil {
+		if _, err := file.WriteString("*\n"); err != nil {
+			os.Remove(ignore) // the disk is full: a later call tries again
+		}
 		file.Close()
 	}
 	return nil
+}
+
+// isOurs reports whether sched made a state folder: it has the name that sched gives, or nothing in
+// it but what a tick or a run writes before the database is there.
+func isOurs(dir string) bool {
+	if filepath.Base(dir) == ".sched" {
+		return true
+	}
+	entries, err := os.ReadDir(dir)
+	isForeign := func(e os.DirEntry) bool {
+		return !slices.Contains([]string{"tick-environment", "output", "locks"}, e.Name())
+	}
+	return err == nil && len(entries) > 0 && !slices.ContainsFunc(entries, isForeign)
 }
 
 // Unwritable reports whether err says that a folder cannot be written.

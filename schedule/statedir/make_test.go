@@ -50,3 +50,37 @@ func TestAFolderThatCannotBeMadeIsAnError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A tick writes its environment, and a test of a task its output, before the database is made: the
+// folder is there by then, and is hidden all the same. A folder with anything else is of people.
+func TestAFolderThatSchedMadeInPassingIsHiddenFromGit(t *testing.T) {
+	for _, test := range []struct {
+		folder string
+		files  []string
+		want   string
+	}{
+		{"tick", []string{"tick-environment"}, "*\n"},
+		{"test", []string{"tick-environment", "output/a/1.log"}, "*\n"},
+		{".sched", []string{"sched.db", "notes.txt"}, "*\n"},
+		{"empty", nil, ""},
+		{"mine", []string{"sched.db", "output/a/1.log"}, ""},
+		{"app", []string{"schedule.yaml", "output/a/1.log"}, ""},
+	} {
+		dir := filepath.Join(t.TempDir(), test.folder)
+		if err := MakeDir(dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range test.files {
+			if err := WriteSynced(filepath.Join(dir, file), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Make(dir); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := os.ReadFile(filepath.Join(dir, ".gitignore"))
+		if string(text) != test.want {
+			t.Errorf("%s: %q", test.folder, text)
+		}
+	}
+}
