@@ -54,6 +54,34 @@ func TestAServerThatIsDownIsWaitedForOnceForAllSlots(t *testing.T) {
 	})
 }
 
+// So much time has each request, whether a connection was there before or not.
+func TestASilentServerIsWaitedForAsLongAsTheErrorSays(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"a connection", "nothing"} {
+		t.Run(before, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			s := open(t, "shop", server.URL)
+			if before == "a connection" {
+				useAll(t, s)
+			}
+			server.Pause()
+			for _, request := range []func() error{
+				func() error { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) },
+				func() error { _, err := s.Held(ctx, "sync"); return err },
+			} {
+				time.Sleep(1100 * time.Millisecond) // a silence is over, and the server is asked again
+				begun := time.Now()
+				err := request()
+				if waited := time.Since(begun); err == nil || !strings.Contains(err.Error(), "within 2s") ||
+					waited < 1900*time.Millisecond || waited > machine.Within(2500*time.Millisecond) {
+					t.Errorf("after %s: %v", waited, err)
+				}
+			}
+		})
+	}
+}
+
 // Close undoes an attempt that a paused server executes after the caller gave it up.
 func TestALateAttemptIsUndone(t *testing.T) {
 	t.Parallel()

@@ -88,6 +88,9 @@ func do[T any](ctx context.Context, s *server, request func(context.Context) (T,
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	reply, err = request(ctx)
+	if timedOut(err) && ctx.Err() == nil {
+		reply, err = request(ctx) // go-redis repeats what a connection gets, and not what begins one
+	}
 	if err == nil || err == goredis.Nil { // not errors.Is: a wrapped Nil means that Sentinels know no such primary
 		return reply, nil
 	}
