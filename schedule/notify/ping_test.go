@@ -80,8 +80,6 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 		{"a finish that did not", notify.Finish,
 			notify.Message{Outcome: "failed", Reason: "exit code 1", ExitCode: code(1)}, "/uuid",
 			"POST /uuid/1?" + rid, output},
-		{"a skip", notify.Skip, notify.Message{Outcome: "skipped", Reason: "still running"}, "/uuid",
-			"POST /uuid/log?" + rid, "nightly-report skipped: still running"},
 
 		{"a slug, and a query of its own", notify.Start, notify.Message{}, "/key/nightly-report?create=1",
 			"GET /key/nightly-report/start?create=1&" + rid, ""},

@@ -60,8 +60,6 @@ func pingSignal(m Message) (signal, body string) {
 	switch {
 	case m.Event == Start:
 		return "start", ""
-	case m.Event == Skip, m.Outcome == outcome.Skipped:
-		return "log", m.headline() // the API shows it, and leaves the state of the check
 	case m.Event == Success, m.Event == Recovery, m.Outcome == outcome.Succeeded:
 		return "", m.Output
 	case m.Outcome == outcome.Failed && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
