@@ -29,12 +29,13 @@ type Explained struct {
 	NoLine     string              `json:"no_line,omitempty"`
 	Differs    *humanize.JSONTime  `json:"differs,omitempty"`
 
-	program string
-	at      time.Time
-	zone    *time.Location
-	line    dialect.Line
-	whose   string // says behind the zone where it comes from; may be empty
-	others  bool   // to other programs it means something else in the same zone
+	program  string
+	at       time.Time
+	zone     *time.Location
+	line     dialect.Line
+	whose    string // says behind the zone where it comes from; may be empty
+	timeless bool   // it is due at no times that a clock knows
+	others   bool   // to other programs it means something else in the same zone
 
 	sameUntil time.Time // how far the line was compared; zero: it was not
 	ends      bool      // the line ends before that, so all was compared
@@ -61,6 +62,11 @@ func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained
 	}
 	e := Explained{Expression: text, Dialect: "sched", program: "sched", at: at, zone: zone, Notes: []string{}}
 	when := cron.When{Location: zone}
+	if words := withoutTimes(text); words != "" {
+		e.Words, e.timeless = []string{words}, true
+		e.fill(when.Next)
+		return e, nil
+	}
 	c, err := cron.Parse(text, "")
 	if err == nil {
 		when.Crons = []cron.Expression{c}
@@ -99,6 +105,17 @@ func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained
 		})
 	}
 	return e, nil
+}
+
+// withoutTimes says what a value of cron: or of every: means that has no times; "" for any other.
+func withoutTimes(text string) string {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "boot", cron.AtBoot:
+		return "once after each boot of the machine, with the first tick"
+	case cron.ByHand:
+		return "never by itself: people start it, or another task does"
+	}
+	return ""
 }
 
 // hash finds an H that is no letter of a name such as THU.
@@ -206,6 +223,9 @@ func (e *Explained) print(a *app.App) {
 	}
 	for _, note := range e.Notes {
 		fmt.Fprintf(out, "note: %s\n", note)
+	}
+	if e.timeless {
+		return
 	}
 	switch {
 	case e.Due == nil:
