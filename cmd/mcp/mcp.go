@@ -18,9 +18,10 @@ func New(a *app.App) *cobra.Command {
 		Short: "Let an AI agent look at the schedule (Model Context Protocol, over stdin and stdout)",
 		Long: `mcp is a server for the Model Context Protocol: a program that starts it asks on its stdin, and gets
 the answers on its stdout. It offers what these commands print, and nothing that changes anything:
-list, why, history, logs, forecast, check, status and doctor. It may do what its user may do.
-Secrets in outputs are masked as sched logs masks them, so are variables of tasks, and no answer is
-longer than 256 KiB. With --propose it can also leave a task for a person to approve.`,
+list, why, explain (why --at), history, values (history --values), logs, forecast, check, status and
+doctor. It may do what its user may do. Secrets in outputs are masked as sched logs masks them, so
+are variables of tasks, and no answer is longer than 256 KiB. With --propose it can also leave a
+task for a person to approve.`,
 		Example: `  sched mcp
   sched mcp --propose -c /srv/shop/schedule.yaml`,
 		RunE: func(*cobra.Command, []string) error { return serve(a, proposes) },

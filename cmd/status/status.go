@@ -38,14 +38,16 @@ writes nothing and is quick, so it may be called at any time.
 
 Exit codes:
   0  all is well
-  1  a task: its last run failed or has vanished, slots were missed since, a run takes more than
-     three times as long as usual (and at least a minute more), a full pool skipped three slots in
-     a row, the newest slot of a one_server task ran on no server, or a pause without an end is
-     older than a day
-  1  this machine: the state folder cannot be written, notifications could not be delivered, the
-     store is down, or the last tick found another machine under the name of this one, or servers
-     of another environment
-  2  no tick came for more than 3 minutes, or the schedule is invalid`,
+  1  a task: its last run failed or has vanished, slots were missed since, it is overdue (expect), a
+     run takes more than three times as long as usual (and at least a minute more), its last slot
+     was skipped for a missing variable or file, or its last three for a full pool, the newest slot
+     of a one_server task ran on no server, no server that ticks may run it, or a pause without an
+     end is older than a day
+  1  this machine: the state folder cannot be written, its labels cannot be read, notifications
+     could not be delivered, the store is down, or the last tick found another machine under the
+     name of this one, servers of another environment, or silent servers
+  2  no tick came for more than 3 minutes, or ever, or the schedule is invalid, and not only for
+     want of variables`,
 		Example: `  sched status
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
