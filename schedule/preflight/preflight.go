@@ -45,7 +45,7 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 	for _, lack := range MergeSame(lacks) {
 		warnings = append(warnings, lack.Problem)
 	}
-	return problems, warnings
+	return problems, append(warnings, environmentElsewhere(s, environ)...)
 }
 
 // poolHint asks whether the group of a task was meant as a pool, if this machine has no such group.
