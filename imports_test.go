@@ -48,6 +48,7 @@ var order = []string{
 	"mutex/sqlstore",
 	"mutex/stores",
 	"schedule/envfile",
+	"schedule/account",
 	"schedule/cgroup",
 	"schedule/process",
 	"schedule/output",

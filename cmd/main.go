@@ -19,6 +19,7 @@ import (
 	"sched/cmd/completion"
 	"sched/cmd/console"
 	"sched/cmd/exit"
+	"sched/schedule/account"
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/run/handover"
@@ -72,7 +73,7 @@ func setAccountVariables() {
 	if !slices.ContainsFunc([]string{"HOME", "USER", "LOGNAME", "SHELL"}, isMissing) {
 		return
 	}
-	variables, _ := process.AccountVariables(os.Getuid()) // a user without an account has none
+	variables, _ := account.Variables(os.Getuid()) // a user without an account has none
 	for _, pair := range variables {
 		if name, value, _ := strings.Cut(pair, "="); isMissing(name) {
 			os.Setenv(name, value)

@@ -15,6 +15,7 @@ import (
 	"sched/mutex"
 	"sched/mutex/stores"
 	"sched/schedule"
+	"sched/schedule/account"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
 	"sched/schedule/notify"
@@ -128,9 +129,9 @@ func (f *ScheduleFile) LoadAs(uid int) (s *schedule.Schedule, invalid, err error
 	if err != nil {
 		return nil, nil, err
 	}
-	err = process.AsUser(uid, os.Environ(), harmless, func(lookup func(string) (string, bool)) {
+	err = account.AsUser(uid, os.Environ(), harmless, func(env []string) {
 		options := f.Options()
-		options.Getenv = lookup
+		options.Getenv = process.Lookup(env)
 		s, invalid = load.File(file, options)
 	})
 	if err == nil && invalid == nil {
@@ -417,7 +418,7 @@ var harmless = []string{
 
 // BecomeUser makes this process of root another user, for good.
 func BecomeUser(uid int) error {
-	env, err := process.BecomeUser(uid, os.Environ(), harmless...)
+	env, err := account.BecomeUser(uid, os.Environ(), harmless...)
 	if err != nil {
 		return err
 	}

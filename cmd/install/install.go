@@ -19,6 +19,7 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/schedule"
+	"sched/schedule/account"
 	"sched/schedule/humanize"
 	"sched/schedule/install"
 	"sched/schedule/load"
@@ -133,21 +134,21 @@ func checkUnitVariables(a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
-	loadWith := func(lookup func(string) (string, bool)) {
+	loadWith := func(env []string) {
 		options := a.Options()
-		options.Getenv = lookup
+		options.Getenv = process.Lookup(env)
 		_, err = load.File(file, options)
 	}
 	unit := []string{"PATH=", "LANG="} // systemd sets them, whatever they are
 	if o.user != "" {
 		uid, lookupErr := numberOf(o.user)
 		if lookupErr == nil {
-			lookupErr = process.AsUser(uid, unit, nil, loadWith)
+			lookupErr = account.AsUser(uid, unit, nil, loadWith)
 		}
 		err = cmp.Or(lookupErr, err)
 	} else {
-		variables, _ := process.AccountVariables(os.Getuid())
-		loadWith(process.Lookup(append(variables, unit...)))
+		variables, _ := account.Variables(os.Getuid())
+		loadWith(append(variables, unit...))
 	}
 	invalid, isInvalid := errors.AsType[*load.InvalidError](err)
 	if !isInvalid {
@@ -211,7 +212,7 @@ func numberOf(name string) (int, error) {
 // checkMakes refuses a folder that is not there, and that a user may not make.
 func checkMakes(folder, name string, uid int) (err error) {
 	above := preflight.FirstExisting(folder)
-	userErr := process.AsUser(uid, nil, nil, func(func(string) (string, bool)) {
+	userErr := account.AsUser(uid, nil, nil, func([]string) {
 		err = unix.Faccessat(unix.AT_FDCWD, above, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 	})
 	if userErr != nil || err == nil {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/wneessen/go-mail"
 
+	"sched/schedule/account"
 	"sched/schedule/humanize"
-	"sched/schedule/process"
 )
 
 func checkMail(t Target) error {
@@ -165,7 +165,7 @@ func handToSendmail(ctx context.Context, t Target, e email) error {
 	var stderr firstBytes
 	// -i: a line with a dot alone does not end the mail; -t: the mail has the addresses.
 	command := exec.CommandContext(ctx, path, "-i", "-t")
-	command.Env = process.MachineVariables(command.Environ(), // without the secrets of sched
+	command.Env = account.MachineVariables(command.Environ(), // without the secrets of sched
 		"HOME", "USER", "LOGNAME", "SHELL", "XDG_CONFIG_HOME")
 	command.Stdin = bytes.NewReader(bytes.ReplaceAll(e.text, []byte("\r\n"), []byte("\n")))
 	command.Stderr = &stderr

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
+	"sched/schedule/account"
 	"sched/schedule/cgroup"
 	"sched/schedule/envfile"
 	"sched/schedule/humanize"
@@ -87,7 +88,7 @@ func (m *Machine) Lacks(t *schedule.Task) (lacks []Lack) {
 	report := func(kind Kind, key, hint, format string, args ...any) {
 		lacks = append(lacks, Lack{kind, t.Problem(key, hint, format, args...)})
 	}
-	if err := m.checkAs(t.As); errors.Is(err, process.ErrNotRoot) {
+	if err := m.checkAs(t.As); errors.Is(err, account.ErrNotRoot) {
 		report(Root, "", "", "%v", err)
 	} else if err != nil {
 		report(Account, "", "", "%v", err)

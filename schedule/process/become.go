@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/account"
 	"sched/schedule/envfile"
 	"sched/schedule/humanize"
 	"sched/schedule/mask"
@@ -80,7 +81,7 @@ func (s setup) keepFromCommand() {
 // task's user. It returns nil after Copy and Tell. Otherwise it returns only if there is no
 // command, with the error that says why.
 func (s setup) apply(env []string) error {
-	user, err := accountOf(s.As)
+	user, err := account.Of(s.As)
 	if err != nil {
 		return err
 	}
@@ -92,8 +93,8 @@ func (s setup) apply(env []string) error {
 	if s.As.Umask != nil {
 		syscall.Umask(*s.As.Umask)
 	}
-	if err := user.become(); err != nil {
-		return fmt.Errorf("cannot become %s: %w", user.name, err)
+	if err := user.Become(); err != nil {
+		return fmt.Errorf("cannot become %s: %w", user.Name, err)
 	}
 	if s.Tell {
 		err = s.tell(user, env)
@@ -104,14 +105,14 @@ func (s setup) apply(env []string) error {
 	} else {
 		err = s.exec(user, env)
 	}
-	if err != nil && user.change {
-		return fmt.Errorf("as %s: %w", user.name, err)
+	if err != nil && user.Change {
+		return fmt.Errorf("as %s: %w", user.Name, err)
 	}
 	return err
 }
 
 // tell writes the secrets, each with a null character after it.
-func (s setup) tell(user account, env []string) error {
+func (s setup) tell(user account.Account, env []string) error {
 	env, fromFiles, err := s.environ(user, env)
 	if err == nil {
 		pairs := append(mask.Variables(s.Secrets, fromFiles, Lookup(env)), "")
@@ -121,14 +122,14 @@ func (s setup) tell(user account, env []string) error {
 }
 
 // environ returns the environment of the command, and what of it comes from files.
-func (s setup) environ(user account, env []string) (all, fromFiles []string, err error) {
-	env = Environ(nil, schedule.Task{}, slices.Concat(user.variables(), env)...)
+func (s setup) environ(user account.Account, env []string) (all, fromFiles []string, err error) {
+	env = Environ(nil, schedule.Task{}, slices.Concat(user.Variables(), env)...)
 	fromFiles, err = envfile.Read(s.EnvFiles, Lookup(env))
 	return Environ(env, schedule.Task{}, slices.Concat(fromFiles, s.Variables)...), fromFiles, err
 }
 
 // exec replaces this process by the command.
-func (s setup) exec(user account, env []string) error {
+func (s setup) exec(user account.Account, env []string) error {
 	env, _, err := s.environ(user, env)
 	if err == nil {
 		err = mask.Check(s.Secrets, Lookup(env))

@@ -1,10 +1,16 @@
 package process
 
 import (
+	"cmp"
+	"os"
 	"slices"
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/account"
+	"sched/schedule/envfile"
+	"sched/schedule/humanize"
+	"sched/schedule/mask"
 )
 
 // This file makes the environment of a command.
@@ -83,20 +89,24 @@ func envOverFiles(t *schedule.Task) (pairs []string) {
 	return pairs
 }
 
-// MachineVariables returns the variables of an environment that say how the machine is set up:
-// where programs are (PATH), the zone (TZ) and the language (LANG, LANGUAGE, LC_…). Programs of
-// another user, and programs that need nothing of sched, get only these: among the others there may
-// be secrets (docs/internals/decisions.md#another-user-gets-what-the-schedule-names). Variables
-// with the names of more are kept, too.
-func MachineVariables(env []string, more ...string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		switch name {
-		case "PATH", "TZ", "LANG", "LANGUAGE":
-			return false
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now, or which of its
+// secrets is too short. It returns nil if they can be used. env is the environment of the caller.
+// For a task of another user CheckEnvFiles only checks that the files exist: only a process of that
+// user finds out whether the user may read them
+// (docs/internals/decisions.md#env_file-is-read-as-the-user-of-the-task).
+func CheckEnvFiles(t *schedule.Task, env []string) error {
+	if user, err := account.Of(t.As); err != nil || !user.Change || user.UID == 0 {
+		env = Environ(env, *t)
+		fromFiles, err := envfile.Read(t.EnvFiles, Lookup(env))
+		env = Environ(env, *t, append(fromFiles, envOverFiles(t)...)...)
+		return cmp.Or(err, mask.Check(t.Secrets, Lookup(env)))
+	}
+	for _, path := range t.EnvFiles {
+		if _, err := os.Stat(path); err != nil {
+			return envfile.Error(path, humanize.WithoutPath(err))
 		}
-		return !strings.HasPrefix(name, "LC_") && !slices.Contains(more, name)
-	})
+	}
+	return nil
 }
 
 // setupVariable has the setup of such a process, as JSON. It is no argument, because every user may

@@ -20,10 +20,6 @@ func sinceBoot() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// refuseTraces keeps other processes of the user of this one from tracing it, also where
-// fs.suid_dumpable allows that (proc(5)).
-func refuseTraces() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
-
 // Self is the program that runs here, also after another one was installed in its place.
 func Self() string { return "/proc/self/exe" }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/account"
 )
 
 // A member is a process of a Family that was found, and is no zombie. A zombie may stay for ever: a
@@ -173,11 +175,11 @@ func hasOutcome(env [][]byte) bool {
 func maySignal(name string, pid int) bool {
 	uid := os.Geteuid()
 	if name != "" {
-		a, err := userAccount(name, false)
+		a, err := account.ByName(name, false)
 		if err != nil {
 			return false
 		}
-		uid = a.uid
+		uid = a.UID
 	}
 	status, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	_, after, _ := bytes.Cut(status, []byte("\nUid:"))

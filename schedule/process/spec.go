@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/account"
 	"sched/schedule/cgroup"
 	"sched/schedule/envfile"
 	"sched/schedule/mask"
@@ -136,10 +137,10 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 // Of the caller it has only what the user of the task may know.
 func (spec Spec) setupEnviron(s setup) []string {
 	caller := spec.CallerEnv
-	if user, err := accountOf(s.As); err != nil || user.uid != os.Geteuid() && user.given {
-		caller = MachineVariables(caller)
-	} else if user.given { // HOME may be another one, and Become sets the right one
-		caller = slices.DeleteFunc(slices.Clone(caller), isAccountVariable)
+	if user, err := account.Of(s.As); err != nil || user.UID != os.Geteuid() && user.Given {
+		caller = account.MachineVariables(caller)
+	} else if user.Given { // HOME may be another one, and Become sets the right one
+		caller = slices.DeleteFunc(slices.Clone(caller), account.IsVariable)
 	}
 	text, _ := json.Marshal(s) // texts and numbers
 	return append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
@@ -223,6 +224,6 @@ var Forking = func(Spec) {}
 
 // runsAsOther reports whether a task runs as another user than sched, or may do so.
 func runsAsOther(as schedule.As) bool {
-	user, err := accountOf(as)
-	return err != nil || user.change && user.uid != os.Geteuid()
+	user, err := account.Of(as)
+	return err != nil || user.Change && user.UID != os.Geteuid()
 }

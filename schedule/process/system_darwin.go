@@ -47,9 +47,6 @@ func LiveGroups(_, _ string, group, _ int) []int {
 // OpenInOtherRun cannot tell without /proc.
 func OpenInOtherRun(*os.File, string) bool { return false }
 
-// refuseTraces does nothing: this kernel lets nobody trace a process that has changed its user.
-func refuseTraces() {}
-
 // hasSubreaper says that this system has no BecomeSubreaper.
 const hasSubreaper = false
 

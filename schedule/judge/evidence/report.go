@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
+	"sched/schedule/account"
 	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/judge"
 	"sched/schedule/output"
-	"sched/schedule/process"
 	"sched/schedule/state"
 )
 
@@ -52,7 +52,7 @@ func NewReport(dir string, r state.Row, task *schedule.Task) (variables []string
 		return nil, fmt.Errorf("no file for its report can be made: %w", err)
 	}
 	defer file.Close()
-	if err := process.Give(file, task.As); err != nil {
+	if err := account.Give(file, task.As); err != nil {
 		return nil, err
 	}
 	return []string{Variable + "=" + path}, nil
