@@ -80,7 +80,7 @@ func (h *hunt) signalFound(signal syscall.Signal, groups []int) {
 		}
 	}
 	for _, group := range groups {
-		signalGroup(group, signal)
+		send(-group, signal)
 	}
 }
 
@@ -89,11 +89,8 @@ func (h *hunt) signalFound(signal syscall.Signal, groups []int) {
 // may not signal: nothing that we do can end it.
 const killPatience = 5 * time.Second
 
-// signalGroup signals a process group. After TERM it lets stopped processes go on, so that they can
-// obey.
-func signalGroup(group int, signal syscall.Signal) { send(-group, signal) }
-
-// send signals a process or, by its negative number, a group.
+// send signals a process or, by its negative number, a group. After TERM it lets stopped processes
+// go on, so that they can obey.
 func send(id int, signal syscall.Signal) {
 	syscall.Kill(id, signal)
 	if signal == syscall.SIGTERM {

@@ -83,12 +83,11 @@ func (p Pause) Text(near time.Time, zone *time.Location) string {
 	if p.Server != "" {
 		words += " on " + p.Server
 	}
+	begins := " since "
 	if p.ToCome(near) {
-		words += " from "
-	} else {
-		words += " since "
+		begins = " from "
 	}
-	words += humanize.MinuteNearZone(p.Since, near, zone)
+	words += begins + humanize.MinuteNearZone(p.Since, near, zone)
 	if !p.Until.IsZero() {
 		words += ", until " + p.End(near, zone)
 	}
@@ -150,8 +149,7 @@ func (p Pauses) Change(
 				pause.put(ctx, q, task)
 			}
 		}
-		q.do(ctx, "DELETE FROM pause WHERE planned > 0 AND until < ?",
-			now.Add(-PauseKept).UnixMicro())
+		q.do(ctx, "DELETE FROM pause WHERE planned > 0 AND until < ?", now.Add(-PauseKept).UnixMicro())
 		return nil
 	})
 }
@@ -166,6 +164,5 @@ func (p Pause) put(ctx context.Context, q querier, task string) {
 			(task, planned, by, server, reason, since, until, ended, version, stop)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		task, planned, p.By, p.Server, p.Reason, p.Since.UnixMicro(),
-		sqltype.PackTime(p.Until), sqltype.PackTime(p.Ended),
-		p.Version, p.Stop)
+		sqltype.PackTime(p.Until), sqltype.PackTime(p.Ended), p.Version, p.Stop)
 }

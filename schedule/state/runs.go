@@ -373,10 +373,7 @@ func (r Runs) AddValues(ctx context.Context, rows []Row) error {
 // first: of judge.MaxHistory successes. Tests do not count.
 func (r Runs) UsualValues(ctx context.Context, task, name, run string) ([]float64, error) {
 	return ask(ctx, r.store, func(q querier) ([]float64, error) {
-		return listed(ctx, q, func(rows *sql.Rows) (value float64, err error) {
-			err = rows.Scan(&value)
-			return value, err
-		}, `SELECT value FROM (SELECT id, attempt FROM run INDEXED BY run_ran
+		return Only[float64](ctx, q, `SELECT value FROM (SELECT id, attempt FROM run INDEXED BY run_ran
 				WHERE task = ?1 AND `+Ran+` AND outcome = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4) AS success
 			JOIN value ON value.run = success.id AND value.attempt = success.attempt AND value.name = ?5`,
 			task, outcome.Succeeded, run, judge.MaxHistory, name)

@@ -16,12 +16,10 @@ import (
 	"sched/schedule/redact"
 )
 
-// Timeout is how long a condition command may take to answer. It is a variable because
-// tests shorten it.
+// Timeout is how long a condition command may take to answer. Tests shorten it.
 var Timeout = 10 * time.Second
 
-// killAfter is the time from TERM to KILL for a condition command that took longer than
-// Timeout.
+// killAfter is the time from TERM to KILL for a condition command that took longer than Timeout.
 const killAfter = 2 * time.Second
 
 // A Verdict is the result of the condition commands of a task for a slot. It is empty if the
@@ -32,9 +30,9 @@ type Verdict struct {
 	Output []byte // of the command that gave no answer
 }
 
-// Ask runs the condition commands of a task one after another, until one does not allow
-// the slot or gives no answer. The commands have the variables of callerEnv and variables. The
-// verdict is empty if ctx was done before.
+// Ask runs the condition commands of a task one after another, until one does not allow the slot or
+// gives no answer. The commands have the variables of callerEnv and variables. The verdict is empty
+// if ctx was done before.
 func Ask(ctx context.Context, task *schedule.Task, callerEnv, variables []string) Verdict {
 	for _, command := range task.ConditionCommands {
 		spec := process.Spec{
