@@ -25,11 +25,12 @@ type collector struct {
 }
 
 // freePatience is how long the slots of a minute wait for the locks of lost runs: the hooks of such
-// a run may be slow, and what is left of its command may live on.
+// a run may be slow.
 const freePatience = 2 * time.Second
 
-// freeLocks finishes the lost runs whose mutex or seat a slot of the minute needs. It comes before
-// the slots, which would be skipped: the lease of a killed process outlives it in the store.
+// freeLocks finishes the lost runs whose mutex or seat a slot of the minute needs, unless their
+// commands live. It comes before the slots, which would be skipped: the lease of a killed process
+// outlives it in the store.
 func (c collector) freeLocks(slots []schedule.Slot) {
 	var needed []string
 	for _, slot := range slots {
@@ -41,7 +42,7 @@ func (c collector) freeLocks(slots []schedule.Slot) {
 	rows, _ := c.unwatched() // collectLost reports an error
 	for _, row := range rows {
 		holds := row.Locked && slices.Contains(needed, row.Mutex) || row.Seat != "" && slices.Contains(needed, row.Seat)
-		if holds && !row.Waits() {
+		if holds && !row.Waits() && !holding.LivesOn(row) {
 			c.freeing.Go(func() { c.collect(row) })
 		}
 	}

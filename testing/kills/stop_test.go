@@ -5,6 +5,7 @@ package kills_test
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -222,10 +223,26 @@ func TestVanishedRunsAreNotStopped(t *testing.T) {
 	b.Kill(supervisor)
 	b.Gone(witness)
 	b.Gone(supervisor)
-	if out, code := b.Sched("stop", "victim"); code != 1 ||
-		!strings.Contains(out, "its processes have vanished, and the next tick will finish it") {
+	syscall.Kill(-command, syscall.SIGKILL) // with what it started
+	b.Gone(command)
+	if out, code := b.Sched("stop", "victim"); code != 1 || !strings.Contains(out, "its processes vanished") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	b.Sched("run")
+}
+
+func TestACommandThatNobodyWatchesIsStopped(t *testing.T) {
+	t.Parallel()
+	b, witness, supervisor, command := start(t)
+	b.Kill(witness)
+	b.Kill(supervisor)
+	b.Gone(witness)
+	b.Gone(supervisor)
+	if out, code := b.Sched("stop", "victim"); code != 0 || !strings.Contains(out, "stopped in ") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
 	b.Gone(command)
+	if r := b.Outcome("victim", 1); r.Outcome != "stopped" {
+		t.Errorf("%+v", r)
+	}
 }
