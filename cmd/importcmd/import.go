@@ -277,7 +277,12 @@ func convert(a *app.App, sources []crontab.Source, o options) *crontab.Schedule 
 	if stateDir != "" {
 		a.Warn("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
 	}
-	return crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: app.HomeOf, StateDir: stateDir})
+	return crontab.Convert(tables, crontab.Options{
+		Tidy:     o.tidy,
+		Home:     app.HomeOf,
+		StateDir: stateDir,
+		Zone:     app.LocalZone().String(),
+	})
 }
 
 // isOfThisMachine reports whether the cron of this machine reads a crontab: no other cron has a say

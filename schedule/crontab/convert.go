@@ -26,6 +26,11 @@ type Options struct {
 
 	// Home finds the home folder of a user of a system crontab. Nil knows none.
 	Home func(user string) (dir string, ok bool)
+
+	// Zone is the zone of the machine, in which its cron takes times. The schedule says it if a
+	// crontab sets TZ: to cron that is a variable of the jobs, but a `sched run` below it would
+	// take the times to be in that zone. If it is empty, the schedule does not say it.
+	Zone string
 }
 
 // Convert makes a task of each entry. It omits an entry that cannot be a task, with a Finding.
@@ -57,7 +62,19 @@ func Convert(tables []*Table, o Options) *Schedule {
 		t.fileKeys = c.schedule.Keys
 	}
 	sortFindings(tables, c.schedule.Findings)
+	c.setZone()
 	return c.schedule
+}
+
+// setZone gives the tasks the zone of the machine, if a line sets TZ (Options.Zone).
+func (c *converter) setZone() {
+	setsTZ := func(t *Task) bool { _, has := t.Entry.Set["TZ"]; return has }
+	if c.Zone == "" || !slices.ContainsFunc(c.schedule.Tasks, setsTZ) {
+		return
+	}
+	for _, t := range c.schedule.Tasks {
+		t.Timezone = cmp.Or(t.Timezone, c.Zone)
+	}
 }
 
 // sortFindings sorts findings by their crontabs, in the order of tables, and by their lines.

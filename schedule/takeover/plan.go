@@ -295,7 +295,7 @@ func (p *planner) entriesOf(g *group, t *crontab.Table) (entries []crontab.Entry
 
 // writeYAML makes the schedule, and proves it.
 func (p *planner) writeYAML() error {
-	s := crontab.Convert(p.tables, crontab.Options{Home: p.Home})
+	s := crontab.Convert(p.tables, crontab.Options{Home: p.Home, Zone: p.Zone.String()})
 	// If one file of a folder cannot be a task, the whole line is left.
 	omitted := func(file string, line int) (text string) {
 		for _, f := range s.Findings {
