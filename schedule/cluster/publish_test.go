@@ -38,12 +38,12 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	}
 
 	redis.SetError("OOM command not allowed when used memory > 'maxmemory'.")
-	if err := PublishAll(ctx, db, store); err == nil || !hasUnpublished(dir) {
+	if err := PublishAll(ctx, dir, db, store); err == nil || !hasUnpublished(dir) {
 		t.Fatalf("the store takes nothing: %v, waiting: %t", err, hasUnpublished(dir))
 	}
 	redis.SetError("")
 	for end := time.Now().Add(30 * time.Second); hasUnpublished(dir); { // a slow machine may take several ticks
-		if err := PublishAll(ctx, db, store); time.Now().After(end) {
+		if err := PublishAll(ctx, dir, db, store); time.Now().After(end) {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/state"
+	"sched/schedule/statedir"
 )
 
 const (
@@ -29,8 +31,16 @@ const (
 )
 
 // PublishAll copies runs until none is left, the store fails, or maxPublishing has passed. A run
-// is copied twice if a kill comes before the copy is noted; the other servers show it once.
-func PublishAll(ctx context.Context, db *state.DB, store mutex.Store) error {
+// is copied twice if a kill comes before the copy is noted; the other servers show it once. The
+// lock of the state folder dir keeps other processes from doing it meanwhile: otherwise the last
+// run of a task could be replaced by the one before. Without the lock the next tick copies them.
+func PublishAll(ctx context.Context, dir string, db *state.DB, store mutex.Store) error {
+	if folder, err := os.Open(dir); err == nil {
+		defer folder.Close()
+		if statedir.LockWithin(folder, maxPublishing) != nil {
+			return nil
+		}
+	}
 	for begun := time.Now(); time.Since(begun) < maxPublishing; {
 		rows, err := db.Runs().Unpublished(ctx, publishBatch)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/judge/evidence"
 	"sched/schedule/notify"
@@ -28,6 +29,7 @@ import (
 //  2. It runs the commands of the hooks, and releases the lock.
 //  3. It puts the notifications into the outbox, and asks for the runs that the hooks trigger.
 //  4. It ends the row, and begins to send the notifications.
+//  5. It tells the other servers of a background run; a tick tells them of its own.
 //
 // Foreground runs, `sched finish` and lost runs share this code.
 //
@@ -58,6 +60,9 @@ func Finish(r *Run, result state.Row) state.Row {
 	}
 	r.Hooks.StartTriggered(f.result) // only now its mutex counts as free
 	r.Hooks.Send()
+	if r.Own.Background && !r.Own.Found && r.Store != nil {
+		_ = cluster.PublishAll(context.Background(), r.Dir, r.DB, r.Store) // else the next tick does
+	}
 	f.result.Snapshot = r.Own.Snapshot
 	return f.result
 }

@@ -165,7 +165,7 @@ func (r *records) publish() error {
 	if r.storage.Store == nil {
 		return nil
 	}
-	err := cluster.PublishAll(context.Background(), r.storage.DB, r.storage.Store)
+	err := cluster.PublishAll(context.Background(), r.storage.Dir, r.storage.DB, r.storage.Store)
 	if errors.As(err, new(*mutex.StoreError)) { // tasks that need a lock report it, and so does status
 		r.report.detail("other servers are not told of the runs here: %v", err)
 		return nil
