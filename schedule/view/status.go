@@ -46,6 +46,10 @@ type Status struct {
 // reason is known why something cannot be read (Explain).
 func StatusOf(s Source, h *Health) Status {
 	if h.Outage == nil {
+		if s.Controls.Store != nil { // a pause on another server is not known here before the next tick
+			h.Pauses = s.Pauses()
+		}
+		h.recheckSilence(context.Background(), s.Controls.Store)
 		h.addElsewhere(lastElsewhere(context.Background(), s, h.Schedule.Tasks...))
 	}
 	if err := h.Explain(); err != nil && h.Err == nil {
