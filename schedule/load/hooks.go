@@ -565,16 +565,13 @@ var hookKeys = keys[hookDraft]{
 			return parameterHint(name)
 		}
 		switch name {
-		case "slack", "mattermost":
-			return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
-		case "teams", "discord":
-			return "write {webhook: URL, format: " + name + "}"
-		case "ntfy":
-			return "write {webhook: URL, format: text}"
 		case "url":
 			return "write {ping: URL} or {webhook: URL}"
 		case "from":
 			return "who mails come from is said once, by `mail:` at the top of the file"
+		}
+		if hint := webhookHint(name); hint != "" {
+			return hint
 		}
 		if slices.Contains(presetNames(), name) {
 			return "write {preset: " + name + ", with: {…}}"

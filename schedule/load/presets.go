@@ -31,6 +31,19 @@ func presetNames() (names []string) {
 	return names
 }
 
+// webhookHint is the hint for a service whose messages are a format of `webhook`; "" for any other.
+func webhookHint(service string) string {
+	switch service {
+	case "slack", "mattermost":
+		return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
+	case "teams", "discord":
+		return "write {webhook: URL, format: " + service + "}"
+	case "ntfy":
+		return "write {webhook: URL, format: text}"
+	}
+	return ""
+}
+
 // openPreset returns a preset by its name, or by the path of its file; nil after a problem.
 func openPreset(l *loader, n *node, text string) *presetDraft {
 	isFile := strings.HasSuffix(text, ".yaml") || strings.HasSuffix(text, ".yml")
@@ -49,7 +62,7 @@ func openPreset(l *loader, n *node, text string) *presetDraft {
 		src = &yamldoc.Source{Name: text + ".yaml", Data: data}
 	default:
 		hint := yamldoc.DidYouMean(l.Nearest(text, names))
-		l.Problemf(n, cmp.Or(hint, "a file of your own ends in .yaml"),
+		l.Problemf(n, cmp.Or(webhookHint(text), hint, "a file of your own ends in .yaml"),
 			"there is no preset %s: they are %s", yamldoc.Quote(text), strings.Join(names, ", "))
 	}
 	if src == nil {

@@ -800,6 +800,8 @@ var mistakes = []struct {
 	{"credentials that are not there", one("after: [{ping: 'https://x/${credential:a}'}, {ping: 'https://x/${credential:a/b}'}]"), []string{
 		"schedule.yaml:5:18: task \"t\": after.ping: there is no credential a, because CREDENTIALS_DIRECTORY is not set\n  hint: systemd sets it: write LoadCredential=NAME:PATH into the unit of the ticks, or ${credential:NAME:-} if it may be missing",
 		"schedule.yaml:5:55: task \"t\": after.ping: \"a/b\" is not the name of a credential\n  hint: write the NAME of LoadCredential=NAME:PATH; any other file is ${file:PATH}"}},
+	{"a preset that is a format", one("on_failure: {preset: slack, with: {url: x}}"), []string{
+		"schedule.yaml:5:24: task \"t\": there is no preset \"slack\": they are gotify, matrix, pagerduty, pushover, telegram\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does"}},
 	{"presets", one("after: [{preset: telegrm}, {preset: gotify}, {preset: matrix, with: {a: b}}, {preset: x.yaml}, {ping: x, with: {a: b}}, {gotify: x}]"), []string{
 		"schedule.yaml:5:20: task \"t\": there is no preset \"telegrm\": they are gotify, matrix, pagerduty, pushover, telegram\n  hint: did you mean \"telegram\"?",
 		"schedule.yaml:5:30: task \"t\": after: the preset gotify needs url, the URL of the server\n  hint: write {preset: gotify, with: {url: …, token: …}}",
