@@ -41,7 +41,7 @@ func (e explainer) explain(err error) (reason, hint string) {
 	case e.ctx.Err() != nil:
 		return "stopped before it answered", ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return "there is no host of that name", "see the URL"
+		return "there is no host of that name", "correct its URL; of mail that is `mail.url`"
 	case errors.As(err, &lookup):
 		return "its name cannot be looked up", "does this machine reach its name server? see /etc/resolv.conf"
 	case isAny(syscall.ECONNREFUSED):
