@@ -29,7 +29,7 @@ type Options struct {
 
 	// Zone is the zone of the machine, in which its cron takes times. The schedule says it if a
 	// crontab sets TZ: to cron that is a variable of the jobs, but a `sched run` below it would
-	// take the times to be in that zone. If it is empty, the schedule does not say it.
+	// take the times to be in that zone. It does not say a zone without a name ("", Local).
 	Zone string
 }
 
@@ -69,7 +69,8 @@ func Convert(tables []*Table, o Options) *Schedule {
 // setZone gives the tasks the zone of the machine, if a line sets TZ (Options.Zone).
 func (c *converter) setZone() {
 	setsTZ := func(t *Task) bool { _, has := t.Entry.Set["TZ"]; return has }
-	if c.Zone == "" || !slices.ContainsFunc(c.schedule.Tasks, setsTZ) {
+	isKnown := c.Zone != "" && c.Zone != "Local"
+	if !isKnown || !slices.ContainsFunc(c.schedule.Tasks, setsTZ) {
 		return
 	}
 	for _, t := range c.schedule.Tasks {
