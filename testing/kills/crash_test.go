@@ -49,6 +49,16 @@ func start(t *testing.T) (b *box, witness, supervisor, command int) {
 	return b, schedtest.Parent(t, supervisor), supervisor, command
 }
 
+// unwatched starts a run of the victim, and kills all that watches its command.
+func unwatched(t *testing.T) (b *box, command int) {
+	b, witness, supervisor, command := start(t)
+	b.Kill(witness)
+	b.Kill(supervisor)
+	b.Gone(witness)
+	b.Gone(supervisor)
+	return b, command
+}
+
 // untilWrittenDown waits until the row of a run says that the process is its command.
 func (b *box) untilWrittenDown(command int) {
 	b.Until("the process is written down", func() bool {
@@ -213,11 +223,7 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 // Without witness and supervisor nobody watches the command that lives on; the next tick ends it.
 func TestOnlyTheCommandSurvives(t *testing.T) {
 	t.Parallel()
-	b, witness, supervisor, command := start(t)
-	b.Kill(witness)
-	b.Kill(supervisor)
-	b.Gone(witness)
-	b.Gone(supervisor)
+	b, command := unwatched(t)
 	if out, _ := b.Sched("run", "--at", schedtest.ThisMinute()); !strings.Contains(out, "skipped: still running") {
 		t.Errorf("a living command did not keep its lock:\n%s", out)
 	}

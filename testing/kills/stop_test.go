@@ -216,13 +216,10 @@ func TestStopIsKilledBeforeItsSignal(t *testing.T) {
 	}
 }
 
+// Nothing of the run lives: there is nothing to stop.
 func TestVanishedRunsAreNotStopped(t *testing.T) {
 	t.Parallel()
-	b, witness, supervisor, command := start(t)
-	b.Kill(witness)
-	b.Kill(supervisor)
-	b.Gone(witness)
-	b.Gone(supervisor)
+	b, command := unwatched(t)
 	syscall.Kill(-command, syscall.SIGKILL) // with what it started
 	b.Gone(command)
 	if out, code := b.Sched("stop", "victim"); code != 1 || !strings.Contains(out, "its processes vanished") {
@@ -231,13 +228,10 @@ func TestVanishedRunsAreNotStopped(t *testing.T) {
 	b.Sched("run")
 }
 
+// A command whose supervisor is dead need not wait for the next tick.
 func TestACommandThatNobodyWatchesIsStopped(t *testing.T) {
 	t.Parallel()
-	b, witness, supervisor, command := start(t)
-	b.Kill(witness)
-	b.Kill(supervisor)
-	b.Gone(witness)
-	b.Gone(supervisor)
+	b, command := unwatched(t)
 	if out, code := b.Sched("stop", "victim"); code != 0 || !strings.Contains(out, "stopped in ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
