@@ -34,7 +34,7 @@ const (
 // PublishAll copies runs until none is left, the store fails, or maxPublishing has passed. A run
 // is copied twice if a kill comes before the copy is noted; the other servers show it once. The
 // lock of the state folder dir keeps other processes from doing it meanwhile: otherwise the last
-// run of a task could be replaced by the one before. While another has it the next tick copies them.
+// run of a task could be replaced by the one before. If another has it, the next tick copies them.
 func PublishAll(ctx context.Context, dir string, db *state.DB, store mutex.Store) error {
 	if folder, err := os.Open(dir); err == nil {
 		defer folder.Close()
