@@ -69,7 +69,7 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"a certificate that is not trusted", "rediss://" + tls.Address,
 			"failed to verify certificate", "SSL_CERT_FILE"},
 		{"no process there", "redis://:" + secret + "@" + closedPort(t), "connection refused", "is that its port"},
-		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "there is no host of that name", "see the URL"},
+		{"no such host", "redis://:" + secret + "@no-such-host..test", "there is no host of that name", "see the URL"},
 		{"no socket", "unix:///no/such/socket", "no such file or directory", "its socket"},
 		{"a replica without its primary", replica.URL, "is a replica", "name the primary"},
 		{"no memory", full.URL, "is full, and takes no writes", "maxmemory"},

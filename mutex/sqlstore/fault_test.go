@@ -424,7 +424,7 @@ func TestAWrongURLIsExplained(t *testing.T) {
 			t.Errorf("the hint is for another database: %+v", err)
 		}
 		refused(t, claim(strings.Replace(server.URL(""), "/"+server.Database(), "/other", 1)), "has no database of that name")
-		refused(t, claim(server.Scheme+"://sched:secret@no-such-host.invalid/"+server.Database()),
+		refused(t, claim(server.Scheme+"://sched:secret@no-such-host..test/"+server.Database()),
 			"does not answer: there is no host of that name")
 		refused(t, claim(server.URL("")+"?sslmode=verify-full"), "does not answer: ")
 		useAll(t, open(t, "shop", server.Scheme+"://sched:secret@/"+server.Database()+"?socket="+server.Socket))
