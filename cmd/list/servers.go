@@ -113,14 +113,23 @@ func offsetText(a *app.App, offset time.Duration) string {
 	return text
 }
 
+// tasksText names the tasks that run on a server, and then those that ran when a server that is
+// silent now said something last.
 func tasksText(server cluster.Server) string {
 	const maxNames = 5
-	var names []string
+	var running, ran []string
 	for _, r := range server.Running[:min(maxNames, len(server.Running))] {
-		names = append(names, r.Task)
+		if view.WasRunning(server, r) {
+			ran = append(ran, r.Task)
+		} else {
+			running = append(running, r.Task)
+		}
 	}
-	text := strings.Join(names, ", ")
-	if more := len(server.Running) + server.More - len(names); more > 0 {
+	text := strings.Join(running, ", ")
+	if len(ran) > 0 {
+		text = strings.TrimPrefix(text+", was running: "+strings.Join(ran, ", "), ", ")
+	}
+	if more := len(server.Running) + server.More - len(running) - len(ran); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return cmp.Or(text, "-")

@@ -31,7 +31,7 @@ func TestBetweenTicksAServerTellsOnlyWhatRuns(t *testing.T) {
 	}
 	ticked := web(1)
 	ticked.Machine, ticked.Labels = Machine(dir), []string{"role=web"}
-	ticked.Running = []Running{{runID(1), "a", noon, 12, noon}} // it has ended since
+	ticked.Running = []Running{{Run: runID(1), Task: "a", Slot: noon, PID: 12, Since: noon}} // it has ended since
 	announce(t, store, ticked)
 	store.Advance(20 * time.Second)
 	all := tell()

@@ -76,7 +76,9 @@ func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
 	}
 	two := web(2)
 	two.Labels = []string{"role=web"}
-	two.Running = []Running{{runID(1), "a", noon, 12, noon}, {runID(2), "b", noon, 0, noon}}
+	two.Running = []Running{
+		{Run: runID(1), Task: "a", Slot: noon, PID: 12, Since: noon}, {Run: runID(2), Task: "b", Slot: noon, Since: noon},
+	}
 	slow := func() time.Time { return time.Now().Add(-45 * time.Second) }
 	offset, _, err := Announce(ctx, store, slow, two)
 	if err != nil || (offset+45*time.Second).Abs() > 5*time.Second {

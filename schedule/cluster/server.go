@@ -64,6 +64,8 @@ type Running struct {
 	Slot  time.Time `json:"slot"`
 	PID   int       `json:"pid,omitempty"` // 0 until its command has started
 	Since time.Time `json:"since"`
+
+	Confirmed bool `json:"-"` // the run has its lock in the store; callers set it
 }
 
 const (

@@ -29,55 +29,67 @@ func RunningElsewhere(ctx context.Context, s Source) (live []state.Row, err erro
 		return nil, nil
 	}
 	all, err := cluster.List(ctx, s.Controls.Store)
+	all = slices.DeleteFunc(all, func(server cluster.Server) bool { return server.Name == s.Server })
+	if err == nil {
+		err = confirm(ctx, s, all)
+	}
 	for _, server := range all {
-		if server.Name == s.Server {
-			continue
-		}
-		var lastReported time.Time
-		if server.Age > certainFor {
-			lastReported = clock.Now().Add(-server.Age)
-		}
 		for _, r := range server.Running {
-			live = append(live, state.Row{
-				ID:           r.Run,
-				Task:         r.Task,
-				Slot:         r.Slot,
-				Server:       server.Name,
-				Phase:        state.Running,
-				Attempt:      state.Attempt{Number: 1, PID: r.PID, At: r.Since},
-				LastReported: lastReported,
-			})
+			row := state.Row{
+				ID:      r.Run,
+				Task:    r.Task,
+				Slot:    r.Slot,
+				Server:  server.Name,
+				Phase:   state.Running,
+				Attempt: state.Attempt{Number: 1, PID: r.PID, At: r.Since},
+			}
+			if server.Age > certainFor && !r.Confirmed {
+				row.LastReported = clock.Now().Add(-server.Age)
+			}
+			live = append(live, row)
 		}
 	}
-	if err != nil {
-		return live, err
-	}
-	return confirm(ctx, s, live)
+	return live, err
 }
 
-// confirm asks for the locks of runs that were reported some time ago. A run that holds its lock
-// lives, and one whose lock another run holds is left out.
-func confirm(ctx context.Context, s Source, live []state.Row) ([]state.Row, error) {
+// confirm asks for the locks of the runs that servers announced some time ago. It confirms a run
+// that has its lock. It takes a run off its server if another run has the lock, or if a run of the
+// task that has ended began no earlier: runs of such a task do not overlap.
+func confirm(ctx context.Context, s Source, servers []cluster.Server) error {
 	mutexOf := map[string]string{} // by task
-	for _, row := range live {
-		t := s.Schedule.Task(row.Task)
-		if !row.LastReported.IsZero() && t != nil && t.WithoutOverlapping {
-			mutexOf[row.Task] = t.Mutex
+	for _, server := range servers {
+		for _, r := range server.Running {
+			t := s.Schedule.Task(r.Task)
+			if server.Age > certainFor && t != nil && t.WithoutOverlapping {
+				mutexOf[r.Task] = t.Mutex
+			}
 		}
 	}
 	if len(mutexOf) == 0 {
-		return live, nil
+		return nil
 	}
 	holders, err := s.Controls.Store.Held(ctx, slices.Collect(maps.Values(mutexOf))...)
-	for i, row := range live {
-		if holders[mutexOf[row.Task]].Run == row.ID {
-			live[i].LastReported = time.Time{}
-		}
+	if err != nil {
+		return err
 	}
-	return slices.DeleteFunc(live, func(row state.Row) bool {
-		holder, isHeld := holders[mutexOf[row.Task]]
-		return !row.LastReported.IsZero() && isHeld && holder.Run != row.ID
-	}), err
+	last, err := cluster.Last(ctx, s.Controls.Store, "", slices.Collect(maps.Keys(mutexOf)))
+	for i := range servers {
+		server := &servers[i]
+		if server.Age <= certainFor {
+			continue
+		}
+		for j := range server.Running {
+			r := &server.Running[j]
+			holder, isHeld := holders[mutexOf[r.Task]]
+			r.Confirmed = isHeld && holder.Run == r.Run
+		}
+		server.Running = slices.DeleteFunc(server.Running, func(r cluster.Running) bool {
+			_, isHeld := holders[mutexOf[r.Task]]
+			isOver := isHeld || last[r.Task].ID >= r.Run // ids are in the order in which runs begin
+			return mutexOf[r.Task] != "" && !r.Confirmed && isOver
+		})
+	}
+	return err
 }
 
 // LiveElsewhere returns the runs of a task that live on other servers, or the run with that id, as

@@ -126,20 +126,6 @@ func (h *Health) addElsewhere(last map[string]state.Row) {
 	}
 }
 
-// recheckSilence drops the finding of the last tick that servers are silent where something ran, if
-// that is so no more: they have said something since, or told of the end of their runs.
-func (h *Health) recheckSilence(ctx context.Context, store mutex.Store) {
-	isSilence := func(f cluster.Finding) bool { return f.Kind == cluster.KindSilent }
-	if store == nil || !slices.ContainsFunc(h.Findings, isSilence) {
-		return
-	}
-	servers, err := cluster.List(ctx, store)
-	leftRuns := func(s cluster.Server) bool { return s.Silent() && len(s.Running)+s.More > 0 }
-	if err == nil && !slices.ContainsFunc(servers, leftRuns) {
-		h.Findings = slices.DeleteFunc(slices.Clone(h.Findings), isSilence)
-	}
-}
-
 // noteError keeps the first error.
 func (h *Health) noteError(err error) { h.Err = cmp.Or(h.Err, err) }
 

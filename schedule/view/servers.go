@@ -37,16 +37,27 @@ type ServerRun struct {
 	Task  string            `json:"task"`
 	PID   *int              `json:"pid"` // null until the command has started
 	Since humanize.JSONTime `json:"since"`
+
+	LastReported *humanize.JSONTime `json:"last_told"` // when a server that is silent now reported the run; else null
 }
 
-// Servers returns the servers that ticked the schedule in the last ten minutes; it needs a store.
+// Servers returns the servers that ticked the schedule in the last ten minutes, without runs that
+// are over as far as the store knows; it needs a store.
 func Servers(ctx context.Context, s Source) ([]cluster.Server, error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, err
 	}
-	return cluster.List(ctx, store)
+	all, err := cluster.List(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return all, confirm(ctx, s, all)
 }
+
+// WasRunning reports whether a run that a server announced may have ended since: the server is
+// silent, and no lock says that the run lives.
+func WasRunning(s cluster.Server, r cluster.Running) bool { return s.Silent() && !r.Confirmed }
 
 // A ServerState says whether a server ticks.
 type ServerState string
@@ -83,7 +94,13 @@ func SilentText(servers []cluster.Server, i int) string {
 		return ""
 	}
 	text := fmt.Sprintf("%s says nothing for %s: it was stopped, or it died", s.Name, humanize.Duration(s.Age))
-	if runs := len(s.Running) + s.More; runs > 0 {
+	runs := s.More
+	for _, r := range s.Running {
+		if WasRunning(s, r) {
+			runs++
+		}
+	}
+	if runs > 0 {
 		text += fmt.Sprintf("; %s may have ended since", humanize.Count(runs, "run"))
 	}
 	return text
@@ -128,6 +145,9 @@ func ServersOf(all []cluster.Server) []Server {
 		}
 		for _, r := range s.Running {
 			running := ServerRun{Run: r.Run, Task: r.Task, PID: orNil(r.PID), Since: humanize.UTC(r.Since)}
+			if WasRunning(s, r) {
+				running.LastReported = &server.Seen
+			}
 			server.Running = append(server.Running, running)
 		}
 		shown = append(shown, server)

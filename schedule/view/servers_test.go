@@ -9,7 +9,9 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
+	"sched/schedule/outcome"
 	"sched/schedule/pause"
+	"sched/schedule/state"
 	"sched/testing/storetest"
 )
 
@@ -97,5 +99,55 @@ func TestARunThatItsServerReportedSomeTimeAgoMayHaveEnded(t *testing.T) {
 	store.Advance(20 * time.Second)
 	if got := uncertain(); !slices.Equal(got, []string{"free", "left"}) {
 		t.Errorf("after twenty seconds: %q", got)
+	}
+}
+
+// A silent server may have died. Its run is over if another run of the task has the lock, or has
+// run since: runs of such a task do not overlap.
+func TestRunsOfASilentServerAreOverWhenTheStoreKnows(t *testing.T) {
+	store := storetest.New()
+	id := func(n int) string { return "01a22d34-acea-7568-8c01-" + fmt.Sprintf("%012x", n) }
+	dead := cluster.Server{Name: "web-2"}
+	tasks := []*schedule.Task{{Name: "free"}}
+	for i, name := range []string{"free", "locked", "ran", "left", "lives"} {
+		if name != "free" {
+			tasks = append(tasks, &schedule.Task{Name: name, WithoutOverlapping: true, Mutex: name})
+		}
+		dead.Running = append(dead.Running, cluster.Running{Run: id(i), Task: name})
+	}
+	if _, _, err := cluster.Announce(t.Context(), store, time.Now, dead); err != nil {
+		t.Fatal(err)
+	}
+	store.Advance(4 * time.Minute)
+	for name, run := range map[string]string{"locked": id(11), "lives": id(4)} {
+		if _, err := store.Acquire(t.Context(), name, mutex.Holder{Run: run}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := state.Row{ID: id(12), Task: "ran", Server: "web-1", Slot: time.Now()}
+	later.Outcome = outcome.Succeeded
+	err := cluster.Publish(t.Context(), store, []state.Row{later}, map[string]state.Row{"ran": later})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Source{Server: "web-3", Controls: pause.Source{Store: store}, Schedule: &schedule.Schedule{Tasks: tasks}}
+	servers, err := Servers(t.Context(), s)
+	if err != nil || len(servers) != 1 {
+		t.Fatal(servers, err)
+	}
+	var got []string
+	for _, r := range ServersOf(servers)[0].Running {
+		text := "running"
+		if r.LastReported != nil {
+			text = "was running"
+		}
+		got = append(got, text+" "+r.Task)
+	}
+	if want := []string{"was running free", "was running left", "running lives"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want := "web-2 says nothing for 4 m 0 s: it was stopped, or it died; 2 runs may have ended since"
+	if got := SilentText(servers, 0); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule/calendar"
+	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -49,7 +50,7 @@ func StatusOf(s Source, h *Health) Status {
 		if s.Controls.Store != nil { // a pause on another server is not known here before the next tick
 			h.Pauses = s.Pauses()
 		}
-		h.recheckSilence(context.Background(), s.Controls.Store)
+		h.Findings = findingsNow(context.Background(), s, h.Findings)
 		h.addElsewhere(lastElsewhere(context.Background(), s, h.Schedule.Tasks...))
 	}
 	if err := h.Explain(); err != nil && h.Err == nil {
@@ -86,6 +87,22 @@ func StatusOf(s Source, h *Health) Status {
 		answer.First = "ok: " + figures
 	}
 	return answer
+}
+
+// findingsNow returns the findings of the last tick. It drops the finding that servers are silent
+// where something ran, if that is so no more: they have said something since, or the store knows
+// that their runs are over.
+func findingsNow(ctx context.Context, s Source, findings []cluster.Finding) []cluster.Finding {
+	isSilence := func(f cluster.Finding) bool { return f.Kind == cluster.KindSilent }
+	if s.Controls.Store == nil || !slices.ContainsFunc(findings, isSilence) {
+		return findings
+	}
+	servers, err := Servers(ctx, s)
+	leftRuns := func(s cluster.Server) bool { return s.Silent() && len(s.Running)+s.More > 0 }
+	if err != nil || slices.ContainsFunc(servers, leftRuns) {
+		return findings
+	}
+	return slices.DeleteFunc(slices.Clone(findings), isSilence)
 }
 
 // lesserTroubles returns the troubles that make the exit code 1: with the machine and the store,
