@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/schedule"
 	"sched/schedule/judge"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
@@ -272,4 +273,41 @@ func Last(ctx context.Context, store mutex.Store, thisServer string, tasks []str
 		}
 	}
 	return last, err
+}
+
+// Taken returns which runs of servers other than thisServer have slots: the slots that are asked
+// for, by their claims, and others of their tasks since the first of them, as far as the runs for
+// them have ended (see Recent). The times of the slots are in UTC. With an error it returns what it
+// knows.
+func Taken(
+	ctx context.Context, store mutex.Store, thisServer string, asked []schedule.Slot,
+) (map[schedule.Slot]mutex.Holder, error) {
+	var keys []string
+	var first time.Time
+	tasks := map[string]*schedule.Task{}
+	for _, slot := range asked {
+		keys = append(keys, slot.ClaimKey())
+		tasks[slot.Task.Name] = slot.Task
+		if first.IsZero() || slot.At.Before(first) {
+			first = slot.At
+		}
+	}
+	claims, err := store.Claims(ctx, keys...)
+	taken := map[schedule.Slot]mutex.Holder{}
+	for _, slot := range asked {
+		if holder := claims[slot.ClaimKey()]; holder.Host != "" && holder.Host != thisServer {
+			taken[slot] = holder
+		}
+	}
+	if err != nil {
+		return taken, err
+	}
+	ended, err := Recent(ctx, store, thisServer, past.Query{Since: first}, MaxRuns)
+	for _, r := range ended {
+		slot := schedule.Slot{Task: tasks[r.Task], At: r.Slot.UTC()}
+		if _, isClaimed := taken[slot]; !isClaimed && slot.Task != nil && r.Origin == "" {
+			taken[slot] = mutex.Holder{Run: r.ID, Host: r.Server, Task: r.Task, Since: r.Started}
+		}
+	}
+	return taken, err
 }

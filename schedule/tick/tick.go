@@ -327,7 +327,20 @@ func (r *tickRun) newLedger() *plan.Ledger {
 		Covers:     !r.tick.Replay && r.tick.Only == "",
 		ReadPauses: func() plan.Paused { return r.launcher.admission.Controls.ReadPauses(r.tick.Schedule.Location) },
 		Problem:    r.tick.Report.Problem,
+
+		ReadElsewhere: r.readElsewhere,
 	}
+}
+
+// readElsewhere says of slots that no tick of this server covered that other servers have them. As
+// far as the store does not answer, it says nothing, and the slots were missed.
+func (r *tickRun) readElsewhere(asked []schedule.Slot) map[schedule.Slot]string {
+	texts := map[schedule.Slot]string{}
+	taken, _ := cluster.Taken(context.Background(), r.tick.Storage.Store, r.tick.Host.Server, asked)
+	for slot, holder := range taken {
+		texts[slot] = claims.ClaimReason(slot.Task, holder)
+	}
+	return texts
 }
 
 // planSlots enters this minute into the ledger, and returns the slots that the tick starts. From

@@ -12,6 +12,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/run/holding"
 	leases "sched/schedule/run/lease"
@@ -198,7 +199,8 @@ func (p *process) newAccount() *plan.Ledger {
 			return plan.Paused{By: func(*schedule.Task, time.Time) string { return "" },
 				Touches: func(*schedule.Task, time.Time, time.Time) bool { return false }}
 		},
-		Problem: func(format string, args ...any) { p.world.note(p.server, format, args...) },
+		ReadElsewhere: p.readElsewhere,
+		Problem:       func(format string, args ...any) { p.world.note(p.server, format, args...) },
 	}
 	if p.world.defects["placement"] {
 		everywhere := *p.schedule
@@ -206,6 +208,22 @@ func (p *process) newAccount() *plan.Ledger {
 		a.Schedule = &everywhere
 	}
 	return a
+}
+
+// readElsewhere says which slots other servers have claimed. The store always answers that: without
+// an answer the slots were missed, as they were before servers asked.
+func (p *process) readElsewhere(asked []schedule.Slot) map[schedule.Slot]string {
+	answers := newClient(p.world.node, direct, p.now, nil)
+	taken, err := cluster.Taken(context.Background(), answers, p.name, asked)
+	if err != nil {
+		p.world.Fatal(err)
+	}
+	texts := map[schedule.Slot]string{}
+	for slot, holder := range taken {
+		texts[slot] = holder.Host + " has it"
+		p.world.note(p.server, "finds %s of %s on %s", slot.Task.Name, slot.At.Format("15:04"), holder.Host)
+	}
+	return texts
 }
 
 // coverAlone writes the covered minute, without the rows of the minute.

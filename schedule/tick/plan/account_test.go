@@ -3,10 +3,12 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -317,5 +319,53 @@ func TestASlotThatHasARowDoesNotWait(t *testing.T) {
 	s.tick(noon.Add(time.Minute))
 	if missed := s.missed(); len(missed) > 0 {
 		t.Errorf("%v is missed", missed)
+	}
+}
+
+// A gap has one row for the older slots that other servers have. The other slots were missed.
+func TestTheSlotsOfAGapThatOtherServersHaveAreNotMissed(t *testing.T) {
+	s := newStory(t)
+	s.schedule.Tasks[0].OneServer = true
+	s.tick(noon)
+	db := state.At(s.dir, state.Patience)
+	t.Cleanup(func() { db.Close() })
+	never := func(*schedule.Task, time.Time) string { return "" }
+	touchesNone := func(*schedule.Task, time.Time, time.Time) bool { return false }
+	asked, problems := 0, []string(nil)
+	a := &Ledger{
+		Schedule: s.schedule, Valid: true, DB: db, Self: db.Self(state.Tick), Covers: true, Shared: true,
+		Minute:     noon.Add(10 * time.Hour),
+		ReadPauses: func() Paused { return Paused{By: never, Touches: touchesNone} },
+		ReadElsewhere: func(slots []schedule.Slot) map[schedule.Slot]string {
+			asked++
+			has := map[schedule.Slot]string{}
+			if first := noon.Add(time.Minute); !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.At.Equal(first) }) {
+				t.Error("the first slot is not asked for")
+			}
+			for at := noon.Add(time.Hour); at.Before(noon.Add(10 * time.Hour)); at = at.Add(time.Minute) {
+				has[schedule.Slot{Task: s.schedule.Tasks[0], At: at}] = "web-2 has it"
+			}
+			return has
+		},
+		Problem: func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) },
+	}
+	if _, err := Open(a, nil); err != nil || asked != 1 {
+		t.Fatalf("it asked %d times: %v", asked, err)
+	}
+	if want := ": 59 slots of 1 task"; len(problems) != 1 || !strings.HasSuffix(problems[0], want) {
+		t.Errorf("%q, want one that ends with %q", problems, want)
+	}
+	for became, want := range map[outcome.Outcome][2]int{outcome.Skipped: {101, 540}, outcome.Missed: {1, 59}} {
+		rows, err := past.Of(db).Find(t.Context(), past.Query{Outcomes: []outcome.Outcome{became}})
+		slots := 0
+		for _, row := range rows {
+			slots += max(row.Slots, 1)
+			if isElsewhere := row.Kind == outcome.Elsewhere; isElsewhere != (became == outcome.Skipped) {
+				t.Errorf("%s: %+v", became, row)
+			}
+		}
+		if err != nil || len(rows) != want[0] || slots != want[1] {
+			t.Errorf("%d rows of %d slots are %s, want %v: %v", len(rows), slots, became, want, err)
+		}
 	}
 }

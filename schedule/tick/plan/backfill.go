@@ -34,9 +34,10 @@ type backfill struct {
 	stayMissed int             // how many missed slots do not
 	reasons    missReasons
 
-	// needsPauses says that the results depend on pauses, which were not read yet. The ledger then
-	// drops the results, reads the pauses, and plans anew with another backfill (errPauses).
-	needsPauses bool
+	// needsMore says that the results depend on pauses, or on slots of other servers, that were not
+	// read yet. The ledger then drops the results, reads them, and plans anew with another backfill
+	// (errUnread).
+	needsMore bool
 }
 
 // A miss is a slot that was missed.
@@ -46,10 +47,10 @@ type miss struct {
 }
 
 // isAllowed reports whether a slot would have run if a tick had come, or, with missed: after_pause,
-// would have waited for the end of a pause.
+// would have waited for the end of a pause. A slot that another server has is not allowed.
 func (b *backfill) isAllowed(task *schedule.Task, at time.Time) bool {
 	switch {
-	case task.UnmetCondition(at) != "":
+	case task.UnmetCondition(at) != "" || b.elsewhere(task, at) != "":
 		return false
 	case task.RunAfterPause:
 		return true
@@ -58,13 +59,24 @@ func (b *backfill) isAllowed(task *schedule.Task, at time.Time) bool {
 }
 
 // pauseOf returns the text of the pause that covered a slot; "" if no pause did. If the pauses were
-// not read yet, it sets needsPauses, and the plan begins anew.
+// not read yet, it sets needsMore, and the plan begins anew.
 func (b *backfill) pauseOf(task *schedule.Task, at time.Time) string {
 	if b.ledger.paused == nil {
-		b.needsPauses = true
+		b.needsMore = true
 		return "nobody knows yet"
 	}
 	return b.ledger.paused.By(task, at)
+}
+
+// elsewhere says that another server has a slot; "" if none has, or if nobody knows. If the store
+// was not asked yet, it sets needsMore, and the plan begins anew.
+func (b *backfill) elsewhere(task *schedule.Task, at time.Time) string {
+	slot := schedule.Slot{Task: task, At: at.UTC()}
+	if task.OneServer && b.ledger.Shared && b.ledger.elsewhere == nil {
+		b.needsMore = true
+		b.ledger.asked = append(b.ledger.asked, slot)
+	}
+	return b.ledger.elsewhere[slot]
 }
 
 // task returns a task by its name; nil if the schedule has no such task any more, or if the task is

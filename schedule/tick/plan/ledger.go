@@ -33,12 +33,19 @@ type Ledger struct {
 
 	// ReadPauses may ask the database, so it is called while nothing is planned.
 	ReadPauses func() Paused
+	// ReadElsewhere asks the store which slots other servers have, and says so of each: of those
+	// that are asked for, and of others of their tasks since the first of them. It is called while
+	// nothing is planned, and only if Shared.
+	ReadElsewhere func(asked []schedule.Slot) map[schedule.Slot]string
 	// Problem reports what is wrong. It is called when the plan is done.
 	Problem func(format string, a ...any)
 
 	tx       *state.Plan // while Open plans
 	paused   *Paused     // nil before it was needed
 	Findings             // of the last plan
+
+	elsewhere map[schedule.Slot]string // what ReadElsewhere returned; nil before it was needed
+	asked     []schedule.Slot
 }
 
 // Findings are what a plan has found.

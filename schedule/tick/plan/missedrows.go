@@ -68,14 +68,18 @@ func recordGap(b *backfill, task *schedule.Task, limit int) {
 }
 
 // recordOlder makes the rows of the slots of a task from first through last that are not settled: a
-// row for those that were missed or paused together.
+// row for those that were missed or paused together, or that other servers have.
 func recordOlder(b *backfill, task *schedule.Task, first, last time.Time, reason string) {
+	isElsewhere := b.elsewhere(task, first) != ""
+	for slot := range b.ledger.elsewhere {
+		isElsewhere = isElsewhere || slot.Task == task && !slot.At.After(last)
+	}
 	pauses := b.ledger.paused
 	if pauses == nil {
-		b.needsPauses = true
+		b.needsMore = true
 		return
 	}
-	if !pauses.Touches(task, first, last) { // no look at each slot: there may be millions
+	if !isElsewhere && !pauses.Touches(task, first, last) { // no look at each slot: there may be millions
 		end := last.Add(time.Second)
 		n := task.When.Count(first, end) - b.settled.countInRanges(task, first, end)
 		recordRange(b, task.Name, slotRange{first: first, last: last, slots: n}, reason)
@@ -87,9 +91,9 @@ func recordOlder(b *backfill, task *schedule.Task, first, last time.Time, reason
 }
 
 // pausedRanges returns the slots of a task from first through last that are not settled: one range
-// for those that were missed or paused together. A range counts every slot between its ends, also
-// slots with rows of their own: Record subtracts these. With m for a missed slot, p for a paused
-// one, and s for one with a row of its own:
+// for those that were missed or paused together, or that other servers have. A range counts every
+// slot between its ends, also slots with rows of their own: Record subtracts these. With m for a
+// missed slot, p for a paused one, and s for one with a row of its own:
 //
 //	m m s m p    a range of 4 missed slots, and one of 1 paused slot
 //	m s p        a range of 1 missed slot, and one of 1 paused slot: s lies in neither
@@ -103,43 +107,50 @@ func pausedRanges(b *backfill, task *schedule.Task, first, last time.Time) (rang
 			between++
 			continue
 		}
-		pause := b.pauseOf(task, at)
-		if i := len(ranges) - 1; i >= 0 && ranges[i].pause == pause {
+		next := oneSlot(b, task.Name, at)
+		if next.kind == outcome.Elsewhere {
+			next.skipped = "other servers have these slots"
+		}
+		if i := len(ranges) - 1; i >= 0 && ranges[i].skipped == next.skipped {
 			ranges[i].last = at
 			ranges[i].slots += between + 1
 		} else {
-			ranges = append(ranges, slotRange{first: at, last: at, slots: 1, pause: pause})
+			ranges = append(ranges, next)
 		}
 		between = 0
 	}
 	return ranges
 }
 
-// A slotRange has the slots of a task from first through last that were missed, or that one pause
-// covered.
+// A slotRange has the slots of a task from first through last that were missed, or that were
+// skipped for one reason: one pause covered them, or other servers have them.
 type slotRange struct {
 	first, last time.Time
 	slots       int
-	pause       string // the text of the pause; "" if the slots were missed
+	skipped     string // the reason; "" if the slots were missed
+	kind        outcome.Kind
 }
 
 // oneSlot returns the range of one slot. A task that the schedule no longer has is not paused.
 func oneSlot(b *backfill, name string, at time.Time) slotRange {
 	r := slotRange{first: at, last: at, slots: 1}
 	if task := b.task(name); task != nil {
-		r.pause = b.pauseOf(task, at)
+		r.skipped = b.pauseOf(task, at)
+		if elsewhere := b.elsewhere(task, at); elsewhere != "" {
+			r.skipped, r.kind = elsewhere, outcome.Elsewhere
+		}
 	}
 	return r
 }
 
-// recordRange makes the row of slots of a task that were missed for the reason, or skipped because
-// they were paused.
+// recordRange makes the row of slots of a task that were missed for the reason, or skipped.
 func recordRange(b *backfill, name string, r slotRange, reason string) {
 	became := outcome.Missed
-	if r.pause != "" {
-		became, reason = outcome.Skipped, r.pause
+	if r.skipped != "" {
+		became, reason = outcome.Skipped, r.skipped
 	}
 	row := b.endedRow(slotKey{name, r.first}, outcome.MissedID(name, r.first), became, reason)
+	row.Kind = r.kind
 	if r.slots > 1 {
 		row.ID, row.Slots, row.LastSlot = outcome.RangeID(name, r.first), r.slots, r.last.UTC()
 		last := humanize.MinuteZone(r.last, b.ledger.Schedule.Location)
@@ -147,7 +158,7 @@ func recordRange(b *backfill, name string, r slotRange, reason string) {
 	}
 	b.rows = append(b.rows, row)
 	b.settled.add(name, r.first, r.last)
-	if r.pause == "" {
+	if r.skipped == "" {
 		b.reasons.count(name, r.slots, reason)
 		b.stayMissed += r.slots
 	}

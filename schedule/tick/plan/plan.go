@@ -27,8 +27,11 @@ func Open(l *Ledger, slots []schedule.Slot) (starts []schedule.Slot, err error) 
 	for setAside := false; ; {
 		starts, err = tryToPlan(l, slots)
 		switch {
-		case errors.Is(err, errPauses):
+		case errors.Is(err, errUnread):
 			l.paused = new(l.ReadPauses())
+			if l.elsewhere == nil && len(l.asked) > 0 {
+				l.elsewhere = l.ReadElsewhere(l.asked)
+			}
 			continue
 		case state.Damaged(err) && !setAside: // there is a new database now
 			setAside = true
@@ -84,8 +87,8 @@ func tryToPlan(l *Ledger, slots []schedule.Slot) (starts []schedule.Slot, err er
 	return starts, l.tx.Commit()
 }
 
-// errPauses says that the plan depends on pauses, which were not read yet.
-var errPauses = errors.New("what is paused was not read yet")
+// errUnread says that the plan depends on more than was read yet: see backfill.needsMore.
+var errUnread = errors.New("what is paused was not read yet")
 
 // keyCoveredBy names the value that has the file of the schedule of the last tick that covered a
 // minute. A second schedule in the same state folder would run nothing.
@@ -127,8 +130,8 @@ func planMinute(ctx context.Context, l *Ledger, slots []schedule.Slot, last time
 		return nil, err
 	}
 	starts = append(skipOutdated(b, delayed, starts, live), starts...)
-	if b.needsPauses {
-		return nil, errPauses
+	if b.needsMore {
+		return nil, errUnread
 	}
 	starts, err = catchUp(ctx, l, starts, live)
 	if err != nil {
