@@ -48,8 +48,10 @@ type storedValue struct {
 	Nonce string `json:"nonce"`
 }
 
-// NewValue returns what a store keeps for one attempt of a holder.
+// NewValue returns what a store keeps for one attempt of a holder. It has no pid: when a lock is
+// taken its command has none yet, and a store never learns it.
 func NewValue(holder Holder) string {
+	holder.PID = 0
 	text, _ := json.Marshal(storedValue{holder, rand.Text()}) // texts and numbers: this cannot fail
 	return string(text)
 }

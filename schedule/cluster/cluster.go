@@ -10,6 +10,7 @@
 //	         said that last
 //	last     a table: of each task, the ended run that began last on a server; by task and server
 //	runs     a log: the last 10,000 runs that ended on any server
+//	skips    a log: the last 1,000 slots that a server claimed, and skipped
 //
 // All functions may be used concurrently. An error means that nobody knows whether a value was
 // written.

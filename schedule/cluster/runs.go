@@ -99,6 +99,25 @@ func Publish(ctx context.Context, store mutex.Store, records []state.Row, last m
 	return cmp.Or(errs...)
 }
 
+// PublishSkip publishes a slot that this server has claimed and skipped: the other servers leave
+// the slot to it, and show what became of it.
+func PublishSkip(ctx context.Context, store mutex.Store, skipped state.Row) error {
+	return store.Append(ctx, logSkips, PageSize, encode(shared(skipped)))
+}
+
+// Skips returns the slots that servers other than thisServer claimed and skipped and that match q,
+// among the last thousand of all servers.
+func Skips(ctx context.Context, store mutex.Store, thisServer string, q past.Query) (skipped []state.Row, err error) {
+	values, err := store.Tail(ctx, logSkips, 0, PageSize)
+	for _, value := range values {
+		r, ok := foreign(value, thisServer, []outcome.Outcome{outcome.Skipped})
+		if ok && q.Matches(r) {
+			skipped = append(skipped, r)
+		}
+	}
+	return skipped, err
+}
+
 // A sharedRun is the part of a run that servers share: no snapshot, no lock and no path, which
 // could do harm on another server. Run comes first: see Last.
 type sharedRun struct {
@@ -216,10 +235,10 @@ func (s sharedRun) row() state.Row {
 	}
 }
 
-// foreign reads a run of a server other than thisServer.
-func foreign(value []byte, thisServer string) (state.Row, bool) {
+// foreign reads a run of a server other than thisServer, with one of the outcomes.
+func foreign(value []byte, thisServer string, outcomes []outcome.Outcome) (state.Row, bool) {
 	s, ok := mutex.Decode[sharedRun](value)
-	isRun := outcome.IsID(s.Run) && s.Task != "" && !s.Slot.IsZero() && slices.Contains(outcome.Ran, s.Outcome)
+	isRun := outcome.IsID(s.Run) && s.Task != "" && !s.Slot.IsZero() && slices.Contains(outcomes, s.Outcome)
 	isForeign := s.Server != "" && s.Server != thisServer
 	return s.row(), ok && isRun && isForeign
 }
@@ -239,7 +258,7 @@ func Recent(ctx context.Context, store mutex.Store, thisServer string, q past.Qu
 			return nil, err
 		}
 		for _, value := range values {
-			if r, ok := foreign(value, thisServer); ok && q.Matches(r) {
+			if r, ok := foreign(value, thisServer, outcome.Ran); ok && q.Matches(r) {
 				runs[r.ID] = r
 			}
 		}
@@ -268,7 +287,7 @@ func Last(ctx context.Context, store mutex.Store, thisServer string, tasks []str
 		if !slices.Contains(tasks, task) || server == thisServer || bytes.Compare(value, newest[task]) <= 0 {
 			continue // each begins with the id of its run, and ids sort by the time at which the runs began
 		}
-		if r, ok := foreign(value, thisServer); ok && r.Task == task {
+		if r, ok := foreign(value, thisServer, outcome.Ran); ok && r.Task == task {
 			last[task], newest[task] = r, value
 		}
 	}

@@ -49,6 +49,7 @@ const (
 	tableServers = "servers"
 	tableLast    = "last"
 	logRuns      = "runs"
+	logSkips     = "skips"
 )
 
 // encode makes JSON of one of the types of this package, or of a record: each can be encoded.

@@ -118,7 +118,8 @@ func (p previewer) peekClaim(slot schedule.Slot) error {
 	}
 	switch {
 	case claimed:
-		return claims.NotOursError{Reason: claims.ClaimReason(slot.Task, holder), Kind: outcome.Elsewhere}
+		reason := claims.ClaimReason(slot.Task, holder, p.tick.Host.Server)
+		return claims.NotOursError{Reason: reason, Kind: outcome.Elsewhere}
 	case slot.Task.RunWhenStoreDown:
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/cluster"
 	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
@@ -127,6 +128,9 @@ func (l *launcher) lockAndPrepare(row state.Row, slot schedule.Slot) (*run.Prepa
 			l.locks.SkippedUnknown.Store(true)
 		} else if refusal.Cause == claims.Held {
 			l.locks.SkippedHeld.Store(true)
+			if claimed := skippedRow(row, refusal.Reason); slot.Task.OneServer && l.storage.Store != nil {
+				l.hooks.Go(func() { _ = cluster.PublishSkip(context.Background(), l.storage.Store, claimed) })
+			}
 		}
 		row.Kind = refusal.Kind
 		l.skip(row, slot.Task, refusal.Reason)

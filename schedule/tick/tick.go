@@ -338,7 +338,7 @@ func (r *tickRun) readElsewhere(asked []schedule.Slot) map[schedule.Slot]string 
 	texts := map[schedule.Slot]string{}
 	taken, _ := cluster.Taken(context.Background(), r.tick.Storage.Store, r.tick.Host.Server, asked)
 	for slot, holder := range taken {
-		texts[slot] = claims.ClaimReason(slot.Task, holder)
+		texts[slot] = claims.ClaimReason(slot.Task, holder, r.tick.Host.Server)
 	}
 	return texts
 }

@@ -282,8 +282,8 @@ func withHolders(
 
 // RanElsewhere returns the runs of other servers for slots that did not run here. It looks only at
 // records of one_server tasks, and the id of the record is the key of the map. A run that lives has
-// no outcome; of ended runs it searches the last thousand. When the store does not answer it
-// reports that and returns nil.
+// no outcome; of ended runs it searches the last thousand. A slot that another server had and
+// skipped has the outcome skipped. When the store does not answer it reports that and returns nil.
 func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string]state.Row {
 	if s.Controls.Store == nil {
 		return nil
@@ -294,13 +294,16 @@ func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string
 			sharedTasks[t.Name] = t
 		}
 	}
-	recordOf := map[schedule.Slot]string{}
+	recordOf, takenOf := map[schedule.Slot]string{}, map[schedule.Slot]string{}
 	var since time.Time
 	for _, r := range records {
 		if sharedTasks[r.Task] == nil || r.Ran() || r.IsRange() || r.Origin != "" {
 			continue
 		}
-		recordOf[schedule.Slot{Task: sharedTasks[r.Task], At: r.Slot.UTC()}] = r.ID
+		slot := schedule.Slot{Task: sharedTasks[r.Task], At: r.Slot.UTC()}
+		if recordOf[slot] = r.ID; r.Kind == outcome.Elsewhere {
+			takenOf[slot] = r.ID
+		}
 		if since.IsZero() || r.Slot.Before(since) {
 			since = r.Slot
 		}
@@ -308,14 +311,18 @@ func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string
 	if len(recordOf) == 0 {
 		return nil
 	}
-	live, ended, err := runsElsewhere(ctx, s, past.Query{Since: since}, cluster.PageSize)
+	live, ended, skipped, err := slotsElsewhere(ctx, s, past.Query{Since: since}, cluster.PageSize)
 	if err != nil {
 		s.LeftOut(err)
 		return nil
 	}
 	ran := map[string]state.Row{}
-	for _, r := range slices.Concat(live, ended) {
-		record := recordOf[schedule.Slot{Task: sharedTasks[r.Task], At: r.Slot.UTC()}]
+	for _, r := range slices.Concat(skipped, live, ended) {
+		slot := schedule.Slot{Task: sharedTasks[r.Task], At: r.Slot.UTC()}
+		record := recordOf[slot]
+		if r.Outcome == outcome.Skipped {
+			record = takenOf[slot]
+		}
 		if record != "" && r.Origin == "" && r.Server != s.Server {
 			ran[record] = r
 		}
@@ -323,16 +330,19 @@ func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string
 	return ran
 }
 
-// runsElsewhere returns all runs that live on other servers, and the ended runs that a query covers
-// (see cluster.Recent). A run that ends meanwhile is in at least one of the two.
-func runsElsewhere(
+// slotsElsewhere returns all runs that live on other servers, the ended runs that a query covers
+// (see cluster.Recent), and the slots that servers had and skipped. A run that ends meanwhile is
+// live or has ended, or is both.
+func slotsElsewhere(
 	ctx context.Context, s Source, q past.Query, searched int,
-) (live, ended []state.Row, err error) {
-	live, err = RunningElsewhere(ctx, s)
-	if err != nil {
-		return nil, nil, err
+) (live, ended, skipped []state.Row, err error) {
+	if live, err = RunningElsewhere(ctx, s); err != nil {
+		return nil, nil, nil, err
+	}
+	if skipped, err = cluster.Skips(ctx, s.Controls.Store, s.Server, q); err != nil {
+		return nil, nil, nil, err
 	}
 	q.Outcomes = outcome.Ran
 	ended, err = cluster.Recent(ctx, s.Controls.Store, s.Server, q, searched)
-	return live, ended, err
+	return live, ended, skipped, err
 }

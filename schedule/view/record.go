@@ -136,10 +136,12 @@ func Describe(r state.Row) string {
 }
 
 // DescribeElsewhere says that a slot did not run here, and what became of it on the server that has
-// run it, or runs it, or ran it when that server reported last.
+// run it, or runs it, or ran it when that server reported last, or skipped it.
 func DescribeElsewhere(here, other state.Row, now time.Time) string {
 	there := fmt.Sprintf("on %s (run %s)", other.Server, humanize.ShortRun(other.ID))
 	switch {
+	case other.Outcome == outcome.Skipped:
+		return fmt.Sprintf("skipped on %s: %s", other.Server, other.Reason)
 	case other.Outcome != "":
 		return fmt.Sprintf("%s: it ran %s: %s", here.OutcomeText(), there, Describe(other))
 	case !other.LastReported.IsZero():

@@ -167,11 +167,12 @@ func runElsewhere(ctx context.Context, s Source, name string) (Run, bool) {
 	if s.Controls.Store == nil {
 		return Run{}, false
 	}
-	live, ended, err := runsElsewhere(ctx, s, past.Query{}, cluster.MaxRuns)
+	live, ended, skipped, err := slotsElsewhere(ctx, s, past.Query{}, cluster.MaxRuns)
 	if err != nil {
 		return Run{}, false
 	}
 	row, _ := OneRow(live, name)
+	ended = append(ended, skipped...)
 	for i := 0; row.ID == "" && i < len(ended); i++ { // several ended runs may fit: the newest counts
 		row, _ = OneRow(ended[i:i+1], name)
 	}

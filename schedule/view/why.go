@@ -576,14 +576,16 @@ func (q *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 		return ""
 	}
 	query := past.Query{Task: q.Task.Name, Since: at, Until: at.Add(time.Second)}
-	live, ended, err := runsElsewhere(ctx, s, query, cluster.MaxRuns)
+	live, ended, skipped, err := slotsElsewhere(ctx, s, query, cluster.MaxRuns)
 	if err != nil {
 		s.LeftOut(err)
 		return ""
 	}
-	for _, r := range slices.Concat(ended, live) {
+	for _, r := range slices.Concat(ended, live, skipped) {
 		switch {
 		case !q.isOf(r, at):
+		case r.Outcome == outcome.Skipped:
+			return fmt.Sprintf("on %s it was %s", r.Server, Describe(r))
 		case r.Outcome != "":
 			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), humanize.ShortRun(r.ID))
 		default:

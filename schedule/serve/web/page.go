@@ -325,7 +325,7 @@ func (p *page) verdict(status view.Status) *verdict {
 	return v
 }
 
-// An otherRun is a run of another server.
+// An otherRun is a run of another server, or a slot that another server had and skipped.
 type otherRun struct {
 	URL, Server, Took string
 	Look              look
@@ -334,6 +334,8 @@ type otherRun struct {
 func (p *page) otherRun(r state.Row) *otherRun {
 	made := &otherRun{p.RunURL(r.ID), r.Server, "", lookOf("running")}
 	switch {
+	case r.Outcome == outcome.Skipped:
+		made.Look, made.Took = lookOf(r.OutcomeText()), ": "+r.Reason
 	case r.Outcome != "":
 		made.Look, made.Took = lookOf(r.OutcomeText()), " in "+humanize.Duration(r.Duration())
 	case !r.LastReported.IsZero(): // it may have ended since

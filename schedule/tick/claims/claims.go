@@ -319,16 +319,19 @@ func (l *Locks) claim(storage holding.Storage, row *state.Row, slot schedule.Slo
 	}
 	err := storage.Mutexes().Claim(context.Background(), slot.ClaimKey(), slot.ClaimedUntil(), holding.NewHolder(*row))
 	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
-		return NotOursError{ClaimReason(slot.Task, held.Holder), outcome.Elsewhere}
+		return NotOursError{ClaimReason(slot.Task, held.Holder, l.Server), outcome.Elsewhere}
 	}
 	return err
 }
 
 // ClaimReason is the reason of a slot that was skipped because the holder has claimed it. The
-// holder may be unknown.
-func ClaimReason(task *schedule.Task, holder mutex.Holder) string {
-	if holder.Run == "" {
+// holder may be unknown. The server is this one.
+func ClaimReason(task *schedule.Task, holder mutex.Holder, server string) string {
+	switch {
+	case holder.Run == "":
 		return "another tick had this slot, some time ago"
+	case holder.Host != "" && holder.Host != server:
+		return "another server has this slot " + holder.Text(holding.ZoneOf(task))
 	}
 	return "another tick has this slot " + holder.Text(holding.ZoneOf(task))
 }

@@ -30,11 +30,16 @@ func TestWhoLeavesASlotToOthers(t *testing.T) {
 }
 
 func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
-	if got := ClaimReason(&schedule.Task{}, mutex.Holder{Run: outcome.NewID(), Host: "web-2"}); !strings.HasPrefix(got,
-		"another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
-		t.Error(got)
+	holder := mutex.Holder{Run: outcome.NewID(), Host: "web-2"}
+	for server, want := range map[string]string{
+		"web-1": "another server has this slot by run ", "web-2": "another tick has this slot by run ",
+	} {
+		got := ClaimReason(&schedule.Task{}, holder, server)
+		if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "on web-2") {
+			t.Error(got)
+		}
 	}
-	if got := ClaimReason(&schedule.Task{}, mutex.Holder{}); got != "another tick had this slot, some time ago" {
+	if got := ClaimReason(&schedule.Task{}, mutex.Holder{}, "web-1"); got != "another tick had this slot, some time ago" {
 		t.Error(got)
 	}
 }
