@@ -146,6 +146,7 @@ func fileWarnings(s *schedule.Schedule, now time.Time, environ []string) []sched
 		lint.PausesOver(s, now),
 		lint.AlwaysPaused(s, now),
 		notify.SharedMonitors(s),
+		notify.ToldTwice(s),
 		lint.TimesMeet(s, now),
 		lint.KeptFromWaiting(s, now),
 		lint.LosesItsMutex(s, now),
