@@ -217,8 +217,61 @@ func storeRisks(a *app.App, s *schedule.Schedule) (risks []schedule.Problem) {
 	}
 	if err != nil {
 		add(err.Error(), exit.HintOf(err))
+		return risks
 	}
-	return risks
+	return append(risks, absentServers(a, s)...)
+}
+
+// absentServers warns of names in prefer, and of all servers of a task, that no server has which
+// ticked this schedule lately. It warns of nothing if none ticked.
+func absentServers(a *app.App, s *schedule.Schedule) (warnings []schedule.Problem) {
+	servers, err := cluster.List(context.Background(), a.Store(s))
+	if err != nil || len(servers) == 0 {
+		return nil
+	}
+	machines := []placement.Machine{s.Machine}
+	var names []string
+	for _, server := range servers {
+		machines = append(machines, placement.Machine{Name: server.Name, Labels: server.Labels})
+		if !slices.Contains(names, server.Name) {
+			names = append(names, server.Name)
+		}
+	}
+	isAbsent := func(patterns ...string) bool {
+		isMeant := func(m placement.Machine) bool { return m.IsAny(patterns) }
+		return len(patterns) > 0 && !slices.ContainsFunc(machines, isMeant)
+	}
+	for _, t := range s.Tasks {
+		if !s.InUse(t) {
+			continue
+		}
+		if isAbsent(t.Servers...) {
+			warnings = append(warnings, t.Problem("servers", nearServer(t.Servers[0], names),
+				"servers: no server among %s ticked this schedule in the last ten minutes", strings.Join(t.Servers, ", ")))
+		}
+		for _, name := range t.Prefer {
+			if isAbsent(name) {
+				warnings = append(warnings, t.Problem("prefer", nearServer(name, names),
+					"prefer: no server called %s ticked this schedule in the last ten minutes", name))
+			}
+		}
+	}
+	return warnings
+}
+
+// nearServer is the hint for a name that no server has: the server with a similar name, or all
+// names.
+func nearServer(name string, names []string) string {
+	host, _, _ := strings.Cut(name, ".")
+	underscored := strings.NewReplacer("-", "_") // as Nearest compares
+	near := humanize.Nearest(name, strings.Split(underscored.Replace(strings.Join(names, " ")), " "))
+	isNear := func(other string) bool {
+		return other == host || strings.HasPrefix(other, host+".") || underscored.Replace(other) == near
+	}
+	if i := slices.IndexFunc(names, isNear); i >= 0 {
+		return "did you mean " + names[i] + "?"
+	}
+	return "these did: " + strings.Join(names, ", ")
 }
 
 func otherSpelling(file string) string {
