@@ -130,7 +130,7 @@ func judge(a *app.App, o options) (verdict, error) {
 	if !o.fileOnly {
 		problems, warnings := preflight.Unfit(s, a.Environ())
 		j.problems = append(j.problems, problems...)
-		j.machineWarnings = append(warnings, machineWarnings(a, s, now)...)
+		j.machineWarnings = slices.Concat(warnings, preflight.Refused(s), machineWarnings(a, s, now))
 		j.notes = append(j.notes, tasksElsewhere(s)...)
 	}
 	return j, nil

@@ -210,13 +210,23 @@ func (a Account) userEnviron(env, keep []string) []string {
 	return slices.Concat(MachineVariables(env, keep...), a.Variables())
 }
 
-// AsUser calls do while this process, which is root's, has the rights of another user, and none of
-// its own. env of do is the environment that BecomeUser would return. do must start no process: it
-// could become root again.
+// AsUser calls do with the rights of another user (WithRights). env of do is the environment that
+// BecomeUser would return.
 func AsUser(uid int, env, keep []string, do func(env []string)) error {
 	a, err := byNumber(uid)
 	if err != nil {
 		return err
+	}
+	return a.WithRights(func() { do(a.userEnviron(env, keep)) })
+}
+
+// WithRights calls do while this process, which is root's, has the rights of the account, and none
+// of its own. do must start no process: it could become root again. If this process has no need to
+// change (Change), it only calls do.
+func (a Account) WithRights(do func()) error {
+	if !a.Change {
+		do()
+		return nil
 	}
 	own, err := syscall.Getgroups()
 	if err != nil {
@@ -231,7 +241,7 @@ func AsUser(uid int, env, keep []string, do func(env []string)) error {
 		err = syscall.Setreuid(unchanged, a.UID)
 	}
 	if err == nil {
-		do(a.userEnviron(env, keep))
+		do()
 	}
 	return errors.Join(err, back())
 }
