@@ -264,10 +264,9 @@ func absentServers(a *app.App, s *schedule.Schedule) (warnings []schedule.Proble
 // names.
 func nearServer(name string, names []string) string {
 	host, _, _ := strings.Cut(name, ".")
-	underscored := strings.NewReplacer("-", "_") // as Nearest compares
-	near := humanize.Nearest(name, strings.Split(underscored.Replace(strings.Join(names, " ")), " "))
+	near := humanize.Nearest(name, names)
 	isNear := func(other string) bool {
-		return other == host || strings.HasPrefix(other, host+".") || underscored.Replace(other) == near
+		return other == host || strings.HasPrefix(other, host+".") || other == near
 	}
 	if i := slices.IndexFunc(names, isNear); i >= 0 {
 		return "did you mean " + names[i] + "?"

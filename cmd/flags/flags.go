@@ -106,11 +106,11 @@ func Hint(c *cobra.Command, err error) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden || IsSeldom(f) {
-			names = append(names, strings.ReplaceAll(f.Name, "-", "_")) // as Nearest compares
+			names = append(names, f.Name)
 		}
 	})
 	if near := humanize.Nearest(unknown.GetSpecifiedName(), names); near != "" {
-		return "did you mean `--" + strings.ReplaceAll(near, "_", "-") + "`?"
+		return "did you mean `--" + near + "`?"
 	}
 	return SeeHelp(c)
 }

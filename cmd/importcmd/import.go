@@ -17,6 +17,7 @@ import (
 	"sched/cmd/app"
 	"sched/cmd/exit"
 	"sched/cmd/flags"
+	"sched/schedule/account"
 	"sched/schedule/crontab"
 	"sched/schedule/crontab/proof"
 	"sched/schedule/humanize"
@@ -199,7 +200,7 @@ func userCrontab(name string) (sources []crontab.Source, from string, err error)
 	content, exists, err := usercrontab.Crontab{User: name}.Read()
 	if err != nil {
 		if _, err := user.Lookup(whose); errors.As(err, new(user.UnknownUserError)) {
-			return nil, "", exit.Failed("", "there is no user %q on this machine", whose)
+			return nil, "", exit.Failed(account.UserHint(whose), "there is no user %q on this machine", whose)
 		}
 		return nil, "", exit.Failed("name a file, or - for stdin", "%w", err)
 	}

@@ -204,7 +204,7 @@ func checkStateDir(stateDir, name string, uid int) error {
 func numberOf(name string) (int, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
-		return 0, exit.Failed("", "there is no user %q on this machine", name)
+		return 0, exit.Failed(account.UserHint(name), "there is no user %q on this machine", name)
 	}
 	return strconv.Atoi(u.Uid)
 }

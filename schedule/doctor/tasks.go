@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"sched/schedule/account"
 	"sched/schedule/cgroup"
 	"sched/schedule/humanize"
 	"sched/schedule/preflight"
@@ -24,7 +25,11 @@ func checkTasks(_ context.Context, s *Subject) (found findings) {
 				ofOtherUsers = append(ofOtherUsers, t.Name)
 				break eachLack // root would find other things
 			case preflight.Account:
-				found.add(Bad, "create it, or change `user:` and `group:`", "%s: %s", t.Name, lack.Text)
+				hint := "create it, or change `user:` and `group:`"
+				if near := account.Nearest(t.As); near != "" {
+					hint = "did you mean " + near + "? Else " + hint
+				}
+				found.add(Bad, hint, "%s: %s", t.Name, lack.Text)
 				break eachLack
 			case preflight.EnvFile:
 				found.add(Bad, "each run fails before its command starts", "%s: %s", t.Name, lack.Text)

@@ -92,13 +92,14 @@ func WithoutPath(err error) error {
 
 // Nearest returns the known word nearest to word, or "". It ignores case and takes "-" for "_".
 func Nearest(word string, known []string) string {
-	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
+	underscored := func(text string) string { return strings.ReplaceAll(text, "-", "_") }
+	word = underscored(strings.ToLower(word))
 	best, nearest := 1+min(len(word)/3, 3), ""
 	for _, k := range known {
-		if k == word {
+		if underscored(k) == word {
 			return k
 		}
-		if d := Distance(word, k, best); d < best {
+		if d := Distance(word, underscored(k), best); d < best {
 			best, nearest = d, k
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
+	"sched/schedule/account"
 	"sched/schedule/statedir"
 )
 
@@ -33,7 +34,7 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 		for _, lack := range ofTask {
 			switch lack.Kind {
 			case Root, Account:
-				lack.Hint = "the other tasks run, and each run of this one fails" + poolHint(active[i].As)
+				lack.Hint = "the other tasks run, and each run of this one fails" + accountHint(active[i].As)
 				problems = append(problems, lack.Problem)
 				continue
 			case EnvFile:
@@ -48,8 +49,12 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 	return problems, append(warnings, environmentElsewhere(s, environ)...)
 }
 
-// poolHint asks whether the group of a task was meant as a pool, if this machine has no such group.
-func poolHint(as schedule.As) string {
+// accountHint asks which user or group was meant, if this machine does not know the name. A group
+// may have been meant as a pool.
+func accountHint(as schedule.As) string {
+	if near := account.Nearest(as); near != "" {
+		return "; did you mean " + near + "?"
+	}
 	if _, err := user.LookupGroup(as.Group); !errors.As(err, new(user.UnknownGroupError)) || as.User != "" ||
 		strings.Trim(as.Group, digits) == "" {
 		return ""
