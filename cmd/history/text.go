@@ -74,6 +74,9 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 		if len(record.Notes) > 0 {
 			text += "; " + strings.Join(record.Notes, "; ")
 		}
+		if told := view.TellingText(record, zone); told != "" {
+			text += "; " + told
+		}
 		table.add(record, console.ToneOf(record.Result), text)
 	}
 	table.cells.Flush()

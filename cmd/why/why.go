@@ -93,7 +93,7 @@ func printWhy(a *app.App, q *view.Inquiry) {
 		ended := q.LastRun.Ended
 		fmt.Fprintf(a.Out, "%s ended last at %s (%s ago)\n",
 			answer.Task, q.TimeText(ended), humanize.Age(ended, q.Now))
-		printRecord(a, q, q.LastRun, "  ")
+		printRecord(a, q, q.LastRun, *answer.LastRun, "  ")
 	}
 	printRunning(a, q)
 	if answer.Off != "" {
@@ -206,17 +206,20 @@ func printSlot(a *app.App, q *view.Inquiry, m *view.Minute, slot view.Slot) {
 
 func printRecords(a *app.App, q *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
 	for _, record := range records {
-		printRecord(a, q, m.Ended[record.Run], prefix)
+		printRecord(a, q, m.Ended[record.Run], record, prefix)
 	}
 }
 
 // printRecord prints how a run ended, and then what else is known of it, a line for each fact.
-func printRecord(a *app.App, q *view.Inquiry, r state.Row, prefix string) {
+func printRecord(a *app.App, q *view.Inquiry, r state.Row, record view.Record, prefix string) {
 	ending := humanize.Line(view.Describe(r))
 	fmt.Fprintf(a.Out, "%s%s\n", prefix, a.Stdout().Paint(console.ToneOf(r.Result), ending))
 	table := a.Table()
 	for _, f := range factsOf(a, q, r) {
 		table.Row("    "+f.name, humanize.Line(f.value))
+	}
+	for _, n := range record.Notifications {
+		table.Row("    message", humanize.Line(n.Text(q.Task.When.Location)))
 	}
 	table.Flush()
 }

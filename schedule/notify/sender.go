@@ -240,10 +240,18 @@ func (s *Sender) noteDelivered(d *Delivery, target Target) {
 	if !d.stored {
 		return
 	}
-	err := s.db.Messages().Delivered(context.Background(), s.owner, d.Message.ID, clock.Now())
+	err := s.db.Messages().Delivered(context.Background(), s.owner, d.Message.ID, toldOf(target), clock.Now())
 	if err != nil && !errors.Is(err, state.ErrGone) && s.Undelivered != nil {
 		s.Undelivered(d, err, "it was sent, and will be sent again")
 	}
+}
+
+// toldOf returns what the run says of where a message went; "" for spans, which tell no person.
+func toldOf(target Target) string {
+	if target.OTLP != "" {
+		return ""
+	}
+	return target.String()
 }
 
 // target is the target of the next attempt, with its secrets expanded.
@@ -361,7 +369,8 @@ func (s *Sender) putBack(d *Delivery) {
 
 func (s *Sender) giveUp(d *Delivery) {
 	if d.stored {
-		_ = s.db.Messages().GiveUp(context.Background(), s.owner, d.Message.ID, d.attempts) // else a later tick does
+		to := toldOf(Target(d.To)) // else a later tick does
+		_ = s.db.Messages().GiveUp(context.Background(), s.owner, d.Message.ID, to, d.attempts)
 	}
 }
 
@@ -418,6 +427,14 @@ func (d *Delivery) hookKey() string { return HookKey(d.Message.Task, d.Hook) }
 // HookKey is what the outbox knows the hook of a task by (state.Message.HookKey).
 func HookKey(task, hook string) string { return task + " " + hook }
 
+// AddressOf returns where a message of the outbox goes, without secrets; "" for spans, which tell
+// no person.
+func AddressOf(m state.Message) (string, error) {
+	var target targetColumn
+	err := json.Unmarshal(m.Target, &target)
+	return toldOf(Target(target.To)), err
+}
+
 // pack returns the delivery as a message of the outbox.
 func (d *Delivery) pack() (m state.Message, err error) {
 	m = state.Message{
@@ -427,6 +444,7 @@ func (d *Delivery) pack() (m state.Message, err error) {
 		Run:      d.Run,
 		Hook:     d.Hook,
 		Created:  d.Message.At,
+		To:       toldOf(Target(d.To)),
 		Replaces: d.To.IsState(),
 		Limit:    state.Limit{N: d.To.AtMost.N, Per: d.To.AtMost.Per},
 	}

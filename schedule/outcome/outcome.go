@@ -89,6 +89,15 @@ func (c Cause) String() string { return c.Run }
 // String returns the id of the run, for tables.
 func (t Triggered) String() string { return t.Run }
 
+// A Told says what became of a notification of a run: it was delivered, or nobody will be told by
+// it.
+type Told struct {
+	Hook string    `json:"hook"` // as `on_failure 1`
+	To   string    `json:"to"`   // without secrets, as `mail to ops@example.com`
+	At   time.Time `json:"at"`
+	Why  string    `json:"why,omitempty"` // it was not delivered, in words; empty if it was
+}
+
 // Several returns how the reason of a record of several slots begins: "3 times until ".
 func Several(slots int) string {
 	if slots == 1 {

@@ -77,6 +77,7 @@ var columns = sync.OnceValue(func() []column {
 		direct("limits", func(r *Row) *string { return &r.Limits }),
 		direct("survivors", func(r *Row) *string { return &r.Survivors }),
 		packed("notes", func(r *Row) *[]string { return &r.Notes }),
+		packed("told", func(r *Row) *[]outcome.Told { return &r.Told }),
 		packed("triggered", func(r *Row) *[]outcome.Triggered { return &r.Triggered }),
 		direct("unpublished", func(r *Row) *bool { return &r.Unpublished }),
 		direct("unreported", func(r *Row) *bool { return &r.Unreported }),

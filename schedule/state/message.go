@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"sched/schedule/outcome"
 	"sched/schedule/state/sqltype"
 )
 
@@ -41,8 +42,9 @@ type Message struct {
 	Body    json.RawMessage // what it says
 
 	Created  time.Time
-	Replaces bool  // a ping: it replaces older ones of the hook, and no two are sent at once
-	Limit    Limit // at_most; zero for none
+	To       string // Target for people, without secrets; Take leaves it out
+	Replaces bool   // a ping: it replaces older ones of the hook, and no two are sent at once
+	Limit    Limit  // at_most; zero for none
 
 	// This package writes the fields below.
 	Held      bool // by Limit
@@ -135,13 +137,20 @@ func dropReplaced(ctx context.Context, q querier) {
 // for, in m.
 func (m *Message) absorbHeld(ctx context.Context, q querier) error {
 	var created time.Time
+	var run string
+	var settled bool
 	err := q.QueryRowContext(ctx, `DELETE FROM message WHERE sender = ? AND status = 'held'
-		RETURNING held_back, held_since, created`, m.HookKey).Scan(&m.HeldBack, sqltype.Time(&m.HeldSince), sqltype.Time(&created))
+		RETURNING held_back, held_since, created, run, reported`, m.HookKey).
+		Scan(&m.HeldBack, sqltype.Time(&m.HeldSince), sqltype.Time(&created), &run, &settled)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if !settled {
+		tell(ctx, q, run, outcome.Told{
+			Hook: m.Hook, To: m.To, At: m.Created, Why: "held back by at_most; a later one counts it"})
 	}
 	m.HeldBack++
 	if m.HeldSince.IsZero() {
@@ -255,20 +264,33 @@ func (m Messages) ReleaseHeld(ctx context.Context, now time.Time) error {
 	})
 }
 
-// Settle says that it is over what a held message of the hook tells.
-func (m Messages) Settle(ctx context.Context, hookKey string) error {
-	return execute(ctx, m.store, "UPDATE message SET reported = 1 WHERE sender = ? AND status = 'held'", hookKey)
+// Settle says that it is over what a held message of the hook tells. The time and the target of
+// told say when, and where the message was to go.
+func (m Messages) Settle(ctx context.Context, hookKey string, told outcome.Told) error {
+	told.Why = "held back by at_most until a run succeeded; the next failure counts it"
+	return m.store.write(ctx, func(q querier) error {
+		runs, err := Only[string](ctx, q, `UPDATE message SET reported = 1
+			WHERE sender = ? AND status = 'held' AND reported = 0 RETURNING run`, hookKey)
+		for _, run := range runs {
+			tell(ctx, q, run, told)
+		}
+		return err
+	})
 }
 
-// Delivered says that the other side has accepted a message that o has.
-func (m Messages) Delivered(ctx context.Context, o *Owner, id string, at time.Time) error {
-	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '', failing = NULL
+// Delivered says that the other side has accepted a message that o has. The run gets a note of
+// that, with to: the target for people, without secrets. If to is empty, the run gets none.
+func (m Messages) Delivered(ctx context.Context, o *Owner, id, to string, at time.Time) error {
+	told := outcome.Told{To: to, At: at}
+	return m.change(ctx, told, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '',
+			failing = NULL
 		WHERE id = ?1 AND owner = ?2`, id, o.ID, at.UnixMicro())
 }
 
-// GiveUp says that nobody will deliver a message that o has.
-func (m Messages) GiveUp(ctx context.Context, o *Owner, id string, a Attempts) error {
-	return m.change(ctx, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '',
+// GiveUp says that nobody will deliver a message that o has. As for Delivered, to is for people.
+func (m Messages) GiveUp(ctx context.Context, o *Owner, id, to string, a Attempts) error {
+	told := outcome.Told{To: to, At: a.LastTry, Why: "given up: " + a.Error}
+	return m.change(ctx, told, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '',
 			tries = ?4, failing = ?5, error = ?6, most = max(most, 1), per = max(per, ?7)
 		WHERE id = ?1 AND owner = ?2`, id, o.ID, a.LastTry.UnixMicro(), a.Tries, a.FailingSince.UnixMicro(), a.Error,
 		(24 * time.Hour).Microseconds())
@@ -276,8 +298,8 @@ func (m Messages) GiveUp(ctx context.Context, o *Owner, id string, a Attempts) e
 
 // Failed says how an attempt of o ended, and when the next one comes.
 func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, next time.Time) error {
-	return m.change(ctx, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5, failing = ?6,
-			error = ?7, reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due')
+	return m.change(ctx, outcome.Told{}, `UPDATE message SET owner = NULL, not_before = ?3, tries = ?4, tried = ?5,
+			failing = ?6, error = ?7, reported = ?8, addresses = ?9, status = iif(?10, 'refused', 'due')
 		WHERE id = ?1 AND owner = ?2`,
 		id, o.ID, next.UnixMicro(), a.Tries, sqltype.PackTime(a.LastTry), sqltype.PackTime(a.FailingSince),
 		a.Error, a.Reported, sqltype.PackJSON(a.Addresses), a.Refused)
@@ -285,7 +307,7 @@ func (m Messages) Failed(ctx context.Context, o *Owner, id string, a Attempts, n
 
 // Drop removes a message that o has, and that nobody needs any more.
 func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
-	return m.change(ctx, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.ID)
+	return m.change(ctx, outcome.Told{}, "DELETE FROM message WHERE id = ?1 AND owner = ?2", id, o.ID)
 }
 
 // change runs a change of one message: its id is ?1, its owner ?2, and rest are the parameters from
@@ -294,7 +316,7 @@ func (m Messages) Drop(ctx context.Context, o *Owner, id string) error {
 //   - messages of the hook that were given up, once the message was delivered;
 //   - the message, if it was sent and no limit counts it;
 //   - and pings that a newer ping replaces.
-func (m Messages) change(ctx context.Context, text, id string, owner int64, rest ...any) error {
+func (m Messages) change(ctx context.Context, told outcome.Told, text, id string, owner int64, rest ...any) error {
 	return m.store.write(ctx, func(q querier) error {
 		n, err := changed(ctx, q, text, append([]any{id, owner}, rest...)...)
 		if err == nil && n == 0 {
@@ -302,6 +324,14 @@ func (m Messages) change(ctx context.Context, text, id string, owner int64, rest
 		}
 		if err != nil {
 			return err
+		}
+		if told.To != "" {
+			var run string
+			err := q.QueryRowContext(ctx, "SELECT run, hook FROM message WHERE id = ?", id).Scan(&run, &told.Hook)
+			if err != nil {
+				return err
+			}
+			tell(ctx, q, run, told)
 		}
 		q.do(ctx, `DELETE FROM message WHERE failing IS NOT NULL AND status = 'sent' AND sender IN
 			(SELECT sender FROM message WHERE id = ? AND status = 'sent' AND failing IS NULL)`, id)
@@ -311,9 +341,23 @@ func (m Messages) change(ctx context.Context, text, id string, owner int64, rest
 	})
 }
 
+// tell notes in the run of a message what became of the message.
+func tell(ctx context.Context, q querier, run string, told outcome.Told) {
+	q.do(ctx, "UPDATE run SET told = json_insert(coalesce(told, '[]'), '$[#]', json(?)) WHERE id = ?",
+		sqltype.PackJSON(told), run)
+}
+
 // Withdraw removes a message that is not true any more, unless it was sent, or is being sent.
 func (m Messages) Withdraw(ctx context.Context, id string) error {
 	return execute(ctx, m.store, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
+}
+
+// OfRun returns the messages of a run that wait, and those that at_most holds back.
+func (m Messages) OfRun(ctx context.Context, run string) ([]Message, error) {
+	return ask(ctx, m.store, func(q querier) ([]Message, error) { // the ids begin with the run
+		return messagesOf(ctx, q, "SELECT "+messageColumns+` FROM message
+			WHERE id > ?1 AND id < ?1 || '!' AND run = ?1 AND status <> 'sent'`, run)
+	})
 }
 
 // Waiting returns how many messages were not delivered yet.

@@ -84,7 +84,7 @@ func TestAMessageIsDeliveredByOneProcessAtATime(t *testing.T) {
 	one.put(message(1, noon), true)
 	one.put(message(1, noon), false) // again, as after a kill
 	two.takes(noon)
-	if err := two.Delivered(ctx, two.Owner, "message-1", noon); !errors.Is(err, ErrGone) {
+	if err := two.Delivered(ctx, two.Owner, "message-1", "", noon); !errors.Is(err, ErrGone) {
 		t.Errorf("it was not the one who has it: %v", err)
 	}
 	failing := Attempts{Tries: 1, LastTry: noon, FailingSince: noon, Error: "no route", Addresses: []int{1}}
@@ -97,7 +97,7 @@ func TestAMessageIsDeliveredByOneProcessAtATime(t *testing.T) {
 	if len(taken) != 1 || !reflect.DeepEqual(taken[0].Attempts, failing) || string(taken[0].Target) != `{"mail":"ops"}` {
 		t.Errorf("%+v", taken)
 	}
-	must(t, two.Delivered(ctx, two.Owner, "message-1", noon.Add(time.Minute)))
+	must(t, two.Delivered(ctx, two.Owner, "message-1", "", noon.Add(time.Minute)))
 	two.waiting()
 }
 
@@ -191,7 +191,7 @@ func TestALimitHoldsMessagesBack(t *testing.T) {
 		if len(m) != 1 || m[0].HeldBack != held || !m[0].HeldSince.Equal(since) {
 			t.Errorf("%s: %+v", id, m)
 		}
-		must(t, one.Delivered(ctx, one.Owner, id, at))
+		must(t, one.Delivered(ctx, one.Owner, id, "", at))
 	}
 	first := fire(1, noon, true)
 	sent(noon, "message-1", 0, time.Time{})

@@ -46,6 +46,7 @@ type Row struct {
 	Started time.Time // when the first attempt began; zero when none did
 	Result            // zero until the phase is Finishing, but for the sums of the attempts so far
 	Notes   []string
+	Told    []outcome.Told // the notifications that do not wait any more; package state writes them (Messages)
 
 	Unpublished bool // other servers of the store do not know of it yet
 	Unreported  bool // it ended badly, and no tick has printed that yet

@@ -9,7 +9,7 @@ import (
 // migrations are the versions of the tables, the oldest first. A later version of sched adds
 // entries and never changes one. An entry only adds to the tables: processes of an older sched that
 // watch runs go on writing the columns that they know.
-var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes, counts, reported, meant}
+var migrations = []string{tables, repeats, leased, survivors, ownerFiles, dueTimes, counts, reported, meant, tellings}
 
 // firstVersion is the version of the first entry. Versions 1 to 6 were never released.
 const firstVersion = 7
@@ -287,6 +287,11 @@ CREATE INDEX value_at    ON value (at);
 const meant = `
 ALTER TABLE run ADD COLUMN nominal TEXT NOT NULL DEFAULT ''; -- 2027-05-01; '' without a calendar
 ALTER TABLE run ADD COLUMN moved   TEXT NOT NULL DEFAULT ''; -- why its slot is on another day, for people
+`
+
+// tellings is the version in which a run says which of its notifications arrived.
+const tellings = `
+ALTER TABLE run ADD COLUMN told TEXT; -- JSON: notifications that arrived, or that nobody gets; see Told
 `
 
 // Conditions of partial indexes. SQLite uses such an index only for a query that repeats its

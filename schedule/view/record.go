@@ -48,6 +48,8 @@ type Record struct {
 	Triggered []outcome.Triggered `json:"triggered"`        // the runs that its hooks asked for
 	Params    map[string]string   `json:"params,omitempty"` // the values that somebody set for the run
 	Values    map[string]float64  `json:"values,omitempty"` // that the run reported
+
+	Notifications []Notification `json:"notifications,omitempty"` // that are over; of one run alone also the others
 }
 
 // RecordOf returns a record as it is shown.
@@ -83,6 +85,8 @@ func RecordOf(r state.Row) Record {
 		Triggered:  listOf(r.Triggered),
 		Params:     r.Params,
 		Values:     r.Values,
+
+		Notifications: notificationsOf(r),
 	}
 	if !r.Started.IsZero() {
 		shown.Lateness = new(r.Lateness().Seconds())

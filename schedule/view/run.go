@@ -72,11 +72,17 @@ func FindRun(ctx context.Context, s Source, name string) (Run, error) {
 		return waitingRun(row), nil
 	case row.ID != "":
 		hooks, err := all.Hooks(ctx, row.ID)
-		return liveRun(s.Schedule.StateDir, row, isAlive, hooks), err
+		live := liveRun(s.Schedule.StateDir, row, isAlive, hooks)
+		if err == nil {
+			live.Notifications, err = allNotifications(ctx, all, live.Row)
+		}
+		return live, err
 	}
 	ended, err := FindRecord(ctx, s, name)
 	if err == nil {
-		return EndedRun(s, ended), nil
+		run := EndedRun(s, ended)
+		run.Notifications, err = allNotifications(ctx, all, ended)
+		return run, err
 	}
 	if elsewhere, ok := runElsewhere(ctx, s, name); ok {
 		return elsewhere, nil

@@ -260,7 +260,11 @@ func (q *Inquiry) lastDue(ctx context.Context) (err error) {
 	}
 	if len(ran) > 0 && q.isNewer(ran[0]) {
 		q.LastRun = ran[0]
-		q.Answer.LastRun = new(RecordOf(q.LastRun))
+		record, err := q.recordOf(ctx, q.LastRun)
+		if err != nil {
+			return err
+		}
+		q.Answer.LastRun = &record
 	}
 	if q.Task.When.Boot && q.Answer.Last == nil {
 		q.Answer.Last, err = q.lastBoot(ctx)
@@ -426,7 +430,11 @@ func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) er
 			if isAround && hasOwnRow {
 				continue // the range stands for the slots around this one
 			}
-			slot.Records = append(slot.Records, RecordOf(r))
+			record, err := q.recordOf(ctx, r)
+			if err != nil {
+				return err
+			}
+			slot.Records = append(slot.Records, record)
 			m.Ended[r.ID] = r
 		}
 		if slot.Says, err = q.slotText(ctx, slot); err != nil {
@@ -437,11 +445,23 @@ func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) er
 	}
 	for _, r := range rows {
 		if !shown[r.ID] && !r.Slot.Before(m.Minute.Time) {
-			m.Others = append(m.Others, RecordOf(r))
+			record, err := q.recordOf(ctx, r)
+			if err != nil {
+				return err
+			}
+			m.Others = append(m.Others, record)
 			m.Ended[r.ID] = r
 		}
 	}
 	return nil
+}
+
+// recordOf returns the record of a run with all that is known of its notifications.
+func (q *Inquiry) recordOf(ctx context.Context, r state.Row) (Record, error) {
+	record := RecordOf(r)
+	all, err := allNotifications(ctx, q.records, r)
+	record.Notifications = all
+	return record, err
 }
 
 // pausedText returns the end of a sentence about a paused slot: what may end the pause early, and

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/clock"
 	"sched/schedule/humanize"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
@@ -347,8 +348,10 @@ func (h *Hooks) QueueAfter(result *state.Row) {
 func (h *Hooks) settleFailures() {
 	for i, hook := range h.task.Hooks.OnFailure {
 		if hook.Notify != nil && hook.Notify.AtMost.N > 0 && h.failedBefore() {
-			key := notify.HookKey(h.task.Name, hookName("on_failure", i))
-			_ = h.from.DB.Messages().Settle(context.Background(), key) // else it is sent later
+			name, to := hookName("on_failure", i), notify.Target(*hook.Notify).String()
+			told := outcome.Told{Hook: name, To: to, At: clock.Now()}
+			key := notify.HookKey(h.task.Name, name)
+			_ = h.from.DB.Messages().Settle(context.Background(), key, told) // else it is sent later
 		}
 	}
 }

@@ -968,6 +968,12 @@ func showFacts(p runPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
+		for _, n := range p.Run.Notifications {
+			templ_7745c5c3_Err = showFact("Message", n.Text(p.zoneOf(p.Run.Task))).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
 		return nil
 	})
 }
