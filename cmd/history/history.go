@@ -51,7 +51,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.StringVar(&o.timezone, "timezone", "",
 		"show times in this zone, such as America/New_York or Local, and take --since and --until for times of it")
 	f.IntVarP(&o.limit, "limit", "n", 20, "at most so many (0: all)")
-	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	f.BoolVar(&o.json, "json", false, "print a JSON array of what is over; sched list --json has what runs")
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
 	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
 	f.BoolVar(&o.values, "values", false, "with what runs reported; --json and --csv always have it")

@@ -236,9 +236,9 @@ type Bucket struct {
 }
 
 // Buckets counts the runs of the tasks from since to before until, in stretches of a width: those
-// that succeeded, and the failures, all tasks together. A run that a pause stopped is no failure.
-// Buckets lie at multiples of the width, and come in the order of time. Successes are read from an
-// index alone.
+// that succeeded, and the failures, all tasks together. A run that a person or a pause stopped is
+// no failure. Buckets lie at multiples of the width, and come in the order of time. Successes are
+// read from an index alone.
 func (p Past) Buckets(
 	ctx context.Context, tasks []string, since, until time.Time, width time.Duration,
 ) ([]Bucket, error) {
@@ -273,14 +273,15 @@ func (p Past) Buckets(
 	})
 }
 
-// isFailure is true for rows of run_bad that count: no tests, and nothing that a pause stopped.
-const isFailure = "outcome <> 'succeeded' AND kind <> 'paused' AND test = 0"
+// isFailure is true for rows of run_bad that count: no tests, and nothing that a person or a pause
+// stopped (state.Result.Wrong).
+const isFailure = "outcome <> 'succeeded' AND NOT " + isWanted + " AND test = 0"
 
 // A Tally is how often a task succeeded and failed.
 type Tally struct{ Succeeded, Failed int }
 
 // Tallies counts the runs of the tasks with slots at or after since. A task without such a run is
-// not in the map. A run that a pause stopped is no failure.
+// not in the map. A run that a person or a pause stopped is no failure.
 func (p Past) Tallies(ctx context.Context, tasks []string, since time.Time) (map[string]Tally, error) {
 	return state.Ask(ctx, p.db, func(q state.Querier) (map[string]Tally, error) {
 		tallies := map[string]Tally{}
@@ -349,6 +350,9 @@ func (p Past) Summaries(ctx context.Context, task string, since, until time.Time
 			}
 		}
 		if err := addSingles(ctx, q, sums, tasks, from, to); err != nil {
+			return nil, err
+		}
+		if err := addStopped(ctx, q, sums, task, from, to); err != nil {
 			return nil, err
 		}
 		err = addRanges(ctx, q, sums, task, from, to)

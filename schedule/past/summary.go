@@ -22,6 +22,7 @@ import (
 type Summary struct {
 	Task     string
 	Slots    map[outcome.Outcome]int // how many slots had which outcome
+	Wanted   int                     // how many of the stopped ones a person or a pause stopped: no failures
 	Took     Spread                  // from start to end, of the runs that succeeded
 	Late     Spread                  // from slot to start, of the runs of the schedule
 	Failed   time.Time               // the slot of the newest failure; zero when no run failed
@@ -46,10 +47,10 @@ func (s Summary) Ran() int {
 	return n
 }
 
-// SuccessRate returns the share of succeeded slots among the slots that ran, from 0 to 1. It
-// returns false when no slot ran.
+// SuccessRate returns the share of succeeded slots among the slots that ran, from 0 to 1, without
+// the Wanted ones. It returns false when no such slot ran.
 func (s Summary) SuccessRate() (rate float64, ok bool) {
-	ran := s.Ran()
+	ran := s.Ran() - s.Wanted
 	if ran == 0 {
 		return 0, false
 	}
@@ -128,14 +129,44 @@ func addPart(ctx context.Context, q state.Querier, sums map[string]*Summary, tas
 		}
 		sum, became := sumOf(sums, fields[fieldTask]), outcome.Outcome(fields[fieldOutcome])
 		sum.Slots[became] += slots
-		if slot := time.UnixMicro(newest).UTC(); became.Failure() && slot.After(sum.Failed) {
-			sum.Failed, sum.FailedAs, sum.FailedID = slot, became, fields[fieldNewestRun]
+		if became.Failure() && became != outcome.Stopped { // addStopped
+			sum.addFailure(became, time.UnixMicro(newest).UTC(), fields[fieldNewestRun])
 		}
 		spreads.add(sum, became, fields[fieldDurations], fields[fieldLateness])
 		return nil
 	}, sumSingles, sqltype.Texts(tasks), from, to, sqltype.Texts(outcome.All))
 	spreads.settle()
 	return err
+}
+
+// addFailure adds a failed run, unless a newer one is known.
+func (s *Summary) addFailure(became outcome.Outcome, slot time.Time, run string) {
+	if slot.After(s.Failed) {
+		s.Failed, s.FailedAs, s.FailedID = slot, became, run
+	}
+}
+
+// isWanted is true for runs that were stopped because somebody wanted that.
+const isWanted = "kind IN ('paused', 'by hand')"
+
+// addStopped adds which of the stopped runs are failures. There are few of them.
+func addStopped(ctx context.Context, q state.Querier, sums map[string]*Summary, task string, from, to int64) error {
+	return state.Each(ctx, q, func(rows *sql.Rows) error {
+		var name, run string // name of the task
+		var slot time.Time
+		var wanted bool
+		if err := rows.Scan(&name, &run, sqltype.Time(&slot), &wanted); err != nil {
+			return err
+		}
+		if sum := sumOf(sums, name); wanted {
+			sum.Wanted++
+		} else {
+			sum.addFailure(outcome.Stopped, slot, run)
+		}
+		return nil
+	}, `SELECT task, id, slot, `+isWanted+` FROM run INDEXED BY run_bad
+		WHERE outcome = 'stopped' AND outcome <> 'succeeded' AND slot >= ?2 AND slot < ?3 AND ?1 IN ('', task)
+			AND `+state.Single, task, from, to)
 }
 
 // durations are how long the runs of one task took, and how late they started, in microseconds. The

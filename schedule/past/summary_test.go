@@ -76,3 +76,26 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 		t.Error("b never ran, and has a success rate")
 	}
 }
+
+// A person who stops a run, and a pause that does, make no failure; a signal from elsewhere does.
+func TestAStopByHandIsNoFailure(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	stopped := func(n int, kind outcome.Kind) state.Row {
+		r := rec(n, "a", outcome.Stopped)
+		r.Kind = kind
+		return r
+	}
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded), stopped(2, ""), stopped(3, outcome.ByHand), stopped(4, outcome.Paused))
+	sums, err := past.Of(db).Summaries(context.Background(), "", time.Time{}, time.Time{})
+	if err != nil || len(sums) != 1 {
+		t.Fatalf("%+v, %v", sums, err)
+	}
+	s := sums[0]
+	if rate, _ := s.SuccessRate(); s.Ran() != 4 || s.Wanted != 2 || rate != 0.5 || s.FailedID != runID(2) {
+		t.Errorf("%+v, %v", s, rate)
+	}
+	tallies, err := past.Of(db).Tallies(context.Background(), []string{"a"}, time.Time{})
+	if want := (past.Tally{Succeeded: 1, Failed: 1}); tallies["a"] != want || err != nil {
+		t.Errorf("%+v, %v", tallies, err)
+	}
+}
