@@ -227,7 +227,11 @@ func sayTriggered(
 		return
 	}
 	if missing := source.TicksMissing(); missing != "" {
-		a.WarnWithHint(a.TicksHint(), "%s, so it waits until one comes", missing)
+		waits := "it waits until one comes"
+		if o.wait {
+			waits = "--wait waits for one for up to " + humanize.Count(int(maxTickWait.Minutes()), "minute")
+		}
+		a.WarnWithHint(a.TicksHint(), "%s, so %s", missing, waits)
 	}
 }
 
