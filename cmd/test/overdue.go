@@ -36,6 +36,7 @@ func testOverdue(a *app.App, s *schedule.Schedule, t *schedule.Task) error {
 		printedByHooks = console.Harmless(printedByHooks, humanize.Plain)
 	}
 	row := incidentOf(t, a.ServerName(s.Server), a.Now()).Record()
+	row.Test = true
 	caller := a.Caller(s)
 	caller.Sender = notify.NewSender(context.Background(), caller.DB, caller.Environ)
 	caller.Sender.Undelivered = func(sent *notify.Delivery, err error, fate string) {

@@ -129,6 +129,11 @@ func rehearsal(t *schedule.Task, as string) (*schedule.Task, error) {
 		for _, hook := range hooks {
 			if hook.Trigger == "" {
 				hook.After = 0
+				if hook.Notify != nil {
+					notification := *hook.Notify
+					notification.When = "" // it is to arrive, whatever the run before did
+					hook.Notify = &notification
+				}
 				kept = append(kept, hook)
 			}
 		}

@@ -298,8 +298,8 @@ func (s *Sender) present(d *Delivery) schedule.Notification {
 	return d.To
 }
 
-// noteFailed notes an attempt that failed. It drops the delivery after a permanent error, and after
-// a day. It drops nothing that it cannot report.
+// noteFailed notes an attempt that failed. It drops the delivery after a permanent error, after a
+// day, and if it is a test. It drops nothing that it cannot report.
 func (s *Sender) noteFailed(d *Delivery, target Target, err error) {
 	if !d.stored {
 		s.reportLost(d, err)
@@ -308,6 +308,13 @@ func (s *Sender) noteFailed(d *Delivery, target Target, err error) {
 	d.addFailure(target, err, clock.Now().UTC())
 	a := &d.attempts
 	switch {
+	case d.Message.Test && s.Undelivered != nil: // whoever tests is told, and tests again
+		fate := "it is dropped"
+		if !a.Refused {
+			fate += ", because it was a test"
+		}
+		s.Undelivered(d, err, fate)
+		s.drop(d)
 	case a.Refused:
 		s.refuse(d)
 	case s.Undelivered == nil:
