@@ -64,9 +64,9 @@ func newActivityStrip(p *page, a view.Activity) *activityStrip {
 	d.live(t, a.Live)
 	d.put(`</svg>`)
 	s.Picture = d.picture()
-	goodMeans := "runs that succeeded, by 10 minutes"
+	goodMeans := "runs that succeeded; a column has 10 minutes"
 	if top <= mostUnits {
-		goodMeans = "a run that succeeded, by 10 minutes"
+		goodMeans = "a run that succeeded; a column has 10 minutes"
 	}
 	for _, one := range []struct {
 		is           bool

@@ -25,7 +25,7 @@ type runLog struct {
 	Elsewhere, Unreadable string // why there is no log; "" if there is one
 
 	Size       int64
-	IsEmpty    bool // and the run has ended
+	Nothing    string // says that there is no output, or none yet; "" if there is some
 	Shown, All string
 	From       string // where the part begins, if it is not the end
 	FirstError *logLine
@@ -72,7 +72,16 @@ func newRunLog(p *page, r view.Run) (*runLog, error) {
 		return l, nil
 	}
 	hasEnded, end := r.State == view.RunEnded, l.part.Next
-	l.Size, l.IsEmpty, l.Printed = l.part.Size, l.part.Size == 0 && hasEnded, l.part.Size > 0 || !hasEnded
+	l.Size, l.Printed = l.part.Size, l.part.Size > 0 || !hasEnded
+	switch {
+	case l.Size > 0:
+	case hasEnded:
+		l.Nothing = "It printed nothing."
+	case r.State == view.RunWaiting, r.State == view.RunQueued:
+		l.Nothing = "It has not begun."
+	default:
+		l.Nothing = "It has printed nothing yet."
+	}
 	if shown := int64(len(l.part.Text)); shown < l.Size {
 		l.Shown, l.All = humanize.Bytes(shown), humanize.Bytes(l.Size)
 		if end != l.Size {

@@ -159,4 +159,7 @@ func TestARunThatWaitsSaysForWhat(t *testing.T) {
 		"Its mutex is held by stock-take since 2026-03-01 11:00:00 UTC (run 000000000002 on web-1).")
 	asked := b.send("POST", "/tasks/nightly-backup/trigger", nil, 303)
 	b.has(asked, b.get(asked, 200), "waiting</span> until 12:0", "UTC (trigger by ada)", "not is held")
+	b.has(asked, b.get(asked, 200), "It has not begun.", "not Download all of it", "the tick at <time")
+	b.has("its task", b.get("/tasks/nightly-backup", 200), "</code></a> until 12:0", "not waiting until")
+	b.has("the task that runs", b.get("/tasks/stock-take", 200), `/runs/019ca8b9-0000-7000-8000-000000000002/stop"`)
 }

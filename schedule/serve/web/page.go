@@ -254,6 +254,16 @@ func (p *page) Age(at time.Time) string          { return humanize.Age(at, p.now
 func (p *page) PauseText(of view.Pause) string   { return of.Raw.Text(p.now, p.zones.zone) }
 func (p *page) WaitText(of *view.Waiting) string { return of.Text(p.now, p.zones.zone) }
 
+// WaitsText is WaitText without its first word, for a text behind the badge that has it.
+func (p *page) WaitsText(of *view.Waiting) string {
+	return strings.TrimPrefix(p.WaitText(of), "waiting")
+}
+
+// PausedText says of a pause by whom, since when and until when, behind a badge.
+func (p *page) PausedText(of view.Pause) string {
+	return strings.TrimPrefix(p.PauseText(of), "paused ")
+}
+
 // A chip is a link that sets a parameter of a list.
 type chip struct {
 	URL, Label string

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"sched/schedule"
@@ -70,7 +69,7 @@ func readRun(p *page) (made runPage, err error) {
 		}
 	}
 	if r.At != nil {
-		made.At = new(p.Away(r.At.Time, r.Task))
+		made.At = new(p.Away(view.TickAt(r.At.Time), r.Task))
 	}
 	if r.Moved != "" {
 		made.Run.Notes = slices.Concat([]string{r.Moved}, r.Notes)
@@ -98,7 +97,7 @@ func (p *runPage) readWait(all *view.Records) {
 	if i < 0 {
 		return
 	}
-	p.Waits = strings.TrimPrefix(p.WaitText(&waiting[i]), "waiting")
+	p.Waits = p.WaitsText(&waiting[i])
 	t := p.tasks[p.Run.Task]
 	if waiting[i].LockSince == nil || t == nil {
 		return
@@ -147,10 +146,11 @@ func (p runPage) UsedCPU() bool { return p.Run.UserCPU+p.Run.SystemCPU > 0 }
 func runButtons(p *page, r view.Run) []button {
 	at := p.Base + "/runs/" + r.Record.Run
 	switch t := p.tasks[r.Task]; {
-	case r.State == view.RunStarting, r.State == view.RunRunning, r.State == view.RunQueued,
-		r.State == view.RunDeferred:
+	case r.State == view.RunStarting, r.State == view.RunRunning:
+		return []button{stopButton(p, r.Record.Run, r.Task)}
+	case r.State == view.RunQueued, r.State == view.RunDeferred:
 		return []button{{ID: "stop", Label: "Stop", Grave: true, Path: at + "/stop",
-			Effect: "The command of " + r.Task + " gets TERM, and KILL if it goes on."}}
+			Effect: "The run of " + r.Task + " waits no more: it is over."}}
 	case r.State == view.RunWaiting:
 		return []button{{ID: "cancel", Label: "Cancel the run", Grave: true, Path: at + "/cancel",
 			Effect: "The run of " + r.Task + " does not begin: it is skipped."}}
@@ -158,6 +158,12 @@ func runButtons(p *page, r view.Run) []button {
 		return []button{retryButton(p, r.Row)}
 	}
 	return nil
+}
+
+// stopButton returns the button that ends a run whose command runs on this server.
+func stopButton(p *page, run, task string) button {
+	return button{ID: "stop", Label: "Stop", Grave: true, Path: p.Base + "/runs/" + run + "/stop",
+		Effect: "The command of " + task + " gets TERM, and KILL if it goes on."}
 }
 
 // retryButton returns the button that runs again what has ended, of a task that is in the schedule.

@@ -87,7 +87,7 @@ func TestAStretchOfSkipsIsOneLine(t *testing.T) {
 	if n := strings.Count(page, `class="folded"`); n != 1 {
 		t.Errorf("%d lines are folded, want 1", n)
 	}
-	link := regexp.MustCompile(`<a href="(\?[^"]*)">each</a>`).FindStringSubmatch(page)
+	link := regexp.MustCompile(`<a href="(\?[^"]*)">show each</a>`).FindStringSubmatch(page)
 	each := b.get("/runs"+strings.ReplaceAll(link[1], "&amp;", "&"), 200)
 	b.has("each", each, all[2].ID, all[6].ID, "not "+all[0].ID, "not folded")
 }

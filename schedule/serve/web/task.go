@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/serve"
@@ -77,6 +78,18 @@ func readTask(p *page) (made taskPage, err error) {
 	return made, err
 }
 
+// MissedText says what becomes of a slot for which no tick came; "" if it is recorded and no more.
+func (p taskPage) MissedText() string {
+	within := ", for " + humanize.Setting(p.Task.MissedWithin)
+	switch {
+	case p.Task.RunAllMissed:
+		return "each slot without a tick runs later" + within
+	case p.Task.RunMissed:
+		return "the newest slot without a tick runs later" + within
+	}
+	return ""
+}
+
 func (p *taskPage) addMinute(label string, m *view.Minute) {
 	if m == nil {
 		return
@@ -140,6 +153,12 @@ func taskButtons(p *page, t view.Task) (all []button) {
 			Effect: "Run " + t.Name + " once more, now or with the next tick: " + t.Command})
 		if t.LastRun.ID != "" && t.LastRun.Wrong() {
 			all = append(all, retryButton(p, t.LastRun))
+		}
+	}
+	for _, running := range t.Running {
+		if p.isHere(running.Host) {
+			all = append(all, stopButton(p, running.Run, t.Name))
+			break // of several runs the first: each has its page
 		}
 	}
 	if t.Paused == nil {
