@@ -192,7 +192,7 @@ func (e End) quoted(line string) string {
 		return ""
 	}
 	const most = 200
-	text := []rune(humanize.Line(e.Quote(line)))
+	text := []rune(humanize.Line(humanize.Plain(e.Quote(line))))
 	if len(text) > most {
 		text = append(text[:most], '…')
 	}

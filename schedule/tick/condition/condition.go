@@ -109,7 +109,7 @@ func withLastLine(reason string, printed []byte, ended string) string {
 func lastLine(printed []byte) string {
 	const maxRunes = 200
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(printed), "?")), "\n")
-	last := strings.TrimSpace(humanize.Line(lines[len(lines)-1]))
+	last := strings.TrimSpace(humanize.Line(humanize.Plain(lines[len(lines)-1])))
 	if runes := []rune(last); len(runes) > maxRunes {
 		last = string(runes[:maxRunes]) + "…"
 	}

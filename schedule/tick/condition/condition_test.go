@@ -33,7 +33,7 @@ func TestAReasonHasTheLastLineThatWasPrinted(t *testing.T) {
 		{"only blank lines", "\n \n", "exit code 1", "when says no: exit code 1"},
 		{"several lines", "one\ntwo\n\n", "", "when says no: two"},
 		{"a line and an exit code", "no space left\n", "exit code 3", "when says no: no space left (exit code 3)"},
-		{"an escape sequence", "\x1b[31mred\n", "", "when says no: [31mred"},
+		{"an escape sequence", "\x1b[31mred\n", "", "when says no: red"},
 		{"no text at all", "\xff\xfe\n", "", "when says no: ?"},
 		{"a long line", strings.Repeat("ä", 300), "", "when says no: " + strings.Repeat("ä", 200) + "…"},
 	} {
