@@ -182,9 +182,9 @@ func TestTheGuideFromLaravelHasTheSameRows(t *testing.T) {
 		}
 	}
 	rows := regexp.MustCompile("(?m)^\\|.* \\| `[-0-9*/,#LW]+( [-0-9*/,#LW]+){4,5}` \\|$").FindAllString(string(text), -1)
-	if len(rows) != len(fromLaravel)+len(beyondLaravel) {
+	if len(rows) != len(fromLaravel) {
 		t.Errorf("%s has %d rows with an expression, the tables here %d",
-			laravelGuide, len(rows), len(fromLaravel)+len(beyondLaravel))
+			laravelGuide, len(rows), len(fromLaravel))
 	}
 }
 
@@ -235,16 +235,9 @@ var beyondLaravel = []struct{ words, cron string }{
 }
 
 func TestBeyondLaravel(t *testing.T) {
-	text, err := os.ReadFile(laravelGuide)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range beyondLaravel {
 		if got := laravelTask(t, "every: "+tt.words).When.String(); got != tt.cron {
 			t.Errorf("%s is %s, want %s", tt.words, got, tt.cron)
-		}
-		if row := fmt.Sprintf("| `every: %s` | `%s` |\n", tt.words, tt.cron); !strings.Contains(string(text), row) {
-			t.Errorf("%s lacks %s", laravelGuide, row)
 		}
 	}
 }

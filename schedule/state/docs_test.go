@@ -25,7 +25,7 @@ func TestThePageAboutTheDatabase(t *testing.T) {
 		return err
 	}))
 	queries := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(queries) != 4 {
+	if len(queries) != 2 {
 		t.Errorf("%d queries", len(queries))
 	}
 	for _, query := range queries {
