@@ -82,7 +82,7 @@ func warnOfServers(a *app.App, s *schedule.Schedule, servers []cluster.Server) {
 		if server.Offset.Abs() > cluster.MaxOffset {
 			a.Warn("the clock of %s is %s", server.Name, cluster.OffsetText(server.Offset))
 		}
-		if server.SharedName {
+		if view.SharesName(servers, i) {
 			a.Warn("more than one machine ticks under the name %s", server.Name)
 		}
 		if server.Environment != "" && server.Environment != s.Environment {

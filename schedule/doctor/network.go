@@ -157,7 +157,7 @@ func strayServers(s *Subject, servers []cluster.Server) (found findings) {
 			hint := "if it is gone for good, `sched forget " + server.Name + "` takes it off the list"
 			found.add(Warning, hint, "%s", text)
 		}
-		if server.SharedName {
+		if view.SharesName(servers, i) {
 			found.add(Warning, "name each with `server:` or $SCHED_SERVER",
 				"more than one machine ticks under the name %s", server.Name)
 		}

@@ -106,6 +106,12 @@ func SilentText(servers []cluster.Server, i int) string {
 	return text
 }
 
+// SharesName reports whether other machines tick under the name of a server. In a list of the store
+// it is true for the first machine of the name alone, so that people are told once.
+func SharesName(servers []cluster.Server, i int) bool {
+	return servers[i].SharedName && (i == 0 || servers[i-1].Name != servers[i].Name)
+}
+
 // GoneServers returns the last run of each server that ticked once and is in the list no more, by
 // name. It looks at the runs that other servers published last.
 func GoneServers(ctx context.Context, s Source, listed []cluster.Server) (last []state.Row, err error) {
