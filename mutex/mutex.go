@@ -218,6 +218,8 @@ func (e *LostError) Text(zone *time.Location) string {
 type StoreError struct {
 	Text string
 	Hint string // what to do about it; may be empty
+
+	Silent bool // the store does not answer; else it answers, and cannot be used
 }
 
 func (e *StoreError) Error() string { return e.Text }

@@ -277,7 +277,9 @@ func (s *server) explain(err error) (explained *mutex.StoreError, answered bool)
 	} else if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
 		why, hint = ": there is no host of that name", "see the URL, and the name server in /etc/resolv.conf"
 	}
-	return s.failed("does not answer"+why, hint), false
+	explained = s.failed("does not answer"+why, hint)
+	explained.Silent = true
+	return explained, false
 }
 
 // timedOut reports whether an error means that there was no time left.
@@ -312,12 +314,15 @@ func join(failed []error, servers int) error {
 		return errors.Join(failed...)
 	}
 	var texts []string
+	silent := true
 	for _, err := range failed {
 		texts = append(texts, err.Error())
+		why, ok := errors.AsType[*mutex.StoreError](err)
+		silent = silent && ok && why.Silent
 	}
 	slices.Sort(texts) // the same outage has the same text, whatever server fails first
 	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s",
-		len(failed), servers, strings.Join(texts, "; "))}
+		len(failed), servers, strings.Join(texts, "; ")), Silent: silent}
 	if first, ok := errors.AsType[*mutex.StoreError](failed[0]); ok {
 		e.Hint = first.Hint
 	}

@@ -290,7 +290,9 @@ func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
 	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 		text = fmt.Sprintf(" within %s", timeout)
 	}
-	return t.failed("does not answer"+text, hint), true
+	silent := t.failed("does not answer"+text, hint)
+	silent.Silent = true
+	return silent, true
 }
 
 func (t *target) failed(text, hint string) *mutex.StoreError {

@@ -47,7 +47,7 @@ func (a *Announcer) Announce(ticking context.Context, outage func() error) {
 	if err := outage(); err != nil {
 		a.err = err
 	}
-	Note(a.Dir, a.Minute, a.findings, a.err)
+	Note(a.Dir, a.Minute, a.Schedule, a.findings, a.err)
 }
 
 // TellRuns announces between two ticks which runs live here. It leaves all else as the last tick

@@ -407,11 +407,11 @@ func TestTwoMachinesWithOneNameAreFoundAndOneThatWasSetUpAnewIsNot(t *testing.T)
 func TestStatusReadsWhatTheLastTickFound(t *testing.T) {
 	dir := t.TempDir()
 	found := []Finding{{KindName, "another machine", "name each"}}
-	Note(dir, noon, found, nil)
+	Note(dir, noon, &schedule.Schedule{}, found, nil)
 	if got := NotesIn(dir).Findings; !slices.Equal(got, found) {
 		t.Errorf("%+v", got)
 	}
-	Note(dir, noon, nil, nil)
+	Note(dir, noon, &schedule.Schedule{}, nil, nil)
 	if got := NotesIn(dir).Findings; len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
@@ -423,14 +423,14 @@ func TestStatusReadsWhatTheLastTickFound(t *testing.T) {
 func TestAnOutageIsNotedFromItsFirstTickOn(t *testing.T) {
 	dir := t.TempDir()
 	found := []Finding{{KindName, "another machine", "name each"}}
-	Note(dir, noon, found, nil)
-	Note(dir, noon.Add(time.Minute), nil, storetest.ErrDown)
-	Note(dir, noon.Add(2*time.Minute), nil, storetest.ErrDown)
+	Note(dir, noon, &schedule.Schedule{}, found, nil)
+	Note(dir, noon.Add(time.Minute), &schedule.Schedule{}, nil, storetest.ErrDown)
+	Note(dir, noon.Add(2*time.Minute), &schedule.Schedule{}, nil, storetest.ErrDown)
 	if n := NotesIn(dir); n.Outage == nil || !n.Outage.Since.Equal(noon.Add(time.Minute)) ||
 		n.Outage.Why != storetest.ErrDown.Error() || !slices.Equal(n.Findings, found) {
 		t.Errorf("%+v", n)
 	}
-	Note(dir, noon.Add(3*time.Minute), nil, nil)
+	Note(dir, noon.Add(3*time.Minute), &schedule.Schedule{}, nil, nil)
 	if n := NotesIn(dir); n.Outage != nil || len(n.Findings) > 0 {
 		t.Errorf("%+v", n)
 	}

@@ -2,13 +2,17 @@ package cluster
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/statedir"
@@ -106,15 +110,32 @@ type Outage struct {
 	Since time.Time `json:"since"` // the first tick that found it; zero if none has yet
 	Noted time.Time `json:"noted"` // when the end of a tick noted it last
 	Why   string    `json:"why"`
+
+	Silent bool   `json:"silent,omitempty"` // the store did not answer; else it answered, and could not be used
+	Store  string `json:"store,omitempty"`  // which store the ticks asked: see storeID
+	Digest string `json:"digest,omitempty"` // of the text of the schedule
 }
 
-// IsOver reports whether a tick of the server and schedule could use the store since the outage was
-// noted, as these servers of the store say. That the store answers does not suffice: the ticks may
-// have another URL, or may not write.
-func (o *Outage) IsOver(servers []Server, name, file string) bool {
-	return slices.ContainsFunc(servers, func(s Server) bool {
-		return s.Name == name && s.File == file && clock.Now().Add(-s.Age).After(o.Noted)
+// IsOver reports whether the outage is over, for a store that answers and has these servers. Either
+// a tick of the server could use the store since the outage was noted, or the store is the one that
+// did not answer the ticks. That another store answers does not suffice: the ticks may have another
+// URL. Nor does it suffice if the store had answered: the ticks may not write.
+func (o *Outage) IsOver(servers []Server, name string, s *schedule.Schedule) bool {
+	return o.Silent && o.Store == storeID(s) || slices.ContainsFunc(servers, func(server Server) bool {
+		return server.Name == name && server.File == s.File && clock.Now().Add(-server.Age).After(o.Noted)
 	})
+}
+
+// OfOld reports whether the outage is of a store that the schedule named before its text was
+// changed, and names no more.
+func (o *Outage) OfOld(s *schedule.Schedule) bool {
+	return o.Store != "" && o.Store != storeID(s) && o.Digest != s.Digest
+}
+
+// storeID tells apart the stores that a schedule may name. Nobody can read a password in it.
+func storeID(s *schedule.Schedule) string {
+	hash := sha256.Sum256([]byte(strings.Join(s.Store.Servers, "\x00")))
+	return hex.EncodeToString(hash[:4])
 }
 
 // NotesIn returns the notes in a state folder. If the file cannot be read, the notes are empty.
@@ -124,14 +145,19 @@ func NotesIn(dir string) (n Notes) {
 	return n
 }
 
-// Note notes what a tick found. The tick began in the given minute. An error means that the store
-// was of no use to the tick; then the findings of the last tick stay.
-func Note(dir string, minute time.Time, findings []Finding, err error) {
+// Note notes what a tick of the schedule found. The tick began in the given minute. An error means
+// that the store was of no use to the tick; then the findings of the last tick stay.
+func Note(dir string, minute time.Time, s *schedule.Schedule, findings []Finding, err error) {
 	before := NotesIn(dir)
 	after := Notes{Findings: findings}
 	if err != nil {
-		after = Notes{before.Findings, &Outage{Since: minute.UTC(), Noted: clock.Now().UTC(), Why: err.Error()}}
-		if before.Outage != nil {
+		after = Notes{before.Findings, &Outage{
+			Since: minute.UTC(), Noted: clock.Now().UTC(), Why: err.Error(), Store: storeID(s), Digest: s.Digest,
+		}}
+		if refusal, ok := errors.AsType[*mutex.StoreError](err); ok {
+			after.Outage.Silent = refusal.Silent
+		}
+		if before.Outage != nil && before.Outage.Store == after.Outage.Store {
 			after.Outage.Since = before.Outage.Since
 		}
 	}

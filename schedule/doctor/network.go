@@ -129,7 +129,9 @@ func checkStore(ctx context.Context, s *Subject) (found findings) {
 		return finding(Bad, "", "%s", err.Error())
 	}
 	risks := storeRisks(ctx, s.Store)
-	if outage := cluster.NotesIn(s.Schedule.StateDir).Outage; outage != nil && !risks.refuse {
+	outage := cluster.NotesIn(s.Schedule.StateDir).Outage
+	goesOn := outage != nil && !outage.OfOld(s.Schedule) && !outage.IsOver(servers, s.Server, s.Schedule)
+	if goesOn && !risks.refuse {
 		found.add(Bad, "it answers here: compare its URL there and here, and what its user may write",
 			"since %s ticks cannot use it: %s", humanize.MinuteZone(outage.Since, s.Schedule.Location), outage.Why)
 	}

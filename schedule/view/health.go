@@ -87,24 +87,27 @@ func HealthOf(s *schedule.Schedule, invalid bool, now time.Time) *Health {
 // AskStore asks the store whether it answers, because that may have changed since the last tick.
 // The server is this one. Without a store (nil) it does nothing.
 func (h *Health) AskStore(ctx context.Context, store mutex.Store, server string) {
-	h.Outage = outageNow(ctx, h.Outage, store, server, h.Schedule.File)
+	h.Outage = outageNow(ctx, h.Outage, store, server, h.Schedule)
 }
 
-// outageNow returns the outage that the last tick noted. It is nil if a tick of the schedule in the
-// file could use the store since. If no tick noted an outage and the store does not answer now,
-// that is one.
+// outageNow returns the outage that the last tick noted. It is nil if that is over, or was one of a
+// store that the schedule names no more. If no tick noted an outage and the store does not answer
+// now, that is one.
 func outageNow(
-	ctx context.Context, noted *cluster.Outage, store mutex.Store, server, file string,
+	ctx context.Context, noted *cluster.Outage, store mutex.Store, server string, of *schedule.Schedule,
 ) *cluster.Outage {
 	if store == nil {
 		return noted
+	}
+	if noted != nil && noted.OfOld(of) {
+		noted = nil
 	}
 	servers, err := cluster.List(ctx, store)
 	refusal, isDown := errors.AsType[*mutex.StoreError](err)
 	switch {
 	case isDown && noted == nil:
 		return &cluster.Outage{Why: refusal.Text}
-	case err == nil && noted != nil && noted.IsOver(servers, server, file):
+	case err == nil && noted != nil && noted.IsOver(servers, server, of):
 		return nil
 	}
 	return noted

@@ -236,7 +236,7 @@ func (q *Inquiry) noteRefusals(ctx context.Context) {
 		return
 	}
 	noted := cluster.NotesIn(s.Schedule.StateDir).Outage
-	if outage := outageNow(ctx, noted, s.Controls.Store, s.Server, s.Schedule.File); outage != nil {
+	if outage := outageNow(ctx, noted, s.Controls.Store, s.Server, s.Schedule); outage != nil {
 		q.Answer.StoreDown = humanize.Line(outage.Why)
 	}
 }
