@@ -82,7 +82,7 @@ func (s *Schedule) InPlace() string {
 	case s.Without == nil:
 		return "the last valid schedule"
 	case len(s.Without) == 0: // a message lacks a variable
-		return "all its tasks"
+		return "all its tasks, and a notification waits for its variable"
 	}
 	return "its tasks without a problem, so not " + strings.Join(s.Without, ", ")
 }

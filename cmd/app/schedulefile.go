@@ -184,6 +184,7 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 		s, invalid = all, nil
 	}
 	if invalid != nil {
+		sayWhereSet(invalid)
 		if f.Owner != 0 {
 			f.Warn("this is what %s may read, without the variables of root", view.UserName(f.Owner))
 		}
@@ -194,6 +195,21 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 	}
 	f.Zones = view.Zones(s, LocalZone())
 	return s, invalid, nil
+}
+
+// sayWhereSet says of each variable that the ticks have, and this shell lacks, where it is set.
+func sayWhereSet(invalid error) {
+	broken, ok := errors.AsType[*load.InvalidError](invalid)
+	if !ok {
+		return
+	}
+	note, _ := ticknote.Read(broken.StateDir)
+	for i := range broken.Problems {
+		p := &broken.Problems[i]
+		if _, has := slices.BinarySearch(note.Names, p.Variable); has {
+			p.Hint = "ticks have it, from above the line of the crontab or from their unit: set it in this shell, too"
+		}
+	}
 }
 
 // LoadAfterEdit loads the schedule as if its files had these texts; nil for a file that is not
@@ -297,8 +313,9 @@ func (f *ScheduleFile) restOf(path string, rest *schedule.Schedule) *schedule.Sc
 	return &result
 }
 
-// AsTicksHaveIt returns the schedule of a file that is right but for variables of messages which
-// this shell lacks and the last tick had; else nil. It is for commands that run no task.
+// AsTicksHaveIt returns the schedule of a file that is right but for variables which this shell
+// lacks and the last tick had; else nil. It is for commands that run no task: a task may have an
+// empty value in place of a variable.
 func (f *ScheduleFile) AsTicksHaveIt(file string, invalid error) *schedule.Schedule {
 	broken, ok := errors.AsType[*load.InvalidError](invalid)
 	path, err := filepath.Abs(file)
@@ -312,9 +329,12 @@ func (f *ScheduleFile) AsTicksHaveIt(file string, invalid error) *schedule.Sched
 		}
 	}
 	s := f.withoutLacking(path)
-	lacks := func(t *schedule.Task) bool { return t.Lacks != "" }
-	if s == nil || len(s.Without) > 0 || slices.ContainsFunc(s.Tasks, lacks) {
+	isGone := func(name string) bool { return s.Task(name) == nil }
+	if s == nil || slices.ContainsFunc(s.Without, isGone) {
 		return nil
+	}
+	for _, t := range s.Tasks {
+		t.Lacks = ""
 	}
 	s.Without, s.Lacking = nil, false
 	return s
