@@ -76,6 +76,11 @@ func (f *ScheduleFile) FindConfig() (string, error) {
 	}
 	hint := "`sched init` writes a first one, `-c crontab` takes a crontab as it is; " +
 		"--config or $SCHED_CONFIG name another file"
+	if path, err := filepath.Abs(places[0]); err == nil {
+		if _, err := plan.LastValid(filepath.Join(filepath.Dir(path), ".sched"), path); err == nil {
+			hint = "ticks have run " + path + ", and nothing runs while it is gone: was it deleted, or renamed?"
+		}
+	}
 	return "", exit.Usage(hint, "there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
 
@@ -191,10 +196,23 @@ func (f *ScheduleFile) LoadLastValid() (s *schedule.Schedule, invalid, err error
 		s = f.InPlaceOf(file, invalid)
 	}
 	if s == nil {
+		f.sayItIsGone(file, invalid)
 		return nil, nil, invalid
 	}
 	f.Zones = view.Zones(s, LocalZone())
 	return s, invalid, nil
+}
+
+// sayItIsGone says of a file that is not there that ticks have run it.
+func (f *ScheduleFile) sayItIsGone(file string, invalid error) {
+	broken, ok := errors.AsType[*load.InvalidError](invalid)
+	path, err := filepath.Abs(file)
+	if _, statErr := os.Stat(file); !ok || err != nil || !errors.Is(statErr, os.ErrNotExist) {
+		return
+	}
+	if _, err := plan.LastValid(broken.StateDir, path); err == nil {
+		broken.Problems[0].Hint = "ticks have run it, and nothing runs while it is gone: was it deleted, or renamed?"
+	}
 }
 
 // sayWhereSet says of each variable that the ticks have, and this shell lacks, where it is set.
