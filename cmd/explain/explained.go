@@ -73,7 +73,11 @@ func ours(text string, zone *time.Location, at time.Time, asked bool) (Explained
 	} else if words, other := every.Parse(text); other == nil {
 		when.Crons = words
 		if len(words) > 1 {
-			e.Words = []string{"every " + strings.Join(strings.Fields(text), " ")}
+			words := strings.Join(strings.Fields(text), " ")
+			if first, _, _ := strings.Cut(words, " "); !strings.EqualFold(first, "every") {
+				words = "every " + words
+			}
+			e.Words = []string{words}
 		}
 	} else {
 		return e, refused(text, err, other)
@@ -151,6 +155,15 @@ func refused(text string, ofCron, ofEvery error) error {
 func theirs(d *dialect.Dialect, text string, zone *time.Location, at time.Time, asked bool) (Explained, error) {
 	e := Explained{Expression: text, Dialect: d.Name, program: d.Program, at: at}
 	r, err := d.Parse(text, d.Zone(zone, app.LocalZone()))
+	if dialect.IsAtStart(err) {
+		e.Words, e.timeless, e.zone = []string{dialect.AtStart}, true, app.LocalZone()
+		e.Notes = append(e.Notes, "in a schedule.yaml `every: boot` is due "+withoutTimes(cron.AtBoot))
+		if d.Name == "sched" {
+			e.Words, e.Notes = []string{withoutTimes(cron.AtBoot)}, []string{}
+		}
+		e.fill(func(time.Time) (next time.Time, ok bool) { return next, false })
+		return e, nil
+	}
 	if err != nil {
 		return e, exit.Usage("", "%s refuses it: %w", d.Program, err)
 	}

@@ -27,6 +27,9 @@ func groupsJSON(groups []*dialect.Group, at time.Time) []Group {
 	for _, g := range groups {
 		one := Group{Dialects: membersOf(g), Refused: g.Refused, Days: g.Days, Differs: humanize.UTCOrNil(g.First),
 			Until: humanize.UTCOrNil(g.GaveUp)}
+		if g.AtStart {
+			one.Refused, one.Words = "", dialect.AtStart
+		}
 		if g.Reading != nil {
 			one.Words = dialect.Words(g.Reading)
 			if next, ok := g.Reading.Next(at); ok {
@@ -48,6 +51,10 @@ func membersOf(g *dialect.Group) (names []string) {
 func printGroups(a *app.App, groups []*dialect.Group, at time.Time, zone *time.Location) {
 	for i, g := range groups {
 		members := strings.Join(membersOf(g), ", ")
+		if g.AtStart {
+			fmt.Fprintf(a.Out, "%s\n  %s\n\n", members, dialect.AtStart)
+			continue
+		}
 		if g.Reading == nil {
 			fmt.Fprintf(a.Out, "%s: refused: %s\n", members, g.Refused)
 			continue

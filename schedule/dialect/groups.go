@@ -11,6 +11,7 @@ type Group struct {
 	Members []*Dialect
 	Reading *Reading  // nil: they refuse it
 	Refused string    // why
+	AtStart bool      // they do not refuse it: they take it when they start, and at no time of the clock
 	First   time.Time // the first instant at which it differs from the first group; zero: none was found
 	Days    int       // on how many days of a year it does
 	GaveUp  time.Time // First and Days say nothing about the time from here on; zero: they say all
@@ -31,7 +32,7 @@ next:
 			i := slices.IndexFunc(refused, func(g *Group) bool { return g.Refused == err.Error() })
 			if i < 0 {
 				i = len(refused)
-				refused = append(refused, &Group{Refused: err.Error()})
+				refused = append(refused, &Group{Refused: err.Error(), AtStart: IsAtStart(err)})
 			}
 			refused[i].Members = append(refused[i].Members, d)
 			continue

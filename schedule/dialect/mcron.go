@@ -15,6 +15,7 @@ var mcronNumber = humanize.Pattern(`(^|[,-])(\d+)`)
 // readMcron writes an expression with months from 1 and without names: to mcron January is 0. It
 // puts a number in the place of each name once, wherever the name stands.
 func readMcron(text string) (string, error) {
+	given := text
 	for _, letter := range []byte("Mw") {
 		for i, name := range kinds[indexOf(letter)].names {
 			at := strings.Index(strings.ToLower(text), name[:3])
@@ -26,7 +27,7 @@ func readMcron(text string) (string, error) {
 		}
 	}
 	if strings.HasPrefix(text, "@") {
-		return "", fmt.Errorf("it knows no macros such as %s", text)
+		return "", fmt.Errorf("it knows no macros such as %s", given)
 	}
 	words := strings.Fields(text)
 	if len(words) != 5 {

@@ -61,6 +61,18 @@ func setZone(r *Reading, name string) error {
 	return nil
 }
 
+// AtStart says when a macro such as @reboot is due. A program that takes it gives Dialect.Parse an
+// error for which IsAtStart is true.
+const AtStart = "once when the program starts, and at no time of the clock"
+
+// atStart is what such a macro stands for (rules.macros).
+const atStart = "start"
+
+var errAtStart = errors.New("it is due " + AtStart)
+
+// IsAtStart reports whether an expression was not read because it is due when the program starts.
+func IsAtStart(err error) bool { return errors.Is(err, errAtStart) }
+
 // readMacro returns what a macro stands for.
 func readMacro(r *Reading, text string) (string, error) {
 	if span, found := strings.CutPrefix(text, "@every "); found && r.rules.every {
@@ -78,6 +90,8 @@ func readMacro(r *Reading, text string) (string, error) {
 		return "", fmt.Errorf("it knows no macro %s", text)
 	case expanded == "no":
 		return "", fmt.Errorf("it knows no macro %s", text)
+	case expanded == atStart:
+		return "", errAtStart
 	case expanded == "":
 		return "", fmt.Errorf("%s is no time", text)
 	}

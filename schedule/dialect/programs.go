@@ -39,15 +39,15 @@ var (
 var programs = sync.OnceValue(func() []*Dialect {
 	return []*Dialect{
 		{"vixie", "Debian's cron 3.0pl1", "Ubuntu, Raspberry Pi OS", "debian cron crontab", rules{
-			layouts: fiveFields, macros: macros("@reboot", ""), exact: true, weekdays: toSeven, steps: anyStep,
+			layouts: fiveFields, macros: macros("@reboot", atStart), exact: true, weekdays: toSeven, steps: anyStep,
 			backward: emptyBackward, loose: true, either: true, free: freeBegin, fixed: schedFixed, stars: schedStars,
 		}},
 		{"cronie", "cronie 1.6.1", "Fedora, RHEL, Arch", "", rules{
-			layouts: fiveFields, macros: macros("@reboot", ""), exact: true, weekdays: toSeven, steps: anyStep,
+			layouts: fiveFields, macros: macros("@reboot", atStart), exact: true, weekdays: toSeven, steps: anyStep,
 			looseStar: true, either: true, free: freeBegin, fixed: schedFixed, stars: schedStars,
 		}},
 		{"busybox", "busybox 1.35.0", "Alpine, OpenWrt", "alpine", rules{
-			layouts: fiveFields, macros: macros("@reboot", ""), exact: true, weekdays: toSix, dayZero: true,
+			layouts: fiveFields, macros: macros("@reboot", atStart), exact: true, weekdays: toSix, dayZero: true,
 			steps: anyStep, lone: onlyValue, backward: wrapBackward, either: true, free: freeFull,
 		}},
 		{"supercronic", "supercronic 0.2.48", "containers", "", rules{
@@ -114,7 +114,8 @@ var programs = sync.OnceValue(func() []*Dialect {
 			aliases: []string{"last", "L"}, forms: "L", byFields: true,
 		}},
 		{"pg_cron", "pg_cron 1.4.2", "", "", rules{
-			layouts: fiveFields, macros: macros("@reboot", "", "@restart", ""), exact: true, onlyUTC: true, extra: true,
+			layouts: fiveFields, macros: macros("@reboot", atStart, "@restart", atStart), exact: true,
+			onlyUTC: true, extra: true,
 			weekdays: toSeven, steps: anyStep, backward: emptyBackward, loose: true, either: true, free: freeBegin,
 		}},
 		{"fugit", "fugit 1.5.2", "sidekiq-cron, GoodJob, GitLab", "gitlab sidekiq-cron goodjob", rules{
@@ -171,6 +172,9 @@ func readEventBridge(text string) (string, error) {
 func ourRules() rules {
 	r := schedRules
 	r.read = func(text string) (string, error) {
+		if text == cron.AtBoot {
+			return "", errAtStart
+		}
 		c, err := cron.Parse(text, "")
 		return c.String(), err
 	}

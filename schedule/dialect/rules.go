@@ -10,7 +10,7 @@ import (
 // stricter one.
 type rules struct {
 	layouts  []string                     // the letters of kinds that an expression has
-	macros   map[string]string            // in lower case, and what they stand for; "" is a macro that is no time
+	macros   map[string]string            // in lower case: an expression, atStart, or "" for no time
 	every    bool                         // @every 1h30m is known
 	zones    []string                     // what stands before a zone at the beginning: "TZ=", "CRON_TZ="
 	exact    bool                         // macros are known in lower case alone

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,7 +34,7 @@ func readSystemdCron(text string) (string, error) {
 		case err == nil && days > 0 && days < 32:
 			return fmt.Sprintf("*-*-1/%d 0:0:0", days), nil
 		case strings.EqualFold(name, "reboot"):
-			return "", errors.New("@reboot is no time")
+			return "", errAtStart
 		case !ok:
 			return "", fmt.Errorf("it knows no macro %s", text)
 		}
