@@ -221,8 +221,16 @@ var otherNames = sync.OnceValue(func() map[string]string {
 		"crontabs": "machine", "timers": "machine", "kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
 		"run-now": "trigger", "fire": "trigger", "tail": "logs -f TASK", "follow": "logs -f TASK",
 		"schedule:list": "list", "schedule:run": "run", "schedule:work": "work", "schedule:test": "test",
-		"schedule:interrupt": "interrupt", "schedule:pause": "pause", "schedule:resume": "resume",
+		"schedule:interrupt": "interrupt", "schedule:finish": "finish", "crontab": "import", "schedule:pause": "pause", "schedule:resume": "resume",
 		"daemon": "work", "up": "work", "web": "serve", "ui": "serve", "dashboard": "serve",
+	}
+})
+
+// explained are commands of other programs for which we need none, with the reason.
+var explained = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"schedule:clear-cache": "nothing is needed: a lock ends with its run; `sched unlock TASK` breaks one",
+		"edit":                 "nothing is needed: edit schedule.yaml; `sched check` says whether it is right",
 	}
 })
 
@@ -234,17 +242,22 @@ func refuseUnknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	name := args[0]
+	if len(args) > 1 && (name == "artisan" || name == "schedule") {
+		name = args[1]
+	}
 	var names []string
 	for _, c := range root.Commands() {
 		if !c.Hidden {
 			names = append(names, c.Name())
 		}
 	}
-	hint := flags.SeeHelp(root)
-	if near := cmp.Or(otherNames()[args[0]], humanize.Nearest(args[0], names)); near != "" {
+	hint := cmp.Or(explained()[name], flags.SeeHelp(root))
+	near := cmp.Or(otherNames()[name], humanize.Nearest(name, names))
+	if near != "" && explained()[name] == "" {
 		hint = "did you mean `sched " + near + "`?"
 	}
-	if slices.Contains(reloaders, args[0]) {
+	if slices.Contains(reloaders, name) {
 		hint = "nothing is needed: each tick reads the file; `sched check` says whether it is right"
 	}
 	return exit.Usage(hint, "there is no command %q", args[0])

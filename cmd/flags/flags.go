@@ -103,6 +103,11 @@ func Hint(c *cobra.Command, err error) string {
 	if count := c.Flags().ShorthandLookup("n"); isCount && count != nil {
 		return "did you mean `-n`?"
 	}
+	for _, name := range []string{unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()} {
+		if hint := foreignHint(c, name); hint != "" {
+			return hint
+		}
+	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden || IsSeldom(f) {

@@ -1,6 +1,7 @@
 package every
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -36,8 +37,8 @@ var gluedNumbers = sync.OnceValue(func() map[string]string {
 // phraseFor returns what a word of another language or program means in words of ours, or "":
 // "freitag", "mon-fri", "everyfiveminutes", "1h30m".
 func phraseFor(word string) string {
-	if day := foreignDays()[word]; day != "" {
-		return day
+	if words := cmp.Or(foreignDays()[word], laravelExamples()[word]); words != "" {
+		return words
 	}
 	if found := gluedNumber().FindStringSubmatch(word); found != nil {
 		return gluedNumbers()[found[1]] + found[2]

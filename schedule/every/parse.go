@@ -130,6 +130,9 @@ func isCron(text string) bool {
 // methodInWords returns what a method of Laravel means in words, such as "5 minutes" for
 // everyFiveMinutes(). It returns "" for a method that it does not know.
 func methodInWords(name, arguments string) string {
+	if words := withClocks(laravelPhrase(name, arguments)); words != "" {
+		return words
+	}
 	argument := strings.ReplaceAll(strings.Trim(strings.TrimSpace(arguments), `"'`), "'", "")
 	words := cmp.Or(phraseFor(name), foreignWords()[name])
 	switch {
