@@ -117,7 +117,7 @@ func TestVerdicts(t *testing.T) {
 			"$schedule->command('l')->lastDayOfMonth('15:00');\n$schedule->command('s')->everySixHours(25);\n" +
 			"$schedule->command('t')->twiceDaily();\n$schedule->command('u')->twiceDailyAt(1, 13, 32);\n" +
 			"$schedule->command('v')->everyTenSeconds();\n",
-			[]string{"a:b: proven until 2054\nnot taken: ->thenPing($url)\ntask: not taken, because it is PHP",
+			[]string{"a:b: proven until 2054\nnot taken: ->thenPing($url): write `after: {ping: URL}`\ntask: not taken, because it is PHP",
 				"task-2: not taken, because what it runs is no plain text", "e: proven until 2054\nit is switched off",
 				"l: proven until 2054", "s: proven until 2054", "t: proven until 2054", "u: proven until 2054",
 				"v: not taken, because ->everyTenSeconds() is not plain"},
@@ -126,6 +126,16 @@ func TestVerdicts(t *testing.T) {
 		{"what Artisan schedules, and what it does not", "laravel", "<?php\nArtisan::command('inspire', function () { x(); })" +
 			"->purpose('p')->hourly();\nArtisan::command('other', fn () => 1);\n",
 			[]string{"inspire: proven until 2054\nnot taken: ->purpose('p')"}, []string{"command: php artisan inspire"}},
+		{"hooks and outputs of Laravel", "laravel", "<?php\nSchedule::command('a')->daily()->pingBefore('https://x.example/1')" +
+			"->pingOnFailureIf($x, 'https://x.example/2')->emailOutputTo(['a@x.example', 'b@x.example'], true)" +
+			"->emailOutputOnFailure('a@x.example')->sendOutputTo(storage_path('x'))->storeOutput()->onOneServer();\n" +
+			"Schedule::command('b')->daily()->onOneServer();\n",
+			[]string{"->pingBefore('https://x.example/1'): write `before: {ping: \"https://x.example/1\"}`",
+				"write `on_failure: {ping: \"https://x.example/2\"}`",
+				"write `after: {mail: [a@x.example, b@x.example], when: output}`", "write `on_failure: {mail: a@x.example}`",
+				"write `output: FILE`", "->storeOutput(): it needs no key, `sched logs TASK` has the output",
+				"one_server needs a `store:` that all servers reach, and a `name:`, at the top of the file\nb: proven until 2054\nits"},
+			nil},
 		{"a group of Laravel", "laravel", "<?php\nSchedule::daily()->group(function () { Schedule::command('a'); });\n",
 			[]string{"task: not taken, because a group may say when it is due"}, nil},
 		{"a short deadline", "kubernetes", strings.Replace(manifest("0 4 * * *", ""), "  jobT", "  startingDeadlineSeconds: 15\n  jobT", 1),

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sched/schedule/crontab"
 	"sched/schedule/humanize"
 )
 
@@ -122,6 +123,12 @@ func laravelCalls(text string) (jobs []*Job, err error) {
 			j.note("it is switched off: PHP around it decides whether it is scheduled")
 		}
 		jobs = append(jobs, j)
+	}
+	isOneServer := func(j *Job) bool {
+		return slices.ContainsFunc(j.Keys, func(k crontab.Key) bool { return k.Name == "one_server" })
+	}
+	if i := slices.IndexFunc(jobs, isOneServer); i >= 0 {
+		jobs[i].note("one_server needs a `store:` that all servers reach, and a `name:`, at the top of the file")
 	}
 	return jobs, nil
 }
@@ -259,7 +266,13 @@ func noteCall(j *Job, call phpCall) {
 		j.setPlain("enabled", "false")
 		j.note("it is switched off until `%s` says what PHP decides", call.name)
 	}
-	j.note("not taken: ->%s(%s)", call.name, arguments)
+	values := make([][]string, len(call.arguments))
+	for i, argument := range call.arguments {
+		if texts, ok := (phpCall{arguments: []string{argument}}).values(); ok {
+			values[i] = texts[0]
+		}
+	}
+	j.note("not taken: ->%s(%s)%s", call.name, arguments, insteadOf(call.name, values))
 }
 
 // isTime reports whether a method decides when a task is due.
