@@ -39,7 +39,7 @@ func writeFirst(a *app.App) error {
 		return err
 	}
 	folder := filepath.Dir(path)
-	first := project{folder: os.DirFS(folder), zone: zoneName(), lookPath: exec.LookPath}.newSchedule()
+	first := project{folder: os.DirFS(folder), at: folder, zone: zoneName(), lookPath: exec.LookPath}.newSchedule()
 	if err := app.WriteNew(path, app.SchemaLine(path)+first.text, 0o644); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
@@ -53,11 +53,12 @@ func writeFirst(a *app.App) error {
 		fmt.Fprintf(a.Out, "this looks like %s: %s for it, switched off, too\n",
 			strings.Join(first.kinds, " and "), humanize.Count(first.offered, "task"))
 	}
-	printNext(a)
+	printNext(a, first.others)
 	return nil
 }
 
-func printNext(a *app.App) {
+// printNext says what comes next, and which files say what others schedule.
+func printNext(a *app.App, others []otherSchedule) {
 	flag := a.ConfigFlag()
 	fmt.Fprintf(a.Out, "\nnext:\n")
 	t := a.Table()
@@ -65,6 +66,9 @@ func printNext(a *app.App) {
 	t.Row("  sched run"+flag, "one tick: what cron will start every minute")
 	t.Row("  sched list"+flag, "what runs, and when next")
 	t.Row("  sched install"+flag, "the line for cron, shown before it is written")
+	for _, other := range others {
+		t.Row("  "+other.command, "what "+other.program+" has, as tasks, to take from")
+	}
 }
 
 // refuseExisting refuses a path where something is already. It also refuses a schedule.yaml beside

@@ -17,6 +17,7 @@ import (
 // project, switched off. To find them, init only reads, and only in the folder.
 type project struct {
 	folder   fs.FS
+	at       string                       // the path of the folder
 	zone     string                       // IANA name
 	lookPath func(string) (string, error) // finds a program, as exec.LookPath does
 }
@@ -26,6 +27,32 @@ type firstSchedule struct {
 	text    string   // YAML
 	kinds   []string // of the project: Laravel, Node; may be empty
 	offered int      // how many tasks for these kinds it has; they are switched off
+	others  []otherSchedule
+}
+
+// An otherSchedule is a file of the project with tasks of another program.
+type otherSchedule struct {
+	program string
+	command string // prints these tasks as a schedule of ours
+}
+
+// otherSchedules finds the files that import reads.
+func (p project) otherSchedules() (found []otherSchedule) {
+	add := func(isThere bool, program, from, file string) {
+		if isThere {
+			command := "sched import" + from + " " + humanize.ShellWord(filepath.Join(p.at, file))
+			found = append(found, otherSchedule{program, command})
+		}
+	}
+	const console, kernel = "routes/console.php", "app/Console/Kernel.php"
+	isPHP := p.has("artisan")
+	add(isPHP && p.mentions(console, "Schedule::"), "Laravel", " --from laravel", console)
+	add(isPHP && p.mentions(kernel, "$schedule->"), "Laravel", " --from laravel", kernel)
+	add(p.has("crontab"), "the crontab", "", "crontab")
+	for _, file := range []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"} {
+		add(p.mentions(file, "ofelia.job-"), "ofelia", " --from ofelia", file)
+	}
+	return found
 }
 
 // defaultPath is what most programs are in. Cron has less.
@@ -47,6 +74,7 @@ func (p project) newSchedule() firstSchedule {
 		programs = append(programs, kind.program)
 	}
 	first.text = firstText("head", p.zone, p.path(programs)) + body
+	first.others = p.otherSchedules()
 	return first
 }
 
