@@ -34,14 +34,14 @@ func TestPagesOfOtherServers(t *testing.T) {
 		`<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.ID+`">`, "succeeded", "not >skipped<")
 	b.has("the task", b.get("/tasks/a%2Fb", 200), `<a href="/runs?all_servers=true&amp;task=a%2Fb">on all servers</a>`)
 	for _, run := range []string{running.Run, ended.ID} {
-		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: `sched logs "+humanize.ShortRun(run)+"` there",
+		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: <code>sched logs "+humanize.ShortRun(run)+"</code> there",
 			"not Stop…", "not Retry…", `not id="log"`)
 		b.get("/runs/"+run+"/log", 409)
 	}
 	b.has("the page of one that has ended", b.get("/runs/"+ended.ID, 200),
-		"is on web-2: `sched retry "+humanize.ShortRun(ended.ID)+"` there")
+		"is on web-2: <code>sched retry "+humanize.ShortRun(ended.ID)+"</code> there")
 	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200),
-		"is on web-2: `sched stop "+humanize.ShortRun(running.Run)+"` there")
+		"is on web-2: <code>sched stop "+humanize.ShortRun(running.Run)+"</code> there")
 	redis.Close()
 	b.has("the runs of all servers without the store", b.get("/runs?all_servers=true", 200), "succeeded",
 		"other servers are left out")

@@ -42,6 +42,22 @@ func verbatim(text string) templ.Component {
 	return templ.Raw(b.String())
 }
 
+// worded is a text in which commands and keys stand between backticks, as on a terminal.
+func worded(text string) templ.Component {
+	parts := strings.Split(text, "`")
+	if len(parts)%2 == 0 { // a backtick without a second one
+		return templ.Raw(templ.EscapeString(text))
+	}
+	var b strings.Builder
+	for i, part := range parts {
+		if part = templ.EscapeString(part); i%2 == 1 {
+			part = "<code>" + part + "</code>"
+		}
+		b.WriteString(part)
+	}
+	return templ.Raw(b.String())
+}
+
 // numbersText lists numbers.
 func numbersText(all []int) string { return strings.Trim(fmt.Sprint(all), "[]") }
 

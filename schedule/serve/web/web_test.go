@@ -461,3 +461,19 @@ func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Commands between backticks, as terminals show them, are code on pages. Nothing else is markup.
+func TestBackticksBecomeCode(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"no `sched run` came, see `sched why`": "no <code>sched run</code> came, see <code>sched why</code>",
+		"`<b>` & <i>":                          "<code>&lt;b&gt;</code> &amp; &lt;i&gt;",
+		"it printed: don`t":                    "it printed: don`t",
+		"":                                     "",
+	} {
+		var b strings.Builder
+		if err := worded(text).Render(t.Context(), &b); err != nil || b.String() != want {
+			t.Errorf("%s: %s, %v", text, b.String(), err)
+		}
+	}
+}
