@@ -111,6 +111,21 @@ func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 	}
 }
 
+// The password redis is not a reason to mask the name of the program, nor the host of the URL.
+func TestAWordThatIsAlsoThePasswordIsShown(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--requirepass", "other")
+	_, err := open(t, "shop", at(s, "localhost", "")).Now(ctx)
+	if err == nil || strings.Contains(err.Error(), "***") {
+		t.Error(err)
+	}
+	refused := redistest.Start(t, "--rename-command", "HELLO", "", "--rename-command", "AUTH", "")
+	_, err = open(t, "shop", at(refused, "redis", "")).Now(ctx)
+	if err == nil || strings.Contains(err.Error(), "'redis'") || !strings.Contains(err.Error(), "redis at ") {
+		t.Error(err)
+	}
+}
+
 func TestTLSUsersAndPasswordsWork(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)

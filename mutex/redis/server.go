@@ -20,6 +20,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 )
 
 // quietTime is how long a silent server is not asked again: a tick with many slots waits once for
@@ -297,12 +298,20 @@ func (s *server) failed(text, hint string) *mutex.StoreError {
 }
 
 // withoutPasswords returns an answer of the server in one line, without the passwords that it may
-// quote.
+// quote. A server quotes them as arguments of a command that it does not know: any word there may
+// be a password.
 func (s *server) withoutPasswords(answer string) string {
+	answer, arguments, quotes := strings.Cut(answer, "with args beginning with: ")
+	if quotes && arguments != "" {
+		answer += "with args ***"
+	}
+	public := []string{"redis", s.options.Username, s.options.SentinelUsername, s.options.MasterName}
+	for _, address := range s.options.Addrs {
+		host, _, _ := net.SplitHostPort(address)
+		public = append(public, host)
+	}
 	for _, secret := range []string{s.options.Password, s.options.SentinelPassword} {
-		if secret != "" {
-			answer = strings.ReplaceAll(answer, secret, "***")
-		}
+		answer = mask.Password(answer, secret, public...)
 	}
 	return humanize.Line(answer)
 }

@@ -28,6 +28,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/humanize"
+	"sched/schedule/mask"
 	"sched/schedule/statedir"
 )
 
@@ -266,9 +267,13 @@ func (t *target) explain(err error) (explained *mutex.StoreError, again bool) {
 	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
 		text = humanize.Line(answer.Error()) // without the tries before, such as one with TLS
 	}
-	if password, _ := t.user.Password(); password != "" {
-		text = strings.ReplaceAll(text, password, "***") // a server may quote the password
+	password, _ := t.user.Password() // a server may quote it
+	public := []string{t.user.Username(), t.database, strings.TrimSuffix(t.dialect.url, "://")}
+	for host := range strings.SplitSeq(t.hosts, ",") {
+		name, _, _ := strings.Cut(host, ":")
+		public = append(public, name)
 	}
+	text = mask.Password(text, password, public...)
 	if code := codeOf(err); code != "" {
 		for _, known := range knownErrors {
 			if slices.Contains(strings.Fields(known.codes), code) {
