@@ -216,10 +216,9 @@ func (e *LostError) Text(zone *time.Location) string {
 
 // A StoreError says why a store cannot be used. It holds, and wraps, no password.
 type StoreError struct {
-	Text string
-	Hint string // what to do about it; may be empty
-
-	Silent bool // the store does not answer; else it answers, and cannot be used
+	Text   string
+	Hint   string // what to do about it; may be empty
+	Silent bool   // the store does not answer; else it answers, and cannot be used
 }
 
 func (e *StoreError) Error() string { return e.Text }

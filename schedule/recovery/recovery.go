@@ -4,11 +4,13 @@ package recovery
 
 import (
 	"context"
+	"slices"
 
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/outcome"
+	"sched/schedule/run/hook"
 	"sched/schedule/state"
 )
 
@@ -19,8 +21,10 @@ type Recovery struct {
 	Success state.Row // a later run on another server
 }
 
-// Find returns the recoveries of the tasks that have hooks for them. It asks the store only if the
-// last run of such a task failed here. server is the name of this one.
+// Find returns the recoveries of the tasks that have hooks for them, until these were told. It asks
+// the store only for a task whose last run failed here and whose recovery was not told. It leaves
+// out a task of which a run goes on here: the success of that run tells of the recovery. The server
+// is this one.
 func Find(
 	ctx context.Context, db *state.DB, store mutex.Store, server string, tasks []*schedule.Task,
 ) (found []Recovery, err error) {
@@ -35,7 +39,8 @@ func Find(
 	}
 	here, err := db.Runs().Last(ctx, names)
 	for name, row := range here {
-		if !row.Outcome.Failure() {
+		isTold := row.Outcome.Failure() && wasTold(ctx, db, row)
+		if !row.Outcome.Failure() || isTold {
 			delete(here, name)
 		}
 	}
@@ -50,5 +55,25 @@ func Find(
 			found = append(found, Recovery{t, failed, success})
 		}
 	}
-	return found, err
+	return withoutLive(ctx, db, found), err
+}
+
+func wasTold(ctx context.Context, db *state.DB, failed state.Row) bool {
+	fired, _ := db.Hooks(ctx, failed.ID)
+	isMark := func(h state.Hook) bool { return h.Name == hook.RecoveryTold && !h.Ended.IsZero() }
+	return slices.ContainsFunc(fired, isMark)
+}
+
+// withoutLive leaves out the tasks of which a run goes on here. It comes last, because the store
+// may have taken seconds to answer.
+func withoutLive(ctx context.Context, db *state.DB, found []Recovery) []Recovery {
+	if len(found) == 0 {
+		return nil
+	}
+	live, _, _ := db.LiveAndLost(ctx)
+	return slices.DeleteFunc(found, func(r Recovery) bool {
+		return slices.ContainsFunc(live, func(row state.Row) bool {
+			return row.Task == r.Task.Name && !row.Waits() && row.Phase != state.Planned
+		})
+	})
 }

@@ -373,8 +373,12 @@ func (h *Hooks) Recovered(success state.Row) (notes []string) {
 	notes = h.runCommands(fired, success)
 	h.queueMessages(fired, success)
 	h.Send()
+	h.Once(RecoveryTold, func() {})
 	return notes
 }
+
+// RecoveryTold is the mark of a run that failed whose recovery on another server was told.
+const RecoveryTold = "recovery"
 
 // Once does something about the run unless a process has done it before.
 func (h *Hooks) Once(name string, do func()) {
