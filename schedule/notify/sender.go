@@ -424,9 +424,6 @@ type Delivery struct {
 	attempts state.Attempts
 }
 
-// WasReported reports whether people were told that an attempt failed.
-func (d *Delivery) WasReported() bool { return d.attempts.Reported }
-
 // hookKey names the hook of the task. at_most counts the messages of a hook, and a newer ping
 // replaces an older ping of the same hook.
 func (d *Delivery) hookKey() string { return HookKey(d.Message.Task, d.Hook) }

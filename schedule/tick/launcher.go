@@ -72,10 +72,6 @@ func (l *launcher) startSender(kill context.Context) {
 	l.sender.Undelivered, l.sender.Task = l.records.reportUndelivered, l.schedule.Task
 	l.sender.Delivered = func(sent *notify.Delivery, target string) {
 		l.report.detail("%s: %s: sent %s", sent.Message.Task, sent.Hook, target)
-		if sent.WasReported() { // the note says that it is tried again
-			arrived := humanize.MinuteZone(clock.Now(), l.schedule.Location)
-			l.records.note(sent.Run, fmt.Sprintf("%s: %s: it arrived at %s", sent.Hook, target, arrived))
-		}
 	}
 }
 
