@@ -216,7 +216,11 @@ var otherNames = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"stat": "status", "ls": "list", "ps": "list", "tasks": "list", "jobs": "list", "next": "list",
 		"calendar": "ics", "ical": "ics",
-		"crontab-guru": "explain", "describe": "explain", "cron": "explain",
+		"crontab-guru": "explain", "describe": "show", "info": "show", "cat": "show", "cron": "explain", "running": "list",
+		"failed": "history --failed", "failures": "history --failed", "errors": "history --failed",
+		"yesterday": "history --since 24h", "today": "history --since 0:00", "tomorrow": "forecast",
+		"health": "status", "healthcheck": "status", "locks": "list", "down": "pause", "maintenance": "pause",
+		"alert": "test TASK --as failed", "notify": "test TASK --as failed", "dry-run": "run --dry-run",
 		"validate": "check", "lint": "check", "verify": "check", "exec": "test",
 		"crontabs": "machine", "timers": "machine", "kill": "stop", "cancel": "stop", "rerun": "retry", "enable": "resume", "disable": "pause",
 		"run-now": "trigger", "fire": "trigger", "tail": "logs -f TASK", "follow": "logs -f TASK",
@@ -230,6 +234,9 @@ var otherNames = sync.OnceValue(func() map[string]string {
 var explained = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"schedule:clear-cache": "nothing is needed: a lock ends with its run; `sched unlock TASK` breaks one",
+		"drain":                "comment out this server's crontab line or stop its `sched work`; `sched list` has the runs that go on",
+		"prune":                "nothing is needed: `history:` in the schedule says what is kept",
+		"clean":                "nothing is needed: `history:` in the schedule says what is kept",
 		"edit":                 "nothing is needed: edit schedule.yaml; `sched check` says whether it is right",
 	}
 })
