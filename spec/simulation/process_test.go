@@ -221,7 +221,6 @@ func (p *process) readElsewhere(asked []schedule.Slot) map[schedule.Slot]string 
 	texts := map[schedule.Slot]string{}
 	for slot, holder := range taken {
 		texts[slot] = holder.Host + " has it"
-		p.world.note(p.server, "finds %s of %s on %s", slot.Task.Name, slot.At.Format("15:04"), holder.Host)
 	}
 	return texts
 }
