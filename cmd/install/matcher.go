@@ -3,7 +3,6 @@ package install
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"time"
 
 	"sched/cmd/app"
@@ -66,10 +65,7 @@ func (m *matcher) hasCommand(entry crontab.Entry) bool {
 // would write it, with --tidy or without.
 func (m *matcher) find(entry crontab.Entry,
 	fits func(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool) bool {
-	if m.debian {
-		entry.Set = maps.Clone(entry.Set)
-		delete(entry.Set, "CRON_TZ")
-	}
+	entry.ZoneIgnored = m.debian
 	for _, tidy := range []bool{false, true} {
 		table := &crontab.Table{Entries: []crontab.Entry{entry}}
 		s := crontab.Convert([]*crontab.Table{table}, crontab.Options{Tidy: tidy})

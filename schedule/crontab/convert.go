@@ -264,7 +264,9 @@ func (c *converter) setCommand(t *Task) bool {
 // the folder. It omits a line with an unknown zone.
 func (c *converter) setSurroundings(t *Task) bool {
 	env := t.Env
-	t.Timezone = env["CRON_TZ"]
+	if !c.entry.ZoneIgnored {
+		t.Timezone = env["CRON_TZ"]
+	}
 	if _, err := time.LoadLocation(t.Timezone); err != nil {
 		c.omit("", "CRON_TZ %q is no time zone", t.Timezone)
 		return false
@@ -275,8 +277,9 @@ func (c *converter) setSurroundings(t *Task) bool {
 			"Debian's cron does not know it, and starts the line in the zone of its machine", t.Timezone)
 	}
 	c.setMail(t)
-	for _, name := range []string{"MAILTO", "CRON_TZ", "LOGNAME"} { // cron itself sets LOGNAME
-		delete(env, name)
+	delete(env, "LOGNAME")   // cron itself sets it
+	if env["MAILTO"] == "" { // to a shell that is as good as none
+		delete(env, "MAILTO")
 	}
 	env["SHELL"] = t.Shell
 	if env["PATH"] == "" {

@@ -33,7 +33,8 @@ type Table struct {
 // the zone of the machine.
 func (t *Table) IgnoreCronTZ(zone string) {
 	said := 0
-	for _, e := range t.Entries {
+	for i := range t.Entries {
+		e := &t.Entries[i]
 		at := e.SetAt["CRON_TZ"]
 		if _, has := e.Set["CRON_TZ"]; has && at != said {
 			t.Findings = append(t.Findings, Finding{File: t.Source.Name, Line: at,
@@ -41,7 +42,7 @@ func (t *Table) IgnoreCronTZ(zone string) {
 				Hint: "if the zone is meant, write it as the `timezone` of the tasks"})
 			said = at
 		}
-		delete(e.Set, "CRON_TZ")
+		e.ZoneIgnored = true
 	}
 }
 
@@ -56,10 +57,12 @@ type Entry struct {
 	Input   *string        // what the command reads, if the line has a % for it
 	Set     Variables      // the settings above the line
 	SetAt   map[string]int // the lines of those settings
-	Comment []string       // the lines of comment right above it, without #
-	Keys    []Key          // of the comments `# sched:` among them
-	Off     bool           // it is commented out
-	Refused string         // why Debian's cron refuses the line; "" if it does not, or if its times say so
+
+	ZoneIgnored bool     // CRON_TZ is only a variable
+	Comment     []string // the lines of comment right above it, without #
+	Keys        []Key    // of the comments `# sched:` among them
+	Off         bool     // it is commented out
+	Refused     string   // why Debian's cron refuses the line; "" if it does not, or if its times say so
 }
 
 // maxCommand is the longest command that Debian's cron takes, in bytes of the line.

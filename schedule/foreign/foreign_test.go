@@ -201,7 +201,7 @@ func TestVerdicts(t *testing.T) {
 		{"a bell in TOML", "runwisp", "[tasks.a]\nrun = \"\\u0007\"\n", []string{"has a character that no schedule can have"}, nil},
 		{"supercronic", "supercronic", "CRON_TZ=Europe/Berlin\nA=\"b c\"\n0 0 */2 * 1 /bin/date +%F\n0 0 * * 5-7 echo\n",
 			[]string{"date: proven until 2054", "line: not taken, because supercronic reads no times and command"},
-			[]string{"timezone: Europe/Berlin\n    without_overlapping: true\n    env:\n      A: b c\n    command: /bin/date +%F"}},
+			[]string{"timezone: Europe/Berlin\n    without_overlapping: true\n    env:\n      A: b c\n      CRON_TZ: Europe/Berlin\n    command: /bin/date +%F"}},
 		{"systemd-cron", "systemd-cron", "A=b\nPERSISTENT=auto\n0 0 13 * 5 /bin/x\n0 0 * * 5-7 y\n@weekly z\n0 0 1 OCT * w\n",
 			[]string{"x: proven until 2054\nit becomes OnCalendar=Fri *-*-13 0:0:00", "y: proven until 2054", "z: proven until 2054",
 				"w: not taken, because \"0 0 1 OCT *\": systemd-cron 1.15.19 refuses it"},
@@ -277,9 +277,9 @@ func TestOddInput(t *testing.T) {
 			"  jobT", "  startingDeadlineSeconds: 9999999\n  jobT").Replace(manifest("0 4 * * *", "")),
 			[]string{"not taken: startingDeadlineSeconds = 9999999\nnot taken: backoffLimit = 2147483647\nnot taken: activeDeadlineSeconds = 9"}, nil, "retry"},
 		{"SHELL and MAILTO", "supercronic", "SHELL=/bin/bash\nMAILTO=me@x\n0 1 * * * a\n", []string{"a: proven until 2054\nnot taken: MAILTO=me@x"},
-			[]string{"shell: [/bin/bash, \"-c\"]\n    env:\n      SHELL: /bin/bash\n"}, "MAILTO: "},
+			[]string{"shell: [/bin/bash, \"-c\"]\n    env:\n      MAILTO: me@x\n      SHELL: /bin/bash\n"}, "after: {mail: me"},
 		{"SHELL of a user's crontab", "mcron", "SHELL=/bin/bash\nMAILTO=me@x\n0 1 * * * a\n", []string{"not taken: MAILTO=me@x"},
-			[]string{"shell: [/bin/bash, \"-c\"]\n"}, "MAILTO: "},
+			[]string{"shell: [/bin/bash, \"-c\"]\n    env:\n      MAILTO: me@x\n"}, "after: {mail: me"},
 		{"jobs of two groups", "quartz", "<x><job><name>J</name><group>a</group><job-class>A</job-class><job-data-map><entry><key>k</key></entry>" +
 			"</job-data-map></job><job><name>J</name><group>b</group><job-class>B</job-class></job><trigger><cron><name>T</name><job-name>J</job-name>" +
 			"<job-group>a</job-group><time-zone>UTC</time-zone><cron-expression>0 0 0 ? * 6</cron-expression></cron></trigger></x>",

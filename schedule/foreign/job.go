@@ -85,7 +85,8 @@ func (j *Job) setEnv(set map[string]string) {
 	}
 }
 
-// setVariables sets the variables of a crontab. SHELL runs the command; MAILTO is only named.
+// setVariables sets the variables of a crontab. SHELL runs the command; MAILTO is a
+// variable, and that it mails nobody is named.
 func (j *Job) setVariables(set map[string]string) {
 	own := maps.Clone(set)
 	if own["SHELL"] != "" {
@@ -94,7 +95,6 @@ func (j *Job) setVariables(set map[string]string) {
 	if to := own["MAILTO"]; to != "" {
 		j.note("not taken: MAILTO=%s: `after: {mail: …, when: output}` can say it", to)
 	}
-	delete(own, "MAILTO")
 	j.setEnv(own)
 }
 

@@ -27,9 +27,7 @@ func readSupercronic(text string) (jobs []*Job, err error) {
 			if found[1] == "CRON_TZ" || found[1] == "TZ" && zone == "" {
 				zone = value
 			}
-			if found[1] != "CRON_TZ" {
-				set[found[1]] = value
-			}
+			set[found[1]] = value
 			continue
 		}
 		j := &Job{Line: number + 1}

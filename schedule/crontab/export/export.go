@@ -175,6 +175,7 @@ func (e *exporter) jobOf(t *schedule.Task) *job {
 		j.shell = t.Command.Shell[0]
 	}
 	j.setTimes()
+	j.setMailTo()
 	e.setCommand(j)
 	if !j.isStartable() {
 		return j
@@ -187,7 +188,7 @@ func (e *exporter) jobOf(t *schedule.Task) *job {
 		j.warn("timezone", "write the times in the zone of the machine for them",
 			"its zone is a CRON_TZ, which cronie alone knows: other crons start it in the zone of the machine")
 	}
-	j.setMailTo()
+	j.omitHooks()
 	j.setKeys(e.settings(t))
 	return j
 }
@@ -318,7 +319,9 @@ func (e *exporter) exportCommands(j *job) (commands string) {
 		value := j.task.Env[name]
 		shared, isCommon := e.common[name]
 		switch {
-		case isCommon && shared == value, name == "SHELL" && value == j.shell: // a setting has it
+		case isCommon && shared == value, name == "SHELL" && value == j.shell,
+			name == "MAILTO" && value == strings.Join(j.mailTo, ","),
+			name == "CRON_TZ" && value == j.task.When.Location.String(): // a setting has it
 		case isExpanded(j.task, name):
 			j.omit("env."+name, "set it in the command",
 				"%s comes from a variable, which a crontab does not expand", name)
@@ -345,17 +348,28 @@ func quoteWords(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// setMailTo sets to whom cron mails what the task prints: the addresses of all hooks `after` that
-// mail all output. All other hooks are omitted.
+// mailsOutput reports whether cron can do what a hook does: it mails all output.
+func mailsOutput(key string, hook schedule.Hook) bool {
+	n := hook.Notify
+	return key == "after" && n != nil && len(n.Mail) > 0 && n.When == "output" && n.AtMost.N == 0
+}
+
+// omitHooks omits the hooks that cron does not have.
+func (j *job) omitHooks() {
+	for key, hook := range j.task.Hooks.All() {
+		if !mailsOutput(key, hook) {
+			j.omit(key, "", "%s: cron has no hooks", key)
+		}
+	}
+}
+
+// setMailTo sets to whom cron mails what the task prints.
 func (j *job) setMailTo() {
 	for key, hook := range j.task.Hooks.All() {
-		n := hook.Notify
-		mailsOutput := key == "after" && n != nil && len(n.Mail) > 0 && n.When == "output" && n.AtMost.N == 0
-		if !mailsOutput {
-			j.omit(key, "", "%s: cron has no hooks", key)
+		if !mailsOutput(key, hook) {
 			continue
 		}
-		for _, address := range n.Mail {
+		for _, address := range hook.Notify.Mail {
 			if !slices.Contains(j.mailTo, address) {
 				j.mailTo = append(j.mailTo, address)
 			}

@@ -88,7 +88,7 @@ func Prove(tasks []*crontab.Task, loaded *schedule.Schedule, from time.Time, zon
 			continue
 		}
 		taskZone := zone
-		if t.Entry.Set["CRON_TZ"] != "" {
+		if t.Timezone != "" && t.Entry.Set["CRON_TZ"] != "" {
 			taskZone, p.HasCronTZ = loadedTask.When.Location, true
 		}
 		pairs = append(pairs, &pair{task: t, when: loadedTask.When, calendar: calendarOf(taskZone)})
