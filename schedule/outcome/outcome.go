@@ -98,6 +98,9 @@ type Told struct {
 	Why  string    `json:"why,omitempty"` // it was not delivered, in words; empty if it was
 }
 
+// GivenUp begins the Why of a notification that no attempt will be made for any more.
+const GivenUp = "given up: "
+
 // Several returns how the reason of a record of several slots begins: "3 times until ".
 func Several(slots int) string {
 	if slots == 1 {

@@ -289,7 +289,7 @@ func (m Messages) Delivered(ctx context.Context, o *Owner, id, to string, at tim
 
 // GiveUp says that nobody will deliver a message that o has. As for Delivered, to is for people.
 func (m Messages) GiveUp(ctx context.Context, o *Owner, id, to string, a Attempts) error {
-	told := outcome.Told{To: to, At: a.LastTry, Why: "given up: " + a.Error}
+	told := outcome.Told{To: to, At: a.LastTry, Why: outcome.GivenUp + a.Error}
 	return m.change(ctx, told, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '',
 			tries = ?4, failing = ?5, error = ?6, most = max(most, 1), per = max(per, ?7)
 		WHERE id = ?1 AND owner = ?2`, id, o.ID, a.LastTry.UnixMicro(), a.Tries, a.FailingSince.UnixMicro(), a.Error,
@@ -358,6 +358,12 @@ func (m Messages) OfRun(ctx context.Context, run string) ([]Message, error) {
 		return messagesOf(ctx, q, "SELECT "+messageColumns+` FROM message
 			WHERE id > ?1 AND id < ?1 || '!' AND run = ?1 AND status <> 'sent'`, run)
 	})
+}
+
+// GaveUp reports whether a message of the hook was given up, and no later one arrived or waits.
+func (m Messages) GaveUp(ctx context.Context, hookKey string) (bool, error) {
+	return askOne[bool](ctx, m.store, `SELECT EXISTS (SELECT 1 FROM message WHERE sender = ?1 AND failing IS NOT NULL
+		AND status = 'sent') AND NOT EXISTS (SELECT 1 FROM message WHERE sender = ?1 AND status <> 'sent')`, hookKey)
 }
 
 // Waiting returns how many messages were not delivered yet.

@@ -39,6 +39,7 @@ type Hooks struct {
 	marks      marks
 	deliveries []*notify.Delivery // that this process is to send, and has not begun to
 	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
+	lastTold   []outcome.Told     // what became of the notifications of that run
 	fired      []keyedHooks       // the hooks that fire after the run: set by RunAfter
 	started    startedHook        // by a killed supervisor: set by GoOn
 }
@@ -138,7 +139,7 @@ func (h *Hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 			event = notify.Failure
 		}
 	}
-	if !h.isWanted(n, event, result) {
+	if !h.isWanted(hook, n, event, result) {
 		if n.On != nil {
 			h.from.Sender.Withdraw(h.messageID(startMark(hook))) // the message about the start is outdated
 		}
@@ -157,14 +158,15 @@ func (h *Hooks) queueMessage(hook, mark string, event notify.Event, n schedule.N
 	h.put(d, mark)
 }
 
-// isWanted reports whether the notification is for the event of a run that ended with the result.
-func (h *Hooks) isWanted(n schedule.Notification, event notify.Event, result state.Row) bool {
+// isWanted reports whether the notification of a hook is for the event of a run that ended with the
+// result. A change counts until somebody was told of it.
+func (h *Hooks) isWanted(hook string, n schedule.Notification, event notify.Event, result state.Row) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
 	switch n.When {
 	case schedule.Changed:
-		return result.Outcome.Failure() != h.failedBefore()
+		return result.Outcome.Failure() != h.failedBefore() || h.gaveUp(hook)
 	case schedule.Printed:
 		return output.HasBytes(result.Output)
 	}
@@ -176,6 +178,7 @@ func (h *Hooks) isWanted(n schedule.Notification, event notify.Event, result sta
 func (h *Hooks) failedBefore() bool {
 	if h.lastFailed == nil {
 		last, ok, _ := h.from.DB.Runs().Previous(context.Background(), h.row.Task, h.row.ID)
+		h.lastTold = last.Told
 		failed := ok && last.Outcome.Failure()
 		if failed && h.task.OneServer {
 			fired, _ := h.from.DB.Hooks(context.Background(), last.ID)
@@ -185,6 +188,14 @@ func (h *Hooks) failedBefore() bool {
 		h.lastFailed = &failed
 	}
 	return *h.lastFailed
+}
+
+// gaveUp reports whether the message of a hook about the run before, or about one of the last day,
+// was given up, and no later one arrived or waits.
+func (h *Hooks) gaveUp(hook string) bool {
+	isLast := func(t outcome.Told) bool { return t.Hook == hook && strings.HasPrefix(t.Why, outcome.GivenUp) }
+	gaveUp, _ := h.from.DB.Messages().GaveUp(context.Background(), notify.HookKey(h.task.Name, hook))
+	return gaveUp || slices.ContainsFunc(h.lastTold, isLast)
 }
 
 // messageID returns the id of a message of the run: the same when a finish begins again after a
