@@ -92,6 +92,9 @@ func installTicks(a *app.App, o options) error {
 		return nil
 	}
 	changes := []change{installation}
+	if release := preflight.ReleaseOf(s); release != nil {
+		a.WarnWithHint(release.Hint(), "%s", release.Problem().Text)
+	}
 	if cron := preflight.FindCron(); o.systemd == "" && cron.Known && cron.Name == "" {
 		a.WarnWithHint("start it: systemctl start cron, or crond; "+
 			"`sched install --systemd` and `sched work` need no cron",

@@ -15,6 +15,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/humanize"
 	"sched/schedule/load"
+	"sched/schedule/preflight"
 	"sched/schedule/statedir"
 	"sched/schedule/tick"
 	"sched/schedule/view"
@@ -117,6 +118,7 @@ func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err 
 	if err := app.CheckState(s); err != nil {
 		return nil, nil, err
 	}
+	warnOfOtherRelease(a, s)
 	if invalid != nil {
 		return s, &exit.Error{Code: exit.Invalid}, nil
 	}
@@ -124,6 +126,17 @@ func loadForTick(a *app.App, o options) (s *schedule.Schedule, invalidExit, err 
 		os.Remove(filepath.Join(s.StateDir, printedFile)) // the next tick with problems prints them
 	}
 	return s, nil, nil
+}
+
+// warnOfOtherRelease warns of a first tick in a release: the state of the one before it stays
+// behind.
+func warnOfOtherRelease(a *app.App, s *schedule.Schedule) {
+	if release := preflight.ReleaseOf(s); release != nil && release.IsNew() {
+		if left := release.LeftBehind(); left != "" {
+			a.WarnWithHint(release.Hint(), "the state folder is new, because the link %s was moved: "+
+				"history, pauses and locks are in %s, and what still runs may start once more", release.Link, left)
+		}
+	}
 }
 
 // reportToPreview prints the problems for a dry run. It counts the tasks that lack a variable or a

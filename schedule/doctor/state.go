@@ -72,6 +72,10 @@ func checkState(_ context.Context, s *Subject) (found findings) {
 			"set state_dir to a folder on a local disk; servers meet in a Redis or a database (`store:`)",
 			"%s is on a network file system (%s), whose locks may not hold between machines", dir, name)
 	}
+	if release := preflight.ReleaseOf(s.Schedule); release != nil {
+		problem := release.Problem()
+		found.add(Warning, problem.Hint, "%s", problem.Text)
+	}
 	return found.orFine("%s can be written", dir)
 }
 

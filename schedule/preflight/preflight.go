@@ -27,6 +27,9 @@ func Unfit(s *schedule.Schedule, environ []string) (problems, warnings []schedul
 	if problem := StateDirProblem(s); problem != nil {
 		warnings = append(warnings, *problem)
 	}
+	if release := ReleaseOf(s); release != nil {
+		warnings = append(warnings, release.Problem())
+	}
 	machine := &Machine{Environ: environ}
 	var lacks []Lack
 	active := slices.Collect(s.ActiveTasks())
