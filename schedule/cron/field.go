@@ -309,7 +309,8 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	if inner, isRange := strings.CutPrefix(after, "("); isRange {
 		bounds, rest, closed := strings.Cut(inner, ")")
 		if !closed || !strings.Contains(bounds, "-") || rest != "" && rest[0] != '/' {
-			return "", NewError("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
+			return "", NewError("%s %q is not understood", f.name, element).
+				SetHint("write %s or %[1]s/%d", f.half(), f.max/6+1)
 		}
 		var err error
 		if low, high, err = f.readBounds(bounds, element, true); err != nil { // true: as for a step
@@ -326,6 +327,9 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	}
 	return fmt.Sprintf("%d-%d/%d", low+f.hash(seed, min(step, high-low+1)), high, step), nil
 }
+
+// half is an example of an H in a range: the first half of the field.
+func (f *cronField) half() string { return fmt.Sprintf("H(%d-%d)", f.min, (f.min+f.max)/2) }
 
 // hash returns a number from 0 to n-1. It spreads seeds evenly, and gives one seed another number
 // in each field.
@@ -388,12 +392,12 @@ func (f *cronField) unknownError(text, element string) error {
 	case text == "?":
 		e.SetHint("? is for the day fields only; write *")
 	case strings.Contains(text, "~"):
-		e.SetHint("a number that is always the same, but not the same for all tasks, is H, and H(0-29) in a range")
+		e.SetHint("a number that is always the same, but not the same for all tasks, is H, and %s in a range", f.half())
 	case text == "*":
 		e.Text = NewError("%s %q: * takes a step and nothing else", f.name, element).Text
 	case text == "H" || text == "h":
 		e.Text = NewError("%s %q: H takes no range after it", f.name, element).Text
-		e.SetHint("write H(0-29) for a number in a range")
+		e.SetHint("write %s for a number in a range", f.half())
 	case f.pos == weekdayField && text[0] > '9':
 		e.SetHint("%s", humanize.WeekdayHint(text))
 	}

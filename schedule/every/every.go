@@ -21,6 +21,7 @@ package every
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -381,9 +382,10 @@ func unknownWordError(word string) error {
 	case meant == "":
 		return e.SetHint(everyForms)
 	case number == "1":
-		return e.SetHint("did you mean %q?", strings.TrimSuffix(meant, "s"))
+		one := strings.TrimSuffix(meant, "s")
+		return &unknownError{e.SetHint("did you mean %q?", one), word, one}
 	case number != "":
-		return e.SetHint(`did you mean "%s %s"?`, number, meant)
+		return &unknownError{e.SetHint(`did you mean "%s %s"?`, number, meant), word, number + " " + meant}
 	}
 	return &unknownError{e.SetHint("did you mean %q?", meant), word, meant}
 }
@@ -606,6 +608,10 @@ func (p phrase) monthly(months string) ([]string, error) {
 		p.on = []string{"1"}
 	}
 	days, err := eachOf(spreadWeekday(p.on), readMonthDay)
+	if wrong, ok := errors.AsType[*cron.Error](err); ok && months != "*" { // no last day of a quarter
+		first, _, _ := strings.Cut(wrong.Hint, " or ")
+		wrong.Hint = strings.ReplaceAll(first, "of month", "of quarter")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -47,8 +47,74 @@ func Parse(text string) ([]cron.Expression, error) {
 }
 
 // readFrequency reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin
-// at 0:00 and hours at :00. Every error is an *cron.Error.
+// at 0:00 and hours at :00. Every error is an *cron.Error, and the phrase that its hint proposes
+// first is valid.
 func readFrequency(text string) (frequency, error) {
+	f, err := readOnce(text)
+	wrong, proposals := proposalsOf(strings.ToLower(text), err)
+	switch {
+	case wrong == nil:
+		return f, err
+	case proposesValid(wrong.Hint):
+		return f, wrong
+	}
+	said := wrong.Hint
+	wrong.Hint = everyForms
+	for _, proposal := range proposals {
+		mended := strings.Replace(said, proposal, withClocks(proposal), 1)
+		if withClocks(proposal) != "" && proposesValid(mended) {
+			wrong.Hint = mended
+			break
+		}
+		_, next := readFrequency(proposal)
+		if e, ok := errors.AsType[*cron.Error](next); ok && e.Hint != "" && e.Hint != everyForms {
+			wrong.Hint = e.Hint // it is what we would say next
+			break
+		}
+	}
+	return f, wrong
+}
+
+// proposalsOf returns the error of readOnce, and the phrases that may be meant, the best first.
+func proposalsOf(text string, err error) (wrong *cron.Error, proposals []string) {
+	if unknown, ok := errors.AsType[*unknownError](err); ok {
+		wrong = unknown.err
+		proposals = []string{strings.Replace(text, unknown.word, unknown.meant, 1)}
+	} else {
+		wrong, _ = errors.AsType[*cron.Error](err)
+	}
+	if wrong == nil {
+		return nil, nil
+	}
+	if found := proposedPhrase().FindStringSubmatch(wrong.Hint); found != nil {
+		proposals = append(proposals, found[1])
+	}
+	isSame := func(proposal string) bool { return proposal == text }
+	return wrong, slices.DeleteFunc(proposals, isSame)
+}
+
+// proposesValid reports whether the phrase that a hint proposes first is valid. A hint without a
+// phrase is, too.
+func proposesValid(hint string) bool {
+	found := proposedPhrase().FindStringSubmatch(hint)
+	if found == nil || standsAlone(found[1]) {
+		return true
+	}
+	f, err := readPhrase(found[1])
+	for _, expression := range f.crons {
+		if _, cronErr := cron.Parse(expression, ""); cronErr != nil {
+			return false
+		}
+	}
+	return err == nil
+}
+
+// standsAlone reports whether a text is a word for no time.
+func standsAlone(text string) bool { return text == "boot" || text == cron.ByHand }
+
+// readOnce is readFrequency, but the phrase that a hint proposes may be wrong. The error may be an
+// *unknownError.
+func readOnce(text string) (frequency, error) {
 	if span, found := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "@every"); found {
 		const example = `20 seconds" or "5 minutes`
 		return frequency{}, cron.NewError("%q is not a word for a frequency", "@every").
@@ -63,7 +129,6 @@ func readFrequency(text string) (frequency, error) {
 		if mended := withClocks(whole); mended != "" { // people can copy this hint as it is
 			unknown.err.SetHint("did you mean %q?", mended)
 		}
-		return f, unknown.err
 	}
 	return f, err
 }
@@ -72,7 +137,7 @@ func readFrequency(text string) (frequency, error) {
 func Meant(text string) string {
 	text = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "every ")
 	_, err := readFrequency(text)
-	if err == nil || text == "boot" || text == cron.ByHand {
+	if err == nil || standsAlone(text) {
 		return text
 	}
 	var wrong *cron.Error
@@ -84,7 +149,7 @@ func Meant(text string) string {
 }
 
 var (
-	proposedPhrase = humanize.Pattern(`^(?:did you mean|write) "([^"]*)"\??$`)
+	proposedPhrase = humanize.Pattern(`^(?:did you mean|write) "([^":]+(?: [^"]*)?)"(?:\?|, (?:which|with|without|for) .*)?$`)
 	calledMethod   = humanize.Pattern(`^(?:.*(?:->|::))?([A-Za-z]+)\((.*)\);?$`)
 	fraction       = humanize.Pattern(`^(?:every )?(\d{1,4}\.\d{1,3}) ?([a-z]+)$`)
 )

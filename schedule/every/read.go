@@ -73,7 +73,7 @@ func readMonthDay(element string) (monthDay, error) {
 		return monthDay{}, unknownOrdinalError(ordinal, name)
 	case !hasName && len(calendar.WeekdayWords()[element]) > 0:
 		e := cron.NewError("%q is not a day of the month", element)
-		return monthDay{}, e.SetHint(`write "first %s" or "last %s"`, element, element)
+		return monthDay{}, e.SetHint(`write "first %s of month" or "last %s of month"`, element, element)
 	case element == "last day":
 		return monthDay{words: element, field: inDayField, text: "L", order: lastDay}, nil
 	case element == "first day":
@@ -97,7 +97,7 @@ func readSomeWeekday(element, ordinal string, weekdays []int) (monthDay, error) 
 	switch {
 	case slices.Equal(weekdays, calendar.WeekdayWords()["weekend"]):
 		e := cron.NewError("%q is two days", element)
-		return monthDay{}, e.SetHint(`write "%s saturday" or "%s sunday"`, ordinal, ordinal)
+		return monthDay{}, e.SetHint(`write "%s saturday of month" or "%s sunday of month"`, ordinal, ordinal)
 	case ordinal == "first": // Quartz: the nearest weekday does not leave the month
 		return monthDay{words: element, field: inDayField, text: "1W", order: firstDay}, nil
 	case ordinal == "last":
