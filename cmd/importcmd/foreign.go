@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"sched/cmd/app"
@@ -28,6 +30,7 @@ func importForeign(a *app.App, o options, arguments []string) error {
 		return err
 	}
 	a.ReadOnly = true
+	kind = kind.In(projectOf(arguments[0]))
 	jobs, err := kind.Read(text, app.LocalZone())
 	if err != nil {
 		looksLike, _ := load.Foreign([]byte(text))
@@ -38,15 +41,19 @@ func importForeign(a *app.App, o options, arguments []string) error {
 		return exit.Usage("--from takes "+kindNames(), "%s is no file for --from %s (%s): %w",
 			file, kind.Name, kind.What, err)
 	}
+	zone := foreign.TakeZone(jobs)
 	var blocks []crontab.Block
 	for _, j := range jobs {
 		if j.Refused == "" {
 			blocks = append(blocks, crontab.Block{Keys: j.Keys})
 		}
 	}
-	header := "Imported from " + humanize.Line(file) + " by `sched import --from " + kind.Name + "`."
-	yaml := crontab.BlocksYAML([]string{header},
-		[]crontab.Key{{Name: "background", Value: yamldoc.NewBool(!kind.InOrder())}}, blocks)
+	top := "# Imported from " + humanize.Line(file) + " by `sched import --from " + kind.Name + "`.\n"
+	if zone != "" {
+		top += "\ntimezone: " + zone + "\n"
+	}
+	yaml := append([]byte(top), crontab.BlocksYAML(nil,
+		[]crontab.Key{{Name: "background", Value: yamldoc.NewBool(!kind.InOrder())}}, blocks)...)
 	if len(blocks) == 0 {
 		printVerdicts(a, file, foreign.Prove(jobs, nil, a.Now()))
 		return exit.Failed("", "%s has no job that can be a task: nothing is written", file)
@@ -65,6 +72,25 @@ func importForeign(a *app.App, o options, arguments []string) error {
 		return &exit.Error{Code: exit.Failure}
 	}
 	return nil
+}
+
+// projectOf returns the folder of the application of Laravel to which a file belongs: the nearest
+// folder above it with artisan or config/app.php. It returns nil if no folder has them.
+func projectOf(file string) fs.FS {
+	full, err := filepath.Abs(file)
+	if err != nil || file == "-" {
+		return nil
+	}
+	for folder := filepath.Dir(full); ; folder = filepath.Dir(folder) {
+		for _, name := range []string{"artisan", "config/app.php"} {
+			if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+				return os.DirFS(folder)
+			}
+		}
+		if folder == filepath.Dir(folder) {
+			return nil
+		}
+	}
 }
 
 // maxForeign is the largest file that is read.

@@ -34,10 +34,24 @@ func (o options) check() error {
 		return exit.Usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
 	}
 	if _, err := os.Lstat(o.output); o.output != "" && err == nil {
-		return exit.Usage("name another file, or move that one away", "%s is there already", o.output)
+		return exit.Usage(hintOnExisting(o.output), "%s is there already", o.output)
 	}
 	return nil
 }
+
+// hintOnExisting says what to do about a file that is there already. A first schedule of sched init
+// is in the way of most imports.
+func hintOnExisting(file string) string {
+	const otherwise = "without -o the schedule is printed, to take from; or name another file, or move that one away"
+	if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), firstTask) {
+		return "it has the task that `sched init` writes: if it is not in use, `rm " + humanize.ShellWord(file) +
+			"` and import again; " + otherwise
+	}
+	return otherwise
+}
+
+// firstTask is in what `sched init` writes.
+const firstTask = `echo "hello from $SCHED_TASK, due at $SCHED_SLOT"`
 
 // timersSource is the value of --from for timers; foreignKinds are the others, for the help.
 const (

@@ -6,12 +6,13 @@
 //     taken, and why. No job, and no setting of a job, is
 //     dropped in silence.
 //   - What an expression means is what package dialect says of that program.
-//   - It is pure.
+//   - It is pure. Beside the text it reads only the folder that In was given.
 package foreign
 
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,8 @@ func Kinds() []Kind {
 	return []Kind{
 		{"kubernetes", "manifests of CronJobs", []string{"kubernetes"}, "UTC", readManifests},
 		{"github-actions", "a workflow", []string{"github-actions", "github", "actions"}, "UTC", readWorkflow},
-		{"laravel", "schedule:list --json, or routes/console.php", []string{"laravel", "php"}, "UTC", readLaravel},
+		{"laravel", "schedule:list --json, or routes/console.php", []string{"laravel", "php"}, "UTC",
+			func(text string) ([]*Job, error) { return readLaravel(text, laravelApp{}) }},
 		{"ofelia", "an INI file, or a Compose file with labels", []string{"robfig"}, "", readOfelia},
 		{"yacron", "a YAML file of yacron or cronstable", []string{"yacron"}, "UTC", readYacron},
 		{"runwisp", "the TOML file of RunWisp", []string{"robfig"}, "", readRunwisp},
@@ -64,6 +66,46 @@ func Kinds() []Kind {
 		{"quartz", "an XML file of jobs and triggers", []string{"quartz"}, "", readQuartz},
 		{"eventbridge", "JSON of the aws command", []string{"eventbridge", "aws"}, "UTC", readEventBridge},
 	}
+}
+
+// In returns a kind that knows the folder of the project to which a file belongs. Laravel has the
+// zone of its tasks and the names of commands there.
+func (k Kind) In(project fs.FS) Kind {
+	if k.Name == "laravel" {
+		app := laravelApp{project}
+		zone, _ := app.zone()
+		k.zone = cmp.Or(zone, k.zone)
+		k.read = func(text string) ([]*Job, error) { return readLaravel(text, app) }
+	}
+	return k
+}
+
+// TakeZone returns the time zone that more than half of the tasks have, and takes it out of their
+// keys, so that the whole file can have it. It returns "" if there is no such zone, or if a task
+// has no zone.
+func TakeZone(jobs []*Job) (most string) {
+	counts, tasks := map[string]int{}, 0
+	isZone := func(k crontab.Key) bool { return k.Name == "timezone" }
+	for _, j := range jobs {
+		i := slices.IndexFunc(j.Keys, isZone)
+		switch {
+		case j.Refused != "":
+			continue
+		case i < 0:
+			return ""
+		}
+		tasks++
+		counts[j.Keys[i].Value.Value]++
+	}
+	for zone, n := range counts {
+		if 2*n > tasks {
+			most = zone
+		}
+	}
+	for _, j := range jobs {
+		j.Keys = slices.DeleteFunc(j.Keys, func(k crontab.Key) bool { return isZone(k) && k.Value.Value == most })
+	}
+	return most
 }
 
 // Find returns the kind with a name.

@@ -3,6 +3,7 @@ package foreign_test
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"sched/schedule/crontab"
@@ -78,6 +79,39 @@ func manifest(schedule, more string) string {
 	return strings.NewReplacer("SCHEDULE", schedule, "POD", more).Replace(cronJob)
 }
 
+// The zone of the application and the names of its commands stand in other files.
+func TestTheApplicationOfLaravelIsRead(t *testing.T) {
+	const calls = "<?php\nuse App\\Console\\{X};\nuse App\\Console\\Commands\\Prune as P;\n" +
+		"Schedule::command(P::class, ['--days' => 3])->daily();\n" +
+		"Schedule::command('App\\Console\\Commands\\Sweep')->daily()->timezone('Asia/Dhaka');\nSchedule::command(Gone::class)->daily();\n"
+	for _, test := range []struct{ config, env, zone, says string }{
+		{"'timezone' => 'Europe/Berlin',", "", "Europe/Berlin", "the zone is Europe/Berlin: timezone of config/app.php"},
+		{"'timezone' => 'UTC', 'schedule_timezone' => 'Asia/Tokyo',", "", "Asia/Tokyo", "schedule_timezone of config/app.php"},
+		{"'timezone' => env('APP_TIMEZONE', 'Europe/Paris'),", "", "Europe/Paris", "unless APP_TIMEZONE is set there"},
+		{"'timezone' => env('APP_TIMEZONE', 'UTC'),", "A=b\nAPP_TIMEZONE=\"Europe/Rome\"\n", "Europe/Rome", "APP_TIMEZONE of .env"},
+		{"// 'timezone' => 'Europe/Berlin',\n'timezone' => zone(),", "", "UTC", "the zone is taken for UTC: timezone of config/app.php is not plain"},
+	} {
+		kind, _ := foreign.Find("laravel")
+		jobs, err := kind.In(fstest.MapFS{
+			"config/app.php":                 {Data: []byte("<?php return [" + test.config + "];")},
+			".env":                           {Data: []byte(test.env)},
+			"app/Console/Commands/Prune.php": {Data: []byte("<?php class Prune { protected $signature = 'prune:old\n {--days=}'; }")},
+			"app/Console/Commands/Sweep.php": {Data: []byte("<?php #[AsCommand(name: 'sweep')] class Sweep {}")},
+		}).Read(calls, time.UTC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(jobs[0].Notes, "\n")
+		wantParts(t, test.config, notes, []string{"P is the command prune:old, as", test.says})
+		if jobs[0].Command != "php artisan prune:old --days=3" || jobs[1].Command != "php artisan sweep" || jobs[2].Refused == "" {
+			t.Errorf("the commands are %q, %q and %q", jobs[0].Command, jobs[1].Command, jobs[2].Command)
+		}
+		if zone := jobs[0].Keys[2].Value.Value; zone != test.zone || foreign.TakeZone(jobs) != "" {
+			t.Errorf("with %s the zone is %s", test.config, zone)
+		}
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	for _, test := range []struct {
 		says, kind, text string
@@ -118,26 +152,54 @@ func TestVerdicts(t *testing.T) {
 			"$schedule->command('t')->twiceDaily();\n$schedule->command('u')->twiceDailyAt(1, 13, 32);\n" +
 			"$schedule->command('v')->everyTenSeconds();\n",
 			[]string{"a:b: proven until 2054\nnot taken: ->thenPing($url): write `after: {ping: URL}`\ntask: not taken, because it is PHP",
-				"task-2: not taken, because what it runs is no plain text", "e: proven until 2054\nit is switched off",
+				"task-2: not taken, because Foo is a class, and no file here says which command it is", "e: proven until 2054\nit is switched off",
 				"l: proven until 2054", "s: proven until 2054", "t: proven until 2054", "u: proven until 2054",
-				"v: not taken, because ->everyTenSeconds() is not plain"},
+				"v: not taken, because it repeats within a minute: write `every: 10 seconds` for it"},
 			[]string{"cron: 5 13 * * 1-5\n    timezone: Europe/Berlin\n    without_overlapping: true\n    command: php artisan a:b --c",
 				"cron: 0 15 L * *", "cron: 25 */6 * * *", "cron: 0 1,13 * * *", "cron: 32 1,13 * * *"}},
 		{"what Artisan schedules, and what it does not", "laravel", "<?php\nArtisan::command('inspire', function () { x(); })" +
 			"->purpose('p')->hourly();\nArtisan::command('other', fn () => 1);\n",
-			[]string{"inspire: proven until 2054\nnot taken: ->purpose('p')"}, []string{"command: php artisan inspire"}},
+			[]string{"inspire: proven until 2054\nthe zone is taken for UTC: there is no config/app.php"},
+			[]string{"description: p\n    command: php artisan inspire"}},
 		{"hooks and outputs of Laravel", "laravel", "<?php\nSchedule::command('a')->daily()->pingBefore('https://x.example/1')" +
 			"->pingOnFailureIf($x, 'https://x.example/2')->emailOutputTo(['a@x.example', 'b@x.example'], true)" +
 			"->emailOutputOnFailure('a@x.example')->sendOutputTo(storage_path('x'))->storeOutput()->onOneServer();\n" +
 			"Schedule::command('b')->daily()->onOneServer();\n",
-			[]string{"->pingBefore('https://x.example/1'): write `before: {ping: \"https://x.example/1\"}`",
-				"write `on_failure: {ping: \"https://x.example/2\"}`",
-				"write `after: {mail: [a@x.example, b@x.example], when: output}`", "write `on_failure: {mail: a@x.example}`",
-				"write `output: FILE`", "->storeOutput(): it needs no key, `sched logs TASK` has the output",
-				"one_server needs a `store:` that all servers reach, and a `name:`, at the top of the file\nb: proven until 2054\nits"},
-			nil},
-		{"a group of Laravel", "laravel", "<?php\nSchedule::daily()->group(function () { Schedule::command('a'); });\n",
-			[]string{"task: not taken, because a group may say when it is due"}, nil},
+			[]string{"not taken: ->pingOnFailureIf($x, 'https://x.example/2'): write `on_failure: {ping: \"https://x.example/2\"}`",
+				"->storeOutput(): it needs no key, `sched logs TASK` has the output", "mails go to sendmail of this machine",
+				"one_server needs a `store:` that all servers reach, and a `name:`, at the top of the file"},
+			[]string{"before: {ping: https://x.example/1}\n    after: {mail: [a@x.example, b@x.example], when: output}\n" +
+				"    on_failure: {mail: a@x.example}\n    output: storage/x\n    one_server: true\n"}},
+		{"hooks of Laravel that are not plain", "laravel", "<?php\nSchedule::command('a')->daily()->pingBefore($url)->thenPing('ftp://x/')" +
+			"->emailOutputTo(config('x'))->emailOutputOnFailure('nobody')->appendOutputTo($file)->sendOutputTo('/dev/null')" +
+			"->pingOnSuccessIf(false, 'https://x.example/')->when(true)->emailOutputTo('a@x.example', false);\n" +
+			"Schedule::command('b')->daily()->skip(true)->createMutexNameUsing('m')->evenWhenPaused()->pingBeforeIf(true, 'https://x.example/${A}');\n",
+			[]string{"not taken: ->pingBefore($url): write `before: {ping: URL}`\nnot taken: ->thenPing('ftp://x/')",
+				"not taken: ->emailOutputTo(config('x')): write `after: {mail: ADDRESS, when: output}`",
+				"not taken: ->emailOutputOnFailure('nobody')", "not taken: ->appendOutputTo($file): write `output: {file: FILE, append: true}`"},
+			[]string{"timezone: UTC\n    after: {mail: a@x.example}\n    command: php artisan a\n",
+				"enabled: false\n    mutex: m\n    even_when_paused: true\n    before: {ping: \"https://x.example/$${A}\"}\n"}},
+		{"a group of Laravel", "laravel", "<?php\nSchedule::daily()->onOneServer()->group(function () {\n  Schedule::command('a');\n" +
+			"  Schedule::command('b')->at('13:00');\n  Schedule::timezone('Asia/Dhaka')->group(fn () => [Schedule::command('c'), Schedule::exec('d')]);\n" +
+			"  if ($x) { Schedule::command('e'); }\n});\nSchedule::command('f');\nSchedule::hourly()->command('g');\n" +
+			"Schedule::daily()->group(function (Schedule $s) { $s->command('h'); });\n",
+			[]string{"a: proven until 2054\none_server needs", "c: proven", "d: proven", "e: proven until 2054\nit is switched off",
+				"f: proven until 2054\nnothing says when it is due: Laravel starts it every minute", "g: proven", "h: proven"},
+			[]string{"cron: 0 0 * * *\n    timezone: UTC\n    one_server: true\n    command: php artisan a\n",
+				"cron: 0 13 * * *\n    timezone: UTC\n    one_server: true\n    command: php artisan b\n",
+				"cron: 0 0 * * *\n    timezone: Asia/Dhaka\n    one_server: true\n    command: d\n", "name: f\n    cron: \"* * * * *\"\n",
+				"enabled: false\n    command: php artisan e\n", "cron: 0 * * * *\n    timezone: UTC\n    command: php artisan g\n"}},
+		{"groups of Laravel that are not plain", "laravel", "<?php\nSchedule::command('a')->daily();\n" +
+			"Schedule::dailyAt($t)->group(function () { Schedule::command('b'); });\n$x->group(fn () => Schedule::command('c')->daily());\n" +
+			"Schedule::daily()->group($closure);\n$e = Schedule::command('d');\nSchedule::daily()->group(fn () => $x && Schedule::exec('e'));\n" +
+			"Schedule::useCache('redis');\n",
+			[]string{"a: proven until 2054\nnot taken: Schedule::useCache('redis')", "b: not taken, because ->dailyAt($t) is not plain: import what",
+				"c: not taken, because the group around it is not plain", "group: not taken, because group() has no plain function",
+				"d: not taken, because PHP around it may say when", "e: proven until 2054\nit is switched off"}, nil},
+		{"parameters of commands of Laravel", "laravel", "<?php\nSchedule::command('a', ['--force', '--days' => 3, 'user' => 'x y', '--id' => [1, 'b'], " +
+			"'-q' => ['z'], '--on' => true])->daily();\nSchedule::command('b', ['--at' => now()])->daily();\nSchedule::exec('it\\'s')->daily();\n",
+			[]string{"b: not taken, because the arguments of its command are not plain"},
+			[]string{"command: php artisan a --force --days=3 'user=x y' --id=1 --id=b -q z --on=1\n", "command: it's\n"}},
 		{"a short deadline", "kubernetes", strings.Replace(manifest("0 4 * * *", ""), "  jobT", "  startingDeadlineSeconds: 15\n  jobT", 1),
 			[]string{"backup: proven"}, []string{"start_deadline: 15s"}},
 		{"an INI file of ofelia", "ofelia", "[global]\nsave-folder = /x\n[job-exec \"a\"]\nschedule = 0 30 2 * * *\ncontainer = db\n" +
@@ -325,6 +387,7 @@ func bomb() string {
 func FuzzRead(f *testing.F) {
 	f.Add(0, manifest("0 4 * * *", ""))
 	f.Add(2, "<?php Schedule::command('a')->daily();")
+	f.Add(2, "<?php Schedule::daily()->group(fn () => [Schedule::command('a', ['-q' => [1]])->thenPing('http://x')]);")
 	f.Add(3, "[job-exec \"a\"]\nschedule = 0 30 2 * * *\n")
 	f.Add(5, "[tasks.a]\nrun = 'a'\ncron = '0 0 * * 7'\n")
 	f.Add(6, "0 0 * * * echo")

@@ -61,10 +61,13 @@ type phpBlocks struct {
 	at, begin     int    // what was read, and where the last statement begins
 	quote         byte   // the text that is open
 	conditional   []bool // for each brace that is open: it belongs to if, foreach and the like
+
+	bodies map[int]bool // of functions: the places of braces, and whether they are conditional
 }
 
-// read reads on, and reports whether the statement that begins there depends on others.
-func (b *phpBlocks) read(text string, to int) (isConditional bool) {
+// read reads on, and reports whether the statement that begins there depends on others. The
+// text before floor is no part of the statement.
+func (b *phpBlocks) read(text string, to, floor int) (isConditional bool) {
 	for ; b.at < to; b.at++ {
 		switch c := text[b.at]; {
 		case b.quote != 0 && c == '\\':
@@ -79,13 +82,14 @@ func (b *phpBlocks) read(text string, to int) (isConditional bool) {
 			b.isAlternative = b.isAlternative || b.isGuard(text[b.begin:b.at])
 			b.begin = b.at + 1
 		case c == '{':
-			b.conditional = append(b.conditional, phpIf().MatchString(text[b.begin:b.at]))
+			isConditional, isKnown := b.bodies[b.at]
+			b.conditional = append(b.conditional, isConditional || !isKnown && phpIf().MatchString(text[b.begin:b.at]))
 			b.begin = b.at + 1
 		case c == '}':
 			b.conditional, b.begin = b.conditional[:max(0, len(b.conditional)-1)], b.at+1
 		}
 	}
-	before := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text[min(b.begin, to):to]), "<?php"))
+	before := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text[max(min(b.begin, to), floor):to]), "<?php"))
 	return b.isInside() || b.isAlternative || before != ""
 }
 
