@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"sched/cmd/console"
 	"sched/cmd/flags"
 	"sched/schedule"
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/past"
 	"sched/schedule/state"
@@ -26,7 +28,8 @@ func New(a *app.App) *cobra.Command {
 		Short: "Show what became of the slots that were due, newest first",
 		Long: `history shows what became of the slots that were due, newest first. Their outcomes are
 ` + outcomeList(outcome.All) + `.
-With --outcome warning it shows the successes with a warning.
+With --outcome warning it shows the successes with a warning, and with --outcome store-down the
+slots that were skipped because the store did not answer.
 --failed and --outcome leave out the runs of sched test.
 Other commands take a run by its whole id, or by the last part of it that is shown.`,
 		Example: `  sched history
@@ -117,10 +120,53 @@ func showSlots(a *app.App, s *schedule.Schedule, q past.Query, o options) error 
 	}
 	h.elsewhere = view.RanElsewhere(context.Background(), a.View(s), h.records)
 	printSlots(a, s, o, h)
+	if o.failed && !o.allServers {
+		warnOfNotRun(a, s, q, o)
+	}
 	if missing := a.View(s).TicksMissing(); missing != "" && len(h.records) == 0 && o.until == "" {
 		a.WarnWithHint(a.TicksHint(), "%s", missing)
 	}
 	return nil
+}
+
+// warnOfNotRun says how many slots did not run although nobody wanted that, in the time of the
+// query or in the last 24 hours: to people such a slot failed, too.
+func warnOfNotRun(a *app.App, s *schedule.Schedule, q past.Query, o options) {
+	since, when := o.since, ""
+	if q.Since.IsZero() {
+		if !q.Until.IsZero() {
+			return
+		}
+		since, when, q.Since = "24h", " in the last 24 hours", a.Now().Add(-24*time.Hour)
+	}
+	n, err := view.NotRunOf(context.Background(), a.View(s), q)
+	if err != nil || n == (view.NotRun{}) { // the same error has ended the command before
+		return
+	}
+	var parts []string
+	if n.Missed > 0 {
+		parts = append(parts, humanize.Count(n.Missed, "slot")+" missed")
+	}
+	if n.WithoutStore > 0 {
+		parts = append(parts, humanize.Count(n.WithoutStore, "slot")+" skipped for want of the store")
+	}
+	command := "sched history" + a.View(s).Config
+	if q.Task != "" {
+		command += " " + q.Task
+	}
+	command += " --outcome missed,store-down --since " + quoted(since)
+	if o.until != "" {
+		command += " --until " + quoted(o.until)
+	}
+	a.WarnWithHint("`"+command+"` shows them", "beside these%s: %s", when, strings.Join(parts, ", "))
+}
+
+// quoted returns a value of a flag as people type it.
+func quoted(value string) string {
+	if strings.Contains(value, " ") {
+		return `"` + value + `"`
+	}
+	return value
 }
 
 // readSlots reads what became of the slots that a query asks for. It returns an error for a task

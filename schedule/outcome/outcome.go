@@ -38,11 +38,25 @@ var Failures = []Outcome{Failed, TimedOut, Stopped, Lost}
 // HookNote begins each note of a run about a hook that failed: "hook on_failure 1: exit code 127".
 const HookNote = "hook "
 
-// Warned is in queries alone: it stands for the successes with a warning.
-const Warned Outcome = "warning"
+// Outcomes that are in queries alone: each stands for rows of one kind (FilterKind).
+const (
+	Warned  Outcome = "warning"    // the successes with a warning
+	NoStore Outcome = "store down" // slots that were skipped because the store did not answer
+)
 
 // Filters lists what a query can ask for.
-var Filters = append(slices.Clone(All), Warned)
+var Filters = append(slices.Clone(All), Warned, NoStore)
+
+// FilterKind returns the kind of the rows for which o stands in a query; empty if o is an outcome.
+func (o Outcome) FilterKind() Kind {
+	switch o {
+	case Warned:
+		return Warning
+	case NoStore:
+		return StoreDown
+	}
+	return ""
+}
 
 // Words returns outcomes as people type them: timed-out.
 func Words(outcomes []Outcome) (words []string) {
@@ -115,7 +129,7 @@ type Kind string
 
 const (
 	Elsewhere Kind = "elsewhere"  // skipped: another tick, here or on another server, has the slot
-	StoreDown Kind = "store down" // skipped: nobody knows whether another server runs the slot
+	StoreDown Kind = "store down" // skipped: the store did not say whether the slot may run
 	Full      Kind = "full"       // skipped: others have, or wait for, the seats of its pool
 	Lacking   Kind = "lacking"    // skipped: the task names a variable or a file that is not there
 	Paused    Kind = "paused"     // stopped: by a pause that stops runs

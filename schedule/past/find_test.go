@@ -213,6 +213,9 @@ func randomRows(random *rand.Rand, n int) (rows []state.Row) {
 		if r.Outcome == outcome.Succeeded && random.IntN(2) == 0 {
 			r.Kind = outcome.Warning
 		}
+		if r.Outcome == outcome.Skipped && random.IntN(2) == 0 {
+			r.Kind = outcome.StoreDown
+		}
 		switch random.IntN(8) {
 		case 0:
 			r.Phase, r.Owner, r.Result, r.Started = state.Running, 1, state.Result{}, r.Slot
@@ -237,7 +240,8 @@ func matches(q past.Query, r state.Row) bool {
 	}
 	return (q.Task == "" || q.Task == r.Task) && (q.Mutex == "" || q.Mutex == r.Mutex) &&
 		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome) ||
-			slices.Contains(q.Outcomes, outcome.Warned) && r.Warned()) &&
+			slices.Contains(q.Outcomes, outcome.Warned) && r.Warned() ||
+			slices.Contains(q.Outcomes, outcome.NoStore) && r.Kind == outcome.StoreDown) &&
 		(q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || r.Slot.Before(q.Until)) &&
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && r.Phase == state.Ended && !(q.NoTests && r.Test) &&
 		(q.Below == past.Position{} || past.NewestFirst(state.Row{ID: q.Below.ID, Slot: q.Below.Slot}, r) < 0)

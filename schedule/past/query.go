@@ -48,7 +48,10 @@ func (q Query) Matches(r state.Row) bool {
 
 // hasOutcome reports whether the outcome of the row is one of q.Outcomes.
 func (q Query) hasOutcome(r state.Row) bool {
-	return slices.Contains(q.Outcomes, r.Outcome) || r.Warned() && slices.Contains(q.Outcomes, outcome.Warned)
+	return slices.ContainsFunc(q.Outcomes, func(o outcome.Outcome) bool {
+		kind := o.FilterKind()
+		return o == r.Outcome || kind != "" && kind == r.Kind
+	})
 }
 
 // sql states the query so that an index gives the rows in their order, and a limit ends the work
@@ -79,10 +82,14 @@ func (q Query) sql() (string, []any) {
 			switch {
 			case o == outcome.Succeeded:
 				arm("INDEXED BY run_slot WHERE outcome = ?", string(o))
-			case o != outcome.Warned:
-				arm("INDEXED BY run_bad WHERE outcome = ? AND outcome <> 'succeeded'", string(o))
-			case !slices.Contains(q.Outcomes, outcome.Succeeded): // which has them, too
+			case o == outcome.Warned && slices.Contains(q.Outcomes, outcome.Succeeded): // which has them
+			case o == outcome.Warned:
 				arm("INDEXED BY run_warned WHERE kind = 'warning'")
+			case o == outcome.NoStore && slices.Contains(q.Outcomes, outcome.Skipped): // which has them
+			case o == outcome.NoStore:
+				arm("INDEXED BY run_bad WHERE outcome = 'skipped' AND outcome <> 'succeeded'")
+			default:
+				arm("INDEXED BY run_bad WHERE outcome = ? AND outcome <> 'succeeded'", string(o))
 			}
 		}
 	default:
@@ -116,10 +123,12 @@ func (q Query) where() (where string, args []any) {
 	}
 	if len(q.Outcomes) > 0 {
 		chosen := "+outcome IN (SELECT value FROM json_each(?))"
-		if slices.Contains(q.Outcomes, outcome.Warned) {
-			chosen = "(" + chosen + " OR +kind = 'warning')"
+		for _, o := range q.Outcomes {
+			if kind := o.FilterKind(); kind != "" {
+				chosen += " OR +kind = '" + string(kind) + "'"
+			}
 		}
-		add(chosen, sqltype.Texts(q.Outcomes))
+		add("("+chosen+")", sqltype.Texts(q.Outcomes))
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sched/schedule/humanize"
@@ -15,6 +16,8 @@ type Activity struct {
 	Buckets  []past.Bucket // each of BucketWidth; Begin is never before From
 	Missed   []state.Row   // slots that were missed, one or several a row, the newest first
 	Live     []state.Row   // runs of this machine that have begun
+
+	WithoutStore int // slots that were skipped because the store did not answer
 }
 
 // BucketWidth is the width of the buckets of an Activity.
@@ -38,12 +41,12 @@ func activityOf(ctx context.Context, all *Records, h *Health) (a Activity, err e
 }
 
 // addMissed adds the rows of missed slots that reach into the activity.
-func (a *Activity) addMissed(missed []state.Row) {
-	for _, row := range missed {
-		if !humanize.Later(row.Slot, row.LastSlot).Before(a.From) {
-			a.Missed = append(a.Missed, row)
-		}
-	}
+func (a *Activity) addMissed(missed []state.Row) { a.Missed = a.within(missed) }
+
+// within returns the rows that reach into the activity.
+func (a *Activity) within(rows []state.Row) []state.Row {
+	isEarlier := func(r state.Row) bool { return humanize.Later(r.Slot, r.LastSlot).Before(a.From) }
+	return slices.DeleteFunc(slices.Clone(rows), isEarlier)
 }
 
 func namesOf(h *Health) (names []string) {

@@ -285,8 +285,17 @@ func withHolders(
 // no outcome; of ended runs it searches the last thousand. A slot that another server had and
 // skipped has the outcome skipped. When the store does not answer it reports that and returns nil.
 func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string]state.Row {
+	ran, err := ranElsewhere(ctx, s, records, cluster.PageSize)
+	if err != nil {
+		s.LeftOut(err)
+	}
+	return ran
+}
+
+// ranElsewhere is RanElsewhere. Of ended runs it searches so many, and it returns the error.
+func ranElsewhere(ctx context.Context, s Source, records []state.Row, searched int) (map[string]state.Row, error) {
 	if s.Controls.Store == nil {
-		return nil
+		return nil, nil
 	}
 	sharedTasks := map[string]*schedule.Task{}
 	for _, t := range s.Schedule.Tasks {
@@ -309,12 +318,11 @@ func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string
 		}
 	}
 	if len(recordOf) == 0 {
-		return nil
+		return nil, nil
 	}
-	live, ended, skipped, err := slotsElsewhere(ctx, s, past.Query{Since: since}, cluster.PageSize)
+	live, ended, skipped, err := slotsElsewhere(ctx, s, past.Query{Since: since}, searched)
 	if err != nil {
-		s.LeftOut(err)
-		return nil
+		return nil, err
 	}
 	ran := map[string]state.Row{}
 	for _, r := range slices.Concat(skipped, live, ended) {
@@ -327,7 +335,7 @@ func RanElsewhere(ctx context.Context, s Source, records []state.Row) map[string
 			ran[record] = r
 		}
 	}
-	return ran
+	return ran, nil
 }
 
 // slotsElsewhere returns all runs that live on other servers, the ended runs that a query covers

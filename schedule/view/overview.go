@@ -46,10 +46,11 @@ type Incident struct {
 	First    time.Time  // when the first of these ended
 	Printed  []string   // the last lines that the run printed
 	Tally    past.Tally // its runs since the evening before
-	Tasks    []string   // if several tasks missed slots at one time: these tasks, and Task is empty
+	Tasks    []string   // if several tasks lack slots of one time: these tasks, and Task is empty
 	NotSince []string   // of Tasks: those that have not run since
 	failed   state.Row
-	missed   TaskTrouble
+	missed   TaskTrouble // the slots that were missed, or skipped because the store did not answer
+	reason   string      // why they were skipped
 }
 
 const (
@@ -58,7 +59,6 @@ const (
 	maxWell      = 10
 	printedLines = 3
 	eveningHour  = 18
-	maxRecent    = 1000 // runs that failed since the evening, and slots that were missed
 )
 
 // Evening returns 18:00 of the last working day before today, in the zone.
@@ -88,7 +88,7 @@ func OverviewOf(ctx context.Context, s Source, h *Health) Overview {
 		return o
 	}
 	defer all.Close()
-	incidents, tallies, err := o.readPast(ctx, all, h)
+	incidents, tallies, err := o.readPast(ctx, s, all, h)
 	o.add(incidents, s.Schedule.Location)
 	for i := range o.Incidents {
 		o.Incidents[i].Tally = tallies[o.Incidents[i].Task]
@@ -105,7 +105,7 @@ func OverviewOf(ctx context.Context, s Source, h *Health) Overview {
 // readPast reads the activity and what went well. It returns what went wrong since the evening
 // before, and how many runs of each task failed and succeeded since then.
 func (o *Overview) readPast(
-	ctx context.Context, all *Records, h *Health,
+	ctx context.Context, s Source, all *Records, h *Health,
 ) (incidents []Incident, tallies map[string]past.Tally, err error) {
 	var reading errgroup.Group // both count many rows
 	reading.Go(func() (err error) {
@@ -122,26 +122,29 @@ func (o *Overview) readPast(
 	}
 	query := past.Query{Since: since, Limit: maxRecent, Outcomes: []outcome.Outcome{outcome.Missed}}
 	missed, err := all.Find(ctx, query)
-	if err := cmp.Or(reading.Wait(), err); err != nil {
+	skipped, skippedErr := withoutStore(ctx, s, all, query)
+	if err := cmp.Or(reading.Wait(), err, skippedErr); err != nil {
 		return nil, nil, err
 	}
 	o.Activity.addMissed(missed)
+	o.Activity.WithoutStore = countSlots(o.Activity.within(skipped))
 	isEarlier := func(r state.Row) bool { return humanize.Later(r.Slot, r.LastSlot).Before(o.Since) }
-	missed = slices.DeleteFunc(missed, isEarlier)
+	missed, skipped = slices.DeleteFunc(missed, isEarlier), slices.DeleteFunc(skipped, isEarlier)
 	if o.Unusual, err = warningsSince(ctx, all, h, o.Since); err != nil {
 		return nil, nil, err
 	}
-	if err := o.addSuccesses(ctx, all, h, tallies, byTask(missed)); err != nil {
+	if err := o.addSuccesses(ctx, all, h, tallies, byTask(slices.Concat(missed, skipped))); err != nil {
 		return nil, nil, err
 	}
 	incidents, err = pastIncidents(ctx, all, h, o.Since, missed)
+	o.addWithoutStore(h, byTask(skipped))
 	return incidents, tallies, err
 }
 
 // addSuccesses adds the tasks that only succeeded, without a warning, and are in no trouble. Tasks
 // with few runs come first: a backup of the night stands above a job of each minute.
 func (o *Overview) addSuccesses(
-	ctx context.Context, all *Records, h *Health, tallies map[string]past.Tally, missed map[string][]state.Row,
+	ctx context.Context, all *Records, h *Health, tallies map[string]past.Tally, notRun map[string][]state.Row,
 ) error {
 	inTrouble := map[string]bool{}
 	for _, t := range o.Troubles {
@@ -153,7 +156,7 @@ func (o *Overview) addSuccesses(
 	for _, t := range h.Tasks {
 		tally := tallies[t.Name]
 		o.WellRuns += tally.Succeeded
-		if tally.Succeeded == 0 || tally.Failed > 0 || len(missed[t.Name]) > 0 || inTrouble[t.Name] {
+		if tally.Succeeded == 0 || tally.Failed > 0 || len(notRun[t.Name]) > 0 || inTrouble[t.Name] {
 			continue
 		}
 		o.Well = append(o.Well, Success{Task: t.Name, Runs: tally.Succeeded})
@@ -172,31 +175,51 @@ func (o *Overview) addSuccesses(
 	return err
 }
 
-// add adds the incidents of tasks that are in no trouble now, folds the missed slots, and cuts the
-// list.
+// addWithoutStore adds an incident for each task with slots that were skipped because the store did
+// not answer, whatever else is wrong with the task. It takes the place of the trouble that the
+// newest of these slots ran on no server.
+func (o *Overview) addWithoutStore(h *Health, skipped map[string][]state.Row) {
+	for _, t := range h.Tasks {
+		rows := skipped[t.Name]
+		if len(rows) == 0 {
+			continue
+		}
+		added := storeIncident(rows, h.Schedule.Location)
+		o.Incidents = slices.DeleteFunc(o.Incidents, func(i Incident) bool {
+			isSame := i.Task == t.Name && i.Kind == kindNowhere && i.Run == added.Run
+			added.IsPast = added.IsPast && !isSame
+			return isSame
+		})
+		o.Incidents = append(o.Incidents, added)
+	}
+}
+
+// add adds the incidents of tasks that are in no trouble now, folds the slots that did not run, and
+// cuts the list.
 func (o *Overview) add(past []Incident, zone *time.Location) {
 	inTrouble := map[string]bool{}
 	for _, i := range o.Incidents {
-		inTrouble[i.Task] = true
+		inTrouble[i.Task] = inTrouble[i.Task] || i.Kind != kindStoreDown
 	}
 	past = slices.DeleteFunc(past, func(i Incident) bool { return inTrouble[i.Task] })
-	o.Incidents = foldMissed(append(o.Incidents, past...), zone)
+	all := foldSlots(append(o.Incidents, past...), string(HasMissed), zone)
+	o.Incidents = foldSlots(all, kindStoreDown, zone)
 	o.More = max(0, len(o.Incidents)-maxIncidents)
 	o.Incidents = o.Incidents[:len(o.Incidents)-o.More]
 }
 
-// foldMissed puts missed slots behind everything else, in the order of their times. It makes one
-// incident of tasks that missed slots at overlapping times: ticks were missing, and a line for each
-// task would hide what failed.
-func foldMissed(all []Incident, zone *time.Location) (folded []Incident) {
-	isMissed := func(i Incident) bool { return i.Kind == string(HasMissed) }
-	missed := slices.DeleteFunc(slices.Clone(all), func(i Incident) bool { return !isMissed(i) })
-	folded = slices.DeleteFunc(all, isMissed)
+// foldSlots puts slots that did not run, as the kind says, behind everything else, in the order of
+// their times. It makes one incident of tasks whose slots lie at overlapping times: ticks were
+// missing, or the store, and a line for each task would hide what failed.
+func foldSlots(all []Incident, kind string, zone *time.Location) (folded []Incident) {
+	isOfKind := func(i Incident) bool { return i.Kind == kind }
+	slots := slices.DeleteFunc(slices.Clone(all), func(i Incident) bool { return !isOfKind(i) })
+	folded = slices.DeleteFunc(all, isOfKind)
 	others := len(folded)
-	slices.SortStableFunc(missed, func(a, b Incident) int { return a.missed.First.Compare(b.missed.First) })
-	for _, i := range missed {
+	slices.SortStableFunc(slots, func(a, b Incident) int { return a.missed.First.Compare(b.missed.First) })
+	for _, i := range slots {
 		if n := len(folded); n > others && !i.missed.First.After(folded[n-1].missed.Final) {
-			folded[n-1] = joinMissed(folded[n-1], i, zone)
+			folded[n-1] = joinSlots(folded[n-1], i, zone)
 			continue
 		}
 		folded = append(folded, i)
@@ -204,12 +227,13 @@ func foldMissed(all []Incident, zone *time.Location) (folded []Incident) {
 	return folded
 }
 
-// joinMissed returns the missed slots of two incidents as one. The first of them may be joined.
-func joinMissed(a, b Incident, zone *time.Location) Incident {
-	joined := Incident{IsPast: a.IsPast && b.IsPast, missed: a.missed}
+// joinSlots joins the slots of two incidents of one kind. The first may be joined already.
+func joinSlots(a, b Incident, zone *time.Location) Incident {
+	joined := Incident{IsPast: a.IsPast && b.IsPast, missed: a.missed, reason: a.reason}
+	joined.Kind = a.Kind
 	joined.missed.Slots += b.missed.Slots
 	joined.missed.Final = humanize.Later(a.missed.Final, b.missed.Final)
-	joined.Trouble = Trouble{Kind: string(HasMissed), Text: missedText(joined.missed, zone)}
+	joined.Text = slotsText(joined, zone)
 	for _, i := range []Incident{a, b} {
 		if len(i.Tasks) == 0 {
 			i.Tasks = []string{i.Task}
@@ -296,6 +320,29 @@ func missedIncident(rows []state.Row, zone *time.Location) Incident {
 	missed.addMissed(rows)
 	trouble := Trouble{Task: missed.Task, Kind: string(HasMissed), Text: missedText(missed, zone)}
 	return Incident{Trouble: trouble, IsPast: true, missed: missed}
+}
+
+// kindStoreDown is the kind of an Incident about slots that were skipped because the store did not
+// answer.
+const kindStoreDown = "store down"
+
+// storeIncident returns the incident of a task whose slots were skipped because the store did not
+// answer, given newest first.
+func storeIncident(rows []state.Row, zone *time.Location) Incident {
+	skipped := TaskTrouble{Task: rows[0].Task}
+	skipped.addMissed(rows)
+	i := Incident{IsPast: true, missed: skipped, reason: rows[0].Reason}
+	i.Trouble = Trouble{Task: skipped.Task, Kind: kindStoreDown, Run: rows[0].ID}
+	i.Text = slotsText(i, zone)
+	return i
+}
+
+// slotsText says which slots an incident is about: missed ones, or skipped ones, and why.
+func slotsText(i Incident, zone *time.Location) string {
+	if i.Kind == kindStoreDown {
+		return slotsTextOf("skipped", i.missed, zone) + ": " + i.reason
+	}
+	return missedText(i.missed, zone)
 }
 
 // findFailures returns the failed runs among the rows of a query, without runs of `sched test`.

@@ -196,6 +196,9 @@ func unservedTasks(ctx context.Context, s Source, h *Health) (troubles []Trouble
 	return troubles
 }
 
+// kindNowhere is the kind of a Trouble of a one_server task: its newest slot ran on no server.
+const kindNowhere = "nowhere"
+
 // unclaimedSlots returns a trouble for each one_server task whose newest slot is open here (see
 // openSlot), unless a server of the store is known to have run or claimed that slot or a later one.
 func unclaimedSlots(ctx context.Context, s Source, h *Health) (troubles []Trouble) {
@@ -214,7 +217,7 @@ func unclaimedSlots(ctx context.Context, s Source, h *Health) (troubles []Troubl
 		total := open[slot.Task.Name]
 		troubles = append(troubles, Trouble{
 			Task: slot.Task.Name,
-			Kind: "nowhere",
+			Kind: kindNowhere,
 			Text: fmt.Sprintf("due at %s, and ran on no server: it was %s here",
 				humanize.MinuteZone(slot.At, h.Schedule.Location), total.Outcome),
 			Run:  total.Run,

@@ -333,17 +333,20 @@ func failedHooks(notes []string) string {
 	return failed[0] + "; so did " + humanize.Count(len(failed)-1, "other hook")
 }
 
-// missedText says which slots were missed. Several slots of one time are slots of several tasks.
-func missedText(t TaskTrouble, zone *time.Location) string {
-	first := "missed the slot of " + humanize.SecondZone(t.First, zone)
+func missedText(t TaskTrouble, zone *time.Location) string { return slotsTextOf("missed", t, zone) }
+
+// slotsTextOf says in which slots the task did what the verb says. Several slots of one time are
+// slots of several tasks.
+func slotsTextOf(verb string, t TaskTrouble, zone *time.Location) string {
+	first := verb + " the slot of " + humanize.SecondZone(t.First, zone)
 	switch {
 	case t.Slots <= 1:
 		return first
 	case t.First.Equal(t.Final):
 		return first + " each"
 	}
-	return fmt.Sprintf("missed %d slots, %s to %s",
-		t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
+	return fmt.Sprintf("%s %d slots, %s to %s",
+		verb, t.Slots, humanize.SecondZone(t.First, zone), humanize.SecondZone(t.Final, zone))
 }
 
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.

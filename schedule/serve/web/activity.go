@@ -248,6 +248,9 @@ func activityText(a view.Activity) string {
 		sum[slices.Index(outcome.All, outcome.Missed)] += max(1, r.Slots)
 	}
 	text := sum.String()
+	if a.WithoutStore > 0 {
+		text = strings.TrimPrefix(fmt.Sprintf("%s, %d skipped for want of the store", text, a.WithoutStore), ", ")
+	}
 	if text == "" {
 		text = "nothing ran"
 	}

@@ -38,6 +38,8 @@ var looks = sync.OnceValue(func() map[string]look {
 
 		"was running": {"…", "calm", ""}, // on another server, when that said so last
 
+		"store down": {"!", "warn", ""}, // slots were skipped because the store did not answer
+
 		"nowhere":   {"!", "warn", ""}, // the newest slot of the task ran on no server
 		"unserved":  {"!", "warn", ""}, // no server that ticks may run the task
 		"slow":      {"!", "warn", ""},

@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/testing/controltest"
+	"sched/testing/storetest"
 )
 
 // ticked records that a tick covered the minute of the clock.
@@ -116,6 +118,48 @@ tasks:
 		last = at
 	}
 	b.has("the rows", rows, "not >a</a>", "not >b</a>", "not >c</a>")
+}
+
+// Slots that were lost because the store did not answer are one row, with the reason, although
+// later slots ran. They count beside the missed ones. A slot that another server ran is not lost.
+func TestTheOverviewHasSlotsThatWereLostForWantOfTheStore(t *testing.T) {
+	b := newBox(t, `
+name: shop
+timezone: UTC
+store: redis://unused
+tasks:
+  - {name: a, every: hour, one_server: true, command: "true"}
+  - {name: b, every: hour, one_server: true, command: "true"}
+  - {name: there, every: hour, one_server: true, command: "true"}
+  - {name: broken, every: hour, without_overlapping: true, command: "true"}
+`, serve.ScopeRead)
+	b.Store = storetest.New()
+	for _, task := range []string{"a", "b", "there", "broken"} {
+		lost := b.Ended(task, 120, outcome.Skipped, "")
+		lost.Kind, lost.Reason = outcome.StoreDown, "nobody knows whether another server runs it"
+		last := outcome.Succeeded
+		if task == "broken" {
+			last = outcome.Failed
+		}
+		b.Remember(lost, b.Ended(task, 60, last, ""))
+		if task == "there" {
+			ran := b.Ended(task, 120, outcome.Succeeded, "")
+			ran.Server = "web-2"
+			if err := cluster.Publish(t.Context(), b.Store, []state.Row{ran}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.ticked()
+	page := b.get("/", 200)
+	b.has("/", page, "3 succeeded, 1 failed, 3 skipped for want of the store", ">broken</a>",
+		`<a href="/runs?outcome=store-down">3 tasks</a>`, "store down</span>",
+		"skipped the slot of 2026-03-01 10:00:00 UTC each: nobody knows whether another server runs it")
+	_, well, _ := strings.Cut(page, `<table class="well">`)
+	well, _, _ = strings.Cut(well, "</table>")
+	b.has("what went well", well, ">there</a>", "not >a</a>", "not >b</a>")
+	list := b.get("/runs?outcome=store-down", 200)
+	b.has("the list", list, ">store down</a>", ">broken</a>", "10:00", "not 11:00:00")
 }
 
 // Tasks that only succeeded stand beside what failed, the rare ones first. A task that failed has

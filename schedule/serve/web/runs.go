@@ -66,7 +66,7 @@ func newRunList(p *page, task string, limit int) (*runList, error) {
 	l.OfAll = p.View.Controls.Store != nil && p.Query("all_servers") == "true"
 	l.OutcomeChips = append(l.OutcomeChips, p.Chip("outcome", "", "all", 0))
 	for _, o := range outcome.Filters {
-		if !l.OfAll || o != outcome.Skipped && o != outcome.Missed {
+		if !l.OfAll || o != outcome.Skipped && o != outcome.Missed && o != outcome.NoStore {
 			l.OutcomeChips = append(l.OutcomeChips,
 				p.Chip("outcome", outcome.Words([]outcome.Outcome{o})[0], string(o), 0))
 		}

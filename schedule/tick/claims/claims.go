@@ -237,11 +237,7 @@ func RefusalOf(task *schedule.Task, err error) Refusal {
 	case taken:
 		return Refusal{Cause: NotOurs, Reason: other.Reason, Kind: other.Kind}
 	}
-	refusal := Refusal{Cause: Unknown, Reason: unknownReason(task, err), Err: err}
-	if task.OneServer {
-		refusal.Kind = outcome.StoreDown
-	}
-	return refusal
+	return Refusal{Cause: Unknown, Kind: outcome.StoreDown, Reason: unknownReason(task, err), Err: err}
 }
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
