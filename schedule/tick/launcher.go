@@ -3,6 +3,7 @@ package tick
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -124,6 +125,9 @@ func (l *launcher) lockAndPrepare(row state.Row, slot schedule.Slot) (*run.Prepa
 			l.locks.SkippedUnknown.Store(true)
 		} else if refusal.Cause == claims.Held {
 			l.locks.SkippedHeld.Store(true)
+			if held, ok := errors.AsType[*mutex.HeldError](refusal.Err); ok {
+				refusal.Reason += l.ledger.WaitText(held.Holder.Run)
+			}
 			if claimed := skippedRow(row, refusal.Reason); slot.Task.OneServer && l.storage.Store != nil {
 				l.hooks.Go(func() { _ = cluster.PublishSkip(context.Background(), l.storage.Store, claimed) })
 			}

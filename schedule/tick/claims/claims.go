@@ -30,7 +30,7 @@ type Refusal struct {
 	Cause  Cause
 	Reason string
 	Kind   outcome.Kind
-	Err    error // of the store, with Unknown
+	Err    error // with Held and Unknown
 }
 
 // A Cause is what keeps a slot from running.
@@ -233,7 +233,7 @@ func RefusalOf(task *schedule.Task, err error) Refusal {
 	case err == nil:
 		return Refusal{}
 	case held:
-		return Refusal{Cause: Held, Reason: reason, Kind: kind}
+		return Refusal{Cause: Held, Reason: reason, Kind: kind, Err: err}
 	case taken:
 		return Refusal{Cause: NotOurs, Reason: other.Reason, Kind: other.Kind}
 	}
