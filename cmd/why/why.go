@@ -18,7 +18,6 @@ import (
 	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/output"
-	"sched/schedule/run"
 	"sched/schedule/state"
 	"sched/schedule/view"
 )
@@ -412,13 +411,13 @@ func obstacles(q *view.Inquiry) (lines []string) {
 		add("%s; it will %s", answer.Maintenance, consequence)
 	}
 	if full := answer.Pool.Full(q.Task.When.Location); full != "" {
-		add("%s; it will %s if that goes on until then", full, heldUp(q.Task, q.Next))
+		add("%s; it will %s if that goes on until then", full, q.WithoutSeat())
 	}
 	if q.CatchesUp() {
 		add("slots that it missed still run; it will wait for its turn if that goes on until then")
 	} else if answer.Held != "" {
 		add("its mutex %s is held %s; it will %s if that goes on until then",
-			q.Task.Mutex, answer.Held, withoutMutex(q))
+			q.Task.Mutex, answer.Held, q.WithoutMutex())
 	}
 	switch {
 	case answer.Failures >= view.MaxFailures:
@@ -438,25 +437,6 @@ func withoutStore(q *view.Inquiry) string {
 		return "run without it"
 	case q.Task.WaitWhenStoreDown && !q.Task.GivesWay(q.Next):
 		return "wait"
-	}
-	return "be skipped"
-}
-
-// withoutMutex says what the next run does while another run has its mutex.
-func withoutMutex(q *view.Inquiry) string {
-	switch q.Replacement() {
-	case run.ReplacedHere:
-		return "end that run and take its place"
-	case run.ReplacedThere:
-		return "be skipped, because only " + humanize.Line(q.HeldBy.Host) + " can end that run,"
-	}
-	return heldUp(q.Task, q.Next)
-}
-
-// heldUp says what the run of a slot does while other runs have its mutex or all seats of its pool.
-func heldUp(t *schedule.Task, slot time.Time) string {
-	if t.MaxWait > 0 {
-		return "wait, " + humanize.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"
 	}
 	return "be skipped"
 }

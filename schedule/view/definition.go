@@ -94,9 +94,24 @@ func DefinitionOf(t *schedule.Task, shown Task, usual time.Duration) Definition 
 		if hook.After > 1 {
 			does += fmt.Sprintf(", after %d in a row", hook.After)
 		}
+		if hook.Notify != nil {
+			does += boundText(*hook.Notify)
+		}
 		out.Hooks = append(out.Hooks, Hook{key, does})
 	}
 	return out
+}
+
+// boundText says what keeps a notification from being sent with each run: ", when changed, at most
+// 1 per 1h"; "" if nothing does.
+func boundText(n schedule.Notification) (text string) {
+	if n.When != "" {
+		text = ", when " + string(n.When)
+	}
+	if n.AtMost.N > 0 {
+		text += fmt.Sprintf(", at most %d per %s", n.AtMost.N, humanize.Setting(n.AtMost.Per))
+	}
+	return text
 }
 
 // hookText is a hook without secrets.

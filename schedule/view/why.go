@@ -85,6 +85,25 @@ func (q *Inquiry) Replacement() run.Replacement {
 	return run.ReplacementOf(q.Task, *q.HeldBy, isOurs)
 }
 
+// WithoutMutex says what the next run does while another run has its mutex: "be skipped".
+func (q *Inquiry) WithoutMutex() string {
+	switch q.Replacement() {
+	case run.ReplacedHere:
+		return "end that run and take its place"
+	case run.ReplacedThere:
+		return "be skipped, because only " + humanize.Line(q.HeldBy.Host) + " can end that run,"
+	}
+	return q.WithoutSeat()
+}
+
+// WithoutSeat says what the next run does while other runs have all seats of its pool.
+func (q *Inquiry) WithoutSeat() string {
+	if q.Task.MaxWait > 0 {
+		return "wait, " + humanize.Duration(q.Task.WaitUntil(q.Next, q.Next).Sub(q.Next)) + " at most,"
+	}
+	return "be skipped"
+}
+
 // Shared reports whether other servers share the store of the schedule: what was changed there is
 // not known here.
 func (q *Inquiry) Shared() bool { return len(q.source.Schedule.Store.Servers) > 0 }

@@ -24,7 +24,8 @@ type taskPage struct {
 	Buttons []button
 
 	Answer      view.Why
-	FullPool    string
+	FullPool    string       // with what the next run does then
+	IfHeld      string       // what the next run does if Answer.Held is so then; "" without a next run
 	Expected    string       // when it will be overdue
 	Minutes     []minuteSlot // when it was due last, and is due next
 	NextAllowed *moment      // nil if Next is allowed
@@ -57,6 +58,16 @@ func readTask(p *page) (made taskPage, err error) {
 	shown := view.ListTasks(p.request.Context(), p.View, isIt, p.now, 5).Items[0]
 	made = taskPage{page: p, Task: t, Shown: shown, Buttons: taskButtons(p, shown), Answer: w.Answer,
 		Expected: w.Expected(), FullPool: w.Answer.Pool.Full(p.zoneOf(t.Name))}
+	if w.Answer.Next != nil {
+		const ifSo = " if that goes on until then"
+		made.IfHeld = "; the next run will " + w.WithoutMutex() + ifSo
+		if w.CatchesUp() {
+			made.IfHeld = "; the next run will wait for its turn" + ifSo
+		}
+		if made.FullPool != "" {
+			made.FullPool += "; the next run will " + w.WithoutSeat() + ifSo
+		}
+	}
 	made.addMinute("Last due", w.Answer.Last)
 	made.addMinute("Next", w.Answer.Next)
 	if at := w.Answer.NextAllowed; at != nil {
@@ -76,6 +87,22 @@ func readTask(p *page) (made taskPage, err error) {
 		made.EverywhereURL = p.Base + "/runs?" + query
 	}
 	return made, err
+}
+
+// SpreadText says how much later than its expressions the task is due; "" if it is not spread.
+func (p taskPage) SpreadText() string {
+	if p.Task.Spread == 0 {
+		return ""
+	}
+	return ", and " + humanize.Duration(p.Task.When.Shift) + " later (spread: " + humanize.Setting(p.Task.Spread) + ")"
+}
+
+// NoRunsText says that nothing is known of how long the task takes.
+func (p taskPage) NoRunsText() string {
+	if p.EverywhereURL != "" {
+		return "No runs on this server yet."
+	}
+	return "No runs yet."
 }
 
 // MissedText says what becomes of a slot for which no tick came; "" if it is recorded and no more.

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule/outcome"
 	"sched/schedule/overdue"
 	"sched/schedule/serve"
 	"sched/schedule/state"
 	"sched/testing/controltest"
+	"sched/testing/storetest"
 )
 
 var namesOfRows = regexp.MustCompile(`<tr><th scope="row">(?:<input[^>]*>)?<a href="[^"]*">([^<]*)</a>`)
@@ -162,4 +164,31 @@ tasks:
 		"overdue from "+at+" on, if no run has succeeded until then (expect.every: 2 h 0 m)",
 		"a success every 2 h 0 m", "its end within 5 m 0 s")
 	b.has("/tasks/free", b.get("/tasks/free", 200), "not overdue", "not Expect")
+}
+
+// The page of a task says what `sched why` and `sched show` say: what a held mutex means for the
+// next run, the spread, and what keeps a message from being sent each time.
+func TestTheTaskPageSaysWhatTheCommandsSay(t *testing.T) {
+	b := newBox(t, `
+name: shop
+timezone: UTC
+store: redis://unused
+tasks:
+  - name: long
+    cron: 17 * * * *
+    spread: 40m
+    without_overlapping: true
+    command: "true"
+    on_failure: [{webhook: https://example.com/hook, at_most: 1 per 1h, when: changed}]
+`, serve.ScopeRead)
+	b.Store = storetest.New()
+	holder := mutex.Holder{Run: failedID, Host: "web-2", Task: "long", Since: controltest.Noon.Add(-time.Hour)}
+	if _, err := b.Store.Acquire(t.Context(), "long", holder); err != nil {
+		t.Fatal(err)
+	}
+	b.ticked()
+	b.has("/tasks/long", b.get("/tasks/long", 200), "No runs on this server yet.",
+		"on web-2); the next run will be skipped if that goes on until then.",
+		"<code>17 * * * *</code> in UTC, and ", "m 0 s later (spread: 40m)",
+		"<code>on_failure</code> webhook example.com, when changed, at most 1 per 1h")
 }
