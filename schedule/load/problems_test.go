@@ -252,9 +252,17 @@ var mistakes = []struct {
 		"name: a\nenv: {A: b}\ntasks:\n- name: a\n  command: x\n\n- name: b\n command: x\n", []string{
 			"schedule.yaml:8:2: this line does not fit the ones above\n  hint: check the indentation, and the quotes and brackets"}},
 	{"quotes that are never closed", "tasks:\n- name: a\n  command: \"x\n  every: hour\n", []string{
-		"schedule.yaml:3:3: the quotes are not closed\n  hint: close them where the text ends"}},
+		"schedule.yaml:3:12: the quotes are not closed\n  hint: close them where the text ends"}},
 	{"a bracket that is never closed", "tasks:\n- name: a\n  command: [x\n", []string{
-		"schedule.yaml:3:3: a comma or the closing bracket is missing"}},
+		"schedule.yaml:3:3: a comma or the closing bracket is missing\n  hint: inside {…} and […] commas part the values; a text with a comma, a bracket or \": \" needs quotes"}},
+	{"a colon in a text in braces", "tasks:\n- {name: a, every: day, command: backup \"x: y\"}\n", []string{
+		"schedule.yaml:2:43: a second \": \" in a value inside {…}\n  hint: put a comma before a new key; else put the whole value in quotes, or write each key on a line of its own"}},
+	{"a comment in a text in braces", "tasks:\n- {name: a, every: day, command: backup #1}\n", []string{
+		"schedule.yaml:2:41: a \"#\" after a blank begins a comment, also inside {…}\n  hint: put the whole value in quotes, or write each key on a line of its own"}},
+	{"a brace in a text in braces", "tasks:\n- {name: a, every: day, command: echo {a}}\n", []string{
+		"schedule.yaml:2:39: a bracket in a value inside {…}\n  hint: put the whole value in quotes, or write each key on a line of its own"}},
+	{"text after quotes in braces", "tasks:\n- {name: a, every: day, command: \"x\" y}\n", []string{
+		"schedule.yaml:2:34: something follows the closing quote\n  hint: put the whole text in quotes, or write each key on a line of its own"}},
 	{"a variable in a mapping in braces", "env: {A: b, C: ${HOME}/x}\n", []string{
 		"schedule.yaml:1:16: a brace inside a mapping or a list in brackets\n  hint: put the text with ${…} in quotes there"}},
 	{"a key without a colon", "tasks:\n- name: a\n  command x\n  every: hour\n", []string{

@@ -16,6 +16,9 @@ type syntaxError struct {
 	hint    string
 }
 
+// flowHint is the hint for a plain text that cannot stand inside brackets.
+const flowHint = "put the whole value in quotes, or write each key on a line of its own"
+
 // syntaxErrors explain errors. The first one whose message and line fit counts. Regexps are
 // compiled only after an error.
 var syntaxErrors = []syntaxError{
@@ -130,7 +133,32 @@ var syntaxErrors = []syntaxError{
 	},
 	{
 		message: "expected ','",
+		line:    `[{,]\s*[\w-]+: +[^\s"'\[{,][^,}]*?(: )`,
+		text:    "a second \": \" in a value inside {…}",
+		hint:    "put a comma before a new key; else " + flowHint,
+	},
+	{
+		message: "expected ','",
+		line:    `[{,]\s*[\w-]+: +[^\s"'\[{,][^,}]*?\s(#)`,
+		text:    "a \"#\" after a blank begins a comment, also inside {…}",
+		hint:    flowHint,
+	},
+	{
+		message: "expected ','",
+		line:    `[{,]\s*[\w-]+: +[^\s"'\[{,][^,}]*?([\[{])`,
+		text:    "a bracket in a value inside {…}",
+		hint:    flowHint,
+	},
+	{
+		message: "expected ','",
+		line:    `[{,]\s*[\w-]+: +("[^"]*"|'[^']*')\s*[^\s,}\]]`,
+		text:    "something follows the closing quote",
+		hint:    "put the whole text in quotes, or write each key on a line of its own",
+	},
+	{
+		message: "expected ','",
 		text:    "a comma or the closing bracket is missing",
+		hint:    "inside {…} and […] commas part the values; a text with a comma, a bracket or \": \" needs quotes",
 	},
 	{
 		message: "expected node content",
@@ -140,6 +168,12 @@ var syntaxErrors = []syntaxError{
 		message: "could not find expected ':'",
 		text:    "a key without `:`",
 		hint:    "write `key: value`; check the indentation",
+	},
+	{
+		message: "found unexpected end of stream",
+		line:    `[:,\[{-]\s+(["'])[^"']*$`,
+		text:    "the quotes are not closed",
+		hint:    "close them where the text ends",
 	},
 	{
 		message: "found unexpected end of stream",
