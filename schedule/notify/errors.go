@@ -39,7 +39,7 @@ func (e explainer) explain(err error) (reason, hint string) {
 	case errors.Is(e.ctx.Err(), context.DeadlineExceeded):
 		return e.noAnswer()
 	case e.ctx.Err() != nil:
-		return "stopped before it answered", ""
+		return "no answer in " + humanize.DurationPrecise(time.Since(e.began)) + ", and then sched had to end", ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "there is no host of that name", "correct its URL; of mail that is `mail.url`"
 	case errors.As(err, &lookup):

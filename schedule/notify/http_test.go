@@ -227,7 +227,7 @@ func endsWithTheContext(t *testing.T, target notify.Target) {
 	ctx, stop := context.WithCancel(context.Background())
 	time.AfterFunc(100*time.Millisecond, stop)
 	e = sendWithin(t, ctx, target, failure())
-	if e == nil || !strings.HasSuffix(e.Text, ": stopped before it answered") || e.Permanent {
+	if e == nil || !strings.HasSuffix(e.Text, ", and then sched had to end") || e.Permanent {
 		t.Errorf("stopped: %v", e)
 	}
 	if took := time.Since(began); took > machine.Within(8*time.Second) {

@@ -26,9 +26,9 @@ const (
 	giveUpAfter = 24 * time.Hour
 	firstWait   = time.Minute
 
-	// Patience is how long a process waits at its end for the attempts that it has begun: as long
-	// as one attempt may take.
-	Patience = attemptTimeout
+	// Patience is how long a process waits at its end for the attempts that it has begun: a little
+	// longer than one attempt may take, so that the attempt says that nobody answered.
+	Patience = attemptTimeout + time.Second
 	// stoppedPatience is how long the process waits once it was asked to stop.
 	stoppedPatience = 5 * time.Second
 )
