@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 // says, and answers as the service does. It refuses what the service would refuse.
 type services struct {
 	mu    sync.Mutex
+	down  bool
 	asked []string // what was accepted: the name of the service, and what tells the requests apart
 }
 
@@ -43,6 +45,13 @@ func (s *services) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		json.Unmarshal(data, &r.body)
 	} else {
 		r.form, _ = url.ParseQuery(string(data))
+	}
+	s.mu.Lock()
+	down := s.down
+	s.mu.Unlock()
+	if down {
+		w.WriteHeader(http.StatusBadGateway)
+		return
 	}
 	status, answer, asked, err := 0, "", "", error(nil)
 	switch path := hr.Method + " " + hr.URL.Path; {
@@ -161,31 +170,42 @@ tasks:
     on_failure: &hooks `+hooks+`
     on_recovery: *hooks
 `)
+	isDown := func(down bool) {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		all.down = down
+	}
 	tick := func(at string) {
 		t.Helper()
 		c := b.Command("run", "--at", at)
 		c.Env = append(c.Env, "TOKEN=S3CRET")
-		if out, _ := c.CombinedOutput(); strings.Contains(string(out), "S3CRET") || strings.Contains(string(out), "sched: t: ") {
+		if out, _ := c.CombinedOutput(); strings.Contains(string(out), "S3CRET") || strings.Contains(string(out), "sched: t: ") && !strings.Contains(string(out), "502") {
 			t.Errorf("the tick says\n%s", out)
 		}
 	}
 	tick("2026-01-01 00:00")
 	b.Write("good", "")
 	tick("2026-01-02 00:00")
+	os.Remove(b.Path("good"))
+	isDown(true)
+	tick("2026-01-03 00:00")
+	b.Write("good", "")
+	isDown(false)
+	tick("2026-01-04 00:00") // the failure of the day before arrives late, and opens no alert
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	got := map[string]int{}
 	for _, asked := range all.asked {
 		got[asked]++
 	}
-	for _, want := range []string{
-		"telegram [shop] t failed: exit code 1", "telegram [shop] t recovered",
-		"pushover 1 [shop] t failed: exit code 1", "pushover 0 [shop] t recovered",
-		"pagerduty trigger shop/t", "pagerduty resolve shop/t",
-		"matrix [shop] t failed: exit code 1", "matrix [shop] t recovered",
-		"gotify 8 [shop] t failed: exit code 1", "gotify 4 [shop] t recovered",
+	for want, times := range map[string]int{
+		"telegram [shop] t failed: exit code 1": 1, "telegram [shop] t recovered": 2,
+		"pushover 1 [shop] t failed: exit code 1": 1, "pushover 0 [shop] t recovered": 2,
+		"pagerduty trigger shop/t": 1, "pagerduty resolve shop/t": 3,
+		"matrix [shop] t failed: exit code 1": 1, "matrix [shop] t recovered": 2,
+		"gotify 8 [shop] t failed: exit code 1": 1, "gotify 4 [shop] t recovered": 2,
 	} {
-		if got[want] != 1 {
+		if got[want] != times {
 			t.Errorf("%q came %d times, in %q", want, got[want], all.asked)
 		}
 	}

@@ -204,6 +204,50 @@ func TestAPingFollowsTheOneThatIsBeingSent(t *testing.T) {
 	}
 }
 
+// The messages of a task to one target keep their order as long as the target accepts them. A
+// message that it never accepts holds no other up, and neither does another target.
+func TestATargetGetsTheMessagesOfATaskInTheirOrder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), ".sched")
+	var mu sync.Mutex
+	var got []string
+	refused := "1234" // the messages that the server does not accept
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body plainBody
+		json.NewDecoder(r.Body).Decode(&body)
+		mu.Lock()
+		defer mu.Unlock()
+		if got = append(got, body.Run); strings.Contains(refused, body.Run) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	message := func(id, path string, at int64) *Delivery {
+		return &Delivery{Run: id, Hook: "after 1", To: schedule.Notification{Webhook: server.URL + path},
+			Message: Message{ID: id + " after 1", Run: id, Task: "task", Event: Finish, At: time.UnixMilli(at)}}
+	}
+	sends := func(d *Delivery, want ...string) {
+		t.Helper()
+		got = nil
+		s := senderIn(dir)
+		put(s, d)
+		s.Wait(context.Background(), Patience)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the server was asked for %q, not for %q", d.Run, got, want)
+		}
+	}
+	sends(message("1", "/", 1), "1")
+	sends(message("2", "/", 2), "1", "2") // the attempt of 2 comes although 1 fails again
+	sends(message("3", "/other", 3), "3")
+	sends(message("4", "/", 4), "1", "4")
+	refused = "2"
+	sends(message("5", "/", 5), "1", "2", "5")
+	refused = ""
+	sends(message("6", "/", 6), "2", "4", "6")
+	if n := waiting(t, dir); n != 1 {
+		t.Errorf("%d wait, not only the message to the other target", n)
+	}
+}
+
 // A finish that fails leaves two things to a tick: to report the failure, and to drop what was
 // refused for good.
 func TestATickReportsWhatAFinishCouldNotDeliver(t *testing.T) {

@@ -82,12 +82,12 @@ func failure() notify.Message {
 	return notify.Message{
 		ID:    "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e on_failure 1",
 		Event: notify.Failure, At: slot.Add(12500 * time.Millisecond),
-		Schedule: "shop", Task: "nightly-report", Description: "The figures of the day before",
+		Schedule: "shop", Task: "nightly-report", Description: "Yesterday's figures",
 		Run: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e", Server: "web-1",
 		Outcome: "failed", Reason: "exit code 7", ExitCode: &code, Attempt: 3,
 		Slot: slot, Started: slot.Add(time.Second), Ended: slot.Add(12500 * time.Millisecond),
 		Duration: 11500 * time.Millisecond,
-		Output:   "connecting to the warehouse\nno such table: orders\n",
+		Output:   "no such table: orders\n",
 	}
 }
 

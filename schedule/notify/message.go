@@ -50,6 +50,8 @@ type Message struct {
 	Output string `json:"output,omitempty"` // the end of what the run printed: any bytes; Send cuts it to OutputLimit
 	Cut    bool   `json:"cut,omitempty"`    // whether there was more before Output
 
+	Late bool `json:"-"` // it is sent after a later success of the task: Sender sees that at each attempt
+
 	HeldBack  int       `json:"held_back,omitempty"` // messages of this hook that at_most held back after the last one
 	HeldSince time.Time `json:"held_since,omitzero"` // when the first of these happened
 }
@@ -134,7 +136,11 @@ func (m Message) result() string {
 	case m.Event == Recovery:
 		return "recovered"
 	case m.Event == Overdue:
-		return "is overdue: " + line(m.Reason)
+		verb := "is"
+		if m.Late {
+			verb = "was"
+		}
+		return verb + " overdue" + m.since() + ": " + line(m.Reason)
 	case m.Outcome == "":
 		return string(m.Event)
 	}
@@ -142,18 +148,26 @@ func (m Message) result() string {
 	if reason == "" && m.Outcome == outcome.Failed && m.ExitCode != nil {
 		reason = fmt.Sprintf("exit code %d", *m.ExitCode)
 	}
-	became := string(m.Outcome)
+	became := string(m.Outcome) + m.since()
 	if m.Warning {
 		became += " with a warning"
 	}
 	switch {
 	case reason == "":
 		return became
-	case m.Outcome == outcome.TimedOut, // `timed out after 20m`
-		m.Outcome == outcome.Stopped && m.Kind == "": // `stopped by SIGTERM`
+	case !m.Late && m.Outcome == outcome.TimedOut, // `timed out after 20m`
+		!m.Late && m.Outcome == outcome.Stopped && m.Kind == "": // `stopped by SIGTERM`
 		return became + " " + reason
 	}
 	return became + ": " + reason
+}
+
+// since says that it is over what the message tells; "" if it is not.
+func (m Message) since() string {
+	if !m.Late {
+		return ""
+	}
+	return " at " + humanize.MinuteZone(m.At, m.At.Location()) + " and has succeeded since"
 }
 
 // subject is the headline with the schedule before it, in at most 200 characters: inboxes show no
@@ -276,6 +290,7 @@ type (
 	targetColumn struct {
 		Folder string                `json:"folder"`
 		To     schedule.Notification `json:"to"`
+		Test   bool                  `json:"test,omitempty"` // tests stand in no line with what happened
 	}
 	bodyColumn struct {
 		Message Message `json:"message"`

@@ -48,7 +48,7 @@ func TestAPingIsTheURLAndNothingElse(t *testing.T) {
 func TestTheProtocolOfHealthchecks(t *testing.T) {
 	last, server := record(t)
 	const rid = "rid=01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e"
-	const output = "connecting to the warehouse\nno such table: orders\n"
+	const output = "no such table: orders\n"
 	code := func(n int) *int { return &n }
 	for _, row := range []struct {
 		what   string

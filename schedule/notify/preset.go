@@ -82,6 +82,10 @@ func fieldOf(m Message, at preset.Place) string {
 		if p.ExitCode != nil {
 			return fmt.Sprint(*p.ExitCode)
 		}
+	case preset.Late:
+		if m.Late {
+			return preset.Late
+		}
 	case "attempts":
 		return fmt.Sprint(p.Attempts)
 	}

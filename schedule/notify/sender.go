@@ -78,7 +78,7 @@ func (s *Sender) Put(d *Delivery) (ours bool) {
 		ours, err = s.putInOutbox(&m)
 		d.addHeldBack(&m)
 	}
-	d.stored = err == nil
+	d.stored, d.line = err == nil, lineOf(m)
 	return ours || err != nil
 }
 
@@ -121,7 +121,7 @@ func (s *Sender) Send(deliveries ...*Delivery) {
 // SendWaiting makes one attempt for everything in the outbox that is due, and returns at once.
 func (s *Sender) SendWaiting() {
 	s.start(func() {
-		if d := s.take(anyHook); d != nil {
+		if d := s.take(state.DueQuery{}); d != nil {
 			s.SendWaiting() // takes the next delivery, beside this one
 			s.attemptInTurn(d)
 		}
@@ -166,13 +166,11 @@ func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// anyHook has take look for the deliveries of all hooks.
-const anyHook = ""
-
-// take returns a delivery of the outbox that is due: of one hook of one task (Delivery.hookKey), or
-// of any. It returns nil if no delivery is due, and after an error: then a later tick tries again.
-func (s *Sender) take(hookKey string) *Delivery {
-	ctx, due := context.Background(), state.DueQuery{Now: clock.Now(), HookKey: hookKey, Refused: s.Undelivered != nil}
+// take returns a delivery of the outbox that is due. It returns nil if no delivery is due, and
+// after an error: then a later tick tries again.
+func (s *Sender) take(due state.DueQuery) *Delivery {
+	ctx := context.Background()
+	due.Now, due.Refused = clock.Now(), s.Undelivered != nil
 	if hasDue, err := s.db.Messages().HasDue(ctx, due); !hasDue || err != nil || s.ctx.Err() != nil {
 		return nil
 	}
@@ -191,37 +189,52 @@ func (s *Sender) take(hookKey string) *Delivery {
 	return d
 }
 
-// attemptInTurn makes one attempt for a delivery that this process has, and then for each newer one
-// that replaces it.
+// attemptInTurn makes one attempt for a delivery that this process has. The messages of a task to
+// one target keep their order, as long as the target accepts them:
+//
+//  1. It tries the older ones again that failed before, up to the first that fails again.
+//  2. It makes the attempt for d, even if an older one has failed: one message holds no other up.
+//  3. It makes an attempt for each newer one: all of them after a success, else those that are due.
+//
+// Of a ping the newer one replaces the older.
 func (s *Sender) attemptInTurn(d *Delivery) {
+	for works := d.stored; works; {
+		older := s.take(state.DueQuery{Line: d.line, Older: true, Waiting: true})
+		if older == nil {
+			break
+		}
+		works = s.attempt(older)
+	}
 	for d != nil {
-		s.attempt(d)
-		if !d.stored || !d.To.IsState() {
+		works := s.attempt(d)
+		if !d.stored {
 			return
 		}
-		d = s.take(d.hookKey())
+		d = s.take(state.DueQuery{Line: d.line, Waiting: works})
 	}
 }
 
-// attempt makes one attempt for a delivery, and notes what came of it.
-func (s *Sender) attempt(d *Delivery) {
+// attempt makes one attempt for a delivery, and notes what came of it. It reports whether the
+// target may accept another one.
+func (s *Sender) attempt(d *Delivery) (works bool) {
 	if d.attempts.Refused {
 		s.refuse(d)
-		return
+		return true
 	}
 	target, err := s.target(d)
 	if err == nil && schedule.Notification(target).Empty() {
 		s.drop(d) // its variables are empty now: no target any more
-		return
+		return true
 	}
 	if err == nil {
 		err = s.deliver(d, target)
 	}
 	if err != nil {
 		s.noteFailed(d, target, err)
-		return
+		return false
 	}
 	s.noteDelivered(d, target)
+	return true
 }
 
 func (s *Sender) deliver(d *Delivery, target Target) error {
@@ -229,7 +242,19 @@ func (s *Sender) deliver(d *Delivery, target Target) error {
 	defer cancel()
 	m := d.Message
 	m.Output = string(d.Output)
+	m.Late = s.isLate(d)
 	return Send(ctx, target, m)
+}
+
+// isLate reports whether the delivery tells of a failure, or of a task that is overdue, and the
+// task has succeeded since.
+func (s *Sender) isLate(d *Delivery) bool {
+	m := d.Message
+	if !d.stored || m.Test || !m.Outcome.Failure() && m.Event != Overdue {
+		return false
+	}
+	late, err := s.db.Runs().SucceededSince(context.Background(), m.Task, m.At)
+	return late && err == nil
 }
 
 // noteDelivered notes an attempt that succeeded.
@@ -420,7 +445,8 @@ type Delivery struct {
 	Message Message // without the output
 	Output  []byte
 
-	stored   bool // it is in the outbox, so a later attempt is possible
+	stored   bool          // it is in the outbox, so a later attempt is possible
+	line     state.Message // as it is in the outbox, without its body: for state.DueQuery
 	attempts state.Attempts
 }
 
@@ -455,11 +481,19 @@ func (d *Delivery) pack() (m state.Message, err error) {
 	if d.Message.Test {
 		m.Limit = state.Limit{}
 	}
-	if m.Target, err = json.Marshal(targetColumn{d.Folder, d.To}); err != nil {
+	to := d.To
+	to.When, to.AtMost = "", schedule.Limit{} // they were for the hook: messages with the same target are in one line
+	if m.Target, err = json.Marshal(targetColumn{d.Folder, to, d.Message.Test}); err != nil {
 		return m, err
 	}
 	m.Body, err = json.Marshal(bodyColumn{d.Message, d.Output, d.Message.Slot.Location().String()})
 	return m, err
+}
+
+// lineOf returns a message of the outbox without what state.DueQuery does not need.
+func lineOf(m state.Message) state.Message {
+	m.Body = nil
+	return m
 }
 
 // addHeldBack adds what at_most held back before the message, with times in the zone of the
@@ -479,6 +513,7 @@ func unpack(m *state.Message) (*Delivery, error) {
 		Hook:     m.Hook,
 		Message:  Message{ID: m.ID, Task: m.Task},
 		stored:   true,
+		line:     lineOf(*m),
 		attempts: m.Attempts,
 	}
 	var target targetColumn

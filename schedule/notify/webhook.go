@@ -84,6 +84,7 @@ type plainBody struct {
 	Params map[string]string  `json:"params,omitempty"`
 	Values map[string]float64 `json:"values,omitempty"`
 	Test   bool               `json:"test,omitempty"`
+	Late   bool               `json:"late,omitempty"`
 }
 
 // plain returns the body of a webhook in the format Plain.
@@ -113,6 +114,7 @@ func plain(m Message) plainBody {
 		Params:      m.Params,
 		Values:      m.Values,
 		Test:        m.Test,
+		Late:        m.Late,
 	}
 	if !m.Started.IsZero() && !m.Ended.IsZero() {
 		b.Duration = new(m.Duration.Seconds())

@@ -149,7 +149,7 @@ func TestNoOutputIsMarkupForSlack(t *testing.T) {
 func TestPlainTextIsForNtfy(t *testing.T) {
 	msg := failure()
 	msg.Output = "\x1b[31mno such table\x1b[0m\n"
-	want := "[shop] nightly-report failed: exit code 7\nThe figures of the day before\n" +
+	want := "[shop] nightly-report failed: exit code 7\nYesterday's figures\n" +
 		"on web-1, due 2026-11-21 02:30:00 EST, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n\nno such table"
 	if got := posted(t, notify.Text, msg); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -211,7 +211,7 @@ func TestTeamsGetsACard(t *testing.T) {
 		}
 		lines = append(lines, line.Inlines[0].Text)
 	}
-	want := "[shop] nightly-report failed: exit code 7|The figures of the day before|" +
+	want := "[shop] nightly-report failed: exit code 7|Yesterday's figures|" +
 		"on web-1, due 2026-11-21 02:30:00 EST, took 11.5 s, sched logs 5c2f9a1b3d4e|**one** | |two "
 	if got.Type != "message" || card.ContentType != "application/vnd.microsoft.card.adaptive" ||
 		card.Content.Type != "AdaptiveCard" || strings.Join(lines, "|") != want {

@@ -59,6 +59,7 @@ func (p Preset) WithValues(valueOf func(string) (string, error)) (*Preset, error
 
 const (
 	Else = "else" // in Words
+	Late = "late" // in Words: a failure that is sent after a later success; a field that has this value then
 	Any  = "any"  // in Success
 )
 
@@ -68,10 +69,10 @@ func Fields() []string {
 		"server", "slot", "started", "ended", "duration", "outcome", "reason", "exit_code", "attempts"}
 }
 
-// Situations are the keys of Words: events, outcomes, and anything else.
+// Situations are the keys of Words: events, outcomes, Late, and anything else.
 func Situations() []string {
 	return []string{"start", "success", "warning", "failure", "recovery", "skip", "overdue", "finish",
-		"succeeded", "failed", "timed out", "stopped", "lost", "skipped", Else}
+		"succeeded", "failed", "timed out", "stopped", "lost", "skipped", Late, Else}
 }
 
 // A Place is where a value stands: {{name}}, or {{name:100}} for at most 100 characters of it.
@@ -129,8 +130,8 @@ type filling struct {
 // value returns what stands at a place: a text, or a word of another type.
 func (f filling) value(at Place) any {
 	if words, ok := f.preset.Words[at.Name]; ok {
-		for _, situation := range []string{f.field(Place{Name: "event"}), f.field(Place{Name: "outcome"})} {
-			if word, ok := words[situation]; ok {
+		for _, field := range []string{Late, "event", "outcome"} {
+			if word, ok := words[f.field(Place{Name: field})]; ok {
 				return word
 			}
 		}

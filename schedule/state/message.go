@@ -78,7 +78,8 @@ const messageColumns = `id, sender, task, run, hook, target, body, created, repl
 // not,
 //
 //   - at_most holds the message back,
-//   - or an older ping of the hook is being sent. The process that sends it takes this one next.
+//   - or an older ping of the hook is being sent, or an older message to the target is tried again.
+//     The process that sends it takes this one next.
 func (m Messages) Put(ctx context.Context, o *Owner, message *Message) (ours bool, err error) {
 	err = m.store.write(ctx, func(q querier) error {
 		if err := m.freeDead(ctx, q); err != nil {
@@ -171,17 +172,19 @@ func isFull(ctx context.Context, q querier, hookKey string, l Limit, now time.Ti
 	return full, err
 }
 
-// takeOwnership makes o the owner of a message if the message is due, nobody owns it, and no older
-// ping of the sender is being sent.
+// takeOwnership makes o the owner of a message if the message is due, nobody owns it, and it need
+// not wait for an older message that is being sent.
 func takeOwnership(ctx context.Context, q querier, o *Owner, id string) (ours bool, err error) {
 	n, err := changed(ctx, q, `UPDATE message SET owner = ?1
 		WHERE id = ?2 AND status <> 'held' AND status <> 'sent' AND owner IS NULL AND `+mayBeSent, o.ID, id)
 	return n > 0, err
 }
 
-// mayBeSent is the condition that no older ping of the hook is being sent.
-const mayBeSent = `NOT (replaces = 1 AND EXISTS
-	(SELECT 1 FROM message AS other WHERE other.sender = message.sender AND other.owner IS NOT NULL))`
+// mayBeSent is the condition that nobody sends an older ping of the hook, or tries an older message
+// of the task and target again.
+const mayBeSent = `NOT EXISTS (SELECT 1 FROM message AS other WHERE other.owner IS NOT NULL AND iif(message.replaces,
+	other.sender = message.sender, other.task = message.task AND other.target = message.target
+		AND other.tries > 0 AND other.created < message.created))`
 
 // freeDead frees the messages whose owners were killed.
 func (m Messages) freeDead(ctx context.Context, q querier) error {
@@ -206,17 +209,22 @@ const MaxWait = time.Hour
 // A DueQuery says which messages are asked for.
 type DueQuery struct {
 	Now     time.Time
-	HookKey string // only of this hook of a task; empty for all
-	Refused bool   // also messages that were refused for good
+	Refused bool // also messages that were refused for good
+
+	Line    Message // if it has an ID: only its task's messages to its target; of a ping, the newer pings of its hook
+	Older   bool    // older than Line, whose attempts failed; false: newer than Line
+	Waiting bool    // also messages whose next attempt comes later
 }
 
 // isDue is the condition of the messages that a DueQuery asks for.
-const isDue = `(status = 'due' AND (not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3)
-	AND (?4 = '' OR sender = ?4)`
+const isDue = `(status = 'due' AND (?5 OR not_before <= ?1 OR not_before > ?2) OR status = 'refused' AND ?3)
+	AND (?4 = '' OR replaces = 1 AND sender = ?6 AND NOT ?9 OR replaces = 0 AND task = ?7 AND target = ?8
+		AND iif(?9, tries > 0 AND created < ?10, created > ?10))`
 
 // args returns the parameters of isDue.
 func (d DueQuery) args() []any {
-	return []any{d.Now.UnixMicro(), d.Now.Add(MaxWait).UnixMicro(), d.Refused, d.HookKey}
+	return []any{d.Now.UnixMicro(), d.Now.Add(MaxWait).UnixMicro(), d.Refused, d.Line.ID, d.Waiting,
+		d.Line.HookKey, d.Line.Task, string(d.Line.Target), d.Older, d.Line.Created.UnixMicro()}
 }
 
 // HasDue reports whether Take may have a message. It changes nothing.
@@ -233,7 +241,7 @@ func (m Messages) Take(ctx context.Context, o *Owner, d DueQuery) (taken *Messag
 		}
 		q.do(ctx, "DELETE FROM message WHERE status = 'sent' AND sent <= ? - per", d.Now.UnixMicro())
 		found, err := messagesOf(ctx, q, "SELECT "+messageColumns+" FROM message WHERE "+isDue+
-			" AND owner IS NULL AND "+mayBeSent+" ORDER BY rowid LIMIT 1", d.args()...)
+			" AND owner IS NULL AND "+mayBeSent+" ORDER BY created, rowid LIMIT 1", d.args()...)
 		if err != nil || len(found) == 0 {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // A box is the outbox, as one process has it.
@@ -111,6 +113,64 @@ func TestMessagesOfOneSenderDoNotWaitForEachOther(t *testing.T) {
 	one.put(message(3, noon.Add(time.Minute)), true)
 	one.takes(noon.Add(time.Minute))
 	one.takes(noon.Add(-time.Second), "message-1") // the clock was wrong
+}
+
+// A message follows an older one to its target that is tried again, and nothing else.
+func TestAMessageFollowsTheOneThatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	one, two := boxOf(t, dir), boxOf(t, dir)
+	one.put(message(1, noon), true)
+	must(t, one.Failed(ctx, one.Owner, "message-1", Attempts{Tries: 1}, noon.Add(time.Minute)))
+	one.takes(noon.Add(time.Minute), "message-1")
+	second := message(2, noon.Add(time.Minute))
+	two.put(second, false)
+	elsewhere := message(3, noon.Add(time.Minute))
+	elsewhere.Target = []byte(`{"mail":"dev"}`)
+	two.put(elsewhere, true)
+	two.takes(noon.Add(time.Hour))
+	must(t, one.Owner.Close()) // killed
+	m, err := two.Take(ctx, two.Owner, DueQuery{Now: noon, Line: second, Older: true, Waiting: true})
+	if err != nil || m == nil || m.ID != "message-1" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	two.takes(noon.Add(time.Hour))
+	must(t, two.Delivered(ctx, two.Owner, m.ID, "", noon.Add(time.Hour)))
+	m, err = two.Take(ctx, two.Owner, DueQuery{Now: noon, Line: *m})
+	if err != nil || m == nil || m.ID != "message-2" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// A success since a failure counts until the task fails again, and a success on another server once
+// it was told here.
+func TestATaskHasSucceededSince(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	end := func(became outcome.Outcome, at time.Time, test bool) string {
+		row := Row{ID: outcome.NewID(), Task: "task", Slot: at, Phase: Ended, Started: at, Test: test,
+			Result: Result{Outcome: became, Ended: at}}
+		must(t, db.Runs().Record(ctx, []Row{row}, false))
+		return row.ID
+	}
+	is := func(want bool, at time.Time) {
+		t.Helper()
+		if got, err := db.Runs().SucceededSince(ctx, "task", at); got != want || err != nil {
+			t.Errorf("since %v: %v, %v", at.Sub(noon), got, err)
+		}
+	}
+	end(outcome.Succeeded, noon.Add(-time.Minute), false)
+	failed := end(outcome.Failed, noon, false)
+	end(outcome.Succeeded, noon.Add(time.Minute), true)
+	is(false, noon)
+	_, err := db.Unowned().HookBegun(ctx, failed, "on_recovery 1", noon.Add(2*time.Minute))
+	must(t, err)
+	is(true, noon)
+	is(false, noon.Add(2*time.Minute))
+	end(outcome.Succeeded, noon.Add(3*time.Minute), false)
+	is(true, noon.Add(2*time.Minute))
+	end(outcome.Failed, noon.Add(4*time.Minute), false)
+	is(false, noon.Add(2*time.Minute)) // it fails again
 }
 
 func TestARefusedMessageWaitsForWhoReportsIt(t *testing.T) {

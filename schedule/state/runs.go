@@ -127,6 +127,15 @@ func (r Runs) FailuresBefore(ctx context.Context, task, run string, since time.T
 		task, run, since.UnixMicro(), limit)
 }
 
+// SucceededSince reports whether the last run of the task succeeded after the time, or failed and a
+// later success on another server was told here.
+func (r Runs) SucceededSince(ctx context.Context, task string, at time.Time) (bool, error) {
+	return askOne[bool](ctx, r.store, `SELECT EXISTS (SELECT 1 FROM
+		(SELECT * FROM run INDEXED BY run_ran WHERE task = ?1 AND `+Ran+` ORDER BY id DESC LIMIT 1) AS last
+		LEFT JOIN hook ON run = last.id AND name LIKE 'on_recovery %'
+		WHERE outcome = 'succeeded' AND last.ended > ?2 OR begun > ?2)`, task, at.UnixMicro())
+}
+
 // BegunOrWaiting returns the rows that wait, are ready, run or finish, but not the rows that are
 // planned, with their snapshots. It does not ask whether their owners live: see LiveAndLost. The
 // oldest slot comes first.

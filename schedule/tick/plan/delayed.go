@@ -65,24 +65,6 @@ func WhyGone(s *schedule.Schedule, name string) string {
 	return "no longer in the schedule"
 }
 
-func waitedFor(row state.Row) string {
-	if row.Wait.For == state.ForPause {
-		return "it waited for the end of a pause"
-	}
-	return "it waited for the store"
-}
-
-// WaitText says for the end of a reason of which slot a run of this tick is that waited; "" for any
-// other run.
-func (l *Ledger) WaitText(run string) string {
-	for _, row := range l.waiting {
-		if row.ID == run {
-			return fmt.Sprintf("; it is of %s: %s", humanize.MinuteZone(row.Slot, l.Schedule.Location), waitedFor(row))
-		}
-	}
-	return ""
-}
-
 // skipOutdated skips waiting slots that were paused and are not the newest of their task any more:
 // a newer slot waits, starts in this tick, or is planned by a live tick. It returns the other
 // waiting slots.

@@ -115,6 +115,24 @@ func (l *Ledger) RunOf(slot schedule.Slot) (run, note string) {
 	return p.run, p.note
 }
 
+// WaitText says for the end of a reason of which slot a run of this tick is that waited; "" for any
+// other run.
+func (l *Ledger) WaitText(run string) string {
+	for _, row := range l.waiting {
+		if row.ID == run {
+			return fmt.Sprintf("; it is of %s: %s", humanize.MinuteZone(row.Slot, l.Schedule.Location), waitedFor(row))
+		}
+	}
+	return ""
+}
+
+func waitedFor(row state.Row) string {
+	if row.Wait.For == state.ForPause {
+		return "it waited for the end of a pause"
+	}
+	return "it waited for the store"
+}
+
 // Delay has a slot wait for the end of a pause or for the store, for the reason why
 // (docs/internals/decisions.md#a-slot-that-waits-is-a-row). isNew is false if the slot waited
 // before. ok is false if the slot may not wait (mayWait), or if the database cannot be written: the
