@@ -115,8 +115,11 @@ func showSlots(a *app.App, s *schedule.Schedule, q past.Query, o options) error 
 	if err != nil {
 		return err
 	}
+	if h.notifications, err = view.NotificationsWaiting(context.Background(), a.View(s)); err != nil {
+		return err
+	}
 	if o.json || o.csv {
-		return printRecords(a, h.records, o)
+		return printRecords(a, h, o)
 	}
 	h.elsewhere = view.RanElsewhere(context.Background(), a.View(s), h.records)
 	printSlots(a, s, o, h)
@@ -226,12 +229,13 @@ func waitingIn(waiting map[string][]view.Waiting, q past.Query) map[string][]vie
 	return matching
 }
 
-func printRecords(a *app.App, records []state.Row, o options) error {
+func printRecords(a *app.App, h slotHistory, o options) error {
+	records := h.records
 	cut := o.limit > 0 && len(records) > o.limit
 	if cut {
 		records = records[:o.limit]
 	}
-	if err := printRows(a, view.RecordsOf(records), o); err != nil {
+	if err := printRows(a, view.RecordsOf(records, h.notifications), o); err != nil {
 		return err
 	}
 	sayCut(a, o, cut)

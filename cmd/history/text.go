@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"sched/cmd/app"
@@ -29,6 +28,8 @@ type slotHistory struct {
 	live, lost []state.Row
 	records    []state.Row          // of runs that ended, and of slots that did not run
 	elsewhere  map[string]state.Row // by the id of a record: the run of another server for its slot
+
+	notifications view.WaitingNotifications
 }
 
 func (h slotHistory) isEmpty() bool {
@@ -71,10 +72,7 @@ func printSlots(a *app.App, s *schedule.Schedule, o options, h slotHistory) {
 		if other, ran := h.elsewhere[record.ID]; ran {
 			text = view.DescribeElsewhere(record, other, a.Now())
 		}
-		if len(record.Notes) > 0 {
-			text += "; " + strings.Join(record.Notes, "; ")
-		}
-		if told := view.TellingText(record, zone); told != "" {
+		for _, told := range view.Telling(record, h.notifications, zone) {
 			text += "; " + told
 		}
 		table.add(record, console.ToneOf(record.Result), text)

@@ -113,7 +113,7 @@ type Told struct {
 }
 
 // GivenUp begins the Why of a notification that no attempt will be made for any more.
-const GivenUp = "given up: "
+const GivenUp = "given up"
 
 // Several returns how the reason of a record of several slots begins: "3 times until ".
 func Several(slots int) string {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"path/filepath"
@@ -202,7 +203,8 @@ func getRuns(r *Visit) (any, error) {
 	if err == nil && len(records) == 0 && q.Task != "" {
 		err = checkTaskKnown(r, q.Task)
 	}
-	return pageOf(view.RecordsOf(records), cursor{next.Slot, next.ID}), err
+	waiting, waitErr := view.NotificationsWaiting(r.Context(), r.View)
+	return pageOf(view.RecordsOf(records, waiting), cursor{next.Slot, next.ID}), cmp.Or(err, waitErr)
 }
 
 // historyQuery reads the parameters of a list of runs.

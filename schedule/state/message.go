@@ -5,8 +5,11 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	"sched/schedule/humanize"
 	"sched/schedule/outcome"
 	"sched/schedule/state/sqltype"
 )
@@ -297,7 +300,8 @@ func (m Messages) Delivered(ctx context.Context, o *Owner, id, to string, at tim
 
 // GiveUp says that nobody will deliver a message that o has. As for Delivered, to is for people.
 func (m Messages) GiveUp(ctx context.Context, o *Owner, id, to string, a Attempts) error {
-	told := outcome.Told{To: to, At: a.LastTry, Why: outcome.GivenUp + a.Error}
+	told := outcome.Told{To: to, At: a.LastTry,
+		Why: fmt.Sprintf(outcome.GivenUp+" after %s: %s", humanize.Count(a.Tries, "attempt"), a.Error)}
 	return m.change(ctx, told, `UPDATE message SET status = 'sent', owner = NULL, sent = ?3, body = '', target = '',
 			tries = ?4, failing = ?5, error = ?6, most = max(most, 1), per = max(per, ?7)
 		WHERE id = ?1 AND owner = ?2`, id, o.ID, a.LastTry.UnixMicro(), a.Tries, a.FailingSince.UnixMicro(), a.Error,
@@ -360,11 +364,12 @@ func (m Messages) Withdraw(ctx context.Context, id string) error {
 	return execute(ctx, m.store, "DELETE FROM message WHERE id = ? AND status <> 'sent' AND owner IS NULL", id)
 }
 
-// OfRun returns the messages of a run that wait, and those that at_most holds back.
+// OfRun returns the messages of a run that wait, and those that at_most holds back, without their
+// bodies. An empty run stands for all runs.
 func (m Messages) OfRun(ctx context.Context, run string) ([]Message, error) {
 	return ask(ctx, m.store, func(q querier) ([]Message, error) { // the ids begin with the run
-		return messagesOf(ctx, q, "SELECT "+messageColumns+` FROM message
-			WHERE id > ?1 AND id < ?1 || '!' AND run = ?1 AND status <> 'sent'`, run)
+		return messagesOf(ctx, q, "SELECT "+strings.Replace(messageColumns, "body", "''", 1)+` FROM message
+			WHERE (?1 = '' OR id > ?1 AND id < ?1 || '!' AND run = ?1) AND status <> 'sent'`, run)
 	})
 }
 

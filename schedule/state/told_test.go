@@ -39,7 +39,7 @@ func TestARunSaysWhatBecameOfItsNotifications(t *testing.T) {
 	}
 	a := Attempts{Tries: 1, LastTry: noon.Add(time.Hour), FailingSince: noon, Error: "refused"}
 	must(t, b.GiveUp(ctx, b.Owner, row.ID+" after 1", "ping b", a))
-	told(arrived, outcome.Told{To: "ping b", At: a.LastTry, Why: "given up: refused"})
+	told(arrived, outcome.Told{To: "ping b", At: a.LastTry, Why: "given up after 1 attempt: refused"})
 	if waiting, err := b.OfRun(ctx, row.ID); len(waiting) != 0 || err != nil {
 		t.Errorf("%+v, %v", waiting, err)
 	}

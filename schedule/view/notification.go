@@ -51,9 +51,11 @@ func notificationsOf(row state.Row) []Notification {
 	all := []Notification{}
 	for _, told := range row.Told {
 		at := humanize.UTCOrNil(told.At)
-		n := Notification{Hook: told.Hook, To: told.To, State: notificationSent, At: at, Why: told.Why}
+		n := Notification{Hook: told.Hook, To: told.To, State: notificationSent, At: at}
 		if told.Why != "" {
-			n.State = notificationNotSent
+			why, failure, _ := strings.Cut(told.Why, ": ")
+			n.State, n.Why = notificationNotSent, why
+			n.addFailure(failure)
 		}
 		all = append(all, n)
 	}
@@ -63,13 +65,8 @@ func notificationsOf(row state.Row) []Notification {
 // allNotifications returns the notifications of a run of this machine: those that are over, those
 // that wait, and those that were not to be sent, and why.
 func allNotifications(ctx context.Context, r *Records, row state.Row) ([]Notification, error) {
-	all := notificationsOf(row)
-	waiting, err := r.Messages().OfRun(ctx, row.ID)
-	for _, m := range waiting {
-		if n, ok := waitingNotification(m); ok && !hasNotification(all, m.Hook) {
-			all = append(all, n)
-		}
-	}
+	waiting, err := waitingNotifications(ctx, r, row.ID)
+	all := knownNotifications(row, waiting)
 	if err == nil && row.Outcome != "" && row.DefinitionID != 0 && row.Ran() {
 		if row, err = r.Row(ctx, row.ID); err == nil {
 			all, err = addUnsent(ctx, r, all, row)
@@ -77,6 +74,51 @@ func allNotifications(ctx context.Context, r *Records, row state.Row) ([]Notific
 	}
 	slices.SortStableFunc(all, func(x, y Notification) int { return strings.Compare(x.Hook, y.Hook) })
 	return all, err
+}
+
+// WaitingNotifications are the notifications that wait or that at_most holds back, by their runs.
+type WaitingNotifications map[string][]Notification
+
+// NotificationsWaiting returns the notifications of the runs of this machine that wait.
+func NotificationsWaiting(ctx context.Context, s Source) (WaitingNotifications, error) {
+	r, err := s.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return waitingNotifications(ctx, r, "")
+}
+
+// waitingNotifications returns the notifications of a run that wait, or of all runs for "".
+func waitingNotifications(ctx context.Context, r *Records, run string) (WaitingNotifications, error) {
+	messages, err := r.Messages().OfRun(ctx, run)
+	waiting := WaitingNotifications{}
+	for _, m := range messages {
+		if n, ok := waitingNotification(m); ok {
+			waiting[m.Run] = append(waiting[m.Run], n)
+		}
+	}
+	return waiting, err
+}
+
+// knownNotifications returns the notifications of a run that are over, and those that wait.
+func knownNotifications(row state.Row, waiting WaitingNotifications) []Notification {
+	all := notificationsOf(row)
+	for _, n := range waiting[row.ID] {
+		if !hasNotification(all, n.Hook) {
+			all = append(all, n)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Notification) int { return strings.Compare(x.Hook, y.Hook) })
+	return all
+}
+
+// notesBeside returns the notes of a run that no notification repeats: the note of a failed attempt
+// begins with the hook of its notification, which says what became of that.
+func notesBeside(all []Notification, notes []string) []string {
+	return slices.DeleteFunc(slices.Clone(notes), func(note string) bool {
+		return slices.ContainsFunc(all, func(n Notification) bool { return strings.HasPrefix(note, n.Hook+": ") })
+	})
 }
 
 func hasNotification(all []Notification, hook string) bool {
@@ -91,10 +133,27 @@ func waitingNotification(m state.Message) (Notification, bool) {
 	switch {
 	case m.Held:
 		n.Why = fmt.Sprintf("held back by at_most: %d per %s", m.Limit.N, humanize.Setting(m.Limit.Per))
+	case m.Refused:
+		n.State, n.At = notificationNotSent, humanize.UTCOrNil(m.LastTry)
+		n.Why = "given up after " + humanize.Count(m.Tries, "attempt")
+		n.addFailure(m.Error)
 	case m.Error != "":
-		n.Why = fmt.Sprintf("after %s: %s", humanize.Count(m.Tries, "attempt"), strings.TrimPrefix(m.Error, to+": "))
+		n.Why = "after " + humanize.Count(m.Tries, "attempt")
+		n.addFailure(m.Error)
 	}
 	return n, err == nil && to != ""
+}
+
+// addFailure adds why an attempt failed; "" for none. An error begins with its target, whose host
+// may be in a variable of the schedule: the notification names the target once, with its host.
+func (n *Notification) addFailure(text string) {
+	if text == "" {
+		return
+	}
+	if target, rest, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(target, n.To) {
+		n.To, text = target, rest
+	}
+	n.Why += ": " + text
 }
 
 // addUnsent adds the notifications that a run that has ended was not to send, by its definition.
@@ -173,13 +232,22 @@ func whyUnsent(
 	return "", nil
 }
 
-// TellingText says what became of the notifications of a run that went wrong; "" for other runs.
-func TellingText(row state.Row, zone *time.Location) string {
-	var texts []string
-	for _, n := range notificationsOf(row) {
-		if row.Outcome.Failure() {
+// Telling says what became of the notifications of a run, and what else is noted of the run, in
+// words. It leaves out what a success has told as always.
+func Telling(row state.Row, waiting WaitingNotifications, zone *time.Location) []string {
+	all := knownNotifications(row, waiting)
+	texts := notesBeside(all, row.Notes)
+	for _, n := range all {
+		if row.Outcome.Failure() || !n.isUsual() {
 			texts = append(texts, n.Text(zone))
 		}
 	}
-	return strings.Join(texts, "; ")
+	return texts
+}
+
+// isUsual reports whether a success has such a notification, and it is sent or on its way.
+func (n Notification) isUsual() bool {
+	key, _, _ := strings.Cut(n.Hook, " ")
+	return slices.Contains([]string{"before", "after", "on_success"}, key) &&
+		(n.State == notificationSent || n.State == notificationWaiting && n.Why == "")
 }

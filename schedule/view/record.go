@@ -49,7 +49,7 @@ type Record struct {
 	Params    map[string]string   `json:"params,omitempty"` // the values that somebody set for the run
 	Values    map[string]float64  `json:"values,omitempty"` // that the run reported
 
-	Notifications []Notification `json:"notifications,omitempty"` // that are over; of one run alone also the others
+	Notifications []Notification `json:"notifications,omitempty"` // that are over or wait; of one run alone also the others
 }
 
 // RecordOf returns a record as it is shown.
@@ -80,14 +80,12 @@ func RecordOf(r state.Row) Record {
 		Warning:    r.Warned(),
 		Limits:     r.Limits,
 		Output:     r.Output,
-		Notes:      listOf(r.Notes),
 		Cause:      r.Cause,
 		Triggered:  listOf(r.Triggered),
 		Params:     r.Params,
 		Values:     r.Values,
-
-		Notifications: notificationsOf(r),
 	}
+	shown.notify(r, notificationsOf(r))
 	if !r.Started.IsZero() {
 		shown.Lateness = new(r.Lateness().Seconds())
 	}
@@ -97,11 +95,19 @@ func RecordOf(r state.Row) Record {
 	return shown
 }
 
-// RecordsOf returns records as they are shown. Without records it returns an empty list.
-func RecordsOf(rows []state.Row) []Record {
+// notify sets the notifications of a record, and the notes that say more.
+func (r *Record) notify(row state.Row, all []Notification) {
+	r.Notifications, r.Notes = all, listOf(notesBeside(all, row.Notes))
+}
+
+// RecordsOf returns records as they are shown, with the notifications that wait. Without records it
+// returns an empty list.
+func RecordsOf(rows []state.Row, waiting WaitingNotifications) []Record {
 	out := []Record{}
 	for _, r := range rows {
-		out = append(out, RecordOf(r))
+		record := RecordOf(r)
+		record.notify(r, knownNotifications(r, waiting))
+		out = append(out, record)
 	}
 	return out
 }

@@ -74,20 +74,27 @@ func FindRun(ctx context.Context, s Source, name string) (Run, error) {
 		hooks, err := all.Hooks(ctx, row.ID)
 		live := liveRun(s.Schedule.StateDir, row, isAlive, hooks)
 		if err == nil {
-			live.Notifications, err = allNotifications(ctx, all, live.Row)
+			err = live.addNotifications(ctx, all)
 		}
 		return live, err
 	}
 	ended, err := FindRecord(ctx, s, name)
 	if err == nil {
 		run := EndedRun(s, ended)
-		run.Notifications, err = allNotifications(ctx, all, ended)
+		err = run.addNotifications(ctx, all)
 		return run, err
 	}
 	if elsewhere, ok := runElsewhere(ctx, s, name); ok {
 		return elsewhere, nil
 	}
 	return Run{}, err
+}
+
+// addNotifications adds all that is known of the notifications of the run.
+func (r *Run) addNotifications(ctx context.Context, records *Records) error {
+	all, err := allNotifications(ctx, records, r.Row)
+	r.notify(r.Row, all)
+	return err
 }
 
 // liveRun returns a run of this machine that has begun and has not ended. isAlive says that a

@@ -479,7 +479,7 @@ func (q *Inquiry) addSlots(ctx context.Context, m *Minute, slots []time.Time) er
 func (q *Inquiry) recordOf(ctx context.Context, r state.Row) (Record, error) {
 	record := RecordOf(r)
 	all, err := allNotifications(ctx, q.records, r)
-	record.Notifications = all
+	record.notify(r, all)
 	return record, err
 }
 
