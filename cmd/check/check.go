@@ -127,7 +127,7 @@ func judge(a *app.App, o options) (verdict, error) {
 		note := "the assertions are proven as if nothing were paused"
 		j.notes = []schedule.Problem{{Place: s.Pauses[0].Place, Text: note}}
 	}
-	j.notes = append(j.notes, lint.LeadingSeconds(s)...)
+	j.notes = slices.Concat(j.notes, lint.LeadingSeconds(s), lint.UnevenSteps(s), lint.SkippedMonths(s))
 	if !o.fileOnly {
 		problems, warnings := preflight.Unfit(s, a.Environ())
 		j.problems = append(j.problems, problems...)
