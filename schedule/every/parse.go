@@ -211,6 +211,38 @@ func methodInWords(name, arguments string) string {
 	return withClocks(words)
 }
 
+// Method returns what a method of Laravel means in words, as a key that has its arguments: "day at
+// 2:30" for daily_at and 2:30. beside is what every: says in the same task, or "": the time of a
+// week is no time of each day. Method returns "" if the words are not valid.
+func Method(name, arguments, beside string) string {
+	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
+	isTime := name == "at" || name == "time"
+	var tries []string
+	switch {
+	case isTime && beside != "":
+		tries = []string{beside + " at " + arguments, "day at " + arguments}
+	case name == "time":
+		tries = []string{"day at " + arguments}
+	case name == "hour":
+		tries = []string{"day at " + arguments + ":00"}
+	case name == "minute":
+		tries = []string{"hour at :" + arguments}
+	case name == "seconds" || name == "minutes" || name == "hours":
+		return Meant(arguments + " " + name)
+	default:
+		tries = []string{methodInWords(name, arguments), name + " at " + arguments, name + " on " + arguments}
+	}
+	for _, words := range tries {
+		first, rest, _ := strings.Cut(words, " ")
+		first = strings.ToLower(first)
+		words = withClocks(strings.TrimSpace(cmp.Or(foreignWords()[first], first) + " " + rest))
+		if words != "" {
+			return words
+		}
+	}
+	return ""
+}
+
 // wholeUnits writes 1.5 minutes as 90 seconds. It returns "" if no phrase says it.
 func wholeUnits(number float64, unit string) string {
 	inSeconds := map[byte]float64{'s': 1, 'm': 60, 'h': 3600, 'd': 86400}

@@ -83,7 +83,8 @@ func evenHint(s *schedule.Schedule, words []string, i, step int) string {
 	const from = "2026-01-05"
 	field := len(stepFields) - len(words) + i
 	ext := filepath.Ext(s.File)
-	isPlain := len(words) == 5 && strings.Trim(strings.Join(words[i+1:], ""), "*") == "" && (ext == ".yaml" || ext == ".yml")
+	isEach := strings.Trim(strings.Join(words[i+1:], ""), "*") == ""
+	isPlain := len(words) == 5 && isEach && (ext == ".yaml" || ext == ".yml")
 	minute, isMinute := humanize.Digits(words[0])
 	hour, isHour := humanize.Digits(words[1])
 	const asWords = "for even steps write `every: %d %s from " + from + "%s`, which counts from then"

@@ -47,6 +47,10 @@ type Options struct {
 	// Synonyms returns words of other programs (lower case, "_" for "-") with our word or `key:
 	// value`. It may be nil.
 	Synonyms func() map[string]string
+
+	// Written returns the line that a synonym stands for, with the value that its key has in a
+	// mapping. It may be nil: then the line is as it is in Synonyms.
+	Written func(word, line string, value, mapping *Node) string
 }
 
 // A Reader reads the files of one document and collects their problems. The values that it read

@@ -89,7 +89,7 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 	var valueAt [maxKeys]int // index in n.Content; 0 for a missing key, because a key has the index 0
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := (*Node)(n.Content[i])
-		j, ok := t.resolve(r, name, (*Node)(n.Content[i+1]), in)
+		j, ok := t.resolve(r, n, name, (*Node)(n.Content[i+1]), in)
 		if !ok {
 			continue
 		}
@@ -142,9 +142,9 @@ func (t *Table[C, T]) All() []Key[C, T] {
 	return t.keys
 }
 
-// resolve returns the index of a key in the table. If the key may not stand in the scope, it
-// records a problem and returns false.
-func (t *Table[C, T]) resolve(r *Reader, name, value *Node, in Scope) (int, bool) {
+// resolve returns the index of a key of the mapping n in the table. If the key may not stand in the
+// scope, it records a problem and returns false.
+func (t *Table[C, T]) resolve(r *Reader, n, name, value *Node, in Scope) (int, bool) {
 	if !name.IsScalar() {
 		r.Problemf(name, "", "a key must be text, not %s", name.Describe())
 		return 0, false
@@ -167,7 +167,7 @@ func (t *Table[C, T]) resolve(r *Reader, name, value *Node, in Scope) (int, bool
 	if isKnown {
 		r.Problemf(name, hint, "%q does not belong in %s", name.Value, t.Scopes(in))
 	} else {
-		t.reportUnknown(r, name, value, hint, in)
+		t.reportUnknown(r, n, name, value, hint, in)
 	}
 	return 0, false
 }
@@ -179,12 +179,15 @@ func (t *Table[C, T]) resolve(r *Reader, name, value *Node, in Scope) (int, bool
 //   - the line that a synonym stands for, if its key is the nearest one;
 //   - the nearest key of the table;
 //   - the list of all keys, if they are few, else the Reference.
-func (t *Table[C, T]) reportUnknown(r *Reader, name, value *Node, hint string, in Scope) {
+func (t *Table[C, T]) reportUnknown(r *Reader, n, name, value *Node, hint string, in Scope) {
 	if hint == "" {
 		meant := r.Nearest(name.Value, t.Names(in))
 		r.Misspelt = append(r.Misspelt, meant)
 		hint = DidYouMean(meant)
 		if line := r.synonym(name.Value); strings.HasPrefix(line, meant+": ") {
+			if r.options.Written != nil {
+				line = r.options.Written(name.Value, line, value, n)
+			}
 			hint = "write `" + withNumber(line, value) + "`"
 		}
 	}
